@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Installs what a preset needs, configures and builds it in build/PRESET.
+#   jobs/local/build.sh PRESET [CMAKE-ARGUMENT...]     PRESET: release | debug | asan
+# On Debian, as root, missing packages come from Debian's registry. Kokkos >= 4.7 is the site's own if CMake
+# finds it; otherwise 4.7.00 is built once into .deps/kokkos from the copy that the PyPI source package
+# pygenten 0.1.5 (Sandia) carries. Safe to call again: what is there already is left alone.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+[[ $# -ge 1 ]] || { sed -n '2,6p' "$0"; exit 2; }
+preset=$1; shift
+case $preset in release|debug|asan) ;; *) echo "build.sh: unknown preset '$preset': use release, debug or asan" >&2; exit 2 ;; esac
+say() { printf '== %s\n' "$*"; }
+jobs=${HALOCLINE_BUILD_JOBS:-$(nproc)}
+
+install_packages() {
+  command -v dpkg-query >/dev/null || { say "not a Debian system: using what the system and CMAKE_PREFIX_PATH offer"; return; }
+  local want=(g++ cmake ninja-build git ca-certificates python3 python3-venv libopenmpi-dev openmpi-bin
+              libcli11-dev nlohmann-json3-dev libbenchmark-dev libgtest-dev)
+  local missing=() name
+  for name in "${want[@]}"; do
+    dpkg-query -W -f='${Status}\n' "$name" 2>/dev/null | grep -q 'ok installed' || missing+=("$name")
+  done
+  [[ ${#missing[@]} -gt 0 ]] || { say "Debian packages: all there"; return; }
+  if [[ $(id -u) != 0 ]]; then
+    echo "build.sh: missing Debian packages (not root, so they cannot be installed here): as root, run apt-get install ${missing[*]}" >&2
+    exit 3
+  fi
+  say "installing from Debian: ${missing[*]}"
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# The same search as the project's own, so that both always agree on which Kokkos is used.
+site_has_kokkos() {
+  local probe; probe=$(mktemp -d)
+  cp lib/cmake/FindKokkosForHalocline.cmake "$probe/"
+  printf '%s\n' 'cmake_minimum_required(VERSION 3.22)' 'project(probe CXX)' 'include(FindKokkosForHalocline.cmake)' >"$probe/CMakeLists.txt"
+  local rc=0; cmake -S "$probe" -B "$probe/build" "$@" >"$probe/log" 2>&1 || rc=$?
+  rm -rf "$probe"
+  return $rc
+}
+
+build_kokkos() {
+  local prefix=$PWD/.deps/kokkos
+  mkdir -p .deps
+  exec 9>.deps/lock; flock 9   # two presets built at once share one Kokkos
+  if [[ ! -e $prefix/.complete ]]; then
+    local work=$PWD/.deps/kokkos-work
+    rm -rf "$work" "$prefix"; mkdir -p "$work"
+    say "no Kokkos >= 4.7 found: getting 4.7.00 from the PyPI source package pygenten 0.1.5"
+    python3 -m venv "$work/venv"
+    printf 'pygenten==0.1.5 --hash=sha256:e620f05c742905e2db705d875f1cac92ef0ed453f9e6734e9beda26cc0f9cce7\n' >"$work/requirements.txt"
+    "$work/venv/bin/pip" download -q --disable-pip-version-check --no-deps --no-binary pygenten --require-hashes \
+      -r "$work/requirements.txt" -d "$work" >"$work/pip.log" 2>&1 || { cat "$work/pip.log" >&2; exit 3; }
+    tar -xzf "$work"/pygenten-0.1.5.tar.gz -C "$work"
+    say "building Kokkos 4.7.00 (Serial, OpenMP) into .deps/kokkos"
+    { cmake -S "$work"/pygenten-0.1.5/tpls/kokkos -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+        -DCMAKE_CXX_STANDARD=20 -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DKokkos_ENABLE_SERIAL=ON -DKokkos_ENABLE_OPENMP=ON \
+        -DKokkos_ENABLE_TESTS=OFF -DKokkos_ENABLE_EXAMPLES=OFF -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_INSTALL_PREFIX="$prefix" &&
+      cmake --build "$work/build" -j "$jobs" && cmake --install "$work/build"; } >"$work/build.log" 2>&1 ||
+      { tail -n 40 "$work/build.log" >&2; echo "build.sh: Kokkos did not build (see above and $work/build.log)" >&2; exit 3; }
+    touch "$prefix/.complete"; rm -rf "$work"
+  fi
+  exec 9>&-
+}
+
+install_packages
+if site_has_kokkos "$@"; then
+  say "Kokkos: the site's own"
+else
+  build_kokkos
+  say "Kokkos: .deps/kokkos (4.7.00)"
+fi
+say "configuring and building preset '$preset' in build/$preset with $jobs jobs"
+cmake --preset "$preset" "$@"
+cmake --build "build/$preset" -j "$jobs"

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The border to MPI: handles that free themselves, expression -> MPI_Datatype, MPI_Datatype -> expression.
+#pragma once
+
+#include <mpi.h>
+
+#include <utility>
+
+#include "dtype/support/error.hpp"
+#include "dtype/type_expr.hpp"
+
+namespace halocline::dtype {
+
+/// Owner of an MPI_Datatype. Move-only; frees the handle unless it is null or predefined, or MPI is finalized.
+class Datatype {
+ public:
+  Datatype() = default;
+  /// Takes ownership of `handle`.
+  explicit Datatype(MPI_Datatype handle) noexcept : handle_(handle) {}
+  Datatype(Datatype&& other) noexcept : handle_(std::exchange(other.handle_, MPI_DATATYPE_NULL)) {}
+  Datatype& operator=(Datatype&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Datatype();
+
+  /// The handle, still owned by this object.
+  MPI_Datatype get() const noexcept { return handle_; }
+
+ private:
+  MPI_Datatype handle_ = MPI_DATATYPE_NULL;
+};
+
+/// The committed MPI datatype of an expression, made with the standard's constructors. Local. Throws ConfigError where an
+/// argument does not fit MPI's int, MpiError where MPI refuses.
+Datatype make_datatype(const TypeExpr& expr);
+
+/// The constructor calls behind `handle`, read through MPI_Type_get_envelope and MPI_Type_get_contents; every handle that MPI
+/// hands out on the way is freed again. Local; O(number of constructor arguments). Combiners that Halocline does not read
+/// (darray, Fortran's parametrised types) and predefined types that it does not know are an UnsupportedDatatype.
+Result<TypeExprPtr> decode(MPI_Datatype handle);
+
+}  // namespace halocline::dtype

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The interface of all pack back ends.
+#pragma once
+
+#include <cstdint>
+
+#include "dtype/pack/pack_plan.hpp"
+
+namespace halocline::dtype {
+
+/// Executes pack plans. Both operations may return before they are done and never fence; the buffers must stay untouched
+/// until fence() has returned.
+class Packer {
+ public:
+  virtual ~Packer() = default;
+
+  /// Copies `count` instances at `buffer` to plan.packed_bytes(count) bytes at `packed`, in type map order. `buffer` may be
+  /// MPI_BOTTOM when the type holds absolute addresses. Buffers must not overlap.
+  virtual void pack(const PackPlan& plan, const void* buffer, std::int64_t count, void* packed) const = 0;
+
+  /// The way back; bytes in the gaps of the type are not written. Legal for types whose entries do not overlap.
+  virtual void unpack(const PackPlan& plan, const void* packed, void* buffer, std::int64_t count) const = 0;
+
+  /// Returns when all earlier operations of this packer are done.
+  virtual void fence() const = 0;
+};
+
+}  // namespace halocline::dtype

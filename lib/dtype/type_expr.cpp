@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dtype/type_expr.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <limits>
+
+#include "dtype/support/error.hpp"
+#include "dtype/support/overload.hpp"
+
+namespace halocline::dtype {
+
+namespace {
+
+std::string text(std::int64_t value) { return std::to_string(value); }
+std::string text(const TypeExprPtr& old) { return to_string(*old); }
+std::string text(Order order) { return order == Order::c ? "C" : "F"; }
+
+template <class T>
+std::string text(const std::vector<T>& list) {
+  std::string out = "{";
+  for (std::size_t i = 0; i < list.size(); ++i) out += (i == 0 ? "" : ",") + text(list[i]);
+  return out + "}";
+}
+
+template <class First, class... Rest>
+std::string call(const char* name, const First& first, const Rest&... rest) {
+  std::string out = std::string(name) + "(" + text(first);
+  ((out += "," + text(rest)), ...);
+  return out + ")";
+}
+
+// Recursive descent over the grammar in the header; the position is kept for messages.
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  TypeExprPtr whole() {
+    auto result = type_expr(0);
+    skip_space();
+    if (at_ != text_.size()) fail("end of expression");
+    return result;
+  }
+
+ private:
+  static constexpr int kMaxDepth = 1000;
+
+  TypeExprPtr type_expr(int depth) {
+    if (depth > kMaxDepth) fail("at most 1000 nested constructors");
+    skip_space();
+    const auto begin = at_;
+    const auto name = word();
+    if (name.empty()) fail("a type name");
+    if (!peek('(')) {
+      if (find_named_type(name) == nullptr) {
+        at_ = begin;
+        fail("a type (unknown name '" + std::string(name) + "')");
+      }
+      return named(name);
+    }
+    expect('(');
+    auto result = constructor(name, begin, depth);
+    expect(')');
+    return result;
+  }
+
+  TypeExprPtr constructor(std::string_view name, std::size_t begin, int depth) {
+    const auto old = [&] { return type_expr(depth + 1); };
+    const auto next = [&] { expect(','); };
+    if (name == "contiguous") {
+      Contiguous t{};
+      t.count = natural(), next(), t.old = old();
+      return type(std::move(t));
+    }
+    if (name == "vector") return strided<Vector>(old);
+    if (name == "hvector") return strided<Hvector>(old);
+    if (name == "indexed") return indexed<Indexed>(old);
+    if (name == "hindexed") return indexed<Hindexed>(old);
+    if (name == "indexed_block") return indexed_block<IndexedBlock>(old);
+    if (name == "hindexed_block") return indexed_block<HindexedBlock>(old);
+    if (name == "struct") {
+      Struct t;
+      t.blocklengths = list([&] { return natural(); }), next();
+      t.displacements = list([&] { return integer(); }), next();
+      t.old = list(old);
+      same_length(t.blocklengths.size(), t.displacements.size());
+      same_length(t.blocklengths.size(), t.old.size());
+      return type(std::move(t));
+    }
+    if (name == "subarray") return subarray(old);
+    if (name == "resized") {
+      Resized t{};
+      t.old = old(), next(), t.lb = integer(), next(), t.extent = integer();
+      return type(std::move(t));
+    }
+    if (name == "dup") return type(Dup{old()});
+    at_ = begin;
+    fail("a constructor (unknown name '" + std::string(name) + "')");
+  }
+
+  template <class T, class Old>
+  TypeExprPtr strided(Old old) {
+    T t{};
+    t.count = natural(), expect(','), t.blocklength = natural(), expect(','), t.stride = integer(), expect(',');
+    t.old = old();
+    return type(std::move(t));
+  }
+
+  template <class T, class Old>
+  TypeExprPtr indexed(Old old) {
+    T t;
+    t.blocklengths = list([&] { return natural(); }), expect(',');
+    t.displacements = list([&] { return integer(); }), expect(',');
+    same_length(t.blocklengths.size(), t.displacements.size());
+    t.old = old();
+    return type(std::move(t));
+  }
+
+  template <class T, class Old>
+  TypeExprPtr indexed_block(Old old) {
+    T t;
+    t.blocklength = natural(), expect(',');
+    t.displacements = list([&] { return integer(); }), expect(',');
+    t.old = old();
+    return type(std::move(t));
+  }
+
+  template <class Old>
+  TypeExprPtr subarray(Old old) {
+    Subarray t{};
+    skip_space();
+    const auto order = word();
+    if (order != "C" && order != "F") fail("the order, C or F");
+    t.order = order == "C" ? Order::c : Order::fortran;
+    expect(',');
+    t.sizes = list([&] { return integer(); }), expect(',');
+    t.subsizes = list([&] { return integer(); }), expect(',');
+    t.starts = list([&] { return integer(); });
+    same_length(t.sizes.size(), t.subsizes.size());
+    same_length(t.sizes.size(), t.starts.size());
+    if (t.sizes.empty()) fail("at least one dimension");
+    for (std::size_t d = 0; d < t.sizes.size(); ++d)
+      if (t.sizes[d] < 1 || t.subsizes[d] < 1 || t.starts[d] < 0 ||
+          t.subsizes[d] > t.sizes[d] || t.starts[d] > t.sizes[d] - t.subsizes[d])
+        fail("1 <= subsize and start + subsize <= size in dimension " + std::to_string(d));
+    expect(',');
+    t.old = old();
+    return type(std::move(t));
+  }
+
+  template <class Item>
+  auto list(Item item) -> std::vector<decltype(item())> {
+    std::vector<decltype(item())> items;
+    expect('{');
+    if (!peek('}')) {
+      items.push_back(item());
+      while (peek(',')) {
+        expect(',');
+        items.push_back(item());
+      }
+    }
+    expect('}');
+    return items;
+  }
+
+  std::int64_t integer() {
+    skip_space();
+    std::int64_t value = 0;
+    const auto* first = text_.data() + at_;
+    const auto [end, error] = std::from_chars(first, text_.data() + text_.size(), value);
+    if (error != std::errc{}) fail("a 64-bit integer");
+    at_ += static_cast<std::size_t>(end - first);
+    return value;
+  }
+
+  std::int64_t natural() {
+    skip_space();
+    const auto begin = at_;
+    const auto value = integer();
+    if (value < 0) {
+      at_ = begin;
+      fail("a count that is not negative");
+    }
+    return value;
+  }
+
+  std::string_view word() {
+    const auto begin = at_;
+    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_'))
+      ++at_;
+    return text_.substr(begin, at_ - begin);
+  }
+
+  void same_length(std::size_t a, std::size_t b) {
+    if (a != b) fail("lists of one length");
+  }
+
+  bool peek(char c) {
+    skip_space();
+    return at_ < text_.size() && text_[at_] == c;
+  }
+
+  void expect(char c) {
+    if (!peek(c)) fail(std::string("'") + c + "'");
+    ++at_;
+  }
+
+  void skip_space() {
+    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
+  }
+
+  [[noreturn]] void fail(const std::string& wanted) const {
+    throw ConfigError("type expression does not parse (at character " + std::to_string(at_ + 1) + " of '" +
+                      std::string(text_) + "'): expected " + wanted);
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+TypeExprPtr named(std::string_view name) {
+  const auto* found = find_named_type(name);
+  if (found == nullptr)
+    throw ConfigError("unknown predefined type (" + std::string(name) + "): use an MPI name such as double");
+  return type(Named{found});
+}
+
+std::string to_string(const TypeExpr& expr) {
+  return std::visit(
+      Overload{
+          [](const Named& t) { return std::string(t.type->name); },
+          [](const Contiguous& t) { return call("contiguous", t.count, t.old); },
+          [](const Vector& t) { return call("vector", t.count, t.blocklength, t.stride, t.old); },
+          [](const Hvector& t) { return call("hvector", t.count, t.blocklength, t.stride, t.old); },
+          [](const Indexed& t) { return call("indexed", t.blocklengths, t.displacements, t.old); },
+          [](const Hindexed& t) { return call("hindexed", t.blocklengths, t.displacements, t.old); },
+          [](const IndexedBlock& t) {
+            return call("indexed_block", t.blocklength, t.displacements, t.old);
+          },
+          [](const HindexedBlock& t) {
+            return call("hindexed_block", t.blocklength, t.displacements, t.old);
+          },
+          [](const Struct& t) { return call("struct", t.blocklengths, t.displacements, t.old); },
+          [](const Subarray& t) {
+            return call("subarray", t.order, t.sizes, t.subsizes, t.starts, t.old);
+          },
+          [](const Resized& t) { return call("resized", t.old, t.lb, t.extent); },
+          [](const Dup& t) { return call("dup", t.old); },
+      },
+      expr.node);
+}
+
+TypeExprPtr parse_type(std::string_view text) { return Parser(text).whole(); }
+
+}  // namespace halocline::dtype

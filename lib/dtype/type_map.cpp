@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dtype/type_map.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "dtype/support/overload.hpp"
+
+namespace halocline::dtype {
+
+namespace {
+
+// A type map with the standard's lb and ub markers; of several markers only the least lb and the greatest ub matter.
+struct Marked {
+  std::vector<TypeMap::Entry> entries;
+  std::optional<std::int64_t> lb_marker, ub_marker;
+
+  std::int64_t lb() const {
+    if (lb_marker) return *lb_marker;
+    if (entries.empty()) return 0;
+    return std::min_element(entries.begin(), entries.end(), by_displacement)->displacement;
+  }
+
+  std::int64_t ub() const {
+    if (ub_marker) return *ub_marker;
+    if (entries.empty()) return lb();
+    std::int64_t end = true_ub();
+    std::int64_t alignment = 1;
+    for (const auto& entry : entries) alignment = std::max(alignment, entry.type->alignment);
+    while ((end - lb()) % alignment != 0) ++end;
+    return end;
+  }
+
+  std::int64_t true_ub() const {
+    std::int64_t end = entries.front().displacement + entries.front().type->size;
+    for (const auto& entry : entries) end = std::max(end, entry.displacement + entry.type->size);
+    return end;
+  }
+
+  void append(const Marked& other, std::int64_t displacement) {
+    for (const auto& entry : other.entries) entries.push_back({entry.type, entry.displacement + displacement});
+    if (other.lb_marker)
+      lb_marker = std::min(lb_marker.value_or(*other.lb_marker + displacement), *other.lb_marker + displacement);
+    if (other.ub_marker)
+      ub_marker = std::max(ub_marker.value_or(*other.ub_marker + displacement), *other.ub_marker + displacement);
+  }
+
+  void append_block(const Marked& other, std::int64_t blocklength, std::int64_t displacement) {
+    const std::int64_t extent = other.ub() - other.lb();
+    for (std::int64_t i = 0; i < blocklength; ++i) append(other, displacement + i * extent);
+  }
+
+  static bool by_displacement(const TypeMap::Entry& a, const TypeMap::Entry& b) {
+    return a.displacement < b.displacement;
+  }
+};
+
+Marked expand(const TypeExpr& expr);
+
+Marked expand_strided(std::int64_t count, std::int64_t blocklength, std::int64_t stride_bytes, const Marked& old) {
+  Marked out;
+  for (std::int64_t i = 0; i < count; ++i) out.append_block(old, blocklength, i * stride_bytes);
+  return out;
+}
+
+template <class Blocklength>
+Marked expand_indexed(const std::vector<std::int64_t>& displacements, std::int64_t unit, const Marked& old,
+                      Blocklength blocklength) {
+  Marked out;
+  for (std::size_t i = 0; i < displacements.size(); ++i)
+    out.append_block(old, blocklength(i), displacements[i] * unit);
+  return out;
+}
+
+// One dimension at a time, fastest first: `subsize` of `size` elements from `start` on.
+Marked expand_subarray(const Subarray& t) {
+  Marked map = expand(*t.old);
+  std::int64_t extent = map.ub() - map.lb();
+  const auto dimensions = t.sizes.size();
+  for (std::size_t i = 0; i < dimensions; ++i) {
+    const auto d = t.order == Order::fortran ? i : dimensions - 1 - i;
+    Marked next;
+    for (std::int64_t j = 0; j < t.subsizes[d]; ++j) next.append(map, (t.starts[d] + j) * extent);
+    map = std::move(next);
+    extent *= t.sizes[d];
+    map.lb_marker = 0;
+    map.ub_marker = extent;
+  }
+  return map;
+}
+
+Marked expand(const TypeExpr& expr) {
+  const auto extent = [](const Marked& m) { return m.ub() - m.lb(); };
+  return std::visit(
+      Overload{
+          [](const Named& t) {
+            Marked out;
+            for (const auto& member : t.type->members) out.entries.push_back({member.type, member.displacement});
+            return out;
+          },
+          [](const Contiguous& t) {
+            Marked out;
+            out.append_block(expand(*t.old), t.count, 0);
+            return out;
+          },
+          [&](const Vector& t) {
+            const auto old = expand(*t.old);
+            return expand_strided(t.count, t.blocklength, t.stride * extent(old), old);
+          },
+          [](const Hvector& t) { return expand_strided(t.count, t.blocklength, t.stride, expand(*t.old)); },
+          [&](const Indexed& t) {
+            const auto old = expand(*t.old);
+            return expand_indexed(t.displacements, extent(old), old, [&](std::size_t i) { return t.blocklengths[i]; });
+          },
+          [](const Hindexed& t) {
+            return expand_indexed(t.displacements, 1, expand(*t.old), [&](std::size_t i) { return t.blocklengths[i]; });
+          },
+          [&](const IndexedBlock& t) {
+            const auto old = expand(*t.old);
+            return expand_indexed(t.displacements, extent(old), old, [&](std::size_t) { return t.blocklength; });
+          },
+          [](const HindexedBlock& t) {
+            return expand_indexed(t.displacements, 1, expand(*t.old), [&](std::size_t) { return t.blocklength; });
+          },
+          [](const Struct& t) {
+            Marked out;
+            for (std::size_t i = 0; i < t.old.size(); ++i)
+              out.append_block(expand(*t.old[i]), t.blocklengths[i], t.displacements[i]);
+            return out;
+          },
+          [](const Subarray& t) { return expand_subarray(t); },
+          [](const Resized& t) {
+            Marked out = expand(*t.old);
+            out.lb_marker = t.lb;
+            out.ub_marker = t.lb + t.extent;
+            return out;
+          },
+          [](const Dup& t) { return expand(*t.old); },
+      },
+      expr.node);
+}
+
+}  // namespace
+
+TypeMap type_map(const TypeExpr& expr) {
+  Marked marked = expand(expr);
+  TypeMap map;
+  map.lb = marked.lb();
+  map.extent = marked.ub() - map.lb;
+  if (!marked.entries.empty()) {
+    map.true_lb =
+        std::min_element(marked.entries.begin(), marked.entries.end(), Marked::by_displacement)->displacement;
+    map.true_extent = marked.true_ub() - map.true_lb;
+  }
+  for (const auto& entry : marked.entries) map.size += entry.type->size;
+  map.entries = std::move(marked.entries);
+  return map;
+}
+
+std::vector<std::int64_t> byte_displacements(const TypeMap& map, std::int64_t count) {
+  std::vector<std::int64_t> bytes;
+  bytes.reserve(static_cast<std::size_t>(map.size * count));
+  for (std::int64_t i = 0; i < count; ++i)
+    for (const auto& entry : map.entries)
+      for (std::int64_t b = 0; b < entry.type->size; ++b) bytes.push_back(i * map.extent + entry.displacement + b);
+  return bytes;
+}
+
+}  // namespace halocline::dtype

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Type trees over the constructors of [KT15] (Leaf, Vec, Idx), and the translation of MPI datatypes into them.
+//
+// [PEA21] section 3.1 translates into DenseData and StreamData, each with an offset of its own; here a node has none and a
+// shift is an Idx of one displacement as in [KT15], so that the same tree carries over to index lists.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "dtype/support/error.hpp"
+#include "dtype/type_expr.hpp"
+
+namespace halocline::dtype {
+
+/// Size and bounds of one instance of a datatype, in bytes relative to the buffer argument. `lb` and `extent` are what
+/// repetition uses; `true_lb` and `true_extent` enclose the data (both 0 if there is none).
+struct TypeBounds {
+  std::int64_t size = 0;
+  std::int64_t lb = 0;
+  std::int64_t extent = 0;
+  std::int64_t true_lb = 0;
+  std::int64_t true_extent = 0;
+  bool operator==(const TypeBounds&) const = default;
+};
+
+/// Bounds of `expr` in O(constructor arguments), whatever the counts are; the rules are those of type_map().
+TypeBounds type_bounds(const TypeExpr& expr);
+
+struct TreeNode;
+using TreeNodePtr = std::shared_ptr<const TreeNode>;
+
+/// `bytes` consecutive bytes.
+struct Leaf {
+  std::int64_t bytes;
+};
+/// `count` children, `stride` bytes apart; the first one at 0.
+struct Vec {
+  std::int64_t count;
+  std::int64_t stride;
+  TreeNodePtr child;
+};
+/// One child at each displacement (bytes), in this order.
+struct Idx {
+  std::vector<std::int64_t> displacements;
+  TreeNodePtr child;
+};
+
+struct TreeNode {
+  std::variant<Leaf, Vec, Idx> node;
+};
+
+/// A datatype as a tree of nodes and the bounds of one instance. Immutable; equal subtrees may be shared.
+struct TypeTree {
+  TreeNodePtr root;
+  TypeBounds bounds;
+};
+
+/// The tree of a datatype expression, constructor by constructor: contiguous is a Vec, vector and hvector are two, a
+/// subarray is one per dimension below an Idx that holds its start; resized changes the bounds alone and dup nothing.
+/// O(constructor arguments). Indexed types, structs and named types with a hole inside (short_int) are an
+/// UnsupportedDatatype in this version. [PEA21] section 3.1, with the argument order of errata B.10.
+Result<TypeTree> translate(const TypeExpr& expr);
+
+/// decode() and translate() in one step. Local.
+Result<TypeTree> translate(MPI_Datatype handle);
+
+/// One line in the notation of [KT15]: "idx(1,<10520>,vec(8,128,leaf(64)))".
+std::string to_string(const TreeNode& node);
+
+}  // namespace halocline::dtype
