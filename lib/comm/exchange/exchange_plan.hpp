@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An exchange, planned once and executed many times.
+//
+// Best peer: GHEX builds a pattern once and returns a handle from exchange(), but packs with index lists of its own; here the
+// jobs are the user's own MPI datatypes, and the vendor's way of moving the same jobs hides behind the same handle.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/exchange/job.hpp"
+#include "comm/exchange/method.hpp"
+#include "dtype/pack/packer.hpp"
+
+namespace halocline::comm {
+
+/// What one exchange moves from this rank.
+struct Traffic {
+  std::int64_t bytes_to_others = 0;
+  std::int64_t bytes_to_self = 0;
+  std::int64_t jobs = 0;      ///< regions sent, those to the rank itself included
+  std::int64_t messages = 0;  ///< partners other than the rank itself that get data
+};
+
+/// Seconds that this rank spent in the phases of one exchange; a method without such a phase leaves it empty.
+struct PhaseTimes {
+  std::optional<double> pack;
+  std::optional<double> transfer;
+  std::optional<double> unpack;
+};
+
+namespace detail {
+/// How a method moves the jobs; begin() and end() alternate.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual void begin() = 0;
+  virtual PhaseTimes end() = 0;
+};
+}  // namespace detail
+
+class PendingExchange;
+
+/// Plans for the jobs of all ranks of a communicator. Move-only.
+class ExchangePlan {
+ public:
+  struct Options {
+    /// Packs for the methods that are ours; must outlive the plan.
+    const dtype::Packer* packer = nullptr;  ///< nullptr: the host packer
+    /// Largest count or displacement handed to MPI; beyond it, messages are counted in larger units. Lowered by tests.
+    std::int64_t mpi_count_limit = INT32_MAX;
+  };
+
+  /// Builds the plan. Collective over `comm`, which is duplicated. The datatypes may be freed afterwards.
+  ///
+  /// Throws, on all ranks alike: ConfigError if what one rank sends is not what its partner expects (tags and bytes are
+  /// compared), or if a method cannot handle a job (MPI_Pack: 2 GiB). O(jobs) plus the translation of the types.
+  ExchangePlan(MPI_Comm comm, const std::vector<ExchangeJob>& jobs, Method method, const Options& options);
+  ExchangePlan(MPI_Comm comm, const std::vector<ExchangeJob>& jobs, Method method);
+  ExchangePlan(ExchangePlan&&) noexcept;
+  ExchangePlan& operator=(ExchangePlan&&) noexcept;
+  ~ExchangePlan();
+
+  /// Starts an exchange: send buffers are read and receive buffers written from here on until finish() of the returned
+  /// handle. Collective. One exchange of a plan at a time.
+  [[nodiscard]] PendingExchange start();
+
+  Method method() const { return method_; }
+  const Traffic& traffic() const { return traffic_; }
+
+  /// Why some of this rank's types are packed by MPI although the method is ours; each reason once.
+  const std::vector<std::string>& packed_by_mpi() const { return packed_by_mpi_; }
+
+ private:
+  Method method_;
+  Traffic traffic_;
+  std::vector<std::string> packed_by_mpi_;
+  std::unique_ptr<detail::Backend> backend_;
+};
+
+/// An exchange in flight. Must be finished, and before its plan is destroyed; the destructor finishes it if need be.
+class PendingExchange {
+ public:
+  PendingExchange(PendingExchange&& other) noexcept : backend_(std::exchange(other.backend_, nullptr)) {}
+  PendingExchange& operator=(PendingExchange&&) = delete;
+  ~PendingExchange();
+
+  /// Completes the exchange: all receive buffers are filled, send buffers may be written again. Collective.
+  PhaseTimes finish();
+
+ private:
+  friend class ExchangePlan;
+  explicit PendingExchange(detail::Backend* backend) : backend_(backend) {}
+  detail::Backend* backend_;
+};
+
+}  // namespace halocline::comm

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The 26 directions of a 3-D halo and triples in x, y, z order.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace halocline::comm {
+
+/// Extents, offsets and coordinates: x, y, z, where x is the fastest axis in memory.
+using Int3 = std::array<std::int64_t, 3>;
+
+/// One of the 26 neighbours of a box: each component -1, 0 or 1, not all 0.
+class Direction {
+ public:
+  static constexpr int kCount = 26;
+
+  /// The direction number `index` in [0, 26): lexicographic in (z, y, x), without the centre.
+  static constexpr Direction from_index(int index) {
+    const int cell = index < kCount / 2 ? index : index + 1;
+    return Direction({cell % 3 - 1, cell / 3 % 3 - 1, cell / 9 - 1});
+  }
+
+  constexpr int index() const {
+    const int cell = static_cast<int>((step_[2] + 1) * 9 + (step_[1] + 1) * 3 + step_[0] + 1);
+    return cell < 13 ? cell : cell - 1;
+  }
+
+  /// Where the neighbour stands who sees us in this direction.
+  constexpr Direction opposite() const { return Direction({-step_[0], -step_[1], -step_[2]}); }
+
+  /// -1, 0 or 1 along `axis` (0 = x).
+  constexpr std::int64_t operator[](std::size_t axis) const { return step_[axis]; }
+
+  constexpr bool operator==(const Direction&) const = default;
+
+ private:
+  constexpr explicit Direction(Int3 step) : step_(step) {}
+  Int3 step_;
+};
+
+/// Calls `body(Direction)` for all 26, by ascending index.
+template <class Body>
+constexpr void for_each_direction(Body body) {
+  for (int i = 0; i < Direction::kCount; ++i) body(Direction::from_index(i));
+}
+
+}  // namespace halocline::comm

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/mpi/communicator.hpp"
+
+#include "dtype/support/mpi_check.hpp"
+
+namespace halocline::comm {
+
+Communicator::Communicator(MPI_Comm parent) {
+  HALOCLINE_MPI(MPI_Comm_dup(parent, &comm_));
+  HALOCLINE_MPI(MPI_Comm_rank(comm_, &rank_));
+  HALOCLINE_MPI(MPI_Comm_size(comm_, &size_));
+}
+
+Communicator::~Communicator() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (comm_ != MPI_COMM_NULL && !finalized) MPI_Comm_free(&comm_);
+}
+
+void detail::agree(MPI_Comm comm, Problem problem, const std::string& message) {
+  int rank = 0, size = 1;
+  HALOCLINE_MPI(MPI_Comm_rank(comm, &rank));
+  HALOCLINE_MPI(MPI_Comm_size(comm, &size));
+  int lowest = problem == Problem::none ? size : rank;
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, comm));
+  if (lowest == size) return;
+
+  int header[2] = {static_cast<int>(problem), static_cast<int>(message.size())};
+  HALOCLINE_MPI(MPI_Bcast(header, 2, MPI_INT, lowest, comm));
+  std::string agreed = message;
+  agreed.resize(static_cast<std::size_t>(header[1]));
+  HALOCLINE_MPI(MPI_Bcast(agreed.data(), header[1], MPI_CHAR, lowest, comm));
+  if (static_cast<Problem>(header[0]) == Problem::config) throw ConfigError(agreed);
+  throw EnvironmentError(agreed);
+}
+
+}  // namespace halocline::comm

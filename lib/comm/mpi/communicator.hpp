@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Owned communicators and collective errors.
+#pragma once
+
+#include <mpi.h>
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "dtype/support/error.hpp"
+
+namespace halocline::comm {
+
+/// Owner of a duplicate of a communicator, so that our messages never meet the user's. Move-only; the duplicate is freed
+/// unless MPI is finalized.
+class Communicator {
+ public:
+  /// Collective over `parent`.
+  explicit Communicator(MPI_Comm parent);
+  Communicator(Communicator&& other) noexcept
+      : comm_(std::exchange(other.comm_, MPI_COMM_NULL)), rank_(other.rank_), size_(other.size_) {}
+  Communicator& operator=(Communicator&& other) noexcept {
+    std::swap(comm_, other.comm_);
+    rank_ = other.rank_, size_ = other.size_;
+    return *this;
+  }
+  ~Communicator();
+
+  MPI_Comm get() const { return comm_; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+namespace detail {
+enum class Problem { none, config, environment };
+void agree(MPI_Comm comm, Problem problem, const std::string& message);
+}  // namespace detail
+
+/// Runs `local`, which must not communicate, on every rank and agrees on the outcome: if it threw an Error anywhere, every rank
+/// throws the one of the lowest such rank, as ConfigError (bad input) or EnvironmentError (all else). Collective over `comm`.
+template <class F>
+void collectively(MPI_Comm comm, F&& local) {
+  auto problem = detail::Problem::none;
+  std::string message;
+  try {
+    std::forward<F>(local)();
+  } catch (const ConfigError& error) {
+    problem = detail::Problem::config;
+    message = error.what();
+  } catch (const std::exception& error) {
+    problem = detail::Problem::environment;
+    message = error.what();
+  }
+  detail::agree(comm, problem, message);
+}
+
+}  // namespace halocline::comm
