@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The effective configuration: defaults, then the config file, then the command line.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/exchange/method.hpp"
+#include "enum_names.hpp"
+
+namespace halocline::app {
+
+enum class Subcommand { run, compare, inspect, info };
+enum class Layout { soa, aos };
+enum class Element { float64, float32 };
+enum class Stencil { heat13, heat9, heat3, point26 };
+enum class Describe { subarray, vector, hvector, hindexed, structure };
+enum class PackerKind { host, kokkos };
+enum class Inject { none, drop, swap, flip };
+
+/// One member per long flag (dashes become underscores); the flag table in config.cpp says what each means and which
+/// subcommands use it. Extents and counts of three are in the order x, y, z.
+struct Config {
+  Subcommand subcommand = Subcommand::run;
+
+  // After parse_config exactly one of these two is set. Points.
+  std::optional<std::array<std::int64_t, 3>> local;   ///< of each rank
+  std::optional<std::array<std::int64_t, 3>> global;  ///< of all ranks together
+  int radius = 3;                                     ///< ghost points on each side of each axis
+  int fields = 8;
+  Layout layout = Layout::soa;
+  Element element = Element::float64;
+  bool periodic = true;
+  std::optional<std::array<int, 3>> decomposition;  ///< ranks along each axis; unset: chosen by the program
+
+  Stencil stencil = Stencil::heat13;
+  std::int64_t steps = 10;
+  int stages = 1;  ///< substeps of a step, each with its exchange
+
+  std::int64_t iterations = 20;  ///< timed ones
+  std::int64_t warmup = 2;
+  double max_seconds = 60;
+  std::vector<comm::Method> methods{comm::all_methods().begin(), comm::all_methods().end()};
+  Describe describe = Describe::subarray;
+  PackerKind packer = PackerKind::host;
+
+  int threads = 0;  ///< per rank; 0: this rank's share of its node
+  std::int64_t seed = 1;
+  Inject inject = Inject::none;
+
+  std::string output;  ///< path; empty: none
+  std::string csv;     ///< path; empty: none
+  std::string config;  ///< path; empty: none
+  bool quiet = false;
+  bool dry_run = false;
+
+  bool json = false;
+  std::string expression;
+};
+
+/// Parses the command line and the config file on rank 0, broadcasts the effective configuration and validates it on every
+/// rank. Collective over `comm`.
+///
+/// Empty if there is nothing left to do: rank 0 has then printed what --help, --version or --print-config ask for.
+/// Throws ConfigError with the same message on every rank; it names the key and where it stands. Checks that need the
+/// decomposition (radius against local extents, ranks against points) are the commands' own.
+std::optional<Config> parse_config(MPI_Comm comm, int argc, const char* const* argv);
+
+/// The effective configuration as one line of JSON: an object with the long flags as keys, null for what is unset, and
+/// the subcommand.
+std::string effective_config_json(const Config& config);
+
+template <>
+struct EnumNames<Subcommand> {
+  static constexpr std::array table{
+      std::pair{Subcommand::run, "run"}, std::pair{Subcommand::compare, "compare"},
+      std::pair{Subcommand::inspect, "inspect"}, std::pair{Subcommand::info, "info"}};
+};
+template <>
+struct EnumNames<Layout> {
+  static constexpr std::array table{std::pair{Layout::soa, "soa"}, std::pair{Layout::aos, "aos"}};
+};
+template <>
+struct EnumNames<Element> {
+  static constexpr std::array table{std::pair{Element::float64, "double"},
+                                    std::pair{Element::float32, "float"}};
+};
+template <>
+struct EnumNames<Stencil> {
+  static constexpr std::array table{
+      std::pair{Stencil::heat13, "heat13"}, std::pair{Stencil::heat9, "heat9"},
+      std::pair{Stencil::heat3, "heat3"}, std::pair{Stencil::point26, "point26"}};
+};
+template <>
+struct EnumNames<Describe> {
+  static constexpr std::array table{
+      std::pair{Describe::subarray, "subarray"}, std::pair{Describe::vector, "vector"},
+      std::pair{Describe::hvector, "hvector"}, std::pair{Describe::hindexed, "hindexed"},
+      std::pair{Describe::structure, "struct"}};
+};
+template <>
+struct EnumNames<PackerKind> {
+  static constexpr std::array table{std::pair{PackerKind::host, "host"},
+                                    std::pair{PackerKind::kokkos, "kokkos"}};
+};
+template <>
+struct EnumNames<Inject> {
+  static constexpr std::array table{std::pair{Inject::none, "none"}, std::pair{Inject::drop, "drop"},
+                                    std::pair{Inject::swap, "swap"}, std::pair{Inject::flip, "flip"}};
+};
+
+}  // namespace halocline::app

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How the app, in the role of the library's user, writes its halo regions as MPI datatypes.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "comm/halo/halo_spec.hpp"
+#include "domain.hpp"
+#include "dtype/datatype.hpp"
+
+namespace halocline::app {
+
+/// Describes boxes of stored points of the arrays at `addresses` with the constructors that `describe` names; all five ways give
+/// the same bytes in the same order. Owns the MPI types, so it must outlive the plans' construction.
+class RegionTypes {
+ public:
+  /// `element`: MPI_DOUBLE or MPI_FLOAT. With layout aos a point is a contiguous type of all fields, one type per region.
+  RegionTypes(const Domain& domain, Describe describe, MPI_Datatype element, std::vector<void*> addresses);
+
+  /// The box in array `array`. Throws ConfigError if the box does not fit MPI's int arguments.
+  comm::Region operator()(int array, const comm::Box& box);
+
+ private:
+  struct Described {
+    dtype::Datatype type;
+    std::int64_t offset;  ///< bytes from the array's first byte to the buffer argument
+  };
+  const Described& described(const comm::Box& box);
+  Described make(const comm::Box& box) const;
+
+  Describe describe_;
+  comm::Int3 stored_;
+  std::vector<void*> addresses_;
+  dtype::Datatype point_;
+  std::int64_t point_bytes_;
+  std::map<std::pair<comm::Int3, comm::Int3>, Described> types_;  ///< by begin and extent, shared by the arrays
+};
+
+}  // namespace halocline::app

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "domain.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "dtype/support/error.hpp"
+#include "dtype/support/mpi_check.hpp"
+#include "environment.hpp"
+#include "stencil.hpp"
+#include "table.hpp"
+
+namespace halocline::app {
+
+namespace {
+
+using comm::Int3;
+
+// Memory that this node can still give, in bytes; 0 if unknown. Linux's MemAvailable, or the control group's limit if that
+// is lower.
+double available_memory() {
+  double available = 0;
+  std::ifstream meminfo("/proc/meminfo");
+  for (std::string key, rest; meminfo >> key && std::getline(meminfo, rest);)
+    if (key == "MemAvailable:") available = std::stod(rest) * 1024;
+  double limit = 0;
+  if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit && limit > 0) available = std::min(available, limit);
+  return available;
+}
+
+Int3 rank_grid(const Config& config, int ranks) {
+  if (config.decomposition) {
+    const auto& d = *config.decomposition;
+    if (std::int64_t{d[0]} * d[1] * d[2] != ranks)
+      throw ConfigError("decomposition does not fit the number of ranks (" + format_extent(d) + " on " +
+                        std::to_string(ranks) + " ranks): make the product of --decomposition equal to the ranks of mpirun -n");
+    return {d[0], d[1], d[2]};
+  }
+  return config.global ? comm::choose_ranks(ranks, *config.global, config.radius) : comm::choose_ranks(ranks);
+}
+
+}  // namespace
+
+Domain make_domain(const Config& config, int rank, int ranks) {
+  // Far beyond any memory, and small enough that no product below overflows.
+  constexpr std::int64_t kLargestExtent = 1 << 20;
+  for (const auto extent : config.global ? *config.global : *config.local)
+    if (extent > kLargestExtent)
+      throw ConfigError(std::string(config.global ? "global" : "local") + " is too large (" + std::to_string(extent) +
+                        " points in a dimension): use at most " + std::to_string(kLargestExtent));
+  if (config.global) {
+    const auto& g = *config.global;
+    if (g[0] * g[1] * g[2] < ranks)
+      throw ConfigError("more ranks than points (" + std::to_string(ranks) + " ranks, global " + format_extent(g) +
+                        "): use fewer ranks or a larger global");
+  }
+
+  const Int3 grid = rank_grid(config, ranks);
+  Int3 global{};
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    global[axis] = config.global ? (*config.global)[axis] : (*config.local)[axis] * grid[axis];
+  const comm::Decomposition decomposition(global, grid, config.periodic);
+
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    if (const auto least = global[axis] / grid[axis]; least < config.radius)
+      throw ConfigError("radius is larger than the local extent (radius " + std::to_string(config.radius) + ", some rank has " +
+                        std::to_string(least) + " points in " + std::string(1, "xyz"[axis]) +
+                        "): use a smaller radius, fewer ranks or more points");
+  if (const int needed = stencil_spec(config.stencil).radius();
+      config.subcommand == Subcommand::run && needed > config.radius)
+    throw ConfigError("radius is too small for the stencil (radius " + std::to_string(config.radius) + ", " +
+                      std::string(to_string(config.stencil)) + " reaches " + std::to_string(needed) +
+                      " points): use a larger radius or another stencil");
+
+  const auto owned = decomposition.owned(rank);
+  return {.decomposition = decomposition,
+          .rank = rank,
+          .owned = owned,
+          .halo = {owned.extent, config.radius},
+          .fields = config.fields,
+          .element_bytes = config.element == Element::float64 ? 8 : 4,
+          .layout = config.layout};
+}
+
+MemoryEstimate estimate_memory(const Domain& domain, int copies, int plans) {
+  // Rank 0 has the largest box.
+  const comm::HaloSpec largest{domain.decomposition.owned(0).extent, domain.halo.radius};
+  double stored = 1, owned = 1;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    stored *= static_cast<double>(largest.stored()[axis]);
+    owned *= static_cast<double>(largest.extent[axis]);
+  }
+  const double point = static_cast<double>(domain.fields) * domain.element_bytes;
+  return {.fields = stored * point * copies, .messages = 2 * (stored - owned) * point * plans};
+}
+
+void require_memory(const MemoryEstimate& estimate, MPI_Comm comm) {
+  MPI_Comm node = MPI_COMM_NULL;
+  HALOCLINE_MPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+  const int on_node = size_of(node);
+  HALOCLINE_MPI(MPI_Comm_free(&node));
+
+  // The worst node decides: the largest shortage, and what that node has.
+  const double available = available_memory();
+  const double needed = estimate.total() * on_node;
+  double worst[2] = {available > 0 ? needed - available : -1, available};
+  struct {
+    double shortage;
+    int rank;
+  } mine{worst[0], rank_of(comm)}, most{};
+  HALOCLINE_MPI(MPI_Allreduce(&mine, &most, 1, MPI_DOUBLE_INT, MPI_MAXLOC, comm));
+  if (most.shortage <= 0) return;
+  worst[0] = needed;
+  HALOCLINE_MPI(MPI_Bcast(worst, 2, MPI_DOUBLE, most.rank, comm));
+  const auto text = [](double bytes) {
+    return bytes < 9e18 ? format_bytes(static_cast<std::int64_t>(bytes)) : std::string("more than 8 EiB");
+  };
+  throw ConfigError("not enough memory (a node needs " + text(worst[0]) + " and has " + text(worst[1]) +
+                    " available): use a smaller local or global size, fewer fields, or fewer ranks per node");
+}
+
+void print_dry_run(const Domain& domain, const MemoryEstimate& estimate, MPI_Comm comm) {
+  const auto& decomposition = domain.decomposition;
+  if (domain.rank == 0) {
+    std::printf("decomposition %s ranks over %s points, %s; fields %d (%s), %d bytes per element, radius %lld\n",
+                format_extent(decomposition.ranks()).c_str(), format_extent(decomposition.global()).c_str(),
+                decomposition.periodic() ? "periodic" : "open boundaries", domain.fields,
+                std::string(to_string(domain.layout)).c_str(), domain.element_bytes,
+                static_cast<long long>(domain.halo.radius));
+    std::printf("memory per rank: %s fields + %s messages (per plan of each method)\n\n",
+                format_bytes(static_cast<std::int64_t>(estimate.fields)).c_str(),
+                format_bytes(static_cast<std::int64_t>(estimate.messages)).c_str());
+    Table table({{"rank", Align::right},
+                 {"local extent", Align::left},
+                 {"regions", Align::right},
+                 {"messages", Align::right},
+                 {"to others", Align::right},
+                 {"to self", Align::right}});
+    constexpr int kShown = 16;  // a table of thousands of ranks helps nobody
+    for (int rank = 0; rank < std::min(decomposition.size(), kShown); ++rank) {
+      const comm::HaloSpec halo{decomposition.owned(rank).extent, domain.halo.radius};
+      std::int64_t regions = 0, to_others = 0, to_self = 0;
+      std::set<int> partners;
+      comm::for_each_direction([&](comm::Direction direction) {
+        const auto partner = decomposition.neighbor(rank, direction);
+        if (!partner) return;
+        const auto bytes = halo.send_box(direction).points() * domain.fields * domain.element_bytes;
+        regions += domain.arrays();
+        (*partner == rank ? to_self : to_others) += bytes;
+        if (*partner != rank) partners.insert(*partner);
+      });
+      table.add_row({std::to_string(rank), format_extent(halo.extent), std::to_string(regions),
+                     std::to_string(partners.size()), format_bytes(to_others), format_bytes(to_self)});
+    }
+    std::printf("%s", table.str().c_str());
+    if (decomposition.size() > kShown) std::printf("... and %d ranks more\n", decomposition.size() - kShown);
+    std::printf("\ndry run: nothing was allocated or sent\n");
+    std::fflush(stdout);
+  }
+  HALOCLINE_MPI(MPI_Barrier(comm));
+}
+
+}  // namespace halocline::app

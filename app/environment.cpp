@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "environment.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "dtype/support/mpi_check.hpp"
+#include "dtype/support/narrow.hpp"
+
+namespace halocline::app {
+
+namespace {
+
+// The affinity mask of this process in bytes; empty where the system has none to show.
+std::vector<unsigned char> affinity_mask() {
+#ifdef __linux__
+  // As large as the kernel's largest configuration: the call fails for a mask that is too small.
+  constexpr std::size_t kCpus = 8192;
+  std::vector<unsigned char> mask(CPU_ALLOC_SIZE(kCpus));
+  auto* set = reinterpret_cast<cpu_set_t*>(mask.data());
+  CPU_ZERO_S(mask.size(), set);
+  if (sched_getaffinity(0, mask.size(), set) == 0) return mask;
+#endif
+  return {};
+}
+
+int bits_in(const std::vector<unsigned char>& mask) {
+  int bits = 0;
+  for (const auto byte : mask) bits += __builtin_popcount(byte);
+  return bits;
+}
+
+// The leading number of an environment variable (OpenMP allows a list, one per nesting level).
+std::optional<int> threads_in_environment(const char* name) {
+  const char* text = std::getenv(name);
+  if (text == nullptr) return std::nullopt;
+  int value = 0;
+  const std::string_view view(text);
+  const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), value);
+  if (error != std::errc{} || value < 1) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+MpiEnvironment::MpiEnvironment(int* argc, char*** argv) {
+  int provided = 0;
+  HALOCLINE_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
+  HALOCLINE_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  HALOCLINE_MPI(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+}
+
+MpiEnvironment::~MpiEnvironment() { MPI_Finalize(); }
+
+int rank_of(MPI_Comm comm) {
+  int rank = 0;
+  HALOCLINE_MPI(MPI_Comm_rank(comm, &rank));
+  return rank;
+}
+
+int size_of(MPI_Comm comm) {
+  int size = 0;
+  HALOCLINE_MPI(MPI_Comm_size(comm, &size));
+  return size;
+}
+
+std::string broadcast(std::string text, MPI_Comm comm) {
+  auto length = static_cast<std::int64_t>(text.size());
+  HALOCLINE_MPI(MPI_Bcast(&length, 1, MPI_INT64_T, 0, comm));
+  text.resize(static_cast<std::size_t>(length));
+  HALOCLINE_MPI(MPI_Bcast(text.data(), checked_int(length, "length of a broadcast text"), MPI_CHAR, 0, comm));
+  return text;
+}
+
+void on_root(MPI_Comm comm, const std::function<void()>& action) {
+  // The first character says which error it was.
+  std::string outcome;
+  if (rank_of(comm) == 0) {
+    try {
+      action();
+    } catch (const MpiError&) {
+      throw;
+    } catch (const ConfigError& error) {
+      outcome = std::string("C") + error.what();
+    } catch (const EnvironmentError& error) {
+      outcome = std::string("E") + error.what();
+    }
+  }
+  outcome = broadcast(std::move(outcome), comm);
+  if (outcome.empty()) return;
+  if (outcome.front() == 'C') throw ConfigError(outcome.substr(1));
+  throw EnvironmentError(outcome.substr(1));
+}
+
+void print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    throw EnvironmentError("stdout cannot be written (" + std::generic_category().message(errno) +
+                           "): send it to a terminal, a pipe or a file on a disk with free space");
+}
+
+int bound_cores() {
+  if (const int bits = bits_in(affinity_mask()); bits > 0) return bits;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+ThreadChoice choose_threads(const Config& config, MPI_Comm comm) {
+  // Collective first, whatever this rank's environment says.
+  MPI_Comm node = MPI_COMM_NULL;
+  HALOCLINE_MPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+  auto mask = affinity_mask();
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, mask.data(), static_cast<int>(mask.size()), MPI_BYTE, MPI_BOR, node));
+  const int ranks = size_of(node);
+  HALOCLINE_MPI(MPI_Comm_free(&node));
+
+  if (config.threads > 0) return {config.threads, "threads option"};
+  for (const char* name : {"KOKKOS_NUM_THREADS", "OMP_NUM_THREADS"})
+    if (const auto threads = threads_in_environment(name)) return {*threads, name};
+  const int cores = mask.empty() ? bound_cores() : bits_in(mask);
+  return {std::max(1, std::min(cores / ranks, bound_cores())),
+          "share of the node: " + std::to_string(cores) + " hardware threads, " + std::to_string(ranks) +
+              (ranks == 1 ? " rank" : " ranks")};
+}
+
+}  // namespace halocline::app

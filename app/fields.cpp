@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fields.hpp"
+
+#include <cstdlib>
+
+#include "dtype/support/error.hpp"
+
+namespace halocline::app {
+
+template <class T>
+FieldSet<T>::FieldSet(const Domain& domain) {
+  constexpr std::size_t kAlignment = 4096;
+  const auto stored = domain.halo.stored();
+  const auto row = static_cast<std::size_t>(stored[0] * domain.elements_per_point());
+  const auto rows = static_cast<std::size_t>(stored[1]), planes = static_cast<std::size_t>(stored[2]);
+  const auto bytes = (planes * rows * row * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
+  const auto arrays = static_cast<std::size_t>(domain.arrays());
+
+  memory_.reset(std::aligned_alloc(kAlignment, bytes * arrays));
+  if (!memory_)
+    throw EnvironmentError("no memory for the fields (" + std::to_string(bytes * arrays) +
+                           " bytes on one rank): use a smaller local size or fewer fields");
+  auto* first = static_cast<std::byte*>(memory_.get());
+  for (std::size_t i = 0; i < arrays; ++i)
+    arrays_.emplace_back(reinterpret_cast<T*>(first + i * bytes), planes, rows, row);
+}
+
+template <class T>
+std::vector<void*> FieldSet<T>::addresses() const {
+  std::vector<void*> out;
+  for (const auto& view : arrays_) out.push_back(view.data());
+  return out;
+}
+
+template class FieldSet<double>;
+template class FieldSet<float>;
+
+ElementMap::ElementMap(const Domain& domain, int array_index)
+    : radius(domain.halo.radius),
+      elements_per_point(domain.elements_per_point()),
+      array(array_index),
+      fields(domain.fields),
+      periodic(domain.decomposition.periodic()) {
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    first[axis] = domain.owned.begin[axis] - radius;
+    extent[axis] = domain.owned.extent[axis];
+    global[axis] = domain.decomposition.global()[axis];
+  }
+}
+
+}  // namespace halocline::app

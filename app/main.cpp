@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// halocline: the mini-app. From errors to exit codes; everything else is elsewhere.
+#include <mpi.h>
+
+#include <Kokkos_Core.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+
+#include "commands.hpp"
+#include "config.hpp"
+#include "dtype/support/error.hpp"
+#include "environment.hpp"
+
+namespace {
+
+using namespace halocline;
+
+constexpr int kBadInput = 2;
+constexpr int kEnvironment = 3;
+
+int dispatch(const app::Config& config, MPI_Comm comm) {
+  switch (config.subcommand) {
+    case app::Subcommand::run: return app::run(config, comm);
+    case app::Subcommand::compare: return app::compare(config, comm);
+    case app::Subcommand::inspect: return app::inspect(config, comm);
+    case app::Subcommand::info: break;
+  }
+  return app::info(config, comm);
+}
+
+int parse_and_dispatch(int argc, char** argv, MPI_Comm comm) {
+  const auto config = app::parse_config(comm, argc, argv);
+  if (!config) return 0;
+  // Kokkos asks for this or warns; binding is the launcher's business.
+  setenv("OMP_PROC_BIND", "false", 0);
+  const Kokkos::ScopeGuard kokkos(Kokkos::InitializationSettings()
+                                      .set_num_threads(app::choose_threads(*config, comm).threads)
+                                      .set_disable_warnings(true));
+  return dispatch(*config, comm);
+}
+
+// One line on stderr, in one write, whatever is in the message.
+void report(std::string line) {
+  std::replace_if(line.begin(), line.end(), [](unsigned char c) { return c < ' '; }, ' ');
+  std::fputs((line + "\n").c_str(), stderr);
+}
+
+// An error that every rank has: one line, and all end in the ordinary way.
+int end_job(MPI_Comm comm, const std::exception& error, int code) {
+  if (app::rank_of(comm) == 0) report(std::string("halocline: ") + error.what());
+  return code;
+}
+
+// An error of this rank alone: the others may be waiting inside of a collective call.
+int abort_job(MPI_Comm comm, const std::exception& error) {
+  if (app::size_of(comm) == 1) return end_job(comm, error, kEnvironment);
+  char host[MPI_MAX_PROCESSOR_NAME] = "?";
+  int length = 0;
+  MPI_Get_processor_name(host, &length);
+  report("halocline: rank " + std::to_string(app::rank_of(comm)) + " on " + host + ": " + error.what());
+  MPI_Abort(comm, kEnvironment);
+  return kEnvironment;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const app::MpiEnvironment mpi(&argc, &argv);
+    const MPI_Comm comm = MPI_COMM_WORLD;
+    try {
+      return parse_and_dispatch(argc, argv, comm);
+    } catch (const MpiError& error) {
+      return abort_job(comm, error);
+    } catch (const ConfigError& error) {
+      return end_job(comm, error, kBadInput);
+    } catch (const EnvironmentError& error) {
+      return end_job(comm, error, kEnvironment);
+    } catch (const std::exception& error) {
+      return abort_job(comm, error);
+    }
+  } catch (const std::exception& error) {
+    report(std::string("halocline: ") + error.what());
+    return kEnvironment;
+  }
+}

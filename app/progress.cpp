@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "progress.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "table.hpp"
+
+namespace halocline::app {
+
+namespace {
+
+constexpr auto kInterval = std::chrono::milliseconds(100);
+constexpr const char* kClear = "\r\x1b[K";  // to the first column, erase to the end of the line
+
+}  // namespace
+
+Progress::Progress(bool enabled, std::string label, std::int64_t total)
+    : active_(enabled && isatty(STDERR_FILENO) == 1), label_(std::move(label)), total_(std::max<std::int64_t>(total, 1)) {}
+
+void Progress::update(std::int64_t done) {
+  if (!active_) return;
+  const auto now = Clock::now();
+  if (drawn_ && now - last_ < kInterval) return;
+  const double fraction = static_cast<double>(done) / static_cast<double>(total_);
+  const double elapsed = std::chrono::duration<double>(now - begin_).count();
+  std::string line = kClear + label_ + " " + format_fixed(100 * fraction, 0) + " %";
+  if (done > 0) line += ", " + format_seconds(elapsed * (1 - fraction) / fraction) + " left";
+  std::fputs(line.c_str(), stderr);
+  std::fflush(stderr);
+  last_ = now;
+  drawn_ = true;
+}
+
+void Progress::finish() {
+  if (drawn_) {
+    std::fputs(kClear, stderr);
+    std::fflush(stderr);
+  }
+  active_ = drawn_ = false;
+}
+
+}  // namespace halocline::app

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "provenance.hpp"
+
+#include <unistd.h>
+
+#include <Kokkos_Core.hpp>
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "dtype/support/mpi_check.hpp"
+#include "environment.hpp"
+#include "halocline_build.hpp"
+#include "halocline_git.hpp"
+
+namespace halocline::app {
+
+namespace {
+
+std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+
+std::string mpi_library() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  HALOCLINE_MPI(MPI_Get_library_version(text.data(), &length));
+  return first_line(text.data());
+}
+
+std::string mpi_standard() {
+  int major = 0;
+  int minor = 0;
+  HALOCLINE_MPI(MPI_Get_version(&major, &minor));
+  return std::to_string(major) + "." + std::to_string(minor);
+}
+
+std::string kokkos_version() {
+  return std::to_string(KOKKOS_VERSION / 10000) + "." + std::to_string(KOKKOS_VERSION / 100 % 100) + "." +
+         std::to_string(KOKKOS_VERSION % 100);
+}
+
+std::vector<std::string> kokkos_spaces() {
+  std::vector<std::string> spaces{Kokkos::DefaultExecutionSpace::name()};
+  if (const std::string host = Kokkos::DefaultHostExecutionSpace::name(); host != spaces.front()) spaces.push_back(host);
+#ifdef KOKKOS_ENABLE_SERIAL
+  if (const std::string serial = Kokkos::Serial::name(); serial != spaces.back()) spaces.push_back(serial);
+#endif
+  return spaces;
+}
+
+std::vector<std::string> hosts(MPI_Comm comm) {
+  using Name = std::array<char, MPI_MAX_PROCESSOR_NAME>;
+  Name mine{};
+  int length = 0;
+  HALOCLINE_MPI(MPI_Get_processor_name(mine.data(), &length));
+  std::vector<Name> all(rank_of(comm) == 0 ? static_cast<std::size_t>(size_of(comm)) : 0);
+  HALOCLINE_MPI(MPI_Gather(mine.data(), MPI_MAX_PROCESSOR_NAME, MPI_CHAR, all.data(), MPI_MAX_PROCESSOR_NAME, MPI_CHAR, 0, comm));
+  std::vector<std::string> unique;
+  for (const auto& name : all)
+    if (std::find(unique.begin(), unique.end(), name.data()) == unique.end()) unique.emplace_back(name.data());
+  return nlohmann::json::parse(broadcast(nlohmann::json(unique).dump(), comm));
+}
+
+std::string binding(MPI_Comm comm) {
+  std::array<int, 2> least_and_minus_most{bound_cores(), -bound_cores()};
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, least_and_minus_most.data(), 2, MPI_INT, MPI_MIN, comm));
+  const int least = least_and_minus_most[0];
+  const int most = -least_and_minus_most[1];
+  return std::to_string(least) + (least == most ? "" : " to " + std::to_string(most)) + " hardware thread" +
+         (most == 1 ? "" : "s") + " per rank";
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+// What a user sets to tune a run; not what Open MPI's launcher tells its processes (addresses, directories, keys).
+std::map<std::string, std::string> tuning_environment() {
+  constexpr std::array wanted{"OMPI_MCA_", "OMP_", "KOKKOS_", "UCX_", "CUDA_VISIBLE_DEVICES="};
+  constexpr std::array launcher{"OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir"};
+  std::map<std::string, std::string> out;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const auto begins = [&](const char* prefix) { return text.starts_with(prefix); };
+    if (std::none_of(wanted.begin(), wanted.end(), begins) || std::any_of(launcher.begin(), launcher.end(), begins)) continue;
+    const auto equals = text.find('=');
+    out.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return out;
+}
+
+}  // namespace
+
+const Build& build() {
+  static const Build instance{
+      .version = HALOCLINE_VERSION,
+      .git = HALOCLINE_GIT,
+      .dirty = std::string_view(HALOCLINE_GIT_STATE) == "unknown"
+                   ? std::nullopt
+                   : std::optional(std::string_view(HALOCLINE_GIT_STATE) == "dirty"),
+      .compiler = HALOCLINE_COMPILER,
+      .flags = HALOCLINE_FLAGS,
+      .type = HALOCLINE_BUILD_TYPE,
+  };
+  return instance;
+}
+
+std::string version_line() {
+  return build().version + " (git " + build().git + (build().dirty.value_or(false) ? ", dirty)" : ")");
+}
+
+Provenance gather_provenance(const Config& config, MPI_Comm comm) {
+  return {
+      .mpi_library = mpi_library(),
+      .mpi_standard = mpi_standard(),
+      .kokkos_version = kokkos_version(),
+      .kokkos_spaces = kokkos_spaces(),
+      .hosts = hosts(comm),
+      .binding = binding(comm),
+      .time = utc_now(),
+      .environment = tuning_environment(),
+      .config = effective_config_json(config),
+  };
+}
+
+nlohmann::ordered_json to_json(const Provenance& provenance) {
+  nlohmann::ordered_json out;
+  out["version"] = build().version;
+  out["git"] = build().git;
+  out["dirty"] = build().dirty ? nlohmann::ordered_json(*build().dirty) : nlohmann::ordered_json();
+  out["compiler"] = build().compiler;
+  out["flags"] = build().flags;
+  out["build_type"] = build().type;
+  out["mpi_library"] = provenance.mpi_library;
+  out["mpi_standard"] = provenance.mpi_standard;
+  out["kokkos"] = provenance.kokkos_version;
+  out["kokkos_spaces"] = provenance.kokkos_spaces;
+  out["cuda"] = nullptr;
+  out["gpus"] = nlohmann::ordered_json::array();
+  out["hosts"] = provenance.hosts;
+  out["binding"] = provenance.binding;
+  out["time"] = provenance.time;
+  out["environment"] = provenance.environment;
+  out["config"] = nlohmann::ordered_json::parse(provenance.config);
+  return out;
+}
+
+}  // namespace halocline::app

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "record.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "dtype/support/contract.hpp"
+#include "dtype/support/error.hpp"
+
+namespace halocline::app {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array kPhases{std::pair{"pack", &Phases::pack}, std::pair{"transfer", &Phases::transfer},
+                             std::pair{"unpack", &Phases::unpack}, std::pair{"compute", &Phases::compute},
+                             std::pair{"total", &Phases::total}};
+constexpr std::array kStatistics{std::pair{"median_s", &Statistics::median}, std::pair{"p10_s", &Statistics::p10},
+                                 std::pair{"p90_s", &Statistics::p90}, std::pair{"min_s", &Statistics::min},
+                                 std::pair{"max_s", &Statistics::max}};
+
+Json to_json(const Statistics& statistics) {
+  Json out;
+  for (const auto& [name, member] : kStatistics) out[name] = statistics.*member;
+  return out;
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+std::string hexadecimal(std::uint64_t value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "0x%016llx", static_cast<unsigned long long>(value));
+  return text.data();
+}
+
+// What a path or a text from the environment holds need not be UTF-8; a result line is.
+std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+// ---- CSV: the record's scalars by name, triples by axis, statistics by phase, and the provenance that plots need.
+
+using Cells = std::vector<std::pair<std::string, Json>>;
+
+Cells csv_cells(const Json& record) {
+  Cells cells;
+  for (const auto& [key, value] : record.items()) {
+    if (key == "phases") {
+      for (const auto& [phase, statistics] : value.items())
+        for (const auto& [name, member] : kStatistics)
+          cells.emplace_back(phase + "_" + name, statistics.is_null() ? Json() : statistics.at(name));
+    } else if (key == "provenance") {
+      for (const char* name : {"git", "dirty", "mpi_library", "time"}) cells.emplace_back(name, value.at(name));
+    } else if (key == "decomposition" || key == "local" || key == "global") {
+      for (std::size_t axis = 0; axis < 3; ++axis) cells.emplace_back(key + "_" + "xyz"[axis], value.at(axis));
+    } else if (!value.is_structured()) {
+      cells.emplace_back(key, value);
+    }
+  }
+  return cells;
+}
+
+// RFC 4180: quoted where it must be.
+std::string csv_text(const Json& value) {
+  if (value.is_null()) return "";
+  if (!value.is_string()) return value.dump();
+  const auto text = value.get<std::string>();
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+  return quoted + "\"";
+}
+
+std::string csv_header(const Cells& cells) {
+  std::string line;
+  for (const auto& [name, value] : cells) line.append(line.empty() ? "" : ",").append(name);
+  return line + "\n";
+}
+
+std::string csv_row(const Cells& cells) {
+  std::string line;
+  for (const auto& cell : cells) line.append(&cell == &cells.front() ? "" : ",").append(csv_text(cell.second));
+  return line + "\n";
+}
+
+// ---- Files
+
+std::string system_message() { return std::generic_category().message(errno); }
+
+// An append-only descriptor, locked for as long as it lives so that jobs may share a file.
+class Appender {
+ public:
+  explicit Appender(const std::string& path) : path_(path) {
+    constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC;
+    constexpr mode_t kMode = 0666;
+    descriptor_ = open(path.c_str(), kFlags | O_CREAT | O_EXCL, kMode);
+    created_ = descriptor_ >= 0;
+    if (!created_ && errno == EEXIST) descriptor_ = open(path.c_str(), kFlags);
+    struct stat status {};
+    if (descriptor_ < 0 || fstat(descriptor_, &status) != 0) fail();
+    // Some parallel file systems have no locks; there a single write per line has to be enough.
+    static_cast<void>(flock(descriptor_, LOCK_EX));
+    if (fstat(descriptor_, &status) != 0) fail();
+    length_ = status.st_size;
+  }
+  Appender(const Appender&) = delete;
+  Appender& operator=(const Appender&) = delete;
+  ~Appender() { close(descriptor_); }
+
+  bool empty() const { return length_ == 0; }
+
+  // In one write, all of it or an exception.
+  void append(const std::string& text) const {
+    errno = ENOSPC;  // what a short write means
+    const auto written = ::write(descriptor_, text.data(), text.size());
+    if (written != static_cast<ssize_t>(text.size())) fail();
+  }
+
+  // Back to what the file was before. Best effort: there is nobody left to tell.
+  void undo() const {
+    if (created_)
+      unlink(path_.c_str());
+    else
+      static_cast<void>(ftruncate(descriptor_, length_) == 0);
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw EnvironmentError("result cannot be written (" + path_ + ": " + system_message() +
+                           "): free space there or give another path with --output or --csv");
+  }
+
+  std::string path_;
+  int descriptor_ = -1;
+  bool created_ = false;
+  off_t length_ = 0;
+};
+
+[[noreturn]] void refuse(const char* flag, const std::string& path, const std::string& cause) {
+  throw ConfigError(std::string(flag) + " cannot be written (" + path + ": " + cause +
+                    "): give a file in a directory that exists and that this user may write to");
+}
+
+// That `path` can be appended to now, without leaving a file that was not there.
+void check_appendable(const char* flag, const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0) {
+    // A pipe would block until somebody reads.
+    if (!S_ISREG(status.st_mode) && !S_ISCHR(status.st_mode))
+      refuse(flag, path, S_ISDIR(status.st_mode) ? "is a directory" : "is not a regular file");
+    if (access(path.c_str(), W_OK) != 0) refuse(flag, path, system_message());
+    return;
+  }
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor < 0) refuse(flag, path, system_message());
+  close(descriptor);
+  unlink(path.c_str());
+}
+
+}  // namespace
+
+Statistics statistics(std::span<const double> samples) {
+  HALOCLINE_EXPECT(!samples.empty());
+  std::vector<double> sorted(samples.begin(), samples.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto quantile = [&](double q) {
+    const double position = q * static_cast<double>(sorted.size() - 1);
+    const auto below = static_cast<std::size_t>(position);
+    const auto above = std::min(below + 1, sorted.size() - 1);
+    return std::lerp(sorted[below], sorted[above], position - static_cast<double>(below));
+  };
+  return {quantile(0.5), quantile(0.1), quantile(0.9), sorted.front(), sorted.back()};
+}
+
+nlohmann::ordered_json to_json(const Record& record, const Provenance& provenance) {
+  Json out;
+  out["schema"] = "halocline/1";
+  out["kind"] = record.kind;
+  out["method"] = record.method;
+  out["exchange"] = record.exchange;
+  out["transfer"] = record.transfer;
+  out["ranks"] = record.ranks;
+  out["nodes"] = record.nodes;
+  out["decomposition"] = record.decomposition;
+  out["local"] = record.local;
+  out["global"] = record.global;
+  out["fields"] = record.fields;
+  out["layout"] = record.layout;
+  out["radius"] = record.radius;
+  out["element_bytes"] = record.element_bytes;
+  out["bytes_to_others"] = record.bytes_to_others;
+  out["bytes_to_self"] = record.bytes_to_self;
+  out["messages"] = record.messages;
+  out["iterations"] = record.iterations;
+  out["threads"] = record.threads;
+  for (const auto& [name, member] : kPhases) {
+    const auto& samples = record.phases.*member;
+    out["phases"][name] = samples.empty() ? Json() : to_json(statistics(samples));
+  }
+  out["verified"] = record.verified;
+  out["state_hash"] = record.state_hash ? Json(hexadecimal(*record.state_hash)) : Json();
+  out["baseline"] = or_null(record.baseline);
+  out["ratio_to_baseline"] = or_null(record.ratio_to_baseline);
+  out["notes"] = record.notes;
+  for (const auto& [name, member] : kPhases) {
+    const auto& samples = record.phases.*member;
+    out["samples_s"][name] = samples.empty() ? Json() : Json(samples);
+  }
+  out["provenance"] = to_json(provenance);
+  return out;
+}
+
+ResultWriter::ResultWriter(const Config& config, Provenance provenance)
+    : output_(config.output), csv_(config.csv), provenance_(std::move(provenance)) {
+  if (!output_.empty()) check_appendable("output", output_);
+  if (csv_.empty()) return;
+  check_appendable("csv", csv_);
+  if (!output_.empty() && std::filesystem::weakly_canonical(output_) == std::filesystem::weakly_canonical(csv_))
+    throw ConfigError("output and csv are one file (" + csv_ + "): give two");
+  std::string header;
+  if (std::filesystem::is_regular_file(csv_)) {
+    std::ifstream file(csv_);
+    std::getline(file, header);
+  }
+  if (!header.empty() && header + "\n" != csv_header(csv_cells(to_json(Record{}, provenance_))))
+    throw ConfigError("csv has other columns than this version writes (" + csv_ + "): give a new file");
+}
+
+void ResultWriter::write(const Record& record) const {
+  const auto json = to_json(record, provenance_);
+  std::deque<Appender> files;
+  try {
+    if (!output_.empty()) files.emplace_back(output_).append(line_of(json));
+    if (!csv_.empty()) {
+      const auto cells = csv_cells(json);
+      const auto& file = files.emplace_back(csv_);
+      file.append((file.empty() ? csv_header(cells) : "") + csv_row(cells));
+    }
+  } catch (...) {
+    for (const auto& file : files) file.undo();
+    throw;
+  }
+}
+
+}  // namespace halocline::app

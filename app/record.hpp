@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Results: one record per measured method, written as one line of JSON and one line of CSV. results/README.md explains the
+// fields, results/schema.json is their schema.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config.hpp"
+#include "provenance.hpp"
+
+namespace halocline::app {
+
+/// Of a sample of times; percentiles interpolate linearly between the closest ranks.
+struct Statistics {
+  double median = 0, p10 = 0, p90 = 0, min = 0, max = 0;
+};
+
+/// Precondition: `samples` is not empty. O(n log n).
+Statistics statistics(std::span<const double> samples);
+
+/// Seconds, one sample per iteration, each already the maximum over all ranks. Empty: the method has no such phase.
+struct Phases {
+  std::vector<double> pack, transfer, unpack, compute, total;
+};
+
+/// One measured method. What differs between ranks is the largest over all ranks.
+struct Record {
+  std::string kind;  ///< subcommand: "run", "compare"
+  std::string method;
+  std::string exchange;  ///< `method` without its transfer
+  std::string transfer = "host";
+  int ranks = 0;
+  int nodes = 0;
+  std::array<int, 3> decomposition{};
+  std::array<std::int64_t, 3> local{};   ///< points
+  std::array<std::int64_t, 3> global{};  ///< points
+  int fields = 0;
+  std::string layout;
+  int radius = 0;
+  int element_bytes = 0;
+  std::int64_t bytes_to_others = 0;  ///< per rank and exchange
+  std::int64_t bytes_to_self = 0;    ///< per rank and exchange
+  std::int64_t messages = 0;         ///< to other ranks, per rank and exchange
+  std::int64_t iterations = 0;
+  int threads = 0;  ///< per rank
+  Phases phases;
+  bool verified = false;
+  std::optional<std::uint64_t> state_hash;
+  std::optional<std::string> baseline;      ///< the method that ratio_to_baseline compares with
+  std::optional<double> ratio_to_baseline;  ///< median total of the baseline / median total of this one
+  std::vector<std::string> notes;           ///< what a reader of the numbers must know
+};
+
+/// The record as a JSON object of schema halocline/1, in the order of results/README.md.
+nlohmann::ordered_json to_json(const Record& record, const Provenance& provenance);
+
+/// Appends records to config.output (JSON lines) and config.csv, either, both or none of them. Used on one rank only.
+class ResultWriter {
+ public:
+  /// Checks that both files can be appended to, without leaving a trace of that. Throws ConfigError that names the flag if
+  /// one cannot, if both are one file, or if the CSV file has columns other than ours.
+  ResultWriter(const Config& config, Provenance provenance);
+
+  /// Appends one record, whole or not at all: each line is one write on a locked, append-only descriptor, and what a failing
+  /// write has left is cut off again in both files. Throws EnvironmentError.
+  void write(const Record& record) const;
+
+ private:
+  std::string output_;
+  std::string csv_;
+  Provenance provenance_;
+};
+
+}  // namespace halocline::app

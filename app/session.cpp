@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "session.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "comm/mpi/communicator.hpp"
+#include "dtype/pack/host/host_packer.hpp"
+#include "dtype/pack/kokkos/kokkos_packer.hpp"
+#include "dtype/support/mpi_check.hpp"
+#include "environment.hpp"
+#include "table.hpp"
+#include "verify.hpp"
+
+namespace halocline::app {
+
+namespace {
+
+int count_nodes(MPI_Comm comm) {
+  MPI_Comm node = MPI_COMM_NULL;
+  HALOCLINE_MPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+  int leaders = rank_of(node) == 0 ? 1 : 0;
+  HALOCLINE_MPI(MPI_Comm_free(&node));
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &leaders, 1, MPI_INT, MPI_SUM, comm));
+  return leaders;
+}
+
+std::int64_t max_over_ranks(std::int64_t value, MPI_Comm comm) {
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT64_T, MPI_MAX, comm));
+  return value;
+}
+
+}  // namespace
+
+template <class T>
+HaloFields<T>::HaloFields(const Config& config, const Domain& domain, MPI_Comm comm)
+    : config_(config), domain_(domain), comm_(comm) {
+  comm::collectively(comm, [&] {
+    fields_.emplace(domain);
+    types_.emplace(domain, config.describe, sizeof(T) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT, fields_->addresses());
+    jobs_ = comm::halo_jobs(domain.decomposition, domain.rank, domain.halo, domain.arrays(), std::ref(*types_));
+    injector_.emplace(config.inject, jobs_, comm);
+  });
+}
+
+template <class T>
+std::optional<std::string> HaloFields<T>::verify(comm::ExchangePlan& plan) const {
+  const auto exchange = [&] { injector_->around([&] { plan.start().finish(); }); };
+  return check_exchange(domain_, *fields_, config_.seed, exchange, comm_);
+}
+
+template class HaloFields<double>;
+template class HaloFields<float>;
+
+std::unique_ptr<dtype::Packer> make_packer(const Config& config) {
+  if (config.packer == PackerKind::kokkos) return std::make_unique<dtype::KokkosPacker<HostSpace>>();
+  return std::make_unique<dtype::HostPacker>();
+}
+
+Samples max_over_ranks(Samples samples, MPI_Comm comm) {
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, samples.data(), static_cast<int>(samples.size()), MPI_DOUBLE, MPI_MAX, comm));
+  return samples;
+}
+
+void append(Phases& phases, const comm::PhaseTimes& times) {
+  if (times.pack) phases.pack.push_back(*times.pack);
+  if (times.transfer) phases.transfer.push_back(*times.transfer);
+  if (times.unpack) phases.unpack.push_back(*times.unpack);
+}
+
+Phases max_over_ranks(Phases phases, MPI_Comm comm) {
+  for (auto* samples : {&phases.pack, &phases.transfer, &phases.unpack, &phases.compute, &phases.total})
+    *samples = max_over_ranks(std::move(*samples), comm);
+  return phases;
+}
+
+Record make_record(const Config& config, const Domain& domain, const comm::ExchangePlan& plan, MPI_Comm comm) {
+  Record record;
+  record.kind = to_string(config.subcommand);
+  record.method = record.exchange = comm::name(plan.method());
+  record.ranks = domain.decomposition.size();
+  record.nodes = count_nodes(comm);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    record.decomposition[axis] = static_cast<int>(domain.decomposition.ranks()[axis]);
+    record.local[axis] = domain.decomposition.owned(0).extent[axis];
+    record.global[axis] = domain.decomposition.global()[axis];
+  }
+  record.fields = domain.fields;
+  record.layout = to_string(domain.layout);
+  record.radius = static_cast<int>(domain.halo.radius);
+  record.element_bytes = domain.element_bytes;
+  record.bytes_to_others = max_over_ranks(plan.traffic().bytes_to_others, comm);
+  record.bytes_to_self = max_over_ranks(plan.traffic().bytes_to_self, comm);
+  record.messages = max_over_ranks(plan.traffic().messages, comm);
+  record.threads = HostSpace().concurrency();
+  // All ranks describe their regions alike, so rank 0's reasons are everybody's unless it has no job at all.
+  for (const auto& reason : plan.packed_by_mpi()) record.notes.push_back("packed by MPI: " + reason);
+  return record;
+}
+
+std::string headline(const Config& config, const Record& record) {
+  const auto plural = [](std::int64_t n, const char* what) {
+    return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+  };
+  return plural(record.ranks, "rank") + " (" + format_extent(record.decomposition) + ") on " + plural(record.nodes, "node") +
+         ", " + plural(record.threads, "thread") + " each; " + format_extent(record.local) + " points per rank, " +
+         plural(record.fields, "field") + " of " + std::string(to_string(config.element)) + " (" + record.layout +
+         "), radius " + std::to_string(record.radius) + ", regions described by " +
+         std::string(to_string(config.describe)) + "\nper rank and exchange: " + format_bytes(record.bytes_to_others) +
+         " to others in " + plural(record.messages, "message") + ", " + format_bytes(record.bytes_to_self) + " to itself\n";
+}
+
+}  // namespace halocline::app

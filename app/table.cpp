@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "dtype/support/contract.hpp"
+
+namespace halocline::app {
+
+namespace {
+
+// Code points: every byte that is not a UTF-8 continuation byte begins one.
+std::size_t width(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+struct Unit {
+  double factor;
+  const char* name;
+};
+
+// Three significant digits in the largest unit, from a list in descending order, that leaves at least 1.
+template <std::size_t N>
+std::string in_units(double value, const std::array<Unit, N>& units) {
+  if (value == 0 || !std::isfinite(value)) return format_fixed(value, 0) + " " + units.back().name;
+  // 999.6 is "1.00" of the next unit, not "1000".
+  const auto unit = std::find_if(units.begin(), units.end() - 1,
+                                 [&](const Unit& u) { return std::abs(value) / u.factor >= 0.9995; });
+  const double scaled = value / unit->factor;
+  const int digits = std::abs(scaled) >= 99.95 ? 0 : std::abs(scaled) >= 9.995 ? 1 : 2;
+  return format_fixed(scaled, digits) + " " + unit->name;
+}
+
+}  // namespace
+
+void Table::add_row(std::vector<std::string> cells) {
+  HALOCLINE_EXPECT(cells.size() == columns_.size());
+  rows_.push_back(std::move(cells));
+}
+
+std::string Table::str() const {
+  std::vector<std::size_t> widths;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    widths.push_back(width(columns_[c].title));
+    for (const auto& row : rows_) widths[c] = std::max(widths[c], width(row[c]));
+  }
+  std::string out;
+  const auto line = [&](const auto& cell) {
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      const std::string& text = cell(c);
+      const std::string padding(widths[c] - width(text), ' ');
+      out += c == 0 ? "" : "  ";
+      out += columns_[c].align == Align::right ? padding + text : text + padding;
+    }
+    out.erase(out.find_last_not_of(' ') + 1);
+    out += '\n';
+  };
+  line([&](std::size_t c) { return columns_[c].title; });
+  line([&](std::size_t c) { return std::string(widths[c], '-'); });
+  for (const auto& row : rows_) line([&](std::size_t c) { return row[c]; });
+  return out;
+}
+
+std::string format_fixed(double value, int digits) {
+  std::array<char, 512> buffer{};
+  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, digits);
+  return error == std::errc{} ? std::string(buffer.data(), end) : "?";
+}
+
+std::string format_seconds(double seconds) {
+  return in_units(seconds, std::array{Unit{1, "s"}, Unit{1e-3, "ms"}, Unit{1e-6, "us"}, Unit{1e-9, "ns"}});
+}
+
+std::string format_bytes(std::int64_t bytes) {
+  constexpr double kibi = 1024;
+  if (std::abs(static_cast<double>(bytes)) < kibi) return std::to_string(bytes) + " B";
+  return in_units(static_cast<double>(bytes), std::array{Unit{kibi * kibi * kibi * kibi, "TiB"}, Unit{kibi * kibi * kibi, "GiB"},
+                                                         Unit{kibi * kibi, "MiB"}, Unit{kibi, "KiB"}});
+}
+
+std::string format_rate(double bytes_per_second) {
+  return in_units(bytes_per_second, std::array{Unit{1e9, "GB/s"}, Unit{1e6, "MB/s"}, Unit{1e3, "kB/s"}, Unit{1, "B/s"}});
+}
+
+}  // namespace halocline::app

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Results: statistics, and files that hold whole records or nothing.
+#include "record.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "dtype/support/error.hpp"
+#include "table.hpp"
+
+namespace halocline::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string contents(const fs::path& path) {
+  std::ostringstream out;
+  out << std::ifstream(path).rdbuf();
+  return out.str();
+}
+
+class ResultFiles : public ::testing::Test {
+ protected:
+  ResultFiles() {
+    std::string name = (fs::temp_directory_path() / "halocline-record-XXXXXX").string();
+    directory_ = mkdtemp(name.data());
+    config_.output = directory_ / "out.jsonl";
+    config_.csv = directory_ / "out.csv";
+    record_.method = "a \"quoted\", long name";
+    record_.phases.total = {2, 1, 4, 3};
+  }
+  ~ResultFiles() override { fs::remove_all(directory_); }
+
+  fs::path directory_;
+  Config config_;
+  Record record_;
+};
+
+TEST(Statistics, InterpolatesBetweenTheClosestSamples) {
+  const auto s = statistics(std::vector<double>{5, 1, 4, 2, 3});
+  EXPECT_DOUBLE_EQ(s.median, 3);
+  EXPECT_DOUBLE_EQ(s.p10, 1.4);
+  EXPECT_DOUBLE_EQ(s.p90, 4.6);
+  EXPECT_DOUBLE_EQ(s.min, 1);
+  EXPECT_DOUBLE_EQ(s.max, 5);
+  EXPECT_DOUBLE_EQ(statistics(std::vector<double>{1, 2}).median, 1.5);
+}
+
+TEST(Statistics, OfOneSampleAreThatSample) {
+  const auto s = statistics(std::vector<double>{7});
+  for (const double value : {s.median, s.p10, s.p90, s.min, s.max}) EXPECT_EQ(value, 7);
+}
+
+TEST(Format, KeepsThreeDigitsInTheUnitThatFits) {
+  EXPECT_EQ(format_seconds(0), "0 ns");
+  EXPECT_EQ(format_seconds(1.234e-9), "1.23 ns");
+  EXPECT_EQ(format_seconds(45.67e-3), "45.7 ms");
+  EXPECT_EQ(format_seconds(0.9996), "1.00 s");
+  EXPECT_EQ(format_seconds(300), "300 s");
+  EXPECT_EQ(format_bytes(24), "24 B");
+  EXPECT_EQ(format_bytes(1536), "1.50 KiB");
+  EXPECT_EQ(format_bytes(77280768), "73.7 MiB");
+  EXPECT_EQ(format_rate(1.25e10), "12.5 GB/s");
+}
+
+TEST(Format, AlignsColumnsByCodePoints) {
+  Table table({{"name", Align::left}, {"µs"}});
+  table.add_row({"é", "1"});
+  table.add_row({"longer", "100"});
+  EXPECT_EQ(table.str(), "name     µs\n------  ---\né         1\nlonger  100\n");
+}
+
+TEST_F(ResultFiles, HoldOneLinePerRecord) {
+  const ResultWriter writer(config_, {});
+  EXPECT_FALSE(fs::exists(config_.output)) << "checking a path leaves no file";
+  EXPECT_FALSE(fs::exists(config_.csv));
+  writer.write(record_);
+  writer.write(record_);
+  std::istringstream lines(contents(config_.output));
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    const auto json = nlohmann::json::parse(line);
+    EXPECT_EQ(json.at("schema"), "halocline/1");
+    EXPECT_EQ(json.at("method"), record_.method);
+    EXPECT_TRUE(json.at("phases").at("pack").is_null());
+    EXPECT_EQ(json.at("phases").at("total").at("median_s"), 2.5);
+    EXPECT_EQ(json.at("samples_s").at("total"), nlohmann::json({2, 1, 4, 3}));
+  }
+  EXPECT_EQ(count, 2);
+  const auto csv = contents(config_.csv);
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3) << "one header, two rows";
+  EXPECT_NE(csv.find(R"("a ""quoted"", long name")"), std::string::npos);
+}
+
+TEST_F(ResultFiles, ThatCannotBeWrittenAreRefusedBeforehand) {
+  const auto refused = [&](const std::string& output, const std::string& csv) {
+    config_.output = output;
+    config_.csv = csv;
+    EXPECT_THROW(ResultWriter(config_, {}), ConfigError) << output << " " << csv;
+  };
+  refused(directory_ / "missing" / "out", "");
+  refused("", directory_ / "missing" / "out");
+  refused(directory_, "");
+  refused(directory_ / "same", directory_ / "." / "same");
+  std::ofstream(directory_ / "foreign.csv") << "x,y\n1,2\n";
+  refused("", directory_ / "foreign.csv");
+}
+
+TEST_F(ResultFiles, FullDiskLeavesBothAsTheyWere) {
+  config_.csv = "/dev/full";
+  EXPECT_THROW(ResultWriter(config_, {}).write(record_), EnvironmentError);
+  EXPECT_FALSE(fs::exists(config_.output)) << "a file that was not there is not left behind";
+  std::ofstream(config_.output) << "before\n";
+  EXPECT_THROW(ResultWriter(config_, {}).write(record_), EnvironmentError);
+  EXPECT_EQ(contents(config_.output), "before\n");
+}
+
+TEST_F(ResultFiles, ShortWriteIsCutOffAgain) {
+  std::ofstream(config_.output) << "before\n";
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const rlimit small{100, limit.rlim_max};  // less than a record takes
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  EXPECT_THROW(ResultWriter(config_, {}).write(record_), EnvironmentError);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  EXPECT_EQ(contents(config_.output), "before\n");
+  EXPECT_FALSE(fs::exists(config_.csv));
+}
+
+}  // namespace
+}  // namespace halocline::app

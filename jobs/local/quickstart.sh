@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# From a clean clone to the main job: installs what is missing, builds, runs the mini-app, and compares our exchange with the
+# vendor MPI's, each verified before it is timed. On a fresh Debian 12, as root, nothing else is needed.
+#   jobs/local/quickstart.sh [RANKS]     default: 2
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+case ${1:-2} in *[!0-9]*|0) sed -n '2,4p' "$0"; exit 2 ;; esac
+ranks=${1:-2}
+source jobs/local/env.sh
+jobs/local/build.sh release -DHALOCLINE_BUILD_TESTS=OFF -DHALOCLINE_BUILD_BENCHMARKS=OFF
+for command in run compare; do
+  printf '\n== mpirun -n %s build/release/app/halocline %s --config configs/quickstart.toml\n' "$ranks" "$command"
+  mpirun -n "$ranks" build/release/app/halocline "$command" --config configs/quickstart.toml
+done

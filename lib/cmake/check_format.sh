@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Every source file formatted as .clang-format says, by the one version that counts. Exit code 77: that version is not here.
+#   check_format.sh [--fix]
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+format=.deps/tools/bin/clang-format
+[[ -x $format ]] || { echo "clang-format 14.0.6 is not installed: jobs/local/test.sh does that"; exit 77; }
+mapfile -t files < <(find app lib -name '*.hpp' -o -name '*.cpp')
+if [[ ${1:-} == --fix ]]; then exec "$format" -i "${files[@]}"; fi
+"$format" --dry-run --Werror "${files[@]}"
