@@ -7,9 +7,9 @@ namespace halocline::app {
 
 namespace {
 
-using Policy = Kokkos::TeamPolicy<HostSpace, Kokkos::IndexType<std::int64_t>>;
+using Policy = Kokkos::RangePolicy<HostSpace, Kokkos::IndexType<std::int64_t>>;
 
-// A league member computes one row of one array. A row is contiguous in both layouts, and with aos a neighbour in x is
+// One step computes one row of one array. A row is contiguous in both layouts, and with aos a neighbour in x is
 // elements_per_point elements away: the offsets are all that differs.
 template <class T, int kLineCount, int kRadius>
 struct AdvanceRow {
@@ -20,13 +20,14 @@ struct AdvanceRow {
   Kokkos::Array<T, kLineCount * kRadius> coefficients;
   Kokkos::Array<std::int64_t, kLineCount * kRadius> offsets;  // elements from a point to its neighbour on a line
 
-  KOKKOS_FUNCTION void operator()(const typename Policy::member_type& team) const {
-    const auto z = radius + team.league_rank() / rows, y = radius + team.league_rank() % rows;
+  KOKKOS_FUNCTION void operator()(std::int64_t row) const {
+    const auto z = radius + row / rows, y = radius + row % rows;
     const T* from = &in(z, y, row_begin);
     T* to = &out(z, y, row_begin);
-    Kokkos::parallel_for(Kokkos::TeamVectorRange(team, row_length), [=, this](std::int64_t i) {
-      to[i] = value(from + i, std::make_index_sequence<kLineCount * kRadius>());
-    });
+    const auto self = *this;  // a copy that `to` cannot point into
+#pragma omp simd
+    for (std::int64_t i = 0; i < row_length; ++i)
+      to[i] = self.value(from + i, std::make_index_sequence<kLineCount * kRadius>());
   }
 
   // Written out by a fold so that the compiler sees one long expression and vectorises over i.
@@ -68,7 +69,7 @@ void launch(const Domain& domain, const StencilSpec& spec, double diffusion_numb
 
   for (int a = 0; a < in.arrays(); ++a) {
     row.in = in.array(a), row.out = out.array(a);
-    Kokkos::parallel_for("halocline::advance", Policy(extent[1] * extent[2], Kokkos::AUTO), row);
+    Kokkos::parallel_for("halocline::advance", Policy(0, extent[1] * extent[2]), row);
   }
   HostSpace().fence("halocline::advance");
 }
