@@ -130,7 +130,7 @@ void print_dry_run(const Domain& domain, const MemoryEstimate& estimate, MPI_Com
                 decomposition.periodic() ? "periodic" : "open boundaries", domain.fields,
                 std::string(to_string(domain.layout)).c_str(), domain.element_bytes,
                 static_cast<long long>(domain.halo.radius));
-    std::printf("memory per rank: %s fields + %s messages (per plan of each method)\n\n",
+    std::printf("memory per rank: %s for fields, %s for messages\n\n",
                 format_bytes(static_cast<std::int64_t>(estimate.fields)).c_str(),
                 format_bytes(static_cast<std::int64_t>(estimate.messages)).c_str());
     Table table({{"rank", Align::right},

@@ -173,6 +173,13 @@ void check_appendable(const char* flag, const std::string& path) {
   unlink(path.c_str());
 }
 
+// Also for files that are not there yet.
+bool same_file(const std::string& a, const std::string& b) {
+  namespace fs = std::filesystem;
+  if (fs::exists(a) && fs::exists(b)) return fs::equivalent(a, b);
+  return fs::weakly_canonical(fs::absolute(a)) == fs::weakly_canonical(fs::absolute(b));
+}
+
 }  // namespace
 
 Statistics statistics(std::span<const double> samples) {
@@ -231,7 +238,7 @@ ResultWriter::ResultWriter(const Config& config, Provenance provenance)
   if (!output_.empty()) check_appendable("output", output_);
   if (csv_.empty()) return;
   check_appendable("csv", csv_);
-  if (!output_.empty() && std::filesystem::weakly_canonical(output_) == std::filesystem::weakly_canonical(csv_))
+  if (!output_.empty() && same_file(output_, csv_))
     throw ConfigError("output and csv are one file (" + csv_ + "): give two");
   std::string header;
   if (std::filesystem::is_regular_file(csv_)) {

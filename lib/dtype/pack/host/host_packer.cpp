@@ -29,17 +29,18 @@ struct FixedSize {
   constexpr operator std::size_t() const { return N; }
 };
 
+// Runs the innermost `depth` of `levels`, the last one of them `count` times.
 template <class Action, class Size>
-void walk(const LoopLevel* level, int depth, std::int64_t count, Address memory, Address packed, Size run) {
+void walk(const LoopLevel* levels, int depth, std::int64_t count, Address memory, Address packed, Size run) {
   if (depth == 0) return Action::copy(memory, packed, run);
-  const auto stride = static_cast<Address>(level->stride), packed_stride = static_cast<Address>(level->packed_stride);
+  const auto& level = levels[depth - 1];
+  const auto stride = static_cast<Address>(level.stride), packed_stride = static_cast<Address>(level.packed_stride);
   if (depth == 1) {
     for (std::int64_t i = 0; i < count; ++i, memory += stride, packed += packed_stride)
       Action::copy(memory, packed, run);
   } else {
-    const auto* inner = level - 1;
     for (std::int64_t i = 0; i < count; ++i, memory += stride, packed += packed_stride)
-      walk<Action>(inner, depth - 1, inner->count, memory, packed, run);
+      walk<Action>(levels, depth - 1, levels[depth - 2].count, memory, packed, run);
   }
 }
 
@@ -49,8 +50,8 @@ void execute(const PackPlan& plan, Address buffer, std::int64_t count, Address p
   if (loops.run == 0) return;
   const auto memory = buffer + static_cast<Address>(loops.start);
   const auto depth = static_cast<int>(loops.levels.size());
-  const auto* outermost = loops.levels.data() + depth - 1;
-  const auto with = [&](auto run) { walk<Action>(outermost, depth, loops.outermost_count, memory, packed, run); };
+  const auto* levels = loops.levels.data();
+  const auto with = [&](auto run) { walk<Action>(levels, depth, loops.outermost_count, memory, packed, run); };
   switch (loops.run) {
     case 1: return with(FixedSize<1>{});
     case 2: return with(FixedSize<2>{});

@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command line and the config file: what goes in, what comes out, and one clear line for everything that is wrong."""
+import concurrent.futures
+import csv
+import json
+import os
+import pathlib
+import tempfile
+import unittest
+
+from halocline_program import halocline, options_in_help
+
+SOURCE = pathlib.Path(os.environ["HALOCLINE_SOURCE"])
+
+# What the message must name -> the lines of a config file.
+BAD_FILES = [
+    ("tpyo", "tpyo = 3"),
+    ("memory", 'memory = "host"'),
+    ("radius", 'radius = "three"'),
+    ("radius", 'radius = "3"'),
+    ("radius", "radius = three"),
+    ("radius", "radius = 3.7"),
+    ("radius", "radius = 3 4"),
+    ("radius", "radius = 3]"),
+    ("radius", "radius ="),
+    ("radius", "radius = null"),
+    ("radius", "radius = 0"),
+    ("radius", "radius = -1"),
+    ("radius", "radius = 99999999999"),
+    ("radius", "radius = 99999999999999999999999"),
+    ("radius", "radius = 3\nradius = 3"),
+    ("fields", "fields = 0"),
+    ("steps", "steps = -1"),
+    ("stages", "stages = 0"),
+    ("iterations", "iterations = 0"),
+    ("warmup", "warmup = -1"),
+    ("max-seconds", "max-seconds = 0"),
+    ("threads", "threads = -1"),
+    ("threads", "threads = 100000000"),
+    ("seed", "seed = 18446744073709551615"),
+    ("local", "local = [8, 8]"),
+    ("local", "local = [8, 8, 8, 8]"),
+    ("local", "local = [8, 0, 8]"),
+    ("local", "local = [8, -8, 8]"),
+    ("local", "local = [8, 8, 8.5]"),
+    ("local", "local = [8, 8,"),
+    ("local", "local = [8, 8, 8] 8"),
+    ("local", "local = 8"),
+    ("local", "local = [8, 8, 8]\nglobal = [8, 8, 8]"),
+    ("decomposition", "decomposition = [0, 1, 1]"),
+    ("periodic", "periodic = maybe"),
+    ("periodic", "periodic = 1"),
+    ("quiet", "quiet = 3"),
+    ("layout", 'layout = "aosoa"'),
+    ("element", 'element = "half"'),
+    ("stencil", 'stencil = ["heat13"]'),
+    ("describe", "describe = 3"),
+    ("packer", "packer = host"),
+    ("methods", "methods = []"),
+    ("methods", 'methods = "alltoallv"'),
+    ("methods", 'methods = ["alltoallv", "alltoallv"]'),
+    ("methods", 'methods = ["carrier-pigeon"]'),
+    ("output", "output = a b"),
+    ("section", "[grid]\nradius = 3"),
+    ("no setting", "a line without a setting"),
+    ("no setting", "= 3"),
+    ("config", 'config = "other.toml"'),
+]
+
+BAD_COMMAND_LINES = [
+    ("subcommand", []),
+    ("frobnicate", ["frobnicate"]),
+    ("compare", ["run", "compare"]),
+    ("--foo", ["run", "--foo"]),
+    ("-radius", ["run", "-radius", "3"]),
+    ("trailing", ["run", "--radius", "3", "trailing"]),
+    ("radius", ["run", "--radius"]),
+    ("radius", ["run", "--radius", "--quiet"]),
+    ("radius", ["run", "--radius="]),
+    ("radius", ["run", "--radius", "three"]),
+    ("radius", ["run", "--radius", "3x"]),
+    ("radius", ["run", "--radius", "-1"]),
+    ("radius", ["run", "--radius", "3", "--radius", "3"]),
+    ("quiet", ["run", "--quiet", "--quiet"]),
+    ("quiet", ["run", "--quiet=maybe"]),
+    ("periodic", ["run", "--periodic", "maybe"]),
+    ("max-seconds", ["run", "--max-seconds", "inf"]),
+    ("local", ["run", "--local", "8", "8"]),
+    ("8", ["run", "--local", "8", "8", "8", "8"]),
+    ("local", ["run", "--local", "8", "-8", "8"]),
+    ("local", ["run", "--local", "8", "8", "8", "--global", "8", "8", "8"]),
+    ("methods", ["run", "--methods", "alltoallv,"]),
+    ("methods", ["run", "--methods", "alltoallv,alltoallv"]),
+    ("output", ["run", "--output", "--quiet"]),
+    ("nowhere.toml", ["run", "--config", "nowhere.toml"]),
+    ("config", ["run", "--config", "."]),
+    ("config", ["run", "--config", "/dev/zero"]),
+    ("expression", ["inspect"]),
+    ("byt", ["inspect", "vector(3,1,-1,byt)"]),
+    ("expression", ["inspect", "vector(3,1"]),
+    ("expression", ["inspect", "contiguous(-1,byte)"]),
+    ("double", ["inspect", "int", "double"]),
+]
+
+# Every flag that a file may hold, at a value that is not its default.
+NOT_DEFAULT = """
+global = [23, 19, 17]
+decomposition = [1, 1, 1]
+radius = 4
+fields = 3
+layout = "aos"
+element = "float"
+periodic = false
+stencil = "heat9"
+steps = 7
+stages = 3
+methods = ["vendor-pack", "alltoallv"]
+describe = "struct"
+packer = "kokkos"
+iterations = 5
+warmup = 1
+max-seconds = 2.5
+threads = 1
+seed = 9223372036854775807
+output = "a # b \\"c\\".jsonl"   # a comment
+csv = "d.csv"
+quiet = true
+json = true
+dry-run = true
+"""
+
+TINY_RUN = ["run", "--quiet", "--local", "8", "8", "8", "--steps", "1", "--fields", "1"]
+
+
+class InDirectory(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+
+    def halocline(self, *arguments, **options):
+        return halocline(*arguments, cwd=self.directory, **options)
+
+    def write(self, name, text):
+        (self.directory / name).write_text(text, encoding="utf-8")
+        return name
+
+    def assert_refused(self, outcome, names, code=2):
+        self.assertEqual(outcome.code, code, outcome.stderr)
+        self.assertEqual(len(outcome.ours), 1, outcome.stderr)
+        self.assertIn(names, outcome.ours[0])
+        self.assertRegex(outcome.ours[0], r"^halocline: .+ \(.+\): .+$")
+        self.assertEqual(outcome.stdout, "")
+
+
+class BadInput(InDirectory):
+    def assert_all_refused(self, cases):
+        """`cases`: (what the message must name, config file or None, arguments). Each on one rank and on two, in a directory
+        of its own, several at a time: mpiexec sleeps for seconds after a job that failed."""
+
+        def run(case):
+            number, ranks, (_, file, arguments) = case
+            directory = self.directory / f"{number}-{ranks}"
+            directory.mkdir()
+            if file is not None:
+                (directory / "bad.toml").write_text(file + "\n", encoding="utf-8")
+            outcome = halocline(*arguments, ranks=ranks, cwd=directory)
+            return outcome, [path.name for path in directory.iterdir()]
+
+        runs = [(number, ranks, case) for number, case in enumerate(cases) for ranks in (1, 2)]
+        with concurrent.futures.ThreadPoolExecutor(max_workers=6) as pool:
+            for (_, ranks, (names, file, arguments)), (outcome, left) in zip(runs, pool.map(run, runs)):
+                with self.subTest(file=file, arguments=arguments, ranks=ranks):
+                    self.assert_refused(outcome, names)
+                    self.assertEqual(left, [] if file is None else ["bad.toml"])
+
+    def test_files(self):
+        arguments = ["run", "--config", "bad.toml", "--output", "out", "--csv", "csv"]
+        self.assert_all_refused([(names, file, arguments) for names, file in BAD_FILES])
+
+    def test_command_lines(self):
+        self.assert_all_refused([(names, None, arguments) for names, arguments in BAD_COMMAND_LINES])
+
+    def test_output_that_cannot_be_written(self):
+        foreign = self.directory / "foreign.csv"
+        foreign.write_text("x,y\n1,2\n", encoding="utf-8")
+        flags = [("output", ["missing/out"]), ("output", ["."]), ("csv", ["missing/out"]), ("csv", [foreign]),
+                 ("output", ["one", "--csv", "./one"])]
+        self.assert_all_refused([(flag, None, TINY_RUN + ["--" + flag] + paths) for flag, paths in flags])
+        self.assertEqual(foreign.read_text(encoding="utf-8"), "x,y\n1,2\n")
+
+    @unittest.skipIf(not hasattr(os, "geteuid") or os.geteuid() == 0, "root may write everywhere")
+    def test_output_without_permission(self):
+        self.directory.chmod(0o500)
+        self.addCleanup(self.directory.chmod, 0o700)
+        self.assert_refused(self.halocline(*TINY_RUN, "--output", "out"), "output")
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
+    def test_full_disk(self):
+        for ranks in (1, 2):
+            self.write("out", "before\n")
+            outcome = self.halocline(*TINY_RUN, "--output", "out", "--csv", "/dev/full", ranks=ranks)
+            self.assertEqual(outcome.code, 3, outcome.stderr)
+            self.assertEqual(len(outcome.ours), 1, outcome.stderr)
+            self.assertIn("/dev/full", outcome.ours[0])
+            self.assertEqual((self.directory / "out").read_text(), "before\n")
+            outcome = self.halocline(*TINY_RUN, "--output", "/dev/full", "--csv", "new.csv", ranks=ranks)
+            self.assertEqual(outcome.code, 3, outcome.stderr)
+            self.assertFalse((self.directory / "new.csv").exists())
+
+
+class EffectiveConfig(InDirectory):
+    def print_config(self, *arguments, **options):
+        outcome = self.halocline(*arguments, "--print-config", **options)
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+        return outcome.stdout
+
+    def keys(self, text):
+        return [line.split(" = ")[0] for line in text.splitlines() if " = " in line]
+
+    def test_reads_back(self):
+        for ranks in (1, 2):
+            printed = self.print_config("run", "--config", self.write("given.toml", NOT_DEFAULT), ranks=ranks)
+            self.assertEqual(self.print_config("run", "--config", self.write("printed.toml", printed), ranks=ranks), printed)
+
+    def test_holds_what_was_given(self):
+        printed = self.print_config("run", "--config", self.write("given.toml", NOT_DEFAULT))
+        given = [line.split("   #")[0].replace(", ", ",") for line in NOT_DEFAULT.split("\n") if line]
+        self.assertEqual(sorted(printed.splitlines()[1:]), sorted(given))
+
+    def test_knows_all_flags_of_the_help_text(self):
+        everywhere = set(self.keys(NOT_DEFAULT)) | set(self.keys(self.print_config("run")))
+        shown = options_in_help()
+        self.assertEqual(set(shown), everywhere | {"config", "print-config", "help", "version"})
+        self.assertNotIn("inject", shown)
+
+    def test_flags_override_the_file(self):
+        name = self.write("c.toml", 'local = [8, 8, 8]\nradius = 2\nmethods = ["alltoallv"]\nperiodic = false\n')
+        printed = self.print_config("run", "--config", name, "--radius", "1", "--methods", "vendor-pack,alltoallv",
+                                    "--periodic", "true", "--quiet")
+        for line in ("local = [8,8,8]", "radius = 1", 'methods = ["vendor-pack","alltoallv"]', "periodic = true", "quiet = true"):
+            self.assertIn(line + "\n", printed)
+
+    def test_local_and_global_replace_each_other(self):
+        name = self.write("c.toml", "local = [8, 8, 8]\n")
+        printed = self.print_config("run", "--config", name, "--global", "9", "9", "9")
+        self.assertIn("global = [9,9,9]\n", printed)
+        self.assertNotIn("local", printed)
+        name = self.write("c.toml", "global = [8, 8, 8]\n")
+        printed = self.print_config("run", "--local", "9,9,9", "--config", name)
+        self.assertIn("local = [9,9,9]\n", printed)
+        self.assertNotIn("global", printed)
+
+    def test_order_of_words_does_not_matter(self):
+        expected = self.print_config("run", "--radius", "2", "--local", "8", "8", "8")
+        self.assertEqual(self.print_config("--radius", "2", "--local", "8", "8", "8", "run"), expected)
+        self.assertEqual(self.print_config("--radius=2", "run", "--local", "8,8,8"), expected)
+
+    def test_shipped_configs_are_read(self):
+        names = sorted((SOURCE / "configs").glob("*.toml"))
+        self.assertTrue(names)
+        for name in names:
+            self.assertTrue(name.read_text(encoding="utf-8").startswith("# "), f"{name} says what it serves")
+            self.print_config("compare", "--config", name)
+
+
+class Help(InDirectory):
+    def test_is_the_same_everywhere(self):
+        text = self.halocline("--help").stdout
+        self.assertIn("\nExamples:", text)
+        for subcommand in ("run", "compare", "inspect", "info"):
+            outcome = self.halocline(subcommand, "--help")
+            self.assertEqual((outcome.code, outcome.stdout), (0, text))
+
+    def test_of_two_ranks_is_printed_once(self):
+        self.assertEqual(self.halocline("--help", ranks=2).stdout, self.halocline("--help").stdout)
+
+    def test_every_option_names_its_subcommands(self):
+        lines = self.halocline("--help").stdout.splitlines()
+        begins = [i for i, line in enumerate(lines) if line.startswith("  -") and not line.startswith("   ")]
+        self.assertEqual(len(begins), len(options_in_help()))
+        for i in begins:
+            text = " ".join(lines[i + 1 : i + 5])
+            self.assertRegex(text, r"\[(all|run|compare|inspect|info)[, a-z]*\]")
+
+    def test_version(self):
+        outcome = self.halocline("--version", ranks=2)
+        self.assertEqual(outcome.code, 0)
+        self.assertRegex(outcome.stdout, r"^halocline \d+\.\d+\.\d+ \(git ([0-9a-f]{40}|unknown)(, dirty)?\)\n$")
+
+
+class Inspect(InDirectory):
+    def inspect(self, expression, **options):
+        outcome = self.halocline("inspect", expression, "--json", **options)
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+        return json.loads(outcome.stdout)
+
+    def assert_holds(self, found, **expected):
+        self.assertEqual({key: found[key] for key in expected}, expected)
+
+    def test_strided_types(self):
+        self.assert_holds(
+            self.inspect("subarray(C,{16,16,16},{1,8,8},{5,2,3},double)"),
+            supported=True, size=512, lb=0, extent=32768, true_lb=10520, true_extent=960, contiguous=False, start=10520,
+            counts=[64, 8], strides=[1, 128], packed_strides=[1, 64], blocks=8,
+        )
+        self.assert_holds(
+            self.inspect("vector(5,4,4,double)"),
+            supported=True, size=160, extent=160, contiguous=True, start=0, counts=[160], strides=[1], packed_strides=[1],
+            blocks=1,
+        )
+        self.assert_holds(
+            self.inspect("vector(3,1,-1,byte)"),
+            supported=True, size=3, lb=-2, extent=3, true_lb=-2, contiguous=False, counts=[1, 3], strides=[1, -1],
+            packed_strides=[1, 1], blocks=3,
+        )
+        self.assert_holds(self.inspect("contiguous(0,double)"), supported=True, size=0, extent=0, blocks=0)
+
+    def test_equal_layouts_have_one_form(self):
+        forms = ("hvector(3,1,53,contiguous(13,byte))", "hvector(3,13,53,byte)", "hvector(3,1,53,vector(1,13,1,byte))")
+        found = [self.inspect(expression) for expression in forms]
+        for other in found[1:]:
+            self.assert_holds(other, **{key: found[0][key] for key in ("start", "counts", "strides", "packed_strides")})
+
+    def test_types_without_a_plan(self):
+        found = self.inspect("struct({1,2},{0,8},{int,double})")
+        self.assert_holds(found, supported=False, size=20, lb=0, extent=24, start=None, counts=None, strides=None, blocks=None)
+        self.assertTrue(found["reason"])
+
+    def test_stdout_is_one_object_on_any_number_of_ranks(self):
+        self.assertEqual(self.inspect("int", ranks=2), self.inspect("int"))
+
+    def test_text_says_where_mpi_differs(self):
+        outcome = self.halocline("inspect", "vector(3,1,-1,byte)")
+        bounds = self.inspect("vector(3,1,-1,byte)")
+        differs = any(bounds["mpi"][key] != bounds[key] for key in bounds["mpi"])
+        self.assertEqual("MPI reports" in outcome.stdout, differs)
+
+
+class Results(InDirectory):
+    def test_records_follow_the_schema(self):
+        schema = json.loads((SOURCE / "results" / "schema.json").read_text(encoding="utf-8"))
+        for subcommand in ("run", "compare"):
+            outcome = self.halocline(subcommand, *TINY_RUN[1:], "--iterations", "3", "--output", "out", "--csv", "csv", ranks=2)
+            self.assertEqual(outcome.code, 0, outcome.stderr)
+        records = [json.loads(line) for line in (self.directory / "out").read_text().splitlines()]
+        self.assertEqual([record["kind"] for record in records], ["run"] + ["compare"] * 3)
+        for record in records:
+            self.assertEqual(list(record), schema["required"])
+            for key in ("phases", "samples_s", "provenance"):
+                self.assertEqual(list(record[key]), schema["properties"][key]["required"])
+            total = record["samples_s"]["total"]
+            self.assertEqual(len(total), record["iterations"])
+            self.assertEqual(sorted(total)[0], record["phases"]["total"]["min_s"])
+            self.assertIs(record["verified"], True)
+        with open(self.directory / "csv", newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([row["method"] for row in rows], [record["method"] for record in records])
+        for row, record in zip(rows, records):
+            self.assertEqual(float(row["total_median_s"]), record["phases"]["total"]["median_s"])
+            self.assertEqual(row["global_z"], str(record["global"][2]))
+
+
+class Info(InDirectory):
+    def test_json(self):
+        outcome = self.halocline("info", "--json", "--threads", "1", ranks=2)
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+        facts = json.loads(outcome.stdout)
+        self.assertEqual((facts["ranks"], facts["threads"], facts["threads_reason"]), (2, 1, "threads option"))
+        self.assertIn("alltoallv", facts["methods"])
+
+
+if __name__ == "__main__":
+    unittest.main()

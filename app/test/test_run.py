@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The mini-app end to end: one state hash whatever the run looks like, faults that are seen, and sizes that do not fit."""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from halocline_program import BINARY, MPIEXEC, halocline
+
+CORRECTNESS = pathlib.Path(os.environ["HALOCLINE_SOURCE"]) / "configs" / "correctness.toml"
+RANKS = (1, 2, 3, 4, 6, 8)
+LAYOUTS = ("soa", "aos")
+DESCRIPTIONS = ("subarray", "vector", "hvector", "hindexed", "struct")
+METHODS = ("alltoallv", "vendor-pack", "vendor-alltoallw")
+
+
+class Run(unittest.TestCase):
+    def state_hash(self, *arguments, ranks=1):
+        outcome = halocline("run", "--config", CORRECTNESS, "--quiet", *arguments, ranks=ranks)
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+        self.assertRegex(outcome.stdout, r"\Astate hash: 0x[0-9a-f]{16}\n\Z")
+        return outcome.stdout.split()[-1]
+
+    def assert_refused(self, names, *arguments, ranks=1):
+        outcome = halocline("run", *arguments, ranks=ranks)
+        self.assertEqual((outcome.code, len(outcome.ours)), (2, 1), outcome.stderr)
+        self.assertIn(names, outcome.ours[0])
+
+
+class StateHash(Run):
+    def test_same_for_every_rank_count_layout_and_description(self):
+        expected = self.state_hash()
+        for ranks in RANKS:
+            for layout in LAYOUTS:
+                for describe in DESCRIPTIONS:
+                    with self.subTest(ranks=ranks, layout=layout, describe=describe):
+                        self.assertEqual(
+                            self.state_hash("--layout", layout, "--describe", describe, ranks=ranks), expected
+                        )
+
+    def test_same_for_every_method_packer_thread_count_and_decomposition(self):
+        expected = self.state_hash()
+        for method in METHODS:
+            with self.subTest(method=method):
+                self.assertEqual(self.state_hash("--methods", method, ranks=3), expected)
+        for arguments in (
+            ("--packer", "kokkos"),
+            ("--packer", "kokkos", "--threads", "2"),
+            ("--threads", "2", "--layout", "aos"),
+            ("--decomposition", "4", "1", "1"),
+            ("--decomposition", "1", "4", "1"),
+            ("--radius", "4"),
+        ):
+            with self.subTest(arguments=arguments):
+                self.assertEqual(self.state_hash(*arguments, ranks=4), expected)
+
+    def test_open_boundaries_stencils_and_floats_too(self):
+        for arguments in (
+            ("--periodic", "false"),
+            ("--element", "float"),
+            ("--stencil", "heat9"),
+            ("--stencil", "heat3"),
+            ("--stencil", "point26"),
+            ("--stencil", "point26", "--radius", "1", "--fields", "3"),
+        ):
+            with self.subTest(arguments=arguments):
+                expected = self.state_hash(*arguments)
+                self.assertEqual(self.state_hash(*arguments, "--layout", "aos", ranks=4), expected)
+                self.assertEqual(self.state_hash(*arguments, "--packer", "kokkos", ranks=3), expected)
+
+    def test_depends_on_the_state(self):
+        hashes = [
+            self.state_hash(*arguments)
+            for arguments in ((), ("--steps", "5"), ("--stages", "1"), ("--fields", "7"), ("--stencil", "heat3"))
+        ]
+        self.assertEqual(len(set(hashes)), len(hashes))
+
+    def test_a_wave_that_has_decayed_still_verifies(self):
+        self.state_hash("--global", "12", "12", "12", "--steps", "300", ranks=2)
+
+
+class Inject(Run):
+    def test_every_fault_is_seen_in_every_method(self):
+        for kind in ("drop", "swap", "flip"):
+            for method in METHODS:
+                for ranks in (1, 2):
+                    with self.subTest(kind=kind, method=method, ranks=ranks):
+                        outcome = halocline(
+                            "run", "--config", CORRECTNESS, "--inject", kind, "--methods", method, ranks=ranks
+                        )
+                        self.assertEqual((outcome.code, len(outcome.ours)), (1, 1), outcome.stderr)
+                        self.assertIn("verification failed", outcome.ours[0])
+                        self.assertNotIn("state hash", outcome.stdout)
+
+    def test_compare_times_nothing_that_is_wrong(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "out.jsonl"
+            outcome = halocline(
+                "compare", "--config", CORRECTNESS, "--inject", "flip", "--output", path, ranks=2
+            )
+            self.assertEqual((outcome.code, len(outcome.ours)), (1, len(METHODS)), outcome.stderr)
+            for line in path.read_text(encoding="utf-8").splitlines():
+                record = json.loads(line)
+                self.assertFalse(record["verified"])
+                self.assertIsNone(record["phases"]["total"])
+
+    def test_nothing_to_spoil(self):
+        self.assert_refused("inject", "--local", "8", "8", "8", "--periodic", "false", "--inject", "flip")
+
+
+class Compare(Run):
+    def test_table_and_records(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "out.jsonl"
+            outcome = halocline("compare", "--config", CORRECTNESS, "--output", path, ranks=2)
+            self.assertEqual(outcome.code, 0, outcome.stderr)
+            for method in METHODS:
+                self.assertRegex(outcome.stdout, rf"(?m)^{method} +yes .*[0-9]x$")
+            records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        self.assertEqual([record["method"] for record in records], list(METHODS))
+        baselines = {record["baseline"] for record in records}
+        self.assertEqual(len(baselines), 1)
+        for record in records:
+            self.assertTrue(record["verified"])
+            self.assertEqual(len(record["samples_s"]["total"]), record["iterations"])
+            self.assertIn(record["baseline"], ("vendor-pack", "vendor-alltoallw"))
+            if record["method"] == record["baseline"]:
+                self.assertEqual(record["ratio_to_baseline"], 1)
+
+    def test_paper_size_moves_the_paper_s_bytes(self):
+        outcome = halocline("compare", "--local", "256", "256", "256", "--dry-run", ranks=2)
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+        # 77,280,768 bytes (73.7 MiB) per rank and exchange; on two ranks, split in z, two thirds stay.
+        self.assertRegex(outcome.stdout, r"256 x 256 x 256 +208 +1 +25\.1 MiB +48\.6 MiB")
+
+    def test_types_that_mpi_packs_are_named_once(self):
+        outcome = halocline("compare", "--config", CORRECTNESS, "--describe", "hindexed", ranks=2)
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+        self.assertEqual(len(re.findall("packed by MPI", outcome.stdout)), 1)
+
+    def test_describing_and_packing_cost_no_correctness_in_open_domains(self):
+        outcome = halocline("compare", "--config", CORRECTNESS, "--periodic", "false", ranks=4)
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+
+
+class BadSizes(Run):
+    def test_what_does_not_fit_is_refused_by_name(self):
+        for names, ranks, arguments in (
+            ("radius", 1, ("--local", "8", "8", "2")),
+            ("radius", 2, ("--local", "8", "8", "8", "--radius", "9")),
+            ("radius", 1, ("--local", "8", "8", "8", "--radius", "2")),
+            ("radius", 8, ("--global", "5", "5", "5")),
+            ("more ranks than points", 8, ("--global", "1", "1", "1", "--radius", "1", "--stencil", "point26")),
+            ("decomposition", 2, ("--decomposition", "1", "1", "3")),
+            ("local", 1, ("--local", "100000000", "8", "8")),
+            ("global", 2, ("--global", "8", "8", "9000000000")),
+            ("memory", 2, ("--local", "40000", "40000", "40000")),
+            ("memory", 1, ("--local", "4000", "4000", "4000", "--fields", "1000")),
+        ):
+            with self.subTest(arguments=arguments, ranks=ranks):
+                self.assert_refused(names, *arguments, ranks=ranks)
+
+    def test_dry_run_allocates_nothing(self):
+        outcome = halocline("run", "--local", "20000", "20000", "20000", "--dry-run", ranks=2)
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+        self.assertIn("nothing was allocated", outcome.stdout)
+
+
+def children(parent):
+    """Process numbers, read from /proc since minimal systems have no ps."""
+    found = []
+    for status in pathlib.Path("/proc").glob("[0-9]*/status"):
+        try:
+            if f"\nPPid:\t{parent}\n" in status.read_text():
+                found.append(int(status.parent.name))
+        except OSError:
+            pass  # it has ended meanwhile
+    return found
+
+
+class KilledRank(unittest.TestCase):
+    def test_ends_the_job_with_an_error(self):
+        job = subprocess.Popen(
+            [MPIEXEC, "-n", "3", BINARY, "run", "--local", "16", "16", "16", "--steps", "1000000", "--quiet"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            deadline = time.monotonic() + 20
+            ranks = []
+            while len(ranks) < 3 and time.monotonic() < deadline:
+                time.sleep(0.2)
+                ranks = children(job.pid)
+            self.assertEqual(len(ranks), 3)
+            time.sleep(1)
+            os.kill(ranks[1], signal.SIGKILL)
+            self.assertNotEqual(job.wait(timeout=10), 0)
+        finally:
+            job.kill()
+            job.wait()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,53 @@
+# Tests that start under mpiexec, and the environment that every test of the tree runs in.
+find_package(GTest REQUIRED)
+
+# One VARIABLE=value per entry: what lets Open MPI 4 and 5 run more ranks than cores, as root or not, and what makes
+# the sanitizers report in a way that can be acted on.
+set(HALOCLINE_TEST_ENVIRONMENT
+  OMPI_ALLOW_RUN_AS_ROOT=1
+  OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  OMPI_MCA_rmaps_base_oversubscribe=1
+  PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+  OMPI_MCA_hwloc_base_binding_policy=none
+  OMPI_MCA_mpi_yield_when_idle=1
+  # Containers often forbid the system call behind single-copy; Open MPI then complains at every start.
+  OMPI_MCA_btl_vader_single_copy_mechanism=none
+  OMP_NUM_THREADS=1
+  # Threads that spin while they wait make tests many times slower when other ranks need the cores.
+  OMP_WAIT_POLICY=passive)
+if(HALOCLINE_SANITIZE)
+  list(APPEND HALOCLINE_TEST_ENVIRONMENT
+    ASAN_OPTIONS=fast_unwind_on_malloc=0:malloc_context_size=40
+    LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/lib/cmake/lsan.supp:print_suppressions=0
+    UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1)
+endif()
+
+# halocline_test_environment(<test>...)
+# Gives tests of this directory HALOCLINE_TEST_ENVIRONMENT; what they set themselves stays.
+function(halocline_test_environment)
+  set_property(TEST ${ARGN} APPEND PROPERTY ENVIRONMENT ${HALOCLINE_TEST_ENVIRONMENT})
+endfunction()
+
+# halocline_add_mpi_test(NAME name SOURCES file... RANKS n... [LIBS target...] [ARGS arg...] [TIMEOUT seconds]
+#                        [LABELS label...])
+# One executable with the main of halocline_test_main, and one test NAME/np<N> per number of ranks, always under mpiexec.
+function(halocline_add_mpi_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT" "SOURCES;LIBS;RANKS;ARGS;LABELS")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_SOURCES OR NOT arg_RANKS)
+    message(FATAL_ERROR "halocline_add_mpi_test: NAME, SOURCES and RANKS are needed; not understood: '${arg_UNPARSED_ARGUMENTS}'")
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_executable(${arg_NAME} ${arg_SOURCES})
+  target_link_libraries(${arg_NAME} PRIVATE halocline_test_main ${arg_LIBS} halocline_flags)
+  foreach(ranks IN LISTS arg_RANKS)
+    set(test ${arg_NAME}/np${ranks})
+    add_test(NAME ${test}
+      COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS}
+              $<TARGET_FILE:${arg_NAME}> ${MPIEXEC_POSTFLAGS} ${arg_ARGS})
+    set_tests_properties(${test} PROPERTIES
+      PROCESSORS ${ranks} TIMEOUT ${arg_TIMEOUT} LABELS "ranks-${ranks};${arg_LABELS}")
+    halocline_test_environment(${test})
+  endforeach()
+endfunction()

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The main of all MPI tests. Every rank runs the same tests; one that fails on any rank fails on all. Rank 0 prints,
+// the others print their failures alone. Reductions happen where a test ends and before the program does, both of
+// which are collective, so that a rank that leaves a test early does not leave the others waiting.
+#include "mpi_main.hpp"
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <cstdio>
+
+namespace halocline::test {
+
+namespace {
+
+std::span<char*> remaining_arguments;
+
+bool true_on_any_rank(bool mine) {
+  int any = mine ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  return any != 0;
+}
+
+// Rank 0 learns of the failures of the others; these have printed theirs already.
+class AgreeOnFailure final : public testing::EmptyTestEventListener {
+ public:
+  explicit AgreeOnFailure(int rank) : rank_(rank) {}
+
+  void OnTestEnd(const testing::TestInfo& info) override {
+    const bool mine = info.result()->Failed();
+    if (true_on_any_rank(mine) && !mine && rank_ == 0) ADD_FAILURE() << "failed on another rank";
+  }
+
+ private:
+  int rank_;
+};
+
+class PrintFailures final : public testing::EmptyTestEventListener {
+ public:
+  explicit PrintFailures(int rank) : rank_(rank) {}
+
+  void OnTestPartResult(const testing::TestPartResult& result) override {
+    if (!result.failed()) return;
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    std::fprintf(stderr, "[rank %d] %s.%s: %s:%d\n%s\n", rank_,
+                 test == nullptr ? "environment" : test->test_suite_name(),
+                 test == nullptr ? "" : test->name(),
+                 result.file_name() == nullptr ? "" : result.file_name(), result.line_number(),
+                 result.message());
+  }
+
+ private:
+  int rank_;
+};
+
+int run(int argc, char** argv) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+
+  testing::InitGoogleTest(&argc, argv);
+  remaining_arguments = std::span(argv, static_cast<std::size_t>(argc)).subspan(1);
+  auto& listeners = testing::UnitTest::GetInstance()->listeners();
+  if (rank != 0) {
+    delete listeners.Release(listeners.default_result_printer());
+    delete listeners.Release(listeners.default_xml_generator());
+    listeners.Append(new PrintFailures(rank));
+  }
+  listeners.Append(new AgreeOnFailure(rank));
+
+  const int result = RUN_ALL_TESTS();
+  const auto& tests = *testing::UnitTest::GetInstance();
+  // A filter or a platform that leaves nothing to run must not look like success.
+  const bool ran_none = !testing::GTEST_FLAG(list_tests) &&
+                        tests.successful_test_count() + tests.failed_test_count() == 0;
+  if (ran_none && rank == 0) std::fprintf(stderr, "no test ran: that is a failure\n");
+  return true_on_any_rank(result != 0 || ran_none) ? 1 : 0;
+}
+
+}  // namespace
+
+std::span<char*> arguments() { return remaining_arguments; }
+
+}  // namespace halocline::test
+
+int main(int argc, char** argv) {
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+  const int result = halocline::test::run(argc, argv);
+  MPI_Finalize();
+  return result;
+}

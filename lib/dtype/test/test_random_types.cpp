@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Properties that hold for every strided datatype, tried on random ones: all packers follow the type map, unpacking
+// leaves gaps alone, equal layouts have equal nests. MPI_Pack is asked as well.
+//
+//   test_random_types [--types N] [--seed S] [--vendor-bugs DIR]
+#include <gtest/gtest.h>
+
+#include <Kokkos_Core.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "dtype/datatype.hpp"
+#include "dtype/pack/host/host_packer.hpp"
+#include "dtype/pack/kokkos/kokkos_packer.hpp"
+#include "dtype/support/mpi_check.hpp"
+#include "dtype/type_map.hpp"
+#include "dtype/type_tree.hpp"
+#include "mpi_main.hpp"
+#include "random_call.hpp"
+#include "vendor_pack.hpp"
+
+namespace halocline::dtype::test {
+
+namespace {
+
+using Bytes = std::vector<unsigned char>;
+
+struct Options {
+  std::int64_t types = 20000;
+  std::uint64_t seed = 20240607;
+  std::string vendor_bugs;  // directory; empty: no reports
+};
+
+template <class T>
+T number(const char* flag, std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size())
+    throw ConfigError(std::string(flag) + " is '" + std::string(text) + "': give a number");
+  return value;
+}
+
+Options read_options() {
+  Options options;
+  const auto arguments = halocline::test::arguments();
+  for (std::size_t i = 0; i < arguments.size(); i += 2) {
+    const std::string_view flag = arguments[i];
+    if (i + 1 == arguments.size()) throw ConfigError(std::string(flag) + ": needs a value");
+    const std::string_view value = arguments[i + 1];
+    if (flag == "--types")
+      options.types = number<std::int64_t>("--types", value);
+    else if (flag == "--seed")
+      options.seed = number<std::uint64_t>("--seed", value);
+    else if (flag == "--vendor-bugs")
+      options.vendor_bugs = value;
+    else
+      throw ConfigError(std::string(flag) + ": unknown flag");
+  }
+  return options;
+}
+
+// The bytes that a call may touch, and no more, so that AddressSanitizer sees every stray access.
+class Memory {
+ public:
+  Memory(const std::vector<std::int64_t>& displacements, std::int64_t offset) : offset_(offset) {
+    if (displacements.empty()) return;
+    const auto [least, greatest] = std::minmax_element(displacements.begin(), displacements.end());
+    first_ = *least;
+    length_ = *greatest + 1 - *least;
+    bytes_ = std::make_unique_for_overwrite<unsigned char[]>(
+        static_cast<std::size_t>(offset_ + length_));
+  }
+
+  std::int64_t length() const { return length_; }
+  unsigned char* data() { return bytes_.get() + offset_; }
+  unsigned char& at(std::int64_t displacement) { return data()[displacement - first_]; }
+  // The buffer argument of the call, which may lie outside of the bytes. As an integer on the way: there is no array
+  // in which this pointer is computed.
+  void* buffer() const {
+    return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(bytes_.get()) +
+                                   static_cast<std::uintptr_t>(offset_ - first_));
+  }
+
+ private:
+  std::int64_t offset_, first_ = 0, length_ = 0;
+  std::unique_ptr<unsigned char[]> bytes_;
+};
+
+// The packed stream between guard bytes.
+class Stream {
+ public:
+  Stream(std::int64_t length, std::int64_t offset)
+      : begin_(kGuard + offset), bytes_(static_cast<std::size_t>(begin_ + length + kGuard), kMark) {}
+
+  unsigned char* data() { return bytes_.data() + begin_; }
+  bool guards_intact(std::int64_t length) const {
+    const auto is_mark = [](unsigned char byte) { return byte == kMark; };
+    return std::all_of(bytes_.begin(), bytes_.begin() + begin_, is_mark) &&
+           std::all_of(bytes_.begin() + begin_ + length, bytes_.end(), is_mark);
+  }
+
+ private:
+  static constexpr std::int64_t kGuard = 64;
+  static constexpr unsigned char kMark = 0xA5;
+  std::int64_t begin_;
+  Bytes bytes_;
+};
+
+std::string describe(const Call& call) {
+  return std::to_string(call.count) + " x " + to_string(*call.expr) + ", buffer at +" +
+         std::to_string(call.memory_offset) + ", packed at +" + std::to_string(call.packed_offset);
+}
+
+std::string first_difference(const unsigned char* got, const unsigned char* expected,
+                             std::int64_t length) {
+  for (std::int64_t i = 0; i < length; ++i)
+    if (got[i] != expected[i])
+      return "byte " + std::to_string(i) + " is " + std::to_string(got[i]) + ", expected " +
+             std::to_string(expected[i]);
+  return "";
+}
+
+std::optional<std::string> wrong_invariant(const LoopNest& nest) {
+  std::int64_t packed = nest.run;
+  auto by_packed_stride = nest.levels;
+  std::sort(by_packed_stride.begin(), by_packed_stride.end(),
+            [](const auto& a, const auto& b) { return a.packed_stride < b.packed_stride; });
+  for (const auto& level : by_packed_stride) {
+    if (level.count < 2) return "a level of count " + std::to_string(level.count);
+    if (level.packed_stride != packed) return "the packed bytes are not covered exactly once";
+    packed *= level.count;
+  }
+  if (packed != nest.bounds.size || nest.runs() * nest.run != nest.bounds.size)
+    return "runs and run do not make the size";
+  if (!std::is_sorted(nest.levels.begin(), nest.levels.end(), [](const auto& a, const auto& b) {
+        return std::abs(a.stride) < std::abs(b.stride);
+      }))
+    return "levels are not in ascending order of |stride|";
+  return std::nullopt;
+}
+
+// Judges our treatment of one call after the other.
+class Judge {
+ public:
+  explicit Judge(std::uint64_t seed) : noise_(1 << 16) {
+    std::mt19937_64 engine(seed);
+    std::generate(noise_.begin(), noise_.end(),
+                  [&] { return static_cast<unsigned char>(engine()); });
+  }
+
+  // What is wrong first; nothing if all is well.
+  std::optional<std::string> wrong(const Call& call) {
+    const auto map = type_map(*call.expr);
+    const auto handle = make_datatype(*call.expr);
+    int size = 0;
+    HALOCLINE_MPI(MPI_Type_size(handle.get(), &size));
+    if (size != map.size) return "MPI_Type_size is " + std::to_string(size);
+
+    const auto decoded = decode(handle.get());
+    if (const auto* reason = std::get_if<UnsupportedDatatype>(&decoded)) return reason->what();
+    const auto text = to_string(*std::get<TypeExprPtr>(decoded));
+    if (text != to_string(*call.expr)) return "decoded as " + text;
+
+    const auto translated = translate(handle.get());
+    if (const auto* reason = std::get_if<UnsupportedDatatype>(&translated)) return reason->what();
+    const auto& tree = std::get<TypeTree>(translated);
+    const TypeBounds expected{map.size, map.lb, map.extent, map.true_lb, map.true_extent};
+    if (tree.bounds != expected) return "bounds differ from the type map's";
+
+    const auto nest = canonicalize(tree);
+    if (nest.bounds != expected) return "the nest's bounds differ from the type map's";
+    if (auto broken = wrong_invariant(nest)) return *broken + " in " + to_string(nest);
+    const PackPlan plan(nest);
+    if (plan.packed_bytes(call.count) != map.size * call.count) return "packed_bytes is wrong";
+
+    const auto displacements = byte_displacements(map, call.count);
+    if (auto bad = wrong_packer(HostPacker(), "HostPacker", plan, call, displacements)) return bad;
+    if (auto bad = wrong_packer(serial_, "KokkosPacker<Serial>", plan, call, displacements))
+      return bad;
+    return wrong_packer(openmp_, "KokkosPacker<OpenMP>", plan, call, displacements);
+  }
+
+ private:
+  std::optional<std::string> wrong_packer(const Packer& packer, std::string name,
+                                          const PackPlan& plan, const Call& call,
+                                          const std::vector<std::int64_t>& displacements) {
+    const auto length = std::ssize(displacements);
+    Memory memory(displacements, call.memory_offset);
+    for (std::int64_t i = 0; i < memory.length(); ++i) memory.data()[i] = noise(i);
+    Bytes expected;
+    for (const auto displacement : displacements) expected.push_back(memory.at(displacement));
+
+    Stream stream(length, call.packed_offset);
+    packer.pack(plan, memory.buffer(), call.count, stream.data());
+    packer.fence();
+    if (auto difference = first_difference(stream.data(), expected.data(), length);
+        !difference.empty())
+      return name + "::pack: " + difference;
+    if (!stream.guards_intact(length)) return name + "::pack writes outside of the packed bytes";
+
+    // Every byte of the destination starts as what it must not become.
+    Memory destination(displacements, call.memory_offset);
+    Bytes unpacked(static_cast<std::size_t>(memory.length()));
+    for (std::int64_t i = 0; i < memory.length(); ++i)
+      unpacked[static_cast<std::size_t>(i)] = destination.data()[i] =
+          static_cast<unsigned char>(~noise(i));
+    std::int64_t distinct = 0;
+    for (const auto displacement : displacements) {
+      auto& byte = unpacked[static_cast<std::size_t>(&destination.at(displacement) -
+                                                     destination.data())];
+      if (byte == memory.at(displacement)) break;  // overlap: must not be received into
+      byte = memory.at(displacement);
+      ++distinct;
+    }
+    if (distinct != length) return std::nullopt;
+    packer.unpack(plan, stream.data(), destination.buffer(), call.count);
+    packer.fence();
+    if (auto difference =
+            first_difference(destination.data(), unpacked.data(), destination.length());
+        !difference.empty())
+      return name + "::unpack: memory " + difference;
+    if (!stream.guards_intact(length)) return name + "::unpack writes into the packed buffer";
+    return std::nullopt;
+  }
+
+  unsigned char noise(std::int64_t i) const {
+    return noise_[static_cast<std::size_t>(i) % noise_.size()];
+  }
+
+  Bytes noise_;
+  KokkosPacker<Kokkos::Serial> serial_;
+  KokkosPacker<Kokkos::OpenMP> openmp_;
+};
+
+class RandomTypes : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::printf("seed %llu, %lld types\n", static_cast<unsigned long long>(options_.seed),
+                static_cast<long long>(options_.types));
+  }
+
+  const Options options_ = read_options();
+  CallGenerator calls_{options_.seed};
+};
+
+}  // namespace
+
+TEST_F(RandomTypes, ArePackedAndUnpackedByTheTypeMap) {
+  Judge judge(options_.seed);
+  for (std::int64_t i = 0; i < options_.types; ++i) {
+    const auto call = calls_.next();
+    const auto wrong = judge.wrong(call);
+    if (!wrong) continue;
+    const auto smallest = shrink(call, [&](const Call& c) { return judge.wrong(c).has_value(); });
+    FAIL() << "type " << i << " of seed " << options_.seed << ": " << describe(call) << "\n"
+           << *wrong << "\nsmallest call that fails: " << describe(smallest) << "\n"
+           << *judge.wrong(smallest);
+  }
+}
+
+TEST_F(RandomTypes, WithEqualLayoutsHaveEqualNests) {
+  struct First {
+    LoopNest nest;
+    std::string expr;
+  };
+  std::unordered_map<std::string, First> by_layout;
+  std::int64_t compared = 0;
+  for (std::int64_t i = 0; i < options_.types; ++i) {
+    const auto expr = calls_.next().expr;
+    const auto map = type_map(*expr);
+    constexpr std::int64_t kMaxBytes = 64;
+    if (map.size > kMaxBytes) continue;
+    auto layout = byte_displacements(map, 1);
+    layout.insert(layout.end(), {map.lb, map.extent});
+    const std::string key(reinterpret_cast<const char*>(layout.data()),
+                          layout.size() * sizeof(layout[0]));
+    const auto nest = canonicalize(std::get<TypeTree>(translate(*expr)));
+    const auto [at, inserted] = by_layout.try_emplace(key, First{nest, to_string(*expr)});
+    if (inserted || at->second.expr == to_string(*expr)) continue;
+    ++compared;
+    ASSERT_EQ(nest, at->second.nest)
+        << "seed " << options_.seed << ": " << to_string(*expr) << " has " << to_string(nest)
+        << "\n" << at->second.expr << " has " << to_string(at->second.nest);
+  }
+  EXPECT_GT(compared, options_.types / 20) << "too few types of one layout: the test sees nothing";
+}
+
+TEST_F(RandomTypes, ArePackedAlikeByMpiWhereItIsKnownToBeRight) {
+  struct Tally {
+    std::int64_t calls = 0, different = 0;
+    std::optional<Call> smallest;
+  };
+  std::map<Trait, Tally> tallies;
+  const VendorPack vendor;
+  for (std::int64_t i = 0; i < options_.types; ++i) {
+    const auto call = calls_.next();
+    const auto trait = trait_of(call);
+    auto& tally = tallies[trait];
+    ++tally.calls;
+    if (!vendor.differs(call)) continue;
+    ++tally.different;
+    EXPECT_NE(trait, Trait::none) << "type " << i << " of seed " << options_.seed << ": "
+                                  << describe(call);
+    if (!tally.smallest || to_string(*call.expr).size() < to_string(*tally.smallest->expr).size())
+      tally.smallest = call;
+  }
+  for (const auto trait : kTraits)
+    std::printf("  %-22s %8lld calls, MPI_Pack differs in %lld\n",
+                std::string(to_string(trait)).c_str(),
+                static_cast<long long>(tallies[trait].calls),
+                static_cast<long long>(tallies[trait].different));
+  if (options_.vendor_bugs.empty()) return;
+  for (const auto& [trait, tally] : tallies) {
+    if (!tally.smallest) continue;
+    const auto smallest = shrink(*tally.smallest, [&, wanted = trait](const Call& call) {
+      return trait_of(call) == wanted && vendor.differs(call);
+    });
+    vendor.write_report(smallest, trait, options_.vendor_bugs);
+  }
+}
+
+}  // namespace halocline::dtype::test

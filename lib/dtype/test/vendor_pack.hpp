@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The second opinion on packing: MPI_Pack, and where it is known to differ from the type map.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "random_call.hpp"
+
+namespace halocline::dtype::test {
+
+/// What is peculiar about a call; of several strides the negative ones count. Those with "bounds" in front: MPI and the
+/// type map disagree about lb or extent of the type or of one inside.
+enum class Trait {
+  bounds_negative_stride,
+  bounds_zero_stride,
+  bounds_other,
+  negative_stride,  ///< a loop with a negative stride, or several instances with a negative extent
+  zero_stride,      ///< the same with zero
+  none
+};
+inline constexpr Trait kTraits[] = {Trait::bounds_negative_stride, Trait::bounds_zero_stride,
+                                    Trait::bounds_other,           Trait::negative_stride,
+                                    Trait::zero_stride,            Trait::none};
+std::string_view to_string(Trait trait);
+Trait trait_of(const Call& call);
+
+/// Calls MPI_Pack on buffers that tell where each packed byte came from.
+class VendorPack {
+ public:
+  VendorPack();
+
+  /// The displacement of every byte that MPI_Pack puts into the packed stream, in its order.
+  std::vector<std::int64_t> displacements(const Call& call) const;
+
+  /// True if the packed bytes are not those of the type map.
+  bool differs(const Call& call) const;
+
+  /// Writes DIR/<MPI implementation>-<trait>.json: the call, what the type map says, what this MPI does.
+  void write_report(const Call& call, Trait trait, const std::filesystem::path& directory) const;
+
+ private:
+  // Byte i of plane k is byte k of the number i; three planes tell any position below 2^24.
+  static constexpr int kPlanes = 3;
+  std::vector<unsigned char> planes_[kPlanes];
+};
+
+}  // namespace halocline::dtype::test
