@@ -13,30 +13,49 @@ struct Word16 {
   std::uint64_t low, high;
 };
 
-// One step of the kernel moves one piece of one run, word by word; long runs have several pieces, so that few of them
-// still keep all threads busy. Levels are captured by value: no metadata in device memory.
-template <bool kPacks, class Word, int kMaxLevels>
-struct CopyPiece {
-  static constexpr std::int64_t kPieceWords = 4096 / sizeof(Word);
+// About this many bytes make a step of the kernel: many short runs, or a piece of a long one.
+constexpr std::int64_t kStepBytes = 4096;
 
+// A step divides once to find its first run and walks from there like an odometer. Levels are captured by value: no metadata in
+// device memory.
+template <bool kPacks, class Word, int kMaxLevels>
+struct CopyStep {
   Address memory, packed;
-  std::int64_t words_per_run, pieces_per_run;
+  std::int64_t words_per_run, words_per_piece, pieces_per_run;
+  std::int64_t runs, runs_per_step;
   int depth;
   Kokkos::Array<LoopLevel, kMaxLevels> levels;  // innermost first
 
-  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
-    const auto first = index % pieces_per_run * kPieceWords;
-    const auto last = first + kPieceWords < words_per_run ? first + kPieceWords : words_per_run;
-    auto run = index / pieces_per_run;
-    std::int64_t in_memory = 0, in_packed = 0;
+  KOKKOS_FUNCTION void operator()(std::int64_t step) const {
+    const auto first_word = step % pieces_per_run * words_per_piece;
+    const auto last_word = Kokkos::min(first_word + words_per_piece, words_per_run);
+    const auto first_run = step / pieces_per_run * runs_per_step;
+    const auto last_run = Kokkos::min(first_run + runs_per_step, runs);
+
+    std::int64_t at[kMaxLevels] = {};
+    Address m = memory, p = packed;
+    auto rest = first_run;
     for (int k = 0; k < depth; ++k) {
-      const auto step = run % levels[k].count;
-      run /= levels[k].count;
-      in_memory += step * levels[k].stride;
-      in_packed += step * levels[k].packed_stride;
+      at[k] = rest % levels[k].count;
+      rest /= levels[k].count;
+      m += static_cast<Address>(at[k] * levels[k].stride);
+      p += static_cast<Address>(at[k] * levels[k].packed_stride);
     }
-    auto* m = reinterpret_cast<Word*>(memory + static_cast<Address>(in_memory));
-    auto* p = reinterpret_cast<Word*>(packed + static_cast<Address>(in_packed));
+    for (auto run = first_run;;) {
+      copy(reinterpret_cast<Word*>(m), reinterpret_cast<Word*>(p), first_word, last_word);
+      if (++run == last_run) return;
+      for (int k = 0; k < depth; ++k) {
+        m += static_cast<Address>(levels[k].stride);
+        p += static_cast<Address>(levels[k].packed_stride);
+        if (++at[k] < levels[k].count) break;
+        m -= static_cast<Address>(levels[k].count * levels[k].stride);
+        p -= static_cast<Address>(levels[k].count * levels[k].packed_stride);
+        at[k] = 0;
+      }
+    }
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION static void copy(Word* m, Word* p, std::int64_t first, std::int64_t last) {
     for (auto w = first; w < last; ++w) {
       if constexpr (kPacks) {
         p[w] = m[w];
@@ -59,20 +78,27 @@ void launch(const ExecutionSpace& space, const PackPlan::Loops& loops, Address m
                                        packed + static_cast<Address>(i * outer.packed_stride));
     return;
   }
-  using Copy = CopyPiece<kPacks, Word, kMaxLevels>;
+  constexpr auto kStepWords = kStepBytes / static_cast<std::int64_t>(sizeof(Word));
   const auto words = loops.run / static_cast<std::int64_t>(sizeof(Word));
-  Copy copy{memory, packed, words, (words + Copy::kPieceWords - 1) / Copy::kPieceWords,
-            static_cast<int>(loops.levels.size()), {}};
-  std::int64_t pieces = copy.pieces_per_run;
+  CopyStep<kPacks, Word, kMaxLevels> copy{.memory = memory,
+                                          .packed = packed,
+                                          .words_per_run = words,
+                                          .words_per_piece = kStepWords,
+                                          .pieces_per_run = (words + kStepWords - 1) / kStepWords,
+                                          .runs = 1,
+                                          .runs_per_step = words < kStepWords ? kStepWords / words : 1,
+                                          .depth = static_cast<int>(loops.levels.size()),
+                                          .levels = {}};
   for (int k = 0; k < copy.depth; ++k) {
     auto level = loops.levels[static_cast<std::size_t>(k)];
     if (k + 1 == copy.depth) level.count = loops.outermost_count;
     copy.levels[static_cast<std::size_t>(k)] = level;
-    pieces *= level.count;
+    copy.runs *= level.count;
   }
+  const auto steps = (copy.runs + copy.runs_per_step - 1) / copy.runs_per_step * copy.pieces_per_run;
   using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
   Kokkos::parallel_for(kPacks ? "halocline::KokkosPacker::pack" : "halocline::KokkosPacker::unpack",
-                       Policy(space, 0, pieces), copy);
+                       Policy(space, 0, steps), copy);
 }
 
 template <bool kPacks, int kMaxLevels, class ExecutionSpace>

@@ -8,8 +8,9 @@
 
 namespace halocline::dtype {
 
-/// Packs on a Kokkos execution space instance: one kernel per call over the words of the packed stream, each of the widest type to
-/// which everything is aligned. Types nested deeper than kMaxKernelLevels loops take a kernel per step of the outer ones.
+/// Packs on a Kokkos execution space instance: one kernel per call, whose steps copy about 4 KiB each, in words of the widest
+/// type to which everything is aligned. Types nested deeper than kMaxKernelLevels loops take a kernel per step of the outer
+/// ones. O(packed bytes).
 ///
 /// Instantiated for Kokkos' host execution spaces; buffers must be reachable from `ExecutionSpace`. Kernels are enqueued on the
 /// given instance; nothing fences but fence(). Must not outlive Kokkos::finalize().
