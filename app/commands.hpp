@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The subcommands. Each is collective over `comm`, returns the exit code of the job (0: ok, 1: verification failed),
-// and throws ConfigError and EnvironmentError on every rank or on none; any other exception may be one rank's own.
+// The subcommands. Each is collective over `comm`, returns the exit code of the job (0: ok, 1:
+// verification failed), and throws ConfigError and EnvironmentError on every rank or on none; any
+// other exception may be one rank's own.
 #pragma once
 
 #include <mpi.h>
@@ -15,7 +16,8 @@ int run(const Config& config, MPI_Comm comm);
 /// The same exchange through each of config.methods, interleaved, verified.
 int compare(const Config& config, MPI_Comm comm);
 
-/// Shows what becomes of config.expression: tree, canonical form, plan, and what the installed MPI says where it differs.
+/// Shows what becomes of config.expression: tree, canonical form, plan, and what the installed MPI
+/// says where it differs.
 int inspect(const Config& config, MPI_Comm comm);
 
 /// Build, MPI, Kokkos, threads and devices of this job.

@@ -3,9 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <climits>
-#include <cerrno>
 #include <cmath>
 #include <concepts>
 #include <filesystem>
@@ -30,7 +30,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Tokens = std::vector<std::string>;
 
-[[noreturn]] void fail(const std::string& problem, const std::string& cause, const std::string& remedy) {
+[[noreturn]] void fail(const std::string& problem, const std::string& cause,
+                       const std::string& remedy) {
   throw ConfigError(problem + " (" + cause + "): " + remedy);
 }
 
@@ -41,8 +42,9 @@ std::string excerpt(const Json& value) {
   return text.size() <= kMost ? text : text.substr(0, kMost) + "...";
 }
 
-// ---- Values. For each type of a member of Config: `expected` says what a user may write, `read` takes a value from a
-// file or a broadcast (false if it is not one of these), `from_tokens` makes such a value from the command line's words.
+// ---- Values. For each type of a member of Config: `expected` says what a user may write, `read`
+// takes a value from a file or a broadcast (false if it is not one of these), `from_tokens` makes
+// such a value from the command line's words.
 
 struct Range {
   std::int64_t min = 0;
@@ -50,9 +52,9 @@ struct Range {
 };
 
 std::string expected(const Range& range) {
-  return "whole number" + (range.max == INT64_MAX
-                               ? " >= " + std::to_string(range.min)
-                               : " from " + std::to_string(range.min) + " to " + std::to_string(range.max));
+  return "whole number" + (range.max == INT64_MAX ? " >= " + std::to_string(range.min)
+                                                  : " from " + std::to_string(range.min) + " to " +
+                                                        std::to_string(range.max));
 }
 
 template <std::integral T>
@@ -106,7 +108,8 @@ bool read(const Json& value, std::vector<comm::Method>& out) {
   if (!value.is_array() || value.empty()) return false;
   for (const auto& item : value) {
     const auto all = comm::all_methods();
-    const auto found = std::find_if(all.begin(), all.end(), [&](comm::Method m) { return item == comm::name(m); });
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](comm::Method m) { return item == comm::name(m); });
     if (found == all.end() || std::count(methods.begin(), methods.end(), *found) > 0) return false;
     methods.push_back(*found);
   }
@@ -132,13 +135,15 @@ Json write(const std::vector<comm::Method>& methods) {
   return out;
 }
 
-// The number that `word` spells, all of it; otherwise the word itself, which no numeric option accepts.
+// The number that `word` spells, all of it; otherwise the word itself, which no numeric option
+// accepts.
 template <class Number>
 Json number(const std::string& word) {
   Number value{};
   const auto* end = word.data() + word.size();
   const auto [stop, error] = std::from_chars(word.data(), end, value);
-  const bool whole = error == std::errc{} && stop == end && std::isfinite(static_cast<double>(value));
+  const bool whole =
+      error == std::errc{} && stop == end && std::isfinite(static_cast<double>(value));
   return whole ? Json(value) : Json(word);
 }
 
@@ -167,7 +172,8 @@ Json from_tokens(const Tokens& tokens) {
     auto out = Json::array();  // "128 128 128", "128,128,128", "a,b"
     for (const auto& token : tokens)
       for (const auto& part : split(token))
-        out.push_back(std::same_as<T, std::vector<comm::Method>> ? Json(part) : number<std::int64_t>(part));
+        out.push_back(std::same_as<T, std::vector<comm::Method>> ? Json(part)
+                                                                 : number<std::int64_t>(part));
     return out;
   }
 }
@@ -195,7 +201,8 @@ class Options {
     const std::string both = " [run, compare]";
 
     group_ = "Grid and fields";
-    auto& local = add("local", &Config::local, "N N N", size, "points of each rank along x, y, z" + both);
+    auto& local =
+        add("local", &Config::local, "N N N", size, "points of each rank along x, y, z" + both);
     local.default_text = "64 64 64";
     add("global", &Config::global, "N N N", size,
         "points of all ranks together, instead of local; need not divide evenly" + both);
@@ -203,14 +210,16 @@ class Options {
         "ranks along x, y, z; none: chosen so that the ranks' surfaces are small" + both);
     add("radius", &Config::radius, "N", size, "ghost points on each side of each axis" + both);
     add("fields", &Config::fields, "N", size, "values per point" + both);
-    add("layout", &Config::layout, "", "soa: one array per field; aos: the fields of a point side by side" + both);
+    add("layout", &Config::layout, "",
+        "soa: one array per field; aos: the fields of a point side by side" + both);
     add("element", &Config::element, "", "type of a value" + both);
     add("periodic", &Config::periodic, "true|false",
         "whether opposite sides of the grid are neighbours" + both);
 
     group_ = "Stencil and time steps";
     add("stencil", &Config::stencil, "",
-        "heat13: sixth order along 13 lines, 26 neighbours; heat9: 18 neighbours; heat3: 6 neighbours; "
+        "heat13: sixth order along 13 lines, 26 neighbours; heat9: 18 neighbours; heat3: 6 "
+        "neighbours; "
         "point26: 27 points, radius 1 [run]");
     add("steps", &Config::steps, "N", Range{0, INT64_MAX}, "time steps [run]");
     add("stages", &Config::stages, "N", size, "substeps of a step, each with its exchange [run]");
@@ -218,17 +227,22 @@ class Options {
     group_ = "Exchange and measurement";
     add("methods", &Config::methods, "NAME,...",
         "exchanges to compare, from " + method_names() + "; run uses the first" + both);
-    add("describe", &Config::describe, "", "how the app writes its regions as MPI datatypes" + both);
+    add("describe", &Config::describe, "",
+        "how the app writes its regions as MPI datatypes" + both);
     add("packer", &Config::packer, "", "which of our packers packs" + both);
-    add("iterations", &Config::iterations, "N", Range{1, INT64_MAX}, "timed exchanges of each method [compare]");
-    add("warmup", &Config::warmup, "N", Range{0, INT64_MAX}, "exchanges of each method before the timed ones [compare]");
+    add("iterations", &Config::iterations, "N", Range{1, INT64_MAX},
+        "timed exchanges of each method [compare]");
+    add("warmup", &Config::warmup, "N", Range{0, INT64_MAX},
+        "exchanges of each method before the timed ones [compare]");
     add("max-seconds", &Config::max_seconds, "SECONDS", "stop measuring after this time [compare]");
     add("threads", &Config::threads, "N", Range{0, 65536},
         "threads per rank; 0: this rank's share of its node [run, compare, info]");
-    add("seed", &Config::seed, "N", Range{0, INT64_MAX}, "of the values that fill the fields" + both);
+    add("seed", &Config::seed, "N", Range{0, INT64_MAX},
+        "of the values that fill the fields" + both);
 
     group_ = "Output";
-    add("output", &Config::output, "PATH", "append results to this file, one line of JSON each" + both);
+    add("output", &Config::output, "PATH",
+        "append results to this file, one line of JSON each" + both);
     add("csv", &Config::csv, "PATH", "append results to this file as CSV" + both);
     add("quiet", &Config::quiet, "", "no progress line, no tables" + both);
     add("json", &Config::json, "", "print one JSON object and nothing else [inspect, info]");
@@ -236,8 +250,9 @@ class Options {
         "print decomposition, messages, bytes and memory per rank and exit" + both);
 
     group_ = "General";
-    auto& config = add("config", &Config::config, "FILE",
-                       "flat TOML file with long flags as keys; flags on the command line override it [all]");
+    auto& config =
+        add("config", &Config::config, "FILE",
+            "flat TOML file with long flags as keys; flags on the command line override it [all]");
     config.in_file = false;
 
     group_ = "";
@@ -247,22 +262,27 @@ class Options {
   const std::vector<Option>& all() const { return options_; }
 
   const Option* find(std::string_view name) const {
-    const auto found = std::find_if(options_.begin(), options_.end(), [&](const Option& o) { return o.name == name; });
+    const auto found = std::find_if(options_.begin(), options_.end(),
+                                    [&](const Option& o) { return o.name == name; });
     return found == options_.end() ? nullptr : &*found;
   }
 
   static std::string method_names() {
     std::string out;
-    for (const auto method : comm::all_methods()) out.append(out.empty() ? "" : ", ").append(comm::name(method));
+    for (const auto method : comm::all_methods())
+      out.append(out.empty() ? "" : ", ").append(comm::name(method));
     return out;
   }
 
  private:
   // Numbers: the range is part of what is expected.
   template <class T>
-  Option& add(std::string name, T Config::*member, std::string argument, Range range, std::string meaning) {
+  Option& add(std::string name, T Config::*member, std::string argument, Range range,
+              std::string meaning) {
     auto& option = common(std::move(name), member, std::move(argument), std::move(meaning));
-    option.read = [member, range](const Json& value, Config& config) { return app::read(value, range, config.*member); };
+    option.read = [member, range](const Json& value, Config& config) {
+      return app::read(value, range, config.*member);
+    };
     if constexpr (std::integral<T>) {
       option.expected = "a " + app::expected(range);
     } else {
@@ -277,7 +297,9 @@ class Options {
   Option& add(std::string name, T Config::*member, std::string argument, std::string meaning) {
     if constexpr (NamedEnum<T>) argument = all_names<T>("|");
     auto& option = common(std::move(name), member, std::move(argument), std::move(meaning));
-    option.read = [member](const Json& value, Config& config) { return app::read(value, config.*member); };
+    option.read = [member](const Json& value, Config& config) {
+      return app::read(value, config.*member);
+    };
     if constexpr (NamedEnum<T>) option.expected = "one of " + all_names<T>(", ");
     if constexpr (std::same_as<T, bool>) option.expected = "true or false";
     if constexpr (std::same_as<T, double>) option.expected = "a number of seconds > 0";
@@ -317,7 +339,8 @@ const Options& options() {
   return instance;
 }
 
-// Sets one member; `where` ends the message that a wrong value earns. Strings must be UTF-8, as JSON and TOML are.
+// Sets one member; `where` ends the message that a wrong value earns. Strings must be UTF-8, as
+// JSON and TOML are.
 void set(const Option& option, const Json& value, const std::string& where, Config& config) {
   const auto is_utf8 = [&] {
     try {
@@ -330,8 +353,9 @@ void set(const Option& option, const Json& value, const std::string& where, Conf
     fail(option.name + " cannot be used", excerpt(value) + ", " + where, "give " + option.expected);
 }
 
-// ---- The config file. CLI11's own reader takes `radius =` for 0, `quiet = 3` for true and cuts "a # b" at the #; what a
-// flat file may hold on the right of a `=` is what JSON and TOML have in common, so a JSON parser reads it strictly.
+// ---- The config file. CLI11's own reader takes `radius =` for 0, `quiet = 3` for true and cuts "a
+// # b" at the #; what a flat file may hold on the right of a `=` is what JSON and TOML have in
+// common, so a JSON parser reads it strictly.
 
 using Values = std::map<std::string, std::pair<Json, int>>;  // key -> value and line
 
@@ -356,7 +380,9 @@ std::string without_comment(const std::string& line) {
   return line;
 }
 
-std::string line_of(const std::string& path, int line) { return "line " + std::to_string(line) + " of " + path; }
+std::string line_of(const std::string& path, int line) {
+  return "line " + std::to_string(line) + " of " + path;
+}
 
 Values read_file(const std::string& path) {
   constexpr std::string_view readable = "give --config a text file that this user may read";
@@ -364,11 +390,13 @@ Values read_file(const std::string& path) {
   const auto kind = std::filesystem::status(path, ignored).type();
   using Kind = std::filesystem::file_type;
   if (kind == Kind::directory || kind == Kind::character || kind == Kind::block)
-    fail("config file cannot be read", path + ": is a directory or a device", std::string(readable));
+    fail("config file cannot be read", path + ": is a directory or a device",
+         std::string(readable));
   errno = 0;
   std::ifstream file(path);
   if (!file)
-    fail("config file cannot be read", path + ": " + std::generic_category().message(errno), std::string(readable));
+    fail("config file cannot be read", path + ": " + std::generic_category().message(errno),
+         std::string(readable));
 
   Values values;
   std::string line;
@@ -376,16 +404,19 @@ Values read_file(const std::string& path) {
     const auto text = trimmed(without_comment(line));
     if (text.empty()) continue;
     const auto where = line_of(path, at) + ": " + excerpt(text);
-    if (text.front() == '[') fail("config file has a section", where, "use no sections, only lines such as radius = 3");
+    if (text.front() == '[')
+      fail("config file has a section", where, "use no sections, only lines such as radius = 3");
     const auto equals = text.find('=');
     const auto key = trimmed(std::string_view(text).substr(0, equals));
     if (equals == std::string::npos || key.empty())
-      fail("config file has a line that is no setting", where, "write KEY = VALUE, such as radius = 3");
+      fail("config file has a line that is no setting", where,
+           "write KEY = VALUE, such as radius = 3");
     const auto* option = options().find(key);
     if (option == nullptr || !option->in_file)
       fail("unknown key " + excerpt(key) + " in config file", line_of(path, at),
            "use the long flags that halocline --help lists, without their dashes");
-    const auto value = Json::parse(trimmed(std::string_view(text).substr(equals + 1)), nullptr, false);
+    const auto value =
+        Json::parse(trimmed(std::string_view(text).substr(equals + 1)), nullptr, false);
     if (value.is_discarded() || value.is_null() || value.is_object())
       fail(key + " has no value that can be read", where,
            R"(write a number, true, false, a "string" or a [list, of, these], all on one line)");
@@ -405,7 +436,8 @@ class HelpFormatter : public CLI::Formatter {
     std::string out = "  " + option->get_name(false, true);
     const auto* known = options().find(option->get_name().substr(2));
     if (known != nullptr)
-      out += (known->argument.empty() ? "" : " " + known->argument) + "  (default: " + known->default_text + ")";
+      out += (known->argument.empty() ? "" : " " + known->argument) +
+             "  (default: " + known->default_text + ")";
     return out + "\n" + wrapped(option->get_description());
   }
 
@@ -438,15 +470,18 @@ struct CommandLine {
 
 constexpr const char* kSeeHelp = "see halocline --help";
 
-// CLI11 adds up or ignores repeated flags, depending on their kind, and takes the next word as the value of `--flag=`.
+// CLI11 adds up or ignores repeated flags, depending on their kind, and takes the next word as the
+// value of `--flag=`.
 void check_flags(int argc, const char* const* argv) {
   std::set<std::string> seen;
   for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
     const std::string word(argv[i]);
     const auto flag = word.substr(0, word.find('='));
     if (!flag.starts_with("--")) continue;
-    if (!seen.insert(flag).second) fail(flag + " is given twice", "command line", "give each flag once");
-    if (word.size() == flag.size() + 1) fail(flag + " has no value", "command line", "give one after the =");
+    if (!seen.insert(flag).second)
+      fail(flag + " is given twice", "command line", "give each flag once");
+    if (word.size() == flag.size() + 1)
+      fail(flag + " has no value", "command line", "give one after the =");
   }
 }
 
@@ -454,14 +489,17 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   check_flags(argc, argv);
 
   CLI::App cli(
-      "Halocline measures 3-D, 26-neighbour halo exchanges of strided data written as MPI datatypes, and compares\n"
-      "our packing and exchange with what the installed MPI does. Every result is verified before it is timed.",
+      "Halocline measures 3-D, 26-neighbour halo exchanges of strided data written as MPI "
+      "datatypes, and compares\n"
+      "our packing and exchange with what the installed MPI does. Every result is verified before "
+      "it is timed.",
       "halocline");
   cli.formatter(std::make_shared<HelpFormatter>());
   cli.fallthrough();
   cli.require_subcommand(0, 1);  // a missing one is reported below, in our words
   cli.footer(
-      "\nEach option says which subcommands use it; the others ignore it. A config file holds the same long flags:\n"
+      "\nEach option says which subcommands use it; the others ignore it. A config file holds the "
+      "same long flags:\n"
       "  local = [128, 128, 128]\n"
       "  methods = [\"alltoallv\", \"vendor-pack\"]\n"
       "\nExamples:\n"
@@ -471,28 +509,33 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
       "\nExit codes: 0 ok, 1 verification failed, 2 bad input, 3 environment.");
 
   constexpr std::array about{
-      std::pair{Subcommand::run, "exchange and stencil for a number of steps, verified, timed per phase"},
-      std::pair{Subcommand::compare, "the same exchange through several methods, interleaved, with ratios"},
-      std::pair{Subcommand::inspect, "EXPRESSION: what becomes of an MPI datatype: tree, canonical form, plan"},
+      std::pair{Subcommand::run,
+                "exchange and stencil for a number of steps, verified, timed per phase"},
+      std::pair{Subcommand::compare,
+                "the same exchange through several methods, interleaved, with ratios"},
+      std::pair{Subcommand::inspect,
+                "EXPRESSION: what becomes of an MPI datatype: tree, canonical form, plan"},
       std::pair{Subcommand::info, "build, MPI, Kokkos, threads and devices of this job"}};
   std::string expression;
   for (const auto& [subcommand, text] : about) {
     auto* sub = cli.add_subcommand(std::string(to_string(subcommand)), text);
     sub->fallthrough();
-    sub->set_help_flag();  // so that `halocline run --help` shows the root's text, where all options are
+    sub->set_help_flag();  // so that `halocline run --help` shows the root's text, where all
+                           // options are
     if (subcommand == Subcommand::inspect) sub->add_option("expression", expression);
   }
   std::map<std::string, CLI::Option*> known;
   for (const auto& option : options().all()) {
-    auto* added = option.argument.empty() ? cli.add_flag("--" + option.name)
-                                          : cli.add_option("--" + option.name)->expected(1, option.words);
+    auto* added = option.argument.empty()
+                      ? cli.add_flag("--" + option.name)
+                      : cli.add_option("--" + option.name)->expected(1, option.words);
     known[option.name] = added->description(option.meaning)->group(option.group);
   }
   const auto general = [&](CLI::Option* flag, const char* meaning) {
     return flag->description(meaning)->group("General");
   };
-  const auto* print_config =
-      general(cli.add_flag("--print-config"), "print the effective configuration as TOML and exit [all]");
+  const auto* print_config = general(cli.add_flag("--print-config"),
+                                     "print the effective configuration as TOML and exit [all]");
   general(cli.set_version_flag("--version", "halocline " + version_line()),
           "print version and source revision and exit [all]");
   general(cli.set_help_flag("--help,-h"), "print this text and exit [all]");
@@ -517,7 +560,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
 
   const auto chosen = cli.get_subcommands();
   if (chosen.empty())
-    fail("no subcommand", "command line", "use one of " + all_names<Subcommand>(", ") + ", or " + kSeeHelp);
+    fail("no subcommand", "command line",
+         "use one of " + all_names<Subcommand>(", ") + ", or " + kSeeHelp);
   out.config.subcommand = from_string<Subcommand>(chosen.front()->get_name()).value();
   out.config.expression = expression;
   out.print_config = print_config->count() > 0;
@@ -533,7 +577,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
     else if (words.front() == "true")
       out.values[option.name] = true;
     else
-      fail("--" + option.name + " takes no value", "command line", "leave out the = and what follows it");
+      fail("--" + option.name + " takes no value", "command line",
+           "leave out the = and what follows it");
   }
   return out;
 }
@@ -555,7 +600,8 @@ Config merge(const CommandLine& line) {
   }
   if (line.values.contains("global")) config.local.reset();
   if (line.values.contains("local")) config.global.reset();
-  for (const auto& [key, value] : line.values) set(*options().find(key), value, kCommandLine, config);
+  for (const auto& [key, value] : line.values)
+    set(*options().find(key), value, kCommandLine, config);
   exclude("the command line");
   if (!config.local && !config.global) config.local = {64, 64, 64};
   return config;
@@ -573,7 +619,8 @@ Config from_json(const Json& json) {
   Config config;
   config.subcommand = from_string<Subcommand>(json.at("subcommand").get<std::string>()).value();
   for (const auto& option : options().all())
-    if (const auto& value = json.at(option.name); !value.is_null()) set(option, value, "broadcast", config);
+    if (const auto& value = json.at(option.name); !value.is_null())
+      set(option, value, "broadcast", config);
   config.expression = json.at("expression").get<std::string>();
   return config;
 }
@@ -585,7 +632,8 @@ std::string as_toml(const Config& config) {
   for (const auto& option : options().all()) {
     const auto value = option.write(config);
     const bool hidden = option.group.empty() && value == option.write(defaults);
-    if (option.in_file && !hidden && !value.is_null()) out += option.name + " = " + value.dump() + "\n";
+    if (option.in_file && !hidden && !value.is_null())
+      out += option.name + " = " + value.dump() + "\n";
   }
   return out;
 }
@@ -611,6 +659,8 @@ std::optional<Config> parse_config(MPI_Comm comm, int argc, const char* const* a
   return from_json(Json::parse(text));
 }
 
-std::string effective_config_json(const Config& config) { return as_json(config).dump(); }
+std::string effective_config_json(const Config& config) {
+  return as_json(config).dump();
+}
 
 }  // namespace halocline::app

@@ -24,8 +24,8 @@ enum class Describe { subarray, vector, hvector, hindexed, structure };
 enum class PackerKind { host, kokkos };
 enum class Inject { none, drop, swap, flip };
 
-/// One member per long flag (dashes become underscores); the flag table in config.cpp says what each means and which
-/// subcommands use it. Extents and counts of three are in the order x, y, z.
+/// One member per long flag (dashes become underscores); the flag table in config.cpp says what
+/// each means and which subcommands use it. Extents and counts of three are in the order x, y, z.
 struct Config {
   Subcommand subcommand = Subcommand::run;
 
@@ -37,7 +37,8 @@ struct Config {
   Layout layout = Layout::soa;
   Element element = Element::float64;
   bool periodic = true;
-  std::optional<std::array<int, 3>> decomposition;  ///< ranks along each axis; unset: chosen by the program
+  std::optional<std::array<int, 3>>
+      decomposition;  ///< ranks along each axis; unset: chosen by the program
 
   Stencil stencil = Stencil::heat13;
   std::int64_t steps = 10;
@@ -64,16 +65,17 @@ struct Config {
   std::string expression;
 };
 
-/// Parses the command line and the config file on rank 0, broadcasts the effective configuration and validates it on every
-/// rank. Collective over `comm`.
+/// Parses the command line and the config file on rank 0, broadcasts the effective configuration
+/// and validates it on every rank. Collective over `comm`.
 ///
-/// Empty if there is nothing left to do: rank 0 has then printed what --help, --version or --print-config ask for.
-/// Throws ConfigError with the same message on every rank; it names the key and where it stands. Checks that need the
-/// decomposition (radius against local extents, ranks against points) are the commands' own.
+/// Empty if there is nothing left to do: rank 0 has then printed what --help, --version or
+/// --print-config ask for. Throws ConfigError with the same message on every rank; it names the key
+/// and where it stands. Checks that need the decomposition (radius against local extents, ranks
+/// against points) are the commands' own.
 std::optional<Config> parse_config(MPI_Comm comm, int argc, const char* const* argv);
 
-/// The effective configuration as one line of JSON: an object with the long flags as keys, null for what is unset, and
-/// the subcommand.
+/// The effective configuration as one line of JSON: an object with the long flags as keys, null for
+/// what is unset, and the subcommand.
 std::string effective_config_json(const Config& config);
 
 template <>
@@ -111,8 +113,9 @@ struct EnumNames<PackerKind> {
 };
 template <>
 struct EnumNames<Inject> {
-  static constexpr std::array table{std::pair{Inject::none, "none"}, std::pair{Inject::drop, "drop"},
-                                    std::pair{Inject::swap, "swap"}, std::pair{Inject::flip, "flip"}};
+  static constexpr std::array table{
+      std::pair{Inject::none, "none"}, std::pair{Inject::drop, "drop"},
+      std::pair{Inject::swap, "swap"}, std::pair{Inject::flip, "flip"}};
 };
 
 }  // namespace halocline::app

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Enumerators and how the user spells them: one table per enum, and everything else follows from it.
+// Enumerators and how the user spells them: one table per enum, and everything else follows from
+// it.
 #pragma once
 
 #include <array>
@@ -10,13 +11,16 @@
 
 namespace halocline::app {
 
-/// Specialised for each enum E of the configuration: a constexpr array of (enumerator, spelling) pairs called
-/// `table`, in the order in which help texts list them. Every enumerator stands in it once.
+/// Specialised for each enum E of the configuration: a constexpr array of (enumerator, spelling)
+/// pairs called `table`, in the order in which help texts list them. Every enumerator stands in it
+/// once.
 template <class E>
 struct EnumNames;
 
 template <class E>
-concept NamedEnum = requires { EnumNames<E>::table; };
+concept NamedEnum = requires {
+  EnumNames<E>::table;
+};
 
 /// The spelling of `value`: the same on the command line, in config files and in results.
 template <NamedEnum E>

@@ -4,8 +4,8 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cerrno>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -61,7 +61,9 @@ MpiEnvironment::MpiEnvironment(int* argc, char*** argv) {
   HALOCLINE_MPI(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
 }
 
-MpiEnvironment::~MpiEnvironment() { MPI_Finalize(); }
+MpiEnvironment::~MpiEnvironment() {
+  MPI_Finalize();
+}
 
 int rank_of(MPI_Comm comm) {
   int rank = 0;
@@ -79,7 +81,8 @@ std::string broadcast(std::string text, MPI_Comm comm) {
   auto length = static_cast<std::int64_t>(text.size());
   HALOCLINE_MPI(MPI_Bcast(&length, 1, MPI_INT64_T, 0, comm));
   text.resize(static_cast<std::size_t>(length));
-  HALOCLINE_MPI(MPI_Bcast(text.data(), checked_int(length, "length of a broadcast text"), MPI_CHAR, 0, comm));
+  HALOCLINE_MPI(
+      MPI_Bcast(text.data(), checked_int(length, "length of a broadcast text"), MPI_CHAR, 0, comm));
   return text;
 }
 
@@ -119,7 +122,8 @@ ThreadChoice choose_threads(const Config& config, MPI_Comm comm) {
   MPI_Comm node = MPI_COMM_NULL;
   HALOCLINE_MPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
   auto mask = affinity_mask();
-  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, mask.data(), static_cast<int>(mask.size()), MPI_BYTE, MPI_BOR, node));
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, mask.data(), static_cast<int>(mask.size()), MPI_BYTE,
+                              MPI_BOR, node));
   const int ranks = size_of(node);
   HALOCLINE_MPI(MPI_Comm_free(&node));
 
@@ -128,8 +132,8 @@ ThreadChoice choose_threads(const Config& config, MPI_Comm comm) {
     if (const auto threads = threads_in_environment(name)) return {*threads, name};
   const int cores = mask.empty() ? bound_cores() : bits_in(mask);
   return {std::max(1, std::min(cores / ranks, bound_cores())),
-          "share of the node: " + std::to_string(cores) + " hardware threads, " + std::to_string(ranks) +
-              (ranks == 1 ? " rank" : " ranks")};
+          "share of the node: " + std::to_string(cores) + " hardware threads, " +
+              std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks")};
 }
 
 }  // namespace halocline::app

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "commands.hpp"
 #include "comm/exchange/method.hpp"
+#include "commands.hpp"
 #include "environment.hpp"
 #include "provenance.hpp"
 
@@ -20,7 +20,8 @@ namespace {
 // Asked at run time: the macro only says that there is somebody to ask.
 std::string gpu_awareness() {
 #ifdef MPIX_CUDA_AWARE_SUPPORT
-  return MPIX_Query_cuda_support() == 1 ? "yes (MPIX_Query_cuda_support: 1)" : "no (MPIX_Query_cuda_support: 0)";
+  return MPIX_Query_cuda_support() == 1 ? "yes (MPIX_Query_cuda_support: 1)"
+                                        : "no (MPIX_Query_cuda_support: 0)";
 #else
   return "unknown (this MPI has no MPIX_Query_cuda_support)";
 #endif
@@ -58,7 +59,8 @@ int info(const Config& config, MPI_Comm comm) {
     }
     std::string text;
     constexpr std::size_t kWidth = 16;
-    for (const auto& [key, value] : facts.items()) text += key + std::string(kWidth - key.size(), ' ') + join(value) + "\n";
+    for (const auto& [key, value] : facts.items())
+      text += key + std::string(kWidth - key.size(), ' ') + join(value) + "\n";
     print(text);
   });
   return 0;

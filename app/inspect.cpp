@@ -42,7 +42,8 @@ Json to_json(const dtype::TypeBounds& bounds) {
 std::string to_text(const dtype::TypeBounds& bounds) {
   std::string out;
   const auto members = to_json(bounds);
-  for (const auto& [name, value] : members.items()) out += (out.empty() ? "" : ", ") + name + " " + value.dump();
+  for (const auto& [name, value] : members.items())
+    out += (out.empty() ? "" : ", ") + name + " " + value.dump();
   return out;
 }
 
@@ -76,7 +77,8 @@ Findings examine(const std::string& text) {
                         "): change the expression");
     }
   }();
-  Findings out{dtype::to_string(*expr), "", dtype::type_bounds(*expr), mpi_bounds(type.get()), "", UnsupportedDatatype("")};
+  Findings out{dtype::to_string(*expr), "", dtype::type_bounds(*expr),
+               mpi_bounds(type.get()),  "", UnsupportedDatatype("")};
   const auto decoded = dtype::decode(type.get());
   if (const auto* reason = std::get_if<UnsupportedDatatype>(&decoded)) {
     out.plan = *reason;
@@ -125,12 +127,14 @@ std::string as_json(const Findings& findings) {
 
 std::string as_text(const Findings& findings) {
   std::string out = "expression  " + findings.expression + "\n";
-  if (findings.decoded != findings.expression && !findings.decoded.empty()) out += "read back   " + findings.decoded + "\n";
+  if (findings.decoded != findings.expression && !findings.decoded.empty())
+    out += "read back   " + findings.decoded + "\n";
   if (const auto* plan = std::get_if<dtype::PackPlan>(&findings.plan)) {
     out += "tree        " + findings.tree + "\n";
     out += "canonical   " + dtype::to_string(plan->nest()) + "\n";
-    out += "plan        " + std::to_string(plan->nest().runs()) + " x " + std::to_string(plan->nest().run) +
-           " bytes, words of " + std::to_string(plan->word_bytes()) + "; " + instances(*plan) + "\n";
+    out += "plan        " + std::to_string(plan->nest().runs()) + " x " +
+           std::to_string(plan->nest().run) + " bytes, words of " +
+           std::to_string(plan->word_bytes()) + "; " + instances(*plan) + "\n";
   } else {
     out += "no plan     " + std::string(std::get<UnsupportedDatatype>(findings.plan).what()) + "\n";
   }
@@ -144,7 +148,8 @@ std::string as_text(const Findings& findings) {
 int inspect(const Config& config, MPI_Comm comm) {
   if (config.expression.empty())
     throw ConfigError(
-        "expression is missing (inspect): give a datatype in quotes, such as halocline inspect 'vector(5,4,4,double)'");
+        "expression is missing (inspect): give a datatype in quotes, such as halocline inspect "
+        "'vector(5,4,4,double)'");
   on_root(comm, [&] {
     const auto findings = examine(config.expression);
     print(config.json ? as_json(findings) : as_text(findings));

@@ -23,10 +23,14 @@ constexpr int kEnvironment = 3;
 
 int dispatch(const app::Config& config, MPI_Comm comm) {
   switch (config.subcommand) {
-    case app::Subcommand::run: return app::run(config, comm);
-    case app::Subcommand::compare: return app::compare(config, comm);
-    case app::Subcommand::inspect: return app::inspect(config, comm);
-    case app::Subcommand::info: break;
+    case app::Subcommand::run:
+      return app::run(config, comm);
+    case app::Subcommand::compare:
+      return app::compare(config, comm);
+    case app::Subcommand::inspect:
+      return app::inspect(config, comm);
+    case app::Subcommand::info:
+      break;
   }
   return app::info(config, comm);
 }
@@ -44,7 +48,8 @@ int parse_and_dispatch(int argc, char** argv, MPI_Comm comm) {
 
 // One line on stderr, in one write, whatever is in the message.
 void report(std::string line) {
-  std::replace_if(line.begin(), line.end(), [](unsigned char c) { return c < ' '; }, ' ');
+  std::replace_if(
+      line.begin(), line.end(), [](unsigned char c) { return c < ' '; }, ' ');
   std::fputs((line + "\n").c_str(), stderr);
 }
 
@@ -60,7 +65,8 @@ int abort_job(MPI_Comm comm, const std::exception& error) {
   char host[MPI_MAX_PROCESSOR_NAME] = "?";
   int length = 0;
   MPI_Get_processor_name(host, &length);
-  report("halocline: rank " + std::to_string(app::rank_of(comm)) + " on " + host + ": " + error.what());
+  report("halocline: rank " + std::to_string(app::rank_of(comm)) + " on " + host + ": " +
+         error.what());
   MPI_Abort(comm, kEnvironment);
   return kEnvironment;
 }

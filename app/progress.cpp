@@ -19,7 +19,9 @@ constexpr const char* kClear = "\r\x1b[K";  // to the first column, erase to the
 }  // namespace
 
 Progress::Progress(bool enabled, std::string label, std::int64_t total)
-    : active_(enabled && isatty(STDERR_FILENO) == 1), label_(std::move(label)), total_(std::max<std::int64_t>(total, 1)) {}
+    : active_(enabled && isatty(STDERR_FILENO) == 1),
+      label_(std::move(label)),
+      total_(std::max<std::int64_t>(total, 1)) {}
 
 void Progress::update(std::int64_t done) {
   if (!active_) return;

@@ -8,8 +8,8 @@
 
 namespace halocline::app {
 
-/// Rewrites one line on stderr, at most ten times a second: label, percent, time left. Silent unless `enabled` (pass
-/// rank 0 and not --quiet) and stderr is a terminal. Local.
+/// Rewrites one line on stderr, at most ten times a second: label, percent, time left. Silent
+/// unless `enabled` (pass rank 0 and not --quiet) and stderr is a terminal. Local.
 class Progress {
  public:
   Progress(bool enabled, std::string label, std::int64_t total);

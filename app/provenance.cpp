@@ -20,7 +20,9 @@ namespace halocline::app {
 
 namespace {
 
-std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+std::string first_line(std::string_view text) {
+  return std::string(text.substr(0, text.find('\n')));
+}
 
 std::string mpi_library() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
@@ -37,15 +39,17 @@ std::string mpi_standard() {
 }
 
 std::string kokkos_version() {
-  return std::to_string(KOKKOS_VERSION / 10000) + "." + std::to_string(KOKKOS_VERSION / 100 % 100) + "." +
-         std::to_string(KOKKOS_VERSION % 100);
+  return std::to_string(KOKKOS_VERSION / 10000) + "." + std::to_string(KOKKOS_VERSION / 100 % 100) +
+         "." + std::to_string(KOKKOS_VERSION % 100);
 }
 
 std::vector<std::string> kokkos_spaces() {
   std::vector<std::string> spaces{Kokkos::DefaultExecutionSpace::name()};
-  if (const std::string host = Kokkos::DefaultHostExecutionSpace::name(); host != spaces.front()) spaces.push_back(host);
+  if (const std::string host = Kokkos::DefaultHostExecutionSpace::name(); host != spaces.front())
+    spaces.push_back(host);
 #ifdef KOKKOS_ENABLE_SERIAL
-  if (const std::string serial = Kokkos::Serial::name(); serial != spaces.back()) spaces.push_back(serial);
+  if (const std::string serial = Kokkos::Serial::name(); serial != spaces.back())
+    spaces.push_back(serial);
 #endif
   return spaces;
 }
@@ -56,20 +60,23 @@ std::vector<std::string> hosts(MPI_Comm comm) {
   int length = 0;
   HALOCLINE_MPI(MPI_Get_processor_name(mine.data(), &length));
   std::vector<Name> all(rank_of(comm) == 0 ? static_cast<std::size_t>(size_of(comm)) : 0);
-  HALOCLINE_MPI(MPI_Gather(mine.data(), MPI_MAX_PROCESSOR_NAME, MPI_CHAR, all.data(), MPI_MAX_PROCESSOR_NAME, MPI_CHAR, 0, comm));
+  HALOCLINE_MPI(MPI_Gather(mine.data(), MPI_MAX_PROCESSOR_NAME, MPI_CHAR, all.data(),
+                           MPI_MAX_PROCESSOR_NAME, MPI_CHAR, 0, comm));
   std::vector<std::string> unique;
   for (const auto& name : all)
-    if (std::find(unique.begin(), unique.end(), name.data()) == unique.end()) unique.emplace_back(name.data());
+    if (std::find(unique.begin(), unique.end(), name.data()) == unique.end())
+      unique.emplace_back(name.data());
   return nlohmann::json::parse(broadcast(nlohmann::json(unique).dump(), comm));
 }
 
 std::string binding(MPI_Comm comm) {
   std::array<int, 2> least_and_minus_most{bound_cores(), -bound_cores()};
-  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, least_and_minus_most.data(), 2, MPI_INT, MPI_MIN, comm));
+  HALOCLINE_MPI(
+      MPI_Allreduce(MPI_IN_PLACE, least_and_minus_most.data(), 2, MPI_INT, MPI_MIN, comm));
   const int least = least_and_minus_most[0];
   const int most = -least_and_minus_most[1];
-  return std::to_string(least) + (least == most ? "" : " to " + std::to_string(most)) + " hardware thread" +
-         (most == 1 ? "" : "s") + " per rank";
+  return std::to_string(least) + (least == most ? "" : " to " + std::to_string(most)) +
+         " hardware thread" + (most == 1 ? "" : "s") + " per rank";
 }
 
 std::string utc_now() {
@@ -80,15 +87,19 @@ std::string utc_now() {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
-// What a user sets to tune a run; not what Open MPI's launcher tells its processes (addresses, directories, keys).
+// What a user sets to tune a run; not what Open MPI's launcher tells its processes (addresses,
+// directories, keys).
 std::map<std::string, std::string> tuning_environment() {
   constexpr std::array wanted{"OMPI_MCA_", "OMP_", "KOKKOS_", "UCX_", "CUDA_VISIBLE_DEVICES="};
-  constexpr std::array launcher{"OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir"};
+  constexpr std::array launcher{"OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix",
+                                "OMPI_MCA_initial_wdir"};
   std::map<std::string, std::string> out;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const auto begins = [&](const char* prefix) { return text.starts_with(prefix); };
-    if (std::none_of(wanted.begin(), wanted.end(), begins) || std::any_of(launcher.begin(), launcher.end(), begins)) continue;
+    if (std::none_of(wanted.begin(), wanted.end(), begins) ||
+        std::any_of(launcher.begin(), launcher.end(), begins))
+      continue;
     const auto equals = text.find('=');
     out.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
@@ -112,7 +123,8 @@ const Build& build() {
 }
 
 std::string version_line() {
-  return build().version + " (git " + build().git + (build().dirty.value_or(false) ? ", dirty)" : ")");
+  return build().version + " (git " + build().git +
+         (build().dirty.value_or(false) ? ", dirty)" : ")");
 }
 
 Provenance gather_provenance(const Config& config, MPI_Comm comm) {

@@ -37,8 +37,9 @@ struct Provenance {
   std::vector<std::string> hosts;  ///< each once, in rank order
   std::string binding;             ///< hardware threads that each rank may use, in words
   std::string time;                ///< UTC, ISO 8601
-  std::map<std::string, std::string> environment;  ///< OMPI_MCA_*, OMP_*, KOKKOS_*, UCX_*, CUDA_VISIBLE_DEVICES
-  std::string config = "{}";                       ///< effective_config_json()
+  std::map<std::string, std::string>
+      environment;            ///< OMPI_MCA_*, OMP_*, KOKKOS_*, UCX_*, CUDA_VISIBLE_DEVICES
+  std::string config = "{}";  ///< effective_config_json()
 };
 
 /// Collective; the same on every rank but for `time` and `environment`, which are each rank's own.

@@ -27,12 +27,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array kPhases{std::pair{"pack", &Phases::pack}, std::pair{"transfer", &Phases::transfer},
-                             std::pair{"unpack", &Phases::unpack}, std::pair{"compute", &Phases::compute},
-                             std::pair{"total", &Phases::total}};
-constexpr std::array kStatistics{std::pair{"median_s", &Statistics::median}, std::pair{"p10_s", &Statistics::p10},
-                                 std::pair{"p90_s", &Statistics::p90}, std::pair{"min_s", &Statistics::min},
-                                 std::pair{"max_s", &Statistics::max}};
+constexpr std::array kPhases{
+    std::pair{"pack", &Phases::pack}, std::pair{"transfer", &Phases::transfer},
+    std::pair{"unpack", &Phases::unpack}, std::pair{"compute", &Phases::compute},
+    std::pair{"total", &Phases::total}};
+constexpr std::array kStatistics{
+    std::pair{"median_s", &Statistics::median}, std::pair{"p10_s", &Statistics::p10},
+    std::pair{"p90_s", &Statistics::p90}, std::pair{"min_s", &Statistics::min},
+    std::pair{"max_s", &Statistics::max}};
 
 Json to_json(const Statistics& statistics) {
   Json out;
@@ -52,9 +54,12 @@ std::string hexadecimal(std::uint64_t value) {
 }
 
 // What a path or a text from the environment holds need not be UTF-8; a result line is.
-std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string line_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
-// ---- CSV: the record's scalars by name, triples by axis, statistics by phase, and the provenance that plots need.
+// ---- CSV: the record's scalars by name, triples by axis, statistics by phase, and the provenance
+// that plots need.
 
 using Cells = std::vector<std::pair<std::string, Json>>;
 
@@ -64,11 +69,14 @@ Cells csv_cells(const Json& record) {
     if (key == "phases") {
       for (const auto& [phase, statistics] : value.items())
         for (const auto& [name, member] : kStatistics)
-          cells.emplace_back(phase + "_" + name, statistics.is_null() ? Json() : statistics.at(name));
+          cells.emplace_back(phase + "_" + name,
+                             statistics.is_null() ? Json() : statistics.at(name));
     } else if (key == "provenance") {
-      for (const char* name : {"git", "dirty", "mpi_library", "time"}) cells.emplace_back(name, value.at(name));
+      for (const char* name : {"git", "dirty", "mpi_library", "time"})
+        cells.emplace_back(name, value.at(name));
     } else if (key == "decomposition" || key == "local" || key == "global") {
-      for (std::size_t axis = 0; axis < 3; ++axis) cells.emplace_back(key + "_" + "xyz"[axis], value.at(axis));
+      for (std::size_t axis = 0; axis < 3; ++axis)
+        cells.emplace_back(key + "_" + "xyz"[axis], value.at(axis));
     } else if (!value.is_structured()) {
       cells.emplace_back(key, value);
     }
@@ -95,13 +103,16 @@ std::string csv_header(const Cells& cells) {
 
 std::string csv_row(const Cells& cells) {
   std::string line;
-  for (const auto& cell : cells) line.append(&cell == &cells.front() ? "" : ",").append(csv_text(cell.second));
+  for (const auto& cell : cells)
+    line.append(&cell == &cells.front() ? "" : ",").append(csv_text(cell.second));
   return line + "\n";
 }
 
 // ---- Files
 
-std::string system_message() { return std::generic_category().message(errno); }
+std::string system_message() {
+  return std::generic_category().message(errno);
+}
 
 // An append-only descriptor, locked for as long as it lives so that jobs may share a file.
 class Appender {
@@ -246,7 +257,8 @@ ResultWriter::ResultWriter(const Config& config, Provenance provenance)
     std::getline(file, header);
   }
   if (!header.empty() && header + "\n" != csv_header(csv_cells(to_json(Record{}, provenance_))))
-    throw ConfigError("csv has other columns than this version writes (" + csv_ + "): give a new file");
+    throw ConfigError("csv has other columns than this version writes (" + csv_ +
+                      "): give a new file");
 }
 
 void ResultWriter::write(const Record& record) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Results: one record per measured method, written as one line of JSON and one line of CSV. results/README.md explains the
-// fields, results/schema.json is their schema.
+// Results: one record per measured method, written as one line of JSON and one line of CSV.
+// results/README.md explains the fields, results/schema.json is their schema.
 #pragma once
 
 #include <array>
@@ -24,7 +24,8 @@ struct Statistics {
 /// Precondition: `samples` is not empty. O(n log n).
 Statistics statistics(std::span<const double> samples);
 
-/// Seconds, one sample per iteration, each already the maximum over all ranks. Empty: the method has no such phase.
+/// Seconds, one sample per iteration, each already the maximum over all ranks. Empty: the method
+/// has no such phase.
 struct Phases {
   std::vector<double> pack, transfer, unpack, compute, total;
 };
@@ -52,23 +53,27 @@ struct Record {
   Phases phases;
   bool verified = false;
   std::optional<std::uint64_t> state_hash;
-  std::optional<std::string> baseline;      ///< the method that ratio_to_baseline compares with
-  std::optional<double> ratio_to_baseline;  ///< median total of the baseline / median total of this one
-  std::vector<std::string> notes;           ///< what a reader of the numbers must know
+  std::optional<std::string> baseline;  ///< the method that ratio_to_baseline compares with
+  std::optional<double>
+      ratio_to_baseline;           ///< median total of the baseline / median total of this one
+  std::vector<std::string> notes;  ///< what a reader of the numbers must know
 };
 
 /// The record as a JSON object of schema halocline/1, in the order of results/README.md.
 nlohmann::ordered_json to_json(const Record& record, const Provenance& provenance);
 
-/// Appends records to config.output (JSON lines) and config.csv, either, both or none of them. Used on one rank only.
+/// Appends records to config.output (JSON lines) and config.csv, either, both or none of them. Used
+/// on one rank only.
 class ResultWriter {
  public:
-  /// Checks that both files can be appended to, without leaving a trace of that. Throws ConfigError that names the flag if
-  /// one cannot, if both are one file, or if the CSV file has columns other than ours.
+  /// Checks that both files can be appended to, without leaving a trace of that. Throws ConfigError
+  /// that names the flag if one cannot, if both are one file, or if the CSV file has columns other
+  /// than ours.
   ResultWriter(const Config& config, Provenance provenance);
 
-  /// Appends one record, whole or not at all: each line is one write on a locked, append-only descriptor, and what a failing
-  /// write has left is cut off again in both files. Throws EnvironmentError.
+  /// Appends one record, whole or not at all: each line is one write on a locked, append-only
+  /// descriptor, and what a failing write has left is cut off again in both files. Throws
+  /// EnvironmentError.
   void write(const Record& record) const;
 
  private:

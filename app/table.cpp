@@ -15,8 +15,9 @@ namespace {
 
 // Code points: every byte that is not a UTF-8 continuation byte begins one.
 std::size_t width(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+  }));
 }
 
 struct Unit {
@@ -24,13 +25,15 @@ struct Unit {
   const char* name;
 };
 
-// Three significant digits in the largest unit, from a list in descending order, that leaves at least 1.
+// Three significant digits in the largest unit, from a list in descending order, that leaves at
+// least 1.
 template <std::size_t N>
 std::string in_units(double value, const std::array<Unit, N>& units) {
   if (value == 0 || !std::isfinite(value)) return format_fixed(value, 0) + " " + units.back().name;
   // 999.6 is "1.00" of the next unit, not "1000".
-  const auto unit = std::find_if(units.begin(), units.end() - 1,
-                                 [&](const Unit& u) { return std::abs(value) / u.factor >= 0.9995; });
+  const auto unit = std::find_if(units.begin(), units.end() - 1, [&](const Unit& u) {
+    return std::abs(value) / u.factor >= 0.9995;
+  });
   const double scaled = value / unit->factor;
   const int digits = std::abs(scaled) >= 99.95 ? 0 : std::abs(scaled) >= 9.995 ? 1 : 2;
   return format_fixed(scaled, digits) + " " + unit->name;
@@ -68,23 +71,28 @@ std::string Table::str() const {
 
 std::string format_fixed(double value, int digits) {
   std::array<char, 512> buffer{};
-  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, digits);
+  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
+                                          std::chars_format::fixed, digits);
   return error == std::errc{} ? std::string(buffer.data(), end) : "?";
 }
 
 std::string format_seconds(double seconds) {
-  return in_units(seconds, std::array{Unit{1, "s"}, Unit{1e-3, "ms"}, Unit{1e-6, "us"}, Unit{1e-9, "ns"}});
+  return in_units(seconds,
+                  std::array{Unit{1, "s"}, Unit{1e-3, "ms"}, Unit{1e-6, "us"}, Unit{1e-9, "ns"}});
 }
 
 std::string format_bytes(std::int64_t bytes) {
   constexpr double kibi = 1024;
   if (std::abs(static_cast<double>(bytes)) < kibi) return std::to_string(bytes) + " B";
-  return in_units(static_cast<double>(bytes), std::array{Unit{kibi * kibi * kibi * kibi, "TiB"}, Unit{kibi * kibi * kibi, "GiB"},
-                                                         Unit{kibi * kibi, "MiB"}, Unit{kibi, "KiB"}});
+  return in_units(
+      static_cast<double>(bytes),
+      std::array{Unit{kibi * kibi * kibi * kibi, "TiB"}, Unit{kibi * kibi * kibi, "GiB"},
+                 Unit{kibi * kibi, "MiB"}, Unit{kibi, "KiB"}});
 }
 
 std::string format_rate(double bytes_per_second) {
-  return in_units(bytes_per_second, std::array{Unit{1e9, "GB/s"}, Unit{1e6, "MB/s"}, Unit{1e3, "kB/s"}, Unit{1, "B/s"}});
+  return in_units(bytes_per_second, std::array{Unit{1e9, "GB/s"}, Unit{1e6, "MB/s"},
+                                               Unit{1e3, "kB/s"}, Unit{1, "B/s"}});
 }
 
 }  // namespace halocline::app

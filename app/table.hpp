@@ -21,7 +21,8 @@ class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  /// Precondition: one cell per column. Cells are UTF-8; each code point counts as one character wide.
+  /// Precondition: one cell per column. Cells are UTF-8; each code point counts as one character
+  /// wide.
   void add_row(std::vector<std::string> cells);
 
   /// All lines, each ended by a newline and without trailing spaces.
@@ -47,7 +48,8 @@ std::string format_rate(double bytes_per_second);
 /// "256 x 256 x 256".
 template <class Triple>
 std::string format_extent(const Triple& extent) {
-  return std::to_string(extent[0]) + " x " + std::to_string(extent[1]) + " x " + std::to_string(extent[2]);
+  return std::to_string(extent[0]) + " x " + std::to_string(extent[1]) + " x " +
+         std::to_string(extent[2]);
 }
 
 }  // namespace halocline::app
