@@ -9,8 +9,8 @@ namespace {
 
 using Policy = Kokkos::RangePolicy<HostSpace, Kokkos::IndexType<std::int64_t>>;
 
-// One step computes one row of one array. A row is contiguous in both layouts, and with aos a neighbour in x is
-// elements_per_point elements away: the offsets are all that differs.
+// One step computes one row of one array. A row is contiguous in both layouts, and with aos a
+// neighbour in x is elements_per_point elements away: the offsets are all that differs.
 template <class T, int kLineCount, int kRadius>
 struct AdvanceRow {
   ArrayView<T> in, out;
@@ -18,7 +18,8 @@ struct AdvanceRow {
   std::int64_t row_begin, row_length;  // owned elements of a row
   T centre;
   Kokkos::Array<T, kLineCount * kRadius> coefficients;
-  Kokkos::Array<std::int64_t, kLineCount * kRadius> offsets;  // elements from a point to its neighbour on a line
+  Kokkos::Array<std::int64_t, kLineCount * kRadius>
+      offsets;  // elements from a point to its neighbour on a line
 
   KOKKOS_FUNCTION void operator()(std::int64_t row) const {
     const auto z = radius + row / rows, y = radius + row % rows;
@@ -40,8 +41,8 @@ struct AdvanceRow {
 };
 
 template <class T, int kLineCount, int kRadius>
-void launch(const Domain& domain, const StencilSpec& spec, double diffusion_number, const FieldSet<T>& in,
-            const FieldSet<T>& out) {
+void launch(const Domain& domain, const StencilSpec& spec, double diffusion_number,
+            const FieldSet<T>& in, const FieldSet<T>& out) {
   const auto per_point = std::int64_t{domain.elements_per_point()};
   const auto stored = domain.halo.stored(), extent = domain.halo.extent;
   const comm::Int3 stride{per_point, per_point * stored[0], per_point * stored[0] * stored[1]};
@@ -61,7 +62,8 @@ void launch(const Domain& domain, const StencilSpec& spec, double diffusion_numb
     centre += weight * spec.coefficients[0];
     for (int k = 1; k <= kRadius; ++k) {
       const auto term = static_cast<std::size_t>(line * kRadius + k - 1);
-      row.coefficients[term] = static_cast<T>(weight * spec.coefficients[static_cast<std::size_t>(k)]);
+      row.coefficients[term] =
+          static_cast<T>(weight * spec.coefficients[static_cast<std::size_t>(k)]);
       row.offsets[term] = k * (step[0] * stride[0] + step[1] * stride[1] + step[2] * stride[2]);
     }
   }
@@ -77,17 +79,22 @@ void launch(const Domain& domain, const StencilSpec& spec, double diffusion_numb
 }  // namespace
 
 template <class T>
-void advance(const Domain& domain, const StencilSpec& spec, double diffusion_number, const FieldSet<T>& in,
-             const FieldSet<T>& out) {
+void advance(const Domain& domain, const StencilSpec& spec, double diffusion_number,
+             const FieldSet<T>& in, const FieldSet<T>& out) {
   if (spec.radius() == 1) return launch<T, 13, 1>(domain, spec, diffusion_number, in, out);
   switch (spec.lines) {
-    case 3: return launch<T, 3, 3>(domain, spec, diffusion_number, in, out);
-    case 9: return launch<T, 9, 3>(domain, spec, diffusion_number, in, out);
-    default: return launch<T, 13, 3>(domain, spec, diffusion_number, in, out);
+    case 3:
+      return launch<T, 3, 3>(domain, spec, diffusion_number, in, out);
+    case 9:
+      return launch<T, 9, 3>(domain, spec, diffusion_number, in, out);
+    default:
+      return launch<T, 13, 3>(domain, spec, diffusion_number, in, out);
   }
 }
 
-template void advance(const Domain&, const StencilSpec&, double, const FieldSet<double>&, const FieldSet<double>&);
-template void advance(const Domain&, const StencilSpec&, double, const FieldSet<float>&, const FieldSet<float>&);
+template void advance(const Domain&, const StencilSpec&, double, const FieldSet<double>&,
+                      const FieldSet<double>&);
+template void advance(const Domain&, const StencilSpec&, double, const FieldSet<float>&,
+                      const FieldSet<float>&);
 
 }  // namespace halocline::app

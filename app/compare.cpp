@@ -27,7 +27,8 @@ bool same_on_all_ranks(bool of_root, MPI_Comm comm) {
   return value != 0;
 }
 
-// Methods take turns, in reverse order every other iteration (A B B A ...), each started together on all ranks.
+// Methods take turns, in reverse order every other iteration (A B B A ...), each started together
+// on all ranks.
 void measure(const Config& config, std::vector<Contender*> contenders, MPI_Comm comm) {
   const bool root = rank_of(comm) == 0;
   Progress progress(root && !config.quiet, "compare", config.warmup + config.iterations);
@@ -44,7 +45,8 @@ void measure(const Config& config, std::vector<Contender*> contenders, MPI_Comm 
     }
     std::reverse(contenders.begin(), contenders.end());
     progress.update(i + 1);
-    if (i >= config.warmup && same_on_all_ranks(MPI_Wtime() - begin > config.max_seconds, comm)) break;
+    if (i >= config.warmup && same_on_all_ranks(MPI_Wtime() - begin > config.max_seconds, comm))
+      break;
   }
   for (auto* contender : contenders) {
     auto& record = contender->record;
@@ -53,7 +55,9 @@ void measure(const Config& config, std::vector<Contender*> contenders, MPI_Comm 
   }
 }
 
-double median_total(const Contender& contender) { return statistics(contender.record.phases.total).median; }
+double median_total(const Contender& contender) {
+  return statistics(contender.record.phases.total).median;
+}
 
 // The fastest vendor method of this run is what everything is compared with.
 void set_ratios(const std::vector<Contender*>& measured) {
@@ -74,8 +78,15 @@ void print_table(const std::vector<Contender>& contenders) {
   for (const auto& contender : contenders)
     if (contender.record.baseline) baseline = *contender.record.baseline;
 
-  std::vector<Column> columns{{"method", Align::left}, {"verified", Align::left}, {"median"}, {"p10"}, {"p90"},
-                              {"pack"},                {"transfer"},              {"unpack"}, {"rate"}};
+  std::vector<Column> columns{{"method", Align::left},
+                              {"verified", Align::left},
+                              {"median"},
+                              {"p10"},
+                              {"p90"},
+                              {"pack"},
+                              {"transfer"},
+                              {"unpack"},
+                              {"rate"}};
   if (!baseline.empty()) columns.push_back({"ratio"});
   Table table(columns);
   for (const auto& contender : contenders) {
@@ -89,28 +100,35 @@ void print_table(const std::vector<Contender>& contenders) {
       row.resize(columns.size(), "-");
     } else {
       const auto total = statistics(phases.total);
-      row.insert(row.end(),
-                 {format_seconds(total.median), format_seconds(total.p10), format_seconds(total.p90), median(phases.pack),
-                  median(phases.transfer), median(phases.unpack),
-                  format_rate(static_cast<double>(record.bytes_to_others + record.bytes_to_self) / total.median)});
-      if (!baseline.empty()) row.push_back(format_fixed(record.ratio_to_baseline.value_or(0), 2) + "x");
+      row.insert(
+          row.end(),
+          {format_seconds(total.median), format_seconds(total.p10), format_seconds(total.p90),
+           median(phases.pack), median(phases.transfer), median(phases.unpack),
+           format_rate(static_cast<double>(record.bytes_to_others + record.bytes_to_self) /
+                       total.median)});
+      if (!baseline.empty())
+        row.push_back(format_fixed(record.ratio_to_baseline.value_or(0), 2) + "x");
     }
     table.add_row(row);
   }
   std::printf("\n%s", table.str().c_str());
   for (const auto& contender : contenders)
     if (!contender.record.phases.total.empty()) {
-      std::printf("%lld iterations, slowest rank of each; phases are medians; rate counts all halo bytes of a rank",
-                  static_cast<long long>(contender.record.iterations));
+      std::printf(
+          "%lld iterations, slowest rank of each; phases are medians; rate counts all halo bytes "
+          "of a rank",
+          static_cast<long long>(contender.record.iterations));
       break;
     }
   if (!baseline.empty())
-    std::printf("; ratio: speed relative to %s, the fastest vendor method (above 1 is faster)", baseline.c_str());
+    std::printf("; ratio: speed relative to %s, the fastest vendor method (above 1 is faster)",
+                baseline.c_str());
   std::printf("\n");
 }
 
 template <class T>
-int compare_as(const Config& config, const Domain& domain, const ResultWriter* writer, MPI_Comm comm) {
+int compare_as(const Config& config, const Domain& domain, const ResultWriter* writer,
+               MPI_Comm comm) {
   const bool root = domain.rank == 0;
   const auto packer = make_packer(config);
   const HaloFields<T> halo(config, domain, comm);
@@ -140,7 +158,8 @@ int compare_as(const Config& config, const Domain& domain, const ResultWriter* w
   if (root && !config.quiet) print_table(contenders);
   for (const auto& contender : contenders)
     if (root && contender.problem)
-      std::fprintf(stderr, "halocline: verification failed (method %s, exchange: %s): it was not timed\n",
+      std::fprintf(stderr,
+                   "halocline: verification failed (method %s, exchange: %s): it was not timed\n",
                    contender.record.method.c_str(), contender.problem->c_str());
   on_root(comm, [&] {
     for (const auto& contender : contenders) writer->write(contender.record);

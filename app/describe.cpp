@@ -8,11 +8,14 @@ namespace halocline::app {
 
 namespace {
 
-int to_int(std::int64_t value) { return checked_int(value, "extent of a halo region"); }
+int to_int(std::int64_t value) {
+  return checked_int(value, "extent of a halo region");
+}
 
 }  // namespace
 
-RegionTypes::RegionTypes(const Domain& domain, Describe describe, MPI_Datatype element, std::vector<void*> addresses)
+RegionTypes::RegionTypes(const Domain& domain, Describe describe, MPI_Datatype element,
+                         std::vector<void*> addresses)
     : describe_(describe),
       stored_(domain.halo.stored()),
       addresses_(std::move(addresses)),
@@ -41,13 +44,15 @@ const RegionTypes::Described& RegionTypes::described(const comm::Box& box) {
 RegionTypes::Described RegionTypes::make(const comm::Box& box) const {
   const auto [nx, ny, nz] = box.extent;
   const auto row_bytes = stored_[0] * point_bytes_, plane_bytes = stored_[1] * row_bytes;
-  const auto corner = box.begin[2] * plane_bytes + box.begin[1] * row_bytes + box.begin[0] * point_bytes_;
+  const auto corner =
+      box.begin[2] * plane_bytes + box.begin[1] * row_bytes + box.begin[0] * point_bytes_;
 
   MPI_Datatype type = MPI_DATATYPE_NULL;
   std::int64_t offset = corner;  // subarray alone counts from the array's first byte
   const auto plane_vector = [&] {
     MPI_Datatype plane = MPI_DATATYPE_NULL;
-    HALOCLINE_MPI(MPI_Type_vector(to_int(ny), to_int(nx), to_int(stored_[0]), point_.get(), &plane));
+    HALOCLINE_MPI(
+        MPI_Type_vector(to_int(ny), to_int(nx), to_int(stored_[0]), point_.get(), &plane));
     return dtype::Datatype(plane);
   };
   switch (describe_) {
@@ -55,7 +60,8 @@ RegionTypes::Described RegionTypes::make(const comm::Box& box) const {
       const int sizes[] = {to_int(stored_[2]), to_int(stored_[1]), to_int(stored_[0])};
       const int subsizes[] = {to_int(nz), to_int(ny), to_int(nx)};
       const int starts[] = {to_int(box.begin[2]), to_int(box.begin[1]), to_int(box.begin[0])};
-      HALOCLINE_MPI(MPI_Type_create_subarray(3, sizes, subsizes, starts, MPI_ORDER_C, point_.get(), &type));
+      HALOCLINE_MPI(
+          MPI_Type_create_subarray(3, sizes, subsizes, starts, MPI_ORDER_C, point_.get(), &type));
       offset = 0;
       break;
     }
@@ -78,7 +84,8 @@ RegionTypes::Described RegionTypes::make(const comm::Box& box) const {
       for (std::int64_t z = 0; z < nz; ++z)
         for (std::int64_t y = 0; y < ny; ++y) rows.push_back(z * plane_bytes + y * row_bytes);
       const std::vector<int> lengths(rows.size(), to_int(nx));
-      HALOCLINE_MPI(MPI_Type_create_hindexed(to_int(std::ssize(rows)), lengths.data(), rows.data(), point_.get(), &type));
+      HALOCLINE_MPI(MPI_Type_create_hindexed(to_int(std::ssize(rows)), lengths.data(), rows.data(),
+                                             point_.get(), &type));
       break;
     }
     case Describe::structure: {
@@ -88,7 +95,8 @@ RegionTypes::Described RegionTypes::make(const comm::Box& box) const {
       for (std::int64_t z = 0; z < nz; ++z) starts.push_back(z * plane_bytes);
       const std::vector<int> ones(planes, 1);
       const std::vector<MPI_Datatype> types(planes, plane.get());
-      HALOCLINE_MPI(MPI_Type_create_struct(to_int(nz), ones.data(), starts.data(), types.data(), &type));
+      HALOCLINE_MPI(
+          MPI_Type_create_struct(to_int(nz), ones.data(), starts.data(), types.data(), &type));
       break;
     }
   }

@@ -12,12 +12,15 @@
 
 namespace halocline::app {
 
-/// Describes boxes of stored points of the arrays at `addresses` with the constructors that `describe` names; all five ways give
-/// the same bytes in the same order. Owns the MPI types, so it must outlive the plans' construction.
+/// Describes boxes of stored points of the arrays at `addresses` with the constructors that
+/// `describe` names; all five ways give the same bytes in the same order. Owns the MPI types, so it
+/// must outlive the plans' construction.
 class RegionTypes {
  public:
-  /// `element`: MPI_DOUBLE or MPI_FLOAT. With layout aos a point is a contiguous type of all fields, one type per region.
-  RegionTypes(const Domain& domain, Describe describe, MPI_Datatype element, std::vector<void*> addresses);
+  /// `element`: MPI_DOUBLE or MPI_FLOAT. With layout aos a point is a contiguous type of all
+  /// fields, one type per region.
+  RegionTypes(const Domain& domain, Describe describe, MPI_Datatype element,
+              std::vector<void*> addresses);
 
   /// The box in array `array`. Throws ConfigError if the box does not fit MPI's int arguments.
   comm::Region operator()(int array, const comm::Box& box);
@@ -35,7 +38,8 @@ class RegionTypes {
   std::vector<void*> addresses_;
   dtype::Datatype point_;
   std::int64_t point_bytes_;
-  std::map<std::pair<comm::Int3, comm::Int3>, Described> types_;  ///< by begin and extent, shared by the arrays
+  std::map<std::pair<comm::Int3, comm::Int3>, Described>
+      types_;  ///< by begin and extent, shared by the arrays
 };
 
 }  // namespace halocline::app

@@ -19,15 +19,16 @@ namespace {
 
 using comm::Int3;
 
-// Memory that this node can still give, in bytes; 0 if unknown. Linux's MemAvailable, or the control group's limit if that
-// is lower.
+// Memory that this node can still give, in bytes; 0 if unknown. Linux's MemAvailable, or the
+// control group's limit if that is lower.
 double available_memory() {
   double available = 0;
   std::ifstream meminfo("/proc/meminfo");
   for (std::string key, rest; meminfo >> key && std::getline(meminfo, rest);)
     if (key == "MemAvailable:") available = std::stod(rest) * 1024;
   double limit = 0;
-  if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit && limit > 0) available = std::min(available, limit);
+  if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit && limit > 0)
+    available = std::min(available, limit);
   return available;
 }
 
@@ -35,11 +36,14 @@ Int3 rank_grid(const Config& config, int ranks) {
   if (config.decomposition) {
     const auto& d = *config.decomposition;
     if (std::int64_t{d[0]} * d[1] * d[2] != ranks)
-      throw ConfigError("decomposition does not fit the number of ranks (" + format_extent(d) + " on " +
-                        std::to_string(ranks) + " ranks): make the product of --decomposition equal to the ranks of mpirun -n");
+      throw ConfigError(
+          "decomposition does not fit the number of ranks (" + format_extent(d) + " on " +
+          std::to_string(ranks) +
+          " ranks): make the product of --decomposition equal to the ranks of mpirun -n");
     return {d[0], d[1], d[2]};
   }
-  return config.global ? comm::choose_ranks(ranks, *config.global, config.radius) : comm::choose_ranks(ranks);
+  return config.global ? comm::choose_ranks(ranks, *config.global, config.radius)
+                       : comm::choose_ranks(ranks);
 }
 
 }  // namespace
@@ -49,13 +53,14 @@ Domain make_domain(const Config& config, int rank, int ranks) {
   constexpr std::int64_t kLargestExtent = 1 << 20;
   for (const auto extent : config.global ? *config.global : *config.local)
     if (extent > kLargestExtent)
-      throw ConfigError(std::string(config.global ? "global" : "local") + " is too large (" + std::to_string(extent) +
-                        " points in a dimension): use at most " + std::to_string(kLargestExtent));
+      throw ConfigError(std::string(config.global ? "global" : "local") + " is too large (" +
+                        std::to_string(extent) + " points in a dimension): use at most " +
+                        std::to_string(kLargestExtent));
   if (config.global) {
     const auto& g = *config.global;
     if (g[0] * g[1] * g[2] < ranks)
-      throw ConfigError("more ranks than points (" + std::to_string(ranks) + " ranks, global " + format_extent(g) +
-                        "): use fewer ranks or a larger global");
+      throw ConfigError("more ranks than points (" + std::to_string(ranks) + " ranks, global " +
+                        format_extent(g) + "): use fewer ranks or a larger global");
   }
 
   const Int3 grid = rank_grid(config, ranks);
@@ -66,14 +71,16 @@ Domain make_domain(const Config& config, int rank, int ranks) {
 
   for (std::size_t axis = 0; axis < 3; ++axis)
     if (const auto least = global[axis] / grid[axis]; least < config.radius)
-      throw ConfigError("radius is larger than the local extent (radius " + std::to_string(config.radius) + ", some rank has " +
-                        std::to_string(least) + " points in " + std::string(1, "xyz"[axis]) +
+      throw ConfigError("radius is larger than the local extent (radius " +
+                        std::to_string(config.radius) + ", some rank has " + std::to_string(least) +
+                        " points in " + std::string(1, "xyz"[axis]) +
                         "): use a smaller radius, fewer ranks or more points");
   if (const int needed = stencil_spec(config.stencil).radius();
       config.subcommand == Subcommand::run && needed > config.radius)
-    throw ConfigError("radius is too small for the stencil (radius " + std::to_string(config.radius) + ", " +
-                      std::string(to_string(config.stencil)) + " reaches " + std::to_string(needed) +
-                      " points): use a larger radius or another stencil");
+    throw ConfigError("radius is too small for the stencil (radius " +
+                      std::to_string(config.radius) + ", " +
+                      std::string(to_string(config.stencil)) + " reaches " +
+                      std::to_string(needed) + " points): use a larger radius or another stencil");
 
   const auto owned = decomposition.owned(rank);
   return {.decomposition = decomposition,
@@ -116,20 +123,24 @@ void require_memory(const MemoryEstimate& estimate, MPI_Comm comm) {
   worst[0] = needed;
   HALOCLINE_MPI(MPI_Bcast(worst, 2, MPI_DOUBLE, most.rank, comm));
   const auto text = [](double bytes) {
-    return bytes < 9e18 ? format_bytes(static_cast<std::int64_t>(bytes)) : std::string("more than 8 EiB");
+    return bytes < 9e18 ? format_bytes(static_cast<std::int64_t>(bytes))
+                        : std::string("more than 8 EiB");
   };
-  throw ConfigError("not enough memory (a node needs " + text(worst[0]) + " and has " + text(worst[1]) +
-                    " available): use a smaller local or global size, fewer fields, or fewer ranks per node");
+  throw ConfigError(
+      "not enough memory (a node needs " + text(worst[0]) + " and has " + text(worst[1]) +
+      " available): use a smaller local or global size, fewer fields, or fewer ranks per node");
 }
 
 void print_dry_run(const Domain& domain, const MemoryEstimate& estimate, MPI_Comm comm) {
   const auto& decomposition = domain.decomposition;
   if (domain.rank == 0) {
-    std::printf("decomposition %s ranks over %s points, %s; fields %d (%s), %d bytes per element, radius %lld\n",
-                format_extent(decomposition.ranks()).c_str(), format_extent(decomposition.global()).c_str(),
-                decomposition.periodic() ? "periodic" : "open boundaries", domain.fields,
-                std::string(to_string(domain.layout)).c_str(), domain.element_bytes,
-                static_cast<long long>(domain.halo.radius));
+    std::printf(
+        "decomposition %s ranks over %s points, %s; fields %d (%s), %d bytes per element, radius "
+        "%lld\n",
+        format_extent(decomposition.ranks()).c_str(), format_extent(decomposition.global()).c_str(),
+        decomposition.periodic() ? "periodic" : "open boundaries", domain.fields,
+        std::string(to_string(domain.layout)).c_str(), domain.element_bytes,
+        static_cast<long long>(domain.halo.radius));
     std::printf("memory per rank: %s for fields, %s for messages\n\n",
                 format_bytes(static_cast<std::int64_t>(estimate.fields)).c_str(),
                 format_bytes(static_cast<std::int64_t>(estimate.messages)).c_str());
@@ -153,10 +164,12 @@ void print_dry_run(const Domain& domain, const MemoryEstimate& estimate, MPI_Com
         if (*partner != rank) partners.insert(*partner);
       });
       table.add_row({std::to_string(rank), format_extent(halo.extent), std::to_string(regions),
-                     std::to_string(partners.size()), format_bytes(to_others), format_bytes(to_self)});
+                     std::to_string(partners.size()), format_bytes(to_others),
+                     format_bytes(to_self)});
     }
     std::printf("%s", table.str().c_str());
-    if (decomposition.size() > kShown) std::printf("... and %d ranks more\n", decomposition.size() - kShown);
+    if (decomposition.size() > kShown)
+      std::printf("... and %d ranks more\n", decomposition.size() - kShown);
     std::printf("\ndry run: nothing was allocated or sent\n");
     std::fflush(stdout);
   }

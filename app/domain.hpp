@@ -28,9 +28,10 @@ struct Domain {
   int elements_per_point() const { return layout == Layout::soa ? 1 : fields; }
 };
 
-/// Lays the domain out over `ranks` ranks. A pure function: all ranks throw the same ConfigError or none does. It names the key
-/// if there are more ranks than points, the decomposition does not fit the ranks, or some rank's extent is below the
-/// radius or the stencil reaches farther than the radius.
+/// Lays the domain out over `ranks` ranks. A pure function: all ranks throw the same ConfigError or
+/// none does. It names the key if there are more ranks than points, the decomposition does not fit
+/// the ranks, or some rank's extent is below the radius or the stencil reaches farther than the
+/// radius.
 Domain make_domain(const Config& config, int rank, int ranks);
 
 /// What a rank will allocate, in bytes.
@@ -40,13 +41,16 @@ struct MemoryEstimate {
   double total() const { return fields + messages; }
 };
 
-/// Largest over the ranks. `copies`: sets of fields; `plans`: exchange plans with a message buffer for each direction of travel.
+/// Largest over the ranks. `copies`: sets of fields; `plans`: exchange plans with a message buffer
+/// for each direction of travel.
 MemoryEstimate estimate_memory(const Domain& domain, int copies, int plans);
 
-/// Throws the same ConfigError on all ranks if some node has not the memory that its ranks will ask for. Collective.
+/// Throws the same ConfigError on all ranks if some node has not the memory that its ranks will ask
+/// for. Collective.
 void require_memory(const MemoryEstimate& estimate, MPI_Comm comm);
 
-/// Prints decomposition, messages, bytes and memory per rank on rank 0: the --dry-run of run and compare. Collective.
+/// Prints decomposition, messages, bytes and memory per rank on rank 0: the --dry-run of run and
+/// compare. Collective.
 void print_dry_run(const Domain& domain, const MemoryEstimate& estimate, MPI_Comm comm);
 
 }  // namespace halocline::app

@@ -12,7 +12,8 @@ FieldSet<T>::FieldSet(const Domain& domain) {
   constexpr std::size_t kAlignment = 4096;
   const auto stored = domain.halo.stored();
   const auto row = static_cast<std::size_t>(stored[0] * domain.elements_per_point());
-  const auto rows = static_cast<std::size_t>(stored[1]), planes = static_cast<std::size_t>(stored[2]);
+  const auto rows = static_cast<std::size_t>(stored[1]),
+             planes = static_cast<std::size_t>(stored[2]);
   const auto bytes = (planes * rows * row * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
   const auto arrays = static_cast<std::size_t>(domain.arrays());
 

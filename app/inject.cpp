@@ -22,15 +22,16 @@ int packed_size(const comm::ExchangeJob& job) {
 std::vector<std::byte> read(const comm::ExchangeJob& job, MPI_Comm comm) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(packed_size(job)));
   int position = 0;
-  HALOCLINE_MPI(MPI_Pack(job.receive_buffer, static_cast<int>(job.receive_count), job.receive_type, bytes.data(),
-                         static_cast<int>(bytes.size()), &position, comm));
+  HALOCLINE_MPI(MPI_Pack(job.receive_buffer, static_cast<int>(job.receive_count), job.receive_type,
+                         bytes.data(), static_cast<int>(bytes.size()), &position, comm));
   return bytes;
 }
 
 void write(const comm::ExchangeJob& job, const std::vector<std::byte>& bytes, MPI_Comm comm) {
   int position = 0;
-  HALOCLINE_MPI(MPI_Unpack(bytes.data(), static_cast<int>(bytes.size()), &position, job.receive_buffer,
-                           static_cast<int>(job.receive_count), job.receive_type, comm));
+  HALOCLINE_MPI(MPI_Unpack(bytes.data(), static_cast<int>(bytes.size()), &position,
+                           job.receive_buffer, static_cast<int>(job.receive_count),
+                           job.receive_type, comm));
 }
 
 }  // namespace
@@ -39,17 +40,20 @@ FaultInjector::FaultInjector(Inject kind, const std::vector<comm::ExchangeJob>& 
     : kind_(kind), comm_(comm) {
   if (kind == Inject::none || rank_of(comm) != 0) return;
   if (jobs.empty())
-    throw ConfigError("nothing to inject a fault into (rank 0 receives no message): use more ranks or periodic = true");
+    throw ConfigError(
+        "nothing to inject a fault into (rank 0 receives no message): use more ranks or periodic = "
+        "true");
   // Rather a real message than a copy to itself.
-  const auto from_others =
-      std::find_if(jobs.begin(), jobs.end(), [](const comm::ExchangeJob& job) { return job.partner != 0; });
+  const auto from_others = std::find_if(
+      jobs.begin(), jobs.end(), [](const comm::ExchangeJob& job) { return job.partner != 0; });
   victim_ = from_others != jobs.end() ? &*from_others : &jobs.front();
   if (kind != Inject::swap) return;
   const auto twin = std::find_if(jobs.begin(), jobs.end(), [&](const comm::ExchangeJob& job) {
     return &job != victim_ && packed_size(job) == packed_size(*victim_);
   });
   if (twin == jobs.end())
-    throw ConfigError("nothing to swap (no two messages of one size reach rank 0): use --inject drop or flip");
+    throw ConfigError(
+        "nothing to swap (no two messages of one size reach rank 0): use --inject drop or flip");
   other_ = &*twin;
 }
 
@@ -60,8 +64,11 @@ void FaultInjector::around(const std::function<void()>& exchange) const {
   if (victim_ == nullptr) return;
   auto after = read(*victim_, comm_);
   switch (kind_) {
-    case Inject::none: break;
-    case Inject::drop: write(*victim_, before, comm_); break;
+    case Inject::none:
+      break;
+    case Inject::drop:
+      write(*victim_, before, comm_);
+      break;
     case Inject::swap:
       write(*victim_, read(*other_, comm_), comm_);
       write(*other_, after, comm_);

@@ -10,11 +10,13 @@
 
 namespace halocline::app {
 
-/// Makes one message (or copy to itself) that rank 0 receives wrong: lost (drop), swapped with another one of its size (swap), or
-/// with one bit wrong (flip). It acts on the receive regions before and after an exchange, so it is the same for every method.
+/// Makes one message (or copy to itself) that rank 0 receives wrong: lost (drop), swapped with
+/// another one of its size (swap), or with one bit wrong (flip). It acts on the receive regions
+/// before and after an exchange, so it is the same for every method.
 class FaultInjector {
  public:
-  /// `jobs` and their types must outlive this object. Throws ConfigError, on rank 0 only, if there is no message to spoil.
+  /// `jobs` and their types must outlive this object. Throws ConfigError, on rank 0 only, if there
+  /// is no message to spoil.
   FaultInjector(Inject kind, const std::vector<comm::ExchangeJob>& jobs, MPI_Comm comm);
 
   /// Runs `exchange` with the fault.

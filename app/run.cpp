@@ -64,7 +64,9 @@ class Simulation {
     return {comm_, set.jobs(), config_.methods.front(), {.packer = &packer}};
   }
   double diffusion_number() const { return kDiffusionNumber / config_.stages; }
-  const FieldSet<T>& final_fields() const { return sets_[static_cast<std::size_t>(substeps() % 2)].fields(); }
+  const FieldSet<T>& final_fields() const {
+    return sets_[static_cast<std::size_t>(substeps() % 2)].fields();
+  }
 
   const Config& config_;
   const Domain& domain_;
@@ -79,15 +81,16 @@ void print_phases(const Phases& phases, std::int64_t substeps) {
   const auto row = [&](const char* name, const Samples& samples) {
     if (samples.empty()) return;
     const auto s = statistics(samples);
-    table.add_row({name, format_seconds(s.median), format_seconds(s.p10), format_seconds(s.p90), format_seconds(s.min),
-                   format_seconds(s.max)});
+    table.add_row({name, format_seconds(s.median), format_seconds(s.p10), format_seconds(s.p90),
+                   format_seconds(s.min), format_seconds(s.max)});
   };
   row("pack", phases.pack);
   row("transfer", phases.transfer);
   row("unpack", phases.unpack);
   row("compute", phases.compute);
   row("total", phases.total);
-  std::printf("%sper substep (%lld of them), slowest rank\n", table.str().c_str(), static_cast<long long>(substeps));
+  std::printf("%sper substep (%lld of them), slowest rank\n", table.str().c_str(),
+              static_cast<long long>(substeps));
 }
 
 template <class T>
@@ -108,7 +111,8 @@ int run_as(const Config& config, const Domain& domain, const ResultWriter* write
 
   if (const auto problem = simulation.verify_exchange()) {
     if (root)
-      std::fprintf(stderr, "halocline: verification failed (method %s, exchange: %s): nothing was timed\n",
+      std::fprintf(stderr,
+                   "halocline: verification failed (method %s, exchange: %s): nothing was timed\n",
                    record.method.c_str(), problem->c_str());
     return finish(1);
   }
@@ -121,16 +125,20 @@ int run_as(const Config& config, const Domain& domain, const ResultWriter* write
   record.state_hash = simulation.hash();
   if (talks) {
     print_phases(record.phases, record.iterations);
-    std::printf("verified: every ghost bitwise; wave off by %.2e of its amplitude after %lld steps (allowed %.0e)\n", wave.error,
-                static_cast<long long>(config.steps), wave.tolerance);
+    std::printf(
+        "verified: every ghost bitwise; wave off by %.2e of its amplitude after %lld steps "
+        "(allowed %.0e)\n",
+        wave.error, static_cast<long long>(config.steps), wave.tolerance);
   }
   if (root && !record.verified)
     std::fprintf(stderr,
-                 "halocline: verification failed (method %s, wave off by %.2e of its amplitude, allowed %.2e): do not use "
+                 "halocline: verification failed (method %s, wave off by %.2e of its amplitude, "
+                 "allowed %.2e): do not use "
                  "these timings\n",
                  record.method.c_str(), wave.error, wave.tolerance);
   const int code = finish(record.verified ? 0 : 1);
-  if (root) std::printf("state hash: 0x%016llx\n", static_cast<unsigned long long>(*record.state_hash));
+  if (root)
+    std::printf("state hash: 0x%016llx\n", static_cast<unsigned long long>(*record.state_hash));
   return code;
 }
 

@@ -37,8 +37,10 @@ HaloFields<T>::HaloFields(const Config& config, const Domain& domain, MPI_Comm c
     : config_(config), domain_(domain), comm_(comm) {
   comm::collectively(comm, [&] {
     fields_.emplace(domain);
-    types_.emplace(domain, config.describe, sizeof(T) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT, fields_->addresses());
-    jobs_ = comm::halo_jobs(domain.decomposition, domain.rank, domain.halo, domain.arrays(), std::ref(*types_));
+    types_.emplace(domain, config.describe, sizeof(T) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT,
+                   fields_->addresses());
+    jobs_ = comm::halo_jobs(domain.decomposition, domain.rank, domain.halo, domain.arrays(),
+                            std::ref(*types_));
     injector_.emplace(config.inject, jobs_, comm);
   });
 }
@@ -53,12 +55,14 @@ template class HaloFields<double>;
 template class HaloFields<float>;
 
 std::unique_ptr<dtype::Packer> make_packer(const Config& config) {
-  if (config.packer == PackerKind::kokkos) return std::make_unique<dtype::KokkosPacker<HostSpace>>();
+  if (config.packer == PackerKind::kokkos)
+    return std::make_unique<dtype::KokkosPacker<HostSpace>>();
   return std::make_unique<dtype::HostPacker>();
 }
 
 Samples max_over_ranks(Samples samples, MPI_Comm comm) {
-  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, samples.data(), static_cast<int>(samples.size()), MPI_DOUBLE, MPI_MAX, comm));
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, samples.data(), static_cast<int>(samples.size()),
+                              MPI_DOUBLE, MPI_MAX, comm));
   return samples;
 }
 
@@ -69,12 +73,14 @@ void append(Phases& phases, const comm::PhaseTimes& times) {
 }
 
 Phases max_over_ranks(Phases phases, MPI_Comm comm) {
-  for (auto* samples : {&phases.pack, &phases.transfer, &phases.unpack, &phases.compute, &phases.total})
+  for (auto* samples :
+       {&phases.pack, &phases.transfer, &phases.unpack, &phases.compute, &phases.total})
     *samples = max_over_ranks(std::move(*samples), comm);
   return phases;
 }
 
-Record make_record(const Config& config, const Domain& domain, const comm::ExchangePlan& plan, MPI_Comm comm) {
+Record make_record(const Config& config, const Domain& domain, const comm::ExchangePlan& plan,
+                   MPI_Comm comm) {
   Record record;
   record.kind = to_string(config.subcommand);
   record.method = record.exchange = comm::name(plan.method());
@@ -93,8 +99,10 @@ Record make_record(const Config& config, const Domain& domain, const comm::Excha
   record.bytes_to_self = max_over_ranks(plan.traffic().bytes_to_self, comm);
   record.messages = max_over_ranks(plan.traffic().messages, comm);
   record.threads = HostSpace().concurrency();
-  // All ranks describe their regions alike, so rank 0's reasons are everybody's unless it has no job at all.
-  for (const auto& reason : plan.packed_by_mpi()) record.notes.push_back("packed by MPI: " + reason);
+  // All ranks describe their regions alike, so rank 0's reasons are everybody's unless it has no
+  // job at all.
+  for (const auto& reason : plan.packed_by_mpi())
+    record.notes.push_back("packed by MPI: " + reason);
   return record;
 }
 
@@ -102,12 +110,15 @@ std::string headline(const Config& config, const Record& record) {
   const auto plural = [](std::int64_t n, const char* what) {
     return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
   };
-  return plural(record.ranks, "rank") + " (" + format_extent(record.decomposition) + ") on " + plural(record.nodes, "node") +
-         ", " + plural(record.threads, "thread") + " each; " + format_extent(record.local) + " points per rank, " +
-         plural(record.fields, "field") + " of " + std::string(to_string(config.element)) + " (" + record.layout +
-         "), radius " + std::to_string(record.radius) + ", regions described by " +
-         std::string(to_string(config.describe)) + "\nper rank and exchange: " + format_bytes(record.bytes_to_others) +
-         " to others in " + plural(record.messages, "message") + ", " + format_bytes(record.bytes_to_self) + " to itself\n";
+  return plural(record.ranks, "rank") + " (" + format_extent(record.decomposition) + ") on " +
+         plural(record.nodes, "node") + ", " + plural(record.threads, "thread") + " each; " +
+         format_extent(record.local) + " points per rank, " + plural(record.fields, "field") +
+         " of " + std::string(to_string(config.element)) + " (" + record.layout + "), radius " +
+         std::to_string(record.radius) + ", regions described by " +
+         std::string(to_string(config.describe)) +
+         "\nper rank and exchange: " + format_bytes(record.bytes_to_others) + " to others in " +
+         plural(record.messages, "message") + ", " + format_bytes(record.bytes_to_self) +
+         " to itself\n";
 }
 
 }  // namespace halocline::app

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What run and compare have in common: fields with their exchange jobs, and the frame of a result record.
+// What run and compare have in common: fields with their exchange jobs, and the frame of a result
+// record.
 #pragma once
 
 #include <memory>
@@ -18,8 +19,8 @@
 
 namespace halocline::app {
 
-/// A set of fields and the jobs that exchange its halos, described as the configuration says. Neither copied nor moved, since jobs
-/// refer to fields and types.
+/// A set of fields and the jobs that exchange its halos, described as the configuration says.
+/// Neither copied nor moved, since jobs refer to fields and types.
 template <class T>
 class HaloFields {
  public:
@@ -31,8 +32,8 @@ class HaloFields {
   const FieldSet<T>& fields() const { return *fields_; }
   const std::vector<comm::ExchangeJob>& jobs() const { return jobs_; }
 
-  /// Runs one exchange on poisoned, position-dependent contents and compares everything; see check_exchange(). Applies
-  /// config.inject. Collective.
+  /// Runs one exchange on poisoned, position-dependent contents and compares everything; see
+  /// check_exchange(). Applies config.inject. Collective.
   std::optional<std::string> verify(comm::ExchangePlan& plan) const;
 
  private:
@@ -61,14 +62,15 @@ void append(Phases& phases, const comm::PhaseTimes& times);
 Phases max_over_ranks(Phases phases, MPI_Comm comm);
 
 /// A record with everything but phases, verdict and ratio. Collective.
-Record make_record(const Config& config, const Domain& domain, const comm::ExchangePlan& plan, MPI_Comm comm);
+Record make_record(const Config& config, const Domain& domain, const comm::ExchangePlan& plan,
+                   MPI_Comm comm);
 
 /// "2 ranks (1 x 1 x 2) on 1 node, ..." and what each rank sends: the lines above a table.
 std::string headline(const Config& config, const Record& record);
 
-/// The frame of run and compare: lays out the domain, answers --dry-run, refuses what does not fit into memory, opens the result
-/// files, and returns body(T(), domain, writer), the writer null but on rank 0. `copies` and `plans` as in estimate_memory().
-/// Collective.
+/// The frame of run and compare: lays out the domain, answers --dry-run, refuses what does not fit
+/// into memory, opens the result files, and returns body(T(), domain, writer), the writer null but
+/// on rank 0. `copies` and `plans` as in estimate_memory(). Collective.
 template <class Body>
 int with_domain(const Config& config, MPI_Comm comm, int copies, int plans, Body body) {
   const auto domain = make_domain(config, rank_of(comm), size_of(comm));
@@ -82,7 +84,8 @@ int with_domain(const Config& config, MPI_Comm comm, int copies, int plans, Body
   std::optional<ResultWriter> writer;
   on_root(comm, [&] { writer.emplace(config, provenance); });
   const auto* file = writer ? &*writer : nullptr;
-  return config.element == Element::float64 ? body(double{}, domain, file) : body(float{}, domain, file);
+  return config.element == Element::float64 ? body(double{}, domain, file)
+                                            : body(float{}, domain, file);
 }
 
 }  // namespace halocline::app

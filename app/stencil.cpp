@@ -16,10 +16,14 @@ constexpr LineWeights kAll{1.0 / 2, 1.0 / 12, 1.0 / 24};
 
 StencilSpec stencil_spec(Stencil stencil) {
   switch (stencil) {
-    case Stencil::heat13: return {kAll, kSixthOrder, 13};
-    case Stencil::heat9: return {{1.0 / 2, 1.0 / 8, 0}, kSixthOrder, 9};
-    case Stencil::heat3: return {{1, 0, 0}, kSixthOrder, 3};
-    case Stencil::point26: break;
+    case Stencil::heat13:
+      return {kAll, kSixthOrder, 13};
+    case Stencil::heat9:
+      return {{1.0 / 2, 1.0 / 8, 0}, kSixthOrder, 9};
+    case Stencil::heat3:
+      return {{1, 0, 0}, kSixthOrder, 3};
+    case Stencil::point26:
+      break;
   }
   return {kAll, kSecondOrder, 13};
 }
@@ -30,16 +34,20 @@ double line_weight(const StencilSpec& spec, int line) {
 }
 
 Wave field_wave(int field, int fields) {
-  return {{1 + field % 2, 1 + field / 2 % 2, 1 + field / 4 % 2}, static_cast<double>(field) / fields};
+  return {{1 + field % 2, 1 + field / 2 % 2, 1 + field / 4 % 2},
+          static_cast<double>(field) / fields};
 }
 
-double damping(const StencilSpec& spec, const Wave& wave, const comm::Int3& global, double diffusion_number) {
+double damping(const StencilSpec& spec, const Wave& wave, const comm::Int3& global,
+               double diffusion_number) {
   double eigenvalue = 0;
   for (int line = 0; line < spec.lines; ++line) {
     double angle = 0;
     for (std::size_t axis = 0; axis < 3; ++axis)
-      angle += 2 * std::numbers::pi * static_cast<double>(kLines[static_cast<std::size_t>(line)][axis] * wave.number[axis]) /
-               static_cast<double>(global[axis]);
+      angle +=
+          2 * std::numbers::pi *
+          static_cast<double>(kLines[static_cast<std::size_t>(line)][axis] * wave.number[axis]) /
+          static_cast<double>(global[axis]);
     double difference = spec.coefficients[0];
     for (std::size_t k = 1; k < spec.coefficients.size(); ++k)
       difference += 2 * spec.coefficients[k] * std::cos(static_cast<double>(k) * angle);

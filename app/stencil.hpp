@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The stencils as numbers: lines, weights, coefficients, and the exact factor by which they damp a plane wave.
+// The stencils as numbers: lines, weights, coefficients, and the exact factor by which they damp a
+// plane wave.
 #pragma once
 
 #include <array>
@@ -10,17 +11,19 @@
 
 namespace halocline::app {
 
-/// kappa dt / h^2 of one step; stable for all stencils here (largest eigenvalue of heat3: 18.2, of heat13: 13.1).
+/// kappa dt / h^2 of one step; stable for all stencils here (largest eigenvalue of heat3: 18.2, of
+/// heat13: 13.1).
 inline constexpr double kDiffusionNumber = 0.1;
 
-/// Weights of the second differences along the axes, the face diagonals and the body diagonals; consistent with the
-/// Laplacian because axes + 4 face + 4 body = 1.
+/// Weights of the second differences along the axes, the face diagonals and the body diagonals;
+/// consistent with the Laplacian because axes + 4 face + 4 body = 1.
 struct LineWeights {
   double axis, face, body;
 };
 
-/// An explicit step u += kappa dt L u with L = sum over lines of weight * D^2, D^2 the second difference along the line, undivided
-/// by the line's own length, of half width R: (coefficients[0] u(0) + sum_k coefficients[k] (u(k) + u(-k))) / h^2.
+/// An explicit step u += kappa dt L u with L = sum over lines of weight * D^2, D^2 the second
+/// difference along the line, undivided by the line's own length, of half width R: (coefficients[0]
+/// u(0) + sum_k coefficients[k] (u(k) + u(-k))) / h^2.
 struct StencilSpec {
   LineWeights weights;
   std::span<const double> coefficients;  ///< R + 1 of them
@@ -43,14 +46,16 @@ inline constexpr std::array<comm::Int3, 13> kLines{{{1, 0, 0},
                                                     {1, -1, 1},
                                                     {1, -1, -1}}};
 
-/// heat13, heat9, heat3: the sixth-order difference (-49/18; 3/2, -3/20, 1/90) along 13, 9 or 3 lines; point26: the second-order
-/// one (-2; 1) along 13, the 27-point stencil of [PEA21] section 6.4.
+/// heat13, heat9, heat3: the sixth-order difference (-49/18; 3/2, -3/20, 1/90) along 13, 9 or 3
+/// lines; point26: the second-order one (-2; 1) along 13, the 27-point stencil of [PEA21]
+/// section 6.4.
 StencilSpec stencil_spec(Stencil stencil);
 
 /// Weight of line number `line` of kLines.
 double line_weight(const StencilSpec& spec, int line);
 
-/// A plane wave cos(2 pi (m . x / N + phase)) with integer m: an exact eigenvector of every stencil here.
+/// A plane wave cos(2 pi (m . x / N + phase)) with integer m: an exact eigenvector of every stencil
+/// here.
 struct Wave {
   comm::Int3 number;  ///< m, whole waves per dimension
   double phase;       ///< turns
@@ -59,7 +64,9 @@ struct Wave {
 /// The wave of a field; each of eight fields has its own m.
 Wave field_wave(int field, int fields);
 
-/// The factor by which one substep of `diffusion_number` multiplies the amplitude of `wave` on `global` points.
-double damping(const StencilSpec& spec, const Wave& wave, const comm::Int3& global, double diffusion_number);
+/// The factor by which one substep of `diffusion_number` multiplies the amplitude of `wave` on
+/// `global` points.
+double damping(const StencilSpec& spec, const Wave& wave, const comm::Int3& global,
+               double diffusion_number);
 
 }  // namespace halocline::app

@@ -45,7 +45,8 @@ KOKKOS_INLINE_FUNCTION std::uint64_t mix(std::uint64_t x) {
 // The bits of a number in [1, 2) that belongs to one point of one field.
 template <class T>
 KOKKOS_INLINE_FUNCTION Bits<T> pattern(std::uint64_t global_index, std::uint64_t seed) {
-  return BitsOf<T>::one | static_cast<Bits<T>>(mix(global_index ^ mix(seed)) >> (64 - BitsOf<T>::mantissa));
+  return BitsOf<T>::one |
+         static_cast<Bits<T>>(mix(global_index ^ mix(seed)) >> (64 - BitsOf<T>::mantissa));
 }
 
 // The value of a unit wave at a point; a function of global coordinates alone.
@@ -60,7 +61,8 @@ struct WaveValue {
   }
 
   KOKKOS_INLINE_FUNCTION double operator()(const ElementMap::Place& p) const {
-    const double turns = number[0] * static_cast<double>(p.x) / period[0] + number[1] * static_cast<double>(p.y) / period[1] +
+    const double turns = number[0] * static_cast<double>(p.x) / period[0] +
+                         number[1] * static_cast<double>(p.y) / period[1] +
                          number[2] * static_cast<double>(p.z) / period[2] + phase;
     return Kokkos::cos(2 * std::numbers::pi * (turns - Kokkos::floor(turns)));
   }
@@ -73,14 +75,17 @@ struct FieldWave {
 };
 using FieldWaves = Kokkos::View<const FieldWave*, HostSpace::memory_space>;
 
-FieldWaves field_waves(const Domain& domain, const StencilSpec& spec, double diffusion_number, std::int64_t substeps) {
+FieldWaves field_waves(const Domain& domain, const StencilSpec& spec, double diffusion_number,
+                       std::int64_t substeps) {
   Kokkos::View<FieldWave*, HostSpace::memory_space> waves(
-      Kokkos::view_alloc(Kokkos::WithoutInitializing, "halocline::field_waves"), static_cast<std::size_t>(domain.fields));
+      Kokkos::view_alloc(Kokkos::WithoutInitializing, "halocline::field_waves"),
+      static_cast<std::size_t>(domain.fields));
   const auto& global = domain.decomposition.global();
   for (int field = 0; field < domain.fields; ++field) {
     const auto wave = field_wave(field, domain.fields);
     waves[static_cast<std::size_t>(field)] = {
-        WaveValue(wave, global), std::pow(damping(spec, wave, global, diffusion_number), static_cast<double>(substeps))};
+        WaveValue(wave, global),
+        std::pow(damping(spec, wave, global, diffusion_number), static_cast<double>(substeps))};
   }
   return waves;
 }
@@ -89,13 +94,16 @@ using Policy = Kokkos::MDRangePolicy<HostSpace, Kokkos::Rank<3>, Kokkos::IndexTy
 
 // Calls body(element, place) for every stored element of every array.
 template <class T, class Body>
-void for_each_element(const char* label, const Domain& domain, const FieldSet<T>& fields, Body body) {
+void for_each_element(const char* label, const Domain& domain, const FieldSet<T>& fields,
+                      Body body) {
   for (int a = 0; a < fields.arrays(); ++a) {
     const auto view = fields.array(a);
     const ElementMap map(domain, a);
     Kokkos::parallel_for(
         label, Policy({0, 0, 0}, {view.extent_int(0), view.extent_int(1), view.extent_int(2)}),
-        KOKKOS_LAMBDA(std::int64_t z, std::int64_t y, std::int64_t e) { body(view(z, y, e), map(z, y, e)); });
+        KOKKOS_LAMBDA(std::int64_t z, std::int64_t y, std::int64_t e) {
+          body(view(z, y, e), map(z, y, e));
+        });
   }
   HostSpace().fence(label);
 }
@@ -104,24 +112,28 @@ void for_each_element(const char* label, const Domain& domain, const FieldSet<T>
 template <class T, class Reducer, class Body>
 typename Reducer::value_type reduce_array(const char* label, const ArrayView<T>& view, Body body) {
   typename Reducer::value_type result{};
-  Kokkos::parallel_reduce(label, Policy({0, 0, 0}, {view.extent_int(0), view.extent_int(1), view.extent_int(2)}), body,
-                          Reducer(result));
+  Kokkos::parallel_reduce(
+      label, Policy({0, 0, 0}, {view.extent_int(0), view.extent_int(1), view.extent_int(2)}), body,
+      Reducer(result));
   return result;
 }
 
 }  // namespace
 
 template <class T>
-std::optional<std::string> check_exchange(const Domain& domain, const FieldSet<T>& fields, std::int64_t seed,
-                                          const std::function<void()>& exchange, MPI_Comm comm) {
+std::optional<std::string> check_exchange(const Domain& domain, const FieldSet<T>& fields,
+                                          std::int64_t seed, const std::function<void()>& exchange,
+                                          MPI_Comm comm) {
   const auto salt = static_cast<std::uint64_t>(seed);
   const auto expected = [salt](const ElementMap& map, const ElementMap::Place& place) {
     return place.outside ? BitsOf<T>::poison : pattern<T>(map.global_index(place), salt);
   };
   const ElementMap any_map(domain, 0);  // global_index() is the same for all arrays
-  for_each_element("halocline::check_exchange::fill", domain, fields, [=](T& element, const ElementMap::Place& place) {
-    element = std::bit_cast<T>(place.owned ? expected(any_map, place) : BitsOf<T>::poison);
-  });
+  for_each_element(
+      "halocline::check_exchange::fill", domain, fields,
+      [=](T& element, const ElementMap::Place& place) {
+        element = std::bit_cast<T>(place.owned ? expected(any_map, place) : BitsOf<T>::poison);
+      });
 
   exchange();
 
@@ -135,7 +147,9 @@ std::optional<std::string> check_exchange(const Domain& domain, const FieldSet<T
     };
     const auto count = reduce_array<T, Kokkos::Sum<std::int64_t>>(
         "halocline::check_exchange::count", view,
-        KOKKOS_LAMBDA(std::int64_t z, std::int64_t y, std::int64_t e, std::int64_t & sum) { sum += is_wrong(z, y, e); });
+        KOKKOS_LAMBDA(std::int64_t z, std::int64_t y, std::int64_t e, std::int64_t & sum) {
+          sum += is_wrong(z, y, e);
+        });
     wrong += count;
     if (count == 0 || !first.empty()) continue;
     // Only on failure: find the first one by a plain scan.
@@ -144,9 +158,10 @@ std::optional<std::string> check_exchange(const Domain& domain, const FieldSet<T
     while (!is_wrong(i / (rows * row), i / row % rows, i % row)) ++i;
     const auto place = map(i / (rows * row), i / row % rows, i % row);
     const auto got = view(i / (rows * row), i / row % rows, i % row);
-    first = "rank " + std::to_string(domain.rank) + (place.owned ? ", owned" : ", ghost of") + " point (" +
-            std::to_string(place.x) + ", " + std::to_string(place.y) + ", " + std::to_string(place.z) + ") of field " +
-            std::to_string(place.field) + (std::isnan(got) ? " was never filled" : " holds another value");
+    first = "rank " + std::to_string(domain.rank) + (place.owned ? ", owned" : ", ghost of") +
+            " point (" + std::to_string(place.x) + ", " + std::to_string(place.y) + ", " +
+            std::to_string(place.z) + ") of field " + std::to_string(place.field) +
+            (std::isnan(got) ? " was never filled" : " holds another value");
   }
 
   std::int64_t all_wrong = 0;
@@ -164,24 +179,29 @@ std::optional<std::string> check_exchange(const Domain& domain, const FieldSet<T
 template <class T>
 void set_wave(const Domain& domain, const FieldSet<T>& fields) {
   const auto waves = field_waves(domain, stencil_spec(Stencil::heat3), 0, 0);
-  for_each_element("halocline::set_wave", domain, fields, [=](T& element, const ElementMap::Place& place) {
-    element = place.owned ? static_cast<T>(waves(place.field).value(place)) : std::bit_cast<T>(BitsOf<T>::poison);
-  });
+  for_each_element("halocline::set_wave", domain, fields,
+                   [=](T& element, const ElementMap::Place& place) {
+                     element = place.owned ? static_cast<T>(waves(place.field).value(place))
+                                           : std::bit_cast<T>(BitsOf<T>::poison);
+                   });
 }
 
 template <class T>
-void set_outer_ghosts(const Domain& domain, const FieldSet<T>& fields, const StencilSpec& spec, double diffusion_number,
-                      std::int64_t substeps) {
+void set_outer_ghosts(const Domain& domain, const FieldSet<T>& fields, const StencilSpec& spec,
+                      double diffusion_number, std::int64_t substeps) {
   if (domain.decomposition.periodic()) return;
   const auto waves = field_waves(domain, spec, diffusion_number, substeps);
-  for_each_element("halocline::set_outer_ghosts", domain, fields, [=](T& element, const ElementMap::Place& place) {
-    if (place.outside) element = static_cast<T>(waves(place.field).amplitude * waves(place.field).value(place));
-  });
+  for_each_element(
+      "halocline::set_outer_ghosts", domain, fields,
+      [=](T& element, const ElementMap::Place& place) {
+        if (place.outside)
+          element = static_cast<T>(waves(place.field).amplitude * waves(place.field).value(place));
+      });
 }
 
 template <class T>
-WaveCheck check_wave(const Domain& domain, const FieldSet<T>& fields, const StencilSpec& spec, double diffusion_number,
-                     std::int64_t substeps, MPI_Comm comm) {
+WaveCheck check_wave(const Domain& domain, const FieldSet<T>& fields, const StencilSpec& spec,
+                     double diffusion_number, std::int64_t substeps, MPI_Comm comm) {
   const auto waves = field_waves(domain, spec, diffusion_number, substeps);
   std::vector<double> deviation(static_cast<std::size_t>(domain.fields));
   for (int field = 0; field < domain.fields; ++field) {
@@ -189,7 +209,8 @@ WaveCheck check_wave(const Domain& domain, const FieldSet<T>& fields, const Sten
     const auto view = fields.array(a);
     const ElementMap map(domain, a);
     deviation[static_cast<std::size_t>(field)] = reduce_array<T, Kokkos::Max<double>>(
-        "halocline::check_wave", view, KOKKOS_LAMBDA(std::int64_t z, std::int64_t y, std::int64_t e, double& worst) {
+        "halocline::check_wave", view,
+        KOKKOS_LAMBDA(std::int64_t z, std::int64_t y, std::int64_t e, double& worst) {
           const auto place = map(z, y, e);
           if (!place.owned || place.field != field) return;
           const double exact = waves(field).amplitude * waves(field).value(place);
@@ -198,15 +219,20 @@ WaveCheck check_wave(const Domain& domain, const FieldSet<T>& fields, const Sten
           if (!(off <= worst)) worst = off == off ? off : std::numeric_limits<double>::infinity();
         });
   }
-  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, deviation.data(), domain.fields, MPI_DOUBLE, MPI_MAX, comm));
+  HALOCLINE_MPI(
+      MPI_Allreduce(MPI_IN_PLACE, deviation.data(), domain.fields, MPI_DOUBLE, MPI_MAX, comm));
 
   const double relative = sizeof(T) == sizeof(double) ? 1e-12 : 1e-5;
-  const double rounding = 8 * static_cast<double>(std::numeric_limits<T>::epsilon()) * std::sqrt(static_cast<double>(substeps));
+  const double rounding = 8 * static_cast<double>(std::numeric_limits<T>::epsilon()) *
+                          std::sqrt(static_cast<double>(substeps));
   WaveCheck worst{0, relative};
   for (int field = 0; field < domain.fields; ++field) {
     const double amplitude = std::abs(waves(static_cast<std::size_t>(field)).amplitude);
-    const WaveCheck check{deviation[static_cast<std::size_t>(field)] / amplitude, std::max(relative, rounding / amplitude)};
-    if (check.error * worst.tolerance > worst.error * check.tolerance || !std::isfinite(check.error)) worst = check;
+    const WaveCheck check{deviation[static_cast<std::size_t>(field)] / amplitude,
+                          std::max(relative, rounding / amplitude)};
+    if (check.error * worst.tolerance > worst.error * check.tolerance ||
+        !std::isfinite(check.error))
+      worst = check;
   }
   return worst;
 }
@@ -221,20 +247,22 @@ std::uint64_t state_hash(const Domain& domain, const FieldSet<T>& fields, MPI_Co
         "halocline::state_hash", view,
         KOKKOS_LAMBDA(std::int64_t z, std::int64_t y, std::int64_t e, std::uint64_t & sum) {
           const auto place = map(z, y, e);
-          if (place.owned) sum += mix(mix(map.global_index(place)) ^ std::bit_cast<Bits<T>>(view(z, y, e)));
+          if (place.owned)
+            sum += mix(mix(map.global_index(place)) ^ std::bit_cast<Bits<T>>(view(z, y, e)));
         });
   }
   HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &hash, 1, MPI_UINT64_T, MPI_SUM, comm));
   return hash;
 }
 
-#define HALOCLINE_INSTANTIATE(T)                                                                                     \
-  template std::optional<std::string> check_exchange(const Domain&, const FieldSet<T>&, std::int64_t,               \
-                                                     const std::function<void()>&, MPI_Comm);                       \
-  template void set_wave(const Domain&, const FieldSet<T>&);                                                        \
-  template void set_outer_ghosts(const Domain&, const FieldSet<T>&, const StencilSpec&, double, std::int64_t);      \
-  template WaveCheck check_wave(const Domain&, const FieldSet<T>&, const StencilSpec&, double, std::int64_t,        \
-                                MPI_Comm);                                                                          \
+#define HALOCLINE_INSTANTIATE(T)                                                                \
+  template std::optional<std::string> check_exchange(                                           \
+      const Domain&, const FieldSet<T>&, std::int64_t, const std::function<void()>&, MPI_Comm); \
+  template void set_wave(const Domain&, const FieldSet<T>&);                                    \
+  template void set_outer_ghosts(const Domain&, const FieldSet<T>&, const StencilSpec&, double, \
+                                 std::int64_t);                                                 \
+  template WaveCheck check_wave(const Domain&, const FieldSet<T>&, const StencilSpec&, double,  \
+                                std::int64_t, MPI_Comm);                                        \
   template std::uint64_t state_hash(const Domain&, const FieldSet<T>&, MPI_Comm);
 HALOCLINE_INSTANTIATE(double)
 HALOCLINE_INSTANTIATE(float)

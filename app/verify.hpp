@@ -11,36 +11,42 @@
 
 namespace halocline::app {
 
-/// Fills the owned points with values that follow from seed, field and global point, and the ghosts with a NaN; runs `exchange`; and
-/// compares every stored element bitwise: ghosts with the value of the point that they mirror, owned points and ghosts
-/// beyond an open boundary with what was there before. Empty if all are right, else how many are wrong and the first of
-/// them, the same text on every rank. Collective.
+/// Fills the owned points with values that follow from seed, field and global point, and the ghosts
+/// with a NaN; runs `exchange`; and compares every stored element bitwise: ghosts with the value of
+/// the point that they mirror, owned points and ghosts beyond an open boundary with what was there
+/// before. Empty if all are right, else how many are wrong and the first of them, the same text on
+/// every rank. Collective.
 template <class T>
-std::optional<std::string> check_exchange(const Domain& domain, const FieldSet<T>& fields, std::int64_t seed,
-                                          const std::function<void()>& exchange, MPI_Comm comm);
+std::optional<std::string> check_exchange(const Domain& domain, const FieldSet<T>& fields,
+                                          std::int64_t seed, const std::function<void()>& exchange,
+                                          MPI_Comm comm);
 
-/// Sets the owned points to the plane waves field_wave() of unit amplitude and the ghosts to NaN. Local.
+/// Sets the owned points to the plane waves field_wave() of unit amplitude and the ghosts to NaN.
+/// Local.
 template <class T>
 void set_wave(const Domain& domain, const FieldSet<T>& fields);
 
-/// Sets the ghosts beyond open boundaries to the wave after `substeps` substeps; others are left alone. Local.
+/// Sets the ghosts beyond open boundaries to the wave after `substeps` substeps; others are left
+/// alone. Local.
 template <class T>
-void set_outer_ghosts(const Domain& domain, const FieldSet<T>& fields, const StencilSpec& spec, double diffusion_number,
-                      std::int64_t substeps);
+void set_outer_ghosts(const Domain& domain, const FieldSet<T>& fields, const StencilSpec& spec,
+                      double diffusion_number, std::int64_t substeps);
 
-/// Largest deviation of the owned points from the exact wave after `substeps` substeps, over all ranks and fields, relative to
-/// the wave's amplitude; and how much is allowed: 1e-12 in double, 1e-5 in float, or what rounding may add up to in
-/// that many substeps where the wave has decayed below it. Collective.
+/// Largest deviation of the owned points from the exact wave after `substeps` substeps, over all
+/// ranks and fields, relative to the wave's amplitude; and how much is allowed: 1e-12 in double,
+/// 1e-5 in float, or what rounding may add up to in that many substeps where the wave has decayed
+/// below it. Collective.
 struct WaveCheck {
   double error;      ///< of the field that comes closest to its tolerance
   double tolerance;  ///< of that field
   bool passed() const { return error <= tolerance; }
 };
 template <class T>
-WaveCheck check_wave(const Domain& domain, const FieldSet<T>& fields, const StencilSpec& spec, double diffusion_number,
-                     std::int64_t substeps, MPI_Comm comm);
+WaveCheck check_wave(const Domain& domain, const FieldSet<T>& fields, const StencilSpec& spec,
+                     double diffusion_number, std::int64_t substeps, MPI_Comm comm);
 
-/// A hash of all owned values and their places: the same for every number of ranks, decomposition and layout. Collective.
+/// A hash of all owned values and their places: the same for every number of ranks, decomposition
+/// and layout. Collective.
 template <class T>
 std::uint64_t state_hash(const Domain& domain, const FieldSet<T>& fields, MPI_Comm comm);
 

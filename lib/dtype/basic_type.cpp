@@ -16,8 +16,8 @@ const BasicType* basic(std::string_view name) {
   return &type;
 }
 
-// Distinct MPI types of one C++ type (byte, char, uint8_t ...) share the BasicType's size but not its name, so the
-// name takes part in the choice of the static object through the tag.
+// Distinct MPI types of one C++ type (byte, char, uint8_t ...) share the BasicType's size but not
+// its name, so the name takes part in the choice of the static object through the tag.
 template <class Tag, class T>
 const BasicType* tagged(std::string_view name) {
   static const BasicType type{name, sizeof(T), alignof(T)};
@@ -38,8 +38,12 @@ NamedType pair(std::string_view name, MPI_Datatype handle, std::string_view firs
            {basic<int>("int"), static_cast<std::int64_t>(offsetof(Pair<First>, second))}}};
 }
 
-#define HALOCLINE_NAMED(name, handle, ...) \
-  NamedType{name, handle, {{tagged<struct Tag_##handle, __VA_ARGS__>(name), 0}}}
+#define HALOCLINE_NAMED(name, handle, ...)                  \
+  NamedType {                                               \
+    name, handle, {                                         \
+      { tagged<struct Tag_##handle, __VA_ARGS__>(name), 0 } \
+    }                                                       \
+  }
 
 std::vector<NamedType> make_named_types() {
   return {
@@ -70,7 +74,8 @@ std::vector<NamedType> make_named_types() {
       HALOCLINE_NAMED("uint64_t", MPI_UINT64_T, std::uint64_t),
       HALOCLINE_NAMED("c_float_complex", MPI_C_FLOAT_COMPLEX, std::complex<float>),
       HALOCLINE_NAMED("c_double_complex", MPI_C_DOUBLE_COMPLEX, std::complex<double>),
-      HALOCLINE_NAMED("c_long_double_complex", MPI_C_LONG_DOUBLE_COMPLEX, std::complex<long double>),
+      HALOCLINE_NAMED("c_long_double_complex", MPI_C_LONG_DOUBLE_COMPLEX,
+                      std::complex<long double>),
       HALOCLINE_NAMED("aint", MPI_AINT, MPI_Aint),
       HALOCLINE_NAMED("offset", MPI_OFFSET, MPI_Offset),
       HALOCLINE_NAMED("count", MPI_COUNT, MPI_Count),

@@ -13,12 +13,13 @@ namespace halocline::dtype {
 /// One basic type as it stands in a type map: an uninterrupted piece of `size` bytes.
 struct BasicType {
   std::string_view name;
-  std::int64_t size;       ///< bytes
-  std::int64_t alignment;  ///< bytes; decides the padding at the end of a type (MPI-3.1 section 4.1.6)
+  std::int64_t size;  ///< bytes
+  std::int64_t
+      alignment;  ///< bytes; decides the padding at the end of a type (MPI-3.1 section 4.1.6)
 };
 
-/// A predefined MPI datatype: one basic type, or the two of a pair type such as MPI_DOUBLE_INT, which has padding at
-/// its end and, for MPI_SHORT_INT, a hole inside.
+/// A predefined MPI datatype: one basic type, or the two of a pair type such as MPI_DOUBLE_INT,
+/// which has padding at its end and, for MPI_SHORT_INT, a hole inside.
 struct NamedType {
   struct Member {
     const BasicType* type;

@@ -24,10 +24,16 @@ std::vector<int> ints(const std::vector<std::int64_t>& values, const char* what)
   return out;
 }
 
-std::vector<MPI_Aint> addresses(const std::vector<std::int64_t>& values) { return {values.begin(), values.end()}; }
+std::vector<MPI_Aint> addresses(const std::vector<std::int64_t>& values) {
+  return {values.begin(), values.end()};
+}
 
-int count_of(std::int64_t value) { return checked_int(value, "count"); }
-int blocklength_of(std::int64_t value) { return checked_int(value, "blocklength"); }
+int count_of(std::int64_t value) {
+  return checked_int(value, "count");
+}
+int blocklength_of(std::int64_t value) {
+  return checked_int(value, "blocklength");
+}
 
 // Not committed: only the outermost type of an expression is.
 Datatype build(const TypeExpr& expr) {
@@ -46,15 +52,15 @@ Datatype build(const TypeExpr& expr) {
           },
           [&](const Hvector& t) {
             const auto old = build(*t.old);
-            HALOCLINE_MPI(MPI_Type_create_hvector(count_of(t.count), blocklength_of(t.blocklength), t.stride,
-                                                  old.get(), &out));
+            HALOCLINE_MPI(MPI_Type_create_hvector(count_of(t.count), blocklength_of(t.blocklength),
+                                                  t.stride, old.get(), &out));
           },
           [&](const Indexed& t) {
             const auto old = build(*t.old);
             const auto lengths = ints(t.blocklengths, "blocklength");
             const auto displacements = ints(t.displacements, "displacement");
-            HALOCLINE_MPI(MPI_Type_indexed(count_of(std::ssize(lengths)), lengths.data(), displacements.data(),
-                                           old.get(), &out));
+            HALOCLINE_MPI(MPI_Type_indexed(count_of(std::ssize(lengths)), lengths.data(),
+                                           displacements.data(), old.get(), &out));
           },
           [&](const Hindexed& t) {
             const auto old = build(*t.old);
@@ -67,15 +73,15 @@ Datatype build(const TypeExpr& expr) {
             const auto old = build(*t.old);
             const auto displacements = ints(t.displacements, "displacement");
             HALOCLINE_MPI(MPI_Type_create_indexed_block(count_of(std::ssize(displacements)),
-                                                        blocklength_of(t.blocklength), displacements.data(),
-                                                        old.get(), &out));
+                                                        blocklength_of(t.blocklength),
+                                                        displacements.data(), old.get(), &out));
           },
           [&](const HindexedBlock& t) {
             const auto old = build(*t.old);
             const auto displacements = addresses(t.displacements);
             HALOCLINE_MPI(MPI_Type_create_hindexed_block(count_of(std::ssize(displacements)),
-                                                         blocklength_of(t.blocklength), displacements.data(),
-                                                         old.get(), &out));
+                                                         blocklength_of(t.blocklength),
+                                                         displacements.data(), old.get(), &out));
           },
           [&](const Struct& t) {
             std::vector<Datatype> olds;
@@ -90,10 +96,9 @@ Datatype build(const TypeExpr& expr) {
             const auto old = build(*t.old);
             const auto sizes = ints(t.sizes, "size"), subsizes = ints(t.subsizes, "subsize"),
                        starts = ints(t.starts, "start");
-            HALOCLINE_MPI(MPI_Type_create_subarray(count_of(std::ssize(sizes)), sizes.data(), subsizes.data(),
-                                                   starts.data(),
-                                                   t.order == Order::c ? MPI_ORDER_C : MPI_ORDER_FORTRAN, old.get(),
-                                                   &out));
+            HALOCLINE_MPI(MPI_Type_create_subarray(
+                count_of(std::ssize(sizes)), sizes.data(), subsizes.data(), starts.data(),
+                t.order == Order::c ? MPI_ORDER_C : MPI_ORDER_FORTRAN, old.get(), &out));
           },
           [&](const Resized& t) {
             const auto old = build(*t.old);
@@ -108,7 +113,8 @@ Datatype build(const TypeExpr& expr) {
   return Datatype(out);
 }
 
-std::vector<std::int64_t> slice(const std::vector<int>& from, std::size_t begin, std::size_t length) {
+std::vector<std::int64_t> slice(const std::vector<int>& from, std::size_t begin,
+                                std::size_t length) {
   return {from.begin() + static_cast<std::ptrdiff_t>(begin),
           from.begin() + static_cast<std::ptrdiff_t>(begin + length)};
 }
@@ -118,7 +124,8 @@ Result<std::vector<TypeExprPtr>> decode_all(const std::vector<Datatype>& handles
   std::vector<TypeExprPtr> out;
   for (const auto& handle : handles) {
     auto decoded = decode(handle.get());
-    if (auto* unsupported = std::get_if<UnsupportedDatatype>(&decoded)) return std::move(*unsupported);
+    if (auto* unsupported = std::get_if<UnsupportedDatatype>(&decoded))
+      return std::move(*unsupported);
     out.push_back(std::get<TypeExprPtr>(std::move(decoded)));
   }
   return out;
@@ -145,24 +152,27 @@ Datatype make_datatype(const TypeExpr& expr) {
 
 Result<TypeExprPtr> decode(MPI_Datatype handle) {
   int integer_count = 0, address_count = 0, type_count = 0, combiner = 0;
-  HALOCLINE_MPI(MPI_Type_get_envelope(handle, &integer_count, &address_count, &type_count, &combiner));
+  HALOCLINE_MPI(
+      MPI_Type_get_envelope(handle, &integer_count, &address_count, &type_count, &combiner));
   if (combiner == MPI_COMBINER_NAMED) {
     if (const auto* found = find_named_type(handle)) return type(Named{found});
     char name[MPI_MAX_OBJECT_NAME] = "";
     int length = 0;
     HALOCLINE_MPI(MPI_Type_get_name(handle, name, &length));
-    return UnsupportedDatatype("predefined type '" + std::string(name) + "' is not a C type that Halocline knows");
+    return UnsupportedDatatype("predefined type '" + std::string(name) +
+                               "' is not a C type that Halocline knows");
   }
 
   const auto size = [](int n) { return static_cast<std::size_t>(n); };
   std::vector<int> i(size(integer_count));
   std::vector<MPI_Aint> a(size(address_count));
   std::vector<MPI_Datatype> raw(size(type_count));
-  HALOCLINE_MPI(MPI_Type_get_contents(handle, integer_count, address_count, type_count, i.data(), a.data(),
-                                      raw.data()));
+  HALOCLINE_MPI(MPI_Type_get_contents(handle, integer_count, address_count, type_count, i.data(),
+                                      a.data(), raw.data()));
   const std::vector<Datatype> handles(raw.begin(), raw.end());
   auto decoded = decode_all(handles);
-  if (auto* unsupported = std::get_if<UnsupportedDatatype>(&decoded)) return std::move(*unsupported);
+  if (auto* unsupported = std::get_if<UnsupportedDatatype>(&decoded))
+    return std::move(*unsupported);
   const auto& old = std::get<std::vector<TypeExprPtr>>(decoded);
   const auto displacements = [&] { return std::vector<std::int64_t>(a.begin(), a.end()); };
 
@@ -196,8 +206,9 @@ Result<TypeExprPtr> decode(MPI_Datatype handle) {
     case MPI_COMBINER_RESIZED:
       return type(Resized{old[0], a[0], a[1]});
     default:
-      return UnsupportedDatatype("combiner " + std::to_string(combiner) +
-                                 " (darray or a parametrised Fortran type) is not read by Halocline");
+      return UnsupportedDatatype(
+          "combiner " + std::to_string(combiner) +
+          " (darray or a parametrised Fortran type) is not read by Halocline");
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The border to MPI: handles that free themselves, expression -> MPI_Datatype, MPI_Datatype -> expression.
+// The border to MPI: handles that free themselves, expression -> MPI_Datatype, MPI_Datatype ->
+// expression.
 #pragma once
 
 #include <mpi.h>
@@ -11,7 +12,8 @@
 
 namespace halocline::dtype {
 
-/// Owner of an MPI_Datatype. Move-only; frees the handle unless it is null or predefined, or MPI is finalized.
+/// Owner of an MPI_Datatype. Move-only; frees the handle unless it is null or predefined, or MPI is
+/// finalized.
 class Datatype {
  public:
   Datatype() = default;
@@ -31,13 +33,14 @@ class Datatype {
   MPI_Datatype handle_ = MPI_DATATYPE_NULL;
 };
 
-/// The committed MPI datatype of an expression, made with the standard's constructors. Local. Throws ConfigError where an
-/// argument does not fit MPI's int, MpiError where MPI refuses.
+/// The committed MPI datatype of an expression, made with the standard's constructors. Local.
+/// Throws ConfigError where an argument does not fit MPI's int, MpiError where MPI refuses.
 Datatype make_datatype(const TypeExpr& expr);
 
-/// The constructor calls behind `handle`, read through MPI_Type_get_envelope and MPI_Type_get_contents; every handle that MPI
-/// hands out on the way is freed again. Local; O(number of constructor arguments). Combiners that Halocline does not read
-/// (darray, Fortran's parametrised types) and predefined types that it does not know are an UnsupportedDatatype.
+/// The constructor calls behind `handle`, read through MPI_Type_get_envelope and
+/// MPI_Type_get_contents; every handle that MPI hands out on the way is freed again. Local;
+/// O(number of constructor arguments). Combiners that Halocline does not read (darray, Fortran's
+/// parametrised types) and predefined types that it does not know are an UnsupportedDatatype.
 Result<TypeExprPtr> decode(MPI_Datatype handle);
 
 }  // namespace halocline::dtype

@@ -51,17 +51,19 @@ LoopNest canonicalize(const TypeTree& tree) {
   const Path path = flatten(tree);
   nest.start = path.start;
   nest.run = path.leaf_bytes;
-  // Innermost first. Neighbours in this order are the only ones that can be folded, because only their packed bytes
-  // adjoin; so one pass that looks at the last level kept finds them all.
+  // Innermost first. Neighbours in this order are the only ones that can be folded, because only
+  // their packed bytes adjoin; so one pass that looks at the last level kept finds them all.
   for (auto level = path.levels.rbegin(); level != path.levels.rend(); ++level) {
     if (level->count == 1) continue;  // elision; the offset is in `start`
     if (nest.levels.empty() && level->stride == nest.run) {
       nest.run *= level->count;  // dense folding
-    } else if (!nest.levels.empty() && level->stride == nest.levels.back().count * nest.levels.back().stride) {
+    } else if (!nest.levels.empty() &&
+               level->stride == nest.levels.back().count * nest.levels.back().stride) {
       nest.levels.back().count *= level->count;  // stream flattening
     } else {
-      const auto packed_stride =
-          nest.levels.empty() ? nest.run : nest.levels.back().count * nest.levels.back().packed_stride;
+      const auto packed_stride = nest.levels.empty()
+                                     ? nest.run
+                                     : nest.levels.back().count * nest.levels.back().packed_stride;
       nest.levels.push_back({level->count, level->stride, packed_stride});
     }
   }
@@ -73,10 +75,12 @@ LoopNest canonicalize(const TypeTree& tree) {
 }
 
 std::string to_string(const LoopNest& nest) {
-  std::string out = "start " + std::to_string(nest.start) + ", run " + std::to_string(nest.run) + ", levels [";
+  std::string out =
+      "start " + std::to_string(nest.start) + ", run " + std::to_string(nest.run) + ", levels [";
   for (std::size_t k = 0; k < nest.levels.size(); ++k)
-    out += (k == 0 ? "" : ", ") + std::to_string(nest.levels[k].count) + " x " + std::to_string(nest.levels[k].stride) +
-           " -> " + std::to_string(nest.levels[k].packed_stride);
+    out += (k == 0 ? "" : ", ") + std::to_string(nest.levels[k].count) + " x " +
+           std::to_string(nest.levels[k].stride) + " -> " +
+           std::to_string(nest.levels[k].packed_stride);
   return out + "]";
 }
 

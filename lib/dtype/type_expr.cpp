@@ -13,9 +13,15 @@ namespace halocline::dtype {
 
 namespace {
 
-std::string text(std::int64_t value) { return std::to_string(value); }
-std::string text(const TypeExprPtr& old) { return to_string(*old); }
-std::string text(Order order) { return order == Order::c ? "C" : "F"; }
+std::string text(std::int64_t value) {
+  return std::to_string(value);
+}
+std::string text(const TypeExprPtr& old) {
+  return to_string(*old);
+}
+std::string text(Order order) {
+  return order == Order::c ? "C" : "F";
+}
 
 template <class T>
 std::string text(const std::vector<T>& list) {
@@ -102,7 +108,8 @@ class Parser {
   template <class T, class Old>
   TypeExprPtr strided(Old old) {
     T t{};
-    t.count = natural(), expect(','), t.blocklength = natural(), expect(','), t.stride = integer(), expect(',');
+    t.count = natural(), expect(','), t.blocklength = natural(), expect(','), t.stride = integer(),
+    expect(',');
     t.old = old();
     return type(std::move(t));
   }
@@ -141,8 +148,8 @@ class Parser {
     same_length(t.sizes.size(), t.starts.size());
     if (t.sizes.empty()) fail("at least one dimension");
     for (std::size_t d = 0; d < t.sizes.size(); ++d)
-      if (t.sizes[d] < 1 || t.subsizes[d] < 1 || t.starts[d] < 0 ||
-          t.subsizes[d] > t.sizes[d] || t.starts[d] > t.sizes[d] - t.subsizes[d])
+      if (t.sizes[d] < 1 || t.subsizes[d] < 1 || t.starts[d] < 0 || t.subsizes[d] > t.sizes[d] ||
+          t.starts[d] > t.sizes[d] - t.subsizes[d])
         fail("1 <= subsize and start + subsize <= size in dimension " + std::to_string(d));
     expect(',');
     t.old = old();
@@ -187,7 +194,8 @@ class Parser {
 
   std::string_view word() {
     const auto begin = at_;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_'))
+    while (at_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_'))
       ++at_;
     return text_.substr(begin, at_ - begin);
   }
@@ -211,8 +219,8 @@ class Parser {
   }
 
   [[noreturn]] void fail(const std::string& wanted) const {
-    throw ConfigError("type expression does not parse (at character " + std::to_string(at_ + 1) + " of '" +
-                      std::string(text_) + "'): expected " + wanted);
+    throw ConfigError("type expression does not parse (at character " + std::to_string(at_ + 1) +
+                      " of '" + std::string(text_) + "'): expected " + wanted);
   }
 
   std::string_view text_;
@@ -224,7 +232,8 @@ class Parser {
 TypeExprPtr named(std::string_view name) {
   const auto* found = find_named_type(name);
   if (found == nullptr)
-    throw ConfigError("unknown predefined type (" + std::string(name) + "): use an MPI name such as double");
+    throw ConfigError("unknown predefined type (" + std::string(name) +
+                      "): use an MPI name such as double");
   return type(Named{found});
 }
 
@@ -236,7 +245,9 @@ std::string to_string(const TypeExpr& expr) {
           [](const Vector& t) { return call("vector", t.count, t.blocklength, t.stride, t.old); },
           [](const Hvector& t) { return call("hvector", t.count, t.blocklength, t.stride, t.old); },
           [](const Indexed& t) { return call("indexed", t.blocklengths, t.displacements, t.old); },
-          [](const Hindexed& t) { return call("hindexed", t.blocklengths, t.displacements, t.old); },
+          [](const Hindexed& t) {
+            return call("hindexed", t.blocklengths, t.displacements, t.old);
+          },
           [](const IndexedBlock& t) {
             return call("indexed_block", t.blocklength, t.displacements, t.old);
           },
@@ -253,6 +264,8 @@ std::string to_string(const TypeExpr& expr) {
       expr.node);
 }
 
-TypeExprPtr parse_type(std::string_view text) { return Parser(text).whole(); }
+TypeExprPtr parse_type(std::string_view text) {
+  return Parser(text).whole();
+}
 
 }  // namespace halocline::dtype

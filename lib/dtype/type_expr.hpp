@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An MPI datatype as its user wrote it: the constructors of MPI-3.1 section 4.1 with their arguments, as a value. This is
-// what MPI_Type_get_contents returns, what `halocline inspect` parses, and what the TypeMap oracle expands.
+// An MPI datatype as its user wrote it: the constructors of MPI-3.1 section 4.1 with their
+// arguments, as a value. This is what MPI_Type_get_contents returns, what `halocline inspect`
+// parses, and what the TypeMap oracle expands.
 //
-// Peers keep the constructor arguments only inside their engine; as a value of its own they can be printed, parsed,
-// drawn at random, and expanded by an oracle that shares no code with the engine it judges.
+// Peers keep the constructor arguments only inside their engine; as a value of its own they can be
+// printed, parsed, drawn at random, and expanded by an oracle that shares no code with the engine
+// it judges.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +24,8 @@ using TypeExprPtr = std::shared_ptr<const TypeExpr>;
 
 enum class Order { c, fortran };
 
-/// Counts and block lengths are in units of `old`; so are strides and displacements, except in the types whose name begins
-/// with H and in Struct, where they are bytes.
+/// Counts and block lengths are in units of `old`; so are strides and displacements, except in the
+/// types whose name begins with H and in Struct, where they are bytes.
 struct Named {
   const NamedType* type;
 };
@@ -90,23 +92,23 @@ TypeExprPtr type(Constructor constructor) {
 /// The predefined type of that name ("double"). Throws ConfigError if there is none.
 TypeExprPtr named(std::string_view name);
 
-/// The expression in the notation of parse_type, e.g. "vector(5,4,4,double)". parse_type(to_string(e)) equals e.
+/// The expression in the notation of parse_type, e.g. "vector(5,4,4,double)".
+/// parse_type(to_string(e)) equals e.
 std::string to_string(const TypeExpr& expr);
 
-/// Parses one type expression: the standard's constructor names in lower case with the arguments in the standard's order,
-/// lists in braces, white space free.
+/// Parses one type expression: the standard's constructor names in lower case with the arguments in
+/// the standard's order, lists in braces, white space free.
 ///
-///     NAME                                         a predefined type: double, int, byte, double_int, ...
-///     contiguous(count, T)                         vector(count, blocklength, stride, T)
-///     hvector(count, blocklength, stride, T)       indexed({blocklengths}, {displacements}, T)
-///     hindexed({blocklengths}, {displacements}, T) indexed_block(blocklength, {displacements}, T)
-///     hindexed_block(blocklength, {displacements}, T)
-///     struct({blocklengths}, {displacements}, {T, ...})
-///     subarray(C|F, {sizes}, {subsizes}, {starts}, T)
-///     resized(T, lb, extent)                       dup(T)
+///     NAME                                         a predefined type: double, int, byte,
+///     double_int, ... contiguous(count, T)                         vector(count, blocklength,
+///     stride, T) hvector(count, blocklength, stride, T)       indexed({blocklengths},
+///     {displacements}, T) hindexed({blocklengths}, {displacements}, T) indexed_block(blocklength,
+///     {displacements}, T) hindexed_block(blocklength, {displacements}, T) struct({blocklengths},
+///     {displacements}, {T, ...}) subarray(C|F, {sizes}, {subsizes}, {starts}, T) resized(T, lb,
+///     extent)                       dup(T)
 ///
-/// Throws ConfigError that shows where and what was expected; also for arguments that MPI calls erroneous (negative counts,
-/// subarrays outside of their array).
+/// Throws ConfigError that shows where and what was expected; also for arguments that MPI calls
+/// erroneous (negative counts, subarrays outside of their array).
 TypeExprPtr parse_type(std::string_view text);
 
 }  // namespace halocline::dtype

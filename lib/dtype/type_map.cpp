@@ -10,7 +10,8 @@ namespace halocline::dtype {
 
 namespace {
 
-// A type map with the standard's lb and ub markers; of several markers only the least lb and the greatest ub matter.
+// A type map with the standard's lb and ub markers; of several markers only the least lb and the
+// greatest ub matter.
 struct Marked {
   std::vector<TypeMap::Entry> entries;
   std::optional<std::int64_t> lb_marker, ub_marker;
@@ -38,11 +39,14 @@ struct Marked {
   }
 
   void append(const Marked& other, std::int64_t displacement) {
-    for (const auto& entry : other.entries) entries.push_back({entry.type, entry.displacement + displacement});
+    for (const auto& entry : other.entries)
+      entries.push_back({entry.type, entry.displacement + displacement});
     if (other.lb_marker)
-      lb_marker = std::min(lb_marker.value_or(*other.lb_marker + displacement), *other.lb_marker + displacement);
+      lb_marker = std::min(lb_marker.value_or(*other.lb_marker + displacement),
+                           *other.lb_marker + displacement);
     if (other.ub_marker)
-      ub_marker = std::max(ub_marker.value_or(*other.ub_marker + displacement), *other.ub_marker + displacement);
+      ub_marker = std::max(ub_marker.value_or(*other.ub_marker + displacement),
+                           *other.ub_marker + displacement);
   }
 
   void append_block(const Marked& other, std::int64_t blocklength, std::int64_t displacement) {
@@ -57,15 +61,16 @@ struct Marked {
 
 Marked expand(const TypeExpr& expr);
 
-Marked expand_strided(std::int64_t count, std::int64_t blocklength, std::int64_t stride_bytes, const Marked& old) {
+Marked expand_strided(std::int64_t count, std::int64_t blocklength, std::int64_t stride_bytes,
+                      const Marked& old) {
   Marked out;
   for (std::int64_t i = 0; i < count; ++i) out.append_block(old, blocklength, i * stride_bytes);
   return out;
 }
 
 template <class Blocklength>
-Marked expand_indexed(const std::vector<std::int64_t>& displacements, std::int64_t unit, const Marked& old,
-                      Blocklength blocklength) {
+Marked expand_indexed(const std::vector<std::int64_t>& displacements, std::int64_t unit,
+                      const Marked& old, Blocklength blocklength) {
   Marked out;
   for (std::size_t i = 0; i < displacements.size(); ++i)
     out.append_block(old, blocklength(i), displacements[i] * unit);
@@ -95,7 +100,8 @@ Marked expand(const TypeExpr& expr) {
       Overload{
           [](const Named& t) {
             Marked out;
-            for (const auto& member : t.type->members) out.entries.push_back({member.type, member.displacement});
+            for (const auto& member : t.type->members)
+              out.entries.push_back({member.type, member.displacement});
             return out;
           },
           [](const Contiguous& t) {
@@ -107,20 +113,26 @@ Marked expand(const TypeExpr& expr) {
             const auto old = expand(*t.old);
             return expand_strided(t.count, t.blocklength, t.stride * extent(old), old);
           },
-          [](const Hvector& t) { return expand_strided(t.count, t.blocklength, t.stride, expand(*t.old)); },
+          [](const Hvector& t) {
+            return expand_strided(t.count, t.blocklength, t.stride, expand(*t.old));
+          },
           [&](const Indexed& t) {
             const auto old = expand(*t.old);
-            return expand_indexed(t.displacements, extent(old), old, [&](std::size_t i) { return t.blocklengths[i]; });
+            return expand_indexed(t.displacements, extent(old), old,
+                                  [&](std::size_t i) { return t.blocklengths[i]; });
           },
           [](const Hindexed& t) {
-            return expand_indexed(t.displacements, 1, expand(*t.old), [&](std::size_t i) { return t.blocklengths[i]; });
+            return expand_indexed(t.displacements, 1, expand(*t.old),
+                                  [&](std::size_t i) { return t.blocklengths[i]; });
           },
           [&](const IndexedBlock& t) {
             const auto old = expand(*t.old);
-            return expand_indexed(t.displacements, extent(old), old, [&](std::size_t) { return t.blocklength; });
+            return expand_indexed(t.displacements, extent(old), old,
+                                  [&](std::size_t) { return t.blocklength; });
           },
           [](const HindexedBlock& t) {
-            return expand_indexed(t.displacements, 1, expand(*t.old), [&](std::size_t) { return t.blocklength; });
+            return expand_indexed(t.displacements, 1, expand(*t.old),
+                                  [&](std::size_t) { return t.blocklength; });
           },
           [](const Struct& t) {
             Marked out;
@@ -149,7 +161,8 @@ TypeMap type_map(const TypeExpr& expr) {
   map.extent = marked.ub() - map.lb;
   if (!marked.entries.empty()) {
     map.true_lb =
-        std::min_element(marked.entries.begin(), marked.entries.end(), Marked::by_displacement)->displacement;
+        std::min_element(marked.entries.begin(), marked.entries.end(), Marked::by_displacement)
+            ->displacement;
     map.true_extent = marked.true_ub() - map.true_lb;
   }
   for (const auto& entry : marked.entries) map.size += entry.type->size;
@@ -162,7 +175,8 @@ std::vector<std::int64_t> byte_displacements(const TypeMap& map, std::int64_t co
   bytes.reserve(static_cast<std::size_t>(map.size * count));
   for (std::int64_t i = 0; i < count; ++i)
     for (const auto& entry : map.entries)
-      for (std::int64_t b = 0; b < entry.type->size; ++b) bytes.push_back(i * map.extent + entry.displacement + b);
+      for (std::int64_t b = 0; b < entry.type->size; ++b)
+        bytes.push_back(i * map.extent + entry.displacement + b);
   return bytes;
 }
 

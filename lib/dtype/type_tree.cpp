@@ -10,8 +10,9 @@ namespace halocline::dtype {
 
 namespace {
 
-// Bounds with what is needed to combine them further: which of lb and ub were set explicitly (by resized or subarray, or
-// by such a type inside), and the alignment that pads a natural upper bound.
+// Bounds with what is needed to combine them further: which of lb and ub were set explicitly (by
+// resized or subarray, or by such a type inside), and the alignment that pads a natural upper
+// bound.
 struct Shape {
   std::int64_t size = 0;
   std::int64_t true_lb = 0, true_ub = 0;  // meaningful if has_data
@@ -47,11 +48,13 @@ struct Shape {
       has_data = true;
     }
     if (other.explicit_lb) {
-      explicit_lb_value = explicit_lb ? std::min(explicit_lb_value, other.explicit_lb_value) : other.explicit_lb_value;
+      explicit_lb_value = explicit_lb ? std::min(explicit_lb_value, other.explicit_lb_value)
+                                      : other.explicit_lb_value;
       explicit_lb = true;
     }
     if (other.explicit_ub) {
-      explicit_ub_value = explicit_ub ? std::max(explicit_ub_value, other.explicit_ub_value) : other.explicit_ub_value;
+      explicit_ub_value = explicit_ub ? std::max(explicit_ub_value, other.explicit_ub_value)
+                                      : other.explicit_ub_value;
       explicit_ub = true;
     }
   }
@@ -69,8 +72,8 @@ struct Shape {
 };
 
 template <class Blocklength>
-Shape indexed_shape(const std::vector<std::int64_t>& displacements, std::int64_t unit, const Shape& old,
-                    Blocklength blocklength) {
+Shape indexed_shape(const std::vector<std::int64_t>& displacements, std::int64_t unit,
+                    const Shape& old, Blocklength blocklength) {
   Shape out;
   for (std::size_t i = 0; i < displacements.size(); ++i)
     out.unite(old.block(blocklength(i)).at(displacements[i] * unit));
@@ -97,20 +100,26 @@ Shape shape(const TypeExpr& expr) {
             const auto old = shape(*t.old);
             return old.block(t.blocklength).repeated(t.count, t.stride * old.extent());
           },
-          [](const Hvector& t) { return shape(*t.old).block(t.blocklength).repeated(t.count, t.stride); },
+          [](const Hvector& t) {
+            return shape(*t.old).block(t.blocklength).repeated(t.count, t.stride);
+          },
           [](const Indexed& t) {
             const auto old = shape(*t.old);
-            return indexed_shape(t.displacements, old.extent(), old, [&](std::size_t i) { return t.blocklengths[i]; });
+            return indexed_shape(t.displacements, old.extent(), old,
+                                 [&](std::size_t i) { return t.blocklengths[i]; });
           },
           [](const Hindexed& t) {
-            return indexed_shape(t.displacements, 1, shape(*t.old), [&](std::size_t i) { return t.blocklengths[i]; });
+            return indexed_shape(t.displacements, 1, shape(*t.old),
+                                 [&](std::size_t i) { return t.blocklengths[i]; });
           },
           [](const IndexedBlock& t) {
             const auto old = shape(*t.old);
-            return indexed_shape(t.displacements, old.extent(), old, [&](std::size_t) { return t.blocklength; });
+            return indexed_shape(t.displacements, old.extent(), old,
+                                 [&](std::size_t) { return t.blocklength; });
           },
           [](const HindexedBlock& t) {
-            return indexed_shape(t.displacements, 1, shape(*t.old), [&](std::size_t) { return t.blocklength; });
+            return indexed_shape(t.displacements, 1, shape(*t.old),
+                                 [&](std::size_t) { return t.blocklength; });
           },
           [](const Struct& t) {
             Shape out;
@@ -144,10 +153,12 @@ Shape shape(const TypeExpr& expr) {
       expr.node);
 }
 
-TreeNodePtr node(std::variant<Leaf, Vec, Idx> value) { return std::make_shared<const TreeNode>(TreeNode{std::move(value)}); }
+TreeNodePtr node(std::variant<Leaf, Vec, Idx> value) {
+  return std::make_shared<const TreeNode>(TreeNode{std::move(value)});
+}
 
-TreeNodePtr blocks(std::int64_t count, std::int64_t blocklength, std::int64_t stride, std::int64_t extent,
-                   TreeNodePtr child) {
+TreeNodePtr blocks(std::int64_t count, std::int64_t blocklength, std::int64_t stride,
+                   std::int64_t extent, TreeNodePtr child) {
   return node(Vec{count, stride, node(Vec{blocklength, extent, std::move(child)})});
 }
 
@@ -162,7 +173,8 @@ Result<TreeNodePtr> over(const TypeExprPtr& old, Build build) {
 }
 
 Result<TreeNodePtr> unsupported(const char* constructor) {
-  return UnsupportedDatatype(std::string(constructor) + " is not strided (its blocks may lie anywhere)");
+  return UnsupportedDatatype(std::string(constructor) +
+                             " is not strided (its blocks may lie anywhere)");
 }
 
 Result<TreeNodePtr> tree(const TypeExpr& expr) {
@@ -191,7 +203,8 @@ Result<TreeNodePtr> tree(const TypeExpr& expr) {
           },
           [](const Hvector& t) {
             return over(t.old, [&](TreeNodePtr child) {
-              return blocks(t.count, t.blocklength, t.stride, type_bounds(*t.old).extent, std::move(child));
+              return blocks(t.count, t.blocklength, t.stride, type_bounds(*t.old).extent,
+                            std::move(child));
             });
           },
           [](const Indexed&) { return unsupported("indexed"); },
@@ -246,8 +259,8 @@ std::string to_string(const TreeNode& tree) {
   return std::visit(Overload{
                         [](const Leaf& n) { return "leaf(" + std::to_string(n.bytes) + ")"; },
                         [](const Vec& n) {
-                          return "vec(" + std::to_string(n.count) + "," + std::to_string(n.stride) + "," +
-                                 to_string(*n.child) + ")";
+                          return "vec(" + std::to_string(n.count) + "," + std::to_string(n.stride) +
+                                 "," + to_string(*n.child) + ")";
                         },
                         [](const Idx& n) {
                           std::string out = "idx(" + std::to_string(n.displacements.size()) + ",<";

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Type trees over the constructors of [KT15] (Leaf, Vec, Idx), and the translation of MPI datatypes into them.
+// Type trees over the constructors of [KT15] (Leaf, Vec, Idx), and the translation of MPI datatypes
+// into them.
 //
-// [PEA21] section 3.1 translates into DenseData and StreamData, each with an offset of its own; here a node has none and a
-// shift is an Idx of one displacement as in [KT15], so that the same tree carries over to index lists.
+// [PEA21] section 3.1 translates into DenseData and StreamData, each with an offset of its own;
+// here a node has none and a shift is an Idx of one displacement as in [KT15], so that the same
+// tree carries over to index lists.
 #pragma once
 
 #include <mpi.h>
@@ -18,8 +20,9 @@
 
 namespace halocline::dtype {
 
-/// Size and bounds of one instance of a datatype, in bytes relative to the buffer argument. `lb` and `extent` are what
-/// repetition uses; `true_lb` and `true_extent` enclose the data (both 0 if there is none).
+/// Size and bounds of one instance of a datatype, in bytes relative to the buffer argument. `lb`
+/// and `extent` are what repetition uses; `true_lb` and `true_extent` enclose the data (both 0 if
+/// there is none).
 struct TypeBounds {
   std::int64_t size = 0;
   std::int64_t lb = 0;
@@ -29,7 +32,8 @@ struct TypeBounds {
   bool operator==(const TypeBounds&) const = default;
 };
 
-/// Bounds of `expr` in O(constructor arguments), whatever the counts are; the rules are those of type_map().
+/// Bounds of `expr` in O(constructor arguments), whatever the counts are; the rules are those of
+/// type_map().
 TypeBounds type_bounds(const TypeExpr& expr);
 
 struct TreeNode;
@@ -55,16 +59,18 @@ struct TreeNode {
   std::variant<Leaf, Vec, Idx> node;
 };
 
-/// A datatype as a tree of nodes and the bounds of one instance. Immutable; equal subtrees may be shared.
+/// A datatype as a tree of nodes and the bounds of one instance. Immutable; equal subtrees may be
+/// shared.
 struct TypeTree {
   TreeNodePtr root;
   TypeBounds bounds;
 };
 
-/// The tree of a datatype expression, constructor by constructor: contiguous is a Vec, vector and hvector are two, a
-/// subarray is one per dimension below an Idx that holds its start; resized changes the bounds alone and dup nothing.
-/// O(constructor arguments). Indexed types, structs and named types with a hole inside (short_int) are an
-/// UnsupportedDatatype in this version. [PEA21] section 3.1, with the argument order of errata B.10.
+/// The tree of a datatype expression, constructor by constructor: contiguous is a Vec, vector and
+/// hvector are two, a subarray is one per dimension below an Idx that holds its start; resized
+/// changes the bounds alone and dup nothing. O(constructor arguments). Indexed types, structs and
+/// named types with a hole inside (short_int) are an UnsupportedDatatype in this version. [PEA21]
+/// section 3.1, with the argument order of errata B.10.
 Result<TypeTree> translate(const TypeExpr& expr);
 
 /// decode() and translate() in one step. Local.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A user's own 3-D array, its halo described by the user's own MPI datatypes, exchanged with all 26 neighbours.
+// A user's own 3-D array, its halo described by the user's own MPI datatypes, exchanged with all 26
+// neighbours.
 //   mpirun -n 4 own_array
 #include <mpi.h>
 
@@ -23,14 +24,17 @@ int main(int argc, char** argv) {
     const comm::HaloSpec halo{local, 1};
     const auto [nx, ny, nz] = halo.stored();
 
-    // The array is the user's: z, y, x, with x contiguous. Each owned point holds its global number.
+    // The array is the user's: z, y, x, with x contiguous. Each owned point holds its global
+    // number.
     std::vector<double> u(static_cast<std::size_t>(nx * ny * nz), -1);
     const auto begin = decomposition.owned(rank).begin;
     const auto at = [&](std::int64_t x, std::int64_t y, std::int64_t z) -> double& {
       return u[static_cast<std::size_t>((z * ny + y) * nx + x)];
     };
     const auto number = [&](std::int64_t x, std::int64_t y, std::int64_t z) {
-      const auto wrap = [&](std::int64_t i, std::size_t axis) { return (begin[axis] + i - 1 + global[axis]) % global[axis]; };
+      const auto wrap = [&](std::int64_t i, std::size_t axis) {
+        return (begin[axis] + i - 1 + global[axis]) % global[axis];
+      };
       return static_cast<double>((wrap(z, 2) * global[1] + wrap(y, 1)) * global[0] + wrap(x, 0));
     };
     for (std::int64_t z = 1; z <= local[2]; ++z)
@@ -41,8 +45,10 @@ int main(int argc, char** argv) {
     std::vector<MPI_Datatype> types;
     const auto describe = [&](int, const comm::Box& box) {
       MPI_Datatype plane, type;
-      MPI_Type_vector(static_cast<int>(box.extent[1]), static_cast<int>(box.extent[0]), static_cast<int>(nx), MPI_DOUBLE, &plane);
-      MPI_Type_create_hvector(static_cast<int>(box.extent[2]), 1, nx * ny * MPI_Aint{sizeof(double)}, plane, &type);
+      MPI_Type_vector(static_cast<int>(box.extent[1]), static_cast<int>(box.extent[0]),
+                      static_cast<int>(nx), MPI_DOUBLE, &plane);
+      MPI_Type_create_hvector(static_cast<int>(box.extent[2]), 1,
+                              nx * ny * MPI_Aint{sizeof(double)}, plane, &type);
       MPI_Type_commit(&type);
       MPI_Type_free(&plane);
       types.push_back(type);

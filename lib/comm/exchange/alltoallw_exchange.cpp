@@ -11,7 +11,8 @@ namespace halocline::comm::detail {
 
 namespace {
 
-/// One direction of travel in MPI_Alltoallw's terms: per rank a struct of all its pieces at their absolute addresses.
+/// One direction of travel in MPI_Alltoallw's terms: per rank a struct of all its pieces at their
+/// absolute addresses.
 struct TypedMessages {
   std::vector<dtype::Datatype> owned;
   std::vector<MPI_Datatype> types;
@@ -25,7 +26,8 @@ TypedMessages combine(const Pieces& pieces, int ranks) {
                      .counts = std::vector<int>(n),
                      .displacements = std::vector<int>(n)};
   for (auto first = pieces.begin(); first != pieces.end();) {
-    const auto last = std::find_if(first, pieces.end(), [&](const Piece& p) { return p.partner != first->partner; });
+    const auto last = std::find_if(first, pieces.end(),
+                                   [&](const Piece& p) { return p.partner != first->partner; });
     std::vector<int> counts;
     std::vector<MPI_Aint> addresses;
     std::vector<MPI_Datatype> types;
@@ -35,8 +37,8 @@ TypedMessages combine(const Pieces& pieces, int ranks) {
       types.push_back(piece->type);
     }
     MPI_Datatype combined = MPI_DATATYPE_NULL;
-    HALOCLINE_MPI(MPI_Type_create_struct(checked_int(std::ssize(counts), "number of jobs"), counts.data(),
-                                         addresses.data(), types.data(), &combined));
+    HALOCLINE_MPI(MPI_Type_create_struct(checked_int(std::ssize(counts), "number of jobs"),
+                                         counts.data(), addresses.data(), types.data(), &combined));
     side.owned.emplace_back(combined);
     HALOCLINE_MPI(MPI_Type_commit(&combined));
     side.types[static_cast<std::size_t>(first->partner)] = combined;
@@ -48,13 +50,17 @@ TypedMessages combine(const Pieces& pieces, int ranks) {
 
 class AlltoallwExchange final : public Backend {
  public:
-  AlltoallwExchange(std::shared_ptr<const Communicator> comm, const Pieces& sends, const Pieces& receives)
-      : comm_(std::move(comm)), out_(combine(sends, comm_->size())), in_(combine(receives, comm_->size())) {}
+  AlltoallwExchange(std::shared_ptr<const Communicator> comm, const Pieces& sends,
+                    const Pieces& receives)
+      : comm_(std::move(comm)),
+        out_(combine(sends, comm_->size())),
+        in_(combine(receives, comm_->size())) {}
 
   void begin() override {
     const double start = MPI_Wtime();
-    HALOCLINE_MPI(MPI_Alltoallw(MPI_BOTTOM, out_.counts.data(), out_.displacements.data(), out_.types.data(), MPI_BOTTOM,
-                                in_.counts.data(), in_.displacements.data(), in_.types.data(), comm_->get()));
+    HALOCLINE_MPI(MPI_Alltoallw(MPI_BOTTOM, out_.counts.data(), out_.displacements.data(),
+                                out_.types.data(), MPI_BOTTOM, in_.counts.data(),
+                                in_.displacements.data(), in_.types.data(), comm_->get()));
     transfer_ = MPI_Wtime() - start;
   }
 
@@ -68,8 +74,8 @@ class AlltoallwExchange final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_alltoallw_exchange(std::shared_ptr<const Communicator> comm, const Pieces& sends,
-                                                 const Pieces& receives) {
+std::unique_ptr<Backend> make_alltoallw_exchange(std::shared_ptr<const Communicator> comm,
+                                                 const Pieces& sends, const Pieces& receives) {
   return std::make_unique<AlltoallwExchange>(std::move(comm), sends, receives);
 }
 

@@ -12,7 +12,8 @@
 
 namespace halocline::comm::detail {
 
-/// One side of a job: `count` instances of `type` at `buffer`, `bytes` of data that go to or come from `partner`.
+/// One side of a job: `count` instances of `type` at `buffer`, `bytes` of data that go to or come
+/// from `partner`.
 struct Piece {
   int partner;
   int tag;
@@ -22,21 +23,26 @@ struct Piece {
   std::int64_t bytes;
 };
 
-/// All pieces of one direction of travel, ordered by (partner, tag): the order on the wire, the same on both sides.
+/// All pieces of one direction of travel, ordered by (partner, tag): the order on the wire, the
+/// same on both sides.
 using Pieces = std::vector<Piece>;
 
-/// Whether our plans pack and self traffic stays out of MPI, or MPI_Pack packs and all of it goes through MPI.
+/// Whether our plans pack and self traffic stays out of MPI, or MPI_Pack packs and all of it goes
+/// through MPI.
 enum class Packing { ours, vendor };
 
-/// Pack into one message per partner, MPI_Alltoallv in units of `unit` bytes (the same on all ranks), unpack. Types without a
-/// plan are packed by MPI even if `packing` is ours; the reasons are added to `packed_by_mpi`. Makes no communication; throws
-/// ConfigError for a job that MPI_Pack's int arguments cannot express.
-std::unique_ptr<Backend> make_packed_exchange(std::shared_ptr<const Communicator> comm, const Pieces& sends,
-                                              const Pieces& receives, Packing packing, const dtype::Packer& packer,
-                                              std::int64_t unit, std::vector<std::string>& packed_by_mpi);
+/// Pack into one message per partner, MPI_Alltoallv in units of `unit` bytes (the same on all
+/// ranks), unpack. Types without a plan are packed by MPI even if `packing` is ours; the reasons
+/// are added to `packed_by_mpi`. Makes no communication; throws ConfigError for a job that
+/// MPI_Pack's int arguments cannot express.
+std::unique_ptr<Backend> make_packed_exchange(std::shared_ptr<const Communicator> comm,
+                                              const Pieces& sends, const Pieces& receives,
+                                              Packing packing, const dtype::Packer& packer,
+                                              std::int64_t unit,
+                                              std::vector<std::string>& packed_by_mpi);
 
 /// One derived type per partner straight into MPI_Alltoallw. Makes no communication.
-std::unique_ptr<Backend> make_alltoallw_exchange(std::shared_ptr<const Communicator> comm, const Pieces& sends,
-                                                 const Pieces& receives);
+std::unique_ptr<Backend> make_alltoallw_exchange(std::shared_ptr<const Communicator> comm,
+                                                 const Pieces& sends, const Pieces& receives);
 
 }  // namespace halocline::comm::detail

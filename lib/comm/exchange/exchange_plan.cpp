@@ -29,20 +29,24 @@ Pieces in_wire_order(Pieces all, int ranks, const char* what) {
                         "): a job's counts must be 0 or more");
     if (piece.count == 0) continue;
     if (piece.partner < 0 || piece.partner >= ranks)
-      throw ConfigError(std::string("no such partner (") + what + " job names rank " + std::to_string(piece.partner) +
-                        " of " + std::to_string(ranks) + "): leave jobs without a partner out of the list");
+      throw ConfigError(std::string("no such partner (") + what + " job names rank " +
+                        std::to_string(piece.partner) + " of " + std::to_string(ranks) +
+                        "): leave jobs without a partner out of the list");
     MPI_Count size = 0;
     HALOCLINE_MPI(MPI_Type_size_x(piece.type, &size));
     piece.bytes = static_cast<std::int64_t>(size) * piece.count;
     if (piece.bytes > 0) pieces.push_back(piece);
   }
   const auto key = [](const Piece& piece) { return std::tie(piece.partner, piece.tag); };
-  std::stable_sort(pieces.begin(), pieces.end(), [&](const Piece& a, const Piece& b) { return key(a) < key(b); });
-  const auto twin = std::adjacent_find(pieces.begin(), pieces.end(),
-                                       [&](const Piece& a, const Piece& b) { return key(a) == key(b); });
+  std::stable_sort(pieces.begin(), pieces.end(),
+                   [&](const Piece& a, const Piece& b) { return key(a) < key(b); });
+  const auto twin =
+      std::adjacent_find(pieces.begin(), pieces.end(),
+                         [&](const Piece& a, const Piece& b) { return key(a) == key(b); });
   if (twin != pieces.end())
-    throw ConfigError(std::string("two ") + what + " jobs with one tag (tag " + std::to_string(twin->tag) +
-                      ", partner " + std::to_string(twin->partner) + "): make tags unique per partner");
+    throw ConfigError(std::string("two ") + what + " jobs with one tag (tag " +
+                      std::to_string(twin->tag) + ", partner " + std::to_string(twin->partner) +
+                      "): make tags unique per partner");
   return pieces;
 }
 
@@ -57,7 +61,8 @@ struct Announcement {
   std::int64_t tag, bytes;
 };
 
-// Tells every partner what it will get. Returns the announcements of all partners, by partner. Collective.
+// Tells every partner what it will get. Returns the announcements of all partners, by partner.
+// Collective.
 std::vector<std::vector<Announcement>> announce(const Communicator& comm, const Pieces& sends) {
   const auto ranks = static_cast<std::size_t>(comm.size());
   std::vector<Announcement> out;
@@ -67,17 +72,21 @@ std::vector<std::vector<Announcement>> announce(const Communicator& comm, const 
     out.push_back({piece.tag, piece.bytes});
     out_counts[static_cast<std::size_t>(piece.partner)] += kInts;
   }
-  HALOCLINE_MPI(MPI_Alltoall(out_counts.data(), 1, MPI_INT, in_counts.data(), 1, MPI_INT, comm.get()));
+  HALOCLINE_MPI(
+      MPI_Alltoall(out_counts.data(), 1, MPI_INT, in_counts.data(), 1, MPI_INT, comm.get()));
   for (std::size_t r = 1; r < ranks; ++r) {
     out_starts[r] = out_starts[r - 1] + out_counts[r - 1];
     in_starts[r] = in_starts[r - 1] + in_counts[r - 1];
   }
-  std::vector<Announcement> in(static_cast<std::size_t>((in_starts.back() + in_counts.back()) / kInts));
-  HALOCLINE_MPI(MPI_Alltoallv(out.data(), out_counts.data(), out_starts.data(), MPI_INT64_T, in.data(), in_counts.data(),
-                              in_starts.data(), MPI_INT64_T, comm.get()));
+  std::vector<Announcement> in(
+      static_cast<std::size_t>((in_starts.back() + in_counts.back()) / kInts));
+  HALOCLINE_MPI(MPI_Alltoallv(out.data(), out_counts.data(), out_starts.data(), MPI_INT64_T,
+                              in.data(), in_counts.data(), in_starts.data(), MPI_INT64_T,
+                              comm.get()));
   std::vector<std::vector<Announcement>> by_partner(ranks);
   for (std::size_t r = 0; r < ranks; ++r)
-    by_partner[r].assign(in.begin() + in_starts[r] / kInts, in.begin() + (in_starts[r] + in_counts[r]) / kInts);
+    by_partner[r].assign(in.begin() + in_starts[r] / kInts,
+                         in.begin() + (in_starts[r] + in_counts[r]) / kInts);
   return by_partner;
 }
 
@@ -86,25 +95,32 @@ std::string describe(const Announcement& a) {
 }
 
 // Throws ConfigError unless every announcement has its piece on this rank, in the same order.
-void check_expected(const Pieces& receives, const std::vector<std::vector<Announcement>>& announced, int rank) {
+void check_expected(const Pieces& receives, const std::vector<std::vector<Announcement>>& announced,
+                    int rank) {
   auto piece = receives.begin();
   for (int partner = 0; partner < static_cast<int>(announced.size()); ++partner) {
     const auto mismatch = [&](const std::string& sent, const std::string& expected) {
-      throw ConfigError("exchange plans do not match (rank " + std::to_string(partner) + " sends " + sent + ", rank " +
-                        std::to_string(rank) + " expects " + expected +
-                        "): give all ranks the same fields, radius and decomposition, and paired tags");
+      throw ConfigError(
+          "exchange plans do not match (rank " + std::to_string(partner) + " sends " + sent +
+          ", rank " + std::to_string(rank) + " expects " + expected +
+          "): give all ranks the same fields, radius and decomposition, and paired tags");
     };
     for (const auto& a : announced[static_cast<std::size_t>(partner)]) {
-      if (piece == receives.end() || piece->partner != partner) mismatch(describe(a), "nothing more");
-      if (piece->tag != a.tag || piece->bytes != a.bytes) mismatch(describe(a), describe({piece->tag, piece->bytes}));
+      if (piece == receives.end() || piece->partner != partner)
+        mismatch(describe(a), "nothing more");
+      if (piece->tag != a.tag || piece->bytes != a.bytes)
+        mismatch(describe(a), describe({piece->tag, piece->bytes}));
       ++piece;
     }
-    if (piece != receives.end() && piece->partner == partner) mismatch("nothing more", describe({piece->tag, piece->bytes}));
+    if (piece != receives.end() && piece->partner == partner)
+      mismatch("nothing more", describe({piece->tag, piece->bytes}));
   }
 }
 
-// The least power of two for which no rank's buffers need counts or displacements beyond `limit`. Collective.
-std::int64_t agree_on_unit(const Communicator& comm, const Pieces& sends, const Pieces& receives, std::int64_t limit) {
+// The least power of two for which no rank's buffers need counts or displacements beyond `limit`.
+// Collective.
+std::int64_t agree_on_unit(const Communicator& comm, const Pieces& sends, const Pieces& receives,
+                           std::int64_t limit) {
   const auto bytes = std::max(total_bytes(sends), total_bytes(receives));
   std::int64_t unit = 1;
   while (bytes / unit + comm.size() + 1 > limit && unit <= bytes) unit *= 2;
@@ -129,15 +145,18 @@ Traffic count_traffic(const Pieces& sends, int rank) {
 ExchangePlan::ExchangePlan(MPI_Comm parent, const std::vector<ExchangeJob>& jobs, Method method)
     : ExchangePlan(parent, jobs, method, Options{}) {}
 
-ExchangePlan::ExchangePlan(MPI_Comm parent, const std::vector<ExchangeJob>& jobs, Method method, const Options& options)
+ExchangePlan::ExchangePlan(MPI_Comm parent, const std::vector<ExchangeJob>& jobs, Method method,
+                           const Options& options)
     : method_(method) {
   const auto comm = std::make_shared<const Communicator>(parent);
   Pieces sends, receives;
   collectively(comm->get(), [&] {
     Pieces out, in;
     for (const auto& job : jobs) {
-      out.push_back({job.partner, job.send_tag, const_cast<void*>(job.send_buffer), job.send_count, job.send_type, 0});
-      in.push_back({job.partner, job.receive_tag, job.receive_buffer, job.receive_count, job.receive_type, 0});
+      out.push_back({job.partner, job.send_tag, const_cast<void*>(job.send_buffer), job.send_count,
+                     job.send_type, 0});
+      in.push_back({job.partner, job.receive_tag, job.receive_buffer, job.receive_count,
+                    job.receive_type, 0});
     }
     sends = in_wire_order(std::move(out), comm->size(), "send");
     receives = in_wire_order(std::move(in), comm->size(), "receive");
@@ -152,8 +171,10 @@ ExchangePlan::ExchangePlan(MPI_Comm parent, const std::vector<ExchangeJob>& jobs
     switch (method) {
       case Method::alltoallv:
       case Method::vendor_pack: {
-        const auto packing = method == Method::alltoallv ? detail::Packing::ours : detail::Packing::vendor;
-        backend_ = detail::make_packed_exchange(comm, sends, receives, packing, packer, unit, packed_by_mpi_);
+        const auto packing =
+            method == Method::alltoallv ? detail::Packing::ours : detail::Packing::vendor;
+        backend_ = detail::make_packed_exchange(comm, sends, receives, packing, packer, unit,
+                                                packed_by_mpi_);
         break;
       }
       case Method::vendor_alltoallw:

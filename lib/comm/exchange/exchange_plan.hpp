@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An exchange, planned once and executed many times.
 //
-// Best peer: GHEX builds a pattern once and returns a handle from exchange(), but packs with index lists of its own; here the
-// jobs are the user's own MPI datatypes, and the vendor's way of moving the same jobs hides behind the same handle.
+// Best peer: GHEX builds a pattern once and returns a handle from exchange(), but packs with index
+// lists of its own; here the jobs are the user's own MPI datatypes, and the vendor's way of moving
+// the same jobs hides behind the same handle.
 #pragma once
 
 #include <mpi.h>
@@ -28,7 +29,8 @@ struct Traffic {
   std::int64_t messages = 0;  ///< partners other than the rank itself that get data
 };
 
-/// Seconds that this rank spent in the phases of one exchange; a method without such a phase leaves it empty.
+/// Seconds that this rank spent in the phases of one exchange; a method without such a phase leaves
+/// it empty.
 struct PhaseTimes {
   std::optional<double> pack;
   std::optional<double> transfer;
@@ -53,22 +55,26 @@ class ExchangePlan {
   struct Options {
     /// Packs for the methods that are ours; must outlive the plan.
     const dtype::Packer* packer = nullptr;  ///< nullptr: the host packer
-    /// Largest count or displacement handed to MPI; beyond it, messages are counted in larger units. Lowered by tests.
+    /// Largest count or displacement handed to MPI; beyond it, messages are counted in larger
+    /// units. Lowered by tests.
     std::int64_t mpi_count_limit = INT32_MAX;
   };
 
-  /// Builds the plan. Collective over `comm`, which is duplicated. The datatypes may be freed afterwards.
+  /// Builds the plan. Collective over `comm`, which is duplicated. The datatypes may be freed
+  /// afterwards.
   ///
-  /// Throws, on all ranks alike: ConfigError if what one rank sends is not what its partner expects (tags and bytes are
-  /// compared), or if a method cannot handle a job (MPI_Pack: 2 GiB). O(jobs) plus the translation of the types.
-  ExchangePlan(MPI_Comm comm, const std::vector<ExchangeJob>& jobs, Method method, const Options& options);
+  /// Throws, on all ranks alike: ConfigError if what one rank sends is not what its partner expects
+  /// (tags and bytes are compared), or if a method cannot handle a job (MPI_Pack: 2 GiB). O(jobs)
+  /// plus the translation of the types.
+  ExchangePlan(MPI_Comm comm, const std::vector<ExchangeJob>& jobs, Method method,
+               const Options& options);
   ExchangePlan(MPI_Comm comm, const std::vector<ExchangeJob>& jobs, Method method);
   ExchangePlan(ExchangePlan&&) noexcept;
   ExchangePlan& operator=(ExchangePlan&&) noexcept;
   ~ExchangePlan();
 
-  /// Starts an exchange: send buffers are read and receive buffers written from here on until finish() of the returned
-  /// handle. Collective. One exchange of a plan at a time.
+  /// Starts an exchange: send buffers are read and receive buffers written from here on until
+  /// finish() of the returned handle. Collective. One exchange of a plan at a time.
   [[nodiscard]] PendingExchange start();
 
   Method method() const { return method_; }
@@ -84,14 +90,17 @@ class ExchangePlan {
   std::unique_ptr<detail::Backend> backend_;
 };
 
-/// An exchange in flight. Must be finished, and before its plan is destroyed; the destructor finishes it if need be.
+/// An exchange in flight. Must be finished, and before its plan is destroyed; the destructor
+/// finishes it if need be.
 class PendingExchange {
  public:
-  PendingExchange(PendingExchange&& other) noexcept : backend_(std::exchange(other.backend_, nullptr)) {}
+  PendingExchange(PendingExchange&& other) noexcept
+      : backend_(std::exchange(other.backend_, nullptr)) {}
   PendingExchange& operator=(PendingExchange&&) = delete;
   ~PendingExchange();
 
-  /// Completes the exchange: all receive buffers are filled, send buffers may be written again. Collective.
+  /// Completes the exchange: all receive buffers are filled, send buffers may be written again.
+  /// Collective.
   PhaseTimes finish();
 
  private:

@@ -8,12 +8,13 @@
 
 namespace halocline::comm {
 
-/// One message out to and one message in from the same partner, described by the user's own datatypes.
+/// One message out to and one message in from the same partner, described by the user's own
+/// datatypes.
 ///
-/// A partner may occur in many jobs. What one rank sends with `send_tag` t, the partner receives with the job whose `recv_tag`
-/// for that rank is t; tags are unique per partner and direction of travel. A job that only sends has receive_count 0, and
-/// the other way round. Buffers and types belong to the user; buffers must live as long as the plan, types only until the
-/// plan is built.
+/// A partner may occur in many jobs. What one rank sends with `send_tag` t, the partner receives
+/// with the job whose `recv_tag` for that rank is t; tags are unique per partner and direction of
+/// travel. A job that only sends has receive_count 0, and the other way round. Buffers and types
+/// belong to the user; buffers must live as long as the plan, types only until the plan is built.
 struct ExchangeJob {
   int partner = MPI_PROC_NULL;  ///< rank in the plan's communicator; may be the rank itself
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pack, MPI_Alltoallv, unpack: with our plans (method alltoallv) or with MPI_Pack (method vendor-pack).
+// Pack, MPI_Alltoallv, unpack: with our plans (method alltoallv) or with MPI_Pack (method
+// vendor-pack).
 #include <algorithm>
 #include <optional>
 
@@ -29,12 +30,13 @@ struct MessageBuffer {
 
 class PackedExchange final : public Backend {
  public:
-  PackedExchange(std::shared_ptr<const Communicator> comm, const Pieces& sends, const Pieces& receives, Packing packing,
-                 const dtype::Packer& packer, std::int64_t unit, std::vector<std::string>& packed_by_mpi)
+  PackedExchange(std::shared_ptr<const Communicator> comm, const Pieces& sends,
+                 const Pieces& receives, Packing packing, const dtype::Packer& packer,
+                 std::int64_t unit, std::vector<std::string>& packed_by_mpi)
       : comm_(std::move(comm)), packing_(packing), packer_(&packer) {
     MPI_Datatype type = MPI_DATATYPE_NULL;
-    HALOCLINE_MPI(MPI_Type_contiguous(checked_int(unit, "message unit"), packing == Packing::ours ? MPI_BYTE : MPI_PACKED,
-                                      &type));
+    HALOCLINE_MPI(MPI_Type_contiguous(checked_int(unit, "message unit"),
+                                      packing == Packing::ours ? MPI_BYTE : MPI_PACKED, &type));
     unit_type_ = dtype::Datatype(type);
     HALOCLINE_MPI(MPI_Type_commit(&type));
     out_ = lay_out(sends, unit, packed_by_mpi);
@@ -46,9 +48,9 @@ class PackedExchange final : public Backend {
     for (const auto& item : out_.pieces) pack(item, out_.bytes.data() + item.offset);
     packer_->fence();
     const double packed = MPI_Wtime();
-    HALOCLINE_MPI(MPI_Alltoallv(out_.bytes.data(), out_.counts.data(), out_.displacements.data(), unit_type_.get(),
-                                in_.bytes.data(), in_.counts.data(), in_.displacements.data(), unit_type_.get(),
-                                comm_->get()));
+    HALOCLINE_MPI(MPI_Alltoallv(out_.bytes.data(), out_.counts.data(), out_.displacements.data(),
+                                unit_type_.get(), in_.bytes.data(), in_.counts.data(),
+                                in_.displacements.data(), unit_type_.get(), comm_->get()));
     times_.pack = packed - start;
     times_.transfer = MPI_Wtime() - packed;
   }
@@ -56,7 +58,8 @@ class PackedExchange final : public Backend {
   PhaseTimes end() override {
     const double start = MPI_Wtime();
     for (const auto& item : in_.pieces) {
-      // What goes to the rank itself is unpacked from where it was packed, unless it went through MPI.
+      // What goes to the rank itself is unpacked from where it was packed, unless it went through
+      // MPI.
       const auto& from = stays_here(item.piece) ? out_ : in_;
       unpack(item, from.bytes.data() + item.offset);
     }
@@ -66,13 +69,19 @@ class PackedExchange final : public Backend {
   }
 
  private:
-  bool stays_here(const Piece& piece) const { return packing_ == Packing::ours && piece.partner == comm_->rank(); }
+  bool stays_here(const Piece& piece) const {
+    return packing_ == Packing::ours && piece.partner == comm_->rank();
+  }
 
-  // Messages stand in the order of the partners; the rank's own one comes first where it stays here, so that it has the
-  // same offsets on both sides.
-  MessageBuffer lay_out(const Pieces& pieces, std::int64_t unit, std::vector<std::string>& packed_by_mpi) const {
+  // Messages stand in the order of the partners; the rank's own one comes first where it stays
+  // here, so that it has the same offsets on both sides.
+  MessageBuffer lay_out(const Pieces& pieces, std::int64_t unit,
+                        std::vector<std::string>& packed_by_mpi) const {
     const auto ranks = static_cast<std::size_t>(comm_->size());
-    MessageBuffer side{.pieces = {}, .bytes = {}, .counts = std::vector<int>(ranks), .displacements = std::vector<int>(ranks)};
+    MessageBuffer side{.pieces = {},
+                       .bytes = {},
+                       .counts = std::vector<int>(ranks),
+                       .displacements = std::vector<int>(ranks)};
     std::int64_t end = 0;
     const auto place = [&](const Piece& piece) {
       side.pieces.push_back({piece, end, std::nullopt, {}});
@@ -85,7 +94,8 @@ class PackedExchange final : public Backend {
       if (stays_here(piece)) place(piece);
     pad();
     for (auto first = pieces.begin(); first != pieces.end();) {
-      const auto last = std::find_if(first, pieces.end(), [&](const Piece& p) { return p.partner != first->partner; });
+      const auto last = std::find_if(first, pieces.end(),
+                                     [&](const Piece& p) { return p.partner != first->partner; });
       if (!stays_here(*first)) {
         const auto partner = static_cast<std::size_t>(first->partner);
         const auto begin = end;
@@ -112,13 +122,16 @@ class PackedExchange final : public Backend {
       if (std::find(packed_by_mpi.begin(), packed_by_mpi.end(), reason) == packed_by_mpi.end())
         packed_by_mpi.push_back(reason);
     }
-    // MPI_Pack counts bytes and instances in int, and may add a header (no MPI we know does between equal machines).
+    // MPI_Pack counts bytes and instances in int, and may add a header (no MPI we know does between
+    // equal machines).
     int packed_size = 0;
-    HALOCLINE_MPI(MPI_Pack_size(checked_int(piece.count, "count of a job that MPI packs"), piece.type, comm_->get(),
-                                &packed_size));
+    HALOCLINE_MPI(MPI_Pack_size(checked_int(piece.count, "count of a job that MPI packs"),
+                                piece.type, comm_->get(), &packed_size));
     if (packed_size != checked_int(piece.bytes, "size in bytes of a job that MPI packs"))
-      throw ConfigError("MPI_Pack needs " + std::to_string(packed_size) + " bytes for " + std::to_string(piece.bytes) +
-                        " (this MPI does not pack in native form): use another method or another description");
+      throw ConfigError(
+          "MPI_Pack needs " + std::to_string(packed_size) + " bytes for " +
+          std::to_string(piece.bytes) +
+          " (this MPI does not pack in native form): use another method or another description");
     MPI_Datatype own = MPI_DATATYPE_NULL;
     HALOCLINE_MPI(MPI_Type_dup(piece.type, &own));
     item.type = dtype::Datatype(own);
@@ -150,10 +163,13 @@ class PackedExchange final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_packed_exchange(std::shared_ptr<const Communicator> comm, const Pieces& sends,
-                                              const Pieces& receives, Packing packing, const dtype::Packer& packer,
-                                              std::int64_t unit, std::vector<std::string>& packed_by_mpi) {
-  return std::make_unique<PackedExchange>(std::move(comm), sends, receives, packing, packer, unit, packed_by_mpi);
+std::unique_ptr<Backend> make_packed_exchange(std::shared_ptr<const Communicator> comm,
+                                              const Pieces& sends, const Pieces& receives,
+                                              Packing packing, const dtype::Packer& packer,
+                                              std::int64_t unit,
+                                              std::vector<std::string>& packed_by_mpi) {
+  return std::make_unique<PackedExchange>(std::move(comm), sends, receives, packing, packer, unit,
+                                          packed_by_mpi);
 }
 
 }  // namespace halocline::comm::detail

@@ -49,8 +49,8 @@ Decomposition::Decomposition(Int3 global, Int3 ranks, bool periodic)
       throw ConfigError("empty dimension (" + text(global) + " points on " + text(ranks) +
                         " ranks): use positive sizes");
     if (ranks[axis] > global[axis])
-      throw ConfigError("more ranks than points (decomposition " + text(ranks) + " of " + text(global) +
-                        " points): use fewer ranks or a larger global size");
+      throw ConfigError("more ranks than points (decomposition " + text(ranks) + " of " +
+                        text(global) + " points): use fewer ranks or a larger global size");
   }
 }
 
@@ -88,13 +88,16 @@ Int3 choose_ranks(int ranks, const Int3& global, std::int64_t least) {
       box[axis] = (global[axis] + g[axis] - 1) / g[axis];
     }
     // A dimension with one rank sends nothing to others.
-    const auto face = [&](std::size_t axis, std::size_t u, std::size_t v) { return g[axis] > 1 ? box[u] * box[v] : 0; };
+    const auto face = [&](std::size_t axis, std::size_t u, std::size_t v) {
+      return g[axis] > 1 ? box[u] * box[v] : 0;
+    };
     return face(0, 1, 2) + face(1, 0, 2) + face(2, 0, 1);
   });
   if (!grid)
-    throw ConfigError("no decomposition (" + std::to_string(ranks) + " ranks over global " + text(global) +
-                      " points leave some rank fewer than " + std::to_string(least) +
-                      " points, the radius, in a dimension): use fewer ranks, a larger global size or a smaller radius");
+    throw ConfigError("no decomposition (" + std::to_string(ranks) + " ranks over global " +
+                      text(global) + " points leave some rank fewer than " + std::to_string(least) +
+                      " points, the radius, in a dimension): use fewer ranks, a larger global size "
+                      "or a smaller radius");
   return *grid;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A 3-D grid of ranks over a 3-D grid of points.
 //
-// Best peer: GHEX's domain descriptors leave the split to the user and MPI_Cart_create knows no points; here the split is a pure
-// function of extents and rank, so that every rank (and a test) can ask for any other rank's box.
+// Best peer: GHEX's domain descriptors leave the split to the user and MPI_Cart_create knows no
+// points; here the split is a pure function of extents and rank, so that every rank (and a test)
+// can ask for any other rank's box.
 #pragma once
 
 #include <optional>
@@ -19,8 +20,9 @@ struct Box {
   bool operator==(const Box&) const = default;
 };
 
-/// Splits `global` points over a grid of `ranks` (both x, y, z); rank = (z * ranks_y + y) * ranks_x + x. The points of a
-/// dimension that do not divide evenly go to the first ranks of it, one each. Not a collective: it holds no communicator.
+/// Splits `global` points over a grid of `ranks` (both x, y, z); rank = (z * ranks_y + y) * ranks_x
+/// + x. The points of a dimension that do not divide evenly go to the first ranks of it, one each.
+/// Not a collective: it holds no communicator.
 class Decomposition {
  public:
   /// Throws ConfigError if a dimension has more ranks than points, or anything is not positive.
@@ -37,7 +39,8 @@ class Decomposition {
   /// The points that `rank` owns, in global coordinates.
   Box owned(int rank) const;
 
-  /// The rank that `rank` sees in `direction`: itself where a periodic dimension has one rank, nobody beyond an open boundary.
+  /// The rank that `rank` sees in `direction`: itself where a periodic dimension has one rank,
+  /// nobody beyond an open boundary.
   std::optional<int> neighbor(int rank, Direction direction) const;
 
  private:
@@ -46,9 +49,10 @@ class Decomposition {
   bool periodic_;
 };
 
-/// The grid of `ranks` ranks over `global` points with the smallest halo surface of the largest box; of equal ones the one that
-/// splits z before y before x, since x faces have the shortest rows. Dimensions with fewer points per rank than `least` are
-/// avoided. Throws ConfigError if no grid fits.
+/// The grid of `ranks` ranks over `global` points with the smallest halo surface of the largest
+/// box; of equal ones the one that splits z before y before x, since x faces have the shortest
+/// rows. Dimensions with fewer points per rank than `least` are avoided. Throws ConfigError if no
+/// grid fits.
 Int3 choose_ranks(int ranks, const Int3& global, std::int64_t least);
 
 /// The most cubic grid of `ranks` ranks, the largest factor in z: for equal boxes per rank.

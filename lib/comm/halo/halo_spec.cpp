@@ -9,8 +9,10 @@ namespace halocline::comm {
 
 namespace {
 
-// Along one axis with `owned` points: what is sent towards `step`, or which ghosts lie there, depending on `ghosts`.
-void fill_axis(Box& box, std::size_t axis, std::int64_t owned, std::int64_t radius, std::int64_t step, bool ghosts) {
+// Along one axis with `owned` points: what is sent towards `step`, or which ghosts lie there,
+// depending on `ghosts`.
+void fill_axis(Box& box, std::size_t axis, std::int64_t owned, std::int64_t radius,
+               std::int64_t step, bool ghosts) {
   box.begin[axis] = radius;
   box.extent[axis] = owned;
   if (step == 0) return;
@@ -32,19 +34,28 @@ Int3 HaloSpec::stored() const {
   return {extent[0] + 2 * radius, extent[1] + 2 * radius, extent[2] + 2 * radius};
 }
 
-Box HaloSpec::interior() const { return {{radius, radius, radius}, extent}; }
+Box HaloSpec::interior() const {
+  return {{radius, radius, radius}, extent};
+}
 
-Box HaloSpec::send_box(Direction direction) const { return box_towards(*this, direction, false); }
+Box HaloSpec::send_box(Direction direction) const {
+  return box_towards(*this, direction, false);
+}
 
-Box HaloSpec::ghost_box(Direction direction) const { return box_towards(*this, direction, true); }
+Box HaloSpec::ghost_box(Direction direction) const {
+  return box_towards(*this, direction, true);
+}
 
-std::vector<ExchangeJob> halo_jobs(const Decomposition& decomposition, int rank, const HaloSpec& spec, int fields,
+std::vector<ExchangeJob> halo_jobs(const Decomposition& decomposition, int rank,
+                                   const HaloSpec& spec, int fields,
                                    const DescribeRegion& describe) {
   for (std::size_t axis = 0; axis < 3; ++axis)
     if (spec.extent[axis] < spec.radius)
-      throw ConfigError("radius is larger than the local extent (radius " + std::to_string(spec.radius) + ", rank " +
-                        std::to_string(rank) + " has " + std::to_string(spec.extent[axis]) + " points in " +
-                        std::string(1, "xyz"[axis]) + "): use a smaller radius, fewer ranks or more points");
+      throw ConfigError("radius is larger than the local extent (radius " +
+                        std::to_string(spec.radius) + ", rank " + std::to_string(rank) + " has " +
+                        std::to_string(spec.extent[axis]) + " points in " +
+                        std::string(1, "xyz"[axis]) +
+                        "): use a smaller radius, fewer ranks or more points");
   std::vector<ExchangeJob> jobs;
   for_each_direction([&](Direction direction) {
     const auto partner = decomposition.neighbor(rank, direction);

@@ -12,8 +12,8 @@
 
 namespace halocline::comm {
 
-/// Owner of a duplicate of a communicator, so that our messages never meet the user's. Move-only; the duplicate is freed
-/// unless MPI is finalized.
+/// Owner of a duplicate of a communicator, so that our messages never meet the user's. Move-only;
+/// the duplicate is freed unless MPI is finalized.
 class Communicator {
  public:
   /// Collective over `parent`.
@@ -42,8 +42,9 @@ enum class Problem { none, config, environment };
 void agree(MPI_Comm comm, Problem problem, const std::string& message);
 }  // namespace detail
 
-/// Runs `local`, which must not communicate, on every rank and agrees on the outcome: if it threw an Error anywhere, every rank
-/// throws the one of the lowest such rank, as ConfigError (bad input) or EnvironmentError (all else). Collective over `comm`.
+/// Runs `local`, which must not communicate, on every rank and agrees on the outcome: if it threw
+/// an Error anywhere, every rank throws the one of the lowest such rank, as ConfigError (bad input)
+/// or EnvironmentError (all else). Collective over `comm`.
 template <class F>
 void collectively(MPI_Comm comm, F&& local) {
   auto problem = detail::Problem::none;

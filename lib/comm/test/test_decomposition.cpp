@@ -12,7 +12,8 @@ namespace {
 
 TEST(Decomposition, EveryPointHasOneOwnerForAnyGrid) {
   const Int3 global{7, 5, 4};
-  for (const Int3 grid : {Int3{1, 1, 1}, Int3{2, 1, 1}, Int3{3, 2, 1}, Int3{7, 5, 4}, Int3{2, 3, 4}}) {
+  for (const Int3 grid :
+       {Int3{1, 1, 1}, Int3{2, 1, 1}, Int3{3, 2, 1}, Int3{7, 5, 4}, Int3{2, 3, 4}}) {
     const Decomposition decomposition(global, grid, true);
     std::vector<int> owners(7 * 5 * 4);
     for (int rank = 0; rank < decomposition.size(); ++rank) {

@@ -39,14 +39,17 @@ class PointNumbers {
       : decomposition_(decomposition),
         spec_{decomposition.owned(world_rank()).extent, radius},
         values_(static_cast<std::size_t>(Box{{}, spec_.stored()}.points())) {
-    jobs_ = halo_jobs(decomposition_, world_rank(), spec_, 1, [this](int, const Box& box) { return describe(box); });
+    jobs_ = halo_jobs(decomposition_, world_rank(), spec_, 1,
+                      [this](int, const Box& box) { return describe(box); });
   }
 
   const std::vector<ExchangeJob>& jobs() const { return jobs_; }
 
   /// Owned points hold their number, ghosts poison.
   void reset() {
-    for_each([&](std::int64_t& value, std::int64_t number, bool owned) { value = owned ? number : kPoison; });
+    for_each([&](std::int64_t& value, std::int64_t number, bool owned) {
+      value = owned ? number : kPoison;
+    });
   }
 
   /// How many elements differ from the number of the point that they own or mirror.
@@ -82,12 +85,15 @@ class PointNumbers {
           Int3 point{};
           bool owned = true, outside = false;
           for (std::size_t axis = 0; axis < 3; ++axis) {
-            owned = owned && at[axis] >= spec_.radius && at[axis] < spec_.radius + spec_.extent[axis];
+            owned =
+                owned && at[axis] >= spec_.radius && at[axis] < spec_.radius + spec_.extent[axis];
             point[axis] = begin[axis] + at[axis] - spec_.radius;
-            outside = outside || ((point[axis] < 0 || point[axis] >= global[axis]) && !decomposition_.periodic());
+            outside = outside || ((point[axis] < 0 || point[axis] >= global[axis]) &&
+                                  !decomposition_.periodic());
             point[axis] = (point[axis] + global[axis]) % global[axis];
           }
-          body(values_[i++], outside ? kPoison : (point[2] * global[1] + point[1]) * global[0] + point[0], owned);
+          body(values_[i++],
+               outside ? kPoison : (point[2] * global[1] + point[1]) * global[0] + point[0], owned);
         }
   }
 
@@ -107,13 +113,15 @@ TEST_P(EveryMethod, FillsEveryGhostOfEveryGrid) {
         for (std::int64_t y = 1; y <= world_size() / x; ++y) {
           if (world_size() % (x * y) != 0) continue;
           const Int3 grid{x, y, world_size() / (x * y)};
-          const Decomposition decomposition({grid[0] * 3 + 1, grid[1] * 3, grid[2] * 3 + 2}, grid, periodic);
+          const Decomposition decomposition({grid[0] * 3 + 1, grid[1] * 3, grid[2] * 3 + 2}, grid,
+                                            periodic);
           PointNumbers numbers(decomposition, radius);
           ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), GetParam());
           for (int repetition = 0; repetition < 2; ++repetition) {
             numbers.reset();
             plan.start().finish();
-            EXPECT_EQ(numbers.wrong(), 0) << "radius " << radius << ", grid " << x << " " << y << ", periodic " << periodic;
+            EXPECT_EQ(numbers.wrong(), 0)
+                << "radius " << radius << ", grid " << x << " " << y << ", periodic " << periodic;
           }
         }
 }
@@ -121,7 +129,8 @@ TEST_P(EveryMethod, FillsEveryGhostOfEveryGrid) {
 TEST_P(EveryMethod, CountsMessagesInLargerUnitsWhereTheyExceedTheLimit) {
   const Decomposition decomposition({9, 8, 5 * world_size()}, {1, 1, world_size()}, true);
   PointNumbers numbers(decomposition, 3);
-  ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), GetParam(), {.packer = nullptr, .mpi_count_limit = 1024});
+  ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), GetParam(),
+                    {.packer = nullptr, .mpi_count_limit = 1024});
   EXPECT_GT(plan.traffic().bytes_to_others + plan.traffic().bytes_to_self, 4 * 1024);
   numbers.reset();
   plan.start().finish();
@@ -143,15 +152,17 @@ TEST_P(EveryMethod, CompletesAnExchangeThatIsDestroyedInFlight) {
   EXPECT_EQ(numbers.wrong(), 0);
 }
 
-// Each rank sends to each rank, itself included, several messages of its own types; the receiver uses other types of the same
-// size and gaps. Tags are given out in another order than the jobs.
+// Each rank sends to each rank, itself included, several messages of its own types; the receiver
+// uses other types of the same size and gaps. Tags are given out in another order than the jobs.
 TEST_P(EveryMethod, CarriesUserTypesWithGapsInTagOrder) {
   std::mt19937 random(20261121);
-  std::vector<const char*> types{"vector(5,3,7,int)",    "hvector(3,5,100,int)",
-                                 "contiguous(15,int)",   "subarray(C,{4,6,5},{1,5,3},{2,1,1},int)",
-                                 "dup(vector(3,5,5,int))", "resized(contiguous(15,int),-8,80)",
-                                 "hindexed({7,8},{40,0},int)"};
-  // Open MPI 4.1.4 packs negative strides in the wrong order (results/vendor-bugs): only our own method is held to them.
+  std::vector<const char*> types{
+      "vector(5,3,7,int)",         "hvector(3,5,100,int)",
+      "contiguous(15,int)",        "subarray(C,{4,6,5},{1,5,3},{2,1,1},int)",
+      "dup(vector(3,5,5,int))",    "resized(contiguous(15,int),-8,80)",
+      "hindexed({7,8},{40,0},int)"};
+  // Open MPI 4.1.4 packs negative strides in the wrong order (results/vendor-bugs): only our own
+  // method is held to them.
   if (!is_vendor(GetParam())) types.push_back("vector(5,3,-4,int)");
   constexpr int kMessages = 5;
   constexpr std::int64_t kRoom = 1024;  // int32; buffers point to the middle
@@ -169,9 +180,12 @@ TEST_P(EveryMethod, CarriesUserTypesWithGapsInTagOrder) {
         const auto out = dtype::parse_type(types[random() % types.size()]);
         const auto in = dtype::parse_type(types[random() % types.size()]);
         const int count = static_cast<int>(random() % 3);
-        const auto at = [](std::int64_t byte) { return static_cast<std::size_t>(kRoom / 2 + byte / 4); };
+        const auto at = [](std::int64_t byte) {
+          return static_cast<std::size_t>(kRoom / 2 + byte / 4);
+        };
         const auto data = [&](std::size_t i) {
-          return static_cast<std::int32_t>(i + 10'000 * static_cast<std::size_t>((from * ranks + to) * kMessages + m));
+          return static_cast<std::int32_t>(
+              i + 10'000 * static_cast<std::size_t>((from * ranks + to) * kMessages + m));
         };
         if (from == world_rank()) {
           auto& message = messages[static_cast<std::size_t>(to * kMessages + m)];
@@ -217,7 +231,8 @@ TEST_P(EveryMethod, CarriesUserTypesWithGapsInTagOrder) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ExchangePlan, EveryMethod,
-                         testing::Values(Method::alltoallv, Method::vendor_pack, Method::vendor_alltoallw),
+                         testing::Values(Method::alltoallv, Method::vendor_pack,
+                                         Method::vendor_alltoallw),
                          [](const auto& test_info) {
                            std::string text(name(test_info.param));
                            std::replace(text.begin(), text.end(), '-', '_');
@@ -225,7 +240,8 @@ INSTANTIATE_TEST_SUITE_P(ExchangePlan, EveryMethod,
                          });
 
 TEST(ExchangePlan, CountsTrafficToOthersAndSelfApart) {
-  // Split in z only: of the 26 regions the 8 with dz == 0 stay, the 18 others go to one or two partners.
+  // Split in z only: of the 26 regions the 8 with dz == 0 stay, the 18 others go to one or two
+  // partners.
   const int ranks = world_size();
   const Decomposition decomposition({8, 8, 8 * ranks}, {1, 1, ranks}, true);
   PointNumbers numbers(decomposition, 2);
@@ -260,7 +276,8 @@ TEST(ExchangePlan, LetsMpiPackWhatHasNoPlanAndSaysSoOnce) {
   for (const std::size_t i : {3u, 4u, 5u, 9u}) EXPECT_EQ(in[i], -1);
 }
 
-ExchangeJob bytes_job(int partner, std::vector<char>& buffer, std::int64_t bytes, int send_tag, int receive_tag) {
+ExchangeJob bytes_job(int partner, std::vector<char>& buffer, std::int64_t bytes, int send_tag,
+                      int receive_tag) {
   ExchangeJob job;
   job.partner = partner;
   job.send_buffer = job.receive_buffer = buffer.data();
@@ -304,7 +321,8 @@ TEST(ExchangePlan, RefusesPlansThatDoNotMatch) {
 TEST(ExchangePlan, RefusesImpossibleJobs) {
   std::vector<char> buffer(64);
   expect_error({bytes_job(world_size(), buffer, 8, 0, 0)}, "no such partner");
-  expect_error({bytes_job(world_rank(), buffer, 8, 0, 0), bytes_job(world_rank(), buffer, 8, 0, 0)}, "one tag");
+  expect_error({bytes_job(world_rank(), buffer, 8, 0, 0), bytes_job(world_rank(), buffer, 8, 0, 0)},
+               "one tag");
   expect_error({bytes_job(world_rank(), buffer, -1, 0, 0)}, "negative send count");
 }
 

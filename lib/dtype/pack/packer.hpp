@@ -8,18 +8,22 @@
 
 namespace halocline::dtype {
 
-/// Executes pack plans. Both operations may return before they are done and never fence; the buffers must stay untouched
-/// until fence() has returned.
+/// Executes pack plans. Both operations may return before they are done and never fence; the
+/// buffers must stay untouched until fence() has returned.
 class Packer {
  public:
   virtual ~Packer() = default;
 
-  /// Copies `count` instances at `buffer` to plan.packed_bytes(count) bytes at `packed`, in type map order. `buffer` may be
-  /// MPI_BOTTOM when the type holds absolute addresses. Buffers must not overlap.
-  virtual void pack(const PackPlan& plan, const void* buffer, std::int64_t count, void* packed) const = 0;
+  /// Copies `count` instances at `buffer` to plan.packed_bytes(count) bytes at `packed`, in type
+  /// map order. `buffer` may be MPI_BOTTOM when the type holds absolute addresses. Buffers must not
+  /// overlap.
+  virtual void pack(const PackPlan& plan, const void* buffer, std::int64_t count,
+                    void* packed) const = 0;
 
-  /// The way back; bytes in the gaps of the type are not written. Legal for types whose entries do not overlap.
-  virtual void unpack(const PackPlan& plan, const void* packed, void* buffer, std::int64_t count) const = 0;
+  /// The way back; bytes in the gaps of the type are not written. Legal for types whose entries do
+  /// not overlap.
+  virtual void unpack(const PackPlan& plan, const void* packed, void* buffer,
+                      std::int64_t count) const = 0;
 
   /// Returns when all earlier operations of this packer are done.
   virtual void fence() const = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one family of errors. Message grammar: "problem (cause): what to do". A datatype that cannot be planned and a
-// missing measurement are values, not errors: see Result.
+// The one family of errors. Message grammar: "problem (cause): what to do". A datatype that cannot
+// be planned and a missing measurement are values, not errors: see Result.
 #pragma once
 
 #include <stdexcept>
@@ -15,7 +15,8 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The user's input cannot be used: a flag, a config file, a type expression, a list of jobs. Exit code 2.
+/// The user's input cannot be used: a flag, a config file, a type expression, a list of jobs. Exit
+/// code 2.
 class ConfigError : public Error {
  public:
   using Error::Error;
@@ -38,8 +39,8 @@ class MpiError : public EnvironmentError {
   int code_;
 };
 
-/// A legal MPI datatype for which there is no plan of ours; what() names the combiner and the reason. It is returned
-/// inside a Result, and the caller lets MPI handle the type.
+/// A legal MPI datatype for which there is no plan of ours; what() names the combiner and the
+/// reason. It is returned inside a Result, and the caller lets MPI handle the type.
 class UnsupportedDatatype : public Error {
  public:
   using Error::Error;

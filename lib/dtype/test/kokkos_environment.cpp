@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Linked into the tests that use Kokkos: it is up while tests run, and down again before MPI is finalized.
+// Linked into the tests that use Kokkos: it is up while tests run, and down again before MPI is
+// finalized.
 #include <gtest/gtest.h>
 
 #include <Kokkos_Core.hpp>
@@ -9,7 +10,8 @@ namespace {
 class KokkosEnvironment final : public testing::Environment {
  public:
   void SetUp() override {
-    // Two threads, whatever the machine has: enough to see a race, few enough for several ranks on a small machine.
+    // Two threads, whatever the machine has: enough to see a race, few enough for several ranks on
+    // a small machine.
     Kokkos::initialize(
         Kokkos::InitializationSettings().set_num_threads(2).set_disable_warnings(true));
   }

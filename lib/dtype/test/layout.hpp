@@ -14,6 +14,8 @@ namespace halocline::dtype::test {
 inline LoopNest nest_of(const TypeExpr& expr) {
   return canonicalize(std::get<TypeTree>(translate(expr)));
 }
-inline LoopNest nest_of(std::string_view text) { return nest_of(*parse_type(text)); }
+inline LoopNest nest_of(std::string_view text) {
+  return nest_of(*parse_type(text));
+}
 
 }  // namespace halocline::dtype::test

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The main of all MPI tests. Every rank runs the same tests; one that fails on any rank fails on all. Rank 0 prints,
-// the others print their failures alone. Reductions happen where a test ends and before the program does, both of
-// which are collective, so that a rank that leaves a test early does not leave the others waiting.
+// The main of all MPI tests. Every rank runs the same tests; one that fails on any rank fails on
+// all. Rank 0 prints, the others print their failures alone. Reductions happen where a test ends
+// and before the program does, both of which are collective, so that a rank that leaves a test
+// early does not leave the others waiting.
 #include "mpi_main.hpp"
 
 #include <gtest/gtest.h>
@@ -80,7 +81,9 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-std::span<char*> arguments() { return remaining_arguments; }
+std::span<char*> arguments() {
+  return remaining_arguments;
+}
 
 }  // namespace halocline::test
 

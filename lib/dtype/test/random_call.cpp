@@ -13,6 +13,9 @@ namespace halocline::dtype::test {
 
 namespace {
 
+// Enough for packers that work in steps of some KiB to take several.
+constexpr std::int64_t kLargeBytes = 65536;
+
 bool fits(const TypeBounds& bounds, std::int64_t count, std::int64_t max_bytes) {
   const auto max_span = 16 * max_bytes;
   return bounds.size * count <= max_bytes && std::abs(bounds.true_lb) <= max_span &&
@@ -139,7 +142,7 @@ std::int64_t CallGenerator::between(std::int64_t first, std::int64_t last) {
 
 Call CallGenerator::next() {
   while (true) {
-    const std::int64_t max_bytes = one_in(50) ? 65536 : 4096;
+    const std::int64_t max_bytes = one_in(10) ? kLargeBytes : 4096;
     const auto depth = static_cast<int>(std::min<std::int64_t>(between(0, 7), 4));
     Call call{.expr = draw(depth, max_bytes), .count = one_in(16) ? 0 : between(1, 3)};
     if (one_in(3)) call.memory_offset = between(1, 15);
@@ -153,27 +156,29 @@ TypeExprPtr CallGenerator::draw(int depth, std::int64_t max_bytes) {
   const auto old = draw(depth - 1, max_bytes);
   constexpr int kAttempts = 20;
   for (int i = 0; i < kAttempts; ++i)
-    if (auto candidate = wrap(old); fits(type_bounds(*candidate), 1, max_bytes)) return candidate;
+    if (auto candidate = wrap(old, max_bytes == kLargeBytes);
+        fits(type_bounds(*candidate), 1, max_bytes))
+      return candidate;
   return old;
 }
 
-TypeExprPtr CallGenerator::wrap(const TypeExprPtr& old) {
+TypeExprPtr CallGenerator::wrap(const TypeExprPtr& old, bool large) {
   switch (between(1, 8)) {
     case 1:
-      return type(Contiguous{one_in(8) ? between(1, 512) : draw_count(), old});
+      return type(Contiguous{one_in(8) ? between(1, 512) : draw_count(large), old});
     case 2:
     case 3: {
-      const auto blocklength = draw_count();
-      return type(Vector{draw_count(), blocklength, draw_stride(blocklength), old});
+      const auto blocklength = draw_count(large);
+      return type(Vector{draw_count(large), blocklength, draw_stride(blocklength), old});
     }
     case 4:
     case 5: {
-      const auto blocklength = draw_count();
+      const auto blocklength = draw_count(large);
       const auto extent = type_bounds(*old).extent;
       // Multiples of the extent fold with what is inside; odd byte strides misalign it.
       const auto stride =
           one_in(2) ? draw_stride(blocklength) * extent : (one_in(4) ? -1 : 1) * between(0, 40);
-      return type(Hvector{draw_count(), blocklength, stride, old});
+      return type(Hvector{draw_count(large), blocklength, stride, old});
     }
     case 6:
       return draw_subarray(old);
@@ -227,7 +232,10 @@ TypeExprPtr CallGenerator::draw_resized(const TypeExprPtr& old) {
   }
 }
 
-std::int64_t CallGenerator::draw_count() { return one_in(25) ? 0 : between(1, one_in(3) ? 7 : 3); }
+std::int64_t CallGenerator::draw_count(bool large) {
+  if (one_in(25)) return 0;
+  return between(1, large ? 60 : one_in(3) ? 7 : 3);
+}
 
 // In units of blocks' elements; `fold` is the stride at which the blocks adjoin.
 std::int64_t CallGenerator::draw_stride(std::int64_t fold) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random datatypes and what the tests ask about an expression: the types inside, the strides, simpler variants.
+// Random datatypes and what the tests ask about an expression: the types inside, the strides,
+// simpler variants.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace halocline::dtype::test {
 
-/// One call of a packer: `count` instances of `expr`, with buffers that begin this many bytes behind an aligned address.
+/// One call of a packer: `count` instances of `expr`, with buffers that begin this many bytes
+/// behind an aligned address.
 struct Call {
   TypeExprPtr expr;
   std::int64_t count = 1;
@@ -19,22 +21,23 @@ struct Call {
   std::int64_t packed_offset = 0;
 };
 
-/// Draws calls over nestings of the seven strided constructors (named, contiguous, vector, hvector, subarray, resized,
-/// dup), the same ones for a seed on every platform.
+/// Draws calls over nestings of the seven strided constructors (named, contiguous, vector, hvector,
+/// subarray, resized, dup), the same ones for a seed on every platform.
 class CallGenerator {
  public:
   explicit CallGenerator(std::uint64_t seed) : engine_(seed) {}
 
-  /// Up to 4 nested constructors, at most 4 KiB of data (64 KiB in one call of fifty) in a span of at most 16 times that.
+  /// Up to 4 nested constructors, at most 4 KiB of data (64 KiB in one call of ten) in a span of at
+  /// most 16 times that.
   Call next();
 
  private:
   TypeExprPtr draw(int depth, std::int64_t max_bytes);
-  TypeExprPtr wrap(const TypeExprPtr& old);
+  TypeExprPtr wrap(const TypeExprPtr& old, bool large);
   TypeExprPtr draw_named();
   TypeExprPtr draw_subarray(const TypeExprPtr& old);
   TypeExprPtr draw_resized(const TypeExprPtr& old);
-  std::int64_t draw_count();
+  std::int64_t draw_count(bool large);
   std::int64_t draw_stride(std::int64_t fold);
   std::int64_t between(std::int64_t first, std::int64_t last);
   bool one_in(std::int64_t n) { return between(1, n) == 1; }
@@ -45,12 +48,12 @@ class CallGenerator {
 /// `expr` and the types that it is made of, from the outside inwards.
 std::vector<TypeExprPtr> nesting(const TypeExprPtr& expr);
 
-/// True if any loop of the call, as its user wrote it, has more than one step and a stride that satisfies the predicate;
-/// the extent is the stride between the instances.
+/// True if any loop of the call, as its user wrote it, has more than one step and a stride that
+/// satisfies the predicate; the extent is the stride between the instances.
 bool any_stride(const Call& call, const std::function<bool(std::int64_t)>& predicate);
 
-/// The smallest call on which `still_fails` holds that is reached from `call` by taking types out of the nesting and
-/// making numbers smaller, one step at a time.
+/// The smallest call on which `still_fails` holds that is reached from `call` by taking types out
+/// of the nesting and making numbers smaller, one step at a time.
 Call shrink(Call call, const std::function<bool(const Call&)>& still_fails);
 
 }  // namespace halocline::dtype::test

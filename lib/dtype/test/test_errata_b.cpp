@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where [PEA21] is wrong or silent: each counterexample with its numbers (ErrataB, numbered as in the code's comments), and
-// its claim that all constructions of one object end in one form, made true (Tempi).
+// Where [PEA21] is wrong or silent: each counterexample with its numbers (ErrataB, numbered as in
+// the code's comments), and its claim that all constructions of one object end in one form, made
+// true (Tempi).
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -140,7 +141,8 @@ TEST(ErrataB, Item7PairTypesAreNotDense) {
   EXPECT_EQ(nest.run, 12);
   EXPECT_TRUE(nest.contiguous());
   EXPECT_EQ(nest.bounds.extent, 16);
-  EXPECT_EQ(to_string(nest_of("contiguous(4,double_int)")), "start 0, run 12, levels [4 x 16 -> 12]");
+  EXPECT_EQ(to_string(nest_of("contiguous(4,double_int)")),
+            "start 0, run 12, levels [4 x 16 -> 12]");
   EXPECT_EQ(to_string(nest_of("contiguous(4,2int)")), "start 0, run 32, levels []");
   EXPECT_TRUE(std::holds_alternative<UnsupportedDatatype>(translate(MPI_SHORT_INT)));
   EXPECT_TRUE(std::holds_alternative<UnsupportedDatatype>(
@@ -149,8 +151,8 @@ TEST(ErrataB, Item7PairTypesAreNotDense) {
 
 namespace {
 
-// The constructions of one object: all have the layout of the first one; once resized to its lb and extent, all have
-// its nest and its plan.
+// The constructions of one object: all have the layout of the first one; once resized to its lb and
+// extent, all have its nest and its plan.
 void expect_one_form(const std::vector<std::string>& constructions) {
   const auto first = nest_of(constructions.front());
   const auto resize = ",0," + std::to_string(first.bounds.extent) + ")";
@@ -170,12 +172,13 @@ void expect_one_form(const std::vector<std::string>& constructions) {
   }
 }
 
-// Section 2's object, E = 13 x 7 x 5 floats, in an allocation of A = 80 bytes (20 floats) x 11 x 6. Its subarray
-// arguments stand reversed, innermost last, as MPI_ORDER_C wants them, and A0 is in bytes throughout (errata B.10).
-// Subarray rows are as long as the allocation; all others have an extent of E0 floats.
-const std::vector<std::string> kTightRows = {
-    "contiguous(13,float)",     "contiguous(52,byte)",    "vector(1,13,1,float)",
-    "vector(13,4,4,byte)",      "hvector(52,1,1,byte)"};
+// Section 2's object, E = 13 x 7 x 5 floats, in an allocation of A = 80 bytes (20 floats) x 11 x 6.
+// Its subarray arguments stand reversed, innermost last, as MPI_ORDER_C wants them, and A0 is in
+// bytes throughout (errata B.10). Subarray rows are as long as the allocation; all others have an
+// extent of E0 floats.
+const std::vector<std::string> kTightRows = {"contiguous(13,float)", "contiguous(52,byte)",
+                                             "vector(1,13,1,float)", "vector(13,4,4,byte)",
+                                             "hvector(52,1,1,byte)"};
 const std::vector<std::string> kSubarrayRows = {"subarray(C,{20},{13},{0},float)",
                                                 "subarray(C,{80},{52},{0},byte)"};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Properties that hold for every strided datatype, tried on random ones: all packers follow the type map, unpacking
-// leaves gaps alone, equal layouts have equal nests. MPI_Pack is asked as well.
+// Properties that hold for every strided datatype, tried on random ones: all packers follow the
+// type map, unpacking leaves gaps alone, equal layouts have equal nests. MPI_Pack is asked as well.
 //
 //   test_random_types [--types N] [--seed S] [--vendor-bugs DIR]
 #include <gtest/gtest.h>
@@ -83,8 +83,8 @@ class Memory {
   std::int64_t length() const { return length_; }
   unsigned char* data() { return bytes_.get() + offset_; }
   unsigned char& at(std::int64_t displacement) { return data()[displacement - first_]; }
-  // The buffer argument of the call, which may lie outside of the bytes. As an integer on the way: there is no array
-  // in which this pointer is computed.
+  // The buffer argument of the call, which may lie outside of the bytes. As an integer on the way:
+  // there is no array in which this pointer is computed.
   void* buffer() const {
     return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(bytes_.get()) +
                                    static_cast<std::uintptr_t>(offset_ - first_));
@@ -99,7 +99,8 @@ class Memory {
 class Stream {
  public:
   Stream(std::int64_t length, std::int64_t offset)
-      : begin_(kGuard + offset), bytes_(static_cast<std::size_t>(begin_ + length + kGuard), kMark) {}
+      : begin_(kGuard + offset),
+        bytes_(static_cast<std::size_t>(begin_ + length + kGuard), kMark) {}
 
   unsigned char* data() { return bytes_.data() + begin_; }
   bool guards_intact(std::int64_t length) const {
@@ -215,8 +216,8 @@ class Judge {
           static_cast<unsigned char>(~noise(i));
     std::int64_t distinct = 0;
     for (const auto displacement : displacements) {
-      auto& byte = unpacked[static_cast<std::size_t>(&destination.at(displacement) -
-                                                     destination.data())];
+      auto& byte =
+          unpacked[static_cast<std::size_t>(&destination.at(displacement) - destination.data())];
       if (byte == memory.at(displacement)) break;  // overlap: must not be received into
       byte = memory.at(displacement);
       ++distinct;
@@ -287,9 +288,9 @@ TEST_F(RandomTypes, WithEqualLayoutsHaveEqualNests) {
     const auto [at, inserted] = by_layout.try_emplace(key, First{nest, to_string(*expr)});
     if (inserted || at->second.expr == to_string(*expr)) continue;
     ++compared;
-    ASSERT_EQ(nest, at->second.nest)
-        << "seed " << options_.seed << ": " << to_string(*expr) << " has " << to_string(nest)
-        << "\n" << at->second.expr << " has " << to_string(at->second.nest);
+    ASSERT_EQ(nest, at->second.nest) << "seed " << options_.seed << ": " << to_string(*expr)
+                                     << " has " << to_string(nest) << "\n"
+                                     << at->second.expr << " has " << to_string(at->second.nest);
   }
   EXPECT_GT(compared, options_.types / 20) << "too few types of one layout: the test sees nothing";
 }
@@ -315,8 +316,7 @@ TEST_F(RandomTypes, ArePackedAlikeByMpiWhereItIsKnownToBeRight) {
   }
   for (const auto trait : kTraits)
     std::printf("  %-22s %8lld calls, MPI_Pack differs in %lld\n",
-                std::string(to_string(trait)).c_str(),
-                static_cast<long long>(tallies[trait].calls),
+                std::string(to_string(trait)).c_str(), static_cast<long long>(tallies[trait].calls),
                 static_cast<long long>(tallies[trait].different));
   if (options_.vendor_bugs.empty()) return;
   for (const auto& [trait, tally] : tallies) {

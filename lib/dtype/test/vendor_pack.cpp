@@ -18,7 +18,8 @@ namespace halocline::dtype::test {
 
 namespace {
 
-// MPI_Pack may take bytes from wrong places; this far from the buffer's address they are still ours.
+// MPI_Pack may take bytes from wrong places; this far from the buffer's address they are still
+// ours.
 constexpr std::int64_t kReach = std::int64_t{1} << 22;
 
 struct Bounds {

@@ -11,8 +11,8 @@
 
 namespace halocline::dtype::test {
 
-/// What is peculiar about a call; of several strides the negative ones count. Those with "bounds" in front: MPI and the
-/// type map disagree about lb or extent of the type or of one inside.
+/// What is peculiar about a call; of several strides the negative ones count. Those with "bounds"
+/// in front: MPI and the type map disagree about lb or extent of the type or of one inside.
 enum class Trait {
   bounds_negative_stride,
   bounds_zero_stride,
@@ -21,9 +21,9 @@ enum class Trait {
   zero_stride,      ///< the same with zero
   none
 };
-inline constexpr Trait kTraits[] = {Trait::bounds_negative_stride, Trait::bounds_zero_stride,
-                                    Trait::bounds_other,           Trait::negative_stride,
-                                    Trait::zero_stride,            Trait::none};
+inline constexpr Trait kTraits[] = {
+    Trait::bounds_negative_stride, Trait::bounds_zero_stride, Trait::bounds_other,
+    Trait::negative_stride,        Trait::zero_stride,        Trait::none};
 std::string_view to_string(Trait trait);
 Trait trait_of(const Call& call);
 
@@ -38,7 +38,8 @@ class VendorPack {
   /// True if the packed bytes are not those of the type map.
   bool differs(const Call& call) const;
 
-  /// Writes DIR/<MPI implementation>-<trait>.json: the call, what the type map says, what this MPI does.
+  /// Writes DIR/<MPI implementation>-<trait>.json: the call, what the type map says, what this MPI
+  /// does.
   void write_report(const Call& call, Trait trait, const std::filesystem::path& directory) const;
 
  private:

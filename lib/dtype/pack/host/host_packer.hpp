@@ -6,12 +6,14 @@
 
 namespace halocline::dtype {
 
-/// Packs on the calling thread; done on return. The innermost copy is compiled for the usual run lengths (1 to 64
-/// bytes). Thread-safe: it has no state. O(packed bytes).
+/// Packs on the calling thread; done on return. The innermost copy is compiled for the usual run
+/// lengths (1 to 64 bytes). Thread-safe: it has no state. O(packed bytes).
 class HostPacker final : public Packer {
  public:
-  void pack(const PackPlan& plan, const void* buffer, std::int64_t count, void* packed) const override;
-  void unpack(const PackPlan& plan, const void* packed, void* buffer, std::int64_t count) const override;
+  void pack(const PackPlan& plan, const void* buffer, std::int64_t count,
+            void* packed) const override;
+  void unpack(const PackPlan& plan, const void* packed, void* buffer,
+              std::int64_t count) const override;
   void fence() const override {}
 };
 

@@ -16,8 +16,8 @@ struct Word16 {
 // About this many bytes make a step of the kernel: many short runs, or a piece of a long one.
 constexpr std::int64_t kStepBytes = 4096;
 
-// A step divides once to find its first run and walks from there like an odometer. Levels are captured by value: no metadata in
-// device memory.
+// A step divides once to find its first run and walks from there like an odometer. Levels are
+// captured by value: no metadata in device memory.
 template <bool kPacks, class Word, int kMaxLevels>
 struct CopyStep {
   Address memory, packed;
@@ -55,7 +55,8 @@ struct CopyStep {
     }
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION static void copy(Word* m, Word* p, std::int64_t first, std::int64_t last) {
+  KOKKOS_FORCEINLINE_FUNCTION static void copy(Word* m, Word* p, std::int64_t first,
+                                               std::int64_t last) {
     for (auto w = first; w < last; ++w) {
       if constexpr (kPacks) {
         p[w] = m[w];
@@ -67,7 +68,8 @@ struct CopyStep {
 };
 
 template <bool kPacks, class Word, int kMaxLevels, class ExecutionSpace>
-void launch(const ExecutionSpace& space, const PackPlan::Loops& loops, Address memory, Address packed) {
+void launch(const ExecutionSpace& space, const PackPlan::Loops& loops, Address memory,
+            Address packed) {
   // Outer levels beyond what a kernel holds: loops on the host.
   if (const auto depth = loops.levels.size(); depth > kMaxLevels) {
     const auto& outer = loops.levels.back();
@@ -80,48 +82,55 @@ void launch(const ExecutionSpace& space, const PackPlan::Loops& loops, Address m
   }
   constexpr auto kStepWords = kStepBytes / static_cast<std::int64_t>(sizeof(Word));
   const auto words = loops.run / static_cast<std::int64_t>(sizeof(Word));
-  CopyStep<kPacks, Word, kMaxLevels> copy{.memory = memory,
-                                          .packed = packed,
-                                          .words_per_run = words,
-                                          .words_per_piece = kStepWords,
-                                          .pieces_per_run = (words + kStepWords - 1) / kStepWords,
-                                          .runs = 1,
-                                          .runs_per_step = words < kStepWords ? kStepWords / words : 1,
-                                          .depth = static_cast<int>(loops.levels.size()),
-                                          .levels = {}};
+  CopyStep<kPacks, Word, kMaxLevels> copy{
+      .memory = memory,
+      .packed = packed,
+      .words_per_run = words,
+      .words_per_piece = kStepWords,
+      .pieces_per_run = (words + kStepWords - 1) / kStepWords,
+      .runs = 1,
+      .runs_per_step = words < kStepWords ? kStepWords / words : 1,
+      .depth = static_cast<int>(loops.levels.size()),
+      .levels = {}};
   for (int k = 0; k < copy.depth; ++k) {
     auto level = loops.levels[static_cast<std::size_t>(k)];
     if (k + 1 == copy.depth) level.count = loops.outermost_count;
     copy.levels[static_cast<std::size_t>(k)] = level;
     copy.runs *= level.count;
   }
-  const auto steps = (copy.runs + copy.runs_per_step - 1) / copy.runs_per_step * copy.pieces_per_run;
+  const auto steps =
+      (copy.runs + copy.runs_per_step - 1) / copy.runs_per_step * copy.pieces_per_run;
   using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
   Kokkos::parallel_for(kPacks ? "halocline::KokkosPacker::pack" : "halocline::KokkosPacker::unpack",
                        Policy(space, 0, steps), copy);
 }
 
 template <bool kPacks, int kMaxLevels, class ExecutionSpace>
-void execute(const ExecutionSpace& space, const PackPlan& plan, const void* buffer, std::int64_t count,
-             const void* packed) {
+void execute(const ExecutionSpace& space, const PackPlan& plan, const void* buffer,
+             std::int64_t count, const void* packed) {
   auto loops = plan.loops(count);
   if (loops.run == 0) return;
   const auto memory = reinterpret_cast<Address>(buffer) + static_cast<Address>(loops.start);
   const auto stream = reinterpret_cast<Address>(packed);
   switch (aligned_word(plan.word_bytes(), buffer, packed)) {
-    case 1: return launch<kPacks, std::uint8_t, kMaxLevels>(space, loops, memory, stream);
-    case 2: return launch<kPacks, std::uint16_t, kMaxLevels>(space, loops, memory, stream);
-    case 4: return launch<kPacks, std::uint32_t, kMaxLevels>(space, loops, memory, stream);
-    case 8: return launch<kPacks, std::uint64_t, kMaxLevels>(space, loops, memory, stream);
-    default: return launch<kPacks, Word16, kMaxLevels>(space, loops, memory, stream);
+    case 1:
+      return launch<kPacks, std::uint8_t, kMaxLevels>(space, loops, memory, stream);
+    case 2:
+      return launch<kPacks, std::uint16_t, kMaxLevels>(space, loops, memory, stream);
+    case 4:
+      return launch<kPacks, std::uint32_t, kMaxLevels>(space, loops, memory, stream);
+    case 8:
+      return launch<kPacks, std::uint64_t, kMaxLevels>(space, loops, memory, stream);
+    default:
+      return launch<kPacks, Word16, kMaxLevels>(space, loops, memory, stream);
   }
 }
 
 }  // namespace
 
 template <class ExecutionSpace>
-void KokkosPacker<ExecutionSpace>::pack(const PackPlan& plan, const void* buffer, std::int64_t count,
-                                        void* packed) const {
+void KokkosPacker<ExecutionSpace>::pack(const PackPlan& plan, const void* buffer,
+                                        std::int64_t count, void* packed) const {
   execute<true, kMaxKernelLevels>(space_, plan, buffer, count, packed);
 }
 
