@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Dependencies point one way, app -> lib/comm -> lib/dtype; Kokkos and CUDA stay where they belong; every test on disk is built.
+
+    check_layering.py ROOT       exit 0, or 1 after one line per violation
+"""
+import pathlib
+import re
+import sys
+
+SOURCES = {".hpp", ".cpp", ".cu", ".cuh", ".h"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
+KOKKOS = re.compile(r"Kokkos_|impl/Kokkos")
+CUDA = re.compile(r"cuda|cub/|thrust/|nv/|cooperative_groups")
+
+
+def sources(root):
+    for top in ("lib", "app"):
+        for path in sorted((root / top).rglob("*")):
+            if path.suffix in SOURCES and path.is_file():
+                yield path.relative_to(root)
+
+
+def is_test(path):
+    return bool({"test", "bench"} & set(path.parts))
+
+
+def violations_of(path, include):
+    layer = "/".join(path.parts[:2]) if path.parts[0] == "lib" else "app"
+    if layer == "lib/dtype" and include.startswith("comm/"):
+        yield "lib/dtype does not know lib/comm"
+    if layer != "app" and include.startswith("app/"):
+        yield "the libraries do not know app"
+    if KOKKOS.match(include) and not (layer == "app" or is_test(path) or path.is_relative_to("lib/dtype/pack/kokkos")):
+        yield "Kokkos belongs to lib/dtype/pack/kokkos and app"
+    if CUDA.match(include) and not (path.is_relative_to("lib/dtype/pack/cuda") and path.suffix == ".cu"):
+        yield "CUDA belongs to *.cu in lib/dtype/pack/cuda"
+
+
+def named_files(root):
+    """Every name in a CMakeLists.txt of lib/ or app/ that may stand for a test, as a path without its suffix."""
+    for top in ("lib", "app"):
+        for lists in (root / top).rglob("CMakeLists.txt"):
+            text = re.sub(r"#.*", "", lists.read_text())
+            for word in re.findall(r"[\w./-]*test[\w./-]*", text):
+                yield (lists.parent / word).with_suffix("")
+
+
+def main():
+    root = pathlib.Path(sys.argv[1]).resolve()
+    found = []
+    seen = 0
+    for path in sources(root):
+        seen += 1
+        for include in INCLUDE.findall((root / path).read_text()):
+            found += [f"{path} includes {include}: {rule}" for rule in violations_of(path, include)]
+    named = set(named_files(root))
+    for top in ("lib", "app"):
+        for test in sorted(set((root / top).rglob("test_*")) | set((root / top).rglob("*_test.*"))):
+            if test.suffix in SOURCES | {".py"} - {".hpp", ".h"} and test.with_suffix("") not in named:
+                found.append(f"{test.relative_to(root)} is not built: name it in a CMakeLists.txt")
+    if seen == 0:
+        found.append(f"{root} has no sources: not the root of the project")
+    print("\n".join(found) if found else f"{seen} sources, no violation")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+#include "dtype/support/error.hpp"
+#include "dtype/type_expr.hpp"
+#include "random_call.hpp"
+
+namespace halocline::dtype::test {
+
+namespace {
+
+std::string error_of(const std::string& text) {
+  try {
+    parse_type(text);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "parsed";
+}
+
+// Parses to something that parses to itself, or throws ConfigError; any other exception fails the
+// test.
+void parse_anything(const std::string& text) {
+  try {
+    const auto parsed = to_string(*parse_type(text));
+    EXPECT_EQ(to_string(*parse_type(parsed)), parsed) << text;
+  } catch (const ConfigError&) {
+  }
+}
+
+}  // namespace
+
+TEST(TypeExpr, RoundTrips) {
+  for (const auto* text :
+       {"double", "2int", "contiguous(0,byte)", "vector(5,4,4,double)", "vector(3,1,-1,byte)",
+        "hvector(3,1,53,contiguous(13,byte))", "indexed({2,2},{0,4},int)", "indexed({},{},int)",
+        "hindexed({1,0},{-8,24},float)", "indexed_block(2,{0,9},char)",
+        "hindexed_block(1,{0,24,48},float)", "struct({1,2},{0,8},{int,dup(double)})",
+        "subarray(C,{16,16,16},{1,8,8},{5,2,3},double)", "subarray(F,{4},{2},{2},aint)",
+        "resized(dup(short),-9223372036854775808,9223372036854775807)"})
+    EXPECT_EQ(to_string(*parse_type(text)), text);
+}
+
+TEST(TypeExpr, WhiteSpaceIsFree) {
+  EXPECT_EQ(
+      to_string(*parse_type("  struct ( {1 , 2},\t{ 0,8 },\n{int,resized( double,0 , 8)} ) ")),
+      "struct({1,2},{0,8},{int,resized(double,0,8)})");
+}
+
+TEST(TypeExpr, EveryNamedTypeParses) {
+  for (const auto& named_type : named_types())
+    EXPECT_EQ(to_string(*parse_type(named_type.name)), named_type.name);
+}
+
+TEST(TypeExpr, ErrorsSayWhereAndWhatWasExpected) {
+  const struct {
+    const char *text, *position, *expected;
+  } cases[] = {
+      {"", "character 1 ", "a type name"},
+      {"duble", "character 1 ", "unknown name 'duble'"},
+      {"vektor(1,2,3,int)", "character 1 ", "unknown name 'vektor'"},
+      {"contiguous(3 int)", "character 14 ", "','"},
+      {"contiguous(-3,int)", "character 12 ", "not negative"},
+      {"vector(1,-2,3,int)", "character 10 ", "not negative"},
+      {"contiguous(99999999999999999999,int)", "character 12 ", "64-bit integer"},
+      {"contiguous(x,int)", "character 12 ", "64-bit integer"},
+      {"contiguous(3,int", "character 17 ", "')'"},
+      {"int int", "character 5 ", "end of expression"},
+      {"contiguous(3,int))", "character 18 ", "end of expression"},
+      {"subarray(X,{1},{1},{0},int)", "character ", "C or F"},
+      {"subarray(C,{},{},{},int)", "character ", "at least one dimension"},
+      {"subarray(C,{4,4},{2},{0,0},int)", "character ", "lists of one length"},
+      {"subarray(C,{4,4},{2,3},{0,2},int)", "character ", "dimension 1"},
+      {"subarray(C,{4},{0},{0},int)", "character ", "dimension 0"},
+      {"subarray(C,{4},{2},{9223372036854775807},int)", "character ", "dimension 0"},
+      {"indexed({1,2},{0},int)", "character ", "lists of one length"},
+      {"struct({1,1},{0,8},{int})", "character ", "lists of one length"},
+  };
+  for (const auto& c : cases) {
+    const auto message = error_of(c.text);
+    EXPECT_NE(message.find(c.position), std::string::npos) << message;
+    EXPECT_NE(message.find(c.expected), std::string::npos) << message;
+  }
+}
+
+TEST(TypeExpr, NestingIsLimited) {
+  const auto nested = [](int depth) {
+    std::string text;
+    for (int i = 0; i < depth; ++i) text += "dup(";
+    return text + "int" + std::string(static_cast<std::size_t>(depth), ')');
+  };
+  EXPECT_EQ(to_string(*parse_type(nested(1000))), nested(1000));
+  EXPECT_NE(error_of(nested(100000)).find("1000 nested"), std::string::npos);
+}
+
+TEST(TypeExpr, UnknownNamesAreConfigErrors) {
+  EXPECT_THROW(named("float128"), ConfigError);
+}
+
+TEST(TypeExpr, DamagedTextNeverCrashesTheParser) {
+  CallGenerator calls(1);
+  std::mt19937_64 engine(2);
+  constexpr std::string_view kAlphabet = "(){},-0123456789abcCFvector _\n";
+  for (int i = 0; i < 500; ++i) {
+    const auto text = to_string(*calls.next().expr);
+    for (std::size_t length = 0; length < text.size(); ++length)
+      parse_anything(text.substr(0, length));
+    auto damaged = text;
+    for (int k = 0; k < 3; ++k) {
+      damaged[engine() % damaged.size()] = kAlphabet[engine() % kAlphabet.size()];
+      parse_anything(damaged);
+    }
+  }
+}
+
+}  // namespace halocline::dtype::test
