@@ -112,18 +112,17 @@ void print_table(const std::vector<Contender>& contenders) {
     table.add_row(row);
   }
   std::printf("\n%s", table.str().c_str());
-  for (const auto& contender : contenders)
-    if (!contender.record.phases.total.empty()) {
-      std::printf(
-          "%lld iterations, slowest rank of each; phases are medians; rate counts all halo bytes "
-          "of a rank",
-          static_cast<long long>(contender.record.iterations));
-      break;
-    }
+  const auto timed = std::find_if(contenders.begin(), contenders.end(), [](const Contender& c) {
+    return !c.record.phases.total.empty();
+  });
+  if (timed == contenders.end()) return;
+  std::printf(
+      "timed exchanges of each method: %lld; times are the slowest rank's, phases medians; rate "
+      "counts all halo bytes of a rank\n",
+      static_cast<long long>(timed->record.iterations));
   if (!baseline.empty())
-    std::printf("; ratio: speed relative to %s, the fastest vendor method (above 1 is faster)",
+    std::printf("ratio: speed relative to %s, the fastest vendor method (above 1 is faster)\n",
                 baseline.c_str());
-  std::printf("\n");
 }
 
 template <class T>

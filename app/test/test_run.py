@@ -13,7 +13,7 @@ import unittest
 from halocline_program import BINARY, MPIEXEC, halocline
 
 CORRECTNESS = pathlib.Path(os.environ["HALOCLINE_SOURCE"]) / "configs" / "correctness.toml"
-RANKS = (1, 2, 3, 4, 6, 8)
+RANKS = tuple(int(n) for n in os.environ["HALOCLINE_RANKS"].split())
 LAYOUTS = ("soa", "aos")
 DESCRIPTIONS = ("subarray", "vector", "hvector", "hindexed", "struct")
 METHODS = ("alltoallv", "vendor-pack", "vendor-alltoallw")
