@@ -9,6 +9,7 @@
 #include <mpi.h>
 
 #include <cstdio>
+#include <string>
 
 namespace halocline::test {
 
@@ -40,18 +41,22 @@ class PrintFailures final : public testing::EmptyTestEventListener {
  public:
   explicit PrintFailures(int rank) : rank_(rank) {}
 
+  // Kept for later: while a result is reported GoogleTest holds the lock that current_test_info()
+  // takes.
+  void OnTestStart(const testing::TestInfo& info) override {
+    test_ = std::string(info.test_suite_name()) + "." + info.name();
+  }
+
   void OnTestPartResult(const testing::TestPartResult& result) override {
     if (!result.failed()) return;
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    std::fprintf(stderr, "[rank %d] %s.%s: %s:%d\n%s\n", rank_,
-                 test == nullptr ? "environment" : test->test_suite_name(),
-                 test == nullptr ? "" : test->name(),
+    std::fprintf(stderr, "[rank %d] %s: %s:%d\n%s\n", rank_, test_.c_str(),
                  result.file_name() == nullptr ? "" : result.file_name(), result.line_number(),
                  result.message());
   }
 
  private:
   int rank_;
+  std::string test_ = "environment";
 };
 
 int run(int argc, char** argv) {
