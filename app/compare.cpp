@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `halocline compare`: the same exchange through several methods, side by side.
 #include <algorithm>
-#include <cstdio>
 
 #include "commands.hpp"
 #include "dtype/support/mpi_check.hpp"
@@ -33,7 +32,10 @@ void measure(const Config& config, std::vector<Contender*> contenders, MPI_Comm 
   const bool root = rank_of(comm) == 0;
   Progress progress(root && !config.quiet, "compare", config.warmup + config.iterations);
   const double begin = MPI_Wtime();
+  bool late = false;
   for (std::int64_t i = 0; i < config.warmup + config.iterations; ++i) {
+    if (late && i > config.warmup) break;
+    if (late) i = std::max(i, config.warmup);  // no more warm-up, but one measured iteration
     for (auto* contender : contenders) {
       HALOCLINE_MPI(MPI_Barrier(comm));
       const double start = MPI_Wtime();
@@ -45,13 +47,16 @@ void measure(const Config& config, std::vector<Contender*> contenders, MPI_Comm 
     }
     std::reverse(contenders.begin(), contenders.end());
     progress.update(i + 1);
-    if (i >= config.warmup && same_on_all_ranks(MPI_Wtime() - begin > config.max_seconds, comm))
-      break;
+    late = same_on_all_ranks(MPI_Wtime() - begin > config.max_seconds, comm);
   }
   for (auto* contender : contenders) {
     auto& record = contender->record;
     record.phases = max_over_ranks(std::move(record.phases), comm);
     record.iterations = std::ssize(record.phases.total);
+    if (record.iterations < config.iterations)
+      record.notes.push_back("stopped by --max-seconds after " +
+                             format_count(record.iterations, "timed exchange") + " of " +
+                             std::to_string(config.iterations));
   }
 }
 
@@ -73,7 +78,7 @@ void set_ratios(const std::vector<Contender*>& measured) {
   }
 }
 
-void print_table(const std::vector<Contender>& contenders) {
+std::string describe_table(const std::vector<Contender>& contenders) {
   std::string baseline;
   for (const auto& contender : contenders)
     if (contender.record.baseline) baseline = *contender.record.baseline;
@@ -111,24 +116,23 @@ void print_table(const std::vector<Contender>& contenders) {
     }
     table.add_row(row);
   }
-  std::printf("\n%s", table.str().c_str());
+  std::string out = "\n" + table.str();
   const auto timed = std::find_if(contenders.begin(), contenders.end(), [](const Contender& c) {
     return !c.record.phases.total.empty();
   });
-  if (timed == contenders.end()) return;
-  std::printf(
-      "timed exchanges of each method: %lld; times are the slowest rank's, phases medians; rate "
-      "counts all halo bytes of a rank\n",
-      static_cast<long long>(timed->record.iterations));
+  if (timed == contenders.end()) return out;
+  out += format_count(timed->record.iterations, "timed exchange") +
+         " of each method; times are the slowest rank's, phases medians, transfer includes waiting "
+         "for its packing;\nrate counts all halo bytes of a rank";
   if (!baseline.empty())
-    std::printf("ratio: speed relative to %s, the fastest vendor method (above 1 is faster)\n",
-                baseline.c_str());
+    out += "; ratio: speed relative to " + baseline +
+           ", the fastest vendor method (above 1 is faster)";
+  return out + "\n";
 }
 
 template <class T>
 int compare_as(const Config& config, const Domain& domain, const ResultWriter* writer,
                MPI_Comm comm) {
-  const bool root = domain.rank == 0;
   const auto packer = make_packer(config);
   const HaloFields<T> halo(config, domain, comm);
 
@@ -140,13 +144,11 @@ int compare_as(const Config& config, const Domain& domain, const ResultWriter* w
     record.verified = !problem;
     contenders.push_back({std::move(plan), std::move(record), std::move(problem)});
   }
-  if (root && !config.quiet) {
-    std::printf("%s", headline(config, contenders.front().record).c_str());
-    for (const auto& contender : contenders)
-      for (const auto& note : contender.record.notes)
-        std::printf("%s: %s\n", contender.record.method.c_str(), note.c_str());
-    std::fflush(stdout);
-  }
+  std::string introduction = headline(config, contenders.front().record);
+  for (const auto& contender : contenders)
+    for (const auto& note : contender.record.notes)
+      introduction += contender.record.method + ": " + note + "\n";
+  say(config, comm, introduction);
 
   std::vector<Contender*> verified;
   for (auto& contender : contenders)
@@ -154,15 +156,14 @@ int compare_as(const Config& config, const Domain& domain, const ResultWriter* w
   if (!verified.empty()) measure(config, verified, comm);
   set_ratios(verified);
 
-  if (root && !config.quiet) print_table(contenders);
-  for (const auto& contender : contenders)
-    if (root && contender.problem)
-      std::fprintf(stderr,
-                   "halocline: verification failed (method %s, exchange: %s): it was not timed\n",
-                   contender.record.method.c_str(), contender.problem->c_str());
   on_root(comm, [&] {
     for (const auto& contender : contenders) writer->write(contender.record);
   });
+  say(config, comm, describe_table(contenders));
+  for (const auto& contender : contenders)
+    if (contender.problem)
+      report_failure(comm, "method " + contender.record.method +
+                               ", exchange: " + *contender.problem + "): it was not timed");
   return verified.size() == contenders.size() ? 0 : 1;
 }
 

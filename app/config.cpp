@@ -52,9 +52,7 @@ struct Range {
 };
 
 std::string expected(const Range& range) {
-  return "whole number" + (range.max == INT64_MAX ? " >= " + std::to_string(range.min)
-                                                  : " from " + std::to_string(range.min) + " to " +
-                                                        std::to_string(range.max));
+  return "whole number from " + std::to_string(range.min) + " to " + std::to_string(range.max);
 }
 
 template <std::integral T>
@@ -209,7 +207,7 @@ class Options {
     add("decomposition", &Config::decomposition, "N N N", size,
         "ranks along x, y, z; none: chosen so that the ranks' surfaces are small" + both);
     add("radius", &Config::radius, "N", size, "ghost points on each side of each axis" + both);
-    add("fields", &Config::fields, "N", size, "values per point" + both);
+    add("fields", &Config::fields, "N", Range{1, 65536}, "values per point" + both);
     add("layout", &Config::layout, "",
         "soa: one array per field; aos: the fields of a point side by side" + both);
     add("element", &Config::element, "", "type of a value" + both);
@@ -221,7 +219,7 @@ class Options {
         "heat13: sixth order along 13 lines, 26 neighbours; heat9: 18 neighbours; heat3: 6 "
         "neighbours; "
         "point26: 27 points, radius 1 [run]");
-    add("steps", &Config::steps, "N", Range{0, INT64_MAX}, "time steps [run]");
+    add("steps", &Config::steps, "N", Range{0, INT_MAX}, "time steps [run]");
     add("stages", &Config::stages, "N", size, "substeps of a step, each with its exchange [run]");
 
     group_ = "Exchange and measurement";
@@ -230,12 +228,13 @@ class Options {
     add("describe", &Config::describe, "",
         "how the app writes its regions as MPI datatypes" + both);
     add("packer", &Config::packer, "", "which of our packers packs" + both);
-    add("iterations", &Config::iterations, "N", Range{1, INT64_MAX},
+    add("iterations", &Config::iterations, "N", Range{1, INT_MAX},
         "timed exchanges of each method [compare]");
-    add("warmup", &Config::warmup, "N", Range{0, INT64_MAX},
+    add("warmup", &Config::warmup, "N", Range{0, INT_MAX},
         "exchanges of each method before the timed ones [compare]");
     add("max-seconds", &Config::max_seconds, "SECONDS", "stop measuring after this time [compare]");
-    add("threads", &Config::threads, "N", Range{0, 65536},
+    // OpenMP runtimes crash on thread counts far beyond any machine's.
+    add("threads", &Config::threads, "N", Range{0, 1024},
         "threads per rank; 0: this rank's share of its node [run, compare, info]");
     add("seed", &Config::seed, "N", Range{0, INT64_MAX},
         "of the values that fill the fields" + both);
@@ -252,7 +251,8 @@ class Options {
     group_ = "General";
     auto& config =
         add("config", &Config::config, "FILE",
-            "flat TOML file with long flags as keys; flags on the command line override it [all]");
+            "flat TOML file (long flags as keys; values are numbers, true, false, \"strings\", "
+            "[lists]); flags on the command line override it [all]");
     config.in_file = false;
 
     group_ = "";
@@ -339,17 +339,18 @@ const Options& options() {
   return instance;
 }
 
+bool is_utf8(const Json& value) {
+  try {
+    return !value.dump().empty();
+  } catch (const Json::type_error&) {
+    return false;
+  }
+}
+
 // Sets one member; `where` ends the message that a wrong value earns. Strings must be UTF-8, as
 // JSON and TOML are.
 void set(const Option& option, const Json& value, const std::string& where, Config& config) {
-  const auto is_utf8 = [&] {
-    try {
-      return !value.dump().empty();
-    } catch (const Json::type_error&) {
-      return false;
-    }
-  };
-  if (!is_utf8() || !option.read(value, config))
+  if (!is_utf8(value) || !option.read(value, config))
     fail(option.name + " cannot be used", excerpt(value) + ", " + where, "give " + option.expected);
 }
 
@@ -470,8 +471,8 @@ struct CommandLine {
 
 constexpr const char* kSeeHelp = "see halocline --help";
 
-// CLI11 adds up or ignores repeated flags, depending on their kind, and takes the next word as the
-// value of `--flag=`.
+// CLI11 adds up or ignores repeated flags, depending on their kind, and takes the next word,
+// whatever it is, as the value of `--flag` and of `--flag=`.
 void check_flags(int argc, const char* const* argv) {
   std::set<std::string> seen;
   for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
@@ -482,6 +483,14 @@ void check_flags(int argc, const char* const* argv) {
       fail(flag + " is given twice", "command line", "give each flag once");
     if (word.size() == flag.size() + 1)
       fail(flag + " has no value", "command line", "give one after the =");
+    const auto* option = options().find(flag.substr(2));
+    if (option == nullptr || option->argument.empty() || word != flag) continue;
+    if (i + 1 == argc)
+      fail(flag + " has no value", "end of the command line", "give " + option->expected);
+    if (std::string_view(argv[i + 1]).starts_with("--"))
+      fail(flag + " has no value",
+           excerpt(std::string(argv[i + 1])) + " follows it on the command line",
+           "give " + option->expected);
   }
 }
 
@@ -502,6 +511,15 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
       "same long flags:\n"
       "  local = [128, 128, 128]\n"
       "  methods = [\"alltoallv\", \"vendor-pack\"]\n"
+      "\nEXPRESSION for inspect: a predefined type such as double, int, byte, double_int (or "
+      "MPI_DOUBLE), or a constructor of\n"
+      "MPI's with its arguments in MPI's order, T being another expression and {...} a list:\n"
+      "  contiguous(count, T)                       dup(T)\n"
+      "  vector(count, blocklength, stride, T)      hvector(count, blocklength, stride, T)\n"
+      "  indexed({blocklengths}, {displs}, T)       hindexed({blocklengths}, {displs}, T)\n"
+      "  indexed_block(blocklength, {displs}, T)    hindexed_block(blocklength, {displs}, T)\n"
+      "  struct({blocklengths}, {displs}, {T,...})  resized(T, lb, extent)\n"
+      "  subarray(C|F, {sizes}, {subsizes}, {starts}, T)\n"
       "\nExamples:\n"
       "  mpirun -n 2 halocline compare --config configs/quickstart.toml --output results.jsonl\n"
       "  mpirun -n 8 halocline run --global 200 200 200 --steps 50\n"
@@ -563,15 +581,15 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
     fail("no subcommand", "command line",
          "use one of " + all_names<Subcommand>(", ") + ", or " + kSeeHelp);
   out.config.subcommand = from_string<Subcommand>(chosen.front()->get_name()).value();
+  if (!is_utf8(expression))
+    fail("expression cannot be used", excerpt(expression) + ", command line",
+         std::string("give a datatype in the notation of inspect, ") + kSeeHelp);
   out.config.expression = expression;
   out.print_config = print_config->count() > 0;
   for (const auto& option : options().all()) {
     const auto* given = known.at(option.name);
     if (given->count() == 0) continue;
     const auto words = given->results();
-    if (words.front().starts_with("--"))  // CLI11 takes whatever comes next
-      fail("--" + option.name + " has no value", words.front() + " follows it on the command line",
-           "give " + option.expected);
     if (!option.argument.empty())
       out.values[option.name] = option.from_tokens(words);
     else if (words.front() == "true")

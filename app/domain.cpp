@@ -2,8 +2,10 @@
 #include "domain.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <set>
 #include <string>
 
@@ -19,10 +21,10 @@ namespace {
 
 using comm::Int3;
 
-// Memory that this node can still give, in bytes; 0 if unknown. Linux's MemAvailable, or the
+// Memory that this node can still give, in bytes; infinite if unknown. Linux's MemAvailable, or the
 // control group's limit if that is lower.
 double available_memory() {
-  double available = 0;
+  double available = std::numeric_limits<double>::infinity();
   std::ifstream meminfo("/proc/meminfo");
   for (std::string key, rest; meminfo >> key && std::getline(meminfo, rest);)
     if (key == "MemAvailable:") available = std::stod(rest) * 1024;
@@ -35,7 +37,10 @@ double available_memory() {
 Int3 rank_grid(const Config& config, int ranks) {
   if (config.decomposition) {
     const auto& d = *config.decomposition;
-    if (std::int64_t{d[0]} * d[1] * d[2] != ranks)
+    const bool fits = d[0] <= ranks && d[1] <= ranks &&
+                      d[2] <= ranks &&  // so that no product overflows
+                      std::int64_t{d[0]} * d[1] <= ranks && d[0] * d[1] * d[2] == ranks;
+    if (!fits)
       throw ConfigError(
           "decomposition does not fit the number of ranks (" + format_extent(d) + " on " +
           std::to_string(ranks) +
@@ -75,12 +80,17 @@ Domain make_domain(const Config& config, int rank, int ranks) {
                         std::to_string(config.radius) + ", some rank has " + std::to_string(least) +
                         " points in " + std::string(1, "xyz"[axis]) +
                         "): use a smaller radius, fewer ranks or more points");
-  if (const int needed = stencil_spec(config.stencil).radius();
-      config.subcommand == Subcommand::run && needed > config.radius)
-    throw ConfigError("radius is too small for the stencil (radius " +
-                      std::to_string(config.radius) + ", " +
-                      std::string(to_string(config.stencil)) + " reaches " +
-                      std::to_string(needed) + " points): use a larger radius or another stencil");
+  if (config.subcommand == Subcommand::run) {
+    if (const int needed = stencil_spec(config.stencil).radius(); needed > config.radius)
+      throw ConfigError(
+          "radius is too small for the stencil (radius " + std::to_string(config.radius) + ", " +
+          std::string(to_string(config.stencil)) + " reaches " + std::to_string(needed) +
+          " points): use a larger radius or another stencil");
+    if (config.steps > INT_MAX / config.stages)
+      throw ConfigError("too many substeps (" + std::to_string(config.steps) + " steps of " +
+                        std::to_string(config.stages) + " stages): use at most " +
+                        std::to_string(INT_MAX) + " in all");
+  }
 
   const auto owned = decomposition.owned(rank);
   return {.decomposition = decomposition,
@@ -101,79 +111,78 @@ MemoryEstimate estimate_memory(const Domain& domain, int copies, int plans) {
     owned *= static_cast<double>(largest.extent[axis]);
   }
   const double point = static_cast<double>(domain.fields) * domain.element_bytes;
-  return {.fields = stored * point * copies, .messages = 2 * (stored - owned) * point * plans};
+  const double padding = 4096.0 * domain.arrays();
+  // Jobs, plans and datatypes: measured 1 KiB for each side of a job, rounded up.
+  const double bookkeeping = 2048.0 * 2 * comm::Direction::kCount * domain.arrays();
+  return {.fields = (stored * point + padding) * copies,
+          .messages = (2 * (stored - owned) * point + bookkeeping) * plans};
 }
 
-void require_memory(const MemoryEstimate& estimate, MPI_Comm comm) {
+NodeMemory tightest_node(const MemoryEstimate& estimate, MPI_Comm comm) {
   MPI_Comm node = MPI_COMM_NULL;
   HALOCLINE_MPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
   const int on_node = size_of(node);
   HALOCLINE_MPI(MPI_Comm_free(&node));
 
-  // The worst node decides: the largest shortage, and what that node has.
-  const double available = available_memory();
-  const double needed = estimate.total() * on_node;
-  double worst[2] = {available > 0 ? needed - available : -1, available};
+  NodeMemory memory{.needed = estimate.total() * on_node, .available = available_memory()};
   struct {
     double shortage;
     int rank;
-  } mine{worst[0], rank_of(comm)}, most{};
+  } mine{memory.needed - memory.available, rank_of(comm)}, most{};
   HALOCLINE_MPI(MPI_Allreduce(&mine, &most, 1, MPI_DOUBLE_INT, MPI_MAXLOC, comm));
-  if (most.shortage <= 0) return;
-  worst[0] = needed;
-  HALOCLINE_MPI(MPI_Bcast(worst, 2, MPI_DOUBLE, most.rank, comm));
-  const auto text = [](double bytes) {
-    return bytes < 9e18 ? format_bytes(static_cast<std::int64_t>(bytes))
-                        : std::string("more than 8 EiB");
-  };
-  throw ConfigError(
-      "not enough memory (a node needs " + text(worst[0]) + " and has " + text(worst[1]) +
-      " available): use a smaller local or global size, fewer fields, or fewer ranks per node");
+  double both[2] = {memory.needed, memory.available};
+  HALOCLINE_MPI(MPI_Bcast(both, 2, MPI_DOUBLE, most.rank, comm));
+  return {.needed = both[0], .available = both[1]};
 }
 
-void print_dry_run(const Domain& domain, const MemoryEstimate& estimate, MPI_Comm comm) {
+void require_memory(const NodeMemory& memory) {
+  if (memory.fits()) return;
+  throw ConfigError("not enough memory (a node needs " + format_bytes(memory.needed) + " and has " +
+                    format_bytes(memory.available) +
+                    " available): use a smaller local or global size, fewer fields, or fewer ranks "
+                    "per node");
+}
+
+std::string describe_dry_run(const Domain& domain, const MemoryEstimate& estimate,
+                             const NodeMemory& memory) {
   const auto& decomposition = domain.decomposition;
-  if (domain.rank == 0) {
-    std::printf(
-        "decomposition %s ranks over %s points, %s; fields %d (%s), %d bytes per element, radius "
-        "%lld\n",
-        format_extent(decomposition.ranks()).c_str(), format_extent(decomposition.global()).c_str(),
-        decomposition.periodic() ? "periodic" : "open boundaries", domain.fields,
-        std::string(to_string(domain.layout)).c_str(), domain.element_bytes,
-        static_cast<long long>(domain.halo.radius));
-    std::printf("memory per rank: %s for fields, %s for messages\n\n",
-                format_bytes(static_cast<std::int64_t>(estimate.fields)).c_str(),
-                format_bytes(static_cast<std::int64_t>(estimate.messages)).c_str());
-    Table table({{"rank", Align::right},
-                 {"local extent", Align::left},
-                 {"regions", Align::right},
-                 {"messages", Align::right},
-                 {"to others", Align::right},
-                 {"to self", Align::right}});
-    constexpr int kShown = 16;  // a table of thousands of ranks helps nobody
-    for (int rank = 0; rank < std::min(decomposition.size(), kShown); ++rank) {
-      const comm::HaloSpec halo{decomposition.owned(rank).extent, domain.halo.radius};
-      std::int64_t regions = 0, to_others = 0, to_self = 0;
-      std::set<int> partners;
-      comm::for_each_direction([&](comm::Direction direction) {
-        const auto partner = decomposition.neighbor(rank, direction);
-        if (!partner) return;
-        const auto bytes = halo.send_box(direction).points() * domain.fields * domain.element_bytes;
-        regions += domain.arrays();
-        (*partner == rank ? to_self : to_others) += bytes;
-        if (*partner != rank) partners.insert(*partner);
-      });
-      table.add_row({std::to_string(rank), format_extent(halo.extent), std::to_string(regions),
-                     std::to_string(partners.size()), format_bytes(to_others),
-                     format_bytes(to_self)});
-    }
-    std::printf("%s", table.str().c_str());
-    if (decomposition.size() > kShown)
-      std::printf("... and %d ranks more\n", decomposition.size() - kShown);
-    std::printf("\ndry run: nothing was allocated or sent\n");
-    std::fflush(stdout);
+  std::string out = "decomposition " + format_extent(decomposition.ranks()) + " ranks over " +
+                    format_extent(decomposition.global()) + " points, " +
+                    (decomposition.periodic() ? "periodic" : "open boundaries") + "; fields " +
+                    std::to_string(domain.fields) + " (" + std::string(to_string(domain.layout)) +
+                    "), " + std::to_string(domain.element_bytes) + " bytes per element, radius " +
+                    std::to_string(domain.halo.radius) + "\n";
+  out += "memory per rank: " + format_bytes(estimate.fields) + " for fields, " +
+         format_bytes(estimate.messages) + " for messages; a node needs " +
+         format_bytes(memory.needed) + " of " + format_bytes(memory.available) + " available" +
+         (memory.fits() ? "" : ": TOO MUCH, a real run would refuse") + "\n\n";
+  Table table({{"rank", Align::right},
+               {"local extent", Align::left},
+               {"regions", Align::right},
+               {"messages", Align::right},
+               {"to others", Align::right},
+               {"to self", Align::right}});
+  constexpr int kShown = 16;  // a table of thousands of ranks helps nobody
+  for (int rank = 0; rank < std::min(decomposition.size(), kShown); ++rank) {
+    const comm::HaloSpec halo{decomposition.owned(rank).extent, domain.halo.radius};
+    std::int64_t regions = 0, to_others = 0, to_self = 0;
+    std::set<int> partners;
+    comm::for_each_direction([&](comm::Direction direction) {
+      const auto partner = decomposition.neighbor(rank, direction);
+      if (!partner) return;
+      const auto bytes = halo.send_box(direction).points() * domain.fields * domain.element_bytes;
+      regions += domain.arrays();
+      (*partner == rank ? to_self : to_others) += bytes;
+      if (*partner != rank) partners.insert(*partner);
+    });
+    table.add_row({std::to_string(rank), format_extent(halo.extent), std::to_string(regions),
+                   std::to_string(partners.size()), format_bytes(to_others),
+                   format_bytes(to_self)});
   }
-  HALOCLINE_MPI(MPI_Barrier(comm));
+  out += table.str();
+  if (decomposition.size() > kShown)
+    out += "... and " + std::to_string(decomposition.size() - kShown) + " ranks more\n";
+  return out + "\ndry run: nothing was allocated or sent\n";
 }
 
 }  // namespace halocline::app

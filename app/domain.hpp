@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <string>
 
 #include "comm/halo/decomposition.hpp"
 #include "comm/halo/halo_spec.hpp"
@@ -45,12 +46,20 @@ struct MemoryEstimate {
 /// for each direction of travel.
 MemoryEstimate estimate_memory(const Domain& domain, int copies, int plans);
 
-/// Throws the same ConfigError on all ranks if some node has not the memory that its ranks will ask
-/// for. Collective.
-void require_memory(const MemoryEstimate& estimate, MPI_Comm comm);
+/// The node that comes closest to its limit, or goes farthest beyond it.
+struct NodeMemory {
+  double needed;     ///< bytes, by all ranks of the node
+  double available;  ///< bytes; infinite if the system does not tell
+  bool fits() const { return needed <= available; }
+};
+/// The same on all ranks. Collective.
+NodeMemory tightest_node(const MemoryEstimate& estimate, MPI_Comm comm);
 
-/// Prints decomposition, messages, bytes and memory per rank on rank 0: the --dry-run of run and
-/// compare. Collective.
-void print_dry_run(const Domain& domain, const MemoryEstimate& estimate, MPI_Comm comm);
+/// Throws ConfigError if it does not fit.
+void require_memory(const NodeMemory& memory);
+
+/// What --dry-run prints: decomposition, messages, bytes and memory per rank.
+std::string describe_dry_run(const Domain& domain, const MemoryEstimate& estimate,
+                             const NodeMemory& memory);
 
 }  // namespace halocline::app

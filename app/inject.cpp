@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "comm/mpi/communicator.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/support/narrow.hpp"
 #include "environment.hpp"
@@ -47,36 +48,39 @@ FaultInjector::FaultInjector(Inject kind, const std::vector<comm::ExchangeJob>& 
   const auto from_others = std::find_if(
       jobs.begin(), jobs.end(), [](const comm::ExchangeJob& job) { return job.partner != 0; });
   victim_ = from_others != jobs.end() ? &*from_others : &jobs.front();
-  if (kind != Inject::swap) return;
-  const auto twin = std::find_if(jobs.begin(), jobs.end(), [&](const comm::ExchangeJob& job) {
-    return &job != victim_ && packed_size(job) == packed_size(*victim_);
-  });
-  if (twin == jobs.end())
-    throw ConfigError(
-        "nothing to swap (no two messages of one size reach rank 0): use --inject drop or flip");
-  other_ = &*twin;
+  for (const auto& job : jobs)
+    if (&job != victim_ && packed_size(job) == packed_size(*victim_)) twins_.push_back(&job);
 }
 
 void FaultInjector::around(const std::function<void()>& exchange) const {
+  if (kind_ == Inject::none) return exchange();
   std::vector<std::byte> before;
-  if (victim_ != nullptr) before = read(*victim_, comm_);
+  comm::collectively(comm_, [&] {
+    if (victim_ != nullptr) before = read(*victim_, comm_);
+  });
   exchange();
-  if (victim_ == nullptr) return;
+  comm::collectively(comm_, [&] {
+    if (victim_ != nullptr) spoil(before);
+  });
+}
+
+void FaultInjector::spoil(const std::vector<std::byte>& before) const {
   auto after = read(*victim_, comm_);
-  switch (kind_) {
-    case Inject::none:
-      break;
-    case Inject::drop:
-      write(*victim_, before, comm_);
-      break;
-    case Inject::swap:
-      write(*victim_, read(*other_, comm_), comm_);
-      write(*other_, after, comm_);
-      break;
-    case Inject::flip:
-      after[after.size() / 2] ^= std::byte{1};
-      write(*victim_, after, comm_);
-      break;
+  if (kind_ == Inject::drop) {
+    write(*victim_, before, comm_);
+  } else if (kind_ == Inject::flip) {
+    after[after.size() / 2] ^= std::byte{1};
+    write(*victim_, after, comm_);
+  } else {
+    // On small grids some regions hold the same points; swapping those would change nothing.
+    const auto twin = std::find_if(twins_.begin(), twins_.end(),
+                                   [&](const auto* job) { return read(*job, comm_) != after; });
+    if (twin == twins_.end())
+      throw ConfigError(
+          "nothing to swap (no two different messages of one size reach rank 0): use --inject drop "
+          "or flip");
+    write(*victim_, read(**twin, comm_), comm_);
+    write(**twin, after, comm_);
   }
 }
 

@@ -2,6 +2,7 @@
 // Deliberate faults, to show that the verification sees them.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <vector>
 
@@ -20,13 +21,16 @@ class FaultInjector {
   FaultInjector(Inject kind, const std::vector<comm::ExchangeJob>& jobs, MPI_Comm comm);
 
   /// Runs `exchange` with the fault.
+  /// Throws ConfigError on all ranks if there is nothing to swap. Collective.
   void around(const std::function<void()>& exchange) const;
 
  private:
+  void spoil(const std::vector<std::byte>& before) const;
+
   Inject kind_;
   MPI_Comm comm_;
-  const comm::ExchangeJob* victim_ = nullptr;  ///< none on ranks that spoil nothing
-  const comm::ExchangeJob* other_ = nullptr;   ///< for swap
+  const comm::ExchangeJob* victim_ = nullptr;    ///< none on ranks that spoil nothing
+  std::vector<const comm::ExchangeJob*> twins_;  ///< of the victim's size
 };
 
 }  // namespace halocline::app

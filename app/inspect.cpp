@@ -6,9 +6,9 @@
 #include "commands.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/pack/pack_plan.hpp"
-#include "dtype/support/mpi_check.hpp"
 #include "dtype/type_expr.hpp"
 #include "dtype/type_tree.hpp"
+#include "dtype/vendor_check.hpp"
 #include "environment.hpp"
 
 namespace halocline::app {
@@ -16,18 +16,6 @@ namespace halocline::app {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-dtype::TypeBounds mpi_bounds(MPI_Datatype type) {
-  MPI_Count size = 0;
-  MPI_Count lb = 0;
-  MPI_Count extent = 0;
-  MPI_Count true_lb = 0;
-  MPI_Count true_extent = 0;
-  HALOCLINE_MPI(MPI_Type_size_x(type, &size));
-  HALOCLINE_MPI(MPI_Type_get_extent_x(type, &lb, &extent));
-  HALOCLINE_MPI(MPI_Type_get_true_extent_x(type, &true_lb, &true_extent));
-  return {size, lb, extent, true_lb, true_extent};
-}
 
 Json to_json(const dtype::TypeBounds& bounds) {
   Json out;
@@ -69,6 +57,7 @@ struct Findings {
 
 Findings examine(const std::string& text) {
   const auto expr = dtype::parse_type(text);
+  const auto bounds = dtype::type_bounds(*expr);  // refuses what would overflow inside of MPI
   const auto type = [&] {
     try {
       return dtype::make_datatype(*expr);
@@ -77,8 +66,8 @@ Findings examine(const std::string& text) {
                         "): change the expression");
     }
   }();
-  Findings out{dtype::to_string(*expr), "", dtype::type_bounds(*expr),
-               mpi_bounds(type.get()),  "", UnsupportedDatatype("")};
+  Findings out{dtype::to_string(*expr),       "", bounds,
+               dtype::mpi_bounds(type.get()), "", UnsupportedDatatype("")};
   const auto decoded = dtype::decode(type.get());
   if (const auto* reason = std::get_if<UnsupportedDatatype>(&decoded)) {
     out.plan = *reason;

@@ -58,10 +58,17 @@ std::string line_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// ---- CSV: the record's scalars by name, triples by axis, statistics by phase, and the provenance
-// that plots need.
+// ---- CSV: the record's scalars by name, triples by axis, statistics by phase, all notes in one
+// cell, and the provenance that plots need.
 
 using Cells = std::vector<std::pair<std::string, Json>>;
+
+std::string joined(const Json& notes) {
+  std::string out;
+  for (const auto& note : notes)
+    out.append(out.empty() ? "" : "; ").append(note.get<std::string>());
+  return out;
+}
 
 Cells csv_cells(const Json& record) {
   Cells cells;
@@ -77,6 +84,8 @@ Cells csv_cells(const Json& record) {
     } else if (key == "decomposition" || key == "local" || key == "global") {
       for (std::size_t axis = 0; axis < 3; ++axis)
         cells.emplace_back(key + "_" + "xyz"[axis], value.at(axis));
+    } else if (key == "notes") {
+      cells.emplace_back(key, joined(value));
     } else if (!value.is_structured()) {
       cells.emplace_back(key, value);
     }
@@ -118,11 +127,12 @@ std::string system_message() {
 class Appender {
  public:
   explicit Appender(const std::string& path) : path_(path) {
-    constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC;
+    constexpr int kFlags = O_APPEND | O_CLOEXEC;
     constexpr mode_t kMode = 0666;
-    descriptor_ = open(path.c_str(), kFlags | O_CREAT | O_EXCL, kMode);
+    descriptor_ = open(path.c_str(), kFlags | O_RDWR | O_CREAT | O_EXCL, kMode);
     created_ = descriptor_ >= 0;
-    if (!created_ && errno == EEXIST) descriptor_ = open(path.c_str(), kFlags);
+    if (!created_ && errno == EEXIST) descriptor_ = open(path.c_str(), kFlags | O_RDWR);
+    if (descriptor_ < 0 && errno == EACCES) descriptor_ = open(path.c_str(), kFlags | O_WRONLY);
     struct stat status {};
     if (descriptor_ < 0 || fstat(descriptor_, &status) != 0) fail();
     // Some parallel file systems have no locks; there a single write per line has to be enough.
@@ -136,8 +146,9 @@ class Appender {
 
   bool empty() const { return length_ == 0; }
 
-  // In one write, all of it or an exception.
-  void append(const std::string& text) const {
+  // In one write, all of it or an exception; on a line of its own, whatever came before.
+  void append(const std::string& line) const {
+    const auto text = (ends_within_a_line() ? "\n" : "") + line;
     errno = ENOSPC;  // what a short write means
     const auto written = ::write(descriptor_, text.data(), text.size());
     if (written != static_cast<ssize_t>(text.size())) fail();
@@ -152,6 +163,12 @@ class Appender {
   }
 
  private:
+  // Another program has died while it wrote. False where the file may not be read.
+  bool ends_within_a_line() const {
+    char last = '\n';
+    return length_ > 0 && pread(descriptor_, &last, 1, length_ - 1) == 1 && last != '\n';
+  }
+
   [[noreturn]] void fail() const {
     throw EnvironmentError("result cannot be written (" + path_ + ": " + system_message() +
                            "): free space there or give another path with --output or --csv");
@@ -221,6 +238,10 @@ nlohmann::ordered_json to_json(const Record& record, const Provenance& provenanc
   out["fields"] = record.fields;
   out["layout"] = record.layout;
   out["radius"] = record.radius;
+  out["periodic"] = record.periodic;
+  out["stencil"] = record.stencil;
+  out["describe"] = record.describe;
+  out["packer"] = record.packer;
   out["element_bytes"] = record.element_bytes;
   out["bytes_to_others"] = record.bytes_to_others;
   out["bytes_to_self"] = record.bytes_to_self;

@@ -44,6 +44,10 @@ struct Record {
   int fields = 0;
   std::string layout;
   int radius = 0;
+  bool periodic = false;
+  std::string stencil;   ///< as configured; compare computes none
+  std::string describe;  ///< how regions are written as MPI datatypes
+  std::string packer;    ///< which of our packers packs, as configured
   int element_bytes = 0;
   std::int64_t bytes_to_others = 0;  ///< per rank and exchange
   std::int64_t bytes_to_self = 0;    ///< per rank and exchange
@@ -72,8 +76,8 @@ class ResultWriter {
   ResultWriter(const Config& config, Provenance provenance);
 
   /// Appends one record, whole or not at all: each line is one write on a locked, append-only
-  /// descriptor, and what a failing write has left is cut off again in both files. Throws
-  /// EnvironmentError.
+  /// descriptor, and what a failing write has left is cut off again in both files. A file whose
+  /// last line has no end gets one first. Throws EnvironmentError.
   void write(const Record& record) const;
 
  private:

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `halocline run`: the mini-app.
-#include <cstdio>
-
 #include "advance.hpp"
 #include "commands.hpp"
 #include "environment.hpp"
@@ -22,6 +20,8 @@ class Simulation {
       : config_(config),
         domain_(domain),
         spec_(stencil_spec(config.stencil)),
+        diffusion_number_(choose_diffusion_number(
+            spec_, domain.fields, domain.decomposition.global(), substeps(), config.stages)),
         comm_(comm),
         sets_{HaloFields<T>{config, domain, comm}, HaloFields<T>{config, domain, comm}},
         plans_{plan_for(sets_[0], packer), plan_for(sets_[1], packer)} {}
@@ -36,6 +36,8 @@ class Simulation {
 
   /// Returns the phases of every substep, each the maximum over the ranks.
   Phases advance_all(Progress& progress) {
+    // The kernel's warm-up, on whatever is there; the exchanges' was their verification.
+    advance(domain_, spec_, diffusion_number_, sets_[0].fields(), sets_[1].fields());
     set_wave(domain_, sets_[0].fields());
     Phases phases;
     for (std::int64_t substep = 0; substep < substeps(); ++substep) {
@@ -43,8 +45,8 @@ class Simulation {
       const double start = MPI_Wtime();
       append(phases, plans_[now].start().finish());
       const double exchanged = MPI_Wtime();
-      set_outer_ghosts(domain_, sets_[now].fields(), spec_, diffusion_number(), substep);
-      advance(domain_, spec_, diffusion_number(), sets_[now].fields(), sets_[next].fields());
+      set_outer_ghosts(domain_, sets_[now].fields(), spec_, diffusion_number_, substep);
+      advance(domain_, spec_, diffusion_number_, sets_[now].fields(), sets_[next].fields());
       const double end = MPI_Wtime();
       phases.compute.push_back(end - exchanged);
       phases.total.push_back(end - start);
@@ -54,7 +56,7 @@ class Simulation {
   }
 
   WaveCheck check() const {
-    return check_wave(domain_, final_fields(), spec_, diffusion_number(), substeps(), comm_);
+    return check_wave(domain_, final_fields(), spec_, diffusion_number_, substeps(), comm_);
   }
   std::uint64_t hash() const { return state_hash(domain_, final_fields(), comm_); }
   std::int64_t substeps() const { return config_.steps * config_.stages; }
@@ -63,7 +65,6 @@ class Simulation {
   comm::ExchangePlan plan_for(const HaloFields<T>& set, const dtype::Packer& packer) const {
     return {comm_, set.jobs(), config_.methods.front(), {.packer = &packer}};
   }
-  double diffusion_number() const { return kDiffusionNumber / config_.stages; }
   const FieldSet<T>& final_fields() const {
     return sets_[static_cast<std::size_t>(substeps() % 2)].fields();
   }
@@ -71,12 +72,13 @@ class Simulation {
   const Config& config_;
   const Domain& domain_;
   StencilSpec spec_;
+  double diffusion_number_;
   MPI_Comm comm_;
   HaloFields<T> sets_[2];
   comm::ExchangePlan plans_[2];
 };
 
-void print_phases(const Phases& phases, std::int64_t substeps) {
+std::string phase_table(const Phases& phases, std::int64_t substeps) {
   Table table({{"phase", Align::left}, {"median"}, {"p10"}, {"p90"}, {"min"}, {"max"}});
   const auto row = [&](const char* name, const Samples& samples) {
     if (samples.empty()) return;
@@ -89,8 +91,8 @@ void print_phases(const Phases& phases, std::int64_t substeps) {
   row("unpack", phases.unpack);
   row("compute", phases.compute);
   row("total", phases.total);
-  std::printf("%sper substep (%lld of them), slowest rank\n", table.str().c_str(),
-              static_cast<long long>(substeps));
+  return "\n" + table.str() + "times of a substep on the slowest rank; " +
+         format_count(substeps, "substep") + " in all\n";
 }
 
 template <class T>
@@ -98,48 +100,35 @@ int run_as(const Config& config, const Domain& domain, const ResultWriter* write
   const auto packer = make_packer(config);
   Simulation<T> simulation(config, domain, *packer, comm);
   Record record = make_record(config, domain, simulation.plan(), comm);
-  const bool root = domain.rank == 0;
-  const bool talks = root && !config.quiet;
-  if (talks) {
-    std::printf("%s", headline(config, record).c_str());
-    for (const auto& note : record.notes) std::printf("%s\n", note.c_str());
-  }
-  const auto finish = [&](int code) {
-    on_root(comm, [&] { writer->write(record); });
-    return code;
+  std::string introduction = headline(config, record);
+  for (const auto& note : record.notes) introduction += note + "\n";
+  say(config, comm, introduction);
+  const auto fail = [&](const std::string& what) {
+    report_failure(comm, "method " + record.method + ", " + what);
+    return 1;
   };
 
   if (const auto problem = simulation.verify_exchange()) {
-    if (root)
-      std::fprintf(stderr,
-                   "halocline: verification failed (method %s, exchange: %s): nothing was timed\n",
-                   record.method.c_str(), problem->c_str());
-    return finish(1);
+    on_root(comm, [&] { writer->write(record); });
+    return fail("exchange: " + *problem + "): nothing was timed");
   }
-  Progress progress(talks, "run", simulation.substeps());
+  Progress progress(domain.rank == 0 && !config.quiet, "run", simulation.substeps());
   record.phases = simulation.advance_all(progress);
   progress.finish();
   record.iterations = simulation.substeps();
   const auto wave = simulation.check();
   record.verified = wave.passed();
   record.state_hash = simulation.hash();
-  if (talks) {
-    print_phases(record.phases, record.iterations);
-    std::printf(
-        "verified: every ghost bitwise; wave off by %.2e of its amplitude after %lld steps "
-        "(allowed %.0e)\n",
-        wave.error, static_cast<long long>(config.steps), wave.tolerance);
-  }
-  if (root && !record.verified)
-    std::fprintf(stderr,
-                 "halocline: verification failed (method %s, wave off by %.2e of its amplitude, "
-                 "allowed %.2e): do not use "
-                 "these timings\n",
-                 record.method.c_str(), wave.error, wave.tolerance);
-  const int code = finish(record.verified ? 0 : 1);
-  if (root)
-    std::printf("state hash: 0x%016llx\n", static_cast<unsigned long long>(*record.state_hash));
-  return code;
+  on_root(comm, [&] { writer->write(record); });
+  say(config, comm, phase_table(record.phases, record.iterations));
+
+  const auto deviation = "wave off by " + format_scientific(wave.error) +
+                         " of its amplitude after " + format_count(config.steps, "step") +
+                         ", allowed " + format_scientific(wave.tolerance);
+  if (!record.verified) return fail(deviation + "): do not use these timings");
+  say(config, comm, "verified: every ghost bitwise; " + deviation + "\n");
+  on_root(comm, [&] { print("state hash: " + format_hash(*record.state_hash) + "\n"); });
+  return 0;
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "session.hpp"
 
-#include <algorithm>
-#include <set>
+#include <array>
+#include <cstdio>
 
 #include "comm/mpi/communicator.hpp"
 #include "dtype/pack/host/host_packer.hpp"
@@ -93,6 +93,10 @@ Record make_record(const Config& config, const Domain& domain, const comm::Excha
   }
   record.fields = domain.fields;
   record.layout = to_string(domain.layout);
+  record.describe = to_string(config.describe);
+  record.packer = to_string(config.packer);
+  record.stencil = to_string(config.stencil);
+  record.periodic = config.periodic;
   record.radius = static_cast<int>(domain.halo.radius);
   record.element_bytes = domain.element_bytes;
   record.bytes_to_others = max_over_ranks(plan.traffic().bytes_to_others, comm);
@@ -107,18 +111,30 @@ Record make_record(const Config& config, const Domain& domain, const comm::Excha
 }
 
 std::string headline(const Config& config, const Record& record) {
-  const auto plural = [](std::int64_t n, const char* what) {
-    return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
-  };
-  return plural(record.ranks, "rank") + " (" + format_extent(record.decomposition) + ") on " +
-         plural(record.nodes, "node") + ", " + plural(record.threads, "thread") + " each; " +
-         format_extent(record.local) + " points per rank, " + plural(record.fields, "field") +
-         " of " + std::string(to_string(config.element)) + " (" + record.layout + "), radius " +
-         std::to_string(record.radius) + ", regions described by " +
-         std::string(to_string(config.describe)) +
-         "\nper rank and exchange: " + format_bytes(record.bytes_to_others) + " to others in " +
-         plural(record.messages, "message") + ", " + format_bytes(record.bytes_to_self) +
-         " to itself\n";
+  const bool even = record.global == std::array{record.local[0] * record.decomposition[0],
+                                                record.local[1] * record.decomposition[1],
+                                                record.local[2] * record.decomposition[2]};
+  const std::string most = even ? "" : "up to ";
+  return format_count(record.ranks, "rank") + " (" + format_extent(record.decomposition) + ") on " +
+         format_count(record.nodes, "node") + ", " + format_count(record.threads, "thread") +
+         " each; " + most + format_extent(record.local) + " points per rank, " +
+         format_count(record.fields, "field") + " of " + std::string(to_string(config.element)) +
+         " (" + record.layout + "), radius " + std::to_string(record.radius) +
+         ", regions described by " + std::string(to_string(config.describe)) +
+         "\nper rank and exchange: " + most + format_bytes(record.bytes_to_others) +
+         " to others in " + format_count(record.messages, "message") + ", " + most +
+         format_bytes(record.bytes_to_self) + " to itself\n";
+}
+
+void say(const Config& config, MPI_Comm comm, const std::string& text) {
+  on_root(comm, [&] {
+    if (!config.quiet) print(text);
+  });
+}
+
+void report_failure(MPI_Comm comm, const std::string& what) {
+  if (rank_of(comm) == 0)
+    std::fprintf(stderr, "halocline: verification failed (%s\n", what.c_str());
 }
 
 }  // namespace halocline::app

@@ -68,18 +68,26 @@ Record make_record(const Config& config, const Domain& domain, const comm::Excha
 /// "2 ranks (1 x 1 x 2) on 1 node, ..." and what each rank sends: the lines above a table.
 std::string headline(const Config& config, const Record& record);
 
+/// Prints `text` on rank 0 unless --quiet. Throws EnvironmentError on all ranks if that fails.
+/// Collective.
+void say(const Config& config, MPI_Comm comm, const std::string& text);
+
+/// One line on rank 0's stderr: "halocline: verification failed (" and `what`. Collective.
+void report_failure(MPI_Comm comm, const std::string& what);
+
 /// The frame of run and compare: lays out the domain, answers --dry-run, refuses what does not fit
 /// into memory, opens the result files, and returns body(T(), domain, writer), the writer null but
 /// on rank 0. `copies` and `plans` as in estimate_memory(). Collective.
 template <class Body>
 int with_domain(const Config& config, MPI_Comm comm, int copies, int plans, Body body) {
   const auto domain = make_domain(config, rank_of(comm), size_of(comm));
-  const auto memory = estimate_memory(domain, copies, plans);
+  const auto estimate = estimate_memory(domain, copies, plans);
+  const auto memory = tightest_node(estimate, comm);
   if (config.dry_run) {
-    print_dry_run(domain, memory, comm);
+    on_root(comm, [&] { print(describe_dry_run(domain, estimate, memory)); });
     return 0;
   }
-  require_memory(memory, comm);
+  require_memory(memory);
   const auto provenance = gather_provenance(config, comm);
   std::optional<ResultWriter> writer;
   on_root(comm, [&] { writer.emplace(config, provenance); });

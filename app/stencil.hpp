@@ -11,10 +11,6 @@
 
 namespace halocline::app {
 
-/// kappa dt / h^2 of one step; stable for all stencils here (largest eigenvalue of heat3: 18.2, of
-/// heat13: 13.1).
-inline constexpr double kDiffusionNumber = 0.1;
-
 /// Weights of the second differences along the axes, the face diagonals and the body diagonals;
 /// consistent with the Laplacian because axes + 4 face + 4 body = 1.
 struct LineWeights {
@@ -61,8 +57,14 @@ struct Wave {
   double phase;       ///< turns
 };
 
-/// The wave of a field; each of eight fields has its own m.
+/// The wave of a field; each of eight fields has its own m, the ninth has that of the first.
 Wave field_wave(int field, int fields);
+
+/// kappa dt / h^2 of one substep: 0.1 / stages, or less where steps are many and points are few, so
+/// that the fastest decaying wave keeps about half of its amplitude and the exact solution stays a
+/// test. Stable for all stencils here (largest eigenvalue of heat3: 18.2, of heat13: 13.1).
+double choose_diffusion_number(const StencilSpec& spec, int fields, const comm::Int3& global,
+                               std::int64_t substeps, int stages);
 
 /// The factor by which one substep of `diffusion_number` multiplies the amplitude of `wave` on
 /// `global` points.

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <utility>
 
 #include "dtype/support/contract.hpp"
@@ -81,18 +82,33 @@ std::string format_seconds(double seconds) {
                   std::array{Unit{1, "s"}, Unit{1e-3, "ms"}, Unit{1e-6, "us"}, Unit{1e-9, "ns"}});
 }
 
-std::string format_bytes(std::int64_t bytes) {
+std::string format_bytes(double bytes) {
   constexpr double kibi = 1024;
-  if (std::abs(static_cast<double>(bytes)) < kibi) return std::to_string(bytes) + " B";
+  if (std::abs(bytes) < kibi) return format_fixed(bytes, 0) + " B";
   return in_units(
-      static_cast<double>(bytes),
-      std::array{Unit{kibi * kibi * kibi * kibi, "TiB"}, Unit{kibi * kibi * kibi, "GiB"},
-                 Unit{kibi * kibi, "MiB"}, Unit{kibi, "KiB"}});
+      bytes, std::array{Unit{kibi * kibi * kibi * kibi, "TiB"}, Unit{kibi * kibi * kibi, "GiB"},
+                        Unit{kibi * kibi, "MiB"}, Unit{kibi, "KiB"}});
 }
 
 std::string format_rate(double bytes_per_second) {
   return in_units(bytes_per_second, std::array{Unit{1e9, "GB/s"}, Unit{1e6, "MB/s"},
                                                Unit{1e3, "kB/s"}, Unit{1, "B/s"}});
+}
+
+std::string format_count(std::int64_t n, std::string_view what) {
+  return std::to_string(n) + " " + std::string(what) + (n == 1 ? "" : "s");
+}
+
+std::string format_scientific(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1e", value);
+  return text;
+}
+
+std::string format_hash(std::uint64_t hash) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "0x%016llx", static_cast<unsigned long long>(hash));
+  return text;
 }
 
 }  // namespace halocline::app

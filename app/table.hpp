@@ -40,10 +40,19 @@ std::string format_fixed(double value, int digits);
 std::string format_seconds(double seconds);
 
 /// "24 B", "1.5 KiB", "73.7 MiB": powers of 1024.
-std::string format_bytes(std::int64_t bytes);
+std::string format_bytes(double bytes);
 
 /// "12.3 GB/s" (10^9 bytes per second), also MB/s and kB/s.
 std::string format_rate(double bytes_per_second);
+
+/// "1 rank", "2 ranks".
+std::string format_count(std::int64_t n, std::string_view what);
+
+/// "3.3e-15".
+std::string format_scientific(double value);
+
+/// "0x" and 16 digits.
+std::string format_hash(std::uint64_t hash);
 
 /// "256 x 256 x 256".
 template <class Triple>

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -35,6 +36,11 @@ class ResultFiles : public ::testing::Test {
     config_.csv = directory_ / "out.csv";
     record_.method = "a \"quoted\", long name";
     record_.phases.total = {2, 1, 4, 3};
+    record_.periodic = true;
+    record_.stencil = "heat9";
+    record_.describe = "hvector";
+    record_.packer = "kokkos";
+    record_.notes = {"one, with a comma", "two"};
   }
   ~ResultFiles() override { fs::remove_all(directory_); }
 
@@ -89,6 +95,11 @@ TEST_F(ResultFiles, HoldOneLinePerRecord) {
     const auto json = nlohmann::json::parse(line);
     EXPECT_EQ(json.at("schema"), "halocline/1");
     EXPECT_EQ(json.at("method"), record_.method);
+    EXPECT_EQ(json.at("periodic"), true);
+    EXPECT_EQ(json.at("stencil"), "heat9");
+    EXPECT_EQ(json.at("describe"), "hvector");
+    EXPECT_EQ(json.at("packer"), "kokkos");
+    EXPECT_EQ(json.at("notes"), nlohmann::json(record_.notes));
     EXPECT_TRUE(json.at("phases").at("pack").is_null());
     EXPECT_EQ(json.at("phases").at("total").at("median_s"), 2.5);
     EXPECT_EQ(json.at("samples_s").at("total"), nlohmann::json({2, 1, 4, 3}));
@@ -97,6 +108,34 @@ TEST_F(ResultFiles, HoldOneLinePerRecord) {
   const auto csv = contents(config_.csv);
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3) << "one header, two rows";
   EXPECT_NE(csv.find(R"("a ""quoted"", long name")"), std::string::npos);
+  EXPECT_NE(csv.find(",true,heat9,hvector,kokkos,"), std::string::npos) << csv;
+  EXPECT_NE(csv.find(R"(,"one, with a comma; two",)"), std::string::npos) << csv;
+}
+
+TEST_F(ResultFiles, TornLastLineDoesNotSwallowARecord) {
+  const ResultWriter writer(config_, {});
+  writer.write(record_);
+  const auto json = contents(config_.output);
+  const auto csv = contents(config_.csv);
+  const auto row = csv.substr(csv.find('\n') + 1);
+  std::ofstream(config_.output, std::ios::app) << "{\"torn";
+  std::ofstream(config_.csv, std::ios::app) << "halocline/1,torn";
+  writer.write(record_);
+  EXPECT_EQ(contents(config_.output), json + "{\"torn\n" + json);
+  EXPECT_EQ(contents(config_.csv), csv + "halocline/1,torn\n" + row);
+  writer.write(record_);
+  EXPECT_EQ(contents(config_.output), json + "{\"torn\n" + json + json) << "no empty lines";
+}
+
+TEST_F(ResultFiles, WriteOnlyFileIsAppendedTo) {
+  config_.csv.clear();
+  std::ofstream(config_.output) << "before\n";
+  fs::permissions(config_.output, fs::perms::owner_write);
+  ResultWriter(config_, {}).write(record_);
+  fs::permissions(config_.output, fs::perms::owner_all);
+  const auto text = contents(config_.output);
+  EXPECT_TRUE(text.starts_with("before\n{")) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
 }
 
 TEST_F(ResultFiles, ThatCannotBeWrittenAreRefusedBeforehand) {

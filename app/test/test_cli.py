@@ -37,7 +37,12 @@ BAD_FILES = [
     ("max-seconds", "max-seconds = 0"),
     ("threads", "threads = -1"),
     ("threads", "threads = 100000000"),
-    ("seed", "seed = 18446744073709551615"),
+    ("threads", "threads = 1025"),
+    ("from 1 to 65536", "fields = 65537"),
+    ("from 0 to 2147483647", "steps = 2147483648"),
+    ("from 1 to 2147483647", "iterations = 2147483648"),
+    ("warmup", "warmup = 2147483648"),
+    ("from 0 to 9223372036854775807", "seed = 18446744073709551615"),
     ("local", "local = [8, 8]"),
     ("local", "local = [8, 8, 8, 8]"),
     ("local", "local = [8, 0, 8]"),
@@ -76,6 +81,8 @@ BAD_COMMAND_LINES = [
     ("trailing", ["run", "--radius", "3", "trailing"]),
     ("radius", ["run", "--radius"]),
     ("radius", ["run", "--radius", "--quiet"]),
+    ("periodic has no value", ["run", "--periodic"]),
+    ("periodic has no value", ["run", "--periodic", "--quiet"]),
     ("radius", ["run", "--radius="]),
     ("radius", ["run", "--radius", "three"]),
     ("radius", ["run", "--radius", "3x"]),
@@ -100,6 +107,9 @@ BAD_COMMAND_LINES = [
     ("expression", ["inspect", "vector(3,1"]),
     ("expression", ["inspect", "contiguous(-1,byte)"]),
     ("double", ["inspect", "int", "double"]),
+    ("such as double, int, byte", ["inspect", "duble"]),
+    (r"\ufffd", ["inspect", os.fsdecode(b"\xff")]),
+    ("datatype", ["inspect", "contiguous(2000000000,contiguous(2000000000,contiguous(2000000000,double)))"]),
 ]
 
 # Every flag that a file may hold, at a value that is not its default.
@@ -286,6 +296,12 @@ class Help(InDirectory):
             text = " ".join(lines[i + 1 : i + 5])
             self.assertRegex(text, r"\[(all|run|compare|inspect|info)[, a-z]*\]")
 
+    def test_shows_the_type_notation(self):
+        text = self.halocline("--help").stdout
+        for name in ("contiguous", "vector", "hvector", "indexed", "hindexed", "indexed_block", "hindexed_block", "struct",
+                     "subarray", "resized", "dup"):
+            self.assertRegex(text, rf"(?m)(^  |  ){name}\(")
+
     def test_version(self):
         outcome = self.halocline("--version", ranks=2)
         self.assertEqual(outcome.code, 0)
@@ -318,6 +334,9 @@ class Inspect(InDirectory):
             packed_strides=[1, 1], blocks=3,
         )
         self.assert_holds(self.inspect("contiguous(0,double)"), supported=True, size=0, extent=0, blocks=0)
+
+    def test_predefined_types_as_mpi_writes_them(self):
+        self.assertEqual(self.inspect("contiguous(3,MPI_DOUBLE)"), self.inspect("contiguous(3,double)"))
 
     def test_equal_layouts_have_one_form(self):
         forms = ("hvector(3,1,53,contiguous(13,byte))", "hvector(3,13,53,byte)", "hvector(3,1,53,vector(1,13,1,byte))")
@@ -362,6 +381,11 @@ class Results(InDirectory):
         for row, record in zip(rows, records):
             self.assertEqual(float(row["total_median_s"]), record["phases"]["total"]["median_s"])
             self.assertEqual(row["global_z"], str(record["global"][2]))
+            for key in ("describe", "packer", "stencil"):
+                self.assertIn(record[key], schema["properties"][key]["enum"])
+                self.assertEqual(row[key], record[key])
+            self.assertEqual(row["periodic"], "true")
+            self.assertEqual(row["notes"], "; ".join(record["notes"]))
 
 
 class Info(InDirectory):

@@ -80,8 +80,15 @@ class StateHash(Run):
         ]
         self.assertEqual(len(set(hashes)), len(hashes))
 
-    def test_a_wave_that_has_decayed_still_verifies(self):
-        self.state_hash("--global", "12", "12", "12", "--steps", "300", ranks=2)
+    def test_the_wave_is_still_there_after_many_steps_on_few_points(self):
+        for arguments in (
+            ("--global", "12", "12", "12", "--steps", "300"),
+            ("--global", "6", "6", "6", "--steps", "2000", "--stages", "1"),
+            ("--global", "8", "8", "8", "--steps", "20", "--element", "float"),
+        ):
+            outcome = halocline("run", *arguments, ranks=2)
+            self.assertEqual(outcome.code, 0, outcome.stderr)
+            self.assertRegex(outcome.stdout, r"allowed 1\.0e-(12|05)\n")
 
 
 class Inject(Run):
@@ -96,6 +103,10 @@ class Inject(Run):
                         self.assertEqual((outcome.code, len(outcome.ours)), (1, 1), outcome.stderr)
                         self.assertIn("verification failed", outcome.ours[0])
                         self.assertNotIn("state hash", outcome.stdout)
+
+    def test_swaps_messages_that_differ_even_on_the_smallest_grid(self):
+        outcome = halocline("run", "--local", "3", "3", "3", "--layout", "aos", "--inject", "swap", ranks=2)
+        self.assertEqual(outcome.code, 1, outcome.stderr)
 
     def test_compare_times_nothing_that_is_wrong(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -161,6 +172,10 @@ class BadSizes(Run):
             ("global", 2, ("--global", "8", "8", "9000000000")),
             ("memory", 2, ("--local", "40000", "40000", "40000")),
             ("memory", 1, ("--local", "4000", "4000", "4000", "--fields", "1000")),
+            ("memory", 1, ("--local", "16", "16", "16", "--fields", "65536", "--radius", "16")),
+            ("decomposition", 2, ("--decomposition", "2147483647", "2147483647", "2147483647")),
+            ("substeps", 1, ("--local", "8", "8", "8", "--steps", "2147483647", "--stages", "3")),
+            ("swap", 1, ("--local", "3", "3", "3", "--layout", "aos", "--inject", "swap")),
         ):
             with self.subTest(arguments=arguments, ranks=ranks):
                 self.assert_refused(names, *arguments, ranks=ranks)
@@ -169,6 +184,14 @@ class BadSizes(Run):
         outcome = halocline("run", "--local", "20000", "20000", "20000", "--dry-run", ranks=2)
         self.assertEqual(outcome.code, 0, outcome.stderr)
         self.assertIn("nothing was allocated", outcome.stdout)
+        self.assertIn("TOO MUCH", outcome.stdout)
+
+    def test_lost_output_is_an_error(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            code = subprocess.run(
+                [BINARY, "run", "--local", "8", "8", "8", "--quiet"], stdout=full, stderr=subprocess.DEVNULL, timeout=60
+            ).returncode
+        self.assertEqual(code, 3)
 
 
 def children(parent):

@@ -23,8 +23,9 @@ install_packages() {
   done
   [[ ${#missing[@]} -gt 0 ]] || { say "Debian packages: all there"; return; }
   if [[ $(id -u) != 0 ]]; then
-    echo "build.sh: missing Debian packages (not root, so they cannot be installed here): as root, run apt-get install ${missing[*]}" >&2
-    exit 3
+    # Modules may supply what Debian's packages do not; otherwise CMake will name what it misses.
+    echo "build.sh: not installed (not root): ${missing[*]}; as root, run apt-get install with these names" >&2
+    return
   fi
   say "installing from Debian: ${missing[*]}"
   apt-get update -qq
@@ -43,7 +44,7 @@ site_has_kokkos() {
 
 build_kokkos() {
   local prefix=$PWD/.deps/kokkos
-  mkdir -p .deps
+  mkdir -p .deps && [[ -w .deps ]] || { echo "build.sh: cannot write to $PWD (.deps): use a clone of your own" >&2; exit 3; }
   exec 9>.deps/lock; flock 9   # two presets built at once share one Kokkos
   if [[ ! -e $prefix/.complete ]]; then
     local work=$PWD/.deps/kokkos-work

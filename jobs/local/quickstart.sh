@@ -7,7 +7,10 @@ cd "$(dirname "$0")/../.."
 case ${1:-2} in *[!0-9]*|0) sed -n '2,4p' "$0"; exit 2 ;; esac
 ranks=${1:-2}
 source jobs/local/env.sh
-jobs/local/build.sh release -DHALOCLINE_BUILD_TESTS=OFF -DHALOCLINE_BUILD_BENCHMARKS=OFF
+# A new build leaves out the tests; one that has them keeps them.
+options=(-DHALOCLINE_BUILD_TESTS=OFF -DHALOCLINE_BUILD_BENCHMARKS=OFF)
+[[ -e build/release/CMakeCache.txt ]] && options=()
+jobs/local/build.sh release "${options[@]}"
 for command in run compare; do
   printf '\n== mpirun -n %s build/release/app/halocline %s --config configs/quickstart.toml\n' "$ranks" "$command"
   mpirun -n "$ranks" build/release/app/halocline "$command" --config configs/quickstart.toml

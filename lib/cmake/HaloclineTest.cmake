@@ -18,7 +18,7 @@ set(HALOCLINE_TEST_ENVIRONMENT
 if(HALOCLINE_SANITIZE)
   list(APPEND HALOCLINE_TEST_ENVIRONMENT
     ASAN_OPTIONS=fast_unwind_on_malloc=0:malloc_context_size=40
-    LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/lib/cmake/lsan.supp:print_suppressions=0
+    LSAN_OPTIONS=suppressions='${PROJECT_SOURCE_DIR}/lib/cmake/lsan.supp':print_suppressions=0
     UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1)
 endif()
 

@@ -11,10 +11,11 @@ namespace halocline::dtype {
 
 namespace {
 
-bool is_predefined(MPI_Datatype handle) {
-  int integers = 0, addresses = 0, types = 0, combiner = 0;
-  HALOCLINE_MPI(MPI_Type_get_envelope(handle, &integers, &addresses, &types, &combiner));
-  return combiner == MPI_COMBINER_NAMED;
+// Predefined types are neither committed nor freed; the parametrised Fortran types are predefined,
+// too, although they have a combiner of their own (MPI-3.1 section 17.2.5).
+bool is_predefined(int combiner) {
+  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+         combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
 }
 
 std::vector<int> ints(const std::vector<std::int64_t>& values, const char* what) {
@@ -140,13 +141,14 @@ Datatype::~Datatype() {
   if (finalized) return;
   int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
   MPI_Type_get_envelope(handle_, &integers, &addresses, &types, &combiner);
-  if (combiner != MPI_COMBINER_NAMED) MPI_Type_free(&handle_);
+  if (!is_predefined(combiner)) MPI_Type_free(&handle_);
 }
 
 Datatype make_datatype(const TypeExpr& expr) {
   Datatype type = build(expr);
+  if (std::holds_alternative<Named>(expr.node)) return type;
   MPI_Datatype handle = type.get();
-  if (!is_predefined(handle)) HALOCLINE_MPI(MPI_Type_commit(&handle));
+  HALOCLINE_MPI(MPI_Type_commit(&handle));
   return type;
 }
 

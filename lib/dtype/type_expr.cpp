@@ -37,6 +37,21 @@ std::string call(const char* name, const First& first, const Rest&... rest) {
   return out + ")";
 }
 
+constexpr const char* kPredefined = "such as double, int, byte";
+constexpr const char* kConstructors =
+    "contiguous, vector, hvector, indexed, hindexed, indexed_block, hindexed_block, struct, "
+    "subarray, resized or dup";
+
+// As in NamedType::name or as MPI writes it, in either case; nullptr if there is none.
+const NamedType* find_predefined(std::string_view name) {
+  std::string lower(name);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  constexpr std::string_view kPrefix = "mpi_";
+  if (lower.starts_with(kPrefix)) lower.erase(0, kPrefix.size());
+  return find_named_type(lower);
+}
+
 // Recursive descent over the grammar in the header; the position is kept for messages.
 class Parser {
  public:
@@ -59,9 +74,10 @@ class Parser {
     const auto name = word();
     if (name.empty()) fail("a type name");
     if (!peek('(')) {
-      if (find_named_type(name) == nullptr) {
+      if (find_predefined(name) == nullptr) {
         at_ = begin;
-        fail("a type (unknown name '" + std::string(name) + "')");
+        fail("a predefined type " + std::string(kPredefined) + ", or a constructor: " +
+             kConstructors + " (unknown name '" + std::string(name) + "'; see halocline --help)");
       }
       return named(name);
     }
@@ -102,7 +118,8 @@ class Parser {
     }
     if (name == "dup") return type(Dup{old()});
     at_ = begin;
-    fail("a constructor (unknown name '" + std::string(name) + "')");
+    fail("a constructor: " + std::string(kConstructors) + " (unknown name '" + std::string(name) +
+         "'; see halocline --help)");
   }
 
   template <class T, class Old>
@@ -230,10 +247,10 @@ class Parser {
 }  // namespace
 
 TypeExprPtr named(std::string_view name) {
-  const auto* found = find_named_type(name);
+  const auto* found = find_predefined(name);
   if (found == nullptr)
-    throw ConfigError("unknown predefined type (" + std::string(name) +
-                      "): use an MPI name such as double");
+    throw ConfigError("unknown predefined type (" + std::string(name) + "): use one of MPI's, " +
+                      kPredefined);
   return type(Named{found});
 }
 

@@ -89,26 +89,35 @@ TypeExprPtr type(Constructor constructor) {
   return std::make_shared<const TypeExpr>(TypeExpr{std::move(constructor)});
 }
 
-/// The predefined type of that name ("double"). Throws ConfigError if there is none.
+/// The predefined type of that name, as in NamedType or as MPI writes it ("double", "MPI_DOUBLE"),
+/// in lower or upper case. Throws ConfigError if there is none.
 TypeExprPtr named(std::string_view name);
 
 /// The expression in the notation of parse_type, e.g. "vector(5,4,4,double)".
 /// parse_type(to_string(e)) equals e.
 std::string to_string(const TypeExpr& expr);
 
+// clang-format off
 /// Parses one type expression: the standard's constructor names in lower case with the arguments in
 /// the standard's order, lists in braces, white space free.
 ///
-///     NAME                                         a predefined type: double, int, byte,
-///     double_int, ... contiguous(count, T)                         vector(count, blocklength,
-///     stride, T) hvector(count, blocklength, stride, T)       indexed({blocklengths},
-///     {displacements}, T) hindexed({blocklengths}, {displacements}, T) indexed_block(blocklength,
-///     {displacements}, T) hindexed_block(blocklength, {displacements}, T) struct({blocklengths},
-///     {displacements}, {T, ...}) subarray(C|F, {sizes}, {subsizes}, {starts}, T) resized(T, lb,
-///     extent)                       dup(T)
+///     NAME                                              predefined: double, int, byte, double_int,
+///                                                       ...; also as MPI writes it: MPI_DOUBLE
+///     contiguous(count, T)
+///     vector(count, blocklength, stride, T)             stride in extents of T
+///     hvector(count, blocklength, stride, T)            stride in bytes
+///     indexed({blocklengths}, {displacements}, T)       displacements in extents of T
+///     hindexed({blocklengths}, {displacements}, T)      displacements in bytes
+///     indexed_block(blocklength, {displacements}, T)
+///     hindexed_block(blocklength, {displacements}, T)
+///     struct({blocklengths}, {displacements}, {T, ...})
+///     subarray(C|F, {sizes}, {subsizes}, {starts}, T)
+///     resized(T, lb, extent)
+///     dup(T)
 ///
 /// Throws ConfigError that shows where and what was expected; also for arguments that MPI calls
 /// erroneous (negative counts, subarrays outside of their array).
+// clang-format on
 TypeExprPtr parse_type(std::string_view text);
 
 }  // namespace halocline::dtype

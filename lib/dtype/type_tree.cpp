@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "dtype/datatype.hpp"
+#include "dtype/support/narrow.hpp"
 #include "dtype/support/overload.hpp"
 
 namespace halocline::dtype {
@@ -33,14 +34,14 @@ struct Shape {
 
   Shape at(std::int64_t displacement) const {
     Shape out = *this;
-    out.true_lb += displacement, out.true_ub += displacement;
-    out.explicit_lb_value += displacement, out.explicit_ub_value += displacement;
+    for (auto* bound : {&out.true_lb, &out.true_ub, &out.explicit_lb_value, &out.explicit_ub_value})
+      *bound = checked_add(*bound, displacement);
     return out;
   }
 
   // Adds the data and bounds of `other`.
   void unite(const Shape& other) {
-    size += other.size;
+    size = checked_add(size, other.size);
     if (other.has_data) {
       true_lb = has_data ? std::min(true_lb, other.true_lb) : other.true_lb;
       true_ub = has_data ? std::max(true_ub, other.true_ub) : other.true_ub;
@@ -63,8 +64,8 @@ struct Shape {
   Shape repeated(std::int64_t count, std::int64_t stride) const {
     if (count == 0) return {};
     Shape out = *this;
-    out.unite(at((count - 1) * stride));
-    out.size = count * size;
+    out.unite(at(checked_multiply(count - 1, stride)));
+    out.size = checked_multiply(count, size);
     return out;
   }
 
@@ -76,7 +77,7 @@ Shape indexed_shape(const std::vector<std::int64_t>& displacements, std::int64_t
                     const Shape& old, Blocklength blocklength) {
   Shape out;
   for (std::size_t i = 0; i < displacements.size(); ++i)
-    out.unite(old.block(blocklength(i)).at(displacements[i] * unit));
+    out.unite(old.block(blocklength(i)).at(checked_multiply(displacements[i], unit)));
   return out;
 }
 
@@ -98,7 +99,8 @@ Shape shape(const TypeExpr& expr) {
           [](const Contiguous& t) { return shape(*t.old).block(t.count); },
           [](const Vector& t) {
             const auto old = shape(*t.old);
-            return old.block(t.blocklength).repeated(t.count, t.stride * old.extent());
+            return old.block(t.blocklength)
+                .repeated(t.count, checked_multiply(t.stride, old.extent()));
           },
           [](const Hvector& t) {
             return shape(*t.old).block(t.blocklength).repeated(t.count, t.stride);
@@ -133,8 +135,8 @@ Shape shape(const TypeExpr& expr) {
             const auto dimensions = t.sizes.size();
             for (std::size_t i = 0; i < dimensions; ++i) {
               const auto d = t.order == Order::fortran ? i : dimensions - 1 - i;
-              out = out.repeated(t.subsizes[d], stride).at(t.starts[d] * stride);
-              stride *= t.sizes[d];
+              out = out.repeated(t.subsizes[d], stride).at(checked_multiply(t.starts[d], stride));
+              stride = checked_multiply(stride, t.sizes[d]);
             }
             out.explicit_lb = out.explicit_ub = true;
             out.explicit_lb_value = 0;
@@ -144,8 +146,8 @@ Shape shape(const TypeExpr& expr) {
           [](const Resized& t) {
             Shape out = shape(*t.old);
             out.explicit_lb = out.explicit_ub = true;
-            out.explicit_lb_value = t.lb;
-            out.explicit_ub_value = t.lb + t.extent;
+            out.explicit_lb_value = checked_bytes(t.lb, false);
+            out.explicit_ub_value = checked_add(t.lb, t.extent);
             return out;
           },
           [](const Dup& t) { return shape(*t.old); },
@@ -244,9 +246,10 @@ TypeBounds type_bounds(const TypeExpr& expr) {
 }
 
 Result<TypeTree> translate(const TypeExpr& expr) {
+  const auto bounds = type_bounds(expr);  // first, since it checks what the tree then multiplies
   auto root = tree(expr);
   if (auto* reason = std::get_if<UnsupportedDatatype>(&root)) return std::move(*reason);
-  return TypeTree{std::get<TreeNodePtr>(std::move(root)), type_bounds(expr)};
+  return TypeTree{std::get<TreeNodePtr>(std::move(root)), bounds};
 }
 
 Result<TypeTree> translate(MPI_Datatype handle) {

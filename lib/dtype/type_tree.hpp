@@ -33,7 +33,7 @@ struct TypeBounds {
 };
 
 /// Bounds of `expr` in O(constructor arguments), whatever the counts are; the rules are those of
-/// type_map().
+/// type_map(). Throws ConfigError for sizes or displacements beyond 2^61 bytes.
 TypeBounds type_bounds(const TypeExpr& expr);
 
 struct TreeNode;

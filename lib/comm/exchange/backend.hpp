@@ -2,6 +2,7 @@
 // Between exchange_plan.cpp and the methods; not for other users.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -31,14 +32,21 @@ using Pieces = std::vector<Piece>;
 /// through MPI.
 enum class Packing { ours, vendor };
 
-/// Pack into one message per partner, MPI_Alltoallv in units of `unit` bytes (the same on all
-/// ranks), unpack. Types without a plan are packed by MPI even if `packing` is ours; the reasons
-/// are added to `packed_by_mpi`. Makes no communication; throws ConfigError for a job that
-/// MPI_Pack's int arguments cannot express.
+/// In what units messages are counted, the same on all ranks, and the largest count or
+/// displacement.
+struct CountUnits {
+  std::int64_t bytes;
+  std::int64_t limit;
+};
+
+/// Pack into one message per partner, MPI_Alltoallv, unpack. Types without a plan are packed by MPI
+/// even if `packing` is ours; the reasons are added to `packed_by_mpi`. Makes no communication;
+/// throws ConfigError for a job that MPI_Pack's int arguments cannot express, and for a type that
+/// the installed MPI would pack wrongly.
 std::unique_ptr<Backend> make_packed_exchange(std::shared_ptr<const Communicator> comm,
                                               const Pieces& sends, const Pieces& receives,
                                               Packing packing, const dtype::Packer& packer,
-                                              std::int64_t unit,
+                                              const CountUnits& units,
                                               std::vector<std::string>& packed_by_mpi);
 
 /// One derived type per partner straight into MPI_Alltoallw. Makes no communication.

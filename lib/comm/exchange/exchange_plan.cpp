@@ -7,7 +7,6 @@
 
 #include "comm/exchange/backend.hpp"
 #include "dtype/pack/host/host_packer.hpp"
-#include "dtype/support/contract.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/support/narrow.hpp"
 
@@ -32,6 +31,9 @@ Pieces in_wire_order(Pieces all, int ranks, const char* what) {
       throw ConfigError(std::string("no such partner (") + what + " job names rank " +
                         std::to_string(piece.partner) + " of " + std::to_string(ranks) +
                         "): leave jobs without a partner out of the list");
+    if (piece.type == MPI_DATATYPE_NULL)
+      throw ConfigError(std::string("null datatype (") + what + " job for rank " +
+                        std::to_string(piece.partner) + "): give every job an MPI datatype");
     MPI_Count size = 0;
     HALOCLINE_MPI(MPI_Type_size_x(piece.type, &size));
     piece.bytes = static_cast<std::int64_t>(size) * piece.count;
@@ -100,10 +102,9 @@ void check_expected(const Pieces& receives, const std::vector<std::vector<Announ
   auto piece = receives.begin();
   for (int partner = 0; partner < static_cast<int>(announced.size()); ++partner) {
     const auto mismatch = [&](const std::string& sent, const std::string& expected) {
-      throw ConfigError(
-          "exchange plans do not match (rank " + std::to_string(partner) + " sends " + sent +
-          ", rank " + std::to_string(rank) + " expects " + expected +
-          "): give all ranks the same fields, radius and decomposition, and paired tags");
+      throw ConfigError("exchange plans do not match (rank " + std::to_string(partner) + " sends " +
+                        sent + ", rank " + std::to_string(rank) + " expects " + expected +
+                        "): list the same messages, with the same tags and sizes, on both sides");
     };
     for (const auto& a : announced[static_cast<std::size_t>(partner)]) {
       if (piece == receives.end() || piece->partner != partner)
@@ -165,7 +166,8 @@ ExchangePlan::ExchangePlan(MPI_Comm parent, const std::vector<ExchangeJob>& jobs
   collectively(comm->get(), [&] { check_expected(receives, announced, comm->rank()); });
   traffic_ = count_traffic(sends, comm->rank());
 
-  const auto unit = agree_on_unit(*comm, sends, receives, options.mpi_count_limit);
+  const auto limit = options.mpi_count_limit;
+  const detail::CountUnits units{agree_on_unit(*comm, sends, receives, limit), limit};
   const auto& packer = options.packer != nullptr ? *options.packer : kHostPacker;
   collectively(comm->get(), [&] {
     switch (method) {
@@ -173,7 +175,7 @@ ExchangePlan::ExchangePlan(MPI_Comm parent, const std::vector<ExchangeJob>& jobs
       case Method::vendor_pack: {
         const auto packing =
             method == Method::alltoallv ? detail::Packing::ours : detail::Packing::vendor;
-        backend_ = detail::make_packed_exchange(comm, sends, receives, packing, packer, unit,
+        backend_ = detail::make_packed_exchange(comm, sends, receives, packing, packer, units,
                                                 packed_by_mpi_);
         break;
       }
@@ -189,7 +191,10 @@ ExchangePlan& ExchangePlan::operator=(ExchangePlan&&) noexcept = default;
 ExchangePlan::~ExchangePlan() = default;
 
 PendingExchange ExchangePlan::start() {
+  if (backend_->in_flight)
+    throw ConfigError("exchange started twice (the plan has one in flight): finish it first");
   backend_->begin();
+  backend_->in_flight = true;
   return PendingExchange(backend_.get());
 }
 
@@ -203,8 +208,11 @@ PendingExchange::~PendingExchange() {
 }
 
 PhaseTimes PendingExchange::finish() {
-  HALOCLINE_EXPECT(backend_ != nullptr);
-  return std::exchange(backend_, nullptr)->end();
+  if (backend_ == nullptr)
+    throw ConfigError("exchange finished twice (or moved from): call finish() once per start()");
+  auto& backend = *std::exchange(backend_, nullptr);
+  backend.in_flight = false;
+  return backend.end();
 }
 
 }  // namespace halocline::comm

@@ -44,6 +44,7 @@ class Backend {
   virtual ~Backend() = default;
   virtual void begin() = 0;
   virtual PhaseTimes end() = 0;
+  bool in_flight = false;
 };
 }  // namespace detail
 
@@ -74,7 +75,8 @@ class ExchangePlan {
   ~ExchangePlan();
 
   /// Starts an exchange: send buffers are read and receive buffers written from here on until
-  /// finish() of the returned handle. Collective. One exchange of a plan at a time.
+  /// finish() of the returned handle. Collective. Throws ConfigError while an exchange of this plan
+  /// is in flight.
   [[nodiscard]] PendingExchange start();
 
   Method method() const { return method_; }
@@ -100,7 +102,7 @@ class PendingExchange {
   ~PendingExchange();
 
   /// Completes the exchange: all receive buffers are filled, send buffers may be written again.
-  /// Collective.
+  /// Throws ConfigError if it is finished already. Collective.
   PhaseTimes finish();
 
  private:

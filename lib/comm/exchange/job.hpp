@@ -12,9 +12,10 @@ namespace halocline::comm {
 /// datatypes.
 ///
 /// A partner may occur in many jobs. What one rank sends with `send_tag` t, the partner receives
-/// with the job whose `recv_tag` for that rank is t; tags are unique per partner and direction of
-/// travel. A job that only sends has receive_count 0, and the other way round. Buffers and types
-/// belong to the user; buffers must live as long as the plan, types only until the plan is built.
+/// with the job whose `receive_tag` for that rank is t; tags are unique per partner and direction
+/// of travel. A job that only sends has receive_count 0, and the other way round. Buffers and types
+/// belong to the user; buffers must live as long as the plan, types only until the plan is built,
+/// and they need not be committed.
 struct ExchangeJob {
   int partner = MPI_PROC_NULL;  ///< rank in the plan's communicator; may be the rank itself
 

@@ -2,12 +2,14 @@
 // Pack, MPI_Alltoallv, unpack: with our plans (method alltoallv) or with MPI_Pack (method
 // vendor-pack).
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "comm/exchange/backend.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/support/narrow.hpp"
+#include "dtype/vendor_check.hpp"
 
 namespace halocline::comm::detail {
 
@@ -32,15 +34,16 @@ class PackedExchange final : public Backend {
  public:
   PackedExchange(std::shared_ptr<const Communicator> comm, const Pieces& sends,
                  const Pieces& receives, Packing packing, const dtype::Packer& packer,
-                 std::int64_t unit, std::vector<std::string>& packed_by_mpi)
+                 const CountUnits& units, std::vector<std::string>& packed_by_mpi)
       : comm_(std::move(comm)), packing_(packing), packer_(&packer) {
     MPI_Datatype type = MPI_DATATYPE_NULL;
-    HALOCLINE_MPI(MPI_Type_contiguous(checked_int(unit, "message unit"),
+    HALOCLINE_MPI(MPI_Type_contiguous(checked_int(units.bytes, "message unit"),
                                       packing == Packing::ours ? MPI_BYTE : MPI_PACKED, &type));
     unit_type_ = dtype::Datatype(type);
     HALOCLINE_MPI(MPI_Type_commit(&type));
-    out_ = lay_out(sends, unit, packed_by_mpi);
-    in_ = lay_out(receives, unit, packed_by_mpi);
+    PlanCache plans;
+    out_ = lay_out(sends, Side::send, units, plans, packed_by_mpi);
+    in_ = lay_out(receives, Side::receive, units, plans, packed_by_mpi);
   }
 
   void begin() override {
@@ -73,9 +76,13 @@ class PackedExchange final : public Backend {
     return packing_ == Packing::ours && piece.partner == comm_->rank();
   }
 
-  // Messages stand in the order of the partners; the rank's own one comes first where it stays
-  // here, so that it has the same offsets on both sides.
-  MessageBuffer lay_out(const Pieces& pieces, std::int64_t unit,
+  // Fields share their types: each is planned once.
+  using PlanCache = std::map<MPI_Datatype, Result<dtype::PackPlan>>;
+  enum class Side { send, receive };
+
+  // Messages stand in the order of the partners. The rank's own one comes first where it stays
+  // here, at the same offsets on both sides, and takes room on the sending side alone.
+  MessageBuffer lay_out(const Pieces& pieces, Side which, const CountUnits& units, PlanCache& plans,
                         std::vector<std::string>& packed_by_mpi) const {
     const auto ranks = static_cast<std::size_t>(comm_->size());
     MessageBuffer side{.pieces = {},
@@ -85,14 +92,18 @@ class PackedExchange final : public Backend {
     std::int64_t end = 0;
     const auto place = [&](const Piece& piece) {
       side.pieces.push_back({piece, end, std::nullopt, {}});
-      choose_packing(side.pieces.back(), packed_by_mpi);
+      choose_packing(side.pieces.back(), plans, packed_by_mpi);
       end += piece.bytes;
     };
-    const auto pad = [&] { end = (end + unit - 1) / unit * unit; };
+    const auto pad = [&] { end = (end + units.bytes - 1) / units.bytes * units.bytes; };
+    const auto in_units = [&](std::int64_t bytes) {
+      return checked_int(bytes / units.bytes, "message size or displacement", units.limit);
+    };
 
     for (const auto& piece : pieces)
       if (stays_here(piece)) place(piece);
     pad();
+    if (which == Side::receive) end = 0;
     for (auto first = pieces.begin(); first != pieces.end();) {
       const auto last = std::find_if(first, pieces.end(),
                                      [&](const Piece& p) { return p.partner != first->partner; });
@@ -101,8 +112,8 @@ class PackedExchange final : public Backend {
         const auto begin = end;
         std::for_each(first, last, place);
         pad();
-        side.displacements[partner] = checked_int(begin / unit, "message displacement");
-        side.counts[partner] = checked_int((end - begin) / unit, "message size");
+        side.displacements[partner] = in_units(begin);
+        side.counts[partner] = in_units(end - begin);
       }
       first = last;
     }
@@ -110,31 +121,49 @@ class PackedExchange final : public Backend {
     return side;
   }
 
-  void choose_packing(PackedPiece& item, std::vector<std::string>& packed_by_mpi) const {
+  void choose_packing(PackedPiece& item, PlanCache& plans,
+                      std::vector<std::string>& packed_by_mpi) const {
     const auto& piece = item.piece;
     if (packing_ == Packing::ours) {
-      auto plan = dtype::make_plan(piece.type);
-      if (auto* found = std::get_if<dtype::PackPlan>(&plan)) {
-        item.plan = std::move(*found);
+      auto found = plans.find(piece.type);
+      if (found == plans.end()) {
+        found = plans.emplace(piece.type, dtype::make_plan(piece.type)).first;
+        if (const auto* reason = std::get_if<UnsupportedDatatype>(&found->second))
+          let_mpi_pack(piece.type, *reason, packed_by_mpi);
+      }
+      if (const auto* plan = std::get_if<dtype::PackPlan>(&found->second)) {
+        item.plan = *plan;
         return;
       }
-      const std::string reason = std::get<UnsupportedDatatype>(plan).what();
-      if (std::find(packed_by_mpi.begin(), packed_by_mpi.end(), reason) == packed_by_mpi.end())
-        packed_by_mpi.push_back(reason);
     }
+    // A committed copy: the user may free the type, and need not have committed it.
+    MPI_Datatype own = MPI_DATATYPE_NULL;
+    HALOCLINE_MPI(MPI_Type_dup(piece.type, &own));
+    item.type = dtype::Datatype(own);
+    HALOCLINE_MPI(MPI_Type_commit(&own));
     // MPI_Pack counts bytes and instances in int, and may add a header (no MPI we know does between
     // equal machines).
     int packed_size = 0;
-    HALOCLINE_MPI(MPI_Pack_size(checked_int(piece.count, "count of a job that MPI packs"),
-                                piece.type, comm_->get(), &packed_size));
+    HALOCLINE_MPI(MPI_Pack_size(checked_int(piece.count, "count of a job that MPI packs"), own,
+                                comm_->get(), &packed_size));
     if (packed_size != checked_int(piece.bytes, "size in bytes of a job that MPI packs"))
       throw ConfigError(
           "MPI_Pack needs " + std::to_string(packed_size) + " bytes for " +
           std::to_string(piece.bytes) +
           " (this MPI does not pack in native form): use another method or another description");
-    MPI_Datatype own = MPI_DATATYPE_NULL;
-    HALOCLINE_MPI(MPI_Type_dup(piece.type, &own));
-    item.type = dtype::Datatype(own);
+  }
+
+  // Notes the reason, unless the installed MPI is known to pack this type wrongly: nothing is ever
+  // wrong here.
+  static void let_mpi_pack(MPI_Datatype type, const UnsupportedDatatype& reason,
+                           std::vector<std::string>& packed_by_mpi) {
+    const auto expr = dtype::decode(type);
+    if (const auto* readable = std::get_if<dtype::TypeExprPtr>(&expr))
+      if (const auto wrong = dtype::mpi_disagreement(**readable))
+        throw ConfigError("MPI would pack a datatype wrongly (" + *wrong + "; and " +
+                          reason.what() + "): describe it by types that Halocline packs");
+    if (std::find(packed_by_mpi.begin(), packed_by_mpi.end(), reason.what()) == packed_by_mpi.end())
+      packed_by_mpi.emplace_back(reason.what());
   }
 
   void pack(const PackedPiece& item, std::byte* to) const {
@@ -166,9 +195,9 @@ class PackedExchange final : public Backend {
 std::unique_ptr<Backend> make_packed_exchange(std::shared_ptr<const Communicator> comm,
                                               const Pieces& sends, const Pieces& receives,
                                               Packing packing, const dtype::Packer& packer,
-                                              std::int64_t unit,
+                                              const CountUnits& units,
                                               std::vector<std::string>& packed_by_mpi) {
-  return std::make_unique<PackedExchange>(std::move(comm), sends, receives, packing, packer, unit,
+  return std::make_unique<PackedExchange>(std::move(comm), sends, receives, packing, packer, units,
                                           packed_by_mpi);
 }
 

@@ -12,19 +12,14 @@
 
 namespace halocline::comm {
 
-/// Owner of a duplicate of a communicator, so that our messages never meet the user's. Move-only;
-/// the duplicate is freed unless MPI is finalized.
+/// Owner of a duplicate of a communicator, so that our messages never meet the user's; freed unless
+/// MPI is finalized by then.
 class Communicator {
  public:
   /// Collective over `parent`.
   explicit Communicator(MPI_Comm parent);
-  Communicator(Communicator&& other) noexcept
-      : comm_(std::exchange(other.comm_, MPI_COMM_NULL)), rank_(other.rank_), size_(other.size_) {}
-  Communicator& operator=(Communicator&& other) noexcept {
-    std::swap(comm_, other.comm_);
-    rank_ = other.rank_, size_ = other.size_;
-    return *this;
-  }
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
   ~Communicator();
 
   MPI_Comm get() const { return comm_; }

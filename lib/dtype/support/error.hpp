@@ -15,14 +15,15 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The user's input cannot be used: a flag, a config file, a type expression, a list of jobs. Exit
-/// code 2.
+/// The user's input cannot be used: a flag, a config file, a path, a type expression, a list of
+/// jobs, a size that does not fit into memory. Exit code 2.
 class ConfigError : public Error {
  public:
   using Error::Error;
 };
 
-/// The environment failed: a file that cannot be written, memory that is not there. Exit code 3.
+/// The environment failed while working: a disk that is full, an allocation or an MPI call that
+/// failed. Exit code 3.
 class EnvironmentError : public Error {
  public:
   using Error::Error;

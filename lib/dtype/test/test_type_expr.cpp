@@ -55,6 +55,23 @@ TEST(TypeExpr, EveryNamedTypeParses) {
     EXPECT_EQ(to_string(*parse_type(named_type.name)), named_type.name);
 }
 
+TEST(TypeExpr, PredefinedTypesMayBeWrittenAsMpiDoes) {
+  EXPECT_EQ(to_string(*parse_type("MPI_DOUBLE")), "double");
+  EXPECT_EQ(to_string(*parse_type("contiguous(2,DOUBLE)")), "contiguous(2,double)");
+  EXPECT_EQ(to_string(*parse_type("struct({1,1},{0,8},{MPI_2INT,mpi_unsigned_long})")),
+            "struct({1,1},{0,8},{2int,unsigned_long})");
+  EXPECT_EQ(to_string(TypeExpr{Named{std::get<Named>(named("MPI_BYTE")->node).type}}), "byte");
+  for (const auto* text : {"MPI_", "MPI_MPI_INT", "MPI_DUBLE", "MPI_contiguous(2,int)"})
+    EXPECT_NE(error_of(text).find("unknown name"), std::string::npos) << text;
+}
+
+TEST(TypeExpr, UnknownNamesAreAnsweredWithTheKnownOnes) {
+  for (const auto* text : {"duble", "vektor(1,2,3,int)"})
+    for (const auto* known : {"contiguous, vector, hvector", "or dup", "halocline --help"})
+      EXPECT_NE(error_of(text).find(known), std::string::npos) << error_of(text);
+  EXPECT_NE(error_of("duble").find("such as double, int, byte"), std::string::npos);
+}
+
 TEST(TypeExpr, ErrorsSayWhereAndWhatWasExpected) {
   const struct {
     const char *text, *position, *expected;
