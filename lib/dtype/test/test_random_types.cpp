@@ -2,12 +2,13 @@
 // Properties that hold for every strided datatype, tried on random ones: all packers follow the
 // type map, unpacking leaves gaps alone, equal layouts have equal nests. MPI_Pack is asked as well.
 //
-//   test_random_types [--types N] [--seed S] [--vendor-bugs DIR]
+//   dtype_random_types [--types N] [--seed S] [--vendor-bugs DIR]
 #include <gtest/gtest.h>
 
 #include <Kokkos_Core.hpp>
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -36,7 +37,11 @@ using Bytes = std::vector<unsigned char>;
 
 struct Options {
   std::int64_t types = 20000;
-  std::uint64_t seed = 20240607;
+  // Another one every day, printed, so that a failure can be had again.
+  std::uint64_t seed = static_cast<std::uint64_t>(
+      std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now())
+          .time_since_epoch()
+          .count());
   std::string vendor_bugs;  // directory; empty: no reports
 };
 
