@@ -172,7 +172,6 @@ class BadSizes(Run):
             ("global", 2, ("--global", "8", "8", "9000000000")),
             ("memory", 2, ("--local", "40000", "40000", "40000")),
             ("memory", 1, ("--local", "4000", "4000", "4000", "--fields", "1000")),
-            ("memory", 1, ("--local", "16", "16", "16", "--fields", "65536", "--radius", "16")),
             ("decomposition", 2, ("--decomposition", "2147483647", "2147483647", "2147483647")),
             ("substeps", 1, ("--local", "8", "8", "8", "--steps", "2147483647", "--stages", "3")),
             ("swap", 1, ("--local", "3", "3", "3", "--layout", "aos", "--inject", "swap")),
@@ -185,6 +184,13 @@ class BadSizes(Run):
         self.assertEqual(outcome.code, 0, outcome.stderr)
         self.assertIn("nothing was allocated", outcome.stdout)
         self.assertIn("TOO MUCH", outcome.stdout)
+
+    def test_dry_run_counts_padding_and_bookkeeping(self):
+        # 50,000 arrays of 27 points: two sets, each array padded to 4 KiB; two plans of 1.3 million jobs each.
+        outcome = halocline(
+            "run", "--local", "1", "1", "1", "--radius", "1", "--stencil", "point26", "--fields", "50000", "--dry-run"
+        )
+        self.assertRegex(outcome.stdout, r"memory per rank: 4\d\d MiB for fields, 2\.\d\d GiB for messages")
 
     def test_lost_output_is_an_error(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
