@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs the program under test: HALOCLINE_BINARY, under HALOCLINE_MPIEXEC where there is more than one rank."""
+import contextlib
 import os
 import re
 import subprocess
+import tempfile
 
 BINARY = os.environ["HALOCLINE_BINARY"]
 MPIEXEC = os.environ["HALOCLINE_MPIEXEC"]
@@ -23,9 +25,29 @@ def halocline(*arguments, ranks=1, cwd=None):
     """One rank runs without mpiexec, which a user may do as well."""
     launcher = [] if ranks == 1 else [MPIEXEC, "-n", str(ranks)]
     command = launcher + [BINARY] + [str(argument) for argument in arguments]
-    return Outcome(
-        subprocess.run(command, cwd=cwd, timeout=TIMEOUT_S, capture_output=True, text=True, errors="replace")
-    )
+    with own_session() as environment:
+        return Outcome(
+            subprocess.run(
+                command,
+                cwd=cwd,
+                env=environment,
+                timeout=TIMEOUT_S,
+                capture_output=True,
+                text=True,
+                errors="replace",
+            )
+        )
+
+
+@contextlib.contextmanager
+def own_session():
+    """An environment in which Open MPI keeps its files in a folder of this start alone.
+
+    A program started without mpiexec leaves a daemon behind that removes the common folder a moment later, while the
+    next start makes it again: one of a thousand starts then fails.
+    """
+    with tempfile.TemporaryDirectory(prefix="hl", ignore_cleanup_errors=True) as folder:
+        yield os.environ | {"OMPI_MCA_orte_tmpdir_base": folder}
 
 
 def options_in_help():

@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-from halocline_program import BINARY, MPIEXEC, halocline
+from halocline_program import BINARY, MPIEXEC, halocline, own_session
 
 CORRECTNESS = pathlib.Path(os.environ["HALOCLINE_SOURCE"]) / "configs" / "correctness.toml"
 RANKS = tuple(int(n) for n in os.environ["HALOCLINE_RANKS"].split())
@@ -193,9 +193,13 @@ class BadSizes(Run):
         self.assertRegex(outcome.stdout, r"memory per rank: 411 MiB for fields, 1\.98 GiB for messages")
 
     def test_lost_output_is_an_error(self):
-        with open("/dev/full", "w", encoding="utf-8") as full:
+        with open("/dev/full", "w", encoding="utf-8") as full, own_session() as environment:
             code = subprocess.run(
-                [BINARY, "run", "--local", "8", "8", "8", "--quiet"], stdout=full, stderr=subprocess.DEVNULL, timeout=60
+                [BINARY, "run", "--local", "8", "8", "8", "--quiet"],
+                env=environment,
+                stdout=full,
+                stderr=subprocess.DEVNULL,
+                timeout=60,
             ).returncode
         self.assertEqual(code, 3)
 

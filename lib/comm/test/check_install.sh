@@ -9,6 +9,6 @@ cp -r "$source/lib/comm/example" "$work/example"
 "$cmake" --install "$build" --prefix "$work/prefix" >"$work/install.log"
 "$cmake" -G "$generator" -S "$work/example" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release
 "$cmake" --build "$work/build"
-"$work/prefix/bin/halocline" --version
+"$mpiexec" -n 1 "$work/prefix/bin/halocline" --version
 for ranks in 1 2 4; do "$mpiexec" -n "$ranks" "$work/build/own_array"; done
 rm -rf "$work"
