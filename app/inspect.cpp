@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
 #include <string>
 #include <variant>
 
 #include "commands.hpp"
+#include "dtype/dataloop.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/pack/pack_plan.hpp"
 #include "dtype/type_expr.hpp"
@@ -35,24 +38,22 @@ std::string to_text(const dtype::TypeBounds& bounds) {
   return out;
 }
 
-// Where the instances of a call with a count go.
-std::string instances(const dtype::PackPlan& plan) {
-  const auto& nest = plan.nest();
-  if (nest.run == 0) return "nothing to copy";
-  const auto loops = plan.loops(2);
-  if (loops.run != nest.run) return "a count lengthens the run";
-  if (loops.levels.size() == nest.levels.size()) return "a count continues the outermost loop";
-  return "a count is a loop of its own";
+// Each line of a text under the column of the values.
+std::string indented(const std::string& text) {
+  std::string out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) out += "            " + line + "\n";
+  return out;
 }
 
-// Everything there is to say about a type; `plan` is the reason where there is none.
+// Everything there is to say about a type; `form` is the reason where there is none.
 struct Findings {
   std::string expression;
   std::string decoded;  ///< as read back from the MPI datatype
   dtype::TypeBounds bounds;
   dtype::TypeBounds mpi;
   std::string tree;
-  Result<dtype::PackPlan> plan;
+  Result<dtype::CanonicalForm> form;
 };
 
 Findings examine(const std::string& text) {
@@ -70,46 +71,52 @@ Findings examine(const std::string& text) {
                dtype::mpi_bounds(type.get()), "", UnsupportedDatatype("")};
   const auto decoded = dtype::decode(type.get());
   if (const auto* reason = std::get_if<UnsupportedDatatype>(&decoded)) {
-    out.plan = *reason;
+    out.form = *reason;
     return out;
   }
   const auto& read_back = *std::get<dtype::TypeExprPtr>(decoded);
   out.decoded = dtype::to_string(read_back);
   const auto tree = dtype::translate(read_back);
   if (const auto* reason = std::get_if<UnsupportedDatatype>(&tree)) {
-    out.plan = *reason;
+    out.form = *reason;
   } else {
     out.tree = dtype::to_string(*std::get<dtype::TypeTree>(tree).root);
-    out.plan = dtype::PackPlan(dtype::canonicalize(std::get<dtype::TypeTree>(tree)));
+    out.form = dtype::canonicalize(std::get<dtype::TypeTree>(tree));
   }
   return out;
 }
 
 std::string as_json(const Findings& findings) {
-  const auto* plan = std::get_if<dtype::PackPlan>(&findings.plan);
-  const auto or_null = [&](auto value) { return plan != nullptr ? Json(value(*plan)) : Json(); };
-  // Dimension 0 of a StridedBlock [PEA21] is the run, the loops follow from the inside out.
-  const auto dimensions = [&](std::int64_t run, std::int64_t dtype::LoopLevel::*member) {
-    return or_null([&](const dtype::PackPlan& p) {
-      auto list = Json::array({run < 0 ? p.nest().run : run});
-      for (const auto& level : p.nest().levels) list.push_back(level.*member);
-      return list;
-    });
+  const auto* form = std::get_if<dtype::CanonicalForm>(&findings.form);
+  const auto nest = form != nullptr ? form->nest() : std::nullopt;
+  // Dimension 0 of a StridedBlock [PEA21] is the run, the loops follow from the inside out; null
+  // for what is not strided as a whole.
+  const auto dimensions = [&](std::int64_t first, std::int64_t dtype::LoopLevel::*member) {
+    if (!nest) return Json();
+    auto list = Json::array({first});
+    for (const auto& level : nest->levels) list.push_back(level.*member);
+    return list;
   };
+  const auto if_supported = [&](auto value) { return form != nullptr ? Json(value()) : Json(); };
   Json out;
   out["expression"] = findings.expression;
   out["decoded"] = findings.decoded;
-  out["supported"] = plan != nullptr;
-  if (plan == nullptr) out["reason"] = std::get<UnsupportedDatatype>(findings.plan).what();
+  out["supported"] = form != nullptr;
+  if (form == nullptr) out["reason"] = std::get<UnsupportedDatatype>(findings.form).what();
   out.update(to_json(findings.bounds));
-  out["contiguous"] = or_null([](const dtype::PackPlan& p) { return p.nest().contiguous(); });
-  out["start"] = or_null([](const dtype::PackPlan& p) { return p.nest().start; });
-  out["counts"] = dimensions(-1, &dtype::LoopLevel::count);
+  out["contiguous"] = if_supported([&] { return nest && nest->contiguous(); });
+  out["start"] = if_supported([&] { return form->start; });
+  out["counts"] = dimensions(nest ? nest->run : 0, &dtype::LoopLevel::count);
   out["strides"] = dimensions(1, &dtype::LoopLevel::stride);
   out["packed_strides"] = dimensions(1, &dtype::LoopLevel::packed_stride);
-  out["blocks"] = or_null([](const dtype::PackPlan& p) { return p.nest().runs(); });
-  out["word_bytes"] = or_null([](const dtype::PackPlan& p) { return p.word_bytes(); });
-  out["tree"] = or_null([&](const dtype::PackPlan&) { return findings.tree; });
+  out["blocks"] = if_supported([&] { return form->runs(); });
+  out["cost"] = if_supported([&] { return dtype::cost(*form); });
+  out["tree"] = if_supported([&] { return findings.tree; });
+  out["canonical"] = if_supported([&] { return dtype::to_string(form->root); });
+  const auto plan = form != nullptr ? std::optional(dtype::PackPlan(*form)) : std::nullopt;
+  out["plan"] = if_supported([&] { return dtype::to_string(*plan); });
+  out["word_bytes"] = if_supported([&] { return plan->word_bytes(); });
+  out["metadata_bytes"] = if_supported([&] { return plan->metadata_bytes(); });
   out["mpi"] = to_json(findings.mpi);
   return out.dump() + "\n";
 }
@@ -118,14 +125,22 @@ std::string as_text(const Findings& findings) {
   std::string out = "expression  " + findings.expression + "\n";
   if (findings.decoded != findings.expression && !findings.decoded.empty())
     out += "read back   " + findings.decoded + "\n";
-  if (const auto* plan = std::get_if<dtype::PackPlan>(&findings.plan)) {
+  if (const auto* form = std::get_if<dtype::CanonicalForm>(&findings.form)) {
+    const auto nest = form->nest();
     out += "tree        " + findings.tree + "\n";
-    out += "canonical   " + dtype::to_string(plan->nest()) + "\n";
-    out += "plan        " + std::to_string(plan->nest().runs()) + " x " +
-           std::to_string(plan->nest().run) + " bytes, words of " +
-           std::to_string(plan->word_bytes()) + "; " + instances(*plan) + "\n";
+    out += "canonical   " +
+           (nest ? dtype::to_string(*nest)
+                 : "start " + std::to_string(form->start) + ", " + dtype::to_string(form->root)) +
+           "\n";
+    out += "blocks      " + std::to_string(form->runs()) + " of " +
+           std::to_string(form->bounds.size) + " bytes together, cost " +
+           std::to_string(dtype::cost(*form)) + "\n";
+    const dtype::PackPlan plan(*form);
+    out += "plan        words of " + std::to_string(plan.word_bytes()) + " bytes, " +
+           std::to_string(plan.metadata_bytes()) + " bytes of tables; instance by instance:\n" +
+           indented(dtype::to_string(plan));
   } else {
-    out += "no plan     " + std::string(std::get<UnsupportedDatatype>(findings.plan).what()) + "\n";
+    out += "no plan     " + std::string(std::get<UnsupportedDatatype>(findings.form).what()) + "\n";
   }
   out += "bounds      " + to_text(findings.bounds) + "\n";
   if (findings.mpi != findings.bounds) out += "MPI reports " + to_text(findings.mpi) + "\n";

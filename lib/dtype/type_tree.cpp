@@ -155,7 +155,7 @@ Shape shape(const TypeExpr& expr) {
       expr.node);
 }
 
-TreeNodePtr node(std::variant<Leaf, Vec, Idx> value) {
+TreeNodePtr node(decltype(TreeNode::node) value) {
   return std::make_shared<const TreeNode>(TreeNode{std::move(value)});
 }
 
@@ -271,6 +271,7 @@ std::string to_string(const TreeNode& tree) {
                             out += (i == 0 ? "" : ",") + std::to_string(n.displacements[i]);
                           return out + ">," + to_string(*n.child) + ")";
                         },
+                        [](const auto&) { return std::string("later"); },
                     },
                     tree.node);
 }

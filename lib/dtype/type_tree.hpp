@@ -55,8 +55,20 @@ struct Idx {
   TreeNodePtr child;
 };
 
+/// Bucket i: blocklengths[i] children, `stride` bytes apart, the first at displacements[i].
+struct IdxBuc {
+  std::vector<std::int64_t> blocklengths, displacements;
+  std::int64_t stride;
+  TreeNodePtr child;
+};
+/// One child of its own at each displacement (bytes), in this order.
+struct Strc {
+  std::vector<std::int64_t> displacements;
+  std::vector<TreeNodePtr> children;
+};
+
 struct TreeNode {
-  std::variant<Leaf, Vec, Idx> node;
+  std::variant<Leaf, Vec, Idx, IdxBuc, Strc> node;
 };
 
 /// A datatype as a tree of nodes and the bounds of one instance. Immutable; equal subtrees may be

@@ -3,10 +3,11 @@
 // vendor-pack).
 #include <algorithm>
 #include <map>
-#include <optional>
+#include <utility>
 
 #include "comm/exchange/backend.hpp"
 #include "dtype/datatype.hpp"
+#include "dtype/pack/fused_plan.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/support/narrow.hpp"
 #include "dtype/vendor_check.hpp"
@@ -15,17 +16,23 @@ namespace halocline::comm::detail {
 
 namespace {
 
-/// A piece and its place in the message buffer.
-struct PackedPiece {
+/// A piece that MPI packs, and its place in the message buffer.
+struct VendorPiece {
   Piece piece;
   std::int64_t offset;
-  std::optional<dtype::PackPlan> plan;  // none: MPI packs with `type`
   dtype::Datatype type;
 };
 
+/// Pieces that are packed into, or unpacked from, one message buffer together.
+struct PackedPieces {
+  dtype::FusedPlan fused;
+  std::vector<VendorPiece> by_mpi;
+};
+
 /// All messages that leave or reach this rank, in one buffer; counts and displacements in units.
+/// What stays on the rank and what goes through MPI are apart.
 struct MessageBuffer {
-  std::vector<PackedPiece> pieces;
+  PackedPieces own, others;
   std::vector<std::byte> bytes;
   std::vector<int> counts, displacements;
 };
@@ -48,7 +55,8 @@ class PackedExchange final : public Backend {
 
   void begin() override {
     const double start = MPI_Wtime();
-    for (const auto& item : out_.pieces) pack(item, out_.bytes.data() + item.offset);
+    pack(out_.own, out_.bytes.data());
+    pack(out_.others, out_.bytes.data());
     packer_->fence();
     const double packed = MPI_Wtime();
     HALOCLINE_MPI(MPI_Alltoallv(out_.bytes.data(), out_.counts.data(), out_.displacements.data(),
@@ -60,12 +68,8 @@ class PackedExchange final : public Backend {
 
   PhaseTimes end() override {
     const double start = MPI_Wtime();
-    for (const auto& item : in_.pieces) {
-      // What goes to the rank itself is unpacked from where it was packed, unless it went through
-      // MPI.
-      const auto& from = stays_here(item.piece) ? out_ : in_;
-      unpack(item, from.bytes.data() + item.offset);
-    }
+    unpack(in_.own, out_.bytes.data());  // from where it was packed
+    unpack(in_.others, in_.bytes.data());
     packer_->fence();
     times_.unpack = MPI_Wtime() - start;
     return times_;
@@ -85,14 +89,18 @@ class PackedExchange final : public Backend {
   MessageBuffer lay_out(const Pieces& pieces, Side which, const CountUnits& units, PlanCache& plans,
                         std::vector<std::string>& packed_by_mpi) const {
     const auto ranks = static_cast<std::size_t>(comm_->size());
-    MessageBuffer side{.pieces = {},
+    MessageBuffer side{.own = {},
+                       .others = {},
                        .bytes = {},
                        .counts = std::vector<int>(ranks),
                        .displacements = std::vector<int>(ranks)};
+    std::vector<dtype::PackJob> jobs;
     std::int64_t end = 0;
-    const auto place = [&](const Piece& piece) {
-      side.pieces.push_back({piece, end, std::nullopt, {}});
-      choose_packing(side.pieces.back(), plans, packed_by_mpi);
+    const auto place = [&](const Piece& piece, PackedPieces& pieces_here) {
+      if (const auto* plan = plan_of(piece, plans, packed_by_mpi))
+        jobs.push_back({*plan, piece.buffer, piece.count, end});
+      else
+        pieces_here.by_mpi.push_back({piece, end, vendor_type(piece)});
       end += piece.bytes;
     };
     const auto pad = [&] { end = (end + units.bytes - 1) / units.bytes * units.bytes; };
@@ -101,7 +109,8 @@ class PackedExchange final : public Backend {
     };
 
     for (const auto& piece : pieces)
-      if (stays_here(piece)) place(piece);
+      if (stays_here(piece)) place(piece, side.own);
+    side.own.fused = dtype::FusedPlan(std::exchange(jobs, {}));
     pad();
     if (which == Side::receive) end = 0;
     for (auto first = pieces.begin(); first != pieces.end();) {
@@ -110,36 +119,36 @@ class PackedExchange final : public Backend {
       if (!stays_here(*first)) {
         const auto partner = static_cast<std::size_t>(first->partner);
         const auto begin = end;
-        std::for_each(first, last, place);
+        std::for_each(first, last, [&](const Piece& piece) { place(piece, side.others); });
         pad();
         side.displacements[partner] = in_units(begin);
         side.counts[partner] = in_units(end - begin);
       }
       first = last;
     }
+    side.others.fused = dtype::FusedPlan(jobs);
     side.bytes.resize(static_cast<std::size_t>(end));
     return side;
   }
 
-  void choose_packing(PackedPiece& item, PlanCache& plans,
-                      std::vector<std::string>& packed_by_mpi) const {
-    const auto& piece = item.piece;
-    if (packing_ == Packing::ours) {
-      auto found = plans.find(piece.type);
-      if (found == plans.end()) {
-        found = plans.emplace(piece.type, dtype::make_plan(piece.type)).first;
-        if (const auto* reason = std::get_if<UnsupportedDatatype>(&found->second))
-          let_mpi_pack(piece.type, *reason, packed_by_mpi);
-      }
-      if (const auto* plan = std::get_if<dtype::PackPlan>(&found->second)) {
-        item.plan = *plan;
-        return;
-      }
+  // The plan by which we pack a piece; nullptr: MPI does.
+  const dtype::PackPlan* plan_of(const Piece& piece, PlanCache& plans,
+                                 std::vector<std::string>& packed_by_mpi) const {
+    if (packing_ == Packing::vendor) return nullptr;
+    auto found = plans.find(piece.type);
+    if (found == plans.end()) {
+      found = plans.emplace(piece.type, dtype::make_plan(piece.type)).first;
+      if (const auto* reason = std::get_if<UnsupportedDatatype>(&found->second))
+        let_mpi_pack(piece.type, *reason, packed_by_mpi);
     }
+    return std::get_if<dtype::PackPlan>(&found->second);
+  }
+
+  dtype::Datatype vendor_type(const Piece& piece) const {
     // A committed copy: the user may free the type, and need not have committed it.
     MPI_Datatype own = MPI_DATATYPE_NULL;
     HALOCLINE_MPI(MPI_Type_dup(piece.type, &own));
-    item.type = dtype::Datatype(own);
+    dtype::Datatype type(own);
     HALOCLINE_MPI(MPI_Type_commit(&own));
     // MPI_Pack counts bytes and instances in int, and may add a header (no MPI we know does between
     // equal machines).
@@ -151,6 +160,7 @@ class PackedExchange final : public Backend {
           "MPI_Pack needs " + std::to_string(packed_size) + " bytes for " +
           std::to_string(piece.bytes) +
           " (this MPI does not pack in native form): use another method or another description");
+    return type;
   }
 
   // Notes the reason, unless the installed MPI is known to pack this type wrongly: nothing is ever
@@ -166,20 +176,24 @@ class PackedExchange final : public Backend {
       packed_by_mpi.emplace_back(reason.what());
   }
 
-  void pack(const PackedPiece& item, std::byte* to) const {
-    const auto& piece = item.piece;
-    if (item.plan) return packer_->pack(*item.plan, piece.buffer, piece.count, to);
-    int position = 0;
-    HALOCLINE_MPI(MPI_Pack(piece.buffer, static_cast<int>(piece.count), item.type.get(), to,
-                           static_cast<int>(piece.bytes), &position, comm_->get()));
+  void pack(const PackedPieces& pieces, std::byte* message) const {
+    packer_->pack(pieces.fused, message);
+    for (const auto& [piece, offset, type] : pieces.by_mpi) {
+      int position = 0;
+      HALOCLINE_MPI(MPI_Pack(piece.buffer, static_cast<int>(piece.count), type.get(),
+                             message + offset, static_cast<int>(piece.bytes), &position,
+                             comm_->get()));
+    }
   }
 
-  void unpack(const PackedPiece& item, const std::byte* from) const {
-    const auto& piece = item.piece;
-    if (item.plan) return packer_->unpack(*item.plan, from, piece.buffer, piece.count);
-    int position = 0;
-    HALOCLINE_MPI(MPI_Unpack(from, static_cast<int>(piece.bytes), &position, piece.buffer,
-                             static_cast<int>(piece.count), item.type.get(), comm_->get()));
+  void unpack(const PackedPieces& pieces, const std::byte* message) const {
+    packer_->unpack(pieces.fused, message);
+    for (const auto& [piece, offset, type] : pieces.by_mpi) {
+      int position = 0;
+      HALOCLINE_MPI(MPI_Unpack(message + offset, static_cast<int>(piece.bytes), &position,
+                               piece.buffer, static_cast<int>(piece.count), type.get(),
+                               comm_->get()));
+    }
   }
 
   std::shared_ptr<const Communicator> comm_;

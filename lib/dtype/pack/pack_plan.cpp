@@ -1,57 +1,368 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dtype/pack/pack_plan.hpp"
 
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <numeric>
+#include <string>
 #include <utility>
 
-#include "dtype/support/contract.hpp"
+#include "dtype/support/overload.hpp"
 
 namespace halocline::dtype {
 
 namespace {
 
-// Largest power of two that divides all the bits or'ed into `moves`, which must not be 0.
-std::int64_t power_of_two_divisor(std::uint64_t moves) {
+using detail::Atom;
+using detail::AtomGroup;
+using detail::Op;
+using detail::OpLevel;
+using detail::Program;
+using detail::StridedOp;
+
+constexpr std::int64_t kLineBytes = 64;
+// A repeated body is taken apart if it is at most this large and this manifold; a chunk of
+// repetitions then stays in the nearest cache.
+constexpr std::int64_t kMaxPartsBytes = 4096;
+constexpr std::size_t kMaxParts = 64;
+constexpr std::int64_t kChunkBytes = 16384;
+
+// The order of execution, innermost first. Packed order is right as long as it uses what a cache
+// line brings before the line is gone. Where another level than the innermost one has the shortest
+// stride in memory and that stride is shorter than a line, packed order would fetch each line
+// several times; then these two levels become the innermost, and the packer runs them in tiles that
+// use whole lines on both sides.
+std::vector<OpLevel> execution_order(std::int64_t run, const std::vector<LoopLevel>& packed,
+                                     const PackOptions& options) {
+  std::vector<OpLevel> order;
+  order.reserve(packed.size());
+  for (const auto& level : packed) order.push_back({level, static_cast<int>(order.size())});
+  if (!options.reorder || packed.size() < 2 || run >= kLineBytes) return order;
+  const auto nearest = std::min_element(order.begin(), order.end(), [](auto& a, auto& b) {
+    return std::abs(a.level.stride) < std::abs(b.level.stride);
+  });
+  if (std::abs(nearest->level.stride) < kLineBytes)
+    std::rotate(order.begin(), nearest, nearest + 1);
+  return order;
+}
+
+StridedOp strided_op(std::int64_t displacement, std::int64_t packed_offset, std::int64_t run,
+                     std::vector<LoopLevel> packed, const PackOptions& options) {
+  auto levels = execution_order(run, packed, options);
+  return {displacement, packed_offset, run, std::move(levels), std::move(packed)};
+}
+
+// Takes a body apart into strided loops; false if there are too many.
+bool take_apart(const Dataloop& body, std::int64_t displacement, std::int64_t packed_offset,
+                const std::vector<LoopLevel>& outer, const PackOptions& options,
+                std::vector<StridedOp>& parts) {
+  const auto inside = [&](const Dataloop& inner, std::int64_t at, std::int64_t packed_at) {
+    return take_apart(inner, displacement + at, packed_offset + packed_at, outer, options, parts);
+  };
+  return std::visit(
+      Overload{
+          [&](const StridedLoop& l) {
+            if (parts.size() == kMaxParts) return false;
+            auto levels = l.levels;
+            levels.insert(levels.end(), outer.begin(), outer.end());
+            parts.push_back(
+                strided_op(displacement, packed_offset, l.run, std::move(levels), options));
+            return true;
+          },
+          [&](const VectorLoop& l) {
+            auto with = outer;
+            with.insert(with.begin(), {l.count, l.stride, l.body->size});
+            return take_apart(*l.body, displacement, packed_offset, with, options, parts);
+          },
+          [&](const BlockIndexedLoop& l) {
+            for (std::size_t i = 0; i < l.displacements.size(); ++i)
+              if (!inside(*l.body, l.displacements[i], static_cast<std::int64_t>(i) * l.body->size))
+                return false;
+            return true;
+          },
+          [&](const IndexedLoop& l) {
+            std::int64_t packed_at = 0;
+            for (std::size_t i = 0; i < l.lengths.size(); ++i) {
+              if (!inside({l.lengths[i], StridedLoop{l.lengths[i], {}}}, l.displacements[i],
+                          packed_at))
+                return false;
+              packed_at += l.lengths[i];
+            }
+            return true;
+          },
+          [&](const StructLoop& l) {
+            std::int64_t packed_at = 0;
+            for (std::size_t i = 0; i < l.members.size(); ++i) {
+              if (!inside(l.members[i], l.displacements[i], packed_at)) return false;
+              packed_at += l.members[i].size;
+            }
+            return true;
+          },
+      },
+      body.loop);
+}
+
+class Compiler {
+ public:
+  Compiler(Program& program, const PackOptions& options) : program_(program), options_(options) {}
+
+  std::int32_t add(const Dataloop& loop) {
+    Op op;
+    op.size = loop.size;
+    std::visit(
+        Overload{
+            [&](const StridedLoop& l) { op.strided = strided_op(0, 0, l.run, l.levels, options_); },
+            [&](const VectorLoop& l) { make_repeat(op, l.count, l.stride, *l.body); },
+            [&](const BlockIndexedLoop& l) {
+              op.count = std::ssize(l.displacements);
+              op.child_size = l.body->size;
+              const auto* strided = std::get_if<StridedLoop>(&l.body->loop);
+              const bool of_runs = strided != nullptr && strided->levels.empty();
+              op.kind = of_runs ? Op::Kind::blocks : Op::Kind::each;
+              if (!of_runs) op.children.push_back(add(*l.body));
+              take_displacements(op, l.displacements, of_runs);
+            },
+            [&](const IndexedLoop& l) {
+              op.kind = Op::Kind::runs;
+              op.count = std::ssize(l.lengths);
+              op.displacements = l.displacements;
+              op.ends.resize(l.lengths.size());
+              std::partial_sum(l.lengths.begin(), l.lengths.end(), op.ends.begin());
+            },
+            [&](const StructLoop& l) {
+              op.kind = Op::Kind::members;
+              op.count = std::ssize(l.members);
+              op.displacements = l.displacements;
+              std::int64_t end = 0;
+              for (const auto& member : l.members) {
+                op.children.push_back(add(member));
+                op.ends.push_back(end += member.size);
+              }
+            },
+        },
+        loop.loop);
+    return push(std::move(op));
+  }
+
+  // The root with the instances of a call around it or, where they continue its outermost loop,
+  // in it.
+  void add_root(const CanonicalForm& form) {
+    const auto& root = form.root;
+    const auto extent = form.bounds.extent;
+    if (const auto* strided = std::get_if<StridedLoop>(&root.loop)) {
+      auto levels = strided->levels;
+      const bool dense = levels.empty() && extent == strided->run;
+      const bool continues =
+          !levels.empty() && extent == levels.back().count * levels.back().stride;
+      if (!dense && !continues) levels.push_back({1, extent, root.size});
+      Op op;
+      op.size = root.size;
+      op.strided = strided_op(0, 0, strided->run, std::move(levels), options_);
+      push(std::move(op));
+      return;
+    }
+    if (const auto* vector = std::get_if<VectorLoop>(&root.loop);
+        vector != nullptr && extent == vector->count * vector->stride) {
+      add(root);
+      return;
+    }
+    Op op;
+    op.size = root.size;
+    make_repeat(op, 1, extent, root);
+    push(std::move(op));
+  }
+
+ private:
+  void make_repeat(Op& op, std::int64_t count, std::int64_t stride, const Dataloop& body) {
+    op.kind = Op::Kind::repeat;
+    op.count = count;
+    op.stride = stride;
+    op.child_size = body.size;
+    op.children.push_back(add(body));
+    if (!options_.distribute || body.size > kMaxPartsBytes) return;
+    if (!take_apart(body, 0, 0, {{count, stride, body.size}}, options_, op.parts)) {
+      op.parts.clear();
+      return;
+    }
+    const auto lines = lines_of(op.parts);
+    group_short_runs(op);
+    const bool one_pass = op.groups.size() + op.parts.size() == 1;
+    op.chunk = one_pass ? std::numeric_limits<std::int64_t>::max() / 2
+                        : std::max<std::int64_t>(
+                              kChunkBytes / (std::min(std::abs(stride), lines) + body.size), 4);
+  }
+
+  // Bytes of the cache lines that one repetition touches.
+  static std::int64_t lines_of(const std::vector<StridedOp>& parts) {
+    std::int64_t lines = 0;
+    for (const auto& part : parts) {
+      std::int64_t runs = 1;
+      for (std::size_t k = 0; k + 1 < part.packed.size(); ++k) runs *= part.packed[k].count;
+      lines += runs * (part.run / kLineBytes + 1) * kLineBytes;
+    }
+    return lines;
+  }
+
+  // Moves the short runs among the parts to groups. Neighbours stay together, so that a group
+  // writes to one cache line.
+  static void group_short_runs(Op& op) {
+    std::vector<StridedOp> others;
+    for (auto& part : op.parts) {
+      if (part.packed.size() > 1 || part.run >= 2 * Atom::kMaxBytes) {
+        others.push_back(std::move(part));
+        continue;
+      }
+      std::int64_t done = 0;
+      for (auto bytes = Atom::kMaxBytes; bytes > 0; bytes /= 2)
+        for (; part.run - done >= bytes; done += bytes) {
+          if (op.groups.empty() || op.groups.back().size == AtomGroup::kMaxSize)
+            op.groups.emplace_back();
+          auto& group = op.groups.back();
+          group.atoms[group.size++] = {part.displacement + done, part.packed_offset + done, bytes};
+        }
+    }
+    for (auto& group : op.groups)
+      std::stable_sort(group.atoms.begin(),
+                       group.atoms.begin() + static_cast<std::ptrdiff_t>(group.size),
+                       [](const Atom& a, const Atom& b) { return a.bytes > b.bytes; });
+    op.parts = std::move(others);
+  }
+
+  static void take_displacements(Op& op, const std::vector<std::int64_t>& displacements,
+                                 bool may_be_near) {
+    using Near = std::numeric_limits<std::int32_t>;
+    const auto [least, greatest] = std::minmax_element(displacements.begin(), displacements.end());
+    if (may_be_near && *least >= Near::min() && *greatest <= Near::max())
+      op.near_displacements.assign(displacements.begin(), displacements.end());
+    else
+      op.displacements = displacements;
+  }
+
+  std::int32_t push(Op op) {
+    program_.ops.push_back(std::move(op));
+    return static_cast<std::int32_t>(program_.ops.size() - 1);
+  }
+
+  Program& program_;
+  const PackOptions& options_;
+};
+
+template <class List>
+std::uint64_t all_bits(const List& list) {
+  std::uint64_t bits = 0;
+  for (const auto value : list) bits |= static_cast<std::uint64_t>(std::int64_t{value});
+  return bits;
+}
+
+std::int64_t word_bytes_of(const Program& program) {
+  constexpr std::uint64_t kMaxWord = 16;
+  std::uint64_t moves = kMaxWord | all_bits(std::initializer_list<std::int64_t>{
+                                       program.start, program.bounds.extent, program.bounds.size});
+  for (const auto& op : program.ops) {
+    moves |= static_cast<std::uint64_t>(op.stride | op.child_size | op.strided.run);
+    for (const auto& level : op.strided.packed)
+      moves |= static_cast<std::uint64_t>(level.stride | level.packed_stride);
+    moves |= all_bits(op.displacements) | all_bits(op.near_displacements) | all_bits(op.ends);
+  }
   return static_cast<std::int64_t>(moves & (~moves + 1));
+}
+
+template <class T>
+std::int64_t bytes_of(const std::vector<T>& table) {
+  return static_cast<std::int64_t>(table.size() * sizeof(T));
+}
+
+std::int64_t bytes_of(const StridedOp& strided) {
+  return bytes_of(strided.levels) + bytes_of(strided.packed);
 }
 
 }  // namespace
 
-PackPlan::PackPlan(LoopNest nest) : nest_(std::move(nest)), levels_(nest_.levels) {
-  const auto extent = nest_.bounds.extent;
-  const bool dense = levels_.empty() && extent == nest_.run;
-  // Whether instance i + 1 is just what the outermost level would do next, in memory and in the
-  // packed stream.
-  const bool continues = !levels_.empty() &&
-                         extent == levels_.back().count * levels_.back().stride &&
-                         nest_.bounds.size == levels_.back().count * levels_.back().packed_stride;
-  if (!dense && !continues) levels_.push_back({1, extent, nest_.bounds.size});
-
-  constexpr std::uint64_t kMaxWord = 16;
-  std::uint64_t moves =
-      kMaxWord | static_cast<std::uint64_t>(nest_.start) | static_cast<std::uint64_t>(nest_.run);
-  for (const auto& level : levels_)
-    moves |=
-        static_cast<std::uint64_t>(level.stride) | static_cast<std::uint64_t>(level.packed_stride);
-  word_bytes_ = power_of_two_divisor(moves);
+PackPlan::PackPlan(const CanonicalForm& form, const PackOptions& options) {
+  auto program = std::make_shared<Program>();
+  program->start = form.start;
+  program->bounds = form.bounds;
+  Compiler(*program, options).add_root(form);
+  program->word_bytes = word_bytes_of(*program);
+  program_ = std::move(program);
 }
 
-PackPlan::Loops PackPlan::loops(std::int64_t count) const {
-  HALOCLINE_EXPECT(count >= 0);
-  if (count == 0 || nest_.run == 0) return {0, 0, {}, 0};
-  if (levels_.empty()) return {nest_.start, nest_.run * count, {}, 1};
-  return {nest_.start, nest_.run, levels_, levels_.back().count * count};
+std::int64_t PackPlan::metadata_bytes() const {
+  std::int64_t bytes = 0;
+  for (const auto& op : program_->ops) {
+    bytes += bytes_of(op.strided) + bytes_of(op.displacements) + bytes_of(op.near_displacements) +
+             bytes_of(op.ends) + bytes_of(op.children);
+    bytes += bytes_of(op.groups);
+    for (const auto& part : op.parts) bytes += bytes_of(part);
+  }
+  return bytes;
+}
+
+namespace {
+
+std::string text_of(const StridedOp& op) {
+  if (op.packed.empty()) return "one run of " + std::to_string(op.run) + " bytes";
+  const bool tiled = op.levels.size() > 1 && op.levels[0].rank > op.levels[1].rank;
+  std::string out = std::string(tiled ? "tiles" : "rows") + " of " + std::to_string(op.run) +
+                    "-byte runs, loops from the inside ";
+  for (const auto& [level, rank] : op.levels)
+    out += (&level == &op.levels[0].level ? "" : ", ") + std::to_string(level.count) + " x " +
+           std::to_string(level.stride) + " -> " + std::to_string(level.packed_stride);
+  return out;
+}
+
+void append_text(const Program& program, const Op& op, const std::string& indent,
+                 std::string& out) {
+  const auto count = std::to_string(op.count);
+  const auto child = [&](std::int32_t i) {
+    append_text(program, program.ops[static_cast<std::size_t>(i)], indent + "  ", out);
+  };
+  out += indent;
+  switch (op.kind) {
+    case Op::Kind::strided:
+      out += text_of(op.strided) + "\n";
+      return;
+    case Op::Kind::blocks:
+      out += count + " blocks of " + std::to_string(op.child_size) + " bytes, displacements of " +
+             (op.near_displacements.empty() ? "64" : "32") + " bits\n";
+      return;
+    case Op::Kind::runs:
+      out += count + " runs of " + std::to_string(op.size) + " bytes together\n";
+      return;
+    case Op::Kind::repeat:
+      out += count + " repetitions, " + std::to_string(op.stride) + " bytes apart, of\n";
+      if (op.chunk == 0) return child(op.children[0]);
+      for (const auto& group : op.groups) {
+        out += indent + "  atoms of";
+        for (std::size_t i = 0; i < group.size; ++i)
+          out += (i == 0 ? " " : ", ") + std::to_string(group.atoms[i].bytes);
+        out += " bytes in one loop\n";
+      }
+      for (const auto& part : op.parts) out += indent + "  " + text_of(part) + "\n";
+      return;
+    case Op::Kind::each:
+      out += "at each of " + count + " displacements\n";
+      return child(op.children[0]);
+    case Op::Kind::members:
+      out += count + " members\n";
+      for (const auto i : op.children) child(i);
+      return;
+  }
+}
+
+}  // namespace
+
+std::string to_string(const PackPlan& plan) {
+  std::string out;
+  append_text(plan.program(), plan.program().root(), "", out);
+  return out;
 }
 
 Result<PackPlan> make_plan(MPI_Datatype handle) {
   auto tree = translate(handle);
   if (auto* reason = std::get_if<UnsupportedDatatype>(&tree)) return std::move(*reason);
   return PackPlan(canonicalize(std::get<TypeTree>(tree)));
-}
-
-std::int64_t aligned_word(std::int64_t word_bytes, const void* a, const void* b) {
-  return power_of_two_divisor(static_cast<std::uint64_t>(word_bytes) |
-                              reinterpret_cast<std::uintptr_t>(a) |
-                              reinterpret_cast<std::uintptr_t>(b));
 }
 
 }  // namespace halocline::dtype

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a packer executes: a loop nest with the instances of a call folded in or put around it.
+// What a packer executes: the loops of a datatype in the order in which they run fastest, with the
+// instances of a call folded in or put around them.
 //
 // Best peer: [PEA21] looks a type's kernel up at every call and adds a grid dimension for the
 // count; a PackPlan is an owned, immutable object that serves any count without a look-up, a
@@ -8,59 +9,136 @@
 
 #include <mpi.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <span>
+#include <memory>
+#include <string>
 #include <vector>
 
-#include "dtype/loop_nest.hpp"
+#include "dtype/dataloop.hpp"
 #include "dtype/support/error.hpp"
 
 namespace halocline::dtype {
 
-/// A compiled pack (and unpack) of any number of instances of one datatype. Immutable; may be
-/// shared between threads.
+/// What a plan may make use of; each can be switched off to see what it is worth.
+struct PackOptions {
+  bool reorder = true;     ///< run loops in another order than that of the packed bytes, in tiles
+  bool distribute = true;  ///< run each member of a repeated small struct over many repetitions
+};
+
+namespace detail {
+
+/// A level of a StridedOp and its rank in packed order.
+struct OpLevel {
+  LoopLevel level;
+  int rank;
+  bool operator==(const OpLevel&) const = default;
+};
+
+/// A StridedLoop to execute. Any leading part of the levels in packed order, the last of them cut
+/// short, is a box: levels of lower rank than the cut one run in full, those of higher rank not at
+/// all.
+struct StridedOp {
+  std::int64_t displacement = 0;   ///< from the displacement of what it belongs to
+  std::int64_t packed_offset = 0;  ///< likewise
+  std::int64_t run = 0;
+  std::vector<OpLevel> levels;    ///< in the order of execution, innermost first
+  std::vector<LoopLevel> packed;  ///< the same in packed order
+
+  bool operator==(const StridedOp&) const = default;
+};
+
+/// 1, 2, 4, 8 or 16 bytes of a repeated body.
+struct Atom {
+  static constexpr std::int64_t kMaxBytes = 16;
+  std::int64_t displacement, packed_offset, bytes;
+  bool operator==(const Atom&) const = default;
+};
+
+/// Atoms that are copied together, widest first.
+struct AtomGroup {
+  static constexpr std::size_t kMaxSize = 4;
+  std::size_t size = 0;
+  std::array<Atom, kMaxSize> atoms = {};
+  bool operator==(const AtomGroup&) const = default;
+};
+
+/// One loop of a datatype, children by their index among the ops.
+struct Op {
+  enum class Kind : std::uint8_t {
+    strided,  ///< `strided`
+    blocks,   ///< `count` runs of `child_size` bytes at displacements or near_displacements
+    runs,     ///< `count` runs, which end at ends[i] in the packed bytes, at displacements
+    repeat,   ///< `count` children, `stride` bytes apart
+    each,     ///< the child at each of `count` displacements
+    members   ///< children[i] at displacements[i], ending at ends[i]
+  };
+  Kind kind = Kind::strided;
+  std::int64_t size = 0;  ///< packed bytes
+  std::int64_t count = 0;
+  std::int64_t stride = 0;
+  std::int64_t child_size = 0;  ///< of a child that is repeated
+  StridedOp strided;
+  std::vector<std::int64_t> displacements;
+  std::vector<std::int32_t> near_displacements;  ///< instead, where 32 bits hold them all
+  std::vector<std::int64_t> ends;
+  std::vector<std::int32_t> children;
+  /// repeat: one child taken apart into groups of atoms, which together are its short runs, and
+  /// strided loops, each with the repetition as its level of highest rank. Executed one after the
+  /// other for `chunk` repetitions; 0 if the child stays whole.
+  std::vector<AtomGroup> groups;
+  std::vector<StridedOp> parts;
+  std::int64_t chunk = 0;
+
+  bool operator==(const Op&) const = default;
+};
+
+/// All ops of a plan; the last one is the root. Its outermost loop runs over the instances, too:
+/// root_count times as often as there are instances.
+struct Program {
+  std::vector<Op> ops;
+  std::int64_t start = 0;
+  TypeBounds bounds;
+  std::int64_t word_bytes = 1;
+  bool operator==(const Program&) const = default;
+  const Op& root() const { return ops.back(); }
+};
+
+}  // namespace detail
+
+/// A compiled pack (and unpack) of any number of instances of one datatype. Immutable; copies share
+/// it, also between threads.
 class PackPlan {
  public:
-  /// Compiles `nest`. O(levels).
-  explicit PackPlan(LoopNest nest);
-
-  /// The loops of one call. Levels stand from the innermost to the outermost; the outermost one is
-  /// run `outermost_count` times, all others as often as they say.
-  struct Loops {
-    std::int64_t start;  ///< bytes from the buffer argument to the first packed byte
-    std::int64_t run;    ///< contiguous bytes per innermost step
-    std::span<const LoopLevel> levels;
-    std::int64_t outermost_count;
-  };
-
-  /// The loops for `count` >= 0 instances; no allocation. Without data or with count 0 there is no
-  /// run (run == 0).
-  Loops loops(std::int64_t count) const;
+  /// Compiles `form`. O(loops + displacements).
+  explicit PackPlan(const CanonicalForm& form, const PackOptions& options = {});
 
   /// Bytes that `count` instances take in the packed stream.
-  std::int64_t packed_bytes(std::int64_t count) const { return nest_.bounds.size * count; }
+  std::int64_t packed_bytes(std::int64_t count) const { return program_->bounds.size * count; }
+
+  const TypeBounds& bounds() const { return program_->bounds; }
 
   /// The largest power of two, at most 16, that divides everything which moves a pointer: start,
-  /// run, all strides and packed strides, extent and size (errata B.5). Accesses of that width are
-  /// aligned if the buffers are.
-  std::int64_t word_bytes() const { return word_bytes_; }
+  /// runs, all strides, packed strides and displacements, extent and size (errata B.5). Accesses of
+  /// that width are aligned if the buffers are.
+  std::int64_t word_bytes() const { return program_->word_bytes; }
 
-  const LoopNest& nest() const { return nest_; }
+  /// Bytes of tables (levels, displacements) that executing the plan reads.
+  std::int64_t metadata_bytes() const;
 
-  bool operator==(const PackPlan&) const = default;
+  const detail::Program& program() const { return *program_; }
+
+  bool operator==(const PackPlan& other) const { return *program_ == *other.program_; }
 
  private:
-  LoopNest nest_;
-  // nest_.levels, plus a level for the instances unless these continue the outermost level or, in a
-  // dense type, the run.
-  std::vector<LoopLevel> levels_;
-  std::int64_t word_bytes_ = 1;
+  std::shared_ptr<const detail::Program> program_;
 };
+
+/// For people: the ops from the root inwards, a line each, as they are executed.
+std::string to_string(const PackPlan& plan);
 
 /// The plan of an MPI datatype: translate, canonicalize, compile. Local; O(constructor arguments).
 Result<PackPlan> make_plan(MPI_Datatype handle);
-
-/// The largest power of two, at most `word_bytes`, to which both addresses are aligned as well.
-std::int64_t aligned_word(std::int64_t word_bytes, const void* a, const void* b);
 
 }  // namespace halocline::dtype

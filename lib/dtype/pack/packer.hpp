@@ -4,12 +4,13 @@
 
 #include <cstdint>
 
+#include "dtype/pack/fused_plan.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
 namespace halocline::dtype {
 
-/// Executes pack plans. Both operations may return before they are done and never fence; the
-/// buffers must stay untouched until fence() has returned.
+/// Executes pack plans. All operations may return before they are done and never fence; the buffers
+/// and plans must stay as they are until fence() has returned.
 class Packer {
  public:
   virtual ~Packer() = default;
@@ -24,6 +25,10 @@ class Packer {
   /// not overlap.
   virtual void unpack(const PackPlan& plan, const void* packed, void* buffer,
                       std::int64_t count) const = 0;
+
+  /// All jobs of a plan, to and from their packed offsets at `packed`.
+  virtual void pack(const FusedPlan& plan, void* packed) const = 0;
+  virtual void unpack(const FusedPlan& plan, const void* packed) const = 0;
 
   /// Returns when all earlier operations of this packer are done.
   virtual void fence() const = 0;

@@ -1,21 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From the text of a type to its nest, for tests whose types are all strided.
+// From the text of a type to what the engine makes of it.
 #pragma once
 
 #include <string_view>
 #include <variant>
 
-#include "dtype/loop_nest.hpp"
+#include "dtype/dataloop.hpp"
+#include "dtype/pack/pack_plan.hpp"
 #include "dtype/type_expr.hpp"
 #include "dtype/type_tree.hpp"
 
 namespace halocline::dtype::test {
 
-inline LoopNest nest_of(const TypeExpr& expr) {
+inline CanonicalForm form_of(const TypeExpr& expr) {
   return canonicalize(std::get<TypeTree>(translate(expr)));
 }
+inline CanonicalForm form_of(std::string_view text) {
+  return form_of(*parse_type(text));
+}
+
+/// For types that are strided as a whole; throws std::bad_optional_access for others.
 inline LoopNest nest_of(std::string_view text) {
-  return nest_of(*parse_type(text));
+  return form_of(text).nest().value();
+}
+
+inline PackPlan plan_of(std::string_view text) {
+  return PackPlan(form_of(text));
 }
 
 }  // namespace halocline::dtype::test

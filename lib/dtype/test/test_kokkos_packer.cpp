@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the random types do not reach: long runs, nests deeper than a kernel, and what Kokkos' tools
-// see.
+// What the random types do not reach: jobs large enough to be shared between threads, and what
+// Kokkos' tools see.
 #include <gtest/gtest.h>
 
 #include <Kokkos_Core.hpp>
@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dtype/pack/host/host_packer.hpp"
 #include "dtype/pack/kokkos/kokkos_packer.hpp"
 #include "dtype/type_map.hpp"
 #include "layout.hpp"
@@ -61,7 +62,7 @@ class KokkosPackerTest : public testing::Test {
   void expect_type_map(const char* text, std::int64_t count) {
     const auto expr = parse_type(text);
     const auto map = type_map(*expr);
-    const PackPlan plan(nest_of(*expr));
+    const auto plan = plan_of(text);
     const auto memory = counting_bytes(map.extent * count);
     const auto displacements = byte_displacements(map, count);
     Bytes expected, packed(displacements.size());
@@ -91,50 +92,72 @@ struct SpaceNames {
 using Spaces = testing::Types<Kokkos::Serial, Kokkos::OpenMP>;
 TYPED_TEST_SUITE(KokkosPackerTest, Spaces, SpaceNames);
 
-TYPED_TEST(KokkosPackerTest, LongRunsAreCopiedInPieces) {
+TYPED_TEST(KokkosPackerTest, LongRunsAreShared) {
   this->expect_type_map("contiguous(1000003,byte)", 1);
   this->expect_type_map("contiguous(131072,double)", 2);
-  this->expect_type_map("vector(3,4097,5000,short)", 2);
-  this->expect_type_map("vector(2,4096,8192,byte)", 3);
+  this->expect_type_map("vector(3,130097,150000,short)", 2);
 }
 
-// More bytes than a step of the kernel takes, in counts that no power of two divides: steps begin
-// in mid-level.
-TYPED_TEST(KokkosPackerTest, ManyShortRuns) {
-  this->expect_type_map("vector(5003,1,3,short)", 1);
-  this->expect_type_map("vector(5003,1,3,short)", 3);
-  this->expect_type_map("subarray(C,{40,50,60},{33,37,41},{1,2,3},short)", 2);
-  this->expect_type_map("hvector(71,1,4,vector(89,1,71,float))", 1);
-  this->expect_type_map("vector(7,1000,1003,short)", 5);
+// Shares that begin and end inside of levels, tiles, blocks and repetitions.
+TYPED_TEST(KokkosPackerTest, ShortRunsAreShared) {
+  this->expect_type_map("vector(150003,1,3,short)", 1);
+  this->expect_type_map("vector(50003,1,3,short)", 3);
+  this->expect_type_map("subarray(C,{140,50,60},{133,37,41},{1,2,3},short)", 2);
+  this->expect_type_map("hvector(371,1,4,vector(289,1,371,float))", 1);
+  this->expect_type_map("struct({1,1,3},{0,8,24},{char,double,int})", 30001);
+  this->expect_type_map("indexed({3,1,2,5},{0,7,4,20},double)", 4001);
 }
 
-TYPED_TEST(KokkosPackerTest, NestsDeeperThanAKernel) {
-  const auto* deep =
-      "subarray(C,{3,4,3,4},{2,2,2,3},{1,1,0,1},subarray(F,{3,3,3,3},{2,2,2,2},{0,1,0,1},short))";
-  ASSERT_GT(nest_of(deep).levels.size(),
-            static_cast<std::size_t>(KokkosPacker<TypeParam>::kMaxKernelLevels));
-  this->expect_type_map(deep, 1);
-  this->expect_type_map(deep, 3);
+TYPED_TEST(KokkosPackerTest, FusedPlansAreShared) {
+  const auto memory = counting_bytes(3000000);
+  const auto plan = plan_of("vector(10007,3,5,float)");
+  std::vector<PackJob> jobs;
+  for (const std::int64_t start : {0, 200144, 1200000})
+    jobs.push_back({plan, const_cast<unsigned char*>(memory.data()) + start, start == 0 ? 2 : 1});
+  jobs.push_back({plan_of("contiguous(0,int)"), nullptr, 7});
+  jobs.push_back({plan_of("contiguous(100000,int)"), const_cast<unsigned char*>(memory.data()) + 5,
+                  1, 1000000});
+  const FusedPlan fused(jobs);
+  EXPECT_EQ(fused.packed_bytes(), 4 * 10007 * 12 + 400000);
+
+  Bytes expected(1400000, 0x5A), packed = expected;
+  std::int64_t at = 0;
+  for (const auto& job : jobs) {
+    HostPacker().pack(job.plan, job.buffer, job.count,
+                      expected.data() + job.packed_offset.value_or(at));
+    at += job.plan.packed_bytes(job.count);
+  }
+  this->packer_.pack(fused, packed.data());
+  this->packer_.fence();
+  EXPECT_TRUE(packed == expected);
 }
 
-TYPED_TEST(KokkosPackerTest, IsOneNamedKernelWithoutAFence) {
-  const PackPlan plan(nest_of("subarray(C,{8,8,8},{2,3,4},{1,1,1},double)"));
-  auto memory = counting_bytes(2 * 8 * 8 * 8 * 8);
-  Bytes packed(static_cast<std::size_t>(plan.packed_bytes(2)));
+TYPED_TEST(KokkosPackerTest, LargeJobsAreOneNamedKernelWithoutAFence) {
+  const auto plan = plan_of("vector(40000,3,4,double)");
+  auto memory = counting_bytes(40000 * 4 * 8);
+  Bytes packed(static_cast<std::size_t>(plan.packed_bytes(1)));
   const Announcements seen;
-  this->packer_.pack(plan, memory.data(), 2, packed.data());
-  this->packer_.unpack(plan, packed.data(), memory.data(), 2);
-  EXPECT_EQ(seen.kernels(), (std::vector<std::string>{"halocline::KokkosPacker::pack",
-                                                      "halocline::KokkosPacker::unpack"}));
+  this->packer_.pack(plan, memory.data(), 1, packed.data());
+  this->packer_.unpack(plan, packed.data(), memory.data(), 1);
+  if (TypeParam().concurrency() > 1) {
+    EXPECT_EQ(seen.kernels(), (std::vector<std::string>{"halocline::KokkosPacker::pack",
+                                                        "halocline::KokkosPacker::unpack"}));
+  } else {
+    EXPECT_TRUE(seen.kernels().empty());
+  }
   EXPECT_EQ(seen.fences(), std::vector<std::string>{});
   this->packer_.fence();
   EXPECT_EQ(seen.fences(), std::vector<std::string>{"halocline::KokkosPacker::fence"});
 }
 
-TYPED_TEST(KokkosPackerTest, WithoutDataNothingIsLaunched) {
+TYPED_TEST(KokkosPackerTest, SmallJobsPayForNoKernel) {
+  const auto plan = plan_of("vector(1000,3,4,double)");
+  auto memory = counting_bytes(1000 * 4 * 8);
+  Bytes packed(static_cast<std::size_t>(plan.packed_bytes(1)));
   const Announcements seen;
-  this->packer_.pack(PackPlan(nest_of("contiguous(0,int)")), nullptr, 3, nullptr);
-  this->packer_.pack(PackPlan(nest_of("int")), nullptr, 0, nullptr);
+  this->packer_.pack(plan, memory.data(), 1, packed.data());
+  this->packer_.pack(plan_of("contiguous(0,int)"), nullptr, 3, nullptr);
+  this->packer_.pack(plan_of("int"), nullptr, 0, nullptr);
   EXPECT_TRUE(seen.kernels().empty());
 }
 

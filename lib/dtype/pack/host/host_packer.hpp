@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packing by plain loops on the calling thread.
+// Packing on the calling thread.
 #pragma once
 
 #include "dtype/pack/packer.hpp"
 
 namespace halocline::dtype {
 
-/// Packs on the calling thread; done on return. The innermost copy is compiled for the usual run
-/// lengths (1 to 64 bytes). Thread-safe: it has no state. O(packed bytes).
+/// Packs on the calling thread; done on return. Thread-safe: it has no state. O(packed bytes).
 class HostPacker final : public Packer {
  public:
   void pack(const PackPlan& plan, const void* buffer, std::int64_t count,
             void* packed) const override;
   void unpack(const PackPlan& plan, const void* packed, void* buffer,
               std::int64_t count) const override;
+  void pack(const FusedPlan& plan, void* packed) const override;
+  void unpack(const FusedPlan& plan, const void* packed) const override;
   void fence() const override {}
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packing by a Kokkos kernel on any execution space that can reach the buffers.
+// Packing by all threads of a Kokkos host execution space.
 #pragma once
 
 #include <Kokkos_Core.hpp>
@@ -8,18 +8,16 @@
 
 namespace halocline::dtype {
 
-/// Packs on a Kokkos execution space instance: one kernel per call, whose steps copy about 4 KiB
-/// each, in words of the widest type to which everything is aligned. Types nested deeper than
-/// kMaxKernelLevels loops take a kernel per step of the outer ones. O(packed bytes).
+/// Packs on a Kokkos execution space instance: the packed stream is cut into equal shares, one per
+/// thread, and one kernel copies them all. What is smaller than two shares of kLeastShare bytes is
+/// copied by the calling thread, without a kernel. O(packed bytes).
 ///
-/// Instantiated for Kokkos' host execution spaces; buffers must be reachable from `ExecutionSpace`.
-/// Kernels are enqueued on the given instance; nothing fences but fence(). Must not outlive
-/// Kokkos::finalize().
+/// Instantiated for Kokkos' Serial and OpenMP, whose kernels are done on return; nothing fences but
+/// fence(). Must not outlive Kokkos::finalize().
 template <class ExecutionSpace>
 class KokkosPacker final : public Packer {
  public:
-  /// Loop levels that one kernel handles.
-  static constexpr int kMaxKernelLevels = 6;
+  static constexpr std::int64_t kLeastShare = 128 * 1024;
 
   explicit KokkosPacker(const ExecutionSpace& space = ExecutionSpace()) : space_(space) {}
 
@@ -27,6 +25,8 @@ class KokkosPacker final : public Packer {
             void* packed) const override;
   void unpack(const PackPlan& plan, const void* packed, void* buffer,
               std::int64_t count) const override;
+  void pack(const FusedPlan& plan, void* packed) const override;
+  void unpack(const FusedPlan& plan, const void* packed) const override;
   void fence() const override { space_.fence("halocline::KokkosPacker::fence"); }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "dtype/loop_nest.hpp"
+#include "dtype/dataloop.hpp"
 
 #include <gtest/gtest.h>
 
@@ -59,7 +59,6 @@ TEST(LoopNest, ShiftsAddUp) {
 TEST(LoopNest, WithoutDataIsEmpty) {
   const auto nest = nest_of("resized(subarray(C,{8},{2},{3},contiguous(0,int)),-8,40)");
   EXPECT_EQ(nest.start, 0);
-  EXPECT_EQ(nest.runs(), 0);
   EXPECT_TRUE(nest.levels.empty());
   EXPECT_EQ(nest.bounds.lb, -8);
   EXPECT_EQ(nest.bounds.extent, 40);

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dtype/dataloop.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <utility>
+
+#include "dtype/support/overload.hpp"
+
+namespace halocline::dtype {
+
+namespace {
+
+using Displacements = std::vector<std::int64_t>;
+
+// A loop on its way up through the tree: its first packed byte is at `start`. Size 0: no data.
+struct Piece {
+  std::int64_t start = 0;
+  Dataloop loop{0, StridedLoop{0, {}}};
+
+  bool empty() const { return loop.size == 0; }
+  // The run, if the whole piece is one.
+  std::optional<std::int64_t> as_run() const {
+    const auto* strided = std::get_if<StridedLoop>(&loop.loop);
+    if (strided == nullptr || !strided->levels.empty()) return std::nullopt;
+    return strided->run;
+  }
+};
+
+Piece run_piece(std::int64_t start, std::int64_t bytes) {
+  return {start, {bytes, StridedLoop{bytes, {}}}};
+}
+
+Piece repeat(std::int64_t count, std::int64_t stride, Piece body) {
+  if (count == 0 || body.empty()) return {};
+  if (count == 1) return body;
+  const auto size = body.loop.size * count;
+  if (auto* strided = std::get_if<StridedLoop>(&body.loop.loop)) {
+    auto& levels = strided->levels;
+    // Only neighbours in packed order can be folded, because only their packed bytes adjoin.
+    if (levels.empty() && stride == strided->run) {
+      strided->run *= count;
+    } else if (!levels.empty() && stride == levels.back().count * levels.back().stride) {
+      levels.back().count *= count;
+    } else {
+      levels.push_back({count, stride, body.loop.size});
+    }
+    body.loop.size = size;
+    return body;
+  }
+  if (auto* vector = std::get_if<VectorLoop>(&body.loop.loop);
+      vector != nullptr && stride == vector->count * vector->stride) {
+    vector->count *= count;
+    body.loop.size = size;
+    return body;
+  }
+  return {
+      body.start,
+      {size, VectorLoop{count, stride, std::make_shared<const Dataloop>(std::move(body.loop))}}};
+}
+
+// The length of the shortest prefix that repeats itself with one step until the end of a list of n
+// >= 2 entries; n if none does. `equal_step(i, j)` tells whether entry i + 1 follows entry i as j +
+// 1 follows j. The prefix function of Knuth, Morris and Pratt over the steps: O(n).
+template <class EqualStep>
+std::size_t shortest_pattern(std::size_t n, EqualStep equal_step) {
+  const auto steps = n - 1;
+  std::vector<std::size_t> border(steps + 1, 0);  // of the first i steps
+  for (std::size_t i = 1, k = 0; i < steps; ++i) {
+    while (k > 0 && !equal_step(i, k)) k = border[k];
+    if (equal_step(i, k)) ++k;
+    border[i + 1] = k;
+  }
+  for (auto k = border[steps]; k > 0; k = border[k])
+    if (const auto period = steps - k; n % period == 0) return period;
+  return n;
+}
+
+void shift(Displacements& displacements, std::int64_t by) {
+  for (auto& displacement : displacements) displacement += by;
+}
+
+// Makes the first displacement 0 and returns what it was.
+std::int64_t take_start(Displacements& displacements) {
+  const auto start = displacements.front();
+  shift(displacements, -start);
+  return start;
+}
+
+Piece indexed_runs(Displacements displacements, Displacements lengths);
+
+// A body at each displacement, whose starts are counted from there.
+Piece block_indexed(Displacements displacements, Piece body) {
+  if (displacements.empty() || body.empty()) return {};
+  const auto n = displacements.size();
+  if (n == 1) {
+    body.start += displacements.front();
+    return body;
+  }
+  const auto step = [&](std::size_t i) { return displacements[i + 1] - displacements[i]; };
+  const auto pattern =
+      shortest_pattern(n, [&](std::size_t i, std::size_t j) { return step(i) == step(j); });
+  if (pattern < n) {
+    const auto stride = displacements[pattern] - displacements[0];
+    displacements.resize(pattern);
+    displacements.shrink_to_fit();
+    return repeat(static_cast<std::int64_t>(n / pattern), stride,
+                  block_indexed(std::move(displacements), std::move(body)));
+  }
+  if (const auto run = body.as_run()) {
+    for (std::size_t i = 0; i + 1 < n; ++i)
+      if (step(i) == *run) {
+        shift(displacements, body.start);
+        return indexed_runs(std::move(displacements), Displacements(n, *run));
+      }
+  }
+  const auto start = take_start(displacements) + body.start;
+  const auto size = body.loop.size * static_cast<std::int64_t>(n);
+  return {start,
+          {size, BlockIndexedLoop{std::move(displacements),
+                                  std::make_shared<const Dataloop>(std::move(body.loop))}}};
+}
+
+// Runs one behind the other in the packed stream; lengths are not 0.
+Piece indexed_runs(Displacements displacements, Displacements lengths) {
+  if (displacements.empty()) return {};
+  const auto n = displacements.size();
+  // A pattern is looked for before runs are merged: merging across its end would hide it.
+  if (n > 1) {
+    const auto pattern = shortest_pattern(n, [&](std::size_t i, std::size_t j) {
+      return lengths[i] == lengths[j] && lengths[i + 1] == lengths[j + 1] &&
+             displacements[i + 1] - displacements[i] == displacements[j + 1] - displacements[j];
+    });
+    if (pattern < n) {
+      const auto stride = displacements[pattern] - displacements[0];
+      displacements.resize(pattern);
+      lengths.resize(pattern);
+      return repeat(static_cast<std::int64_t>(n / pattern), stride,
+                    indexed_runs(std::move(displacements), std::move(lengths)));
+    }
+  }
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < n; ++i) {
+    if (displacements[last] + lengths[last] == displacements[i]) {
+      lengths[last] += lengths[i];
+    } else {
+      ++last;
+      displacements[last] = displacements[i];
+      lengths[last] = lengths[i];
+    }
+  }
+  const bool merged = last + 1 < n;
+  displacements.resize(last + 1);
+  lengths.resize(last + 1);
+  if (last == 0) return run_piece(displacements[0], lengths[0]);
+  if (std::adjacent_find(lengths.begin(), lengths.end(), std::not_equal_to<>()) == lengths.end())
+    return block_indexed(std::move(displacements), run_piece(0, lengths[0]));
+  // Runs of another grain may repeat where those before did not.
+  if (merged) return indexed_runs(std::move(displacements), std::move(lengths));
+  const auto start = take_start(displacements);
+  const auto size = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+  return {start, {size, IndexedLoop{std::move(displacements), std::move(lengths)}}};
+}
+
+// Collects the members of a struct: runs that follow each other are gathered, structs spliced.
+class StructBuilder {
+ public:
+  void add(Piece piece, std::int64_t displacement) {
+    if (piece.empty()) return;
+    const auto at = displacement + piece.start;
+    if (const auto run = piece.as_run()) {
+      add_run(at, *run);
+      return;
+    }
+    if (auto* indexed = std::get_if<IndexedLoop>(&piece.loop.loop)) {
+      for (std::size_t i = 0; i < indexed->lengths.size(); ++i)
+        add_run(at + indexed->displacements[i], indexed->lengths[i]);
+      return;
+    }
+    if (auto* nested = std::get_if<StructLoop>(&piece.loop.loop)) {
+      for (std::size_t i = 0; i < nested->members.size(); ++i)
+        add({0, std::move(nested->members[i])}, at + nested->displacements[i]);
+      return;
+    }
+    flush();
+    members_.push_back({at, std::move(piece.loop)});
+  }
+
+  Piece finish() {
+    flush();
+    if (members_.empty()) return {};
+    if (members_.size() == 1) return std::move(members_.front());
+    Displacements displacements;
+    displacements.reserve(members_.size());
+    for (const auto& member : members_) displacements.push_back(member.start);
+    const bool equal = std::all_of(members_.begin() + 1, members_.end(), [&](const Piece& member) {
+      return member.loop == members_.front().loop;
+    });
+    if (equal)
+      return block_indexed(std::move(displacements), {0, std::move(members_.front().loop)});
+    StructLoop out;
+    std::int64_t size = 0;
+    for (auto& member : members_) {
+      size += member.loop.size;
+      out.members.push_back(std::move(member.loop));
+    }
+    const auto start = take_start(displacements);
+    out.displacements = std::move(displacements);
+    return {start, {size, std::move(out)}};
+  }
+
+ private:
+  void add_run(std::int64_t displacement, std::int64_t bytes) {
+    displacements_.push_back(displacement);
+    lengths_.push_back(bytes);
+  }
+  void flush() {
+    if (displacements_.empty()) return;
+    members_.push_back(
+        indexed_runs(std::exchange(displacements_, {}), std::exchange(lengths_, {})));
+  }
+
+  std::vector<Piece> members_;
+  Displacements displacements_, lengths_;  // of the runs since the last other member
+};
+
+Piece reduce(const TreeNode& tree);
+
+// Buckets of `stride`-separated children: runs where the children adjoin, else a vector per bucket.
+Piece reduce_buckets(const IdxBuc& t) {
+  const auto child = reduce(*t.child);
+  if (child.empty()) return {};
+  const auto run = child.as_run();
+  if (run && *run == t.stride) {
+    Displacements displacements, lengths;
+    displacements.reserve(t.displacements.size());
+    lengths.reserve(t.displacements.size());
+    for (std::size_t i = 0; i < t.displacements.size(); ++i) {
+      if (t.blocklengths[i] == 0) continue;
+      displacements.push_back(t.displacements[i] + child.start);
+      lengths.push_back(t.blocklengths[i] * *run);
+    }
+    return indexed_runs(std::move(displacements), std::move(lengths));
+  }
+  StructBuilder members;
+  for (std::size_t i = 0; i < t.displacements.size(); ++i)
+    members.add(repeat(t.blocklengths[i], t.stride, child), t.displacements[i]);
+  return members.finish();
+}
+
+Piece reduce(const TreeNode& tree) {
+  return std::visit(
+      Overload{
+          [](const Leaf& t) { return run_piece(0, t.bytes); },
+          [](const Vec& t) { return repeat(t.count, t.stride, reduce(*t.child)); },
+          [](const Idx& t) { return block_indexed(t.displacements, reduce(*t.child)); },
+          [](const IdxBuc& t) { return reduce_buckets(t); },
+          [](const Strc& t) {
+            StructBuilder members;
+            for (std::size_t i = 0; i < t.children.size(); ++i)
+              members.add(reduce(*t.children[i]), t.displacements[i]);
+            return members.finish();
+          },
+      },
+      tree.node);
+}
+
+std::int64_t runs_of(const Dataloop& loop) {
+  return std::visit(
+      Overload{
+          [](const StridedLoop& l) { return l.runs(); },
+          [](const VectorLoop& l) { return l.count * runs_of(*l.body); },
+          [](const BlockIndexedLoop& l) { return std::ssize(l.displacements) * runs_of(*l.body); },
+          [](const IndexedLoop& l) { return std::int64_t{std::ssize(l.lengths)}; },
+          [](const StructLoop& l) {
+            std::int64_t sum = 0;
+            for (const auto& member : l.members) sum += runs_of(member);
+            return sum;
+          },
+      },
+      loop.loop);
+}
+
+constexpr std::int64_t kNodeCost = 6, kLookupCost = 1;
+
+std::int64_t cost_of(const Dataloop& loop) {
+  return std::visit(Overload{
+                        [](const StridedLoop& l) { return kNodeCost * (1 + std::ssize(l.levels)); },
+                        [](const VectorLoop& l) { return kNodeCost + cost_of(*l.body); },
+                        [](const BlockIndexedLoop& l) {
+                          return kNodeCost + kLookupCost * std::ssize(l.displacements) +
+                                 cost_of(*l.body);
+                        },
+                        [](const IndexedLoop& l) {
+                          return 2 * kNodeCost + 2 * kLookupCost * std::ssize(l.lengths);
+                        },
+                        [](const StructLoop& l) {
+                          auto sum = kNodeCost + 2 * kLookupCost * std::ssize(l.members);
+                          for (const auto& member : l.members) sum += cost_of(member);
+                          return sum;
+                        },
+                    },
+                    loop.loop);
+}
+
+std::string levels_text(const std::vector<LoopLevel>& levels) {
+  std::string out = "[";
+  for (std::size_t k = 0; k < levels.size(); ++k)
+    out += (k == 0 ? "" : ", ") + std::to_string(levels[k].count) + " x " +
+           std::to_string(levels[k].stride) + " -> " + std::to_string(levels[k].packed_stride);
+  return out + "]";
+}
+
+}  // namespace
+
+std::int64_t StridedLoop::runs() const {
+  std::int64_t product = run == 0 ? 0 : 1;
+  for (const auto& level : levels) product *= level.count;
+  return product;
+}
+
+bool VectorLoop::operator==(const VectorLoop& other) const {
+  return count == other.count && stride == other.stride && *body == *other.body;
+}
+bool BlockIndexedLoop::operator==(const BlockIndexedLoop& other) const {
+  return displacements == other.displacements && *body == *other.body;
+}
+bool StructLoop::operator==(const StructLoop& other) const {
+  return displacements == other.displacements && members == other.members;
+}
+
+std::optional<LoopNest> CanonicalForm::nest() const {
+  const auto* strided = std::get_if<StridedLoop>(&root.loop);
+  if (strided == nullptr) return std::nullopt;
+  LoopNest nest{start, strided->run, strided->levels, bounds};
+  std::sort(nest.levels.begin(), nest.levels.end(), [](const LoopLevel& a, const LoopLevel& b) {
+    const auto x = std::abs(a.stride), y = std::abs(b.stride);
+    return x != y ? x < y : a.packed_stride < b.packed_stride;
+  });
+  return nest;
+}
+
+std::int64_t CanonicalForm::runs() const {
+  return runs_of(root);
+}
+
+CanonicalForm canonicalize(const TypeTree& tree) {
+  auto piece = reduce(*tree.root);
+  return {piece.start, std::move(piece.loop), tree.bounds};
+}
+
+std::int64_t cost(const CanonicalForm& form) {
+  if (form.root.size == 0) return 0;
+  return cost_of(form.root) + (form.start == 0 ? 0 : kNodeCost + kLookupCost);
+}
+
+std::string to_string(const LoopNest& nest) {
+  return "start " + std::to_string(nest.start) + ", run " + std::to_string(nest.run) + ", levels " +
+         levels_text(nest.levels);
+}
+
+std::string to_string(const Dataloop& loop) {
+  const auto entries = [](std::size_t n, const char* what) {
+    return std::to_string(n) + " " + what;
+  };
+  return std::visit(Overload{
+                        [](const StridedLoop& l) {
+                          return l.levels.empty() ? "contig(" + std::to_string(l.run) + " bytes)"
+                                                  : "strided(run " + std::to_string(l.run) +
+                                                        ", levels " + levels_text(l.levels) + ")";
+                        },
+                        [](const VectorLoop& l) {
+                          return "vector(" + std::to_string(l.count) + " x " +
+                                 std::to_string(l.stride) + ", " + to_string(*l.body) + ")";
+                        },
+                        [&](const BlockIndexedLoop& l) {
+                          return "blockindexed(" +
+                                 entries(l.displacements.size(), "displacements, ") +
+                                 to_string(*l.body) + ")";
+                        },
+                        [&](const IndexedLoop& l) {
+                          return "indexed(" + entries(l.lengths.size(), "runs, ") +
+                                 std::to_string(std::accumulate(l.lengths.begin(), l.lengths.end(),
+                                                                std::int64_t{0})) +
+                                 " bytes)";
+                        },
+                        [](const StructLoop& l) {
+                          // Long structs show their ends.
+                          constexpr std::size_t kShown = 8;
+                          std::string out = "struct(";
+                          for (std::size_t i = 0; i < l.members.size(); ++i) {
+                            if (i >= kShown && i + 1 < l.members.size()) continue;
+                            if (i + 1 == l.members.size() && i > kShown) out += ", ...";
+                            out += (i == 0 ? "" : ", ") + to_string(l.members[i]) + " at " +
+                                   std::to_string(l.displacements[i]);
+                          }
+                          return out + ")";
+                        },
+                    },
+                    loop.loop);
+}
+
+}  // namespace halocline::dtype

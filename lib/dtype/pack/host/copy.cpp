@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dtype/pack/host/copy.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <type_traits>
+#include <utility>
+
+namespace halocline::dtype::host {
+
+namespace {
+
+constexpr std::int64_t kLineBytes = 64;
+
+// Widths of a run: how many bytes, and how they are moved without touching any other byte.
+template <std::size_t kBytes>
+struct Fixed {
+  static constexpr std::int64_t size() { return kBytes; }
+  static void copy(void* to, const void* from) { std::memcpy(to, from, kBytes); }
+};
+// From kHalf up to 2 * kHalf bytes, as two copies that overlap.
+template <std::size_t kHalf>
+struct Overlapping {
+  std::int64_t bytes;
+  std::int64_t size() const { return bytes; }
+  void copy(void* to, const void* from) const {
+    struct Half {
+      std::byte bytes[kHalf];
+    };
+    const auto second = bytes - static_cast<std::int64_t>(kHalf);
+    Half a, b;
+    std::memcpy(&a, from, kHalf);
+    std::memcpy(&b, static_cast<const std::byte*>(from) + second, kHalf);
+    std::memcpy(to, &a, kHalf);
+    std::memcpy(static_cast<std::byte*>(to) + second, &b, kHalf);
+  }
+};
+struct Long {
+  std::int64_t bytes;
+  std::int64_t size() const { return bytes; }
+  void copy(void* to, const void* from) const {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  }
+};
+
+template <class Function>
+void with_width(std::int64_t run, Function function) {
+  switch (run) {
+    case 1:
+      return function(Fixed<1>{});
+    case 2:
+      return function(Fixed<2>{});
+    case 4:
+      return function(Fixed<4>{});
+    case 8:
+      return function(Fixed<8>{});
+    case 12:
+      return function(Fixed<12>{});
+    case 16:
+      return function(Fixed<16>{});
+    case 24:
+      return function(Fixed<24>{});
+    case 32:
+      return function(Fixed<32>{});
+    case 40:
+      return function(Fixed<40>{});
+    case 48:
+      return function(Fixed<48>{});
+    case 64:
+      return function(Fixed<64>{});
+    default:
+      break;
+  }
+  if (run < 4) return function(Overlapping<2>{run});
+  if (run < 8) return function(Overlapping<4>{run});
+  if (run < 16) return function(Overlapping<8>{run});
+  if (run < 32) return function(Overlapping<16>{run});
+  if (run < 64) return function(Overlapping<32>{run});
+  return function(Long{run});
+}
+
+template <Direction kDirection, class Width>
+[[gnu::always_inline]] inline void copy_run(Width width, Address memory, Address packed) {
+  if constexpr (kDirection == Direction::pack) {
+    width.copy(reinterpret_cast<void*>(packed), reinterpret_cast<const void*>(memory));
+  } else {
+    width.copy(reinterpret_cast<void*>(memory), reinterpret_cast<const void*>(packed));
+  }
+}
+
+// ---- Rows: one loop; how it is run is chosen once per nest ----
+
+// Any strides. Four steps at once: each address is one addition away from that of the first, not
+// from the one before.
+template <Direction kDirection, class Width>
+struct StridedRow {
+  static constexpr Direction direction = kDirection;
+  Width width;
+
+  template <class Stride, class PackedStride>
+  [[gnu::always_inline]] void steps(std::int64_t count, Stride stride, PackedStride packed_stride,
+                                    Address memory, Address packed) const {
+    const auto s = static_cast<Address>(stride), q = static_cast<Address>(packed_stride());
+    for (; count >= 4; count -= 4, memory += 4 * s, packed += 4 * q) {
+      copy_run<kDirection>(width, memory, packed);
+      copy_run<kDirection>(width, memory + s, packed + q);
+      copy_run<kDirection>(width, memory + 2 * s, packed + 2 * q);
+      copy_run<kDirection>(width, memory + 3 * s, packed + 3 * q);
+    }
+    for (; count > 0; --count, memory += s, packed += q)
+      copy_run<kDirection>(width, memory, packed);
+  }
+  [[gnu::always_inline]] void operator()(const LoopLevel& level, Address memory,
+                                         Address packed) const {
+    // The compiler sees the packed stride where it is the width.
+    if (level.packed_stride == width.size())
+      steps(
+          level.count, level.stride, [this] { return width.size(); }, memory, packed);
+    else
+      steps(
+          level.count, level.stride, [&] { return level.packed_stride; }, memory, packed);
+  }
+};
+
+// Consecutive in the packed stream, a step in a line of its own each: asks for the lines of later
+// steps in time.
+template <Direction kDirection, class Width>
+struct PrefetchingRow {
+  static constexpr Direction direction = kDirection;
+  Width width;
+  Address ahead;  // how far
+
+  [[gnu::always_inline]] void operator()(const LoopLevel& level, Address memory,
+                                         Address packed) const {
+    const auto s = static_cast<Address>(level.stride),
+               q = static_cast<Address>(level.packed_stride);
+    const auto last = static_cast<Address>(width.size() - 1);
+    for (auto count = level.count; count > 0; --count, memory += s, packed += q) {
+      constexpr int kWrites = kDirection == Direction::unpack ? 1 : 0;
+      __builtin_prefetch(reinterpret_cast<const void*>(memory + ahead), kWrites);
+      if (width.size() > 8)
+        __builtin_prefetch(reinterpret_cast<const void*>(memory + ahead + last), kWrites);
+      copy_run<kDirection>(width, memory, packed);
+    }
+  }
+};
+
+// Every kStep-th element of a basic type, consecutive in the packed stream: the compiler makes
+// vector code of it.
+template <Direction kDirection, class Element, std::int64_t kStep>
+struct ElementRow {
+  static constexpr Direction direction = kDirection;
+  static constexpr Fixed<sizeof(Element)> width{};
+
+  [[gnu::always_inline]] void operator()(const LoopLevel& level, Address memory,
+                                         Address packed) const {
+    using Any [[gnu::may_alias]] = Element;
+    auto* __restrict const m = reinterpret_cast<Any*>(memory);
+    auto* __restrict const p = reinterpret_cast<Any*>(packed);
+    const auto count = level.count;
+    for (std::int64_t i = 0; i < count; ++i) {
+      if constexpr (kDirection == Direction::pack)
+        p[i] = m[i * kStep];
+      else
+        m[i * kStep] = p[i];
+    }
+  }
+};
+
+// ---- Tiles: level x has the short stride in memory, level y the one in the packed stream ----
+
+// A rectangle of a plane, in steps of x and y.
+struct Rectangle {
+  std::int64_t x, last_x, y, last_y;
+};
+
+template <Direction kDirection, class Width>
+void copy_tile(Width width, const LoopLevel& x, const LoopLevel& y, const Rectangle& r,
+               Address memory, Address packed) {
+  const StridedRow<kDirection, Width> row{width};
+  for (auto i = r.x; i < r.last_x; ++i)
+    row({r.last_y - r.y, y.stride, y.packed_stride},
+        memory + static_cast<Address>(i * x.stride + r.y * y.stride),
+        packed + static_cast<Address>(i * x.packed_stride + r.y * y.packed_stride));
+}
+
+// Square tiles of elements of a few bytes, transposed in registers.
+template <std::int64_t kBytes>
+struct Transposer {
+  static constexpr std::int64_t kSide = 0;
+};
+
+template <class Vector>
+Vector load(Address address) {
+  Vector value;
+  std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof value);
+  return value;
+}
+template <class Vector>
+void store(Address address, Vector value) {
+  std::memcpy(reinterpret_cast<void*>(address), &value, sizeof value);
+}
+
+template <>
+struct Transposer<4> {
+  static constexpr std::int64_t kSide = 8;
+  static void run(Address from, Address from_row, Address to, Address to_row) {
+    using V [[gnu::vector_size(32)]] = std::uint32_t;
+    V a[8], b[8];
+    for (Address i = 0; i < 8; ++i) a[i] = load<V>(from + i * from_row);
+    for (int i = 0; i < 8; i += 2) {
+      b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+      b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    for (int i = 0; i < 8; i += 4)
+      for (int j = 0; j < 2; ++j) {
+        a[i + 2 * j] = __builtin_shufflevector(b[i + j], b[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+        a[i + 2 * j + 1] =
+            __builtin_shufflevector(b[i + j], b[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+      }
+    for (Address i = 0; i < 4; ++i) {
+      store(to + i * to_row, __builtin_shufflevector(a[i], a[i + 4], 0, 1, 2, 3, 8, 9, 10, 11));
+      store(to + (i + 4) * to_row,
+            __builtin_shufflevector(a[i], a[i + 4], 4, 5, 6, 7, 12, 13, 14, 15));
+    }
+  }
+};
+
+template <>
+struct Transposer<8> {
+  static constexpr std::int64_t kSide = 4;
+  static void run(Address from, Address from_row, Address to, Address to_row) {
+    using V [[gnu::vector_size(32)]] = std::uint64_t;
+    const auto r0 = load<V>(from), r1 = load<V>(from + from_row), r2 = load<V>(from + 2 * from_row),
+               r3 = load<V>(from + 3 * from_row);
+    const auto even01 = __builtin_shufflevector(r0, r1, 0, 4, 2, 6),
+               odd01 = __builtin_shufflevector(r0, r1, 1, 5, 3, 7),
+               even23 = __builtin_shufflevector(r2, r3, 0, 4, 2, 6),
+               odd23 = __builtin_shufflevector(r2, r3, 1, 5, 3, 7);
+    store(to, __builtin_shufflevector(even01, even23, 0, 1, 4, 5));
+    store(to + to_row, __builtin_shufflevector(odd01, odd23, 0, 1, 4, 5));
+    store(to + 2 * to_row, __builtin_shufflevector(even01, even23, 2, 3, 6, 7));
+    store(to + 3 * to_row, __builtin_shufflevector(odd01, odd23, 2, 3, 6, 7));
+  }
+};
+
+template <>
+struct Transposer<16> {
+  static constexpr std::int64_t kSide = 2;
+  static void run(Address from, Address from_row, Address to, Address to_row) {
+    using V [[gnu::vector_size(32)]] = std::uint64_t;
+    const auto r0 = load<V>(from), r1 = load<V>(from + from_row);
+    store(to, __builtin_shufflevector(r0, r1, 0, 1, 4, 5));
+    store(to + to_row, __builtin_shufflevector(r0, r1, 2, 3, 6, 7));
+  }
+};
+
+// One tile of whole cache lines on both sides, in registers.
+template <Direction kDirection, std::int64_t kBytes>
+void transpose_lines(const LoopLevel& x, const LoopLevel& y, Address memory, Address packed) {
+  constexpr auto kSide = Transposer<kBytes>::kSide;
+  constexpr auto kLine = kLineBytes / kBytes;
+  for (std::int64_t i = 0; i < kLine; i += kSide)
+    for (std::int64_t j = 0; j < kLine; j += kSide) {
+      const auto m = memory + static_cast<Address>(i * kBytes + j * y.stride);
+      const auto p = packed + static_cast<Address>(i * x.packed_stride + j * kBytes);
+      if constexpr (kDirection == Direction::pack)
+        Transposer<kBytes>::run(m, static_cast<Address>(y.stride), p,
+                                static_cast<Address>(x.packed_stride));
+      else
+        Transposer<kBytes>::run(p, static_cast<Address>(x.packed_stride), m,
+                                static_cast<Address>(y.stride));
+    }
+}
+
+template <class Width>
+struct BytesOf {
+  static constexpr std::int64_t value = 0;
+};
+template <std::size_t kBytes>
+struct BytesOf<Fixed<kBytes>> {
+  static constexpr std::int64_t value = kBytes;
+};
+
+// Two loops in tiles, along the rows of the side that is read.
+template <Direction kDirection, class Width>
+void copy_tiled(Width width, const LoopLevel& x, const LoopLevel& y, Address memory,
+                Address packed) {
+  constexpr auto kBytes = BytesOf<Width>::value;
+  constexpr bool kTransposes = Transposer<kBytes>::kSide != 0;
+  const auto side = [](std::int64_t stride) {
+    constexpr std::int64_t kLeast = 8;
+    return std::max(std::int64_t{kLeast}, kLineBytes / std::max<std::int64_t>(std::abs(stride), 1));
+  };
+  auto side_x = side(x.stride), side_y = side(y.packed_stride);
+  bool in_registers = false;
+  if constexpr (kTransposes) {
+    in_registers = x.stride == kBytes && y.packed_stride == kBytes;
+    if (in_registers) side_x = side_y = kLineBytes / kBytes;
+  }
+  const auto tile = [&](std::int64_t i, std::int64_t j) {
+    const Rectangle r{i, std::min(i + side_x, x.count), j, std::min(j + side_y, y.count)};
+    if constexpr (kTransposes) {
+      if (in_registers && r.last_x - r.x == side_x && r.last_y - r.y == side_y)
+        return transpose_lines<kDirection, kBytes>(
+            x, y, memory + static_cast<Address>(i * x.stride + j * y.stride),
+            packed + static_cast<Address>(i * x.packed_stride + j * y.packed_stride));
+    }
+    copy_tile<kDirection>(width, x, y, r, memory, packed);
+  };
+  if (kDirection == Direction::pack) {
+    for (std::int64_t j = 0; j < y.count; j += side_y)
+      for (std::int64_t i = 0; i < x.count; i += side_x) tile(i, j);
+  } else {
+    for (std::int64_t i = 0; i < x.count; i += side_x)
+      for (std::int64_t j = 0; j < y.count; j += side_y) tile(i, j);
+  }
+}
+
+// ---- Nests ----
+
+// Calls inner(memory, packed) for every step of the levels from `first` on, outermost loop last.
+template <class Inner>
+void for_outer(std::span<const LoopLevel> levels, Address memory, Address packed, Inner inner) {
+  if (levels.empty()) return inner(memory, packed);
+  const auto& level = levels.back();
+  if (levels.size() == 1) {
+    for (std::int64_t i = 0; i < level.count; ++i)
+      inner(memory + static_cast<Address>(i * level.stride),
+            packed + static_cast<Address>(i * level.packed_stride));
+    return;
+  }
+  for (std::int64_t i = 0; i < level.count; ++i)
+    for_outer(levels.first(levels.size() - 1), memory + static_cast<Address>(i * level.stride),
+              packed + static_cast<Address>(i * level.packed_stride), inner);
+}
+
+template <class Row>
+void copy_rows(const Row& row, std::span<const LoopLevel> levels, Address memory, Address packed) {
+  const auto& innermost = levels[0];
+  for_outer(levels.subspan(1), memory, packed, [&](Address m, Address p) { row(innermost, m, p); });
+}
+
+// The distance at which to prefetch; 0 where the hardware or a cache does as well.
+std::int64_t prefetch_distance(std::int64_t run, std::span<const LoopLevel> levels) {
+  constexpr std::int64_t kSteps = 24;           // in flight
+  constexpr std::int64_t kCached = 256 * 1024;  // not worth it below
+  if (run >= 4 * kLineBytes || std::abs(levels[0].stride) < kLineBytes) return 0;
+  std::int64_t lines = (run + kLineBytes - 1) / kLineBytes;
+  for (const auto& level : levels) lines *= level.count;
+  if (lines * kLineBytes < kCached) return 0;
+  if (levels.size() == 1 || levels[0].count >= kSteps) return kSteps * levels[0].stride;
+  return (kSteps + levels[0].count - 1) / levels[0].count * levels[1].stride;
+}
+
+template <Direction kDirection, class Width>
+void copy_nest(Width width, std::span<const LoopLevel> levels, Address memory, Address packed) {
+  if (levels.empty()) return copy_run<kDirection>(width, memory, packed);
+  if (levels.size() >= 2 && levels[0].packed_stride > levels[1].packed_stride)
+    return for_outer(levels.subspan(2), memory, packed, [&](Address m, Address p) {
+      copy_tiled<kDirection>(width, levels[0], levels[1], m, p);
+    });
+  if constexpr (BytesOf<Width>::value == 4 || BytesOf<Width>::value == 8) {
+    constexpr auto kBytes = BytesOf<Width>::value;
+    using Element = std::conditional_t<kBytes == 4, std::uint32_t, std::uint64_t>;
+    if (levels[0].packed_stride == kBytes && memory % kBytes == 0 && packed % kBytes == 0) {
+      switch (levels[0].stride) {
+        case 2 * kBytes:
+          return copy_rows(ElementRow<kDirection, Element, 2>{}, levels, memory, packed);
+        case 3 * kBytes:
+          return copy_rows(ElementRow<kDirection, Element, 3>{}, levels, memory, packed);
+        case 4 * kBytes:
+          return copy_rows(ElementRow<kDirection, Element, 4>{}, levels, memory, packed);
+        default:
+          break;
+      }
+    }
+  }
+  if (const auto ahead = prefetch_distance(width.size(), levels))
+    return copy_rows(PrefetchingRow<kDirection, Width>{width, static_cast<Address>(ahead)}, levels,
+                     memory, packed);
+  copy_rows(StridedRow<kDirection, Width>{width}, levels, memory, packed);
+}
+
+// ---- Groups: stores that follow each other into one cache line cost less than into many ----
+
+// One loop for all atoms of a group, whose widths it knows.
+template <Direction kDirection, std::size_t... kAtom, class... Width>
+void copy_group_row(const detail::AtomGroup& group, const LoopLevel& level, Address memory,
+                    Address packed, std::index_sequence<kAtom...>, Width... width) {
+  const Address m_at[] = {static_cast<Address>(group.atoms[kAtom].displacement)...};
+  const Address p_at[] = {static_cast<Address>(group.atoms[kAtom].packed_offset)...};
+  const auto s = static_cast<Address>(level.stride), q = static_cast<Address>(level.packed_stride);
+  for (auto count = level.count; count > 0; --count, memory += s, packed += q)
+    (copy_run<kDirection>(width, memory + m_at[kAtom], packed + p_at[kAtom]), ...);
+}
+
+// Atoms stand in descending order of their widths: the next one is at most kMost bytes wide.
+template <Direction kDirection, std::size_t kMost, class... Width>
+void choose_widths(const detail::AtomGroup& group, const LoopLevel& level, Address memory,
+                   Address packed, Width... width) {
+  constexpr auto kChosen = sizeof...(Width);
+  if constexpr (kChosen > 0) {
+    if (kChosen == group.size)
+      return copy_group_row<kDirection>(group, level, memory, packed,
+                                        std::make_index_sequence<kChosen>(), width...);
+  }
+  if constexpr (kChosen < detail::AtomGroup::kMaxSize) {
+    if (group.atoms[kChosen].bytes == kMost)
+      return choose_widths<kDirection, kMost>(group, level, memory, packed, width...,
+                                              Fixed<kMost>{});
+    if constexpr (kMost > 1)
+      return choose_widths<kDirection, kMost / 2>(group, level, memory, packed, width...);
+  }
+}
+
+template <Direction kDirection, class Displacement>
+void copy_listed(std::int64_t run, std::span<const Displacement> displacements, Address memory,
+                 Address packed) {
+  with_width(run, [&](auto width) {
+    auto p = packed;
+#pragma GCC unroll 4
+    for (const auto displacement : displacements) {
+      copy_run<kDirection>(width, memory + static_cast<Address>(std::int64_t{displacement}), p);
+      p += static_cast<Address>(width.size());
+    }
+  });
+}
+
+template <Direction kDirection>
+void copy_lengths(std::span<const std::int64_t> displacements, std::span<const std::int64_t> ends,
+                  std::int64_t begin, Address memory, Address packed) {
+  for (std::size_t i = 0; i < displacements.size(); ++i) {
+    const auto bytes = ends[i] - begin;
+    with_width(bytes, [&](auto width) {
+      copy_run<kDirection>(width, memory + static_cast<Address>(displacements[i]), packed);
+    });
+    packed += static_cast<Address>(bytes);
+    begin = ends[i];
+  }
+}
+
+}  // namespace
+
+void copy_levels(Direction direction, std::int64_t run, std::span<const LoopLevel> levels,
+                 Address memory, Address packed) {
+  with_width(run, [&](auto width) {
+    if (direction == Direction::pack)
+      copy_nest<Direction::pack>(width, levels, memory, packed);
+    else
+      copy_nest<Direction::unpack>(width, levels, memory, packed);
+  });
+}
+
+void copy_group(Direction direction, const detail::AtomGroup& group, const LoopLevel& level,
+                Address memory, Address packed) {
+  if (direction == Direction::pack)
+    choose_widths<Direction::pack, detail::Atom::kMaxBytes>(group, level, memory, packed);
+  else
+    choose_widths<Direction::unpack, detail::Atom::kMaxBytes>(group, level, memory, packed);
+}
+
+void copy_bytes(Direction direction, std::int64_t bytes, Address memory, Address packed) {
+  if (direction == Direction::pack)
+    copy_run<Direction::pack>(Long{bytes}, memory, packed);
+  else
+    copy_run<Direction::unpack>(Long{bytes}, memory, packed);
+}
+
+void copy_blocks(Direction direction, std::int64_t run, std::span<const std::int32_t> displacements,
+                 Address memory, Address packed) {
+  if (direction == Direction::pack)
+    copy_listed<Direction::pack>(run, displacements, memory, packed);
+  else
+    copy_listed<Direction::unpack>(run, displacements, memory, packed);
+}
+
+void copy_blocks(Direction direction, std::int64_t run, std::span<const std::int64_t> displacements,
+                 Address memory, Address packed) {
+  if (direction == Direction::pack)
+    copy_listed<Direction::pack>(run, displacements, memory, packed);
+  else
+    copy_listed<Direction::unpack>(run, displacements, memory, packed);
+}
+
+void copy_runs(Direction direction, std::span<const std::int64_t> displacements,
+               std::span<const std::int64_t> ends, std::int64_t begin, Address memory,
+               Address packed) {
+  if (direction == Direction::pack)
+    copy_lengths<Direction::pack>(displacements, ends, begin, memory, packed);
+  else
+    copy_lengths<Direction::unpack>(displacements, ends, begin, memory, packed);
+}
+
+}  // namespace halocline::dtype::host

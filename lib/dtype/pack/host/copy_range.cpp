@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dtype/pack/host/copy_range.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "dtype/pack/walk.hpp"
+
+namespace halocline::dtype::host {
+
+namespace {
+
+using detail::Op;
+using detail::StridedOp;
+
+// The levels of a box in the order of execution; levels of one step vanish. Counts are at least 2
+// otherwise, so that 61 levels would exceed any memory.
+class BoxLevels {
+ public:
+  BoxLevels(const StridedOp& op, int rank, std::int64_t count) {
+    for (const auto& [level, level_rank] : op.levels) {
+      if (level_rank > rank) continue;
+      const auto steps = level_rank == rank ? count : level.count;
+      if (steps == 1) continue;
+      levels_[size_++] = {steps, level.stride, level.packed_stride};
+    }
+  }
+  operator std::span<const LoopLevel>() const { return {levels_, size_}; }
+
+ private:
+  std::size_t size_ = 0;
+  LoopLevel levels_[64];
+};
+
+struct Copy {
+  static constexpr bool kTakesParts = true;
+
+  Direction direction;
+  Address buffer;
+  Address packed;  // of the begin of the stream
+
+  Address memory_at(std::int64_t displacement) const {
+    return buffer + static_cast<Address>(displacement);
+  }
+  Address packed_at(std::int64_t offset) const { return packed + static_cast<Address>(offset); }
+
+  bool strided(const StridedOp& op, std::int64_t displacement, std::int64_t offset,
+               std::int64_t first, std::int64_t last) const {
+    return detail::cut(
+        op, first, last,
+        [&](std::int64_t inside, std::int64_t at, int rank, std::int64_t count) {
+          copy_levels(direction, op.run, BoxLevels(op, rank, count),
+                      memory_at(displacement + inside), packed_at(offset + at));
+          return true;
+        },
+        [&](std::int64_t inside, std::int64_t at, std::int64_t bytes) {
+          copy_bytes(direction, bytes, memory_at(displacement + inside), packed_at(offset + at));
+          return true;
+        });
+  }
+
+  bool listed(const Op& op, std::int64_t displacement, std::int64_t offset, std::int64_t first,
+              std::int64_t last) const {
+    const auto memory = memory_at(displacement);
+    detail::cut_list(
+        op, first, last,
+        [&](std::int64_t i, std::int64_t j, std::int64_t at) {
+          if (op.kind == Op::Kind::runs) {
+            copy_runs(direction, part_of(op.displacements, i, j), part_of(op.ends, i, j), at,
+                      memory, packed_at(offset + at));
+          } else if (!op.near_displacements.empty()) {
+            copy_blocks(direction, op.child_size, part_of(op.near_displacements, i, j), memory,
+                        packed_at(offset + at));
+          } else {
+            copy_blocks(direction, op.child_size, part_of(op.displacements, i, j), memory,
+                        packed_at(offset + at));
+          }
+          return true;
+        },
+        [&](std::int64_t inside, std::int64_t at, std::int64_t bytes) {
+          copy_bytes(direction, bytes, memory + static_cast<Address>(inside),
+                     packed_at(offset + at));
+          return true;
+        });
+    return true;
+  }
+
+  bool repeated(const Op& op, std::int64_t displacement, std::int64_t offset,
+                std::int64_t repetitions) const {
+    for (std::int64_t i = 0; i < repetitions; i += op.chunk) {
+      const auto steps = std::min(op.chunk, repetitions - i);
+      const auto memory = memory_at(displacement + i * op.stride);
+      const auto at = packed_at(offset + i * op.child_size);
+      for (const auto& group : op.groups)
+        copy_group(direction, group, {steps, op.stride, op.child_size}, memory, at);
+      for (const auto& part : op.parts) {
+        const auto top = static_cast<int>(part.packed.size()) - 1;
+        copy_levels(direction, part.run, BoxLevels(part, top, steps),
+                    memory + static_cast<Address>(part.displacement),
+                    at + static_cast<Address>(part.packed_offset));
+      }
+    }
+    return true;
+  }
+
+ private:
+  template <class T>
+  static std::span<const T> part_of(const std::vector<T>& list, std::int64_t first,
+                                    std::int64_t last) {
+    return std::span(list).subspan(static_cast<std::size_t>(first),
+                                   static_cast<std::size_t>(last - first));
+  }
+};
+
+}  // namespace
+
+void copy_range(Direction direction, const PackPlan& plan, Address buffer, std::int64_t count,
+                std::int64_t first, std::int64_t last, Address packed) {
+  const auto& program = plan.program();
+  const Copy copy{direction, buffer, packed - static_cast<Address>(first)};
+  detail::walk(program, count, first, last, copy);
+}
+
+void copy_range(Direction direction, const FusedPlan& plan, std::int64_t first, std::int64_t last,
+                Address packed) {
+  const auto& jobs = plan.jobs();
+  auto job = std::upper_bound(jobs.begin(), jobs.end(), first,
+                              [](std::int64_t at, const auto& j) { return at < j.end; });
+  for (; first < last; ++job) {
+    const auto begin = job->end - job->bytes();
+    const auto end = std::min(last, job->end);
+    copy_range(direction, job->plan, reinterpret_cast<Address>(job->buffer), job->count,
+               first - begin, end - begin,
+               packed + static_cast<Address>(job->packed_offset + first - begin));
+    first = end;
+  }
+}
+
+}  // namespace halocline::dtype::host

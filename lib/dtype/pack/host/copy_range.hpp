@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The action of packing and unpacking, for any range of the packed stream.
+#pragma once
+
+#include <cstdint>
+
+#include "dtype/pack/fused_plan.hpp"
+#include "dtype/pack/host/copy.hpp"
+#include "dtype/pack/pack_plan.hpp"
+
+namespace halocline::dtype::host {
+
+/// Copies the bytes [first, last) of the packed stream of `count` instances at `buffer` from or to
+/// `packed`, the place of byte `first`. 0 <= first, last <= plan.packed_bytes(count). No
+/// allocation; O(bytes + depth + log blocks).
+void copy_range(Direction direction, const PackPlan& plan, Address buffer, std::int64_t count,
+                std::int64_t first, std::int64_t last, Address packed);
+
+/// Copies the bytes [first, last) of all that the jobs pack, counted in their order, from or to
+/// their places in the buffer at `packed`.
+void copy_range(Direction direction, const FusedPlan& plan, std::int64_t first, std::int64_t last,
+                Address packed);
+
+}  // namespace halocline::dtype::host

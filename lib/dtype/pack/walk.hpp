@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Parsing a plan, apart from the action [RMG03 sections 2.2, 2.3]: which loops hold a range of the
+// packed stream. Internal to the pack back ends.
+//
+// Best peer: the dataloops of MPICH keep a stack of cursors between calls and seek linearly in
+// index lists; here any position is found by division and binary search.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "dtype/pack/pack_plan.hpp"
+#include "dtype/support/contract.hpp"
+
+namespace halocline::dtype::detail {
+
+/// Cuts the bytes [first, last) of a strided loop into whole boxes and pieces of runs, in packed
+/// order, at most two of each per level. Levels of the highest rank may be entered beyond their
+/// count.
+///
+/// box(displacement, packed offset, rank, count): the levels below `rank` in full and `count` steps
+/// of it; rank -1 means a single run. piece(displacement, packed offset, bytes): consecutive bytes,
+/// less than a run or all that is wanted of a loop without levels.
+/// Both return whether to go on; so does this.
+template <class Box, class Piece>
+bool cut(const StridedOp& op, std::int64_t first, std::int64_t last, Box box, Piece piece) {
+  if (op.packed.empty()) return first >= last || piece(first, first, last - first);
+  const auto top = static_cast<int>(op.packed.size()) - 1;
+  while (first < last) {
+    // The step at which this position lies in each level, from the outside inwards.
+    std::int64_t displacement = 0, rest = first;
+    int rank = -1;            // the outermost level that starts here
+    std::int64_t inside = 0;  // steps into that level
+    for (int k = top; k >= 0; --k) {
+      const auto& level = op.packed[static_cast<std::size_t>(k)];
+      const auto step = rest / level.packed_stride;
+      rest -= step * level.packed_stride;
+      displacement += step * level.stride;
+      if (rest == 0 && rank < 0 && last - first >= level.packed_stride) {
+        rank = k;
+        inside = step;
+        break;
+      }
+    }
+    if (rank >= 0) {
+      const auto& level = op.packed[static_cast<std::size_t>(rank)];
+      auto count = (last - first) / level.packed_stride;
+      if (rank < top) count = std::min(count, level.count - inside);
+      if (!box(displacement, first, rank, count)) return false;
+      first += count * level.packed_stride;
+      continue;
+    }
+    const auto bytes = std::min(op.run - rest, last - first);
+    const bool whole = bytes == op.run;
+    if (!(whole ? box(displacement, first, -1, 1) : piece(displacement + rest, first, bytes)))
+      return false;
+    first += bytes;
+  }
+  return true;
+}
+
+/// Where entry i of a list of blocks or runs ends in the packed bytes of the list.
+inline std::int64_t end_of(const Op& op, std::int64_t i) {
+  return op.kind == Op::Kind::blocks ? (i + 1) * op.child_size
+                                     : op.ends[static_cast<std::size_t>(i)];
+}
+/// Where entry i of a list stands.
+inline std::int64_t displacement_of(const Op& op, std::int64_t i) {
+  const auto at = static_cast<std::size_t>(i);
+  return op.near_displacements.empty() ? op.displacements[at] : op.near_displacements[at];
+}
+
+/// The same for a list of blocks or runs: whole(i, j, packed offset) for the entries [i, j),
+/// piece(displacement, packed offset, bytes) for less than an entry.
+template <class Whole, class Piece>
+bool cut_list(const Op& op, std::int64_t first, std::int64_t last, Whole whole, Piece piece) {
+  const auto begin_of = [&](std::int64_t i) { return i == 0 ? 0 : end_of(op, i - 1); };
+  // The entry that holds a position.
+  const auto entry_at = [&](std::int64_t position) {
+    return op.kind == Op::Kind::blocks
+               ? position / op.child_size
+               : std::upper_bound(op.ends.begin(), op.ends.end(), position) - op.ends.begin();
+  };
+  while (first < last) {
+    const auto i = entry_at(first);
+    const auto begin = begin_of(i);
+    if (first == begin && end_of(op, i) <= last) {
+      const auto j = last == op.size ? op.count : entry_at(last);
+      if (!whole(i, j, first)) return false;
+      first = begin_of(j);
+    } else {
+      const auto bytes = std::min(end_of(op, i), last) - first;
+      if (!piece(displacement_of(op, i) + first - begin, first, bytes)) return false;
+      first += bytes;
+    }
+  }
+  return true;
+}
+
+/// Visits, in packed order, what holds the bytes [first, last) of `count` instances:
+///
+///     visitor.strided(op, displacement, packed offset, first, last)    a range of a strided loop
+///     visitor.listed(op, displacement, packed offset, first, last)     a range of blocks or runs
+///     visitor.repeated(op, displacement, packed offset, repetitions)   whole repetitions of parts
+///
+/// Displacements are from the buffer argument, packed offsets from the begin of the stream, ranges
+/// from the packed offset. Each returns whether to go on. If `Visitor::kTakesParts` is false,
+/// repetitions are visited one by one. No recursion; seeks in O(depth + log blocks).
+template <class Visitor>
+void walk(const Program& program, std::int64_t count, std::int64_t first, std::int64_t last,
+          const Visitor& visitor) {
+  if (first >= last) return;
+  struct Frame {
+    const Op* op;
+    std::int64_t displacement, packed;  // of this op
+    std::int64_t next;                  // the child to visit
+  };
+  // Each op but a leaf has at least two children or is one of a struct, which hold each other only
+  // with another loop in between; sizes stay below 2^61 bytes, so this suffices.
+  constexpr int kMaxDepth = 128;
+  Frame stack[kMaxDepth];
+  int depth = 0;
+
+  // Enters an op, or visits it if it is a leaf.
+  const auto enter = [&](const Op& op, std::int64_t displacement, std::int64_t packed) {
+    const auto begin = std::max<std::int64_t>(first - packed, 0);
+    switch (op.kind) {
+      case Op::Kind::strided:
+      case Op::Kind::blocks:
+      case Op::Kind::runs: {
+        const bool is_root = &op == &program.root();
+        const auto end = std::min(is_root ? op.size * count : op.size, last - packed);
+        return op.kind == Op::Kind::strided
+                   ? visitor.strided(op.strided, displacement, packed, begin, end)
+                   : visitor.listed(op, displacement, packed, begin, end);
+      }
+      case Op::Kind::repeat:
+      case Op::Kind::each:
+        HALOCLINE_EXPECT(depth < kMaxDepth);
+        stack[depth++] = {&op, displacement, packed, begin / op.child_size};
+        return true;
+      case Op::Kind::members:
+        HALOCLINE_EXPECT(depth < kMaxDepth);
+        stack[depth++] = {
+            &op, displacement, packed,
+            std::upper_bound(op.ends.begin(), op.ends.end(), begin) - op.ends.begin()};
+        return true;
+    }
+    return false;
+  };
+
+  if (!enter(program.root(), program.start, 0)) return;
+  while (depth > 0) {
+    auto& frame = stack[depth - 1];
+    const auto& op = *frame.op;
+    const auto i = frame.next;
+    const bool is_members = op.kind == Op::Kind::members;
+    const auto packed =
+        frame.packed +
+        (is_members ? (i == 0 ? 0 : op.ends[static_cast<std::size_t>(i - 1)]) : i * op.child_size);
+    const auto children = &op == &program.root() ? op.count * count : op.count;
+    if (i == children || packed >= last) {
+      --depth;
+      continue;
+    }
+    const auto displacement =
+        frame.displacement + (op.kind == Op::Kind::repeat
+                                  ? i * op.stride
+                                  : op.displacements[static_cast<std::size_t>(i)]);
+    if constexpr (Visitor::kTakesParts) {
+      if (op.chunk > 0 && packed >= first && last - packed >= op.child_size) {
+        const auto whole = std::min(children - i, (last - packed) / op.child_size);
+        frame.next += whole;
+        if (!visitor.repeated(op, displacement, packed, whole)) return;
+        continue;
+      }
+    }
+    ++frame.next;
+    const auto child = op.children[is_members ? static_cast<std::size_t>(i) : 0];
+    if (!enter(program.ops[static_cast<std::size_t>(child)], displacement, packed)) return;
+  }
+}
+
+}  // namespace halocline::dtype::detail
