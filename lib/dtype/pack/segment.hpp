@@ -8,8 +8,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
+#include "dtype/pack/host/copy.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
 namespace halocline::dtype {
@@ -28,7 +30,16 @@ class Segment {
  public:
   /// `buffer` may be MPI_BOTTOM when the type holds absolute addresses; it is written to by unpack
   /// alone, and is not touched by blocks and measure. It must outlive the segment.
-  Segment(PackPlan plan, const void* buffer, std::int64_t count);
+  ///
+  /// `lookahead` > 0 lets a segment that is processed in order, in pieces, keep up to that many
+  /// bytes of the stream in memory of its own (allocated here) where cache lines of the buffer hold
+  /// bytes that are far apart in the stream: each line is then fetched once instead of once per
+  /// piece. Packing then reads the buffer ahead of the position; unpacked bytes are in the buffer
+  /// only when the segment is done or flushed.
+  Segment(PackPlan plan, const void* buffer, std::int64_t count, std::int64_t lookahead = 0);
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+  ~Segment() { flush(); }
 
   std::int64_t bytes() const { return bytes_; }
   std::int64_t position() const { return position_; }
@@ -41,6 +52,9 @@ class Segment {
   /// Unpacks the next bytes, at most `available`; returns how many. Legal for types whose entries
   /// do not overlap.
   std::int64_t unpack(const void* packed, std::int64_t available);
+
+  /// Writes what unpack has kept back to the buffer.
+  void flush();
 
   /// Writes the blocks of memory that hold the next bytes, in packed order, until the stream or
   /// `out` ends; returns how many blocks. Each holds a run of the canonical form, or what is left
@@ -55,11 +69,26 @@ class Segment {
   Measure measure(std::int64_t bytes);
 
  private:
+  // A part of the stream in the segment's own memory.
+  struct Window {
+    std::int64_t first = 0, last = 0;  ///< the bytes that are here
+    std::int64_t end = 0;              ///< where it has to end
+    bool holds(std::int64_t position) const { return first <= position && position < last; }
+  };
+
   std::int64_t clip(std::int64_t bytes) const;
+  void copy(host::Direction direction, std::int64_t first, std::int64_t last, const void* packed);
+  std::int64_t window_end(std::int64_t position) const;
+  bool uses_window(std::int64_t bytes) const;
 
   PackPlan plan_;
   const void* buffer_;
   std::int64_t count_, bytes_, position_ = 0;
+  std::int64_t resumed_at_ = 0;   // where the last piece ended: the next one in order begins there
+  std::int64_t group_bytes_ = 0;  // stretch of the stream that shares its lines; 0: no windows
+  std::int64_t group_span_ = 0;   // after which the groups begin anew
+  std::unique_ptr<std::byte[]> kept_;
+  Window packed_, unpacked_;
 };
 
 }  // namespace halocline::dtype

@@ -161,14 +161,14 @@ class SegmentPacker {
   explicit SegmentPacker(std::uint64_t seed) : engine_(seed) {}
 
   void pack(const PackPlan& plan, const void* buffer, std::int64_t count, unsigned char* packed) {
-    Segment segment(plan, buffer, count);
+    Segment segment(plan, buffer, count, lookahead());
     for (const auto& [first, last] : pieces(segment.bytes())) {
       segment.seek(first);
       segment.pack(packed + first, last - first);
     }
   }
   void unpack(const PackPlan& plan, const unsigned char* packed, void* buffer, std::int64_t count) {
-    Segment segment(plan, buffer, count);
+    Segment segment(plan, buffer, count, lookahead());
     for (const auto& [first, last] : pieces(segment.bytes())) {
       segment.seek(first);
       segment.unpack(packed + first, last - first);
@@ -213,9 +213,10 @@ class SegmentPacker {
       out.push_back({first, last});
       first = last;
     }
-    std::shuffle(out.begin(), out.end(), engine_);
+    if (between(0, 1) == 0) std::shuffle(out.begin(), out.end(), engine_);
     return out;
   }
+  std::int64_t lookahead() { return between(0, 2) == 0 ? 0 : between(1, 4096); }
   std::int64_t between(std::int64_t first, std::int64_t last) {
     return first +
            static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(last - first + 1));
