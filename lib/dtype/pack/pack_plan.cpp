@@ -17,7 +17,6 @@ namespace {
 using detail::Atom;
 using detail::AtomGroup;
 using detail::Op;
-using detail::OpLevel;
 using detail::Program;
 using detail::StridedOp;
 
@@ -28,29 +27,24 @@ constexpr std::int64_t kMaxPartsBytes = 4096;
 constexpr std::size_t kMaxParts = 64;
 constexpr std::int64_t kChunkBytes = 16384;
 
-// The order of execution, innermost first. Packed order is right as long as it uses what a cache
-// line brings before the line is gone. Where another level than the innermost one has the shortest
-// stride in memory and that stride is shorter than a line, packed order would fetch each line
-// several times; then these two levels become the innermost, and the packer runs them in tiles that
-// use whole lines on both sides.
-std::vector<OpLevel> execution_order(std::int64_t run, const std::vector<LoopLevel>& packed,
-                                     const PackOptions& options) {
-  std::vector<OpLevel> order;
-  order.reserve(packed.size());
-  for (const auto& level : packed) order.push_back({level, static_cast<int>(order.size())});
-  if (!options.reorder || packed.size() < 2 || run >= kLineBytes) return order;
-  const auto nearest = std::min_element(order.begin(), order.end(), [](auto& a, auto& b) {
-    return std::abs(a.level.stride) < std::abs(b.level.stride);
-  });
-  if (std::abs(nearest->level.stride) < kLineBytes)
-    std::rotate(order.begin(), nearest, nearest + 1);
-  return order;
+// The level to execute innermost. Packed order is right as long as it uses what a cache line brings
+// before the line is gone. Where another level than the innermost one has the shortest stride in
+// memory and that stride is shorter than a line, packed order would fetch each line several times;
+// then these two levels become the innermost, and the packer runs them in tiles that use whole
+// lines on both sides.
+int innermost_level(std::int64_t run, const std::vector<LoopLevel>& levels,
+                    const PackOptions& options) {
+  if (!options.reorder || levels.size() < 2 || run >= kLineBytes) return 0;
+  const auto nearest = std::min_element(
+      levels.begin(), levels.end(),
+      [](const auto& a, const auto& b) { return std::abs(a.stride) < std::abs(b.stride); });
+  return std::abs(nearest->stride) < kLineBytes ? static_cast<int>(nearest - levels.begin()) : 0;
 }
 
 StridedOp strided_op(std::int64_t displacement, std::int64_t packed_offset, std::int64_t run,
-                     std::vector<LoopLevel> packed, const PackOptions& options) {
-  auto levels = execution_order(run, packed, options);
-  return {displacement, packed_offset, run, std::move(levels), std::move(packed)};
+                     std::vector<LoopLevel> levels, const PackOptions& options) {
+  const auto innermost = innermost_level(run, levels, options);
+  return {displacement, packed_offset, run, std::move(levels), innermost};
 }
 
 // Takes a body apart into strided loops; false if there are too many.
@@ -107,7 +101,30 @@ class Compiler {
  public:
   Compiler(Program& program, const PackOptions& options) : program_(program), options_(options) {}
 
-  std::int32_t add(const Dataloop& loop) {
+  // The root with the instances of a call around it or, where they continue its outermost loop, in
+  // it.
+  Op root(CanonicalForm&& form) {
+    const auto extent = form.bounds.extent;
+    Op op;
+    op.size = form.root.size;
+    if (auto* strided = std::get_if<StridedLoop>(&form.root.loop)) {
+      auto& levels = strided->levels;
+      const bool dense = levels.empty() && extent == strided->run;
+      const bool continues =
+          !levels.empty() && extent == levels.back().count * levels.back().stride;
+      if (!dense && !continues) levels.push_back({1, extent, op.size});
+      op.strided = strided_op(0, 0, strided->run, std::move(levels), options_);
+      return op;
+    }
+    if (const auto* vector = std::get_if<VectorLoop>(&form.root.loop);
+        vector != nullptr && extent == vector->count * vector->stride)
+      return compile(form.root);
+    make_repeat(op, 1, extent, form.root);
+    return op;
+  }
+
+ private:
+  Op compile(const Dataloop& loop) {
     Op op;
     op.size = loop.size;
     std::visit(
@@ -142,38 +159,14 @@ class Compiler {
             },
         },
         loop.loop);
-    return push(std::move(op));
+    return op;
   }
 
-  // The root with the instances of a call around it or, where they continue its outermost loop,
-  // in it.
-  void add_root(const CanonicalForm& form) {
-    const auto& root = form.root;
-    const auto extent = form.bounds.extent;
-    if (const auto* strided = std::get_if<StridedLoop>(&root.loop)) {
-      auto levels = strided->levels;
-      const bool dense = levels.empty() && extent == strided->run;
-      const bool continues =
-          !levels.empty() && extent == levels.back().count * levels.back().stride;
-      if (!dense && !continues) levels.push_back({1, extent, root.size});
-      Op op;
-      op.size = root.size;
-      op.strided = strided_op(0, 0, strided->run, std::move(levels), options_);
-      push(std::move(op));
-      return;
-    }
-    if (const auto* vector = std::get_if<VectorLoop>(&root.loop);
-        vector != nullptr && extent == vector->count * vector->stride) {
-      add(root);
-      return;
-    }
-    Op op;
-    op.size = root.size;
-    make_repeat(op, 1, extent, root);
-    push(std::move(op));
+  std::int32_t add(const Dataloop& loop) {
+    program_.ops.push_back(compile(loop));
+    return static_cast<std::int32_t>(program_.ops.size() - 1);
   }
 
- private:
   void make_repeat(Op& op, std::int64_t count, std::int64_t stride, const Dataloop& body) {
     op.kind = Op::Kind::repeat;
     op.count = count;
@@ -198,7 +191,7 @@ class Compiler {
     std::int64_t lines = 0;
     for (const auto& part : parts) {
       std::int64_t runs = 1;
-      for (std::size_t k = 0; k + 1 < part.packed.size(); ++k) runs *= part.packed[k].count;
+      for (std::size_t k = 0; k + 1 < part.levels.size(); ++k) runs *= part.levels[k].count;
       lines += runs * (part.run / kLineBytes + 1) * kLineBytes;
     }
     return lines;
@@ -209,7 +202,7 @@ class Compiler {
   static void group_short_runs(Op& op) {
     std::vector<StridedOp> others;
     for (auto& part : op.parts) {
-      if (part.packed.size() > 1 || part.run >= 2 * Atom::kMaxBytes) {
+      if (part.levels.size() > 1 || part.run >= 2 * Atom::kMaxBytes) {
         others.push_back(std::move(part));
         continue;
       }
@@ -239,11 +232,6 @@ class Compiler {
       op.displacements = displacements;
   }
 
-  std::int32_t push(Op op) {
-    program_.ops.push_back(std::move(op));
-    return static_cast<std::int32_t>(program_.ops.size() - 1);
-  }
-
   Program& program_;
   const PackOptions& options_;
 };
@@ -255,16 +243,22 @@ std::uint64_t all_bits(const List& list) {
   return bits;
 }
 
+template <class Function>
+void for_each_op(const Program& program, Function function) {
+  function(program.root);
+  for (const auto& op : program.ops) function(op);
+}
+
 std::int64_t word_bytes_of(const Program& program) {
   constexpr std::uint64_t kMaxWord = 16;
   std::uint64_t moves = kMaxWord | all_bits(std::initializer_list<std::int64_t>{
                                        program.start, program.bounds.extent, program.bounds.size});
-  for (const auto& op : program.ops) {
+  for_each_op(program, [&](const Op& op) {
     moves |= static_cast<std::uint64_t>(op.stride | op.child_size | op.strided.run);
-    for (const auto& level : op.strided.packed)
+    for (const auto& level : op.strided.levels)
       moves |= static_cast<std::uint64_t>(level.stride | level.packed_stride);
     moves |= all_bits(op.displacements) | all_bits(op.near_displacements) | all_bits(op.ends);
-  }
+  });
   return static_cast<std::int64_t>(moves & (~moves + 1));
 }
 
@@ -274,41 +268,44 @@ std::int64_t bytes_of(const std::vector<T>& table) {
 }
 
 std::int64_t bytes_of(const StridedOp& strided) {
-  return bytes_of(strided.levels) + bytes_of(strided.packed);
+  return bytes_of(strided.levels);
 }
 
 }  // namespace
 
-PackPlan::PackPlan(const CanonicalForm& form, const PackOptions& options) {
+PackPlan::PackPlan(CanonicalForm form, const PackOptions& options) {
   auto program = std::make_shared<Program>();
   program->start = form.start;
   program->bounds = form.bounds;
-  Compiler(*program, options).add_root(form);
+  program->root = Compiler(*program, options).root(std::move(form));
   program->word_bytes = word_bytes_of(*program);
   program_ = std::move(program);
 }
 
 std::int64_t PackPlan::metadata_bytes() const {
   std::int64_t bytes = 0;
-  for (const auto& op : program_->ops) {
+  for_each_op(*program_, [&](const Op& op) {
     bytes += bytes_of(op.strided) + bytes_of(op.displacements) + bytes_of(op.near_displacements) +
              bytes_of(op.ends) + bytes_of(op.children);
     bytes += bytes_of(op.groups);
     for (const auto& part : op.parts) bytes += bytes_of(part);
-  }
+  });
   return bytes;
 }
 
 namespace {
 
 std::string text_of(const StridedOp& op) {
-  if (op.packed.empty()) return "one run of " + std::to_string(op.run) + " bytes";
-  const bool tiled = op.levels.size() > 1 && op.levels[0].rank > op.levels[1].rank;
-  std::string out = std::string(tiled ? "tiles" : "rows") + " of " + std::to_string(op.run) +
-                    "-byte runs, loops from the inside ";
-  for (const auto& [level, rank] : op.levels)
-    out += (&level == &op.levels[0].level ? "" : ", ") + std::to_string(level.count) + " x " +
-           std::to_string(level.stride) + " -> " + std::to_string(level.packed_stride);
+  if (op.levels.empty()) return "one run of " + std::to_string(op.run) + " bytes";
+  const auto level_text = [](const LoopLevel& level) {
+    return std::to_string(level.count) + " x " + std::to_string(level.stride) + " -> " +
+           std::to_string(level.packed_stride);
+  };
+  std::string out = std::string(op.innermost > 0 ? "tiles" : "rows") + " of " +
+                    std::to_string(op.run) + "-byte runs, loops from the inside " +
+                    level_text(op.levels[static_cast<std::size_t>(op.innermost)]);
+  for (int k = 0; k <= op.top(); ++k)
+    if (k != op.innermost) out += ", " + level_text(op.levels[static_cast<std::size_t>(k)]);
   return out;
 }
 
@@ -355,7 +352,7 @@ void append_text(const Program& program, const Op& op, const std::string& indent
 
 std::string to_string(const PackPlan& plan) {
   std::string out;
-  append_text(plan.program(), plan.program().root(), "", out);
+  append_text(plan.program(), plan.program().root, "", out);
   return out;
 }
 

@@ -29,23 +29,18 @@ struct PackOptions {
 
 namespace detail {
 
-/// A level of a StridedOp and its rank in packed order.
-struct OpLevel {
-  LoopLevel level;
-  int rank;
-  bool operator==(const OpLevel&) const = default;
-};
-
-/// A StridedLoop to execute. Any leading part of the levels in packed order, the last of them cut
-/// short, is a box: levels of lower rank than the cut one run in full, those of higher rank not at
-/// all.
+/// A StridedLoop to execute. Any leading part of the levels, the last of them cut short, is a box:
+/// levels of lower rank than the cut one run in full, those of higher rank not at all.
 struct StridedOp {
   std::int64_t displacement = 0;   ///< from the displacement of what it belongs to
   std::int64_t packed_offset = 0;  ///< likewise
   std::int64_t run = 0;
-  std::vector<OpLevel> levels;    ///< in the order of execution, innermost first
-  std::vector<LoopLevel> packed;  ///< the same in packed order
+  std::vector<LoopLevel> levels;  ///< in packed order; the rank of a level is its index
+  /// The level that is executed as the innermost loop, around it the others in packed order. If it
+  /// is not 0, the two innermost loops run in tiles.
+  int innermost = 0;
 
+  int top() const { return static_cast<int>(levels.size()) - 1; }
   bool operator==(const StridedOp&) const = default;
 };
 
@@ -94,15 +89,15 @@ struct Op {
   bool operator==(const Op&) const = default;
 };
 
-/// All ops of a plan; the last one is the root. Its outermost loop runs over the instances, too:
-/// root_count times as often as there are instances.
+/// All ops of a plan. The outermost loop of the root runs over the instances, too: as often for
+/// each of them as it says.
 struct Program {
-  std::vector<Op> ops;
+  Op root;
+  std::vector<Op> ops;  ///< all others
   std::int64_t start = 0;
   TypeBounds bounds;
   std::int64_t word_bytes = 1;
   bool operator==(const Program&) const = default;
-  const Op& root() const { return ops.back(); }
 };
 
 }  // namespace detail
@@ -112,7 +107,7 @@ struct Program {
 class PackPlan {
  public:
   /// Compiles `form`. O(loops + displacements).
-  explicit PackPlan(const CanonicalForm& form, const PackOptions& options = {});
+  explicit PackPlan(CanonicalForm form, const PackOptions& options = {});
 
   /// Bytes that `count` instances take in the packed stream.
   std::int64_t packed_bytes(std::int64_t count) const { return program_->bounds.size * count; }

@@ -57,16 +57,16 @@ struct EachBlock {
   bool each_run(const StridedOp& op, std::int64_t displacement, std::int64_t offset, int rank,
                 std::int64_t count) const {
     if (rank < 0) return emit(displacement, offset, op.run);
-    const auto end = offset + count * op.packed[static_cast<std::size_t>(rank)].packed_stride;
+    const auto end = offset + count * op.levels[static_cast<std::size_t>(rank)].packed_stride;
     std::int64_t at[64] = {};
     while (true) {
       if (!emit(displacement, offset, op.run)) return false;
       offset += op.run;
       if (offset == end) return true;
       for (std::size_t k = 0;; ++k) {
-        displacement += op.packed[k].stride;
-        if (static_cast<int>(k) == rank || ++at[k] < op.packed[k].count) break;
-        displacement -= op.packed[k].count * op.packed[k].stride;
+        displacement += op.levels[k].stride;
+        if (static_cast<int>(k) == rank || ++at[k] < op.levels[k].count) break;
+        displacement -= op.levels[k].count * op.levels[k].stride;
         at[k] = 0;
       }
     }
@@ -84,7 +84,7 @@ struct CountBlocks {
         [&](std::int64_t, std::int64_t, int rank, std::int64_t count) {
           *blocks += rank < 0
                          ? 1
-                         : count * op.packed[static_cast<std::size_t>(rank)].packed_stride / op.run;
+                         : count * op.levels[static_cast<std::size_t>(rank)].packed_stride / op.run;
           return true;
         },
         [&](std::int64_t, std::int64_t, std::int64_t) { return ++*blocks, true; });
@@ -103,17 +103,16 @@ struct CountBlocks {
 
 Segment::Segment(PackPlan plan, const void* buffer, std::int64_t count, std::int64_t lookahead)
     : plan_(std::move(plan)), buffer_(buffer), count_(count), bytes_(plan_.packed_bytes(count)) {
-  const auto& levels = plan_.program().root().strided.levels;
-  if (levels.size() < 2 || levels[0].rank < levels[1].rank) return;
+  const auto& strided = plan_.program().root.strided;
+  if (strided.innermost == 0) return;
   // Steps of the innermost loop that share a line lie a packed stride apart.
   constexpr std::int64_t kLine = 64;
-  const auto& [level, rank] = levels[0];
+  const auto& level = strided.levels[static_cast<std::size_t>(strided.innermost)];
   const auto sharing = kLine / std::max<std::int64_t>(std::abs(level.stride), 1);
   const auto steps = std::min(sharing, lookahead / level.packed_stride);
   if (steps < 2) return;
   group_bytes_ = steps * level.packed_stride;
-  const bool is_outermost = rank + 1 == std::ssize(levels);
-  group_span_ = is_outermost ? bytes_ : level.count * level.packed_stride;
+  group_span_ = strided.innermost == strided.top() ? bytes_ : level.count * level.packed_stride;
   kept_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(group_bytes_));
 }
 

@@ -24,15 +24,15 @@ namespace halocline::dtype::detail {
 /// Both return whether to go on; so does this.
 template <class Box, class Piece>
 bool cut(const StridedOp& op, std::int64_t first, std::int64_t last, Box box, Piece piece) {
-  if (op.packed.empty()) return first >= last || piece(first, first, last - first);
-  const auto top = static_cast<int>(op.packed.size()) - 1;
+  if (op.levels.empty()) return first >= last || piece(first, first, last - first);
+  const auto top = op.top();
   while (first < last) {
     // The step at which this position lies in each level, from the outside inwards.
     std::int64_t displacement = 0, rest = first;
     int rank = -1;            // the outermost level that starts here
     std::int64_t inside = 0;  // steps into that level
     for (int k = top; k >= 0; --k) {
-      const auto& level = op.packed[static_cast<std::size_t>(k)];
+      const auto& level = op.levels[static_cast<std::size_t>(k)];
       const auto step = rest / level.packed_stride;
       rest -= step * level.packed_stride;
       displacement += step * level.stride;
@@ -43,7 +43,7 @@ bool cut(const StridedOp& op, std::int64_t first, std::int64_t last, Box box, Pi
       }
     }
     if (rank >= 0) {
-      const auto& level = op.packed[static_cast<std::size_t>(rank)];
+      const auto& level = op.levels[static_cast<std::size_t>(rank)];
       auto count = (last - first) / level.packed_stride;
       if (rank < top) count = std::min(count, level.count - inside);
       if (!box(displacement, first, rank, count)) return false;
@@ -128,7 +128,7 @@ void walk(const Program& program, std::int64_t count, std::int64_t first, std::i
       case Op::Kind::strided:
       case Op::Kind::blocks:
       case Op::Kind::runs: {
-        const bool is_root = &op == &program.root();
+        const bool is_root = &op == &program.root;
         const auto end = std::min(is_root ? op.size * count : op.size, last - packed);
         return op.kind == Op::Kind::strided
                    ? visitor.strided(op.strided, displacement, packed, begin, end)
@@ -149,7 +149,7 @@ void walk(const Program& program, std::int64_t count, std::int64_t first, std::i
     return false;
   };
 
-  if (!enter(program.root(), program.start, 0)) return;
+  if (!enter(program.root, program.start, 0)) return;
   while (depth > 0) {
     auto& frame = stack[depth - 1];
     const auto& op = *frame.op;
@@ -158,7 +158,7 @@ void walk(const Program& program, std::int64_t count, std::int64_t first, std::i
     const auto packed =
         frame.packed +
         (is_members ? (i == 0 ? 0 : op.ends[static_cast<std::size_t>(i - 1)]) : i * op.child_size);
-    const auto children = &op == &program.root() ? op.count * count : op.count;
+    const auto children = &op == &program.root ? op.count * count : op.count;
     if (i == children || packed >= last) {
       --depth;
       continue;

@@ -51,8 +51,8 @@ TEST(ErrataB, Item3ExtentSeparatesTheInstances) {
   EXPECT_TRUE(form.nest()->contiguous());
   const PackPlan plan(form);
   EXPECT_EQ(plan.program().start, 40);
-  EXPECT_EQ(plan.program().root().strided.run, 32);
-  EXPECT_EQ(plan.program().root().strided.packed, (std::vector<LoopLevel>{{1, 128, 32}}));
+  EXPECT_EQ(plan.program().root.strided.run, 32);
+  EXPECT_EQ(plan.program().root.strided.levels, (std::vector<LoopLevel>{{1, 128, 32}}));
 
   const auto memory = counting_bytes(256);
   std::vector<unsigned char> packed(64);

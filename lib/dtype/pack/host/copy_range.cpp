@@ -18,12 +18,15 @@ using detail::StridedOp;
 class BoxLevels {
  public:
   BoxLevels(const StridedOp& op, int rank, std::int64_t count) {
-    for (const auto& [level, level_rank] : op.levels) {
-      if (level_rank > rank) continue;
-      const auto steps = level_rank == rank ? count : level.count;
-      if (steps == 1) continue;
-      levels_[size_++] = {steps, level.stride, level.packed_stride};
-    }
+    const auto add = [&](int k) {
+      const auto& level = op.levels[static_cast<std::size_t>(k)];
+      const auto steps = k == rank ? count : level.count;
+      if (steps != 1) levels_[size_++] = {steps, level.stride, level.packed_stride};
+    };
+    const auto first = op.innermost <= rank ? op.innermost : 0;
+    if (rank >= 0) add(first);
+    for (int k = 0; k <= rank; ++k)
+      if (k != first) add(k);
   }
   operator std::span<const LoopLevel>() const { return {levels_, size_}; }
 
@@ -94,8 +97,7 @@ struct Copy {
       for (const auto& group : op.groups)
         copy_group(direction, group, {steps, op.stride, op.child_size}, memory, at);
       for (const auto& part : op.parts) {
-        const auto top = static_cast<int>(part.packed.size()) - 1;
-        copy_levels(direction, part.run, BoxLevels(part, top, steps),
+        copy_levels(direction, part.run, BoxLevels(part, part.top(), steps),
                     memory + static_cast<Address>(part.displacement),
                     at + static_cast<Address>(part.packed_offset));
       }
@@ -117,6 +119,14 @@ struct Copy {
 void copy_range(Direction direction, const PackPlan& plan, Address buffer, std::int64_t count,
                 std::int64_t first, std::int64_t last, Address packed) {
   const auto& program = plan.program();
+  if (first >= last) return;
+  const auto& root = program.root.strided;
+  if (!root.levels.empty() && last - first == plan.packed_bytes(count)) {
+    // All of a strided type: nothing to look for.
+    copy_levels(direction, root.run, BoxLevels(root, root.top(), root.levels.back().count * count),
+                buffer + static_cast<Address>(program.start), packed);
+    return;
+  }
   const Copy copy{direction, buffer, packed - static_cast<Address>(first)};
   detail::walk(program, count, first, last, copy);
 }
