@@ -32,6 +32,8 @@ Piece run_piece(std::int64_t start, std::int64_t bytes) {
   return {start, {bytes, StridedLoop{bytes, {}}}};
 }
 
+constexpr std::size_t kUsualLevels = 4;  // with one for the instances: no allocation but the first
+
 Piece repeat(std::int64_t count, std::int64_t stride, Piece body) {
   if (count == 0 || body.empty()) return {};
   if (count == 1) return body;
@@ -44,6 +46,7 @@ Piece repeat(std::int64_t count, std::int64_t stride, Piece body) {
     } else if (!levels.empty() && stride == levels.back().count * levels.back().stride) {
       levels.back().count *= count;
     } else {
+      if (levels.empty()) levels.reserve(kUsualLevels);
       levels.push_back({count, stride, body.loop.size});
     }
     body.loop.size = size;
