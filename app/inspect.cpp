@@ -76,12 +76,12 @@ Findings examine(const std::string& text) {
   const auto& read_back = *std::get<dtype::TypeExprPtr>(decoded);
   out.decoded = dtype::to_string(read_back);
   const auto tree = dtype::translate(read_back);
-  if (const auto* reason = std::get_if<UnsupportedDatatype>(&tree)) {
+  out.tree = dtype::to_string(*tree.root);
+  const auto nest = dtype::strided_nest(tree);
+  if (const auto* reason = std::get_if<UnsupportedDatatype>(&nest))
     out.plan = *reason;
-  } else {
-    out.tree = dtype::to_string(*std::get<dtype::TypeTree>(tree).root);
-    out.plan = dtype::PackPlan(dtype::canonicalize(std::get<dtype::TypeTree>(tree)));
-  }
+  else
+    out.plan = dtype::PackPlan(std::get<dtype::LoopNest>(nest));
   return out;
 }
 
@@ -109,7 +109,7 @@ std::string as_json(const Findings& findings) {
   out["packed_strides"] = dimensions(1, &dtype::LoopLevel::packed_stride);
   out["blocks"] = or_null([](const dtype::PackPlan& p) { return p.nest().runs(); });
   out["word_bytes"] = or_null([](const dtype::PackPlan& p) { return p.word_bytes(); });
-  out["tree"] = or_null([&](const dtype::PackPlan&) { return findings.tree; });
+  out["tree"] = findings.tree.empty() ? Json() : Json(findings.tree);
   out["mpi"] = to_json(findings.mpi);
   return out.dump() + "\n";
 }
@@ -118,8 +118,8 @@ std::string as_text(const Findings& findings) {
   std::string out = "expression  " + findings.expression + "\n";
   if (findings.decoded != findings.expression && !findings.decoded.empty())
     out += "read back   " + findings.decoded + "\n";
+  if (!findings.tree.empty()) out += "tree        " + findings.tree + "\n";
   if (const auto* plan = std::get_if<dtype::PackPlan>(&findings.plan)) {
-    out += "tree        " + findings.tree + "\n";
     out += "canonical   " + dtype::to_string(plan->nest()) + "\n";
     out += "plan        " + std::to_string(plan->nest().runs()) + " x " +
            std::to_string(plan->nest().run) + " bytes, words of " +

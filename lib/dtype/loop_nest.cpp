@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "dtype/support/contract.hpp"
+#include "dtype/support/overload.hpp"
 
 namespace halocline::dtype {
 
@@ -29,10 +30,22 @@ Path flatten(const TypeTree& tree) {
       path.levels.push_back(*vec);
       at = vec->child.get();
     } else {
+      HALOCLINE_EXPECT(std::holds_alternative<Leaf>(at->node));
       path.leaf_bytes = std::get<Leaf>(at->node).bytes;
       return path;
     }
   }
+}
+
+bool is_strided(const TreeNode& tree) {
+  return std::visit(
+      Overload{
+          [](const Leaf&) { return true; },
+          [](const Vec& n) { return is_strided(*n.child); },
+          [](const Idx& n) { return n.displacements.size() == 1 && is_strided(*n.child); },
+          [](const auto&) { return false; },
+      },
+      tree.node);
 }
 
 }  // namespace
@@ -72,6 +85,11 @@ LoopNest canonicalize(const TypeTree& tree) {
     return x != y ? x < y : a.packed_stride < b.packed_stride;
   });
   return nest;
+}
+
+Result<LoopNest> strided_nest(const TypeTree& tree) {
+  if (tree.bounds.size == 0 || is_strided(*tree.root)) return canonicalize(tree);
+  return UnsupportedDatatype("indexed, struct and cyclic layouts are not strided");
 }
 
 std::string to_string(const LoopNest& nest) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "dtype/support/error.hpp"
 #include "dtype/type_tree.hpp"
 
 namespace halocline::dtype {
@@ -45,12 +46,16 @@ struct LoopNest {
   std::int64_t runs() const;
 };
 
-/// The canonical nest of a tree. O(depth log depth).
+/// The canonical nest of a tree that consists of Leaf, Vec and Idx with one displacement, or has no
+/// data. O(depth log depth).
 ///
 /// [PEA21] section 3.2 with these corrections: elision keeps the removed level's offset (errata
 /// B.2) and also removes levels above a leaf (B.11), the order of levels never changes the packed
 /// bytes (B.1), zero counts empty the nest (B.6).
 LoopNest canonicalize(const TypeTree& tree);
+
+/// The same for any tree; one with several displacements anywhere has no nest of this form.
+Result<LoopNest> strided_nest(const TypeTree& tree);
 
 /// For people and golden tests: "start 10520, run 64, levels [8 x 128 -> 64]".
 std::string to_string(const LoopNest& nest);

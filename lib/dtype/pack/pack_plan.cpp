@@ -45,7 +45,9 @@ PackPlan::Loops PackPlan::loops(std::int64_t count) const {
 Result<PackPlan> make_plan(MPI_Datatype handle) {
   auto tree = translate(handle);
   if (auto* reason = std::get_if<UnsupportedDatatype>(&tree)) return std::move(*reason);
-  return PackPlan(canonicalize(std::get<TypeTree>(tree)));
+  auto nest = strided_nest(std::get<TypeTree>(tree));
+  if (auto* reason = std::get_if<UnsupportedDatatype>(&nest)) return std::move(*reason);
+  return PackPlan(std::get<LoopNest>(std::move(nest)));
 }
 
 std::int64_t aligned_word(std::int64_t word_bytes, const void* a, const void* b) {

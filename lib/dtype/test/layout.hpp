@@ -12,7 +12,7 @@
 namespace halocline::dtype::test {
 
 inline LoopNest nest_of(const TypeExpr& expr) {
-  return canonicalize(std::get<TypeTree>(translate(expr)));
+  return canonicalize(translate(expr));
 }
 inline LoopNest nest_of(std::string_view text) {
   return nest_of(*parse_type(text));

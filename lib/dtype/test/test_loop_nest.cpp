@@ -71,24 +71,15 @@ TEST(LoopNest, BoundsTakePartInEquality) {
   EXPECT_EQ(nest_of("contiguous(2,int)"), nest_of("resized(double,0,8)"));
 }
 
-TEST(TypeTree, FollowsTheConstructors) {
-  const auto text = [](const char* type) {
-    return to_string(*std::get<TypeTree>(translate(*parse_type(type))).root);
+TEST(LoopNest, WhatIsNotStridedHasNone) {
+  const auto has_nest = [](const char* text) {
+    return std::holds_alternative<LoopNest>(strided_nest(translate(*parse_type(text))));
   };
-  EXPECT_EQ(text("dup(resized(double_int,0,40))"), "leaf(12)");
-  EXPECT_EQ(text("contiguous(3,double_int)"), "vec(3,16,leaf(12))");
-  EXPECT_EQ(text("vector(2,3,-4,int)"), "vec(2,-16,vec(3,4,leaf(4)))");
-  EXPECT_EQ(text("hvector(2,3,-4,int)"), "vec(2,-4,vec(3,4,leaf(4)))");
-  EXPECT_EQ(text("subarray(C,{16,16,16},{1,8,8},{5,2,3},double)"),
-            "idx(1,<10520>,vec(1,2048,vec(8,128,vec(8,8,leaf(8)))))");
-}
-
-TEST(TypeTree, WhatIsNotStridedIsUnsupported) {
-  for (const auto* type :
-       {"indexed({1},{0},int)", "hindexed({1},{0},int)", "indexed_block(1,{0},int)",
-        "hindexed_block(1,{0},int)", "struct({1},{0},{int})", "short_int",
-        "vector(2,1,2,dup(struct({1},{0},{int})))"})
-    EXPECT_TRUE(std::holds_alternative<UnsupportedDatatype>(translate(*parse_type(type)))) << type;
+  EXPECT_TRUE(has_nest("indexed({2},{3},vector(2,1,2,int))"));
+  EXPECT_TRUE(has_nest("struct({0,0},{0,8},{int,double})")) << "no data";
+  for (const auto* text : {"indexed({1,2},{0,4},int)", "hindexed_block(1,{0,8},int)",
+                           "struct({1,1},{0,8},{int,double})", "vector(2,1,2,short_int)"})
+    EXPECT_FALSE(has_nest(text)) << text;
 }
 
 }  // namespace halocline::dtype::test
