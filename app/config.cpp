@@ -520,6 +520,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
       "  indexed_block(blocklength, {displs}, T)    hindexed_block(blocklength, {displs}, T)\n"
       "  struct({blocklengths}, {displs}, {T,...})  resized(T, lb, extent)\n"
       "  subarray(C|F, {sizes}, {subsizes}, {starts}, T)\n"
+      "  darray(size, rank, {gsizes}, {block|cyclic|none,...}, {dargs|default}, {psizes}, C|F, T)\n"
       "\nExamples:\n"
       "  mpirun -n 2 halocline compare --config configs/quickstart.toml --output results.jsonl\n"
       "  mpirun -n 8 halocline run --global 200 200 200 --steps 50\n"

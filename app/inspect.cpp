@@ -77,12 +77,8 @@ Findings examine(const std::string& text) {
   const auto& read_back = *std::get<dtype::TypeExprPtr>(decoded);
   out.decoded = dtype::to_string(read_back);
   const auto tree = dtype::translate(read_back);
-  if (const auto* reason = std::get_if<UnsupportedDatatype>(&tree)) {
-    out.form = *reason;
-  } else {
-    out.tree = dtype::to_string(*std::get<dtype::TypeTree>(tree).root);
-    out.form = dtype::canonicalize(std::get<dtype::TypeTree>(tree));
-  }
+  out.tree = dtype::to_string(*tree.root);
+  out.form = dtype::canonicalize(tree);
   return out;
 }
 

@@ -299,7 +299,7 @@ class Help(InDirectory):
     def test_shows_the_type_notation(self):
         text = self.halocline("--help").stdout
         for name in ("contiguous", "vector", "hvector", "indexed", "hindexed", "indexed_block", "hindexed_block", "struct",
-                     "subarray", "resized", "dup"):
+                     "subarray", "darray", "resized", "dup"):
             self.assertRegex(text, rf"(?m)(^  |  ){name}\(")
 
     def test_version(self):

@@ -68,6 +68,7 @@ Piece repeat(std::int64_t count, std::int64_t stride, Piece body) {
 // 1 follows j. The prefix function of Knuth, Morris and Pratt over the steps: O(n).
 template <class EqualStep>
 std::size_t shortest_pattern(std::size_t n, EqualStep equal_step) {
+  if (n == 2) return 1;
   const auto steps = n - 1;
   std::vector<std::size_t> border(steps + 1, 0);  // of the first i steps
   for (std::size_t i = 1, k = 0; i < steps; ++i) {
@@ -130,7 +131,7 @@ Piece indexed_runs(Displacements displacements, Displacements lengths) {
   if (displacements.empty()) return {};
   const auto n = displacements.size();
   // A pattern is looked for before runs are merged: merging across its end would hide it.
-  if (n > 1) {
+  if (n > 2 || (n == 2 && lengths[0] == lengths[1])) {
     const auto pattern = shortest_pattern(n, [&](std::size_t i, std::size_t j) {
       return lengths[i] == lengths[j] && lengths[i + 1] == lengths[j + 1] &&
              displacements[i + 1] - displacements[i] == displacements[j + 1] - displacements[j];
@@ -234,21 +235,27 @@ Piece reduce(const TreeNode& tree);
 Piece reduce_buckets(const IdxBuc& t) {
   const auto child = reduce(*t.child);
   if (child.empty()) return {};
+  Displacements displacements, counts;
+  displacements.reserve(t.displacements.size());
+  counts.reserve(t.displacements.size());
+  for (std::size_t i = 0; i < t.displacements.size(); ++i) {
+    if (t.blocklengths[i] == 0) continue;
+    if (!counts.empty() && t.displacements[i] == displacements.back() + counts.back() * t.stride) {
+      counts.back() += t.blocklengths[i];  // goes on where the bucket before ends
+    } else {
+      displacements.push_back(t.displacements[i]);
+      counts.push_back(t.blocklengths[i]);
+    }
+  }
   const auto run = child.as_run();
   if (run && *run == t.stride) {
-    Displacements displacements, lengths;
-    displacements.reserve(t.displacements.size());
-    lengths.reserve(t.displacements.size());
-    for (std::size_t i = 0; i < t.displacements.size(); ++i) {
-      if (t.blocklengths[i] == 0) continue;
-      displacements.push_back(t.displacements[i] + child.start);
-      lengths.push_back(t.blocklengths[i] * *run);
-    }
-    return indexed_runs(std::move(displacements), std::move(lengths));
+    shift(displacements, child.start);
+    for (auto& count : counts) count *= *run;
+    return indexed_runs(std::move(displacements), std::move(counts));
   }
   StructBuilder members;
-  for (std::size_t i = 0; i < t.displacements.size(); ++i)
-    members.add(repeat(t.blocklengths[i], t.stride, child), t.displacements[i]);
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    members.add(repeat(counts[i], t.stride, child), displacements[i]);
   return members.finish();
 }
 

@@ -2,6 +2,9 @@
 #include "dtype/datatype.hpp"
 
 #include <algorithm>
+#include <climits>
+#include <memory>
+#include <type_traits>
 
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/support/narrow.hpp"
@@ -18,117 +21,378 @@ bool is_predefined(int combiner) {
          combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
 }
 
-std::vector<int> ints(const std::vector<std::int64_t>& values, const char* what) {
-  std::vector<int> out;
+// MPI's constructors for numbers of type int and, since MPI 4, of type MPI_Count.
+#define HALOCLINE_CONSTRUCTORS(name, count, bytes, suffix)                              \
+  struct name {                                                                         \
+    using Count = count;                                                                \
+    using Bytes = bytes;                                                                \
+    static constexpr auto type_contiguous = MPI_Type_contiguous##suffix;                \
+    static constexpr auto type_vector = MPI_Type_vector##suffix;                        \
+    static constexpr auto type_hvector = MPI_Type_create_hvector##suffix;               \
+    static constexpr auto type_indexed = MPI_Type_indexed##suffix;                      \
+    static constexpr auto type_hindexed = MPI_Type_create_hindexed##suffix;             \
+    static constexpr auto type_indexed_block = MPI_Type_create_indexed_block##suffix;   \
+    static constexpr auto type_hindexed_block = MPI_Type_create_hindexed_block##suffix; \
+    static constexpr auto type_struct = MPI_Type_create_struct##suffix;                 \
+    static constexpr auto type_subarray = MPI_Type_create_subarray##suffix;             \
+    static constexpr auto type_darray = MPI_Type_create_darray##suffix;                 \
+  }
+HALOCLINE_CONSTRUCTORS(IntConstructors, int, MPI_Aint, );
+#if MPI_VERSION >= 4
+HALOCLINE_CONSTRUCTORS(CountConstructors, MPI_Count, MPI_Count, _c);
+#endif
+#undef HALOCLINE_CONSTRUCTORS
+
+template <class To>
+To narrow(std::int64_t value, const char* what) {
+  if constexpr (std::is_same_v<To, int>)
+    return checked_int(value, what);
+  else
+    return value;
+}
+
+template <class To>
+std::vector<To> narrow(const std::vector<std::int64_t>& values, const char* what) {
+  std::vector<To> out;
   out.reserve(values.size());
-  for (const auto value : values) out.push_back(checked_int(value, what));
+  for (const auto value : values) out.push_back(narrow<To>(value, what));
   return out;
 }
 
-std::vector<MPI_Aint> addresses(const std::vector<std::int64_t>& values) {
-  return {values.begin(), values.end()};
+int to_mpi(Order order) {
+  return order == Order::c ? MPI_ORDER_C : MPI_ORDER_FORTRAN;
 }
 
-int count_of(std::int64_t value) {
-  return checked_int(value, "count");
-}
-int blocklength_of(std::int64_t value) {
-  return checked_int(value, "blocklength");
-}
-
-// Not committed: only the outermost type of an expression is.
-Datatype build(const TypeExpr& expr) {
-  MPI_Datatype out = MPI_DATATYPE_NULL;
-  std::visit(
-      Overload{
-          [&](const Named& t) { out = t.type->handle; },
-          [&](const Contiguous& t) {
-            const auto old = build(*t.old);
-            HALOCLINE_MPI(MPI_Type_contiguous(count_of(t.count), old.get(), &out));
-          },
-          [&](const Vector& t) {
-            const auto old = build(*t.old);
-            HALOCLINE_MPI(MPI_Type_vector(count_of(t.count), blocklength_of(t.blocklength),
-                                          checked_int(t.stride, "stride"), old.get(), &out));
-          },
-          [&](const Hvector& t) {
-            const auto old = build(*t.old);
-            HALOCLINE_MPI(MPI_Type_create_hvector(count_of(t.count), blocklength_of(t.blocklength),
-                                                  t.stride, old.get(), &out));
-          },
-          [&](const Indexed& t) {
-            const auto old = build(*t.old);
-            const auto lengths = ints(t.blocklengths, "blocklength");
-            const auto displacements = ints(t.displacements, "displacement");
-            HALOCLINE_MPI(MPI_Type_indexed(count_of(std::ssize(lengths)), lengths.data(),
-                                           displacements.data(), old.get(), &out));
-          },
-          [&](const Hindexed& t) {
-            const auto old = build(*t.old);
-            const auto lengths = ints(t.blocklengths, "blocklength");
-            const auto displacements = addresses(t.displacements);
-            HALOCLINE_MPI(MPI_Type_create_hindexed(count_of(std::ssize(lengths)), lengths.data(),
-                                                   displacements.data(), old.get(), &out));
-          },
-          [&](const IndexedBlock& t) {
-            const auto old = build(*t.old);
-            const auto displacements = ints(t.displacements, "displacement");
-            HALOCLINE_MPI(MPI_Type_create_indexed_block(count_of(std::ssize(displacements)),
-                                                        blocklength_of(t.blocklength),
-                                                        displacements.data(), old.get(), &out));
-          },
-          [&](const HindexedBlock& t) {
-            const auto old = build(*t.old);
-            const auto displacements = addresses(t.displacements);
-            HALOCLINE_MPI(MPI_Type_create_hindexed_block(count_of(std::ssize(displacements)),
-                                                         blocklength_of(t.blocklength),
-                                                         displacements.data(), old.get(), &out));
-          },
-          [&](const Struct& t) {
-            std::vector<Datatype> olds;
-            std::vector<MPI_Datatype> handles;
-            for (const auto& old : t.old) handles.push_back(olds.emplace_back(build(*old)).get());
-            const auto lengths = ints(t.blocklengths, "blocklength");
-            const auto displacements = addresses(t.displacements);
-            HALOCLINE_MPI(MPI_Type_create_struct(count_of(std::ssize(lengths)), lengths.data(),
-                                                 displacements.data(), handles.data(), &out));
-          },
-          [&](const Subarray& t) {
-            const auto old = build(*t.old);
-            const auto sizes = ints(t.sizes, "size"), subsizes = ints(t.subsizes, "subsize"),
-                       starts = ints(t.starts, "start");
-            HALOCLINE_MPI(MPI_Type_create_subarray(
-                count_of(std::ssize(sizes)), sizes.data(), subsizes.data(), starts.data(),
-                t.order == Order::c ? MPI_ORDER_C : MPI_ORDER_FORTRAN, old.get(), &out));
-          },
-          [&](const Resized& t) {
-            const auto old = build(*t.old);
-            HALOCLINE_MPI(MPI_Type_create_resized(old.get(), t.lb, t.extent, &out));
-          },
-          [&](const Dup& t) {
-            const auto old = build(*t.old);
-            HALOCLINE_MPI(MPI_Type_dup(old.get(), &out));
-          },
-      },
-      expr.node);
-  return Datatype(out);
-}
-
-std::vector<std::int64_t> slice(const std::vector<int>& from, std::size_t begin,
-                                std::size_t length) {
-  return {from.begin() + static_cast<std::ptrdiff_t>(begin),
-          from.begin() + static_cast<std::ptrdiff_t>(begin + length)};
-}
-
-// The nested types in the order in which MPI listed them, or the first one that has no expression.
-Result<std::vector<TypeExprPtr>> decode_all(const std::vector<Datatype>& handles) {
-  std::vector<TypeExprPtr> out;
-  for (const auto& handle : handles) {
-    auto decoded = decode(handle.get());
-    if (auto* unsupported = std::get_if<UnsupportedDatatype>(&decoded))
-      return std::move(*unsupported);
-    out.push_back(std::get<TypeExprPtr>(std::move(decoded)));
+int to_mpi(Distribution distribution) {
+  switch (distribution) {
+    case Distribution::block:
+      return MPI_DISTRIBUTE_BLOCK;
+    case Distribution::cyclic:
+      return MPI_DISTRIBUTE_CYCLIC;
+    default:
+      return MPI_DISTRIBUTE_NONE;
   }
+}
+
+Order order_from_mpi(int order) {
+  return order == MPI_ORDER_C ? Order::c : Order::fortran;
+}
+
+Distribution distribution_from_mpi(int distribution) {
+  return distribution == MPI_DISTRIBUTE_BLOCK    ? Distribution::block
+         : distribution == MPI_DISTRIBUTE_CYCLIC ? Distribution::cyclic
+                                                 : Distribution::none;
+}
+
+Datatype build(const TypeExpr& expr);
+
+// One constructor call with the numbers as Mpi's functions take them; throws ConfigError for what
+// does not fit. Not committed: only the outermost type of an expression is.
+template <class Mpi>
+struct Maker {
+  using Count = typename Mpi::Count;
+  using Bytes = typename Mpi::Bytes;
+
+  static Count count(std::int64_t value) { return narrow<Count>(value, "count"); }
+  static auto blocklength(const auto& value) { return narrow<Count>(value, "blocklength"); }
+  static auto displacement(const auto& value) { return narrow<Count>(value, "displacement"); }
+  static auto bytes(const auto& value) { return narrow<Bytes>(value, "displacement"); }
+
+  Datatype operator()(const Named& t) const { return Datatype(t.type->handle); }
+
+  Datatype operator()(const Contiguous& t) const {
+    return make(t, [&](auto old, auto* out) {
+      HALOCLINE_MPI(Mpi::type_contiguous(count(t.count), old, out));
+    });
+  }
+
+  Datatype operator()(const Vector& t) const {
+    return make(t, [&](auto old, auto* out) {
+      HALOCLINE_MPI(Mpi::type_vector(count(t.count), blocklength(t.blocklength),
+                                     narrow<Count>(t.stride, "stride"), old, out));
+    });
+  }
+
+  Datatype operator()(const Hvector& t) const {
+    return make(t, [&](auto old, auto* out) {
+      HALOCLINE_MPI(
+          Mpi::type_hvector(count(t.count), blocklength(t.blocklength), t.stride, old, out));
+    });
+  }
+
+  Datatype operator()(const Indexed& t) const {
+    return make(t, [&](auto old, auto* out) {
+      HALOCLINE_MPI(Mpi::type_indexed(length(t), blocklength(t.blocklengths).data(),
+                                      displacement(t.displacements).data(), old, out));
+    });
+  }
+
+  Datatype operator()(const Hindexed& t) const {
+    return make(t, [&](auto old, auto* out) {
+      HALOCLINE_MPI(Mpi::type_hindexed(length(t), blocklength(t.blocklengths).data(),
+                                       bytes(t.displacements).data(), old, out));
+    });
+  }
+
+  Datatype operator()(const IndexedBlock& t) const {
+    return make(t, [&](auto old, auto* out) {
+      HALOCLINE_MPI(Mpi::type_indexed_block(length(t), blocklength(t.blocklength),
+                                            displacement(t.displacements).data(), old, out));
+    });
+  }
+
+  Datatype operator()(const HindexedBlock& t) const {
+    return make(t, [&](auto old, auto* out) {
+      HALOCLINE_MPI(Mpi::type_hindexed_block(length(t), blocklength(t.blocklength),
+                                             bytes(t.displacements).data(), old, out));
+    });
+  }
+
+  Datatype operator()(const Struct& t) const {
+    std::vector<Datatype> olds;
+    std::vector<MPI_Datatype> handles;
+    for (const auto& old : t.old) handles.push_back(olds.emplace_back(build(*old)).get());
+    MPI_Datatype out = MPI_DATATYPE_NULL;
+    HALOCLINE_MPI(Mpi::type_struct(length(t), blocklength(t.blocklengths).data(),
+                                   bytes(t.displacements).data(), handles.data(), &out));
+    return Datatype(out);
+  }
+
+  Datatype operator()(const Subarray& t) const {
+    return make(t, [&](auto old, auto* out) {
+      HALOCLINE_MPI(Mpi::type_subarray(dimensions(t.sizes), narrow<Count>(t.sizes, "size").data(),
+                                       narrow<Count>(t.subsizes, "subsize").data(),
+                                       narrow<Count>(t.starts, "start").data(), to_mpi(t.order),
+                                       old, out));
+    });
+  }
+
+  Datatype operator()(const Darray& t) const {
+    std::vector<int> distributions;
+    for (const auto distribution : t.distribs) distributions.push_back(to_mpi(distribution));
+    return make(t, [&](auto old, auto* out) {
+      HALOCLINE_MPI(Mpi::type_darray(
+          checked_int(t.size, "size"), checked_int(t.rank, "rank"), dimensions(t.gsizes),
+          narrow<Count>(t.gsizes, "size").data(), distributions.data(),
+          narrow<int>(t.dargs, "distribution argument").data(),
+          narrow<int>(t.psizes, "number of processes").data(), to_mpi(t.order), old, out));
+    });
+  }
+
+  Datatype operator()(const Resized& t) const {
+    return make(t, [&](auto old, auto* out) {
+      HALOCLINE_MPI(MPI_Type_create_resized(old, t.lb, t.extent, out));
+    });
+  }
+
+  Datatype operator()(const Dup& t) const {
+    return make(t, [](auto old, auto* out) { HALOCLINE_MPI(MPI_Type_dup(old, out)); });
+  }
+
+ private:
+  static Count length(const auto& t) { return count(std::ssize(t.displacements)); }
+  static int dimensions(const auto& sizes) {
+    return checked_int(std::ssize(sizes), "number of dimensions");
+  }
+
+  template <class Constructor, class Call>
+  static Datatype make(const Constructor& t, Call call) {
+    const auto old = build(*t.old);
+    MPI_Datatype out = MPI_DATATYPE_NULL;
+    call(old.get(), &out);
+    return Datatype(out);
+  }
+};
+
+#if MPI_VERSION >= 4
+bool exceeds_int(std::int64_t value) {
+  return value > INT_MAX || value < -INT_MAX;
+}
+bool exceeds_int(const std::vector<std::int64_t>& values) {
+  return std::any_of(values.begin(), values.end(), [](auto value) { return exceeds_int(value); });
+}
+// Whether the constructor has a number that IntConstructors would take as an int.
+bool exceeds_int(const TypeExpr& expr) {
+  const auto any = [](const auto&... numbers) { return (exceeds_int(numbers) || ...); };
+  return std::visit(Overload{
+                        [&](const Contiguous& t) { return any(t.count); },
+                        [&](const Vector& t) { return any(t.count, t.blocklength, t.stride); },
+                        [&](const Hvector& t) { return any(t.count, t.blocklength); },
+                        [&](const Indexed& t) { return any(t.blocklengths, t.displacements); },
+                        [&](const Hindexed& t) { return any(t.blocklengths); },
+                        [&](const IndexedBlock& t) { return any(t.blocklength, t.displacements); },
+                        [&](const HindexedBlock& t) { return any(t.blocklength); },
+                        [&](const Struct& t) { return any(t.blocklengths); },
+                        [&](const Subarray& t) { return any(t.sizes, t.subsizes, t.starts); },
+                        [&](const Darray& t) { return any(t.gsizes); },
+                        [](const auto&) { return false; },
+                    },
+                    expr.node);
+}
+#endif
+
+Datatype build(const TypeExpr& expr) {
+#if MPI_VERSION >= 4
+  if (exceeds_int(expr)) return std::visit(Maker<CountConstructors>{}, expr.node);
+#endif
+  return std::visit(Maker<IntConstructors>{}, expr.node);
+}
+
+// How many arguments of each kind a constructor was called with.
+struct Envelope {
+#if MPI_VERSION >= 4
+  using Number = MPI_Count;
+#else
+  using Number = int;
+#endif
+  Number integers = 0, addresses = 0, large_counts = 0, types = 0;
+  int combiner = 0;
+
+  explicit Envelope(MPI_Datatype handle) {
+#if MPI_VERSION >= 4
+    HALOCLINE_MPI(
+        MPI_Type_get_envelope_c(handle, &integers, &addresses, &large_counts, &types, &combiner));
+#else
+    HALOCLINE_MPI(MPI_Type_get_envelope(handle, &integers, &addresses, &types, &combiner));
+#endif
+  }
+};
+
+// Uninitialized scratch, on the stack where it is small.
+template <class T, std::size_t N>
+class Scratch {
+ public:
+  explicit Scratch(std::int64_t length)
+      : heap_(length > std::ssize(stack_)
+                  ? std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(length))
+                  : nullptr) {}
+  T* data() { return heap_ == nullptr ? stack_ : heap_.get(); }
+
+ private:
+  T stack_[N];
+  std::unique_ptr<T[]> heap_;
+};
+
+// The arguments of the constructor call behind a handle, each kind read once and in order (MPI-3.1
+// section 4.1.13). Of a constructor for large counts, all counts and byte displacements are in one
+// array of their own, in its argument order (MPI-4.0 section 5.1.13). Frees the types that MPI
+// hands out.
+class Contents {
+ public:
+  Contents(MPI_Datatype handle, const Envelope& envelope)
+      : large_(envelope.large_counts > 0),
+        type_count_(envelope.types),
+        integers_(envelope.integers),
+        addresses_(envelope.addresses),
+        large_counts_(envelope.large_counts),
+        types_(envelope.types) {
+#if MPI_VERSION >= 4
+    HALOCLINE_MPI(MPI_Type_get_contents_c(handle, envelope.integers, envelope.addresses,
+                                          envelope.large_counts, envelope.types, integers_.data(),
+                                          addresses_.data(), large_counts_.data(), types_.data()));
+#else
+    HALOCLINE_MPI(MPI_Type_get_contents(handle, envelope.integers, envelope.addresses,
+                                        envelope.types, integers_.data(), addresses_.data(),
+                                        types_.data()));
+#endif
+  }
+  Contents(const Contents&) = delete;
+  Contents& operator=(const Contents&) = delete;
+  ~Contents() {
+    for (std::int64_t i = 0; i < type_count_; ++i) const Datatype owner(types_.data()[i]);
+  }
+
+  /// What is an int in every constructor.
+  int integer() {
+    return *integer_++;
+  }
+  std::vector<std::int64_t> integers(std::int64_t n) {
+    return take(integer_, n);
+  }
+
+  /// What is an int or an MPI_Count.
+  std::int64_t count() {
+    return large_ ? *large_count_++ : *integer_++;
+  }
+  std::vector<std::int64_t> counts(std::int64_t n) {
+    return large_ ? take(large_count_, n) : take(integer_, n);
+  }
+
+  /// What is an MPI_Aint or an MPI_Count.
+  std::int64_t bytes() {
+    return large_ ? *large_count_++ : *address_++;
+  }
+  std::vector<std::int64_t> byte_list(std::int64_t n) {
+    return large_ ? take(large_count_, n) : take(address_, n);
+  }
+
+  MPI_Datatype type(std::int64_t i) {
+    return types_.data()[i];
+  }
+
+ private:
+  template <class T>
+  static std::vector<std::int64_t> take(const T*& at, std::int64_t n) {
+    const auto* begin = std::exchange(at, at + n);
+    return {begin, at};
+  }
+
+  bool large_;
+  std::int64_t type_count_;
+  Scratch<int, 32> integers_;
+  Scratch<MPI_Aint, 8> addresses_;
+  Scratch<MPI_Count, 16> large_counts_;
+  Scratch<MPI_Datatype, 4> types_;
+  const int* integer_ = integers_.data();
+  const MPI_Aint* address_ = addresses_.data();
+  const MPI_Count* large_count_ = large_counts_.data();
+};
+
+UnsupportedDatatype unread_combiner(int combiner) {
+  return UnsupportedDatatype("combiner " + std::to_string(combiner) + " is not read by Halocline");
+}
+
+Result<TypeExpr> decode_struct(Contents& contents) {
+  const auto n = contents.count();
+  Struct out;
+  out.blocklengths = contents.counts(n);
+  out.displacements = contents.byte_list(n);
+  out.old.reserve(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) {
+    // Neighbours of one type share its expression, and later its tree.
+    if (i > 0 && contents.type(i) == contents.type(i - 1)) {
+      out.old.push_back(out.old.back());
+      continue;
+    }
+    auto old = decode(contents.type(i));
+    if (auto* reason = std::get_if<UnsupportedDatatype>(&old)) return std::move(*reason);
+    out.old.push_back(std::get<TypeExprPtr>(std::move(old)));
+  }
+  return TypeExpr{std::move(out)};
+}
+
+Subarray decode_subarray(Contents& contents, TypeExprPtr old) {
+  Subarray out{};
+  const auto n = contents.integer();
+  out.sizes = contents.counts(n);
+  out.subsizes = contents.counts(n);
+  out.starts = contents.counts(n);
+  out.order = order_from_mpi(contents.integer());
+  out.old = std::move(old);
+  return out;
+}
+
+Darray decode_darray(Contents& contents, TypeExprPtr old) {
+  Darray out{};
+  out.size = contents.integer();
+  out.rank = contents.integer();
+  const auto n = contents.integer();
+  out.gsizes = contents.counts(n);
+  for (int d = 0; d < n; ++d) out.distribs.push_back(distribution_from_mpi(contents.integer()));
+  out.dargs = contents.integers(n);
+  out.psizes = contents.integers(n);
+  out.order = order_from_mpi(contents.integer());
+  out.old = std::move(old);
   return out;
 }
 
@@ -138,10 +402,8 @@ Datatype::~Datatype() {
   if (handle_ == MPI_DATATYPE_NULL) return;
   int finalized = 0;
   MPI_Finalized(&finalized);
-  if (finalized) return;
-  int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
-  MPI_Type_get_envelope(handle_, &integers, &addresses, &types, &combiner);
-  if (!is_predefined(combiner)) MPI_Type_free(&handle_);
+  if (finalized || find_named_type(handle_) != nullptr) return;
+  if (!is_predefined(Envelope(handle_).combiner)) MPI_Type_free(&handle_);
 }
 
 Datatype make_datatype(const TypeExpr& expr) {
@@ -153,64 +415,73 @@ Datatype make_datatype(const TypeExpr& expr) {
 }
 
 Result<TypeExprPtr> decode(MPI_Datatype handle) {
-  int integer_count = 0, address_count = 0, type_count = 0, combiner = 0;
-  HALOCLINE_MPI(
-      MPI_Type_get_envelope(handle, &integer_count, &address_count, &type_count, &combiner));
+  if (const auto* found = find_named_type(handle)) return named(*found);
+  auto value = decode_value(handle);
+  if (auto* reason = std::get_if<UnsupportedDatatype>(&value)) return std::move(*reason);
+  return std::make_shared<const TypeExpr>(std::get<TypeExpr>(std::move(value)));
+}
+
+Result<TypeExpr> decode_value(MPI_Datatype handle) {
+  if (const auto* found = find_named_type(handle)) return TypeExpr{Named{found}};
+  const Envelope envelope(handle);
+  const auto combiner = envelope.combiner;
   if (combiner == MPI_COMBINER_NAMED) {
-    if (const auto* found = find_named_type(handle)) return type(Named{found});
     char name[MPI_MAX_OBJECT_NAME] = "";
     int length = 0;
     HALOCLINE_MPI(MPI_Type_get_name(handle, name, &length));
     return UnsupportedDatatype("predefined type '" + std::string(name) +
-                               "' is not a C type that Halocline knows");
+                               "' is not one that Halocline knows");
   }
 
-  const auto size = [](int n) { return static_cast<std::size_t>(n); };
-  std::vector<int> i(size(integer_count));
-  std::vector<MPI_Aint> a(size(address_count));
-  std::vector<MPI_Datatype> raw(size(type_count));
-  HALOCLINE_MPI(MPI_Type_get_contents(handle, integer_count, address_count, type_count, i.data(),
-                                      a.data(), raw.data()));
-  const std::vector<Datatype> handles(raw.begin(), raw.end());
-  auto decoded = decode_all(handles);
-  if (auto* unsupported = std::get_if<UnsupportedDatatype>(&decoded))
-    return std::move(*unsupported);
-  const auto& old = std::get<std::vector<TypeExprPtr>>(decoded);
-  const auto displacements = [&] { return std::vector<std::int64_t>(a.begin(), a.end()); };
-
-  // The layout of the three arrays per combiner: MPI-3.1 section 4.1.13.
+  Contents contents(handle, envelope);
+  if (combiner == MPI_COMBINER_STRUCT) return decode_struct(contents);
+  if (is_predefined(combiner)) {
+    const auto kind = combiner == MPI_COMBINER_F90_REAL      ? F90Kind::real
+                      : combiner == MPI_COMBINER_F90_COMPLEX ? F90Kind::complex
+                                                             : F90Kind::integer;
+    const int precision = kind == F90Kind::integer ? MPI_UNDEFINED : contents.integer();
+    if (const auto* found = find_f90_type(kind, precision, contents.integer()))
+      return TypeExpr{Named{found}};
+  }
+  if (envelope.types == 0) return unread_combiner(combiner);
+  auto decoded = decode(contents.type(0));
+  if (auto* reason = std::get_if<UnsupportedDatatype>(&decoded)) return std::move(*reason);
+  auto old = std::get<TypeExprPtr>(std::move(decoded));
+  // Braces evaluate from left to right: the arguments are read in MPI's order.
   switch (combiner) {
     case MPI_COMBINER_DUP:
-      return type(Dup{old[0]});
+      return TypeExpr{Dup{std::move(old)}};
     case MPI_COMBINER_CONTIGUOUS:
-      return type(Contiguous{i[0], old[0]});
+      return TypeExpr{Contiguous{contents.count(), std::move(old)}};
     case MPI_COMBINER_VECTOR:
-      return type(Vector{i[0], i[1], i[2], old[0]});
+      return TypeExpr{Vector{contents.count(), contents.count(), contents.count(), std::move(old)}};
     case MPI_COMBINER_HVECTOR:
-      return type(Hvector{i[0], i[1], a[0], old[0]});
+      return TypeExpr{
+          Hvector{contents.count(), contents.count(), contents.bytes(), std::move(old)}};
     case MPI_COMBINER_INDEXED: {
-      const auto n = size(i[0]);
-      return type(Indexed{slice(i, 1, n), slice(i, 1 + n, n), old[0]});
+      const auto n = contents.count();
+      return TypeExpr{Indexed{contents.counts(n), contents.counts(n), std::move(old)}};
     }
-    case MPI_COMBINER_HINDEXED:
-      return type(Hindexed{slice(i, 1, size(i[0])), displacements(), old[0]});
-    case MPI_COMBINER_INDEXED_BLOCK:
-      return type(IndexedBlock{i[1], slice(i, 2, size(i[0])), old[0]});
-    case MPI_COMBINER_HINDEXED_BLOCK:
-      return type(HindexedBlock{i[1], displacements(), old[0]});
-    case MPI_COMBINER_STRUCT:
-      return type(Struct{slice(i, 1, size(i[0])), displacements(), old});
-    case MPI_COMBINER_SUBARRAY: {
-      const auto n = size(i[0]);
-      return type(Subarray{i[1 + 3 * n] == MPI_ORDER_C ? Order::c : Order::fortran, slice(i, 1, n),
-                           slice(i, 1 + n, n), slice(i, 1 + 2 * n, n), old[0]});
+    case MPI_COMBINER_HINDEXED: {
+      const auto n = contents.count();
+      return TypeExpr{Hindexed{contents.counts(n), contents.byte_list(n), std::move(old)}};
     }
+    case MPI_COMBINER_INDEXED_BLOCK: {
+      const auto n = contents.count();
+      return TypeExpr{IndexedBlock{contents.count(), contents.counts(n), std::move(old)}};
+    }
+    case MPI_COMBINER_HINDEXED_BLOCK: {
+      const auto n = contents.count();
+      return TypeExpr{HindexedBlock{contents.count(), contents.byte_list(n), std::move(old)}};
+    }
+    case MPI_COMBINER_SUBARRAY:
+      return TypeExpr{decode_subarray(contents, std::move(old))};
+    case MPI_COMBINER_DARRAY:
+      return TypeExpr{decode_darray(contents, std::move(old))};
     case MPI_COMBINER_RESIZED:
-      return type(Resized{old[0], a[0], a[1]});
+      return TypeExpr{Resized{std::move(old), contents.bytes(), contents.bytes()}};
     default:
-      return UnsupportedDatatype(
-          "combiner " + std::to_string(combiner) +
-          " (darray or a parametrised Fortran type) is not read by Halocline");
+      return unread_combiner(combiner);
   }
 }
 

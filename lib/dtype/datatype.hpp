@@ -33,14 +33,19 @@ class Datatype {
   MPI_Datatype handle_ = MPI_DATATYPE_NULL;
 };
 
-/// The committed MPI datatype of an expression, made with the standard's constructors. Local.
-/// Throws ConfigError where an argument does not fit MPI's int, MpiError where MPI refuses.
+/// The committed MPI datatype of an expression, made with the standard's constructors; since MPI 4
+/// with those for large counts where a number exceeds an int. Local. Throws ConfigError where an
+/// argument does not fit what this MPI takes, MpiError where MPI refuses.
 Datatype make_datatype(const TypeExpr& expr);
 
 /// The constructor calls behind `handle`, read through MPI_Type_get_envelope and
-/// MPI_Type_get_contents; every handle that MPI hands out on the way is freed again. Local;
-/// O(number of constructor arguments). Combiners that Halocline does not read (darray, Fortran's
-/// parametrised types) and predefined types that it does not know are an UnsupportedDatatype.
+/// MPI_Type_get_contents (since MPI 4 their variants for large counts); every handle that MPI hands
+/// out on the way is freed again. Every combiner of MPI-3.1 is read. Local; O(number of constructor
+/// arguments). Predefined types that Halocline does not know, such as the removed MPI_LB, and
+/// combiners of later standards are an UnsupportedDatatype.
 Result<TypeExprPtr> decode(MPI_Datatype handle);
+
+/// decode(), as a value whose lists may be moved elsewhere.
+Result<TypeExpr> decode_value(MPI_Datatype handle);
 
 }  // namespace halocline::dtype

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <limits>
 
 #include "dtype/support/error.hpp"
+#include "dtype/support/narrow.hpp"
 #include "dtype/support/overload.hpp"
 
 namespace halocline::dtype {
@@ -23,11 +23,36 @@ std::string text(Order order) {
   return order == Order::c ? "C" : "F";
 }
 
+std::string text(Distribution distribution) {
+  switch (distribution) {
+    case Distribution::block:
+      return "block";
+    case Distribution::cyclic:
+      return "cyclic";
+    default:
+      return "none";
+  }
+}
+
+template <class T, class Text>
+std::string listed(const std::vector<T>& list, Text text_of) {
+  std::string out = "{";
+  for (std::size_t i = 0; i < list.size(); ++i) out += (i == 0 ? "" : ",") + text_of(list[i]);
+  return out + "}";
+}
 template <class T>
 std::string text(const std::vector<T>& list) {
-  std::string out = "{";
-  for (std::size_t i = 0; i < list.size(); ++i) out += (i == 0 ? "" : ",") + text(list[i]);
-  return out + "}";
+  return listed(list, [](const T& item) { return text(item); });
+}
+
+// The list of dargs, in which one number has a name.
+struct Dargs {
+  const std::vector<std::int64_t>& values;
+};
+std::string text(const Dargs& dargs) {
+  return listed(dargs.values, [](std::int64_t darg) {
+    return darg == kDefaultDarg ? std::string("default") : text(darg);
+  });
 }
 
 template <class First, class... Rest>
@@ -40,7 +65,7 @@ std::string call(const char* name, const First& first, const Rest&... rest) {
 constexpr const char* kPredefined = "such as double, int, byte";
 constexpr const char* kConstructors =
     "contiguous, vector, hvector, indexed, hindexed, indexed_block, hindexed_block, struct, "
-    "subarray, resized or dup";
+    "subarray, darray, resized or dup";
 
 // As in NamedType::name or as MPI writes it, in either case; nullptr if there is none.
 const NamedType* find_predefined(std::string_view name) {
@@ -111,12 +136,16 @@ class Parser {
       return type(std::move(t));
     }
     if (name == "subarray") return subarray(old);
+    if (name == "darray") return darray(old);
     if (name == "resized") {
       Resized t{};
       t.old = old(), next(), t.lb = integer(), next(), t.extent = integer();
       return type(std::move(t));
     }
     if (name == "dup") return type(Dup{old()});
+    if (name == "f90_real") return f90(F90Kind::real);
+    if (name == "f90_complex") return f90(F90Kind::complex);
+    if (name == "f90_integer") return f90(F90Kind::integer);
     at_ = begin;
     fail("a constructor: " + std::string(kConstructors) + " (unknown name '" + std::string(name) +
          "'; see halocline --help)");
@@ -153,11 +182,7 @@ class Parser {
   template <class Old>
   TypeExprPtr subarray(Old old) {
     Subarray t{};
-    skip_space();
-    const auto order = word();
-    if (order != "C" && order != "F") fail("the order, C or F");
-    t.order = order == "C" ? Order::c : Order::fortran;
-    expect(',');
+    t.order = order(), expect(',');
     t.sizes = list([&] { return integer(); }), expect(',');
     t.subsizes = list([&] { return integer(); }), expect(',');
     t.starts = list([&] { return integer(); });
@@ -171,6 +196,77 @@ class Parser {
     expect(',');
     t.old = old();
     return type(std::move(t));
+  }
+
+  template <class Old>
+  TypeExprPtr darray(Old old) {
+    Darray t{};
+    t.size = natural(), expect(','), t.rank = natural(), expect(',');
+    if (t.rank >= t.size) fail("rank < size");
+    t.gsizes = list([&] { return integer(); }), expect(',');
+    t.distribs = list([&] { return distribution(); }), expect(',');
+    t.dargs = list([&] { return integer_or("default", kDefaultDarg); }), expect(',');
+    t.psizes = list([&] { return integer(); });
+    same_length(t.gsizes.size(), t.distribs.size());
+    same_length(t.gsizes.size(), t.dargs.size());
+    same_length(t.gsizes.size(), t.psizes.size());
+    if (t.gsizes.empty()) fail("at least one dimension");
+    std::int64_t processes = t.size;
+    for (std::size_t d = 0; d < t.gsizes.size(); ++d) {
+      const auto dimension = " in dimension " + std::to_string(d);
+      const auto darg = t.dargs[d], gsize = t.gsizes[d], psize = t.psizes[d];
+      if (gsize < 1 || psize < 1) fail("sizes of at least 1" + dimension);
+      if (t.distribs[d] == Distribution::none) {
+        if (psize != 1) fail("one process where nothing is distributed," + dimension);
+      } else if (darg != kDefaultDarg) {
+        if (darg < 1) fail("a distribution argument of at least 1, or default," + dimension);
+        if (t.distribs[d] == Distribution::block && darg < (gsize - 1) / psize + 1)
+          fail("blocks that cover the array" + dimension);
+      }
+      if (processes % psize != 0) processes = 0;
+      processes /= psize;
+    }
+    if (processes != 1) fail("as many processes in the grid as size says");
+    expect(',');
+    t.order = order(), expect(',');
+    t.old = old();
+    return type(std::move(t));
+  }
+
+  TypeExprPtr f90(F90Kind kind) {
+    const auto argument = [&] {
+      return checked_int(integer_or("undefined", MPI_UNDEFINED), "number of digits");
+    };
+    int precision = MPI_UNDEFINED;
+    if (kind != F90Kind::integer) precision = argument(), expect(',');
+    const int range = argument();
+    const auto* found = find_f90_type(kind, precision, range);
+    if (found == nullptr) fail("digits and a range that a Fortran type of this MPI has");
+    return named(*found);
+  }
+
+  Order order() {
+    skip_space();
+    const auto name = word();
+    if (name != "C" && name != "F") fail("the order, C or F");
+    return name == "C" ? Order::c : Order::fortran;
+  }
+
+  Distribution distribution() {
+    skip_space();
+    const auto name = word();
+    if (name == "block") return Distribution::block;
+    if (name == "cyclic") return Distribution::cyclic;
+    if (name == "none") return Distribution::none;
+    fail("block, cyclic or none");
+  }
+
+  // A natural number, or this value where there is the word that stands for it.
+  std::int64_t integer_or(std::string_view name, std::int64_t value) {
+    skip_space();
+    if (!text_.substr(at_).starts_with(name)) return natural();
+    at_ += name.size();
+    return value;
   }
 
   template <class Item>
@@ -251,7 +347,30 @@ TypeExprPtr named(std::string_view name) {
   if (found == nullptr)
     throw ConfigError("unknown predefined type (" + std::string(name) + "): use one of MPI's, " +
                       kPredefined);
-  return type(Named{found});
+  return named(*found);
+}
+
+TypeExprPtr named(const NamedType& found) {
+  static const auto& all = *new auto([] {
+    std::vector<TypeExprPtr> out;
+    for (const auto& each : named_types()) out.push_back(type(Named{&each}));
+    return out;
+  }());
+  return found.index < 0 ? type(Named{&found}) : all[static_cast<std::size_t>(found.index)];
+}
+
+std::vector<TypeExprPtr> types_inside(const TypeExpr& expr) {
+  return std::visit(
+      [](const auto& constructor) -> std::vector<TypeExprPtr> {
+        if constexpr (requires { std::vector<TypeExprPtr>(constructor.old); }) {
+          return constructor.old;
+        } else if constexpr (requires { TypeExprPtr(constructor.old); }) {
+          return {constructor.old};
+        } else {
+          return {};
+        }
+      },
+      expr.node);
 }
 
 std::string to_string(const TypeExpr& expr) {
@@ -274,6 +393,10 @@ std::string to_string(const TypeExpr& expr) {
           [](const Struct& t) { return call("struct", t.blocklengths, t.displacements, t.old); },
           [](const Subarray& t) {
             return call("subarray", t.order, t.sizes, t.subsizes, t.starts, t.old);
+          },
+          [](const Darray& t) {
+            return call("darray", t.size, t.rank, t.gsizes, t.distribs, Dargs{t.dargs}, t.psizes,
+                        t.order, t.old);
           },
           [](const Resized& t) { return call("resized", t.old, t.lb, t.extent); },
           [](const Dup& t) { return call("dup", t.old); },

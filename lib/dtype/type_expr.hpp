@@ -8,6 +8,8 @@
 // it judges.
 #pragma once
 
+#include <mpi.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,6 +25,11 @@ struct TypeExpr;
 using TypeExprPtr = std::shared_ptr<const TypeExpr>;
 
 enum class Order { c, fortran };
+enum class Distribution { block, cyclic, none };
+
+/// The distribution argument that stands for MPI's choice: blocks as even as possible, or single
+/// elements if cyclic.
+inline constexpr std::int64_t kDefaultDarg = MPI_DISTRIBUTE_DFLT_DARG;
 
 /// Counts and block lengths are in units of `old`; so are strides and displacements, except in the
 /// types whose name begins with H and in Struct, where they are bytes.
@@ -68,6 +75,16 @@ struct Subarray {
   std::vector<std::int64_t> sizes, subsizes, starts;  ///< in MPI's dimension order, see `order`
   TypeExprPtr old;
 };
+/// What process `rank` of `size` owns of a global array. The processes form a grid in row-major
+/// order, whatever `order` is.
+struct Darray {
+  std::int64_t size, rank;
+  std::vector<std::int64_t> gsizes;
+  std::vector<Distribution> distribs;
+  std::vector<std::int64_t> dargs, psizes;
+  Order order;  ///< of the array's elements
+  TypeExprPtr old;
+};
 struct Resized {
   TypeExprPtr old;
   std::int64_t lb, extent;  ///< bytes
@@ -79,7 +96,7 @@ struct Dup {
 /// One constructor call. Immutable; nested types are shared.
 struct TypeExpr {
   std::variant<Named, Contiguous, Vector, Hvector, Indexed, Hindexed, IndexedBlock, HindexedBlock,
-               Struct, Subarray, Resized, Dup>
+               Struct, Subarray, Darray, Resized, Dup>
       node;
 };
 
@@ -93,6 +110,13 @@ TypeExprPtr type(Constructor constructor) {
 /// in lower or upper case. Throws ConfigError if there is none.
 TypeExprPtr named(std::string_view name);
 
+/// The expression of a predefined type; no allocation for those of named_types().
+TypeExprPtr named(const NamedType& type);
+
+/// The types that the constructor is applied to, in the order of its arguments: several for a
+/// struct, none for a predefined type.
+std::vector<TypeExprPtr> types_inside(const TypeExpr& expr);
+
 /// The expression in the notation of parse_type, e.g. "vector(5,4,4,double)".
 /// parse_type(to_string(e)) equals e.
 std::string to_string(const TypeExpr& expr);
@@ -103,6 +127,8 @@ std::string to_string(const TypeExpr& expr);
 ///
 ///     NAME                                              predefined: double, int, byte, double_int,
 ///                                                       ...; also as MPI writes it: MPI_DOUBLE
+///     f90_real(precision, range), f90_complex(precision, range), f90_integer(range)
+///                                                       predefined, too; numbers or undefined
 ///     contiguous(count, T)
 ///     vector(count, blocklength, stride, T)             stride in extents of T
 ///     hvector(count, blocklength, stride, T)            stride in bytes
@@ -112,11 +138,13 @@ std::string to_string(const TypeExpr& expr);
 ///     hindexed_block(blocklength, {displacements}, T)
 ///     struct({blocklengths}, {displacements}, {T, ...})
 ///     subarray(C|F, {sizes}, {subsizes}, {starts}, T)
+///     darray(size, rank, {gsizes}, {block|cyclic|none, ...}, {dargs}, {psizes}, C|F, T)
+///                                                       a darg is a number or default
 ///     resized(T, lb, extent)
 ///     dup(T)
 ///
 /// Throws ConfigError that shows where and what was expected; also for arguments that MPI calls
-/// erroneous (negative counts, subarrays outside of their array).
+/// erroneous (negative counts, subarrays outside of their array, blocks that do not cover theirs).
 // clang-format on
 TypeExprPtr parse_type(std::string_view text);
 

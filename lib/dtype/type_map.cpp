@@ -25,10 +25,11 @@ struct Marked {
   std::int64_t ub() const {
     if (ub_marker) return *ub_marker;
     if (entries.empty()) return lb();
+    const std::int64_t begin = lb();
     std::int64_t end = true_ub();
     std::int64_t alignment = 1;
     for (const auto& entry : entries) alignment = std::max(alignment, entry.type->alignment);
-    while ((end - lb()) % alignment != 0) ++end;
+    while ((end - begin) % alignment != 0) ++end;
     return end;
   }
 
@@ -77,21 +78,49 @@ Marked expand_indexed(const std::vector<std::int64_t>& displacements, std::int64
   return out;
 }
 
-// One dimension at a time, fastest first: `subsize` of `size` elements from `start` on.
-Marked expand_subarray(const Subarray& t) {
-  Marked map = expand(*t.old);
+// A part of a global array of `sizes` elements, one dimension at a time, the fastest first:
+// indices(d) lists what belongs to it along dimension d.
+template <class Indices>
+Marked expand_array(const std::vector<std::int64_t>& sizes, Order order, Marked map,
+                    Indices indices) {
   std::int64_t extent = map.ub() - map.lb();
-  const auto dimensions = t.sizes.size();
-  for (std::size_t i = 0; i < dimensions; ++i) {
-    const auto d = t.order == Order::fortran ? i : dimensions - 1 - i;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto d = order == Order::fortran ? i : sizes.size() - 1 - i;
     Marked next;
-    for (std::int64_t j = 0; j < t.subsizes[d]; ++j) next.append(map, (t.starts[d] + j) * extent);
+    for (const std::int64_t index : indices(d)) next.append(map, index * extent);
     map = std::move(next);
-    extent *= t.sizes[d];
+    extent *= sizes[d];
     map.lb_marker = 0;
     map.ub_marker = extent;
   }
   return map;
+}
+
+std::vector<std::int64_t> subarray_indices(const Subarray& t, std::size_t d) {
+  std::vector<std::int64_t> out;
+  for (std::int64_t i = 0; i < t.subsizes[d]; ++i) out.push_back(t.starts[d] + i);
+  return out;
+}
+
+// Blocks are dealt to the processes along dimension d in turn (MPI-3.1 section 4.1.4).
+std::vector<std::int64_t> darray_indices(const Darray& t, std::size_t d) {
+  // The last dimension of the process grid is the fastest.
+  std::int64_t coordinate = t.rank;
+  for (std::size_t e = t.psizes.size() - 1; e > d; --e) coordinate /= t.psizes[e];
+  coordinate %= t.psizes[d];
+
+  std::int64_t block = t.dargs[d];
+  if (t.distribs[d] == Distribution::none)
+    block = t.gsizes[d];
+  else if (block == kDefaultDarg && t.distribs[d] == Distribution::cyclic)
+    block = 1;
+  else if (block == kDefaultDarg)
+    block = (t.gsizes[d] + t.psizes[d] - 1) / t.psizes[d];
+
+  std::vector<std::int64_t> out;
+  for (std::int64_t i = 0; i < t.gsizes[d]; ++i)
+    if (i / block % t.psizes[d] == coordinate) out.push_back(i);
+  return out;
 }
 
 Marked expand(const TypeExpr& expr) {
@@ -140,7 +169,14 @@ Marked expand(const TypeExpr& expr) {
               out.append_block(expand(*t.old[i]), t.blocklengths[i], t.displacements[i]);
             return out;
           },
-          [](const Subarray& t) { return expand_subarray(t); },
+          [](const Subarray& t) {
+            return expand_array(t.sizes, t.order, expand(*t.old),
+                                [&](std::size_t d) { return subarray_indices(t, d); });
+          },
+          [](const Darray& t) {
+            return expand_array(t.gsizes, t.order, expand(*t.old),
+                                [&](std::size_t d) { return darray_indices(t, d); });
+          },
           [](const Resized& t) {
             Marked out = expand(*t.old);
             out.lb_marker = t.lb;

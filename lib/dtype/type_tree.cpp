@@ -2,6 +2,8 @@
 #include "dtype/type_tree.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 
 #include "dtype/datatype.hpp"
 #include "dtype/support/narrow.hpp"
@@ -32,13 +34,6 @@ struct Shape {
   }
   std::int64_t extent() const { return ub() - lb(); }
 
-  Shape at(std::int64_t displacement) const {
-    Shape out = *this;
-    for (auto* bound : {&out.true_lb, &out.true_ub, &out.explicit_lb_value, &out.explicit_ub_value})
-      *bound = checked_add(*bound, displacement);
-    return out;
-  }
-
   // Adds the data and bounds of `other`.
   void unite(const Shape& other) {
     size = checked_add(size, other.size);
@@ -60,184 +55,268 @@ struct Shape {
     }
   }
 
-  // `count` copies, `stride` bytes apart: the first and the last decide the bounds.
-  Shape repeated(std::int64_t count, std::int64_t stride) const {
+  // `count` copies, the least and the greatest displacement among them being these.
+  Shape copies(std::int64_t count, std::int64_t least, std::int64_t greatest) const {
     if (count == 0) return {};
     Shape out = *this;
-    out.unite(at(checked_multiply(count - 1, stride)));
     out.size = checked_multiply(count, size);
+    out.true_lb = checked_add(true_lb, least);
+    out.true_ub = checked_add(true_ub, greatest);
+    out.explicit_lb_value = checked_add(explicit_lb_value, least);
+    out.explicit_ub_value = checked_add(explicit_ub_value, greatest);
     return out;
   }
 
-  Shape block(std::int64_t blocklength) const { return repeated(blocklength, extent()); }
+  Shape at(std::int64_t displacement) const { return copies(1, displacement, displacement); }
+
+  // `count` copies, `stride` bytes apart.
+  Shape repeated(std::int64_t count, std::int64_t stride) const {
+    if (count == 0) return {};
+    const auto last = checked_multiply(count - 1, stride);
+    return copies(count, std::min<std::int64_t>(last, 0), std::max<std::int64_t>(last, 0));
+  }
 };
 
-template <class Blocklength>
-Shape indexed_shape(const std::vector<std::int64_t>& displacements, std::int64_t unit,
-                    const Shape& old, Blocklength blocklength) {
-  Shape out;
-  for (std::size_t i = 0; i < displacements.size(); ++i)
-    out.unite(old.block(blocklength(i)).at(checked_multiply(displacements[i], unit)));
-  return out;
-}
+// A type as both of what is computed from it, together and from the leaves up.
+struct Part {
+  Shape shape;
+  TreeNodePtr tree;
+};
 
-Shape shape(const TypeExpr& expr) {
-  return std::visit(
-      Overload{
-          [](const Named& t) {
-            Shape out;
-            for (const auto& member : t.type->members) {
-              const Shape piece{.size = member.type->size,
-                                .true_lb = 0,
-                                .true_ub = member.type->size,
-                                .alignment = member.type->alignment,
-                                .has_data = true};
-              out.unite(piece.at(member.displacement));
-            }
-            return out;
-          },
-          [](const Contiguous& t) { return shape(*t.old).block(t.count); },
-          [](const Vector& t) {
-            const auto old = shape(*t.old);
-            return old.block(t.blocklength)
-                .repeated(t.count, checked_multiply(t.stride, old.extent()));
-          },
-          [](const Hvector& t) {
-            return shape(*t.old).block(t.blocklength).repeated(t.count, t.stride);
-          },
-          [](const Indexed& t) {
-            const auto old = shape(*t.old);
-            return indexed_shape(t.displacements, old.extent(), old,
-                                 [&](std::size_t i) { return t.blocklengths[i]; });
-          },
-          [](const Hindexed& t) {
-            return indexed_shape(t.displacements, 1, shape(*t.old),
-                                 [&](std::size_t i) { return t.blocklengths[i]; });
-          },
-          [](const IndexedBlock& t) {
-            const auto old = shape(*t.old);
-            return indexed_shape(t.displacements, old.extent(), old,
-                                 [&](std::size_t) { return t.blocklength; });
-          },
-          [](const HindexedBlock& t) {
-            return indexed_shape(t.displacements, 1, shape(*t.old),
-                                 [&](std::size_t) { return t.blocklength; });
-          },
-          [](const Struct& t) {
-            Shape out;
-            for (std::size_t i = 0; i < t.old.size(); ++i)
-              out.unite(shape(*t.old[i]).block(t.blocklengths[i]).at(t.displacements[i]));
-            return out;
-          },
-          [](const Subarray& t) {
-            Shape out = shape(*t.old);
-            std::int64_t stride = out.extent();
-            const auto dimensions = t.sizes.size();
-            for (std::size_t i = 0; i < dimensions; ++i) {
-              const auto d = t.order == Order::fortran ? i : dimensions - 1 - i;
-              out = out.repeated(t.subsizes[d], stride).at(checked_multiply(t.starts[d], stride));
-              stride = checked_multiply(stride, t.sizes[d]);
-            }
-            out.explicit_lb = out.explicit_ub = true;
-            out.explicit_lb_value = 0;
-            out.explicit_ub_value = stride;
-            return out;
-          },
-          [](const Resized& t) {
-            Shape out = shape(*t.old);
-            out.explicit_lb = out.explicit_ub = true;
-            out.explicit_lb_value = checked_bytes(t.lb, false);
-            out.explicit_ub_value = checked_add(t.lb, t.extent);
-            return out;
-          },
-          [](const Dup& t) { return shape(*t.old); },
-      },
-      expr.node);
-}
-
-TreeNodePtr node(decltype(TreeNode::node) value) {
+template <class Node>
+TreeNodePtr node(Node value) {
   return std::make_shared<const TreeNode>(TreeNode{std::move(value)});
 }
 
-TreeNodePtr blocks(std::int64_t count, std::int64_t blocklength, std::int64_t stride,
-                   std::int64_t extent, TreeNodePtr child) {
-  return node(Vec{count, stride, node(Vec{blocklength, extent, std::move(child)})});
+TreeNodePtr shifted(std::int64_t displacement, TreeNodePtr child) {
+  if (displacement == 0) return child;
+  return node(Idx{{displacement}, std::move(child)});
 }
 
-Result<TreeNodePtr> tree(const TypeExpr& expr);
-
-// The tree of `old` handed to `build`, unless there is none.
-template <class Build>
-Result<TreeNodePtr> over(const TypeExprPtr& old, Build build) {
-  auto child = tree(*old);
-  if (auto* found = std::get_if<TreeNodePtr>(&child)) return build(std::move(*found));
-  return child;
+// In place, since a Part is large.
+void repeat(Part& part, std::int64_t count, std::int64_t stride) {
+  if (count == 1) return;
+  part.shape = part.shape.repeated(count, stride);
+  part.tree = node(Vec{count, stride, std::move(part.tree)});
 }
 
-Result<TreeNodePtr> unsupported(const char* constructor) {
-  return UnsupportedDatatype(std::string(constructor) +
-                             " is not strided (its blocks may lie anywhere)");
+void repeat_block(Part& part, std::int64_t blocklength) {
+  repeat(part, blocklength, part.shape.extent());
 }
 
-Result<TreeNodePtr> tree(const TypeExpr& expr) {
-  using R = Result<TreeNodePtr>;
-  return std::visit(
-      Overload{
-          [](const Named& t) -> R {
-            std::int64_t end = 0;
-            for (const auto& member : t.type->members) {
-              if (member.displacement != end)
-                return UnsupportedDatatype(std::string(t.type->name) + " has a hole inside");
-              end += member.type->size;
-            }
-            return node(Leaf{end});
-          },
-          [](const Contiguous& t) {
-            return over(t.old, [&](TreeNodePtr child) {
-              return node(Vec{t.count, type_bounds(*t.old).extent, std::move(child)});
-            });
-          },
-          [](const Vector& t) {
-            return over(t.old, [&](TreeNodePtr child) {
-              const auto extent = type_bounds(*t.old).extent;
-              return blocks(t.count, t.blocklength, t.stride * extent, extent, std::move(child));
-            });
-          },
-          [](const Hvector& t) {
-            return over(t.old, [&](TreeNodePtr child) {
-              return blocks(t.count, t.blocklength, t.stride, type_bounds(*t.old).extent,
-                            std::move(child));
-            });
-          },
-          [](const Indexed&) { return unsupported("indexed"); },
-          [](const Hindexed&) { return unsupported("hindexed"); },
-          [](const IndexedBlock&) { return unsupported("indexed_block"); },
-          [](const HindexedBlock&) { return unsupported("hindexed_block"); },
-          [](const Struct&) { return unsupported("struct"); },
-          [](const Subarray& t) {
-            return over(t.old, [&](TreeNodePtr child) {
-              std::int64_t stride = type_bounds(*t.old).extent;
-              std::int64_t start = 0;
-              const auto dimensions = t.sizes.size();
-              for (std::size_t i = 0; i < dimensions; ++i) {
-                const auto d = t.order == Order::fortran ? i : dimensions - 1 - i;
-                child = node(Vec{t.subsizes[d], stride, std::move(child)});
-                start += t.starts[d] * stride;
-                stride *= t.sizes[d];
-              }
-              return node(Idx{{start}, std::move(child)});
-            });
-          },
-          [](const Resized& t) { return tree(*t.old); },
-          [](const Dup& t) { return tree(*t.old); },
-      },
-      expr.node);
+std::vector<std::int64_t> in_bytes(std::vector<std::int64_t> displacements, std::int64_t unit) {
+  if (unit != 1)
+    for (auto& displacement : displacements) displacement = checked_multiply(displacement, unit);
+  return displacements;
 }
 
-}  // namespace
+// One `child` at each displacement.
+Part indexed(std::vector<std::int64_t> displacements, Part child) {
+  if (displacements.empty()) return {{}, node(Idx{{}, std::move(child.tree)})};
+  std::int64_t least = displacements.front(), greatest = least;
+  for (const auto displacement : displacements) {
+    least = std::min(least, displacement);
+    greatest = std::max(greatest, displacement);
+  }
+  const auto shape = child.shape.copies(std::ssize(displacements), least, greatest);
+  if (displacements.size() == 1) return {shape, shifted(least, std::move(child.tree))};
+  return {shape, node(Idx{std::move(displacements), std::move(child.tree)})};
+}
 
-TypeBounds type_bounds(const TypeExpr& expr) {
-  const Shape s = shape(expr);
+// Blocks of `old` at these displacements.
+Part indexed(std::vector<std::int64_t> blocklengths, std::vector<std::int64_t> displacements,
+             Part old) {
+  const auto differs =
+      std::adjacent_find(blocklengths.begin(), blocklengths.end(), std::not_equal_to());
+  if (differs == blocklengths.end()) {
+    repeat_block(old, blocklengths.empty() ? 1 : blocklengths.front());
+    return indexed(std::move(displacements), std::move(old));
+  }
+  const auto extent = old.shape.extent();
+  std::int64_t count = 0, least = INT64_MAX, greatest = INT64_MIN;
+  for (std::size_t i = 0; i < displacements.size(); ++i) {
+    if (blocklengths[i] == 0) continue;
+    const auto first = displacements[i];
+    const auto last = checked_add(first, checked_multiply(blocklengths[i] - 1, extent));
+    least = std::min({least, first, last});
+    greatest = std::max({greatest, first, last});
+    count = checked_add(count, blocklengths[i]);
+  }
+  return {
+      old.shape.copies(count, least, greatest),
+      node(IdxBuc{std::move(blocklengths), std::move(displacements), extent, std::move(old.tree)})};
+}
+
+// What a type has of one dimension of an array, in elements: `blocks` blocks, `stride` apart, the
+// first at `first`; the last one has length `last`, the others `blocklength`.
+struct Owned {
+  std::int64_t first, blocks, stride, blocklength, last;
+};
+
+Owned one_block(std::int64_t first, std::int64_t length) {
+  return {first, 1, 0, length, length};
+}
+
+Owned owned(const Subarray& t, std::size_t d) {
+  return one_block(t.starts[d], t.subsizes[d]);
+}
+
+// MPI-3.1 section 4.1.4 in closed form: blocks are dealt in turn to the processes along d.
+Owned owned(const Darray& t, std::size_t d) {
+  const auto gsize = t.gsizes[d], psize = t.psizes[d];
+  if (psize == 1) return one_block(0, gsize);
+  std::int64_t faster = 1;  // the process grid is in row-major order
+  for (auto e = d + 1; e < t.psizes.size(); ++e) faster *= t.psizes[e];
+  const auto process = t.rank / faster % psize;
+
+  const auto evenly = [&] { return (gsize - 1) / psize + 1; };
+  const auto darg = t.dargs[d] != kDefaultDarg              ? t.dargs[d]
+                    : t.distribs[d] == Distribution::cyclic ? 1
+                                                            : evenly();
+  const auto last_block = (gsize - 1) / darg;
+  if (process > last_block) return one_block(0, 0);
+  const auto blocks = (last_block - process) / psize + 1;
+  const auto last = last_block % psize == process ? gsize - last_block * darg : darg;
+  if (blocks == 1) return one_block(process * darg, last);
+  return {process * darg, blocks, psize * darg, darg, last};
+}
+
+// Makes of an element what is owned along one dimension; elements are `element` bytes apart.
+void repeat_along_dimension(Part& part, const Owned& own, std::int64_t element) {
+  if (own.blocks == 1) return repeat(part, own.last, element);
+  const auto stride = checked_multiply(own.stride, element);
+  Part last = part;
+  repeat(last, own.last, element);
+  repeat(part, own.blocklength, element);
+  if (own.last == own.blocklength) return repeat(part, own.blocks, stride);
+  repeat(part, own.blocks - 1, stride);
+  const auto last_at = checked_multiply(own.blocks - 1, stride);
+  part.shape.unite(last.shape.at(last_at));
+  part.tree = node(Strc{{0, last_at}, {std::move(part.tree), std::move(last.tree)}});
+}
+
+// Part of an array of `sizes` elements: what `t` has of each dimension, the fastest one innermost.
+template <class Constructor>
+Part array_part(const Constructor& t, const std::vector<std::int64_t>& sizes, Part part) {
+  std::int64_t element = part.shape.extent();
+  std::int64_t start = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto d = t.order == Order::fortran ? i : sizes.size() - 1 - i;
+    const auto own = owned(t, d);
+    repeat_along_dimension(part, own, element);
+    start = checked_add(start, checked_multiply(own.first, element));
+    element = checked_multiply(element, sizes[d]);
+  }
+  part.shape = part.shape.at(start);
+  part.shape.explicit_lb = part.shape.explicit_ub = true;
+  part.shape.explicit_lb_value = 0;
+  part.shape.explicit_ub_value = element;
+  part.tree = shifted(start, std::move(part.tree));
+  return part;
+}
+
+// Computes the part of a constructor. Those that are taken by value give their lists to the tree.
+struct PartOf {
+  Part operator()(const Named& t) const {
+    static const auto& all = *new auto([] {
+      std::vector<Part> out;
+      for (const auto& each : named_types()) out.push_back(part_of(each));
+      return out;
+    }());
+    return t.type->index < 0 ? part_of(*t.type) : all[static_cast<std::size_t>(t.type->index)];
+  }
+  Part operator()(const Contiguous& t) const { return block_of(t.count, *t.old); }
+  Part operator()(const Vector& t) const {
+    Part out = part_of(*t.old);
+    const auto stride = checked_multiply(t.stride, out.shape.extent());
+    repeat_block(out, t.blocklength);
+    repeat(out, t.count, stride);
+    return out;
+  }
+  Part operator()(const Hvector& t) const {
+    Part out = block_of(t.blocklength, *t.old);
+    repeat(out, t.count, t.stride);
+    return out;
+  }
+  Part operator()(Indexed t) const {
+    auto old = part_of(*t.old);
+    auto displacements = in_bytes(std::move(t.displacements), old.shape.extent());
+    return indexed(std::move(t.blocklengths), std::move(displacements), std::move(old));
+  }
+  Part operator()(Hindexed t) const {
+    return indexed(std::move(t.blocklengths), std::move(t.displacements), part_of(*t.old));
+  }
+  Part operator()(IndexedBlock t) const {
+    auto old = part_of(*t.old);
+    auto displacements = in_bytes(std::move(t.displacements), old.shape.extent());
+    repeat_block(old, t.blocklength);
+    return indexed(std::move(displacements), std::move(old));
+  }
+  Part operator()(HindexedBlock t) const {
+    return indexed(std::move(t.displacements), block_of(t.blocklength, *t.old));
+  }
+  Part operator()(const Struct& t) const {
+    Strc members{t.displacements, {}};
+    members.children.reserve(t.old.size());
+    Shape shape;
+    Part old, member;
+    for (std::size_t i = 0; i < t.old.size(); ++i) {
+      const bool same = i > 0 && t.old[i] == t.old[i - 1];
+      if (!same) old = part_of(*t.old[i]);
+      if (!same || t.blocklengths[i] != t.blocklengths[i - 1]) {
+        member = old;
+        repeat_block(member, t.blocklengths[i]);
+      }
+      shape.unite(member.shape.at(t.displacements[i]));
+      members.children.push_back(member.tree);
+    }
+    if (t.old.size() == 1) return {shape, shifted(t.displacements.front(), member.tree)};
+    return {shape, node(std::move(members))};
+  }
+  Part operator()(const Subarray& t) const { return array_part(t, t.sizes, part_of(*t.old)); }
+  Part operator()(const Darray& t) const { return array_part(t, t.gsizes, part_of(*t.old)); }
+  Part operator()(const Resized& t) const {
+    Part out = part_of(*t.old);
+    out.shape.explicit_lb = out.shape.explicit_ub = true;
+    out.shape.explicit_lb_value = checked_bytes(t.lb, false);
+    out.shape.explicit_ub_value = checked_add(t.lb, t.extent);
+    return out;
+  }
+  Part operator()(const Dup& t) const { return part_of(*t.old); }
+
+ private:
+  static Part part_of(const NamedType& type);
+  static Part part_of(const TypeExpr& expr) { return std::visit(PartOf(), expr.node); }
+  static Part block_of(std::int64_t blocklength, const TypeExpr& old) {
+    Part out = part_of(old);
+    repeat_block(out, blocklength);
+    return out;
+  }
+};
+
+Part PartOf::part_of(const NamedType& type) {
+  Shape shape;
+  std::vector<std::int64_t> begins, lengths;  // of its pieces without a hole
+  for (const auto& member : type.members) {
+    const Shape piece{.size = member.type->size,
+                      .true_lb = 0,
+                      .true_ub = member.type->size,
+                      .alignment = member.type->alignment,
+                      .has_data = true};
+    shape.unite(piece.at(member.displacement));
+    if (begins.empty() || begins.back() + lengths.back() != member.displacement) {
+      begins.push_back(member.displacement);
+      lengths.push_back(0);
+    }
+    lengths.back() += member.type->size;
+  }
+  std::vector<TreeNodePtr> leaves;
+  for (const auto length : lengths) leaves.push_back(node(Leaf{length}));
+  if (leaves.size() == 1) return {shape, shifted(begins.front(), leaves.front())};
+  return {shape, node(Strc{std::move(begins), std::move(leaves)})};
+}
+
+TypeBounds bounds_of(const Shape& s) {
   return {.size = s.size,
           .lb = s.lb(),
           .extent = s.extent(),
@@ -245,35 +324,58 @@ TypeBounds type_bounds(const TypeExpr& expr) {
           .true_extent = s.has_data ? s.true_ub - s.true_lb : 0};
 }
 
-Result<TypeTree> translate(const TypeExpr& expr) {
-  const auto bounds = type_bounds(expr);  // first, since it checks what the tree then multiplies
-  auto root = tree(expr);
-  if (auto* reason = std::get_if<UnsupportedDatatype>(&root)) return std::move(*reason);
-  return TypeTree{std::get<TreeNodePtr>(std::move(root)), bounds};
+TypeTree tree_of(Part part) {
+  return {std::move(part.tree), bounds_of(part.shape)};
+}
+
+template <class T, class Text>
+std::string listed(const std::vector<T>& list, Text text) {
+  std::string out = "<";
+  for (std::size_t i = 0; i < list.size(); ++i) out += (i == 0 ? "" : ",") + text(list[i]);
+  return out + ">";
+}
+std::string listed(const std::vector<std::int64_t>& list) {
+  return listed(list, [](std::int64_t number) { return std::to_string(number); });
+}
+
+}  // namespace
+
+TypeBounds type_bounds(const TypeExpr& expr) {
+  return bounds_of(std::visit(PartOf(), expr.node).shape);
+}
+
+TypeTree translate(const TypeExpr& expr) {
+  return tree_of(std::visit(PartOf(), expr.node));
 }
 
 Result<TypeTree> translate(MPI_Datatype handle) {
-  auto expr = decode(handle);
+  auto expr = decode_value(handle);
   if (auto* reason = std::get_if<UnsupportedDatatype>(&expr)) return std::move(*reason);
-  return translate(*std::get<TypeExprPtr>(expr));
+  return tree_of(std::visit(PartOf(), std::get<TypeExpr>(std::move(expr)).node));
 }
 
 std::string to_string(const TreeNode& tree) {
-  return std::visit(Overload{
-                        [](const Leaf& n) { return "leaf(" + std::to_string(n.bytes) + ")"; },
-                        [](const Vec& n) {
-                          return "vec(" + std::to_string(n.count) + "," + std::to_string(n.stride) +
-                                 "," + to_string(*n.child) + ")";
-                        },
-                        [](const Idx& n) {
-                          std::string out = "idx(" + std::to_string(n.displacements.size()) + ",<";
-                          for (std::size_t i = 0; i < n.displacements.size(); ++i)
-                            out += (i == 0 ? "" : ",") + std::to_string(n.displacements[i]);
-                          return out + ">," + to_string(*n.child) + ")";
-                        },
-                        [](const auto&) { return std::string("later"); },
-                    },
-                    tree.node);
+  const auto text = [](auto number) { return std::to_string(number); };
+  return std::visit(
+      Overload{
+          [&](const Leaf& n) { return "leaf(" + text(n.bytes) + ")"; },
+          [&](const Vec& n) {
+            return "vec(" + text(n.count) + "," + text(n.stride) + "," + to_string(*n.child) + ")";
+          },
+          [&](const Idx& n) {
+            return "idx(" + text(n.displacements.size()) + "," + listed(n.displacements) + "," +
+                   to_string(*n.child) + ")";
+          },
+          [&](const IdxBuc& n) {
+            return "idxbuc(" + text(n.displacements.size()) + "," + listed(n.blocklengths) + "," +
+                   listed(n.displacements) + "," + text(n.stride) + "," + to_string(*n.child) + ")";
+          },
+          [&](const Strc& n) {
+            return "strc(" + text(n.displacements.size()) + "," + listed(n.displacements) + "," +
+                   listed(n.children, [](const auto& child) { return to_string(*child); }) + ")";
+          },
+      },
+      tree.node);
 }
 
 }  // namespace halocline::dtype

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Type trees over the constructors of [KT15] (Leaf, Vec, Idx), and the translation of MPI datatypes
-// into them.
+// Type trees over the constructors of [KT15], and the translation of MPI datatypes into them. They
+// are the five dataloops of [RMG03], too: contig and vector are Vec, blockindexed is Idx, indexed
+// is IdxBuc, struct is Strc.
 //
 // [PEA21] section 3.1 translates into DenseData and StreamData, each with an offset of its own;
 // here a node has none and a shift is an Idx of one displacement as in [KT15], so that the same
@@ -78,17 +79,25 @@ struct TypeTree {
   TypeBounds bounds;
 };
 
-/// The tree of a datatype expression, constructor by constructor: contiguous is a Vec, vector and
-/// hvector are two, a subarray is one per dimension below an Idx that holds its start; resized
-/// changes the bounds alone and dup nothing. O(constructor arguments). Indexed types, structs and
-/// named types with a hole inside (short_int) are an UnsupportedDatatype in this version. [PEA21]
-/// section 3.1, with the argument order of errata B.10.
-Result<TypeTree> translate(const TypeExpr& expr);
+/// The tree of a datatype expression, constructor by constructor, each a case of [KT15]'s:
+/// contiguous is a Vec, vector and hvector are two; indexed types are an IdxBuc, or an Idx where
+/// all block lengths are equal; a struct is a Strc; a subarray is one Vec per dimension below an
+/// Idx that holds its start, so is a darray, with a Strc where the last block of a dimension is
+/// shorter; resized changes the bounds alone and dup nothing; a named type with a hole inside
+/// (short_int) is a Strc of Leafs. Vecs of count 1 and an Idx of the one displacement 0 are left
+/// out. Equal neighbours in a struct share their node.
+///
+/// One pass from the leaves up, O(constructor arguments). Throws ConfigError for sizes or
+/// displacements beyond 2^61 bytes. [PEA21] section 3.1, with the argument order of errata B.10,
+/// for all combiners.
+TypeTree translate(const TypeExpr& expr);
 
 /// decode() and translate() in one step. Local.
 Result<TypeTree> translate(MPI_Datatype handle);
 
-/// One line in the notation of [KT15]: "idx(1,<10520>,vec(8,128,leaf(64)))".
+/// One line in the notation of [KT15]: "idx(1,<10520>,vec(8,128,leaf(64)))"; an index bucket as
+/// "idxbuc(2,<lengths>,<displacements>,stride,child)", a struct as
+/// "strc(2,<displacements>,<child,child>)".
 std::string to_string(const TreeNode& node);
 
 }  // namespace halocline::dtype

@@ -6,24 +6,6 @@
 
 namespace halocline::dtype {
 
-namespace {
-
-std::vector<TypeExprPtr> types_inside(const TypeExpr& expr) {
-  return std::visit(
-      [](const auto& constructor) -> std::vector<TypeExprPtr> {
-        if constexpr (requires { std::vector<TypeExprPtr>(constructor.old); }) {
-          return constructor.old;
-        } else if constexpr (requires { TypeExprPtr(constructor.old); }) {
-          return {constructor.old};
-        } else {
-          return {};
-        }
-      },
-      expr.node);
-}
-
-}  // namespace
-
 TypeBounds mpi_bounds(MPI_Datatype handle) {
   MPI_Count size = 0, lb = 0, extent = 0, true_lb = 0, true_extent = 0;
   HALOCLINE_MPI(MPI_Type_size_x(handle, &size));

@@ -282,7 +282,7 @@ TEST(ExchangePlan, LetsMpiPackWhatHasNoPlanAndSaysSoOnce) {
 }
 
 TEST(ExchangePlan, RefusesATypeThatTheInstalledMpiPacksWrongly) {
-  const auto expr = dtype::parse_type("hindexed({1},{0},vector(3,1,-1,byte))");
+  const auto expr = dtype::parse_type("indexed({1,0},{0,1},vector(3,1,-1,byte))");
   const auto type = dtype::make_datatype(*expr);
   const char out[] = {10, 11, 12};
   char in[] = {0, 0, 0};

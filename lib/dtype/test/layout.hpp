@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string_view>
-#include <variant>
 
 #include "dtype/dataloop.hpp"
 #include "dtype/pack/pack_plan.hpp"
@@ -13,7 +12,7 @@
 namespace halocline::dtype::test {
 
 inline CanonicalForm form_of(const TypeExpr& expr) {
-  return canonicalize(std::get<TypeTree>(translate(expr)));
+  return canonicalize(translate(expr));
 }
 inline CanonicalForm form_of(std::string_view text) {
   return form_of(*parse_type(text));

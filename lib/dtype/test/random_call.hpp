@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dtype/type_expr.hpp"
+#include "dtype/type_tree.hpp"
 
 namespace halocline::dtype::test {
 
@@ -21,22 +22,37 @@ struct Call {
   std::int64_t packed_offset = 0;
 };
 
-/// Draws calls over nestings of the seven strided constructors (named, contiguous, vector, hvector,
-/// subarray, resized, dup), the same ones for a seed on every platform.
+/// Draws calls over nestings of all constructors, the same ones for a seed on every platform with
+/// the same predefined types.
 class CallGenerator {
  public:
+  /// No call spans more bytes than this.
+  static constexpr std::int64_t kMaxSpan = 1 << 20;
+
   explicit CallGenerator(std::uint64_t seed) : engine_(seed) {}
 
-  /// Up to 4 nested constructors, at most 4 KiB of data (64 KiB in one call of ten) in a span of at
+  /// Up to 4 nested constructors, at most 2 KiB of data (64 KiB in one call of 50) in a span of at
   /// most 16 times that.
   Call next();
 
  private:
-  TypeExprPtr draw(int depth, std::int64_t max_bytes);
-  TypeExprPtr wrap(const TypeExprPtr& old, bool large);
+  struct Blocks {
+    std::vector<std::int64_t> lengths, displacements;
+  };
+  struct Sized {
+    TypeExprPtr expr;
+    TypeBounds bounds;
+  };
+
+  Sized draw(int depth, std::int64_t max_bytes);
+  TypeExprPtr wrap(const Sized& old, int depth, std::int64_t max_bytes);
   TypeExprPtr draw_named();
   TypeExprPtr draw_subarray(const TypeExprPtr& old);
-  TypeExprPtr draw_resized(const TypeExprPtr& old);
+  TypeExprPtr draw_darray(const TypeExprPtr& old);
+  TypeExprPtr draw_resized(const Sized& old);
+  TypeExprPtr draw_struct(const Sized& old, int depth, std::int64_t max_bytes);
+  Blocks draw_blocks(bool large, bool of_one_length);
+  std::vector<std::int64_t> in_bytes(std::vector<std::int64_t> displacements, std::int64_t extent);
   std::int64_t draw_count(bool large);
   std::int64_t draw_stride(std::int64_t fold);
   std::int64_t between(std::int64_t first, std::int64_t last);
@@ -45,15 +61,16 @@ class CallGenerator {
   std::mt19937_64 engine_;
 };
 
-/// `expr` and the types that it is made of, from the outside inwards.
+/// `expr` and all types that it is made of, from the outside inwards, each expression once.
 std::vector<TypeExprPtr> nesting(const TypeExprPtr& expr);
 
 /// True if any loop of the call, as its user wrote it, has more than one step and a stride that
-/// satisfies the predicate; the extent is the stride between the instances.
+/// satisfies the predicate; the extent is the stride between the instances, and the difference of
+/// two neighbours in an index list or a struct is one.
 bool any_stride(const Call& call, const std::function<bool(std::int64_t)>& predicate);
 
-/// The smallest call on which `still_fails` holds that is reached from `call` by taking types out
-/// of the nesting and making numbers smaller, one step at a time.
+/// The smallest call on which `still_fails` holds that is reached from `call` by taking types and
+/// blocks out and making numbers smaller, one step at a time.
 Call shrink(Call call, const std::function<bool(const Call&)>& still_fails);
 
 }  // namespace halocline::dtype::test

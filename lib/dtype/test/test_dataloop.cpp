@@ -70,24 +70,76 @@ TEST(LoopNest, BoundsTakePartInEquality) {
   EXPECT_EQ(nest_of("contiguous(2,int)"), nest_of("resized(double,0,8)"));
 }
 
-TEST(TypeTree, FollowsTheConstructors) {
-  const auto text = [](const char* type) {
-    return to_string(*std::get<TypeTree>(translate(*parse_type(type))).root);
-  };
-  EXPECT_EQ(text("dup(resized(double_int,0,40))"), "leaf(12)");
-  EXPECT_EQ(text("contiguous(3,double_int)"), "vec(3,16,leaf(12))");
-  EXPECT_EQ(text("vector(2,3,-4,int)"), "vec(2,-16,vec(3,4,leaf(4)))");
-  EXPECT_EQ(text("hvector(2,3,-4,int)"), "vec(2,-4,vec(3,4,leaf(4)))");
-  EXPECT_EQ(text("subarray(C,{16,16,16},{1,8,8},{5,2,3},double)"),
-            "idx(1,<10520>,vec(1,2048,vec(8,128,vec(8,8,leaf(8)))))");
+TEST(LoopNest, WhatIsNotStridedHasNone) {
+  EXPECT_TRUE(form_of("indexed({2},{3},vector(2,1,2,int))").nest());
+  EXPECT_TRUE(form_of("struct({0,0},{0,8},{int,double})").nest()) << "no data";
+  for (const auto* text : {"indexed({1,2},{0,4},int)", "indexed_block(1,{0,8,24},float)",
+                           "struct({1,1},{0,8},{int,double})", "vector(2,1,2,short_int)"})
+    EXPECT_FALSE(form_of(text).nest()) << text;
 }
 
-TEST(TypeTree, WhatIsNotStridedIsUnsupported) {
-  for (const auto* type :
-       {"indexed({1},{0},int)", "hindexed({1},{0},int)", "indexed_block(1,{0},int)",
-        "hindexed_block(1,{0},int)", "struct({1},{0},{int})", "short_int",
-        "vector(2,1,2,dup(struct({1},{0},{int})))"})
-    EXPECT_TRUE(std::holds_alternative<UnsupportedDatatype>(translate(*parse_type(type)))) << type;
+TEST(LoopNest, RegularListsAreStrided) {
+  EXPECT_EQ(text_of("indexed_block(2,{1,4,7,10},int)"), "start 4, run 8, levels [4 x 12 -> 8]");
+  EXPECT_EQ(text_of("indexed({1,1,2},{0,1,2},int)"), "start 0, run 16, levels []");
+  EXPECT_EQ(text_of("hindexed_block(1,{0,8,16,100,108,116},int)"),
+            "start 0, run 4, levels [3 x 8 -> 4, 2 x 100 -> 12]");
+  EXPECT_EQ(text_of("struct({1,1,1},{0,24,48},{double,double,double})"),
+            "start 0, run 8, levels [3 x 24 -> 8]");
+  EXPECT_EQ(text_of("indexed({1,2},{0,1},long_double_int)"),
+            text_of("contiguous(3,long_double_int)"));
+  EXPECT_EQ(text_of("struct({2,1},{8,16},{int,double})"), "start 8, run 16, levels []");
+}
+
+namespace {
+
+std::string loops_of(const char* type) {
+  return to_string(form_of(type).root);
+}
+
+}  // namespace
+
+TEST(Dataloop, BlocksThatAdjoinAreOne) {
+  EXPECT_EQ(loops_of("indexed_block(1,{0,1,2,5,6,9},int)"), "indexed(3 runs, 24 bytes)");
+  EXPECT_EQ(loops_of("indexed_block(1,{0,1,4,5,9,10},int)"),
+            "blockindexed(3 displacements, contig(8 bytes))");
+  EXPECT_EQ(loops_of("struct({1,1,1},{0,8,16},{char,double,int})"), "indexed(2 runs, 13 bytes)");
+}
+
+TEST(Dataloop, ListsThatRepeatAreAVectorOverTheirPattern) {
+  EXPECT_EQ(loops_of("indexed_block(1,{0,2,3,5,8,10,12,13,15,18},float)"),
+            "vector(2 x 40, indexed(4 runs, 20 bytes))");
+  EXPECT_EQ(loops_of("indexed_block(1,{5,0,3,105,100,103},int)"),
+            "vector(2 x 400, blockindexed(3 displacements, contig(4 bytes)))");
+  EXPECT_EQ(form_of("indexed_block(1,{5,0,3,105,100,103},int)").start, 20);
+}
+
+TEST(Dataloop, StridedMembersStayStrided) {
+  EXPECT_EQ(loops_of("struct({1,1},{0,100},{vector(3,1,2,int),vector(2,1,3,double)})"),
+            "struct(strided(run 4, levels [3 x 8 -> 4]) at 0, strided(run 8, levels [2 x 24 -> 8]) "
+            "at 100)");
+  EXPECT_EQ(loops_of("struct({1,1},{0,90},{vector(3,1,2,int),vector(3,1,2,int)})"),
+            "strided(run 4, levels [3 x 8 -> 4, 2 x 90 -> 12])");
+  EXPECT_EQ(
+      loops_of("struct({1,1},{0,100},{struct({1,1},{0,8},{int,vector(2,1,2,int)}),int})"),
+      "struct(contig(4 bytes) at 0, strided(run 4, levels [2 x 8 -> 4]) at 8, contig(4 bytes) "
+      "at 100)");
+}
+
+TEST(Dataloop, IndexedOfSomethingStrided) {
+  EXPECT_EQ(loops_of("indexed_block(1,{0,7,9},vector(2,1,2,int))"),
+            "blockindexed(3 displacements, strided(run 4, levels [2 x 8 -> 4]))");
+  EXPECT_EQ(loops_of("indexed({2,1},{0,7},vector(2,1,3,int))"),
+            "struct(strided(run 4, levels [2 x 12 -> 4, 2 x 16 -> 8]) at 0, "
+            "strided(run 4, levels [2 x 12 -> 4]) at 112)");
+}
+
+TEST(Dataloop, CostsFollowTheModel) {
+  EXPECT_EQ(cost(form_of("contiguous(10,int)")), 6);
+  EXPECT_EQ(cost(form_of("contiguous(0,int)")), 0);
+  EXPECT_EQ(cost(form_of("vector(10,1,2,int)")), 12);
+  EXPECT_EQ(cost(form_of("indexed_block(1,{0,7,9},int)")), 6 + 3 + 6);
+  EXPECT_EQ(cost(form_of("indexed_block(1,{5,7,12},int)")), 6 + 3 + 6 + 7);
+  EXPECT_EQ(cost(form_of("indexed({1,2},{0,7},int)")), 6 + 4 + 6);
 }
 
 }  // namespace halocline::dtype::test

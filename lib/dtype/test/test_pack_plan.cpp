@@ -71,15 +71,25 @@ TEST(PackPlan, LevelsRunInSourceOrderWhereThatUsesWholeLines) {
 }
 
 TEST(PackPlan, SmallStructsAreTakenApart) {
+  // Runs of 1 and 12 bytes (double and int adjoin): atoms of 1, 8 and 4, in one loop.
   const auto plan = plan_of("struct({1,1,1},{0,8,16},{char,double,int})");
   const auto& root = plan.program().root;
   EXPECT_EQ(root.kind, detail::Op::Kind::repeat);
-  ASSERT_EQ(root.parts.size(), 2u);  // double and int adjoin
-  EXPECT_EQ(root.parts[1].run, 12);
-  EXPECT_EQ(root.parts[1].displacement, 8);
-  EXPECT_EQ(root.parts[1].packed_offset, 1);
-  EXPECT_EQ(root.parts[1].levels, (std::vector<LoopLevel>{{1, 24, 13}}));
-  EXPECT_GT(root.chunk, 100);
+  EXPECT_TRUE(root.parts.empty());
+  ASSERT_EQ(root.groups.size(), 1u);
+  ASSERT_EQ(root.groups[0].size, 3u);
+  EXPECT_EQ(root.groups[0].atoms[0], (detail::Atom{8, 1, 8}));
+  EXPECT_EQ(root.groups[0].atoms[1], (detail::Atom{16, 9, 4}));
+  EXPECT_EQ(root.groups[0].atoms[2], (detail::Atom{0, 0, 1}));
+
+  // Long runs and strided members have loops of their own, over chunks of instances.
+  const auto mixed = plan_of("struct({1,40,1},{0,8,200},{char,int,vector(2,1,3,int)})");
+  EXPECT_EQ(mixed.program().root.groups.size(), 1u);
+  ASSERT_EQ(mixed.program().root.parts.size(), 2u);
+  EXPECT_EQ(mixed.program().root.parts[0].run, 160);
+  EXPECT_EQ(mixed.program().root.parts[1].levels,
+            (std::vector<LoopLevel>{{2, 12, 4}, {1, 216, 169}}));
+  EXPECT_LT(mixed.program().root.chunk, 100);
 }
 
 TEST(PackPlan, TablesAreCounted) {

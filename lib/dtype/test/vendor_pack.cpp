@@ -39,6 +39,11 @@ Bounds standard_bounds(const TypeExpr& expr) {
   return {map.lb, map.extent};
 }
 
+bool sets_bounds(const TypeExpr& expr) {
+  return std::holds_alternative<Resized>(expr.node) ||
+         std::holds_alternative<Subarray>(expr.node) || std::holds_alternative<Darray>(expr.node);
+}
+
 std::string library_version() {
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
@@ -71,6 +76,8 @@ std::string_view to_string(Trait trait) {
       return "bounds-zero-stride";
     case Trait::bounds_other:
       return "bounds-other";
+    case Trait::bounds_without_data:
+      return "bounds-without-data";
     case Trait::negative_stride:
       return "negative-stride";
     case Trait::zero_stride:
@@ -85,6 +92,10 @@ Trait trait_of(const Call& call) {
   const bool bounds = std::any_of(types.begin(), types.end(), [](const auto& inner) {
     return vendor_bounds(*inner) != standard_bounds(*inner);
   });
+  const bool without_data = std::any_of(types.begin(), types.end(), [](const auto& inner) {
+    return sets_bounds(*inner) && type_bounds(*inner).size == 0;
+  });
+  if (!bounds && without_data) return Trait::bounds_without_data;
   if (any_stride(call, [](auto stride) { return stride < 0; }))
     return bounds ? Trait::bounds_negative_stride : Trait::negative_stride;
   if (any_stride(call, [](auto stride) { return stride == 0; }))

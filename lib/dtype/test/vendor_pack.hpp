@@ -11,19 +11,24 @@
 
 namespace halocline::dtype::test {
 
-/// What is peculiar about a call; of several strides the negative ones count. Those with "bounds"
-/// in front: MPI and the type map disagree about lb or extent of the type or of one inside.
+/// What is peculiar about a call, the first that holds. Those with "bounds" in front: MPI and the
+/// type map disagree about lb or extent of the type or of one inside.
 enum class Trait {
   bounds_negative_stride,
   bounds_zero_stride,
   bounds_other,
+  bounds_without_data,  ///< one inside sets its lb and extent but has no data
   negative_stride,  ///< a loop with a negative stride, or several instances with a negative extent
   zero_stride,      ///< the same with zero
   none
 };
-inline constexpr Trait kTraits[] = {
-    Trait::bounds_negative_stride, Trait::bounds_zero_stride, Trait::bounds_other,
-    Trait::negative_stride,        Trait::zero_stride,        Trait::none};
+inline constexpr Trait kTraits[] = {Trait::bounds_negative_stride,
+                                    Trait::bounds_zero_stride,
+                                    Trait::bounds_other,
+                                    Trait::bounds_without_data,
+                                    Trait::negative_stride,
+                                    Trait::zero_stride,
+                                    Trait::none};
 std::string_view to_string(Trait trait);
 Trait trait_of(const Call& call);
 

@@ -9,8 +9,8 @@
 namespace halocline::dtype {
 
 /// Packs on a Kokkos execution space instance: the packed stream is cut into equal shares, one per
-/// thread, and one kernel copies them all. What is smaller than two shares of kLeastShare bytes is
-/// copied by the calling thread, without a kernel. O(packed bytes).
+/// thread, and one kernel copies them all. What is smaller than two shares of `least_share` bytes
+/// is copied by the calling thread, without a kernel. O(packed bytes).
 ///
 /// Instantiated for Kokkos' Serial and OpenMP, whose kernels are done on return; nothing fences but
 /// fence(). Must not outlive Kokkos::finalize().
@@ -19,7 +19,9 @@ class KokkosPacker final : public Packer {
  public:
   static constexpr std::int64_t kLeastShare = 128 * 1024;
 
-  explicit KokkosPacker(const ExecutionSpace& space = ExecutionSpace()) : space_(space) {}
+  explicit KokkosPacker(const ExecutionSpace& space = ExecutionSpace(),
+                        std::int64_t least_share = kLeastShare)
+      : space_(space), least_share_(least_share) {}
 
   void pack(const PackPlan& plan, const void* buffer, std::int64_t count,
             void* packed) const override;
@@ -31,6 +33,7 @@ class KokkosPacker final : public Packer {
 
  private:
   ExecutionSpace space_;
+  std::int64_t least_share_;
 };
 
 }  // namespace halocline::dtype
