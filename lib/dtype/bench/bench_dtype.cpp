@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Packing with our plans beside the loop by hand, MPI_Pack and memcpy. Google Benchmark runs the
+// cases, one benchmark of one iteration each, whose counters are the row; the harness measures.
+//
+//   bench_dtype --list
+//   bench_dtype --group=NAME[,NAME...] [--only=REGEX] [--json] [--quick] [--points=N]
+//   [--benchmark_...] bench_dtype --smoke        all groups at small sizes: does everything work,
+//   and verify?
+//
+// Exit codes: 0, 1 if a row is not verified (or unsupported, unless --allow-unsupported), 2 bad
+// input, 3 MPI failed.
+#include <benchmark/benchmark.h>
+#include <mpi.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <exception>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dtype/support/error.hpp"
+#include "dtype/support/mpi_check.hpp"
+#include "harness.hpp"
+#include "report.hpp"
+
+namespace halocline::dtype::bench {
+
+namespace {
+
+template <auto make_cases>
+std::vector<Benchmark> measured(const Options& options) {
+  std::vector<Benchmark> all;
+  for (auto& one : make_cases(options)) {
+    auto name = one.name;
+    all.push_back({std::move(name),
+                   [one = std::move(one)](const Options& effort) { return measure(one, effort); }});
+  }
+  return all;
+}
+
+struct Group {
+  std::string_view name, what;
+  std::vector<Benchmark> (*make)(const Options&);
+};
+constexpr Group kGroups[] = {
+    {"table1", "Ross et al. 2003, Table 1", measured<table1>},
+    {"segments", "the same in segments of 64 KiB", measured<segments>},
+    {"halo", "the 26 slabs of a 256^3 block, radius 3, one by one and fused", measured<halo>},
+    {"patterns", "application patterns around 1 MiB and, -small, 4 to 64 KiB", measured<patterns>},
+    {"tiny", "below 4 KiB: the cost of a call", measured<tiny>},
+    {"commit", "create, commit and plan a datatype", commit},
+};
+
+struct Arguments {
+  Options options;
+  std::string groups, only = ".*";
+  bool json = false, list = false, allow_unsupported = false;
+};
+
+// Takes our flags out of argv; what is left is Google Benchmark's.
+Arguments parse(int& argc, char** argv) {
+  Arguments out;
+  const auto value_of = [](std::string_view argument, std::string_view flag, auto&& use) {
+    if (!argument.starts_with(flag)) return false;
+    use(argument.substr(flag.size()));
+    return true;
+  };
+  const auto switched = [](std::string_view argument, std::string_view flag, bool& on) {
+    if (argument == flag) on = true;
+    return argument == flag;
+  };
+  char** const end = std::remove_if(argv + 1, argv + argc, [&](const char* text) {
+    const std::string_view argument = text;
+    return switched(argument, "--json", out.json) || switched(argument, "--list", out.list) ||
+           switched(argument, "--quick", out.options.quick) ||
+           switched(argument, "--smoke", out.options.smoke) ||
+           switched(argument, "--allow-unsupported", out.allow_unsupported) ||
+           value_of(argument, "--group=", [&](auto value) { out.groups = value; }) ||
+           value_of(argument, "--only=", [&](auto value) { out.only = value; }) ||
+           value_of(argument, "--points=", [&](auto value) {
+             const auto* last = value.data() + value.size();
+             const auto [stop, error] = std::from_chars(value.data(), last, out.options.points);
+             if (error != std::errc() || stop != last || out.options.points < 3)
+               throw ConfigError("--points=" + std::string(value) +
+                                 " cannot be used (not a number from 3 on): use e.g. --points=64");
+           });
+  });
+  argc = static_cast<int>(end - argv);
+  if (out.options.smoke) {
+    out.options.points = std::min<std::int64_t>(out.options.points, 12);
+    if (out.groups.empty())
+      for (const auto& group : kGroups) out.groups += std::string(group.name) + ",";
+  }
+  return out;
+}
+
+void list_groups() {
+  for (const auto& group : kGroups)
+    std::printf("%-10s %s\n", std::string(group.name).c_str(), std::string(group.what).c_str());
+}
+
+const Group& find_group(const std::string& name) {
+  const auto* found = std::find_if(std::begin(kGroups), std::end(kGroups),
+                                   [&](const auto& group) { return group.name == name; });
+  if (found == std::end(kGroups))
+    throw ConfigError("no group '" + name + "' (of benchmarks): --list shows them");
+  return *found;
+}
+
+// The row travels to the reporter, and to --benchmark_out, as counters and label.
+void register_one(const Group& group, const Benchmark& one, const Options& options) {
+  const auto name = std::string(group.name) + "/" + one.name;
+  benchmark::RegisterBenchmark(name.c_str(),
+                               [one, options](benchmark::State& state) {
+                                 Row row;
+                                 for (auto _ : state) {
+                                   row = one.run(options);
+                                   double seconds = 0;
+                                   for (const auto& [field, value] : row.fields)
+                                     if (field == "pack_ns" || field == "total_ns")
+                                       seconds = value * 1e-9;
+                                   state.SetIterationTime(seconds);
+                                 }
+                                 for (const auto& [field, value] : row.fields)
+                                   state.counters[field] = value;
+                                 state.counters["verified"] = row.verified ? 1 : 0;
+                                 state.SetLabel(row.note);
+                               })
+      ->Iterations(1)
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond);
+}
+
+int register_all(const Arguments& arguments) {
+  std::regex only;
+  try {
+    only = std::regex(arguments.only);
+  } catch (const std::regex_error&) {
+    throw ConfigError("--only=" + arguments.only +
+                      " cannot be used (not a regular expression): name a case");
+  }
+  int registered = 0;
+  std::istringstream groups(arguments.groups);
+  for (std::string name; std::getline(groups, name, ',');) {
+    const auto& group = find_group(name);
+    for (const auto& one : group.make(arguments.options)) {
+      if (!std::regex_match(one.name, only)) continue;
+      register_one(group, one, arguments.options);
+      ++registered;
+    }
+  }
+  return registered;
+}
+
+// On one core for the whole run, if the system lets us.
+void pin_to_one_core() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<unsigned>(std::max(sched_getcpu(), 0)), &set);
+  sched_setaffinity(0, sizeof set, &set);
+}
+
+int run(int argc, char** argv) {
+  const auto arguments = parse(argc, argv);
+  if (arguments.list || arguments.groups.empty()) {
+    list_groups();
+    return arguments.list ? 0 : 2;
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  pin_to_one_core();
+  if (register_all(arguments) == 0)
+    throw ConfigError("no case of " + arguments.groups + " is called " + arguments.only +
+                      " (--only): run without it to see all");
+  Reporter reporter(arguments.json);
+  benchmark::RunSpecifiedBenchmarks(&reporter);
+  benchmark::Shutdown();
+  return reporter.unverified() > 0 || (reporter.unsupported() > 0 && !arguments.allow_unsupported)
+             ? 1
+             : 0;
+}
+
+}  // namespace
+
+}  // namespace halocline::dtype::bench
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int code = 3;
+  try {
+    code = halocline::dtype::bench::run(argc, argv);
+  } catch (const halocline::ConfigError& error) {
+    std::fprintf(stderr, "bench_dtype: %s\n", error.what());
+    code = 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "bench_dtype: %s\n", error.what());
+  }
+  MPI_Finalize();
+  return code;
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a datatype costs before its first use: the vendor's create and commit, and our plan on top.
+// [PEA21] Figure 7: boxes of one to three dimensions as subarray, hvector of vector, hvector of
+// hvector of vector (rows as one block, or as single bytes) and subarray of vector; trimeans of
+// 30,000 executions. Then index lists of 524,288 blocks.
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "dtype/datatype.hpp"
+#include "dtype/support/mpi_check.hpp"
+#include "engine.hpp"
+#include "harness.hpp"
+
+namespace halocline::dtype::bench {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Create = std::function<MPI_Datatype()>;
+
+struct Box {
+  const char* name;
+  int z, y, x;  // bytes out of rows of kRow and planes of kPlane
+};
+constexpr int kRow = 1024, kPlane = kRow * 256;
+constexpr Box kBoxes[] = {{"1d", 1, 1, 1024}, {"2d", 1, 64, 256}, {"3d", 8, 16, 64}};
+
+// `count` of `old`, `stride` bytes apart; takes `old` over.
+MPI_Datatype repeated(MPI_Datatype old, int count, MPI_Aint stride) {
+  MPI_Datatype out = MPI_DATATYPE_NULL;
+  HALOCLINE_MPI(MPI_Type_create_hvector(count, 1, stride, old, &out));
+  HALOCLINE_MPI(MPI_Type_free(&old));
+  return out;
+}
+
+MPI_Datatype vector_of_bytes(int count, int blocklength, int stride) {
+  MPI_Datatype out = MPI_DATATYPE_NULL;
+  HALOCLINE_MPI(MPI_Type_vector(count, blocklength, stride, MPI_BYTE, &out));
+  return out;
+}
+
+MPI_Datatype subarray(const Box& box) {
+  const std::array sizes = {box.z, kPlane / kRow, kRow}, subsizes = {box.z, box.y, box.x},
+                   starts = {0, 0, 0};
+  MPI_Datatype out = MPI_DATATYPE_NULL;
+  HALOCLINE_MPI(MPI_Type_create_subarray(3, sizes.data(), subsizes.data(), starts.data(),
+                                         MPI_ORDER_C, MPI_BYTE, &out));
+  return out;
+}
+MPI_Datatype hvector_of_vector(const Box& box) {
+  return repeated(vector_of_bytes(box.y, box.x, kRow), box.z, kPlane);
+}
+MPI_Datatype hvector_of_hvector_of_row(const Box& box) {
+  return repeated(repeated(vector_of_bytes(1, box.x, 1), box.y, kRow), box.z, kPlane);
+}
+MPI_Datatype hvector_of_hvector_of_bytes(const Box& box) {
+  return repeated(repeated(vector_of_bytes(box.x, 1, 1), box.y, kRow), box.z, kPlane);
+}
+MPI_Datatype subarray_of_vector(const Box& box) {
+  auto row = vector_of_bytes(box.x, 1, 1);
+  MPI_Datatype resized = MPI_DATATYPE_NULL, out = MPI_DATATYPE_NULL;
+  HALOCLINE_MPI(MPI_Type_create_resized(row, 0, kRow, &resized));
+  const std::array sizes = {box.z, kPlane / kRow}, subsizes = {box.z, box.y}, starts = {0, 0};
+  HALOCLINE_MPI(MPI_Type_create_subarray(2, sizes.data(), subsizes.data(), starts.data(),
+                                         MPI_ORDER_C, resized, &out));
+  HALOCLINE_MPI(MPI_Type_free(&row));
+  HALOCLINE_MPI(MPI_Type_free(&resized));
+  return out;
+}
+
+struct Construction {
+  const char* name;
+  MPI_Datatype (*create)(const Box&);
+};
+constexpr Construction kConstructions[] = {{"subarray", subarray},
+                                           {"hvector-vector", hvector_of_vector},
+                                           {"hvector-hvector-row", hvector_of_hvector_of_row},
+                                           {"hvector-hvector-bytes", hvector_of_hvector_of_bytes},
+                                           {"subarray-vector", subarray_of_vector}};
+
+// [RMG03]'s Indexed pattern, or irregular gaps.
+std::vector<int> displacements(int blocks, bool irregular) {
+  constexpr std::array kPattern = {0, 2, 3, 5, 8};
+  std::vector<int> list;
+  std::uint32_t random = 1;
+  for (int i = 0, at = 0; i < blocks; ++i) {
+    random = random * 1664525 + 1013904223;
+    at += 1 + static_cast<int>(random >> 30);
+    list.push_back(irregular ? at : i / 5 * 10 + kPattern[static_cast<std::size_t>(i % 5)]);
+  }
+  return list;
+}
+
+double trimean(const std::vector<double>& values) {
+  return (percentile(values, 0.25) + 2 * percentile(values, 0.5) + percentile(values, 0.75)) / 4;
+}
+
+// What reading the clock twice takes: a good part of the shortest times here.
+double clock_ns() {
+  std::vector<double> samples;
+  for (int i = 0; i < 1000; ++i) {
+    const auto start = Clock::now();
+    samples.push_back(std::chrono::duration<double, std::nano>(Clock::now() - start).count());
+  }
+  return median(std::move(samples));
+}
+
+// `blocks` of an index list, else 0.
+Row measure_commit(const Create& create, int blocks, const Options& options) {
+  struct Phase {
+    const char* name;
+    std::vector<double> ns;
+  };
+  Phase create_phase{"create", {}}, commit_phase{"commit", {}}, plan_phase{"plan", {}};
+  const double clock = clock_ns();
+  const auto timed = [&](Phase& phase, auto&& what) {
+    const auto start = Clock::now();
+    what();
+    phase.ns.push_back(std::chrono::duration<double, std::nano>(Clock::now() - start).count() -
+                       clock);
+  };
+
+  Row row;
+  const auto repetitions = options.smoke ? 3 : options.quick ? 300 : options.commits;
+  constexpr auto kEnough = std::chrono::seconds(2);
+  const auto begin = Clock::now();
+  for (std::int64_t i = 0; i <= repetitions && Clock::now() - begin < kEnough; ++i) {
+    MPI_Datatype handle = MPI_DATATYPE_NULL;
+    timed(create_phase, [&] { handle = create(); });
+    const Datatype owner(handle);
+    timed(commit_phase, [&] { HALOCLINE_MPI(MPI_Type_commit(&handle)); });
+    timed(plan_phase, [&] {
+      auto plan = plan_of(handle);
+      benchmark::DoNotOptimize(plan);
+    });
+    if (i > 0) continue;
+    // The first one is not measured but looked at.
+    for (auto* phase : {&create_phase, &commit_phase, &plan_phase}) phase->ns.clear();
+    int size = 0;
+    HALOCLINE_MPI(MPI_Type_size(handle, &size));
+    row.fields.emplace_back("bytes", size);
+    const auto plan = plan_of(handle);
+    if (const auto* reason = std::get_if<UnsupportedDatatype>(&plan)) {
+      row.note = std::string("unsupported: ") + reason->what();
+    } else {
+      row.verified = agrees_with_vendor(handle, 1);
+      if (!row.verified) row.note = "differs from MPI_Pack";
+    }
+  }
+  const double created = trimean(create_phase.ns), committed = trimean(commit_phase.ns),
+               planned = trimean(plan_phase.ns);
+  row.fields.emplace_back("create_ns", created);
+  row.fields.emplace_back("commit_ns", committed);
+  row.fields.emplace_back("plan_ns", planned);
+  row.fields.emplace_back("total_ns", created + committed + planned);
+  row.fields.emplace_back("slowdown", (created + committed + planned) / (created + committed));
+  row.fields.emplace_back("repetitions", static_cast<double>(plan_phase.ns.size()));
+  if (blocks > 0) {
+    row.fields.emplace_back("plan_ns_per_block", planned / blocks);
+    row.fields.emplace_back("vendor_ns_per_block", (created + committed) / blocks);
+  }
+  return row;
+}
+
+Benchmark index_list(const char* name, int blocks, bool irregular) {
+  const auto create = [list = displacements(blocks, irregular),
+                       lengths = std::vector<int>(static_cast<std::size_t>(blocks), 1)] {
+    MPI_Datatype out = MPI_DATATYPE_NULL;
+    HALOCLINE_MPI(MPI_Type_indexed(static_cast<int>(list.size()), lengths.data(), list.data(),
+                                   MPI_DOUBLE, &out));
+    return out;
+  };
+  return {name, [create, blocks](const Options& options) {
+            return measure_commit(create, blocks, options);
+          }};
+}
+
+}  // namespace
+
+std::vector<Benchmark> commit(const Options& options) {
+  std::vector<Benchmark> all;
+  for (const auto& construction : kConstructions)
+    for (const auto& box : kBoxes)
+      all.push_back({std::string(construction.name) + "-" + box.name,
+                     [create = construction.create, box](const Options& effort) {
+                       return measure_commit([&] { return create(box); }, 0, effort);
+                     }});
+  const int blocks = options.smoke ? 4096 : 524288;
+  all.push_back(index_list("indexed-regular", blocks, false));
+  all.push_back(index_list("indexed-irregular", blocks, true));
+  return all;
+}
+
+}  // namespace halocline::dtype::bench

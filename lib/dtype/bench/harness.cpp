@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "harness.hpp"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <utility>
+#include <variant>
+
+#include "dtype/datatype.hpp"
+#include "dtype/support/mpi_check.hpp"
+#include "dtype/support/narrow.hpp"
+#include "dtype/vendor_check.hpp"
+#include "engine.hpp"
+
+namespace halocline::dtype::bench {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double nanoseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+}
+
+// Memory that is touched before it is timed and kept for the next case. What lies before and behind
+// the bytes that a case uses is ours too, and must not change.
+class Buffer {
+ public:
+  void resize(std::int64_t bytes) {
+    const auto wanted = static_cast<std::size_t>(bytes) + 2 * kGuard;
+    if (wanted > capacity_) {
+      memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kGuard, rounded(wanted))));
+      if (!memory_) throw std::bad_alloc();
+      capacity_ = rounded(wanted);
+    }
+    used_ = wanted;
+  }
+
+  std::byte* data() const { return memory_.get() + kGuard; }
+
+  /// Eight bytes that differ from place to place and from seed to seed, everywhere.
+  void fill(std::uint64_t seed) {
+    for (std::size_t i = 0; i < rounded(used_); i += sizeof(std::uint64_t)) {
+      const auto value = (i + seed) * 0x9E3779B97F4A7C15u;
+      const auto mixed = value ^ value >> 29;
+      std::memcpy(memory_.get() + i, &mixed, sizeof mixed);
+    }
+  }
+
+  bool operator==(const Buffer& other) const {
+    return used_ == other.used_ && std::memcmp(memory_.get(), other.memory_.get(), used_) == 0;
+  }
+
+ private:
+  static constexpr std::size_t kGuard = 4096;
+
+  static std::size_t rounded(std::size_t bytes) { return (bytes + kGuard - 1) / kGuard * kGuard; }
+
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<std::byte[], Free> memory_;
+  std::size_t capacity_ = 0, used_ = 0;
+};
+
+// What all cases share, one after the other.
+struct Arena {
+  Buffer memory, packed, expected_memory, expected_packed;
+
+  void resize(std::int64_t memory_bytes, std::int64_t packed_bytes) {
+    memory.resize(memory_bytes);
+    expected_memory.resize(memory_bytes);
+    packed.resize(packed_bytes);
+    expected_packed.resize(packed_bytes);
+  }
+};
+Arena& arena() {
+  static Arena the_arena;
+  return the_arena;
+}
+
+// The parts of a case with their handles.
+struct Jobs {
+  std::vector<Datatype> handles;
+  std::vector<Job> all;
+  std::int64_t memory_bytes = 0, packed_bytes = 0;
+
+  void add(MPI_Datatype handle, std::int64_t count, std::int64_t offset) {
+    const auto bounds = mpi_bounds(handle);
+    if (bounds.true_lb < 0) throw ConfigError("a case begins before its memory: move its offset");
+    all.push_back({handle, count, offset, bounds.size * count, packed_bytes});
+    packed_bytes += bounds.size * count;
+    memory_bytes = std::max(
+        memory_bytes, offset + bounds.extent * (count - 1) + bounds.true_lb + bounds.true_extent);
+  }
+};
+
+Method vendor(const Jobs& jobs) {
+  const auto size = checked_int(jobs.packed_bytes, "packed bytes");
+  return {batch([all = jobs.all, size](std::byte* memory, std::byte* packed) {
+            int position = 0;
+            for (const auto& job : all)
+              HALOCLINE_MPI(MPI_Pack(memory + job.offset, static_cast<int>(job.count), job.handle,
+                                     packed, size, &position, MPI_COMM_SELF));
+          }),
+          batch([all = jobs.all, size](std::byte* memory, std::byte* packed) {
+            int position = 0;
+            for (const auto& job : all)
+              HALOCLINE_MPI(MPI_Unpack(packed, size, &position, memory + job.offset,
+                                       static_cast<int>(job.count), job.handle, MPI_COMM_SELF));
+          })};
+}
+
+Batch contiguous_copy(std::int64_t bytes) {
+  return batch([bytes](std::byte* memory, std::byte* packed) {
+    std::memcpy(packed, memory, static_cast<std::size_t>(bytes));
+  });
+}
+
+// Packed streams and memories, gaps and surroundings included, must come out the same.
+bool agree(const Method& reference, const Method& method) {
+  auto& [memory, packed, expected_memory, expected_packed] = arena();
+  const auto equal_after = [&](const Batch& expected, const Batch& run, std::uint64_t seed) {
+    for (auto* buffer : {&memory, &expected_memory}) buffer->fill(seed);
+    for (auto* buffer : {&packed, &expected_packed}) buffer->fill(seed + 1);
+    expected(expected_memory.data(), expected_packed.data(), 1);
+    run(memory.data(), packed.data(), 1);
+    return memory == expected_memory && packed == expected_packed;
+  };
+  return equal_after(reference.pack, method.pack, 1) &&
+         equal_after(reference.unpack, method.unpack, 3);
+}
+
+// How long to measure one direction of a case.
+struct Effort {
+  double seconds, sample_ns;
+  std::size_t rounds;
+  int reruns;
+};
+Effort effort(const Options& options) {
+  if (options.smoke) return {0, 0, 1, 0};
+  if (options.quick) return {0.02, 20e3, 3, 0};
+  return {0.25, 20e3, 5, 3};
+}
+
+// One of the methods that take turns, and two samples of every round: on the way there and back.
+class Contender {
+ public:
+  Contender(std::string name, Batch run) : name_(std::move(name)), run_(std::move(run)) {}
+
+  // As many calls to a sample as the clock needs.
+  void calibrate(double sample_ns) {
+    sample(1);
+    while (sample(calls_) * static_cast<double>(calls_) < sample_ns) calls_ *= 2;
+  }
+  void sample_once() { ns_.push_back(sample(calls_)); }
+  void forget() { ns_.clear(); }
+
+  const std::string& name() const { return name_; }
+  const std::vector<double>& ns() const { return ns_; }
+
+ private:
+  // The call before the timed ones brings caches and predictors into the state that this method
+  // leaves behind, whoever was before it.
+  double sample(std::int64_t calls) const {
+    auto* memory = arena().memory.data();
+    auto* packed = arena().packed.data();
+    run_(memory, packed, 1);
+    const auto start = Clock::now();
+    run_(memory, packed, calls);
+    return nanoseconds_since(start) / static_cast<double>(calls);
+  }
+
+  std::string name_;
+  Batch run_;
+  std::int64_t calls_ = 1;
+  std::vector<double> ns_;
+};
+
+// The median over the rounds of the rate of `a` divided by that of `b`.
+double ratio(const Contender& a, const Contender& b) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i + 1 < a.ns().size(); i += 2)
+    ratios.push_back((b.ns()[i] + b.ns()[i + 1]) / (a.ns()[i] + a.ns()[i + 1]));
+  return median(std::move(ratios));
+}
+
+void take_turns(std::vector<Contender>& contenders, const Effort& effort) {
+  for (auto& contender : contenders) contender.forget();
+  const auto start = Clock::now();
+  std::size_t rounds = 0;
+  do {
+    for (auto it = contenders.begin(); it != contenders.end(); ++it) it->sample_once();
+    for (auto it = contenders.rbegin(); it != contenders.rend(); ++it) it->sample_once();
+  } while (++rounds < effort.rounds || nanoseconds_since(start) < effort.seconds * 1e9);
+}
+
+// A row that falls short of the hand loop by more than noise is measured again: packing must reach
+// 0.95 of its rate or, where that is mere call overhead, stay within 20 ns.
+constexpr double kGoodRatio = 0.95, kGoodOverheadNs = 20;
+constexpr std::int64_t kOverheadBelowBytes = 4096;
+
+struct Direction {
+  Batch Method::*run;
+  std::string ours, hand, vendor;
+};
+const Direction kDirections[] = {{&Method::pack, "pack", "hand", "vendor_pack"},
+                                 {&Method::unpack, "unpack", "hand_unpack", "vendor_unpack"}};
+
+struct Methods {
+  Method hand, vendor;
+  Result<Method> ours;
+};
+
+// Appends the fields of one direction; returns how often it was measured again.
+int measure_direction(Row& row, const Direction& direction, const Methods& methods,
+                      std::int64_t bytes, const Effort& effort) {
+  std::vector<Contender> contenders;
+  const auto add = [&](const std::string& name, const Batch& run) {
+    contenders.emplace_back(name, run).calibrate(effort.sample_ns);
+    return contenders.size() - 1;
+  };
+  const auto* our_method = std::get_if<Method>(&methods.ours);
+  const auto hand = add(direction.hand, methods.hand.*direction.run);
+  const auto ours =
+      our_method != nullptr ? add(direction.ours, our_method->*direction.run) : std::size_t{0};
+  const auto vendor = add(direction.vendor, methods.vendor.*direction.run);
+  if (direction.run == &Method::pack) add("memcpy", contiguous_copy(bytes));
+
+  take_turns(contenders, effort);
+  auto best = contenders;
+  int reruns = 0;
+  if (our_method != nullptr) {
+    const auto good = [&] {
+      return ratio(best[ours], best[hand]) >= kGoodRatio ||
+             (bytes < kOverheadBelowBytes &&
+              median(best[ours].ns()) - median(best[hand].ns()) <= kGoodOverheadNs);
+    };
+    for (; reruns < effort.reruns && !good(); ++reruns) {
+      take_turns(contenders, effort);
+      if (ratio(contenders[ours], contenders[hand]) > ratio(best[ours], best[hand]))
+        best = contenders;
+    }
+    row.fields.emplace_back(direction.ours + "_vs_hand", ratio(best[ours], best[hand]));
+    row.fields.emplace_back(direction.ours + "_vs_vendor", ratio(best[ours], best[vendor]));
+  }
+  row.fields.emplace_back(direction.vendor + "_vs_hand", ratio(best[vendor], best[hand]));
+  for (const auto& contender : best) {
+    row.fields.emplace_back(contender.name() + "_ns", median(contender.ns()));
+    row.fields.emplace_back(contender.name() + "_p10_ns", percentile(contender.ns(), 0.1));
+    row.fields.emplace_back(contender.name() + "_p90_ns", percentile(contender.ns(), 0.9));
+  }
+  return reruns;
+}
+
+}  // namespace
+
+Row measure(const Case& the_case, const Options& options) {
+  Jobs jobs;
+  for (const auto& part : the_case.parts) {
+    jobs.handles.push_back(make_datatype(*part.type));
+    jobs.add(jobs.handles.back().get(), part.count, part.offset);
+  }
+  // memcpy reads its bytes from the memory as well.
+  arena().resize(std::max(jobs.memory_bytes, jobs.packed_bytes), jobs.packed_bytes);
+
+  const Methods methods{the_case.hand, vendor(jobs),
+                        ours(jobs.all, the_case.mode, arena().memory.data())};
+  Row row;
+  row.fields.emplace_back("bytes", static_cast<double>(jobs.packed_bytes));
+  if (const auto* reason = std::get_if<UnsupportedDatatype>(&methods.ours)) {
+    row.note = std::string("unsupported: ") + reason->what();
+  } else {
+    row.verified = agree(methods.hand, std::get<Method>(methods.ours));
+    if (!row.verified) {
+      row.note = "differs from the loop by hand";
+      return row;
+    }
+  }
+  const bool vendor_verified = agree(methods.hand, methods.vendor);
+  if (!vendor_verified)
+    row.note += row.note.empty() ? "MPI_Pack differs from the loop by hand" : "; MPI_Pack too";
+  row.fields.emplace_back("vendor_verified", vendor_verified ? 1 : 0);
+
+  int reruns = 0;
+  for (const auto& direction : kDirections)
+    reruns += measure_direction(row, direction, methods, jobs.packed_bytes, effort(options));
+  row.fields.emplace_back("reruns", reruns);
+  return row;
+}
+
+bool agrees_with_vendor(MPI_Datatype handle, std::int64_t count) {
+  Jobs jobs;
+  jobs.add(handle, count, 0);
+  arena().resize(jobs.memory_bytes, jobs.packed_bytes);
+  const auto method = ours(jobs.all, Mode::whole, arena().memory.data());
+  return std::holds_alternative<Method>(method) && agree(vendor(jobs), std::get<Method>(method));
+}
+
+double percentile(std::vector<double> values, double fraction) {
+  std::sort(values.begin(), values.end());
+  const double at = fraction * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const auto above = std::min(below + 1, values.size() - 1);
+  return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+double median(std::vector<double> values) {
+  return percentile(std::move(values), 0.5);
+}
+
+}  // namespace halocline::dtype::bench

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The harness of bench_dtype. A case is a memory layout described twice: as MPI datatypes, and as
+// the loop that a good programmer who knows the pattern writes by hand. The harness checks our
+// packer against that loop byte by byte, then times both, MPI_Pack and memcpy in turn within one
+// run: ratios of such samples are what counts.
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "dtype/type_expr.hpp"
+
+namespace halocline::dtype::bench {
+
+struct Options {
+  bool quick = false;            ///< few samples and no reruns
+  bool smoke = false;            ///< small sizes and one sample: does it work at all?
+  std::int64_t points = 256;     ///< edge of the block of the halo group
+  std::int64_t commits = 30000;  ///< repetitions in the commit group, fewer where one takes long
+};
+
+/// That many calls one after the other, on this memory and this packed stream.
+using Batch = std::function<void(void* memory, void* packed, std::int64_t calls)>;
+
+struct Method {
+  Batch pack, unpack;
+};
+
+/// A batch of `body(memory, packed)`, compiled into the loop over the calls, so that a loop written
+/// by hand pays for no call. The compiler knows neither where the pointers lead nor who reads what
+/// was written.
+template <class Body>
+Batch batch(Body body) {
+  return [body = std::move(body)](void* memory, void* packed, std::int64_t calls) {
+    for (; calls > 0; --calls) {
+      asm volatile("" : "+r"(memory), "+r"(packed));
+      body(static_cast<std::byte*>(memory), static_cast<std::byte*>(packed));
+      benchmark::ClobberMemory();
+    }
+  };
+}
+
+struct PackMove {
+  template <class T>
+  void operator()(T& memory, T& packed) const {
+    packed = memory;
+  }
+  void bytes(const void* memory, void* packed, std::size_t n) const {
+    std::memcpy(packed, memory, n);
+  }
+};
+struct UnpackMove {
+  template <class T>
+  void operator()(T& memory, T& packed) const {
+    memory = packed;
+  }
+  void bytes(void* memory, const void* packed, std::size_t n) const {
+    std::memcpy(memory, packed, n);
+  }
+};
+
+/// A loop by hand, written once for both directions: `loop(move, memory, packed)` with pointers to
+/// T calls move(memory[i], packed[j]) for an element, or move.bytes(to, from, n).
+template <class T, class Loop>
+Method by_hand(Loop loop) {
+  const auto with = [&loop](auto move) {
+    return batch([loop, move](std::byte* memory, std::byte* packed) {
+      loop(move, reinterpret_cast<T*>(memory), reinterpret_cast<T*>(packed));
+    });
+  };
+  return {with(PackMove{}), with(UnpackMove{})};
+}
+
+/// `count` instances of a type, `offset` bytes into the memory of the case.
+struct Part {
+  TypeExprPtr type;
+  std::int64_t count = 1;
+  std::int64_t offset = 0;
+};
+
+enum class Mode { whole, segments, fused };
+
+/// Its parts are packed one behind the other; one call of a method is all of them.
+struct Case {
+  std::string name;
+  std::vector<Part> parts;
+  Method hand;
+  Mode mode = Mode::whole;  ///< how ours does it; the hand loop and MPI_Pack are the same for all
+};
+
+/// A line of the result. Times are medians in nanoseconds per call, ratios are of rates.
+struct Row {
+  bool verified = false;
+  std::string note;
+  std::vector<std::pair<std::string, double>> fields;
+};
+
+struct Benchmark {
+  std::string name;
+  std::function<Row(const Options&)> run;
+};
+
+/// Verifies a case, then measures it.
+Row measure(const Case& the_case, const Options& options);
+
+/// Whether our plan of `handle` and MPI_Pack agree about `count` instances, packed and unpacked.
+bool agrees_with_vendor(MPI_Datatype handle, std::int64_t count);
+
+double median(std::vector<double> values);
+/// Linear between the closest values; `values` must not be empty.
+double percentile(std::vector<double> values, double fraction);
+
+// The groups. Where a case comes in two sizes, one is around 1 MiB, and the name of the other, 4 to
+// 64 KiB, ends in -small.
+std::vector<Case> table1(const Options& options);
+std::vector<Case> segments(const Options& options);
+std::vector<Case> halo(const Options& options);
+std::vector<Case> patterns(const Options& options);
+std::vector<Case> tiny(const Options& options);
+std::vector<Benchmark> commit(const Options& options);
+
+}  // namespace halocline::dtype::bench

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "report.hpp"
+
+#include <mpi.h>
+
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "dtype/support/mpi_check.hpp"
+
+namespace halocline::dtype::bench {
+
+namespace {
+
+using Run = benchmark::BenchmarkReporter::Run;
+
+// What the MPI library calls itself, in one line without its build options.
+std::string mpi_library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  HALOCLINE_MPI(MPI_Get_library_version(text, &length));
+  std::string line;
+  for (const char c :
+       std::string_view(text).substr(0, std::string_view(text).find_first_of(",\n"))) {
+    const bool space = std::isspace(static_cast<unsigned char>(c)) != 0;
+    if (!space) line += c;
+    if (space && !line.empty() && line.back() != ' ') line += ' ';
+  }
+  return line;
+}
+
+std::pair<std::string, std::string> group_and_case(const Run& run) {
+  const auto& name = run.run_name.function_name;
+  const auto slash = name.find('/');
+  return {name.substr(0, slash), name.substr(slash + 1)};
+}
+
+// NaN where there is none.
+double field(const Run& run, const std::string& name) {
+  const auto found = run.counters.find(name);
+  return found == run.counters.end() ? std::nan("") : found->second.value;
+}
+
+struct Column {
+  const char *title, *field;
+  int width, decimals;
+};
+constexpr Column kPackColumns[] = {
+    {"bytes", "bytes", 9, 0},          {"hand ns", "hand_ns", 10, 1},
+    {"pack ns", "pack_ns", 10, 1},     {"MPI ns", "vendor_pack_ns", 10, 1},
+    {"memcpy ns", "memcpy_ns", 10, 1}, {"/hand", "pack_vs_hand", 6, 2},
+    {"/MPI", "pack_vs_vendor", 6, 2},  {"hand ns", "hand_unpack_ns", 11, 1},
+    {"unpack ns", "unpack_ns", 10, 1}, {"MPI ns", "vendor_unpack_ns", 10, 1},
+    {"/hand", "unpack_vs_hand", 6, 2}, {"/MPI", "unpack_vs_vendor", 6, 2},
+    {"reruns", "reruns", 7, 0}};
+constexpr Column kCommitColumns[] = {{"bytes", "bytes", 9, 0},
+                                     {"create ns", "create_ns", 13, 0},
+                                     {"commit ns", "commit_ns", 13, 0},
+                                     {"plan ns", "plan_ns", 13, 0},
+                                     {"together ns", "total_ns", 13, 0},
+                                     {"slowdown", "slowdown", 9, 2},
+                                     {"plan ns/block", "plan_ns_per_block", 14, 2},
+                                     {"MPI ns/block", "vendor_ns_per_block", 14, 2}};
+
+template <class Use>
+void for_columns(const std::string& group, Use use) {
+  if (group == "commit")
+    for (const auto& column : kCommitColumns) use(column);
+  else
+    for (const auto& column : kPackColumns) use(column);
+}
+
+}  // namespace
+
+Reporter::Reporter(bool json) : json_(json), mpi_(mpi_library()) {}
+
+bool Reporter::ReportContext(const Context& context) {
+  name_width_ = context.name_field_width;
+  if (!json_)
+    std::printf(
+        "%s; medians of interleaved samples, ns per call; ratios of rates: above 1, ours is "
+        "faster\n",
+        mpi_.c_str());
+  return true;
+}
+
+void Reporter::ReportRuns(const std::vector<Run>& runs) {
+  for (const auto& run : runs) {
+    const bool verified = field(run, "verified") == 1;
+    const bool supported = run.report_label.rfind("unsupported", 0) != 0;
+    ++rows_;
+    if (!supported) ++unsupported_;
+    if (supported && !verified) ++unverified_;
+    for (const char* ratio : {"pack_vs_hand", "unpack_vs_hand"})
+      if (field(run, ratio) < 1) {
+        char text[16];
+        std::snprintf(text, sizeof text, " %.2f", field(run, ratio));
+        slower_.push_back(group_and_case(run).second + " " + std::string(ratio) + text);
+      }
+    if (json_)
+      print_json(run, verified);
+    else
+      print_table_row(run, verified);
+    std::fflush(stdout);
+  }
+}
+
+void Reporter::Finalize() {
+  if (json_) return;
+  std::printf("\n%d rows, %d not verified, %d unsupported\n", rows_, unverified_, unsupported_);
+  if (!slower_.empty()) std::printf("slower than the hand loop:\n");
+  for (const auto& row : slower_) std::printf("  %s\n", row.c_str());
+}
+
+void Reporter::print_json(const Run& run, bool verified) const {
+  const auto [group, name] = group_and_case(run);
+  nlohmann::ordered_json row = {{"group", group}, {"case", name}};
+  for (const char* known : {"bytes", "hand_ns", "pack_ns", "unpack_ns", "pack_vs_hand",
+                            "unpack_vs_hand", "pack_vs_vendor", "unpack_vs_vendor"})
+    row[known] = field(run, known);  // NaN is written as null
+  row["verified"] = verified;
+  for (const auto& [key, counter] : run.counters)
+    if (!row.contains(key)) row[key] = counter.value;
+  row["note"] = run.report_label;
+  row["mpi"] = mpi_;
+  row["compiler"] = __VERSION__;
+  std::printf("%s\n", row.dump().c_str());
+}
+
+void Reporter::print_table_row(const Run& run, bool verified) {
+  const auto [group, name] = group_and_case(run);
+  const int width = static_cast<int>(name_width_);
+  if (group != group_) {
+    std::printf("\n%-*s", width, group.c_str());
+    for_columns(group,
+                [](const Column& column) { std::printf(" %*s", column.width, column.title); });
+    std::printf("  verified\n");
+    group_ = group;
+  }
+  std::printf("%-*s", width, name.c_str());
+  for_columns(group, [&](const Column& column) {
+    const auto value = field(run, column.field);
+    if (std::isnan(value))
+      std::printf(" %*s", column.width, "-");
+    else
+      std::printf(" %*.*f", column.width, column.decimals, value);
+  });
+  std::printf("  %s%s%s\n", verified ? "yes" : "NO", run.report_label.empty() ? "" : ": ",
+              run.report_label.c_str());
+}
+
+}  // namespace halocline::dtype::bench
