@@ -3,13 +3,14 @@
 // cases, one benchmark of one iteration each, whose counters are the row; the harness measures.
 //
 //   bench_dtype --list
-//   bench_dtype --group=NAME[,NAME...] [--only=REGEX] [--json] [--quick] [--points=N]
+//   bench_dtype --group=NAME[,NAME...] [--only=PATTERN] [--json] [--quick] [--points=N]
 //   [--benchmark_...] bench_dtype --smoke        all groups at small sizes: does everything work,
 //   and verify?
 //
 // Exit codes: 0, 1 if a row is not verified (or unsupported, unless --allow-unsupported), 2 bad
 // input, 3 MPI failed.
 #include <benchmark/benchmark.h>
+#include <fnmatch.h>
 #include <mpi.h>
 #include <sched.h>
 
@@ -17,15 +18,13 @@
 #include <charconv>
 #include <cstdio>
 #include <exception>
-#include <regex>
-#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "dtype/support/error.hpp"
-#include "dtype/support/mpi_check.hpp"
 #include "harness.hpp"
 #include "report.hpp"
 
@@ -59,7 +58,7 @@ constexpr Group kGroups[] = {
 
 struct Arguments {
   Options options;
-  std::string groups, only = ".*";
+  std::string groups, only = "*";
   bool json = false, list = false, allow_unsupported = false;
 };
 
@@ -81,7 +80,8 @@ Arguments parse(int& argc, char** argv) {
            switched(argument, "--quick", out.options.quick) ||
            switched(argument, "--smoke", out.options.smoke) ||
            switched(argument, "--allow-unsupported", out.allow_unsupported) ||
-           value_of(argument, "--group=", [&](auto value) { out.groups = value; }) ||
+           value_of(argument,
+                    "--group=", [&](auto value) { out.groups += std::string(value) + ","; }) ||
            value_of(argument, "--only=", [&](auto value) { out.only = value; }) ||
            value_of(argument, "--points=", [&](auto value) {
              const auto* last = value.data() + value.size();
@@ -137,25 +137,19 @@ void register_one(const Group& group, const Benchmark& one, const Options& optio
       ->Unit(benchmark::kMicrosecond);
 }
 
+// Returns the length of the longest name, 0 if no case was registered.
 int register_all(const Arguments& arguments) {
-  std::regex only;
-  try {
-    only = std::regex(arguments.only);
-  } catch (const std::regex_error&) {
-    throw ConfigError("--only=" + arguments.only +
-                      " cannot be used (not a regular expression): name a case");
-  }
-  int registered = 0;
+  std::size_t width = 0;
   std::istringstream groups(arguments.groups);
   for (std::string name; std::getline(groups, name, ',');) {
     const auto& group = find_group(name);
     for (const auto& one : group.make(arguments.options)) {
-      if (!std::regex_match(one.name, only)) continue;
+      if (fnmatch(arguments.only.c_str(), one.name.c_str(), 0) != 0) continue;
       register_one(group, one, arguments.options);
-      ++registered;
+      width = std::max(width, one.name.size());
     }
   }
-  return registered;
+  return static_cast<int>(width);
 }
 
 // On one core for the whole run, if the system lets us.
@@ -175,10 +169,11 @@ int run(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   pin_to_one_core();
-  if (register_all(arguments) == 0)
+  const int name_width = register_all(arguments);
+  if (name_width == 0)
     throw ConfigError("no case of " + arguments.groups + " is called " + arguments.only +
                       " (--only): run without it to see all");
-  Reporter reporter(arguments.json);
+  Reporter reporter(arguments.json, name_width);
   benchmark::RunSpecifiedBenchmarks(&reporter);
   benchmark::Shutdown();
   return reporter.unverified() > 0 || (reporter.unsupported() > 0 && !arguments.allow_unsupported)

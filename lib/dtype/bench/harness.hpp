@@ -108,6 +108,11 @@ struct Benchmark {
   std::function<Row(const Options&)> run;
 };
 
+/// Packing is as good as the loop by hand from this ratio of rates on (the rest is noise; below it,
+/// a row is measured again) or, where a call is nearly all overhead, up to so much more time.
+inline constexpr double kGoodRatio = 0.95, kGoodOverheadNs = 20;
+inline constexpr std::int64_t kOverheadBelowBytes = 4096;
+
 /// Verifies a case, then measures it.
 Row measure(const Case& the_case, const Options& options);
 

@@ -5,12 +5,14 @@
 
 #include <cctype>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
 #include "dtype/support/mpi_check.hpp"
+#include "harness.hpp"
 
 namespace halocline::dtype::bench {
 
@@ -45,9 +47,16 @@ double field(const Run& run, const std::string& name) {
   return found == run.counters.end() ? std::nan("") : found->second.value;
 }
 
+// Whole numbers without a fraction, others to the digits that a measurement has; null for NaN.
+nlohmann::json number(double value) {
+  if (std::isnan(value)) return nullptr;
+  if (value == std::round(value)) return static_cast<std::int64_t>(value);
+  return std::round(value * 1e4) / 1e4;
+}
+
 struct Column {
   const char *title, *field;
-  int width, decimals;
+  int width, decimals;  // of values below 100
 };
 constexpr Column kPackColumns[] = {
     {"bytes", "bytes", 9, 0},          {"hand ns", "hand_ns", 10, 1},
@@ -76,13 +85,13 @@ void for_columns(const std::string& group, Use use) {
 
 }  // namespace
 
-Reporter::Reporter(bool json) : json_(json), mpi_(mpi_library()) {}
+Reporter::Reporter(bool json, int name_width)
+    : json_(json), name_width_(name_width), mpi_(mpi_library()) {}
 
-bool Reporter::ReportContext(const Context& context) {
-  name_width_ = context.name_field_width;
+bool Reporter::ReportContext(const Context&) {
   if (!json_)
     std::printf(
-        "%s; medians of interleaved samples, ns per call; ratios of rates: above 1, ours is "
+        "%s; medians of interleaved samples, ns per call; ratios of rates, above 1 ours is "
         "faster\n",
         mpi_.c_str());
   return true;
@@ -95,24 +104,35 @@ void Reporter::ReportRuns(const std::vector<Run>& runs) {
     ++rows_;
     if (!supported) ++unsupported_;
     if (supported && !verified) ++unverified_;
-    for (const char* ratio : {"pack_vs_hand", "unpack_vs_hand"})
-      if (field(run, ratio) < 1) {
-        char text[16];
-        std::snprintf(text, sizeof text, " %.2f", field(run, ratio));
-        slower_.push_back(group_and_case(run).second + " " + std::string(ratio) + text);
-      }
-    if (json_)
+    if (json_) {
       print_json(run, verified);
-    else
+    } else {
       print_table_row(run, verified);
+      note_if_slower(run, "pack", "hand");
+      note_if_slower(run, "unpack", "hand_unpack");
+    }
     std::fflush(stdout);
   }
+}
+
+void Reporter::note_if_slower(const Run& run, const std::string& ours, const std::string& hand) {
+  const double ratio = field(run, ours + "_vs_hand");
+  const double overhead = field(run, ours + "_ns") - field(run, hand + "_ns");
+  const bool small = field(run, "bytes") < kOverheadBelowBytes;
+  if (std::isnan(ratio) || ratio >= 0.995 || (small && overhead <= kGoodOverheadNs)) return;
+  const auto [group, name] = group_and_case(run);
+  char text[64];
+  std::snprintf(text, sizeof text, " %s %.2f", ours.c_str(), ratio);
+  slower_.push_back(group + "/" + name + text +
+                    (small ? ", " + std::to_string(std::lround(overhead)) + " ns more" : ""));
 }
 
 void Reporter::Finalize() {
   if (json_) return;
   std::printf("\n%d rows, %d not verified, %d unsupported\n", rows_, unverified_, unsupported_);
-  if (!slower_.empty()) std::printf("slower than the hand loop:\n");
+  if (!slower_.empty())
+    std::printf("below 1.00 of the hand loop (of less than %lld bytes: over %.0f ns more):\n",
+                static_cast<long long>(kOverheadBelowBytes), kGoodOverheadNs);
   for (const auto& row : slower_) std::printf("  %s\n", row.c_str());
 }
 
@@ -121,10 +141,10 @@ void Reporter::print_json(const Run& run, bool verified) const {
   nlohmann::ordered_json row = {{"group", group}, {"case", name}};
   for (const char* known : {"bytes", "hand_ns", "pack_ns", "unpack_ns", "pack_vs_hand",
                             "unpack_vs_hand", "pack_vs_vendor", "unpack_vs_vendor"})
-    row[known] = field(run, known);  // NaN is written as null
+    row[known] = number(field(run, known));
   row["verified"] = verified;
   for (const auto& [key, counter] : run.counters)
-    if (!row.contains(key)) row[key] = counter.value;
+    if (!row.contains(key)) row[key] = number(counter.value);
   row["note"] = run.report_label;
   row["mpi"] = mpi_;
   row["compiler"] = __VERSION__;
@@ -133,21 +153,20 @@ void Reporter::print_json(const Run& run, bool verified) const {
 
 void Reporter::print_table_row(const Run& run, bool verified) {
   const auto [group, name] = group_and_case(run);
-  const int width = static_cast<int>(name_width_);
   if (group != group_) {
-    std::printf("\n%-*s", width, group.c_str());
+    std::printf("\n%-*s", name_width_, group.c_str());
     for_columns(group,
                 [](const Column& column) { std::printf(" %*s", column.width, column.title); });
     std::printf("  verified\n");
     group_ = group;
   }
-  std::printf("%-*s", width, name.c_str());
+  std::printf("%-*s", name_width_, name.c_str());
   for_columns(group, [&](const Column& column) {
     const auto value = field(run, column.field);
     if (std::isnan(value))
       std::printf(" %*s", column.width, "-");
     else
-      std::printf(" %*.*f", column.width, column.decimals, value);
+      std::printf(" %*.*f", column.width, value < 100 ? column.decimals : 0, value);
   });
   std::printf("  %s%s%s\n", verified ? "yes" : "NO", run.report_label.empty() ? "" : ": ",
               run.report_label.c_str());

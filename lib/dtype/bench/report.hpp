@@ -11,26 +11,28 @@ namespace halocline::dtype::bench {
 
 class Reporter final : public benchmark::BenchmarkReporter {
  public:
-  explicit Reporter(bool json);
+  /// `name_width`: of the longest case.
+  Reporter(bool json, int name_width);
 
-  bool ReportContext(const Context& context) override;
+  bool ReportContext(const Context&) override;
   void ReportRuns(const std::vector<Run>& runs) override;
   void Finalize() override;
 
-  /// Rows that were measured by a wrong packer, and rows without a plan of ours.
+  /// Rows in which our packer and the loop by hand differ, and rows without a plan of ours.
   int unverified() const { return unverified_; }
   int unsupported() const { return unsupported_; }
 
  private:
   void print_json(const Run& run, bool verified) const;
   void print_table_row(const Run& run, bool verified);
+  void note_if_slower(const Run& run, const std::string& ours, const std::string& hand);
 
   bool json_;
+  int name_width_;
   std::string mpi_;
-  std::size_t name_width_ = 0;
   std::string group_;  // of the last row of the table
   int rows_ = 0, unverified_ = 0, unsupported_ = 0;
-  std::vector<std::string> slower_;  // rows below the hand loop
+  std::vector<std::string> slower_;  // what the hand loop does better
 };
 
 }  // namespace halocline::dtype::bench

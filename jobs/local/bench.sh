@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Builds the benchmarks and runs one group of them: our packing beside the loop by hand, MPI_Pack and memcpy, every
+# row verified before it is timed. Exit code 1 if a row is not.
+#   jobs/local/bench.sh                                     lists the groups
+#   jobs/local/bench.sh NAME... [--only CASE] [--json] [FLAG...]
+# CASE is a name or a pattern such as '3d-*'. --json: one JSON object per row on stdout and nothing else. Other flags are
+# bench_dtype's: --quick (few samples), --points=N (edge of the block in group halo), --allow-unsupported (rows without a plan
+# of ours are no failure), --benchmark_...
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+flags=()
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    -h|--help) sed -n '2,9p' "$0"; exit 0 ;;
+    --only) [[ $# -ge 2 ]] || { echo "bench.sh: --only needs the name of a case" >&2; exit 2; }; flags+=("--only=$2"); shift ;;
+    --*) flags+=("$1") ;;
+    *) flags+=("--group=$1") ;;
+  esac
+  shift
+done
+[[ ${#flags[@]} -gt 0 ]] || flags=(--list)
+
+source jobs/local/env.sh
+# A new build leaves out the tests; one that has them keeps them.
+options=(-DHALOCLINE_BUILD_BENCHMARKS=ON)
+[[ -e build/release/CMakeCache.txt ]] || options+=(-DHALOCLINE_BUILD_TESTS=OFF)
+jobs/local/build.sh release "${options[@]}" >&2
+exec mpirun -n 1 build/release/lib/dtype/bench/bench_dtype "${flags[@]}"

