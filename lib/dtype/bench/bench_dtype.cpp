@@ -3,12 +3,17 @@
 // cases, one benchmark of one iteration each, whose counters are the row; the harness measures.
 //
 //   bench_dtype --list
-//   bench_dtype --group=NAME[,NAME...] [--only=PATTERN] [--json] [--quick] [--points=N]
-//   [--benchmark_...] bench_dtype --smoke        all groups at small sizes: does everything work,
-//   and verify?
+//   bench_dtype --group=NAME[,NAME...] [FLAG...]
+//   bench_dtype --smoke          all groups at small sizes: does everything work, and verify?
 //
-// Exit codes: 0, 1 if a row is not verified (or unsupported, unless --allow-unsupported), 2 bad
-// input, 3 MPI failed.
+//   --only=PATTERN               cases by name, e.g. '3d-*'
+//   --json                       one JSON object per row, and nothing else
+//   --quick                      few samples, no reruns
+//   --points=N                   edge of the block in group halo, default 256
+//   --allow-unsupported          a datatype without a plan of ours is no failure
+//   --benchmark_...              Google Benchmark's own
+//
+// Exit codes: 0, 1 if a row is not verified, 2 bad input, 3 the environment failed.
 #include <benchmark/benchmark.h>
 #include <fnmatch.h>
 #include <mpi.h>

@@ -11,20 +11,12 @@
 #include <variant>
 #include <vector>
 
+#include "dtype/pack/fused_plan.hpp"
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/pack/pack_plan.hpp"
+#include "dtype/pack/segment.hpp"
 #include "dtype/support/error.hpp"
 #include "harness.hpp"
-
-// Segments and fused plans are measured as soon as the library has them.
-#if __has_include("dtype/pack/segment.hpp")
-#include "dtype/pack/segment.hpp"
-#define HALOCLINE_BENCH_SEGMENTS
-#endif
-#if __has_include("dtype/pack/fused_plan.hpp")
-#include "dtype/pack/fused_plan.hpp"
-#define HALOCLINE_BENCH_FUSED
-#endif
 
 namespace halocline::dtype::bench {
 
@@ -46,52 +38,40 @@ inline Result<PackPlan> plan_of(MPI_Datatype handle) {
   return make_plan(handle);
 }
 
-inline Result<Method> pack_whole(std::vector<PlannedJob> all) {
-  return Method{batch([all](std::byte* memory, std::byte* packed) {
-                  for (const auto& [plan, job] : all)
-                    HostPacker().pack(plan, memory + job.offset, job.count, packed + job.position);
-                }),
-                batch([all](std::byte* memory, std::byte* packed) {
-                  for (const auto& [plan, job] : all)
-                    HostPacker().unpack(plan, packed + job.position, memory + job.offset,
-                                        job.count);
-                })};
+inline Method pack_whole(const std::vector<PlannedJob>& all) {
+  return {batch([all](std::byte* memory, std::byte* packed) {
+            for (const auto& [plan, job] : all)
+              HostPacker().pack(plan, memory + job.offset, job.count, packed + job.position);
+          }),
+          batch([all](std::byte* memory, std::byte* packed) {
+            for (const auto& [plan, job] : all)
+              HostPacker().unpack(plan, packed + job.position, memory + job.offset, job.count);
+          })};
 }
 
-inline Result<Method> pack_in_segments([[maybe_unused]] std::vector<PlannedJob> all) {
-#ifdef HALOCLINE_BENCH_SEGMENTS
-  const auto in_segments = [all](auto step) {
+inline Method pack_in_segments(const std::vector<PlannedJob>& all) {
+  const auto in_segments = [&all](auto step) {
     return batch([all, step](std::byte* memory, std::byte* packed) {
       for (const auto& [plan, job] : all) {
         Segment segment(plan, memory + job.offset, job.count);
-        for (std::int64_t at = 0; at < job.bytes;)
-          at += step(segment, packed + job.position + at, std::min(kSegmentBytes, job.bytes - at));
+        while (!segment.done()) packed += step(segment, packed);
       }
     });
   };
-  return Method{in_segments([](Segment& segment, std::byte* packed, std::int64_t bytes) {
-                  return segment.pack(packed, bytes);
-                }),
-                in_segments([](Segment& segment, const std::byte* packed, std::int64_t bytes) {
-                  return segment.unpack(packed, bytes);
-                })};
-#else
-  return UnsupportedDatatype("no segments in this version");
-#endif
+  return {in_segments([](Segment& segment, std::byte* packed) {
+            return segment.pack(packed, kSegmentBytes);
+          }),
+          in_segments([](Segment& segment, const std::byte* packed) {
+            return segment.unpack(packed, kSegmentBytes);
+          })};
 }
 
-inline Result<Method> pack_fused([[maybe_unused]] std::vector<PlannedJob> all,
-                                 [[maybe_unused]] std::byte* memory) {
-#ifdef HALOCLINE_BENCH_FUSED
+inline Method pack_fused(const std::vector<PlannedJob>& all, std::byte* memory) {
   std::vector<PackJob> jobs;
-  for (auto& [plan, job] : all) jobs.push_back({std::move(plan), memory + job.offset, job.count});
-  const FusedPlan plan(std::move(jobs));
-  return Method{
-      batch([plan](std::byte*, std::byte* packed) { HostPacker().pack(plan, packed); }),
-      batch([plan](std::byte*, std::byte* packed) { HostPacker().unpack(plan, packed); })};
-#else
-  return UnsupportedDatatype("no fused plans in this version");
-#endif
+  for (const auto& [plan, job] : all) jobs.push_back({plan, memory + job.offset, job.count});
+  const FusedPlan fused(jobs);
+  return {batch([fused](std::byte*, std::byte* packed) { HostPacker().pack(fused, packed); }),
+          batch([fused](std::byte*, std::byte* packed) { HostPacker().unpack(fused, packed); })};
 }
 
 /// Our pack and unpack of all jobs. A fused plan is bound to `memory`.
@@ -102,9 +82,9 @@ inline Result<Method> ours(const std::vector<Job>& jobs, Mode mode, std::byte* m
     if (auto* reason = std::get_if<UnsupportedDatatype>(&plan)) return std::move(*reason);
     all.push_back({std::get<PackPlan>(std::move(plan)), job});
   }
-  if (mode == Mode::segments) return pack_in_segments(std::move(all));
-  if (mode == Mode::fused) return pack_fused(std::move(all), memory);
-  return pack_whole(std::move(all));
+  if (mode == Mode::segments) return pack_in_segments(all);
+  if (mode == Mode::fused) return pack_fused(all, memory);
+  return pack_whole(all);
 }
 
 }  // namespace halocline::dtype::bench
