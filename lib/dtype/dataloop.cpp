@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -64,21 +65,27 @@ Piece repeat(std::int64_t count, std::int64_t stride, Piece body) {
 }
 
 // The length of the shortest prefix that repeats itself with one step until the end of a list of n
-// >= 2 entries; n if none does. `equal_step(i, j)` tells whether entry i + 1 follows entry i as j +
+// >= 2 entries; n if none does. The last repetition may be cut short if there are many others and
+// no pattern divides the list. `equal_step(i, j)` tells whether entry i + 1 follows entry i as j +
 // 1 follows j. The prefix function of Knuth, Morris and Pratt over the steps: O(n).
 template <class EqualStep>
 std::size_t shortest_pattern(std::size_t n, EqualStep equal_step) {
   if (n == 2) return 1;
+  if (n > std::numeric_limits<std::uint32_t>::max()) return n;
   const auto steps = n - 1;
-  std::vector<std::size_t> border(steps + 1, 0);  // of the first i steps
-  for (std::size_t i = 1, k = 0; i < steps; ++i) {
+  // Of the first i steps. 32 bits halve the memory that a long list costs here; 2^32 displacements
+  // are 32 GiB.
+  std::vector<std::uint32_t> border(steps + 1, 0);
+  for (std::uint32_t i = 1, k = 0; i < steps; ++i) {
     while (k > 0 && !equal_step(i, k)) k = border[k];
     if (equal_step(i, k)) ++k;
     border[i + 1] = k;
   }
-  for (auto k = border[steps]; k > 0; k = border[k])
+  for (std::size_t k = border[steps]; k > 0; k = border[k])
     if (const auto period = steps - k; n % period == 0) return period;
-  return n;
+  constexpr std::size_t kMany = 8;
+  const auto period = steps - border[steps];
+  return n / period >= kMany ? period : n;
 }
 
 void shift(Displacements& displacements, std::int64_t by) {
@@ -93,6 +100,7 @@ std::int64_t take_start(Displacements& displacements) {
 }
 
 Piece indexed_runs(Displacements displacements, Displacements lengths);
+Piece in_sequence(Piece first, Piece second);
 
 // A body at each displacement, whose starts are counted from there.
 Piece block_indexed(Displacements displacements, Piece body) {
@@ -106,11 +114,15 @@ Piece block_indexed(Displacements displacements, Piece body) {
   const auto pattern =
       shortest_pattern(n, [&](std::size_t i, std::size_t j) { return step(i) == step(j); });
   if (pattern < n) {
-    const auto stride = displacements[pattern] - displacements[0];
-    displacements.resize(pattern);
-    displacements.shrink_to_fit();
-    return repeat(static_cast<std::int64_t>(n / pattern), stride,
-                  block_indexed(std::move(displacements), std::move(body)));
+    const auto part = [&](std::size_t first, std::size_t last) {
+      return block_indexed({displacements.begin() + static_cast<std::ptrdiff_t>(first),
+                            displacements.begin() + static_cast<std::ptrdiff_t>(last)},
+                           body);
+    };
+    const auto times = n / pattern;
+    auto all = repeat(static_cast<std::int64_t>(times), displacements[pattern] - displacements[0],
+                      part(0, pattern));
+    return n % pattern == 0 ? all : in_sequence(std::move(all), part(times * pattern, n));
   }
   if (const auto run = body.as_run()) {
     for (std::size_t i = 0; i + 1 < n; ++i)
@@ -137,11 +149,17 @@ Piece indexed_runs(Displacements displacements, Displacements lengths) {
              displacements[i + 1] - displacements[i] == displacements[j + 1] - displacements[j];
     });
     if (pattern < n) {
-      const auto stride = displacements[pattern] - displacements[0];
-      displacements.resize(pattern);
-      lengths.resize(pattern);
-      return repeat(static_cast<std::int64_t>(n / pattern), stride,
-                    indexed_runs(std::move(displacements), std::move(lengths)));
+      const auto part = [&](std::size_t first, std::size_t last) {
+        const auto piece_of = [&](const Displacements& list) {
+          return Displacements(list.begin() + static_cast<std::ptrdiff_t>(first),
+                               list.begin() + static_cast<std::ptrdiff_t>(last));
+        };
+        return indexed_runs(piece_of(displacements), piece_of(lengths));
+      };
+      const auto times = n / pattern;
+      auto all = repeat(static_cast<std::int64_t>(times), displacements[pattern] - displacements[0],
+                        part(0, pattern));
+      return n % pattern == 0 ? all : in_sequence(std::move(all), part(times * pattern, n));
     }
   }
   std::size_t last = 0;
@@ -229,6 +247,16 @@ class StructBuilder {
   Displacements displacements_, lengths_;  // of the runs since the last other member
 };
 
+// Two pieces as they are.
+Piece in_sequence(Piece first, Piece second) {
+  StructLoop out;
+  const auto size = first.loop.size + second.loop.size;
+  out.displacements = {0, second.start - first.start};
+  out.members.push_back(std::move(first.loop));
+  out.members.push_back(std::move(second.loop));
+  return {first.start, {size, std::move(out)}};
+}
+
 Piece reduce(const TreeNode& tree);
 
 // Buckets of `stride`-separated children: runs where the children adjoin, else a vector per bucket.
@@ -260,20 +288,25 @@ Piece reduce_buckets(const IdxBuc& t) {
 }
 
 Piece reduce(const TreeNode& tree) {
-  return std::visit(
-      Overload{
-          [](const Leaf& t) { return run_piece(0, t.bytes); },
-          [](const Vec& t) { return repeat(t.count, t.stride, reduce(*t.child)); },
-          [](const Idx& t) { return block_indexed(t.displacements, reduce(*t.child)); },
-          [](const IdxBuc& t) { return reduce_buckets(t); },
-          [](const Strc& t) {
-            StructBuilder members;
-            for (std::size_t i = 0; i < t.children.size(); ++i)
-              members.add(reduce(*t.children[i]), t.displacements[i]);
-            return members.finish();
-          },
-      },
-      tree.node);
+  return std::visit(Overload{
+                        [](const Leaf& t) { return run_piece(0, t.bytes); },
+                        [](const Vec& t) { return repeat(t.count, t.stride, reduce(*t.child)); },
+                        [](const Idx& t) {
+                          auto child = reduce(*t.child);
+                          if (t.displacements.size() != 1)
+                            return block_indexed(t.displacements, std::move(child));
+                          child.start += t.displacements.front();  // a shift: no list to copy
+                          return child;
+                        },
+                        [](const IdxBuc& t) { return reduce_buckets(t); },
+                        [](const Strc& t) {
+                          StructBuilder members;
+                          for (std::size_t i = 0; i < t.children.size(); ++i)
+                            members.add(reduce(*t.children[i]), t.displacements[i]);
+                          return members.finish();
+                        },
+                    },
+                    tree.node);
 }
 
 std::int64_t runs_of(const Dataloop& loop) {

@@ -63,7 +63,7 @@ struct IndexedLoop {
   std::vector<std::int64_t> displacements, lengths;
   bool operator==(const IndexedLoop&) const = default;
 };
-/// Struct: a loop of its own at each displacement; at least 2, and not all of them runs.
+/// Struct: a loop of its own at each displacement; at least 2.
 struct StructLoop {
   std::vector<std::int64_t> displacements;
   std::vector<Dataloop> members;

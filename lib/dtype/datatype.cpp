@@ -258,6 +258,11 @@ struct Envelope {
   }
 };
 
+void free_unless_predefined(MPI_Datatype handle) {
+  if (find_named_type(handle) != nullptr || is_predefined(Envelope(handle).combiner)) return;
+  MPI_Type_free(&handle);
+}
+
 // Uninitialized scratch, on the stack where it is small.
 template <class T, std::size_t N>
 class Scratch {
@@ -299,7 +304,7 @@ class Contents {
   Contents(const Contents&) = delete;
   Contents& operator=(const Contents&) = delete;
   ~Contents() {
-    for (std::int64_t i = 0; i < type_count_; ++i) const Datatype owner(types_.data()[i]);
+    for (std::int64_t i = 0; i < type_count_; ++i) free_unless_predefined(types_.data()[i]);
   }
 
   /// What is an int in every constructor.
@@ -402,8 +407,7 @@ Datatype::~Datatype() {
   if (handle_ == MPI_DATATYPE_NULL) return;
   int finalized = 0;
   MPI_Finalized(&finalized);
-  if (finalized || find_named_type(handle_) != nullptr) return;
-  if (!is_predefined(Envelope(handle_).combiner)) MPI_Type_free(&handle_);
+  if (!finalized) free_unless_predefined(handle_);
 }
 
 Datatype make_datatype(const TypeExpr& expr) {

@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -21,6 +23,7 @@
 namespace halocline::dtype::bench {
 
 inline constexpr std::int64_t kSegmentBytes = 64 * 1024;
+inline constexpr std::int64_t kLookahead = 4 * 1024 * 1024;
 
 /// A part of a case, ready for use: `count` instances `offset` bytes into the memory, packed to
 /// `bytes` bytes `position` bytes into the stream.
@@ -49,11 +52,16 @@ inline Method pack_whole(const std::vector<PlannedJob>& all) {
           })};
 }
 
-inline Method pack_in_segments(const std::vector<PlannedJob>& all) {
-  const auto in_segments = [&all](auto step) {
-    return batch([all, step](std::byte* memory, std::byte* packed) {
-      for (const auto& [plan, job] : all) {
-        Segment segment(plan, memory + job.offset, job.count);
+// Segments are made beforehand, as by a library that sends in pieces; each call packs all of the
+// stream again.
+inline Method pack_in_segments(const std::vector<PlannedJob>& all, std::byte* memory) {
+  const auto segments = std::make_shared<std::deque<Segment>>();
+  for (const auto& [plan, job] : all)
+    segments->emplace_back(plan, memory + job.offset, job.count, kLookahead);
+  const auto in_segments = [&segments](auto step) {
+    return batch([segments, step](std::byte*, std::byte* packed) {
+      for (auto& segment : *segments) {
+        segment.seek(0);
         while (!segment.done()) packed += step(segment, packed);
       }
     });
@@ -74,7 +82,7 @@ inline Method pack_fused(const std::vector<PlannedJob>& all, std::byte* memory) 
           batch([fused](std::byte*, std::byte* packed) { HostPacker().unpack(fused, packed); })};
 }
 
-/// Our pack and unpack of all jobs. A fused plan is bound to `memory`.
+/// Our pack and unpack of all jobs. Segments and a fused plan are bound to `memory`.
 inline Result<Method> ours(const std::vector<Job>& jobs, Mode mode, std::byte* memory) {
   std::vector<PlannedJob> all;
   for (const auto& job : jobs) {
@@ -82,7 +90,7 @@ inline Result<Method> ours(const std::vector<Job>& jobs, Mode mode, std::byte* m
     if (auto* reason = std::get_if<UnsupportedDatatype>(&plan)) return std::move(*reason);
     all.push_back({std::get<PackPlan>(std::move(plan)), job});
   }
-  if (mode == Mode::segments) return pack_in_segments(all);
+  if (mode == Mode::segments) return pack_in_segments(all, memory);
   if (mode == Mode::fused) return pack_fused(all, memory);
   return pack_whole(all);
 }

@@ -32,9 +32,8 @@ constexpr std::int64_t kChunkBytes = 16384;
 // memory and that stride is shorter than a line, packed order would fetch each line several times;
 // then these two levels become the innermost, and the packer runs them in tiles that use whole
 // lines on both sides.
-int innermost_level(std::int64_t run, const std::vector<LoopLevel>& levels,
-                    const PackOptions& options) {
-  if (!options.reorder || levels.size() < 2 || run >= kLineBytes) return 0;
+int innermost_level(std::int64_t run, const std::vector<LoopLevel>& levels) {
+  if (levels.size() < 2 || run >= kLineBytes) return 0;
   const auto nearest = std::min_element(
       levels.begin(), levels.end(),
       [](const auto& a, const auto& b) { return std::abs(a.stride) < std::abs(b.stride); });
@@ -42,17 +41,16 @@ int innermost_level(std::int64_t run, const std::vector<LoopLevel>& levels,
 }
 
 StridedOp strided_op(std::int64_t displacement, std::int64_t packed_offset, std::int64_t run,
-                     std::vector<LoopLevel> levels, const PackOptions& options) {
-  const auto innermost = innermost_level(run, levels, options);
+                     std::vector<LoopLevel> levels) {
+  const auto innermost = innermost_level(run, levels);
   return {displacement, packed_offset, run, std::move(levels), innermost};
 }
 
 // Takes a body apart into strided loops; false if there are too many.
 bool take_apart(const Dataloop& body, std::int64_t displacement, std::int64_t packed_offset,
-                const std::vector<LoopLevel>& outer, const PackOptions& options,
-                std::vector<StridedOp>& parts) {
+                const std::vector<LoopLevel>& outer, std::vector<StridedOp>& parts) {
   const auto inside = [&](const Dataloop& inner, std::int64_t at, std::int64_t packed_at) {
-    return take_apart(inner, displacement + at, packed_offset + packed_at, outer, options, parts);
+    return take_apart(inner, displacement + at, packed_offset + packed_at, outer, parts);
   };
   return std::visit(
       Overload{
@@ -60,14 +58,13 @@ bool take_apart(const Dataloop& body, std::int64_t displacement, std::int64_t pa
             if (parts.size() == kMaxParts) return false;
             auto levels = l.levels;
             levels.insert(levels.end(), outer.begin(), outer.end());
-            parts.push_back(
-                strided_op(displacement, packed_offset, l.run, std::move(levels), options));
+            parts.push_back(strided_op(displacement, packed_offset, l.run, std::move(levels)));
             return true;
           },
           [&](const VectorLoop& l) {
             auto with = outer;
             with.insert(with.begin(), {l.count, l.stride, l.body->size});
-            return take_apart(*l.body, displacement, packed_offset, with, options, parts);
+            return take_apart(*l.body, displacement, packed_offset, with, parts);
           },
           [&](const BlockIndexedLoop& l) {
             for (std::size_t i = 0; i < l.displacements.size(); ++i)
@@ -99,7 +96,7 @@ bool take_apart(const Dataloop& body, std::int64_t displacement, std::int64_t pa
 
 class Compiler {
  public:
-  Compiler(Program& program, const PackOptions& options) : program_(program), options_(options) {}
+  explicit Compiler(Program& program) : program_(program) {}
 
   // The root with the instances of a call around it or, where they continue its outermost loop, in
   // it.
@@ -113,7 +110,7 @@ class Compiler {
       const bool continues =
           !levels.empty() && extent == levels.back().count * levels.back().stride;
       if (!dense && !continues) levels.push_back({1, extent, op.size});
-      op.strided = strided_op(0, 0, strided->run, std::move(levels), options_);
+      op.strided = strided_op(0, 0, strided->run, std::move(levels));
       return op;
     }
     if (const auto* vector = std::get_if<VectorLoop>(&form.root.loop);
@@ -127,38 +124,41 @@ class Compiler {
   Op compile(const Dataloop& loop) {
     Op op;
     op.size = loop.size;
-    std::visit(
-        Overload{
-            [&](const StridedLoop& l) { op.strided = strided_op(0, 0, l.run, l.levels, options_); },
-            [&](const VectorLoop& l) { make_repeat(op, l.count, l.stride, *l.body); },
-            [&](const BlockIndexedLoop& l) {
-              op.count = std::ssize(l.displacements);
-              op.child_size = l.body->size;
-              const auto* strided = std::get_if<StridedLoop>(&l.body->loop);
-              const bool of_runs = strided != nullptr && strided->levels.empty();
-              op.kind = of_runs ? Op::Kind::blocks : Op::Kind::each;
-              if (!of_runs) op.children.push_back(add(*l.body));
-              take_displacements(op, l.displacements, of_runs);
-            },
-            [&](const IndexedLoop& l) {
-              op.kind = Op::Kind::runs;
-              op.count = std::ssize(l.lengths);
-              op.displacements = l.displacements;
-              op.ends.resize(l.lengths.size());
-              std::partial_sum(l.lengths.begin(), l.lengths.end(), op.ends.begin());
-            },
-            [&](const StructLoop& l) {
-              op.kind = Op::Kind::members;
-              op.count = std::ssize(l.members);
-              op.displacements = l.displacements;
-              std::int64_t end = 0;
-              for (const auto& member : l.members) {
-                op.children.push_back(add(member));
-                op.ends.push_back(end += member.size);
-              }
-            },
-        },
-        loop.loop);
+    std::visit(Overload{
+                   [&](const StridedLoop& l) { op.strided = strided_op(0, 0, l.run, l.levels); },
+                   [&](const VectorLoop& l) { make_repeat(op, l.count, l.stride, *l.body); },
+                   [&](const BlockIndexedLoop& l) {
+                     op.count = std::ssize(l.displacements);
+                     op.child_size = l.body->size;
+                     const auto* strided = std::get_if<StridedLoop>(&l.body->loop);
+                     const bool of_runs = strided != nullptr && strided->levels.empty();
+                     op.kind = of_runs ? Op::Kind::blocks : Op::Kind::each;
+                     if (!of_runs) op.children.push_back(add(*l.body));
+                     take_displacements(op, l.displacements, of_runs);
+                   },
+                   [&](const IndexedLoop& l) {
+                     op.count = std::ssize(l.lengths);
+                     if (const auto grain = common_grain(l)) {
+                       make_blocks(op, l, grain);
+                       return;
+                     }
+                     op.kind = Op::Kind::runs;
+                     op.displacements = l.displacements;
+                     op.ends.resize(l.lengths.size());
+                     std::partial_sum(l.lengths.begin(), l.lengths.end(), op.ends.begin());
+                   },
+                   [&](const StructLoop& l) {
+                     op.kind = Op::Kind::members;
+                     op.count = std::ssize(l.members);
+                     op.displacements = l.displacements;
+                     std::int64_t end = 0;
+                     for (const auto& member : l.members) {
+                       op.children.push_back(add(member));
+                       op.ends.push_back(end += member.size);
+                     }
+                   },
+               },
+               loop.loop);
     return op;
   }
 
@@ -173,8 +173,8 @@ class Compiler {
     op.stride = stride;
     op.child_size = body.size;
     op.children.push_back(add(body));
-    if (!options_.distribute || body.size > kMaxPartsBytes) return;
-    if (!take_apart(body, 0, 0, {{count, stride, body.size}}, options_, op.parts)) {
+    if (body.size > kMaxPartsBytes) return;
+    if (!take_apart(body, 0, 0, {{count, stride, body.size}}, op.parts)) {
       op.parts.clear();
       return;
     }
@@ -222,6 +222,30 @@ class Compiler {
     op.parts = std::move(others);
   }
 
+  // The length of which all runs are multiples, if these are small ones: to tell a few lengths
+  // apart costs more than to copy a few blocks of one. 0 otherwise.
+  static std::int64_t common_grain(const IndexedLoop& l) {
+    constexpr std::int64_t kMaxBlocksPerRun = 4;
+    std::int64_t grain = 0, size = 0;
+    for (const auto length : l.lengths) {
+      grain = std::gcd(grain, length);
+      size += length;
+    }
+    return size / grain <= kMaxBlocksPerRun * std::ssize(l.lengths) ? grain : 0;
+  }
+
+  static void make_blocks(Op& op, const IndexedLoop& l, std::int64_t grain) {
+    op.kind = Op::Kind::blocks;
+    op.child_size = grain;
+    op.count = op.size / grain;
+    std::vector<std::int64_t> displacements;
+    displacements.reserve(static_cast<std::size_t>(op.count));
+    for (std::size_t i = 0; i < l.lengths.size(); ++i)
+      for (std::int64_t at = 0; at < l.lengths[i]; at += grain)
+        displacements.push_back(l.displacements[i] + at);
+    take_displacements(op, displacements, true);
+  }
+
   static void take_displacements(Op& op, const std::vector<std::int64_t>& displacements,
                                  bool may_be_near) {
     using Near = std::numeric_limits<std::int32_t>;
@@ -233,7 +257,6 @@ class Compiler {
   }
 
   Program& program_;
-  const PackOptions& options_;
 };
 
 template <class List>
@@ -273,11 +296,11 @@ std::int64_t bytes_of(const StridedOp& strided) {
 
 }  // namespace
 
-PackPlan::PackPlan(CanonicalForm form, const PackOptions& options) {
+PackPlan::PackPlan(CanonicalForm form) {
   auto program = std::make_shared<Program>();
   program->start = form.start;
   program->bounds = form.bounds;
-  program->root = Compiler(*program, options).root(std::move(form));
+  program->root = Compiler(*program).root(std::move(form));
   program->word_bytes = word_bytes_of(*program);
   program_ = std::move(program);
 }

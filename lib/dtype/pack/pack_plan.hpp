@@ -21,12 +21,6 @@
 
 namespace halocline::dtype {
 
-/// What a plan may make use of; each can be switched off to see what it is worth.
-struct PackOptions {
-  bool reorder = true;     ///< run loops in another order than that of the packed bytes, in tiles
-  bool distribute = true;  ///< run each member of a repeated small struct over many repetitions
-};
-
 namespace detail {
 
 /// A StridedLoop to execute. Any leading part of the levels, the last of them cut short, is a box:
@@ -107,7 +101,7 @@ struct Program {
 class PackPlan {
  public:
   /// Compiles `form`. O(loops + displacements).
-  explicit PackPlan(CanonicalForm form, const PackOptions& options = {});
+  explicit PackPlan(CanonicalForm form);
 
   /// Bytes that `count` instances take in the packed stream.
   std::int64_t packed_bytes(std::int64_t count) const { return program_->bounds.size * count; }

@@ -11,7 +11,7 @@
 #include <memory>
 #include <span>
 
-#include "dtype/pack/host/copy.hpp"
+#include "dtype/pack/host/copy_range.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
 namespace halocline::dtype {

@@ -111,6 +111,11 @@ TEST(Dataloop, ListsThatRepeatAreAVectorOverTheirPattern) {
   EXPECT_EQ(loops_of("indexed_block(1,{5,0,3,105,100,103},int)"),
             "vector(2 x 400, blockindexed(3 displacements, contig(4 bytes)))");
   EXPECT_EQ(form_of("indexed_block(1,{5,0,3,105,100,103},int)").start, 20);
+  // 26 of them: 8 whole patterns and 2 more.
+  EXPECT_EQ(loops_of("indexed_block(1,{0,2,3,7,9,10,14,16,17,21,23,24,28,30,31,35,37,38,42,44,45,"
+                     "49,51,52,56,58},int)"),
+            "struct(vector(8 x 28, indexed(2 runs, 12 bytes)) at 0, "
+            "strided(run 4, levels [2 x 8 -> 4]) at 224)");
 }
 
 TEST(Dataloop, StridedMembersStayStrided) {

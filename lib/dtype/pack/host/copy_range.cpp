@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "dtype/pack/host/copy_loops.hpp"
 #include "dtype/pack/walk.hpp"
 
 namespace halocline::dtype::host {
@@ -35,10 +36,10 @@ class BoxLevels {
   LoopLevel levels_[64];
 };
 
+template <Direction kDirection>
 struct Copy {
   static constexpr bool kTakesParts = true;
 
-  Direction direction;
   Address buffer;
   Address packed;  // of the begin of the stream
 
@@ -52,12 +53,14 @@ struct Copy {
     return detail::cut(
         op, first, last,
         [&](std::int64_t inside, std::int64_t at, int rank, std::int64_t count) {
-          copy_levels(direction, op.run, BoxLevels(op, rank, count),
-                      memory_at(displacement + inside), packed_at(offset + at));
+          const auto bytes =
+              rank < 0 ? op.run : count * op.levels[static_cast<std::size_t>(rank)].packed_stride;
+          copy_levels<kDirection>(op.run, BoxLevels(op, rank, count), bytes,
+                                  memory_at(displacement + inside), packed_at(offset + at));
           return true;
         },
         [&](std::int64_t inside, std::int64_t at, std::int64_t bytes) {
-          copy_bytes(direction, bytes, memory_at(displacement + inside), packed_at(offset + at));
+          copy_bytes<kDirection>(bytes, memory_at(displacement + inside), packed_at(offset + at));
           return true;
         });
   }
@@ -69,20 +72,20 @@ struct Copy {
         op, first, last,
         [&](std::int64_t i, std::int64_t j, std::int64_t at) {
           if (op.kind == Op::Kind::runs) {
-            copy_runs(direction, part_of(op.displacements, i, j), part_of(op.ends, i, j), at,
-                      memory, packed_at(offset + at));
+            copy_runs<kDirection>(part_of(op.displacements, i, j), part_of(op.ends, i, j), at,
+                                  memory, packed_at(offset + at));
           } else if (!op.near_displacements.empty()) {
-            copy_blocks(direction, op.child_size, part_of(op.near_displacements, i, j), memory,
-                        packed_at(offset + at));
+            copy_blocks<kDirection>(op.child_size, part_of(op.near_displacements, i, j), memory,
+                                    packed_at(offset + at));
           } else {
-            copy_blocks(direction, op.child_size, part_of(op.displacements, i, j), memory,
-                        packed_at(offset + at));
+            copy_blocks<kDirection>(op.child_size, part_of(op.displacements, i, j), memory,
+                                    packed_at(offset + at));
           }
           return true;
         },
         [&](std::int64_t inside, std::int64_t at, std::int64_t bytes) {
-          copy_bytes(direction, bytes, memory + static_cast<Address>(inside),
-                     packed_at(offset + at));
+          copy_bytes<kDirection>(bytes, memory + static_cast<Address>(inside),
+                                 packed_at(offset + at));
           return true;
         });
     return true;
@@ -95,11 +98,11 @@ struct Copy {
       const auto memory = memory_at(displacement + i * op.stride);
       const auto at = packed_at(offset + i * op.child_size);
       for (const auto& group : op.groups)
-        copy_group(direction, group, {steps, op.stride, op.child_size}, memory, at);
+        copy_group<kDirection>(group, {steps, op.stride, op.child_size}, memory, at);
       for (const auto& part : op.parts) {
-        copy_levels(direction, part.run, BoxLevels(part, part.top(), steps),
-                    memory + static_cast<Address>(part.displacement),
-                    at + static_cast<Address>(part.packed_offset));
+        copy_levels<kDirection>(part.run, BoxLevels(part, part.top(), steps), steps * op.child_size,
+                                memory + static_cast<Address>(part.displacement),
+                                at + static_cast<Address>(part.packed_offset));
       }
     }
     return true;
@@ -114,21 +117,35 @@ struct Copy {
   }
 };
 
+template <Direction kDirection>
+void copy_range(const PackPlan& plan, Address buffer, std::int64_t count, std::int64_t first,
+                std::int64_t last, Address packed) {
+  if (first >= last) return;
+  const auto& program = plan.program();
+  const auto& root = program.root.strided;
+  if (root.run > 0 && root.levels.empty()) {
+    copy_bytes<kDirection>(last - first, buffer + static_cast<Address>(program.start + first),
+                           packed);
+    return;
+  }
+  if (!root.levels.empty() && last - first == plan.packed_bytes(count)) {
+    // All of a strided type: nothing to look for.
+    copy_levels<kDirection>(root.run, BoxLevels(root, root.top(), root.levels.back().count * count),
+                            last - first, buffer + static_cast<Address>(program.start), packed);
+    return;
+  }
+  detail::walk(program, count, first, last,
+               Copy<kDirection>{buffer, packed - static_cast<Address>(first)});
+}
+
 }  // namespace
 
 void copy_range(Direction direction, const PackPlan& plan, Address buffer, std::int64_t count,
                 std::int64_t first, std::int64_t last, Address packed) {
-  const auto& program = plan.program();
-  if (first >= last) return;
-  const auto& root = program.root.strided;
-  if (!root.levels.empty() && last - first == plan.packed_bytes(count)) {
-    // All of a strided type: nothing to look for.
-    copy_levels(direction, root.run, BoxLevels(root, root.top(), root.levels.back().count * count),
-                buffer + static_cast<Address>(program.start), packed);
-    return;
-  }
-  const Copy copy{direction, buffer, packed - static_cast<Address>(first)};
-  detail::walk(program, count, first, last, copy);
+  if (direction == Direction::pack)
+    copy_range<Direction::pack>(plan, buffer, count, first, last, packed);
+  else
+    copy_range<Direction::unpack>(plan, buffer, count, first, last, packed);
 }
 
 void copy_range(Direction direction, const FusedPlan& plan, std::int64_t first, std::int64_t last,

@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "dtype/pack/host/copy.hpp"
+// The copy loops of the host packer: every loop over runs ends here. Internal to copy_range.cpp.
+//
+// Best peer: Open MPI calls memcpy for every block, MPICH copies one basic element at a time. Here
+// the width of a run is a constant of the loop that copies it, and loops whose shortest strides are
+// in different levels run in tiles.
+#pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <span>
 #include <type_traits>
 #include <utility>
 
+#include "dtype/pack/host/copy_range.hpp"
+#include "dtype/pack/pack_plan.hpp"
+
 namespace halocline::dtype::host {
 
-namespace {
-
-constexpr std::int64_t kLineBytes = 64;
+inline constexpr std::int64_t kLineBytes = 64;
 
 // Widths of a run: how many bytes, and how they are moved without touching any other byte.
 template <std::size_t kBytes>
@@ -35,23 +45,42 @@ struct Overlapping {
     std::memcpy(static_cast<std::byte*>(to) + second, &b, kHalf);
   }
 };
-// From 32 bytes up, in vectors of 32 bytes, the last of which may overlap the one before.
+template <class Vector>
+Vector load(Address address) {
+  Vector value;
+  std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof value);
+  return value;
+}
+template <class Vector>
+void store(Address address, Vector value) {
+  std::memcpy(reinterpret_cast<void*>(address), &value, sizeof value);
+}
+
+// From 32 bytes up, in vectors of 32 bytes, four loads ahead of their stores; the last vector may
+// overlap the one before.
 struct Wide {
   std::int64_t bytes;
   std::int64_t size() const { return bytes; }
-  void copy(void* to, const void* from) const {
-    constexpr std::int64_t kVector = 32;
-    const auto vector = [&](std::int64_t at) {
-      std::memcpy(static_cast<std::byte*>(to) + at, static_cast<const std::byte*>(from) + at,
-                  kVector);
-    };
-    std::int64_t at = 0;
-    for (; at + kVector <= bytes; at += kVector) vector(at);
-    if (at < bytes) vector(bytes - kVector);
+  void copy(void* to_begin, const void* from_begin) const {
+    using V [[gnu::vector_size(32)]] = std::uint64_t;
+    constexpr Address kVector = 32;
+    auto to = reinterpret_cast<Address>(to_begin), from = reinterpret_cast<Address>(from_begin);
+    auto left = static_cast<Address>(bytes);
+    for (; left >= 4 * kVector; left -= 4 * kVector, from += 4 * kVector, to += 4 * kVector) {
+      const auto a = load<V>(from), b = load<V>(from + kVector), c = load<V>(from + 2 * kVector),
+                 d = load<V>(from + 3 * kVector);
+      store(to, a);
+      store(to + kVector, b);
+      store(to + 2 * kVector, c);
+      store(to + 3 * kVector, d);
+    }
+    for (; left >= kVector; left -= kVector, from += kVector, to += kVector)
+      store(to, load<V>(from));
+    if (left > 0) store(to + left - kVector, load<V>(from + left - kVector));
   }
 };
 // Where the C library's memcpy is faster in a loop over runs, measured: bench group `widths`.
-constexpr std::int64_t kMemcpyFrom = 512;
+inline constexpr std::int64_t kMemcpyFrom = 512;
 struct Long {
   std::int64_t bytes;
   std::int64_t size() const { return bytes; }
@@ -125,8 +154,12 @@ struct StridedRow {
       copy_run<kDirection>(width, memory + 2 * s, packed + 2 * q);
       copy_run<kDirection>(width, memory + 3 * s, packed + 3 * q);
     }
-    for (; count > 0; --count, memory += s, packed += q)
+    if (count >= 2) {
       copy_run<kDirection>(width, memory, packed);
+      copy_run<kDirection>(width, memory + s, packed + q);
+      memory += 2 * s, packed += 2 * q;
+    }
+    if (count % 2 == 1) copy_run<kDirection>(width, memory, packed);
   }
   [[gnu::always_inline]] void operator()(const LoopLevel& level, Address memory,
                                          Address packed) const {
@@ -172,7 +205,7 @@ struct ElementRow {
 
   [[gnu::always_inline]] void operator()(const LoopLevel& level, Address memory,
                                          Address packed) const {
-    using Any [[gnu::may_alias]] = Element;
+    using Any [[gnu::may_alias, gnu::aligned(1)]] = Element;
     auto* __restrict const m = reinterpret_cast<Any*>(memory);
     auto* __restrict const p = reinterpret_cast<Any*>(packed);
     const auto count = level.count;
@@ -207,17 +240,6 @@ template <std::int64_t kBytes>
 struct Transposer {
   static constexpr std::int64_t kSide = 0;
 };
-
-template <class Vector>
-Vector load(Address address) {
-  Vector value;
-  std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof value);
-  return value;
-}
-template <class Vector>
-void store(Address address, Vector value) {
-  std::memcpy(reinterpret_cast<void*>(address), &value, sizeof value);
-}
 
 template <>
 struct Transposer<4> {
@@ -300,7 +322,8 @@ struct BytesOf<Fixed<kBytes>> {
   static constexpr std::int64_t value = kBytes;
 };
 
-// Two loops in tiles, along the rows of the side that is read.
+// Two loops in tiles, along the rows of the side that is written: fewer pages are open for writing
+// than for reading.
 template <Direction kDirection, class Width>
 void copy_tiled(Width width, const LoopLevel& x, const LoopLevel& y, Address memory,
                 Address packed) {
@@ -327,52 +350,49 @@ void copy_tiled(Width width, const LoopLevel& x, const LoopLevel& y, Address mem
     copy_tile<kDirection>(width, x, y, r, memory, packed);
   };
   if (kDirection == Direction::pack) {
-    for (std::int64_t j = 0; j < y.count; j += side_y)
-      for (std::int64_t i = 0; i < x.count; i += side_x) tile(i, j);
-  } else {
     for (std::int64_t i = 0; i < x.count; i += side_x)
       for (std::int64_t j = 0; j < y.count; j += side_y) tile(i, j);
+  } else {
+    for (std::int64_t j = 0; j < y.count; j += side_y)
+      for (std::int64_t i = 0; i < x.count; i += side_x) tile(i, j);
   }
 }
 
 // ---- Nests ----
 
-// Calls inner(memory, packed) for every step of the levels from `first` on, outermost loop last.
+// Calls inner(memory, packed) for every step of the levels, the last of which is the outermost
+// loop.
 template <class Inner>
 void for_outer(std::span<const LoopLevel> levels, Address memory, Address packed, Inner inner) {
   if (levels.empty()) return inner(memory, packed);
   const auto& level = levels.back();
+  const auto s = static_cast<Address>(level.stride), q = static_cast<Address>(level.packed_stride);
   if (levels.size() == 1) {
-    for (std::int64_t i = 0; i < level.count; ++i)
-      inner(memory + static_cast<Address>(i * level.stride),
-            packed + static_cast<Address>(i * level.packed_stride));
+    for (auto count = level.count; count > 0; --count, memory += s, packed += q)
+      inner(memory, packed);
     return;
   }
-  for (std::int64_t i = 0; i < level.count; ++i)
-    for_outer(levels.first(levels.size() - 1), memory + static_cast<Address>(i * level.stride),
-              packed + static_cast<Address>(i * level.packed_stride), inner);
+  for (auto count = level.count; count > 0; --count, memory += s, packed += q)
+    for_outer(levels.first(levels.size() - 1), memory, packed, inner);
 }
 
 template <class Row>
 void copy_rows(const Row& row, std::span<const LoopLevel> levels, Address memory, Address packed) {
-  const auto& innermost = levels[0];
+  const auto innermost = levels[0];
   for_outer(levels.subspan(1), memory, packed, [&](Address m, Address p) { row(innermost, m, p); });
 }
 
-// The distance at which to prefetch; 0 where the hardware or a cache does as well.
-std::int64_t prefetch_distance(std::int64_t run, std::span<const LoopLevel> levels) {
-  constexpr std::int64_t kSteps = 24;           // in flight
-  constexpr std::int64_t kCached = 256 * 1024;  // not worth it below
+// The distance at which to prefetch; 0 where the hardware does as well.
+inline std::int64_t prefetch_distance(std::int64_t run, std::span<const LoopLevel> levels) {
+  constexpr std::int64_t kSteps = 24;  // in flight
   if (run >= 4 * kLineBytes || std::abs(levels[0].stride) < kLineBytes) return 0;
-  std::int64_t lines = (run + kLineBytes - 1) / kLineBytes;
-  for (const auto& level : levels) lines *= level.count;
-  if (lines * kLineBytes < kCached) return 0;
   if (levels.size() == 1 || levels[0].count >= kSteps) return kSteps * levels[0].stride;
   return (kSteps + levels[0].count - 1) / levels[0].count * levels[1].stride;
 }
 
 template <Direction kDirection, class Width>
-void copy_nest(Width width, std::span<const LoopLevel> levels, Address memory, Address packed) {
+void copy_nest(Width width, std::span<const LoopLevel> levels, std::int64_t bytes, Address memory,
+               Address packed) {
   if (levels.empty()) return copy_run<kDirection>(width, memory, packed);
   if (levels.size() >= 2 && levels[0].packed_stride > levels[1].packed_stride)
     return for_outer(levels.subspan(2), memory, packed, [&](Address m, Address p) {
@@ -381,7 +401,7 @@ void copy_nest(Width width, std::span<const LoopLevel> levels, Address memory, A
   if constexpr (BytesOf<Width>::value == 4 || BytesOf<Width>::value == 8) {
     constexpr auto kBytes = BytesOf<Width>::value;
     using Element = std::conditional_t<kBytes == 4, std::uint32_t, std::uint64_t>;
-    if (levels[0].packed_stride == kBytes && memory % kBytes == 0 && packed % kBytes == 0) {
+    if (levels[0].packed_stride == kBytes) {
       switch (levels[0].stride) {
         case 2 * kBytes:
           return copy_rows(ElementRow<kDirection, Element, 2>{}, levels, memory, packed);
@@ -394,10 +414,27 @@ void copy_nest(Width width, std::span<const LoopLevel> levels, Address memory, A
       }
     }
   }
-  if (const auto ahead = prefetch_distance(width.size(), levels))
-    return copy_rows(PrefetchingRow<kDirection, Width>{width, static_cast<Address>(ahead)}, levels,
-                     memory, packed);
+  constexpr std::int64_t kPrefetchFrom = 32 * 1024;  // packed; what is smaller stays in a cache
+  if (bytes >= kPrefetchFrom) {
+    if (const auto ahead = prefetch_distance(width.size(), levels))
+      return copy_rows(PrefetchingRow<kDirection, Width>{width, static_cast<Address>(ahead)},
+                       levels, memory, packed);
+  }
   copy_rows(StridedRow<kDirection, Width>{width}, levels, memory, packed);
+}
+
+/// Copies `bytes` bytes: the steps of all levels, nested, runs of `run` bytes innermost. levels[0]
+/// is the innermost.
+template <Direction kDirection>
+void copy_levels(std::int64_t run, std::span<const LoopLevel> levels, std::int64_t bytes,
+                 Address memory, Address packed) {
+  with_width(run, [&](auto width) { copy_nest<kDirection>(width, levels, bytes, memory, packed); });
+}
+
+/// Copies consecutive bytes.
+template <Direction kDirection>
+void copy_bytes(std::int64_t bytes, Address memory, Address packed) {
+  copy_run<kDirection>(Long{bytes}, memory, packed);
 }
 
 // ---- Groups: stores that follow each other into one cache line cost less than into many ----
@@ -432,9 +469,39 @@ void choose_widths(const detail::AtomGroup& group, const LoopLevel& level, Addre
   }
 }
 
+/// Copies every atom of the group level.count times, the level's strides apart.
+template <Direction kDirection>
+void copy_group(const detail::AtomGroup& group, const LoopLevel& level, Address memory,
+                Address packed) {
+  choose_widths<kDirection, static_cast<std::size_t>(detail::Atom::kMaxBytes)>(group, level, memory,
+                                                                               packed);
+}
+
+// ---- Lists ----
+
+// Elements of a basic type at byte displacements: the compiler makes gathers of it.
+template <Direction kDirection, class Element, class Displacement>
+void copy_elements(std::span<const Displacement> displacements, Address memory, Address packed) {
+  using Any [[gnu::may_alias, gnu::aligned(1)]] = Element;
+  auto* __restrict const m = reinterpret_cast<std::byte*>(memory);
+  auto* __restrict const p = reinterpret_cast<Any*>(packed);
+  const auto* __restrict const at = displacements.data();
+  const auto n = displacements.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    auto* const element = reinterpret_cast<Any*>(m + at[i]);
+    if constexpr (kDirection == Direction::pack)
+      p[i] = *element;
+    else
+      *element = p[i];
+  }
+}
+
+/// Copies runs of `run` bytes at memory + displacements[i] from or to consecutive packed places.
 template <Direction kDirection, class Displacement>
-void copy_listed(std::int64_t run, std::span<const Displacement> displacements, Address memory,
+void copy_blocks(std::int64_t run, std::span<const Displacement> displacements, Address memory,
                  Address packed) {
+  if (run == 4) return copy_elements<kDirection, std::uint32_t>(displacements, memory, packed);
+  if (run == 8) return copy_elements<kDirection, std::uint64_t>(displacements, memory, packed);
   with_width(run, [&](auto width) {
     auto p = packed;
 #pragma GCC unroll 4
@@ -445,9 +512,11 @@ void copy_listed(std::int64_t run, std::span<const Displacement> displacements, 
   });
 }
 
+/// Copies the runs between the ends[i], which are counted from `begin` packed bytes before
+/// `packed`.
 template <Direction kDirection>
-void copy_lengths(std::span<const std::int64_t> displacements, std::span<const std::int64_t> ends,
-                  std::int64_t begin, Address memory, Address packed) {
+void copy_runs(std::span<const std::int64_t> displacements, std::span<const std::int64_t> ends,
+               std::int64_t begin, Address memory, Address packed) {
   for (std::size_t i = 0; i < displacements.size(); ++i) {
     const auto bytes = ends[i] - begin;
     with_width(bytes, [&](auto width) {
@@ -456,58 +525,6 @@ void copy_lengths(std::span<const std::int64_t> displacements, std::span<const s
     packed += static_cast<Address>(bytes);
     begin = ends[i];
   }
-}
-
-}  // namespace
-
-void copy_levels(Direction direction, std::int64_t run, std::span<const LoopLevel> levels,
-                 Address memory, Address packed) {
-  with_width(run, [&](auto width) {
-    if (direction == Direction::pack)
-      copy_nest<Direction::pack>(width, levels, memory, packed);
-    else
-      copy_nest<Direction::unpack>(width, levels, memory, packed);
-  });
-}
-
-void copy_group(Direction direction, const detail::AtomGroup& group, const LoopLevel& level,
-                Address memory, Address packed) {
-  if (direction == Direction::pack)
-    choose_widths<Direction::pack, detail::Atom::kMaxBytes>(group, level, memory, packed);
-  else
-    choose_widths<Direction::unpack, detail::Atom::kMaxBytes>(group, level, memory, packed);
-}
-
-void copy_bytes(Direction direction, std::int64_t bytes, Address memory, Address packed) {
-  if (direction == Direction::pack)
-    copy_run<Direction::pack>(Long{bytes}, memory, packed);
-  else
-    copy_run<Direction::unpack>(Long{bytes}, memory, packed);
-}
-
-void copy_blocks(Direction direction, std::int64_t run, std::span<const std::int32_t> displacements,
-                 Address memory, Address packed) {
-  if (direction == Direction::pack)
-    copy_listed<Direction::pack>(run, displacements, memory, packed);
-  else
-    copy_listed<Direction::unpack>(run, displacements, memory, packed);
-}
-
-void copy_blocks(Direction direction, std::int64_t run, std::span<const std::int64_t> displacements,
-                 Address memory, Address packed) {
-  if (direction == Direction::pack)
-    copy_listed<Direction::pack>(run, displacements, memory, packed);
-  else
-    copy_listed<Direction::unpack>(run, displacements, memory, packed);
-}
-
-void copy_runs(Direction direction, std::span<const std::int64_t> displacements,
-               std::span<const std::int64_t> ends, std::int64_t begin, Address memory,
-               Address packed) {
-  if (direction == Direction::pack)
-    copy_lengths<Direction::pack>(displacements, ends, begin, memory, packed);
-  else
-    copy_lengths<Direction::unpack>(displacements, ends, begin, memory, packed);
 }
 
 }  // namespace halocline::dtype::host
