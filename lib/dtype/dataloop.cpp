@@ -293,7 +293,7 @@ Piece reduce(const TreeNode& tree) {
                         [](const Vec& t) { return repeat(t.count, t.stride, reduce(*t.child)); },
                         [](const Idx& t) {
                           auto child = reduce(*t.child);
-                          if (t.displacements.size() != 1)
+                          if (t.displacements.size() != 1 || child.empty())
                             return block_indexed(t.displacements, std::move(child));
                           child.start += t.displacements.front();  // a shift: no list to copy
                           return child;
