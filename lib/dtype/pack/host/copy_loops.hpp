@@ -28,23 +28,26 @@ struct Fixed {
   static constexpr std::int64_t size() { return kBytes; }
   static void copy(void* to, const void* from) { std::memcpy(to, from, kBytes); }
 };
-// From kHalf up to 2 * kHalf bytes, as two copies that overlap.
-template <std::size_t kHalf>
-struct Overlapping {
+// kHead bytes and at most kTail more, as two copies that may overlap.
+template <std::size_t kHead, std::size_t kTail>
+struct Joined {
   std::int64_t bytes;
   std::int64_t size() const { return bytes; }
   void copy(void* to, const void* from) const {
-    struct Half {
-      std::byte bytes[kHalf];
-    };
-    const auto second = bytes - static_cast<std::int64_t>(kHalf);
-    Half a, b;
-    std::memcpy(&a, from, kHalf);
-    std::memcpy(&b, static_cast<const std::byte*>(from) + second, kHalf);
-    std::memcpy(to, &a, kHalf);
-    std::memcpy(static_cast<std::byte*>(to) + second, &b, kHalf);
+    struct Head {
+      std::byte bytes[kHead];
+    } head;
+    struct Tail {
+      std::byte bytes[kTail];
+    } tail;
+    const auto at = bytes - static_cast<std::int64_t>(kTail);
+    std::memcpy(&head, from, kHead);
+    std::memcpy(&tail, static_cast<const std::byte*>(from) + at, kTail);
+    std::memcpy(to, &head, kHead);
+    std::memcpy(static_cast<std::byte*>(to) + at, &tail, kTail);
   }
 };
+
 template <class Vector>
 Vector load(Address address) {
   Vector value;
@@ -89,6 +92,16 @@ struct Long {
   }
 };
 
+// For runs from kHead up to 2 * kHead bytes: the shortest tail that does.
+template <std::size_t kHead, std::size_t kTail = 1, class Function>
+void with_tail(std::int64_t run, Function function) {
+  if constexpr (kTail < kHead) {
+    if (run > static_cast<std::int64_t>(kHead + kTail))
+      return with_tail<kHead, 2 * kTail>(run, function);
+  }
+  function(Joined<kHead, kTail>{run});
+}
+
 template <class Function>
 void with_width(std::int64_t run, Function function) {
   switch (run) {
@@ -117,11 +130,11 @@ void with_width(std::int64_t run, Function function) {
     default:
       break;
   }
-  if (run < 4) return function(Overlapping<2>{run});
-  if (run < 8) return function(Overlapping<4>{run});
-  if (run < 16) return function(Overlapping<8>{run});
-  if (run < 32) return function(Overlapping<16>{run});
-  if (run < 64) return function(Overlapping<32>{run});
+  if (run < 4) return function(Joined<2, 1>{run});
+  if (run < 8) return with_tail<4>(run, function);
+  if (run < 16) return with_tail<8>(run, function);
+  if (run < 32) return with_tail<16>(run, function);
+  if (run < 64) return with_tail<32>(run, function);
   if (run < kMemcpyFrom) return function(Wide{run});
   return function(Long{run});
 }
