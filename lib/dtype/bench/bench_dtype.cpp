@@ -10,7 +10,6 @@
 //   --json                       one JSON object per row, and nothing else
 //   --quick                      few samples, no reruns
 //   --points=N                   edge of the block in group halo, default 256
-//   --allow-unsupported          a datatype without a plan of ours is no failure
 //   --benchmark_...              Google Benchmark's own
 //
 // Exit codes: 0, 1 if a row is not verified, 2 bad input, 3 the environment failed.
@@ -64,7 +63,7 @@ constexpr Group kGroups[] = {
 struct Arguments {
   Options options;
   std::string groups, only = "*";
-  bool json = false, list = false, allow_unsupported = false;
+  bool json = false, list = false;
 };
 
 // Takes our flags out of argv; what is left is Google Benchmark's.
@@ -84,7 +83,6 @@ Arguments parse(int& argc, char** argv) {
     return switched(argument, "--json", out.json) || switched(argument, "--list", out.list) ||
            switched(argument, "--quick", out.options.quick) ||
            switched(argument, "--smoke", out.options.smoke) ||
-           switched(argument, "--allow-unsupported", out.allow_unsupported) ||
            value_of(argument,
                     "--group=", [&](auto value) { out.groups += std::string(value) + ","; }) ||
            value_of(argument, "--only=", [&](auto value) { out.only = value; }) ||
@@ -181,9 +179,7 @@ int run(int argc, char** argv) {
   Reporter reporter(arguments.json, name_width);
   benchmark::RunSpecifiedBenchmarks(&reporter);
   benchmark::Shutdown();
-  return reporter.unverified() > 0 || (reporter.unsupported() > 0 && !arguments.allow_unsupported)
-             ? 1
-             : 0;
+  return reporter.unverified() > 0 ? 1 : 0;
 }
 
 }  // namespace

@@ -109,7 +109,8 @@ struct Benchmark {
 };
 
 /// Packing is as good as the loop by hand from this ratio of rates on (the rest is noise; below it,
-/// a row is measured again) or, where a call is nearly all overhead, up to so much more time.
+/// a row is measured again) or, where a call is nearly all overhead, up to so much more time for
+/// each of its packs.
 inline constexpr double kGoodRatio = 0.95, kGoodOverheadNs = 20;
 inline constexpr std::int64_t kOverheadBelowBytes = 4096;
 
