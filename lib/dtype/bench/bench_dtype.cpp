@@ -3,7 +3,7 @@
 // cases, one benchmark of one iteration each, whose counters are the row; the harness measures.
 //
 //   bench_dtype --list
-//   bench_dtype --group=NAME[,NAME...] [FLAG...]
+//   bench_dtype --group=NAME [--group=NAME...] [FLAG...]
 //   bench_dtype --smoke          all groups at small sizes: does everything work, and verify?
 //
 //   --only=PATTERN               cases by name, e.g. '3d-*'
@@ -22,7 +22,6 @@
 #include <charconv>
 #include <cstdio>
 #include <exception>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,7 +61,8 @@ constexpr Group kGroups[] = {
 
 struct Arguments {
   Options options;
-  std::string groups, only = "*";
+  std::vector<std::string> groups;
+  std::string only = "*";
   bool json = false, list = false;
 };
 
@@ -83,8 +83,7 @@ Arguments parse(int& argc, char** argv) {
     return switched(argument, "--json", out.json) || switched(argument, "--list", out.list) ||
            switched(argument, "--quick", out.options.quick) ||
            switched(argument, "--smoke", out.options.smoke) ||
-           value_of(argument,
-                    "--group=", [&](auto value) { out.groups += std::string(value) + ","; }) ||
+           value_of(argument, "--group=", [&](auto value) { out.groups.emplace_back(value); }) ||
            value_of(argument, "--only=", [&](auto value) { out.only = value; }) ||
            value_of(argument, "--points=", [&](auto value) {
              const auto* last = value.data() + value.size();
@@ -98,7 +97,7 @@ Arguments parse(int& argc, char** argv) {
   if (out.options.smoke) {
     out.options.points = std::min<std::int64_t>(out.options.points, 12);
     if (out.groups.empty())
-      for (const auto& group : kGroups) out.groups += std::string(group.name) + ",";
+      for (const auto& group : kGroups) out.groups.emplace_back(group.name);
   }
   return out;
 }
@@ -143,8 +142,7 @@ void register_one(const Group& group, const Benchmark& one, const Options& optio
 // Returns the length of the longest name, 0 if no case was registered.
 int register_all(const Arguments& arguments) {
   std::size_t width = 0;
-  std::istringstream groups(arguments.groups);
-  for (std::string name; std::getline(groups, name, ',');) {
+  for (const auto& name : arguments.groups) {
     const auto& group = find_group(name);
     for (const auto& one : group.make(arguments.options)) {
       if (fnmatch(arguments.only.c_str(), one.name.c_str(), 0) != 0) continue;
@@ -174,8 +172,8 @@ int run(int argc, char** argv) {
   pin_to_one_core();
   const int name_width = register_all(arguments);
   if (name_width == 0)
-    throw ConfigError("no case of " + arguments.groups + " is called " + arguments.only +
-                      " (--only): run without it to see all");
+    throw ConfigError("no case is called '" + arguments.only + "' (--only, in group " +
+                      arguments.groups.front() + "): run without it to see all");
   Reporter reporter(arguments.json, name_width);
   benchmark::RunSpecifiedBenchmarks(&reporter);
   benchmark::Shutdown();
