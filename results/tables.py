@@ -122,7 +122,7 @@ def shortfalls(runs):
             over = overhead(row, DIRECTIONS)
             small = row["bytes"] < OVERHEAD_BELOW_BYTES
             for (direction, _), ratio, more in zip(DIRECTIONS, ours_to_hand(row), over):
-                if ratio is not None and ratio < 0.995 and not (small and more <= GOOD_OVERHEAD_NS):
+                if ratio is not None and ratio < 0.995 and not (small and more <= GOOD_OVERHEAD_NS * row["packs"]):
                     yield name, run.title(), f"{direction} {ratio:.2f} of the hand loop" + (f", {more:.0f} ns more" if small else "")
             for (direction, _), ratio in zip(DIRECTIONS, to_best_vendor(runs, row)):
                 if ratio is not None and ratio < 0.995:

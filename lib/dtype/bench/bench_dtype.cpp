@@ -3,14 +3,13 @@
 // cases, one benchmark of one iteration each, whose counters are the row; the harness measures.
 //
 //   bench_dtype --list
-//   bench_dtype --group=NAME[,NAME...] [FLAG...]
+//   bench_dtype --group=NAME [--group=NAME...] [FLAG...]
 //   bench_dtype --smoke          all groups at small sizes: does everything work, and verify?
 //
 //   --only=PATTERN               cases by name, e.g. '3d-*'
 //   --json                       one JSON object per row, and nothing else
 //   --quick                      few samples, no reruns
 //   --points=N                   edge of the block in group halo, default 256
-//   --allow-unsupported          a datatype without a plan of ours is no failure
 //   --benchmark_...              Google Benchmark's own
 //
 // Exit codes: 0, 1 if a row is not verified, 2 bad input, 3 the environment failed.
@@ -23,7 +22,6 @@
 #include <charconv>
 #include <cstdio>
 #include <exception>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,8 +61,9 @@ constexpr Group kGroups[] = {
 
 struct Arguments {
   Options options;
-  std::string groups, only = "*";
-  bool json = false, list = false, allow_unsupported = false;
+  std::vector<std::string> groups;
+  std::string only = "*";
+  bool json = false, list = false;
 };
 
 // Takes our flags out of argv; what is left is Google Benchmark's.
@@ -84,9 +83,7 @@ Arguments parse(int& argc, char** argv) {
     return switched(argument, "--json", out.json) || switched(argument, "--list", out.list) ||
            switched(argument, "--quick", out.options.quick) ||
            switched(argument, "--smoke", out.options.smoke) ||
-           switched(argument, "--allow-unsupported", out.allow_unsupported) ||
-           value_of(argument,
-                    "--group=", [&](auto value) { out.groups += std::string(value) + ","; }) ||
+           value_of(argument, "--group=", [&](auto value) { out.groups.emplace_back(value); }) ||
            value_of(argument, "--only=", [&](auto value) { out.only = value; }) ||
            value_of(argument, "--points=", [&](auto value) {
              const auto* last = value.data() + value.size();
@@ -100,7 +97,7 @@ Arguments parse(int& argc, char** argv) {
   if (out.options.smoke) {
     out.options.points = std::min<std::int64_t>(out.options.points, 12);
     if (out.groups.empty())
-      for (const auto& group : kGroups) out.groups += std::string(group.name) + ",";
+      for (const auto& group : kGroups) out.groups.emplace_back(group.name);
   }
   return out;
 }
@@ -145,8 +142,7 @@ void register_one(const Group& group, const Benchmark& one, const Options& optio
 // Returns the length of the longest name, 0 if no case was registered.
 int register_all(const Arguments& arguments) {
   std::size_t width = 0;
-  std::istringstream groups(arguments.groups);
-  for (std::string name; std::getline(groups, name, ',');) {
+  for (const auto& name : arguments.groups) {
     const auto& group = find_group(name);
     for (const auto& one : group.make(arguments.options)) {
       if (fnmatch(arguments.only.c_str(), one.name.c_str(), 0) != 0) continue;
@@ -176,14 +172,12 @@ int run(int argc, char** argv) {
   pin_to_one_core();
   const int name_width = register_all(arguments);
   if (name_width == 0)
-    throw ConfigError("no case of " + arguments.groups + " is called " + arguments.only +
-                      " (--only): run without it to see all");
+    throw ConfigError("no case is called '" + arguments.only + "' (--only, in group " +
+                      arguments.groups.front() + "): run without it to see all");
   Reporter reporter(arguments.json, name_width);
   benchmark::RunSpecifiedBenchmarks(&reporter);
   benchmark::Shutdown();
-  return reporter.unverified() > 0 || (reporter.unsupported() > 0 && !arguments.allow_unsupported)
-             ? 1
-             : 0;
+  return reporter.unverified() > 0 ? 1 : 0;
 }
 
 }  // namespace

@@ -130,10 +130,10 @@ Row measure_commit(const Create& create, int blocks, const Options& options) {
   };
 
   Row row;
-  const auto repetitions = options.smoke ? 3 : options.quick ? 300 : options.commits;
+  const auto repetitions = options.smoke ? 3 : options.quick ? 300 : 30000;
   constexpr auto kEnough = std::chrono::seconds(2);
   const auto begin = Clock::now();
-  for (std::int64_t i = 0; i <= repetitions && Clock::now() - begin < kEnough; ++i) {
+  for (int i = 0; i <= repetitions && Clock::now() - begin < kEnough; ++i) {
     MPI_Datatype handle = MPI_DATATYPE_NULL;
     timed(create_phase, [&] { handle = create(); });
     const Datatype owner(handle);

@@ -21,10 +21,9 @@
 namespace halocline::dtype::bench {
 
 struct Options {
-  bool quick = false;            ///< few samples and no reruns
-  bool smoke = false;            ///< small sizes and one sample: does it work at all?
-  std::int64_t points = 256;     ///< edge of the block of the halo group
-  std::int64_t commits = 30000;  ///< repetitions in the commit group, fewer where one takes long
+  bool quick = false;         ///< few samples and no reruns
+  bool smoke = false;         ///< small sizes and one sample: does it work at all?
+  std::int64_t points = 256;  ///< edge of the block of the halo group
 };
 
 /// That many calls one after the other, on this memory and this packed stream.
@@ -109,7 +108,8 @@ struct Benchmark {
 };
 
 /// Packing is as good as the loop by hand from this ratio of rates on (the rest is noise; below it,
-/// a row is measured again) or, where a call is nearly all overhead, up to so much more time.
+/// a row is measured again) or, where a call is nearly all overhead, up to so much more time for
+/// each of its packs.
 inline constexpr double kGoodRatio = 0.95, kGoodOverheadNs = 20;
 inline constexpr std::int64_t kOverheadBelowBytes = 4096;
 

@@ -243,10 +243,10 @@ void add_application_patterns(std::vector<Case>& cases, bool small) {
   cases.push_back(lu_y(pick(26214, 400)));
   for (const char axis : {'x', 'y', 'z'}) cases.push_back(small ? mg<34>(axis) : mg<258>(axis));
   cases.push_back(small ? milc<8>() : milc<32>());
-  const auto field = small ? Wrf{24, 16, 24} : Wrf{320, 60, 320};
+  const auto field = small ? Wrf{32, 20, 32} : Wrf{320, 60, 320};
   add_wrf<kWrfHalo>(cases, field, field.nj - 2 * kWrfHalo, "wrf-x");
   if (small)
-    add_wrf<24 - 2 * kWrfHalo>(cases, field, kWrfHalo, "wrf-y");
+    add_wrf<32 - 2 * kWrfHalo>(cases, field, kWrfHalo, "wrf-y");
   else
     add_wrf<320 - 2 * kWrfHalo>(cases, field, kWrfHalo, "wrf-y");
   cases.push_back(lammps<5>("lammps-full", pick(16384, 256)));
