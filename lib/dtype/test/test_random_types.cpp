@@ -401,13 +401,14 @@ TEST_F(RandomTypes, ArePackedAlikeByMpiWhereItIsKnownToBeRight) {
   const VendorPack vendor;
   for (std::int64_t i = 0; i < options_.types; ++i) {
     const auto call = calls_.next();
+    if (may_crash(call)) continue;
     const auto trait = trait_of(call);
     auto& tally = tallies[trait];
     ++tally.calls;
     if (!vendor.differs(call)) continue;
     ++tally.different;
-    EXPECT_NE(trait, Trait::none) << "type " << i << " of seed " << options_.seed << ": "
-                                  << describe(call);
+    EXPECT_TRUE(may_be_packed_wrongly(trait)) << to_string(trait) << ": type " << i << " of seed "
+                                              << options_.seed << ": " << describe(call);
     if (!tally.smallest || to_string(*call.expr).size() < to_string(*tally.smallest->expr).size())
       tally.smallest = call;
   }
@@ -419,7 +420,7 @@ TEST_F(RandomTypes, ArePackedAlikeByMpiWhereItIsKnownToBeRight) {
   for (const auto& [trait, tally] : tallies) {
     if (!tally.smallest) continue;
     const auto smallest = shrink(*tally.smallest, [&, wanted = trait](const Call& call) {
-      return trait_of(call) == wanted && vendor.differs(call);
+      return !may_crash(call) && trait_of(call) == wanted && vendor.differs(call);
     });
     vendor.write_report(smallest, trait, options_.vendor_bugs);
   }

@@ -40,6 +40,8 @@ TEST(TypeExpr, RoundTrips) {
         "hindexed({1,0},{-8,24},float)", "indexed_block(2,{0,9},char)",
         "hindexed_block(1,{0,24,48},float)", "struct({1,2},{0,8},{int,dup(double)})",
         "subarray(C,{16,16,16},{1,8,8},{5,2,3},double)", "subarray(F,{4},{2},{2},aint)",
+        "darray(6,5,{5,7},{cyclic,block},{2,default},{2,3},C,dup(int))",
+        "darray(1,0,{5},{none},{9},{1},F,packed)",
         "resized(dup(short),-9223372036854775808,9223372036854775807)"})
     EXPECT_EQ(to_string(*parse_type(text)), text);
 }
@@ -63,6 +65,20 @@ TEST(TypeExpr, PredefinedTypesMayBeWrittenAsMpiDoes) {
   EXPECT_EQ(to_string(TypeExpr{Named{std::get<Named>(named("MPI_BYTE")->node).type}}), "byte");
   for (const auto* text : {"MPI_", "MPI_MPI_INT", "MPI_DUBLE", "MPI_contiguous(2,int)"})
     EXPECT_NE(error_of(text).find("unknown name"), std::string::npos) << text;
+}
+
+TEST(TypeExpr, ParametrizedFortranTypesAreNamed) {
+  if (find_f90_type(F90Kind::real, 6, 37) == nullptr)
+    GTEST_SKIP() << "this MPI has no Fortran types";
+  for (const auto* text : {"f90_real(6,37)", "f90_complex(15,undefined)", "f90_integer(9)",
+                           "contiguous(2,f90_real(undefined,37))"})
+    EXPECT_EQ(to_string(*parse_type(text)), text);
+  EXPECT_EQ(std::get<Named>(parse_type("f90_integer(9)")->node).type,
+            find_f90_type(F90Kind::integer, MPI_UNDEFINED, 9));
+  for (const auto* text : {"f90_real(1000,1)", "f90_integer(1000)"})
+    EXPECT_NE(error_of(text).find("digits and a range"), std::string::npos) << error_of(text);
+  EXPECT_NE(error_of("f90_real(-1,1)").find("not negative"), std::string::npos);
+  EXPECT_NE(error_of("f90_integer(99999999999)").find("too large"), std::string::npos);
 }
 
 TEST(TypeExpr, UnknownNamesAreAnsweredWithTheKnownOnes) {
@@ -94,6 +110,19 @@ TEST(TypeExpr, ErrorsSayWhereAndWhatWasExpected) {
       {"subarray(C,{4},{0},{0},int)", "character ", "dimension 0"},
       {"subarray(C,{4},{2},{9223372036854775807},int)", "character ", "dimension 0"},
       {"indexed({1,2},{0},int)", "character ", "lists of one length"},
+      {"darray(0,0,{4},{block},{default},{1},C,int)", "character 12 ", "rank < size"},
+      {"darray(2,2,{4},{block},{default},{2},C,int)", "character 12 ", "rank < size"},
+      {"darray(1,0,{},{},{},{},C,int)", "character ", "at least one dimension"},
+      {"darray(1,0,{4},{blok},{default},{1},C,int)", "character ", "block, cyclic or none"},
+      {"darray(1,0,{4},{block,none},{default},{1},C,int)", "character ", "lists of one length"},
+      {"darray(1,0,{4,4},{block,none},{default},{1,1},C,int)", "character ", "lists of one length"},
+      {"darray(1,0,{0},{block},{default},{1},C,int)", "character ", "at least 1 in dimension 0"},
+      {"darray(2,0,{4},{none},{default},{2},C,int)", "character ", "nothing is distributed"},
+      {"darray(2,0,{4},{cyclic},{0},{2},C,int)", "character ", "or default, in dimension 0"},
+      {"darray(2,0,{5},{block},{2},{2},C,int)", "character ", "cover the array in dimension 0"},
+      {"darray(4,0,{5},{block},{default},{2},C,int)", "character ", "as many processes"},
+      {"darray(2,0,{5,5},{block,block},{default,default},{2,2},C,int)", "character ",
+       "as many processes"},
       {"struct({1,1},{0,8},{int})", "character ", "lists of one length"},
   };
   for (const auto& c : cases) {

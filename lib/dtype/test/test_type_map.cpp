@@ -119,6 +119,48 @@ TEST(TypeMap, SubarrayOrders) {
   expect_bounds("subarray(C,{3,4},{2,2},{1,2},int)", {16, 0, 48, 24, 24});
 }
 
+TEST(TypeMap, DarrayBlock) {  // section 4.1.4
+  const auto* text = "darray(2,1,{5},{block},{default},{2},C,int)";
+  EXPECT_EQ(entries_of(text), (Entries{{"int", 12}, {"int", 16}}));
+  expect_bounds(text, {8, 0, 20, 12, 8});
+  EXPECT_EQ(entries_of("darray(3,2,{5},{block},{2},{3},C,int)"), (Entries{{"int", 16}}));
+  expect_bounds("darray(3,2,{5},{block},{3},{3},C,int)", {0, 0, 20, 0, 0});  // nothing is left
+  expect_bounds("darray(4,3,{5},{block},{default},{4},C,int)", {0, 0, 20, 0, 0});
+}
+
+TEST(TypeMap, DarrayCyclic) {
+  EXPECT_EQ(entries_of("darray(3,2,{7},{cyclic},{default},{3},C,short)"),
+            (Entries{{"short", 4}, {"short", 10}}));
+  // Blocks of two for two processes, the last one shorter: 0 1 | 2 3 | 4 5 | 6.
+  EXPECT_EQ(entries_of("darray(2,0,{7},{cyclic},{2},{2},C,byte)"),
+            (Entries{{"byte", 0}, {"byte", 1}, {"byte", 4}, {"byte", 5}}));
+  const auto* text = "darray(2,1,{7},{cyclic},{2},{2},C,byte)";
+  EXPECT_EQ(entries_of(text), (Entries{{"byte", 2}, {"byte", 3}, {"byte", 6}}));
+  expect_bounds(text, {3, 0, 7, 2, 5});
+}
+
+TEST(TypeMap, DarrayInSeveralDimensions) {
+  // Process 4 of a 2 x 3 grid is (1, 1): rows 2 and 3, columns 2 and 3.
+  EXPECT_EQ(entries_of("darray(6,4,{4,6},{block,cyclic},{default,2},{2,3},C,byte)"),
+            (Entries{{"byte", 14}, {"byte", 15}, {"byte", 20}, {"byte", 21}}));
+  EXPECT_EQ(entries_of("darray(6,4,{4,6},{block,cyclic},{default,2},{2,3},F,byte)"),
+            (Entries{{"byte", 10}, {"byte", 11}, {"byte", 14}, {"byte", 15}}));
+  EXPECT_EQ(entries_of("darray(2,1,{2,3},{none,block},{default,2},{1,2},C,byte)"),
+            (Entries{{"byte", 2}, {"byte", 5}}));
+  // The grid of processes is in row-major order for Fortran's arrays, too.
+  EXPECT_EQ(entries_of("darray(6,1,{2,3},{block,block},{default,default},{2,3},F,byte)"),
+            (Entries{{"byte", 2}}));
+  // Uneven in both dimensions, over a type with gaps.
+  const auto* text = "darray(4,2,{3,3},{cyclic,cyclic},{default,2},{2,2},C,resized(short,0,10))";
+  EXPECT_EQ(entries_of(text), (Entries{{"short", 30}, {"short", 40}}));
+  expect_bounds(text, {4, 0, 90, 30, 12});
+}
+
+TEST(TypeMap, TypesWithAHole) {
+  EXPECT_EQ(entries_of("contiguous(2,short_int)"),
+            (Entries{{"short", 0}, {"int", 4}, {"short", 8}, {"int", 12}}));
+}
+
 TEST(TypeMap, ExtentIsPaddedToTheAlignment) {  // section 4.1.6
   expect_bounds("struct({1,1},{0,4},{int,char})", {5, 0, 8, 0, 5});
   expect_bounds(HALOCLINE_OLDTYPE, {9, 0, 16, 0, 9});

@@ -70,6 +70,10 @@ TEST(TypeTree, DarraysAreNestsPerDimension) {
   EXPECT_EQ(tree_of("darray(4,3,{5},{block},{default},{4},C,int)"), "vec(0,4,leaf(4))");
   EXPECT_EQ(tree_of("darray(2,1,{4,5},{none,cyclic},{default,2},{1,2},C,int)"),
             "idx(1,<8>,vec(4,20,vec(2,4,leaf(4))))");
+  // MPI-3.1 example 4.7, (CYCLIC(10), *, BLOCK) onto 2 x 1 x 3 processes: process (1, 0, 1).
+  EXPECT_EQ(tree_of("darray(6,4,{100,200,300},{cyclic,none,block},{10,default,default},{2,1,3},F,"
+                    "byte)"),
+            "idx(1,<2000010>,vec(100,20000,vec(200,100,vec(5,20,vec(10,1,leaf(1))))))");
 }
 
 TEST(TypeTree, ExpandsToTheTypeMap) {
