@@ -344,10 +344,24 @@ class Inspect(InDirectory):
         for other in found[1:]:
             self.assert_holds(other, **{key: found[0][key] for key in ("start", "counts", "strides", "packed_strides")})
 
-    def test_types_without_a_plan(self):
+    def test_types_that_are_not_strided(self):
         found = self.inspect("struct({1,2},{0,8},{int,double})")
-        self.assert_holds(found, supported=False, size=20, lb=0, extent=24, start=None, counts=None, strides=None, blocks=None)
-        self.assertTrue(found["reason"])
+        self.assert_holds(
+            found, supported=True, size=20, lb=0, extent=24, contiguous=False, start=0, counts=None, strides=None, blocks=2, cost=16
+        )
+        for expression in (
+            "indexed({2,1},{5,0},int)",
+            "indexed_block(1,{0,3,4,9},float)",
+            "hindexed_block(2,{0,24,52},short)",
+            "hindexed({1,2},{0,100},vector(2,1,2,int))",
+            "darray(4,1,{10,9},{block,cyclic},{default,2},{2,2},C,double)",
+            "struct({1,2},{0,40},{vector(2,1,2,int),short_int})",
+            "resized(dup(double_precision),0,24)",
+        ):
+            found = self.inspect(expression)
+            self.assertTrue(found["supported"] and found["tree"] and found["canonical"] and found["plan"], expression)
+            self.assertGreater(found["cost"], 0, expression)
+            self.assertIn("plan ", self.halocline("inspect", expression).stdout)
 
     def test_stdout_is_one_object_on_any_number_of_ranks(self):
         self.assertEqual(self.inspect("int", ranks=2), self.inspect("int"))

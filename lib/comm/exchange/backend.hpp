@@ -41,8 +41,7 @@ struct CountUnits {
 
 /// Pack into one message per partner, MPI_Alltoallv, unpack. Types without a plan are packed by MPI
 /// even if `packing` is ours; the reasons are added to `packed_by_mpi`. Makes no communication;
-/// throws ConfigError for a job that MPI_Pack's int arguments cannot express, and for a type that
-/// the installed MPI would pack wrongly.
+/// throws ConfigError for a job that MPI_Pack's int arguments cannot express.
 std::unique_ptr<Backend> make_packed_exchange(std::shared_ptr<const Communicator> comm,
                                               const Pieces& sends, const Pieces& receives,
                                               Packing packing, const dtype::Packer& packer,

@@ -10,7 +10,6 @@
 #include "dtype/pack/fused_plan.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/support/narrow.hpp"
-#include "dtype/vendor_check.hpp"
 
 namespace halocline::comm::detail {
 
@@ -139,7 +138,7 @@ class PackedExchange final : public Backend {
     if (found == plans.end()) {
       found = plans.emplace(piece.type, dtype::make_plan(piece.type)).first;
       if (const auto* reason = std::get_if<UnsupportedDatatype>(&found->second))
-        let_mpi_pack(piece.type, *reason, packed_by_mpi);
+        note(*reason, packed_by_mpi);
     }
     return std::get_if<dtype::PackPlan>(&found->second);
   }
@@ -163,15 +162,7 @@ class PackedExchange final : public Backend {
     return type;
   }
 
-  // Notes the reason, unless the installed MPI is known to pack this type wrongly: nothing is ever
-  // wrong here.
-  static void let_mpi_pack(MPI_Datatype type, const UnsupportedDatatype& reason,
-                           std::vector<std::string>& packed_by_mpi) {
-    const auto expr = dtype::decode(type);
-    if (const auto* readable = std::get_if<dtype::TypeExprPtr>(&expr))
-      if (const auto wrong = dtype::mpi_disagreement(**readable))
-        throw ConfigError("MPI would pack a datatype wrongly (" + *wrong + "; and " +
-                          reason.what() + "): describe it by types that Halocline packs");
+  static void note(const UnsupportedDatatype& reason, std::vector<std::string>& packed_by_mpi) {
     if (std::find(packed_by_mpi.begin(), packed_by_mpi.end(), reason.what()) == packed_by_mpi.end())
       packed_by_mpi.emplace_back(reason.what());
   }

@@ -13,7 +13,6 @@
 #include "comm/mpi/communicator.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/type_map.hpp"
-#include "dtype/vendor_check.hpp"
 
 namespace halocline::comm {
 namespace {
@@ -258,46 +257,48 @@ TEST(ExchangePlan, CountsTrafficToOthersAndSelfApart) {
   EXPECT_EQ(plan.traffic().messages, std::min(ranks - 1, 2));
 }
 
+#ifdef MPI_2COMPLEX
+// A predefined type of this MPI that the standard does not have, so that we do not know it.
 TEST(ExchangePlan, LetsMpiPackWhatHasNoPlanAndSaysSoOnce) {
-  const auto type = dtype::make_datatype(*dtype::parse_type("struct({1,2},{0,8},{int,double})"));
-  std::vector<double> out(12), in(12, -1);
-  std::iota(out.begin(), out.end(), 1);
+  MPI_Datatype raw = MPI_DATATYPE_NULL;
+  MPI_Type_vector(2, 1, 2, MPI_2COMPLEX, &raw);  // 2 of 3 elements of 4 floats
+  const Datatype type(raw);
+  std::vector<float> out(24), in(24, -1);
+  std::iota(out.begin(), out.end(), 1.0F);
   std::vector<ExchangeJob> jobs;
   for (int tag = 0; tag < 2; ++tag) {
     ExchangeJob job;
     job.partner = world_rank();
     job.send_tag = job.receive_tag = tag;
-    job.send_buffer = out.data() + 6 * tag;
-    job.receive_buffer = in.data() + 6 * tag;
+    job.send_buffer = out.data() + 12 * tag;
+    job.receive_buffer = in.data() + 12 * tag;
     job.send_count = job.receive_count = 1;
     job.send_type = job.receive_type = type.get();
     jobs.push_back(job);
   }
   ExchangePlan plan(MPI_COMM_WORLD, jobs, Method::alltoallv);
   ASSERT_EQ(plan.packed_by_mpi().size(), 1u);
-  EXPECT_NE(plan.packed_by_mpi().front().find("struct"), std::string::npos);
+  EXPECT_NE(plan.packed_by_mpi().front().find("predefined"), std::string::npos);
   plan.start().finish();
-  for (const std::size_t i : {1u, 2u, 7u, 8u}) EXPECT_EQ(in[i], out[i]);
-  for (const std::size_t i : {3u, 4u, 5u, 9u}) EXPECT_EQ(in[i], -1);
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(in[i], i % 12 / 4 == 1 ? -1 : out[i]) << i;
 }
+#endif
 
-TEST(ExchangePlan, RefusesATypeThatTheInstalledMpiPacksWrongly) {
-  const auto expr = dtype::parse_type("indexed({1,0},{0,1},vector(3,1,-1,byte))");
-  const auto type = dtype::make_datatype(*expr);
+// Some MPIs start this type at another byte, and pack others from there.
+TEST(ExchangePlan, PacksWhatTheInstalledMpiPacksWrongly) {
+  const auto type =
+      dtype::make_datatype(*dtype::parse_type("indexed({1,0},{0,1},vector(3,1,-1,byte))"));
   const char out[] = {10, 11, 12};
   char in[] = {0, 0, 0};
   ExchangeJob job;
   job.partner = world_rank();
   job.send_buffer = out + 2, job.send_count = 1, job.send_type = type.get();
   job.receive_buffer = in, job.receive_count = 3, job.receive_type = MPI_CHAR;
-  if (dtype::mpi_disagreement(*expr)) {
-    EXPECT_THROW(ExchangePlan(MPI_COMM_WORLD, {job}, Method::alltoallv), ConfigError);
-  } else {
-    ExchangePlan plan(MPI_COMM_WORLD, {job}, Method::alltoallv);
-    plan.start().finish();
-    EXPECT_EQ(in[0], 12);
-    EXPECT_EQ(in[2], 10);
-  }
+  ExchangePlan plan(MPI_COMM_WORLD, {job}, Method::alltoallv);
+  plan.start().finish();
+  EXPECT_EQ(in[0], 12);
+  EXPECT_EQ(in[1], 11);
+  EXPECT_EQ(in[2], 10);
 }
 
 TEST(ExchangePlan, TakesTypesThatAreNotCommitted) {
