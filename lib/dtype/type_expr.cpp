@@ -90,10 +90,10 @@ class Parser {
   }
 
  private:
-  static constexpr int kMaxDepth = 1000;
+  static constexpr int kMaxDepth = 200;
 
   TypeExprPtr type_expr(int depth) {
-    if (depth > kMaxDepth) fail("at most 1000 nested constructors");
+    if (depth > kMaxDepth) fail("at most 200 nested constructors");
     skip_space();
     const auto begin = at_;
     const auto name = word();

@@ -123,11 +123,25 @@ extern "C" int halocline_drop_plan(MPI_Datatype handle, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
+extern "C" int halocline_free_keyval(MPI_Comm, int, void* key, void*) {
+  return MPI_Type_free_keyval(static_cast<int*>(key));
+}
+
+int make_keyval() {
+  int key = MPI_KEYVAL_INVALID;
+  HALOCLINE_MPI(MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, halocline_drop_plan, &key, nullptr));
+  return key;
+}
+
 int keyval() {
   static const int value = [] {
-    int key = MPI_KEYVAL_INVALID;
-    HALOCLINE_MPI(
-        MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, halocline_drop_plan, &key, nullptr));
+    // MPI_Finalize first deletes the attributes of MPI_COMM_SELF: then ours goes, too.
+    int at_finalize = MPI_KEYVAL_INVALID;
+    HALOCLINE_MPI(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, halocline_free_keyval, &at_finalize,
+                                         nullptr));
+    static int key = make_keyval();
+    HALOCLINE_MPI(MPI_Comm_set_attr(MPI_COMM_SELF, at_finalize, &key));
+    HALOCLINE_MPI(MPI_Comm_free_keyval(&at_finalize));
     return key;
   }();
   return value;

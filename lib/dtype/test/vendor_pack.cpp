@@ -151,6 +151,8 @@ std::vector<std::int64_t> VendorPack::displacements(const Call& call) const {
   const auto handle = make_datatype(*call.expr);
   const int count = checked_int(call.count, "count");
   const auto bounds = mpi_bounds(handle.get());
+  for (const auto bound : {bounds.true_lb, bounds.true_extent, bounds.extent})
+    if (bound < -kReach || bound > kReach) return {};  // before they are added up
   if (std::abs(bounds.true_lb) + bounds.true_extent + std::abs(bounds.extent) * count > kReach / 2)
     return {};
   int capacity = 0;

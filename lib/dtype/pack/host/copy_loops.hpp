@@ -217,6 +217,14 @@ struct PrefetchingRow {
   }
 };
 
+// Through a register of the element's type, from or to any address.
+template <Direction kDirection, class Element>
+[[gnu::always_inline]] inline void copy_element(std::byte* memory, std::byte* packed) {
+  Element element;
+  std::memcpy(&element, kDirection == Direction::pack ? memory : packed, sizeof element);
+  std::memcpy(kDirection == Direction::pack ? packed : memory, &element, sizeof element);
+}
+
 // Every kStep-th element of a basic type, consecutive in the packed stream: the compiler makes
 // vector code of it.
 template <Direction kDirection, class Element, std::int64_t kStep>
@@ -226,16 +234,12 @@ struct ElementRow {
 
   [[gnu::always_inline]] void operator()(const LoopLevel& level, Address memory,
                                          Address packed) const {
-    using Any [[gnu::may_alias, gnu::aligned(1)]] = Element;
-    auto* __restrict const m = reinterpret_cast<Any*>(memory);
-    auto* __restrict const p = reinterpret_cast<Any*>(packed);
+    auto* __restrict const m = reinterpret_cast<std::byte*>(memory);
+    auto* __restrict const p = reinterpret_cast<std::byte*>(packed);
+    constexpr auto kBytes = static_cast<std::int64_t>(sizeof(Element));
     const auto count = level.count;
-    for (std::int64_t i = 0; i < count; ++i) {
-      if constexpr (kDirection == Direction::pack)
-        p[i] = m[i * kStep];
-      else
-        m[i * kStep] = p[i];
-    }
+    for (std::int64_t i = 0; i < count; ++i)
+      copy_element<kDirection, Element>(m + i * kStep * kBytes, p + i * kBytes);
   }
 };
 
@@ -508,18 +512,12 @@ void copy_group(const detail::AtomGroup& group, const LoopLevel& level, Address 
 // Elements of a basic type at byte displacements: the compiler makes gathers of it.
 template <Direction kDirection, class Element, class Displacement>
 void copy_elements(std::span<const Displacement> displacements, Address memory, Address packed) {
-  using Any [[gnu::may_alias, gnu::aligned(1)]] = Element;
   auto* __restrict const m = reinterpret_cast<std::byte*>(memory);
-  auto* __restrict const p = reinterpret_cast<Any*>(packed);
+  auto* __restrict const p = reinterpret_cast<std::byte*>(packed);
   const auto* __restrict const at = displacements.data();
   const auto n = displacements.size();
-  for (std::size_t i = 0; i < n; ++i) {
-    auto* const element = reinterpret_cast<Any*>(m + at[i]);
-    if constexpr (kDirection == Direction::pack)
-      p[i] = *element;
-    else
-      *element = p[i];
-  }
+  for (std::size_t i = 0; i < n; ++i)
+    copy_element<kDirection, Element>(m + at[i], p + i * sizeof(Element));
 }
 
 /// Copies runs of `run` bytes at memory + displacements[i] from or to consecutive packed places.
