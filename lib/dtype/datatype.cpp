@@ -357,7 +357,12 @@ UnsupportedDatatype unread_combiner(int combiner) {
   return UnsupportedDatatype("combiner " + std::to_string(combiner) + " is not read by Halocline");
 }
 
-Result<TypeExpr> decode_struct(Contents& contents) {
+// Reading recurses; what is nested deeper than this is not read.
+constexpr int kMaxDepth = 200;
+
+Result<TypeExprPtr> read_shared(MPI_Datatype handle, int depth);
+
+Result<TypeExpr> decode_struct(Contents& contents, int depth) {
   const auto n = contents.count();
   Struct out;
   out.blocklengths = contents.counts(n);
@@ -369,7 +374,7 @@ Result<TypeExpr> decode_struct(Contents& contents) {
       out.old.push_back(out.old.back());
       continue;
     }
-    auto old = decode(contents.type(i));
+    auto old = read_shared(contents.type(i), depth + 1);
     if (auto* reason = std::get_if<UnsupportedDatatype>(&old)) return std::move(*reason);
     out.old.push_back(std::get<TypeExprPtr>(std::move(old)));
   }
@@ -401,32 +406,11 @@ Darray decode_darray(Contents& contents, TypeExprPtr old) {
   return out;
 }
 
-}  // namespace
-
-Datatype::~Datatype() {
-  if (handle_ == MPI_DATATYPE_NULL) return;
-  int finalized = 0;
-  MPI_Finalized(&finalized);
-  if (!finalized) free_unless_predefined(handle_);
-}
-
-Datatype make_datatype(const TypeExpr& expr) {
-  Datatype type = build(expr);
-  if (std::holds_alternative<Named>(expr.node)) return type;
-  MPI_Datatype handle = type.get();
-  HALOCLINE_MPI(MPI_Type_commit(&handle));
-  return type;
-}
-
-Result<TypeExprPtr> decode(MPI_Datatype handle) {
-  if (const auto* found = find_named_type(handle)) return named(*found);
-  auto value = decode_value(handle);
-  if (auto* reason = std::get_if<UnsupportedDatatype>(&value)) return std::move(*reason);
-  return std::make_shared<const TypeExpr>(std::get<TypeExpr>(std::move(value)));
-}
-
-Result<TypeExpr> decode_value(MPI_Datatype handle) {
+Result<TypeExpr> read(MPI_Datatype handle, int depth) {
   if (const auto* found = find_named_type(handle)) return TypeExpr{Named{found}};
+  if (depth > kMaxDepth)
+    return UnsupportedDatatype("datatype nested deeper than " + std::to_string(kMaxDepth) +
+                               " constructors");
   const Envelope envelope(handle);
   const auto combiner = envelope.combiner;
   if (combiner == MPI_COMBINER_NAMED) {
@@ -438,7 +422,7 @@ Result<TypeExpr> decode_value(MPI_Datatype handle) {
   }
 
   Contents contents(handle, envelope);
-  if (combiner == MPI_COMBINER_STRUCT) return decode_struct(contents);
+  if (combiner == MPI_COMBINER_STRUCT) return decode_struct(contents, depth);
   if (is_predefined(combiner)) {
     const auto kind = combiner == MPI_COMBINER_F90_REAL      ? F90Kind::real
                       : combiner == MPI_COMBINER_F90_COMPLEX ? F90Kind::complex
@@ -448,7 +432,7 @@ Result<TypeExpr> decode_value(MPI_Datatype handle) {
       return TypeExpr{Named{found}};
   }
   if (envelope.types == 0) return unread_combiner(combiner);
-  auto decoded = decode(contents.type(0));
+  auto decoded = read_shared(contents.type(0), depth + 1);
   if (auto* reason = std::get_if<UnsupportedDatatype>(&decoded)) return std::move(*reason);
   auto old = std::get<TypeExprPtr>(std::move(decoded));
   // Braces evaluate from left to right: the arguments are read in MPI's order.
@@ -487,6 +471,38 @@ Result<TypeExpr> decode_value(MPI_Datatype handle) {
     default:
       return unread_combiner(combiner);
   }
+}
+
+Result<TypeExprPtr> read_shared(MPI_Datatype handle, int depth) {
+  if (const auto* found = find_named_type(handle)) return named(*found);
+  auto value = read(handle, depth);
+  if (auto* reason = std::get_if<UnsupportedDatatype>(&value)) return std::move(*reason);
+  return std::make_shared<const TypeExpr>(std::get<TypeExpr>(std::move(value)));
+}
+
+}  // namespace
+
+Datatype::~Datatype() {
+  if (handle_ == MPI_DATATYPE_NULL) return;
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (!finalized) free_unless_predefined(handle_);
+}
+
+Datatype make_datatype(const TypeExpr& expr) {
+  Datatype type = build(expr);
+  if (std::holds_alternative<Named>(expr.node)) return type;
+  MPI_Datatype handle = type.get();
+  HALOCLINE_MPI(MPI_Type_commit(&handle));
+  return type;
+}
+
+Result<TypeExprPtr> decode(MPI_Datatype handle) {
+  return read_shared(handle, 0);
+}
+
+Result<TypeExpr> decode_value(MPI_Datatype handle) {
+  return read(handle, 0);
 }
 
 }  // namespace halocline::dtype

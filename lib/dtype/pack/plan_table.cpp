@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "dtype/support/mpi_check.hpp"
@@ -41,14 +42,14 @@ class Table {
     }
   }
 
-  // The entry of the key: an earlier one if another thread was faster.
-  const Entry& insert(Key key, Entry entry) {
+  // The entry of the key, and whether it is this one or that of a thread that was faster.
+  std::pair<const Entry*, bool> insert(Key key, Entry entry) {
     const std::lock_guard lock(writers_);
-    if (const auto* found = find(key)) return *found;
+    if (const auto* found = find(key)) return {found, false};
     if (2 * (used_ + 1) > slots_.load()->list.size()) grow();
     auto* const kept = new Entry(std::move(entry));
     put(*slots_.load(), key, kept);
-    return *kept;
+    return {kept, true};
   }
 
   // The slot keeps its key, for the next type of this handle.
@@ -158,10 +159,18 @@ bool is_predefined(MPI_Datatype handle) {
 const Result<PackPlan>& cached_plan(MPI_Datatype handle) {
   const auto key = key_of(handle);
   if (const auto* found = table().find(key)) return *found;
-  const auto& entry = table().insert(key, make_plan(handle));
-  // Predefined types are never freed, and some MPIs take no attribute on them.
-  if (!is_predefined(handle)) HALOCLINE_MPI(MPI_Type_set_attr(handle, keyval(), nullptr));
-  return entry;
+  const auto [entry, is_new] = table().insert(key, make_plan(handle));
+  // Set once: setting it again would drop the entry. Predefined types are never freed, and some
+  // MPIs take no attribute on them.
+  if (is_new && !is_predefined(handle)) {
+    try {
+      HALOCLINE_MPI(MPI_Type_set_attr(handle, keyval(), nullptr));
+    } catch (const MpiError&) {
+      table().erase(key);  // nobody would drop it
+      throw;
+    }
+  }
+  return *entry;
 }
 
 }  // namespace halocline::dtype

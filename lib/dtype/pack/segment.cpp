@@ -8,6 +8,7 @@
 
 #include "dtype/pack/host/copy_range.hpp"
 #include "dtype/pack/walk.hpp"
+#include "dtype/support/narrow.hpp"
 
 namespace halocline::dtype {
 
@@ -121,8 +122,14 @@ void Segment::seek(std::int64_t position) {
     throw ConfigError("segment position " + std::to_string(position) +
                       " is outside of the packed stream (it has " + std::to_string(bytes_) +
                       " bytes): seek within it");
-  if (position != position_) packed_ = {};  // the buffer may have changed since
+  if (position != position_) leave();
   position_ = position;
+}
+
+// What was kept counts only while packing or unpacking goes on in order; the buffer may change.
+void Segment::leave() {
+  flush();
+  packed_ = {};
 }
 
 std::int64_t Segment::clip(std::int64_t bytes) const {
@@ -174,7 +181,6 @@ std::int64_t Segment::pack(void* packed, std::int64_t capacity) {
 
 std::int64_t Segment::unpack(const void* packed, std::int64_t available) {
   packed_ = {};
-  if (unpacked_.last != position_) flush();
   const auto bytes = clip(available);
   const auto end = position_ + bytes;
   const auto* from = static_cast<const std::byte*>(packed);
@@ -205,6 +211,7 @@ void Segment::flush() {
 
 std::size_t Segment::blocks(std::span<IoBlock> out) {
   if (out.empty()) return 0;
+  leave();
   std::size_t written = 0;
   const auto emit = [&](std::int64_t displacement, std::int64_t offset, std::int64_t bytes) {
     out[written] = {displacement, bytes};
@@ -216,6 +223,7 @@ std::size_t Segment::blocks(std::span<IoBlock> out) {
 }
 
 Segment::Measure Segment::measure(std::int64_t bytes) {
+  leave();
   const auto passed = clip(bytes);
   std::int64_t blocks = 0;
   detail::walk(plan_.program(), count_, position_, position_ + passed, CountBlocks{&blocks});

@@ -25,7 +25,8 @@ struct IoBlock {
 
 /// A position in the packed stream of `count` instances. Every operation handles the next bytes of
 /// the stream, in type map order, and moves the position behind them; a position may lie inside of
-/// a basic element. O(bytes handled + depth + log blocks) each, no allocation, no recursion.
+/// a basic element. O(bytes handled + depth + log blocks) each (and the bytes looked ahead at), no
+/// allocation, no recursion.
 class Segment {
  public:
   /// `buffer` may be MPI_BOTTOM when the type holds absolute addresses; it is written to by unpack
@@ -35,7 +36,8 @@ class Segment {
   /// bytes of the stream in memory of its own (allocated here) where cache lines of the buffer hold
   /// bytes that are far apart in the stream: each line is then fetched once instead of once per
   /// piece. Packing then reads the buffer ahead of the position; unpacked bytes are in the buffer
-  /// only when the segment is done or flushed.
+  /// once the stream was unpacked to its end, the position was moved otherwise, or flush()
+  /// returned.
   Segment(PackPlan plan, const void* buffer, std::int64_t count, std::int64_t lookahead = 0);
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
@@ -77,6 +79,7 @@ class Segment {
   };
 
   std::int64_t clip(std::int64_t bytes) const;
+  void leave();
   void copy(host::Direction direction, std::int64_t first, std::int64_t last, const void* packed);
   std::int64_t window_end(std::int64_t position) const;
   bool uses_window(std::int64_t bytes) const;

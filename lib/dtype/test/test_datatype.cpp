@@ -217,4 +217,18 @@ TEST(Datatype, WhatMpiRefusesIsAnMpiError) {
   EXPECT_THROW(make_datatype(negative), MpiError);
 }
 
+TEST(Decode, DoesNotReadTypesNestedTooDeep) {
+  std::vector<Datatype> types;
+  MPI_Datatype inner = MPI_INT, outer = MPI_DATATYPE_NULL;
+  for (int depth = 1; depth <= 1000; ++depth) {
+    MPI_Type_contiguous(1, inner, &outer);
+    types.emplace_back(outer);
+    inner = outer;
+    if (depth == 200) {
+      EXPECT_TRUE(std::holds_alternative<TypeExprPtr>(decode(outer)));
+    }
+  }
+  EXPECT_TRUE(std::holds_alternative<UnsupportedDatatype>(decode(outer)));
+}
+
 }  // namespace halocline::dtype::test

@@ -117,14 +117,16 @@ TYPED_TEST(KokkosPackerTest, FusedPlansAreShared) {
   jobs.push_back({plan_of("contiguous(0,int)"), nullptr, 7});
   jobs.push_back({plan_of("contiguous(100000,int)"), const_cast<unsigned char*>(memory.data()) + 5,
                   1, 1000000});
+  // Behind the one before, wherever that is.
+  jobs.push_back({plan_of("vector(100,1,2,int)"), const_cast<unsigned char*>(memory.data()), 1});
   const FusedPlan fused(jobs);
-  EXPECT_EQ(fused.packed_bytes(), 4 * 10007 * 12 + 400000);
+  EXPECT_EQ(fused.packed_bytes(), 4 * 10007 * 12 + 400000 + 400);
 
   Bytes expected(1400000, 0x5A), packed = expected;
   std::int64_t at = 0;
   for (const auto& job : jobs) {
-    HostPacker().pack(job.plan, job.buffer, job.count,
-                      expected.data() + job.packed_offset.value_or(at));
+    at = job.packed_offset.value_or(at);
+    HostPacker().pack(job.plan, job.buffer, job.count, expected.data() + at);
     at += job.plan.packed_bytes(job.count);
   }
   this->packer_.pack(fused, packed.data());

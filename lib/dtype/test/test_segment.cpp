@@ -153,4 +153,52 @@ TEST(Segment, UnpackedBytesArriveWhenDoneOrFlushed) {
   EXPECT_EQ(jumping, expected);
 }
 
+TEST(Segment, PackingAndUnpackingTakeTurns) {
+  const auto plan = plan_of(kColumns);
+  const auto memory = counting_bytes(plan.bounds().extent);
+  const auto expected = packed_at_once(plan, memory, 1);
+  auto buffer = memory;
+  Segment segment(plan, buffer.data(), 1, 1 << 20);
+  Bytes packed(expected.size());
+  const Bytes other(100, 0xEE);
+  // What was unpacked is there when it is packed, and what was kept for packing is not packed
+  // again.
+  segment.pack(packed.data(), 50);
+  segment.unpack(other.data(), 100);
+  segment.seek(50);
+  segment.pack(packed.data() + 50, 150);
+  auto wanted = expected;
+  std::fill(wanted.begin() + 50, wanted.begin() + 150, static_cast<unsigned char>(0xEE));
+  EXPECT_TRUE(std::equal(packed.begin(), packed.begin() + 200, wanted.begin()));
+
+  segment.seek(0);
+  segment.unpack(other.data(), 30);
+  segment.seek(segment.bytes());
+  EXPECT_EQ(buffer[0], 0xEE) << "moved away: nothing is kept";
+
+  buffer = memory;
+  segment.seek(0);
+  segment.pack(packed.data(), 10);
+  std::fill(buffer.begin(), buffer.end(), static_cast<unsigned char>(0));
+  segment.measure(10);
+  segment.pack(packed.data(), 10);
+  EXPECT_EQ(packed[0], 0) << "moved away: read again";
+}
+
+// Displacements around the limits of 32 bits; no memory is touched.
+TEST(Segment, ListsBlocksFarAway) {
+  for (const std::int64_t limit :
+       {std::int64_t{1} << 31, -(std::int64_t{1} << 31), std::int64_t{1} << 32}) {
+    const auto far = [&](std::int64_t by) { return std::to_string(limit + by); };
+    Segment segment(
+        plan_of("hindexed_block(1,{0,100," + far(-8) + "," + far(0) + "," + far(24) + "},int)"),
+        nullptr, 1);
+    std::vector<IoBlock> blocks(8);
+    ASSERT_EQ(segment.blocks(blocks), 5u);
+    EXPECT_EQ(blocks[2].offset, limit - 8);
+    EXPECT_EQ(blocks[3].offset, limit);
+    EXPECT_EQ(blocks[4].offset, limit + 24);
+  }
+}
+
 }  // namespace halocline::dtype::test
