@@ -122,7 +122,7 @@ TYPED_TEST(KokkosPackerTest, FusedPlansAreShared) {
   const FusedPlan fused(jobs);
   EXPECT_EQ(fused.packed_bytes(), 4 * 10007 * 12 + 400000 + 400);
 
-  Bytes expected(1400000, 0x5A), packed = expected;
+  Bytes expected(1400400, 0x5A), packed = expected;
   std::int64_t at = 0;
   for (const auto& job : jobs) {
     at = job.packed_offset.value_or(at);
