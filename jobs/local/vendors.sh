@@ -58,44 +58,48 @@ jobs/local/build.sh release "${options[@]}" >&2
 for library in "${libraries[@]}"; do [[ $library == debian ]] || build "$library"; done
 [[ $action != build ]] || exit 0
 
-# record LIBRARY FILE STDOUT PROGRAM ARGUMENT...: runs it on $ranks ranks; FILE begins with the provenance.
+# record LIBRARY NAME PROGRAM ARGUMENT...: runs it on $ranks ranks and keeps what it measured, behind a line of provenance, in
+# results/raw/NAME-LIBRARY.jsonl. An earlier result stays until there is a new one.
 mkdir -p results/raw
 code=0
 record() {
-  local library=$1 file=$2 stdout=$3 program=$4; shift 4
+  local library=$1 file=results/raw/$2-$1.jsonl program=$3; shift 3
   say "$library: mpirun -n $ranks $program $*"
-  results/tables.py provenance "$library" "$command_line" >"$file"
-  local rc=0
-  under "$library" mpirun -n "$ranks" "$(build_directory "$library")/$program" "$@" >>"$stdout" || rc=$?
-  [[ $rc -le 1 ]] || { echo "vendors.sh: $program failed under $library (exit code $rc)" >&2; exit 3; }
+  results/tables.py provenance "$library" "$command_line" >"$file.part"
+  local stdout=$file.part output=() rc=0
+  [[ $action == bench ]] || { stdout=/dev/stderr; output=(--output "$file.part"); }
+  under "$library" mpirun -n "$ranks" "$(build_directory "$library")/$program" "$@" "${output[@]}" >>"$stdout" || rc=$?
+  # 1 is a row that is not verified; but mpirun itself may end with it, too.
+  [[ $rc -le 1 && $(wc -l <"$file.part") -gt 1 ]] ||
+    { echo "vendors.sh: $program measured nothing under $library (exit code $rc)" >&2; exit 3; }
+  mv "$file.part" "$file"
   [[ $rc == 0 ]] || code=1
 }
+needs() { echo "vendors.sh: $1 needs $2" >&2; exit 2; }
 
 ranks=1
 if [[ $action == compare ]]; then
   ranks=2
-  if [[ ${1:-} == -n ]]; then ranks=${2:?"vendors.sh: -n needs the number of ranks"}; shift 2; fi
-  for library in "${libraries[@]}"; do
-    file=results/raw/compare-$library.jsonl
-    record "$library" "$file" /dev/stderr app/halocline compare "$@" --output "$file"
-  done
+  if [[ ${1:-} == -n ]]; then ranks=${2:-}; [[ -n $ranks ]] || needs -n "the number of ranks"; shift 2; fi
+  for library in "${libraries[@]}"; do record "$library" compare app/halocline compare "$@"; done
   results/tables.py compare "${libraries[@]}"
 else
   groups=() flags=()
   while [[ $# -gt 0 ]]; do
     case $1 in
-      --only) flags+=("--only=${2:?"vendors.sh: --only needs the name of a case"}"); shift ;;
+      --only) [[ $# -ge 2 ]] || needs --only "the name of a case"; flags+=("--only=$2"); shift ;;
       --*) flags+=("$1") ;;
       *) groups+=("$1") ;;
     esac
     shift
   done
-  [[ ${#groups[@]} -gt 0 ]] ||
-    mapfile -t groups < <(mpirun -n 1 build/release/lib/dtype/bench/bench_dtype --list | awk '{print $1}')
+  if [[ ${#groups[@]} -eq 0 ]]; then
+    list=$(mpirun -n 1 build/release/lib/dtype/bench/bench_dtype --list)
+    mapfile -t groups < <(awk '{print $1}' <<<"$list")
+  fi
   for group in "${groups[@]}"; do
     for library in "${libraries[@]}"; do
-      file=results/raw/bench-$group-$library.jsonl
-      record "$library" "$file" "$file" lib/dtype/bench/bench_dtype --group="$group" --json "${flags[@]}"
+      record "$library" "bench-$group" lib/dtype/bench/bench_dtype --group="$group" --json "${flags[@]}"
     done
     results/tables.py "$group" "${libraries[@]}"
   done
