@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -151,8 +150,8 @@ std::vector<std::int64_t> VendorPack::displacements(const Call& call) const {
   const auto handle = make_datatype(*call.expr);
   const int count = checked_int(call.count, "count");
   const auto bounds = mpi_bounds(handle.get());
-  if (std::abs(bounds.true_lb) + bounds.true_extent + std::abs(bounds.extent) * count > kReach / 2)
-    return {};
+  for (const auto distance : {bounds.true_lb, bounds.true_extent, bounds.extent})
+    if (distance > kReach / 4 || distance < -kReach / 4) return {};
   int capacity = 0;
   HALOCLINE_MPI(MPI_Pack_size(count, handle.get(), MPI_COMM_SELF, &capacity));
   std::vector<unsigned char> packed(static_cast<std::size_t>(capacity) + 1);
