@@ -35,8 +35,8 @@ Bounds vendor_bounds(const TypeExpr& expr) {
 }
 
 Bounds standard_bounds(const TypeExpr& expr) {
-  const auto map = type_map(expr);
-  return {map.lb, map.extent};
+  const auto bounds = type_bounds(expr);
+  return {bounds.lb, bounds.extent};
 }
 
 bool sets_bounds(const TypeExpr& expr) {
