@@ -17,9 +17,8 @@ TypeBounds mpi_bounds(MPI_Datatype handle);
 
 /// Where the installed MPI has another size, lb or extent than the standard for `expr` or a type
 /// inside it: the innermost such type with both values, or nothing. MPI_Pack is often wrong with
-/// such a sign; without one it was seen to be wrong only for several instances of a struct with a
-/// member that sets its bounds but has no data (results/vendor-bugs). Local; makes and frees every
-/// type of the nesting.
+/// such a sign, and without one for few types only, which results/vendor-bugs names per MPI. Local;
+/// makes and frees every type of the nesting.
 std::optional<std::string> mpi_disagreement(const TypeExpr& expr);
 
 }  // namespace halocline::dtype
