@@ -83,7 +83,7 @@ class Parser {
   explicit Parser(std::string_view text) : text_(text) {}
 
   TypeExprPtr whole() {
-    auto result = type_expr(0);
+    auto result = type_expr();
     skip_space();
     if (at_ != text_.size()) fail("end of expression");
     return result;
@@ -92,8 +92,7 @@ class Parser {
  private:
   static constexpr int kMaxDepth = 200;
 
-  TypeExprPtr type_expr(int depth) {
-    if (depth > kMaxDepth) fail("at most 200 nested constructors");
+  TypeExprPtr type_expr() {
     skip_space();
     const auto begin = at_;
     const auto name = word();
@@ -106,86 +105,106 @@ class Parser {
       }
       return named(name);
     }
+    const auto parse = find_constructor(name);
+    if (parse == nullptr) {
+      at_ = begin;
+      fail("a constructor: " + std::string(kConstructors) + " (unknown name '" + std::string(name) +
+           "'; see halocline --help)");
+    }
+    if (++depth_ > kMaxDepth) fail("at most 200 nested constructors");
     expect('(');
-    auto result = constructor(name, begin, depth);
+    auto result = (this->*parse)();
     expect(')');
+    --depth_;
     return result;
   }
 
-  TypeExprPtr constructor(std::string_view name, std::size_t begin, int depth) {
-    const auto old = [&] { return type_expr(depth + 1); };
-    const auto next = [&] { expect(','); };
-    if (name == "contiguous") {
-      Contiguous t{};
-      t.count = natural(), next(), t.old = old();
-      return type(std::move(t));
-    }
-    if (name == "vector") return strided<Vector>(old);
-    if (name == "hvector") return strided<Hvector>(old);
-    if (name == "indexed") return indexed<Indexed>(old);
-    if (name == "hindexed") return indexed<Hindexed>(old);
-    if (name == "indexed_block") return indexed_block<IndexedBlock>(old);
-    if (name == "hindexed_block") return indexed_block<HindexedBlock>(old);
-    if (name == "struct") {
-      Struct t;
-      t.blocklengths = list([&] { return natural(); }), next();
-      t.displacements = list([&] { return integer(); }), next();
-      t.old = list(old);
-      same_length(t.blocklengths.size(), t.displacements.size());
-      same_length(t.blocklengths.size(), t.old.size());
-      return type(std::move(t));
-    }
-    if (name == "subarray") return subarray(old);
-    if (name == "darray") return darray(old);
-    if (name == "resized") {
-      Resized t{};
-      t.old = old(), next(), t.lb = integer(), next(), t.extent = integer();
-      return type(std::move(t));
-    }
-    if (name == "dup") return type(Dup{old()});
-    if (name == "f90_real") return f90(F90Kind::real);
-    if (name == "f90_complex") return f90(F90Kind::complex);
-    if (name == "f90_integer") return f90(F90Kind::integer);
-    at_ = begin;
-    fail("a constructor: " + std::string(kConstructors) + " (unknown name '" + std::string(name) +
-         "'; see halocline --help)");
+  // Called through pointers, each parser has its own small frame: nesting is deep.
+  using Constructor = TypeExprPtr (Parser::*)();
+  static Constructor find_constructor(std::string_view name) {
+    static constexpr std::pair<std::string_view, Constructor> kAll[] = {
+        {"contiguous", &Parser::contiguous},
+        {"vector", &Parser::strided<Vector>},
+        {"hvector", &Parser::strided<Hvector>},
+        {"indexed", &Parser::indexed<Indexed>},
+        {"hindexed", &Parser::indexed<Hindexed>},
+        {"indexed_block", &Parser::indexed_block<IndexedBlock>},
+        {"hindexed_block", &Parser::indexed_block<HindexedBlock>},
+        {"struct", &Parser::structure},
+        {"subarray", &Parser::subarray},
+        {"darray", &Parser::darray},
+        {"resized", &Parser::resized},
+        {"dup", &Parser::dup},
+        {"f90_real", &Parser::f90<F90Kind::real>},
+        {"f90_complex", &Parser::f90<F90Kind::complex>},
+        {"f90_integer", &Parser::f90<F90Kind::integer>}};
+    for (const auto& [known, parse] : kAll)
+      if (known == name) return parse;
+    return nullptr;
   }
 
-  template <class T, class Old>
-  TypeExprPtr strided(Old old) {
-    T t{};
-    t.count = natural(), expect(','), t.blocklength = natural(), expect(','), t.stride = integer(),
-    expect(',');
-    t.old = old();
+  TypeExprPtr contiguous() {
+    Contiguous t{};
+    t.count = natural(), expect(',');
+    t.old = type_expr();
     return type(std::move(t));
   }
 
-  template <class T, class Old>
-  TypeExprPtr indexed(Old old) {
-    T t;
-    t.blocklengths = list([&] { return natural(); }), expect(',');
-    t.displacements = list([&] { return integer(); }), expect(',');
+  TypeExprPtr structure() {
+    Struct t;
+    t.blocklengths = naturals(), expect(',');
+    t.displacements = integers(), expect(',');
+    t.old = list([&] { return type_expr(); });
     same_length(t.blocklengths.size(), t.displacements.size());
-    t.old = old();
+    same_length(t.blocklengths.size(), t.old.size());
     return type(std::move(t));
   }
 
-  template <class T, class Old>
-  TypeExprPtr indexed_block(Old old) {
+  TypeExprPtr resized() {
+    Resized t{};
+    t.old = type_expr(), expect(',');
+    t.lb = integer(), expect(',');
+    t.extent = integer();
+    return type(std::move(t));
+  }
+
+  TypeExprPtr dup() { return type(Dup{type_expr()}); }
+
+  template <class T>
+  TypeExprPtr strided() {
+    T t{};
+    t.count = natural(), expect(',');
+    t.blocklength = natural(), expect(',');
+    t.stride = integer(), expect(',');
+    t.old = type_expr();
+    return type(std::move(t));
+  }
+
+  template <class T>
+  TypeExprPtr indexed() {
+    T t;
+    t.blocklengths = naturals(), expect(',');
+    t.displacements = integers(), expect(',');
+    same_length(t.blocklengths.size(), t.displacements.size());
+    t.old = type_expr();
+    return type(std::move(t));
+  }
+
+  template <class T>
+  TypeExprPtr indexed_block() {
     T t;
     t.blocklength = natural(), expect(',');
-    t.displacements = list([&] { return integer(); }), expect(',');
-    t.old = old();
+    t.displacements = integers(), expect(',');
+    t.old = type_expr();
     return type(std::move(t));
   }
 
-  template <class Old>
-  TypeExprPtr subarray(Old old) {
+  TypeExprPtr subarray() {
     Subarray t{};
     t.order = order(), expect(',');
-    t.sizes = list([&] { return integer(); }), expect(',');
-    t.subsizes = list([&] { return integer(); }), expect(',');
-    t.starts = list([&] { return integer(); });
+    t.sizes = integers(), expect(',');
+    t.subsizes = integers(), expect(',');
+    t.starts = integers();
     same_length(t.sizes.size(), t.subsizes.size());
     same_length(t.sizes.size(), t.starts.size());
     if (t.sizes.empty()) fail("at least one dimension");
@@ -194,19 +213,18 @@ class Parser {
           t.starts[d] > t.sizes[d] - t.subsizes[d])
         fail("1 <= subsize and start + subsize <= size in dimension " + std::to_string(d));
     expect(',');
-    t.old = old();
+    t.old = type_expr();
     return type(std::move(t));
   }
 
-  template <class Old>
-  TypeExprPtr darray(Old old) {
+  TypeExprPtr darray() {
     Darray t{};
     t.size = natural(), expect(','), t.rank = natural(), expect(',');
     if (t.rank >= t.size) fail("rank < size");
-    t.gsizes = list([&] { return integer(); }), expect(',');
+    t.gsizes = integers(), expect(',');
     t.distribs = list([&] { return distribution(); }), expect(',');
     t.dargs = list([&] { return integer_or("default", kDefaultDarg); }), expect(',');
-    t.psizes = list([&] { return integer(); });
+    t.psizes = integers();
     same_length(t.gsizes.size(), t.distribs.size());
     same_length(t.gsizes.size(), t.dargs.size());
     same_length(t.gsizes.size(), t.psizes.size());
@@ -229,18 +247,19 @@ class Parser {
     if (processes != 1) fail("as many processes in the grid as size says");
     expect(',');
     t.order = order(), expect(',');
-    t.old = old();
+    t.old = type_expr();
     return type(std::move(t));
   }
 
-  TypeExprPtr f90(F90Kind kind) {
+  template <F90Kind kKind>
+  TypeExprPtr f90() {
     const auto argument = [&] {
       return checked_int(integer_or("undefined", MPI_UNDEFINED), "number of digits");
     };
     int precision = MPI_UNDEFINED;
-    if (kind != F90Kind::integer) precision = argument(), expect(',');
+    if (kKind != F90Kind::integer) precision = argument(), expect(',');
     const int range = argument();
-    const auto* found = find_f90_type(kind, precision, range);
+    const auto* found = find_f90_type(kKind, precision, range);
     if (found == nullptr) fail("digits and a range that a Fortran type of this MPI has");
     return named(*found);
   }
@@ -282,6 +301,13 @@ class Parser {
     }
     expect('}');
     return items;
+  }
+
+  std::vector<std::int64_t> integers() {
+    return list([&] { return integer(); });
+  }
+  std::vector<std::int64_t> naturals() {
+    return list([&] { return natural(); });
   }
 
   std::int64_t integer() {
@@ -338,6 +364,7 @@ class Parser {
 
   std::string_view text_;
   std::size_t at_ = 0;
+  int depth_ = 0;
 };
 
 }  // namespace

@@ -77,14 +77,20 @@ struct Shape {
   }
 };
 
-// A type as both of what is computed from it, together and from the leaves up.
+// A type as both of what is computed from it, together and from the leaves up. Without a tree if
+// the bounds alone are asked for.
 struct Part {
   Shape shape;
   TreeNodePtr tree;
 };
 
+// Null over children that are null.
 template <class Node>
 TreeNodePtr node(Node value) {
+  if constexpr (requires { value.child; })
+    if (value.child == nullptr) return nullptr;
+  if constexpr (requires { value.children; })
+    if (!value.children.empty() && value.children.front() == nullptr) return nullptr;
   return std::make_shared<const TreeNode>(TreeNode{std::move(value)});
 }
 
@@ -217,13 +223,19 @@ Part array_part(const Constructor& t, const std::vector<std::int64_t>& sizes, Pa
 
 // Computes the part of a constructor. Those that are taken by value give their lists to the tree.
 struct PartOf {
+  bool with_tree;
+
   Part operator()(const Named& t) const {
     static const auto& all = *new auto([] {
       std::vector<Part> out;
       for (const auto& each : named_types()) out.push_back(part_of(each));
       return out;
     }());
-    return t.type->index < 0 ? part_of(*t.type) : all[static_cast<std::size_t>(t.type->index)];
+    const auto result = [&](const Part& part) -> Part {
+      return {part.shape, with_tree ? part.tree : nullptr};
+    };
+    return t.type->index < 0 ? result(part_of(*t.type))
+                             : result(all[static_cast<std::size_t>(t.type->index)]);
   }
   Part operator()(const Contiguous& t) const { return block_of(t.count, *t.old); }
   Part operator()(const Vector& t) const {
@@ -286,8 +298,8 @@ struct PartOf {
 
  private:
   static Part part_of(const NamedType& type);
-  static Part part_of(const TypeExpr& expr) { return std::visit(PartOf(), expr.node); }
-  static Part block_of(std::int64_t blocklength, const TypeExpr& old) {
+  Part part_of(const TypeExpr& expr) const { return std::visit(*this, expr.node); }
+  Part block_of(std::int64_t blocklength, const TypeExpr& old) const {
     Part out = part_of(old);
     repeat_block(out, blocklength);
     return out;
@@ -341,17 +353,17 @@ std::string listed(const std::vector<std::int64_t>& list) {
 }  // namespace
 
 TypeBounds type_bounds(const TypeExpr& expr) {
-  return bounds_of(std::visit(PartOf(), expr.node).shape);
+  return bounds_of(std::visit(PartOf{.with_tree = false}, expr.node).shape);
 }
 
 TypeTree translate(const TypeExpr& expr) {
-  return tree_of(std::visit(PartOf(), expr.node));
+  return tree_of(std::visit(PartOf{.with_tree = true}, expr.node));
 }
 
 Result<TypeTree> translate(MPI_Datatype handle) {
   auto expr = decode_value(handle);
   if (auto* reason = std::get_if<UnsupportedDatatype>(&expr)) return std::move(*reason);
-  return tree_of(std::visit(PartOf(), std::get<TypeExpr>(std::move(expr)).node));
+  return tree_of(std::visit(PartOf{.with_tree = true}, std::get<TypeExpr>(std::move(expr)).node));
 }
 
 std::string to_string(const TreeNode& tree) {

@@ -416,10 +416,10 @@ TEST_F(RandomTypes, ArePackedAlikeByMpiWhereItIsKnownToBeRight) {
     if (!tally.smallest || to_string(*call.expr).size() < to_string(*tally.smallest->expr).size())
       tally.smallest = call;
   }
-  for (const auto trait : kTraits)
+  for (const auto& [trait, tally] : tallies)
     std::printf("  %-22s %8lld calls, MPI_Pack differs in %lld\n",
-                std::string(to_string(trait)).c_str(), static_cast<long long>(tallies[trait].calls),
-                static_cast<long long>(tallies[trait].different));
+                std::string(to_string(trait)).c_str(), static_cast<long long>(tally.calls),
+                static_cast<long long>(tally.different));
   if (options_.vendor_bugs.empty()) return;
   for (const auto& [trait, tally] : tallies) {
     if (!tally.smallest) continue;

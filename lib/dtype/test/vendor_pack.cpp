@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -36,8 +35,8 @@ Bounds vendor_bounds(const TypeExpr& expr) {
 }
 
 Bounds standard_bounds(const TypeExpr& expr) {
-  const auto map = type_map(expr);
-  return {map.lb, map.extent};
+  const auto bounds = type_bounds(expr);
+  return {bounds.lb, bounds.extent};
 }
 
 bool sets_bounds(const TypeExpr& expr) {
@@ -50,6 +49,13 @@ bool is_wide_number(const TypeExpr& expr) {
   return t != nullptr && t->type->members.front().type->alignment >= 16;
 }
 
+bool is_complex_number(const TypeExpr& expr) {
+  const auto* t = std::get_if<Named>(&expr.node);
+  if (t == nullptr) return false;
+  const auto& first = *t->type->members.front().type;
+  return first.size == 2 * first.alignment;
+}
+
 // The first line, with single spaces.
 std::string library_version() {
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
@@ -59,6 +65,11 @@ std::string library_version() {
   std::string text, word;
   while (words >> word) text += (text.empty() ? "" : " ") + word;
   return text;
+}
+
+bool is_mpich() {
+  static const bool answer = library_version().starts_with("MPICH");
+  return answer;
 }
 
 // "Open MPI v4.1.4, package: ..." -> "open-mpi-v4.1.4", "MPICH Version: 5.0.2" -> "mpich-5.0.2"
@@ -94,6 +105,8 @@ std::string_view to_string(Trait trait) {
       return "without-data";
     case Trait::wide_number:
       return "wide-number";
+    case Trait::complex_number:
+      return "complex-number";
     case Trait::negative_stride:
       return "negative-stride";
     case Trait::zero_stride:
@@ -113,7 +126,11 @@ Trait trait_of(const Call& call) {
   const bool bounds = any([](const auto& t) { return vendor_bounds(t) != standard_bounds(t); });
   if (any([&](const auto& t) { return empty(t) && (bounds || sets_bounds(t)); }))
     return Trait::without_data;
-  if (!bounds && any(is_wide_number)) return Trait::wide_number;
+  const auto is_sign = [&](Trait trait, auto holds) {
+    return !bounds && may_be_packed_wrongly(trait) && any(holds);
+  };
+  if (is_sign(Trait::wide_number, is_wide_number)) return Trait::wide_number;
+  if (is_sign(Trait::complex_number, is_complex_number)) return Trait::complex_number;
   if (any_stride(call, [](auto stride) { return stride < 0; }))
     return bounds ? Trait::bounds_negative_stride : Trait::negative_stride;
   if (any_stride(call, [](auto stride) { return stride == 0; }))
@@ -122,21 +139,33 @@ Trait trait_of(const Call& call) {
 }
 
 bool may_be_packed_wrongly(Trait trait) {
-#ifdef MPICH_VERSION
-  if (trait == Trait::wide_number || trait == Trait::negative_stride) return true;
-#endif
-  return trait == Trait::bounds_negative_stride || trait == Trait::bounds_zero_stride ||
-         trait == Trait::bounds_other || trait == Trait::without_data;
+  static const bool open_mpi_4 = library_version().starts_with("Open MPI v4");
+  static const bool open_mpi_5 = library_version().starts_with("Open MPI v5");
+  switch (trait) {
+    case Trait::without_data:
+    case Trait::bounds_negative_stride:
+    case Trait::bounds_zero_stride:
+    case Trait::bounds_other:
+      return true;
+    case Trait::wide_number:
+      return !open_mpi_4;
+    case Trait::complex_number:
+      return open_mpi_5;
+    case Trait::negative_stride:
+      return is_mpich();
+    default:
+      return false;
+  }
 }
 
-bool may_crash([[maybe_unused]] const Call& call) {
-#ifdef MPICH_VERSION
-  for (const auto& inner : nesting(call.expr))
-    if (const auto* t = std::get_if<Struct>(&inner->node))
-      for (const auto& old : t->old)
-        if (type_bounds(*old).size == 0) return true;
-#endif
-  return false;
+bool may_crash(const Call& call) {
+  if (!is_mpich()) return false;
+  const auto types = nesting(call.expr);
+  return std::any_of(types.begin(), types.end(), [](const auto& inner) {
+    const auto* t = std::get_if<Struct>(&inner->node);
+    return t != nullptr && std::any_of(t->old.begin(), t->old.end(),
+                                       [](const auto& old) { return type_bounds(*old).size == 0; });
+  });
 }
 
 VendorPack::VendorPack() {
@@ -151,10 +180,8 @@ std::vector<std::int64_t> VendorPack::displacements(const Call& call) const {
   const auto handle = make_datatype(*call.expr);
   const int count = checked_int(call.count, "count");
   const auto bounds = mpi_bounds(handle.get());
-  for (const auto bound : {bounds.true_lb, bounds.true_extent, bounds.extent})
-    if (bound < -kReach || bound > kReach) return {};  // before they are added up
-  if (std::abs(bounds.true_lb) + bounds.true_extent + std::abs(bounds.extent) * count > kReach / 2)
-    return {};
+  for (const auto distance : {bounds.true_lb, bounds.true_extent, bounds.extent})
+    if (distance > kReach / 4 || distance < -kReach / 4) return {};
   int capacity = 0;
   HALOCLINE_MPI(MPI_Pack_size(count, handle.get(), MPI_COMM_SELF, &capacity));
   std::vector<unsigned char> packed(static_cast<std::size_t>(capacity) + 1);

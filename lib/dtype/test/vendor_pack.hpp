@@ -18,22 +18,19 @@ enum class Trait {
   bounds_negative_stride,
   bounds_zero_stride,
   bounds_other,
-  wide_number,      ///< a basic type of 16-byte numbers, such as long_double
+  wide_number,      ///< a basic type of 16-byte numbers, where MPI_Pack is known to mistreat those
+  complex_number,   ///< the same with a basic type of two numbers, such as c_float_complex
   negative_stride,  ///< a loop with a negative stride, or several instances with a negative extent
   zero_stride,      ///< the same with zero
   none
 };
-inline constexpr Trait kTraits[] = {Trait::without_data,       Trait::bounds_negative_stride,
-                                    Trait::bounds_zero_stride, Trait::bounds_other,
-                                    Trait::wide_number,        Trait::negative_stride,
-                                    Trait::zero_stride,        Trait::none};
 std::string_view to_string(Trait trait);
 Trait trait_of(const Call& call);
 
-/// Whether MPI_Pack was ever seen to pack calls of this trait wrongly.
+/// Whether the MPI that runs was ever seen to pack calls of this trait wrongly.
 bool may_be_packed_wrongly(Trait trait);
 
-/// Whether MPI_Pack may crash: MPICH 5.0.2 divides by zero where a struct has a member without
+/// Whether its MPI_Pack may crash: MPICH 5.0.2 divides by zero where a struct has a member without
 /// data.
 bool may_crash(const Call& call);
 
