@@ -358,7 +358,7 @@ UnsupportedDatatype unread_combiner(int combiner) {
 }
 
 // Reading recurses; what is nested deeper than this is not read.
-constexpr int kMaxDepth = 200;
+constexpr int kMaxDepth = 1000;
 
 Result<TypeExprPtr> read_shared(MPI_Datatype handle, int depth);
 

@@ -90,7 +90,7 @@ class Parser {
   }
 
  private:
-  static constexpr int kMaxDepth = 200;
+  static constexpr int kMaxDepth = 1000;
 
   TypeExprPtr type_expr() {
     skip_space();
@@ -111,7 +111,7 @@ class Parser {
       fail("a constructor: " + std::string(kConstructors) + " (unknown name '" + std::string(name) +
            "'; see halocline --help)");
     }
-    if (++depth_ > kMaxDepth) fail("at most 200 nested constructors");
+    if (++depth_ > kMaxDepth) fail("at most 1000 nested constructors");
     expect('(');
     auto result = (this->*parse)();
     expect(')');

@@ -39,7 +39,7 @@ using Bytes = std::vector<unsigned char>;
 
 struct Options {
 #ifdef __SANITIZE_ADDRESS__
-  std::int64_t types = 20000;  // as many as the others take seconds for
+  std::int64_t types = 20000;  // sanitizers unwind the stack at every allocation: far slower
 #else
   std::int64_t types = 100000;
 #endif
