@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -43,6 +44,8 @@ int innermost_level(std::int64_t run, const std::vector<LoopLevel>& levels) {
 StridedOp strided_op(std::int64_t displacement, std::int64_t packed_offset, std::int64_t run,
                      std::vector<LoopLevel> levels) {
   const auto innermost = innermost_level(run, levels);
+  std::rotate(levels.begin(), levels.begin() + innermost,
+              levels.begin() + std::min<std::ptrdiff_t>(innermost + 1, std::ssize(levels)));
   return {displacement, packed_offset, run, std::move(levels), innermost};
 }
 
@@ -104,12 +107,19 @@ class Compiler {
     const auto extent = form.bounds.extent;
     Op op;
     op.size = form.root.size;
+    if (auto list = short_list(form.root)) {
+      program_.instance = static_cast<std::int32_t>(program_.ops.size());
+      program_.ops.push_back(std::move(*list));
+    }
     if (auto* strided = std::get_if<StridedLoop>(&form.root.loop)) {
       auto& levels = strided->levels;
       const bool dense = levels.empty() && extent == strided->run;
       const bool continues =
           !levels.empty() && extent == levels.back().count * levels.back().stride;
-      if (!dense && !continues) levels.push_back({1, extent, op.size});
+      if (!dense && !continues) {
+        if (program_.instance < 0) program_.instance = add(form.root);
+        levels.push_back({1, extent, op.size});
+      }
       op.strided = strided_op(0, 0, strided->run, std::move(levels));
       return op;
     }
@@ -117,10 +127,49 @@ class Compiler {
         vector != nullptr && extent == vector->count * vector->stride)
       return compile(form.root);
     make_repeat(op, 1, extent, form.root);
+    if (program_.instance < 0) program_.instance = op.children[0];
     return op;
   }
 
  private:
+  // Loops of a few runs cost more than the runs: these as a list, if they are of one length.
+  static std::optional<Op> short_list(const Dataloop& loop) {
+    constexpr std::int64_t kMaxRuns = 128;
+    const auto* nest = std::get_if<StridedLoop>(&loop.loop);
+    if (nest != nullptr && nest->levels.size() < 2) return std::nullopt;
+    std::vector<StridedOp> parts;
+    if (!take_apart(loop, 0, 0, {}, parts)) return std::nullopt;
+    struct Run {
+      std::int64_t packed_offset, displacement;
+      auto operator<=>(const Run&) const = default;
+    };
+    std::vector<Run> runs;
+    const auto run = parts[0].run;
+    if (run >= kLineBytes || loop.size > kMaxRuns * run) return std::nullopt;
+    const auto add = [&](auto&& self, const StridedOp& part, int rank, Run at) -> void {
+      if (rank < 0) return runs.push_back(at);
+      const auto& level = part.level(rank);
+      for (auto i = level.count; i > 0; --i) {
+        self(self, part, rank - 1, at);
+        at.packed_offset += level.packed_stride, at.displacement += level.stride;
+      }
+    };
+    for (const auto& part : parts) {
+      if (part.run != run) return std::nullopt;
+      add(add, part, part.top(), {part.packed_offset, part.displacement});
+    }
+    std::sort(runs.begin(), runs.end());
+    std::vector<std::int64_t> displacements;
+    for (const auto& at : runs) displacements.push_back(at.displacement);
+    Op op;
+    op.size = loop.size;
+    op.kind = Op::Kind::blocks;
+    op.child_size = run;
+    op.count = std::ssize(displacements);
+    take_displacements(op, displacements, true);
+    return op;
+  }
+
   Op compile(const Dataloop& loop) {
     Op op;
     op.size = loop.size;
@@ -191,7 +240,7 @@ class Compiler {
     std::int64_t lines = 0;
     for (const auto& part : parts) {
       std::int64_t runs = 1;
-      for (std::size_t k = 0; k + 1 < part.levels.size(); ++k) runs *= part.levels[k].count;
+      for (int rank = 0; rank < part.top(); ++rank) runs *= part.level(rank).count;
       lines += runs * (part.run / kLineBytes + 1) * kLineBytes;
     }
     return lines;
@@ -326,9 +375,8 @@ std::string text_of(const StridedOp& op) {
   };
   std::string out = std::string(op.innermost > 0 ? "tiles" : "rows") + " of " +
                     std::to_string(op.run) + "-byte runs, loops from the inside " +
-                    level_text(op.levels[static_cast<std::size_t>(op.innermost)]);
-  for (int k = 0; k <= op.top(); ++k)
-    if (k != op.innermost) out += ", " + level_text(op.levels[static_cast<std::size_t>(k)]);
+                    level_text(op.levels[0]);
+  for (std::size_t i = 1; i < op.levels.size(); ++i) out += ", " + level_text(op.levels[i]);
   return out;
 }
 

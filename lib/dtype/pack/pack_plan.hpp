@@ -23,18 +23,25 @@ namespace halocline::dtype {
 
 namespace detail {
 
-/// A StridedLoop to execute. Any leading part of the levels, the last of them cut short, is a box:
-/// levels of lower rank than the cut one run in full, those of higher rank not at all.
+/// A StridedLoop to execute. Any leading part of its levels in packed order, the last of them cut
+/// short, is a box: levels of lower rank than the cut one run in full, those of higher rank not at
+/// all.
 struct StridedOp {
   std::int64_t displacement = 0;   ///< from the displacement of what it belongs to
   std::int64_t packed_offset = 0;  ///< likewise
   std::int64_t run = 0;
-  std::vector<LoopLevel> levels;  ///< in packed order; the rank of a level is its index
-  /// The level that is executed as the innermost loop, around it the others in packed order. If it
+  std::vector<LoopLevel> levels;  ///< in the order of execution, the innermost loop first
+  /// The rank of levels[0]: its place in packed order, in which the others stand behind it. If it
   /// is not 0, the two innermost loops run in tiles.
   int innermost = 0;
 
+  /// The highest rank.
   int top() const { return static_cast<int>(levels.size()) - 1; }
+  /// The place of a rank among the levels.
+  std::size_t place(int rank) const {
+    return static_cast<std::size_t>(rank == innermost ? 0 : rank < innermost ? rank + 1 : rank);
+  }
+  const LoopLevel& level(int rank) const { return levels[place(rank)]; }
   bool operator==(const StridedOp&) const = default;
 };
 
@@ -87,10 +94,16 @@ struct Op {
 /// each of them as it says.
 struct Program {
   Op root;
-  std::vector<Op> ops;  ///< all others
+  std::vector<Op> ops;         ///< all others
+  std::int32_t instance = -1;  ///< the op that is one instance, if it is not the root
   std::int64_t start = 0;
   TypeBounds bounds;
   std::int64_t word_bytes = 1;
+
+  /// Where to begin for that many instances.
+  const Op& entry(std::int64_t count) const {
+    return count == 1 && instance >= 0 ? ops[static_cast<std::size_t>(instance)] : root;
+  }
   bool operator==(const Program&) const = default;
 };
 

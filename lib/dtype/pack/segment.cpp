@@ -21,15 +21,14 @@ using detail::StridedOp;
 // to go on.
 template <class Emit>
 struct EachBlock {
-  static constexpr bool kTakesParts = false;
   Emit emit;
 
-  bool strided(const StridedOp& op, std::int64_t displacement, std::int64_t offset,
-               std::int64_t first, std::int64_t last) const {
+  bool strided(const Op& op, std::int64_t displacement, std::int64_t offset, std::int64_t first,
+               std::int64_t last) const {
     return detail::cut(
-        op, first, last,
+        op.strided, first, last,
         [&](std::int64_t inside, std::int64_t at, int rank, std::int64_t count) {
-          return each_run(op, displacement + inside, offset + at, rank, count);
+          return each_run(op.strided, displacement + inside, offset + at, rank, count);
         },
         [&](std::int64_t inside, std::int64_t at, std::int64_t bytes) {
           return emit(displacement + inside, offset + at, bytes);
@@ -58,16 +57,17 @@ struct EachBlock {
   bool each_run(const StridedOp& op, std::int64_t displacement, std::int64_t offset, int rank,
                 std::int64_t count) const {
     if (rank < 0) return emit(displacement, offset, op.run);
-    const auto end = offset + count * op.levels[static_cast<std::size_t>(rank)].packed_stride;
+    const auto end = offset + count * op.level(rank).packed_stride;
     std::int64_t at[64] = {};
     while (true) {
       if (!emit(displacement, offset, op.run)) return false;
       offset += op.run;
       if (offset == end) return true;
-      for (std::size_t k = 0;; ++k) {
-        displacement += op.levels[k].stride;
-        if (static_cast<int>(k) == rank || ++at[k] < op.levels[k].count) break;
-        displacement -= op.levels[k].count * op.levels[k].stride;
+      for (int k = 0;; ++k) {
+        const auto& level = op.level(k);
+        displacement += level.stride;
+        if (k == rank || ++at[k] < level.count) break;
+        displacement -= level.count * level.stride;
         at[k] = 0;
       }
     }
@@ -75,17 +75,14 @@ struct EachBlock {
 };
 
 struct CountBlocks {
-  static constexpr bool kTakesParts = false;
   std::int64_t* blocks;
 
-  bool strided(const StridedOp& op, std::int64_t, std::int64_t, std::int64_t first,
+  bool strided(const Op& op, std::int64_t, std::int64_t, std::int64_t first,
                std::int64_t last) const {
     return detail::cut(
-        op, first, last,
+        op.strided, first, last,
         [&](std::int64_t, std::int64_t, int rank, std::int64_t count) {
-          *blocks += rank < 0
-                         ? 1
-                         : count * op.levels[static_cast<std::size_t>(rank)].packed_stride / op.run;
+          *blocks += rank < 0 ? 1 : count * op.strided.level(rank).packed_stride / op.strided.run;
           return true;
         },
         [&](std::int64_t, std::int64_t, std::int64_t) { return ++*blocks, true; });
@@ -104,11 +101,11 @@ struct CountBlocks {
 
 Segment::Segment(PackPlan plan, const void* buffer, std::int64_t count, std::int64_t lookahead)
     : plan_(std::move(plan)), buffer_(buffer), count_(count), bytes_(plan_.packed_bytes(count)) {
-  const auto& strided = plan_.program().root.strided;
+  const auto& strided = plan_.program().entry(count).strided;
   if (strided.innermost == 0) return;
   // Steps of the innermost loop that share a line lie a packed stride apart.
   constexpr std::int64_t kLine = 64;
-  const auto& level = strided.levels[static_cast<std::size_t>(strided.innermost)];
+  const auto& level = strided.levels[0];
   const auto sharing = kLine / std::max<std::int64_t>(std::abs(level.stride), 1);
   const auto steps = std::min(sharing, lookahead / level.packed_stride);
   if (steps < 2) return;

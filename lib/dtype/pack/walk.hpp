@@ -32,7 +32,7 @@ bool cut(const StridedOp& op, std::int64_t first, std::int64_t last, Box box, Pi
     int rank = -1;            // the outermost level that starts here
     std::int64_t inside = 0;  // steps into that level
     for (int k = top; k >= 0; --k) {
-      const auto& level = op.levels[static_cast<std::size_t>(k)];
+      const auto& level = op.level(k);
       const auto step = rest / level.packed_stride;
       rest -= step * level.packed_stride;
       displacement += step * level.stride;
@@ -43,7 +43,7 @@ bool cut(const StridedOp& op, std::int64_t first, std::int64_t last, Box box, Pi
       }
     }
     if (rank >= 0) {
-      const auto& level = op.levels[static_cast<std::size_t>(rank)];
+      const auto& level = op.level(rank);
       auto count = (last - first) / level.packed_stride;
       if (rank < top) count = std::min(count, level.count - inside);
       if (!box(displacement, first, rank, count)) return false;
@@ -99,17 +99,19 @@ bool cut_list(const Op& op, std::int64_t first, std::int64_t last, Whole whole, 
 
 /// Visits, in packed order, what holds the bytes [first, last) of `count` instances:
 ///
-///     visitor.strided(op, displacement, packed offset, first, last)    a range of a strided loop
+///     visitor.strided(op, displacement, packed offset, first, last)    a range of a strided op
 ///     visitor.listed(op, displacement, packed offset, first, last)     a range of blocks or runs
 ///     visitor.repeated(op, displacement, packed offset, repetitions)   whole repetitions of parts
 ///
 /// Displacements are from the buffer argument, packed offsets from the begin of the stream, ranges
-/// from the packed offset. Each returns whether to go on. If `Visitor::kTakesParts` is false,
-/// repetitions are visited one by one. No recursion; seeks in O(depth + log blocks).
+/// from the packed offset. Each returns whether to go on. A visitor without `repeated` sees the
+/// child of each repetition; of one that has it, takes_parts(op, repetitions) says what it wants.
+/// No recursion; seeks in O(depth + log blocks).
 template <class Visitor>
 void walk(const Program& program, std::int64_t count, std::int64_t first, std::int64_t last,
           const Visitor& visitor) {
   if (first >= last) return;
+  const auto& root = program.entry(count);
   struct Frame {
     const Op* op;
     std::int64_t displacement, packed;  // of this op
@@ -128,11 +130,9 @@ void walk(const Program& program, std::int64_t count, std::int64_t first, std::i
       case Op::Kind::strided:
       case Op::Kind::blocks:
       case Op::Kind::runs: {
-        const bool is_root = &op == &program.root;
-        const auto end = std::min(is_root ? op.size * count : op.size, last - packed);
-        return op.kind == Op::Kind::strided
-                   ? visitor.strided(op.strided, displacement, packed, begin, end)
-                   : visitor.listed(op, displacement, packed, begin, end);
+        const auto end = std::min(&op == &root ? op.size * count : op.size, last - packed);
+        return op.kind == Op::Kind::strided ? visitor.strided(op, displacement, packed, begin, end)
+                                            : visitor.listed(op, displacement, packed, begin, end);
       }
       case Op::Kind::repeat:
       case Op::Kind::each:
@@ -149,7 +149,7 @@ void walk(const Program& program, std::int64_t count, std::int64_t first, std::i
     return false;
   };
 
-  if (!enter(program.root, program.start, 0)) return;
+  if (!enter(root, program.start, 0)) return;
   while (depth > 0) {
     auto& frame = stack[depth - 1];
     const auto& op = *frame.op;
@@ -158,7 +158,7 @@ void walk(const Program& program, std::int64_t count, std::int64_t first, std::i
     const auto packed =
         frame.packed +
         (is_members ? (i == 0 ? 0 : op.ends[static_cast<std::size_t>(i - 1)]) : i * op.child_size);
-    const auto children = &op == &program.root ? op.count * count : op.count;
+    const auto children = &op == &root ? op.count * count : op.count;
     if (i == children || packed >= last) {
       --depth;
       continue;
@@ -167,12 +167,14 @@ void walk(const Program& program, std::int64_t count, std::int64_t first, std::i
         frame.displacement + (op.kind == Op::Kind::repeat
                                   ? i * op.stride
                                   : op.displacements[static_cast<std::size_t>(i)]);
-    if constexpr (Visitor::kTakesParts) {
+    if constexpr (requires { &Visitor::repeated; }) {
       if (op.chunk > 0 && packed >= first && last - packed >= op.child_size) {
         const auto whole = std::min(children - i, (last - packed) / op.child_size);
-        frame.next += whole;
-        if (!visitor.repeated(op, displacement, packed, whole)) return;
-        continue;
+        if (visitor.takes_parts(op, whole)) {
+          frame.next += whole;
+          if (!visitor.repeated(op, displacement, packed, whole)) return;
+          continue;
+        }
       }
     }
     ++frame.next;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -22,72 +23,80 @@ namespace halocline::dtype::host {
 
 inline constexpr std::int64_t kLineBytes = 64;
 
+// What moves through one register. Vectors are filled and written by reference: without AVX, those
+// of 32 bytes have no ABI to be passed by value.
+template <std::size_t kBytes>
+struct ChunkOf {
+  using Type [[gnu::vector_size(kBytes)]] = std::uint64_t;
+};
+template <>
+struct ChunkOf<1> {
+  using Type = std::uint8_t;
+};
+template <>
+struct ChunkOf<2> {
+  using Type = std::uint16_t;
+};
+template <>
+struct ChunkOf<4> {
+  using Type = std::uint32_t;
+};
+template <>
+struct ChunkOf<8> {
+  using Type = std::uint64_t;
+};
+inline constexpr std::size_t kMaxChunk = 32;
+
+template <class Chunk>
+void load(Chunk& value, Address address) {
+  std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof value);
+}
+template <class Chunk>
+void store(Address address, const Chunk& value) {
+  std::memcpy(reinterpret_cast<void*>(address), &value, sizeof value);
+}
+
 // Widths of a run: how many bytes, and how they are moved without touching any other byte.
 template <std::size_t kBytes>
 struct Fixed {
   static constexpr std::int64_t size() { return kBytes; }
-  static void copy(void* to, const void* from) { std::memcpy(to, from, kBytes); }
+  // All loads before the first store, which may be to the same memory for all the compiler knows.
+  static void copy(Address to, Address from) {
+    constexpr auto kFirst = std::bit_floor(std::min(kBytes, kMaxChunk));
+    typename ChunkOf<kFirst>::Type chunk;
+    load(chunk, from);
+    if constexpr (kBytes > kFirst) Fixed<kBytes - kFirst>::copy(to + kFirst, from + kFirst);
+    store(to, chunk);
+  }
 };
-// kHead bytes and at most kTail more, as two copies that may overlap.
+// kHead bytes and at most kTail more, as two chunks that may overlap.
 template <std::size_t kHead, std::size_t kTail>
 struct Joined {
   std::int64_t bytes;
   std::int64_t size() const { return bytes; }
-  void copy(void* to, const void* from) const {
-    struct Head {
-      std::byte bytes[kHead];
-    } head;
-    struct Tail {
-      std::byte bytes[kTail];
-    } tail;
-    const auto at = bytes - static_cast<std::int64_t>(kTail);
-    std::memcpy(&head, from, kHead);
-    std::memcpy(&tail, static_cast<const std::byte*>(from) + at, kTail);
-    std::memcpy(to, &head, kHead);
-    std::memcpy(static_cast<std::byte*>(to) + at, &tail, kTail);
+  void copy(Address to, Address from) const {
+    const auto at = static_cast<Address>(bytes) - kTail;
+    typename ChunkOf<kHead>::Type head;
+    typename ChunkOf<kTail>::Type tail;
+    load(head, from);
+    load(tail, from + at);
+    store(to, head);
+    store(to + at, tail);
   }
 };
-
-// By reference: without AVX, vectors of 32 bytes have no ABI to be passed by value.
-template <class Vector>
-void load(Vector& value, Address address) {
-  std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof value);
-}
-template <class Vector>
-void store(Address address, const Vector& value) {
-  std::memcpy(reinterpret_cast<void*>(address), &value, sizeof value);
-}
-
-// From 32 bytes up, in vectors of 32 bytes, four loads ahead of their stores; the last vector may
-// overlap the one before.
+// From 32 bytes up, four chunks at a time; the last one may overlap the one before.
 struct Wide {
   std::int64_t bytes;
   std::int64_t size() const { return bytes; }
-  void copy(void* to_begin, const void* from_begin) const {
-    using V [[gnu::vector_size(32)]] = std::uint64_t;
-    constexpr Address kVector = 32;
-    auto to = reinterpret_cast<Address>(to_begin), from = reinterpret_cast<Address>(from_begin);
+  void copy(Address to, Address from) const {
     auto left = static_cast<Address>(bytes);
-    for (; left >= 4 * kVector; left -= 4 * kVector, from += 4 * kVector, to += 4 * kVector) {
-      V a, b, c, d;
-      load(a, from);
-      load(b, from + kVector);
-      load(c, from + 2 * kVector);
-      load(d, from + 3 * kVector);
-      store(to, a);
-      store(to + kVector, b);
-      store(to + 2 * kVector, c);
-      store(to + 3 * kVector, d);
+    for (; left >= 4 * kMaxChunk; left -= 4 * kMaxChunk) {
+      Fixed<4 * kMaxChunk>::copy(to, from);
+      from += 4 * kMaxChunk, to += 4 * kMaxChunk;
     }
-    V last;
-    for (; left >= kVector; left -= kVector, from += kVector, to += kVector) {
-      load(last, from);
-      store(to, last);
-    }
-    if (left > 0) {
-      load(last, from + left - kVector);
-      store(to + left - kVector, last);
-    }
+    for (; left >= kMaxChunk; left -= kMaxChunk, from += kMaxChunk, to += kMaxChunk)
+      Fixed<kMaxChunk>::copy(to, from);
+    if (left > 0) Fixed<kMaxChunk>::copy(to + left - kMaxChunk, from + left - kMaxChunk);
   }
 };
 // Where the C library's memcpy is faster in a loop over runs, measured: bench group `widths`.
@@ -95,14 +104,15 @@ inline constexpr std::int64_t kMemcpyFrom = 512;
 struct Long {
   std::int64_t bytes;
   std::int64_t size() const { return bytes; }
-  void copy(void* to, const void* from) const {
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  void copy(Address to, Address from) const {
+    std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from),
+                static_cast<std::size_t>(bytes));
   }
 };
 
 // For runs from kHead up to 2 * kHead bytes: the shortest tail that does.
 template <std::size_t kHead, std::size_t kTail = 1, class Function>
-void with_tail(std::int64_t run, Function function) {
+void with_tail(std::int64_t run, const Function& function) {
   if constexpr (kTail < kHead) {
     if (run > static_cast<std::int64_t>(kHead + kTail))
       return with_tail<kHead, 2 * kTail>(run, function);
@@ -111,7 +121,7 @@ void with_tail(std::int64_t run, Function function) {
 }
 
 template <class Function>
-void with_width(std::int64_t run, Function function) {
+void with_width(std::int64_t run, const Function& function) {
   switch (run) {
     case 1:
       return function(Fixed<1>{});
@@ -149,31 +159,94 @@ void with_width(std::int64_t run, Function function) {
 
 template <Direction kDirection, class Width>
 [[gnu::always_inline]] inline void copy_run(Width width, Address memory, Address packed) {
-  if constexpr (kDirection == Direction::pack) {
-    width.copy(reinterpret_cast<void*>(packed), reinterpret_cast<const void*>(memory));
-  } else {
-    width.copy(reinterpret_cast<void*>(memory), reinterpret_cast<const void*>(packed));
-  }
+  if constexpr (kDirection == Direction::pack)
+    width.copy(packed, memory);
+  else
+    width.copy(memory, packed);
 }
 
 // ---- Rows: one loop; how it is run is chosen once per nest ----
 
-// Any strides. Four steps at once: each address is one addition away from that of the first, not
-// from the one before.
+// Through a register of the element's type, from or to any address.
+template <Direction kDirection, class Element>
+[[gnu::always_inline]] inline void copy_element(Address memory, Address packed) {
+  copy_run<kDirection>(Fixed<sizeof(Element)>{}, memory, packed);
+}
+
+// Elements of a basic type that are consecutive in the packed stream: packing them as one vector
+// costs one store instead of one for each.
+template <Direction kDirection, class Element>
+struct Lanes {
+  static constexpr std::int64_t kCount = 32 / sizeof(Element);
+
+  /// The element in lane i stands at memory_of(i).
+  template <class MemoryOf>
+  [[gnu::always_inline]] static void copy(MemoryOf memory_of, Address packed) {
+    copy(memory_of, packed, std::make_index_sequence<kCount>());
+  }
+
+ private:
+  using Vector [[gnu::vector_size(32)]] = Element;
+
+  static Element at(Address address) {
+    Element element;
+    load(element, address);
+    return element;
+  }
+  template <class MemoryOf, std::size_t... kLane>
+  [[gnu::always_inline]] static void copy(MemoryOf memory_of, Address packed,
+                                          std::index_sequence<kLane...>) {
+    if constexpr (kDirection == Direction::pack)
+      store(packed, Vector{at(memory_of(kLane))...});
+    else
+      (copy_element<kDirection, Element>(memory_of(kLane), packed + kLane * sizeof(Element)), ...);
+  }
+};
+
+// The element of a width that has lanes, else void.
+template <class Width>
+struct ElementOf {
+  using Type = void;
+};
+template <>
+struct ElementOf<Fixed<4>> {
+  using Type = std::uint32_t;
+};
+template <>
+struct ElementOf<Fixed<8>> {
+  using Type = std::uint64_t;
+};
+
+// Hides from the compiler how a value came about: it would undo the arithmetic.
+[[gnu::always_inline]] inline Address opaque(Address value) {
+  asm("" : "+r"(value));
+  return value;
+}
+
+// Any strides. Four steps at once, and no address waits for that of the step before.
 template <Direction kDirection, class Width>
 struct StridedRow {
-  static constexpr Direction direction = kDirection;
   Width width;
 
-  template <class Stride, class PackedStride>
-  [[gnu::always_inline]] void steps(std::int64_t count, Stride stride, PackedStride packed_stride,
-                                    Address memory, Address packed) const {
-    const auto s = static_cast<Address>(stride), q = static_cast<Address>(packed_stride());
+  [[gnu::always_inline]] void operator()(const LoopLevel& level, Address memory,
+                                         Address packed) const {
+    const auto [count, stride, packed_stride] = level;
+    if (packed_stride == width.size())
+      consecutive(width, count, static_cast<Address>(stride), memory, packed);
+    else
+      steps(width, count, static_cast<Address>(stride), static_cast<Address>(packed_stride), memory,
+            packed);
+  }
+
+ private:
+  [[gnu::always_inline]] static void steps(Width width, std::int64_t count, Address s, Address q,
+                                           Address memory, Address packed) {
+    const Address s3 = opaque(3 * s);
     for (; count >= 4; count -= 4, memory += 4 * s, packed += 4 * q) {
       copy_run<kDirection>(width, memory, packed);
       copy_run<kDirection>(width, memory + s, packed + q);
       copy_run<kDirection>(width, memory + 2 * s, packed + 2 * q);
-      copy_run<kDirection>(width, memory + 3 * s, packed + 3 * q);
+      copy_run<kDirection>(width, memory + s3, packed + 3 * q);
     }
     if (count >= 2) {
       copy_run<kDirection>(width, memory, packed);
@@ -182,15 +255,24 @@ struct StridedRow {
     }
     if (count % 2 == 1) copy_run<kDirection>(width, memory, packed);
   }
-  [[gnu::always_inline]] void operator()(const LoopLevel& level, Address memory,
-                                         Address packed) const {
-    // The compiler sees the packed stride where it is the width.
-    if (level.packed_stride == width.size())
-      steps(
-          level.count, level.stride, [this] { return width.size(); }, memory, packed);
-    else
-      steps(
-          level.count, level.stride, [&] { return level.packed_stride; }, memory, packed);
+  [[gnu::always_inline]] static void consecutive(Width width, std::int64_t count, Address s,
+                                                 Address memory, Address packed) {
+    using Element = typename ElementOf<Width>::Type;
+    if constexpr (!std::is_void_v<Element>) {
+      using L = Lanes<kDirection, Element>;
+      const Address s3 = opaque(3 * s);
+      for (; count >= L::kCount; count -= L::kCount, packed += 32) {
+        const auto second = memory + 4 * s;
+        L::copy(
+            [&](std::size_t i) {
+              const Address step[] = {0, s, 2 * s, s3};
+              return (i < 4 ? memory : second) + step[i % 4];
+            },
+            packed);
+        memory += static_cast<Address>(L::kCount) * s;
+      }
+    }
+    steps(width, count, s, static_cast<Address>(width.size()), memory, packed);
   }
 };
 
@@ -198,7 +280,6 @@ struct StridedRow {
 // steps in time.
 template <Direction kDirection, class Width>
 struct PrefetchingRow {
-  static constexpr Direction direction = kDirection;
   Width width;
   Address ahead;  // how far
 
@@ -207,39 +288,34 @@ struct PrefetchingRow {
     const auto s = static_cast<Address>(level.stride),
                q = static_cast<Address>(level.packed_stride);
     const auto last = static_cast<Address>(width.size() - 1);
+    const auto [w, distance] = *this;
     for (auto count = level.count; count > 0; --count, memory += s, packed += q) {
       constexpr int kWrites = kDirection == Direction::unpack ? 1 : 0;
-      __builtin_prefetch(reinterpret_cast<const void*>(memory + ahead), kWrites);
-      if (width.size() > 8)
-        __builtin_prefetch(reinterpret_cast<const void*>(memory + ahead + last), kWrites);
-      copy_run<kDirection>(width, memory, packed);
+      __builtin_prefetch(reinterpret_cast<const void*>(memory + distance), kWrites);
+      if (w.size() > 8)
+        __builtin_prefetch(reinterpret_cast<const void*>(memory + distance + last), kWrites);
+      copy_run<kDirection>(w, memory, packed);
     }
   }
 };
-
-// Through a register of the element's type, from or to any address.
-template <Direction kDirection, class Element>
-[[gnu::always_inline]] inline void copy_element(std::byte* memory, std::byte* packed) {
-  Element element;
-  std::memcpy(&element, kDirection == Direction::pack ? memory : packed, sizeof element);
-  std::memcpy(kDirection == Direction::pack ? packed : memory, &element, sizeof element);
-}
 
 // Every kStep-th element of a basic type, consecutive in the packed stream: the compiler makes
 // vector code of it.
 template <Direction kDirection, class Element, std::int64_t kStep>
 struct ElementRow {
-  static constexpr Direction direction = kDirection;
-  static constexpr Fixed<sizeof(Element)> width{};
-
   [[gnu::always_inline]] void operator()(const LoopLevel& level, Address memory,
                                          Address packed) const {
     auto* __restrict const m = reinterpret_cast<std::byte*>(memory);
     auto* __restrict const p = reinterpret_cast<std::byte*>(packed);
     constexpr auto kBytes = static_cast<std::int64_t>(sizeof(Element));
     const auto count = level.count;
-    for (std::int64_t i = 0; i < count; ++i)
-      copy_element<kDirection, Element>(m + i * kStep * kBytes, p + i * kBytes);
+    for (std::int64_t i = 0; i < count; ++i) {
+      auto* const in_memory = m + i * kStep * kBytes;
+      auto* const in_stream = p + i * kBytes;
+      Element element;
+      std::memcpy(&element, kDirection == Direction::pack ? in_memory : in_stream, sizeof element);
+      std::memcpy(kDirection == Direction::pack ? in_stream : in_memory, &element, sizeof element);
+    }
   }
 };
 
@@ -393,7 +469,8 @@ void copy_tiled(Width width, const LoopLevel& x, const LoopLevel& y, Address mem
 // Calls inner(memory, packed) for every step of the levels, the last of which is the outermost
 // loop.
 template <class Inner>
-void for_outer(std::span<const LoopLevel> levels, Address memory, Address packed, Inner inner) {
+void for_outer(std::span<const LoopLevel> levels, Address memory, Address packed,
+               const Inner& inner) {
   if (levels.empty()) return inner(memory, packed);
   const auto& level = levels.back();
   const auto s = static_cast<Address>(level.stride), q = static_cast<Address>(level.packed_stride);
@@ -406,31 +483,41 @@ void for_outer(std::span<const LoopLevel> levels, Address memory, Address packed
     for_outer(levels.first(levels.size() - 1), memory, packed, inner);
 }
 
+/// Loops over runs of `run` bytes, `bytes` in all; levels[0] is the innermost.
+struct Nest {
+  std::int64_t run, bytes;
+  std::span<const LoopLevel> levels;
+};
+
 template <class Row>
-void copy_rows(const Row& row, std::span<const LoopLevel> levels, Address memory, Address packed) {
-  const auto innermost = levels[0];
-  for_outer(levels.subspan(1), memory, packed, [&](Address m, Address p) { row(innermost, m, p); });
+void copy_rows(Row row, std::span<const LoopLevel> levels, Address memory, Address packed) {
+  if (levels.size() == 1) return row(levels[0], memory, packed);
+  for_outer(levels.subspan(1), memory, packed,
+            [row, innermost = levels[0]](Address m, Address p) { row(innermost, m, p); });
 }
 
 // The distance at which to prefetch; 0 where the hardware does as well.
-inline std::int64_t prefetch_distance(std::int64_t run, std::span<const LoopLevel> levels) {
-  constexpr std::int64_t kSteps = 24;  // in flight
-  if (run >= 4 * kLineBytes || std::abs(levels[0].stride) < kLineBytes) return 0;
+inline std::int64_t prefetch_distance(const Nest& nest) {
+  constexpr std::int64_t kFrom = 32 * 1024;  // packed; what is smaller stays in a cache
+  constexpr std::int64_t kSteps = 24;        // in flight
+  const auto& levels = nest.levels;
+  if (nest.bytes < kFrom || nest.run >= 4 * kLineBytes || std::abs(levels[0].stride) < kLineBytes)
+    return 0;
   if (levels.size() == 1 || levels[0].count >= kSteps) return kSteps * levels[0].stride;
   return (kSteps + levels[0].count - 1) / levels[0].count * levels[1].stride;
 }
 
 template <Direction kDirection, class Width>
-void copy_nest(Width width, std::span<const LoopLevel> levels, std::int64_t bytes, Address memory,
-               Address packed) {
+void copy_nest(Width width, const Nest& nest, Address memory, Address packed) {
+  const auto& levels = nest.levels;
   if (levels.empty()) return copy_run<kDirection>(width, memory, packed);
   if (levels.size() >= 2 && levels[0].packed_stride > levels[1].packed_stride)
     return for_outer(levels.subspan(2), memory, packed, [&](Address m, Address p) {
       copy_tiled<kDirection>(width, levels[0], levels[1], m, p);
     });
-  if constexpr (BytesOf<Width>::value == 4 || BytesOf<Width>::value == 8) {
-    constexpr auto kBytes = BytesOf<Width>::value;
-    using Element = std::conditional_t<kBytes == 4, std::uint32_t, std::uint64_t>;
+  using Element = typename ElementOf<Width>::Type;
+  if constexpr (!std::is_void_v<Element>) {
+    constexpr std::int64_t kBytes = sizeof(Element);
     if (levels[0].packed_stride == kBytes) {
       switch (levels[0].stride) {
         case 2 * kBytes:
@@ -444,21 +531,16 @@ void copy_nest(Width width, std::span<const LoopLevel> levels, std::int64_t byte
       }
     }
   }
-  constexpr std::int64_t kPrefetchFrom = 32 * 1024;  // packed; what is smaller stays in a cache
-  if (bytes >= kPrefetchFrom) {
-    if (const auto ahead = prefetch_distance(width.size(), levels))
-      return copy_rows(PrefetchingRow<kDirection, Width>{width, static_cast<Address>(ahead)},
-                       levels, memory, packed);
-  }
+  if (const auto ahead = prefetch_distance(nest))
+    return copy_rows(PrefetchingRow<kDirection, Width>{width, static_cast<Address>(ahead)}, levels,
+                     memory, packed);
   copy_rows(StridedRow<kDirection, Width>{width}, levels, memory, packed);
 }
 
-/// Copies `bytes` bytes: the steps of all levels, nested, runs of `run` bytes innermost. levels[0]
-/// is the innermost.
+/// Copies all runs of a nest.
 template <Direction kDirection>
-void copy_levels(std::int64_t run, std::span<const LoopLevel> levels, std::int64_t bytes,
-                 Address memory, Address packed) {
-  with_width(run, [&](auto width) { copy_nest<kDirection>(width, levels, bytes, memory, packed); });
+void copy_levels(const Nest& nest, Address memory, Address packed) {
+  with_width(nest.run, [&](auto width) { copy_nest<kDirection>(width, nest, memory, packed); });
 }
 
 /// Copies consecutive bytes.
@@ -509,15 +591,18 @@ void copy_group(const detail::AtomGroup& group, const LoopLevel& level, Address 
 
 // ---- Lists ----
 
-// Elements of a basic type at byte displacements: the compiler makes gathers of it.
+// Elements of a basic type at byte displacements.
 template <Direction kDirection, class Element, class Displacement>
 void copy_elements(std::span<const Displacement> displacements, Address memory, Address packed) {
-  auto* __restrict const m = reinterpret_cast<std::byte*>(memory);
-  auto* __restrict const p = reinterpret_cast<std::byte*>(packed);
-  const auto* __restrict const at = displacements.data();
-  const auto n = displacements.size();
-  for (std::size_t i = 0; i < n; ++i)
-    copy_element<kDirection, Element>(m + at[i], p + i * sizeof(Element));
+  using L = Lanes<kDirection, Element>;
+  const auto memory_of = [&](std::size_t i) {
+    return memory + static_cast<Address>(std::int64_t{displacements[i]});
+  };
+  std::size_t i = 0;
+  for (; i + L::kCount <= displacements.size(); i += L::kCount, packed += 32)
+    L::copy([&](std::size_t lane) { return memory_of(i + lane); }, packed);
+  for (; i < displacements.size(); ++i, packed += sizeof(Element))
+    copy_element<kDirection, Element>(memory_of(i), packed);
 }
 
 /// Copies runs of `run` bytes at memory + displacements[i] from or to consecutive packed places.
@@ -527,10 +612,11 @@ void copy_blocks(std::int64_t run, std::span<const Displacement> displacements, 
   if (run == 4) return copy_elements<kDirection, std::uint32_t>(displacements, memory, packed);
   if (run == 8) return copy_elements<kDirection, std::uint64_t>(displacements, memory, packed);
   with_width(run, [&](auto width) {
+    const auto m = memory;  // in a register: the stores might be to it
     auto p = packed;
 #pragma GCC unroll 4
-    for (const auto displacement : displacements) {
-      copy_run<kDirection>(width, memory + static_cast<Address>(std::int64_t{displacement}), p);
+    for (const std::int64_t displacement : displacements) {
+      copy_run<kDirection>(width, m + static_cast<Address>(displacement), p);
       p += static_cast<Address>(width.size());
     }
   });

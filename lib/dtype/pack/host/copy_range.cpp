@@ -14,13 +14,13 @@ namespace {
 using detail::Op;
 using detail::StridedOp;
 
-// The levels of a box in the order of execution; levels of one step vanish. Counts are at least 2
-// otherwise, so that 61 levels would exceed any memory.
+// The levels of a box; those of one step vanish. Counts are at least 2 otherwise, so that 61 levels
+// would exceed any memory.
 class BoxLevels {
  public:
   BoxLevels(const StridedOp& op, int rank, std::int64_t count) {
     const auto add = [&](int k) {
-      const auto& level = op.levels[static_cast<std::size_t>(k)];
+      const auto& level = op.level(k);
       const auto steps = k == rank ? count : level.count;
       if (steps != 1) levels_[size_++] = {steps, level.stride, level.packed_stride};
     };
@@ -38,8 +38,6 @@ class BoxLevels {
 
 template <Direction kDirection>
 struct Copy {
-  static constexpr bool kTakesParts = true;
-
   Address buffer;
   Address packed;  // of the begin of the stream
 
@@ -48,14 +46,29 @@ struct Copy {
   }
   Address packed_at(std::int64_t offset) const { return packed + static_cast<Address>(offset); }
 
-  bool strided(const StridedOp& op, std::int64_t displacement, std::int64_t offset,
-               std::int64_t first, std::int64_t last) const {
+  // Below a few repetitions, the loops of the child are as good as those around its parts.
+  static bool takes_parts(const Op& op, std::int64_t repetitions) {
+    constexpr std::int64_t kFew = 4;
+    return repetitions >= kFew || op.groups.size() + op.parts.size() == 1;
+  }
+
+  bool strided(const Op& op, std::int64_t displacement, std::int64_t offset, std::int64_t first,
+               std::int64_t last) const {
+    if (first == 0 && last == op.size) {
+      copy_levels<kDirection>({op.strided.run, op.size, op.strided.levels}, memory_at(displacement),
+                              packed_at(offset));
+      return true;
+    }
+    return cut(op.strided, displacement, offset, first, last);
+  }
+
+  [[gnu::noinline]] bool cut(const StridedOp& op, std::int64_t displacement, std::int64_t offset,
+                             std::int64_t first, std::int64_t last) const {
     return detail::cut(
         op, first, last,
         [&](std::int64_t inside, std::int64_t at, int rank, std::int64_t count) {
-          const auto bytes =
-              rank < 0 ? op.run : count * op.levels[static_cast<std::size_t>(rank)].packed_stride;
-          copy_levels<kDirection>(op.run, BoxLevels(op, rank, count), bytes,
+          const auto bytes = rank < 0 ? op.run : count * op.level(rank).packed_stride;
+          copy_levels<kDirection>({op.run, bytes, BoxLevels(op, rank, count)},
                                   memory_at(displacement + inside), packed_at(offset + at));
           return true;
         },
@@ -68,19 +81,19 @@ struct Copy {
   bool listed(const Op& op, std::int64_t displacement, std::int64_t offset, std::int64_t first,
               std::int64_t last) const {
     const auto memory = memory_at(displacement);
-    detail::cut_list(
+    if (first == 0 && last == op.size) {
+      entries(op, 0, op.count, 0, memory, packed_at(offset));
+      return true;
+    }
+    return cut_list(op, memory, offset, first, last);
+  }
+
+  [[gnu::noinline]] bool cut_list(const Op& op, Address memory, std::int64_t offset,
+                                  std::int64_t first, std::int64_t last) const {
+    return detail::cut_list(
         op, first, last,
         [&](std::int64_t i, std::int64_t j, std::int64_t at) {
-          if (op.kind == Op::Kind::runs) {
-            copy_runs<kDirection>(part_of(op.displacements, i, j), part_of(op.ends, i, j), at,
-                                  memory, packed_at(offset + at));
-          } else if (!op.near_displacements.empty()) {
-            copy_blocks<kDirection>(op.child_size, part_of(op.near_displacements, i, j), memory,
-                                    packed_at(offset + at));
-          } else {
-            copy_blocks<kDirection>(op.child_size, part_of(op.displacements, i, j), memory,
-                                    packed_at(offset + at));
-          }
+          entries(op, i, j, at, memory, packed_at(offset + at));
           return true;
         },
         [&](std::int64_t inside, std::int64_t at, std::int64_t bytes) {
@@ -88,7 +101,18 @@ struct Copy {
                                  packed_at(offset + at));
           return true;
         });
-    return true;
+  }
+
+  // Entries [i, j) of a list; the first of them is `at` bytes into its packed bytes.
+  static void entries(const Op& op, std::int64_t i, std::int64_t j, std::int64_t at, Address memory,
+                      Address packed) {
+    if (op.kind == Op::Kind::runs)
+      copy_runs<kDirection>(part_of(op.displacements, i, j), part_of(op.ends, i, j), at, memory,
+                            packed);
+    else if (!op.near_displacements.empty())
+      copy_blocks<kDirection>(op.child_size, part_of(op.near_displacements, i, j), memory, packed);
+    else
+      copy_blocks<kDirection>(op.child_size, part_of(op.displacements, i, j), memory, packed);
   }
 
   bool repeated(const Op& op, std::int64_t displacement, std::int64_t offset,
@@ -100,9 +124,10 @@ struct Copy {
       for (const auto& group : op.groups)
         copy_group<kDirection>(group, {steps, op.stride, op.child_size}, memory, at);
       for (const auto& part : op.parts) {
-        copy_levels<kDirection>(part.run, BoxLevels(part, part.top(), steps), steps * op.child_size,
-                                memory + static_cast<Address>(part.displacement),
-                                at + static_cast<Address>(part.packed_offset));
+        copy_levels<kDirection>(
+            {part.run, steps * op.child_size, BoxLevels(part, part.top(), steps)},
+            memory + static_cast<Address>(part.displacement),
+            at + static_cast<Address>(part.packed_offset));
       }
     }
     return true;
@@ -122,20 +147,28 @@ void copy_range(const PackPlan& plan, Address buffer, std::int64_t count, std::i
                 std::int64_t last, Address packed) {
   if (first >= last) return;
   const auto& program = plan.program();
-  const auto& root = program.root.strided;
-  if (root.run > 0 && root.levels.empty()) {
-    copy_bytes<kDirection>(last - first, buffer + static_cast<Address>(program.start + first),
-                           packed);
+  const auto& root = program.entry(count);
+  const Copy<kDirection> copy{buffer, packed - static_cast<Address>(first)};
+  const auto& strided = root.strided;
+  if (root.kind == Op::Kind::strided && strided.levels.empty())
+    return copy_bytes<kDirection>(last - first, copy.memory_at(program.start + first), packed);
+  if (last - first == root.size * count && (root.children.empty() || root.chunk > 0)) {
+    // All of a single nest, list or struct: nothing to look for. Around a list, instances are a
+    // loop.
+    if (root.kind == Op::Kind::repeat) {
+      copy.repeated(root, program.start, 0, root.count * count);
+    } else if (count > 1) {
+      const BoxLevels levels(strided, strided.top(), strided.level(strided.top()).count * count);
+      copy_levels<kDirection>({strided.run, last - first, levels}, copy.memory_at(program.start),
+                              packed);
+    } else if (root.kind == Op::Kind::strided) {
+      copy.strided(root, program.start, 0, 0, root.size);
+    } else {
+      copy.listed(root, program.start, 0, 0, root.size);
+    }
     return;
   }
-  if (!root.levels.empty() && last - first == plan.packed_bytes(count)) {
-    // All of a strided type: nothing to look for.
-    copy_levels<kDirection>(root.run, BoxLevels(root, root.top(), root.levels.back().count * count),
-                            last - first, buffer + static_cast<Address>(program.start), packed);
-    return;
-  }
-  detail::walk(program, count, first, last,
-               Copy<kDirection>{buffer, packed - static_cast<Address>(first)});
+  detail::walk(program, count, first, last, copy);
 }
 
 }  // namespace
