@@ -80,7 +80,8 @@ class Segment {
 
   std::int64_t clip(std::int64_t bytes) const;
   void leave();
-  void copy(host::Direction direction, std::int64_t first, std::int64_t last, const void* packed);
+  template <host::Direction kDirection>
+  void copy(std::int64_t first, std::int64_t last, const void* packed);
   std::int64_t window_end(std::int64_t position) const;
   bool uses_window(std::int64_t bytes) const;
 

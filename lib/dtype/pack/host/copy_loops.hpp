@@ -55,6 +55,13 @@ template <class Chunk>
 void store(Address address, const Chunk& value) {
   std::memcpy(reinterpret_cast<void*>(address), &value, sizeof value);
 }
+// Chunks that have an ABI.
+template <class Chunk>
+Chunk loaded(Address address) {
+  Chunk chunk;
+  load(chunk, address);
+  return chunk;
+}
 
 // Widths of a run: how many bytes, and how they are moved without touching any other byte.
 template <std::size_t kBytes>
@@ -167,54 +174,71 @@ template <Direction kDirection, class Width>
 
 // ---- Rows: one loop; how it is run is chosen once per nest ----
 
-// Through a register of the element's type, from or to any address.
-template <Direction kDirection, class Element>
-[[gnu::always_inline]] inline void copy_element(Address memory, Address packed) {
-  copy_run<kDirection>(Fixed<sizeof(Element)>{}, memory, packed);
-}
+// How many runs that follow each other in the packed stream are worth being copied at once, run i
+// of them at memory_of(i). Stores count: fewer and longer ones, where the packed side is written.
+// With kSpare, the packed bytes of another run must follow, which are written to as well.
+template <Direction kDirection, class Width>
+struct Batch {
+  static constexpr std::int64_t kRuns = 0, kSpare = 0;
+};
 
-// Elements of a basic type that are consecutive in the packed stream: packing them as one vector
-// costs one store instead of one for each.
 template <Direction kDirection, class Element>
-struct Lanes {
-  static constexpr std::int64_t kCount = 32 / sizeof(Element);
+struct BatchOfElements {
+  static constexpr std::int64_t kRuns = kMaxChunk / sizeof(Element), kSpare = 0;
 
-  /// The element in lane i stands at memory_of(i).
   template <class MemoryOf>
   [[gnu::always_inline]] static void copy(MemoryOf memory_of, Address packed) {
-    copy(memory_of, packed, std::make_index_sequence<kCount>());
+    copy(memory_of, packed, std::make_index_sequence<kRuns>());
   }
 
  private:
-  using Vector [[gnu::vector_size(32)]] = Element;
+  using Vector [[gnu::vector_size(kMaxChunk)]] = Element;
 
-  static Element at(Address address) {
-    Element element;
-    load(element, address);
-    return element;
-  }
   template <class MemoryOf, std::size_t... kLane>
   [[gnu::always_inline]] static void copy(MemoryOf memory_of, Address packed,
                                           std::index_sequence<kLane...>) {
     if constexpr (kDirection == Direction::pack)
-      store(packed, Vector{at(memory_of(kLane))...});
+      store(packed, Vector{loaded<Element>(memory_of(kLane))...});
     else
-      (copy_element<kDirection, Element>(memory_of(kLane), packed + kLane * sizeof(Element)), ...);
+      (copy_run<kDirection>(Fixed<sizeof(Element)>{}, memory_of(kLane),
+                            packed + kLane * sizeof(Element)),
+       ...);
+  }
+};
+template <Direction kDirection>
+struct Batch<kDirection, Fixed<4>> : BatchOfElements<kDirection, std::uint32_t> {};
+template <Direction kDirection>
+struct Batch<kDirection, Fixed<8>> : BatchOfElements<kDirection, std::uint64_t> {};
+
+// Stores of 16 bytes, each of which goes over what the one before wrote too much.
+template <>
+struct Batch<Direction::pack, Fixed<12>> {
+  static constexpr std::int64_t kRuns = 4, kSpare = 1;
+
+  template <class MemoryOf>
+  [[gnu::always_inline]] static void copy(MemoryOf memory_of, Address packed) {
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kRuns; ++i)
+      store(packed + 12 * i, ChunkOf<16>::Type{loaded<std::uint64_t>(memory_of(i)),
+                                               loaded<std::uint32_t>(memory_of(i) + 8)});
   }
 };
 
-// The element of a width that has lanes, else void.
-template <class Width>
-struct ElementOf {
-  using Type = void;
-};
+// 48 bytes in stores of 16 each.
 template <>
-struct ElementOf<Fixed<4>> {
-  using Type = std::uint32_t;
-};
-template <>
-struct ElementOf<Fixed<8>> {
-  using Type = std::uint64_t;
+struct Batch<Direction::pack, Fixed<24>> {
+  static constexpr std::int64_t kRuns = 2, kSpare = 0;
+
+  template <class MemoryOf>
+  [[gnu::always_inline]] static void copy(MemoryOf memory_of, Address packed) {
+    const auto first = memory_of(0), second = memory_of(1);
+    const auto begin = loaded<ChunkOf<16>::Type>(first),
+               end = loaded<ChunkOf<16>::Type>(second + 8);
+    store(packed, begin);
+    store(packed + 16,
+          ChunkOf<16>::Type{loaded<std::uint64_t>(first + 16), loaded<std::uint64_t>(second)});
+    store(packed + 32, end);
+  }
 };
 
 // Hides from the compiler how a value came about: it would undo the arithmetic.
@@ -241,6 +265,11 @@ struct StridedRow {
  private:
   [[gnu::always_inline]] static void steps(Width width, std::int64_t count, Address s, Address q,
                                            Address memory, Address packed) {
+    if constexpr (std::is_same_v<Width, Long>) {
+      for (; count > 0; --count, memory += s, packed += q)
+        copy_run<kDirection>(width, memory, packed);
+      return;
+    }
     const Address s3 = opaque(3 * s);
     for (; count >= 4; count -= 4, memory += 4 * s, packed += 4 * q) {
       copy_run<kDirection>(width, memory, packed);
@@ -257,22 +286,22 @@ struct StridedRow {
   }
   [[gnu::always_inline]] static void consecutive(Width width, std::int64_t count, Address s,
                                                  Address memory, Address packed) {
-    using Element = typename ElementOf<Width>::Type;
-    if constexpr (!std::is_void_v<Element>) {
-      using L = Lanes<kDirection, Element>;
+    const auto q = static_cast<Address>(width.size());
+    using B = Batch<kDirection, Width>;
+    if constexpr (B::kRuns > 0) {
       const Address s3 = opaque(3 * s);
-      for (; count >= L::kCount; count -= L::kCount, packed += 32) {
-        const auto second = memory + 4 * s;
-        L::copy(
+      for (; count >= B::kRuns + B::kSpare; count -= B::kRuns) {
+        const auto fourth = memory + 4 * s;
+        B::copy(
             [&](std::size_t i) {
               const Address step[] = {0, s, 2 * s, s3};
-              return (i < 4 ? memory : second) + step[i % 4];
+              return (i < 4 ? memory : fourth) + step[i % 4];
             },
             packed);
-        memory += static_cast<Address>(L::kCount) * s;
+        memory += B::kRuns * s, packed += B::kRuns * q;
       }
     }
-    steps(width, count, s, static_cast<Address>(width.size()), memory, packed);
+    steps(width, count, s, q, memory, packed);
   }
 };
 
@@ -515,9 +544,9 @@ void copy_nest(Width width, const Nest& nest, Address memory, Address packed) {
     return for_outer(levels.subspan(2), memory, packed, [&](Address m, Address p) {
       copy_tiled<kDirection>(width, levels[0], levels[1], m, p);
     });
-  using Element = typename ElementOf<Width>::Type;
-  if constexpr (!std::is_void_v<Element>) {
-    constexpr std::int64_t kBytes = sizeof(Element);
+  if constexpr (BytesOf<Width>::value == 4 || BytesOf<Width>::value == 8) {
+    constexpr auto kBytes = BytesOf<Width>::value;
+    using Element = typename ChunkOf<kBytes>::Type;
     if (levels[0].packed_stride == kBytes) {
       switch (levels[0].stride) {
         case 2 * kBytes:
@@ -591,32 +620,27 @@ void copy_group(const detail::AtomGroup& group, const LoopLevel& level, Address 
 
 // ---- Lists ----
 
-// Elements of a basic type at byte displacements.
-template <Direction kDirection, class Element, class Displacement>
-void copy_elements(std::span<const Displacement> displacements, Address memory, Address packed) {
-  using L = Lanes<kDirection, Element>;
-  const auto memory_of = [&](std::size_t i) {
-    return memory + static_cast<Address>(std::int64_t{displacements[i]});
-  };
-  std::size_t i = 0;
-  for (; i + L::kCount <= displacements.size(); i += L::kCount, packed += 32)
-    L::copy([&](std::size_t lane) { return memory_of(i + lane); }, packed);
-  for (; i < displacements.size(); ++i, packed += sizeof(Element))
-    copy_element<kDirection, Element>(memory_of(i), packed);
-}
-
 /// Copies runs of `run` bytes at memory + displacements[i] from or to consecutive packed places.
 template <Direction kDirection, class Displacement>
 void copy_blocks(std::int64_t run, std::span<const Displacement> displacements, Address memory,
                  Address packed) {
-  if (run == 4) return copy_elements<kDirection, std::uint32_t>(displacements, memory, packed);
-  if (run == 8) return copy_elements<kDirection, std::uint64_t>(displacements, memory, packed);
   with_width(run, [&](auto width) {
+    using B = Batch<kDirection, decltype(width)>;
     const auto m = memory;  // in a register: the stores might be to it
+    const auto* at = displacements.data();
+    const auto* const end = at + displacements.size();
     auto p = packed;
+    const auto memory_of = [&](std::size_t i) {
+      return m + static_cast<Address>(std::int64_t{at[i]});
+    };
+    if constexpr (B::kRuns > 0)
+      for (; end - at >= B::kRuns + B::kSpare; at += B::kRuns) {
+        B::copy(memory_of, p);
+        p += static_cast<Address>(B::kRuns * width.size());
+      }
 #pragma GCC unroll 4
-    for (const std::int64_t displacement : displacements) {
-      copy_run<kDirection>(width, m + static_cast<Address>(displacement), p);
+    for (; at != end; ++at) {
+      copy_run<kDirection>(width, memory_of(0), p);
       p += static_cast<Address>(width.size());
     }
   });

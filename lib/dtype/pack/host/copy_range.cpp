@@ -142,58 +142,72 @@ struct Copy {
   }
 };
 
+// What is neither contiguous nor one whole nest.
 template <Direction kDirection>
-void copy_range(const PackPlan& plan, Address buffer, std::int64_t count, std::int64_t first,
-                std::int64_t last, Address packed) {
-  if (first >= last) return;
+[[gnu::noinline]] void copy_others(const PackPlan& plan, Address buffer, std::int64_t count,
+                                   std::int64_t first, std::int64_t last, Address packed) {
   const auto& program = plan.program();
   const auto& root = program.entry(count);
   const Copy<kDirection> copy{buffer, packed - static_cast<Address>(first)};
-  const auto& strided = root.strided;
-  if (root.kind == Op::Kind::strided && strided.levels.empty())
-    return copy_bytes<kDirection>(last - first, copy.memory_at(program.start + first), packed);
-  if (last - first == root.size * count && (root.children.empty() || root.chunk > 0)) {
-    // All of a single nest, list or struct: nothing to look for. Around a list, instances are a
-    // loop.
-    if (root.kind == Op::Kind::repeat) {
+  if (last - first == root.size * count) {
+    // All of one list, struct or nest: nothing to look for. Around a list, instances are a loop.
+    if (root.chunk > 0) {
       copy.repeated(root, program.start, 0, root.count * count);
-    } else if (count > 1) {
-      const BoxLevels levels(strided, strided.top(), strided.level(strided.top()).count * count);
-      copy_levels<kDirection>({strided.run, last - first, levels}, copy.memory_at(program.start),
-                              packed);
-    } else if (root.kind == Op::Kind::strided) {
-      copy.strided(root, program.start, 0, 0, root.size);
-    } else {
-      copy.listed(root, program.start, 0, 0, root.size);
+      return;
     }
-    return;
+    if (count == 1 && root.children.empty()) {
+      copy.listed(root, program.start, 0, 0, root.size);
+      return;
+    }
+    if (root.kind == Op::Kind::strided) {
+      const auto& strided = root.strided;
+      const BoxLevels levels(strided, strided.top(), strided.level(strided.top()).count * count);
+      return copy_levels<kDirection>({strided.run, last - first, levels},
+                                     copy.memory_at(program.start), packed);
+    }
   }
   detail::walk(program, count, first, last, copy);
 }
 
 }  // namespace
 
-void copy_range(Direction direction, const PackPlan& plan, Address buffer, std::int64_t count,
-                std::int64_t first, std::int64_t last, Address packed) {
-  if (direction == Direction::pack)
-    copy_range<Direction::pack>(plan, buffer, count, first, last, packed);
-  else
-    copy_range<Direction::unpack>(plan, buffer, count, first, last, packed);
+template <Direction kDirection>
+void copy_range(const PackPlan& plan, Address buffer, std::int64_t count, std::int64_t first,
+                std::int64_t last, Address packed) {
+  if (first >= last) return;
+  const auto& program = plan.program();
+  const auto& root = program.entry(count);
+  const auto memory = buffer + static_cast<Address>(program.start);
+  if (root.kind == Op::Kind::strided) {
+    if (root.strided.levels.empty())
+      return copy_bytes<kDirection>(last - first, memory + static_cast<Address>(first), packed);
+    if (count == 1 && last - first == root.size)
+      return copy_levels<kDirection>({root.strided.run, root.size, root.strided.levels}, memory,
+                                     packed);
+  }
+  copy_others<kDirection>(plan, buffer, count, first, last, packed);
 }
 
-void copy_range(Direction direction, const FusedPlan& plan, std::int64_t first, std::int64_t last,
-                Address packed) {
+template <Direction kDirection>
+void copy_range(const FusedPlan& plan, std::int64_t first, std::int64_t last, Address packed) {
   const auto& jobs = plan.jobs();
   auto job = std::upper_bound(jobs.begin(), jobs.end(), first,
                               [](std::int64_t at, const auto& j) { return at < j.end; });
   for (; first < last; ++job) {
     const auto begin = job->end - job->bytes();
     const auto end = std::min(last, job->end);
-    copy_range(direction, job->plan, reinterpret_cast<Address>(job->buffer), job->count,
-               first - begin, end - begin,
-               packed + static_cast<Address>(job->packed_offset + first - begin));
+    copy_range<kDirection>(job->plan, reinterpret_cast<Address>(job->buffer), job->count,
+                           first - begin, end - begin,
+                           packed + static_cast<Address>(job->packed_offset + first - begin));
     first = end;
   }
 }
+
+template void copy_range<Direction::pack>(const PackPlan&, Address, std::int64_t, std::int64_t,
+                                          std::int64_t, Address);
+template void copy_range<Direction::unpack>(const PackPlan&, Address, std::int64_t, std::int64_t,
+                                            std::int64_t, Address);
+template void copy_range<Direction::pack>(const FusedPlan&, std::int64_t, std::int64_t, Address);
+template void copy_range<Direction::unpack>(const FusedPlan&, std::int64_t, std::int64_t, Address);
 
 }  // namespace halocline::dtype::host

@@ -17,12 +17,13 @@ enum class Direction { pack, unpack };
 /// Copies the bytes [first, last) of the packed stream of `count` instances at `buffer` from or to
 /// `packed`, the place of byte `first`. 0 <= first, last <= plan.packed_bytes(count). No
 /// allocation; O(bytes + depth + log blocks).
-void copy_range(Direction direction, const PackPlan& plan, Address buffer, std::int64_t count,
-                std::int64_t first, std::int64_t last, Address packed);
+template <Direction kDirection>
+void copy_range(const PackPlan& plan, Address buffer, std::int64_t count, std::int64_t first,
+                std::int64_t last, Address packed);
 
 /// Copies the bytes [first, last) of all that the jobs pack, counted in their order, from or to
 /// their places in the buffer at `packed`.
-void copy_range(Direction direction, const FusedPlan& plan, std::int64_t first, std::int64_t last,
-                Address packed);
+template <Direction kDirection>
+void copy_range(const FusedPlan& plan, std::int64_t first, std::int64_t last, Address packed);
 
 }  // namespace halocline::dtype::host

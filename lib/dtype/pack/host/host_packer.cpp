@@ -15,22 +15,22 @@ host::Address address(const void* pointer) {
 
 void HostPacker::pack(const PackPlan& plan, const void* buffer, std::int64_t count,
                       void* packed) const {
-  host::copy_range(host::Direction::pack, plan, address(buffer), count, 0, plan.packed_bytes(count),
-                   address(packed));
+  host::copy_range<host::Direction::pack>(plan, address(buffer), count, 0, plan.packed_bytes(count),
+                                          address(packed));
 }
 
 void HostPacker::unpack(const PackPlan& plan, const void* packed, void* buffer,
                         std::int64_t count) const {
-  host::copy_range(host::Direction::unpack, plan, address(buffer), count, 0,
-                   plan.packed_bytes(count), address(packed));
+  host::copy_range<host::Direction::unpack>(plan, address(buffer), count, 0,
+                                            plan.packed_bytes(count), address(packed));
 }
 
 void HostPacker::pack(const FusedPlan& plan, void* packed) const {
-  host::copy_range(host::Direction::pack, plan, 0, plan.packed_bytes(), address(packed));
+  host::copy_range<host::Direction::pack>(plan, 0, plan.packed_bytes(), address(packed));
 }
 
 void HostPacker::unpack(const FusedPlan& plan, const void* packed) const {
-  host::copy_range(host::Direction::unpack, plan, 0, plan.packed_bytes(), address(packed));
+  host::copy_range<host::Direction::unpack>(plan, 0, plan.packed_bytes(), address(packed));
 }
 
 }  // namespace halocline::dtype

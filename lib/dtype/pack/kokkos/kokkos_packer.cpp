@@ -14,38 +14,38 @@ using host::Address;
 using host::Direction;
 
 // Calls copy(first, last) for shares of [0, bytes), together all of it.
-template <class ExecutionSpace, class Copy>
-void in_shares(const ExecutionSpace& space, std::int64_t least_share, Direction direction,
-               std::int64_t bytes, Copy copy) {
+template <Direction kDirection, class ExecutionSpace, class Copy>
+void in_shares(const ExecutionSpace& space, std::int64_t least_share, std::int64_t bytes,
+               Copy copy) {
   const auto shares = std::min<std::int64_t>(space.concurrency(), bytes / least_share);
   if (shares < 2) return copy(0, bytes);
   using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
-  Kokkos::parallel_for(direction == Direction::pack ? "halocline::KokkosPacker::pack"
-                                                    : "halocline::KokkosPacker::unpack",
+  Kokkos::parallel_for(kDirection == Direction::pack ? "halocline::KokkosPacker::pack"
+                                                     : "halocline::KokkosPacker::unpack",
                        Policy(space, 0, shares, Kokkos::ChunkSize(1)), [=](std::int64_t share) {
                          copy(bytes * share / shares, bytes * (share + 1) / shares);
                        });
 }
 
-template <class ExecutionSpace>
-void copy_plan(const ExecutionSpace& space, std::int64_t least_share, Direction direction,
-               const PackPlan& plan, const void* buffer, std::int64_t count, const void* packed) {
+template <Direction kDirection, class ExecutionSpace>
+void copy_plan(const ExecutionSpace& space, std::int64_t least_share, const PackPlan& plan,
+               const void* buffer, std::int64_t count, const void* packed) {
   const auto memory = reinterpret_cast<Address>(buffer), stream = reinterpret_cast<Address>(packed);
-  in_shares(space, least_share, direction, plan.packed_bytes(count),
-            [=, &plan](std::int64_t first, std::int64_t last) {
-              host::copy_range(direction, plan, memory, count, first, last,
-                               stream + static_cast<Address>(first));
-            });
+  in_shares<kDirection>(space, least_share, plan.packed_bytes(count),
+                        [=, &plan](std::int64_t first, std::int64_t last) {
+                          host::copy_range<kDirection>(plan, memory, count, first, last,
+                                                       stream + static_cast<Address>(first));
+                        });
 }
 
-template <class ExecutionSpace>
-void copy_plan(const ExecutionSpace& space, std::int64_t least_share, Direction direction,
-               const FusedPlan& plan, const void* packed) {
+template <Direction kDirection, class ExecutionSpace>
+void copy_plan(const ExecutionSpace& space, std::int64_t least_share, const FusedPlan& plan,
+               const void* packed) {
   const auto stream = reinterpret_cast<Address>(packed);
-  in_shares(space, least_share, direction, plan.packed_bytes(),
-            [=, &plan](std::int64_t first, std::int64_t last) {
-              host::copy_range(direction, plan, first, last, stream);
-            });
+  in_shares<kDirection>(space, least_share, plan.packed_bytes(),
+                        [=, &plan](std::int64_t first, std::int64_t last) {
+                          host::copy_range<kDirection>(plan, first, last, stream);
+                        });
 }
 
 }  // namespace
@@ -53,23 +53,23 @@ void copy_plan(const ExecutionSpace& space, std::int64_t least_share, Direction 
 template <class ExecutionSpace>
 void KokkosPacker<ExecutionSpace>::pack(const PackPlan& plan, const void* buffer,
                                         std::int64_t count, void* packed) const {
-  copy_plan(space_, least_share_, Direction::pack, plan, buffer, count, packed);
+  copy_plan<Direction::pack>(space_, least_share_, plan, buffer, count, packed);
 }
 
 template <class ExecutionSpace>
 void KokkosPacker<ExecutionSpace>::unpack(const PackPlan& plan, const void* packed, void* buffer,
                                           std::int64_t count) const {
-  copy_plan(space_, least_share_, Direction::unpack, plan, buffer, count, packed);
+  copy_plan<Direction::unpack>(space_, least_share_, plan, buffer, count, packed);
 }
 
 template <class ExecutionSpace>
 void KokkosPacker<ExecutionSpace>::pack(const FusedPlan& plan, void* packed) const {
-  copy_plan(space_, least_share_, Direction::pack, plan, packed);
+  copy_plan<Direction::pack>(space_, least_share_, plan, packed);
 }
 
 template <class ExecutionSpace>
 void KokkosPacker<ExecutionSpace>::unpack(const FusedPlan& plan, const void* packed) const {
-  copy_plan(space_, least_share_, Direction::unpack, plan, packed);
+  copy_plan<Direction::unpack>(space_, least_share_, plan, packed);
 }
 
 #ifdef KOKKOS_ENABLE_SERIAL
