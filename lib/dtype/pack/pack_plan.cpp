@@ -107,10 +107,7 @@ class Compiler {
     const auto extent = form.bounds.extent;
     Op op;
     op.size = form.root.size;
-    if (auto list = short_list(form.root)) {
-      program_.instance = static_cast<std::int32_t>(program_.ops.size());
-      program_.ops.push_back(std::move(*list));
-    }
+    if (auto list = short_list(form.root)) program_.instance = add(std::move(*list));
     if (auto* strided = std::get_if<StridedLoop>(&form.root.loop)) {
       auto& levels = strided->levels;
       const bool dense = levels.empty() && extent == strided->run;
@@ -185,17 +182,7 @@ class Compiler {
                      if (!of_runs) op.children.push_back(add(*l.body));
                      take_displacements(op, l.displacements, of_runs);
                    },
-                   [&](const IndexedLoop& l) {
-                     op.count = std::ssize(l.lengths);
-                     if (const auto grain = common_grain(l)) {
-                       make_blocks(op, l, grain);
-                       return;
-                     }
-                     op.kind = Op::Kind::runs;
-                     op.displacements = l.displacements;
-                     op.ends.resize(l.lengths.size());
-                     std::partial_sum(l.lengths.begin(), l.lengths.end(), op.ends.begin());
-                   },
+                   [&](const IndexedLoop& l) { make_list(op, l); },
                    [&](const StructLoop& l) {
                      op.kind = Op::Kind::members;
                      op.count = std::ssize(l.members);
@@ -211,10 +198,11 @@ class Compiler {
     return op;
   }
 
-  std::int32_t add(const Dataloop& loop) {
-    program_.ops.push_back(compile(loop));
+  std::int32_t add(Op op) {
+    program_.ops.push_back(std::move(op));
     return static_cast<std::int32_t>(program_.ops.size() - 1);
   }
+  std::int32_t add(const Dataloop& loop) { return add(compile(loop)); }
 
   void make_repeat(Op& op, std::int64_t count, std::int64_t stride, const Dataloop& body) {
     op.kind = Op::Kind::repeat;
@@ -271,25 +259,68 @@ class Compiler {
     op.parts = std::move(others);
   }
 
-  // The length of which all runs are multiples, if these are small ones: to tell a few lengths
-  // apart costs more than to copy a few blocks of one. 0 otherwise.
-  static std::int64_t common_grain(const IndexedLoop& l) {
-    constexpr std::int64_t kMaxBlocksPerRun = 4;
-    std::int64_t grain = 0, size = 0;
-    for (const auto length : l.lengths) {
-      grain = std::gcd(grain, length);
-      size += length;
+  // Entries [begin, end) of an IndexedLoop, all of them multiples of `grain`.
+  struct Stretch {
+    std::size_t begin, end;
+    std::int64_t grain;
+  };
+
+  // Where the lengths of a list change for long, as in a struct of lists.
+  static std::vector<Stretch> stretches_of(const IndexedLoop& l) {
+    constexpr std::size_t kWindow = 32, kMost = 16;
+    std::vector<Stretch> stretches;
+    for (std::size_t begin = 0; begin < l.lengths.size(); begin += kWindow) {
+      const auto end = std::min(begin + kWindow, l.lengths.size());
+      std::int64_t grain = 0;
+      for (auto i = begin; i < end; ++i) grain = std::gcd(grain, l.lengths[i]);
+      if (!stretches.empty() && stretches.back().grain == grain)
+        stretches.back().end = end;
+      else
+        stretches.push_back({begin, end, grain});
     }
-    return size / grain <= kMaxBlocksPerRun * std::ssize(l.lengths) ? grain : 0;
+    if (stretches.size() <= kMost) return stretches;
+    std::int64_t grain = 0;
+    for (const auto& stretch : stretches) grain = std::gcd(grain, stretch.grain);
+    return {{0, l.lengths.size(), grain}};
   }
 
-  static void make_blocks(Op& op, const IndexedLoop& l, std::int64_t grain) {
+  void make_list(Op& op, const IndexedLoop& l) {
+    const auto stretches = stretches_of(l);
+    if (stretches.size() == 1) return make_stretch(op, l, stretches[0]);
+    op.kind = Op::Kind::members;
+    op.count = std::ssize(stretches);
+    op.displacements.resize(stretches.size());
+    std::int64_t end = 0;
+    for (const auto& stretch : stretches) {
+      Op child;
+      make_stretch(child, l, stretch);
+      op.ends.push_back(end += child.size);
+      op.children.push_back(add(std::move(child)));
+    }
+  }
+
+  // As runs of one length, if these are small ones: to tell a few lengths apart costs more than to
+  // copy a few runs of one.
+  static void make_stretch(Op& op, const IndexedLoop& l, const Stretch& stretch) {
+    constexpr std::int64_t kMaxBlocksPerRun = 4;
+    const auto [begin, end, grain] = stretch;
+    const auto runs = static_cast<std::int64_t>(end - begin);
+    op.size = 0;
+    for (auto i = begin; i < end; ++i) op.ends.push_back(op.size += l.lengths[i]);
+    if (op.size / grain > kMaxBlocksPerRun * runs) {
+      op.kind = Op::Kind::runs;
+      op.count = runs;
+      op.displacements.assign(l.displacements.begin() + static_cast<std::ptrdiff_t>(begin),
+                              l.displacements.begin() + static_cast<std::ptrdiff_t>(end));
+      return;
+    }
     op.kind = Op::Kind::blocks;
     op.child_size = grain;
     op.count = op.size / grain;
+    op.ends.clear();
     std::vector<std::int64_t> displacements;
     displacements.reserve(static_cast<std::size_t>(op.count));
-    for (std::size_t i = 0; i < l.lengths.size(); ++i)
+    for (auto i = begin; i < end; ++i)
       for (std::int64_t at = 0; at < l.lengths[i]; at += grain)
         displacements.push_back(l.displacements[i] + at);
     take_displacements(op, displacements, true);

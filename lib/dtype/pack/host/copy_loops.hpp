@@ -184,11 +184,14 @@ struct Batch {
 
 template <Direction kDirection, class Element>
 struct BatchOfElements {
-  static constexpr std::int64_t kRuns = kMaxChunk / sizeof(Element), kSpare = 0;
+  static constexpr std::int64_t kRuns = 8, kSpare = 0;
 
   template <class MemoryOf>
   [[gnu::always_inline]] static void copy(MemoryOf memory_of, Address packed) {
-    copy(memory_of, packed, std::make_index_sequence<kRuns>());
+    constexpr auto kLanes = kMaxChunk / sizeof(Element);
+    for (std::size_t i = 0; i < kRuns; i += kLanes)
+      copy([&](std::size_t lane) { return memory_of(i + lane); },
+           packed + i * sizeof(Element), std::make_index_sequence<kLanes>());
   }
 
  private:
