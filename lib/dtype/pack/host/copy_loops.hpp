@@ -63,17 +63,37 @@ Chunk loaded(Address address) {
   return chunk;
 }
 
+// As few chunks as make so many bytes.
+template <std::size_t kBytes>
+struct Chunks {
+  static constexpr auto kFirst = std::bit_floor(std::min(kBytes, kMaxChunk));
+  typename ChunkOf<kFirst>::Type first;
+  Chunks<kBytes - kFirst> others;
+
+  void load_from(Address from) {
+    load(first, from);
+    others.load_from(from + kFirst);
+  }
+  void store_to(Address to) const {
+    store(to, first);
+    others.store_to(to + kFirst);
+  }
+};
+template <>
+struct Chunks<0> {
+  void load_from(Address) {}
+  void store_to(Address) const {}
+};
+
 // Widths of a run: how many bytes, and how they are moved without touching any other byte.
 template <std::size_t kBytes>
 struct Fixed {
   static constexpr std::int64_t size() { return kBytes; }
   // All loads before the first store, which may be to the same memory for all the compiler knows.
   static void copy(Address to, Address from) {
-    constexpr auto kFirst = std::bit_floor(std::min(kBytes, kMaxChunk));
-    typename ChunkOf<kFirst>::Type chunk;
-    load(chunk, from);
-    if constexpr (kBytes > kFirst) Fixed<kBytes - kFirst>::copy(to + kFirst, from + kFirst);
-    store(to, chunk);
+    Chunks<kBytes> chunks;
+    chunks.load_from(from);
+    chunks.store_to(to);
   }
 };
 // kHead bytes and at most kTail more, as two chunks that may overlap.
@@ -190,8 +210,8 @@ struct BatchOfElements {
   [[gnu::always_inline]] static void copy(MemoryOf memory_of, Address packed) {
     constexpr auto kLanes = kMaxChunk / sizeof(Element);
     for (std::size_t i = 0; i < kRuns; i += kLanes)
-      copy([&](std::size_t lane) { return memory_of(i + lane); },
-           packed + i * sizeof(Element), std::make_index_sequence<kLanes>());
+      copy([&](std::size_t lane) { return memory_of(i + lane); }, packed + i * sizeof(Element),
+           std::make_index_sequence<kLanes>());
   }
 
  private:
@@ -305,6 +325,21 @@ struct StridedRow {
       }
     }
     steps(width, count, s, q, memory, packed);
+  }
+};
+
+// Of so few steps that a loop would cost more than they do, as in a halo.
+template <Direction kDirection, class Width, std::size_t kCount>
+struct ShortRow {
+  Width width;
+
+  [[gnu::always_inline]] void operator()(const LoopLevel& level, Address memory,
+                                         Address packed) const {
+    const auto s = static_cast<Address>(level.stride),
+               q = static_cast<Address>(level.packed_stride);
+#pragma GCC unroll 4
+    for (Address i = 0; i < kCount; ++i)
+      copy_run<kDirection>(width, memory + i * s, packed + i * q);
   }
 };
 
@@ -503,16 +538,14 @@ void copy_tiled(Width width, const LoopLevel& x, const LoopLevel& y, Address mem
 template <class Inner>
 void for_outer(std::span<const LoopLevel> levels, Address memory, Address packed,
                const Inner& inner) {
-  if (levels.empty()) return inner(memory, packed);
-  const auto& level = levels.back();
-  const auto s = static_cast<Address>(level.stride), q = static_cast<Address>(level.packed_stride);
-  if (levels.size() == 1) {
-    for (auto count = level.count; count > 0; --count, memory += s, packed += q)
-      inner(memory, packed);
+  const auto [count, stride, packed_stride] = levels.empty() ? LoopLevel{1, 0, 0} : levels.back();
+  const auto s = static_cast<Address>(stride), q = static_cast<Address>(packed_stride);
+  if (levels.size() > 1) {
+    for (auto i = count; i > 0; --i, memory += s, packed += q)
+      for_outer(levels.first(levels.size() - 1), memory, packed, inner);
     return;
   }
-  for (auto count = level.count; count > 0; --count, memory += s, packed += q)
-    for_outer(levels.first(levels.size() - 1), memory, packed, inner);
+  for (auto i = count; i > 0; --i, memory += s, packed += q) inner(memory, packed);
 }
 
 /// Loops over runs of `run` bytes, `bytes` in all; levels[0] is the innermost.
@@ -523,9 +556,10 @@ struct Nest {
 
 template <class Row>
 void copy_rows(Row row, std::span<const LoopLevel> levels, Address memory, Address packed) {
-  if (levels.size() == 1) return row(levels[0], memory, packed);
-  for_outer(levels.subspan(1), memory, packed,
-            [row, innermost = levels[0]](Address m, Address p) { row(innermost, m, p); });
+  for_outer(
+      levels.subspan(1), memory, packed,
+      [ row, innermost = levels[0] ](Address m, Address p)
+          __attribute__((always_inline)) { row(innermost, m, p); });
 }
 
 // The distance at which to prefetch; 0 where the hardware does as well.
@@ -566,6 +600,20 @@ void copy_nest(Width width, const Nest& nest, Address memory, Address packed) {
   if (const auto ahead = prefetch_distance(nest))
     return copy_rows(PrefetchingRow<kDirection, Width>{width, static_cast<Address>(ahead)}, levels,
                      memory, packed);
+  if constexpr (BytesOf<Width>::value > 0) {
+    if (levels.size() > 1) {
+      switch (levels[0].count) {
+        case 2:
+          return copy_rows(ShortRow<kDirection, Width, 2>{width}, levels, memory, packed);
+        case 3:
+          return copy_rows(ShortRow<kDirection, Width, 3>{width}, levels, memory, packed);
+        case 4:
+          return copy_rows(ShortRow<kDirection, Width, 4>{width}, levels, memory, packed);
+        default:
+          break;
+      }
+    }
+  }
   copy_rows(StridedRow<kDirection, Width>{width}, levels, memory, packed);
 }
 
@@ -590,6 +638,7 @@ void copy_group_row(const detail::AtomGroup& group, const LoopLevel& level, Addr
   const Address m_at[] = {static_cast<Address>(group.atoms[kAtom].displacement)...};
   const Address p_at[] = {static_cast<Address>(group.atoms[kAtom].packed_offset)...};
   const auto s = static_cast<Address>(level.stride), q = static_cast<Address>(level.packed_stride);
+#pragma GCC unroll 4
   for (auto count = level.count; count > 0; --count, memory += s, packed += q)
     (copy_run<kDirection>(width, memory + m_at[kAtom], packed + p_at[kAtom]), ...);
 }
