@@ -301,8 +301,16 @@ Piece reduce(const TreeNode& tree) {
                         [](const IdxBuc& t) { return reduce_buckets(t); },
                         [](const Strc& t) {
                           StructBuilder members;
-                          for (std::size_t i = 0; i < t.children.size(); ++i)
-                            members.add(reduce(*t.children[i]), t.displacements[i]);
+                          Piece child;
+                          for (std::size_t i = 0; i < t.children.size(); ++i) {
+                            // Neighbours that share their node are reduced once: structs of two
+                            // equal members nested k deep are not 2^k.
+                            if (i == 0 || t.children[i] != t.children[i - 1])
+                              child = reduce(*t.children[i]);
+                            const bool again =
+                                i + 1 < t.children.size() && t.children[i + 1] == t.children[i];
+                            members.add(again ? child : std::move(child), t.displacements[i]);
+                          }
                           return members.finish();
                         },
                     },

@@ -45,7 +45,46 @@ TEST(PackPlan, InstancesElsewhereAreALevel) {
 TEST(PackPlan, InstancesContinueInThePackedStreamToo) {
   const auto plan = plan_of("resized(hvector(4,1,8,hvector(3,1,64,double)),0,192)");
   EXPECT_EQ(strided_of(plan).levels,
-            (std::vector<LoopLevel>{{3, 64, 8}, {4, 8, 24}, {1, 192, 96}}));
+            (std::vector<LoopLevel>{{4, 8, 24}, {3, 64, 8}, {1, 192, 96}}));
+  EXPECT_EQ(strided_of(plan).level(0), (LoopLevel{3, 64, 8}));
+  EXPECT_EQ(strided_of(plan).level(1), (LoopLevel{4, 8, 24}));
+}
+
+TEST(PackPlan, OneInstanceHasNoLoopOverInstances) {
+  const auto plan = plan_of("vector(4,1,2,int)");
+  EXPECT_EQ(plan.program().entry(1).strided.levels, (std::vector<LoopLevel>{{4, 8, 4}}));
+  EXPECT_EQ(&plan.program().entry(2), &plan.program().root);
+  // Tiles, whatever the extent is.
+  const auto transpose = plan_of("resized(hvector(32,1,8,vector(32,1,32,double)),0,4)");
+  EXPECT_GT(transpose.program().entry(1).strided.innermost, 0);
+}
+
+TEST(PackPlan, FewShortRunsAreAList) {
+  const auto corner = plan_of("subarray(C,{8,8,8},{3,3,3},{1,1,1},double)");
+  EXPECT_EQ(corner.program().entry(1).kind, detail::Op::Kind::blocks);
+  EXPECT_EQ(corner.program().entry(1).count, 9);
+  EXPECT_EQ(corner.program().root.kind, detail::Op::Kind::strided);
+  // Long ones, many, or of one loop: not.
+  for (const char* text :
+       {"subarray(C,{8,8,64},{3,3,32},{1,1,1},double)",
+        "subarray(C,{99,99,8},{90,90,3},{1,1,1},double)", "vector(4,1,2,double)"})
+    EXPECT_EQ(plan_of(text).program().entry(1).kind, detail::Op::Kind::strided) << text;
+}
+
+TEST(PackPlan, ListsAreSplitWhereTheirRunsChange) {
+  // 40 runs of 24 bytes, then 40 of 8: together they are all multiples of 8, and three times as
+  // many.
+  std::string triples, singles;
+  for (int i = 0; i < 40; ++i) {
+    triples += (i == 0 ? "" : ",") + std::to_string(i * 6 + i * i % 37 % 3);
+    singles += (i == 0 ? "" : ",") + std::to_string(900 + i * 4 + i * i % 37 % 3);
+  }
+  const auto plan = plan_of("struct({1,1},{0,0},{indexed_block(3,{" + triples +
+                            "},double),indexed_block(1,{" + singles + "},double)})");
+  const auto& list = plan.program().entry(1);
+  ASSERT_EQ(list.kind, detail::Op::Kind::members);
+  const auto& first = plan.program().ops[static_cast<std::size_t>(list.children[0])];
+  EXPECT_EQ(first.child_size, 24);
 }
 
 TEST(PackPlan, InstancesOfExtentZeroAndNegative) {
