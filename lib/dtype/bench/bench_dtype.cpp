@@ -18,6 +18,7 @@
 #include <mpi.h>
 #include <sched.h>
 
+#include <Kokkos_Core.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -56,7 +57,9 @@ constexpr Group kGroups[] = {
     {"halo", "the 26 slabs of a 256^3 block, radius 3, one by one and fused", measured<halo>},
     {"patterns", "application patterns around 1 MiB and, -small, 4 to 64 KiB", measured<patterns>},
     {"tiny", "below 4 KiB: the cost of a call", measured<tiny>},
-    {"commit", "create, commit and plan a datatype", commit},
+    {"widths", "runs of every width beside a memcpy for each", measured<widths>},
+    {"threads", "by all threads of Kokkos' host execution space", measured<threads>},
+    {"commit", "create, commit, plan and look up a datatype", commit},
 };
 
 struct Arguments {
@@ -153,7 +156,7 @@ int register_all(const Arguments& arguments) {
   return static_cast<int>(width);
 }
 
-// On one core for the whole run, if the system lets us.
+// This thread on one core for the whole run, if the system lets us; those of Kokkos stay free.
 void pin_to_one_core() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -188,6 +191,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int code = 3;
   try {
+    const Kokkos::ScopeGuard kokkos(argc, argv);
     code = halocline::dtype::bench::run(argc, argv);
   } catch (const halocline::ConfigError& error) {
     std::fprintf(stderr, "bench_dtype: %s\n", error.what());

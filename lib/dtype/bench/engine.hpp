@@ -15,6 +15,7 @@
 
 #include "dtype/pack/fused_plan.hpp"
 #include "dtype/pack/host/host_packer.hpp"
+#include "dtype/pack/kokkos/kokkos_packer.hpp"
 #include "dtype/pack/pack_plan.hpp"
 #include "dtype/pack/segment.hpp"
 #include "dtype/support/error.hpp"
@@ -41,14 +42,15 @@ inline Result<PackPlan> plan_of(MPI_Datatype handle) {
   return make_plan(handle);
 }
 
-inline Method pack_whole(const std::vector<PlannedJob>& all) {
-  return {batch([all](std::byte* memory, std::byte* packed) {
+template <class Packer>
+Method pack_whole(const std::vector<PlannedJob>& all, Packer packer) {
+  return {batch([all, packer](std::byte* memory, std::byte* packed) {
             for (const auto& [plan, job] : all)
-              HostPacker().pack(plan, memory + job.offset, job.count, packed + job.position);
+              packer.pack(plan, memory + job.offset, job.count, packed + job.position);
           }),
-          batch([all](std::byte* memory, std::byte* packed) {
+          batch([all, packer](std::byte* memory, std::byte* packed) {
             for (const auto& [plan, job] : all)
-              HostPacker().unpack(plan, packed + job.position, memory + job.offset, job.count);
+              packer.unpack(plan, packed + job.position, memory + job.offset, job.count);
           })};
 }
 
@@ -92,7 +94,9 @@ inline Result<Method> ours(const std::vector<Job>& jobs, Mode mode, std::byte* m
   }
   if (mode == Mode::segments) return pack_in_segments(all, memory);
   if (mode == Mode::fused) return pack_fused(all, memory);
-  return pack_whole(all);
+  if (mode == Mode::threads)
+    return pack_whole(all, KokkosPacker<Kokkos::DefaultHostExecutionSpace>());
+  return pack_whole(all, HostPacker());
 }
 
 }  // namespace halocline::dtype::bench

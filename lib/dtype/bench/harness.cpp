@@ -242,7 +242,7 @@ int measure_direction(Row& row, const Direction& direction, const Methods& metho
   auto best = contenders;
   const auto good = [&] {
     return ours == kNone || ratio(best[ours], best[hand]) >= kGoodRatio ||
-           (bytes < kOverheadBelowBytes &&
+           (static_cast<double>(bytes) < kOverheadBelowBytes * packs &&
             median(best[ours].ns()) - median(best[hand].ns()) <= kGoodOverheadNs * packs);
   };
   int reruns = 0;

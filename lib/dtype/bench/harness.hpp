@@ -85,7 +85,7 @@ struct Part {
   std::int64_t offset = 0;
 };
 
-enum class Mode { whole, segments, fused };
+enum class Mode { whole, segments, fused, threads };
 
 /// Its parts are packed one behind the other; one call of a method is all of them.
 struct Case {
@@ -108,8 +108,8 @@ struct Benchmark {
 };
 
 /// Packing is as good as the loop by hand from this ratio of rates on (the rest is noise; below it,
-/// a row is measured again) or, where a call is nearly all overhead, up to so much more time for
-/// each of its packs.
+/// a row is measured again) or, where a pack is of so few bytes that it is nearly all overhead, up
+/// to so much more time for each.
 inline constexpr double kGoodRatio = 0.95, kGoodOverheadNs = 20;
 inline constexpr std::int64_t kOverheadBelowBytes = 4096;
 
@@ -130,6 +130,8 @@ std::vector<Case> segments(const Options& options);
 std::vector<Case> halo(const Options& options);
 std::vector<Case> patterns(const Options& options);
 std::vector<Case> tiny(const Options& options);
+std::vector<Case> widths(const Options& options);
+std::vector<Case> threads(const Options& options);
 std::vector<Benchmark> commit(const Options& options);
 
 }  // namespace halocline::dtype::bench

@@ -126,7 +126,7 @@ struct Wide {
     if (left > 0) Fixed<kMaxChunk>::copy(to + left - kMaxChunk, from + left - kMaxChunk);
   }
 };
-// Where the C library's memcpy is faster in a loop over runs, measured: bench group `widths`.
+// Where the C library's memcpy is faster in a loop over runs, measured: benchmark group `widths`.
 inline constexpr std::int64_t kMemcpyFrom = 512;
 struct Long {
   std::int64_t bytes;
