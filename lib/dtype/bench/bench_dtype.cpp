@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -191,7 +192,8 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int code = 3;
   try {
-    const Kokkos::ScopeGuard kokkos(argc, argv);
+    setenv("OMP_PROC_BIND", "false", 0);
+    const Kokkos::ScopeGuard kokkos(Kokkos::InitializationSettings().set_disable_warnings(true));
     code = halocline::dtype::bench::run(argc, argv);
   } catch (const halocline::ConfigError& error) {
     std::fprintf(stderr, "bench_dtype: %s\n", error.what());

@@ -114,8 +114,12 @@ class Compiler {
       const bool continues =
           !levels.empty() && extent == levels.back().count * levels.back().stride;
       if (!dense && !continues) {
-        if (program_.instance < 0) program_.instance = add(form.root);
+        const auto alone = innermost_level(strided->run, levels);
         levels.push_back({1, extent, op.size});
+        if (program_.instance < 0 && innermost_level(strided->run, levels) != alone) {
+          StridedLoop one{strided->run, {levels.begin(), levels.end() - 1}};
+          program_.instance = add(Dataloop{op.size, std::move(one)});
+        }
       }
       op.strided = strided_op(0, 0, strided->run, std::move(levels));
       return op;
@@ -132,8 +136,11 @@ class Compiler {
   // Loops of a few runs cost more than the runs: these as a list, if they are of one length.
   static std::optional<Op> short_list(const Dataloop& loop) {
     constexpr std::int64_t kMaxRuns = 128;
-    const auto* nest = std::get_if<StridedLoop>(&loop.loop);
-    if (nest != nullptr && nest->levels.size() < 2) return std::nullopt;
+    // Before anything is allocated: what most types are.
+    if (loop.size > kMaxRuns * kLineBytes) return std::nullopt;
+    if (const auto* nest = std::get_if<StridedLoop>(&loop.loop);
+        nest != nullptr && (nest->levels.size() < 2 || nest->run >= kLineBytes))
+      return std::nullopt;
     std::vector<StridedOp> parts;
     if (!take_apart(loop, 0, 0, {}, parts)) return std::nullopt;
     struct Run {

@@ -95,7 +95,7 @@ struct Op {
 struct Program {
   Op root;
   std::vector<Op> ops;         ///< all others
-  std::int32_t instance = -1;  ///< the op that is one instance, if it is not the root
+  std::int32_t instance = -1;  ///< the op that one instance is, if the root is not as good
   std::int64_t start = 0;
   TypeBounds bounds;
   std::int64_t word_bytes = 1;

@@ -179,11 +179,13 @@ void copy_range(const PackPlan& plan, Address buffer, std::int64_t count, std::i
   const auto& root = program.entry(count);
   const auto memory = buffer + static_cast<Address>(program.start);
   if (root.kind == Op::Kind::strided) {
-    if (root.strided.levels.empty())
+    std::span<const LoopLevel> levels = root.strided.levels;
+    if (levels.empty())
       return copy_bytes<kDirection>(last - first, memory + static_cast<Address>(first), packed);
-    if (count == 1 && last - first == root.size)
-      return copy_levels<kDirection>({root.strided.run, root.size, root.strided.levels}, memory,
-                                     packed);
+    if (count == 1 && last - first == root.size) {
+      if (levels.back().count == 1) levels = levels.first(levels.size() - 1);  // the instances'
+      return copy_levels<kDirection>({root.strided.run, root.size, levels}, memory, packed);
+    }
   }
   copy_others<kDirection>(plan, buffer, count, first, last, packed);
 }
