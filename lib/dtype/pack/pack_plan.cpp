@@ -103,9 +103,9 @@ class Compiler {
 
   // The root with the instances of a call around it or, where they continue its outermost loop, in
   // it.
-  Op root(CanonicalForm&& form) {
+  void compile_root(CanonicalForm&& form) {
+    auto& op = program_.root;
     const auto extent = form.bounds.extent;
-    Op op;
     op.size = form.root.size;
     if (auto list = short_list(form.root)) program_.instance = add(std::move(*list));
     if (auto* strided = std::get_if<StridedLoop>(&form.root.loop)) {
@@ -122,14 +122,13 @@ class Compiler {
         }
       }
       op.strided = strided_op(0, 0, strided->run, std::move(levels));
-      return op;
+      return;
     }
-    if (const auto* vector = std::get_if<VectorLoop>(&form.root.loop);
-        vector != nullptr && extent == vector->count * vector->stride)
-      return compile(form.root);
+    const auto* vector = std::get_if<VectorLoop>(&form.root.loop);
+    if (vector != nullptr && extent == vector->count * vector->stride)
+      return make_repeat(op, vector->count, vector->stride, *vector->body);
     make_repeat(op, 1, extent, form.root);
     if (program_.instance < 0) program_.instance = op.children[0];
-    return op;
   }
 
  private:
@@ -387,7 +386,7 @@ PackPlan::PackPlan(CanonicalForm form) {
   auto program = std::make_shared<Program>();
   program->start = form.start;
   program->bounds = form.bounds;
-  program->root = Compiler(*program).root(std::move(form));
+  Compiler(*program).compile_root(std::move(form));
   program->word_bytes = word_bytes_of(*program);
   program_ = std::move(program);
 }
