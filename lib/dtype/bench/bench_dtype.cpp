@@ -22,7 +22,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -157,6 +156,17 @@ int register_all(const Arguments& arguments) {
   return static_cast<int>(width);
 }
 
+// Undoes the binding of a launcher to one core, which the threads of Kokkos would inherit; returns
+// how many cores there are for them.
+int free_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (std::size_t i = 0; i < CPU_SETSIZE; ++i) CPU_SET(i, &set);
+  sched_setaffinity(0, sizeof set, &set);
+  sched_getaffinity(0, sizeof set, &set);
+  return std::max(CPU_COUNT(&set), 1);
+}
+
 // This thread on one core for the whole run, if the system lets us; those of Kokkos stay free.
 void pin_to_one_core() {
   cpu_set_t set;
@@ -192,8 +202,9 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int code = 3;
   try {
-    setenv("OMP_PROC_BIND", "false", 0);
-    const Kokkos::ScopeGuard kokkos(Kokkos::InitializationSettings().set_disable_warnings(true));
+    const Kokkos::ScopeGuard kokkos(Kokkos::InitializationSettings()
+                                        .set_num_threads(halocline::dtype::bench::free_cores())
+                                        .set_disable_warnings(true));
     code = halocline::dtype::bench::run(argc, argv);
   } catch (const halocline::ConfigError& error) {
     std::fprintf(stderr, "bench_dtype: %s\n", error.what());

@@ -17,11 +17,11 @@ namespace {
 
 using detail::Atom;
 using detail::AtomGroup;
+using detail::kLineBytes;
 using detail::Op;
 using detail::Program;
 using detail::StridedOp;
 
-constexpr std::int64_t kLineBytes = 64;
 // A repeated body is taken apart if it is at most this large and this manifold; a chunk of
 // repetitions then stays in the nearest cache.
 constexpr std::int64_t kMaxPartsBytes = 4096;
@@ -132,14 +132,16 @@ class Compiler {
   }
 
  private:
-  // Loops of a few runs cost more than the runs: these as a list, if they are of one length.
+  // Lists within lists, structs and tiles of a few runs cost more than the runs: these as one list,
+  // if they are of one length.
   static std::optional<Op> short_list(const Dataloop& loop) {
     constexpr std::int64_t kMaxRuns = 128;
     // Before anything is allocated: what most types are.
     if (loop.size > kMaxRuns * kLineBytes) return std::nullopt;
     if (const auto* nest = std::get_if<StridedLoop>(&loop.loop);
-        nest != nullptr && (nest->levels.size() < 2 || nest->run >= kLineBytes))
+        nest != nullptr && innermost_level(nest->run, nest->levels) == 0)
       return std::nullopt;
+    if (is_list(loop)) return std::nullopt;
     std::vector<StridedOp> parts;
     if (!take_apart(loop, 0, 0, {}, parts)) return std::nullopt;
     struct Run {
@@ -173,6 +175,14 @@ class Compiler {
     return op;
   }
 
+  // Runs at displacements.
+  static bool is_list(const Dataloop& loop) {
+    const auto* blocks = std::get_if<BlockIndexedLoop>(&loop.loop);
+    if (blocks == nullptr) return std::holds_alternative<IndexedLoop>(loop.loop);
+    const auto* strided = std::get_if<StridedLoop>(&blocks->body->loop);
+    return strided != nullptr && strided->levels.empty();
+  }
+
   Op compile(const Dataloop& loop) {
     Op op;
     op.size = loop.size;
@@ -182,8 +192,7 @@ class Compiler {
                    [&](const BlockIndexedLoop& l) {
                      op.count = std::ssize(l.displacements);
                      op.child_size = l.body->size;
-                     const auto* strided = std::get_if<StridedLoop>(&l.body->loop);
-                     const bool of_runs = strided != nullptr && strided->levels.empty();
+                     const bool of_runs = is_list(loop);
                      op.kind = of_runs ? Op::Kind::blocks : Op::Kind::each;
                      if (!of_runs) op.children.push_back(add(*l.body));
                      take_displacements(op, l.displacements, of_runs);
@@ -459,8 +468,16 @@ void append_text(const Program& program, const Op& op, const std::string& indent
 }  // namespace
 
 std::string to_string(const PackPlan& plan) {
+  const auto& program = plan.program();
   std::string out;
-  append_text(plan.program(), plan.program().root, "", out);
+  append_text(program, program.root, "", out);
+  const auto& root = program.root;
+  const bool shown =
+      root.chunk == 0 && !root.children.empty() && program.instance == root.children[0];
+  if (program.instance >= 0 && !shown) {
+    out += "one instance alone:\n";
+    append_text(program, program.entry(1), "  ", out);
+  }
   return out;
 }
 

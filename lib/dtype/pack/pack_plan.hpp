@@ -23,6 +23,8 @@ namespace halocline::dtype {
 
 namespace detail {
 
+inline constexpr std::int64_t kLineBytes = 64;  ///< of a cache line
+
 /// A StridedLoop to execute. Any leading part of its levels in packed order, the last of them cut
 /// short, is a box: levels of lower rank than the cut one run in full, those of higher rank not at
 /// all.
@@ -37,11 +39,10 @@ struct StridedOp {
 
   /// The highest rank.
   int top() const { return static_cast<int>(levels.size()) - 1; }
-  /// The place of a rank among the levels.
-  std::size_t place(int rank) const {
-    return static_cast<std::size_t>(rank == innermost ? 0 : rank < innermost ? rank + 1 : rank);
+  const LoopLevel& level(int rank) const {
+    const auto place = rank == innermost ? 0 : rank < innermost ? rank + 1 : rank;
+    return levels[static_cast<std::size_t>(place)];
   }
-  const LoopLevel& level(int rank) const { return levels[place(rank)]; }
   bool operator==(const StridedOp&) const = default;
 };
 
@@ -126,7 +127,7 @@ class PackPlan {
   /// that width are aligned if the buffers are.
   std::int64_t word_bytes() const { return program_->word_bytes; }
 
-  /// Bytes of tables (levels, displacements) that executing the plan reads.
+  /// Bytes of all tables (levels, displacements); a call reads those that are for its count.
   std::int64_t metadata_bytes() const;
 
   const detail::Program& program() const { return *program_; }

@@ -74,26 +74,59 @@ struct EachBlock {
   }
 };
 
+// Counts what EachBlock would emit, but for runs that continue the one before.
 struct CountBlocks {
-  std::int64_t* blocks;
+  struct State {
+    std::int64_t blocks = 0, end = 0;  // of the last run
+  };
+  State* state;
 
-  bool strided(const Op& op, std::int64_t, std::int64_t, std::int64_t first,
+  bool strided(const Op& op, std::int64_t displacement, std::int64_t, std::int64_t first,
                std::int64_t last) const {
+    const auto& nest = op.strided;
     return detail::cut(
-        op.strided, first, last,
-        [&](std::int64_t, std::int64_t, int rank, std::int64_t count) {
-          *blocks += rank < 0 ? 1 : count * op.strided.level(rank).packed_stride / op.strided.run;
-          return true;
+        nest, first, last,
+        [&](std::int64_t inside, std::int64_t, int rank, std::int64_t count) {
+          // From rank to rank: how many blocks, and how far the last run is from the first.
+          std::int64_t blocks = 1, reach = 0;
+          for (int k = 0; k <= rank; ++k) {
+            const auto& level = nest.level(k);
+            const auto steps = k == rank ? count : level.count;
+            const bool continues = level.stride == reach + nest.run;
+            blocks = blocks * steps - (continues ? steps - 1 : 0);
+            reach += (steps - 1) * level.stride;
+          }
+          return add(displacement + inside, blocks, displacement + inside + reach + nest.run);
         },
-        [&](std::int64_t, std::int64_t, std::int64_t) { return ++*blocks, true; });
+        [&](std::int64_t inside, std::int64_t, std::int64_t bytes) {
+          return add(displacement + inside, 1, displacement + inside + bytes);
+        });
   }
 
-  bool listed(const Op& op, std::int64_t, std::int64_t, std::int64_t first,
+  bool listed(const Op& op, std::int64_t displacement, std::int64_t, std::int64_t first,
               std::int64_t last) const {
+    const auto piece = [&](std::int64_t inside, std::int64_t, std::int64_t bytes) {
+      return add(displacement + inside, 1, displacement + inside + bytes);
+    };
     return detail::cut_list(
         op, first, last,
-        [&](std::int64_t i, std::int64_t j, std::int64_t) { return *blocks += j - i, true; },
-        [&](std::int64_t, std::int64_t, std::int64_t) { return ++*blocks, true; });
+        [&](std::int64_t i, std::int64_t j, std::int64_t at) {
+          for (; i < j; ++i) {
+            const auto end = detail::end_of(op, i);
+            piece(detail::displacement_of(op, i), at, end - at);
+            at = end;
+          }
+          return true;
+        },
+        piece);
+  }
+
+ private:
+  bool add(std::int64_t begin, std::int64_t blocks, std::int64_t end) const {
+    const bool continues = state->blocks > 0 && state->end == begin;
+    state->blocks += blocks - (continues ? 1 : 0);
+    state->end = end;
+    return true;
   }
 };
 
@@ -104,9 +137,8 @@ Segment::Segment(PackPlan plan, const void* buffer, std::int64_t count, std::int
   const auto& strided = plan_.program().entry(count).strided;
   if (strided.innermost == 0) return;
   // Steps of the innermost loop that share a line lie a packed stride apart.
-  constexpr std::int64_t kLine = 64;
   const auto& level = strided.levels[0];
-  const auto sharing = kLine / std::max<std::int64_t>(std::abs(level.stride), 1);
+  const auto sharing = detail::kLineBytes / std::max<std::int64_t>(std::abs(level.stride), 1);
   const auto steps = std::min(sharing, lookahead / level.packed_stride);
   if (steps < 2) return;
   group_bytes_ = steps * level.packed_stride;
@@ -211,9 +243,15 @@ std::size_t Segment::blocks(std::span<IoBlock> out) {
   leave();
   std::size_t written = 0;
   const auto emit = [&](std::int64_t displacement, std::int64_t offset, std::int64_t bytes) {
-    out[written] = {displacement, bytes};
+    if (written > 0 && out[written - 1].offset + out[written - 1].length == displacement) {
+      out[written - 1].length += bytes;
+    } else if (written < out.size()) {
+      out[written++] = {displacement, bytes};
+    } else {
+      return false;
+    }
     position_ = offset + bytes;
-    return ++written < out.size();
+    return true;
   };
   detail::walk(plan_.program(), count_, position_, bytes_, EachBlock<decltype(emit)>{emit});
   return written;
@@ -222,10 +260,10 @@ std::size_t Segment::blocks(std::span<IoBlock> out) {
 Segment::Measure Segment::measure(std::int64_t bytes) {
   leave();
   const auto passed = clip(bytes);
-  std::int64_t blocks = 0;
-  detail::walk(plan_.program(), count_, position_, position_ + passed, CountBlocks{&blocks});
+  CountBlocks::State state;
+  detail::walk(plan_.program(), count_, position_, position_ + passed, CountBlocks{&state});
   position_ += passed;
-  return {passed, blocks};
+  return {passed, state.blocks};
 }
 
 }  // namespace halocline::dtype

@@ -59,15 +59,14 @@ class Segment {
   void flush();
 
   /// Writes the blocks of memory that hold the next bytes, in packed order, until the stream or
-  /// `out` ends; returns how many blocks. Each holds a run of the canonical form, or what is left
-  /// of it.
+  /// `out` ends; returns how many blocks. None continues the one before: they are as few as can be.
   std::size_t blocks(std::span<IoBlock> out);
 
   struct Measure {
     std::int64_t bytes, blocks;
   };
   /// Passes over at most `bytes` bytes and tells how many these are and how many blocks() would
-  /// write for them.
+  /// write for them. O(depth + entries of lists).
   Measure measure(std::int64_t bytes);
 
  private:

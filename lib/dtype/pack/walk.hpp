@@ -117,8 +117,8 @@ void walk(const Program& program, std::int64_t count, std::int64_t first, std::i
     std::int64_t displacement, packed;  // of this op
     std::int64_t next;                  // the child to visit
   };
-  // Each op but a leaf has at least two children or is one of a struct, which hold each other only
-  // with another loop in between; sizes stay below 2^61 bytes, so this suffices.
+  // Each op but a leaf runs over at least two children, or two instances; sizes stay below 2^61
+  // bytes, so this suffices.
   constexpr int kMaxDepth = 128;
   Frame stack[kMaxDepth];
   int depth = 0;

@@ -102,6 +102,20 @@ TEST(ErrataB, Item6StridesAre64Bit) {
   EXPECT_EQ(*at(nest.bounds.extent + 2 * kStride + 8), 12.0);
   HostPacker().pack(plan, memory, 2, packed.data());
   EXPECT_EQ(packed, values);
+
+  // Displacements in a list, too.
+  const auto list = plan_of("hindexed_block(1,{0,3221225472,5368709120,24},double)");
+  packed.assign(12, 0);
+  for (const std::int64_t byte :
+       {std::int64_t{0}, kStride, std::int64_t{5} << 30, std::int64_t{24}})
+    *at(byte) = static_cast<double>(byte);
+  HostPacker().pack(list, memory, 1, packed.data());
+  EXPECT_EQ((std::vector<double>(packed.begin(), packed.begin() + 4)),
+            (std::vector<double>{0, 3221225472, 5368709120, 24}));
+  values = {1, 2, 3, 4};
+  HostPacker().unpack(list, values.data(), memory, 1);
+  EXPECT_EQ(*at(kStride), 2.0);
+  EXPECT_EQ(*at(24), 4.0);
   munmap(memory, length);
 }
 

@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "dtype/pack/segment.hpp"
 #include "layout.hpp"
 
 namespace halocline::dtype::test {
@@ -16,28 +18,68 @@ namespace {
 
 using Bytes = std::vector<unsigned char>;
 
-// Packs and unpacks runs of `run` bytes at `displacements`; all other bytes must keep their values.
-void expect_copied(const PackPlan& plan, const std::vector<std::size_t>& displacements,
-                   std::size_t run, const std::string& what) {
+struct Block {
+  std::size_t displacement, bytes;
+};
+
+// Packs and unpacks `count` instances of these runs, whole and in pieces; all other bytes must keep
+// their values.
+void expect_copied(const PackPlan& plan, const std::vector<Block>& runs, const std::string& what,
+                   std::size_t count = 1) {
   constexpr std::size_t kGuard = 64;
-  const auto size = displacements.size() * run;
-  ASSERT_EQ(plan.packed_bytes(1), static_cast<std::int64_t>(size)) << what;
-  Bytes memory(displacements.back() + run + 2 * kGuard);
+  constexpr std::int64_t kPiece = 1009;
+  const auto extent = static_cast<std::size_t>(plan.bounds().extent);
+  std::size_t size = 0, end = 0;
+  for (const auto& run : runs) {
+    size += run.bytes * count;
+    end = std::max(end, run.displacement + run.bytes);
+  }
+  ASSERT_EQ(plan.packed_bytes(static_cast<std::int64_t>(count)), static_cast<std::int64_t>(size))
+      << what;
+  Bytes memory(end + extent * (count - 1) + 2 * kGuard);
   for (std::size_t i = 0; i < memory.size(); ++i)
     memory[i] = static_cast<unsigned char>(i * 37 + i / 251);
+  const auto for_each_run = [&](auto use) {
+    auto at = kGuard;
+    for (std::size_t i = 0; i < count; ++i)
+      for (const auto& run : runs) {
+        use(kGuard + i * extent + run.displacement, at, run.bytes);
+        at += run.bytes;
+      }
+  };
 
-  Bytes packed(size + 2 * kGuard, 0xEE), expected = packed;
-  for (std::size_t i = 0; i < displacements.size(); ++i)
-    std::memcpy(&expected[kGuard + i * run], &memory[kGuard + displacements[i]], run);
-  HostPacker().pack(plan, &memory[kGuard], 1, &packed[kGuard]);
+  Bytes packed(size + 2 * kGuard, 0xEE), expected = packed, in_pieces = packed;
+  for_each_run([&](std::size_t from, std::size_t to, std::size_t bytes) {
+    std::memcpy(&expected[to], &memory[from], bytes);
+  });
+  HostPacker().pack(plan, &memory[kGuard], static_cast<std::int64_t>(count), &packed[kGuard]);
   ASSERT_EQ(packed, expected) << "packed " << what;
+  Segment segment(plan, &memory[kGuard], static_cast<std::int64_t>(count));
+  while (!segment.done())
+    segment.pack(&in_pieces[kGuard + static_cast<std::size_t>(segment.position())], kPiece);
+  ASSERT_EQ(in_pieces, expected) << "packed in pieces " << what;
 
   for (auto& byte : packed) byte = static_cast<unsigned char>(byte * 3 + 1);
-  auto unpacked = memory;
-  for (std::size_t i = 0; i < displacements.size(); ++i)
-    std::memcpy(&unpacked[kGuard + displacements[i]], &packed[kGuard + i * run], run);
-  HostPacker().unpack(plan, &packed[kGuard], &memory[kGuard], 1);
+  auto unpacked = memory, from_pieces = memory;
+  for_each_run([&](std::size_t to, std::size_t from, std::size_t bytes) {
+    std::memcpy(&unpacked[to], &packed[from], bytes);
+  });
+  HostPacker().unpack(plan, &packed[kGuard], &memory[kGuard], static_cast<std::int64_t>(count));
   ASSERT_EQ(memory, unpacked) << "unpacked " << what;
+  Segment back(plan, &from_pieces[kGuard], static_cast<std::int64_t>(count));
+  while (!back.done())
+    back.unpack(&packed[kGuard + static_cast<std::size_t>(back.position())], kPiece);
+  ASSERT_EQ(from_pieces, unpacked) << "unpacked in pieces " << what;
+}
+
+std::vector<Block> all_of(const std::vector<std::size_t>& displacements, std::size_t bytes) {
+  std::vector<Block> runs;
+  for (const auto at : displacements) runs.push_back({at, bytes});
+  return runs;
+}
+
+std::string number(std::size_t value) {
+  return std::to_string(value);
 }
 
 // Distances between runs: all the same, or irregular, so that they stay a list.
@@ -63,25 +105,69 @@ TEST(HostPacker, CopiesRunsOfEveryWidth) {
     for (const std::size_t count : {1, 2, 3, 4, 5, 7, 8, 9, 13, 33})
       for (const bool regular : {true, false}) {
         const auto displacements = spread(count, run, regular);
-        expect_copied(plan_of_blocks(displacements, run), displacements, run,
+        expect_copied(plan_of_blocks(displacements, run), all_of(displacements, run),
                       std::to_string(count) + (regular ? " regular" : " irregular") + " runs of " +
-                          std::to_string(run) + " bytes");
+                          std::to_string(run) + " bytes",
+                      run % 50 < 2 ? 5 : 1);
       }
 }
 
 TEST(HostPacker, CopiesRowsOfEveryShortLength) {
   for (const std::size_t run : {1, 2, 3, 4, 7, 8, 12, 16, 20, 24, 32, 40, 48, 63, 64, 65})
-    for (std::size_t row = 2; row <= 17; ++row) {
-      constexpr std::size_t kRows = 70;  // more runs than a short list
-      const auto step = run + 3, next = row * step + 5;
+    for (std::size_t row = 2; row <= 17; ++row)
+      for (const auto step : {run + 3, 2 * run, 3 * run, 4 * run}) {
+        constexpr std::size_t kRows = 11;
+        const auto next = row * step + 5;
+        std::vector<std::size_t> displacements;
+        for (std::size_t i = 0; i < kRows; ++i)
+          for (std::size_t k = 0; k < row; ++k) displacements.push_back(i * next + k * step);
+        expect_copied(plan_of("hvector(" + number(kRows) + ",1," + number(next) + ",hvector(" +
+                              number(row) + "," + number(run) + "," + number(step) + ",byte))"),
+                      all_of(displacements, run),
+                      "rows of " + number(row) + " runs of " + number(run) + " bytes", row % 3 + 1);
+      }
+}
+
+// Columns of a matrix: tiles, whole ones and the rests at both edges.
+TEST(HostPacker, CopiesTilesOfEveryWidth) {
+  for (std::size_t run = 1; run < 64; ++run)
+    for (const std::size_t side : {13, 20, 24}) {
+      const auto row = side * run;
       std::vector<std::size_t> displacements;
-      for (std::size_t i = 0; i < kRows; ++i)
-        for (std::size_t k = 0; k < row; ++k) displacements.push_back(i * next + k * step);
-      const auto number = [](std::size_t value) { return std::to_string(value); };
-      expect_copied(plan_of("hvector(" + number(kRows) + ",1," + number(next) + ",hvector(" +
-                            number(row) + "," + number(run) + "," + number(step) + ",byte))"),
-                    displacements, run,
-                    "rows of " + number(row) + " runs of " + number(run) + " bytes");
+      for (std::size_t x = 0; x < side; ++x)
+        for (std::size_t y = 0; y < side; ++y) displacements.push_back(y * row + x * run);
+      const auto columns =
+          plan_of("hvector(" + number(side) + ",1," + number(run) + ",hvector(" + number(side) +
+                  "," + number(run) + "," + number(row) + ",byte))");
+      EXPECT_GT(columns.program().root.strided.innermost, 0);
+      expect_copied(columns, all_of(displacements, run),
+                    "columns of " + number(side) + " runs of " + number(run) + " bytes",
+                    run % 2 + 1);
+    }
+}
+
+// A struct of lists: as few stretches as there are members, or too many of them.
+TEST(HostPacker, CopiesListsWhoseRunsChange) {
+  for (const std::vector<std::size_t>& lengths :
+       {std::vector<std::size_t>{24, 8}, {8, 24, 12}, {200, 8}, {1, 300, 7}, {24, 8, 24, 8}})
+    for (const std::size_t of_each : {40, 70, 3}) {
+      for (const std::size_t times : {1, 20}) {
+        std::vector<Block> runs;
+        std::string blocklengths, displacements;
+        std::size_t at = 0, seed = 1;
+        for (std::size_t t = 0; t < times; ++t)
+          for (const auto length : lengths)
+            for (std::size_t i = 0; i < of_each; ++i) {
+              runs.push_back({at, length});
+              blocklengths += (blocklengths.empty() ? "" : ",") + number(length);
+              displacements += (displacements.empty() ? "" : ",") + number(at);
+              seed = seed * 1103515245 + 12345;
+              at += length + 1 + seed / 65536 % 7;
+            }
+        expect_copied(plan_of("hindexed({" + blocklengths + "},{" + displacements + "},byte)"),
+                      runs, number(runs.size()) + " runs, the first of " + number(lengths[0]),
+                      times == 1 ? 3 : 1);
+      }
     }
 }
 

@@ -257,6 +257,13 @@ class SegmentPacker {
       if (segment.position() != at) return "Segment::blocks stands at a wrong position";
     }
     if (!segment.done()) return "Segment::blocks ends early";
+    std::int64_t fewest = 0;
+    for (auto b = static_cast<std::size_t>(first); b < displacements.size(); ++b)
+      if (static_cast<std::int64_t>(b) == first || displacements[b] != displacements[b - 1] + 1)
+        ++fewest;
+    if (blocks != fewest)
+      return "Segment::blocks writes " + std::to_string(blocks) + " blocks where " +
+             std::to_string(fewest) + " would do";
     segment.seek(first);
     const auto measure = segment.measure(segment.bytes());
     if (measure.bytes != segment.bytes() - first || measure.blocks != blocks)

@@ -81,6 +81,18 @@ TEST(Segment, ListsBlocksUpToALimit) {
   EXPECT_EQ(segment.blocks(blocks), 0u);
 }
 
+TEST(Segment, ListsRunsWhole) {
+  // Multiples of an int are copied int by int, but listed as they are.
+  Segment segment(plan_of("indexed({3,1,2,5},{0,7,4,20},int)"), nullptr, 2);
+  std::vector<IoBlock> blocks(8);
+  ASSERT_EQ(segment.blocks(blocks), 7u);
+  EXPECT_EQ((std::vector<IoBlock>(blocks.begin(), blocks.begin() + 4)),
+            (std::vector<IoBlock>{{0, 12}, {28, 4}, {16, 8}, {80, 32}}))
+      << "the next instance continues the last run";
+  segment.seek(0);
+  EXPECT_EQ(segment.measure(1000).blocks, 7);
+}
+
 TEST(Segment, MeasuresWithoutABuffer) {
   Segment segment(plan_of("vector(1000000,1,2,double)"), nullptr, 1000000);
   const auto measure = segment.measure(4000);
@@ -88,8 +100,8 @@ TEST(Segment, MeasuresWithoutABuffer) {
   EXPECT_EQ(measure.blocks, 500);
   const auto rest = segment.measure(segment.bytes());
   EXPECT_EQ(rest.bytes, 8000000000000 - 4000);
-  // The last run of an instance adjoins the first one of the next, but is a run of its own.
-  EXPECT_EQ(rest.blocks, 1000000000000 - 500);
+  // The last run of an instance and the first one of the next are one block.
+  EXPECT_EQ(rest.blocks, 1000000000000 - 500 - 999999);
   EXPECT_TRUE(segment.done());
 }
 

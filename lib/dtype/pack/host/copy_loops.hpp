@@ -21,7 +21,7 @@
 
 namespace halocline::dtype::host {
 
-inline constexpr std::int64_t kLineBytes = 64;
+using detail::kLineBytes;
 
 // What moves through one register. Vectors are filled and written by reference: without AVX, those
 // of 32 bytes have no ABI to be passed by value.
@@ -233,10 +233,12 @@ struct Batch<kDirection, Fixed<4>> : BatchOfElements<kDirection, std::uint32_t> 
 template <Direction kDirection>
 struct Batch<kDirection, Fixed<8>> : BatchOfElements<kDirection, std::uint64_t> {};
 
-// Stores of 16 bytes, each of which goes over what the one before wrote too much.
+// Stores of 16 bytes, each of which goes over what the one before wrote too much: the upper half of
+// an element in little-endian order.
 template <>
 struct Batch<Direction::pack, Fixed<12>> {
-  static constexpr std::int64_t kRuns = 4, kSpare = 1;
+  static constexpr std::int64_t kRuns = std::endian::native == std::endian::little ? 4 : 0,
+                                kSpare = 1;
 
   template <class MemoryOf>
   [[gnu::always_inline]] static void copy(MemoryOf memory_of, Address packed) {
@@ -343,45 +345,19 @@ struct ShortRow {
   }
 };
 
-// Consecutive in the packed stream, a step in a line of its own each: asks for the lines of later
-// steps in time.
-template <Direction kDirection, class Width>
-struct PrefetchingRow {
-  Width width;
-  Address ahead;  // how far
-
-  [[gnu::always_inline]] void operator()(const LoopLevel& level, Address memory,
-                                         Address packed) const {
-    const auto s = static_cast<Address>(level.stride),
-               q = static_cast<Address>(level.packed_stride);
-    const auto last = static_cast<Address>(width.size() - 1);
-    const auto [w, distance] = *this;
-    for (auto count = level.count; count > 0; --count, memory += s, packed += q) {
-      constexpr int kWrites = kDirection == Direction::unpack ? 1 : 0;
-      __builtin_prefetch(reinterpret_cast<const void*>(memory + distance), kWrites);
-      if (w.size() > 8)
-        __builtin_prefetch(reinterpret_cast<const void*>(memory + distance + last), kWrites);
-      copy_run<kDirection>(w, memory, packed);
-    }
-  }
-};
-
-// Every kStep-th element of a basic type, consecutive in the packed stream: the compiler makes
-// vector code of it.
-template <Direction kDirection, class Element, std::int64_t kStep>
+// Packs every kStep-th element of a basic type: the compiler makes vector code of it.
+template <class Element, std::int64_t kStep>
 struct ElementRow {
   [[gnu::always_inline]] void operator()(const LoopLevel& level, Address memory,
                                          Address packed) const {
-    auto* __restrict const m = reinterpret_cast<std::byte*>(memory);
+    const auto* __restrict const m = reinterpret_cast<const std::byte*>(memory);
     auto* __restrict const p = reinterpret_cast<std::byte*>(packed);
     constexpr auto kBytes = static_cast<std::int64_t>(sizeof(Element));
     const auto count = level.count;
     for (std::int64_t i = 0; i < count; ++i) {
-      auto* const in_memory = m + i * kStep * kBytes;
-      auto* const in_stream = p + i * kBytes;
       Element element;
-      std::memcpy(&element, kDirection == Direction::pack ? in_memory : in_stream, sizeof element);
-      std::memcpy(kDirection == Direction::pack ? in_stream : in_memory, &element, sizeof element);
+      std::memcpy(&element, m + i * kStep * kBytes, sizeof element);
+      std::memcpy(p + i * kBytes, &element, sizeof element);
     }
   }
 };
@@ -548,9 +524,9 @@ void for_outer(std::span<const LoopLevel> levels, Address memory, Address packed
   for (auto i = count; i > 0; --i, memory += s, packed += q) inner(memory, packed);
 }
 
-/// Loops over runs of `run` bytes, `bytes` in all; levels[0] is the innermost.
+/// Loops over runs of `run` bytes; levels[0] is the innermost.
 struct Nest {
-  std::int64_t run, bytes;
+  std::int64_t run;
   std::span<const LoopLevel> levels;
 };
 
@@ -562,17 +538,6 @@ void copy_rows(Row row, std::span<const LoopLevel> levels, Address memory, Addre
           __attribute__((always_inline)) { row(innermost, m, p); });
 }
 
-// The distance at which to prefetch; 0 where the hardware does as well.
-inline std::int64_t prefetch_distance(const Nest& nest) {
-  constexpr std::int64_t kFrom = 32 * 1024;  // packed; what is smaller stays in a cache
-  constexpr std::int64_t kSteps = 24;        // in flight
-  const auto& levels = nest.levels;
-  if (nest.bytes < kFrom || nest.run >= 4 * kLineBytes || std::abs(levels[0].stride) < kLineBytes)
-    return 0;
-  if (levels.size() == 1 || levels[0].count >= kSteps) return kSteps * levels[0].stride;
-  return (kSteps + levels[0].count - 1) / levels[0].count * levels[1].stride;
-}
-
 template <Direction kDirection, class Width>
 void copy_nest(Width width, const Nest& nest, Address memory, Address packed) {
   const auto& levels = nest.levels;
@@ -581,25 +546,23 @@ void copy_nest(Width width, const Nest& nest, Address memory, Address packed) {
     return for_outer(levels.subspan(2), memory, packed, [&](Address m, Address p) {
       copy_tiled<kDirection>(width, levels[0], levels[1], m, p);
     });
-  if constexpr (BytesOf<Width>::value == 4 || BytesOf<Width>::value == 8) {
+  if constexpr (kDirection == Direction::pack &&
+                (BytesOf<Width>::value == 4 || BytesOf<Width>::value == 8)) {
     constexpr auto kBytes = BytesOf<Width>::value;
     using Element = typename ChunkOf<kBytes>::Type;
     if (levels[0].packed_stride == kBytes) {
       switch (levels[0].stride) {
         case 2 * kBytes:
-          return copy_rows(ElementRow<kDirection, Element, 2>{}, levels, memory, packed);
+          return copy_rows(ElementRow<Element, 2>{}, levels, memory, packed);
         case 3 * kBytes:
-          return copy_rows(ElementRow<kDirection, Element, 3>{}, levels, memory, packed);
+          return copy_rows(ElementRow<Element, 3>{}, levels, memory, packed);
         case 4 * kBytes:
-          return copy_rows(ElementRow<kDirection, Element, 4>{}, levels, memory, packed);
+          return copy_rows(ElementRow<Element, 4>{}, levels, memory, packed);
         default:
           break;
       }
     }
   }
-  if (const auto ahead = prefetch_distance(nest))
-    return copy_rows(PrefetchingRow<kDirection, Width>{width, static_cast<Address>(ahead)}, levels,
-                     memory, packed);
   if constexpr (BytesOf<Width>::value > 0) {
     if (levels.size() > 1) {
       switch (levels[0].count) {

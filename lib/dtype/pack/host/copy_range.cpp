@@ -55,7 +55,7 @@ struct Copy {
   bool strided(const Op& op, std::int64_t displacement, std::int64_t offset, std::int64_t first,
                std::int64_t last) const {
     if (first == 0 && last == op.size) {
-      copy_levels<kDirection>({op.strided.run, op.size, op.strided.levels}, memory_at(displacement),
+      copy_levels<kDirection>({op.strided.run, op.strided.levels}, memory_at(displacement),
                               packed_at(offset));
       return true;
     }
@@ -67,8 +67,7 @@ struct Copy {
     return detail::cut(
         op, first, last,
         [&](std::int64_t inside, std::int64_t at, int rank, std::int64_t count) {
-          const auto bytes = rank < 0 ? op.run : count * op.level(rank).packed_stride;
-          copy_levels<kDirection>({op.run, bytes, BoxLevels(op, rank, count)},
+          copy_levels<kDirection>({op.run, BoxLevels(op, rank, count)},
                                   memory_at(displacement + inside), packed_at(offset + at));
           return true;
         },
@@ -124,10 +123,9 @@ struct Copy {
       for (const auto& group : op.groups)
         copy_group<kDirection>(group, {steps, op.stride, op.child_size}, memory, at);
       for (const auto& part : op.parts) {
-        copy_levels<kDirection>(
-            {part.run, steps * op.child_size, BoxLevels(part, part.top(), steps)},
-            memory + static_cast<Address>(part.displacement),
-            at + static_cast<Address>(part.packed_offset));
+        copy_levels<kDirection>({part.run, BoxLevels(part, part.top(), steps)},
+                                memory + static_cast<Address>(part.displacement),
+                                at + static_cast<Address>(part.packed_offset));
       }
     }
     return true;
@@ -151,7 +149,7 @@ template <Direction kDirection>
   const Copy<kDirection> copy{buffer, packed - static_cast<Address>(first)};
   if (last - first == root.size * count) {
     // All of one list, struct or nest: nothing to look for. Around a list, instances are a loop.
-    if (root.chunk > 0) {
+    if (root.chunk > 0 && copy.takes_parts(root, root.count * count)) {
       copy.repeated(root, program.start, 0, root.count * count);
       return;
     }
@@ -162,8 +160,7 @@ template <Direction kDirection>
     if (root.kind == Op::Kind::strided) {
       const auto& strided = root.strided;
       const BoxLevels levels(strided, strided.top(), strided.level(strided.top()).count * count);
-      return copy_levels<kDirection>({strided.run, last - first, levels},
-                                     copy.memory_at(program.start), packed);
+      return copy_levels<kDirection>({strided.run, levels}, copy.memory_at(program.start), packed);
     }
   }
   detail::walk(program, count, first, last, copy);
@@ -184,7 +181,7 @@ void copy_range(const PackPlan& plan, Address buffer, std::int64_t count, std::i
       return copy_bytes<kDirection>(last - first, memory + static_cast<Address>(first), packed);
     if (count == 1 && last - first == root.size) {
       if (levels.back().count == 1) levels = levels.first(levels.size() - 1);  // the instances'
-      return copy_levels<kDirection>({root.strided.run, root.size, levels}, memory, packed);
+      return copy_levels<kDirection>({root.strided.run, levels}, memory, packed);
     }
   }
   copy_others<kDirection>(plan, buffer, count, first, last, packed);
