@@ -20,6 +20,7 @@ done
 [[ ${#flags[@]} -gt 0 ]] || flags=(--list)
 
 source jobs/local/env.sh
+export OMP_WAIT_POLICY=passive  # threads that wait would take their core from what is timed next
 # A new build leaves out the tests; one that has them keeps them.
 options=(-DHALOCLINE_BUILD_BENCHMARKS=ON)
 [[ -e build/release/CMakeCache.txt ]] || options+=(-DHALOCLINE_BUILD_TESTS=OFF)

@@ -24,6 +24,7 @@ case $action in
   *) echo "vendors.sh: '$action' is neither a library nor bench, compare or build" >&2; usage 2 >&2 ;;
 esac
 source jobs/local/env.sh
+export OMP_WAIT_POLICY=passive  # threads that wait would take their core from what is timed next
 
 # under LIBRARY COMMAND...: the command with this library's mpirun and shared libraries.
 under() {

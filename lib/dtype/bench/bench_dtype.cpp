@@ -59,7 +59,8 @@ constexpr Group kGroups[] = {
     {"tiny", "below 4 KiB: the cost of a call", measured<tiny>},
     {"widths", "runs of every width beside a memcpy for each", measured<widths>},
     {"threads", "by all threads of Kokkos' host execution space", measured<threads>},
-    {"commit", "create, commit, plan and look up a datatype", commit},
+    {"commit", "create, commit and plan a datatype", commit},
+    {"lookup", "find a plan by its handle", lookup},
 };
 
 struct Arguments {

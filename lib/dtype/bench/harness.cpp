@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <Kokkos_Core.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -224,7 +225,7 @@ struct Methods {
 
 // Appends the fields of one direction; returns how often it was measured again.
 int measure_direction(Row& row, const Direction& direction, const Methods& methods,
-                      std::int64_t bytes, double packs, const Effort& effort) {
+                      std::int64_t bytes, double small_packs, const Effort& effort) {
   std::vector<Contender> contenders;
   const auto add = [&](const std::string& name, const Batch& run) {
     contenders.emplace_back(name, run).calibrate(effort.sample_ns);
@@ -242,8 +243,8 @@ int measure_direction(Row& row, const Direction& direction, const Methods& metho
   auto best = contenders;
   const auto good = [&] {
     return ours == kNone || ratio(best[ours], best[hand]) >= kGoodRatio ||
-           (static_cast<double>(bytes) < kOverheadBelowBytes * packs &&
-            median(best[ours].ns()) - median(best[hand].ns()) <= kGoodOverheadNs * packs);
+           (small_packs > 0 &&
+            median(best[ours].ns()) - median(best[hand].ns()) <= kGoodOverheadNs * small_packs);
   };
   int reruns = 0;
   for (; reruns < effort.reruns && !good(); ++reruns) {
@@ -277,9 +278,23 @@ Row measure(const Case& the_case, const Options& options) {
   arena().resize(std::max(jobs.memory_bytes, jobs.packed_bytes), jobs.packed_bytes);
 
   Row row;
-  const auto packs = the_case.mode == Mode::fused ? 1 : static_cast<double>(jobs.all.size());
+  double packs = 0, small_packs = 0;
+  const auto count_pack = [&](std::int64_t bytes) {
+    ++packs;
+    if (bytes < kOverheadBelowBytes) ++small_packs;
+  };
+  if (the_case.mode == Mode::fused)
+    count_pack(jobs.packed_bytes);
+  else
+    for (const auto& job : jobs.all) count_pack(job.bytes);
   row.fields.emplace_back("bytes", static_cast<double>(jobs.packed_bytes));
   row.fields.emplace_back("packs", packs);
+  row.fields.emplace_back("small_packs", small_packs);
+  if (the_case.mode == Mode::threads) {
+    const auto threads = Kokkos::DefaultHostExecutionSpace().concurrency();
+    row.fields.emplace_back("threads", threads);
+    row.note = "ours on " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
+  }
   Methods methods{the_case.hand, std::nullopt, std::nullopt};
   auto packer = ours(jobs.all, the_case.mode, arena().memory.data());
   if (const auto* reason = std::get_if<UnsupportedDatatype>(&packer)) {
@@ -300,7 +315,8 @@ Row measure(const Case& the_case, const Options& options) {
 
   int reruns = 0;
   for (const auto& direction : kDirections)
-    reruns += measure_direction(row, direction, methods, jobs.packed_bytes, packs, effort(options));
+    reruns +=
+        measure_direction(row, direction, methods, jobs.packed_bytes, small_packs, effort(options));
   row.fields.emplace_back("reruns", reruns);
   return row;
 }

@@ -108,8 +108,8 @@ struct Benchmark {
 };
 
 /// Packing is as good as the loop by hand from this ratio of rates on (the rest is noise; below it,
-/// a row is measured again) or, where a pack is of so few bytes that it is nearly all overhead, up
-/// to so much more time for each.
+/// a row is measured again) or, where packs are of so few bytes that they are nearly all overhead,
+/// up to so much more time for each of these.
 inline constexpr double kGoodRatio = 0.95, kGoodOverheadNs = 20;
 inline constexpr std::int64_t kOverheadBelowBytes = 4096;
 
@@ -133,5 +133,6 @@ std::vector<Case> tiny(const Options& options);
 std::vector<Case> widths(const Options& options);
 std::vector<Case> threads(const Options& options);
 std::vector<Benchmark> commit(const Options& options);
+std::vector<Benchmark> lookup(const Options& options);
 
 }  // namespace halocline::dtype::bench

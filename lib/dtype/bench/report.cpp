@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -74,16 +75,22 @@ constexpr Column kCommitColumns[] = {{"bytes", "bytes", 9, 0},
                                      {"together ns", "total_ns", 13, 0},
                                      {"slowdown", "slowdown", 9, 2},
                                      {"plan ns/block", "plan_ns_per_block", 14, 2},
-                                     {"MPI ns/block", "vendor_ns_per_block", 14, 2},
+                                     {"MPI ns/block", "vendor_ns_per_block", 14, 2}};
+constexpr Column kLookupColumns[] = {{"first ns", "first_ns", 11, 0},
                                      {"look-up ns", "lookup_ns", 11, 1},
                                      {"attribute ns", "attribute_ns", 13, 1}};
 
 template <class Use>
 void for_columns(const std::string& group, Use use) {
+  const auto all = [&](std::span<const Column> columns) {
+    for (const auto& column : columns) use(column);
+  };
   if (group == "commit")
-    for (const auto& column : kCommitColumns) use(column);
+    all(kCommitColumns);
+  else if (group == "lookup")
+    all(kLookupColumns);
   else
-    for (const auto& column : kPackColumns) use(column);
+    all(kPackColumns);
 }
 
 }  // namespace
@@ -119,15 +126,16 @@ void Reporter::ReportRuns(const std::vector<Run>& runs) {
 void Reporter::note_if_slower(const Run& run, const std::string& ours, const std::string& hand) {
   const double ratio = field(run, ours + "_vs_hand");
   const double overhead = field(run, ours + "_ns") - field(run, hand + "_ns");
-  const bool small = field(run, "bytes") < kOverheadBelowBytes * field(run, "packs");
+  const double small_packs = field(run, "small_packs");
   if (std::isnan(ratio) || ratio >= 0.995 ||
-      (small && overhead <= kGoodOverheadNs * field(run, "packs")))
+      (small_packs > 0 && overhead <= kGoodOverheadNs * small_packs))
     return;
   const auto [group, name] = group_and_case(run);
   char text[64];
   std::snprintf(text, sizeof text, " %s %.2f", ours.c_str(), ratio);
-  slower_.push_back(group + "/" + name + text +
-                    (small ? ", " + std::to_string(std::lround(overhead)) + " ns more" : ""));
+  slower_.push_back(
+      group + "/" + name + text +
+      (small_packs > 0 ? ", " + std::to_string(std::lround(overhead)) + " ns more" : ""));
 }
 
 void Reporter::Finalize() {
