@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Large jobs shared by the threads of Kokkos' host execution space, and small ones that stay on the
 // calling thread; the loop by hand and MPI_Pack use one thread.
-#include <string>
+#include <algorithm>
+#include <initializer_list>
 #include <utility>
 #include <vector>
 
@@ -11,15 +12,15 @@ namespace halocline::dtype::bench {
 
 std::vector<Case> threads(const Options& options) {
   std::vector<Case> cases;
-  for (auto& one : patterns(options)) {
-    for (const char* name : {"nas-lu-y", "nas-mg-x", "lammps-full", "specfem3d-oc",
-                             "struct-particle", "transpose-1024"})
-      if (one.name == name || one.name == std::string(name) + "-small") {
+  const auto add = [&](std::vector<Case> all, std::initializer_list<const char*> names) {
+    for (auto& one : all)
+      if (std::find(names.begin(), names.end(), one.name) != names.end()) {
         one.mode = Mode::threads;
         cases.push_back(std::move(one));
-        break;
       }
-  }
+  };
+  add(table1(options), {"vector-double", "indexed-double-2x", "3d-yz-double", "flash-io"});
+  add(patterns(options), {"transpose-1024", "nas-mg-x", "nas-mg-x-small"});
   return cases;
 }
 

@@ -414,6 +414,7 @@ std::int64_t PackPlan::metadata_bytes() const {
 namespace {
 
 std::string text_of(const StridedOp& op) {
+  if (op.run == 0) return "nothing";
   if (op.levels.empty()) return "one run of " + std::to_string(op.run) + " bytes";
   const auto level_text = [](const LoopLevel& level) {
     return std::to_string(level.count) + " x " + std::to_string(level.stride) + " -> " +

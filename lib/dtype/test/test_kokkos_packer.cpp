@@ -80,7 +80,7 @@ class KokkosPackerTest : public testing::Test {
     EXPECT_TRUE(unpacked == wanted) << text;
   }
 
-  KokkosPacker<ExecutionSpace> packer_;
+  KokkosPacker<ExecutionSpace> packer_{ExecutionSpace(), 128 * 1024};
 };
 
 struct SpaceNames {
@@ -135,12 +135,13 @@ TYPED_TEST(KokkosPackerTest, FusedPlansAreShared) {
 }
 
 TYPED_TEST(KokkosPackerTest, LargeJobsAreOneNamedKernelWithoutAFence) {
-  const auto plan = plan_of("vector(40000,3,4,double)");
-  auto memory = counting_bytes(40000 * 4 * 8);
+  const auto plan = plan_of("vector(100000,3,4,double)");
+  auto memory = counting_bytes(100000 * 4 * 8);
   Bytes packed(static_cast<std::size_t>(plan.packed_bytes(1)));
+  const KokkosPacker<TypeParam> packer;
   const Announcements seen;
-  this->packer_.pack(plan, memory.data(), 1, packed.data());
-  this->packer_.unpack(plan, packed.data(), memory.data(), 1);
+  packer.pack(plan, memory.data(), 1, packed.data());
+  packer.unpack(plan, packed.data(), memory.data(), 1);
   if (TypeParam().concurrency() > 1) {
     EXPECT_EQ(seen.kernels(), (std::vector<std::string>{"halocline::KokkosPacker::pack",
                                                         "halocline::KokkosPacker::unpack"}));
@@ -148,18 +149,19 @@ TYPED_TEST(KokkosPackerTest, LargeJobsAreOneNamedKernelWithoutAFence) {
     EXPECT_TRUE(seen.kernels().empty());
   }
   EXPECT_EQ(seen.fences(), std::vector<std::string>{});
-  this->packer_.fence();
+  packer.fence();
   EXPECT_EQ(seen.fences(), std::vector<std::string>{"halocline::KokkosPacker::fence"});
 }
 
 TYPED_TEST(KokkosPackerTest, SmallJobsPayForNoKernel) {
-  const auto plan = plan_of("vector(1000,3,4,double)");
-  auto memory = counting_bytes(1000 * 4 * 8);
+  const auto plan = plan_of("vector(40000,3,4,double)");
+  auto memory = counting_bytes(40000 * 4 * 8);
   Bytes packed(static_cast<std::size_t>(plan.packed_bytes(1)));
+  const KokkosPacker<TypeParam> packer;
   const Announcements seen;
-  this->packer_.pack(plan, memory.data(), 1, packed.data());
-  this->packer_.pack(plan_of("contiguous(0,int)"), nullptr, 3, nullptr);
-  this->packer_.pack(plan_of("int"), nullptr, 0, nullptr);
+  packer.pack(plan, memory.data(), 1, packed.data());
+  packer.pack(plan_of("contiguous(0,int)"), nullptr, 3, nullptr);
+  packer.pack(plan_of("int"), nullptr, 0, nullptr);
   EXPECT_TRUE(seen.kernels().empty());
 }
 

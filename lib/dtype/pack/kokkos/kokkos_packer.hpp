@@ -17,7 +17,8 @@ namespace halocline::dtype {
 template <class ExecutionSpace>
 class KokkosPacker final : public Packer {
  public:
-  static constexpr std::int64_t kLeastShare = 128 * 1024;
+  /// Waking a thread that sleeps takes about as long as copying half of this.
+  static constexpr std::int64_t kLeastShare = 1024 * 1024;
 
   explicit KokkosPacker(const ExecutionSpace& space = ExecutionSpace(),
                         std::int64_t least_share = kLeastShare)
