@@ -397,6 +397,11 @@ PackPlan::PackPlan(CanonicalForm form) {
   program->bounds = form.bounds;
   Compiler(*program).compile_root(std::move(form));
   program->word_bytes = word_bytes_of(*program);
+  if (program->entry(1).kind == Op::Kind::strided)
+    program->one = host::choose_kernels(program->nest_of_one());
+  if (program->root.kind == Op::Kind::strided)
+    program->several =
+        host::choose_kernels({program->root.strided.run, program->root.strided.levels});
   program_ = std::move(program);
 }
 

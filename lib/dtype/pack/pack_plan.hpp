@@ -13,10 +13,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "dtype/dataloop.hpp"
+#include "dtype/pack/host/nest.hpp"
 #include "dtype/support/error.hpp"
 
 namespace halocline::dtype {
@@ -100,10 +102,19 @@ struct Program {
   std::int64_t start = 0;
   TypeBounds bounds;
   std::int64_t word_bytes = 1;
+  /// If the entry is strided with levels: what copies all of one instance, and of several.
+  host::NestKernels one, several;
 
   /// Where to begin for that many instances.
   const Op& entry(std::int64_t count) const {
     return count == 1 && instance >= 0 ? ops[static_cast<std::size_t>(instance)] : root;
+  }
+  /// All of one instance, if it is strided.
+  host::Nest nest_of_one() const {
+    const auto& strided = entry(1).strided;
+    std::span<const LoopLevel> levels = strided.levels;
+    if (!levels.empty() && levels.back().count == 1) levels = levels.first(levels.size() - 1);
+    return {strided.run, levels};
   }
   bool operator==(const Program&) const = default;
 };

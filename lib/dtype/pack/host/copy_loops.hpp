@@ -192,6 +192,24 @@ template <Direction kDirection, class Width>
     width.copy(memory, packed);
 }
 
+// The bytes of a width that is known to the compiler, else 0.
+template <class Width>
+struct BytesOf {
+  static constexpr std::int64_t value = 0;
+};
+template <std::size_t kBytes>
+struct BytesOf<Fixed<kBytes>> {
+  static constexpr std::int64_t value = kBytes;
+};
+
+template <class Width>
+Width width_of(std::int64_t run) {
+  if constexpr (BytesOf<Width>::value > 0)
+    return {};
+  else
+    return {run};
+}
+
 // ---- Rows: one loop; how it is run is chosen once per nest ----
 
 // How many runs that follow each other in the packed stream are worth being copied at once, run i
@@ -276,6 +294,7 @@ struct Batch<Direction::pack, Fixed<24>> {
 template <Direction kDirection, class Width>
 struct StridedRow {
   Width width;
+  static StridedRow of(std::int64_t run) { return {width_of<Width>(run)}; }
 
   [[gnu::always_inline]] void operator()(const LoopLevel& level, Address memory,
                                          Address packed) const {
@@ -333,7 +352,7 @@ struct StridedRow {
 // Of so few steps that a loop would cost more than they do, as in a halo.
 template <Direction kDirection, class Width, std::size_t kCount>
 struct ShortRow {
-  Width width;
+  static ShortRow of(std::int64_t) { return {}; }
 
   [[gnu::always_inline]] void operator()(const LoopLevel& level, Address memory,
                                          Address packed) const {
@@ -341,13 +360,15 @@ struct ShortRow {
                q = static_cast<Address>(level.packed_stride);
 #pragma GCC unroll 4
     for (Address i = 0; i < kCount; ++i)
-      copy_run<kDirection>(width, memory + i * s, packed + i * q);
+      copy_run<kDirection>(Width{}, memory + i * s, packed + i * q);
   }
 };
 
 // Packs every kStep-th element of a basic type: the compiler makes vector code of it.
 template <class Element, std::int64_t kStep>
 struct ElementRow {
+  static ElementRow of(std::int64_t) { return {}; }
+
   [[gnu::always_inline]] void operator()(const LoopLevel& level, Address memory,
                                          Address packed) const {
     const auto* __restrict const m = reinterpret_cast<const std::byte*>(memory);
@@ -462,15 +483,6 @@ void transpose_lines(const LoopLevel& x, const LoopLevel& y, Address memory, Add
     }
 }
 
-template <class Width>
-struct BytesOf {
-  static constexpr std::int64_t value = 0;
-};
-template <std::size_t kBytes>
-struct BytesOf<Fixed<kBytes>> {
-  static constexpr std::int64_t value = kBytes;
-};
-
 // Two loops in tiles, along the rows of the side that is written: fewer pages are open for writing
 // than for reading.
 template <Direction kDirection, class Width>
@@ -524,12 +536,6 @@ void for_outer(std::span<const LoopLevel> levels, Address memory, Address packed
   for (auto i = count; i > 0; --i, memory += s, packed += q) inner(memory, packed);
 }
 
-/// Loops over runs of `run` bytes; levels[0] is the innermost.
-struct Nest {
-  std::int64_t run;
-  std::span<const LoopLevel> levels;
-};
-
 template <class Row>
 void copy_rows(Row row, std::span<const LoopLevel> levels, Address memory, Address packed) {
   for_outer(
@@ -539,51 +545,58 @@ void copy_rows(Row row, std::span<const LoopLevel> levels, Address memory, Addre
 }
 
 template <Direction kDirection, class Width>
-void copy_nest(Width width, const Nest& nest, Address memory, Address packed) {
+void run_kernel(const Nest& nest, Address memory, Address packed) {
+  copy_run<kDirection>(width_of<Width>(nest.run), memory, packed);
+}
+template <Direction kDirection, class Width>
+void tiles_kernel(const Nest& nest, Address memory, Address packed) {
+  for_outer(nest.levels.subspan(2), memory, packed, [&](Address m, Address p) {
+    copy_tiled<kDirection>(width_of<Width>(nest.run), nest.levels[0], nest.levels[1], m, p);
+  });
+}
+template <class Row>
+void rows_kernel(const Nest& nest, Address memory, Address packed) {
+  copy_rows(Row::of(nest.run), nest.levels, memory, packed);
+}
+
+template <Direction kDirection, class Width>
+NestKernel choose_kernel(const Nest& nest) {
   const auto& levels = nest.levels;
-  if (levels.empty()) return copy_run<kDirection>(width, memory, packed);
-  if (levels.size() >= 2 && levels[0].packed_stride > levels[1].packed_stride)
-    return for_outer(levels.subspan(2), memory, packed, [&](Address m, Address p) {
-      copy_tiled<kDirection>(width, levels[0], levels[1], m, p);
-    });
-  if constexpr (kDirection == Direction::pack &&
-                (BytesOf<Width>::value == 4 || BytesOf<Width>::value == 8)) {
-    constexpr auto kBytes = BytesOf<Width>::value;
+  if (levels.empty()) return run_kernel<kDirection, Width>;
+  const auto& row = levels[0];
+  if (levels.size() > 1 && row.packed_stride > levels[1].packed_stride)
+    return tiles_kernel<kDirection, Width>;
+  constexpr auto kBytes = BytesOf<Width>::value;
+  if constexpr (kDirection == Direction::pack && (kBytes == 4 || kBytes == 8)) {
     using Element = typename ChunkOf<kBytes>::Type;
-    if (levels[0].packed_stride == kBytes) {
-      switch (levels[0].stride) {
-        case 2 * kBytes:
-          return copy_rows(ElementRow<Element, 2>{}, levels, memory, packed);
-        case 3 * kBytes:
-          return copy_rows(ElementRow<Element, 3>{}, levels, memory, packed);
-        case 4 * kBytes:
-          return copy_rows(ElementRow<Element, 4>{}, levels, memory, packed);
-        default:
-          break;
-      }
+    if (row.packed_stride == kBytes) {
+      if (row.stride == 2 * kBytes) return rows_kernel<ElementRow<Element, 2>>;
+      if (row.stride == 3 * kBytes) return rows_kernel<ElementRow<Element, 3>>;
+      if (row.stride == 4 * kBytes) return rows_kernel<ElementRow<Element, 4>>;
     }
   }
-  if constexpr (BytesOf<Width>::value > 0) {
+  if constexpr (kBytes > 0) {
     if (levels.size() > 1) {
-      switch (levels[0].count) {
-        case 2:
-          return copy_rows(ShortRow<kDirection, Width, 2>{width}, levels, memory, packed);
-        case 3:
-          return copy_rows(ShortRow<kDirection, Width, 3>{width}, levels, memory, packed);
-        case 4:
-          return copy_rows(ShortRow<kDirection, Width, 4>{width}, levels, memory, packed);
-        default:
-          break;
-      }
+      if (row.count == 2) return rows_kernel<ShortRow<kDirection, Width, 2>>;
+      if (row.count == 3) return rows_kernel<ShortRow<kDirection, Width, 3>>;
+      if (row.count == 4) return rows_kernel<ShortRow<kDirection, Width, 4>>;
     }
   }
-  copy_rows(StridedRow<kDirection, Width>{width}, levels, memory, packed);
+  return rows_kernel<StridedRow<kDirection, Width>>;
+}
+
+template <Direction kDirection>
+NestKernel choose_kernel(const Nest& nest) {
+  NestKernel kernel = nullptr;
+  with_width(nest.run,
+             [&](auto width) { kernel = choose_kernel<kDirection, decltype(width)>(nest); });
+  return kernel;
 }
 
 /// Copies all runs of a nest.
 template <Direction kDirection>
-void copy_levels(const Nest& nest, Address memory, Address packed) {
-  with_width(nest.run, [&](auto width) { copy_nest<kDirection>(width, nest, memory, packed); });
+void copy_nest(const Nest& nest, Address memory, Address packed) {
+  choose_kernel<kDirection>(nest)(nest, memory, packed);
 }
 
 /// Copies consecutive bytes.

@@ -55,8 +55,8 @@ struct Copy {
   bool strided(const Op& op, std::int64_t displacement, std::int64_t offset, std::int64_t first,
                std::int64_t last) const {
     if (first == 0 && last == op.size) {
-      copy_levels<kDirection>({op.strided.run, op.strided.levels}, memory_at(displacement),
-                              packed_at(offset));
+      copy_nest<kDirection>({op.strided.run, op.strided.levels}, memory_at(displacement),
+                            packed_at(offset));
       return true;
     }
     return cut(op.strided, displacement, offset, first, last);
@@ -67,8 +67,8 @@ struct Copy {
     return detail::cut(
         op, first, last,
         [&](std::int64_t inside, std::int64_t at, int rank, std::int64_t count) {
-          copy_levels<kDirection>({op.run, BoxLevels(op, rank, count)},
-                                  memory_at(displacement + inside), packed_at(offset + at));
+          copy_nest<kDirection>({op.run, BoxLevels(op, rank, count)},
+                                memory_at(displacement + inside), packed_at(offset + at));
           return true;
         },
         [&](std::int64_t inside, std::int64_t at, std::int64_t bytes) {
@@ -123,9 +123,9 @@ struct Copy {
       for (const auto& group : op.groups)
         copy_group<kDirection>(group, {steps, op.stride, op.child_size}, memory, at);
       for (const auto& part : op.parts) {
-        copy_levels<kDirection>({part.run, BoxLevels(part, part.top(), steps)},
-                                memory + static_cast<Address>(part.displacement),
-                                at + static_cast<Address>(part.packed_offset));
+        copy_nest<kDirection>({part.run, BoxLevels(part, part.top(), steps)},
+                              memory + static_cast<Address>(part.displacement),
+                              at + static_cast<Address>(part.packed_offset));
       }
     }
     return true;
@@ -160,13 +160,19 @@ template <Direction kDirection>
     if (root.kind == Op::Kind::strided) {
       const auto& strided = root.strided;
       const BoxLevels levels(strided, strided.top(), strided.level(strided.top()).count * count);
-      return copy_levels<kDirection>({strided.run, levels}, copy.memory_at(program.start), packed);
+      return program.several.get<kDirection>()({strided.run, levels}, copy.memory_at(program.start),
+                                               packed);
     }
   }
   detail::walk(program, count, first, last, copy);
 }
 
 }  // namespace
+
+NestKernel choose_kernel(Direction direction, const Nest& nest) {
+  return direction == Direction::pack ? choose_kernel<Direction::pack>(nest)
+                                      : choose_kernel<Direction::unpack>(nest);
+}
 
 template <Direction kDirection>
 void copy_range(const PackPlan& plan, Address buffer, std::int64_t count, std::int64_t first,
@@ -176,13 +182,10 @@ void copy_range(const PackPlan& plan, Address buffer, std::int64_t count, std::i
   const auto& root = program.entry(count);
   const auto memory = buffer + static_cast<Address>(program.start);
   if (root.kind == Op::Kind::strided) {
-    std::span<const LoopLevel> levels = root.strided.levels;
-    if (levels.empty())
+    if (root.strided.levels.empty())
       return copy_bytes<kDirection>(last - first, memory + static_cast<Address>(first), packed);
-    if (count == 1 && last - first == root.size) {
-      if (levels.back().count == 1) levels = levels.first(levels.size() - 1);  // the instances'
-      return copy_levels<kDirection>({root.strided.run, levels}, memory, packed);
-    }
+    if (count == 1 && last - first == root.size)
+      return program.one.get<kDirection>()(program.nest_of_one(), memory, packed);
   }
   copy_others<kDirection>(plan, buffer, count, first, last, packed);
 }

@@ -9,11 +9,6 @@
 
 namespace halocline::dtype::host {
 
-// Addresses are integers here: with MPI_BOTTOM there is no array to stay inside of.
-using Address = std::uintptr_t;
-
-enum class Direction { pack, unpack };
-
 /// Copies the bytes [first, last) of the packed stream of `count` instances at `buffer` from or to
 /// `packed`, the place of byte `first`. 0 <= first, last <= plan.packed_bytes(count). No
 /// allocation; O(bytes + depth + log blocks).

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Loops over runs, and the compiled code that copies them on the host.
+//
+// Best peer: [PEA21] looks its kernel up by dimension and word size at every call; a plan holds the
+// one for its loops.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "dtype/dataloop.hpp"
+
+namespace halocline::dtype::host {
+
+// Addresses are integers here: with MPI_BOTTOM there is no array to stay inside of.
+using Address = std::uintptr_t;
+
+enum class Direction { pack, unpack };
+
+/// Loops over runs of `run` bytes; levels[0] is the innermost.
+struct Nest {
+  std::int64_t run;
+  std::span<const LoopLevel> levels;
+};
+
+/// Copies all runs of a nest between memory and the packed stream.
+using NestKernel = void (*)(const Nest& nest, Address memory, Address packed);
+
+/// What copies this nest, and all others that differ in the count of the last of several levels or
+/// of the only one. O(1).
+NestKernel choose_kernel(Direction direction, const Nest& nest);
+
+struct NestKernels {
+  NestKernel pack = nullptr, unpack = nullptr;
+
+  template <Direction kDirection>
+  NestKernel get() const {
+    return kDirection == Direction::pack ? pack : unpack;
+  }
+  bool operator==(const NestKernels&) const = default;
+};
+
+inline NestKernels choose_kernels(const Nest& nest) {
+  return {choose_kernel(Direction::pack, nest), choose_kernel(Direction::unpack, nest)};
+}
+
+}  // namespace halocline::dtype::host
