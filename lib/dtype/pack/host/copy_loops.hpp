@@ -483,11 +483,11 @@ void transpose_lines(const LoopLevel& x, const LoopLevel& y, Address memory, Add
     }
 }
 
-// Two loops in tiles, along the rows of the side that is written: fewer pages are open for writing
-// than for reading.
+// Two loops in tiles, for all steps of a third one, along the rows of the side that is written: few
+// pages are open for writing.
 template <Direction kDirection, class Width>
-void copy_tiled(Width width, const LoopLevel& x, const LoopLevel& y, Address memory,
-                Address packed) {
+void copy_tiled(Width width, const LoopLevel& x, const LoopLevel& y, const LoopLevel& z,
+                Address memory, Address packed) {
   constexpr auto kBytes = BytesOf<Width>::value;
   constexpr bool kTransposes = Transposer<kBytes>::kSide != 0;
   const auto side = [](std::int64_t stride) {
@@ -500,22 +500,25 @@ void copy_tiled(Width width, const LoopLevel& x, const LoopLevel& y, Address mem
     in_registers = x.stride == kBytes && y.packed_stride == kBytes;
     if (in_registers) side_x = side_y = kLineBytes / kBytes;
   }
-  const auto tile = [&](std::int64_t i, std::int64_t j) {
+  const auto tile = [&](std::int64_t i, std::int64_t j, std::int64_t k) {
     const Rectangle r{i, std::min(i + side_x, x.count), j, std::min(j + side_y, y.count)};
+    const auto m = memory + static_cast<Address>(k * z.stride);
+    const auto p = packed + static_cast<Address>(k * z.packed_stride);
     if constexpr (kTransposes) {
       if (in_registers && r.last_x - r.x == side_x && r.last_y - r.y == side_y)
         return transpose_lines<kDirection, kBytes>(
-            x, y, memory + static_cast<Address>(i * x.stride + j * y.stride),
-            packed + static_cast<Address>(i * x.packed_stride + j * y.packed_stride));
+            x, y, m + static_cast<Address>(i * x.stride + j * y.stride),
+            p + static_cast<Address>(i * x.packed_stride + j * y.packed_stride));
     }
-    copy_tile<kDirection>(width, x, y, r, memory, packed);
+    copy_tile<kDirection>(width, x, y, r, m, p);
   };
-  if (kDirection == Direction::pack) {
+  if (kDirection == Direction::pack || z.count > 1) {
     for (std::int64_t i = 0; i < x.count; i += side_x)
-      for (std::int64_t j = 0; j < y.count; j += side_y) tile(i, j);
+      for (std::int64_t k = 0; k < z.count; ++k)
+        for (std::int64_t j = 0; j < y.count; j += side_y) tile(i, j, k);
   } else {
     for (std::int64_t j = 0; j < y.count; j += side_y)
-      for (std::int64_t i = 0; i < x.count; i += side_x) tile(i, j);
+      for (std::int64_t i = 0; i < x.count; i += side_x) tile(i, j, 0);
   }
 }
 
@@ -550,8 +553,20 @@ void run_kernel(const Nest& nest, Address memory, Address packed) {
 }
 template <Direction kDirection, class Width>
 void tiles_kernel(const Nest& nest, Address memory, Address packed) {
-  for_outer(nest.levels.subspan(2), memory, packed, [&](Address m, Address p) {
-    copy_tiled<kDirection>(width_of<Width>(nest.run), nest.levels[0], nest.levels[1], m, p);
+  const auto& levels = nest.levels;
+  const auto width = width_of<Width>(nest.run);
+  const auto &x = levels[0], &y = levels[1];
+  if (levels.size() == 2) return copy_tiled<kDirection>(width, x, y, {1, 0, 0}, memory, packed);
+  // As many steps of the third loop as leave their lines in the nearest cache.
+  constexpr std::int64_t kNearBytes = 32 * 1024;
+  const auto& z = levels[2];
+  const auto lines = y.count * (x.count * std::abs(x.stride) / kLineBytes + 1) * kLineBytes;
+  const auto steps = std::clamp<std::int64_t>(kNearBytes / lines, 1, z.count);
+  for_outer(levels.subspan(3), memory, packed, [&](Address m, Address p) {
+    for (std::int64_t k = 0; k < z.count; k += steps)
+      copy_tiled<kDirection>(width, x, y, {std::min(steps, z.count - k), z.stride, z.packed_stride},
+                             m + static_cast<Address>(k * z.stride),
+                             p + static_cast<Address>(k * z.packed_stride));
   });
 }
 template <class Row>
