@@ -54,6 +54,9 @@ class Run:
             lines = [json.loads(line) for line in file if line.startswith("{")]
         self.provenance = lines[0]["provenance"]
         self.rows = {row[key]: row for row in lines[1:]}
+        fields = {"commit": "create_ns", "lookup": "lookup_ns"}
+        if any("group" in row and fields.get(row["group"], "small_packs") not in row for row in self.rows.values()):
+            sys.exit(f"tables.py: {path} is of an earlier version of the benchmarks: measure again")
 
     def mpi(self):
         row = next(iter(self.rows.values()), {})

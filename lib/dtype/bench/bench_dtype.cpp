@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -157,24 +158,34 @@ int register_all(const Arguments& arguments) {
   return static_cast<int>(width);
 }
 
-// Undoes the binding of a launcher to one core, which the threads of Kokkos would inherit; returns
-// how many cores there are for them.
-int free_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (std::size_t i = 0; i < CPU_SETSIZE; ++i) CPU_SET(i, &set);
-  sched_setaffinity(0, sizeof set, &set);
-  sched_getaffinity(0, sizeof set, &set);
-  return std::max(CPU_COUNT(&set), 1);
-}
+// Kokkos, for the group `threads` with a thread for every core even if the launcher has bound us to
+// one (or as many as OMP_NUM_THREADS says); then this thread on a core that it was given.
+class Threads {
+ public:
+  explicit Threads(bool on_all_cores) : kokkos_(settings(on_all_cores)) {
+    sched_setaffinity(0, sizeof given_, &given_);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<unsigned>(std::max(sched_getcpu(), 0)), &one);
+    sched_setaffinity(0, sizeof one, &one);
+  }
 
-// This thread on one core for the whole run, if the system lets us; those of Kokkos stay free.
-void pin_to_one_core() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<unsigned>(std::max(sched_getcpu(), 0)), &set);
-  sched_setaffinity(0, sizeof set, &set);
-}
+ private:
+  Kokkos::InitializationSettings settings(bool on_all_cores) {
+    auto settings = Kokkos::InitializationSettings().set_disable_warnings(true);
+    sched_getaffinity(0, sizeof given_, &given_);
+    if (!on_all_cores || std::getenv("OMP_NUM_THREADS") != nullptr) return settings;
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    for (std::size_t i = 0; i < CPU_SETSIZE; ++i) CPU_SET(i, &all);
+    sched_setaffinity(0, sizeof all, &all);
+    if (sched_getaffinity(0, sizeof all, &all) == 0) settings.set_num_threads(CPU_COUNT(&all));
+    return settings;
+  }
+
+  cpu_set_t given_ = {};
+  Kokkos::ScopeGuard kokkos_;
+};
 
 int run(int argc, char** argv) {
   const auto arguments = parse(argc, argv);
@@ -184,7 +195,8 @@ int run(int argc, char** argv) {
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  pin_to_one_core();
+  const auto& groups = arguments.groups;
+  const Threads threads(std::find(groups.begin(), groups.end(), "threads") != groups.end());
   const int name_width = register_all(arguments);
   if (name_width == 0)
     throw ConfigError("no case is called '" + arguments.only + "' (--only, in group " +
@@ -203,9 +215,6 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int code = 3;
   try {
-    const Kokkos::ScopeGuard kokkos(Kokkos::InitializationSettings()
-                                        .set_num_threads(halocline::dtype::bench::free_cores())
-                                        .set_disable_warnings(true));
     code = halocline::dtype::bench::run(argc, argv);
   } catch (const halocline::ConfigError& error) {
     std::fprintf(stderr, "bench_dtype: %s\n", error.what());

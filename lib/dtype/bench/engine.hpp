@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -40,6 +41,14 @@ struct PlannedJob {
 
 inline Result<PackPlan> plan_of(MPI_Datatype handle) {
   return make_plan(handle);
+}
+
+using ThreadsPacker = KokkosPacker<Kokkos::DefaultHostExecutionSpace>;
+
+/// How many threads share one job of so many bytes.
+inline std::int64_t threads_of(std::int64_t bytes) {
+  return std::clamp<std::int64_t>(bytes / ThreadsPacker::kLeastShare, 1,
+                                  Kokkos::DefaultHostExecutionSpace().concurrency());
 }
 
 template <class Packer>
@@ -94,8 +103,7 @@ inline Result<Method> ours(const std::vector<Job>& jobs, Mode mode, std::byte* m
   }
   if (mode == Mode::segments) return pack_in_segments(all, memory);
   if (mode == Mode::fused) return pack_fused(all, memory);
-  if (mode == Mode::threads)
-    return pack_whole(all, KokkosPacker<Kokkos::DefaultHostExecutionSpace>());
+  if (mode == Mode::threads) return pack_whole(all, ThreadsPacker());
   return pack_whole(all, HostPacker());
 }
 

@@ -294,8 +294,8 @@ Row measure(const Case& the_case, const Options& options) {
   row.fields.emplace_back("packs", packs);
   row.fields.emplace_back("small_packs", small_packs);
   if (the_case.mode == Mode::threads) {
-    const auto threads = Kokkos::DefaultHostExecutionSpace().concurrency();
-    row.fields.emplace_back("threads", threads);
+    const auto threads = threads_of(jobs.packed_bytes);
+    row.fields.emplace_back("threads", static_cast<double>(threads));
     row.note = "ours on " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
   }
   Methods methods{the_case.hand, std::nullopt, std::nullopt};

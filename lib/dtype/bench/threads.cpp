@@ -19,7 +19,7 @@ std::vector<Case> threads(const Options& options) {
         cases.push_back(std::move(one));
       }
   };
-  add(table1(options), {"vector-double", "indexed-double-2x", "3d-yz-double", "flash-io"});
+  add(table1(options), {"vector-double", "indexed-float", "indexed-double-2x", "flash-io"});
   add(patterns(options), {"transpose-1024", "nas-mg-x", "nas-mg-x-small"});
   return cases;
 }

@@ -380,6 +380,20 @@ std::int64_t word_bytes_of(const Program& program) {
   return static_cast<std::int64_t>(moves & (~moves + 1));
 }
 
+bool is_list(const Op& op) {
+  return op.kind == Op::Kind::blocks || op.kind == Op::Kind::runs;
+}
+
+std::int64_t blocks_of(const Op& list) {
+  std::int64_t blocks = 0, end = 0, packed_end = 0;
+  for (std::int64_t i = 0; i < list.count; ++i) {
+    const auto begin = displacement_of(list, i);
+    if (i == 0 || begin != end) ++blocks;
+    end = begin + end_of(list, i) - std::exchange(packed_end, end_of(list, i));
+  }
+  return blocks;
+}
+
 template <class T>
 std::int64_t bytes_of(const std::vector<T>& table) {
   return static_cast<std::int64_t>(table.size() * sizeof(T));
@@ -396,6 +410,8 @@ PackPlan::PackPlan(CanonicalForm form) {
   program->start = form.start;
   program->bounds = form.bounds;
   Compiler(*program).compile_root(std::move(form));
+  for (auto& op : program->ops)
+    if (is_list(op)) op.blocks = blocks_of(op);
   program->word_bytes = word_bytes_of(*program);
   if (program->entry(1).kind == Op::Kind::strided)
     program->one = host::choose_kernels(program->nest_of_one());

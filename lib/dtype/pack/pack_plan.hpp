@@ -78,6 +78,7 @@ struct Op {
   std::int64_t count = 0;
   std::int64_t stride = 0;
   std::int64_t child_size = 0;  ///< of a child that is repeated
+  std::int64_t blocks = 0;      ///< of a list: how many runs do not continue the one before
   StridedOp strided;
   std::vector<std::int64_t> displacements;
   std::vector<std::int32_t> near_displacements;  ///< instead, where 32 bits hold them all
@@ -93,6 +94,17 @@ struct Op {
   bool operator==(const Op&) const = default;
 };
 
+/// Where entry i of a list of blocks or runs ends in the packed bytes of the list.
+inline std::int64_t end_of(const Op& op, std::int64_t i) {
+  return op.kind == Op::Kind::blocks ? (i + 1) * op.child_size
+                                     : op.ends[static_cast<std::size_t>(i)];
+}
+/// Where entry i of a list stands.
+inline std::int64_t displacement_of(const Op& op, std::int64_t i) {
+  const auto at = static_cast<std::size_t>(i);
+  return op.near_displacements.empty() ? op.displacements[at] : op.near_displacements[at];
+}
+
 /// All ops of a plan. The outermost loop of the root runs over the instances, too: as often for
 /// each of them as it says.
 struct Program {
@@ -102,7 +114,7 @@ struct Program {
   std::int64_t start = 0;
   TypeBounds bounds;
   std::int64_t word_bytes = 1;
-  /// If the entry is strided with levels: what copies all of one instance, and of several.
+  /// If the entry is strided: what copies all of one instance, and of several.
   host::NestKernels one, several;
 
   /// Where to begin for that many instances.

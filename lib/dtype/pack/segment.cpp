@@ -103,22 +103,18 @@ struct CountBlocks {
         });
   }
 
-  bool listed(const Op& op, std::int64_t displacement, std::int64_t, std::int64_t first,
+  bool listed(const Op& op, std::int64_t displacement, std::int64_t offset, std::int64_t first,
               std::int64_t last) const {
-    const auto piece = [&](std::int64_t inside, std::int64_t, std::int64_t bytes) {
-      return add(displacement + inside, 1, displacement + inside + bytes);
+    if (first == 0 && last == op.size) {
+      const auto i = op.count - 1;
+      const auto run = op.size - (i == 0 ? 0 : detail::end_of(op, i - 1));
+      return add(displacement + detail::displacement_of(op, 0), op.blocks,
+                 displacement + detail::displacement_of(op, i) + run);
+    }
+    const auto one = [&](std::int64_t at, std::int64_t, std::int64_t bytes) {
+      return add(at, 1, at + bytes);
     };
-    return detail::cut_list(
-        op, first, last,
-        [&](std::int64_t i, std::int64_t j, std::int64_t at) {
-          for (; i < j; ++i) {
-            const auto end = detail::end_of(op, i);
-            piece(detail::displacement_of(op, i), at, end - at);
-            at = end;
-          }
-          return true;
-        },
-        piece);
+    return EachBlock<decltype(one)>{one}.listed(op, displacement, offset, first, last);
   }
 
  private:

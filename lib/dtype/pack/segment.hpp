@@ -66,7 +66,7 @@ class Segment {
     std::int64_t bytes, blocks;
   };
   /// Passes over at most `bytes` bytes and tells how many these are and how many blocks() would
-  /// write for them. O(depth + entries of lists).
+  /// write for them. O(depth + loops that hold lists or structs; entries of a list cut short).
   Measure measure(std::int64_t bytes);
 
  private:

@@ -59,17 +59,6 @@ bool cut(const StridedOp& op, std::int64_t first, std::int64_t last, Box box, Pi
   return true;
 }
 
-/// Where entry i of a list of blocks or runs ends in the packed bytes of the list.
-inline std::int64_t end_of(const Op& op, std::int64_t i) {
-  return op.kind == Op::Kind::blocks ? (i + 1) * op.child_size
-                                     : op.ends[static_cast<std::size_t>(i)];
-}
-/// Where entry i of a list stands.
-inline std::int64_t displacement_of(const Op& op, std::int64_t i) {
-  const auto at = static_cast<std::size_t>(i);
-  return op.near_displacements.empty() ? op.displacements[at] : op.near_displacements[at];
-}
-
 /// The same for a list of blocks or runs: whole(i, j, packed offset) for the entries [i, j),
 /// piece(displacement, packed offset, bytes) for less than an entry.
 template <class Whole, class Piece>
@@ -117,8 +106,8 @@ void walk(const Program& program, std::int64_t count, std::int64_t first, std::i
     std::int64_t displacement, packed;  // of this op
     std::int64_t next;                  // the child to visit
   };
-  // Each op but a leaf runs over at least two children, or two instances; sizes stay below 2^61
-  // bytes, so this suffices.
+  // A struct holds no struct: there is a loop of at least two steps in between, or a list that was
+  // split. Sizes stay below 2^61 bytes, so this suffices.
   constexpr int kMaxDepth = 128;
   Frame stack[kMaxDepth];
   int depth = 0;

@@ -146,6 +146,29 @@ TEST(HostPacker, CopiesTilesOfEveryWidth) {
     }
 }
 
+// A third loop whose steps do not all stay in a cache, and a fourth; then instances a few bytes
+// apart, which are the innermost loop.
+TEST(HostPacker, CopiesTilesWithinLoops) {
+  std::vector<std::size_t> displacements;
+  for (std::size_t x = 0; x < 24; ++x)
+    for (std::size_t w = 0; w < 3; ++w)
+      for (std::size_t z = 0; z < 7; ++z)
+        for (std::size_t y = 0; y < 64; ++y)
+          displacements.push_back(x * 8 + w * 95232 + z * 12352 + y * 192);
+  expect_copied(
+      plan_of("hvector(24,1,8,hvector(3,1,95232,hvector(7,1,12352,hvector(64,1,192,double))))"),
+      all_of(displacements, 8), "four loops");
+
+  displacements.clear();
+  for (std::size_t x = 0; x < 8; ++x)
+    for (std::size_t y = 0; y < 32; ++y) displacements.push_back(x * 64 + y * 512);
+  const auto near = plan_of("resized(hvector(8,1,64,hvector(32,1,512,double)),0,8)");
+  EXPECT_EQ(near.program().root.strided.innermost, near.program().root.strided.top());
+  for (const std::size_t count : {1, 2, 8})
+    expect_copied(near, all_of(displacements, 8), number(count) + " instances 8 bytes apart",
+                  count);
+}
+
 // A struct of lists: as few stretches as there are members, or too many of them.
 TEST(HostPacker, CopiesListsWhoseRunsChange) {
   for (const std::vector<std::size_t>& lengths :

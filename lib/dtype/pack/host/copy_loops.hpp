@@ -16,7 +16,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "dtype/pack/host/copy_range.hpp"
+#include "dtype/pack/host/nest.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
 namespace halocline::dtype::host {
@@ -85,13 +85,15 @@ struct Chunks<0> {
   void store_to(Address) const {}
 };
 
-// Widths of a run: how many bytes, and how they are moved without touching any other byte.
-template <std::size_t kBytes>
+// Widths of a run: how many bytes (kBytes, if the compiler knows), and how they are moved without
+// touching any other byte.
+template <std::size_t kWidth>
 struct Fixed {
+  static constexpr std::int64_t kBytes = kWidth;
   static constexpr std::int64_t size() { return kBytes; }
   // All loads before the first store, which may be to the same memory for all the compiler knows.
   static void copy(Address to, Address from) {
-    Chunks<kBytes> chunks;
+    Chunks<kWidth> chunks;
     chunks.load_from(from);
     chunks.store_to(to);
   }
@@ -99,6 +101,7 @@ struct Fixed {
 // kHead bytes and at most kTail more, as two chunks that may overlap.
 template <std::size_t kHead, std::size_t kTail>
 struct Joined {
+  static constexpr std::int64_t kBytes = 0;
   std::int64_t bytes;
   std::int64_t size() const { return bytes; }
   void copy(Address to, Address from) const {
@@ -113,6 +116,7 @@ struct Joined {
 };
 // From 32 bytes up, four chunks at a time; the last one may overlap the one before.
 struct Wide {
+  static constexpr std::int64_t kBytes = 0;
   std::int64_t bytes;
   std::int64_t size() const { return bytes; }
   void copy(Address to, Address from) const {
@@ -129,6 +133,7 @@ struct Wide {
 // Where the C library's memcpy is faster in a loop over runs, measured: benchmark group `widths`.
 inline constexpr std::int64_t kMemcpyFrom = 512;
 struct Long {
+  static constexpr std::int64_t kBytes = 0;
   std::int64_t bytes;
   std::int64_t size() const { return bytes; }
   void copy(Address to, Address from) const {
@@ -192,19 +197,9 @@ template <Direction kDirection, class Width>
     width.copy(memory, packed);
 }
 
-// The bytes of a width that is known to the compiler, else 0.
-template <class Width>
-struct BytesOf {
-  static constexpr std::int64_t value = 0;
-};
-template <std::size_t kBytes>
-struct BytesOf<Fixed<kBytes>> {
-  static constexpr std::int64_t value = kBytes;
-};
-
 template <class Width>
 Width width_of(std::int64_t run) {
-  if constexpr (BytesOf<Width>::value > 0)
+  if constexpr (Width::kBytes > 0)
     return {};
   else
     return {run};
@@ -483,16 +478,17 @@ void transpose_lines(const LoopLevel& x, const LoopLevel& y, Address memory, Add
     }
 }
 
-// Two loops in tiles, for all steps of a third one, along the rows of the side that is written: few
-// pages are open for writing.
+// Two loops in tiles: along the rows of the side that is written, so that few pages are open for
+// writing; with a third loop around them, one row of tiles of the packed side for all of its steps,
+// so that few are open on that side.
 template <Direction kDirection, class Width>
 void copy_tiled(Width width, const LoopLevel& x, const LoopLevel& y, const LoopLevel& z,
                 Address memory, Address packed) {
-  constexpr auto kBytes = BytesOf<Width>::value;
+  constexpr auto kBytes = Width::kBytes;
   constexpr bool kTransposes = Transposer<kBytes>::kSide != 0;
   const auto side = [](std::int64_t stride) {
     constexpr std::int64_t kLeast = 8;
-    return std::max(std::int64_t{kLeast}, kLineBytes / std::max<std::int64_t>(std::abs(stride), 1));
+    return std::max(kLeast, kLineBytes / std::max<std::int64_t>(std::abs(stride), 1));
   };
   auto side_x = side(x.stride), side_y = side(y.packed_stride);
   bool in_registers = false;
@@ -556,18 +552,19 @@ void tiles_kernel(const Nest& nest, Address memory, Address packed) {
   const auto& levels = nest.levels;
   const auto width = width_of<Width>(nest.run);
   const auto &x = levels[0], &y = levels[1];
-  if (levels.size() == 2) return copy_tiled<kDirection>(width, x, y, {1, 0, 0}, memory, packed);
+  const auto z = levels.size() > 2 ? levels[2] : LoopLevel{1, 0, 0};
   // As many steps of the third loop as leave their lines in the nearest cache.
   constexpr std::int64_t kNearBytes = 32 * 1024;
-  const auto& z = levels[2];
   const auto lines = y.count * (x.count * std::abs(x.stride) / kLineBytes + 1) * kLineBytes;
   const auto steps = std::clamp<std::int64_t>(kNearBytes / lines, 1, z.count);
-  for_outer(levels.subspan(3), memory, packed, [&](Address m, Address p) {
-    for (std::int64_t k = 0; k < z.count; k += steps)
-      copy_tiled<kDirection>(width, x, y, {std::min(steps, z.count - k), z.stride, z.packed_stride},
-                             m + static_cast<Address>(k * z.stride),
-                             p + static_cast<Address>(k * z.packed_stride));
-  });
+  for_outer(levels.subspan(std::min<std::size_t>(3, levels.size())), memory, packed,
+            [&](Address m, Address p) {
+              for (std::int64_t k = 0; k < z.count; k += steps)
+                copy_tiled<kDirection>(width, x, y,
+                                       {std::min(steps, z.count - k), z.stride, z.packed_stride},
+                                       m + static_cast<Address>(k * z.stride),
+                                       p + static_cast<Address>(k * z.packed_stride));
+            });
 }
 template <class Row>
 void rows_kernel(const Nest& nest, Address memory, Address packed) {
@@ -581,7 +578,7 @@ NestKernel choose_kernel(const Nest& nest) {
   const auto& row = levels[0];
   if (levels.size() > 1 && row.packed_stride > levels[1].packed_stride)
     return tiles_kernel<kDirection, Width>;
-  constexpr auto kBytes = BytesOf<Width>::value;
+  constexpr auto kBytes = Width::kBytes;
   if constexpr (kDirection == Direction::pack && (kBytes == 4 || kBytes == 8)) {
     using Element = typename ChunkOf<kBytes>::Type;
     if (row.packed_stride == kBytes) {

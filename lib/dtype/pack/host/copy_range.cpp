@@ -169,9 +169,8 @@ template <Direction kDirection>
 
 }  // namespace
 
-NestKernel choose_kernel(Direction direction, const Nest& nest) {
-  return direction == Direction::pack ? choose_kernel<Direction::pack>(nest)
-                                      : choose_kernel<Direction::unpack>(nest);
+NestKernels choose_kernels(const Nest& nest) {
+  return {choose_kernel<Direction::pack>(nest), choose_kernel<Direction::unpack>(nest)};
 }
 
 template <Direction kDirection>

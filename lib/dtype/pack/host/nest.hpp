@@ -26,10 +26,6 @@ struct Nest {
 /// Copies all runs of a nest between memory and the packed stream.
 using NestKernel = void (*)(const Nest& nest, Address memory, Address packed);
 
-/// What copies this nest, and all others that differ in the count of the last of several levels or
-/// of the only one. O(1).
-NestKernel choose_kernel(Direction direction, const Nest& nest);
-
 struct NestKernels {
   NestKernel pack = nullptr, unpack = nullptr;
 
@@ -40,8 +36,8 @@ struct NestKernels {
   bool operator==(const NestKernels&) const = default;
 };
 
-inline NestKernels choose_kernels(const Nest& nest) {
-  return {choose_kernel(Direction::pack, nest), choose_kernel(Direction::unpack, nest)};
-}
+/// What copies this nest, and all others that differ from it in one count: that of the only level,
+/// of the last of several, or of any that runs in tiles. O(1).
+NestKernels choose_kernels(const Nest& nest);
 
 }  // namespace halocline::dtype::host
