@@ -158,11 +158,14 @@ int register_all(const Arguments& arguments) {
   return static_cast<int>(width);
 }
 
-// Kokkos, for the group `threads` with a thread for every core even if the launcher has bound us to
-// one (or as many as OMP_NUM_THREADS says); then this thread on a core that it was given.
+// Kokkos, for the group `threads` with as many threads as OMP_NUM_THREADS says or there are cores,
+// even if the launcher has bound us to one; then this thread on a core that it was given.
 class Threads {
  public:
-  explicit Threads(bool on_all_cores) : kokkos_(settings(on_all_cores)) {
+  explicit Threads(bool many)
+      : kokkos_(Kokkos::InitializationSettings()
+                    .set_num_threads(many ? unbind() : 1)
+                    .set_disable_warnings(true)) {
     sched_setaffinity(0, sizeof given_, &given_);
     cpu_set_t one;
     CPU_ZERO(&one);
@@ -171,19 +174,24 @@ class Threads {
   }
 
  private:
-  Kokkos::InitializationSettings settings(bool on_all_cores) {
-    auto settings = Kokkos::InitializationSettings().set_disable_warnings(true);
-    sched_getaffinity(0, sizeof given_, &given_);
-    if (!on_all_cores || std::getenv("OMP_NUM_THREADS") != nullptr) return settings;
+  // Returns how many threads there are to be.
+  static int unbind() {
     cpu_set_t all;
     CPU_ZERO(&all);
     for (std::size_t i = 0; i < CPU_SETSIZE; ++i) CPU_SET(i, &all);
     sched_setaffinity(0, sizeof all, &all);
-    if (sched_getaffinity(0, sizeof all, &all) == 0) settings.set_num_threads(CPU_COUNT(&all));
-    return settings;
+    const bool known = sched_getaffinity(0, sizeof all, &all) == 0;
+    const auto* wanted = std::getenv("OMP_NUM_THREADS");
+    return std::max(wanted != nullptr ? std::atoi(wanted) : known ? CPU_COUNT(&all) : 1, 1);
+  }
+  static cpu_set_t given() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    sched_getaffinity(0, sizeof set, &set);
+    return set;
   }
 
-  cpu_set_t given_ = {};
+  cpu_set_t given_ = given();
   Kokkos::ScopeGuard kokkos_;
 };
 
