@@ -28,9 +28,7 @@ struct Shape {
   std::int64_t ub() const {
     if (explicit_ub) return explicit_ub_value;
     if (!has_data) return lb();
-    const auto length = true_ub - lb();
-    const auto remainder = ((length % alignment) + alignment) % alignment;
-    return true_ub + (remainder == 0 ? 0 : alignment - remainder);
+    return true_ub + (-(true_ub - lb()) & (alignment - 1));  // a power of two
   }
   std::int64_t extent() const { return ub() - lb(); }
 
@@ -55,25 +53,32 @@ struct Shape {
     }
   }
 
-  // `count` copies, the least and the greatest displacement among them being these.
-  Shape copies(std::int64_t count, std::int64_t least, std::int64_t greatest) const {
-    if (count == 0) return {};
+  // Becomes `count` copies, the least and the greatest displacement among them being these. In
+  // place, since a Shape is large.
+  void copy(std::int64_t count, std::int64_t least, std::int64_t greatest) {
+    if (count == 0) {
+      *this = {};
+      return;
+    }
+    size = checked_multiply(count, size);
+    true_lb = checked_add(true_lb, least);
+    true_ub = checked_add(true_ub, greatest);
+    explicit_lb_value = checked_add(explicit_lb_value, least);
+    explicit_ub_value = checked_add(explicit_ub_value, greatest);
+  }
+
+  void move_by(std::int64_t displacement) { copy(1, displacement, displacement); }
+
+  Shape at(std::int64_t displacement) const {
     Shape out = *this;
-    out.size = checked_multiply(count, size);
-    out.true_lb = checked_add(true_lb, least);
-    out.true_ub = checked_add(true_ub, greatest);
-    out.explicit_lb_value = checked_add(explicit_lb_value, least);
-    out.explicit_ub_value = checked_add(explicit_ub_value, greatest);
+    out.move_by(displacement);
     return out;
   }
 
-  Shape at(std::int64_t displacement) const { return copies(1, displacement, displacement); }
-
-  // `count` copies, `stride` bytes apart.
-  Shape repeated(std::int64_t count, std::int64_t stride) const {
-    if (count == 0) return {};
-    const auto last = checked_multiply(count - 1, stride);
-    return copies(count, std::min<std::int64_t>(last, 0), std::max<std::int64_t>(last, 0));
+  // Becomes `count` copies, `stride` bytes apart.
+  void repeat(std::int64_t count, std::int64_t stride) {
+    const auto last = count == 0 ? 0 : checked_multiply(count - 1, stride);
+    copy(count, std::min<std::int64_t>(last, 0), std::max<std::int64_t>(last, 0));
   }
 };
 
@@ -91,7 +96,7 @@ TreeNodePtr node(Node value) {
     if (value.child == nullptr) return nullptr;
   if constexpr (requires { value.children; })
     if (!value.children.empty() && value.children.front() == nullptr) return nullptr;
-  return std::make_shared<const TreeNode>(TreeNode{std::move(value)});
+  return std::make_shared<const TreeNode>(std::move(value));  // in place, where it costs least
 }
 
 TreeNodePtr shifted(std::int64_t displacement, TreeNodePtr child) {
@@ -99,10 +104,9 @@ TreeNodePtr shifted(std::int64_t displacement, TreeNodePtr child) {
   return node(Idx{{displacement}, std::move(child)});
 }
 
-// In place, since a Part is large.
 void repeat(Part& part, std::int64_t count, std::int64_t stride) {
   if (count == 1) return;
-  part.shape = part.shape.repeated(count, stride);
+  part.shape.repeat(count, stride);
   part.tree = node(Vec{count, stride, std::move(part.tree)});
 }
 
@@ -124,9 +128,11 @@ Part indexed(std::vector<std::int64_t> displacements, Part child) {
     least = std::min(least, displacement);
     greatest = std::max(greatest, displacement);
   }
-  const auto shape = child.shape.copies(std::ssize(displacements), least, greatest);
-  if (displacements.size() == 1) return {shape, shifted(least, std::move(child.tree))};
-  return {shape, node(Idx{std::move(displacements), std::move(child.tree)})};
+  child.shape.copy(std::ssize(displacements), least, greatest);
+  child.tree = displacements.size() == 1
+                   ? shifted(least, std::move(child.tree))
+                   : node(Idx{std::move(displacements), std::move(child.tree)});
+  return child;
 }
 
 // Blocks of `old` at these displacements.
@@ -148,9 +154,10 @@ Part indexed(std::vector<std::int64_t> blocklengths, std::vector<std::int64_t> d
     greatest = std::max({greatest, first, last});
     count = checked_add(count, blocklengths[i]);
   }
-  return {
-      old.shape.copies(count, least, greatest),
-      node(IdxBuc{std::move(blocklengths), std::move(displacements), extent, std::move(old.tree)})};
+  old.shape.copy(count, least, greatest);
+  old.tree =
+      node(IdxBuc{std::move(blocklengths), std::move(displacements), extent, std::move(old.tree)});
+  return old;
 }
 
 // What a type has of one dimension of an array, in elements: `blocks` blocks, `stride` apart, the
@@ -213,7 +220,7 @@ Part array_part(const Constructor& t, const std::vector<std::int64_t>& sizes, Pa
     start = checked_add(start, checked_multiply(own.first, element));
     element = checked_multiply(element, sizes[d]);
   }
-  part.shape = part.shape.at(start);
+  part.shape.move_by(start);
   part.shape.explicit_lb = part.shape.explicit_ub = true;
   part.shape.explicit_lb_value = 0;
   part.shape.explicit_ub_value = element;
