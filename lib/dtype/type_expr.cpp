@@ -283,9 +283,13 @@ class Parser {
   // A natural number, or this value where there is the word that stands for it.
   std::int64_t integer_or(std::string_view name, std::int64_t value) {
     skip_space();
-    if (!text_.substr(at_).starts_with(name)) return natural();
-    at_ += name.size();
-    return value;
+    if (text_.substr(at_).starts_with(name)) {
+      at_ += name.size();
+      return value;
+    }
+    if (at_ == text_.size() || !(text_[at_] >= '0' && text_[at_] <= '9'))
+      fail("a number, not negative, or " + std::string(name));
+    return natural();
   }
 
   template <class Item>

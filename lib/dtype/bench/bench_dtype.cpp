@@ -24,6 +24,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,7 +57,8 @@ constexpr Group kGroups[] = {
     {"table1", "Ross et al. 2003, Table 1", measured<table1>},
     {"segments", "the same in segments of 64 KiB", measured<segments>},
     {"halo", "the 26 slabs of a 256^3 block, radius 3, one by one and fused", measured<halo>},
-    {"patterns", "application patterns around 1 MiB and, -small, 4 to 64 KiB", measured<patterns>},
+    {"patterns", "application patterns around 1 MiB and, -small, 4 to 64 KiB; transposes",
+     measured<patterns>},
     {"tiny", "below 4 KiB: the cost of a call", measured<tiny>},
     {"widths", "runs of every width beside a memcpy for each", measured<widths>},
     {"threads", "by all threads of Kokkos' host execution space", measured<threads>},
@@ -197,10 +199,12 @@ class Threads {
 
 int run(int argc, char** argv) {
   const auto arguments = parse(argc, argv);
-  if (arguments.list || arguments.groups.empty()) {
+  if (arguments.list) {
     list_groups();
-    return arguments.list ? 0 : 2;
+    return 0;
   }
+  if (arguments.groups.empty())
+    throw ConfigError("no group given (of benchmarks): --list shows them, --group=NAME runs one");
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   const auto& groups = arguments.groups;
@@ -210,7 +214,8 @@ int run(int argc, char** argv) {
     throw ConfigError("no case is called '" + arguments.only + "' (--only, in group " +
                       arguments.groups.front() + "): run without it to see all");
   Reporter reporter(arguments.json, name_width);
-  benchmark::RunSpecifiedBenchmarks(&reporter);
+  if (benchmark::RunSpecifiedBenchmarks(&reporter) == 0)
+    throw ConfigError("no case is left (by --benchmark_filter): run without it to see all");
   benchmark::Shutdown();
   return reporter.unverified() > 0 ? 1 : 0;
 }
@@ -227,6 +232,9 @@ int main(int argc, char** argv) {
   } catch (const halocline::ConfigError& error) {
     std::fprintf(stderr, "bench_dtype: %s\n", error.what());
     code = 2;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr,
+                 "bench_dtype: out of memory (for the arrays of a case): use fewer --points\n");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "bench_dtype: %s\n", error.what());
   }
