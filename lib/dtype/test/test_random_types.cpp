@@ -7,8 +7,6 @@
 
 #include <Kokkos_Core.hpp>
 #include <algorithm>
-#include <charconv>
-#include <chrono>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -26,7 +24,7 @@
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/type_map.hpp"
 #include "dtype/type_tree.hpp"
-#include "mpi_main.hpp"
+#include "flags.hpp"
 #include "random_call.hpp"
 #include "tree_walk.hpp"
 #include "vendor_pack.hpp"
@@ -43,39 +41,23 @@ struct Options {
 #else
   std::int64_t types = 100000;
 #endif
-  // Another one every day, printed, so that a failure can be had again.
-  std::uint64_t seed = static_cast<std::uint64_t>(
-      std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now())
-          .time_since_epoch()
-          .count());
+  std::uint64_t seed = halocline::test::seed_of_today();
   std::string vendor_bugs;  // directory; empty: no reports
 };
 
-template <class T>
-T number(const char* flag, std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size())
-    throw ConfigError(std::string(flag) + " is '" + std::string(text) + "': give a number");
-  return value;
-}
-
 Options read_options() {
   Options options;
-  const auto arguments = halocline::test::arguments();
-  for (std::size_t i = 0; i < arguments.size(); i += 2) {
-    const std::string_view flag = arguments[i];
-    if (i + 1 == arguments.size()) throw ConfigError(std::string(flag) + ": needs a value");
-    const std::string_view value = arguments[i + 1];
+  halocline::test::read_flags([&](std::string_view flag, std::string_view value) {
     if (flag == "--types")
-      options.types = number<std::int64_t>("--types", value);
+      options.types = halocline::test::number<std::int64_t>(flag, value);
     else if (flag == "--seed")
-      options.seed = number<std::uint64_t>("--seed", value);
+      options.seed = halocline::test::number<std::uint64_t>(flag, value);
     else if (flag == "--vendor-bugs")
       options.vendor_bugs = value;
     else
-      throw ConfigError(std::string(flag) + ": unknown flag");
-  }
+      return false;
+    return true;
+  });
   return options;
 }
 

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dtype/reconstruct/cost_model.hpp"
+
+#include "dtype/support/overload.hpp"
+
+namespace halocline::dtype {
+
+std::int64_t cost(const TreeNode& tree, const CostModel& costs) {
+  const auto of = [&](const TreeNodePtr& child) { return cost(*child, costs); };
+  return std::visit(
+      Overload{
+          [&](const Leaf&) { return costs.leaf; },
+          [&](const Vec& t) { return costs.vec + of(t.child); },
+          [&](const Idx& t) {
+            return costs.idx + std::ssize(t.displacements) * costs.lookup + of(t.child);
+          },
+          [&](const IdxBuc& t) {
+            return costs.idxbuc + 2 * std::ssize(t.displacements) * costs.lookup + of(t.child);
+          },
+          [&](const Strc& t) {
+            auto sum = costs.strc + 2 * std::ssize(t.displacements) * costs.lookup;
+            for (const auto& child : t.children) sum += of(child);
+            return sum;
+          },
+      },
+      tree.node);
+}
+
+}  // namespace halocline::dtype

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The additive cost model of [KT15] section 2.3.
+#pragma once
+
+#include <cstdint>
+
+#include "dtype/type_tree.hpp"
+
+namespace halocline::dtype {
+
+/// What each node costs, about the words that it takes to store, and what each entry of a list adds
+/// to it: 1 look-up for a displacement, 2 for a displacement with a length or a child. None is
+/// negative.
+struct CostModel {
+  std::int64_t leaf = 6, vec = 6, idx = 6, idxbuc = 6, strc = 6;
+  std::int64_t lookup = 1;
+};
+
+/// The sum over all nodes; a child that is shared counts where it is used. O(nodes).
+std::int64_t cost(const TreeNode& tree, const CostModel& costs = {});
+
+}  // namespace halocline::dtype

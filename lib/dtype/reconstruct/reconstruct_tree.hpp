@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Type trees with strc for sequences of elements of any kinds: the problem of [KT15] section 2.4,
+// whose polynomial solution the paper leaves to its reference [1].
+//
+// Best peer: none is public. Here segments are compared by one table of common extensions, so that
+// the exact search takes O(n^3); beyond its bound, runs are folded level by level until what is
+// left is short enough for it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "dtype/reconstruct/type_path.hpp"
+#include "dtype/type_tree.hpp"
+
+namespace halocline::dtype {
+
+struct TreeOptions {
+  CostModel costs = {};
+  /// As in ReconstructOptions.
+  std::int64_t budget = std::numeric_limits<std::int64_t>::max();
+  /// Up to so many elements the tree is the cheapest one.
+  std::int64_t exact = 128;
+};
+
+/// A tree over leaf, vec, idx, idxbuc and strc of a sequence of n >= 1 elements; element i is
+/// leaves[kind of i], or leaves[0] if the sequence has no kinds. The cheapest one if n is at most
+/// options.exact. Else never dearer than the extended path, if there is one: prefixes that are
+/// repeated are searched as paths are, and each may be a strc instead, exact where it is short, and
+/// otherwise of what is left when runs of equal distances are folded.
+///
+/// Equal subtrees are shared; each use costs. Time O(min(n, exact)^3 + n log n) expected, for
+/// each of the repeated prefixes that are longer than `exact` O(its length) more.
+Reconstruction reconstruct_tree(const Sequence& sequence, std::span<const Leaf> leaves,
+                                const TreeOptions& options = {});
+
+}  // namespace halocline::dtype

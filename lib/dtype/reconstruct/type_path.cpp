@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dtype/reconstruct/type_path.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "dtype/reconstruct/bucket_count.hpp"
+#include "dtype/support/overload.hpp"
+
+namespace halocline::dtype {
+
+namespace {
+
+using detail::Alternative;
+using detail::Subtree;
+
+template <class Node>
+TreeNodePtr node(Node value) {
+  return std::make_shared<const TreeNode>(std::move(value));
+}
+
+constexpr auto kNone = std::numeric_limits<std::int64_t>::max() / 4;  // dearer than any path
+
+// [KT15] Algorithm 6 with two states per repeated prefix (errata A.4): normalised, and with the
+// shift of the sequence.
+class Programme {
+ public:
+  Programme(const Sequence& sequence, std::span<const Subtree> kinds,
+            const ReconstructOptions& options, const Alternative& alternative)
+      : d_(sequence.displacements),
+        kinds_(kinds),
+        first_kind_(sequence.kinds.empty() ? 0 : sequence.kinds.front()),
+        options_(options),
+        alternative_(alternative),
+        found_(repeated_prefixes(sequence, options.budget)),
+        best_(found_.prefixes.size()) {}
+
+  Reconstruction run() {
+    for (std::size_t i = 0; i < best_.size(); ++i) {
+      finish(i);
+      extend(i);
+      if (options_.idxbuc) extend_by_buckets(i);
+    }
+    const auto last = best_.size() - 1;
+    const bool shift = d_.front() != 0;
+    return {build(last, shift), best_[last][shift].cost, found_.comparisons, found_.complete};
+  }
+
+ private:
+  enum class Root { leaf, vec, idx, idxbuc, other };
+  struct Choice {
+    std::int64_t cost = kNone;
+    Root root = Root::leaf;
+    std::size_t child = 0;  // among the repeated prefixes
+    bool child_shift = false;
+    std::int64_t stride = 0;  // of idxbuc
+    TreeNodePtr other = nullptr;
+  };
+  struct States {
+    Choice normalised, shifted;
+    Choice& operator[](bool shift) { return shift ? shifted : normalised; }
+  };
+
+  std::int64_t length(std::size_t i) const { return found_.prefixes[i].length; }
+  std::int64_t start(std::int64_t element) const { return d_[static_cast<std::size_t>(element)]; }
+
+  static void offer(Choice& best, Choice choice) {
+    if (choice.cost < best.cost) best = std::move(choice);
+  }
+
+  // All shorter prefixes have made their offers.
+  void finish(std::size_t i) {
+    auto& [normalised, shifted] = best_[i];
+    if (length(i) == 1) offer(normalised, {kinds_[static_cast<std::size_t>(first_kind_)].cost});
+    if (alternative_) {
+      if (auto other = alternative_(length(i), normalised.cost)) {
+        if (detail::absorbs_shift(*other->root))
+          offer(shifted, {other->cost, Root::other, i, true, 0, other->root});
+        offer(normalised, {other->cost, Root::other, i, false, 0, other->root});
+      }
+    }
+    const auto& costs = options_.costs;
+    offer(shifted, {costs.idx + costs.lookup + normalised.cost, Root::idx, i});
+    if (options_.idxbuc)
+      offer(shifted, {costs.idxbuc + 2 * costs.lookup + normalised.cost, Root::idxbuc, i});
+  }
+
+  // Offers prefix i as the child of vec and idx to those it is repeated in.
+  void extend(std::size_t i) {
+    const auto p = length(i);
+    const auto& costs = options_.costs;
+    for (auto j = i + 1; j < best_.size(); ++j) {
+      const auto q = length(j);
+      if (q % p != 0) continue;
+      if (q <= found_.prefixes[i].strided)
+        for (const bool shift : {false, true})
+          offer(best_[j][shift], {costs.vec + best_[i][shift].cost, Root::vec, i, shift});
+      for (const bool shift : {false, true})
+        offer(best_[j][shift],
+              {costs.idx + q / p * costs.lookup + best_[i].normalised.cost, Root::idx, i});
+    }
+  }
+
+  // Likewise as that of idxbuc. As long as the children go on, so does the count of their
+  // distances.
+  void extend_by_buckets(std::size_t i) {
+    const auto p = length(i);
+    const auto& costs = options_.costs;
+    detail::BucketCount count(d_.data(), p, costs);
+    for (auto j = i + 1; j < best_.size(); ++j) {
+      const auto q = length(j);
+      if (q % p != 0) continue;
+      const bool strided = q <= found_.prefixes[i].strided;
+      while (!strided && count.children() < q / p) count.add();
+      const auto buckets = strided ? 1 : count.buckets();
+      const auto stride = strided ? start(p) - start(0) : count.stride();
+      for (const bool shift : {false, true})
+        offer(best_[j][shift],
+              {costs.idxbuc + 2 * buckets * costs.lookup + best_[i].normalised.cost, Root::idxbuc,
+               i, false, stride});
+    }
+  }
+
+  TreeNodePtr build(std::size_t i, bool shift) {
+    const auto& choice = best_[i][shift];
+    const auto q = length(i), p = length(choice.child);
+    const auto base = shift ? 0 : start(0);
+    switch (choice.root) {
+      case Root::leaf:
+        return kinds_[static_cast<std::size_t>(first_kind_)].root;
+      case Root::other:
+        return shift ? detail::shifted(choice.other, start(0)) : choice.other;
+      case Root::vec:
+        return node(Vec{q / p, start(p) - start(0), build(choice.child, choice.child_shift)});
+      case Root::idx: {
+        Idx out{{}, build(choice.child, false)};
+        for (std::int64_t at = 0; at < q; at += p) out.displacements.push_back(start(at) - base);
+        return node(std::move(out));
+      }
+      case Root::idxbuc: {
+        IdxBuc out{{}, {}, choice.stride, build(choice.child, false)};
+        for (std::int64_t at = 0; at < q; at += p) {
+          if (at > 0 && start(at) - start(at - p) == choice.stride) {
+            ++out.blocklengths.back();
+          } else {
+            out.displacements.push_back(start(at) - base);
+            out.blocklengths.push_back(1);
+          }
+        }
+        return node(std::move(out));
+      }
+    }
+    return nullptr;
+  }
+
+  std::span<const std::int64_t> d_;
+  std::span<const Subtree> kinds_;
+  std::int32_t first_kind_;
+  const ReconstructOptions& options_;
+  const Alternative& alternative_;
+  RepeatedPrefixes found_;
+  std::vector<States> best_;
+};
+
+void append_leaves(const TreeNode& tree, std::int64_t at, std::vector<std::int64_t>& out) {
+  std::visit(Overload{
+                 [&](const Leaf&) { out.push_back(at); },
+                 [&](const Vec& t) {
+                   for (std::int64_t i = 0; i < t.count; ++i)
+                     append_leaves(*t.child, at + i * t.stride, out);
+                 },
+                 [&](const Idx& t) {
+                   for (const auto displacement : t.displacements)
+                     append_leaves(*t.child, at + displacement, out);
+                 },
+                 [&](const IdxBuc& t) {
+                   for (std::size_t i = 0; i < t.displacements.size(); ++i)
+                     for (std::int64_t j = 0; j < t.blocklengths[i]; ++j)
+                       append_leaves(*t.child, at + t.displacements[i] + j * t.stride, out);
+                 },
+                 [&](const Strc& t) {
+                   for (std::size_t i = 0; i < t.displacements.size(); ++i)
+                     append_leaves(*t.children[i], at + t.displacements[i], out);
+                 },
+             },
+             tree.node);
+}
+
+}  // namespace
+
+namespace detail {
+
+bool absorbs_shift(const TreeNode& tree) {
+  if (const auto* vec = std::get_if<Vec>(&tree.node)) return absorbs_shift(*vec->child);
+  return !std::holds_alternative<Leaf>(tree.node);
+}
+
+TreeNodePtr shifted(const TreeNodePtr& tree, std::int64_t shift) {
+  const auto move = [=](auto t) {
+    for (auto& displacement : t.displacements) displacement += shift;
+    return node(std::move(t));
+  };
+  return std::visit(Overload{
+                        [&](const Leaf&) {
+                          return node(Idx{{shift}, tree});
+                        },
+                        [&](const Vec& t) {
+                          return absorbs_shift(*t.child)
+                                     ? node(Vec{t.count, t.stride, shifted(t.child, shift)})
+                                     : node(Idx{{shift}, tree});
+                        },
+                        [&](const auto& t) { return move(t); },
+                    },
+                    tree->node);
+}
+
+Reconstruction reconstruct_path(const Sequence& sequence, std::span<const Subtree> kinds,
+                                const ReconstructOptions& options, const Alternative& alternative) {
+  return Programme(sequence, kinds, options, alternative).run();
+}
+
+}  // namespace detail
+
+Reconstruction reconstruct_path(const Sequence& sequence, const Leaf& leaf,
+                                const ReconstructOptions& options) {
+  const Subtree only[] = {{node(leaf), options.costs.leaf}};
+  return detail::reconstruct_path(sequence, only, options, {});
+}
+
+std::vector<std::int64_t> flatten(const TreeNode& tree) {
+  std::vector<std::int64_t> out;
+  append_leaves(tree, 0, out);
+  return out;
+}
+
+}  // namespace halocline::dtype

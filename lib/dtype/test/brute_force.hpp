@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The cheapest representation of a short displacement sequence by trying all that [KT15]'s
+// definitions allow. Shares nothing with the algorithms it judges but the cost constants.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "dtype/reconstruct/cost_model.hpp"
+
+namespace halocline::dtype::test {
+
+using Displacements = std::vector<std::int64_t>;
+
+inline Displacements moved(Displacements d, std::int64_t by) {
+  for (auto& each : d) each += by;
+  return d;
+}
+
+/// Whether `d` is copies of its first q displacements, each of them shifted.
+inline bool is_repeated(const Displacements& d, std::size_t q) {
+  if (d.size() % q != 0) return false;
+  for (std::size_t i = 0; i < d.size(); ++i)
+    if (d[i] - d[i / q * q] != d[i % q] - d[0]) return false;
+  return true;
+}
+
+/// The start of each copy.
+inline Displacements starts_of(const Displacements& d, std::size_t q) {
+  Displacements starts;
+  for (std::size_t i = 0; i < d.size(); i += q) starts.push_back(d[i]);
+  return starts;
+}
+
+/// Whether the displacements have one distance.
+inline bool is_strided(const Displacements& starts) {
+  for (std::size_t i = 2; i < starts.size(); ++i)
+    if (starts[i] - starts[i - 1] != starts[1] - starts[0]) return false;
+  return true;
+}
+
+/// The fewest buckets that these starts fall into, all with one distance inside.
+inline std::int64_t fewest_buckets(const Displacements& starts) {
+  std::set<std::int64_t> distances = {0};
+  for (std::size_t i = 1; i < starts.size(); ++i) distances.insert(starts[i] - starts[i - 1]);
+  auto fewest = std::ssize(starts);
+  for (const auto distance : distances) {
+    std::int64_t buckets = 1;
+    for (std::size_t i = 1; i < starts.size(); ++i)
+      if (starts[i] - starts[i - 1] != distance) ++buckets;
+    fewest = std::min(fewest, buckets);
+  }
+  return fewest;
+}
+
+/// The costs of the cheapest paths and trees.
+class BruteForce {
+ public:
+  BruteForce(CostModel costs, bool idxbuc, bool strc = false)
+      : costs_(costs), idxbuc_(idxbuc), strc_(strc) {}
+
+  std::int64_t operator()(const Displacements& d) {
+    if (const auto found = known_.find(d); found != known_.end()) return found->second;
+    const auto n = d.size();
+    constexpr auto kNever = std::int64_t{1} << 40;
+    auto best = kNever;
+    const auto offer = [&](std::int64_t cost) { best = std::min(best, cost); };
+    if (n == 1 && d[0] == 0) offer(costs_.leaf);
+    for (std::size_t q = 1; q <= n; ++q) {
+      if (!is_repeated(d, q)) continue;
+      const Displacements head(d.begin(), d.begin() + static_cast<std::ptrdiff_t>(q));
+      const auto starts = starts_of(d, q);
+      const auto normal = moved(head, -d[0]);
+      // What an index leaves to its child is the sequence itself if it moves nothing.
+      if (q < n || d[0] != 0) {
+        const auto child = (*this)(normal);
+        offer(costs_.idx + std::ssize(starts) * costs_.lookup + child);
+        if (idxbuc_) offer(costs_.idxbuc + 2 * fewest_buckets(starts) * costs_.lookup + child);
+      }
+      if (q < n && is_strided(starts)) offer(costs_.vec + (*this)(head));
+      if (q < n && d[0] != 0)  // an index may leave the shift to its child
+        offer(costs_.idx + std::ssize(starts) * costs_.lookup + (*this)(head));
+    }
+    if (strc_) {
+      if (n > 1 || d[0] != 0) offer(costs_.strc + cheapest_children(d, 0));
+    }
+    return known_[d] = best;
+  }
+
+ private:
+  // The cheapest way to cut d[first, n) into children, each of them normalised: all 2^(n - first)
+  // are tried.
+  std::int64_t cheapest_children(const Displacements& d, std::size_t first) {
+    if (first == d.size()) return 0;
+    auto best = std::int64_t{1} << 40;
+    for (auto end = first + 1; end <= d.size(); ++end) {
+      if (first == 0 && end == d.size() && d[0] == 0) continue;  // d itself
+      const Displacements child(d.begin() + static_cast<std::ptrdiff_t>(first),
+                                d.begin() + static_cast<std::ptrdiff_t>(end));
+      best = std::min(
+          best, 2 * costs_.lookup + (*this)(moved(child, -child[0])) + cheapest_children(d, end));
+    }
+    return best;
+  }
+
+  CostModel costs_;
+  bool idxbuc_, strc_;
+  std::map<Displacements, std::int64_t> known_;
+};
+
+}  // namespace halocline::dtype::test

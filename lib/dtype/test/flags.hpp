@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The flags of randomised tests.
+#pragma once
+
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "dtype/support/error.hpp"
+#include "mpi_main.hpp"
+
+namespace halocline::test {
+
+/// Calls take(flag, value) for every pair of arguments; it returns false for flags that it does not
+/// know, which throw ConfigError.
+template <class Take>
+void read_flags(Take take) {
+  const auto all = arguments();
+  for (std::size_t i = 0; i < all.size(); i += 2) {
+    const std::string_view flag = all[i];
+    if (i + 1 == all.size()) throw ConfigError(std::string(flag) + ": needs a value");
+    if (!take(flag, std::string_view(all[i + 1])))
+      throw ConfigError(std::string(flag) + ": unknown flag");
+  }
+}
+
+/// The value of a flag as a number. Throws ConfigError if it is none.
+template <class T>
+T number(std::string_view flag, std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size())
+    throw ConfigError(std::string(flag) + " is '" + std::string(text) + "': give a number");
+  return value;
+}
+
+/// Another seed every day; print it, so that a failure can be had again.
+inline std::uint64_t seed_of_today() {
+  return static_cast<std::uint64_t>(
+      std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now())
+          .time_since_epoch()
+          .count());
+}
+
+}  // namespace halocline::test

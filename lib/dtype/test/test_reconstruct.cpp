@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Type reconstruction [KT15]: the papers' figures, the counterexamples of errata part A, and brute
+// force.
+//
+//   dtype_reconstruct [--sequences N] [--seed S]
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "brute_force.hpp"
+#include "dtype/reconstruct/reconstruct_tree.hpp"
+#include "dtype/reconstruct/repeated_prefixes.hpp"
+#include "dtype/reconstruct/type_path.hpp"
+#include "flags.hpp"
+
+namespace halocline::dtype::test {
+namespace {
+
+constexpr Leaf kByte{1};
+
+std::vector<std::int64_t> repeated_lengths(const Displacements& d) {
+  std::vector<std::int64_t> lengths;
+  for (const auto& prefix : repeated_prefixes({d}).prefixes) lengths.push_back(prefix.length);
+  return lengths;
+}
+
+Reconstruction path(const Displacements& d, bool idxbuc = false) {
+  return reconstruct_path({d}, kByte, {.idxbuc = idxbuc});
+}
+
+Displacements strided(std::int64_t count, std::int64_t stride, std::int64_t first = 0) {
+  Displacements d;
+  for (std::int64_t i = 0; i < count; ++i) d.push_back(first + i * stride);
+  return d;
+}
+
+Displacements joined(Displacements a, const Displacements& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+using Lengths = std::vector<std::int64_t>;
+
+TEST(RepeatedPrefixes, CompareWithTheHeadOfTheSequence) {  // errata A.1
+  EXPECT_EQ(repeated_lengths({0, 1, 0, 1, 0, 1, 2, 2}), (Lengths{1, 8}));
+}
+
+TEST(RepeatedPrefixes, TryEveryPrime) {  // errata A.2
+  EXPECT_EQ(repeated_lengths({0, 3, 4, 7, 1, 4, 3, 6, 7, 10, 4, 7, 4, 7, 8, 11, 5, 8}),
+            (Lengths{1, 2, 6, 18}));
+}
+
+TEST(RepeatedPrefixes, OfAContiguousSequenceAreAllDivisors) {
+  const auto found = repeated_prefixes({strided(720, 4)});
+  ASSERT_EQ(found.prefixes.size(), 30U);
+  for (const auto& prefix : found.prefixes) EXPECT_EQ(prefix.strided, 720);
+  EXPECT_EQ(found.comparisons, 719);
+}
+
+TEST(RepeatedPrefixes, DistinguishKinds) {
+  const auto d = strided(12, 8);
+  const std::vector<std::int32_t> kinds = {0, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1};
+  const auto found = repeated_prefixes({d, kinds});
+  EXPECT_EQ(found.prefixes, (std::vector<RepeatedPrefix>{{3, 12}, {6, 12}, {12, 12}}));
+}
+
+TEST(TypePath, OfFigure1) {
+  const auto found = path({0, 2, 3, 5, 10, 12, 13, 15, 20, 22, 23, 25, 30, 32, 33, 35});
+  EXPECT_EQ(found.cost, 22);
+  EXPECT_EQ(to_string(*found.root), "vec(4,10,idx(4,<0,2,3,5>,leaf(1)))");
+}
+
+TEST(TypePath, OfFigures2And3) {
+  const auto d = joined(strided(18, 1), strided(12, 2, 100));
+  EXPECT_EQ(path(d).cost, 42);
+  EXPECT_EQ(path(d, true).cost, 38);
+}
+
+TEST(TypePath, OfTheSlides) {
+  const auto d = joined(strided(6, 1), strided(11, 2, 100));
+  EXPECT_EQ(path(d).cost, 29);
+  EXPECT_EQ(path(d, true).cost, 26);
+  Displacements rows;
+  for (std::int64_t i = 0; i < 10; ++i)
+    for (const std::int64_t column : {10, 11, 20, 21, 22}) rows.push_back(100 * i + column);
+  EXPECT_EQ(path(rows).cost, 23);
+}
+
+TEST(TypePath, MayShiftBelowVectors) {  // errata A.4
+  Displacements d;
+  for (std::int64_t i = 0; i < 100; ++i) d = joined(std::move(d), {5 + 10 * i, 8 + 10 * i});
+  const auto found = path(d);
+  EXPECT_EQ(found.cost, 20);
+  EXPECT_EQ(to_string(*found.root), "vec(100,10,idx(2,<5,8>,leaf(1)))");
+}
+
+void expect_right(const Displacements& d, const CostModel& costs) {
+  for (const bool idxbuc : {false, true}) {
+    const auto found = reconstruct_path({d}, kByte, {.costs = costs, .idxbuc = idxbuc});
+    ASSERT_EQ(flatten(*found.root), d);
+    ASSERT_EQ(cost(*found.root, costs), found.cost);
+    ASSERT_EQ(found.cost, BruteForce(costs, idxbuc)(d)) << testing::PrintToString(d) << idxbuc;
+  }
+}
+
+void expect_right_prefixes(const Displacements& d) {
+  std::vector<RepeatedPrefix> expected;
+  for (std::size_t q = 1; q <= d.size(); ++q) {
+    if (!is_repeated(d, q)) continue;
+    auto end = q;
+    while (end < d.size() && d[end] - d[end - q] == d[q] - d[0]) end += q;
+    expected.push_back({static_cast<std::int64_t>(q), static_cast<std::int64_t>(end)});
+  }
+  ASSERT_EQ(repeated_prefixes({d}).prefixes, expected) << testing::PrintToString(d);
+}
+
+// All sequences of `n` displacements below `letters`.
+template <class Function>
+void for_all_sequences(std::size_t n, std::int64_t letters, Function function) {
+  Displacements d(n, 0);
+  for (;;) {
+    function(d);
+    std::size_t i = 0;
+    while (i < n && ++d[i] == letters) d[i++] = 0;
+    if (i == n) return;
+  }
+}
+
+TEST(TypePath, OfAllShortSequencesCostsTheLeast) {
+  for (std::size_t n = 1; n <= 12; ++n)
+    for_all_sequences(n, n <= 8 ? 3 : 2, [](const Displacements& d) {
+      expect_right_prefixes(d);
+      expect_right(d, {});
+    });
+}
+
+// A sequence of vectors and indices within each other, now and then with a fault.
+Displacements random_sequence(std::mt19937& random, std::size_t longest) {
+  const auto below = [&](std::size_t n) { return static_cast<std::int64_t>(random() % n); };
+  Displacements d = {0};
+  while (below(5) != 0) {
+    const auto count = 1 + below(6);
+    if (d.size() * static_cast<std::size_t>(count) > longest) break;
+    const auto stride = below(12) - 3;
+    const bool is_strided = below(2) == 0;
+    Displacements next;
+    for (std::int64_t i = 0; i < count; ++i)
+      next = joined(std::move(next), moved(d, is_strided ? i * stride : below(20)));
+    d = std::move(next);
+  }
+  if (below(4) == 0) d[static_cast<std::size_t>(below(d.size()))] += 1;
+  if (below(2) == 0) d = moved(std::move(d), below(5));
+  return d;
+}
+
+CostModel random_costs(std::mt19937& random) {
+  const auto any = [&](std::uint32_t below) { return static_cast<std::int64_t>(random() % below); };
+  return {any(12), any(12), any(12), any(12), any(12), any(3)};
+}
+
+TEST(TypePath, OfRandomSequencesCostsTheLeast) {
+#ifdef __SANITIZE_ADDRESS__
+  std::int64_t sequences = 10000;
+#else
+  std::int64_t sequences = 100000;
+#endif
+  auto seed = halocline::test::seed_of_today();
+  halocline::test::read_flags([&](std::string_view flag, std::string_view value) {
+    if (flag == "--sequences")
+      sequences = halocline::test::number<std::int64_t>(flag, value);
+    else if (flag == "--seed")
+      seed = halocline::test::number<std::uint64_t>(flag, value);
+    else
+      return false;
+    return true;
+  });
+  std::printf("seed %llu, %lld sequences\n", static_cast<unsigned long long>(seed),
+              static_cast<long long>(sequences));
+  std::mt19937 random(static_cast<std::uint32_t>(seed));
+  for (std::int64_t i = 0; i < sequences; ++i) {
+    const auto d = random_sequence(random, 240);
+    expect_right_prefixes(d);
+    expect_right(d, i % 2 == 0 ? CostModel{} : random_costs(random));
+    if (HasFatalFailure()) return;
+  }
+}
+
+Reconstruction tree(const Displacements& d, const TreeOptions& options = {}) {
+  return reconstruct_tree({d}, {&kByte, 1}, options);
+}
+
+TEST(TypeTree, OfFigure2) {
+  const auto found = tree(joined(strided(18, 1), strided(12, 2, 100)));
+  EXPECT_EQ(found.cost, 34);
+  EXPECT_EQ(to_string(*found.root), "strc(2,<0,100>,<vec(18,1,leaf(1)),vec(12,2,leaf(1))>)");
+}
+
+TEST(TypeTree, OfTheSlides) {
+  // An index bucket is cheaper than the struct that the slides show.
+  const auto d = joined(strided(6, 1), strided(11, 2, 100));
+  const auto leaf = std::make_shared<const TreeNode>(kByte);
+  const TreeNode members{Strc{{0, 100},
+                              {std::make_shared<const TreeNode>(Vec{6, 1, leaf}),
+                               std::make_shared<const TreeNode>(Vec{11, 2, leaf})}}};
+  EXPECT_EQ(flatten(members), d);
+  EXPECT_EQ(cost(members), 34);
+  EXPECT_EQ(tree(d).cost, 26);
+  Displacements columns;
+  for (const auto& [first, width] : {std::pair{10, 2}, std::pair{20, 3}})
+    for (std::int64_t i = 0; i < 10; ++i)
+      columns = joined(std::move(columns), strided(width, 1, 100 * i + first));
+  const auto found = tree(columns);
+  EXPECT_EQ(to_string(*found.root),
+            "strc(2,<10,20>,<vec(10,100,vec(2,1,leaf(1))),vec(10,100,vec(3,1,leaf(1)))>)");
+}
+
+TEST(TypeTree, OfShortSequencesCostsTheLeast) {
+  std::mt19937 random(2);
+  for (int i = 0; i < 3000; ++i) {
+    Displacements d;
+    if (i % 3 == 0)
+      d = random_sequence(random, 10);
+    else
+      for (auto n = 1 + random() % 9; n > 0; --n)
+        d.push_back(static_cast<std::int64_t>(random() % 4));
+    const auto costs = i % 2 == 0 ? CostModel{} : random_costs(random);
+    const auto found = tree(d, {.costs = costs});
+    ASSERT_EQ(flatten(*found.root), d);
+    ASSERT_EQ(cost(*found.root, costs), found.cost);
+    ASSERT_EQ(found.cost, BruteForce(costs, true, true)(d)) << testing::PrintToString(d);
+  }
+}
+
+TEST(TypeTree, IsNeverDearerThanTheExtendedPath) {
+  std::mt19937 random(3);
+  for (int i = 0; i < 1000; ++i) {
+    auto d = random_sequence(random, 120);
+    for (auto more = random() % 3; more > 0; --more)
+      d = joined(std::move(d), random_sequence(random, 60));
+    const auto extended = path(d, true).cost;
+    std::int64_t exact = 0;
+    for (const std::int64_t bound : {240, 64, 8, 0}) {
+      const auto found = tree(d, {.exact = bound});
+      ASSERT_EQ(flatten(*found.root), d);
+      ASSERT_EQ(cost(*found.root), found.cost);
+      ASSERT_LE(found.cost, extended);
+      ASSERT_EQ(found.optimal, std::ssize(d) <= bound);
+      if (bound == 240) exact = found.cost;
+      ASSERT_GE(found.cost, exact);
+    }
+  }
+}
+
+TEST(TypeTree, KeepsKindsApart) {
+  // Structs of a char and a double, and at the end a block of doubles.
+  constexpr Leaf kLeaves[] = {{1}, {8}};
+  Displacements d;
+  std::vector<std::int32_t> kinds;
+  for (std::int64_t i = 0; i < 1000; ++i) {
+    d = joined(std::move(d), {16 * i, 16 * i + 8});
+    kinds.insert(kinds.end(), {0, 1});
+  }
+  d = joined(std::move(d), strided(500, 8, 20000));
+  kinds.insert(kinds.end(), 500, 1);
+  const auto found = reconstruct_tree({d, kinds}, kLeaves);
+  EXPECT_EQ(to_string(*found.root),
+            "strc(2,<0,20000>,<vec(1000,16,strc(2,<0,8>,<leaf(1),leaf(8)>)),vec(500,8,leaf(8))>)");
+}
+
+}  // namespace
+}  // namespace halocline::dtype::test
