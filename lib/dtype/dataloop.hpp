@@ -111,7 +111,9 @@ struct CanonicalForm {
 ///
 /// - Vectors: [PEA21] section 3.2 with the corrections of errata B.1, B.2, B.6 and B.11.
 /// - Index lists: blocks that adjoin are merged [RMG03 section 2.1]; displacements of one step are
-///   a vector; a list that repeats itself is a vector over its shortest pattern.
+///   a vector; a list that repeats itself is a vector over its shortest pattern; one that repeats a
+///   nest at other distances keeps one displacement for each nest [KT15], if that is found within
+///   30 ns for each block.
 /// - Structs: nested ones are spliced, members that are runs become one index list, equal members
 ///   a block-indexed list.
 CanonicalForm canonicalize(const TypeTree& tree);

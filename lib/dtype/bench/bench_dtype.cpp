@@ -59,6 +59,7 @@ constexpr Group kGroups[] = {
     {"halo", "the 26 slabs of a 256^3 block, radius 3, one by one and fused", measured<halo>},
     {"patterns", "application patterns around 1 MiB and, -small, 4 to 64 KiB; transposes",
      measured<patterns>},
+    {"lists", "index lists with a structure that they do not tell", measured<lists>},
     {"tiny", "below 4 KiB: the cost of a call", measured<tiny>},
     {"widths", "runs of every width beside a memcpy for each", measured<widths>},
     {"threads", "by all threads of Kokkos' host execution space", measured<threads>},

@@ -129,6 +129,7 @@ std::vector<Case> table1(const Options& options);
 std::vector<Case> segments(const Options& options);
 std::vector<Case> halo(const Options& options);
 std::vector<Case> patterns(const Options& options);
+std::vector<Case> lists(const Options& options);
 std::vector<Case> tiny(const Options& options);
 std::vector<Case> widths(const Options& options);
 std::vector<Case> threads(const Options& options);

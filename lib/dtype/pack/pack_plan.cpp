@@ -175,6 +175,34 @@ class Compiler {
     return op;
   }
 
+  // Nests of a few short runs each at displacements: to enter the loops costs more than to look up
+  // every run.
+  static bool is_dense_list(const BlockIndexedLoop& l) {
+    constexpr std::int64_t kFewRuns = 32;
+    const auto* nest = std::get_if<StridedLoop>(&l.body->loop);
+    return nest != nullptr && !nest->levels.empty() && nest->run < kLineBytes &&
+           nest->runs() <= kFewRuns;
+  }
+
+  static void make_list_of_nests(Op& op, const BlockIndexedLoop& l) {
+    const auto& nest = std::get<StridedLoop>(l.body->loop);
+    std::vector<std::int64_t> offsets = {0};
+    for (const auto& level : nest.levels) {
+      const auto before = offsets.size();
+      for (std::int64_t step = 1; step < level.count; ++step)
+        for (std::size_t i = 0; i < before; ++i)
+          offsets.push_back(offsets[i] + step * level.stride);
+    }
+    std::vector<std::int64_t> displacements;
+    displacements.reserve(l.displacements.size() * offsets.size());
+    for (const auto displacement : l.displacements)
+      for (const auto offset : offsets) displacements.push_back(displacement + offset);
+    op.kind = Op::Kind::blocks;
+    op.child_size = nest.run;
+    op.count = std::ssize(displacements);
+    take_displacements(op, displacements, true);
+  }
+
   // Runs at displacements.
   static bool is_list(const Dataloop& loop) {
     const auto* blocks = std::get_if<BlockIndexedLoop>(&loop.loop);
@@ -190,6 +218,7 @@ class Compiler {
                    [&](const StridedLoop& l) { op.strided = strided_op(0, 0, l.run, l.levels); },
                    [&](const VectorLoop& l) { make_repeat(op, l.count, l.stride, *l.body); },
                    [&](const BlockIndexedLoop& l) {
+                     if (is_dense_list(l)) return make_list_of_nests(op, l);
                      op.count = std::ssize(l.displacements);
                      op.child_size = l.body->size;
                      const bool of_runs = is_list(loop);
@@ -394,6 +423,13 @@ std::int64_t blocks_of(const Op& list) {
   return blocks;
 }
 
+// What is known of an op once all are there.
+void finish(Op& op) {
+  if (is_list(op)) op.blocks = blocks_of(op);
+  if (op.kind == Op::Kind::strided)
+    op.kernels = host::choose_kernels({op.strided.run, op.strided.levels});
+}
+
 template <class T>
 std::int64_t bytes_of(const std::vector<T>& table) {
   return static_cast<std::int64_t>(table.size() * sizeof(T));
@@ -410,14 +446,11 @@ PackPlan::PackPlan(CanonicalForm form) {
   program->start = form.start;
   program->bounds = form.bounds;
   Compiler(*program).compile_root(std::move(form));
-  for (auto& op : program->ops)
-    if (is_list(op)) op.blocks = blocks_of(op);
+  for (auto& op : program->ops) finish(op);
+  finish(program->root);
   program->word_bytes = word_bytes_of(*program);
   if (program->entry(1).kind == Op::Kind::strided)
     program->one = host::choose_kernels(program->nest_of_one());
-  if (program->root.kind == Op::Kind::strided)
-    program->several =
-        host::choose_kernels({program->root.strided.run, program->root.strided.levels});
   program_ = std::move(program);
 }
 

@@ -90,6 +90,7 @@ struct Op {
   std::vector<AtomGroup> groups;
   std::vector<StridedOp> parts;
   std::int64_t chunk = 0;
+  host::NestKernels kernels;  ///< strided: what copies all of it
 
   bool operator==(const Op&) const = default;
 };
@@ -114,8 +115,7 @@ struct Program {
   std::int64_t start = 0;
   TypeBounds bounds;
   std::int64_t word_bytes = 1;
-  /// If the entry is strided: what copies all of one instance, and of several.
-  host::NestKernels one, several;
+  host::NestKernels one;  ///< what copies all of one instance, if its entry is strided
 
   /// Where to begin for that many instances.
   const Op& entry(std::int64_t count) const {

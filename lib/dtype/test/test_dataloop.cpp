@@ -16,6 +16,15 @@ std::string text_of(const char* type) {
 
 }  // namespace
 
+TEST(Dataloop, KeepsOneDisplacementForEachNest) {
+  // Three coordinates in arrays of their own, of points here and there.
+  const auto form = canonicalize(translate(*parse_type(
+      "hindexed_block(1,{0,8000,16000,24,8024,16024,72,8072,16072,80,8080,16080},double)")));
+  EXPECT_EQ(to_string(form.root),
+            "blockindexed(4 displacements, strided(run 8, levels [3 x 8000 -> 8]))");
+  EXPECT_EQ(form.runs(), 12);
+}
+
 TEST(LoopNest, DenseLevelsFoldIntoTheRun) {
   EXPECT_EQ(text_of("contiguous(4,vector(3,2,2,double))"), "start 0, run 192, levels []");
   EXPECT_EQ(text_of("subarray(C,{4,5,6},{2,5,6},{1,0,0},int)"), "start 120, run 240, levels []");

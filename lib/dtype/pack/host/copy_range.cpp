@@ -55,8 +55,8 @@ struct Copy {
   bool strided(const Op& op, std::int64_t displacement, std::int64_t offset, std::int64_t first,
                std::int64_t last) const {
     if (first == 0 && last == op.size) {
-      copy_nest<kDirection>({op.strided.run, op.strided.levels}, memory_at(displacement),
-                            packed_at(offset));
+      op.kernels.get<kDirection>()({op.strided.run, op.strided.levels}, memory_at(displacement),
+                                   packed_at(offset));
       return true;
     }
     return cut(op.strided, displacement, offset, first, last);
@@ -160,8 +160,8 @@ template <Direction kDirection>
     if (root.kind == Op::Kind::strided) {
       const auto& strided = root.strided;
       const BoxLevels levels(strided, strided.top(), strided.level(strided.top()).count * count);
-      return program.several.get<kDirection>()({strided.run, levels}, copy.memory_at(program.start),
-                                               packed);
+      return root.kernels.get<kDirection>()({strided.run, levels}, copy.memory_at(program.start),
+                                            packed);
     }
   }
   detail::walk(program, count, first, last, copy);
