@@ -315,24 +315,20 @@ struct PartOf {
 
 Part PartOf::part_of(const NamedType& type) {
   Shape shape;
-  std::vector<std::int64_t> begins, lengths;  // of its pieces without a hole
-  for (const auto& member : type.members) {
-    const Shape piece{.size = member.type->size,
+  Strc members;
+  for (const auto& [basic, displacement] : type.members) {
+    const Shape piece{.size = basic->size,
                       .true_lb = 0,
-                      .true_ub = member.type->size,
-                      .alignment = member.type->alignment,
+                      .true_ub = basic->size,
+                      .alignment = basic->alignment,
                       .has_data = true};
-    shape.unite(piece.at(member.displacement));
-    if (begins.empty() || begins.back() + lengths.back() != member.displacement) {
-      begins.push_back(member.displacement);
-      lengths.push_back(0);
-    }
-    lengths.back() += member.type->size;
+    shape.unite(piece.at(displacement));
+    members.displacements.push_back(displacement);
+    members.children.push_back(node(Leaf{basic->size, basic}));
   }
-  std::vector<TreeNodePtr> leaves;
-  for (const auto length : lengths) leaves.push_back(node(Leaf{length}));
-  if (leaves.size() == 1) return {shape, shifted(begins.front(), leaves.front())};
-  return {shape, node(Strc{std::move(begins), std::move(leaves)})};
+  if (members.children.size() == 1)
+    return {shape, shifted(members.displacements.front(), members.children.front())};
+  return {shape, node(std::move(members))};
 }
 
 TypeBounds bounds_of(const Shape& s) {

@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "dtype/basic_type.hpp"
 #include "dtype/support/error.hpp"
 #include "dtype/type_expr.hpp"
 
@@ -40,9 +41,10 @@ TypeBounds type_bounds(const TypeExpr& expr);
 struct TreeNode;
 using TreeNodePtr = std::shared_ptr<const TreeNode>;
 
-/// `bytes` consecutive bytes.
+/// `bytes` consecutive bytes, of this basic type if it is known.
 struct Leaf {
   std::int64_t bytes;
+  const BasicType* type = nullptr;
 };
 /// `count` children, `stride` bytes apart; the first one at 0.
 struct Vec {
@@ -83,8 +85,8 @@ struct TypeTree {
 /// contiguous is a Vec, vector and hvector are two; indexed types are an IdxBuc, or an Idx where
 /// all block lengths are equal; a struct is a Strc; a subarray is one Vec per dimension below an
 /// Idx that holds its start, so is a darray, with a Strc where the last block of a dimension is
-/// shorter; resized changes the bounds alone and dup nothing; a named type with a hole inside
-/// (short_int) is a Strc of Leafs. Vecs of count 1 and an Idx of the one displacement 0 are left
+/// shorter; resized changes the bounds alone and dup nothing; a pair type (short_int) is a Strc of
+/// Leafs. Vecs of count 1 and an Idx of the one displacement 0 are left
 /// out. Equal neighbours in a struct share their node.
 ///
 /// One pass from the leaves up, O(constructor arguments). Throws ConfigError for sizes or

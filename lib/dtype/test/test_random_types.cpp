@@ -21,6 +21,8 @@
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/pack/kokkos/kokkos_packer.hpp"
 #include "dtype/pack/segment.hpp"
+#include "dtype/reconstruct/reconstruct_tree.hpp"
+#include "dtype/reconstruct/typed_sequence.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/type_map.hpp"
 #include "dtype/type_tree.hpp"
@@ -383,6 +385,35 @@ TEST_F(RandomTypes, WithEqualLayoutsHaveEqualNests) {
                                       << at->second.expr << " has " << to_string(at->second.nest);
   }
   EXPECT_GT(compared, options_.types / 20) << "too few types of one layout: the test sees nothing";
+}
+
+TEST_F(RandomTypes, AreReconstructedAsTheyAre) {
+  for (std::int64_t i = 0; i < options_.types / 20; ++i) {
+    const auto expr = calls_.next().expr;
+    const auto map = type_map(*expr);
+    if (map.entries.empty()) continue;
+    const auto sequence = typed_sequence(map);
+    const auto found = reconstruct_tree(sequence.view(), sequence.leaves);
+    const auto bounds = type_bounds(*expr);
+    const auto again = type_map(*to_type_expr({found.root, bounds}));
+    const auto where = "seed " + std::to_string(options_.seed) + ": " + to_string(*expr) + "\n" +
+                       to_string(*found.root);
+    ASSERT_EQ(again.entries.size(), map.entries.size()) << where;
+    for (std::size_t k = 0; k < map.entries.size(); ++k) {
+      ASSERT_EQ(again.entries[k].displacement, map.entries[k].displacement) << where;
+      ASSERT_EQ(again.entries[k].type->name, map.entries[k].type->name) << where;
+    }
+    ASSERT_EQ(again.lb, map.lb) << where;
+    ASSERT_EQ(again.extent, map.extent) << where;
+    const auto handle = make_datatype(*to_type_expr({found.root, bounds}));
+    int size = 0;
+    HALOCLINE_MPI(MPI_Type_size(handle.get(), &size));
+    ASSERT_EQ(size, map.size) << where;
+    MPI_Aint lb = 0, extent = 0;
+    HALOCLINE_MPI(MPI_Type_get_extent(handle.get(), &lb, &extent));
+    ASSERT_EQ(lb, map.lb) << where;
+    ASSERT_EQ(extent, map.extent) << where;
+  }
 }
 
 TEST_F(RandomTypes, ArePackedAlikeByMpiWhereItIsKnownToBeRight) {

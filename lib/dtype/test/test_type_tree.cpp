@@ -22,8 +22,8 @@ std::string tree_of(const char* text) {
 }  // namespace
 
 TEST(TypeTree, FollowsTheConstructors) {
-  EXPECT_EQ(tree_of("dup(resized(double_int,0,40))"), "leaf(12)");
-  EXPECT_EQ(tree_of("contiguous(3,double_int)"), "vec(3,16,leaf(12))");
+  EXPECT_EQ(tree_of("dup(resized(double,0,40))"), "leaf(8)");
+  EXPECT_EQ(tree_of("contiguous(3,double_int)"), "vec(3,16,strc(2,<0,8>,<leaf(8),leaf(4)>))");
   EXPECT_EQ(tree_of("vector(2,3,-4,int)"), "vec(2,-16,vec(3,4,leaf(4)))");
   EXPECT_EQ(tree_of("hvector(2,3,-4,int)"), "vec(2,-4,vec(3,4,leaf(4)))");
   EXPECT_EQ(tree_of("hvector(2,1,9,int)"), "vec(2,9,leaf(4))");
@@ -52,7 +52,7 @@ TEST(TypeTree, StructsAndHoles) {
             "idx(1,<8>,vec(2,12,vec(2,8,leaf(4))))");
   EXPECT_EQ(tree_of("struct({},{},{})"), "strc(0,<>,<>)");
   EXPECT_EQ(tree_of("short_int"), "strc(2,<0,4>,<leaf(2),leaf(4)>)");
-  EXPECT_EQ(tree_of("2int"), "leaf(8)");
+  EXPECT_EQ(tree_of("2int"), "strc(2,<0,4>,<leaf(4),leaf(4)>)");
   const auto equal = translate(*parse_type("contiguous(3,int)"));
   const auto member = type(Contiguous{3, named("int")});
   const auto tree = translate(TypeExpr{Struct{{2, 2}, {0, 100}, {member, member}}});
