@@ -17,7 +17,8 @@ int run(const Config& config, MPI_Comm comm);
 int compare(const Config& config, MPI_Comm comm);
 
 /// Shows what becomes of config.expression: tree, canonical form, plan, and what the installed MPI
-/// says where it differs.
+/// says where it differs; and the cheapest reconstructions of it, or of config.displacements or
+/// config.typemap. Collective; rank 0 alone reads and prints.
 int inspect(const Config& config, MPI_Comm comm);
 
 /// Build, MPI, Kokkos, threads and devices of this job.

@@ -245,6 +245,12 @@ class Options {
     add("csv", &Config::csv, "PATH", "append results to this file as CSV" + both);
     add("quiet", &Config::quiet, "", "no progress line, no tables" + both);
     add("json", &Config::json, "", "print one JSON object and nothing else [inspect, info]");
+    add("displacements", &Config::displacements, "FILE",
+        "instead of an expression: displacements of bytes, one integer per line; 64-bit integers "
+        "if the name ends in .i64 [inspect]");
+    add("typemap", &Config::typemap, "FILE",
+        "instead of an expression: predefined type and displacement in bytes, a line each "
+        "[inspect]");
     add("dry-run", &Config::dry_run, "",
         "print decomposition, messages, bytes and memory per rank and exit" + both);
 
@@ -535,6 +541,12 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
       "access "
       "that is aligned\n"
       "  bounds     as MPI defines them, in bytes\n"
+      "  path, extended path, cheapest\n"
+      "             the same leaves at the same displacements over vec and idx, over idxbuc as "
+      "well, and over strc as\n"
+      "             well (optimal up to 128 elements); costs as above, comparisons and time for "
+      "the "
+      "path\n"
       "\nExamples:\n"
       "  mpirun -n 2 halocline compare --config configs/quickstart.toml --output results.jsonl\n"
       "  mpirun -n 8 halocline run --global 200 200 200 --steps 50\n"
@@ -547,7 +559,9 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
       std::pair{Subcommand::compare,
                 "the same exchange through several methods, interleaved, with ratios"},
       std::pair{Subcommand::inspect,
-                "EXPRESSION: what becomes of an MPI datatype: tree, canonical form, plan"},
+                "EXPRESSION, or --displacements FILE, or --typemap FILE: what becomes of an MPI "
+                "datatype: "
+                "tree, canonical form, plan; cheapest reconstruction"},
       std::pair{Subcommand::info, "build, MPI, Kokkos, threads and devices of this job"}};
   std::string expression;
   for (const auto& [subcommand, text] : about) {

@@ -62,6 +62,8 @@ struct Config {
   bool dry_run = false;
 
   bool json = false;
+  std::string displacements;  ///< path; empty: none
+  std::string typemap;        ///< path; empty: none
   std::string expression;
 };
 

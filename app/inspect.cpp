@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -9,10 +12,14 @@
 #include "dtype/dataloop.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/pack/pack_plan.hpp"
+#include "dtype/reconstruct/reconstruct_tree.hpp"
+#include "dtype/reconstruct/typed_sequence.hpp"
 #include "dtype/type_expr.hpp"
+#include "dtype/type_map.hpp"
 #include "dtype/type_tree.hpp"
 #include "dtype/vendor_check.hpp"
 #include "environment.hpp"
+#include "sequence_file.hpp"
 
 namespace halocline::app {
 
@@ -46,6 +53,74 @@ std::string indented(const std::string& text) {
   return out;
 }
 
+// The cheapest representations of a sequence.
+struct Reconstructed {
+  std::int64_t elements = 0;
+  std::optional<dtype::Reconstruction> path, extended;  ///< none for elements of several kinds
+  dtype::Reconstruction tree;
+  double seconds = 0;  ///< for the path; for the tree if there is none
+};
+
+Reconstructed reconstruct(const dtype::TypedSequence& sequence) {
+  Reconstructed out;
+  out.elements = std::ssize(sequence.displacements);
+  const auto timed = [&](auto&& make) {
+    const auto start = std::chrono::steady_clock::now();
+    auto result = make();
+    if (out.seconds == 0)
+      out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return result;
+  };
+  if (sequence.leaves.size() == 1) {
+    const auto& leaf = sequence.leaves.front();
+    out.path = timed([&] { return dtype::reconstruct_path(sequence.view(), leaf); });
+    out.extended = dtype::reconstruct_path(sequence.view(), leaf, {.idxbuc = true});
+  }
+  out.tree = timed([&] { return dtype::reconstruct_tree(sequence.view(), sequence.leaves); });
+  return out;
+}
+
+Json to_json(const Reconstructed& found) {
+  Json out;
+  const auto add = [&](const std::string& name, const std::string& cost_name,
+                       const std::optional<dtype::Reconstruction>& one) {
+    out[name] = one ? Json(dtype::to_string(*one->root)) : Json();
+    out[cost_name] = one ? Json(one->cost) : Json();
+  };
+  out["elements"] = found.elements;
+  add("path", "path_cost", found.path);
+  add("extended_path", "extended_cost", found.extended);
+  add("tree", "tree_cost", found.tree);
+  out["tree_optimal"] = found.tree.optimal;
+  out["comparisons"] = found.path ? found.path->comparisons : found.tree.comparisons;
+  out["seconds"] = found.seconds;
+  return out;
+}
+
+// Long lists and trees are for programs: people see their begin and end.
+std::string shortened(const std::string& text) {
+  constexpr std::size_t kShown = 400;
+  if (text.size() <= 2 * kShown) return text;
+  return text.substr(0, kShown) + " ... " + text.substr(text.size() - kShown);
+}
+
+std::string to_text(const Reconstructed& found) {
+  const auto line = [](const std::string& name, const dtype::Reconstruction& one) {
+    return name + shortened(dtype::to_string(*one.root)) + ", cost " + std::to_string(one.cost) +
+           "\n";
+  };
+  std::string out;
+  if (found.path) out += line("path        ", *found.path);
+  if (found.extended) out += line("extended    ", *found.extended);
+  out += line(found.tree.optimal ? "cheapest    " : "cheap       ", found.tree);
+  const auto comparisons = found.path ? found.path->comparisons : found.tree.comparisons;
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%.3g", found.seconds);
+  out += "            " + std::to_string(found.elements) + " elements, " +
+         std::to_string(comparisons) + " comparisons, " + seconds + " s\n";
+  return out;
+}
+
 // Everything there is to say about a type; `form` is the reason where there is none.
 struct Findings {
   std::string expression;
@@ -54,7 +129,11 @@ struct Findings {
   dtype::TypeBounds mpi;
   std::string tree;
   Result<dtype::CanonicalForm> form;
+  /// None for types without data, and for those with more elements than kMostElements.
+  std::optional<Reconstructed> reconstructed;
 };
+
+constexpr std::int64_t kMostElements = std::int64_t{1} << 24;
 
 Findings examine(const std::string& text) {
   const auto expr = dtype::parse_type(text);
@@ -67,8 +146,8 @@ Findings examine(const std::string& text) {
                         "): change the expression");
     }
   }();
-  Findings out{dtype::to_string(*expr),       "", bounds,
-               dtype::mpi_bounds(type.get()), "", UnsupportedDatatype("")};
+  Findings out{dtype::to_string(*expr), "",          bounds, dtype::mpi_bounds(type.get()), "",
+               UnsupportedDatatype(""), std::nullopt};
   const auto decoded = dtype::decode(type.get());
   if (const auto* reason = std::get_if<UnsupportedDatatype>(&decoded)) {
     out.form = *reason;
@@ -79,6 +158,8 @@ Findings examine(const std::string& text) {
   const auto tree = dtype::translate(read_back);
   out.tree = dtype::to_string(*tree.root);
   out.form = dtype::canonicalize(tree);
+  if (const auto leaves = dtype::leaves_of(*tree.root); leaves > 0 && leaves <= kMostElements)
+    out.reconstructed = reconstruct(dtype::typed_sequence(dtype::type_map(read_back)));
   return out;
 }
 
@@ -107,13 +188,14 @@ std::string as_json(const Findings& findings) {
   out["packed_strides"] = dimensions(1, &dtype::LoopLevel::packed_stride);
   out["blocks"] = if_supported([&] { return form->runs(); });
   out["cost"] = if_supported([&] { return dtype::cost(*form); });
-  out["tree"] = if_supported([&] { return findings.tree; });
+  out["type_tree"] = if_supported([&] { return findings.tree; });
   out["canonical"] = if_supported([&] { return dtype::to_string(form->root); });
   const auto plan = form != nullptr ? std::optional(dtype::PackPlan(*form)) : std::nullopt;
   out["plan"] = if_supported([&] { return dtype::to_string(*plan); });
   out["word_bytes"] = if_supported([&] { return plan->word_bytes(); });
   out["metadata_bytes"] = if_supported([&] { return plan->metadata_bytes(); });
   out["mpi"] = to_json(findings.mpi);
+  if (findings.reconstructed) out.update(to_json(*findings.reconstructed));
   return out.dump() + "\n";
 }
 
@@ -138,6 +220,7 @@ std::string as_text(const Findings& findings) {
   } else {
     out += "no plan     " + std::string(std::get<UnsupportedDatatype>(findings.form).what()) + "\n";
   }
+  if (findings.reconstructed) out += to_text(*findings.reconstructed);
   out += "bounds      " + to_text(findings.bounds) + "\n";
   if (findings.mpi != findings.bounds) out += "MPI reports " + to_text(findings.mpi) + "\n";
   return out;
@@ -146,13 +229,24 @@ std::string as_text(const Findings& findings) {
 }  // namespace
 
 int inspect(const Config& config, MPI_Comm comm) {
-  if (config.expression.empty())
+  const auto given = (config.expression.empty() ? 0 : 1) + (config.displacements.empty() ? 0 : 1) +
+                     (config.typemap.empty() ? 0 : 1);
+  if (given == 0)
     throw ConfigError(
         "expression is missing (inspect): give a datatype in quotes, such as halocline inspect "
-        "'vector(5,4,4,double)'");
+        "'vector(5,4,4,double)', or a file with --displacements or --typemap");
+  if (given > 1)
+    throw ConfigError(
+        "expression, displacements and typemap exclude each other (inspect): give one of them");
   on_root(comm, [&] {
-    const auto findings = examine(config.expression);
-    print(config.json ? as_json(findings) : as_text(findings));
+    if (!config.expression.empty()) {
+      const auto findings = examine(config.expression);
+      print(config.json ? as_json(findings) : as_text(findings));
+      return;
+    }
+    const auto found = reconstruct(config.typemap.empty() ? read_displacements(config.displacements)
+                                                          : read_type_map(config.typemap));
+    print(config.json ? to_json(found).dump() + "\n" : to_text(found));
   });
   return 0;
 }

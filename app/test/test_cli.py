@@ -5,6 +5,7 @@ import csv
 import json
 import os
 import pathlib
+import struct
 import tempfile
 import unittest
 
@@ -134,6 +135,8 @@ threads = 1
 seed = 9223372036854775807
 output = "a # b \\"c\\".jsonl"   # a comment
 csv = "d.csv"
+displacements = "list.i64"
+typemap = "map"
 quiet = true
 json = true
 dry-run = true
@@ -310,9 +313,12 @@ class Help(InDirectory):
 
 class Inspect(InDirectory):
     def inspect(self, expression, **options):
+        """All that is the same every time."""
         outcome = self.halocline("inspect", expression, "--json", **options)
         self.assertEqual(outcome.code, 0, outcome.stderr)
-        return json.loads(outcome.stdout)
+        found = json.loads(outcome.stdout)
+        found.pop("seconds", None)
+        return found
 
     def assert_holds(self, found, **expected):
         self.assertEqual({key: found[key] for key in expected}, expected)
@@ -338,6 +344,53 @@ class Inspect(InDirectory):
     def test_predefined_types_as_mpi_writes_them(self):
         self.assertEqual(self.inspect("contiguous(3,MPI_DOUBLE)"), self.inspect("contiguous(3,double)"))
 
+    def reconstructed(self, name, text, flag="--displacements"):
+        path = self.directory / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        outcome = self.halocline("inspect", flag, str(path), "--json")
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+        return json.loads(outcome.stdout)
+
+    def test_displacements(self):
+        numbers = [*range(18), *range(100, 124, 2)]
+        costs = {"path_cost": 42, "extended_cost": 38, "tree_cost": 34, "elements": 30}
+        text = "# Figure 2\n" + "".join(f"{number}\n" for number in numbers)
+        found = self.reconstructed("figure2.txt", text)
+        self.assert_holds(found, **costs, tree="strc(2,<0,100>,<vec(18,1,leaf(1)),vec(12,2,leaf(1))>)")
+        self.assertGreater(found["comparisons"], 0)
+        self.assertGreater(found["seconds"], 0)
+        self.assert_holds(self.reconstructed("figure2.i64", struct.pack("<30q", *numbers)), **costs)
+
+    def test_type_map(self):
+        found = self.reconstructed("map", "double 0\nMPI_INT 8\ndouble 16\nint 24\n", "--typemap")
+        self.assert_holds(found, path=None, path_cost=None, tree="vec(2,16,strc(2,<0,8>,<leaf(8),leaf(4)>))", tree_cost=28)
+        found = self.reconstructed("map", "double_int 0\ndouble_int 16", "--typemap")
+        self.assert_holds(found, tree_cost=28)
+
+    def test_expressions_are_reconstructed(self):
+        found = self.inspect("hindexed_block(1,{0,2,3,5,10,12,13,15,20,22,23,25,30,32,33,35},byte)")
+        self.assert_holds(found, path="vec(4,10,idx(4,<0,2,3,5>,leaf(1)))", path_cost=22, elements=16)
+        self.assertNotIn("path", self.inspect("contiguous(1000000000,byte)"))
+
+    def test_bad_files(self):
+        for name, text, flag, message in (
+            ("empty", "# nothing\n", "--displacements", "sequence is empty"),
+            ("word", "0\n1 2\n", "--displacements", "line 2 of "),
+            ("large", f"{2**61 + 1}\n", "--displacements", "is too large"),
+            ("cut.i64", b"1234567", "--displacements", "is cut off"),
+            ("type", "double 0\nquadruple 8\n", "--typemap", "'quadruple' is no predefined type (line 2 of "),
+            ("lonely", "double\n", "--typemap", "line 1 of "),
+        ):
+            path = self.directory / name
+            path.write_bytes(text if isinstance(text, bytes) else text.encode())
+            outcome = self.halocline("inspect", flag, str(path))
+            self.assertEqual(outcome.code, 2, name)
+            self.assertIn(message, outcome.stderr)
+            self.assertEqual(outcome.stdout, "")
+        self.assertEqual(self.halocline("inspect", "--displacements", str(self.directory / "none")).code, 2)
+        self.assertEqual(self.halocline("inspect", "--displacements", str(self.directory)).code, 2)
+        self.assertEqual(self.halocline("inspect", "double", "--displacements", "x").code, 2)
+
     def test_equal_layouts_have_one_form(self):
         forms = ("hvector(3,1,53,contiguous(13,byte))", "hvector(3,13,53,byte)", "hvector(3,1,53,vector(1,13,1,byte))")
         found = [self.inspect(expression) for expression in forms]
@@ -359,7 +412,7 @@ class Inspect(InDirectory):
             "resized(dup(double_precision),0,24)",
         ):
             found = self.inspect(expression)
-            self.assertTrue(found["supported"] and found["tree"] and found["canonical"] and found["plan"], expression)
+            self.assertTrue(found["supported"] and found["type_tree"] and found["canonical"] and found["plan"], expression)
             self.assertGreater(found["cost"], 0, expression)
             self.assertIn("plan ", self.halocline("inspect", expression).stdout)
 

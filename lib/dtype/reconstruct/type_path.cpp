@@ -2,6 +2,7 @@
 #include "dtype/reconstruct/type_path.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "dtype/reconstruct/bucket_count.hpp"
@@ -225,6 +226,25 @@ Reconstruction reconstruct_path(const Sequence& sequence, const Leaf& leaf,
                                 const ReconstructOptions& options) {
   const Subtree only[] = {{node(leaf), options.costs.leaf}};
   return detail::reconstruct_path(sequence, only, options, {});
+}
+
+std::int64_t leaves_of(const TreeNode& tree) {
+  return std::visit(
+      Overload{
+          [](const Leaf&) { return std::int64_t{1}; },
+          [](const Vec& t) { return t.count * leaves_of(*t.child); },
+          [](const Idx& t) { return std::ssize(t.displacements) * leaves_of(*t.child); },
+          [](const IdxBuc& t) {
+            return std::accumulate(t.blocklengths.begin(), t.blocklengths.end(), std::int64_t{0}) *
+                   leaves_of(*t.child);
+          },
+          [](const Strc& t) {
+            std::int64_t sum = 0;
+            for (const auto& child : t.children) sum += leaves_of(*child);
+            return sum;
+          },
+      },
+      tree.node);
 }
 
 std::vector<std::int64_t> flatten(const TreeNode& tree) {

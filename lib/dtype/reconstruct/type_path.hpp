@@ -48,6 +48,9 @@ struct Reconstruction {
 Reconstruction reconstruct_path(const Sequence& sequence, const Leaf& leaf,
                                 const ReconstructOptions& options = {});
 
+/// How many leaves the flattened tree has. O(nodes).
+std::int64_t leaves_of(const TreeNode& tree);
+
 /// The displacements of all leaves in order. O(leaves).
 std::vector<std::int64_t> flatten(const TreeNode& tree);
 

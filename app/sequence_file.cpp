@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sequence_file.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+
+#include "dtype/basic_type.hpp"
+#include "dtype/support/error.hpp"
+#include "dtype/type_map.hpp"
+
+namespace halocline::app {
+
+namespace {
+
+constexpr std::string_view kSpace = " \t\r";
+
+std::string contents(const std::string& path) {
+  const auto refuse = [&](const std::string& cause) -> ConfigError {
+    return ConfigError("file cannot be read (" + path + ": " + cause +
+                       "): give a file that this user may read");
+  };
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) throw refuse("is a directory");
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw refuse(std::generic_category().message(errno));
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad()) throw refuse(std::generic_category().message(errno));
+  return text;
+}
+
+ConfigError wrong(const std::string& path, std::int64_t line, const std::string& what,
+                  const std::string& expected) {
+  return ConfigError(what + " (line " + std::to_string(line) + " of " + path + "): " + expected);
+}
+
+// The next word of a line, taken off its front.
+std::string_view take_word(std::string_view& line) {
+  line.remove_prefix(std::min(line.find_first_not_of(kSpace), line.size()));
+  const auto word = line.substr(0, line.find_first_of(kSpace));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+// Calls take(line without comment, number of the line) for every line that has a word.
+template <class Take>
+void for_each_line(std::string_view text, Take take) {
+  for (std::int64_t number = 1; !text.empty(); ++number) {
+    const auto line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const auto content = line.substr(0, line.find('#'));
+    if (content.find_first_not_of(kSpace) != std::string_view::npos) take(content, number);
+  }
+}
+
+std::int64_t displacement(std::string_view line, const std::string& path, std::int64_t number) {
+  constexpr auto kLimit = std::int64_t{1} << 61;
+  const auto word = take_word(line);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc() || end != word.data() + word.size() || !take_word(line).empty())
+    throw wrong(path, number, "displacement is not an integer", "give one per line");
+  if (value > kLimit || value < -kLimit)
+    throw wrong(path, number, "displacement is too large", "use at most 2^61 bytes");
+  return value;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (auto& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+void require_elements(const dtype::TypedSequence& sequence, const std::string& path) {
+  if (sequence.displacements.empty())
+    throw ConfigError("sequence is empty (" + path + "): give at least one displacement");
+}
+
+}  // namespace
+
+dtype::TypedSequence read_displacements(const std::string& path) {
+  const auto text = contents(path);
+  dtype::TypedSequence out{{}, {}, {{1}}};
+  if (path.ends_with(".i64")) {
+    if (text.size() % sizeof(std::int64_t) != 0)
+      throw ConfigError("file is cut off (" + path + ": " + std::to_string(text.size()) +
+                        " bytes are no multiple of 8): write 64-bit integers");
+    out.displacements.resize(text.size() / sizeof(std::int64_t));
+    std::memcpy(out.displacements.data(), text.data(), text.size());
+    for (std::size_t i = 0; i < out.displacements.size(); ++i)
+      if (const auto value = out.displacements[i];
+          value > (std::int64_t{1} << 61) || value < -(std::int64_t{1} << 61))
+        throw ConfigError("displacement is too large (number " + std::to_string(i + 1) + " of " +
+                          path + "): use at most 2^61 bytes");
+  } else {
+    for_each_line(text, [&](std::string_view line, std::int64_t number) {
+      out.displacements.push_back(displacement(line, path, number));
+    });
+  }
+  require_elements(out, path);
+  return out;
+}
+
+dtype::TypedSequence read_type_map(const std::string& path) {
+  const auto text = contents(path);
+  dtype::TypeMap map;
+  for_each_line(text, [&](std::string_view line, std::int64_t number) {
+    const auto name = take_word(line);
+    const auto* named = dtype::find_named_type(name.starts_with("MPI_") ? lower(name.substr(4))
+                                                                        : std::string(name));
+    if (named == nullptr)
+      throw wrong(path, number, "'" + std::string(name) + "' is no predefined type",
+                  "give one of MPI's, such as double, and its displacement");
+    const auto at = displacement(line, path, number);
+    for (const auto& member : named->members)
+      map.entries.push_back({member.type, at + member.displacement});
+  });
+  auto out = dtype::typed_sequence(map);
+  require_elements(out, path);
+  return out;
+}
+
+}  // namespace halocline::app
