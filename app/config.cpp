@@ -532,6 +532,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
       "  tree       the constructors as loops: vec(count, stride, T), idx(n, <displacements>, T),\n"
       "             idxbuc(n, <lengths>, <displacements>, stride, T), strc(n, <displacements>, "
       "<T,...>), leaf(bytes)\n"
+      "  normalized the same leaves at the same displacements in a cheaper tree, found without "
+      "expanding it\n"
       "  canonical  the fewest loops with the same packed bytes; levels [8 x 128 -> 64]: 8 steps "
       "of "
       "128 bytes in\n"

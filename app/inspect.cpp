@@ -12,6 +12,7 @@
 #include "dtype/dataloop.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/pack/pack_plan.hpp"
+#include "dtype/reconstruct/normalize.hpp"
 #include "dtype/reconstruct/reconstruct_tree.hpp"
 #include "dtype/reconstruct/typed_sequence.hpp"
 #include "dtype/type_expr.hpp"
@@ -104,11 +105,12 @@ std::string shortened(const std::string& text) {
   return text.substr(0, kShown) + " ... " + text.substr(text.size() - kShown);
 }
 
+std::string line(const std::string& name, const dtype::Reconstruction& one) {
+  return name + shortened(dtype::to_string(*one.root)) + ", cost " + std::to_string(one.cost) +
+         "\n";
+}
+
 std::string to_text(const Reconstructed& found) {
-  const auto line = [](const std::string& name, const dtype::Reconstruction& one) {
-    return name + shortened(dtype::to_string(*one.root)) + ", cost " + std::to_string(one.cost) +
-           "\n";
-  };
   std::string out;
   if (found.path) out += line("path        ", *found.path);
   if (found.extended) out += line("extended    ", *found.extended);
@@ -129,6 +131,7 @@ struct Findings {
   dtype::TypeBounds mpi;
   std::string tree;
   Result<dtype::CanonicalForm> form;
+  std::optional<dtype::Reconstruction> normalized;
   /// None for types without data, and for those with more elements than kMostElements.
   std::optional<Reconstructed> reconstructed;
 };
@@ -146,8 +149,9 @@ Findings examine(const std::string& text) {
                         "): change the expression");
     }
   }();
-  Findings out{dtype::to_string(*expr), "",          bounds, dtype::mpi_bounds(type.get()), "",
-               UnsupportedDatatype(""), std::nullopt};
+  Findings out{
+      dtype::to_string(*expr), "",           bounds,      dtype::mpi_bounds(type.get()), "",
+      UnsupportedDatatype(""), std::nullopt, std::nullopt};
   const auto decoded = dtype::decode(type.get());
   if (const auto* reason = std::get_if<UnsupportedDatatype>(&decoded)) {
     out.form = *reason;
@@ -158,6 +162,7 @@ Findings examine(const std::string& text) {
   const auto tree = dtype::translate(read_back);
   out.tree = dtype::to_string(*tree.root);
   out.form = dtype::canonicalize(tree);
+  out.normalized = dtype::normalize(tree.root);
   if (const auto leaves = dtype::leaves_of(*tree.root); leaves > 0 && leaves <= kMostElements)
     out.reconstructed = reconstruct(dtype::typed_sequence(dtype::type_map(read_back)));
   return out;
@@ -189,6 +194,8 @@ std::string as_json(const Findings& findings) {
   out["blocks"] = if_supported([&] { return form->runs(); });
   out["cost"] = if_supported([&] { return dtype::cost(*form); });
   out["type_tree"] = if_supported([&] { return findings.tree; });
+  out["normalized"] = if_supported([&] { return dtype::to_string(*findings.normalized->root); });
+  out["normalized_cost"] = if_supported([&] { return findings.normalized->cost; });
   out["canonical"] = if_supported([&] { return dtype::to_string(form->root); });
   const auto plan = form != nullptr ? std::optional(dtype::PackPlan(*form)) : std::nullopt;
   out["plan"] = if_supported([&] { return dtype::to_string(*plan); });
@@ -206,6 +213,7 @@ std::string as_text(const Findings& findings) {
   if (const auto* form = std::get_if<dtype::CanonicalForm>(&findings.form)) {
     const auto nest = form->nest();
     out += "tree        " + findings.tree + "\n";
+    out += line("normalized  ", *findings.normalized);
     out += "canonical   " +
            (nest ? dtype::to_string(*nest)
                  : "start " + std::to_string(form->start) + ", " + dtype::to_string(form->root)) +

@@ -96,7 +96,7 @@ TreeNodePtr node(Node value) {
     if (value.child == nullptr) return nullptr;
   if constexpr (requires { value.children; })
     if (!value.children.empty() && value.children.front() == nullptr) return nullptr;
-  return std::make_shared<const TreeNode>(std::move(value));  // in place, where it costs least
+  return tree_node(std::move(value));
 }
 
 TreeNodePtr shifted(std::int64_t displacement, TreeNodePtr child) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -73,6 +74,35 @@ struct Strc {
 struct TreeNode {
   std::variant<Leaf, Vec, Idx, IdxBuc, Strc> node;
 };
+
+/// A node of its own.
+template <class Node>
+TreeNodePtr tree_node(Node value) {
+  return std::make_shared<const TreeNode>(std::move(value));  // in place, where it costs least
+}
+
+/// Calls visit(leaf, displacement) for every leaf of a tree that stands at `at`, in order.
+/// O(leaves).
+template <class Visit>
+void for_each_leaf(const TreeNode& tree, std::int64_t at, const Visit& visit) {
+  if (const auto* leaf = std::get_if<Leaf>(&tree.node)) {
+    visit(*leaf, at);
+  } else if (const auto* vec = std::get_if<Vec>(&tree.node)) {
+    for (std::int64_t i = 0; i < vec->count; ++i)
+      for_each_leaf(*vec->child, at + i * vec->stride, visit);
+  } else if (const auto* idx = std::get_if<Idx>(&tree.node)) {
+    for (const auto displacement : idx->displacements)
+      for_each_leaf(*idx->child, at + displacement, visit);
+  } else if (const auto* buckets = std::get_if<IdxBuc>(&tree.node)) {
+    for (std::size_t i = 0; i < buckets->displacements.size(); ++i)
+      for (std::int64_t j = 0; j < buckets->blocklengths[i]; ++j)
+        for_each_leaf(*buckets->child, at + buckets->displacements[i] + j * buckets->stride, visit);
+  } else {
+    const auto& members = std::get<Strc>(tree.node);
+    for (std::size_t i = 0; i < members.children.size(); ++i)
+      for_each_leaf(*members.children[i], at + members.displacements[i], visit);
+  }
+}
 
 /// A datatype as a tree of nodes and the bounds of one instance. Immutable; equal subtrees may be
 /// shared.

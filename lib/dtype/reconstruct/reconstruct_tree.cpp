@@ -15,14 +15,10 @@ namespace halocline::dtype {
 
 namespace {
 
+using detail::Elements;
 using detail::Subtree;
 
 constexpr auto kNone = std::numeric_limits<std::int64_t>::max() / 4;  // dearer than any tree
-
-template <class Node>
-TreeNodePtr node(Node value) {
-  return std::make_shared<const TreeNode>(std::move(value));
-}
 
 // The kind of an element.
 std::int32_t kind_of(const Sequence& sequence, std::size_t i) {
@@ -160,12 +156,12 @@ class ExactSearch {
       case Root::leaf:
         return kinds_[static_cast<std::size_t>(kind_of(sequence_, i))].root;
       case Root::vec:
-        return node(Vec{static_cast<std::int64_t>(length / p), d_[i + p] - d_[i],
-                        choice.child_shift ? build_prefix(p) : build(i, p)});
+        return tree_node(Vec{static_cast<std::int64_t>(length / p), d_[i + p] - d_[i],
+                             choice.child_shift ? build_prefix(p) : build(i, p)});
       case Root::idx: {
         Idx out{{}, build(i, p)};
         for (auto at = i; at < i + length; at += p) out.displacements.push_back(d_[at] - base);
-        return node(std::move(out));
+        return tree_node(std::move(out));
       }
       case Root::idxbuc: {
         IdxBuc out{{}, {}, choice.stride, build(i, p)};
@@ -177,7 +173,7 @@ class ExactSearch {
             out.blocklengths.push_back(1);
           }
         }
-        return node(std::move(out));
+        return tree_node(std::move(out));
       }
       case Root::strc: {
         Strc out;
@@ -187,7 +183,7 @@ class ExactSearch {
           at += member;
           if (at == i + length) break;
         }
-        return node(std::move(out));
+        return tree_node(std::move(out));
       }
     }
     return nullptr;
@@ -201,19 +197,6 @@ class ExactSearch {
   std::vector<Segment> segments_;
   std::vector<Choice> prefixes_;  // shifted
   std::map<std::pair<std::size_t, std::size_t>, TreeNodePtr> built_;
-};
-
-// A sequence that owns its elements.
-struct Elements {
-  std::vector<std::int64_t> displacements;
-  std::vector<std::int32_t> kinds;
-  std::vector<Subtree> trees;  // by kind
-
-  Sequence view() const { return {displacements, kinds}; }
-  void add(std::int64_t displacement, std::int32_t kind) {
-    displacements.push_back(displacement);
-    kinds.push_back(kind);
-  }
 };
 
 class Heuristic {
@@ -282,7 +265,7 @@ class Heuristic {
         const auto count = static_cast<std::int64_t>(end - i), stride = d[i + 1] - d[i];
         add(i, {kind, count, stride}, [&]() -> Subtree {
           const auto& body = kinds[static_cast<std::size_t>(kind)];
-          return {node(Vec{count, stride, body.root}), options_.costs.vec + body.cost};
+          return {tree_node(Vec{count, stride, body.root}), options_.costs.vec + body.cost};
         });
         i = end;
       } else if (const auto [period, copies] = pattern_at(sequence, next, i, left); copies > 0) {
@@ -380,7 +363,7 @@ class Heuristic {
       out.children.push_back(path.root);
       cost += 2 * options_.costs.lookup + path.cost;
     }
-    return {node(std::move(out)), cost};
+    return {tree_node(std::move(out)), cost};
   }
 
   const TreeOptions& options_;
@@ -388,10 +371,8 @@ class Heuristic {
 
 }  // namespace
 
-Reconstruction reconstruct_tree(const Sequence& sequence, std::span<const Leaf> leaves,
-                                const TreeOptions& options) {
-  std::vector<Subtree> kinds;
-  for (const auto& leaf : leaves) kinds.push_back({node(leaf), options.costs.leaf});
+Reconstruction detail::reconstruct_tree(const Sequence& sequence, std::span<const Subtree> kinds,
+                                        const TreeOptions& options) {
   if (sequence.size() <= options.exact) {
     ExactSearch search(sequence, kinds, options.costs);
     auto [root, cost] = search.as_it_stands();
@@ -400,6 +381,13 @@ Reconstruction reconstruct_tree(const Sequence& sequence, std::span<const Leaf> 
   auto found = Heuristic(options).run(sequence, kinds);
   found.optimal = false;
   return found;
+}
+
+Reconstruction reconstruct_tree(const Sequence& sequence, std::span<const Leaf> leaves,
+                                const TreeOptions& options) {
+  std::vector<Subtree> kinds;
+  for (const auto& leaf : leaves) kinds.push_back({tree_node(leaf), options.costs.leaf});
+  return detail::reconstruct_tree(sequence, kinds, options);
 }
 
 }  // namespace halocline::dtype

@@ -8,7 +8,9 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <vector>
 
 #include "dtype/reconstruct/type_path.hpp"
 #include "dtype/type_tree.hpp"
@@ -33,5 +35,28 @@ struct TreeOptions {
 /// each of the repeated prefixes that are longer than `exact` O(its length) more.
 Reconstruction reconstruct_tree(const Sequence& sequence, std::span<const Leaf> leaves,
                                 const TreeOptions& options = {});
+
+namespace detail {
+
+/// A sequence of trees.
+struct Elements {
+  std::vector<std::int64_t> displacements;
+  std::vector<std::int32_t> kinds;
+  std::vector<Subtree> trees;  ///< by kind
+
+  void add(std::int64_t displacement, std::int32_t kind) {
+    displacements.push_back(displacement);
+    kinds.push_back(kind);
+  }
+  Sequence view() const {
+    return {displacements, trees.size() > 1 ? std::span(kinds) : std::span<const std::int32_t>()};
+  }
+};
+
+/// reconstruct_tree() of elements which are trees themselves, `kinds[i]` for kind i.
+Reconstruction reconstruct_tree(const Sequence& sequence, std::span<const Subtree> kinds,
+                                const TreeOptions& options);
+
+}  // namespace detail
 
 }  // namespace halocline::dtype

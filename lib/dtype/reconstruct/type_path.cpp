@@ -15,11 +15,6 @@ namespace {
 using detail::Alternative;
 using detail::Subtree;
 
-template <class Node>
-TreeNodePtr node(Node value) {
-  return std::make_shared<const TreeNode>(std::move(value));
-}
-
 constexpr auto kNone = std::numeric_limits<std::int64_t>::max() / 4;  // dearer than any path
 
 // [KT15] Algorithm 6 with two states per repeated prefix (errata A.4): normalised, and with the
@@ -132,11 +127,11 @@ class Programme {
       case Root::other:
         return shift ? detail::shifted(choice.other, start(0)) : choice.other;
       case Root::vec:
-        return node(Vec{q / p, start(p) - start(0), build(choice.child, choice.child_shift)});
+        return tree_node(Vec{q / p, start(p) - start(0), build(choice.child, choice.child_shift)});
       case Root::idx: {
         Idx out{{}, build(choice.child, false)};
         for (std::int64_t at = 0; at < q; at += p) out.displacements.push_back(start(at) - base);
-        return node(std::move(out));
+        return tree_node(std::move(out));
       }
       case Root::idxbuc: {
         IdxBuc out{{}, {}, choice.stride, build(choice.child, false)};
@@ -148,7 +143,7 @@ class Programme {
             out.blocklengths.push_back(1);
           }
         }
-        return node(std::move(out));
+        return tree_node(std::move(out));
       }
     }
     return nullptr;
@@ -163,30 +158,6 @@ class Programme {
   std::vector<States> best_;
 };
 
-void append_leaves(const TreeNode& tree, std::int64_t at, std::vector<std::int64_t>& out) {
-  std::visit(Overload{
-                 [&](const Leaf&) { out.push_back(at); },
-                 [&](const Vec& t) {
-                   for (std::int64_t i = 0; i < t.count; ++i)
-                     append_leaves(*t.child, at + i * t.stride, out);
-                 },
-                 [&](const Idx& t) {
-                   for (const auto displacement : t.displacements)
-                     append_leaves(*t.child, at + displacement, out);
-                 },
-                 [&](const IdxBuc& t) {
-                   for (std::size_t i = 0; i < t.displacements.size(); ++i)
-                     for (std::int64_t j = 0; j < t.blocklengths[i]; ++j)
-                       append_leaves(*t.child, at + t.displacements[i] + j * t.stride, out);
-                 },
-                 [&](const Strc& t) {
-                   for (std::size_t i = 0; i < t.displacements.size(); ++i)
-                     append_leaves(*t.children[i], at + t.displacements[i], out);
-                 },
-             },
-             tree.node);
-}
-
 }  // namespace
 
 namespace detail {
@@ -199,16 +170,16 @@ bool absorbs_shift(const TreeNode& tree) {
 TreeNodePtr shifted(const TreeNodePtr& tree, std::int64_t shift) {
   const auto move = [=](auto t) {
     for (auto& displacement : t.displacements) displacement += shift;
-    return node(std::move(t));
+    return tree_node(std::move(t));
   };
   return std::visit(Overload{
                         [&](const Leaf&) {
-                          return node(Idx{{shift}, tree});
+                          return tree_node(Idx{{shift}, tree});
                         },
                         [&](const Vec& t) {
                           return absorbs_shift(*t.child)
-                                     ? node(Vec{t.count, t.stride, shifted(t.child, shift)})
-                                     : node(Idx{{shift}, tree});
+                                     ? tree_node(Vec{t.count, t.stride, shifted(t.child, shift)})
+                                     : tree_node(Idx{{shift}, tree});
                         },
                         [&](const auto& t) { return move(t); },
                     },
@@ -224,7 +195,7 @@ Reconstruction reconstruct_path(const Sequence& sequence, std::span<const Subtre
 
 Reconstruction reconstruct_path(const Sequence& sequence, const Leaf& leaf,
                                 const ReconstructOptions& options) {
-  const Subtree only[] = {{node(leaf), options.costs.leaf}};
+  const Subtree only[] = {{tree_node(leaf), options.costs.leaf}};
   return detail::reconstruct_path(sequence, only, options, {});
 }
 
@@ -249,7 +220,7 @@ std::int64_t leaves_of(const TreeNode& tree) {
 
 std::vector<std::int64_t> flatten(const TreeNode& tree) {
   std::vector<std::int64_t> out;
-  append_leaves(tree, 0, out);
+  for_each_leaf(tree, 0, [&](const Leaf&, std::int64_t at) { out.push_back(at); });
   return out;
 }
 

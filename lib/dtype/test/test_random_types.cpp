@@ -21,7 +21,7 @@
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/pack/kokkos/kokkos_packer.hpp"
 #include "dtype/pack/segment.hpp"
-#include "dtype/reconstruct/reconstruct_tree.hpp"
+#include "dtype/reconstruct/normalize.hpp"
 #include "dtype/reconstruct/typed_sequence.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/type_map.hpp"
@@ -387,32 +387,39 @@ TEST_F(RandomTypes, WithEqualLayoutsHaveEqualNests) {
   EXPECT_GT(compared, options_.types / 20) << "too few types of one layout: the test sees nothing";
 }
 
-TEST_F(RandomTypes, AreReconstructedAsTheyAre) {
+// Whether a tree, made an MPI datatype, is `map`.
+void expect_same_type(const TreeNodePtr& tree, const TypeExpr& expr, const TypeMap& map) {
+  SCOPED_TRACE(to_string(expr) + "\n" + to_string(*tree));
+  const auto again = to_type_expr({tree, type_bounds(expr)});
+  const auto map_again = type_map(*again);
+  ASSERT_EQ(map_again.entries.size(), map.entries.size());
+  for (std::size_t i = 0; i < map.entries.size(); ++i) {
+    ASSERT_EQ(map_again.entries[i].displacement, map.entries[i].displacement);
+    ASSERT_EQ(map_again.entries[i].type->name, map.entries[i].type->name);
+  }
+  const auto handle = make_datatype(*again);
+  int size = 0;
+  HALOCLINE_MPI(MPI_Type_size(handle.get(), &size));
+  MPI_Aint lb = 0, extent = 0;
+  HALOCLINE_MPI(MPI_Type_get_extent(handle.get(), &lb, &extent));
+  ASSERT_EQ(size, map.size);
+  ASSERT_EQ(lb, map.lb);
+  ASSERT_EQ(extent, map.extent);
+}
+
+TEST_F(RandomTypes, AreReconstructedAndNormalizedAsTheyAre) {
   for (std::int64_t i = 0; i < options_.types / 20; ++i) {
     const auto expr = calls_.next().expr;
     const auto map = type_map(*expr);
     if (map.entries.empty()) continue;
     const auto sequence = typed_sequence(map);
-    const auto found = reconstruct_tree(sequence.view(), sequence.leaves);
-    const auto bounds = type_bounds(*expr);
-    const auto again = type_map(*to_type_expr({found.root, bounds}));
-    const auto where = "seed " + std::to_string(options_.seed) + ": " + to_string(*expr) + "\n" +
-                       to_string(*found.root);
-    ASSERT_EQ(again.entries.size(), map.entries.size()) << where;
-    for (std::size_t k = 0; k < map.entries.size(); ++k) {
-      ASSERT_EQ(again.entries[k].displacement, map.entries[k].displacement) << where;
-      ASSERT_EQ(again.entries[k].type->name, map.entries[k].type->name) << where;
-    }
-    ASSERT_EQ(again.lb, map.lb) << where;
-    ASSERT_EQ(again.extent, map.extent) << where;
-    const auto handle = make_datatype(*to_type_expr({found.root, bounds}));
-    int size = 0;
-    HALOCLINE_MPI(MPI_Type_size(handle.get(), &size));
-    ASSERT_EQ(size, map.size) << where;
-    MPI_Aint lb = 0, extent = 0;
-    HALOCLINE_MPI(MPI_Type_get_extent(handle.get(), &lb, &extent));
-    ASSERT_EQ(lb, map.lb) << where;
-    ASSERT_EQ(extent, map.extent) << where;
+    expect_same_type(reconstruct_tree(sequence.view(), sequence.leaves).root, *expr, map);
+    const auto tree = translate(*expr).root;
+    const auto normal = normalize(tree);
+    expect_same_type(normal.root, *expr, map);
+    ASSERT_EQ(normal.cost, cost(*normal.root));
+    ASSERT_LE(normal.cost, cost(*tree)) << to_string(*expr);
+    if (HasFatalFailure()) FAIL() << "type " << i << " of seed " << options_.seed;
   }
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "brute_force.hpp"
+#include "dtype/reconstruct/normalize.hpp"
 #include "dtype/reconstruct/reconstruct_tree.hpp"
 #include "dtype/reconstruct/repeated_prefixes.hpp"
 #include "dtype/reconstruct/type_path.hpp"
@@ -269,6 +270,93 @@ TEST(TypeTree, KeepsKindsApart) {
   const auto found = reconstruct_tree({d, kinds}, kLeaves);
   EXPECT_EQ(to_string(*found.root),
             "strc(2,<0,20000>,<vec(1000,16,strc(2,<0,8>,<leaf(1),leaf(8)>)),vec(500,8,leaf(8))>)");
+}
+
+TreeNodePtr leaf() {
+  return tree_node(kByte);
+}
+
+// Nested constructors over one leaf, or with structs of several subtrees.
+TreeNodePtr random_tree(std::mt19937& random, int depth, bool structs) {
+  if (depth == 0) return leaf();
+  const auto below = [&](std::uint32_t n) { return static_cast<std::int64_t>(random() % n); };
+  const auto child = random_tree(random, depth - 1, structs);
+  const auto count = 1 + below(6);
+  switch (below(structs ? 4 : 2)) {
+    case 0:
+      return tree_node(Vec{count, below(3) == 0 ? leaves_of(*child) : below(12) - 3, child});
+    case 1: {
+      Idx out{{}, child};
+      const auto stride = below(9);
+      const bool regular = below(2) == 0;
+      for (std::int64_t i = 0; i < count; ++i)
+        out.displacements.push_back(regular ? i * stride + below(8) / 7 : below(30));
+      return tree_node(std::move(out));
+    }
+    case 2: {
+      IdxBuc out{{}, {}, below(8) - 1, child};
+      for (std::int64_t i = 0; i < count; ++i) {
+        out.blocklengths.push_back(below(4));
+        out.displacements.push_back(below(40));
+      }
+      return tree_node(std::move(out));
+    }
+    default: {
+      Strc out;
+      for (std::int64_t i = 0; i < count; ++i) {
+        out.displacements.push_back(below(40));
+        out.children.push_back(below(2) == 0 ? child : random_tree(random, depth - 1, structs));
+      }
+      return tree_node(std::move(out));
+    }
+  }
+}
+
+TEST(Normalize, KeepsTheLeavesAndNeverCostsMore) {
+  std::mt19937 random(4);
+  int optimal = 0, all = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const bool structs = i % 2 == 0;
+    const auto given = random_tree(random, static_cast<int>(1 + random() % 4), structs);
+    const auto found = normalize(given);
+    const auto d = flatten(*given);
+    ASSERT_EQ(flatten(*found.root), d) << to_string(*given);
+    ASSERT_EQ(cost(*found.root), found.cost) << to_string(*given);
+    ASSERT_LE(found.cost, cost(*given)) << to_string(*given);
+    if (structs || d.empty() || d.size() > 2000) continue;
+    ++all;
+    if (found.cost <= path(d).cost) ++optimal;
+  }
+  // Of vectors and indices alone, nearly all; those that are not join levels in other ways.
+  EXPECT_GE(optimal, all - all / 1000) << all;
+}
+
+TEST(Normalize, JoinsWhatContinues) {
+  const auto vec = [](std::int64_t count, std::int64_t stride, TreeNodePtr child) {
+    return tree_node(Vec{count, stride, std::move(child)});
+  };
+  const auto text = [](const TreeNodePtr& tree) { return to_string(*normalize(tree).root); };
+  EXPECT_EQ(text(vec(1000, 600, vec(100, 6, vec(6, 1, leaf())))), "vec(600000,1,leaf(1))");
+  EXPECT_EQ(text(tree_node(Idx{{7, 8, 9, 10, 11, 12, 13, 14, 15}, leaf()})),
+            "idxbuc(1,<9>,<7>,1,leaf(1))");
+  EXPECT_EQ(text(vec(100, 10, tree_node(Idx{{5, 8}, leaf()}))), "vec(100,10,idx(2,<5,8>,leaf(1)))");
+  EXPECT_EQ(text(tree_node(Idx{{0, 3000, 9000}, vec(3000, 1, leaf())})),
+            "idxbuc(2,<6000,3000>,<0,9000>,1,leaf(1))");
+  // Members that look alike are one kind.
+  EXPECT_EQ(text(tree_node(Strc{{0, 5000, 10000},
+                                {vec(900, 2, leaf()), vec(30, 60, vec(30, 2, leaf())),
+                                 tree_node(Idx{{0}, vec(900, 2, leaf())})}})),
+            "vec(3,5000,vec(900,2,leaf(1)))");
+  EXPECT_EQ(text(tree_node(Strc{})), "strc(0,<>,<>)");
+}
+
+TEST(Normalize, TakesNoTimeForCounts) {
+  // It would not end.
+  constexpr auto kMany = std::int64_t{1} << 40;
+  const auto tree =
+      tree_node(Vec{kMany, 16, tree_node(Idx{{0, 2, 3, 5}, tree_node(Vec{kMany, 1, leaf()})})});
+  EXPECT_LE(normalize(tree).cost, cost(*tree));
+  EXPECT_EQ(leaves_of(*normalize(tree_node(Vec{kMany, 1, leaf()})).root), kMany);
 }
 
 }  // namespace
