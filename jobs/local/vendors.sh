@@ -110,7 +110,7 @@ if [[ $action == compare ]]; then
 else
   if [[ ${#groups[@]} -eq 0 ]]; then
     list=$(mpirun -n 1 build/release/lib/dtype/bench/bench_dtype --list)
-    mapfile -t groups < <(awk '{print $1}' <<<"$list")
+    mapfile -t groups < <(awk '$1 != "reconstruct" {print $1}' <<<"$list")  # that one needs no MPI
   fi
   stem=bench table=; [[ ${#flags[@]} -eq 0 ]] || stem=draft table=draft-
   for group in "${groups[@]}"; do

@@ -65,6 +65,7 @@ constexpr Group kGroups[] = {
     {"threads", "by all threads of Kokkos' host execution space", measured<threads>},
     {"commit", "create, commit and plan a datatype", commit},
     {"lookup", "find a plan by its handle", lookup},
+    {"reconstruct", "the cheapest type path of a displacement sequence", reconstruct},
 };
 
 struct Arguments {

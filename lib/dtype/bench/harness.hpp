@@ -135,5 +135,6 @@ std::vector<Case> widths(const Options& options);
 std::vector<Case> threads(const Options& options);
 std::vector<Benchmark> commit(const Options& options);
 std::vector<Benchmark> lookup(const Options& options);
+std::vector<Benchmark> reconstruct(const Options& options);
 
 }  // namespace halocline::dtype::bench

@@ -76,6 +76,18 @@ constexpr Column kCommitColumns[] = {{"bytes", "bytes", 9, 0},
                                      {"slowdown", "slowdown", 9, 2},
                                      {"plan ns/block", "plan_ns_per_block", 14, 2},
                                      {"MPI ns/block", "vendor_ns_per_block", 14, 2}};
+constexpr Column kReconstructColumns[] = {{"prefixes", "prefixes", 9, 0},
+                                          {"comparisons", "comparisons", 12, 0},
+                                          {"plain ones", "plain_comparisons", 12, 0},
+                                          {"prefixes ns", "prefixes_ns", 12, 0},
+                                          {"plain ns", "plain_ns", 12, 0},
+                                          {"path ns", "path_ns", 12, 0},
+                                          {"M/s", "path_mega_per_s", 7, 1},
+                                          {"extended ns", "extended_ns", 12, 0},
+                                          {"tree ns", "tree_ns", 13, 0},
+                                          {"path cost", "path_cost", 10, 0},
+                                          {"extended", "extended_cost", 10, 0},
+                                          {"tree", "tree_cost", 10, 0}};
 constexpr Column kLookupColumns[] = {{"first ns", "first_ns", 11, 0},
                                      {"look-up ns", "lookup_ns", 11, 1},
                                      {"attribute ns", "attribute_ns", 13, 1}};
@@ -91,6 +103,9 @@ Table table_of(const std::string& group) {
         "slowdown: create, commit and plan by the first two",
         kCommitColumns};
   if (group == "lookup") return {"trimeans", kLookupColumns};
+  if (group == "reconstruct")
+    return {"medians; plain: the search over all divisors; M/s: displacements for the path",
+            kReconstructColumns};
   return {"medians of interleaved samples, ns per call; ratios of rates, above 1 ours is faster",
           kPackColumns};
 }

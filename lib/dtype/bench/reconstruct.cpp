@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Type reconstruction of sequences from regular to random: time and comparisons, beside the plain
+// search over all divisors of their length [KT15 section 3].
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dtype/reconstruct/reconstruct_tree.hpp"
+#include "dtype/reconstruct/repeated_prefixes.hpp"
+#include "harness.hpp"
+
+namespace halocline::dtype::bench {
+
+namespace {
+
+using Displacements = std::vector<std::int64_t>;
+
+// Element i of each family.
+Displacements contiguous(std::int64_t n) {
+  Displacements d;
+  for (std::int64_t i = 0; i < n; ++i) d.push_back(8 * i);
+  return d;
+}
+Displacements two_level(std::int64_t n) {
+  Displacements d;
+  for (std::int64_t i = 0; i < n; ++i) d.push_back(i / 720 * 10000 + i % 720 * 8);
+  return d;
+}
+// A pattern of twelve, here and there.
+Displacements irregular_over_12(std::int64_t n) {
+  std::mt19937 random(1);
+  Displacements pattern, d;
+  for (std::int64_t i = 0; i < 12; ++i) pattern.push_back(24 * i + 8 * (random() % 3));
+  for (std::int64_t i = 0, start = 0; i < n; ++i) {
+    if (i > 0 && i % 12 == 0) start += 320 + 8 * static_cast<std::int64_t>(random() % 16);
+    d.push_back(start + pattern[static_cast<std::size_t>(i % 12)]);
+  }
+  return d;
+}
+Displacements unordered(std::int64_t n) {
+  std::mt19937_64 random(1);
+  Displacements d;
+  for (std::int64_t i = 0; i < n; ++i)
+    d.push_back(static_cast<std::int64_t>(random() % (1U << 30)));
+  return d;
+}
+
+// Every divisor q by itself, and how far it is strided.
+RepeatedPrefixes plain_search(const Displacements& d) {
+  RepeatedPrefixes out;
+  const auto n = std::ssize(d);
+  const auto* const at = d.data();
+  for (std::int64_t q = 1; q <= n; ++q) {
+    if (n % q != 0) continue;
+    bool repeated = true;
+    for (auto start = q; start < n && repeated; start += q)
+      for (std::int64_t j = 1; j < q && repeated; ++j) {
+        ++out.comparisons;
+        repeated = at[start + j] - at[start] == at[j] - at[0];
+      }
+    if (!repeated) continue;
+    auto end = q;
+    for (; end < n; end += q) {
+      ++out.comparisons;
+      if (at[end] - at[end - q] != at[q] - at[0]) break;
+    }
+    out.prefixes.push_back({q, end});
+  }
+  return out;
+}
+
+Row measure_family(Displacements (*family)(std::int64_t), std::int64_t n, const Options& options) {
+  const auto d = family(n);
+  const Sequence sequence{d};
+  const Leaf leaf{8};
+  const auto seconds = options.smoke ? 0.0 : options.quick ? 0.05 : 0.5;
+  // The median of as many executions as there is time for, at least three.
+  const auto timed = [&](auto&& what) {
+    using Clock = std::chrono::steady_clock;
+    std::vector<double> ns;
+    const auto begin = Clock::now();
+    do {
+      const auto start = Clock::now();
+      benchmark::DoNotOptimize(what());
+      ns.push_back(std::chrono::duration<double, std::nano>(Clock::now() - start).count());
+    } while (ns.size() < 3 ||
+             std::chrono::duration<double>(Clock::now() - begin).count() < seconds);
+    return median(std::move(ns));
+  };
+  // The others take too long for the longest sequences.
+  constexpr std::int64_t kForAll = 2'000'000;
+  const bool for_all = n <= kForAll;
+  const auto ours = repeated_prefixes(sequence);
+  const auto path = reconstruct_path(sequence, leaf);
+  Row row;
+  row.verified = flatten(*path.root) == d;
+  const auto add = [&](const char* name, auto value) {
+    row.fields.emplace_back(name, static_cast<double>(value));
+  };
+  add("n", n);
+  add("prefixes", ours.prefixes.size());
+  add("comparisons", ours.comparisons);
+  add("prefixes_ns", timed([&] { return repeated_prefixes(sequence).comparisons; }));
+  const auto path_ns = timed([&] { return reconstruct_path(sequence, leaf).cost; });
+  add("path_ns", path_ns);
+  add("path_mega_per_s", static_cast<double>(n) / path_ns * 1e3);
+  add("path_cost", path.cost);
+  if (!for_all) return row;
+  const auto plain = plain_search(d);
+  const auto extended = reconstruct_path(sequence, leaf, {.idxbuc = true});
+  const auto tree = reconstruct_tree(sequence, {&leaf, 1});
+  row.verified = row.verified && ours.prefixes == plain.prefixes && flatten(*extended.root) == d &&
+                 flatten(*tree.root) == d;
+  add("plain_comparisons", plain.comparisons);
+  add("plain_ns", timed([&] { return plain_search(d).comparisons; }));
+  add("extended_ns",
+      timed([&] { return reconstruct_path(sequence, leaf, {.idxbuc = true}).cost; }));
+  add("tree_ns", timed([&] { return reconstruct_tree(sequence, {&leaf, 1}).cost; }));
+  add("extended_cost", extended.cost);
+  add("tree_cost", tree.cost);
+  return row;
+}
+
+}  // namespace
+
+std::vector<Benchmark> reconstruct(const Options& options) {
+  struct Family {
+    const char* name;
+    Displacements (*make)(std::int64_t);
+  };
+  constexpr Family kFamilies[] = {{"contiguous", contiguous},
+                                  {"two-level", two_level},
+                                  {"irregular-over-12", irregular_over_12},
+                                  {"random", unordered}};
+  // Lengths of many divisors, and a prime.
+  std::vector<std::int64_t> lengths = {720, 5040};
+  if (!options.smoke) lengths.insert(lengths.end(), {50400, 720720, 1000003, 7207200});
+  if (!options.smoke && !options.quick) lengths.push_back(100900800);
+  std::vector<Benchmark> all;
+  for (const auto& [name, make] : kFamilies)
+    for (const auto n : lengths)
+      all.push_back({name + ("-" + std::to_string(n)), [make = make, n](const Options& effort) {
+                       return measure_family(make, n, effort);
+                     }});
+  return all;
+}
+
+}  // namespace halocline::dtype::bench

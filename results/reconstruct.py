@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A table and a plot of type reconstruction: time and comparisons against the length of the sequence.
+
+    jobs/local/bench.sh reconstruct --json >results/raw/reconstruct.jsonl
+    results/reconstruct.py                  results/raw/reconstruct.jsonl -> results/reconstruct/reconstruct.md and .svg
+
+The plot needs matplotlib, the table does not.
+"""
+import json
+import sys
+
+from tables import RESULTS, markdown, provenance
+
+RAW = RESULTS / "raw" / "reconstruct.jsonl"
+FAMILIES = ("contiguous", "two-level", "irregular-over-12", "random")
+COLUMNS = (
+    ("n", "n", 0),
+    ("repeated prefixes", "prefixes", 0),
+    ("comparisons / n", "comparisons", 2),
+    ("plain search / n", "plain_comparisons", 2),
+    ("prefixes, ms", "prefixes_ns", 3),
+    ("plain, ms", "plain_ns", 3),
+    ("path, ms", "path_ns", 3),
+    ("path, M/s", "path_mega_per_s", 0),
+    ("extended, ms", "extended_ns", 3),
+    ("tree, ms", "tree_ns", 3),
+    ("path cost", "path_cost", 0),
+    ("extended", "extended_cost", 0),
+    ("tree", "tree_cost", 0),
+)
+
+
+def family(row):
+    return row["case"].rsplit("-", 1)[0]
+
+
+def cell(row, field, digits):
+    value = row.get(field)
+    if value is None:
+        return "-"
+    if field.endswith("comparisons"):
+        value /= row["n"]
+    if field.endswith("_ns"):
+        value /= 1e6
+    return f"{value:.{digits}f}"
+
+
+def draw(rows, path):
+    try:
+        import matplotlib
+
+        matplotlib.use("svg")
+        from matplotlib import pyplot
+    except ImportError:
+        print("reconstruct.py: no plot (matplotlib is not installed)", file=sys.stderr)
+        return
+    matplotlib.rcParams["svg.hashsalt"] = "halocline"
+    figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.5))
+    for axis, unit, fields in (
+        (axes[0], "seconds", (("path_ns", "o-", "path"), ("plain_ns", "x:", "plain search"))),
+        (axes[1], "comparisons", (("comparisons", "o-", "repeated prefixes"), ("plain_comparisons", "x:", "plain search"))),
+    ):
+        for color, name in enumerate(FAMILIES):
+            for field, style, label in fields:
+                points = [(row["n"], row[field] * (1e-9 if unit == "seconds" else 1)) for row in rows if family(row) == name and row.get(field)]
+                axis.plot(*zip(*points), style, color=f"C{color}", markersize=4, label=f"{name}, {label}")
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        axis.set_xlabel("n")
+        axis.set_ylabel(unit)
+        axis.grid(alpha=0.3)
+    axes[0].legend(fontsize="x-small")
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    print(path.relative_to(RESULTS.parent))
+
+
+def main():
+    if len(sys.argv) > 1:
+        print(__doc__, end="")
+        return 0 if sys.argv[1] in ("-h", "--help") else 2
+    try:
+        rows = [json.loads(line) for line in RAW.read_text().splitlines() if line.startswith("{")]
+        rows.sort(key=lambda row: (FAMILIES.index(family(row)), row["n"]))
+    except (OSError, KeyError, ValueError) as error:
+        print(f"reconstruct.py: {RAW.relative_to(RESULTS.parent)} cannot be used ({error}): run jobs/local/bench.sh reconstruct --json", file=sys.stderr)
+        return 2
+    table = markdown(["sequence"] + [title for title, _, _ in COLUMNS], [[family(row)] + [cell(row, field, digits) for _, field, digits in COLUMNS] for row in rows])
+    facts = provenance("", "")
+    text = (
+        "# reconstruct\n\nThe repeated prefixes of a sequence of n displacements beside the plain search over all divisors of n, and the\n"
+        "cheapest path, extended path and tree. Medians; every row is verified. `-`: not measured.\n\n"
+        f"{table}\n## Provenance\n\nCommit {facts['git'][:12]}{' with changes' if facts['dirty'] else ''}, {facts['time']}, compiler {rows[0]['compiler']}, "
+        f"{facts['cpu']}; `jobs/local/bench.sh reconstruct --json`\n"
+    )
+    directory = RESULTS / "reconstruct"
+    directory.mkdir(exist_ok=True)
+    (directory / "reconstruct.md").write_text(text)
+    print(f"{(directory / 'reconstruct.md').relative_to(RESULTS.parent)}: {len(rows)} rows")
+    draw(rows, directory / "reconstruct.svg")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
