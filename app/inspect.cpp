@@ -6,6 +6,8 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <variant>
 
 #include "commands.hpp"
@@ -136,7 +138,7 @@ struct Findings {
   std::optional<Reconstructed> reconstructed;
 };
 
-constexpr std::int64_t kMostElements = std::int64_t{1} << 24;
+constexpr std::int64_t kMostElements = 1'000'000;
 
 Findings examine(const std::string& text) {
   const auto expr = dtype::parse_type(text);

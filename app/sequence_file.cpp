@@ -2,7 +2,6 @@
 #include "sequence_file.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
@@ -21,6 +20,7 @@ namespace halocline::app {
 namespace {
 
 constexpr std::string_view kSpace = " \t\r";
+constexpr auto kLimit = std::int64_t{1} << 61;
 
 std::string contents(const std::string& path) {
   const auto refuse = [&](const std::string& cause) -> ConfigError {
@@ -62,7 +62,6 @@ void for_each_line(std::string_view text, Take take) {
 }
 
 std::int64_t displacement(std::string_view line, const std::string& path, std::int64_t number) {
-  constexpr auto kLimit = std::int64_t{1} << 61;
   const auto word = take_word(line);
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
@@ -73,10 +72,15 @@ std::int64_t displacement(std::string_view line, const std::string& path, std::i
   return value;
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (auto& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
+// The predefined type of a name as an expression has it; nullptr if there is none.
+const dtype::NamedType* named_type(std::string_view name) {
+  try {
+    const auto expr = dtype::parse_type(name);
+    const auto* named = std::get_if<dtype::Named>(&expr->node);
+    return named == nullptr ? nullptr : named->type;
+  } catch (const ConfigError&) {
+    return nullptr;
+  }
 }
 
 void require_elements(const dtype::TypedSequence& sequence, const std::string& path) {
@@ -96,8 +100,7 @@ dtype::TypedSequence read_displacements(const std::string& path) {
     out.displacements.resize(text.size() / sizeof(std::int64_t));
     std::memcpy(out.displacements.data(), text.data(), text.size());
     for (std::size_t i = 0; i < out.displacements.size(); ++i)
-      if (const auto value = out.displacements[i];
-          value > (std::int64_t{1} << 61) || value < -(std::int64_t{1} << 61))
+      if (const auto value = out.displacements[i]; value > kLimit || value < -kLimit)
         throw ConfigError("displacement is too large (number " + std::to_string(i + 1) + " of " +
                           path + "): use at most 2^61 bytes");
   } else {
@@ -114,8 +117,7 @@ dtype::TypedSequence read_type_map(const std::string& path) {
   dtype::TypeMap map;
   for_each_line(text, [&](std::string_view line, std::int64_t number) {
     const auto name = take_word(line);
-    const auto* named = dtype::find_named_type(name.starts_with("MPI_") ? lower(name.substr(4))
-                                                                        : std::string(name));
+    const auto* named = named_type(name);
     if (named == nullptr)
       throw wrong(path, number, "'" + std::string(name) + "' is no predefined type",
                   "give one of MPI's, such as double, and its displacement");

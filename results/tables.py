@@ -277,7 +277,7 @@ def draw(name, runs, names, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name")
-    parser.add_argument("libraries", nargs="*", default=[])
+    parser.add_argument("libraries", nargs="*", default=[])  # the default keeps it optional in messages
     parser.add_argument("--plots", action="store_true")
     arguments = parser.parse_args()
     name = arguments.name
@@ -289,7 +289,7 @@ def main():
 
     draft = name.startswith("draft-")
     group = name.removeprefix("draft-")
-    stem, key = (name, "method") if group == "compare" else (name if draft else f"bench-{name}", "case")
+    stem, key = ("compare", "method") if name == "compare" else (name if draft else f"bench-{name}", "case")
     paths = [RESULTS / "raw" / f"{stem}-{library}.jsonl" for library in arguments.libraries or LIBRARIES]
     missing = [path for path in paths if not path.exists()]
     if len(missing) == len(paths) or (missing and arguments.libraries):
@@ -301,7 +301,7 @@ def main():
         return 2
     names = list(dict.fromkeys(case for run in runs for case in run.rows))
     below = None
-    if group == "compare":
+    if name == "compare":
         tables = compare_tables(runs, names)
     elif group in ("commit", "lookup"):
         tables = commit_tables(runs, names) if group == "commit" else lookup_tables(runs, names)

@@ -125,10 +125,11 @@ Piece at_each(Displacements displacements, Piece body) {
 Piece indexed_runs(Displacements displacements, Displacements lengths);
 Piece in_sequence(Piece first, Piece second);
 
-// A body at each displacement as a strided loop of bodies at some of them, if the loop is worth the
-// calls: [KT15]'s path, of which a nest below one index serves. Comparisons take half a nanosecond.
+// A body at each displacement as a nest of bodies at some of them, if it is of so many that
+// entering its loops costs less than to look all of them up: [KT15]'s path, of which a nest below
+// one index serves. Comparisons take half a nanosecond.
 std::optional<Piece> nest_at_some(const Displacements& displacements, const Piece& body) {
-  constexpr std::int64_t kNanosecondsPerBlock = 30, kLeastBodies = 3;
+  constexpr std::int64_t kNanosecondsPerBlock = 30, kLeastBodies = 32;
   const auto n = std::ssize(displacements);
   const auto path =
       reconstruct_path({displacements}, {1}, {.budget = 2 * kNanosecondsPerBlock * n});

@@ -324,7 +324,9 @@ Part PartOf::part_of(const NamedType& type) {
                       .has_data = true};
     shape.unite(piece.at(displacement));
     members.displacements.push_back(displacement);
-    members.children.push_back(node(Leaf{basic->size, basic}));
+    members.children.push_back(basic == type.members.front().type && !members.children.empty()
+                                   ? members.children.front()
+                                   : node(Leaf{basic->size, basic}));
   }
   if (members.children.size() == 1)
     return {shape, shifted(members.displacements.front(), members.children.front())};

@@ -178,7 +178,7 @@ class Compiler {
   // Nests of a few short runs each at displacements: to enter the loops costs more than to look up
   // every run.
   static bool is_dense_list(const BlockIndexedLoop& l) {
-    constexpr std::int64_t kFewRuns = 32;
+    constexpr std::int64_t kFewRuns = 16;
     const auto* nest = std::get_if<StridedLoop>(&l.body->loop);
     return nest != nullptr && !nest->levels.empty() && nest->run < kLineBytes &&
            nest->runs() <= kFewRuns;

@@ -19,7 +19,11 @@ std::int64_t cost(const TreeNode& tree, const CostModel& costs) {
           },
           [&](const Strc& t) {
             auto sum = costs.strc + 2 * std::ssize(t.displacements) * costs.lookup;
-            for (const auto& child : t.children) sum += of(child);
+            std::int64_t child = 0;
+            for (std::size_t i = 0; i < t.children.size(); ++i) {
+              if (i == 0 || t.children[i] != t.children[i - 1]) child = of(t.children[i]);
+              sum += child;
+            }
             return sum;
           },
       },

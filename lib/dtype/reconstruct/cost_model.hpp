@@ -16,7 +16,8 @@ struct CostModel {
   std::int64_t lookup = 1;
 };
 
-/// The sum over all nodes; a child that is shared counts where it is used. O(nodes).
+/// The sum over all nodes; a child that is shared counts where it is used. O(nodes), those
+/// that neighbours in a strc share once.
 std::int64_t cost(const TreeNode& tree, const CostModel& costs = {});
 
 }  // namespace halocline::dtype

@@ -2,7 +2,6 @@
 #include "dtype/reconstruct/reconstruct_tree.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -44,7 +43,7 @@ class ExactSearch {
     }
   }
 
-  std::int64_t comparisons() const { return static_cast<std::int64_t>(n_ * (n_ + 1) / 2); }
+  std::int64_t comparisons() const { return static_cast<std::int64_t>(n_ * (n_ - 1) / 2); }
 
   Subtree normalised() { return {build(0, n_), segment(0, n_).best.cost}; }
 
@@ -139,6 +138,14 @@ class ExactSearch {
       offer(prefixes_[at + length], {costs_.vec + shifted.cost, Root::vec, length, 0, true});
   }
 
+  // Of the copies of the first p elements, counted from `base`.
+  std::vector<std::int64_t> starts(std::size_t i, std::size_t length, std::size_t p,
+                                   std::int64_t base) const {
+    std::vector<std::int64_t> out;
+    for (auto at = i; at < i + length; at += p) out.push_back(d_[at] - base);
+    return out;
+  }
+
   TreeNodePtr build(std::size_t i, std::size_t length) {
     // One that looks the same and begins earlier, if there is any: equal subtrees are shared.
     for (std::size_t k = 0; k < i; ++k)
@@ -158,23 +165,10 @@ class ExactSearch {
       case Root::vec:
         return tree_node(Vec{static_cast<std::int64_t>(length / p), d_[i + p] - d_[i],
                              choice.child_shift ? build_prefix(p) : build(i, p)});
-      case Root::idx: {
-        Idx out{{}, build(i, p)};
-        for (auto at = i; at < i + length; at += p) out.displacements.push_back(d_[at] - base);
-        return tree_node(std::move(out));
-      }
-      case Root::idxbuc: {
-        IdxBuc out{{}, {}, choice.stride, build(i, p)};
-        for (auto at = i; at < i + length; at += p) {
-          if (at > i && d_[at] - d_[at - p] == choice.stride) {
-            ++out.blocklengths.back();
-          } else {
-            out.displacements.push_back(d_[at] - base);
-            out.blocklengths.push_back(1);
-          }
-        }
-        return tree_node(std::move(out));
-      }
+      case Root::idx:
+        return detail::make_idx(starts(i, length, p, base), build(i, p));
+      case Root::idxbuc:
+        return detail::make_idxbuc(starts(i, length, p, base), choice.stride, build(i, p));
       case Root::strc: {
         Strc out;
         for (auto at = i, member = p;; member = segment(at, i + length - at).first_member) {
@@ -204,10 +198,11 @@ class Heuristic {
   explicit Heuristic(const TreeOptions& options) : options_(options) {}
 
   Reconstruction run(const Sequence& sequence, std::span<const Subtree> kinds) {
-    const auto alternative = [&](std::int64_t length, std::int64_t below) {
-      return improve(sequence.part(0, length), kinds, below);
+    work_ += kWorkPerElement * sequence.size();
+    const auto alternative = [&](std::int64_t length, std::int64_t below, bool is_vector) {
+      return is_vector ? std::nullopt : improve(sequence.part(0, length), kinds, below);
     };
-    return detail::reconstruct_path(sequence, kinds, {options_.costs, true, options_.budget},
+    return detail::reconstruct_path(sequence, kinds, {.costs = options_.costs, .idxbuc = true},
                                     alternative);
   }
 
@@ -222,27 +217,30 @@ class Heuristic {
     if (prefix.size() == 1 ||
         below <= options_.costs.strc + 4 * options_.costs.lookup + 2 * cheapest_leaf)
       return std::nullopt;
-    if (prefix.size() <= options_.exact)
-      return ExactSearch(prefix, kinds, options_.costs).normalised();
+    if (is_affordable(prefix)) return ExactSearch(prefix, kinds, options_.costs).normalised();
     auto best = members(prefix, kinds);
-    const auto folded = fold(prefix, kinds);
-    if (folded.kinds.empty()) return best.root == nullptr ? std::nullopt : std::optional(best);
-    if (2 * std::ssize(folded.kinds) <= prefix.size()) {
-      const auto found = run(folded.view(), folded.trees);
-      if (found.cost < best.cost) best = {found.root, found.cost};
-    } else if (std::ssize(folded.kinds) < prefix.size()) {
-      if (auto other = members(folded.view(), folded.trees); other.cost < best.cost)
-        best = std::move(other);
+    // Short runs pay if they are what the sequence consists of, else only long ones do.
+    for (const std::int64_t least : {3, 32}) {
+      const auto folded = fold(prefix, kinds, least);
+      const auto left = std::ssize(folded.kinds);
+      if (left == 0 || left == prefix.size()) continue;
+      Subtree other{nullptr, kNone};
+      if (2 * left <= prefix.size()) {
+        auto found = run(folded.view(), folded.trees);
+        other = {std::move(found.root), found.cost};
+      } else {
+        other = members(folded.view(), folded.trees);
+      }
+      if (other.cost < best.cost) best = std::move(other);
     }
     if (best.root == nullptr) return std::nullopt;
     return best;
   }
 
   // The sequence with what repeats within it folded into one element each: runs of one kind and
-  // distance, else patterns that come again at once, strided or not. Nothing if all of it is one
-  // pattern.
-  Elements fold(const Sequence& sequence, std::span<const Subtree> kinds) {
-    constexpr std::size_t kLeastRun = 3;
+  // distance, else patterns that come again at once, strided or not; of at least so many elements.
+  // Nothing if all of it is one pattern.
+  Elements fold(const Sequence& sequence, std::span<const Subtree> kinds, std::int64_t least) {
     const auto& d = sequence.displacements;
     const auto n = d.size();
     const auto next = next_occurrences(sequence);
@@ -261,14 +259,15 @@ class Heuristic {
       while (end < n && kind_of(sequence, end) == kind &&
              (end == i + 1 || d[end] - d[end - 1] == d[i + 1] - d[i]))
         ++end;
-      if (end - i >= kLeastRun) {
+      if (static_cast<std::int64_t>(end - i) >= least) {
         const auto count = static_cast<std::int64_t>(end - i), stride = d[i + 1] - d[i];
         add(i, {kind, count, stride}, [&]() -> Subtree {
           const auto& body = kinds[static_cast<std::size_t>(kind)];
           return {tree_node(Vec{count, stride, body.root}), options_.costs.vec + body.cost};
         });
         i = end;
-      } else if (const auto [period, copies] = pattern_at(sequence, next, i, left); copies > 0) {
+      } else if (const auto [period, copies] = pattern_at(sequence, next, i, least, left);
+                 copies > 0) {
         if (period * copies == n) return {};  // a repeated prefix: that of a path
         const auto part =
             sequence.part(static_cast<std::int64_t>(i), static_cast<std::int64_t>(period * copies));
@@ -311,7 +310,8 @@ class Heuristic {
   // the other, and its copies; 0 if there is none that pays.
   std::pair<std::size_t, std::size_t> pattern_at(const Sequence& sequence,
                                                  const std::vector<std::size_t>& next,
-                                                 std::size_t i, std::int64_t& left) const {
+                                                 std::size_t i, std::int64_t least,
+                                                 std::int64_t& left) const {
     constexpr int kTries = 4;
     const auto& d = sequence.displacements;
     const auto n = d.size();
@@ -328,15 +328,16 @@ class Heuristic {
       // Against a list of them all, the pattern is at worst a list itself, and so are its copies.
       const auto lists = static_cast<std::int64_t>(period + copies) * options_.costs.lookup;
       const auto all = static_cast<std::int64_t>(period * copies) * options_.costs.lookup;
-      if (copies >= 2 && lists + 2 * options_.costs.idx < all) return {period, copies};
+      if (copies >= 2 && static_cast<std::int64_t>(period * copies) >= least &&
+          lists + 2 * options_.costs.idx < all)
+        return {period, copies};
     }
     return {0, 0};
   }
 
   // The best tree that is found for a sequence, normalised.
   Subtree normalised(const Sequence& sequence, std::span<const Subtree> kinds) {
-    if (sequence.size() <= options_.exact)
-      return ExactSearch(sequence, kinds, options_.costs).normalised();
+    if (is_affordable(sequence)) return ExactSearch(sequence, kinds, options_.costs).normalised();
     std::vector<std::int64_t> displacements(sequence.displacements.begin(),
                                             sequence.displacements.end());
     for (auto& displacement : displacements) displacement -= sequence.displacements[0];
@@ -358,7 +359,7 @@ class Heuristic {
       for (auto k = i; k < end; ++k) stretch.push_back(d[k] - d[i]);
       const auto path =
           detail::reconstruct_path({stretch}, kinds.subspan(static_cast<std::size_t>(kind), 1),
-                                   {options_.costs, true, options_.budget}, {});
+                                   {.costs = options_.costs, .idxbuc = true}, {});
       out.displacements.push_back(d[i] - d[0]);
       out.children.push_back(path.root);
       cost += 2 * options_.costs.lookup + path.cost;
@@ -366,7 +367,18 @@ class Heuristic {
     return {tree_node(std::move(out)), cost};
   }
 
+  // Whether an exact search is within the bound, and within what all of them may take together;
+  // then it will be made.
+  bool is_affordable(const Sequence& sequence) {
+    const auto n = sequence.size();
+    if (n > options_.exact || n * n * n > work_) return false;
+    work_ -= n * n * n;
+    return true;
+  }
+
+  static constexpr std::int64_t kWorkPerElement = 256;
   const TreeOptions& options_;
+  std::int64_t work_ = 1 << 22;  // cubes of lengths; some for short sequences
 };
 
 }  // namespace

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -19,8 +18,6 @@ namespace halocline::dtype {
 
 struct TreeOptions {
   CostModel costs = {};
-  /// As in ReconstructOptions.
-  std::int64_t budget = std::numeric_limits<std::int64_t>::max();
   /// Up to so many elements the tree is the cheapest one.
   std::int64_t exact = 128;
 };
@@ -31,8 +28,9 @@ struct TreeOptions {
 /// repeated are searched as paths are, and each may be a strc instead, exact where it is short, and
 /// otherwise of what is left when runs of equal distances are folded.
 ///
-/// Equal subtrees are shared; each use costs. Time O(min(n, exact)^3 + n log n) expected, for
-/// each of the repeated prefixes that are longer than `exact` O(its length) more.
+/// Equal subtrees of an exact search are shared; each use costs. Time: O(n^3) if exact; else that
+/// of reconstruct_path() at every level that is folded, O(n) for what is folded and for the exact
+/// searches together.
 Reconstruction reconstruct_tree(const Sequence& sequence, std::span<const Leaf> leaves,
                                 const TreeOptions& options = {});
 

@@ -119,10 +119,10 @@ class Search {
     }
     while (h != end && *c - *h == shift) ++h, ++c;
     const auto equal = h - head;
-    comparisons_ += std::min(equal + 1, length) - 1;
+    const auto compared = std::min(equal + 1, length);  // with the first ones, which need none
+    comparisons_ += kinds_.empty() ? compared - 1 : compared;
     if (!kinds_.empty()) {
       const auto* const k = kinds_.data();
-      const auto compared = std::min(equal + 1, length);
       if (!std::equal(k, k + compared, k + at)) return 0;
     }
     return equal;

@@ -64,12 +64,20 @@ class Programme {
     if (choice.cost < best.cost) best = std::move(choice);
   }
 
+  // Whether prefix i is a vector of a shorter one.
+  bool is_vector(std::size_t i) const {
+    const auto& all = found_.prefixes;
+    return std::any_of(
+        all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i),
+        [&](const auto& p) { return length(i) % p.length == 0 && length(i) <= p.strided; });
+  }
+
   // All shorter prefixes have made their offers.
   void finish(std::size_t i) {
     auto& [normalised, shifted] = best_[i];
     if (length(i) == 1) offer(normalised, {kinds_[static_cast<std::size_t>(first_kind_)].cost});
     if (alternative_) {
-      if (auto other = alternative_(length(i), normalised.cost)) {
+      if (auto other = alternative_(length(i), normalised.cost, is_vector(i))) {
         if (detail::absorbs_shift(*other->root))
           offer(shifted, {other->cost, Root::other, i, true, 0, other->root});
         offer(normalised, {other->cost, Root::other, i, false, 0, other->root});
@@ -117,6 +125,14 @@ class Programme {
     }
   }
 
+  // Of all copies of P_p in P_q, counted from `base`.
+  std::vector<std::int64_t> starts(std::int64_t q, std::int64_t p, std::int64_t base) const {
+    std::vector<std::int64_t> out;
+    out.reserve(static_cast<std::size_t>(q / p));
+    for (std::int64_t at = 0; at < q; at += p) out.push_back(start(at) - base);
+    return out;
+  }
+
   TreeNodePtr build(std::size_t i, bool shift) {
     const auto& choice = best_[i][shift];
     const auto q = length(i), p = length(choice.child);
@@ -128,23 +144,10 @@ class Programme {
         return shift ? detail::shifted(choice.other, start(0)) : choice.other;
       case Root::vec:
         return tree_node(Vec{q / p, start(p) - start(0), build(choice.child, choice.child_shift)});
-      case Root::idx: {
-        Idx out{{}, build(choice.child, false)};
-        for (std::int64_t at = 0; at < q; at += p) out.displacements.push_back(start(at) - base);
-        return tree_node(std::move(out));
-      }
-      case Root::idxbuc: {
-        IdxBuc out{{}, {}, choice.stride, build(choice.child, false)};
-        for (std::int64_t at = 0; at < q; at += p) {
-          if (at > 0 && start(at) - start(at - p) == choice.stride) {
-            ++out.blocklengths.back();
-          } else {
-            out.displacements.push_back(start(at) - base);
-            out.blocklengths.push_back(1);
-          }
-        }
-        return tree_node(std::move(out));
-      }
+      case Root::idx:
+        return detail::make_idx(starts(q, p, base), build(choice.child, false));
+      case Root::idxbuc:
+        return detail::make_idxbuc(starts(q, p, base), choice.stride, build(choice.child, false));
     }
     return nullptr;
   }
@@ -161,6 +164,24 @@ class Programme {
 }  // namespace
 
 namespace detail {
+
+TreeNodePtr make_idx(std::vector<std::int64_t> starts, TreeNodePtr child) {
+  return tree_node(Idx{std::move(starts), std::move(child)});
+}
+
+TreeNodePtr make_idxbuc(const std::vector<std::int64_t>& starts, std::int64_t stride,
+                        TreeNodePtr child) {
+  IdxBuc out{{}, {}, stride, std::move(child)};
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    if (i > 0 && starts[i] - starts[i - 1] == stride) {
+      ++out.blocklengths.back();
+    } else {
+      out.displacements.push_back(starts[i]);
+      out.blocklengths.push_back(1);
+    }
+  }
+  return tree_node(std::move(out));
+}
 
 bool absorbs_shift(const TreeNode& tree) {
   if (const auto* vec = std::get_if<Vec>(&tree.node)) return absorbs_shift(*vec->child);
@@ -210,8 +231,11 @@ std::int64_t leaves_of(const TreeNode& tree) {
                    leaves_of(*t.child);
           },
           [](const Strc& t) {
-            std::int64_t sum = 0;
-            for (const auto& child : t.children) sum += leaves_of(*child);
+            std::int64_t sum = 0, leaves = 0;
+            for (std::size_t i = 0; i < t.children.size(); ++i) {
+              if (i == 0 || t.children[i] != t.children[i - 1]) leaves = leaves_of(*t.children[i]);
+              sum += leaves;
+            }
             return sum;
           },
       },

@@ -24,8 +24,8 @@ struct ReconstructOptions {
   CostModel costs = {};
   /// Index buckets as well: the extended type path of [KT15] section 3.3.
   bool idxbuc = false;
-  /// Comparisons to make at most. Beyond, what is returned is still right, but perhaps not the
-  /// cheapest.
+  /// Comparisons to make at most, not negative. Beyond, what is returned is still right, but
+  /// perhaps not the cheapest.
   std::int64_t budget = std::numeric_limits<std::int64_t>::max();
 };
 
@@ -34,7 +34,7 @@ struct ReconstructOptions {
 struct Reconstruction {
   TreeNodePtr root;
   std::int64_t cost = 0;
-  std::int64_t comparisons = 0;  ///< of elements, see RepeatedPrefixes
+  std::int64_t comparisons = 0;  ///< of elements, for the repeated prefixes of all of it
   bool optimal = true;           ///< among what was asked for
 };
 
@@ -43,12 +43,13 @@ struct Reconstruction {
 /// there is one, is in one idx or idxbuc that has only vecs above it.
 ///
 /// Time: that of repeated_prefixes() and O(d(n)^2), d(n) the number of divisors; with idxbuc also
-/// the sum of n / p over the lengths p of all repeated prefixes, expected. Memory: O(d(n)), with
+/// the sum of n / p over the lengths p of all repeated prefixes, again for each change of the most
+/// frequent distance (BucketCount). Memory: O(d(n)), with
 /// idxbuc O(n), beside the result.
 Reconstruction reconstruct_path(const Sequence& sequence, const Leaf& leaf,
                                 const ReconstructOptions& options = {});
 
-/// How many leaves the flattened tree has. O(nodes).
+/// How many leaves the flattened tree has. O(nodes), those that neighbours in a strc share once.
 std::int64_t leaves_of(const TreeNode& tree);
 
 /// The displacements of all leaves in order. O(leaves).
@@ -61,13 +62,20 @@ struct Subtree {
   std::int64_t cost;
 };
 
-/// What there is for a prefix beside paths over shorter ones, if it costs less than `cost`.
-using Alternative = std::function<std::optional<Subtree>(std::int64_t length, std::int64_t cost)>;
+/// What there is for a prefix beside paths over shorter ones, if it costs less than `cost`;
+/// `is_vector`: the prefix is a vector of a shorter one.
+using Alternative =
+    std::function<std::optional<Subtree>(std::int64_t length, std::int64_t cost, bool is_vector)>;
 
 /// reconstruct_path() of elements which are trees themselves, `kinds[i]` for kind i, and with
 /// alternatives. At least one of P_1 and the alternative for the shortest repeated prefix exists.
 Reconstruction reconstruct_path(const Sequence& sequence, std::span<const Subtree> kinds,
                                 const ReconstructOptions& options, const Alternative& alternative);
+
+/// What stands at each of these starts: an idx, or an idxbuc whose buckets have this stride.
+TreeNodePtr make_idx(std::vector<std::int64_t> starts, TreeNodePtr child);
+TreeNodePtr make_idxbuc(const std::vector<std::int64_t>& starts, std::int64_t stride,
+                        TreeNodePtr child);
 
 /// `tree` moved by `shift`: in the first node below vecs that has displacements, else in a new one.
 TreeNodePtr shifted(const TreeNodePtr& tree, std::int64_t shift);

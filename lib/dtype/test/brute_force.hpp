@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -16,23 +17,38 @@ namespace halocline::dtype::test {
 
 using Displacements = std::vector<std::int64_t>;
 
-inline Displacements moved(Displacements d, std::int64_t by) {
-  for (auto& each : d) each += by;
-  return d;
+/// Where an element is, and what.
+struct Element {
+  std::int64_t at;
+  std::int32_t kind = 0;
+  auto operator<=>(const Element&) const = default;
+};
+using ElementList = std::vector<Element>;
+
+inline ElementList of_one_kind(const Displacements& d) {
+  ElementList out;
+  for (const auto at : d) out.push_back({at});
+  return out;
 }
 
-/// Whether `d` is copies of its first q displacements, each of them shifted.
-inline bool is_repeated(const Displacements& d, std::size_t q) {
+inline ElementList moved(ElementList list, std::int64_t by) {
+  for (auto& element : list) element.at += by;
+  return list;
+}
+
+/// Whether the list is copies of its first q elements, each of them shifted.
+inline bool is_repeated(const ElementList& d, std::size_t q) {
   if (d.size() % q != 0) return false;
   for (std::size_t i = 0; i < d.size(); ++i)
-    if (d[i] - d[i / q * q] != d[i % q] - d[0]) return false;
+    if (d[i].at - d[i / q * q].at != d[i % q].at - d[0].at || d[i].kind != d[i % q].kind)
+      return false;
   return true;
 }
 
 /// The start of each copy.
-inline Displacements starts_of(const Displacements& d, std::size_t q) {
+inline Displacements starts_of(const ElementList& d, std::size_t q) {
   Displacements starts;
-  for (std::size_t i = 0; i < d.size(); i += q) starts.push_back(d[i]);
+  for (std::size_t i = 0; i < d.size(); i += q) starts.push_back(d[i].at);
   return starts;
 }
 
@@ -63,30 +79,30 @@ class BruteForce {
   BruteForce(CostModel costs, bool idxbuc, bool strc = false)
       : costs_(costs), idxbuc_(idxbuc), strc_(strc) {}
 
-  std::int64_t operator()(const Displacements& d) {
+  std::int64_t operator()(const ElementList& d) {
     if (const auto found = known_.find(d); found != known_.end()) return found->second;
     const auto n = d.size();
     constexpr auto kNever = std::int64_t{1} << 40;
     auto best = kNever;
     const auto offer = [&](std::int64_t cost) { best = std::min(best, cost); };
-    if (n == 1 && d[0] == 0) offer(costs_.leaf);
+    if (n == 1 && d[0].at == 0) offer(costs_.leaf);
     for (std::size_t q = 1; q <= n; ++q) {
       if (!is_repeated(d, q)) continue;
-      const Displacements head(d.begin(), d.begin() + static_cast<std::ptrdiff_t>(q));
+      const ElementList head(d.begin(), d.begin() + static_cast<std::ptrdiff_t>(q));
       const auto starts = starts_of(d, q);
-      const auto normal = moved(head, -d[0]);
+      const auto normal = moved(head, -d[0].at);
       // What an index leaves to its child is the sequence itself if it moves nothing.
-      if (q < n || d[0] != 0) {
+      if (q < n || d[0].at != 0) {
         const auto child = (*this)(normal);
         offer(costs_.idx + std::ssize(starts) * costs_.lookup + child);
         if (idxbuc_) offer(costs_.idxbuc + 2 * fewest_buckets(starts) * costs_.lookup + child);
       }
       if (q < n && is_strided(starts)) offer(costs_.vec + (*this)(head));
-      if (q < n && d[0] != 0)  // an index may leave the shift to its child
+      if (q < n && d[0].at != 0)  // an index may leave the shift to its child
         offer(costs_.idx + std::ssize(starts) * costs_.lookup + (*this)(head));
     }
     if (strc_) {
-      if (n > 1 || d[0] != 0) offer(costs_.strc + cheapest_children(d, 0));
+      if (n > 1 || d[0].at != 0) offer(costs_.strc + cheapest_children(d, 0));
     }
     return known_[d] = best;
   }
@@ -94,22 +110,22 @@ class BruteForce {
  private:
   // The cheapest way to cut d[first, n) into children, each of them normalised: all 2^(n - first)
   // are tried.
-  std::int64_t cheapest_children(const Displacements& d, std::size_t first) {
+  std::int64_t cheapest_children(const ElementList& d, std::size_t first) {
     if (first == d.size()) return 0;
     auto best = std::int64_t{1} << 40;
     for (auto end = first + 1; end <= d.size(); ++end) {
-      if (first == 0 && end == d.size() && d[0] == 0) continue;  // d itself
-      const Displacements child(d.begin() + static_cast<std::ptrdiff_t>(first),
-                                d.begin() + static_cast<std::ptrdiff_t>(end));
-      best = std::min(
-          best, 2 * costs_.lookup + (*this)(moved(child, -child[0])) + cheapest_children(d, end));
+      if (first == 0 && end == d.size() && d[0].at == 0) continue;  // d itself
+      const ElementList child(d.begin() + static_cast<std::ptrdiff_t>(first),
+                              d.begin() + static_cast<std::ptrdiff_t>(end));
+      best = std::min(best, 2 * costs_.lookup + (*this)(moved(child, -child[0].at)) +
+                                cheapest_children(d, end));
     }
     return best;
   }
 
   CostModel costs_;
   bool idxbuc_, strc_;
-  std::map<Displacements, std::int64_t> known_;
+  std::map<ElementList, std::int64_t> known_;
 };
 
 }  // namespace halocline::dtype::test

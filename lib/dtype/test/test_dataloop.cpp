@@ -16,13 +16,23 @@ std::string text_of(const char* type) {
 
 }  // namespace
 
+// Blocks of a double at each of `starts` + k * `stride` + l * 8 * `inner`, k < 4, l < `count`.
+std::string nests_at(const std::vector<int>& starts, int count, int inner) {
+  std::string list;
+  for (const int start : starts)
+    for (int k = 0; k < 4; ++k)
+      for (int l = 0; l < count; ++l)
+        list += (list.empty() ? "" : ",") + std::to_string(start + 1000 * k + inner * l);
+  const auto form = canonicalize(translate(*parse_type("hindexed_block(1,{" + list + "},double)")));
+  return to_string(form.root);
+}
+
 TEST(Dataloop, KeepsOneDisplacementForEachNest) {
-  // Three coordinates in arrays of their own, of points here and there.
-  const auto form = canonicalize(translate(*parse_type(
-      "hindexed_block(1,{0,8000,16000,24,8024,16024,72,8072,16072,80,8080,16080},double)")));
-  EXPECT_EQ(to_string(form.root),
-            "blockindexed(4 displacements, strided(run 8, levels [3 x 8000 -> 8]))");
-  EXPECT_EQ(form.runs(), 12);
+  EXPECT_EQ(nests_at({0, 50000, 70008, 90000}, 8, 16),
+            "blockindexed(4 displacements, strided(run 8, levels [8 x 16 -> 8, 4 x 1000 -> 64]))");
+  // Of nests of few runs the list is faster.
+  EXPECT_EQ(nests_at({0, 50000, 70008, 90000}, 7, 16),
+            "blockindexed(112 displacements, contig(8 bytes))");
 }
 
 TEST(LoopNest, DenseLevelsFoldIntoTheRun) {

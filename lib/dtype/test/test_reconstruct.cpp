@@ -44,6 +44,11 @@ Displacements joined(Displacements a, const Displacements& b) {
   return a;
 }
 
+Displacements moved(Displacements d, std::int64_t by) {
+  for (auto& each : d) each += by;
+  return d;
+}
+
 using Lengths = std::vector<std::int64_t>;
 
 TEST(RepeatedPrefixes, CompareWithTheHeadOfTheSequence) {  // errata A.1
@@ -104,19 +109,23 @@ void expect_right(const Displacements& d, const CostModel& costs) {
     const auto found = reconstruct_path({d}, kByte, {.costs = costs, .idxbuc = idxbuc});
     ASSERT_EQ(flatten(*found.root), d);
     ASSERT_EQ(cost(*found.root, costs), found.cost);
-    ASSERT_EQ(found.cost, BruteForce(costs, idxbuc)(d)) << testing::PrintToString(d) << idxbuc;
+    ASSERT_EQ(found.cost, BruteForce(costs, idxbuc)(of_one_kind(d)))
+        << testing::PrintToString(d) << idxbuc;
   }
 }
 
-void expect_right_prefixes(const Displacements& d) {
+void expect_right_prefixes(const Displacements& d, const std::vector<std::int32_t>& kinds = {}) {
+  auto list = of_one_kind(d);
+  for (std::size_t i = 0; i < kinds.size(); ++i) list[i].kind = kinds[i];
   std::vector<RepeatedPrefix> expected;
   for (std::size_t q = 1; q <= d.size(); ++q) {
-    if (!is_repeated(d, q)) continue;
+    if (!is_repeated(list, q)) continue;
     auto end = q;
     while (end < d.size() && d[end] - d[end - q] == d[q] - d[0]) end += q;
     expected.push_back({static_cast<std::int64_t>(q), static_cast<std::int64_t>(end)});
   }
-  ASSERT_EQ(repeated_prefixes({d}).prefixes, expected) << testing::PrintToString(d);
+  ASSERT_EQ(repeated_prefixes({d, kinds}).prefixes, expected)
+      << testing::PrintToString(d) << testing::PrintToString(kinds);
 }
 
 // All sequences of `n` displacements below `letters`.
@@ -232,8 +241,99 @@ TEST(TypeTree, OfShortSequencesCostsTheLeast) {
     const auto found = tree(d, {.costs = costs});
     ASSERT_EQ(flatten(*found.root), d);
     ASSERT_EQ(cost(*found.root, costs), found.cost);
-    ASSERT_EQ(found.cost, BruteForce(costs, true, true)(d)) << testing::PrintToString(d);
+    ASSERT_EQ(found.cost, BruteForce(costs, true, true)(of_one_kind(d)))
+        << testing::PrintToString(d);
   }
+}
+
+TEST(TypeTree, OfSeveralKindsCostsTheLeast) {
+  constexpr Leaf kLeaves[] = {{1}, {2}};
+  std::mt19937 random(5);
+  for (int i = 0; i < 3000; ++i) {
+    const auto d = random_sequence(random, 9);
+    ElementList list;
+    std::vector<std::int32_t> kinds;
+    const auto period = 1 + random() % 4;
+    for (std::size_t k = 0; k < d.size(); ++k) {
+      kinds.push_back(k % period == 0 || random() % 16 == 0 ? 1 : 0);
+      list.push_back({d[k], kinds.back()});
+    }
+    expect_right_prefixes(d, kinds);
+    const auto costs = i % 2 == 0 ? CostModel{} : random_costs(random);
+    const auto found = reconstruct_tree({d, kinds}, kLeaves, {.costs = costs});
+    ElementList again;
+    for_each_leaf(*found.root, 0, [&](const Leaf& leaf, std::int64_t at) {
+      again.push_back({at, leaf.bytes == 2 ? 1 : 0});
+    });
+    ASSERT_EQ(again, list);
+    ASSERT_EQ(found.cost, BruteForce(costs, true, true)(list))
+        << testing::PrintToString(d) << testing::PrintToString(kinds);
+  }
+}
+
+TEST(TypeTree, SharesEqualSubtrees) {
+  const auto block = joined(strided(20, 3), strided(18, 2, 100));
+  const auto found = tree(joined(joined(block, {1000}), moved(block, 2000)));
+  const auto& members = std::get<Strc>(found.root->node).children;
+  ASSERT_EQ(members.size(), 4U) << to_string(*found.root);
+  EXPECT_EQ(members[1], members[3]);
+}
+
+// Longer than what is searched exactly: what folds make of it.
+TEST(TypeTree, FoldsRuns) {
+  EXPECT_EQ(to_string(*tree(joined(strided(180, 1), strided(120, 2, 1000))).root),
+            "strc(2,<0,1000>,<vec(180,1,leaf(1)),vec(120,2,leaf(1))>)");
+  // The shift costs nothing.
+  EXPECT_EQ(to_string(*tree(joined(strided(180, 1, 7), strided(120, 2, 1007))).root),
+            "strc(2,<7,1007>,<vec(180,1,leaf(1)),vec(120,2,leaf(1))>)");
+}
+
+TEST(TypeTree, FoldsRunsOfRuns) {
+  Displacements d;
+  for (std::int64_t i = 0; i < 200; ++i) d = joined(std::move(d), strided(5, 1, 10 * i));
+  for (std::int64_t i = 0; i < 300; ++i) d = joined(std::move(d), strided(7, 2, 5000 + 20 * i));
+  EXPECT_EQ(to_string(*tree(d).root),
+            "strc(2,<0,5000>,<vec(200,10,vec(5,1,leaf(1))),vec(300,20,vec(7,2,leaf(1)))>)");
+}
+
+TEST(TypeTree, FoldsStretches) {
+  // Single elements here and there, and a run: folding hardly makes it shorter.
+  std::mt19937 random(6);
+  Displacements d;
+  for (std::int64_t i = 0, at = 0; i < 300; ++i, at += 1 + static_cast<std::int64_t>(random() % 50))
+    d.push_back(at);
+  d = joined(std::move(d), strided(100, 3, 100000));
+  const auto found = tree(d);
+  EXPECT_EQ(found.cost, 6 + 2 * 2 + (6 + 300 + 6) + (6 + 6)) << to_string(*found.root);
+}
+
+TEST(TypeTree, FoldsPatternsInTheMiddle) {
+  // Twelve at irregular distances, between single ones.
+  const Displacements pattern = {0, 5, 7, 12, 20, 21, 30, 36, 37, 45, 50, 52};
+  Displacements d = {-1000};
+  std::mt19937 random(7);
+  std::int64_t at = 0;
+  for (int i = 0; i < 100; ++i, at += 60 + static_cast<std::int64_t>(random() % 30))
+    d = joined(std::move(d), moved(pattern, at));
+  d.push_back(at + 1);
+  const auto found = tree(d);
+  EXPECT_LE(found.cost, 6 + 3 * 2 + 6 + 6 + (6 + 100) + (6 + 12 + 6)) << to_string(*found.root);
+}
+
+TEST(TypePath, KeepsToItsBudget) {
+  Displacements d;
+  for (std::int64_t i = 0; i < 1000; ++i) d = joined(std::move(d), strided(10, 1, i * i));
+  const auto all = repeated_prefixes({d});
+  ASSERT_TRUE(all.complete);
+  EXPECT_EQ(all.prefixes,
+            (std::vector<RepeatedPrefix>{{1, 10}, {2, 10}, {5, 10}, {10, 20}, {10000, 10000}}));
+  const auto some = repeated_prefixes({d}, all.comparisons / 2);
+  EXPECT_FALSE(some.complete);
+  EXPECT_LE(some.comparisons, all.comparisons / 2 + std::ssize(d));
+  const auto found = reconstruct_path({d}, kByte, {.budget = all.comparisons / 2});
+  EXPECT_FALSE(found.optimal);
+  EXPECT_EQ(flatten(*found.root), d);
+  EXPECT_GT(found.cost, path(d).cost);
 }
 
 TEST(TypeTree, IsNeverDearerThanTheExtendedPath) {
