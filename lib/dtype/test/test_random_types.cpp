@@ -22,6 +22,7 @@
 #include "dtype/pack/kokkos/kokkos_packer.hpp"
 #include "dtype/pack/segment.hpp"
 #include "dtype/reconstruct/normalize.hpp"
+#include "dtype/reconstruct/signature.hpp"
 #include "dtype/reconstruct/typed_sequence.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/type_map.hpp"
@@ -407,6 +408,21 @@ void expect_same_type(const TreeNodePtr& tree, const TypeExpr& expr, const TypeM
   ASSERT_EQ(extent, map.extent);
 }
 
+// Whether `signature` is the basic types of `map`, one behind the other.
+void expect_signature(const TypeExpr& signature, const TypeMap& map) {
+  SCOPED_TRACE(to_string(signature));
+  const auto packed = type_map(signature);
+  ASSERT_EQ(packed.entries.size(), map.entries.size());
+  std::int64_t end = 0;
+  for (std::size_t i = 0; i < map.entries.size(); ++i) {
+    ASSERT_EQ(packed.entries[i].displacement, end);
+    ASSERT_EQ(packed.entries[i].type->name, map.entries[i].type->name);
+    end += map.entries[i].type->size;
+  }
+  ASSERT_EQ(packed.lb, 0);
+  ASSERT_EQ(packed.extent, end);
+}
+
 TEST_F(RandomTypes, AreReconstructedAndNormalizedAsTheyAre) {
   for (std::int64_t i = 0; i < options_.types / 20; ++i) {
     const auto expr = calls_.next().expr;
@@ -417,6 +433,7 @@ TEST_F(RandomTypes, AreReconstructedAndNormalizedAsTheyAre) {
     const auto tree = translate(*expr).root;
     const auto normal = normalize(tree);
     expect_same_type(normal.root, *expr, map);
+    expect_signature(*signature_type(*expr), map);
     ASSERT_EQ(normal.cost, cost(*normal.root));
     ASSERT_LE(normal.cost, cost(*tree)) << to_string(*expr);
     if (HasFatalFailure()) FAIL() << "type " << i << " of seed " << options_.seed;

@@ -15,6 +15,7 @@
 #include "dtype/reconstruct/normalize.hpp"
 #include "dtype/reconstruct/reconstruct_tree.hpp"
 #include "dtype/reconstruct/repeated_prefixes.hpp"
+#include "dtype/reconstruct/signature.hpp"
 #include "dtype/reconstruct/type_path.hpp"
 #include "flags.hpp"
 
@@ -448,6 +449,15 @@ TEST(Normalize, JoinsWhatContinues) {
                                  tree_node(Idx{{0}, vec(900, 2, leaf())})}})),
             "vec(3,5000,vec(900,2,leaf(1)))");
   EXPECT_EQ(text(tree_node(Strc{})), "strc(0,<>,<>)");
+}
+
+TEST(SignatureType, IsContiguousWhateverTheCounts) {
+  const auto text = [](const char* expr) { return to_string(*signature_type(*parse_type(expr))); };
+  EXPECT_EQ(text("hvector(1000000000,1,64,vector(4,1,2,double))"),
+            "resized(hvector(4000000000,1,8,double),0,32000000000)");
+  EXPECT_EQ(text("contiguous(1000000000,resized(struct({1,1},{8,0},{double,int}),0,40))"),
+            "resized(hvector(1000000000,1,12,struct({1,1},{0,8},{double,int})),0,12000000000)");
+  EXPECT_EQ(text("double"), "double");
 }
 
 TEST(Normalize, TakesNoTimeForCounts) {
