@@ -16,6 +16,7 @@ namespace halocline::dtype {
 /// continue each other are one, each list (idx, idxbuc, strc) is replaced by the cheapest tree over
 /// its entries that reconstruct_tree() finds, and a subtree that has few leaves for its size by
 /// that over its leaves. A leaf keeps its basic type. A tree without leaves becomes an empty strc.
+/// A tree holds at most 2^61 bytes.
 ///
 /// Optimal where reconstruct_tree() of the flattened tree would be, if it is small: at most 64
 /// leaves and 4 for each entry. Time: reconstruct_tree() of each list, whatever the counts are.
