@@ -302,6 +302,9 @@ Piece in_sequence(Piece first, Piece second) {
 
 Piece reduce(const TreeNode& tree);
 
+// So many buckets are a list as well as a rule.
+constexpr std::int64_t kFewBuckets = 8;
+
 // Buckets of `stride`-separated children: runs where the children adjoin, else a vector per bucket.
 Piece reduce_buckets(const IdxBuc& t) {
   const auto child = reduce(*t.child);
@@ -330,6 +333,38 @@ Piece reduce_buckets(const IdxBuc& t) {
   return members.finish();
 }
 
+// Whether the lengths repeat themselves, or most buckets go on where the one before ends.
+bool is_better_as_list(const RuleBuc& t) {
+  const auto& rule = t.rule;
+  std::int64_t continued = 0;
+  for (std::int64_t i = 1; i < rule.count; ++i)
+    if (rule.displacement(i) == rule.displacement(i - 1) + rule.length(i - 1) * t.stride)
+      ++continued;
+  if (2 * continued > rule.count) return true;
+  const auto n = static_cast<std::size_t>(rule.count);
+  const auto length = [&](std::size_t i) { return rule.length(static_cast<std::int64_t>(i)); };
+  return shortest_pattern(n, [&](std::size_t i, std::size_t j) {
+           return length(i) == length(j) && length(i + 1) == length(j + 1);
+         }) < n;
+}
+
+// Buckets with a rule.
+Piece reduce_by_rule(const RuleBuc& t) {
+  const auto child = reduce(*t.child);
+  auto rule = t.rule;
+  if (child.empty() || rule.elements() == 0) return {};
+  if (rule.ends == nullptr && rule.change == 0)
+    return repeat(rule.count, rule.distance, repeat(rule.first, t.stride, child));
+  if (rule.count <= kFewBuckets || (rule.ends != nullptr && is_better_as_list(t)))
+    return reduce_buckets(with_lists(t));
+  const auto first = rule.displacement(rule.bucket_of(0));
+  rule.start = -first;
+  const auto size = rule.elements() * child.loop.size;
+  return {
+      first + child.start,
+      {size, RuleLoop{std::move(rule), t.stride, std::make_shared<const Dataloop>(child.loop)}}};
+}
+
 Piece reduce(const TreeNode& tree) {
   return std::visit(Overload{
                         [](const Leaf& t) { return run_piece(0, t.bytes); },
@@ -342,6 +377,7 @@ Piece reduce(const TreeNode& tree) {
                           return child;
                         },
                         [](const IdxBuc& t) { return reduce_buckets(t); },
+                        [](const RuleBuc& t) { return reduce_by_rule(t); },
                         [](const Strc& t) {
                           StructBuilder members;
                           Piece child;
@@ -367,6 +403,9 @@ std::int64_t runs_of(const Dataloop& loop) {
           [](const VectorLoop& l) { return l.count * runs_of(*l.body); },
           [](const BlockIndexedLoop& l) { return std::ssize(l.displacements) * runs_of(*l.body); },
           [](const IndexedLoop& l) { return std::int64_t{std::ssize(l.lengths)}; },
+          [](const RuleLoop& l) {
+            return l.is_of_runs() ? l.rule.nonempty() : l.rule.elements() * runs_of(*l.body);
+          },
           [](const StructLoop& l) {
             std::int64_t sum = 0;
             for (const auto& member : l.members) sum += runs_of(member);
@@ -388,6 +427,10 @@ std::int64_t cost_of(const Dataloop& loop) {
                         },
                         [](const IndexedLoop& l) {
                           return 2 * kNodeCost + 2 * kLookupCost * std::ssize(l.lengths);
+                        },
+                        [](const RuleLoop& l) {
+                          const auto lengths = l.rule.ends == nullptr ? 0 : l.rule.count;
+                          return kNodeCost + kLookupCost * lengths + cost_of(*l.body);
                         },
                         [](const StructLoop& l) {
                           auto sum = kNodeCost + 2 * kLookupCost * std::ssize(l.members);
@@ -419,6 +462,13 @@ bool VectorLoop::operator==(const VectorLoop& other) const {
 }
 bool BlockIndexedLoop::operator==(const BlockIndexedLoop& other) const {
   return displacements == other.displacements && *body == *other.body;
+}
+bool RuleLoop::operator==(const RuleLoop& other) const {
+  return rule == other.rule && stride == other.stride && *body == *other.body;
+}
+bool RuleLoop::is_of_runs() const {
+  const auto* run = std::get_if<StridedLoop>(&body->loop);
+  return run != nullptr && run->levels.empty() && run->run == stride;
 }
 bool StructLoop::operator==(const StructLoop& other) const {
   return displacements == other.displacements && members == other.members;
@@ -478,6 +528,11 @@ std::string to_string(const Dataloop& loop) {
                                  std::to_string(std::accumulate(l.lengths.begin(), l.lengths.end(),
                                                                 std::int64_t{0})) +
                                  " bytes)";
+                        },
+                        [](const RuleLoop& l) {
+                          return std::string(l.rule.name()) + "(" + std::to_string(l.rule.count) +
+                                 " buckets, " + std::to_string(l.rule.elements()) + " x " +
+                                 std::to_string(l.stride) + ", " + to_string(*l.body) + ")";
                         },
                         [](const StructLoop& l) {
                           // Long structs show their ends.

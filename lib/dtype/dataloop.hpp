@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "dtype/bucket_rule.hpp"
 #include "dtype/type_tree.hpp"
 
 namespace halocline::dtype {
@@ -63,6 +64,16 @@ struct IndexedLoop {
   std::vector<std::int64_t> displacements, lengths;
   bool operator==(const IndexedLoop&) const = default;
 };
+/// Indexed without lists of displacements: in bucket i, rule.length(i) bodies `stride` bytes apart,
+/// the first at rule.displacement(i).
+struct RuleLoop {
+  BucketRule rule;
+  std::int64_t stride;
+  std::shared_ptr<const Dataloop> body;
+  bool operator==(const RuleLoop& other) const;
+  /// Whether each bucket is one run of bytes.
+  bool is_of_runs() const;
+};
 /// Struct: a loop of its own at each displacement; at least 2.
 struct StructLoop {
   std::vector<std::int64_t> displacements;
@@ -73,7 +84,7 @@ struct StructLoop {
 /// One loop, immutable. Its first packed byte is at displacement 0 of it.
 struct Dataloop {
   std::int64_t size;  ///< packed bytes
-  std::variant<StridedLoop, VectorLoop, BlockIndexedLoop, IndexedLoop, StructLoop> loop;
+  std::variant<StridedLoop, VectorLoop, BlockIndexedLoop, IndexedLoop, RuleLoop, StructLoop> loop;
   bool operator==(const Dataloop&) const = default;
 };
 
@@ -114,14 +125,15 @@ struct CanonicalForm {
 ///   a vector; a list that repeats itself is a vector over its shortest pattern; one that repeats a
 ///   nest at other distances keeps one displacement for each nest [KT15], if that is found within
 ///   30 ns for each block.
+/// - Buckets with a rule keep it, unless all are of one length.
 /// - Structs: nested ones are spliced, members that are runs become one index list, equal members
 ///   a block-indexed list.
 CanonicalForm canonicalize(const TypeTree& tree);
 
 /// The cost of a form in the additive model of [KT15] section 2.3 with all node costs 6 and the
 /// cost of a look-up 1: 6 for each leaf, vector level and list, 1 for each displacement of a
-/// block-indexed list, 2 for each entry (a displacement with a length or a member) of an indexed
-/// list or a struct, 6 and 1 for a start that is not 0.
+/// block-indexed list or length of a rule, 2 for each entry (a displacement with a length or a
+/// member) of an indexed list or a struct, 6 and 1 for a start that is not 0.
 std::int64_t cost(const CanonicalForm& form);
 
 /// For people and golden tests: "start 10520, run 64, levels [8 x 128 -> 64]".

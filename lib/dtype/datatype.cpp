@@ -6,6 +6,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "dtype/lower.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/support/narrow.hpp"
 #include "dtype/support/overload.hpp"
@@ -188,6 +189,11 @@ struct Maker {
   Datatype operator()(const Dup& t) const {
     return make(t, [](auto old, auto* out) { HALOCLINE_MPI(MPI_Type_dup(old, out)); });
   }
+
+  // What MPI does not have.
+  template <class Constructor>
+  requires requires(const Constructor& t) { lower(t); }
+  Datatype operator()(const Constructor& t) const { return build(*lower(t)); }
 
  private:
   static Count length(const auto& t) { return count(std::ssize(t.displacements)); }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <numeric>
 
 #include "dtype/support/error.hpp"
 #include "dtype/support/narrow.hpp"
@@ -65,7 +66,8 @@ std::string call(const char* name, const First& first, const Rest&... rest) {
 constexpr const char* kPredefined = "such as double, int, byte";
 constexpr const char* kConstructors =
     "contiguous, vector, hvector, indexed, hindexed, indexed_block, hindexed_block, struct, "
-    "subarray, darray, resized or dup";
+    "subarray, darray, resized, dup, bounded_vector, circular_vector, bucket, stretched_vector or "
+    "triangular";
 
 // As in NamedType::name or as MPI writes it, in either case; nullptr if there is none.
 const NamedType* find_predefined(std::string_view name) {
@@ -75,6 +77,21 @@ const NamedType* find_predefined(std::string_view name) {
   constexpr std::string_view kPrefix = "mpi_";
   if (lower.starts_with(kPrefix)) lower.erase(0, kPrefix.size());
   return find_named_type(lower);
+}
+
+std::shared_ptr<const std::vector<std::int64_t>> ends_of(
+    const std::vector<std::int64_t>& blocklengths) {
+  std::vector<std::int64_t> ends;
+  ends.reserve(blocklengths.size());
+  std::int64_t end = 0;
+  for (const auto blocklength : blocklengths) ends.push_back(end = checked_add(end, blocklength));
+  return std::make_shared<const std::vector<std::int64_t>>(std::move(ends));
+}
+
+std::vector<std::int64_t> blocklengths_of(const StretchedVector& t) {
+  std::vector<std::int64_t> out(t.ends->size());
+  std::adjacent_difference(t.ends->begin(), t.ends->end(), out.begin());
+  return out;
 }
 
 // Recursive descent over the grammar in the header; the position is kept for messages.
@@ -135,6 +152,11 @@ class Parser {
         {"darray", &Parser::darray},
         {"resized", &Parser::resized},
         {"dup", &Parser::dup},
+        {"bounded_vector", &Parser::bounded_vector},
+        {"circular_vector", &Parser::circular_vector},
+        {"bucket", &Parser::bucket},
+        {"stretched_vector", &Parser::stretched_vector},
+        {"triangular", &Parser::triangular},
         {"f90_real", &Parser::f90<F90Kind::real>},
         {"f90_complex", &Parser::f90<F90Kind::complex>},
         {"f90_integer", &Parser::f90<F90Kind::integer>}};
@@ -247,6 +269,65 @@ class Parser {
     if (processes != 1) fail("as many processes in the grid as size says");
     expect(',');
     t.order = order(), expect(',');
+    t.old = type_expr();
+    return type(std::move(t));
+  }
+
+  // What bounded and circular vectors begin with.
+  template <class T>
+  T blocks_in_order() {
+    T t{};
+    t.start = integer(), expect(',');
+    t.blocklength = natural(), expect(',');
+    t.stride = natural(), expect(',');
+    if (t.stride < 1 || t.blocklength > t.stride) fail("a stride of at least 1 and blocklength");
+    return t;
+  }
+
+  TypeExprPtr bounded_vector() {
+    auto t = blocks_in_order<BoundedVector>();
+    t.bound = integer(), expect(',');
+    t.old = type_expr();
+    return type(std::move(t));
+  }
+
+  TypeExprPtr circular_vector() {
+    auto t = blocks_in_order<CircularVector>();
+    t.end = integer(), expect(',');
+    t.bound = natural();
+    if (t.bound < 1) fail("a bound of at least 1");
+    expect(',');
+    t.old = type_expr();
+    return type(std::move(t));
+  }
+
+  TypeExprPtr bucket() {
+    Bucket t{};
+    t.size = integer(), expect(',');
+    t.counts = naturals(), expect(',');
+    t.old = type_expr();
+    return type(std::move(t));
+  }
+
+  TypeExprPtr stretched_vector() {
+    const auto types = natural();
+    expect(',');
+    const auto index = natural();
+    expect(',');
+    if (index >= types) fail("index < types");
+    const auto blocklengths = naturals();
+    expect(',');
+    return type(StretchedVector{types, index, ends_of(blocklengths), type_expr()});
+  }
+
+  TypeExprPtr triangular() {
+    Triangular t{};
+    t.count = natural(), expect(',');
+    t.blocklength = natural(), expect(',');
+    t.change = integer(), expect(',');
+    if (t.count > 0 && checked_add(t.blocklength, checked_multiply(t.count - 1, t.change)) < 0)
+      fail("blocks of which none is of a negative length");
+    t.stride = integer(), expect(',');
     t.old = type_expr();
     return type(std::move(t));
   }
@@ -390,6 +471,16 @@ TypeExprPtr named(const NamedType& found) {
   return found.index < 0 ? type(Named{&found}) : all[static_cast<std::size_t>(found.index)];
 }
 
+std::vector<TypeExprPtr> stretched_vectors(std::int64_t types,
+                                           const std::vector<std::int64_t>& blocklengths,
+                                           const TypeExprPtr& old) {
+  const auto ends = ends_of(blocklengths);
+  std::vector<TypeExprPtr> out;
+  for (std::int64_t index = 0; index < types; ++index)
+    out.push_back(type(StretchedVector{types, index, ends, old}));
+  return out;
+}
+
 std::vector<TypeExprPtr> types_inside(const TypeExpr& expr) {
   return std::visit(
       [](const auto& constructor) -> std::vector<TypeExprPtr> {
@@ -431,6 +522,19 @@ std::string to_string(const TypeExpr& expr) {
           },
           [](const Resized& t) { return call("resized", t.old, t.lb, t.extent); },
           [](const Dup& t) { return call("dup", t.old); },
+          [](const BoundedVector& t) {
+            return call("bounded_vector", t.start, t.blocklength, t.stride, t.bound, t.old);
+          },
+          [](const CircularVector& t) {
+            return call("circular_vector", t.start, t.blocklength, t.stride, t.end, t.bound, t.old);
+          },
+          [](const Bucket& t) { return call("bucket", t.size, t.counts, t.old); },
+          [](const StretchedVector& t) {
+            return call("stretched_vector", t.types, t.index, blocklengths_of(t), t.old);
+          },
+          [](const Triangular& t) {
+            return call("triangular", t.count, t.blocklength, t.change, t.stride, t.old);
+          },
       },
       expr.node);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An MPI datatype as its user wrote it: the constructors of MPI-3.1 section 4.1 with their
 // arguments, as a value. This is what MPI_Type_get_contents returns, what `halocline inspect`
-// parses, and what the TypeMap oracle expands.
+// parses, and what the TypeMap oracle expands. Constructors that papers propose to add are
+// expressions, too.
 //
 // Peers keep the constructor arguments only inside their engine; as a value of its own they can be
 // printed, parsed, drawn at random, and expanded by an oracle that shares no code with the engine
@@ -93,10 +94,45 @@ struct Dup {
   TypeExprPtr old;
 };
 
+/// The constructors that follow are not MPI's: [TR14 section 5], [KT15 section 3.3], defined as in
+/// errata C.6. lower() expresses them in MPI's. All numbers are in units of `old`.
+
+/// A vector that ends at a bound: blocks at start, start + stride, ... below it, the last one cut.
+/// 0 <= blocklength <= stride, stride >= 1.
+struct BoundedVector {
+  std::int64_t start, blocklength, stride, bound;
+  TypeExprPtr old;
+};
+/// The positions of BoundedVector(start, blocklength, stride, end), taken modulo `bound` >= 1. One
+/// turn ends at start + bound; there may be several.
+struct CircularVector {
+  std::int64_t start, blocklength, stride, end, bound;
+  TypeExprPtr old;
+};
+/// counts[i] >= 0 elements from i * size on.
+struct Bucket {
+  std::int64_t size;
+  std::vector<std::int64_t> counts;
+  TypeExprPtr old;
+};
+/// Type `index` of the `types` that stretched_vectors() makes: block j, of b[j] elements, at index
+/// * b[j] + types * (b[0] + ... + b[j - 1]).
+struct StretchedVector {
+  std::int64_t types, index;
+  std::shared_ptr<const std::vector<std::int64_t>> ends;  ///< b[0] + ... + b[j]; shared by them all
+  TypeExprPtr old;
+};
+/// Block i, of blocklength + i * change >= 0 elements, at i * stride.
+struct Triangular {
+  std::int64_t count, blocklength, change, stride;
+  TypeExprPtr old;
+};
+
 /// One constructor call. Immutable; nested types are shared.
 struct TypeExpr {
   std::variant<Named, Contiguous, Vector, Hvector, Indexed, Hindexed, IndexedBlock, HindexedBlock,
-               Struct, Subarray, Darray, Resized, Dup>
+               Struct, Subarray, Darray, Resized, Dup, BoundedVector, CircularVector, Bucket,
+               StretchedVector, Triangular>
       node;
 };
 
@@ -109,6 +145,13 @@ TypeExprPtr type(Constructor constructor) {
 /// The predefined type of that name, as in NamedType or as MPI writes it ("double", "MPI_DOUBLE"),
 /// in lower or upper case. Throws ConfigError if there is none.
 TypeExprPtr named(std::string_view name);
+
+/// All `types` stretched vectors of blocks of these lengths, none negative, together every element
+/// of a buffer of `types` times their sum. They share one array. O(types + blocks). Throws
+/// ConfigError for sums beyond 2^61.
+std::vector<TypeExprPtr> stretched_vectors(std::int64_t types,
+                                           const std::vector<std::int64_t>& blocklengths,
+                                           const TypeExprPtr& old);
 
 /// The expression of a predefined type; no allocation for those of named_types().
 TypeExprPtr named(const NamedType& type);
@@ -142,6 +185,14 @@ std::string to_string(const TypeExpr& expr);
 ///                                                       a darg is a number or default
 ///     resized(T, lb, extent)
 ///     dup(T)
+///
+/// and those that MPI does not have, all numbers in extents of T:
+///
+///     bounded_vector(start, blocklength, stride, bound, T)
+///     circular_vector(start, blocklength, stride, end, bound, T)
+///     bucket(size, {counts}, T)
+///     stretched_vector(types, index, {blocklengths}, T)
+///     triangular(count, blocklength, change, stride, T)
 ///
 /// Throws ConfigError that shows where and what was expected; also for arguments that MPI calls
 /// erroneous (negative counts, subarrays outside of their array, blocks that do not cover theirs).

@@ -2,7 +2,9 @@
 #include "dtype/type_map.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
+#include <utility>
 
 #include "dtype/support/overload.hpp"
 
@@ -123,6 +125,32 @@ std::vector<std::int64_t> darray_indices(const Darray& t, std::size_t d) {
   return out;
 }
 
+// Blocks at start, start + stride, ... below `end`, no element beyond it; each at place(position).
+template <class Constructor, class Place>
+Marked expand_ordered(const Constructor& t, std::int64_t end, const TypeExpr& old, Place place) {
+  const auto one = expand(old);
+  Marked out;
+  for (auto block = t.start; block < end; block += t.stride)
+    for (auto at = block; at < std::min(block + t.blocklength, end); ++at)
+      out.append(one, place(at) * (one.ub() - one.lb()));
+  return out;
+}
+
+struct Block {
+  std::int64_t position, length;
+};
+
+template <class BlockOf>
+Marked expand_blocks(std::int64_t count, const TypeExpr& old, BlockOf block_of) {
+  const auto one = expand(old);
+  Marked out;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Block block = block_of(i);
+    out.append_block(one, block.length, block.position * (one.ub() - one.lb()));
+  }
+  return out;
+}
+
 Marked expand(const TypeExpr& expr) {
   const auto extent = [](const Marked& m) { return m.ub() - m.lb(); };
   return std::visit(
@@ -184,6 +212,32 @@ Marked expand(const TypeExpr& expr) {
             return out;
           },
           [](const Dup& t) { return expand(*t.old); },
+          [](const BoundedVector& t) {
+            return expand_ordered(t, t.bound, *t.old, std::identity());
+          },
+          [](const CircularVector& t) {
+            return expand_ordered(t, t.end, *t.old, [&](std::int64_t position) {
+              return (position % t.bound + t.bound) % t.bound;
+            });
+          },
+          [](const Bucket& t) {
+            return expand_blocks(std::ssize(t.counts), *t.old, [&](std::int64_t i) -> Block {
+              return {i * t.size, t.counts[static_cast<std::size_t>(i)]};
+            });
+          },
+          [](const StretchedVector& t) {
+            std::int64_t before = 0;
+            return expand_blocks(std::ssize(*t.ends), *t.old, [&](std::int64_t j) -> Block {
+              const auto end = (*t.ends)[static_cast<std::size_t>(j)];
+              const auto length = end - before;
+              return {t.index * length + t.types * std::exchange(before, end), length};
+            });
+          },
+          [](const Triangular& t) {
+            return expand_blocks(t.count, *t.old, [&](std::int64_t i) -> Block {
+              return {i * t.stride, t.blocklength + i * t.change};
+            });
+          },
       },
       expr.node);
 }

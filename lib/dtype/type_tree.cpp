@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "dtype/datatype.hpp"
+#include "dtype/lower.hpp"
 #include "dtype/support/narrow.hpp"
 #include "dtype/support/overload.hpp"
 
@@ -160,6 +161,31 @@ Part indexed(std::vector<std::int64_t> blocklengths, std::vector<std::int64_t> d
   return old;
 }
 
+// Where buckets reach: beyond those without elements, and of a triangular type at an end, since
+// places are linear in i there.
+Part in_buckets(BucketRule rule, Part old) {
+  const auto extent = old.shape.extent();
+  std::int64_t least = INT64_MAX, greatest = INT64_MIN;
+  const auto reach = [&](std::int64_t i) {
+    if (rule.length(i) == 0) return;
+    const auto length = rule.length(i);
+    const auto first = checked_add(checked_multiply(i, rule.distance),
+                                   checked_add(checked_multiply(length, rule.own),
+                                               checked_multiply(rule.begin(i), rule.before)));
+    const auto last = checked_add(first, checked_multiply(length - 1, extent));
+    least = std::min({least, first, last});
+    greatest = std::max({greatest, first, last});
+  };
+  const bool all = rule.ends != nullptr || rule.count < 4;
+  for (std::int64_t i = 0; i < rule.count; ++i) {
+    reach(i);
+    if (!all && i == 1) i = rule.count - 3;
+  }
+  old.shape.copy(rule.elements(), least, greatest);
+  old.tree = node(RuleBuc{std::move(rule), extent, std::move(old.tree)});
+  return old;
+}
+
 // What a type has of one dimension of an array, in elements: `blocks` blocks, `stride` apart, the
 // first at `first`; the last one has length `last`, the others `blocklength`.
 struct Owned {
@@ -302,6 +328,38 @@ struct PartOf {
     return out;
   }
   Part operator()(const Dup& t) const { return part_of(*t.old); }
+  Part operator()(const BoundedVector& t) const { return part_of(*lower(t)); }
+  Part operator()(const CircularVector& t) const { return part_of(*lower(t)); }
+  Part operator()(const Bucket& t) const {
+    std::vector<std::int64_t> ends;
+    ends.reserve(t.counts.size());
+    std::int64_t end = 0;
+    for (const auto count : t.counts) ends.push_back(end = checked_add(end, count));
+    auto old = part_of(*t.old);
+    const auto buckets = std::ssize(ends);
+    return in_buckets({buckets, std::make_shared<const std::vector<std::int64_t>>(std::move(ends)),
+                       0, 0, 0, checked_multiply(t.size, old.shape.extent())},
+                      std::move(old));
+  }
+  Part operator()(const StretchedVector& t) const {
+    auto old = part_of(*t.old);
+    const auto extent = old.shape.extent();
+    return in_buckets({std::ssize(*t.ends), t.ends, 0, 0, 0, 0, checked_multiply(t.index, extent),
+                       checked_multiply(t.types, extent)},
+                      std::move(old));
+  }
+  Part operator()(const Triangular& t) const {
+    auto old = part_of(*t.old);
+    const auto distance = checked_multiply(t.stride, old.shape.extent());
+    if (t.count <= 1 || t.change == 0) {
+      repeat_block(old, t.blocklength);
+      repeat(old, t.count, distance);
+      return old;
+    }
+    const auto last = checked_add(t.blocklength, checked_multiply(t.count - 1, t.change));
+    checked_multiply(t.count, std::max(t.blocklength, last));  // bounds all sums of lengths
+    return in_buckets({t.count, nullptr, t.blocklength, t.change, 0, distance}, std::move(old));
+  }
 
  private:
   static Part part_of(const NamedType& type);
@@ -371,6 +429,15 @@ Result<TypeTree> translate(MPI_Datatype handle) {
   return tree_of(std::visit(PartOf{.with_tree = true}, std::get<TypeExpr>(std::move(expr)).node));
 }
 
+IdxBuc with_lists(const RuleBuc& node) {
+  IdxBuc out{{}, {}, node.stride, node.child};
+  for (std::int64_t i = 0; i < node.rule.count; ++i) {
+    out.blocklengths.push_back(node.rule.length(i));
+    out.displacements.push_back(node.rule.displacement(i));
+  }
+  return out;
+}
+
 std::string to_string(const TreeNode& tree) {
   const auto text = [](auto number) { return std::to_string(number); };
   return std::visit(
@@ -386,6 +453,17 @@ std::string to_string(const TreeNode& tree) {
           [&](const IdxBuc& n) {
             return "idxbuc(" + text(n.displacements.size()) + "," + listed(n.blocklengths) + "," +
                    listed(n.displacements) + "," + text(n.stride) + "," + to_string(*n.child) + ")";
+          },
+          [&](const RuleBuc& n) {
+            const auto& r = n.rule;
+            auto out = r.name() + ("(" + text(r.count)) + ",";
+            if (r.ends == nullptr)
+              out += text(r.first) + "," + text(r.change) + "," + text(r.distance);
+            else if (r.own == 0 && r.before == 0)
+              out += text(r.distance) + "," + listed(with_lists(n).blocklengths);
+            else
+              out += listed(with_lists(n).blocklengths) + "," + text(r.own) + "," + text(r.before);
+            return out + "," + text(n.stride) + "," + to_string(*n.child) + ")";
           },
           [&](const Strc& n) {
             return "strc(" + text(n.displacements.size()) + "," + listed(n.displacements) + "," +

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Type trees over the constructors of [KT15], and the translation of MPI datatypes into them. They
 // are the five dataloops of [RMG03], too: contig and vector are Vec, blockindexed is Idx, indexed
-// is IdxBuc, struct is Strc.
+// is IdxBuc, struct is Strc. RuleBuc stands for the constructors that MPI does not have.
 //
 // [PEA21] section 3.1 translates into DenseData and StreamData, each with an offset of its own;
 // here a node has none and a shift is an Idx of one displacement as in [KT15], so that the same
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "dtype/basic_type.hpp"
+#include "dtype/bucket_rule.hpp"
 #include "dtype/support/error.hpp"
 #include "dtype/type_expr.hpp"
 
@@ -65,6 +66,13 @@ struct IdxBuc {
   std::int64_t stride;
   TreeNodePtr child;
 };
+/// An index bucket without lists of displacements: rule.length(i) children, `stride` bytes apart,
+/// the first at rule.displacement(i). It has no shift of its own: rule.start is 0.
+struct RuleBuc {
+  BucketRule rule;
+  std::int64_t stride;
+  TreeNodePtr child;
+};
 /// One child of its own at each displacement (bytes), in this order.
 struct Strc {
   std::vector<std::int64_t> displacements;
@@ -72,8 +80,11 @@ struct Strc {
 };
 
 struct TreeNode {
-  std::variant<Leaf, Vec, Idx, IdxBuc, Strc> node;
+  std::variant<Leaf, Vec, Idx, IdxBuc, RuleBuc, Strc> node;
 };
+
+/// The same with lists. O(buckets).
+IdxBuc with_lists(const RuleBuc& node);
 
 /// A node of its own.
 template <class Node>
@@ -97,6 +108,11 @@ void for_each_leaf(const TreeNode& tree, std::int64_t at, const Visit& visit) {
     for (std::size_t i = 0; i < buckets->displacements.size(); ++i)
       for (std::int64_t j = 0; j < buckets->blocklengths[i]; ++j)
         for_each_leaf(*buckets->child, at + buckets->displacements[i] + j * buckets->stride, visit);
+  } else if (const auto* by_rule = std::get_if<RuleBuc>(&tree.node)) {
+    for (std::int64_t i = 0; i < by_rule->rule.count; ++i)
+      for (std::int64_t j = 0; j < by_rule->rule.length(i); ++j)
+        for_each_leaf(*by_rule->child, at + by_rule->rule.displacement(i) + j * by_rule->stride,
+                      visit);
   } else {
     const auto& members = std::get<Strc>(tree.node);
     for (std::size_t i = 0; i < members.children.size(); ++i)
@@ -116,19 +132,22 @@ struct TypeTree {
 /// all block lengths are equal; a struct is a Strc; a subarray is one Vec per dimension below an
 /// Idx that holds its start, so is a darray, with a Strc where the last block of a dimension is
 /// shorter; resized changes the bounds alone and dup nothing; a pair type (short_int) is a Strc of
-/// Leafs. Vecs of count 1 and an Idx of the one displacement 0 are left
-/// out. Equal neighbours in a struct share their node.
+/// Leafs. Of the constructors that MPI does not have, bucket, stretched and triangular types are a
+/// RuleBuc, bounded and circular vectors what lower() makes of them. Vecs of count 1 and an Idx of
+/// the one displacement 0 are left out. Equal neighbours in a struct share their node.
 ///
-/// One pass from the leaves up, O(constructor arguments). Throws ConfigError for sizes or
-/// displacements beyond 2^61 bytes. [PEA21] section 3.1, with the argument order of errata B.10,
-/// for all combiners.
+/// One pass from the leaves up, O(constructor arguments), of a circular vector O(turns). Throws
+/// ConfigError for sizes or displacements beyond 2^61 bytes. [PEA21] section 3.1, with the argument
+/// order of errata B.10, for all combiners.
 TypeTree translate(const TypeExpr& expr);
 
 /// decode() and translate() in one step. Local.
 Result<TypeTree> translate(MPI_Datatype handle);
 
 /// One line in the notation of [KT15]: "idx(1,<10520>,vec(8,128,leaf(64)))"; an index bucket as
-/// "idxbuc(2,<lengths>,<displacements>,stride,child)", a struct as
+/// "idxbuc(2,<lengths>,<displacements>,stride,child)", those with a rule as
+/// "bucket(2,size,<lengths>,stride,child)", "stretched(2,<lengths>,own,before,stride,child)" and
+/// "triangular(count,first,change,distance,stride,child)", a struct as
 /// "strc(2,<displacements>,<child,child>)".
 std::string to_string(const TreeNode& node);
 

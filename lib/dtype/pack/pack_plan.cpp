@@ -85,6 +85,17 @@ bool take_apart(const Dataloop& body, std::int64_t displacement, std::int64_t pa
             }
             return true;
           },
+          [&](const RuleLoop& l) {
+            if (l.rule.count > static_cast<std::int64_t>(kMaxParts)) return false;
+            for (std::int64_t i = 0; i < l.rule.count; ++i) {
+              if (l.rule.length(i) == 0) continue;
+              const Dataloop bucket{l.rule.length(i) * l.body->size,
+                                    VectorLoop{l.rule.length(i), l.stride, l.body}};
+              if (!inside(bucket, l.rule.displacement(i), l.rule.begin(i) * l.body->size))
+                return false;
+            }
+            return true;
+          },
           [&](const StructLoop& l) {
             std::int64_t packed_at = 0;
             for (std::size_t i = 0; i < l.members.size(); ++i) {
@@ -227,6 +238,7 @@ class Compiler {
                      take_displacements(op, l.displacements, of_runs);
                    },
                    [&](const IndexedLoop& l) { make_list(op, l); },
+                   [&](const RuleLoop& l) { make_buckets(op, l); },
                    [&](const StructLoop& l) {
                      op.kind = Op::Kind::members;
                      op.count = std::ssize(l.members);
@@ -251,11 +263,30 @@ class Compiler {
   void make_repeat(Op& op, std::int64_t count, std::int64_t stride, const Dataloop& body) {
     op.kind = Op::Kind::repeat;
     op.count = count;
+    make_children(op, stride, body);
+  }
+
+  // Buckets of bodies, or of runs.
+  void make_buckets(Op& op, const RuleLoop& l) {
+    op.rule = l.rule;
+    if (l.is_of_runs()) {
+      op.kind = Op::Kind::runs;
+      op.count = l.rule.count;
+      op.child_size = l.stride;
+    } else {
+      op.kind = Op::Kind::buckets;
+      op.count = l.rule.elements();
+      make_children(op, l.stride, *l.body);
+    }
+  }
+
+  // Bodies that repeat, one at a time and by their parts.
+  void make_children(Op& op, std::int64_t stride, const Dataloop& body) {
     op.stride = stride;
     op.child_size = body.size;
     op.children.push_back(add(body));
     if (body.size > kMaxPartsBytes) return;
-    if (!take_apart(body, 0, 0, {{count, stride, body.size}}, op.parts)) {
+    if (!take_apart(body, 0, 0, {{op.count, stride, body.size}}, op.parts)) {
       op.parts.clear();
       return;
     }
@@ -405,6 +436,9 @@ std::int64_t word_bytes_of(const Program& program) {
     for (const auto& level : op.strided.levels)
       moves |= static_cast<std::uint64_t>(level.stride | level.packed_stride);
     moves |= all_bits(op.displacements) | all_bits(op.near_displacements) | all_bits(op.ends);
+    if (op.rule)
+      moves |= all_bits(std::initializer_list<std::int64_t>{op.rule->start, op.rule->distance,
+                                                            op.rule->own, op.rule->before});
   });
   return static_cast<std::int64_t>(moves & (~moves + 1));
 }
@@ -413,12 +447,27 @@ bool is_list(const Op& op) {
   return op.kind == Op::Kind::blocks || op.kind == Op::Kind::runs;
 }
 
+// Of a triangular type, whose lengths change: one run at most is as long as the distance to the
+// next.
+std::int64_t triangular_blocks(const BucketRule& rule, std::int64_t unit) {
+  const auto blocks = rule.nonempty();
+  if (rule.distance % unit != 0) return blocks;
+  const auto longer = rule.distance / unit - rule.first;
+  const auto i = longer % rule.change == 0 ? longer / rule.change : -1;
+  const bool joins = 0 <= i && i + 1 < rule.count && rule.length(i) > 0 && rule.length(i + 1) > 0;
+  return joins ? blocks - 1 : blocks;
+}
+
 std::int64_t blocks_of(const Op& list) {
+  if (list.rule && list.rule->ends == nullptr)
+    return triangular_blocks(*list.rule, list.child_size);
   std::int64_t blocks = 0, end = 0, packed_end = 0;
   for (std::int64_t i = 0; i < list.count; ++i) {
     const auto begin = displacement_of(list, i);
-    if (i == 0 || begin != end) ++blocks;
-    end = begin + end_of(list, i) - std::exchange(packed_end, end_of(list, i));
+    const auto length = end_of(list, i) - std::exchange(packed_end, end_of(list, i));
+    if (length == 0) continue;  // an empty bucket
+    if (blocks == 0 || begin != end) ++blocks;
+    end = begin + length;
   }
   return blocks;
 }
@@ -459,6 +508,7 @@ std::int64_t PackPlan::metadata_bytes() const {
   for_each_op(*program_, [&](const Op& op) {
     bytes += bytes_of(op.strided) + bytes_of(op.displacements) + bytes_of(op.near_displacements) +
              bytes_of(op.ends) + bytes_of(op.children);
+    if (op.rule && op.rule->ends != nullptr) bytes += bytes_of(*op.rule->ends);
     bytes += bytes_of(op.groups);
     for (const auto& part : op.parts) bytes += bytes_of(part);
   });
@@ -497,10 +547,16 @@ void append_text(const Program& program, const Op& op, const std::string& indent
              (op.near_displacements.empty() ? "64" : "32") + " bits\n";
       return;
     case Op::Kind::runs:
-      out += count + " runs of " + std::to_string(op.size) + " bytes together\n";
+      out += count +
+             (op.rule ? std::string(" runs of a ") + op.rule->name() + " type of " : " runs of ") +
+             std::to_string(op.size) + " bytes together\n";
       return;
     case Op::Kind::repeat:
-      out += count + " repetitions, " + std::to_string(op.stride) + " bytes apart, of\n";
+    case Op::Kind::buckets:
+      out += count +
+             (op.rule ? std::string(" elements of a ") + op.rule->name() + " type, "
+                      : " repetitions, ") +
+             std::to_string(op.stride) + " bytes apart, of\n";
       if (op.chunk == 0) return child(op.children[0]);
       for (const auto& group : op.groups) {
         out += indent + "  atoms of";

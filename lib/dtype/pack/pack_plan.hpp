@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -68,9 +69,11 @@ struct Op {
   enum class Kind : std::uint8_t {
     strided,  ///< `strided`
     blocks,   ///< `count` runs of `child_size` bytes at displacements or near_displacements
-    runs,     ///< `count` runs, which end at ends[i] in the packed bytes, at displacements
+    runs,     ///< `count` runs, which end at ends[i] in the packed bytes, at displacements; or
+              ///< both as `rule` says, whose elements are of `child_size` bytes
     repeat,   ///< `count` children, `stride` bytes apart
     each,     ///< the child at each of `count` displacements
+    buckets,  ///< `count` children in the buckets of `rule`, in each of them `stride` bytes apart
     members   ///< children[i] at displacements[i], ending at ends[i]
   };
   Kind kind = Kind::strided;
@@ -83,10 +86,11 @@ struct Op {
   std::vector<std::int64_t> displacements;
   std::vector<std::int32_t> near_displacements;  ///< instead, where 32 bits hold them all
   std::vector<std::int64_t> ends;
+  std::optional<BucketRule> rule;
   std::vector<std::int32_t> children;
-  /// repeat: one child taken apart into groups of atoms, which together are its short runs, and
-  /// strided loops, each with the repetition as its level of highest rank. Executed one after the
-  /// other for `chunk` repetitions; 0 if the child stays whole.
+  /// repeat, buckets: one child taken apart into groups of atoms, which together are its short
+  /// runs, and strided loops, each with the repetition as its level of highest rank. Executed one
+  /// after the other for `chunk` repetitions; 0 if the child stays whole.
   std::vector<AtomGroup> groups;
   std::vector<StridedOp> parts;
   std::int64_t chunk = 0;
@@ -97,11 +101,12 @@ struct Op {
 
 /// Where entry i of a list of blocks or runs ends in the packed bytes of the list.
 inline std::int64_t end_of(const Op& op, std::int64_t i) {
-  return op.kind == Op::Kind::blocks ? (i + 1) * op.child_size
-                                     : op.ends[static_cast<std::size_t>(i)];
+  if (op.kind == Op::Kind::blocks) return (i + 1) * op.child_size;
+  return op.rule ? op.rule->end(i) * op.child_size : op.ends[static_cast<std::size_t>(i)];
 }
 /// Where entry i of a list stands.
 inline std::int64_t displacement_of(const Op& op, std::int64_t i) {
+  if (op.rule) return op.rule->displacement(i);
   const auto at = static_cast<std::size_t>(i);
   return op.near_displacements.empty() ? op.displacements[at] : op.near_displacements[at];
 }

@@ -45,7 +45,7 @@ struct EachBlock {
         [&](std::int64_t i, std::int64_t j, std::int64_t at) {
           for (; i < j; ++i) {
             const auto end = detail::end_of(op, i);
-            if (!piece(detail::displacement_of(op, i), at, end - at)) return false;
+            if (end > at && !piece(detail::displacement_of(op, i), at, end - at)) return false;
             at = end;
           }
           return true;
@@ -106,9 +106,11 @@ struct CountBlocks {
   bool listed(const Op& op, std::int64_t displacement, std::int64_t offset, std::int64_t first,
               std::int64_t last) const {
     if (first == 0 && last == op.size) {
-      const auto i = op.count - 1;
+      // A rule may have empty buckets at both ends.
+      const auto first_entry = op.rule ? op.rule->bucket_of(0) : 0;
+      const auto i = op.rule ? op.rule->bucket_of(op.rule->elements() - 1) : op.count - 1;
       const auto run = op.size - (i == 0 ? 0 : detail::end_of(op, i - 1));
-      return add(displacement + detail::displacement_of(op, 0), op.blocks,
+      return add(displacement + detail::displacement_of(op, first_entry), op.blocks,
                  displacement + detail::displacement_of(op, i) + run);
     }
     const auto one = [&](std::int64_t at, std::int64_t, std::int64_t bytes) {

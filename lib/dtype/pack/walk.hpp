@@ -66,9 +66,9 @@ bool cut_list(const Op& op, std::int64_t first, std::int64_t last, Whole whole, 
   const auto begin_of = [&](std::int64_t i) { return i == 0 ? 0 : end_of(op, i - 1); };
   // The entry that holds a position.
   const auto entry_at = [&](std::int64_t position) {
-    return op.kind == Op::Kind::blocks
-               ? position / op.child_size
-               : std::upper_bound(op.ends.begin(), op.ends.end(), position) - op.ends.begin();
+    if (op.kind == Op::Kind::blocks) return position / op.child_size;
+    if (op.rule) return op.rule->bucket_of(position / op.child_size);
+    return std::upper_bound(op.ends.begin(), op.ends.end(), position) - op.ends.begin();
   };
   while (first < last) {
     const auto i = entry_at(first);
@@ -105,6 +105,7 @@ void walk(const Program& program, std::int64_t count, std::int64_t first, std::i
     const Op* op;
     std::int64_t displacement, packed;  // of this op
     std::int64_t next;                  // the child to visit
+    std::int64_t bucket;                // that holds it, of buckets
   };
   // A struct holds no struct: there is a loop of at least two steps in between, or a list that was
   // split. Sizes stay below 2^61 bytes, so this suffices.
@@ -125,14 +126,16 @@ void walk(const Program& program, std::int64_t count, std::int64_t first, std::i
       }
       case Op::Kind::repeat:
       case Op::Kind::each:
+      case Op::Kind::buckets:
         HALOCLINE_EXPECT(depth < kMaxDepth);
-        stack[depth++] = {&op, displacement, packed, begin / op.child_size};
+        stack[depth++] = {&op, displacement, packed, begin / op.child_size,
+                          op.rule ? op.rule->bucket_of(begin / op.child_size) : 0};
         return true;
       case Op::Kind::members:
         HALOCLINE_EXPECT(depth < kMaxDepth);
-        stack[depth++] = {
-            &op, displacement, packed,
-            std::upper_bound(op.ends.begin(), op.ends.end(), begin) - op.ends.begin()};
+        stack[depth++] = {&op, displacement, packed,
+                          std::upper_bound(op.ends.begin(), op.ends.end(), begin) - op.ends.begin(),
+                          0};
         return true;
     }
     return false;
@@ -152,13 +155,21 @@ void walk(const Program& program, std::int64_t count, std::int64_t first, std::i
       --depth;
       continue;
     }
-    const auto displacement =
-        frame.displacement + (op.kind == Op::Kind::repeat
-                                  ? i * op.stride
-                                  : op.displacements[static_cast<std::size_t>(i)]);
+    auto displacement = frame.displacement;
+    auto together = children - i;  // what follows at one distance
+    if (op.kind == Op::Kind::repeat) {
+      displacement += i * op.stride;
+    } else if (op.kind == Op::Kind::buckets) {
+      while (op.rule->end(frame.bucket) <= i) ++frame.bucket;
+      displacement +=
+          op.rule->displacement(frame.bucket) + (i - op.rule->begin(frame.bucket)) * op.stride;
+      together = op.rule->end(frame.bucket) - i;
+    } else {
+      displacement += op.displacements[static_cast<std::size_t>(i)];
+    }
     if constexpr (requires { &Visitor::repeated; }) {
       if (op.chunk > 0 && packed >= first && last - packed >= op.child_size) {
-        const auto whole = std::min(children - i, (last - packed) / op.child_size);
+        const auto whole = std::min(together, (last - packed) / op.child_size);
         if (visitor.takes_parts(op, whole)) {
           frame.next += whole;
           if (!visitor.repeated(op, displacement, packed, whole)) return;

@@ -17,6 +17,11 @@ std::int64_t cost(const TreeNode& tree, const CostModel& costs) {
           [&](const IdxBuc& t) {
             return costs.idxbuc + 2 * std::ssize(t.displacements) * costs.lookup + of(t.child);
           },
+          [&](const RuleBuc& t) {
+            const auto own = t.rule.ends == nullptr ? costs.triangular
+                                                    : costs.bucket + t.rule.count * costs.lookup;
+            return own + of(t.child);
+          },
           [&](const Strc& t) {
             auto sum = costs.strc + 2 * std::ssize(t.displacements) * costs.lookup;
             std::int64_t child = 0;

@@ -84,6 +84,33 @@ class Normalizer {
     return out;
   }
 
+  // As it is over its normalised child, or as any buckets. A triangular type may have far more of
+  // them than its node has numbers.
+  Normal of(const RuleBuc& t) {
+    constexpr std::int64_t kFewBuckets = 64;
+    const auto& child = (*this)(t.child);
+    const auto& rule = t.rule;
+    const auto elements = rule.elements();
+    const auto entries = child.entries + 1 + (rule.ends == nullptr ? 0 : rule.count);
+    if (child.leaves == 0 || elements == 0) return {.entries = entries};
+    const auto first = rule.displacement(rule.bucket_of(0));
+    Normal out;
+    if (rule.ends != nullptr || rule.count <= kFewBuckets) out = of(with_lists(t));
+    out.shift = first + child.shift;
+    out.leaves = elements * child.leaves;
+    out.entries = entries;
+    const auto over = [&](const Subtree& body) -> Subtree {
+      const auto root = tree_node(RuleBuc{rule, t.stride, body.root});
+      return {root, cost(*root, costs_)};
+    };
+    // Empty buckets in front are a shift that the node itself makes.
+    if (first == 0) out.normalised = cheaper(std::move(out.normalised), over(child.normalised));
+    out.standing = cheaper(std::move(out.standing), over(child.standing));
+    if (out.normalised.root == nullptr) out.normalised = moved(out.standing, -out.shift);
+    out.standing = cheaper(std::move(out.standing), moved(out.normalised, out.shift));
+    return out;
+  }
+
   Normal of(const Strc& t) {
     Elements all;
     std::unordered_map<std::int32_t, std::int32_t> kinds;  // by identity
@@ -125,6 +152,12 @@ class Normalizer {
                      append(t.displacements);
                      append(t.blocklengths);
                      append({t.stride, identity(t.child)});
+                   },
+                   [&](const RuleBuc& t) {
+                     const auto& r = t.rule;
+                     append({r.count, r.ends == nullptr, r.first, r.change, r.distance, r.own,
+                             r.before, t.stride, identity(t.child)});
+                     if (r.ends != nullptr) append(*r.ends);
                    },
                    [&](const Strc& t) {
                      append(t.displacements);

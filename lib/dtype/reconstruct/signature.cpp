@@ -36,6 +36,7 @@ class Compaction {
                   std::accumulate(t.blocklengths.begin(), t.blocklengths.end(), std::int64_t{0}),
                   t.child);
             },
+            [&](const RuleBuc& t) { return times(t.rule.elements(), t.child); },
             [&](const Strc& t) -> Packed {
               Strc members;
               std::int64_t size = 0;

@@ -185,26 +185,21 @@ TreeNodePtr make_idxbuc(const std::vector<std::int64_t>& starts, std::int64_t st
 
 bool absorbs_shift(const TreeNode& tree) {
   if (const auto* vec = std::get_if<Vec>(&tree.node)) return absorbs_shift(*vec->child);
+  if (const auto* by_rule = std::get_if<RuleBuc>(&tree.node)) return absorbs_shift(*by_rule->child);
   return !std::holds_alternative<Leaf>(tree.node);
 }
 
 TreeNodePtr shifted(const TreeNodePtr& tree, std::int64_t shift) {
-  const auto move = [=](auto t) {
-    for (auto& displacement : t.displacements) displacement += shift;
-    return tree_node(std::move(t));
-  };
-  return std::visit(Overload{
-                        [&](const Leaf&) {
-                          return tree_node(Idx{{shift}, tree});
-                        },
-                        [&](const Vec& t) {
-                          return absorbs_shift(*t.child)
-                                     ? tree_node(Vec{t.count, t.stride, shifted(t.child, shift)})
-                                     : tree_node(Idx{{shift}, tree});
-                        },
-                        [&](const auto& t) { return move(t); },
-                    },
-                    tree->node);
+  if (!absorbs_shift(*tree)) return tree_node(Idx{{shift}, tree});
+  return std::visit(
+      [=](auto t) -> TreeNodePtr {
+        if constexpr (requires { t.displacements; })
+          for (auto& displacement : t.displacements) displacement += shift;
+        else if constexpr (requires { t.child; })
+          t.child = shifted(t.child, shift);
+        return tree_node(std::move(t));
+      },
+      tree->node);
 }
 
 Reconstruction reconstruct_path(const Sequence& sequence, std::span<const Subtree> kinds,
@@ -230,6 +225,7 @@ std::int64_t leaves_of(const TreeNode& tree) {
             return std::accumulate(t.blocklengths.begin(), t.blocklengths.end(), std::int64_t{0}) *
                    leaves_of(*t.child);
           },
+          [](const RuleBuc& t) { return t.rule.elements() * leaves_of(*t.child); },
           [](const Strc& t) {
             std::int64_t sum = 0, leaves = 0;
             for (std::size_t i = 0; i < t.children.size(); ++i) {

@@ -42,6 +42,7 @@ class Writer {
       out.old.push_back(type(Hvector{length, 1, t.stride, child}));
     return type(std::move(out));
   }
+  TypeExprPtr write(const RuleBuc& t) { return write(with_lists(t)); }
   TypeExprPtr write(const Strc& t) {
     Struct out{std::vector<std::int64_t>(t.displacements.size(), 1), t.displacements, {}};
     for (const auto& child : t.children) out.old.push_back((*this)(child));

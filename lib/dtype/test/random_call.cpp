@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "dtype/datatype.hpp"
+#include "dtype/lower.hpp"
 #include "dtype/support/error.hpp"
 #include "dtype/support/overload.hpp"
 
@@ -188,6 +189,44 @@ std::vector<TypeExprPtr> simpler_arguments(const TypeExpr& expr) {
             return out.take();
           },
           [](const Dup&) { return std::vector<TypeExprPtr>(); },
+          [](const BoundedVector& t) {
+            Variants out(t);
+            out.number(&BoundedVector::start, 0);
+            out.number(&BoundedVector::blocklength, 1);
+            out.number(&BoundedVector::stride, 1);
+            out.number(&BoundedVector::bound, 1);
+            return out.take_legal();
+          },
+          [](const CircularVector& t) {
+            Variants out(t);
+            out.number(&CircularVector::start, 0);
+            out.number(&CircularVector::blocklength, 1);
+            out.number(&CircularVector::stride, 1);
+            out.number(&CircularVector::end, 1);
+            out.number(&CircularVector::bound, 1);
+            return out.take_legal();
+          },
+          [](const Bucket& t) {
+            Variants out(t);
+            out.shorter(t.counts.size(), &Bucket::counts);
+            out.number(&Bucket::size, 1);
+            out.numbers(&Bucket::counts, 1);
+            return out.take();
+          },
+          [](const StretchedVector& t) {
+            Variants out(t);
+            out.number(&StretchedVector::types, 1);
+            out.number(&StretchedVector::index, 0);
+            return out.take_legal();
+          },
+          [](const Triangular& t) {
+            Variants out(t);
+            out.number(&Triangular::count, 1);
+            out.number(&Triangular::blocklength, 1);
+            out.number(&Triangular::change, 0);
+            out.number(&Triangular::stride, 1);
+            return out.take_legal();
+          },
       },
       expr.node);
 }
@@ -247,6 +286,7 @@ bool any_stride(const TreeNode& tree, const std::function<bool(std::int64_t)>& p
                                              [](auto length) { return length > 1; });
             return (repeats && predicate(n.stride)) || any_step(n.displacements) || inside(n.child);
           },
+          [&](const RuleBuc& n) { return any_stride({with_lists(n)}, predicate); },
           [&](const Strc& n) {
             return any_step(n.displacements) ||
                    std::any_of(n.children.begin(), n.children.end(), inside);
@@ -295,7 +335,7 @@ TypeExprPtr CallGenerator::wrap(const Sized& sized, int depth, std::int64_t max_
   const bool large = max_bytes == kLargeBytes;
   const auto& old = sized.expr;
   const auto extent = sized.bounds.extent;
-  switch (between(1, 16)) {
+  switch (between(1, 18)) {
     case 1:
       return type(Contiguous{one_in(8) ? between(1, 512) : draw_count(large), old});
     case 2:
@@ -341,6 +381,9 @@ TypeExprPtr CallGenerator::wrap(const Sized& sized, int depth, std::int64_t max_
     case 14:
     case 15:
       return draw_struct(sized, depth, max_bytes);
+    case 16:
+    case 17:
+      return draw_further(old, large);
     default:
       // Open MPI 4.1.4 refuses darrays of types made of nothing.
       return sized.bounds.size == 0 ? type(Dup{old}) : draw_darray(old);
@@ -387,6 +430,36 @@ TypeExprPtr CallGenerator::draw_darray(const TypeExprPtr& old) {
   }
   t.rank = between(0, t.size - 1);
   return type(std::move(t));
+}
+
+// Those that MPI does not have.
+TypeExprPtr CallGenerator::draw_further(const TypeExprPtr& old, bool large) {
+  const auto start = between(-6, 12), stride = between(1, 6);
+  const auto blocklength = one_in(12) ? 0 : between(1, stride);
+  const auto buckets = one_in(20) ? 0 : between(1, large || one_in(2) ? 40 : 7);
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t i = 0; i < buckets; ++i) lengths.push_back(one_in(5) ? 0 : between(1, 5));
+  switch (between(1, 5)) {
+    case 1:
+      return type(
+          BoundedVector{start, blocklength, stride, start + between(-2, large ? 60 : 20), old});
+    case 2:
+      return type(CircularVector{start, blocklength, stride, start + between(-2, large ? 60 : 20),
+                                 between(1, 30), old});
+    case 3:
+      return type(Bucket{one_in(4) ? between(-4, 4) : between(5, 7), std::move(lengths), old});
+    case 4: {
+      const auto types = between(1, 5);
+      return stretched_vectors(types, lengths,
+                               old)[static_cast<std::size_t>(between(1, types) - 1)];
+    }
+    default: {
+      const auto change = between(-3, 3), count = between(0, large ? 40 : 12);
+      return type(Triangular{count,
+                             std::max<std::int64_t>(0, -change * (count - 1)) + between(0, 3),
+                             change, one_in(4) ? between(-6, 6) : between(5, 30), old});
+    }
+  }
 }
 
 TypeExprPtr CallGenerator::draw_resized(const Sized& sized) {
@@ -473,6 +546,21 @@ std::int64_t CallGenerator::draw_stride(std::int64_t fold) {
   if (one_in(20)) return 0;
   if (one_in(4)) return fold;
   return (one_in(5) ? -1 : 1) * between(1, 6);
+}
+
+TypeExprPtr lowered(const TypeExprPtr& expr) {
+  auto out = expr;
+  const auto olds = types_inside(*expr);
+  for (std::size_t i = 0; i < olds.size(); ++i)
+    if (auto old = lowered(olds[i]); old != olds[i]) out = with_old(*out, i, std::move(old));
+  return std::visit(
+      [&](const auto& t) {
+        if constexpr (requires { lower(t); })
+          return lower(t);
+        else
+          return out;
+      },
+      out->node);
 }
 
 std::vector<TypeExprPtr> nesting(const TypeExprPtr& expr) {

@@ -49,6 +49,7 @@ class CallGenerator {
   TypeExprPtr draw_named();
   TypeExprPtr draw_subarray(const TypeExprPtr& old);
   TypeExprPtr draw_darray(const TypeExprPtr& old);
+  TypeExprPtr draw_further(const TypeExprPtr& old, bool large);
   TypeExprPtr draw_resized(const Sized& old);
   TypeExprPtr draw_struct(const Sized& old, int depth, std::int64_t max_bytes);
   Blocks draw_blocks(bool large, bool of_one_length);
@@ -60,6 +61,9 @@ class CallGenerator {
 
   std::mt19937_64 engine_;
 };
+
+/// `expr` with lower() in place of every constructor that MPI does not have.
+TypeExprPtr lowered(const TypeExprPtr& expr);
 
 /// `expr` and all types that it is made of, from the outside inwards, each expression once.
 std::vector<TypeExprPtr> nesting(const TypeExprPtr& expr);

@@ -83,7 +83,7 @@ TEST(TypeExpr, ParametrizedFortranTypesAreNamed) {
 
 TEST(TypeExpr, UnknownNamesAreAnsweredWithTheKnownOnes) {
   for (const auto* text : {"duble", "vektor(1,2,3,int)"})
-    for (const auto* known : {"contiguous, vector, hvector", "or dup", "halocline --help"})
+    for (const auto* known : {"contiguous, vector, hvector", "or triangular", "halocline --help"})
       EXPECT_NE(error_of(text).find(known), std::string::npos) << error_of(text);
   EXPECT_NE(error_of("duble").find("such as double, int, byte"), std::string::npos);
 }
@@ -124,6 +124,12 @@ TEST(TypeExpr, ErrorsSayWhereAndWhatWasExpected) {
       {"darray(2,0,{5,5},{block,block},{default,default},{2,2},C,int)", "character ",
        "as many processes"},
       {"struct({1,1},{0,8},{int})", "character ", "lists of one length"},
+      {"bounded_vector(0,3,2,9,int)", "character ", "a stride of at least 1 and blocklength"},
+      {"bounded_vector(0,0,0,9,int)", "character ", "a stride of at least 1 and blocklength"},
+      {"circular_vector(0,1,2,9,0,int)", "character ", "a bound of at least 1"},
+      {"bucket(4,{1,-1},int)", "character ", "not negative"},
+      {"stretched_vector(2,2,{1},int)", "character ", "index < types"},
+      {"triangular(3,1,-1,4,int)", "character ", "none is of a negative length"},
   };
   for (const auto& c : cases) {
     const auto message = error_of(c.text);

@@ -15,17 +15,19 @@ inline bool has_data(const TreeNode& node) {
   const auto some = [](const auto& list) {
     return std::any_of(list.begin(), list.end(), [](auto length) { return length != 0; });
   };
-  return std::visit(Overload{
-                        [](const Leaf& n) { return n.bytes != 0; },
-                        [](const Vec& n) { return n.count != 0 && has_data(*n.child); },
-                        [](const Idx& n) { return !n.displacements.empty() && has_data(*n.child); },
-                        [&](const IdxBuc& n) { return some(n.blocklengths) && has_data(*n.child); },
-                        [](const Strc& n) {
-                          return std::any_of(n.children.begin(), n.children.end(),
-                                             [](const auto& child) { return has_data(*child); });
-                        },
-                    },
-                    node.node);
+  return std::visit(
+      Overload{
+          [](const Leaf& n) { return n.bytes != 0; },
+          [](const Vec& n) { return n.count != 0 && has_data(*n.child); },
+          [](const Idx& n) { return !n.displacements.empty() && has_data(*n.child); },
+          [&](const IdxBuc& n) { return some(n.blocklengths) && has_data(*n.child); },
+          [](const RuleBuc& n) { return n.rule.elements() != 0 && has_data(*n.child); },
+          [](const Strc& n) {
+            return std::any_of(n.children.begin(), n.children.end(),
+                               [](const auto& child) { return has_data(*child); });
+          },
+      },
+      node.node);
 }
 
 /// Appends the displacement of every byte of `node`, in pack order, when it stands at `at`.
@@ -47,6 +49,20 @@ inline void append_bytes(const TreeNode& node, std::int64_t at, std::vector<std:
                    for (std::size_t i = 0; i < n.displacements.size(); ++i)
                      for (std::int64_t j = 0; j < n.blocklengths[i]; ++j)
                        append_bytes(*n.child, at + n.displacements[i] + j * n.stride, out);
+                 },
+                 [&](const RuleBuc& n) {
+                   const auto& r = n.rule;
+                   std::int64_t begin = 0;
+                   for (std::int64_t i = 0; i < r.count; ++i) {
+                     const auto length =
+                         r.ends == nullptr ? r.first + i * r.change : r.ends->data()[i] - begin;
+                     for (std::int64_t j = 0; j < length; ++j)
+                       append_bytes(*n.child,
+                                    at + r.start + i * r.distance + length * r.own +
+                                        begin * r.before + j * n.stride,
+                                    out);
+                     begin += length;
+                   }
                  },
                  [&](const Strc& n) {
                    for (std::size_t i = 0; i < n.displacements.size(); ++i)

@@ -105,13 +105,53 @@ struct Copy {
   // Entries [i, j) of a list; the first of them is `at` bytes into its packed bytes.
   static void entries(const Op& op, std::int64_t i, std::int64_t j, std::int64_t at, Address memory,
                       Address packed) {
-    if (op.kind == Op::Kind::runs)
+    if (op.rule)
+      entries_by_rule(op, i, j, memory, packed);
+    else if (op.kind == Op::Kind::runs)
       copy_runs<kDirection>(part_of(op.displacements, i, j), part_of(op.ends, i, j), at, memory,
                             packed);
     else if (!op.near_displacements.empty())
       copy_blocks<kDirection>(op.child_size, part_of(op.near_displacements, i, j), memory, packed);
     else
       copy_blocks<kDirection>(op.child_size, part_of(op.displacements, i, j), memory, packed);
+  }
+
+  // A few at a time as a list: of their elements, if buckets hold few of them.
+  [[gnu::noinline]] static void entries_by_rule(const Op& op, std::int64_t i, std::int64_t j,
+                                                Address memory, Address packed) {
+    constexpr std::size_t kAtOnce = 128;
+    constexpr std::int64_t kFewElements = 4;
+    const auto& rule = *op.rule;
+    const auto unit = op.child_size;
+    std::int64_t displacements[kAtOnce], ends[kAtOnce];
+    std::size_t n = 0;
+    const bool of_elements = rule.elements() <= kFewElements * rule.count;
+    auto begin = rule.begin(i), end = begin;  // elements in the lists
+    const auto flush = [&] {
+      const std::span<const std::int64_t> list(displacements, n);
+      if (of_elements)
+        copy_blocks<kDirection>(unit, list, memory, packed);
+      else
+        copy_runs<kDirection>(list, {ends, n}, begin * unit, memory, packed);
+      packed += static_cast<Address>((end - begin) * unit);
+      begin = end;
+      n = 0;
+    };
+    for (; i < j; ++i) {
+      const auto length = rule.length(i), at = rule.displacement(i);
+      if (!of_elements && length > 0) {
+        if (n == kAtOnce) flush();
+        end += length;
+        displacements[n] = at;
+        ends[n++] = end * unit;
+      }
+      for (std::int64_t k = 0; of_elements && k < length; ++k) {
+        if (n == kAtOnce) flush();
+        ++end;
+        displacements[n++] = at + k * unit;
+      }
+    }
+    flush();
   }
 
   bool repeated(const Op& op, std::int64_t displacement, std::int64_t offset,
@@ -149,7 +189,8 @@ template <Direction kDirection>
   const Copy<kDirection> copy{buffer, packed - static_cast<Address>(first)};
   if (last - first == root.size * count) {
     // All of one list, struct or nest: nothing to look for. Around a list, instances are a loop.
-    if (root.chunk > 0 && copy.takes_parts(root, root.count * count)) {
+    if (root.kind == Op::Kind::repeat && root.chunk > 0 &&
+        copy.takes_parts(root, root.count * count)) {
       copy.repeated(root, program.start, 0, root.count * count);
       return;
     }
