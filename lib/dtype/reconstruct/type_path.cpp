@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "dtype/reconstruct/bucket_count.hpp"
+#include "dtype/reconstruct/bucket_rules.hpp"
 #include "dtype/support/overload.hpp"
 
 namespace halocline::dtype {
@@ -36,6 +37,7 @@ class Programme {
       finish(i);
       extend(i);
       if (options_.idxbuc) extend_by_buckets(i);
+      if (options_.bucket || options_.triangular) extend_by_rules(i);
     }
     const auto last = best_.size() - 1;
     const bool shift = d_.front() != 0;
@@ -43,7 +45,7 @@ class Programme {
   }
 
  private:
-  enum class Root { leaf, vec, idx, idxbuc, other };
+  enum class Root { leaf, vec, idx, idxbuc, bucket, triangular, other };
   struct Choice {
     std::int64_t cost = kNone;
     Root root = Root::leaf;
@@ -125,6 +127,29 @@ class Programme {
     }
   }
 
+  // Likewise as that of buckets by a rule, which leave the shift to it.
+  void extend_by_rules(std::size_t i) {
+    const auto p = length(i);
+    const auto& costs = options_.costs;
+    for (auto j = i + 1; j < best_.size(); ++j) {
+      const auto q = length(j);
+      if (q % p != 0) continue;
+      const bool strided = q <= found_.prefixes[i].strided;
+      const auto all = strided ? std::vector<std::int64_t>() : starts(q, p, 0);
+      const auto offer_both = [&](std::int64_t cost, Root root) {
+        for (const bool shift : {false, true})
+          offer(best_[j][shift], {cost + best_[i][shift].cost, root, i, shift});
+      };
+      if (options_.bucket) {
+        const auto found = strided ? std::nullopt : detail::find_bucket(all);
+        if (strided || found)
+          offer_both(costs.bucket + (found ? found->rule.count : 1) * costs.lookup, Root::bucket);
+      }
+      if (options_.triangular && (strided || detail::find_triangular(all)))
+        offer_both(costs.triangular, Root::triangular);
+    }
+  }
+
   // Of all copies of P_p in P_q, counted from `base`.
   std::vector<std::int64_t> starts(std::int64_t q, std::int64_t p, std::int64_t base) const {
     std::vector<std::int64_t> out;
@@ -148,6 +173,14 @@ class Programme {
         return detail::make_idx(starts(q, p, base), build(choice.child, false));
       case Root::idxbuc:
         return detail::make_idxbuc(starts(q, p, base), choice.stride, build(choice.child, false));
+      case Root::bucket:
+      case Root::triangular: {
+        const auto all = starts(q, p, 0);
+        auto found =
+            choice.root == Root::bucket ? detail::find_bucket(all) : detail::find_triangular(all);
+        return tree_node(RuleBuc{std::move(found->rule), found->stride,
+                                 build(choice.child, choice.child_shift)});
+      }
     }
     return nullptr;
   }

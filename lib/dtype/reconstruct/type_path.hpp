@@ -24,6 +24,10 @@ struct ReconstructOptions {
   CostModel costs = {};
   /// Index buckets as well: the extended type path of [KT15] section 3.3.
   bool idxbuc = false;
+  /// The nodes that MPI has no constructor for, at the end of that section: a RuleBuc that is a
+  /// bucket type whose first bucket is not empty, or a triangular type without empty blocks. They
+  /// make no shift.
+  bool bucket = false, triangular = false;
   /// Comparisons to make at most, not negative. Beyond, what is returned is still right, but
   /// perhaps not the cheapest.
   std::int64_t budget = std::numeric_limits<std::int64_t>::max();
@@ -38,14 +42,15 @@ struct Reconstruction {
   bool optimal = true;           ///< among what was asked for
 };
 
-/// The cheapest path over leaf, vec and idx (and idxbuc) of a sequence of n >= 1 elements, all of
-/// which are `leaf`; the sequence has no kinds. The path is nice [KT15, Lemma 3]: the shift, if
-/// there is one, is in one idx or idxbuc that has only vecs above it.
+/// The cheapest path over leaf, vec and idx (and idxbuc, bucket, triangular) of a sequence of n >=
+/// 1 elements, all of which are `leaf`; the sequence has no kinds. The path is nice [KT15, Lemma
+/// 3]: the shift, if there is one, is in one idx or idxbuc that has only vecs (buckets, triangular
+/// nodes) above it.
 ///
 /// Time: that of repeated_prefixes() and O(d(n)^2), d(n) the number of divisors; with idxbuc also
 /// the sum of n / p over the lengths p of all repeated prefixes, again for each change of the most
-/// frequent distance (BucketCount). Memory: O(d(n)), with
-/// idxbuc O(n), beside the result.
+/// frequent distance (BucketCount); with bucket and triangular the sum of (q / p) log(q / p) over
+/// all pairs of them. Memory: O(d(n)), with any of these O(n), beside the result.
 Reconstruction reconstruct_path(const Sequence& sequence, const Leaf& leaf,
                                 const ReconstructOptions& options = {});
 

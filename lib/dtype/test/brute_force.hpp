@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <compare>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -73,11 +75,81 @@ inline std::int64_t fewest_buckets(const Displacements& starts) {
   return fewest;
 }
 
+/// All distances between any two of these, of either sign, and 0.
+inline std::set<std::int64_t> all_distances(const Displacements& starts) {
+  std::set<std::int64_t> out = {0};
+  for (const auto a : starts)
+    for (const auto b : starts) out.insert(a - b);
+  return out;
+}
+
+/// The fewest buckets of a bucket type with elements at these starts, the first of them in the
+/// first bucket: all ways to cut the starts into buckets, all sizes and all distances inside; none
+/// that is longer than all starts together is any use.
+inline std::optional<std::int64_t> fewest_regular_buckets(const Displacements& starts) {
+  std::optional<std::int64_t> fewest;
+  const auto n = starts.size();
+  for (const auto distance : all_distances(starts))
+    for (std::uint32_t cuts = 0; cuts < 1U << (n - 1); ++cuts) {
+      Displacements buckets = {starts[0]};
+      bool fits = true;
+      for (std::size_t i = 1; i < n; ++i) {
+        if ((cuts >> (i - 1) & 1) != 0)
+          buckets.push_back(starts[i]);
+        else if (starts[i] - starts[i - 1] != distance)
+          fits = false;
+      }
+      if (!fits) continue;
+      const auto reach = buckets.back() - buckets.front();
+      for (auto size = -std::abs(reach); size <= std::abs(reach); ++size) {
+        if (size == 0 && buckets.size() > 1) continue;
+        bool regular = true;
+        for (std::size_t i = 1; i < buckets.size() && regular; ++i)
+          regular = (buckets[i] - buckets[0]) % size == 0 &&
+                    (buckets[i] - buckets[0]) / size > (buckets[i - 1] - buckets[0]) / size;
+        if (!regular) continue;
+        const auto count = size == 0 ? 1 : reach / size + 1;
+        fewest = std::min(fewest.value_or(count), count);
+      }
+    }
+  return fewest;
+}
+
+/// Whether the starts are blocks of first, first + change, ... elements, at least one each, at
+/// equal distances: all of these are tried.
+inline bool is_triangular(const Displacements& starts) {
+  const auto n = std::ssize(starts);
+  const auto distances = all_distances(starts);
+  for (std::int64_t first = 1; first <= n; ++first)
+    for (auto change = -n; change <= n; ++change) {
+      Displacements lengths;
+      std::int64_t sum = 0;
+      for (auto length = first; length > 0 && sum < n; length += change) {
+        lengths.push_back(length);
+        sum += length;
+      }
+      if (sum != n) continue;
+      for (const auto distance : distances)
+        for (const auto inside : distances) {
+          Displacements all;
+          for (std::int64_t i = 0; i < std::ssize(lengths); ++i)
+            for (std::int64_t k = 0; k < lengths[static_cast<std::size_t>(i)]; ++k)
+              all.push_back(starts[0] + i * distance + k * inside);
+          if (all == starts) return true;
+        }
+    }
+  return false;
+}
+
+/// What a path may consist of beside leaf, vec and idx.
+struct Nodes {
+  bool idxbuc = false, strc = false, bucket = false, triangular = false;
+};
+
 /// The costs of the cheapest paths and trees.
 class BruteForce {
  public:
-  BruteForce(CostModel costs, bool idxbuc, bool strc = false)
-      : costs_(costs), idxbuc_(idxbuc), strc_(strc) {}
+  BruteForce(CostModel costs, Nodes nodes) : costs_(costs), nodes_(nodes) {}
 
   std::int64_t operator()(const ElementList& d) {
     if (const auto found = known_.find(d); found != known_.end()) return found->second;
@@ -95,19 +167,41 @@ class BruteForce {
       if (q < n || d[0].at != 0) {
         const auto child = (*this)(normal);
         offer(costs_.idx + std::ssize(starts) * costs_.lookup + child);
-        if (idxbuc_) offer(costs_.idxbuc + 2 * fewest_buckets(starts) * costs_.lookup + child);
+        if (nodes_.idxbuc)
+          offer(costs_.idxbuc + 2 * fewest_buckets(starts) * costs_.lookup + child);
       }
       if (q < n && is_strided(starts)) offer(costs_.vec + (*this)(head));
+      if (nodes_.bucket && q < n)
+        if (const auto buckets = regular_buckets(starts))
+          offer(costs_.bucket + *buckets * costs_.lookup + (*this)(head));
+      if (nodes_.triangular && q < n && triangular(starts))
+        offer(costs_.triangular + (*this)(head));
       if (q < n && d[0].at != 0)  // an index may leave the shift to its child
         offer(costs_.idx + std::ssize(starts) * costs_.lookup + (*this)(head));
     }
-    if (strc_) {
+    if (nodes_.strc) {
       if (n > 1 || d[0].at != 0) offer(costs_.strc + cheapest_children(d, 0));
     }
     return known_[d] = best;
   }
 
  private:
+  // Once for starts that differ by a shift.
+  std::optional<std::int64_t> regular_buckets(const Displacements& starts) {
+    const auto [entry, is_new] = buckets_.try_emplace(from_first(starts));
+    if (is_new) entry->second = fewest_regular_buckets(entry->first);
+    return entry->second;
+  }
+  bool triangular(const Displacements& starts) {
+    const auto [entry, is_new] = triangular_.try_emplace(from_first(starts));
+    if (is_new) entry->second = is_triangular(entry->first);
+    return entry->second;
+  }
+  static Displacements from_first(Displacements starts) {
+    for (const auto first = starts[0]; auto& start : starts) start -= first;
+    return starts;
+  }
+
   // The cheapest way to cut d[first, n) into children, each of them normalised: all 2^(n - first)
   // are tried.
   std::int64_t cheapest_children(const ElementList& d, std::size_t first) {
@@ -124,8 +218,10 @@ class BruteForce {
   }
 
   CostModel costs_;
-  bool idxbuc_, strc_;
+  Nodes nodes_;
   std::map<ElementList, std::int64_t> known_;
+  inline static std::map<Displacements, std::optional<std::int64_t>> buckets_;
+  inline static std::map<Displacements, bool> triangular_;
 };
 
 }  // namespace halocline::dtype::test

@@ -110,7 +110,7 @@ void expect_right(const Displacements& d, const CostModel& costs) {
     const auto found = reconstruct_path({d}, kByte, {.costs = costs, .idxbuc = idxbuc});
     ASSERT_EQ(flatten(*found.root), d);
     ASSERT_EQ(cost(*found.root, costs), found.cost);
-    ASSERT_EQ(found.cost, BruteForce(costs, idxbuc)(of_one_kind(d)))
+    ASSERT_EQ(found.cost, BruteForce(costs, {.idxbuc = idxbuc})(of_one_kind(d)))
         << testing::PrintToString(d) << idxbuc;
   }
 }
@@ -149,6 +149,35 @@ TEST(TypePath, OfAllShortSequencesCostsTheLeast) {
     });
 }
 
+// The same with the nodes that MPI has no constructor for.
+void expect_right_with_rules(const Displacements& d, const CostModel& costs) {
+  for (int which = 1; which < 8; ++which) {
+    const bool bucket = which % 2 == 1, triangular = which / 2 % 2 == 1, idxbuc = which / 4 == 1;
+    if (!bucket && !triangular) continue;
+    const auto found = reconstruct_path(
+        {d}, kByte, {.costs = costs, .idxbuc = idxbuc, .bucket = bucket, .triangular = triangular});
+    ASSERT_EQ(flatten(*found.root), d) << to_string(*found.root);
+    ASSERT_EQ(cost(*found.root, costs), found.cost) << to_string(*found.root);
+    const Nodes nodes{.idxbuc = idxbuc, .bucket = bucket, .triangular = triangular};
+    ASSERT_EQ(found.cost, BruteForce(costs, nodes)(of_one_kind(d)))
+        << testing::PrintToString(d) << " " << to_string(*found.root) << which;
+  }
+}
+
+TEST(TypePath, WithRulesOfAllShortSequencesCostsTheLeast) {
+  for (std::size_t n = 1; n <= 12; ++n)
+    for_all_sequences(n,
+                      n <= 6   ? 4
+                      : n <= 8 ? 3
+                               : 2,
+                      [](const Displacements& d) {
+                        expect_right_with_rules(d, {});
+                        // Dearer vectors and indices than rules.
+                        expect_right_with_rules(
+                            d, {.vec = 9, .idx = 11, .idxbuc = 11, .bucket = 5, .triangular = 7});
+                      });
+}
+
 // A sequence of vectors and indices within each other, now and then with a fault.
 Displacements random_sequence(std::mt19937& random, std::size_t longest) {
   const auto below = [&](std::size_t n) { return static_cast<std::int64_t>(random() % n); };
@@ -170,7 +199,7 @@ Displacements random_sequence(std::mt19937& random, std::size_t longest) {
 
 CostModel random_costs(std::mt19937& random) {
   const auto any = [&](std::uint32_t below) { return static_cast<std::int64_t>(random() % below); };
-  return {any(12), any(12), any(12), any(12), any(12), any(3)};
+  return {any(12), any(12), any(12), any(12), any(12), any(3), any(12), any(12)};
 }
 
 TEST(TypePath, OfRandomSequencesCostsTheLeast) {
@@ -196,6 +225,40 @@ TEST(TypePath, OfRandomSequencesCostsTheLeast) {
     const auto d = random_sequence(random, 240);
     expect_right_prefixes(d);
     expect_right(d, i % 2 == 0 ? CostModel{} : random_costs(random));
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Buckets or a triangle at random places, or of sequences that are.
+Displacements random_rule(std::mt19937& random) {
+  const auto below = [&](std::size_t n) { return static_cast<std::int64_t>(random() % n); };
+  const auto body = below(3) == 0 ? random_sequence(random, 4) : Displacements{0};
+  const auto inside = below(7) - 3, distance = below(15) - 5;
+  const bool triangular = below(2) == 0;
+  const auto change = below(5) - 2;
+  Displacements out = body;
+  auto length = 1 + below(4);
+  for (std::int64_t i = 0, blocks = 1 + below(6); i < blocks; ++i) {
+    if (out.size() + static_cast<std::size_t>(length) * body.size() > 12) break;
+    for (std::int64_t k = i == 0 ? 1 : 0; k < length; ++k)
+      out = joined(std::move(out), moved(body, i * distance + k * inside));
+    length = triangular ? std::max<std::int64_t>(length + change, 0) : below(4);
+  }
+  if (below(6) == 0) out[static_cast<std::size_t>(below(out.size()))] += 1;
+  if (below(2) == 0) out = moved(std::move(out), below(5));
+  return out;
+}
+
+TEST(TypePath, WithRulesOfRandomSequencesCostsTheLeast) {
+#ifdef __SANITIZE_ADDRESS__
+  constexpr int kSequences = 500;
+#else
+  constexpr int kSequences = 5000;
+#endif
+  std::mt19937 random(8);
+  for (int i = 0; i < kSequences; ++i) {
+    const auto d = i % 3 == 0 ? random_sequence(random, 12) : random_rule(random);
+    expect_right_with_rules(d, i % 2 == 0 ? CostModel{} : random_costs(random));
     if (HasFatalFailure()) return;
   }
 }
@@ -242,7 +305,7 @@ TEST(TypeTree, OfShortSequencesCostsTheLeast) {
     const auto found = tree(d, {.costs = costs});
     ASSERT_EQ(flatten(*found.root), d);
     ASSERT_EQ(cost(*found.root, costs), found.cost);
-    ASSERT_EQ(found.cost, BruteForce(costs, true, true)(of_one_kind(d)))
+    ASSERT_EQ(found.cost, BruteForce(costs, {.idxbuc = true, .strc = true})(of_one_kind(d)))
         << testing::PrintToString(d);
   }
 }
@@ -267,7 +330,7 @@ TEST(TypeTree, OfSeveralKindsCostsTheLeast) {
       again.push_back({at, leaf.bytes == 2 ? 1 : 0});
     });
     ASSERT_EQ(again, list);
-    ASSERT_EQ(found.cost, BruteForce(costs, true, true)(list))
+    ASSERT_EQ(found.cost, BruteForce(costs, {.idxbuc = true, .strc = true})(list))
         << testing::PrintToString(d) << testing::PrintToString(kinds);
   }
 }
