@@ -56,10 +56,14 @@ std::string indented(const std::string& text) {
   return out;
 }
 
+// What takes long for more is left out.
+constexpr std::int64_t kMostElements = 1'000'000;
+
 // The cheapest representations of a sequence.
 struct Reconstructed {
   std::int64_t elements = 0;
-  std::optional<dtype::Reconstruction> path, extended;  ///< none for elements of several kinds
+  /// None for elements of several kinds; with rules, none for more elements than kMostElements.
+  std::optional<dtype::Reconstruction> path, extended, with_rules;
   dtype::Reconstruction tree;
   double seconds = 0;  ///< for the path; for the tree if there is none
 };
@@ -78,6 +82,9 @@ Reconstructed reconstruct(const dtype::TypedSequence& sequence) {
     const auto& leaf = sequence.leaves.front();
     out.path = timed([&] { return dtype::reconstruct_path(sequence.view(), leaf); });
     out.extended = dtype::reconstruct_path(sequence.view(), leaf, {.idxbuc = true});
+    if (out.elements <= kMostElements)
+      out.with_rules = dtype::reconstruct_path(
+          sequence.view(), leaf, {.idxbuc = true, .bucket = true, .triangular = true});
   }
   out.tree = timed([&] { return dtype::reconstruct_tree(sequence.view(), sequence.leaves); });
   return out;
@@ -93,6 +100,7 @@ Json to_json(const Reconstructed& found) {
   out["elements"] = found.elements;
   add("path", "path_cost", found.path);
   add("extended_path", "extended_cost", found.extended);
+  add("rule_path", "rule_cost", found.with_rules);
   add("tree", "tree_cost", found.tree);
   out["tree_optimal"] = found.tree.optimal;
   out["comparisons"] = found.path ? found.path->comparisons : found.tree.comparisons;
@@ -116,6 +124,8 @@ std::string to_text(const Reconstructed& found) {
   std::string out;
   if (found.path) out += line("path        ", *found.path);
   if (found.extended) out += line("extended    ", *found.extended);
+  if (found.with_rules && found.with_rules->cost < found.extended->cost)
+    out += line("with rules  ", *found.with_rules);
   out += line(found.tree.optimal ? "cheapest    " : "cheap       ", found.tree);
   const auto comparisons = found.path ? found.path->comparisons : found.tree.comparisons;
   char seconds[32];
@@ -138,8 +148,6 @@ struct Findings {
   std::optional<Reconstructed> reconstructed;
 };
 
-constexpr std::int64_t kMostElements = 1'000'000;
-
 Findings examine(const std::string& text) {
   const auto expr = dtype::parse_type(text);
   const auto bounds = dtype::type_bounds(*expr);  // refuses what would overflow inside of MPI
@@ -159,14 +167,13 @@ Findings examine(const std::string& text) {
     out.form = *reason;
     return out;
   }
-  const auto& read_back = *std::get<dtype::TypeExprPtr>(decoded);
-  out.decoded = dtype::to_string(read_back);
-  const auto tree = dtype::translate(read_back);
+  out.decoded = dtype::to_string(*std::get<dtype::TypeExprPtr>(decoded));
+  const auto tree = dtype::translate(*expr);
   out.tree = dtype::to_string(*tree.root);
   out.form = dtype::canonicalize(tree);
   out.normalized = dtype::normalize(tree.root);
   if (const auto leaves = dtype::leaves_of(*tree.root); leaves > 0 && leaves <= kMostElements)
-    out.reconstructed = reconstruct(dtype::typed_sequence(dtype::type_map(read_back)));
+    out.reconstructed = reconstruct(dtype::typed_sequence(dtype::type_map(*expr)));
   return out;
 }
 

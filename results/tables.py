@@ -28,6 +28,7 @@ GROUPS = {
     "segments": "The access patterns of `table1`, packed in segments of 64 KiB, one call for each.",
     "halo": "The 26 slabs that a block of 256 x 256 x 256 doubles sends at radius 3, one by one and all in one pass.",
     "lists": "Index lists with a structure that they do not tell; the loop by hand goes through the list.",
+    "further": "Types that MPI does not have: our plan keeps the rule, or (`-listed`) is made of the lists that MPI gets.",
     "patterns": "Access patterns of applications; `-small` the same in caches near the core.",
     "tiny": "Packs below 4 KiB: what a call costs.",
     "widths": "Runs of one width, two widths apart; the loop by hand calls memcpy for each.",

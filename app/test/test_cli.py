@@ -372,6 +372,21 @@ class Inspect(InDirectory):
         self.assert_holds(found, path="vec(4,10,idx(4,<0,2,3,5>,leaf(1)))", path_cost=22, elements=16)
         self.assertNotIn("path", self.inspect("contiguous(1000000000,byte)"))
 
+    def test_types_that_mpi_does_not_have(self):
+        found = self.inspect("triangular(100,1,2,300,double)")
+        self.assert_holds(
+            found, supported=True, size=80000, blocks=100, elements=10000, type_tree="triangular(100,1,2,2400,8,leaf(8))",
+            rule_path="triangular(100,1,2,2400,8,leaf(8))", rule_cost=12,
+        )
+        self.assertTrue(found["decoded"].startswith("indexed({1,3,5,7"))
+        self.assertLess(found["metadata_bytes"], 100)
+        self.assertGreater(found["path_cost"], 10000)
+        found = self.inspect("bucket(10,{3,0,1,4,2,0,3,1,5,2},int)")
+        self.assertEqual(found["rule_path"], "bucket(10,40,<3,0,1,4,2,0,3,1,5,2>,4,leaf(4))")
+        outcome = self.halocline("inspect", "bucket(10,{3,0,1,4,2,0,3,1,5,2},int)")
+        self.assertIn("with rules  bucket(", outcome.stdout)
+        self.assertNotIn("with rules", self.halocline("inspect", "vector(3,1,2,int)").stdout)
+
     def test_bad_files(self):
         for name, text, flag, message in (
             ("empty", "# nothing\n", "--displacements", "sequence is empty"),

@@ -60,6 +60,7 @@ constexpr Group kGroups[] = {
     {"patterns", "application patterns around 1 MiB and, -small, 4 to 64 KiB; transposes",
      measured<patterns>},
     {"lists", "index lists with a structure that they do not tell", measured<lists>},
+    {"further", "types that MPI does not have, by rule and as -listed by MPI", measured<further>},
     {"tiny", "below 4 KiB: the cost of a call", measured<tiny>},
     {"widths", "runs of every width beside a memcpy for each", measured<widths>},
     {"threads", "by all threads of Kokkos' host execution space", measured<threads>},

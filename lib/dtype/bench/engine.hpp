@@ -32,6 +32,7 @@ inline constexpr std::int64_t kLookahead = 4 * 1024 * 1024;
 struct Job {
   MPI_Datatype handle;
   std::int64_t count, offset, bytes, position;
+  TypeExprPtr type;  ///< of the handle, for Mode::by_rule
 };
 
 struct PlannedJob {
@@ -41,6 +42,10 @@ struct PlannedJob {
 
 inline Result<PackPlan> plan_of(MPI_Datatype handle) {
   return make_plan(handle);
+}
+
+inline PackPlan plan_of(const TypeExpr& type) {
+  return PackPlan(canonicalize(translate(type)));
 }
 
 using ThreadsPacker = KokkosPacker<Kokkos::DefaultHostExecutionSpace>;
@@ -97,7 +102,7 @@ inline Method pack_fused(const std::vector<PlannedJob>& all, std::byte* memory) 
 inline Result<Method> ours(const std::vector<Job>& jobs, Mode mode, std::byte* memory) {
   std::vector<PlannedJob> all;
   for (const auto& job : jobs) {
-    auto plan = plan_of(job.handle);
+    auto plan = mode == Mode::by_rule ? Result<PackPlan>(plan_of(*job.type)) : plan_of(job.handle);
     if (auto* reason = std::get_if<UnsupportedDatatype>(&plan)) return std::move(*reason);
     all.push_back({std::get<PackPlan>(std::move(plan)), job});
   }

@@ -98,10 +98,11 @@ struct Jobs {
   std::vector<Job> all;
   std::int64_t memory_bytes = 0, packed_bytes = 0;
 
-  void add(MPI_Datatype handle, std::int64_t count, std::int64_t offset) {
+  void add(MPI_Datatype handle, std::int64_t count, std::int64_t offset,
+           TypeExprPtr type = nullptr) {
     const auto bounds = mpi_bounds(handle);
     if (bounds.true_lb < 0) throw ConfigError("a case begins before its memory: move its offset");
-    all.push_back({handle, count, offset, bounds.size * count, packed_bytes});
+    all.push_back({handle, count, offset, bounds.size * count, packed_bytes, std::move(type)});
     packed_bytes += bounds.size * count;
     memory_bytes = std::max(
         memory_bytes, offset + bounds.extent * (count - 1) + bounds.true_lb + bounds.true_extent);
@@ -275,7 +276,7 @@ Row measure(const Case& the_case, const Options& options) {
   Jobs jobs;
   for (const auto& part : the_case.parts) {
     jobs.handles.push_back(make_datatype(*part.type));
-    jobs.add(jobs.handles.back().get(), part.count, part.offset);
+    jobs.add(jobs.handles.back().get(), part.count, part.offset, part.type);
   }
   // memcpy reads its bytes from the memory as well.
   arena().resize(std::max(jobs.memory_bytes, jobs.packed_bytes), jobs.packed_bytes);

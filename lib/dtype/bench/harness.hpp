@@ -85,7 +85,8 @@ struct Part {
   std::int64_t offset = 0;
 };
 
-enum class Mode { whole, segments, fused, threads };
+/// by_rule: from the expression, not from what MPI makes of it.
+enum class Mode { whole, by_rule, segments, fused, threads };
 
 /// Its parts are packed one behind the other; one call of a method is all of them.
 struct Case {
@@ -130,6 +131,7 @@ std::vector<Case> segments(const Options& options);
 std::vector<Case> halo(const Options& options);
 std::vector<Case> patterns(const Options& options);
 std::vector<Case> lists(const Options& options);
+std::vector<Case> further(const Options& options);
 std::vector<Case> tiny(const Options& options);
 std::vector<Case> widths(const Options& options);
 std::vector<Case> threads(const Options& options);

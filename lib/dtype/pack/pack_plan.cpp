@@ -88,10 +88,13 @@ bool take_apart(const Dataloop& body, std::int64_t displacement, std::int64_t pa
           [&](const RuleLoop& l) {
             if (l.rule.count > static_cast<std::int64_t>(kMaxParts)) return false;
             for (std::int64_t i = 0; i < l.rule.count; ++i) {
-              if (l.rule.length(i) == 0) continue;
-              const Dataloop bucket{l.rule.length(i) * l.body->size,
-                                    VectorLoop{l.rule.length(i), l.stride, l.body}};
-              if (!inside(bucket, l.rule.displacement(i), l.rule.begin(i) * l.body->size))
+              const auto length = l.rule.length(i), bytes = length * l.body->size;
+              const auto bucket = l.is_of_runs() ? Dataloop{bytes, StridedLoop{bytes, {}}}
+                                  : length == 1
+                                      ? *l.body
+                                      : Dataloop{bytes, VectorLoop{length, l.stride, l.body}};
+              if (length > 0 &&
+                  !inside(bucket, l.rule.displacement(i), l.rule.begin(i) * l.body->size))
                 return false;
             }
             return true;

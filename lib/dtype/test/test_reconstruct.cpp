@@ -5,6 +5,7 @@
 //   dtype_reconstruct [--sequences N] [--seed S]
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdint>
 #include <cstdio>
 #include <random>
@@ -105,11 +106,46 @@ TEST(TypePath, MayShiftBelowVectors) {  // errata A.4
   EXPECT_EQ(to_string(*found.root), "vec(100,10,idx(2,<5,8>,leaf(1)))");
 }
 
+// Whether a path is nice [KT15, Lemma 3]: only the first node with displacements shifts. And each
+// node at least doubles the length but for the leaf and an index of one child.
+void expect_nice(const TreeNode& path, std::int64_t n) {
+  bool is_first = true;
+  std::int64_t height = 0;
+  for (const auto* node = &path; node != nullptr; ++height) {
+    const TreeNodePtr* child = nullptr;
+    const auto visit_list = [&](const auto& t) {
+      ASSERT_TRUE(is_first || t.displacements.front() == 0) << to_string(path);
+      is_first = false;
+    };
+    std::visit(
+        [&](const auto& t) {
+          if constexpr (requires { t.displacements; }) visit_list(t);
+          if constexpr (requires { t.child; }) child = &t.child;
+        },
+        node->node);
+    node = child == nullptr ? nullptr : child->get();
+  }
+  ASSERT_LE(height, 2 + static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(n))))
+      << to_string(path);
+}
+
+TEST(TypePath, IsNiceAndOfLogarithmicHeight) {
+  // 2^14 elements: where vectors cost less than lists of four, one for each doubling.
+  Displacements d = {3};
+  for (int level = 0; level < 14; ++level)
+    d = joined(d, moved(d, (level % 2 == 0 ? 7 : -11) * (std::int64_t{1} << (2 * level))));
+  const auto found = reconstruct_path({d}, kByte, {.costs = {.vec = 1}});
+  EXPECT_EQ(flatten(*found.root), d);
+  EXPECT_EQ(found.cost, 14 * 1 + (6 + 1) + 6) << to_string(*found.root);
+  expect_nice(*found.root, std::ssize(d));
+}
+
 void expect_right(const Displacements& d, const CostModel& costs) {
   for (const bool idxbuc : {false, true}) {
     const auto found = reconstruct_path({d}, kByte, {.costs = costs, .idxbuc = idxbuc});
     ASSERT_EQ(flatten(*found.root), d);
     ASSERT_EQ(cost(*found.root, costs), found.cost);
+    expect_nice(*found.root, std::ssize(d));
     ASSERT_EQ(found.cost, BruteForce(costs, {.idxbuc = idxbuc})(of_one_kind(d)))
         << testing::PrintToString(d) << idxbuc;
   }
@@ -158,6 +194,7 @@ void expect_right_with_rules(const Displacements& d, const CostModel& costs) {
         {d}, kByte, {.costs = costs, .idxbuc = idxbuc, .bucket = bucket, .triangular = triangular});
     ASSERT_EQ(flatten(*found.root), d) << to_string(*found.root);
     ASSERT_EQ(cost(*found.root, costs), found.cost) << to_string(*found.root);
+    expect_nice(*found.root, std::ssize(d));
     const Nodes nodes{.idxbuc = idxbuc, .bucket = bucket, .triangular = triangular};
     ASSERT_EQ(found.cost, BruteForce(costs, nodes)(of_one_kind(d)))
         << testing::PrintToString(d) << " " << to_string(*found.root) << which;
