@@ -130,6 +130,18 @@ struct Wide {
     if (left > 0) Fixed<kMaxChunk>::copy(to + left - kMaxChunk, from + left - kMaxChunk);
   }
 };
+// The same, one chunk at a time.
+struct Overlapping {
+  static constexpr std::int64_t kBytes = 0;
+  std::int64_t bytes;
+  std::int64_t size() const { return bytes; }
+  void copy(Address to, Address from) const {
+    const auto last = from + static_cast<Address>(bytes) - kMaxChunk;
+    const auto last_to = to + static_cast<Address>(bytes) - kMaxChunk;
+    for (; from < last; from += kMaxChunk, to += kMaxChunk) Fixed<kMaxChunk>::copy(to, from);
+    Fixed<kMaxChunk>::copy(last_to, last);
+  }
+};
 // Where the C library's memcpy is faster in a loop over runs, measured: benchmark group `widths`.
 inline constexpr std::int64_t kMemcpyFrom = 512;
 struct Long {
@@ -686,18 +698,30 @@ void copy_blocks(std::int64_t run, std::span<const Displacement> displacements, 
   });
 }
 
-/// Copies the runs between the ends[i], which are counted from `begin` packed bytes before
-/// `packed`.
+// A width that changes from run to run: few branches, since none is foreseen.
 template <Direction kDirection>
-void copy_runs(std::span<const std::int64_t> displacements, std::span<const std::int64_t> ends,
-               std::int64_t begin, Address memory, Address packed) {
-  for (std::size_t i = 0; i < displacements.size(); ++i) {
-    const auto bytes = ends[i] - begin;
-    with_width(bytes, [&](auto width) {
-      copy_run<kDirection>(width, memory + static_cast<Address>(displacements[i]), packed);
-    });
-    packed += static_cast<Address>(bytes);
-    begin = ends[i];
+[[gnu::always_inline]] inline void copy_some(std::int64_t bytes, Address memory, Address packed) {
+  if (bytes >= kMemcpyFrom) return copy_run<kDirection>(Long{bytes}, memory, packed);
+  if (bytes >= 32) return copy_run<kDirection>(Overlapping{bytes}, memory, packed);
+  if (bytes >= 16) return copy_run<kDirection>(Joined<16, 16>{bytes}, memory, packed);
+  if (bytes >= 8) return copy_run<kDirection>(Joined<8, 8>{bytes}, memory, packed);
+  if (bytes >= 4) return copy_run<kDirection>(Joined<4, 4>{bytes}, memory, packed);
+  if (bytes >= 2) return copy_run<kDirection>(Joined<2, 2>{bytes}, memory, packed);
+  if (bytes == 1) copy_run<kDirection>(Fixed<1>{}, memory, packed);
+}
+
+/// Where a run is, from the begin of its list, and of how many bytes; perhaps none.
+struct RunAt {
+  std::int64_t displacement, bytes;
+};
+
+/// Copies so many runs, each of them next(), from or to consecutive packed places.
+template <Direction kDirection, class Next>
+void copy_runs(std::int64_t count, Next next, Address memory, Address packed) {
+  for (; count > 0; --count) {
+    const RunAt run = next();
+    copy_some<kDirection>(run.bytes, memory + static_cast<Address>(run.displacement), packed);
+    packed += static_cast<Address>(run.bytes);
   }
 }
 

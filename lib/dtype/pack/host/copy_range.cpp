@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "dtype/pack/host/copy_loops.hpp"
 #include "dtype/pack/walk.hpp"
@@ -108,50 +109,55 @@ struct Copy {
     if (op.rule)
       entries_by_rule(op, i, j, memory, packed);
     else if (op.kind == Op::Kind::runs)
-      copy_runs<kDirection>(part_of(op.displacements, i, j), part_of(op.ends, i, j), at, memory,
-                            packed);
+      runs_of_list(op, i, j, at, memory, packed);
     else if (!op.near_displacements.empty())
       copy_blocks<kDirection>(op.child_size, part_of(op.near_displacements, i, j), memory, packed);
     else
       copy_blocks<kDirection>(op.child_size, part_of(op.displacements, i, j), memory, packed);
   }
 
-  // A few at a time as a list: of their elements, if buckets hold few of them.
+  [[gnu::noinline]] static void runs_of_list(const Op& op, std::int64_t i, std::int64_t j,
+                                             std::int64_t at, Address memory, Address packed) {
+    const auto* displacement = op.displacements.data() + i;
+    const auto* end = op.ends.data() + i;
+    copy_runs<kDirection>(
+        j - i,
+        [displacement, end, at]() mutable {
+          const auto begin = at;
+          at = *end++;
+          return RunAt{*displacement++, at - begin};
+        },
+        memory, packed);
+  }
+
   [[gnu::noinline]] static void entries_by_rule(const Op& op, std::int64_t i, std::int64_t j,
                                                 Address memory, Address packed) {
-    constexpr std::size_t kAtOnce = 128;
-    constexpr std::int64_t kFewElements = 4;
     const auto& rule = *op.rule;
-    const auto unit = op.child_size;
-    std::int64_t displacements[kAtOnce], ends[kAtOnce];
-    std::size_t n = 0;
-    const bool of_elements = rule.elements() <= kFewElements * rule.count;
-    auto begin = rule.begin(i), end = begin;  // elements in the lists
-    const auto flush = [&] {
-      const std::span<const std::int64_t> list(displacements, n);
-      if (of_elements)
-        copy_blocks<kDirection>(unit, list, memory, packed);
-      else
-        copy_runs<kDirection>(list, {ends, n}, begin * unit, memory, packed);
-      packed += static_cast<Address>((end - begin) * unit);
-      begin = end;
-      n = 0;
-    };
-    for (; i < j; ++i) {
-      const auto length = rule.length(i), at = rule.displacement(i);
-      if (!of_elements && length > 0) {
-        if (n == kAtOnce) flush();
-        end += length;
-        displacements[n] = at;
-        ends[n++] = end * unit;
-      }
-      for (std::int64_t k = 0; of_elements && k < length; ++k) {
-        if (n == kAtOnce) flush();
-        ++end;
-        displacements[n++] = at + k * unit;
-      }
+    const auto unit = op.child_size, distance = rule.distance, own = rule.own, before = rule.before;
+    auto at = rule.start + i * distance + rule.begin(i) * before;
+    if (rule.ends == nullptr) {
+      auto bytes = rule.length(i) * unit;
+      copy_runs<kDirection>(
+          j - i,
+          [&] {
+            return RunAt{std::exchange(at, at + distance),
+                         std::exchange(bytes, bytes + rule.change * unit)};
+          },
+          memory, packed);
+      return;
     }
-    flush();
+    const auto* end = rule.ends->data() + i;
+    auto begin = rule.begin(i);
+    copy_runs<kDirection>(
+        j - i,
+        [&, end, begin, at]() mutable {
+          const auto length = *end - begin;
+          const RunAt run{at + length * own, length * unit};
+          at += distance + length * before;
+          begin = *end++;
+          return run;
+        },
+        memory, packed);
   }
 
   bool repeated(const Op& op, std::int64_t displacement, std::int64_t offset,
