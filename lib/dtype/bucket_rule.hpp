@@ -43,7 +43,7 @@ struct BucketRule {
     std::int64_t out = 0;
     for (std::int64_t i = 0; ends != nullptr && i < count; ++i) out += length(i) > 0 ? 1 : 0;
     if (ends != nullptr || count == 0) return out;
-    if (change == 0) return first > 0 ? count : 0;
+    if (change == 0 || count == 1) return first > 0 ? count : 0;
     return count - (length(0) == 0 ? 1 : 0) - (length(count - 1) == 0 ? 1 : 0);
   }
 

@@ -355,7 +355,7 @@ Piece reduce_by_rule(const RuleBuc& t) {
   if (child.empty() || rule.elements() == 0) return {};
   if (rule.ends == nullptr && rule.change == 0)
     return repeat(rule.count, rule.distance, repeat(rule.first, t.stride, child));
-  if (rule.count <= kFewBuckets || (rule.ends != nullptr && is_better_as_list(t)))
+  if (rule.nonempty() <= kFewBuckets || (rule.ends != nullptr && is_better_as_list(t)))
     return reduce_buckets(with_lists(t));
   const auto first = rule.displacement(rule.bucket_of(0));
   rule.start = -first;

@@ -2,7 +2,6 @@
 #include "dtype/lower.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 
 #include "dtype/support/narrow.hpp"
@@ -12,107 +11,163 @@ namespace halocline::dtype {
 
 namespace {
 
-// Blocks in ascending order, collected as a struct of vectors.
-class Pieces {
- public:
-  explicit Pieces(TypeExprPtr old) : old_(std::move(old)), extent_(type_bounds(*old_).extent) {}
+constexpr std::int64_t kMostBlocks = std::int64_t{1} << 26, kMostTurns = 1 << 20;
 
-  void add(std::int64_t position, std::int64_t count, std::int64_t blocklength,
-           std::int64_t stride) {
-    if (count == 0 || blocklength == 0) return;
-    members_.blocklengths.push_back(1);
-    members_.displacements.push_back(checked_multiply(position, extent_));
-    members_.old.push_back(count == 1 ? type(Contiguous{blocklength, old_})
-                                      : type(Vector{count, blocklength, stride, old_}));
-  }
+void limit(const char* name, std::int64_t number, std::int64_t most, const char* what) {
+  if (number > most)
+    throw ConfigError(std::string(name) + " is too large for MPI (" + std::to_string(number) + " " +
+                      what + ", and " + std::to_string(most) +
+                      " at most): make it of smaller ones");
+}
 
-  TypeExprPtr finish() {
-    if (members_.old.empty()) return type(Contiguous{0, old_});
-    if (members_.old.size() == 1 && members_.displacements[0] == 0) return members_.old[0];
-    return type(std::move(members_));
-  }
+// Throws for what would overflow a sum.
+template <class... Numbers>
+void check_numbers(Numbers... numbers) {
+  (checked_bytes(numbers, false), ...);
+}
 
- private:
-  TypeExprPtr old_;
-  std::int64_t extent_;
-  Struct members_;
-};
+template <class Constructor>
+const char* wrong_blocks(const Constructor& t) {
+  const bool right = 0 <= t.blocklength && t.blocklength <= t.stride && t.stride >= 1;
+  return right ? nullptr : "a stride of at least 1 and blocklength";
+}
 
 // The elements in [begin, end) of blocks at start, start + stride, ..., moved by `shift`; start is
 // at most `begin`.
 template <class Constructor>
-void add_blocks(Pieces& pieces, const Constructor& t, std::int64_t begin, std::int64_t end,
-                std::int64_t shift) {
+void add_blocks(std::vector<StridedBlocks>& out, const Constructor& t, std::int64_t begin,
+                std::int64_t end, std::int64_t shift) {
   auto block = begin - (begin - t.start) % t.stride;
+  const auto add = [&](std::int64_t position, std::int64_t count, std::int64_t blocklength) {
+    if (count > 0 && blocklength > 0)
+      out.push_back({position + shift, count, blocklength, t.stride});
+  };
   const auto add_one = [&] {
     const auto first = std::max(block, begin), last = std::min(block + t.blocklength, end);
-    if (first < last) pieces.add(checked_add(first, shift), 1, last - first, t.stride);
+    add(first, 1, last - first);
     block += t.stride;
   };
   if (block < begin) add_one();
   const auto whole = end - block < t.blocklength ? 0 : (end - block - t.blocklength) / t.stride + 1;
-  pieces.add(checked_add(block, shift), whole, t.blocklength, t.stride);
+  add(block, whole, t.blocklength);
   block += whole * t.stride;
   if (block < end) add_one();
 }
 
-// Throws for what would overflow a sum.
 template <class Constructor>
-void check(const Constructor& t) {
-  for (const auto number : {t.start, t.blocklength, t.stride}) checked_bytes(number, false);
+TypeExprPtr lower_blocks(const Constructor& t) {
+  const auto extent = type_bounds(*t.old).extent;
+  Struct out;
+  for (const auto& [position, count, blocklength, stride] : strided_blocks(t)) {
+    out.blocklengths.push_back(1);
+    out.displacements.push_back(checked_multiply(position, extent));
+    out.old.push_back(
+        count == 1 ? type(Contiguous{blocklength, t.old})
+                   : type(Hvector{count, blocklength, checked_multiply(stride, extent), t.old}));
+  }
+  if (out.old.empty()) return type(Contiguous{0, t.old});
+  if (out.old.size() == 1 && out.displacements[0] == 0) return out.old[0];
+  return type(std::move(out));
+}
+
+// An indexed type of so many blocks, of length_and_position(i).
+template <class Block>
+TypeExprPtr lower_list(const char* name, std::int64_t count, const TypeExprPtr& old, Block block) {
+  limit(name, count, kMostBlocks, "blocks");
+  const auto extent = type_bounds(*old).extent;
+  Hindexed out{{}, {}, old};
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto [length, position] = block(i);
+    out.blocklengths.push_back(length);
+    out.displacements.push_back(checked_multiply(position, extent));
+  }
+  return type(std::move(out));
 }
 
 }  // namespace
 
-TypeExprPtr lower(const BoundedVector& t) {
-  check(t);
-  Pieces pieces(t.old);
-  if (t.start < checked_bytes(t.bound, false)) add_blocks(pieces, t, t.start, t.bound, 0);
-  return pieces.finish();
+const char* wrong_arguments(const BoundedVector& t) {
+  return wrong_blocks(t);
+}
+const char* wrong_arguments(const CircularVector& t) {
+  return t.bound < 1 ? "a bound of at least 1" : wrong_blocks(t);
+}
+const char* wrong_arguments(const Bucket& t) {
+  const bool negative =
+      std::any_of(t.counts.begin(), t.counts.end(), [](auto count) { return count < 0; });
+  return negative ? "counts of which none is negative" : nullptr;
+}
+const char* wrong_arguments(const StretchedVector& t) {
+  if (t.index < 0 || t.index >= t.types) return "0 <= index < types";
+  const bool right =
+      std::is_sorted(t.ends->begin(), t.ends->end()) && (t.ends->empty() || t.ends->front() >= 0);
+  return right ? nullptr : "blocks of which none is of a negative length";
+}
+const char* wrong_arguments(const Triangular& t) {
+  if (t.count < 0) return "a count that is not negative";
+  const bool negative =
+      t.count > 0 && (t.blocklength < 0 ||
+                      checked_add(t.blocklength, checked_multiply(t.count - 1, t.change)) < 0);
+  return negative ? "blocks of which none is of a negative length" : nullptr;
 }
 
-TypeExprPtr lower(const CircularVector& t) {
-  check(t);
-  checked_bytes(t.end, false), checked_bytes(t.bound, false);
-  Pieces pieces(t.old);
-  // Turn by turn.
+std::vector<StridedBlocks> strided_blocks(const BoundedVector& t) {
+  check_arguments(t);
+  check_numbers(t.start, t.blocklength, t.stride, t.bound);
+  std::vector<StridedBlocks> out;
+  if (t.start < t.bound) add_blocks(out, t, t.start, t.bound, 0);
+  return out;
+}
+
+std::vector<StridedBlocks> strided_blocks(const CircularVector& t) {
+  check_arguments(t);
+  check_numbers(t.start, t.blocklength, t.stride, t.end, t.bound);
+  std::vector<StridedBlocks> out;
+  if (t.blocklength == 0 || t.start >= t.end) return out;
+  limit("circular_vector", (t.end - t.start) / t.bound, kMostTurns, "turns");
   for (auto begin = t.start; begin < t.end;) {
     const auto inside = (begin % t.bound + t.bound) % t.bound;
     const auto end = std::min(begin + (t.bound - inside), t.end);
-    add_blocks(pieces, t, begin, end, inside - begin);
+    add_blocks(out, t, begin, end, inside - begin);
     begin = end;
   }
-  return pieces.finish();
+  return out;
+}
+
+TypeExprPtr lower(const BoundedVector& t) {
+  return lower_blocks(t);
+}
+TypeExprPtr lower(const CircularVector& t) {
+  return lower_blocks(t);
 }
 
 TypeExprPtr lower(const Bucket& t) {
-  Indexed out{t.counts, {}, t.old};
-  out.displacements.reserve(t.counts.size());
-  for (std::int64_t i = 0; i < std::ssize(t.counts); ++i)
-    out.displacements.push_back(checked_multiply(i, t.size));
-  return type(std::move(out));
+  check_arguments(t);
+  return lower_list("bucket", std::ssize(t.counts), t.old, [&](std::int64_t i) {
+    return std::pair{t.counts[static_cast<std::size_t>(i)], checked_multiply(i, t.size)};
+  });
 }
 
 TypeExprPtr lower(const StretchedVector& t) {
-  Indexed out{{}, {}, t.old};
+  check_arguments(t);
   std::int64_t begin = 0;
-  for (const auto end : *t.ends) {
-    const auto length = end - begin;
-    out.blocklengths.push_back(length);
-    out.displacements.push_back(
-        checked_add(checked_multiply(t.index, length), checked_multiply(t.types, begin)));
-    begin = end;
-  }
-  return type(std::move(out));
+  return lower_list("stretched_vector", std::ssize(*t.ends), t.old, [&](std::int64_t i) {
+    const auto end = (*t.ends)[static_cast<std::size_t>(i)], length = end - begin;
+    const auto position = checked_add(checked_multiply(t.index, length),
+                                      checked_multiply(t.types, std::exchange(begin, end)));
+    return std::pair{length, position};
+  });
 }
 
 TypeExprPtr lower(const Triangular& t) {
-  Indexed out{{}, {}, t.old};
-  for (std::int64_t i = 0; i < t.count; ++i) {
-    out.blocklengths.push_back(checked_add(t.blocklength, checked_multiply(i, t.change)));
-    out.displacements.push_back(checked_multiply(i, t.stride));
+  check_arguments(t);
+  if (t.count <= 1 || t.change == 0) {
+    const auto extent = type_bounds(*t.old).extent;
+    return type(Hvector{t.count, t.blocklength, checked_multiply(t.stride, extent), t.old});
   }
-  return type(std::move(out));
+  return lower_list("triangular", t.count, t.old, [&](std::int64_t i) {
+    return std::pair{t.blocklength + i * t.change, checked_multiply(i, t.stride)};
+  });
 }
 
 }  // namespace halocline::dtype

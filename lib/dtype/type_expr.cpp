@@ -6,6 +6,7 @@
 #include <charconv>
 #include <numeric>
 
+#include "dtype/lower.hpp"
 #include "dtype/support/error.hpp"
 #include "dtype/support/narrow.hpp"
 #include "dtype/support/overload.hpp"
@@ -273,51 +274,47 @@ class Parser {
     return type(std::move(t));
   }
 
-  // What bounded and circular vectors begin with.
+  // The numbers of a constructor that MPI does not have, then what it is applied to.
   template <class T>
-  T blocks_in_order() {
-    T t{};
-    t.start = integer(), expect(',');
-    t.blocklength = natural(), expect(',');
-    t.stride = natural(), expect(',');
-    if (t.stride < 1 || t.blocklength > t.stride) fail("a stride of at least 1 and blocklength");
-    return t;
-  }
-
-  TypeExprPtr bounded_vector() {
-    auto t = blocks_in_order<BoundedVector>();
-    t.bound = integer(), expect(',');
-    t.old = type_expr();
-    return type(std::move(t));
-  }
-
-  TypeExprPtr circular_vector() {
-    auto t = blocks_in_order<CircularVector>();
-    t.end = integer(), expect(',');
-    t.bound = natural();
-    if (t.bound < 1) fail("a bound of at least 1");
+  TypeExprPtr applied(T t) {
+    if (const auto* expected = wrong_arguments(t)) fail(expected);
     expect(',');
     t.old = type_expr();
     return type(std::move(t));
+  }
+
+  TypeExprPtr bounded_vector() {
+    BoundedVector t{};
+    t.start = integer(), expect(',');
+    t.blocklength = natural(), expect(',');
+    t.stride = integer(), expect(',');
+    t.bound = integer();
+    return applied(std::move(t));
+  }
+
+  TypeExprPtr circular_vector() {
+    CircularVector t{};
+    t.start = integer(), expect(',');
+    t.blocklength = natural(), expect(',');
+    t.stride = integer(), expect(',');
+    t.end = integer(), expect(',');
+    t.bound = integer();
+    return applied(std::move(t));
   }
 
   TypeExprPtr bucket() {
     Bucket t{};
     t.size = integer(), expect(',');
-    t.counts = naturals(), expect(',');
-    t.old = type_expr();
-    return type(std::move(t));
+    t.counts = naturals();
+    return applied(std::move(t));
   }
 
   TypeExprPtr stretched_vector() {
-    const auto types = natural();
-    expect(',');
-    const auto index = natural();
-    expect(',');
-    if (index >= types) fail("index < types");
-    const auto blocklengths = naturals();
-    expect(',');
-    return type(StretchedVector{types, index, ends_of(blocklengths), type_expr()});
+    StretchedVector t{};
+    t.types = natural(), expect(',');
+    t.index = natural(), expect(',');
+    t.ends = ends_of(naturals());
+    return applied(std::move(t));
   }
 
   TypeExprPtr triangular() {
@@ -325,11 +322,8 @@ class Parser {
     t.count = natural(), expect(',');
     t.blocklength = natural(), expect(',');
     t.change = integer(), expect(',');
-    if (t.count > 0 && checked_add(t.blocklength, checked_multiply(t.count - 1, t.change)) < 0)
-      fail("blocks of which none is of a negative length");
-    t.stride = integer(), expect(',');
-    t.old = type_expr();
-    return type(std::move(t));
+    t.stride = integer();
+    return applied(std::move(t));
   }
 
   template <F90Kind kKind>
@@ -474,10 +468,10 @@ TypeExprPtr named(const NamedType& found) {
 std::vector<TypeExprPtr> stretched_vectors(std::int64_t types,
                                            const std::vector<std::int64_t>& blocklengths,
                                            const TypeExprPtr& old) {
-  const auto ends = ends_of(blocklengths);
   std::vector<TypeExprPtr> out;
-  for (std::int64_t index = 0; index < types; ++index)
-    out.push_back(type(StretchedVector{types, index, ends, old}));
+  StretchedVector t{types, 0, ends_of(blocklengths), old};
+  check_arguments(t);
+  for (; t.index < types; ++t.index) out.push_back(type(t));
   return out;
 }
 

@@ -147,8 +147,8 @@ TypeExprPtr type(Constructor constructor) {
 TypeExprPtr named(std::string_view name);
 
 /// All `types` stretched vectors of blocks of these lengths, none negative, together every element
-/// of a buffer of `types` times their sum. They share one array. O(types + blocks). Throws
-/// ConfigError for sums beyond 2^61.
+/// of a buffer of `types` >= 1 times their sum. They share one array. O(types + blocks). Throws
+/// ConfigError for lengths that are negative and for sums beyond 2^61.
 std::vector<TypeExprPtr> stretched_vectors(std::int64_t types,
                                            const std::vector<std::int64_t>& blocklengths,
                                            const TypeExprPtr& old);

@@ -29,7 +29,7 @@ struct TypeMap {
   std::int64_t true_extent = 0;
 };
 
-/// Expands `expr`. Memory and time are O(number of entries).
+/// Expands `expr`, whose numbers are at most 2^61. Memory and time are O(number of entries).
 ///
 /// Bounds: an explicit bound (resized, subarray) anywhere in the nesting hides the natural ones, as
 /// the standard's lb and ub markers do; without an explicit upper bound the extent is rounded up to

@@ -167,11 +167,11 @@ Part in_buckets(BucketRule rule, Part old) {
   const auto extent = old.shape.extent();
   std::int64_t least = INT64_MAX, greatest = INT64_MIN;
   const auto reach = [&](std::int64_t i) {
-    if (rule.length(i) == 0) return;
     const auto length = rule.length(i);
     const auto first = checked_add(checked_multiply(i, rule.distance),
                                    checked_add(checked_multiply(length, rule.own),
                                                checked_multiply(rule.begin(i), rule.before)));
+    if (length == 0) return;
     const auto last = checked_add(first, checked_multiply(length - 1, extent));
     least = std::min({least, first, last});
     greatest = std::max({greatest, first, last});
@@ -328,9 +328,10 @@ struct PartOf {
     return out;
   }
   Part operator()(const Dup& t) const { return part_of(*t.old); }
-  Part operator()(const BoundedVector& t) const { return part_of(*lower(t)); }
-  Part operator()(const CircularVector& t) const { return part_of(*lower(t)); }
+  Part operator()(const BoundedVector& t) const { return in_sequence(strided_blocks(t), *t.old); }
+  Part operator()(const CircularVector& t) const { return in_sequence(strided_blocks(t), *t.old); }
   Part operator()(const Bucket& t) const {
+    check_arguments(t);
     std::vector<std::int64_t> ends;
     ends.reserve(t.counts.size());
     std::int64_t end = 0;
@@ -342,6 +343,7 @@ struct PartOf {
                       std::move(old));
   }
   Part operator()(const StretchedVector& t) const {
+    check_arguments(t);
     auto old = part_of(*t.old);
     const auto extent = old.shape.extent();
     return in_buckets({std::ssize(*t.ends), t.ends, 0, 0, 0, 0, checked_multiply(t.index, extent),
@@ -349,6 +351,7 @@ struct PartOf {
                       std::move(old));
   }
   Part operator()(const Triangular& t) const {
+    check_arguments(t);
     auto old = part_of(*t.old);
     const auto distance = checked_multiply(t.stride, old.shape.extent());
     if (t.count <= 1 || t.change == 0) {
@@ -356,7 +359,7 @@ struct PartOf {
       repeat(old, t.count, distance);
       return old;
     }
-    const auto last = checked_add(t.blocklength, checked_multiply(t.count - 1, t.change));
+    const auto last = t.blocklength + (t.count - 1) * t.change;
     checked_multiply(t.count, std::max(t.blocklength, last));  // bounds all sums of lengths
     return in_buckets({t.count, nullptr, t.blocklength, t.change, 0, distance}, std::move(old));
   }
@@ -364,6 +367,23 @@ struct PartOf {
  private:
   static Part part_of(const NamedType& type);
   Part part_of(const TypeExpr& expr) const { return std::visit(*this, expr.node); }
+  Part in_sequence(const std::vector<StridedBlocks>& all, const TypeExpr& inner) const {
+    const auto old = part_of(inner);
+    const auto extent = old.shape.extent();
+    Strc members;
+    Shape shape;
+    for (const auto& [position, count, blocklength, stride] : all) {
+      auto member = old;
+      repeat_block(member, blocklength);
+      repeat(member, count, checked_multiply(stride, extent));
+      members.displacements.push_back(checked_multiply(position, extent));
+      shape.unite(member.shape.at(members.displacements.back()));
+      members.children.push_back(std::move(member.tree));
+    }
+    if (all.size() == 1)
+      return {shape, shifted(members.displacements.front(), std::move(members.children.front()))};
+    return {shape, node(std::move(members))};
+  }
   Part block_of(std::int64_t blocklength, const TypeExpr& old) const {
     Part out = part_of(old);
     repeat_block(out, blocklength);

@@ -439,9 +439,8 @@ std::int64_t word_bytes_of(const Program& program) {
     for (const auto& level : op.strided.levels)
       moves |= static_cast<std::uint64_t>(level.stride | level.packed_stride);
     moves |= all_bits(op.displacements) | all_bits(op.near_displacements) | all_bits(op.ends);
-    if (op.rule)
-      moves |= all_bits(std::initializer_list<std::int64_t>{op.rule->start, op.rule->distance,
-                                                            op.rule->own, op.rule->before});
+    // The rest of a rule is multiples of its elements' distance.
+    if (op.rule) moves |= static_cast<std::uint64_t>(op.rule->distance | op.rule->start);
   });
   return static_cast<std::int64_t>(moves & (~moves + 1));
 }

@@ -25,8 +25,8 @@ struct IoBlock {
 
 /// A position in the packed stream of `count` instances. Every operation handles the next bytes of
 /// the stream, in type map order, and moves the position behind them; a position may lie inside of
-/// a basic element. O(bytes handled + depth + log blocks) each (and the bytes looked ahead at), no
-/// allocation, no recursion.
+/// a basic element. O(bytes handled + depth + log blocks) each (and the bytes looked ahead at, and
+/// empty buckets on the way), no allocation, no recursion.
 class Segment {
  public:
   /// `buffer` may be MPI_BOTTOM when the type holds absolute addresses; it is written to by unpack
@@ -66,7 +66,8 @@ class Segment {
     std::int64_t bytes, blocks;
   };
   /// Passes over at most `bytes` bytes and tells how many these are and how many blocks() would
-  /// write for them. O(depth + loops that hold lists or structs; entries of a list cut short).
+  /// write for them. O(depth + loops that hold lists or structs; entries of a list cut short;
+  /// elements of buckets that are no runs).
   Measure measure(std::int64_t bytes);
 
  private:

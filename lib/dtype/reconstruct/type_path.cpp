@@ -53,6 +53,7 @@ class Programme {
     bool child_shift = false;
     std::int64_t stride = 0;  // of idxbuc
     TreeNodePtr other = nullptr;
+    std::optional<detail::BucketFit> bucket = std::nullopt;
   };
   struct States {
     Choice normalised, shifted;
@@ -101,10 +102,20 @@ class Programme {
       if (q <= found_.prefixes[i].strided)
         for (const bool shift : {false, true})
           offer(best_[j][shift], {costs.vec + best_[i][shift].cost, Root::vec, i, shift});
-      for (const bool shift : {false, true})
+      for (const bool shift : {false, true}) {
+        const auto [child, child_shift] = below_list(i, shift);
         offer(best_[j][shift],
-              {costs.idx + q / p * costs.lookup + best_[i].normalised.cost, Root::idx, i});
+              {costs.idx + q / p * costs.lookup + child, Root::idx, i, child_shift});
+      }
     }
+  }
+
+  // The child of a node with displacements, which makes the shift unless the child does it for
+  // less.
+  std::pair<std::int64_t, bool> below_list(std::size_t i, bool shift) const {
+    const auto& [normalised, shifted] = best_[i];
+    const bool child_shift = shift && shifted.cost < normalised.cost;
+    return {child_shift ? shifted.cost : normalised.cost, child_shift};
   }
 
   // Likewise as that of idxbuc. As long as the children go on, so does the count of their
@@ -120,34 +131,45 @@ class Programme {
       while (!strided && count.children() < q / p) count.add();
       const auto buckets = strided ? 1 : count.buckets();
       const auto stride = strided ? start(p) - start(0) : count.stride();
-      for (const bool shift : {false, true})
-        offer(best_[j][shift],
-              {costs.idxbuc + 2 * buckets * costs.lookup + best_[i].normalised.cost, Root::idxbuc,
-               i, false, stride});
+      for (const bool shift : {false, true}) {
+        const auto [child, child_shift] = below_list(i, shift);
+        offer(best_[j][shift], {costs.idxbuc + 2 * buckets * costs.lookup + child, Root::idxbuc, i,
+                                child_shift, stride});
+      }
     }
   }
 
-  // Likewise as that of buckets by a rule, which leave the shift to it.
+  // Likewise as that of buckets by a rule, which make all of the shift or leave it to the child.
   void extend_by_rules(std::size_t i) {
     const auto p = length(i);
     const auto& costs = options_.costs;
     for (auto j = i + 1; j < best_.size(); ++j) {
       const auto q = length(j);
       if (q % p != 0) continue;
-      const bool strided = q <= found_.prefixes[i].strided;
-      const auto all = strided ? std::vector<std::int64_t>() : starts(q, p, 0);
-      const auto offer_both = [&](std::int64_t cost, Root root) {
-        for (const bool shift : {false, true})
-          offer(best_[j][shift], {cost + best_[i][shift].cost, root, i, shift});
-      };
-      if (options_.bucket) {
-        const auto found = strided ? std::nullopt : detail::find_bucket(all);
-        if (strided || found)
-          offer_both(costs.bucket + (found ? found->rule.count : 1) * costs.lookup, Root::bucket);
+      const auto all = starts(q, p, 0);
+      // (shift of all, shift of the child)
+      for (const auto& [shift, child_shift] :
+           {std::pair{false, false}, std::pair{true, true}, std::pair{true, false}}) {
+        auto& best = best_[j][shift];
+        const auto child = best_[i][child_shift].cost;
+        const auto base = base_of(shift, child_shift);
+        if (options_.triangular && costs.triangular + child < best.cost &&
+            detail::find_triangular(all, base))
+          best = {costs.triangular + child, Root::triangular, i, child_shift};
+        if (!options_.bucket) continue;
+        const auto left = best.cost - child - costs.bucket;
+        const auto most = costs.lookup == 0 ? kNone : left / costs.lookup;
+        if (left <= 0) continue;
+        if (const auto found = detail::find_bucket(all, base, most))
+          offer(best, {costs.bucket + found->count * costs.lookup + child, Root::bucket, i,
+                       child_shift, 0, nullptr, found});
       }
-      if (options_.triangular && (strided || detail::find_triangular(all)))
-        offer_both(costs.triangular, Root::triangular);
     }
+  }
+
+  // What starts of children are counted from.
+  std::int64_t base_of(bool shift, bool child_shift) const {
+    return shift && !child_shift ? 0 : start(0);
   }
 
   // Of all copies of P_p in P_q, counted from `base`.
@@ -161,7 +183,7 @@ class Programme {
   TreeNodePtr build(std::size_t i, bool shift) {
     const auto& choice = best_[i][shift];
     const auto q = length(i), p = length(choice.child);
-    const auto base = shift ? 0 : start(0);
+    const auto base = base_of(shift, choice.child_shift);
     switch (choice.root) {
       case Root::leaf:
         return kinds_[static_cast<std::size_t>(first_kind_)].root;
@@ -170,14 +192,15 @@ class Programme {
       case Root::vec:
         return tree_node(Vec{q / p, start(p) - start(0), build(choice.child, choice.child_shift)});
       case Root::idx:
-        return detail::make_idx(starts(q, p, base), build(choice.child, false));
+        return detail::make_idx(starts(q, p, base), build(choice.child, choice.child_shift));
       case Root::idxbuc:
-        return detail::make_idxbuc(starts(q, p, base), choice.stride, build(choice.child, false));
+        return detail::make_idxbuc(starts(q, p, base), choice.stride,
+                                   build(choice.child, choice.child_shift));
       case Root::bucket:
+        return tree_node(RuleBuc{detail::bucket_rule(starts(q, p, 0), base, *choice.bucket),
+                                 choice.bucket->stride, build(choice.child, choice.child_shift)});
       case Root::triangular: {
-        const auto all = starts(q, p, 0);
-        auto found =
-            choice.root == Root::bucket ? detail::find_bucket(all) : detail::find_triangular(all);
+        auto found = detail::find_triangular(starts(q, p, 0), base);
         return tree_node(RuleBuc{std::move(found->rule), found->stride,
                                  build(choice.child, choice.child_shift)});
       }

@@ -25,8 +25,9 @@ struct ReconstructOptions {
   /// Index buckets as well: the extended type path of [KT15] section 3.3.
   bool idxbuc = false;
   /// The nodes that MPI has no constructor for, at the end of that section: a RuleBuc that is a
-  /// bucket type whose first bucket is not empty, or a triangular type without empty blocks. They
-  /// make no shift.
+  /// bucket type, or a triangular type of two blocks or more whose lengths change (else it is two
+  /// vecs) and none of which is empty but perhaps the first. With empty buckets in front such a
+  /// node makes a shift: all of it, or none.
   bool bucket = false, triangular = false;
   /// Comparisons to make at most, not negative. Beyond, what is returned is still right, but
   /// perhaps not the cheapest.
@@ -44,7 +45,7 @@ struct Reconstruction {
 
 /// The cheapest path over leaf, vec and idx (and idxbuc, bucket, triangular) of a sequence of n >=
 /// 1 elements, all of which are `leaf`; the sequence has no kinds. The path is nice [KT15, Lemma
-/// 3]: the shift, if there is one, is in one idx or idxbuc that has only vecs (buckets, triangular
+/// 3]: the shift, if there is one, is made by one node that has only vecs (buckets, triangular
 /// nodes) above it.
 ///
 /// Time: that of repeated_prefixes() and O(d(n)^2), d(n) the number of divisors; with idxbuc also

@@ -83,58 +83,67 @@ inline std::set<std::int64_t> all_distances(const Displacements& starts) {
   return out;
 }
 
-/// The fewest buckets of a bucket type with elements at these starts, the first of them in the
-/// first bucket: all ways to cut the starts into buckets, all sizes and all distances inside; none
-/// that is longer than all starts together is any use.
-inline std::optional<std::int64_t> fewest_regular_buckets(const Displacements& starts) {
+/// The fewest buckets of a bucket type with elements at starts[k] - base: all ways to cut the
+/// starts into buckets, all sizes and all distances inside; no size that is longer than all starts
+/// together is any use.
+inline std::optional<std::int64_t> fewest_regular_buckets(const Displacements& starts,
+                                                          std::int64_t base) {
   std::optional<std::int64_t> fewest;
   const auto n = starts.size();
+  std::int64_t longest = 0;
+  for (const auto start : starts) longest = std::max(longest, std::abs(start - base));
   for (const auto distance : all_distances(starts))
     for (std::uint32_t cuts = 0; cuts < 1U << (n - 1); ++cuts) {
-      Displacements buckets = {starts[0]};
+      Displacements buckets = {starts[0] - base};
       bool fits = true;
       for (std::size_t i = 1; i < n; ++i) {
         if ((cuts >> (i - 1) & 1) != 0)
-          buckets.push_back(starts[i]);
+          buckets.push_back(starts[i] - base);
         else if (starts[i] - starts[i - 1] != distance)
           fits = false;
       }
       if (!fits) continue;
-      const auto reach = buckets.back() - buckets.front();
-      for (auto size = -std::abs(reach); size <= std::abs(reach); ++size) {
-        if (size == 0 && buckets.size() > 1) continue;
+      for (auto size = -longest; size <= longest; ++size) {
+        // Bucket numbers have to ascend; of size 0 they may be any.
+        std::int64_t last = -1;
         bool regular = true;
-        for (std::size_t i = 1; i < buckets.size() && regular; ++i)
-          regular = (buckets[i] - buckets[0]) % size == 0 &&
-                    (buckets[i] - buckets[0]) / size > (buckets[i - 1] - buckets[0]) / size;
-        if (!regular) continue;
-        const auto count = size == 0 ? 1 : reach / size + 1;
-        fewest = std::min(fewest.value_or(count), count);
+        for (const auto at : buckets) {
+          if (size == 0) {
+            regular = regular && at == 0;
+            ++last;
+          } else {
+            regular = regular && at % size == 0 && at / size > last;
+            last = at / size;
+          }
+        }
+        if (regular) fewest = std::min(fewest.value_or(last + 1), last + 1);
       }
     }
   return fewest;
 }
 
-/// Whether the starts are blocks of first, first + change, ... elements, at least one each, at
-/// equal distances: all of these are tried.
-inline bool is_triangular(const Displacements& starts) {
+/// Whether elements at starts[k] - base are blocks of first, first + change, ... elements, at least
+/// two blocks and a change, at equal distances; the first one is empty if it has to make a shift,
+/// no other one is. All of these are tried.
+inline bool is_triangular(const Displacements& starts, std::int64_t base) {
   const auto n = std::ssize(starts);
-  const auto distances = all_distances(starts);
-  for (std::int64_t first = 1; first <= n; ++first)
+  auto distances = all_distances(starts);
+  distances.insert(starts[0] - base);
+  for (std::int64_t first = starts[0] == base ? 1 : 0; first <= n; ++first)
     for (auto change = -n; change <= n; ++change) {
       Displacements lengths;
       std::int64_t sum = 0;
-      for (auto length = first; length > 0 && sum < n; length += change) {
+      for (auto length = first; sum < n && (length > 0 || lengths.empty()); length += change) {
         lengths.push_back(length);
         sum += length;
       }
-      if (sum != n) continue;
+      if (sum != n || change == 0 || lengths.size() < 2) continue;
       for (const auto distance : distances)
         for (const auto inside : distances) {
           Displacements all;
           for (std::int64_t i = 0; i < std::ssize(lengths); ++i)
             for (std::int64_t k = 0; k < lengths[static_cast<std::size_t>(i)]; ++k)
-              all.push_back(starts[0] + i * distance + k * inside);
+              all.push_back(base + i * distance + k * inside);
           if (all == starts) return true;
         }
     }
@@ -171,13 +180,23 @@ class BruteForce {
           offer(costs_.idxbuc + 2 * fewest_buckets(starts) * costs_.lookup + child);
       }
       if (q < n && is_strided(starts)) offer(costs_.vec + (*this)(head));
-      if (nodes_.bucket && q < n)
-        if (const auto buckets = regular_buckets(starts))
-          offer(costs_.bucket + *buckets * costs_.lookup + (*this)(head));
-      if (nodes_.triangular && q < n && triangular(starts))
-        offer(costs_.triangular + (*this)(head));
-      if (q < n && d[0].at != 0)  // an index may leave the shift to its child
-        offer(costs_.idx + std::ssize(starts) * costs_.lookup + (*this)(head));
+      // A rule leaves the shift to its child, or makes all of it.
+      for (const bool makes_shift : {false, true}) {
+        if (q == n || (makes_shift && d[0].at == 0)) continue;
+        const auto base = makes_shift ? 0 : d[0].at;
+        const auto& child = makes_shift ? normal : head;
+        if (nodes_.bucket)
+          if (const auto buckets = regular_buckets(starts, base))
+            offer(costs_.bucket + *buckets * costs_.lookup + (*this)(child));
+        if (nodes_.triangular && triangular(starts, base))
+          offer(costs_.triangular + (*this)(child));
+      }
+      if (q < n && d[0].at != 0) {  // an index may leave the shift to its child
+        const auto child = (*this)(head);
+        offer(costs_.idx + std::ssize(starts) * costs_.lookup + child);
+        if (nodes_.idxbuc)
+          offer(costs_.idxbuc + 2 * fewest_buckets(starts) * costs_.lookup + child);
+      }
     }
     if (nodes_.strc) {
       if (n > 1 || d[0].at != 0) offer(costs_.strc + cheapest_children(d, 0));
@@ -186,19 +205,19 @@ class BruteForce {
   }
 
  private:
-  // Once for starts that differ by a shift.
-  std::optional<std::int64_t> regular_buckets(const Displacements& starts) {
-    const auto [entry, is_new] = buckets_.try_emplace(from_first(starts));
-    if (is_new) entry->second = fewest_regular_buckets(entry->first);
+  // Once for starts that differ from their base alike.
+  std::optional<std::int64_t> regular_buckets(const Displacements& starts, std::int64_t base) {
+    const auto [entry, is_new] = buckets_.try_emplace(from(starts, base));
+    if (is_new) entry->second = fewest_regular_buckets(entry->first, 0);
     return entry->second;
   }
-  bool triangular(const Displacements& starts) {
-    const auto [entry, is_new] = triangular_.try_emplace(from_first(starts));
-    if (is_new) entry->second = is_triangular(entry->first);
+  bool triangular(const Displacements& starts, std::int64_t base) {
+    const auto [entry, is_new] = triangular_.try_emplace(from(starts, base));
+    if (is_new) entry->second = is_triangular(entry->first, 0);
     return entry->second;
   }
-  static Displacements from_first(Displacements starts) {
-    for (const auto first = starts[0]; auto& start : starts) start -= first;
+  static Displacements from(Displacements starts, std::int64_t base) {
+    for (auto& start : starts) start -= base;
     return starts;
   }
 

@@ -98,18 +98,18 @@ TEST(FurtherTypes, CircularVectorsAreTheRoundsOfBruck) {
 }
 
 TEST(FurtherTypes, AreAFewCallsOfMpi) {
-  EXPECT_EQ(lowered_text("bounded_vector(0,2,4,4000,int)"), "vector(1000,2,4,int)");
+  EXPECT_EQ(lowered_text("bounded_vector(0,2,4,4000,int)"), "hvector(1000,2,16,int)");
   EXPECT_EQ(lowered_text("bounded_vector(1,2,4,4002,int)"),
-            "struct({1,1},{4,16004},{vector(1000,2,4,int),contiguous(1,int)})");
+            "struct({1,1},{4,16004},{hvector(1000,2,16,int),contiguous(1,int)})");
   EXPECT_EQ(lowered_text("bounded_vector(1,2,4,1,int)"), "contiguous(0,int)");
   EXPECT_EQ(
       lowered_text("circular_vector(999,2,4,1999,1000,int)"),
-      "struct({1,1,1},{3996,0,12},{contiguous(1,int),contiguous(1,int),vector(249,2,4,int)})");
-  EXPECT_EQ(lowered_text("bucket(4,{2,0,3},int)"), "indexed({2,0,3},{0,4,8},int)");
-  EXPECT_EQ(lowered_text("triangular(3,1,2,6,int)"), "indexed({1,3,5},{0,6,12},int)");
-  EXPECT_EQ(lowered_text("stretched_vector(3,1,{2,1},int)"), "indexed({2,1},{2,7},int)");
+      "struct({1,1,1},{3996,0,12},{contiguous(1,int),contiguous(1,int),hvector(249,2,16,int)})");
+  EXPECT_EQ(lowered_text("bucket(4,{2,0,3},int)"), "hindexed({2,0,3},{0,16,32},int)");
+  EXPECT_EQ(lowered_text("triangular(3,1,2,6,int)"), "hindexed({1,3,5},{0,24,48},int)");
+  EXPECT_EQ(lowered_text("stretched_vector(3,1,{2,1},int)"), "hindexed({2,1},{8,28},int)");
   EXPECT_EQ(lowered_text("dup(bucket(4,{1},bounded_vector(0,1,2,3,int)))"),
-            "dup(indexed({1},{0},vector(2,1,2,int)))");
+            "dup(hindexed({1},{0},hvector(2,1,8,int)))");
 }
 
 TEST(FurtherTypes, AreTreesOfTheirOwn) {
@@ -148,6 +148,54 @@ TEST(FurtherTypes, HaveCompactPlans) {
   }
 }
 
+// However large they are, and whatever is nested.
+TEST(FurtherTypes, AreQuickToTranslate) {
+  EXPECT_EQ(lowered_text("triangular(1000000000000,2,0,4,int)"), "hvector(1000000000000,2,16,int)");
+  EXPECT_EQ(lowered_text("circular_vector(-2000000000000000000,0,1,0,1,byte)"),
+            "contiguous(0,byte)");
+  auto expr = parse_type("byte");
+  for (int i = 0; i < 40; ++i) expr = type(BoundedVector{0, 2, 2, 3, type(Contiguous{0, expr})});
+  EXPECT_EQ(type_bounds(*expr).size, 0);
+  // Empty buckets may stand far out, but not where sums overflow.
+  EXPECT_EQ(form_of("bucket(20000000000000000,{7,0,0,0,0,0,0,0,0,0,0},int)").root,
+            form_of("contiguous(7,int)").root);
+}
+
+TEST(FurtherTypes, WithWrongArgumentsDoNotExist) {
+  const auto old = parse_type("int");
+  for (const auto& expr :
+       {type(BoundedVector{0, 5, 3, 10, old}), type(CircularVector{0, 1, 3, 10, 0, old}),
+        type(Bucket{5, {-1, 3}, old}), type(Triangular{5, 3, -1, 5, old}),
+        type(Triangular{-1, 3, 1, 5, old})}) {
+    EXPECT_THROW(translate(*expr), ConfigError) << to_string(*expr);
+    EXPECT_THROW(lowered(expr), ConfigError) << to_string(*expr);
+  }
+  EXPECT_THROW(stretched_vectors(2, {1, -2}, old), ConfigError);
+  EXPECT_THROW(stretched_vectors(0, {1, 2}, old), ConfigError);
+}
+
+TEST(FurtherTypes, TooLargeForMpiAreConfigErrors) {
+  for (const auto* text :
+       {"triangular(1000000000,0,1,0,byte)", "circular_vector(0,1,2,1000000000000,1,byte)"})
+    EXPECT_THROW(lowered(parse_type(text)), ConfigError) << text;
+}
+
+// Repeated ones are loops over their parts.
+TEST(FurtherTypes, AreTakenApart) {
+  const auto plan = plan_of("hvector(100,1,4096,triangular(20,1,1,24,double))");
+  EXPECT_NE(
+      to_string(plan).find("100 repetitions, 4096 bytes apart, of\n    atoms of 16, 16, 8, 8"),
+      std::string::npos)
+      << to_string(plan);
+}
+
+TEST(FurtherTypes, WithoutAChangeAreVectors) {
+  const auto leaf = tree_node(Leaf{4});
+  const TypeTree tree{tree_node(RuleBuc{{20, nullptr, 3, 0, 0, 40}, 4, leaf}),
+                      {240, 0, 800, 0, 772}};
+  EXPECT_EQ(canonicalize(tree).root, form_of("hvector(20,3,40,int)").root);
+}
+
 // Regular ones are what their loops are.
 TEST(FurtherTypes, AreStridedWhereTheyCanBe) {
   EXPECT_EQ(nest_of("bucket(4,{2,2,2},int)"), nest_of("hvector(3,2,16,int)"));
@@ -161,6 +209,8 @@ TEST(FurtherTypes, AreStridedWhereTheyCanBe) {
 TEST(FurtherTypes, BeyondTheLimitAreConfigErrors) {
   for (const auto* text :
        {"triangular(4000000000,1,1,4000000000,byte)", "bucket(4000000000000000000,{1,1},byte)",
+        "bucket(2000000000000000000,{1,0,0,0,0,0,0,0,0,0,0},byte)",
+        "stretched_vector(1000000000,0,{2000000000000000000,0,0,0,0,0,0,0,0,0},byte)",
         "bucket(1,{2000000000000000000,2000000000000000000},byte)",
         "stretched_vector(4000000000,1,{4000000000,1},byte)",
         "bounded_vector(0,1,2,4000000000000000000,byte)",

@@ -8,6 +8,8 @@
 #include <bit>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -300,6 +302,14 @@ TEST(TypePath, WithRulesOfRandomSequencesCostsTheLeast) {
   }
 }
 
+TEST(TypePath, WithRulesBearsTheLargestDisplacements) {
+  constexpr auto kLargest = std::int64_t{1} << 61;
+  for (const Displacements& d : {Displacements{-kLargest, kLargest, kLargest, 0, 0, 0},
+                                 {-kLargest, 0, kLargest},
+                                 {0, 7, kLargest / 3, kLargest}})
+    EXPECT_EQ(flatten(*reconstruct_path({d}, kByte, {.bucket = true, .triangular = true}).root), d);
+}
+
 Reconstruction tree(const Displacements& d, const TreeOptions& options = {}) {
   return reconstruct_tree({d}, {&kByte, 1}, options);
 }
@@ -549,6 +559,30 @@ TEST(Normalize, JoinsWhatContinues) {
                                  tree_node(Idx{{0}, vec(900, 2, leaf())})}})),
             "vec(3,5000,vec(900,2,leaf(1)))");
   EXPECT_EQ(text(tree_node(Strc{})), "strc(0,<>,<>)");
+}
+
+TreeNodePtr buckets(std::vector<std::int64_t> lengths, std::int64_t size, TreeNodePtr child) {
+  std::partial_sum(lengths.begin(), lengths.end(), lengths.begin());
+  BucketRule rule{std::ssize(lengths),
+                  std::make_shared<const std::vector<std::int64_t>>(std::move(lengths))};
+  rule.distance = size;
+  return tree_node(RuleBuc{std::move(rule), 1, std::move(child)});
+}
+
+TEST(Normalize, KeepsRulesOrFindsBetter) {
+  const auto text = [](const TreeNodePtr& tree) { return to_string(*normalize(tree).root); };
+  const auto irregular = buckets({1, 2, 5, 3, 1, 4, 2, 6, 1, 3}, 7, leaf());
+  EXPECT_EQ(text(irregular), "bucket(10,7,<1,2,5,3,1,4,2,6,1,3>,1,leaf(1))");
+  EXPECT_EQ(leaves_of(*buckets({1, 2, 5}, 7, tree_node(Vec{3, 1, leaf()}))), 24);
+  // Regular ones are loops.
+  EXPECT_EQ(text(buckets(std::vector<std::int64_t>(100, 2), 7, leaf())),
+            "vec(100,7,vec(2,1,leaf(1)))");
+  // Those that differ in lengths alone are two kinds.
+  const auto other = buckets({2, 1, 5, 3, 1, 4, 2, 6, 1, 3}, 7, leaf());
+  EXPECT_EQ(flatten(*normalize(tree_node(Strc{{0, 1000}, {irregular, other}})).root),
+            joined(flatten(*irregular), moved(flatten(*other), 1000)));
+  EXPECT_EQ(text(tree_node(RuleBuc{{std::int64_t{1} << 30, nullptr, 1, 1, 0, 9}, 1, leaf()})),
+            "triangular(1073741824,1,1,9,1,leaf(1))");
 }
 
 TEST(SignatureType, IsContiguousWhateverTheCounts) {
