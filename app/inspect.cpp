@@ -48,45 +48,55 @@ std::string to_text(const dtype::TypeBounds& bounds) {
   return out;
 }
 
-// Each line of a text under the column of the values.
+// Each line of a text under the column of the values; of many, the first ones.
 std::string indented(const std::string& text) {
+  constexpr int kShown = 40;
   std::string out;
   std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) out += "            " + line + "\n";
+  int number = 0;
+  for (std::string line; std::getline(lines, line); ++number)
+    if (number < kShown) out += "            " + line + "\n";
+  if (number > kShown)
+    out += "            ... and " + std::to_string(number - kShown) + " lines more\n";
   return out;
 }
 
-// What takes long for more is left out.
-constexpr std::int64_t kMostElements = 1'000'000;
+// What takes long for more elements is left out: of a type everything, since it has to be expanded.
+constexpr std::int64_t kMostElements = 1'000'000, kMostForTree = 10'000'000;
 
 // The cheapest representations of a sequence.
 struct Reconstructed {
   std::int64_t elements = 0;
-  /// None for elements of several kinds; with rules, none for more elements than kMostElements.
-  std::optional<dtype::Reconstruction> path, extended, with_rules;
-  dtype::Reconstruction tree;
-  double seconds = 0;  ///< for the path; for the tree if there is none
+  bool of_one_kind = true;
+  /// None for elements of several kinds or for too many.
+  std::optional<dtype::Reconstruction> path, extended, with_rules, tree;
+  std::int64_t comparisons = 0;  ///< for the path; for the tree if there is none
+  double seconds = 0;            ///< likewise
 };
 
 Reconstructed reconstruct(const dtype::TypedSequence& sequence) {
   Reconstructed out;
   out.elements = std::ssize(sequence.displacements);
+  out.of_one_kind = sequence.leaves.size() == 1;
   const auto timed = [&](auto&& make) {
     const auto start = std::chrono::steady_clock::now();
     auto result = make();
-    if (out.seconds == 0)
-      out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    out.comparisons = result.comparisons;
+    out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;
   };
-  if (sequence.leaves.size() == 1) {
+  const auto trees = [&] { return dtype::reconstruct_tree(sequence.view(), sequence.leaves); };
+  if (out.of_one_kind) {
     const auto& leaf = sequence.leaves.front();
     out.path = timed([&] { return dtype::reconstruct_path(sequence.view(), leaf); });
     out.extended = dtype::reconstruct_path(sequence.view(), leaf, {.idxbuc = true});
     if (out.elements <= kMostElements)
       out.with_rules = dtype::reconstruct_path(
           sequence.view(), leaf, {.idxbuc = true, .bucket = true, .triangular = true});
+    if (out.elements <= kMostForTree) out.tree = trees();
+  } else if (out.elements <= kMostForTree) {
+    out.tree = timed(trees);
   }
-  out.tree = timed([&] { return dtype::reconstruct_tree(sequence.view(), sequence.leaves); });
   return out;
 }
 
@@ -102,8 +112,8 @@ Json to_json(const Reconstructed& found) {
   add("extended_path", "extended_cost", found.extended);
   add("rule_path", "rule_cost", found.with_rules);
   add("tree", "tree_cost", found.tree);
-  out["tree_optimal"] = found.tree.optimal;
-  out["comparisons"] = found.path ? found.path->comparisons : found.tree.comparisons;
+  out["tree_optimal"] = found.tree ? Json(found.tree->optimal) : Json();
+  out["comparisons"] = found.comparisons;
   out["seconds"] = found.seconds;
   return out;
 }
@@ -121,17 +131,25 @@ std::string line(const std::string& name, const dtype::Reconstruction& one) {
 }
 
 std::string to_text(const Reconstructed& found) {
+  const auto left_out = [](const char* name, std::int64_t most) {
+    return name + ("left out: more than " + std::to_string(most) + " elements\n");
+  };
   std::string out;
-  if (found.path) out += line("path        ", *found.path);
-  if (found.extended) out += line("extended    ", *found.extended);
-  if (found.with_rules && found.with_rules->cost < found.extended->cost)
-    out += line("with rules  ", *found.with_rules);
-  out += line(found.tree.optimal ? "cheapest    " : "cheap       ", found.tree);
-  const auto comparisons = found.path ? found.path->comparisons : found.tree.comparisons;
+  if (found.of_one_kind) {
+    out += line("path        ", *found.path) + line("extended    ", *found.extended);
+    if (!found.with_rules)
+      out += left_out("beyond MPI  ", kMostElements);
+    else if (found.with_rules->cost < found.extended->cost)
+      out += line("beyond MPI  ", *found.with_rules);
+  } else {
+    out += "path        none: elements of several types\n";
+  }
+  out += found.tree ? line(found.tree->optimal ? "optimum     " : "heuristic   ", *found.tree)
+                    : left_out("heuristic   ", kMostForTree);
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.3g", found.seconds);
   out += "            " + std::to_string(found.elements) + " elements, " +
-         std::to_string(comparisons) + " comparisons, " + seconds + " s\n";
+         std::to_string(found.comparisons) + " comparisons, " + seconds + " s\n";
   return out;
 }
 
@@ -144,6 +162,7 @@ struct Findings {
   std::string tree;
   Result<dtype::CanonicalForm> form;
   std::optional<dtype::Reconstruction> normalized;
+  std::int64_t leaves = 0;
   /// None for types without data, and for those with more elements than kMostElements.
   std::optional<Reconstructed> reconstructed;
 };
@@ -159,9 +178,15 @@ Findings examine(const std::string& text) {
                         "): change the expression");
     }
   }();
-  Findings out{
-      dtype::to_string(*expr), "",           bounds,      dtype::mpi_bounds(type.get()), "",
-      UnsupportedDatatype(""), std::nullopt, std::nullopt};
+  Findings out{dtype::to_string(*expr),
+               "",
+               bounds,
+               dtype::mpi_bounds(type.get()),
+               "",
+               UnsupportedDatatype(""),
+               std::nullopt,
+               0,
+               std::nullopt};
   const auto decoded = dtype::decode(type.get());
   if (const auto* reason = std::get_if<UnsupportedDatatype>(&decoded)) {
     out.form = *reason;
@@ -172,7 +197,8 @@ Findings examine(const std::string& text) {
   out.tree = dtype::to_string(*tree.root);
   out.form = dtype::canonicalize(tree);
   out.normalized = dtype::normalize(tree.root);
-  if (const auto leaves = dtype::leaves_of(*tree.root); leaves > 0 && leaves <= kMostElements)
+  out.leaves = dtype::leaves_of(*tree.root);
+  if (out.leaves > 0 && out.leaves <= kMostElements)
     out.reconstructed = reconstruct(dtype::typed_sequence(dtype::type_map(*expr)));
   return out;
 }
@@ -216,20 +242,19 @@ std::string as_json(const Findings& findings) {
 }
 
 std::string as_text(const Findings& findings) {
-  std::string out = "expression  " + findings.expression + "\n";
+  std::string out = "expression  " + shortened(findings.expression) + "\n";
   if (findings.decoded != findings.expression && !findings.decoded.empty())
-    out += "read back   " + findings.decoded + "\n";
+    out += "in MPI      " + shortened(findings.decoded) + "\n";
   if (const auto* form = std::get_if<dtype::CanonicalForm>(&findings.form)) {
     const auto nest = form->nest();
-    out += "tree        " + findings.tree + "\n";
+    out += "tree        " + shortened(findings.tree) + "\n";
     out += line("normalized  ", *findings.normalized);
     out += "canonical   " +
            (nest ? dtype::to_string(*nest)
                  : "start " + std::to_string(form->start) + ", " + dtype::to_string(form->root)) +
-           "\n";
+           ", cost " + std::to_string(dtype::cost(*form)) + "\n";
     out += "blocks      " + std::to_string(form->runs()) + " of " +
-           std::to_string(form->bounds.size) + " bytes together, cost " +
-           std::to_string(dtype::cost(*form)) + "\n";
+           std::to_string(form->bounds.size) + " bytes together\n";
     const dtype::PackPlan plan(*form);
     out += "plan        words of " + std::to_string(plan.word_bytes()) + " bytes, " +
            std::to_string(plan.metadata_bytes()) + " bytes of tables; instance by instance:\n" +
@@ -237,7 +262,10 @@ std::string as_text(const Findings& findings) {
   } else {
     out += "no plan     " + std::string(std::get<UnsupportedDatatype>(findings.form).what()) + "\n";
   }
-  if (findings.reconstructed) out += to_text(*findings.reconstructed);
+  if (findings.reconstructed)
+    out += to_text(*findings.reconstructed);
+  else if (findings.leaves > kMostElements)
+    out += "path        left out: more than " + std::to_string(kMostElements) + " elements\n";
   out += "bounds      " + to_text(findings.bounds) + "\n";
   if (findings.mpi != findings.bounds) out += "MPI reports " + to_text(findings.mpi) + "\n";
   return out;

@@ -2,6 +2,7 @@
 #include "sequence_file.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
@@ -61,15 +62,29 @@ void for_each_line(std::string_view text, Take take) {
   }
 }
 
-std::int64_t displacement(std::string_view line, const std::string& path, std::int64_t number) {
-  const auto word = take_word(line);
+// What follows in a line, which holds `expected`.
+std::int64_t displacement(std::string_view line, const std::string& path, std::int64_t number,
+                          const char* expected) {
+  auto word = take_word(line);
+  if (word.starts_with('+')) word.remove_prefix(1);
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size() || !take_word(line).empty())
-    throw wrong(path, number, "displacement is not an integer", "give one per line");
-  if (value > kLimit || value < -kLimit)
+  const bool too_large = error == std::errc::result_out_of_range;
+  if ((error != std::errc() && !too_large) || end != word.data() + word.size() ||
+      !take_word(line).empty())
+    throw wrong(path, number, "displacement is not an integer", std::string("give ") + expected);
+  if (too_large || value > kLimit || value < -kLimit)
     throw wrong(path, number, "displacement is too large", "use at most 2^61 bytes");
   return value;
+}
+
+// As much of a word as a message can bear.
+std::string printable(std::string_view word) {
+  constexpr std::size_t kShown = 40;
+  std::string out(word.substr(0, kShown));
+  for (auto& c : out)
+    if (std::iscntrl(static_cast<unsigned char>(c)) != 0) c = '?';
+  return out + (word.size() > kShown ? "..." : "");
 }
 
 // The predefined type of a name as an expression has it; nullptr if there is none.
@@ -105,7 +120,7 @@ dtype::TypedSequence read_displacements(const std::string& path) {
                           path + "): use at most 2^61 bytes");
   } else {
     for_each_line(text, [&](std::string_view line, std::int64_t number) {
-      out.displacements.push_back(displacement(line, path, number));
+      out.displacements.push_back(displacement(line, path, number, "one per line"));
     });
   }
   require_elements(out, path);
@@ -119,9 +134,9 @@ dtype::TypedSequence read_type_map(const std::string& path) {
     const auto name = take_word(line);
     const auto* named = named_type(name);
     if (named == nullptr)
-      throw wrong(path, number, "'" + std::string(name) + "' is no predefined type",
+      throw wrong(path, number, "'" + printable(name) + "' is no predefined type",
                   "give one of MPI's, such as double, and its displacement");
-    const auto at = displacement(line, path, number);
+    const auto at = displacement(line, path, number, "a type and one displacement per line");
     for (const auto& member : named->members)
       map.entries.push_back({member.type, at + member.displacement});
   });

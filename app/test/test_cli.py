@@ -384,8 +384,8 @@ class Inspect(InDirectory):
         found = self.inspect("bucket(10,{3,0,1,4,2,0,3,1,5,2},int)")
         self.assertEqual(found["rule_path"], "bucket(10,40,<3,0,1,4,2,0,3,1,5,2>,4,leaf(4))")
         outcome = self.halocline("inspect", "bucket(10,{3,0,1,4,2,0,3,1,5,2},int)")
-        self.assertIn("with rules  bucket(", outcome.stdout)
-        self.assertNotIn("with rules", self.halocline("inspect", "vector(3,1,2,int)").stdout)
+        self.assertIn("beyond MPI  bucket(", outcome.stdout)
+        self.assertNotIn("beyond MPI", self.halocline("inspect", "vector(3,1,2,int)").stdout)
 
     def test_bad_files(self):
         for name, text, flag, message in (
@@ -394,7 +394,9 @@ class Inspect(InDirectory):
             ("large", f"{2**61 + 1}\n", "--displacements", "is too large"),
             ("cut.i64", b"1234567", "--displacements", "is cut off"),
             ("type", "double 0\nquadruple 8\n", "--typemap", "'quadruple' is no predefined type (line 2 of "),
-            ("lonely", "double\n", "--typemap", "line 1 of "),
+            ("lonely", "double\n", "--typemap", "give a type and one displacement per line"),
+            ("binary", b"\x01\x02" + b"x" * 99 + b" 0\n", "--typemap", "'??xxx"),
+            ("huge", "99999999999999999999\n", "--displacements", "is too large"),
         ):
             path = self.directory / name
             path.write_bytes(text if isinstance(text, bytes) else text.encode())

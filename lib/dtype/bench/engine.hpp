@@ -45,7 +45,7 @@ inline Result<PackPlan> plan_of(MPI_Datatype handle) {
 }
 
 inline PackPlan plan_of(const TypeExpr& type) {
-  return PackPlan(canonicalize(translate(type)));
+  return make_plan(type);
 }
 
 using ThreadsPacker = KokkosPacker<Kokkos::DefaultHostExecutionSpace>;

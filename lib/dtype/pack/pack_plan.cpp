@@ -594,6 +594,10 @@ std::string to_string(const PackPlan& plan) {
   return out;
 }
 
+PackPlan make_plan(const TypeExpr& expr) {
+  return PackPlan(canonicalize(translate(expr)));
+}
+
 Result<PackPlan> make_plan(MPI_Datatype handle) {
   auto tree = translate(handle);
   if (auto* reason = std::get_if<UnsupportedDatatype>(&tree)) return std::move(*reason);

@@ -169,7 +169,12 @@ class PackPlan {
 /// For people: the ops from the root inwards, a line each, as they are executed.
 std::string to_string(const PackPlan& plan);
 
-/// The plan of an MPI datatype: translate, canonicalize, compile. Local; O(constructor arguments).
+/// The plan of an expression: translate, canonicalize, compile. O(constructor arguments). Throws
+/// ConfigError as translate().
+PackPlan make_plan(const TypeExpr& expr);
+
+/// The plan of an MPI datatype: the same of what MPI remembers of its constructors. Local;
+/// O(constructor arguments).
 Result<PackPlan> make_plan(MPI_Datatype handle);
 
 }  // namespace halocline::dtype

@@ -35,8 +35,11 @@ class Writer {
   // legal there, but not handled well by all (results/vendor-bugs).
   TypeExprPtr write(const IdxBuc& t) {
     const auto child = (*this)(t.child);
-    if (t.stride > 0)
-      return type(Hindexed{t.blocklengths, t.displacements, type(Resized{child, 0, t.stride})});
+    if (t.stride > 0) {
+      const bool natural = type_bounds(*child).extent == t.stride;
+      return type(Hindexed{t.blocklengths, t.displacements,
+                           natural ? child : type(Resized{child, 0, t.stride})});
+    }
     Struct out{std::vector<std::int64_t>(t.displacements.size(), 1), t.displacements, {}};
     for (const auto length : t.blocklengths)
       out.old.push_back(type(Hvector{length, 1, t.stride, child}));
