@@ -378,7 +378,7 @@ class Inspect(InDirectory):
             found, supported=True, size=80000, blocks=100, elements=10000, type_tree="triangular(100,1,2,2400,8,leaf(8))",
             rule_path="triangular(100,1,2,2400,8,leaf(8))", rule_cost=12,
         )
-        self.assertTrue(found["decoded"].startswith("indexed({1,3,5,7"))
+        self.assertTrue(found["decoded"].startswith("hindexed({1,3,5,7"))
         self.assertLess(found["metadata_bytes"], 100)
         self.assertGreater(found["path_cost"], 10000)
         found = self.inspect("bucket(10,{3,0,1,4,2,0,3,1,5,2},int)")
