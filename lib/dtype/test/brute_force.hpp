@@ -92,29 +92,27 @@ inline std::optional<std::int64_t> fewest_regular_buckets(const Displacements& s
   const auto n = starts.size();
   std::int64_t longest = 0;
   for (const auto start : starts) longest = std::max(longest, std::abs(start - base));
+  Displacements buckets;
   for (const auto distance : all_distances(starts))
     for (std::uint32_t cuts = 0; cuts < 1U << (n - 1); ++cuts) {
-      Displacements buckets = {starts[0] - base};
+      buckets.assign(1, starts[0] - base);
       bool fits = true;
-      for (std::size_t i = 1; i < n; ++i) {
+      for (std::size_t i = 1; i < n && fits; ++i) {
         if ((cuts >> (i - 1) & 1) != 0)
           buckets.push_back(starts[i] - base);
-        else if (starts[i] - starts[i - 1] != distance)
-          fits = false;
+        else
+          fits = starts[i] - starts[i - 1] == distance;
       }
-      if (!fits) continue;
+      if (!fits || (fewest && std::ssize(buckets) > *fewest)) continue;
       for (auto size = -longest; size <= longest; ++size) {
         // Bucket numbers have to ascend; of size 0 they may be any.
         std::int64_t last = -1;
         bool regular = true;
-        for (const auto at : buckets) {
-          if (size == 0) {
-            regular = regular && at == 0;
-            ++last;
-          } else {
-            regular = regular && at % size == 0 && at / size > last;
-            last = at / size;
-          }
+        for (std::size_t i = 0; i < buckets.size() && regular; ++i) {
+          const auto at = buckets[i];
+          const auto bucket = size == 0 ? last + 1 : at / size;
+          regular = bucket * size == at && bucket > last;
+          last = bucket;
         }
         if (regular) fewest = std::min(fewest.value_or(last + 1), last + 1);
       }
@@ -129,9 +127,10 @@ inline bool is_triangular(const Displacements& starts, std::int64_t base) {
   const auto n = std::ssize(starts);
   auto distances = all_distances(starts);
   distances.insert(starts[0] - base);
+  Displacements lengths, all;
   for (std::int64_t first = starts[0] == base ? 1 : 0; first <= n; ++first)
     for (auto change = -n; change <= n; ++change) {
-      Displacements lengths;
+      lengths.clear();
       std::int64_t sum = 0;
       for (auto length = first; sum < n && (length > 0 || lengths.empty()); length += change) {
         lengths.push_back(length);
@@ -140,7 +139,7 @@ inline bool is_triangular(const Displacements& starts, std::int64_t base) {
       if (sum != n || change == 0 || lengths.size() < 2) continue;
       for (const auto distance : distances)
         for (const auto inside : distances) {
-          Displacements all;
+          all.clear();
           for (std::int64_t i = 0; i < std::ssize(lengths); ++i)
             for (std::int64_t k = 0; k < lengths[static_cast<std::size_t>(i)]; ++k)
               all.push_back(base + i * distance + k * inside);
