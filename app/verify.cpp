@@ -101,9 +101,7 @@ void for_each_element(const char* label, const Domain& domain, const FieldSet<T>
     const ElementMap map(domain, a);
     Kokkos::parallel_for(
         label, Policy({0, 0, 0}, {view.extent_int(0), view.extent_int(1), view.extent_int(2)}),
-        KOKKOS_LAMBDA(std::int64_t z, std::int64_t y, std::int64_t e) {
-          body(view(z, y, e), map(z, y, e));
-        });
+        [=](std::int64_t z, std::int64_t y, std::int64_t e) { body(view(z, y, e), map(z, y, e)); });
   }
   HostSpace().fence(label);
 }
@@ -147,7 +145,7 @@ std::optional<std::string> check_exchange(const Domain& domain, const FieldSet<T
     };
     const auto count = reduce_array<T, Kokkos::Sum<std::int64_t>>(
         "halocline::check_exchange::count", view,
-        KOKKOS_LAMBDA(std::int64_t z, std::int64_t y, std::int64_t e, std::int64_t & sum) {
+        [=](std::int64_t z, std::int64_t y, std::int64_t e, std::int64_t& sum) {
           sum += is_wrong(z, y, e);
         });
     wrong += count;
@@ -210,7 +208,7 @@ WaveCheck check_wave(const Domain& domain, const FieldSet<T>& fields, const Sten
     const ElementMap map(domain, a);
     deviation[static_cast<std::size_t>(field)] = reduce_array<T, Kokkos::Max<double>>(
         "halocline::check_wave", view,
-        KOKKOS_LAMBDA(std::int64_t z, std::int64_t y, std::int64_t e, double& worst) {
+        [=](std::int64_t z, std::int64_t y, std::int64_t e, double& worst) {
           const auto place = map(z, y, e);
           if (!place.owned || place.field != field) return;
           const double exact = waves(field).amplitude * waves(field).value(place);
@@ -241,7 +239,7 @@ std::uint64_t state_hash(const Domain& domain, const FieldSet<T>& fields, MPI_Co
     const ElementMap map(domain, a);
     hash += reduce_array<T, Kokkos::Sum<std::uint64_t>>(
         "halocline::state_hash", view,
-        KOKKOS_LAMBDA(std::int64_t z, std::int64_t y, std::int64_t e, std::uint64_t & sum) {
+        [=](std::int64_t z, std::int64_t y, std::int64_t e, std::uint64_t& sum) {
           const auto place = map(z, y, e);
           if (place.owned)
             sum += mix(mix(map.global_index(place)) ^ std::bit_cast<Bits<T>>(view(z, y, e)));

@@ -1,0 +1,26 @@
+# What a CUDA build adds (HALOCLINE_CUDA): the language, before Kokkos is looked for, and which sources nvcc compiles because
+# they include Kokkos, whose headers then are CUDA.
+if(HALOCLINE_CUDA)
+  if(NOT CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 90)  # and, as PTX, what comes after it
+  endif()
+  enable_language(CUDA)
+  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  set(CMAKE_CUDA_EXTENSIONS OFF)
+endif()
+
+# halocline_kokkos_sources(file...)
+# Sources of this directory that include Kokkos, directly or not.
+function(halocline_kokkos_sources)
+  if(HALOCLINE_CUDA)
+    set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
+  endif()
+endfunction()
+
+# Kokkos 4.7.00 does not know CUDA 13.
+macro(halocline_check_kokkos_for_cuda)
+  if(HALOCLINE_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13 AND Kokkos_VERSION VERSION_LESS 4.7.1)
+    string(APPEND CMAKE_CUDA_FLAGS " -include ${PROJECT_SOURCE_DIR}/lib/cmake/kokkos_4.7.00_cuda_13.hpp")
+  endif()
+endmacro()
