@@ -36,7 +36,9 @@ def violations_of(path, include):
         path.as_posix() in KOKKOS_IN_APP or is_test(path) or path.is_relative_to("lib/dtype/pack/kokkos")
     ):
         yield "Kokkos belongs to lib/dtype/pack/kokkos, " + ", ".join(sorted(KOKKOS_IN_APP))
-    if CUDA.match(include) and not (path.is_relative_to("lib/dtype/pack/cuda") and path.suffix == ".cu"):
+    if CUDA.match(include) and not (
+        (path.is_relative_to("lib/dtype/pack/cuda") and path.suffix == ".cu") or path.is_relative_to("lib/cmake")
+    ):
         yield "CUDA belongs to *.cu in lib/dtype/pack/cuda"
 
 
