@@ -55,7 +55,8 @@ install_cuda() {
   [[ ! -x $venv/bin/cmake ]] || cmake=$venv/bin/cmake
   if [[ -z $nvcc ]]; then
     toolkit=$(echo "$venv"/lib/python3*/site-packages/nvidia/cu13); nvcc=$toolkit/bin/nvcc
-    ln -sfn lib "$toolkit/lib64"  # where nvcc looks
+    ln -sfn lib "$toolkit/lib64"  # where nvcc looks, and the name that CMake looks for
+    ln -sfn libcudart.so.13 "$toolkit/lib/libcudart.so"
     # The driver comes with the machine that has the device; to link, its name and what Kokkos calls are enough.
     mkdir -p "$venv/stubs"
     printf 'int %s(void) { return 0; }\n' cuCtxGetDevice cuCtxPushCurrent_v2 cuStreamGetCtx |
