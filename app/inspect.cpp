@@ -6,8 +6,6 @@
 #include <optional>
 #include <sstream>
 #include <string>
-#include <tuple>
-#include <utility>
 #include <variant>
 
 #include "commands.hpp"

@@ -30,7 +30,8 @@ std::string contents(const fs::path& path) {
 class ResultFiles : public ::testing::Test {
  protected:
   ResultFiles() {
-    std::string name = (fs::temp_directory_path() / "halocline-record-XXXXXX").string();
+    std::string name =
+        (fs::temp_directory_path() / ("halocline-record-" + std::string(6, 'X'))).string();
     directory_ = mkdtemp(name.data());
     config_.output = directory_ / "out.jsonl";
     config_.csv = directory_ / "out.csv";

@@ -70,7 +70,7 @@ TypeExprPtr lower_blocks(const Constructor& t) {
   return type(std::move(out));
 }
 
-// An indexed type of so many blocks, of length_and_position(i).
+// An indexed type of so many blocks; block(i) is the length and the position of each.
 template <class Block>
 TypeExprPtr lower_list(const char* name, std::int64_t count, const TypeExprPtr& old, Block block) {
   limit(name, count, kMostBlocks, "blocks");

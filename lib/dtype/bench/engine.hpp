@@ -44,10 +44,6 @@ inline Result<PackPlan> plan_of(MPI_Datatype handle) {
   return make_plan(handle);
 }
 
-inline PackPlan plan_of(const TypeExpr& type) {
-  return make_plan(type);
-}
-
 using ThreadsPacker = KokkosPacker<Kokkos::DefaultHostExecutionSpace>;
 
 /// How many threads share one job of so many bytes.
@@ -102,7 +98,8 @@ inline Method pack_fused(const std::vector<PlannedJob>& all, std::byte* memory) 
 inline Result<Method> ours(const std::vector<Job>& jobs, Mode mode, std::byte* memory) {
   std::vector<PlannedJob> all;
   for (const auto& job : jobs) {
-    auto plan = mode == Mode::by_rule ? Result<PackPlan>(plan_of(*job.type)) : plan_of(job.handle);
+    auto plan =
+        mode == Mode::by_rule ? Result<PackPlan>(make_plan(*job.type)) : plan_of(job.handle);
     if (auto* reason = std::get_if<UnsupportedDatatype>(&plan)) return std::move(*reason);
     all.push_back({std::get<PackPlan>(std::move(plan)), job});
   }

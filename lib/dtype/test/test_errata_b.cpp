@@ -89,6 +89,8 @@ TEST(ErrataB, Item6StridesAre64Bit) {
   const auto length = static_cast<std::size_t>(2 * nest.bounds.extent);
   void* const memory = mmap(nullptr, length, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  // Under a limit on address space (ulimit -v), rows 3 GiB apart cannot stand anywhere; what the
+  // plan says of them has been checked above.
   if (memory == MAP_FAILED) GTEST_SKIP() << "no 12 GiB of address space";
   const auto at = [&](std::int64_t byte) {
     return reinterpret_cast<double*>(static_cast<std::byte*>(memory) + byte);
