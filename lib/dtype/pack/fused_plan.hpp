@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -27,12 +28,11 @@ struct PackJob {
 /// threads. Jobs without data are left out.
 class FusedPlan {
  public:
-  FusedPlan() = default;
   /// O(jobs).
-  explicit FusedPlan(const std::vector<PackJob>& jobs);
+  explicit FusedPlan(const std::vector<PackJob>& jobs = {});
 
   /// Bytes that all jobs together pack.
-  std::int64_t packed_bytes() const { return jobs_.empty() ? 0 : jobs_.back().end; }
+  std::int64_t packed_bytes() const { return jobs().empty() ? 0 : jobs().back().end; }
 
   struct Job {
     PackPlan plan;
@@ -42,10 +42,15 @@ class FusedPlan {
     std::int64_t end;  ///< packed bytes of the jobs up to and with this one
     std::int64_t bytes() const { return plan.packed_bytes(count); }
   };
-  const std::vector<Job>& jobs() const { return jobs_; }
+  const std::vector<Job>& jobs() const { return data_->jobs; }
+  const detail::Attachment& attachment() const { return data_->attachment; }
 
  private:
-  std::vector<Job> jobs_;
+  struct Data {
+    std::vector<Job> jobs;
+    detail::Attachment attachment;  // what a device needs
+  };
+  std::shared_ptr<const Data> data_;
 };
 
 }  // namespace halocline::dtype

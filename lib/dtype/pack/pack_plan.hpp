@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "dtype/dataloop.hpp"
+#include "dtype/pack/attachment.hpp"
 #include "dtype/pack/host/nest.hpp"
 #include "dtype/support/error.hpp"
 
@@ -121,6 +122,7 @@ struct Program {
   TypeBounds bounds;
   std::int64_t word_bytes = 1;
   host::NestKernels one;  ///< what copies all of one instance, if its entry is strided
+  Attachment attachment;  ///< what a device needs
 
   /// Where to begin for that many instances.
   const Op& entry(std::int64_t count) const {

@@ -30,6 +30,9 @@ class Packer {
   virtual void pack(const FusedPlan& plan, void* packed) const = 0;
   virtual void unpack(const FusedPlan& plan, const void* packed) const = 0;
 
+  /// Makes ready what the first of these calls would otherwise have to, now; may fence.
+  virtual void prepare(const FusedPlan&) const {}
+
   /// Returns when all earlier operations of this packer are done.
   virtual void fence() const = 0;
 };

@@ -27,6 +27,7 @@
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/type_map.hpp"
 #include "dtype/type_tree.hpp"
+#include "emulated.hpp"
 #include "flags.hpp"
 #include "random_call.hpp"
 #include "tree_walk.hpp"
@@ -324,6 +325,11 @@ class Judge {
     const Scene scene(call, displacements, noise_, complement_);
     if (auto bad = scene.wrong(HostPacker(), "HostPacker", plan, call)) return bad;
     if (auto bad = scene.wrong(openmp_, "KokkosPacker<OpenMP>", plan, call)) return bad;
+    if (auto bad = scene.wrong(EmulatedPacker(), "EmulatedPacker", plan, call)) return bad;
+    if (auto bad = scene.wrong(WideEmulation(), "EmulatedPacker (64-bit)", plan, call)) return bad;
+    if (auto bad = scene.wrong(FusedEmulation(calls_ % 2 == 0 ? 4032 : 100),
+                               "EmulatedPacker (fused)", plan, call))
+      return bad;
     SegmentPacker segments(calls_++);
     if (auto bad = scene.wrong(segments, "Segment", plan, call)) return bad;
     return segments.wrong_blocks(plan, call.count, displacements);

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a back end derives from a plan at its first use and keeps with it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+
+namespace halocline::dtype::detail {
+
+/// Room for one object of each kind of memory that plans are executed from; made once, freed with
+/// the plan. Thread-safe.
+class Attachment {
+ public:
+  enum class Place : std::size_t { host, device };
+
+  /// The object at `place`; `make` returns it, as a shared_ptr, at the first call. All callers of a
+  /// place use one type. A `make` that throws leaves the place empty.
+  template <class T, class Make>
+  const T& get(Place place, Make make) const {
+    auto& slot = slots_[static_cast<std::size_t>(place)];
+    std::call_once(slot.once, [&] { slot.object = std::shared_ptr<const T>(make()); });
+    return *static_cast<const T*>(slot.object.get());
+  }
+
+  /// What is derived from equal plans is equal.
+  bool operator==(const Attachment&) const { return true; }
+
+ private:
+  struct Slot {
+    std::once_flag once;
+    std::shared_ptr<const void> object;
+  };
+  mutable std::array<Slot, 2> slots_;
+};
+
+}  // namespace halocline::dtype::detail

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What one thread of a launch does. The same code on devices and, for tests, on the host; internal
+// to the back ends that execute tables.
+//
+// Best peer: the kernels of [PEA21] give each thread a row and of yaksa each thread an element,
+// found by divisions of 64 bits and, of index lists, from the begin; here each thread has words
+// that are consecutive in the packed stream, found by multiplications of 32 bits where these
+// suffice, and by bisection of prefix sums.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "dtype/pack/device/job_table.hpp"
+#include "dtype/support/contract.hpp"
+
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#define HALOCLINE_FUNCTION __host__ __device__ inline
+#else
+#define HALOCLINE_FUNCTION inline
+#endif
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+#define HALOCLINE_ON_DEVICE 1
+#else
+#define HALOCLINE_ON_DEVICE 0
+#endif
+
+namespace halocline::dtype::device {
+
+/// 16 bytes in one access.
+struct alignas(16) Word16 {
+  std::uint64_t low, high;
+};
+
+template <int kLog2>
+struct WordOf;
+template <>
+struct WordOf<0> {
+  using type = std::uint8_t;
+};
+template <>
+struct WordOf<1> {
+  using type = std::uint16_t;
+};
+template <>
+struct WordOf<2> {
+  using type = std::uint32_t;
+};
+template <>
+struct WordOf<3> {
+  using type = std::uint64_t;
+};
+template <>
+struct WordOf<4> {
+  using type = Word16;
+};
+
+template <class Word>
+HALOCLINE_FUNCTION Word load(Address address) {
+#if HALOCLINE_ON_DEVICE
+  return *reinterpret_cast<const Word*>(address);
+#else
+  HALOCLINE_EXPECT(address % sizeof(Word) == 0);
+  Word word;
+  std::memcpy(&word, reinterpret_cast<const void*>(address), sizeof(Word));
+  return word;
+#endif
+}
+template <class Word>
+HALOCLINE_FUNCTION void store(Address address, const Word& word) {
+#if HALOCLINE_ON_DEVICE
+  *reinterpret_cast<Word*>(address) = word;
+#else
+  HALOCLINE_EXPECT(address % sizeof(Word) == 0);
+  std::memcpy(reinterpret_cast<void*>(address), &word, sizeof(Word));
+#endif
+}
+
+/// Reads a table.
+template <class Form>
+struct TableView {
+  const Header* header;
+  const Entry<Form>* entries;
+  const Level<Form>* levels;
+  const std::int64_t* slots;
+
+  HALOCLINE_FUNCTION explicit TableView(const std::byte* table)
+      : header(reinterpret_cast<const Header*>(table)),
+        entries(reinterpret_cast<const Entry<Form>*>(table + 16)),
+        levels(reinterpret_cast<const Level<Form>*>(table + header->levels)),
+        slots(reinterpret_cast<const std::int64_t*>(table + header->slots)) {}
+};
+static_assert(sizeof(Header) <= 16);
+
+/// The first of the n numbers in ascending order that is greater than `value`; n if none is.
+template <class T, class At>
+HALOCLINE_FUNCTION T first_above(T value, T least, T most, At at) {
+  while (least < most) {
+    const T middle = least + (most - least) / 2;
+    if (static_cast<T>(at(middle)) > value)
+      most = middle;
+    else
+      least = middle + 1;
+  }
+  return least;
+}
+
+/// Where an element of a loop of runs or by a rule stands, from where the loop does.
+HALOCLINE_FUNCTION std::int64_t place_in_runs(const std::int64_t* slots, std::int64_t element,
+                                              std::int64_t stride) {
+  const auto* ends = reinterpret_cast<const std::int64_t*>(slots[1]);
+  const auto* displacements = reinterpret_cast<const std::int64_t*>(slots[2]);
+  const auto run =
+      first_above<std::int64_t>(element, 0, slots[0], [=](std::int64_t i) { return ends[i]; });
+  return displacements[run] + (element - (run == 0 ? 0 : ends[run - 1])) * stride;
+}
+HALOCLINE_FUNCTION std::int64_t place_by_rule(const std::int64_t* slots, std::int64_t element,
+                                              std::int64_t stride) {
+  const auto* ends = reinterpret_cast<const std::int64_t*>(slots[1]);
+  const std::int64_t first = slots[2], change = slots[3];
+  const auto end_of = [=](std::int64_t i) {
+    return ends != nullptr ? ends[i] : (i + 1) * first + change * (i * (i + 1) / 2);
+  };
+  const auto bucket = first_above<std::int64_t>(element, 0, slots[0], end_of);
+  const auto begin = bucket == 0 ? 0 : end_of(bucket - 1);
+  return slots[4] + bucket * slots[5] + (end_of(bucket) - begin) * slots[6] + begin * slots[7] +
+         (element - begin) * stride;
+}
+
+/// Where a word is.
+struct Place {
+  Address memory, packed;
+};
+
+/// The place of word i of an entry. kLevels: how many levels it has, all of them strided; 0: any.
+template <int kLevels, class Form>
+HALOCLINE_FUNCTION Place place_of(const TableView<Form>& table, const Entry<Form>& entry,
+                                  typename Form::Index i, const Call& call) {
+  using Index = typename Form::Index;
+  std::int64_t memory = entry.displacement, packed = entry.packed_offset;
+  const auto* level = table.levels + entry.first_level;
+  const int levels = kLevels > 0 ? kLevels : entry.levels;
+#if HALOCLINE_ON_DEVICE
+#pragma unroll
+#endif
+  for (int k = 0; k < levels; ++k, ++level) {
+    Index quotient;
+    if constexpr (sizeof(Index) == 4)
+      quotient = static_cast<Index>((std::uint64_t{i} * level->magic) >> level->shift);
+    else
+      quotient = level->magic == 0 ? 0 : i / level->count;
+    const auto step = static_cast<typename Form::Offset>(i - quotient * level->count);
+    i = quotient;
+    packed += std::int64_t{step} * level->packed_stride;
+    if (kLevels > 0 || level->kind == LoopKind::strided) {
+      memory += std::int64_t{step} * level->stride;
+      continue;
+    }
+    const auto* slots = table.slots + level->slot;
+    if (level->kind == LoopKind::near_table)
+      memory += reinterpret_cast<const std::int32_t*>(slots[0])[step];
+    else if (level->kind == LoopKind::far_table)
+      memory += reinterpret_cast<const std::int64_t*>(slots[0])[step];
+    else if (level->kind == LoopKind::runs)
+      memory += place_in_runs(slots, step, level->stride);
+    else
+      memory += place_by_rule(slots, step, level->stride);
+  }
+  packed += static_cast<std::int64_t>(i) * entry.packed_step;
+  memory += table.slots[entry.buffers + i];
+  return {call.memory + static_cast<Address>(memory), call.packed + static_cast<Address>(packed)};
+}
+
+template <class Word, Direction kDirection>
+HALOCLINE_FUNCTION void copy_word(const Place& place) {
+  if constexpr (kDirection == Direction::pack)
+    store(place.packed, load<Word>(place.memory));
+  else
+    store(place.memory, load<Word>(place.packed));
+}
+
+/// A thread's part of the words [first, last) of a block: every kBlockThreads-th.
+template <class Form>
+struct Share {
+  using Index = typename Form::Index;
+  const TableView<Form>& table;
+  const Call& call;
+  Index first, last;
+  std::uint32_t least, most;  ///< the entries of the first and of the last word
+  std::uint32_t thread;
+
+  HALOCLINE_FUNCTION std::uint32_t entry_of(Index word) const {
+    return least == most ? least : entry_of(table, call, word, least, most);
+  }
+  HALOCLINE_FUNCTION static std::uint32_t entry_of(const TableView<Form>& table, const Call& call,
+                                                   Index word, std::uint32_t least,
+                                                   std::uint32_t most) {
+    while (least < most) {
+      const auto middle = least + (most - least) / 2;
+      if (table.entries[middle].end * static_cast<Index>(call.instances) > word)
+        most = middle;
+      else
+        least = middle + 1;
+    }
+    return least;
+  }
+  /// The entry and the number in it of the k-th word of this thread; false: it has none.
+  HALOCLINE_FUNCTION bool find(std::uint32_t k, std::uint32_t& entry, Index& word) const {
+    const auto room = last - first;
+    const auto ahead = static_cast<Index>(k * kBlockThreads + thread);
+    if (k >= call.per_thread || ahead >= room) return false;
+    word = first + ahead;
+    entry = entry_of(word);
+    if (entry > 0) word -= table.entries[entry - 1].end * static_cast<Index>(call.instances);
+    return true;
+  }
+};
+
+/// All words of a share, of one size.
+template <int kLevels, class Word, Direction kDirection, class Form>
+HALOCLINE_FUNCTION void copy_share(const Share<Form>& share) {
+  Place places[kMaxBatch];
+  Word words[kMaxBatch] = {};
+  bool mine[kMaxBatch];
+#if HALOCLINE_ON_DEVICE
+#pragma unroll
+#endif
+  for (std::uint32_t k = 0; k < kMaxBatch; ++k) {
+    std::uint32_t entry = 0;
+    typename Form::Index word = 0;
+    mine[k] = share.find(k, entry, word);
+    if (!mine[k]) continue;
+    places[k] = place_of<kLevels>(share.table, share.table.entries[entry], word, share.call);
+    words[k] = load<Word>(kDirection == Direction::pack ? places[k].memory : places[k].packed);
+  }
+#if HALOCLINE_ON_DEVICE
+#pragma unroll
+#endif
+  for (std::uint32_t k = 0; k < kMaxBatch; ++k)
+    if (mine[k])
+      store(kDirection == Direction::pack ? places[k].packed : places[k].memory, words[k]);
+}
+
+/// Calls copy(Word()) with the word of that size.
+template <class Copy>
+HALOCLINE_FUNCTION void with_word(int word_log2, Copy copy) {
+  switch (word_log2) {
+    case 0:
+      return copy(WordOf<0>::type());
+    case 1:
+      return copy(WordOf<1>::type());
+    case 2:
+      return copy(WordOf<2>::type());
+    case 3:
+      return copy(WordOf<3>::type());
+    default:
+      return copy(WordOf<4>::type());
+  }
+}
+
+/// What thread `thread` of block `block` does. kLevels, kWordLog2: of all entries; 0 and -1: any.
+template <int kLevels, int kWordLog2, Direction kDirection, class Form>
+HALOCLINE_FUNCTION void copy_thread(const std::byte* bytes, const Call& call, std::uint64_t block,
+                                    std::uint32_t thread) {
+  using Index = typename Form::Index;
+  const TableView<Form> table(bytes);
+  const auto tile = call.per_thread * kBlockThreads;
+  const auto first = block * tile;
+  const auto last = first + tile < call.words ? first + tile : call.words;
+  const auto entries = table.header->entries;
+  const auto least = Share<Form>::entry_of(table, call, static_cast<Index>(first), 0, entries - 1);
+  const auto most =
+      Share<Form>::entry_of(table, call, static_cast<Index>(last - 1), least, entries - 1);
+  const Share<Form> share{table, call,  static_cast<Index>(first), static_cast<Index>(last), least,
+                          most,  thread};
+  if constexpr (kWordLog2 >= 0) {
+    copy_share<kLevels, typename WordOf<kWordLog2>::type, kDirection>(share);
+  } else if (least == most) {
+    with_word(table.entries[least].word_log2,
+              [&](auto word) { copy_share<kLevels, decltype(word), kDirection>(share); });
+  } else {
+    for (std::uint32_t k = 0; k < kMaxBatch; ++k) {
+      std::uint32_t entry = 0;
+      Index word = 0;
+      if (!share.find(k, entry, word)) return;
+      const auto& found = table.entries[entry];
+      const auto place = place_of<kLevels>(table, found, word, call);
+      with_word(found.word_log2, [&](auto w) { copy_word<decltype(w), kDirection>(place); });
+    }
+  }
+}
+
+}  // namespace halocline::dtype::device

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which code executes a table. Internal to the back ends that execute tables.
+#pragma once
+
+#include "dtype/pack/device/copy_words.hpp"
+
+namespace halocline::dtype::device {
+
+/// copy_thread() as an object.
+template <int kLevels, int kWordLog2, Direction kDirection, class Form>
+struct Kernel {
+  static constexpr int levels = kLevels, word_log2 = kWordLog2;
+  static constexpr Direction direction = kDirection;
+  using form = Form;
+  HALOCLINE_FUNCTION void operator()(const std::byte* table, const Call& call, std::uint64_t block,
+                                     std::uint32_t thread) const {
+    copy_thread<kLevels, kWordLog2, kDirection, Form>(table, call, block, thread);
+  }
+};
+
+/// Calls with(Kernel) for the kernels with unrolled loops and words of that size.
+template <int kWordLog2, Direction kDirection, class With>
+void with_unrolled_kernel(int levels, With with) {
+  static_assert(kMaxUnrolledLevels == 4);
+  switch (levels) {
+    case 1:
+      return with(Kernel<1, kWordLog2, kDirection, Narrow>());
+    case 2:
+      return with(Kernel<2, kWordLog2, kDirection, Narrow>());
+    case 3:
+      return with(Kernel<3, kWordLog2, kDirection, Narrow>());
+    default:
+      return with(Kernel<4, kWordLog2, kDirection, Narrow>());
+  }
+}
+
+/// Calls with(std::integral_constant) for a direction that is known when the program runs.
+template <class With>
+void with_direction(Direction direction, With with) {
+  if (direction == Direction::pack)
+    with(std::integral_constant<Direction, Direction::pack>());
+  else
+    with(std::integral_constant<Direction, Direction::unpack>());
+}
+
+/// Calls with(Kernel) for the kernel that executes this table.
+template <class With>
+void with_kernel(const JobTable& table, Direction direction, With with) {
+  with_direction(direction, [&](auto d) {
+    constexpr auto kDirection = decltype(d)::value;
+    if (table.wide) return with(Kernel<0, -1, kDirection, Wide>());
+    switch (table.word_log2) {
+      case -1:
+        return with(Kernel<0, -1, kDirection, Narrow>());
+      case 0:
+        return with_unrolled_kernel<0, kDirection>(table.levels, with);
+      case 1:
+        return with_unrolled_kernel<1, kDirection>(table.levels, with);
+      case 2:
+        return with_unrolled_kernel<2, kDirection>(table.levels, with);
+      case 3:
+        return with_unrolled_kernel<3, kDirection>(table.levels, with);
+      default:
+        return with_unrolled_kernel<4, kDirection>(table.levels, with);
+    }
+  });
+}
+
+}  // namespace halocline::dtype::device

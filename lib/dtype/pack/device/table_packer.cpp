@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dtype/pack/device/table_packer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <mutex>
+
+namespace halocline::dtype {
+
+namespace {
+
+using device::Address;
+using device::Call;
+using device::Direction;
+using device::JobTable;
+using device::TableJob;
+
+constexpr int kAlignments = 5;  // of 1, 2, 4, 8 and 16 bytes
+
+Address address(const void* pointer) {
+  return reinterpret_cast<Address>(pointer);
+}
+
+// Below this many words a thread copies one, so that all of a device takes part; above, it has
+// several loads under way.
+constexpr std::uint64_t kWordsForBatches = std::uint64_t{1} << 19;
+
+}  // namespace
+
+/// A table that is made at its first use.
+struct TablePacker::ResidentTable {
+  mutable std::once_flag once;
+  mutable JobTable table;
+  mutable std::shared_ptr<const void> resident;
+};
+
+/// A plan for any count: one table for each alignment of the buffers, for one instance or any
+/// number of them, narrow or wide.
+struct TablePacker::PlanState {
+  explicit PlanState(const PackPlan& plan) : form(plan) {}
+  device::DevicePlan form;
+  std::shared_ptr<const void> tables;
+  std::array<std::array<std::array<ResidentTable, 2>, 2>, kAlignments> by_alignment;
+};
+
+/// A table for each alignment of the packed bytes.
+struct TablePacker::FusedState {
+  std::vector<TableJob> jobs;
+  std::array<ResidentTable, kAlignments> by_alignment;
+};
+
+const TablePacker::PlanState& TablePacker::state_of(const PackPlan& plan) const {
+  return plan.program().attachment.get<PlanState>(place(), [&] {
+    auto state = std::make_shared<PlanState>(plan);
+    if (const auto tables = state->form.tables(); !tables.empty()) state->tables = upload(tables);
+    return state;
+  });
+}
+
+// Jobs of one plan and count whose packed bytes are at equal distances are one, whatever their
+// buffers.
+const TablePacker::FusedState& TablePacker::state_of(const FusedPlan& plan) const {
+  return plan.attachment().get<FusedState>(place(), [&] {
+    auto state = std::make_shared<FusedState>();
+    std::vector<const FusedPlan::Job*> firsts;
+    for (const auto& job : plan.jobs()) {
+      const auto continues = [&](std::size_t i) {
+        const auto& table_job = state->jobs[i];
+        const auto step = job.packed_offset - table_job.packed_offset;
+        return table_job.count == job.count && firsts[i]->plan == job.plan &&
+               (table_job.buffers.size() == 1 ||
+                step == table_job.packed_step * std::ssize(table_job.buffers));
+      };
+      std::size_t i = 0;
+      while (i < firsts.size() && !continues(i)) ++i;
+      if (i == firsts.size()) {
+        const auto& plan_state = state_of(job.plan);
+        firsts.push_back(&job);
+        state->jobs.push_back({.plan = &plan_state.form,
+                               .tables = address(plan_state.tables.get()),
+                               .count = job.count,
+                               .buffers = {},
+                               .packed_offset = job.packed_offset});
+      } else if (state->jobs[i].buffers.size() == 1) {
+        state->jobs[i].packed_step = job.packed_offset - state->jobs[i].packed_offset;
+      }
+      state->jobs[i].buffers.push_back(address(job.buffer));
+    }
+    return state;
+  });
+}
+
+template <class Make>
+const TablePacker::ResidentTable& TablePacker::resident(const ResidentTable& slot,
+                                                        Make make) const {
+  std::call_once(slot.once, [&] {
+    slot.table = make();
+    if (slot.table.bytes.size() > max_argument_bytes()) slot.resident = upload(slot.table.bytes);
+  });
+  return slot;
+}
+
+void TablePacker::launch(const ResidentTable& slot, Call call, Direction direction) const {
+  call.words = slot.table.words * static_cast<std::uint64_t>(call.instances);
+  if (call.words == 0) return;
+  call.per_thread = call.words < kWordsForBatches ? 1 : device::kMaxBatch;
+  const auto tile = std::uint64_t{call.per_thread} * device::kBlockThreads;
+  launch(Launch{.table = slot.table,
+                .resident = slot.resident.get(),
+                .call = call,
+                .direction = direction,
+                .blocks = (call.words + tile - 1) / tile});
+}
+
+void TablePacker::copy(const PackPlan& plan, Address memory, std::int64_t count, Address packed,
+                       Direction direction) const {
+  if (plan.packed_bytes(count) == 0) return;
+  const auto& state = state_of(plan);
+  const auto log2 = device::word_log2(memory | packed);
+  const bool one = count == 1, many = plan.packed_bytes(count) >= std::int64_t{1} << 31;
+  const auto& slot = state.by_alignment[static_cast<std::size_t>(log2)][one ? 1 : 0][many ? 1 : 0];
+  const auto& table = resident(slot, [&] {
+    const TableJob job{.plan = &state.form,
+                       .tables = address(state.tables.get()),
+                       .count = one ? 1 : 0,
+                       .buffers = {0}};
+    // Narrow if that many bytes are: whatever their words.
+    return device::make_table({&job, 1}, std::int64_t{1} << log2, many ? INT32_MAX : 1);
+  });
+  launch(table,
+         {.memory = memory, .packed = packed, .instances = count, .words = 0, .per_thread = 0},
+         direction);
+}
+
+void TablePacker::copy(const FusedPlan& plan, Address packed, Direction direction) const {
+  if (plan.packed_bytes() == 0) return;
+  const auto& state = state_of(plan);
+  const auto log2 = device::word_log2(packed);
+  const auto& table = resident(state.by_alignment[static_cast<std::size_t>(log2)], [&] {
+    return device::make_table(state.jobs, std::int64_t{1} << log2);
+  });
+  launch(table, {.memory = 0, .packed = packed, .instances = 1, .words = 0, .per_thread = 0},
+         direction);
+}
+
+void TablePacker::pack(const PackPlan& plan, const void* buffer, std::int64_t count,
+                       void* packed) const {
+  copy(plan, address(buffer), count, address(packed), Direction::pack);
+}
+void TablePacker::unpack(const PackPlan& plan, const void* packed, void* buffer,
+                         std::int64_t count) const {
+  copy(plan, address(buffer), count, address(packed), Direction::unpack);
+}
+void TablePacker::pack(const FusedPlan& plan, void* packed) const {
+  copy(plan, address(packed), Direction::pack);
+}
+void TablePacker::unpack(const FusedPlan& plan, const void* packed) const {
+  copy(plan, address(packed), Direction::unpack);
+}
+
+// For a message buffer as every allocator returns it.
+void TablePacker::prepare(const FusedPlan& plan) const {
+  if (plan.packed_bytes() == 0) return;
+  const auto& state = state_of(plan);
+  resident(state.by_alignment.back(),
+           [&] { return device::make_table(state.jobs, std::int64_t{1} << (kAlignments - 1)); });
+}
+
+}  // namespace halocline::dtype

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What all packers have in common that execute tables: they make one for each plan at its first
+// use and then only launch.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "dtype/pack/device/job_table.hpp"
+#include "dtype/pack/packer.hpp"
+
+namespace halocline::dtype {
+
+/// Packs by one launch for all jobs of a plan. What a plan needs is made, and uploaded where it has
+/// lists or many jobs, at its first use, which may take long and synchronise; prepare() does it
+/// before. After that a pack allocates nothing. Plans used by several of these packers must be
+/// used with one device.
+class TablePacker : public Packer {
+ public:
+  void pack(const PackPlan& plan, const void* buffer, std::int64_t count, void* packed) const final;
+  void unpack(const PackPlan& plan, const void* packed, void* buffer,
+              std::int64_t count) const final;
+  void pack(const FusedPlan& plan, void* packed) const final;
+  void unpack(const FusedPlan& plan, const void* packed) const final;
+  void prepare(const FusedPlan& plan) const final;
+
+ protected:
+  using Place = detail::Attachment::Place;
+
+  /// A table to be launched; `resident`, its copy in the memory of the launches if it is larger
+  /// than max_argument_bytes(), otherwise null.
+  struct Launch {
+    const device::JobTable& table;
+    const void* resident;
+    device::Call call;
+    device::Direction direction;
+    std::uint64_t blocks;
+  };
+
+  virtual Place place() const = 0;
+  /// A copy of the bytes, aligned to 16, in the memory of `place()`; complete on return.
+  virtual std::shared_ptr<const void> upload(std::span<const std::byte> bytes) const = 0;
+  virtual std::size_t max_argument_bytes() const = 0;
+  virtual void launch(const Launch& launch) const = 0;
+
+ private:
+  struct PlanState;
+  struct FusedState;
+  struct ResidentTable;
+
+  const PlanState& state_of(const PackPlan& plan) const;
+  const FusedState& state_of(const FusedPlan& plan) const;
+  void launch(const ResidentTable& table, device::Call call, device::Direction direction) const;
+  template <class Make>
+  const ResidentTable& resident(const ResidentTable& slot, Make make) const;
+  void copy(const PackPlan& plan, device::Address memory, std::int64_t count,
+            device::Address packed, device::Direction direction) const;
+  void copy(const FusedPlan& plan, device::Address packed, device::Direction direction) const;
+};
+
+}  // namespace halocline::dtype

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The ways in which plans reach the kernels of a device, each as a packer of one plan, emulated.
+#pragma once
+
+#include <vector>
+
+#include "dtype/pack/device/emulated_packer.hpp"
+#include "dtype/pack/device/kernels.hpp"
+
+namespace halocline::dtype::test {
+
+/// Executes all threads of a launch of `blocks` blocks.
+inline void emulate(const device::JobTable& table, const device::Call& call,
+                    device::Direction direction) {
+  const auto tile = std::uint64_t{call.per_thread} * device::kBlockThreads;
+  device::with_kernel(table, direction, [&](auto kernel) {
+    for (std::uint64_t block = 0; block * tile < call.words; ++block)
+      for (std::uint32_t thread = 0; thread < device::kBlockThreads; ++thread)
+        kernel(table.bytes.data(), call, block, thread);
+  });
+}
+
+/// With 64-bit numbers, as for more than 2 Gi words; a thread has several words.
+class WideEmulation {
+ public:
+  void pack(const PackPlan& plan, const void* buffer, std::int64_t count, void* packed) const {
+    run(plan, buffer, count, packed, device::Direction::pack);
+  }
+  void unpack(const PackPlan& plan, const void* packed, void* buffer, std::int64_t count) const {
+    run(plan, buffer, count, packed, device::Direction::unpack);
+  }
+  void fence() const {}
+
+ private:
+  static void run(const PackPlan& plan, const void* buffer, std::int64_t count, const void* packed,
+                  device::Direction direction) {
+    if (plan.packed_bytes(count) == 0) return;
+    const device::DevicePlan form(plan);
+    const auto memory = reinterpret_cast<device::Address>(buffer),
+               stream = reinterpret_cast<device::Address>(packed);
+    const device::TableJob job{.plan = &form,
+                               .tables = reinterpret_cast<device::Address>(form.tables().data()),
+                               .count = 0,
+                               .buffers = {0}};
+    const auto alignment = std::int64_t{1} << device::word_log2(memory | stream);
+    const auto table = device::make_table({&job, 1}, alignment, std::int64_t{1} << 32);
+    emulate(
+        table,
+        {memory, stream, count, table.words * static_cast<std::uint64_t>(count), device::kMaxBatch},
+        direction);
+  }
+};
+
+/// Every instance as a job of its own: one region with as many buffers as there are instances.
+class FusedEmulation {
+ public:
+  explicit FusedEmulation(std::size_t max_argument_bytes) : packer_(max_argument_bytes) {}
+
+  void pack(const PackPlan& plan, const void* buffer, std::int64_t count, void* packed) const {
+    packer_.pack(fuse(plan, buffer, count), packed);
+  }
+  void unpack(const PackPlan& plan, const void* packed, void* buffer, std::int64_t count) const {
+    packer_.unpack(fuse(plan, buffer, count), packed);
+  }
+  void fence() const {}
+
+ private:
+  static FusedPlan fuse(const PackPlan& plan, const void* buffer, std::int64_t count) {
+    std::vector<PackJob> jobs;
+    auto address = reinterpret_cast<device::Address>(buffer);
+    for (std::int64_t i = 0; i < count; ++i) {
+      jobs.push_back({plan, reinterpret_cast<void*>(address), 1});
+      address += static_cast<device::Address>(plan.bounds().extent);
+    }
+    return FusedPlan(jobs);
+  }
+
+  EmulatedPacker packer_;
+};
+
+}  // namespace halocline::dtype::test

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Plans as devices execute them, emulated: all kernels, all ways into a table, places beyond what
+// memory can hold. Random types have a test of their own.
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dtype/pack/host/host_packer.hpp"
+#include "dtype/pack/segment.hpp"
+#include "dtype/type_map.hpp"
+#include "emulated.hpp"
+#include "layout.hpp"
+
+namespace halocline::dtype::test {
+
+namespace {
+
+using device::Address;
+using device::Call;
+using device::DevicePlan;
+using device::Direction;
+using device::JobTable;
+using device::TableJob;
+
+using Bytes = std::vector<unsigned char>;
+
+Bytes noise(std::int64_t length, std::uint64_t seed) {
+  std::mt19937_64 engine(seed);
+  Bytes bytes(static_cast<std::size_t>(length));
+  for (auto& byte : bytes) byte = static_cast<unsigned char>(engine());
+  return bytes;
+}
+
+Address address(const void* pointer) {
+  return reinterpret_cast<Address>(pointer);
+}
+
+TableJob job_of(const DevicePlan& plan, std::int64_t count, std::vector<Address> buffers) {
+  return {.plan = &plan,
+          .tables = address(plan.tables().data()),
+          .count = count,
+          .buffers = std::move(buffers)};
+}
+
+// The table of one plan whose buffers are aligned like that.
+JobTable table_of(const char* text, std::int64_t alignment = 16, std::int64_t count = 1,
+                  std::int64_t instances = 1) {
+  const DevicePlan plan(plan_of(text));
+  const auto job = job_of(plan, count, {0});
+  return device::make_table({&job, 1}, alignment, instances);
+}
+
+// What a box of points^3 doubles sends to its 26 neighbours.
+std::vector<std::string> regions(int points, int radius) {
+  std::vector<std::string> out;
+  const auto stored = std::to_string(points + 2 * radius);
+  for (int d = 0; d < 27; ++d) {
+    const int steps[] = {d / 9 - 1, d / 3 % 3 - 1, d % 3 - 1};
+    std::string extent, start;
+    for (const int step : steps) {
+      extent += (extent.empty() ? "" : ",") + std::to_string(step == 0 ? points : radius);
+      start += (start.empty() ? "" : ",") + std::to_string(step > 0 ? points : radius);
+    }
+    if (d != 13)
+      out.push_back("subarray(C,{" + stored + "," + stored + "," + stored + "},{" + extent + "},{" +
+                    start + "},double)");
+  }
+  return out;
+}
+
+// Packs all jobs by `packer` and by the host's, from one memory, and back into another one.
+void expect_as_host(const std::vector<PackJob>& jobs, const TablePacker& packer,
+                    unsigned char* begin, std::int64_t length) {
+  const FusedPlan fused(jobs);
+  std::int64_t bytes = 0;
+  for (const auto& job : fused.jobs()) bytes = std::max(bytes, job.packed_offset + job.bytes());
+  Bytes expected(static_cast<std::size_t>(bytes), 0x5A), packed = expected;
+  HostPacker().pack(fused, expected.data());
+  packer.prepare(fused);
+  packer.pack(fused, packed.data());
+  EXPECT_TRUE(packed == expected);
+
+  const auto stream = noise(bytes, 7);
+  const Bytes before(begin, begin + length);
+  HostPacker().unpack(fused, stream.data());
+  const Bytes wanted(begin, begin + length);
+  std::copy(before.begin(), before.end(), begin);
+  packer.unpack(fused, stream.data());
+  EXPECT_TRUE(Bytes(begin, begin + length) == wanted);
+}
+
+}  // namespace
+
+TEST(JobTable, WordsDivideAllThatMovesThePointer) {
+  // Errata B.5, with the base address and the packed position.
+  const auto word = [](const char* text, std::int64_t alignment) {
+    return 1 << table_of(text, alignment).word_log2;
+  };
+  EXPECT_EQ(word("vector(5,2,3,float)", 16), 4) << "stride 12 is not a multiple of the block";
+  EXPECT_EQ(word("vector(5,2,4,float)", 16), 8);
+  EXPECT_EQ(word("vector(5,4,8,float)", 16), 16);
+  EXPECT_EQ(word("vector(5,4,8,float)", 8), 8) << "a base address of 8";
+  EXPECT_EQ(word("vector(5,4,8,float)", 2), 2);
+  EXPECT_EQ(word("vector(5,4,8,float)", 1), 1);
+  EXPECT_EQ(word("subarray(C,{16},{4},{1},float)", 16), 4) << "start 4";
+  EXPECT_EQ(word("hvector(3,1,24,double)", 16), 8) << "the packed position 8 of run 1";
+
+  const DevicePlan plan(plan_of("vector(5,4,8,float)"));
+  auto job = job_of(plan, 1, {64, 128});
+  job.packed_step = 96;
+  const auto word_of = [&] { return 1 << device::make_table({&job, 1}, 16).word_log2; };
+  EXPECT_EQ(word_of(), 16);
+  job.buffers[1] = 132;
+  EXPECT_EQ(word_of(), 4) << "the second buffer";
+  job.buffers[1] = 128;
+  job.packed_step = 88;
+  EXPECT_EQ(word_of(), 8) << "the second one's packed position";
+  job.packed_step = 96, job.packed_offset = 2;
+  EXPECT_EQ(word_of(), 2) << "the first one's";
+}
+
+TEST(JobTable, OneInstanceNeedsNoAlignedExtent) {
+  const char* odd = "resized(vector(4,2,4,double),0,131)";
+  EXPECT_EQ(table_of(odd, 16, 1).word_log2, 4);
+  EXPECT_EQ(table_of(odd, 16, 2).word_log2, 0);
+  EXPECT_EQ(table_of(odd, 16, 0).word_log2, 0) << "any count";
+}
+
+TEST(JobTable, RunsThatContinueAreOne) {
+  const auto table = table_of("contiguous(6,double)", 16, 1000);
+  EXPECT_EQ(table.levels, 1);
+  EXPECT_EQ(table.word_log2, 4);
+  EXPECT_EQ(table.words, 3000u);
+}
+
+TEST(DevicePlan, OnlyListsHaveTables) {
+  for (const auto* text :
+       {"double", "vector(5,2,3,float)", "subarray(C,{16,16,16},{5,5,5},{1,2,3},double)",
+        "struct({1,1,3},{0,8,24},{char,double,int})", "hvector(16,1,8,vector(16,1,16,double))",
+        "triangular(100,5,1,800,double)"})
+    EXPECT_TRUE(DevicePlan(plan_of(text)).tables().empty()) << text;
+  EXPECT_EQ(DevicePlan(plan_of("indexed_block(1,{0,5,7,8,20,21},double)")).tables().size(), 24u)
+      << "32 bits each";
+}
+
+TEST(JobTable, AHaloOfEightFieldsFitsIntoTheArgumentsOfALaunch) {
+  // 26 regions of 256^3 points with radius 3, of 8 fields, each field's behind the one before.
+  const auto storage = std::int64_t{262} * 262 * 262 * 8;
+  std::vector<DevicePlan> plans;
+  std::vector<TableJob> jobs;
+  plans.reserve(26);
+  std::int64_t packed = 0;
+  for (const auto& text : regions(256, 3)) {
+    const auto plan = plan_of(text.c_str());
+    plans.emplace_back(plan);
+    auto job = job_of(plans.back(), 1, {});
+    for (int field = 0; field < 8; ++field)
+      job.buffers.push_back(static_cast<Address>(field * storage + 4096));
+    job.packed_offset = packed, job.packed_step = plan.packed_bytes(1);
+    packed += 8 * plan.packed_bytes(1);
+    jobs.push_back(std::move(job));
+  }
+  EXPECT_EQ(packed, 77280768);
+  const auto table = device::make_table(jobs, 16);
+  EXPECT_LE(table.bytes.size(), 4032u);
+  EXPECT_FALSE(table.wide);
+  EXPECT_EQ(table.word_log2, 3);
+  EXPECT_EQ(table.levels, 3);
+  EXPECT_EQ(table.words, 77280768u / 8);
+}
+
+// Every kernel there is: words of 1 to 16 bytes, 1 to 4 levels and more, lists, narrow and wide.
+TEST(EmulatedPacker, RunsAllKernels) {
+  struct Basic {
+    const char* name;
+    int bytes;
+  };
+  std::set<std::pair<int, int>> unrolled;
+  bool wide = false, general = false;
+  for (const auto& [name, bytes] :
+       {Basic{"byte", 1}, {"short", 2}, {"float", 4}, {"double", 8}, {"c_double_complex", 16}}) {
+    const std::string basic = name;
+    const std::vector<std::string> types = {
+        "contiguous(700," + basic + ")",
+        "vector(300,1,3," + basic + ")",
+        "vector(300,3,5," + basic + ")",
+        "subarray(C,{30,40,9},{11,23,3},{1,2,3}," + basic + ")",
+        "subarray(C,{7,30,40,9},{3,11,23,3},{1,1,2,3}," + basic + ")",
+        "subarray(C,{3,7,30,10,9},{2,3,11,9,3},{1,1,1,1,3}," + basic + ")",
+        "subarray(C,{3,3,7,10,10,9},{2,2,3,5,7,3},{0,1,1,1,1,3}," + basic + ")",
+        "hvector(101,1," + std::to_string(bytes) + ",vector(77,1,101," + basic + "))",
+        "indexed_block(2,{0,5,7,9,20,33,50}," + basic + ")",
+        "indexed({3,1,2,5,1,2,3,4,5,6,1,2,9,1,1,2,1,7,2,1},"
+        "{0,7,9,20,40,50,60,70,80,90,100,110,120,130,140,150,160,170,180,190}," +
+            basic + ")",
+        "struct({2,1},{0,64},{" + basic + ",vector(5,1,7," + basic + ")})",
+        "bucket(8,{3,0,5,8,1,7,2,2,3,6,4},vector(2,1,2," + basic + "))",
+        "triangular(20,1,1,25," + basic + ")",
+    };
+    for (const auto& text : types) {
+      SCOPED_TRACE(text);
+      const auto plan = plan_of(text.c_str());
+      const auto length = plan.bounds().extent * 3 + 4096;
+      auto memory = noise(length, 3);
+      auto* begin = reinterpret_cast<unsigned char*>((address(memory.data()) + 15) / 16 * 16);
+      for (const std::int64_t count : {1, 3}) {
+        Bytes expected(static_cast<std::size_t>(plan.packed_bytes(count))), packed = expected;
+        HostPacker().pack(plan, begin, count, expected.data());
+        EmulatedPacker().pack(plan, begin, count, packed.data());
+        EXPECT_TRUE(packed == expected);
+        std::fill(packed.begin(), packed.end(), 0);
+        WideEmulation().pack(plan, begin, count, packed.data());
+        EXPECT_TRUE(packed == expected) << "wide";
+        expect_as_host({{plan, begin, count}}, EmulatedPacker(), memory.data(), length - 16);
+      }
+      const auto table = table_of(text.c_str());
+      if (table.unrolled())
+        unrolled.insert({1 << table.word_log2, table.levels});
+      else
+        general = true;
+      wide = wide || table_of(text.c_str(), 16, 1, std::int64_t{1} << 32).wide;
+    }
+  }
+  EXPECT_TRUE(general && wide);
+  for (const int word : {1, 2, 4, 8, 16})
+    for (int levels = 1; levels <= device::kMaxUnrolledLevels; ++levels)
+      EXPECT_TRUE(unrolled.contains({word, levels})) << word << " bytes, " << levels << " levels";
+}
+
+TEST(EmulatedPacker, RunsJobsOfAllKindsInOneLaunch) {
+  constexpr std::int64_t kSlot = 100000;
+  auto memory = noise(32 * kSlot, 11);
+  const char* const types[] = {"vector(30,3,5,double)",
+                               "subarray(C,{30,40,9},{11,23,3},{1,2,3},float)",
+                               "indexed_block(2,{0,5,7,9,20,33,50},short)",
+                               "contiguous(1000,byte)",
+                               "struct({1,1,3},{0,8,24},{char,double,int})",
+                               "contiguous(1,double)",
+                               "contiguous(0,int)",
+                               "hvector(33,1,8,vector(41,1,33,double))"};
+  std::mt19937_64 engine(5);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<PackJob> jobs;
+    // Places that do not overlap: a slot for each job.
+    std::vector<int> slots(32);
+    std::iota(slots.begin(), slots.end(), 0);
+    std::shuffle(slots.begin(), slots.end(), engine);
+    const auto n = 1 + engine() % slots.size();
+    const bool gaps = round % 3 == 2;
+    std::int64_t packed = 0;
+    const auto odd = round % 2 == 0 ? 1u : 13u;
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto plan = plan_of(types[engine() % std::size(types)]);
+      const auto count = static_cast<std::int64_t>(engine() % 3);
+      auto* buffer = memory.data() + slots[i] * kSlot + engine() % odd;
+      packed += gaps ? static_cast<std::int64_t>(engine() % 5) : 0;
+      jobs.push_back({plan, buffer, count, packed});
+      packed += plan.packed_bytes(count);
+    }
+    // Tables as arguments and beyond them.
+    expect_as_host(jobs, EmulatedPacker(round % 4 == 0 ? 64 : 4032), memory.data(),
+                   std::ssize(memory));
+  }
+}
+
+namespace {
+
+// Where the byte `position` of the packed stream of `count` instances is.
+std::int64_t displacement_of(const PackPlan& plan, std::int64_t count, std::int64_t position) {
+  Segment segment(plan, nullptr, count);
+  segment.seek(position);
+  IoBlock block{};
+  segment.blocks({&block, 1});
+  return block.offset;
+}
+
+template <class Form>
+void expect_places(const JobTable& table, const PackPlan& plan, std::int64_t count) {
+  const device::TableView<Form> view(table.bytes.data());
+  const Call call{.memory = 0,
+                  .packed = 0,
+                  .instances = count,
+                  .words = table.words * static_cast<std::uint64_t>(count),
+                  .per_thread = 1};
+  std::mt19937_64 engine(1);
+  for (int i = 0; i < 2000; ++i) {
+    const auto from_end = engine() % 3 == 0;
+    const auto word = from_end ? call.words - 1 - engine() % std::min<std::uint64_t>(call.words, 50)
+                               : engine() % call.words;
+    using Index = typename Form::Index;
+    using Share = device::Share<Form>;
+    const auto number = static_cast<Index>(word);
+    const auto entry = Share::entry_of(view, call, number, 0, view.header->entries - 1);
+    const auto before =
+        entry == 0 ? 0 : view.entries[entry - 1].end * static_cast<Index>(call.instances);
+    const auto place =
+        device::place_of<0>(view, view.entries[entry], static_cast<Index>(number - before), call);
+    const auto packed = static_cast<std::int64_t>(place.packed);
+    ASSERT_GE(packed, 0);
+    ASSERT_LT(packed, plan.packed_bytes(count));
+    ASSERT_EQ(static_cast<std::int64_t>(place.memory), displacement_of(plan, count, packed))
+        << "word " << word;
+  }
+}
+
+}  // namespace
+
+// More words, bytes and spans than memory has: the places alone.
+TEST(JobTable, FindsPlacesOfHugeTypes) {
+  struct Case {
+    const char* text;
+    std::int64_t count;
+    bool wide;
+  };
+  for (const auto& [text, count, wide] : {
+           Case{"contiguous(2147483647,byte)", 1, false},
+           {"contiguous(2147483647,byte)", 5, true},
+           {"vector(1073741823,1,2,byte)", 1, false},
+           {"vector(99991,10007,20011,short)", 1, false},
+           {"hvector(3,1,3221225472,vector(99991,7,9,double))", 2, true},
+           {"hvector(4000,1,-3221225472,vector(99991,7,9,double))", 3, true},
+           {"subarray(C,{1031,1031,1031},{1009,1013,1019},{3,2,1},byte)", 2, false},
+           {"hvector(30011,1,8,vector(29989,1,30011,double))", 1, false},
+           {"hindexed_block(1,{0,5368709120,24,-99999999999},vector(1000,1,2,double))", 100000,
+            true},
+           {"struct({1,1},{0,16},{double,vector(3,1,2,char)})", 100000000, false},
+       }) {
+    SCOPED_TRACE(std::string(text) + " x " + std::to_string(count));
+    const auto plan = plan_of(text);
+    const DevicePlan form(plan);
+    for (const bool any_count : {false, true}) {
+      if (any_count && count == 1) continue;  // has a table of its own
+      const auto job = job_of(form, any_count ? 0 : count, {0});
+      const auto table = device::make_table({&job, 1}, 16, any_count ? count : 1);
+      EXPECT_EQ(table.wide, wide);
+      const auto instances = any_count ? count : 1;
+      if (any_count) {
+        table.wide ? expect_places<device::Wide>(table, plan, instances)
+                   : expect_places<device::Narrow>(table, plan, instances);
+      } else {
+        const PackPlan many(canonicalize(
+            translate(*parse_type("contiguous(" + std::to_string(count) + "," + text + ")"))));
+        table.wide ? expect_places<device::Wide>(table, many, 1)
+                   : expect_places<device::Narrow>(table, many, 1);
+      }
+    }
+  }
+}
+
+// A warp's words have whole sectors in a row on both sides.
+TEST(JobTable, TransposesRunInTiles) {
+  const auto table = table_of("hvector(64,1,8,vector(48,1,64,double))");
+  const device::TableView<device::Narrow> view(table.bytes.data());
+  ASSERT_EQ(view.header->entries, 1u);
+  EXPECT_EQ(table.levels, 4);
+  const Call call{.memory = 0, .packed = 0, .instances = 1, .words = table.words, .per_thread = 1};
+  std::set<Address> memory_lines, packed_lines;
+  for (std::uint32_t word = 0; word < 256; ++word) {
+    const auto place = device::place_of<0>(view, view.entries[0], word, call);
+    memory_lines.insert(place.memory / 128);
+    packed_lines.insert(place.packed / 128);
+  }
+  EXPECT_EQ(memory_lines.size(), 16u);
+  EXPECT_EQ(packed_lines.size(), 16u);
+}
+
+namespace {
+
+// Counts what a device would allocate.
+class CountingPacker final : public TablePacker {
+ public:
+  mutable int uploads = 0, launches = 0;
+  void fence() const override {}
+
+ private:
+  Place place() const override { return Place::device; }
+  std::shared_ptr<const void> upload(std::span<const std::byte> bytes) const override {
+    ++uploads;
+    auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
+    const auto* data = copy->data();
+    return {std::move(copy), data};
+  }
+  std::size_t max_argument_bytes() const override { return 4032; }
+  void launch(const Launch&) const override { ++launches; }
+};
+
+}  // namespace
+
+TEST(TablePacker, UploadsOnceAndLaunchesOnce) {
+  const CountingPacker packer;
+  auto memory = noise(1 << 16, 1);
+  const auto strided = plan_of("vector(30,3,5,double)"),
+             list = plan_of("indexed_block(2,{0,5,7,9,20,33,50},double)");
+  packer.pack(strided, memory.data(), 3, memory.data() + 40000);
+  EXPECT_EQ(packer.uploads, 0);
+  std::vector<PackJob> jobs;
+  for (int i = 0; i < 200; ++i)
+    jobs.push_back({i % 2 == 0 ? strided : list, memory.data() + i * 8, 1 + i % 7});
+  const FusedPlan fused(jobs);
+  packer.prepare(fused);
+  EXPECT_EQ(packer.launches, 1);
+  const auto uploads = packer.uploads;
+  EXPECT_GE(uploads, 1) << "the list";
+  for (int i = 0; i < 3; ++i) packer.pack(fused, memory.data() + 32768);
+  packer.pack(list, memory.data(), 2, memory.data() + 32768);
+  EXPECT_EQ(packer.launches, 5);
+  EXPECT_EQ(packer.uploads, uploads);
+  packer.pack(list, memory.data(), 0, nullptr);
+  EXPECT_EQ(packer.launches, 5);
+}
+
+TEST(TablePacker, IsSafeInManyThreads) {
+  const auto plan = plan_of("indexed_block(2,{0,5,7,9,20,33,50},vector(2,1,3,int))");
+  const auto memory = noise(4096, 9);
+  Bytes expected(static_cast<std::size_t>(plan.packed_bytes(3)));
+  HostPacker().pack(plan, memory.data(), 3, expected.data());
+  const EmulatedPacker packer;
+  std::vector<Bytes> packed(8, Bytes(expected.size()));
+  std::vector<std::thread> threads;
+  for (auto& out : packed)
+    threads.emplace_back([&] { packer.pack(plan, memory.data(), 3, out.data()); });
+  for (auto& thread : threads) thread.join();
+  for (const auto& out : packed) EXPECT_TRUE(out == expected);
+}
+
+}  // namespace halocline::dtype::test
