@@ -352,6 +352,31 @@ TEST(JobTable, FindsPlacesOfHugeTypes) {
   }
 }
 
+// Divisions by multiplication, where their error is largest: by everything small, of the largest
+// numbers.
+TEST(JobTable, DividesExactly) {
+  for (std::int64_t block = 2; block < 3000; ++block) {
+    const auto blocks = ((std::int64_t{1} << 31) - 1) / block;
+    const auto table = table_of(("vector(" + std::to_string(blocks) + "," + std::to_string(block) +
+                                 "," + std::to_string(block + 1) + ",byte)")
+                                    .c_str(),
+                                1);
+    ASSERT_FALSE(table.wide);
+    ASSERT_EQ(table.levels, 2);
+    const device::TableView<device::Narrow> view(table.bytes.data());
+    const Call call{
+        .memory = 0, .packed = 0, .instances = 1, .words = table.words, .per_thread = 1};
+    for (std::int64_t i = 1; i <= 3 * block; ++i) {
+      const auto word = blocks * block - i;
+      const auto place =
+          device::place_of<2>(view, view.entries[0], static_cast<std::uint32_t>(word), call);
+      ASSERT_EQ(static_cast<std::int64_t>(place.memory), word / block * (block + 1) + word % block)
+          << "word " << word << " in blocks of " << block;
+      ASSERT_EQ(static_cast<std::int64_t>(place.packed), word);
+    }
+  }
+}
+
 // A warp's words have whole sectors in a row on both sides.
 TEST(JobTable, TransposesRunInTiles) {
   const auto table = table_of("hvector(64,1,8,vector(48,1,64,double))");
