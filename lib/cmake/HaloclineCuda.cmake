@@ -8,6 +8,7 @@ if(HALOCLINE_CUDA)
   set(CMAKE_CUDA_STANDARD 20)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
   set(CMAKE_CUDA_EXTENSIONS OFF)
+  find_package(CUDAToolkit REQUIRED)
 endif()
 
 # halocline_kokkos_sources(file...)

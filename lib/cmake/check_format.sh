@@ -5,6 +5,6 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 format=.deps/tools/bin/clang-format
 [[ -x $format ]] || { echo "clang-format 14.0.6 is not installed: jobs/local/test.sh does that"; exit 77; }
-mapfile -t files < <(find app lib -name '*.hpp' -o -name '*.cpp')
+mapfile -t files < <(find app lib -name '*.hpp' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh')
 if [[ ${1:-} == --fix ]]; then exec "$format" -i "${files[@]}"; fi
 "$format" --dry-run --Werror "${files[@]}"

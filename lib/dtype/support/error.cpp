@@ -20,4 +20,10 @@ std::string describe(int code, const char* call, const char* file, int line) {
 MpiError::MpiError(int code, const char* call, const char* file, int line)
     : EnvironmentError(describe(code, call, file, line)), code_(code) {}
 
+CudaError::CudaError(int code, const char* name, const char* text, const char* call,
+                     const char* file, int line)
+    : EnvironmentError(std::string("CUDA call failed (") + call + ": " + name + ", " + text +
+                       "): see " + file + ":" + std::to_string(line)),
+      code_(code) {}
+
 }  // namespace halocline

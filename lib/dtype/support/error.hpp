@@ -40,6 +40,18 @@ class MpiError : public EnvironmentError {
   int code_;
 };
 
+/// A CUDA call failed. Exit code 3.
+class CudaError : public EnvironmentError {
+ public:
+  CudaError(int code, const char* name, const char* text, const char* call, const char* file,
+            int line);
+  /// The cudaError_t of the call.
+  int code() const noexcept { return code_; }
+
+ private:
+  int code_;
+};
+
 /// A legal MPI datatype for which there is no plan of ours; what() names the combiner and the
 /// reason. It is returned inside a Result, and the caller lets MPI handle the type.
 class UnsupportedDatatype : public Error {

@@ -37,7 +37,7 @@ def violations_of(path, include):
     ):
         yield "Kokkos belongs to lib/dtype/pack/kokkos, " + ", ".join(sorted(KOKKOS_IN_APP))
     if CUDA.match(include) and not (
-        (path.is_relative_to("lib/dtype/pack/cuda") and path.suffix == ".cu") or path.is_relative_to("lib/cmake")
+        (path.is_relative_to("lib/dtype/pack/cuda") and path.suffix in {".cu", ".cuh"}) or path.is_relative_to("lib/cmake")
     ):
         yield "CUDA belongs to *.cu in lib/dtype/pack/cuda"
 

@@ -410,7 +410,9 @@ class CountingPacker final : public TablePacker {
     const auto* data = copy->data();
     return {std::move(copy), data};
   }
-  std::size_t max_argument_bytes() const override { return 4032; }
+  std::size_t argument_bytes(std::size_t bytes) const override {
+    return bytes <= 4032 ? 4032 : 0;
+  }
   void launch(const Launch&) const override { ++launches; }
 };
 

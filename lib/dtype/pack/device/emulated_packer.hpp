@@ -19,7 +19,9 @@ class EmulatedPacker final : public TablePacker {
  private:
   Place place() const override { return Place::host; }
   std::shared_ptr<const void> upload(std::span<const std::byte> bytes) const override;
-  std::size_t max_argument_bytes() const override { return max_argument_bytes_; }
+  std::size_t argument_bytes(std::size_t bytes) const override {
+    return bytes <= max_argument_bytes_ ? bytes : 0;
+  }
   void launch(const Launch& launch) const override;
 
   std::size_t max_argument_bytes_;

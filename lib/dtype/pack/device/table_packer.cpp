@@ -96,7 +96,11 @@ const TablePacker::ResidentTable& TablePacker::resident(const ResidentTable& slo
                                                         Make make) const {
   std::call_once(slot.once, [&] {
     slot.table = make();
-    if (slot.table.bytes.size() > max_argument_bytes()) slot.resident = upload(slot.table.bytes);
+    auto& bytes = slot.table.bytes;
+    if (const auto carried = argument_bytes(bytes.size()); carried > 0)
+      bytes.resize(carried);
+    else
+      slot.resident = upload(bytes);
   });
   return slot;
 }

@@ -27,8 +27,8 @@ class TablePacker : public Packer {
  protected:
   using Place = detail::Attachment::Place;
 
-  /// A table to be launched; `resident`, its copy in the memory of the launches if it is larger
-  /// than max_argument_bytes(), otherwise null.
+  /// A table to be launched: with the launch, padded to argument_bytes(), or `resident` in the
+  /// memory of the launches if that is 0, and null otherwise.
   struct Launch {
     const device::JobTable& table;
     const void* resident;
@@ -40,7 +40,8 @@ class TablePacker : public Packer {
   virtual Place place() const = 0;
   /// A copy of the bytes, aligned to 16, in the memory of `place()`; complete on return.
   virtual std::shared_ptr<const void> upload(std::span<const std::byte> bytes) const = 0;
-  virtual std::size_t max_argument_bytes() const = 0;
+  /// What a launch carries for a table of so many bytes; 0 if it cannot.
+  virtual std::size_t argument_bytes(std::size_t bytes) const = 0;
   virtual void launch(const Launch& launch) const = 0;
 
  private:

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A device made of the host, for tests of everything that is built on devices.
+#pragma once
+
+#include <map>
+#include <mutex>
+
+#include "dtype/device/device.hpp"
+
+namespace halocline::dtype {
+
+/// Allocates memory of all kinds from the host and remembers which is which; copies and packs at
+/// once, by the code of the device's kernels. Copies and synchronisations are checked: memory must
+/// be known, streams must exist.
+class EmulatedDevice final : public Device {
+ public:
+  /// Throws from allocate() beyond that many bytes.
+  explicit EmulatedDevice(std::size_t max_bytes = std::size_t(-1)) : max_bytes_(max_bytes) {}
+  ~EmulatedDevice() override;
+
+  Properties properties() const override;
+  MemoryKind kind_of(const void* address) const override;
+  void* allocate(MemoryKind kind, std::size_t bytes) override;
+  void release(MemoryKind kind, void* memory) noexcept override;
+  Stream create_stream() override;
+  void destroy_stream(Stream stream) noexcept override;
+  void copy(void* to, const void* from, std::size_t bytes, Stream stream) override;
+  void synchronize(Stream stream) override;
+  std::unique_ptr<Packer> make_packer(Stream stream) override;
+
+  /// What is allocated now, and the streams that exist.
+  std::size_t bytes() const;
+  std::size_t streams() const;
+
+ private:
+  struct Block {
+    MemoryKind kind;
+    std::size_t bytes;
+  };
+  void check(Stream stream) const;
+
+  std::size_t max_bytes_;
+  mutable std::mutex mutex_;
+  std::map<const std::byte*, Block> blocks_;
+  std::map<Stream, std::unique_ptr<int>> streams_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace halocline::dtype

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Kernels around copy_thread(), and their launch.
+//
+// Best peer: [PEA21]'s kernels are launched for each region and each field and waited for; here one
+// launch has all of an exchange in its arguments, up to the 32 KiB that a launch can carry.
+#pragma once
+
+#include "dtype/pack/cuda/cuda_check.cuh"
+#include "dtype/pack/device/kernels.hpp"
+
+namespace halocline::dtype::device {
+
+/// Sizes of a table that travels with the launch. A kernel's arguments are at most 4 KiB where they
+/// shall cost little, and 32,764 bytes at all.
+inline constexpr std::size_t kSmallArgument = 4032, kLargeArgument = 32704;
+static_assert(kSmallArgument + sizeof(Call) <= 4096);
+static_assert(kLargeArgument + sizeof(Call) <= 32764);
+
+/// A table among the arguments.
+template <std::size_t kBytes>
+struct Argument {
+  alignas(16) std::byte table[kBytes];
+};
+/// A table in the device's memory.
+struct Resident {
+  const std::byte* table;
+};
+
+template <class Kernel, class Table>
+__global__ void __launch_bounds__(kBlockThreads)
+    copy_kernel(const __grid_constant__ Table argument, const __grid_constant__ Call call) {
+  Kernel()(argument.table, call, blockIdx.x, threadIdx.x);
+}
+
+/// `table` points to an Argument of that many bytes or, with 0 of them, to the table in the memory
+/// of the device.
+struct Grid {
+  const void* table;
+  std::size_t argument_bytes;
+  Call call;
+  unsigned blocks;
+  cudaStream_t stream;
+};
+
+template <class Kernel>
+void launch(const Grid& grid) {
+  const auto start = [&](auto* kernel, const void* table) {
+    void* arguments[] = {const_cast<void*>(table), const_cast<Call*>(&grid.call)};
+    HALOCLINE_CUDA(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(grid.blocks),
+                                    dim3(kBlockThreads), arguments, 0, grid.stream));
+  };
+  if (grid.argument_bytes == kSmallArgument)
+    return start(copy_kernel<Kernel, Argument<kSmallArgument>>, grid.table);
+  if (grid.argument_bytes == kLargeArgument)
+    return start(copy_kernel<Kernel, Argument<kLargeArgument>>, grid.table);
+  return start(copy_kernel<Kernel, Resident>, &grid.table);
+}
+
+/// Launches the kernel with unrolled loops over words of that size. Each of these and of
+/// launch_general is instantiated in a source of its own.
+template <int kWordLog2>
+void launch_unrolled(const Grid& grid, int levels, Direction direction) {
+  with_direction(direction, [&](auto d) {
+    with_unrolled_kernel<kWordLog2, decltype(d)::value>(
+        levels, [&](auto kernel) { launch<decltype(kernel)>(grid); });
+  });
+}
+
+/// Launches the kernel for tables of any kind.
+template <class Form>
+void launch_general(const Grid& grid, Direction direction) {
+  with_direction(direction, [&](auto d) { launch<Kernel<0, -1, decltype(d)::value, Form>>(grid); });
+}
+
+}  // namespace halocline::dtype::device

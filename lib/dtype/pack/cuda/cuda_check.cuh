@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "dtype/support/error.hpp"
+
+namespace halocline::detail {
+
+inline void check_cuda(cudaError_t code, const char* call, const char* file, int line) {
+  if (code == cudaSuccess) return;
+  throw CudaError(code, cudaGetErrorName(code), cudaGetErrorString(code), call, file, line);
+}
+
+}  // namespace halocline::detail
+
+/// Evaluates a call of CUDA's run-time library once and throws CudaError unless it succeeds.
+#define HALOCLINE_CUDA(call) ::halocline::detail::check_cuda((call), #call, __FILE__, __LINE__)

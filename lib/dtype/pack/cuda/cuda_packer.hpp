@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Packing on a CUDA stream.
+#pragma once
+
+#include "dtype/pack/device/table_packer.hpp"
+
+struct CUstream_st;  // *cudaStream_t
+
+namespace halocline::dtype {
+
+/// Packs by one kernel on the caller's stream, wherever the device can reach the buffers: its own
+/// memory, managed memory, mapped host memory. Nothing synchronises but fence(), and the first use
+/// of a plan that has lists or more jobs than fit into a kernel's arguments. The stream is the
+/// caller's and must outlive the packer; the device that is current at the first use of a plan is
+/// that of all its uses. Errors that earlier work of the stream has met are thrown by whichever
+/// call learns of them, as CudaError. O(packed bytes).
+class CudaPacker final : public TablePacker {
+ public:
+  explicit CudaPacker(CUstream_st* stream) : stream_(stream) {}
+  void fence() const override;
+
+ private:
+  Place place() const override { return Place::device; }
+  std::shared_ptr<const void> upload(std::span<const std::byte> bytes) const override;
+  std::size_t argument_bytes(std::size_t bytes) const override;
+  void launch(const Launch& launch) const override;
+
+  CUstream_st* stream_;
+};
+
+}  // namespace halocline::dtype
