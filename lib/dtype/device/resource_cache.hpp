@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory and streams of a device, kept for the next who needs them: making them costs up to
+// milliseconds and may stop the device.
+//
+// Best peer: [PEA21 section 5] caches streams, events and buffers without limit, for one thread;
+// here what is kept has a limit, can be given back, and all threads may ask.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "dtype/device/device.hpp"
+
+namespace halocline::dtype {
+
+/// Buffers and streams of one device. Nothing is made before it is asked for. Thread-safe. Must
+/// outlive what it hands out.
+class ResourceCache {
+ public:
+  static constexpr std::size_t kDefaultLimit = std::size_t{1} << 30;
+
+  /// Keeps at most `max_kept_bytes` of memory that nobody uses.
+  explicit ResourceCache(Device& device, std::size_t max_kept_bytes = kDefaultLimit)
+      : device_(device), max_kept_bytes_(max_kept_bytes) {}
+  ResourceCache(const ResourceCache&) = delete;
+  ResourceCache& operator=(const ResourceCache&) = delete;
+  ~ResourceCache() { release_kept(); }
+
+  /// Memory that goes back to the cache. Work of the device that uses it must be done by then.
+  class Buffer {
+   public:
+    Buffer() = default;
+    Buffer(Buffer&& other) noexcept { swap(other); }
+    Buffer& operator=(Buffer&& other) noexcept {
+      Buffer(std::move(other)).swap(*this);
+      return *this;
+    }
+    ~Buffer() {
+      if (cache_ != nullptr) cache_->give_back(kind_, bytes_, memory_);
+    }
+    std::byte* data() const { return static_cast<std::byte*>(memory_); }
+
+   private:
+    friend class ResourceCache;
+    void swap(Buffer& other) noexcept {
+      std::swap(cache_, other.cache_);
+      std::swap(kind_, other.kind_);
+      std::swap(bytes_, other.bytes_);
+      std::swap(memory_, other.memory_);
+    }
+    ResourceCache* cache_ = nullptr;
+    MemoryKind kind_ = MemoryKind::host;
+    std::size_t bytes_ = 0;
+    void* memory_ = nullptr;
+  };
+  /// At least that many bytes, aligned to 256, with any contents; none of 0. What is kept serves
+  /// if it is at most twice as large. Throws EnvironmentError if there is no memory even when
+  /// nothing is kept. O(log buffers) but for what is made.
+  Buffer buffer(MemoryKind kind, std::size_t bytes);
+
+  /// A stream that goes back to the cache, synchronised by then.
+  class Stream {
+   public:
+    Stream() = default;
+    Stream(Stream&& other) noexcept
+        : cache_(std::exchange(other.cache_, nullptr)), stream_(other.stream_) {}
+    Stream& operator=(Stream&& other) noexcept {
+      std::swap(cache_, other.cache_);
+      std::swap(stream_, other.stream_);
+      return *this;
+    }
+    ~Stream() {
+      if (cache_ != nullptr) cache_->give_back(stream_);
+    }
+    Device::Stream get() const { return stream_; }
+
+   private:
+    friend class ResourceCache;
+    ResourceCache* cache_ = nullptr;
+    Device::Stream stream_ = nullptr;
+  };
+  Stream stream();
+
+  /// Frees what nobody uses.
+  void release_kept() noexcept;
+
+  /// Bytes that nobody uses.
+  std::size_t kept_bytes() const;
+
+  Device& device() const { return device_; }
+
+ private:
+  using Kept = std::multimap<std::size_t, void*>;  // by size
+  void* take_kept(MemoryKind kind, std::size_t& bytes);
+  void give_back(MemoryKind kind, std::size_t bytes, void* memory) noexcept;
+  void give_back(Device::Stream stream) noexcept;
+
+  Device& device_;
+  const std::size_t max_kept_bytes_;
+  mutable std::mutex mutex_;
+  std::array<Kept, 4> kept_;  // by MemoryKind
+  std::size_t kept_bytes_ = 0;
+  std::vector<Device::Stream> streams_;
+};
+
+/// Of current_device(), which must not be nullptr. Never destroyed.
+ResourceCache& current_resources();
+
+}  // namespace halocline::dtype
