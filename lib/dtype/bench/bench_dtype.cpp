@@ -67,6 +67,7 @@ constexpr Group kGroups[] = {
     {"commit", "create, commit and plan a datatype", commit},
     {"lookup", "find a plan by its handle", lookup},
     {"reconstruct", "the cheapest type path of a displacement sequence", reconstruct},
+    {"select", "choose a transfer by the system model", select},
 };
 
 struct Arguments {

@@ -138,5 +138,6 @@ std::vector<Case> threads(const Options& options);
 std::vector<Benchmark> commit(const Options& options);
 std::vector<Benchmark> lookup(const Options& options);
 std::vector<Benchmark> reconstruct(const Options& options);
+std::vector<Benchmark> select(const Options& options);
 
 }  // namespace halocline::dtype::bench

@@ -91,6 +91,9 @@ constexpr Column kReconstructColumns[] = {{"prefixes", "prefixes", 9, 0},
 constexpr Column kLookupColumns[] = {{"first ns", "first_ns", 11, 0},
                                      {"look-up ns", "lookup_ns", 11, 1},
                                      {"attribute ns", "attribute_ns", 13, 1}};
+constexpr Column kSelectColumns[] = {{"hit ns", "hit_ns", 11, 1},
+                                     {"message ns", "message_ns", 11, 0},
+                                     {"exchange ns", "exchange_ns", 12, 0}};
 
 struct Table {
   const char* what;
@@ -103,6 +106,9 @@ Table table_of(const std::string& group) {
         "slowdown: create, commit and plan by the first two",
         kCommitColumns};
   if (group == "lookup") return {"trimeans", kLookupColumns};
+  if (group == "select")
+    return {"medians; hit: chosen before; by the model: one message, and the 26 of an exchange",
+            kSelectColumns};
   if (group == "reconstruct")
     return {"medians; plain: the search over all divisors; M/s: displacements for the path",
             kReconstructColumns};

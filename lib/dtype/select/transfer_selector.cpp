@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dtype/select/transfer_selector.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+
+#include "dtype/support/error.hpp"
+
+namespace halocline::dtype {
+
+namespace {
+
+constexpr std::array kAll{Transfer::device, Transfer::one_shot, Transfer::staged, Transfer::host};
+static_assert(kAll.size() == kTransfers);
+
+constexpr std::size_t index(Transfer transfer) {
+  return static_cast<std::size_t>(transfer);
+}
+
+// A time, unless something that it is made of was not measured.
+using Seconds = std::optional<double>;
+
+Seconds sum(std::initializer_list<Seconds> terms) {
+  double out = 0;
+  for (const auto& term : terms) {
+    if (!term) return std::nullopt;
+    out += *term;
+  }
+  return out;
+}
+
+// Messages that take the same way.
+struct Group {
+  std::int64_t messages = 0;
+  double bytes = 0;
+};
+
+// Messages that go to other ranks.
+struct Traffic {
+  explicit Traffic(std::span<const Message> messages) {
+    for (const auto& message : messages) {
+      if (message.reach == Reach::self) continue;
+      auto& group = message.reach == Reach::on_node ? on_node : off_node;
+      ++group.messages;
+      group.bytes += static_cast<double>(message.bytes);
+    }
+  }
+  Group on_node, off_node;
+};
+
+Seconds arrival(const std::optional<MessageTimes>& times, const Group& group) {
+  if (group.messages == 0) return 0;
+  if (!times) return std::nullopt;
+  return times->at(group.messages, group.bytes / static_cast<double>(group.messages));
+}
+
+Seconds arrival(const MessagePaths& paths, const Traffic& traffic) {
+  const auto on_node = arrival(paths.on_node, traffic.on_node);
+  const auto off_node = arrival(paths.off_node, traffic.off_node);
+  if (!on_node || !off_node) return std::nullopt;
+  return std::max(*on_node, *off_node);
+}
+
+Seconds copy(const std::optional<Curve>& curve, const Traffic& traffic) {
+  if (traffic.on_node.messages + traffic.off_node.messages == 0) return 0;
+  if (!curve) return std::nullopt;
+  return curve->at(traffic.on_node.bytes + traffic.off_node.bytes);
+}
+
+Seconds by_kernel(const std::optional<PackTable>& table, std::span<const Message> messages,
+                  BlockShape Message::*side) {
+  if (!table) return std::nullopt;
+  double longest_floor = 0, beyond = 0;
+  for (const auto& message : messages) {
+    const auto& shape = message.*side;
+    const auto times = table->of(shape.block_bytes, shape.stride_bytes);
+    const auto floor = times.at(0);
+    longest_floor = std::max(longest_floor, floor);
+    beyond += std::max(times.at(static_cast<double>(message.bytes)) - floor, 0.0);
+  }
+  return longest_floor + beyond;
+}
+
+Seconds by_host(const std::optional<PackTable>& table, std::span<const Message> messages,
+                BlockShape Message::*side) {
+  if (!table) return std::nullopt;
+  double out = 0;
+  for (const auto& message : messages) {
+    const auto& shape = message.*side;
+    const auto times = table->of(shape.block_bytes, shape.stride_bytes);
+    out += times.at(static_cast<double>(message.bytes));
+  }
+  return out;
+}
+
+// By enumerator.
+std::array<Seconds, kTransfers> estimates(const SystemModel& model,
+                                          std::span<const Message> messages) {
+  const Traffic traffic(messages);
+  const auto launch = model.launch_seconds, synchronize = model.synchronize_seconds;
+  const auto pack = [&](const PackTimes& times) {
+    return sum({launch, by_kernel(times.pack, messages, &Message::source)});
+  };
+  const auto unpack = [&](const PackTimes& times) {
+    return sum({launch, by_kernel(times.unpack, messages, &Message::destination), synchronize});
+  };
+  const auto device_pack = pack(model.device_packing), device_unpack = unpack(model.device_packing);
+  const auto host_arrival = arrival(model.host_messages, traffic);
+  return {
+      sum({device_pack, synchronize, arrival(model.device_messages, traffic), device_unpack}),
+      sum({pack(model.mapped_packing), synchronize, host_arrival, unpack(model.mapped_packing)}),
+      sum({device_pack, copy(model.device_to_host, traffic), synchronize, host_arrival,
+           copy(model.host_to_device, traffic), device_unpack}),
+      sum({by_host(model.host_packing.pack, messages, &Message::source), host_arrival,
+           by_host(model.host_packing.unpack, messages, &Message::destination)})};
+}
+
+Transfer default_transfer(std::span<const Message> messages, TransferSet possible) {
+  double bytes = 0;
+  for (const auto& message : messages) bytes += static_cast<double>(message.bytes);
+  const bool staged_first = bytes >= static_cast<double>(kDefaultStagedBytes);
+  const std::array order{Transfer::device, staged_first ? Transfer::staged : Transfer::one_shot,
+                         Transfer::one_shot, Transfer::staged, Transfer::host};
+  return *std::find_if(order.begin(), order.end(),
+                       [&](Transfer transfer) { return possible[index(transfer)]; });
+}
+
+}  // namespace
+
+std::span<const Transfer> all_transfers() {
+  return kAll;
+}
+
+std::string_view name(Transfer transfer) {
+  switch (transfer) {
+    case Transfer::device:
+      return "device";
+    case Transfer::one_shot:
+      return "one-shot";
+    case Transfer::staged:
+      return "staged";
+    case Transfer::host:
+      break;
+  }
+  return "host";
+}
+
+std::optional<Transfer> parse_transfer(std::string_view text) {
+  if (text == "auto") return std::nullopt;
+  std::string names;
+  for (const auto transfer : kAll) {
+    if (name(transfer) == text) return transfer;
+    names.append(name(transfer)).append(", ");
+  }
+  throw ConfigError("unknown transfer (" + std::string(text) + "): use one of " + names + "auto");
+}
+
+TransferSet possible_transfers(const Capabilities& capabilities) {
+  TransferSet out;
+  out[index(Transfer::device)] = capabilities.device_messages;
+  out[index(Transfer::one_shot)] = capabilities.mapped_memory;
+  out[index(Transfer::staged)] = capabilities.mapped_memory;
+  out[index(Transfer::host)] = capabilities.host_access;
+  return out;
+}
+
+Selection select_transfer(const SystemModel* model, std::span<const Message> messages,
+                          TransferSet possible) {
+  if (possible.none())
+    throw ConfigError(
+        "no transfer is possible (MPI does not take device memory, no pinned memory can be had, "
+        "and the host cannot address the fields): use an MPI that is GPU-aware, or host memory");
+  Selection out{};
+  if (model != nullptr) out.seconds = estimates(*model, messages);
+  std::optional<Transfer> fastest;
+  for (const auto transfer : kAll) {
+    auto& seconds = out.seconds[index(transfer)];
+    if (!possible[index(transfer)]) seconds.reset();
+    if (seconds && (!fastest || *seconds < *out.seconds[index(*fastest)])) fastest = transfer;
+  }
+  out.transfer = fastest ? *fastest : default_transfer(messages, possible);
+  out.reason = possible.count() == 1 ? "the only one possible"
+               : fastest             ? "fastest by the system model"
+               : model != nullptr    ? "default: nothing that is possible was measured"
+                                     : "default: no system model";
+  return out;
+}
+
+}  // namespace halocline::dtype
