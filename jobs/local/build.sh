@@ -8,64 +8,17 @@
 # Safe to call again: what is there already is left alone.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+source jobs/local/deps.sh
 
 [[ $# -ge 1 ]] || { sed -n '2,8p' "$0"; exit 2; }
 preset=$1; shift
 case $preset in
   release|debug|asan) kokkos=kokkos ;;
-  release-cuda) kokkos=kokkos-cuda ;;
+  release-cuda) kokkos='kokkos-cuda' ;;
   *) echo "build.sh: unknown preset '$preset': use release, debug, asan or release-cuda" >&2; exit 2 ;;
 esac
 cmake=cmake cuda_options=()
-say() { printf '== %s\n' "$*"; }
 jobs=${HALOCLINE_BUILD_JOBS:-$(nproc)}
-
-install_packages() {
-  command -v dpkg-query >/dev/null || { say "not a Debian system: using what the system and CMAKE_PREFIX_PATH offer"; return; }
-  local want=(g++ cmake ninja-build git ca-certificates python3 python3-venv libopenmpi-dev openmpi-bin
-              libcli11-dev nlohmann-json3-dev libbenchmark-dev libgtest-dev)
-  local missing=() name
-  for name in "${want[@]}"; do
-    dpkg-query -W -f='${Status}\n' "$name" 2>/dev/null | grep -q 'ok installed' || missing+=("$name")
-  done
-  [[ ${#missing[@]} -gt 0 ]] || { say "Debian packages: all there"; return; }
-  if [[ $(id -u) != 0 ]]; then
-    # Modules may supply what Debian's packages do not; otherwise CMake will name what it misses.
-    echo "build.sh: not installed (not root): ${missing[*]}; as root, run apt-get install with these names" >&2
-    return
-  fi
-  say "installing from Debian: ${missing[*]}"
-  apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
-}
-
-# Puts nvcc and a CMake that knows it into place, and says so to CMake.
-install_cuda() {
-  local venv=$PWD/.deps/cuda toolkit nvcc=${CUDACXX:-$(command -v nvcc || true)} wheels=()
-  local version; version=$(cmake --version 2>/dev/null | sed -n 's/^cmake version //p')
-  [[ $(printf '%s\n' 3.31 "${version:-0}" | sort -V | head -n1) == 3.31 ]] || wheels+=(cmake==3.31.10)
-  [[ -n $nvcc ]] || wheels+=(nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88
-                             nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85)
-  if [[ ${#wheels[@]} -gt 0 && $(cat "$venv/.complete" 2>/dev/null) != "${wheels[*]}" ]]; then
-    say "installing from PyPI into .deps/cuda: ${wheels[*]}"
-    rm -rf "$venv"; python3 -m venv "$venv"
-    "$venv/bin/pip" install -q --disable-pip-version-check "${wheels[@]}"
-    echo "${wheels[*]}" >"$venv/.complete"
-  fi
-  [[ ! -x $venv/bin/cmake ]] || cmake=$venv/bin/cmake
-  if [[ -z $nvcc ]]; then
-    toolkit=$(echo "$venv"/lib/python3*/site-packages/nvidia/cu13); nvcc=$toolkit/bin/nvcc
-    ln -sfn lib "$toolkit/lib64"  # where nvcc looks, and the name that CMake looks for
-    ln -sfn libcudart.so.13 "$toolkit/lib/libcudart.so"
-    # The driver comes with the machine that has the device; to link, its name and what Kokkos calls are enough.
-    mkdir -p "$venv/stubs"
-    printf 'int %s(void) { return 0; }\n' cuCtxGetDevice cuCtxPushCurrent_v2 cuStreamGetCtx |
-      g++ -x c -shared -fPIC -Wl,-soname,libcuda.so.1 -o "$venv/stubs/libcuda.so" -
-    cuda_options=(-DCUDAToolkit_ROOT="$toolkit" -DCUDA_cuda_driver_LIBRARY="$venv/stubs/libcuda.so")
-  fi
-  cuda_options+=(-DCMAKE_CUDA_COMPILER="$nvcc")
-  say "CUDA: $("$nvcc" --version | sed -n 's/.*\(release [0-9.]*\).*/\1/p') of $nvcc"
-}
 
 # The same search as the project's own, so that both always agree on which Kokkos is used.
 site_has_kokkos() {
@@ -79,8 +32,7 @@ site_has_kokkos() {
 
 build_kokkos() {
   local prefix=$PWD/.deps/$kokkos spaces="Serial, OpenMP" options=()
-  mkdir -p .deps && [[ -w .deps ]] || { echo "build.sh: cannot write to $PWD (.deps): use a clone of your own" >&2; exit 3; }
-  exec 9>.deps/lock; flock 9   # two presets built at once share one Kokkos
+  lock_deps lock
   if [[ ! -e $prefix/.complete ]]; then
     local work=$PWD/.deps/kokkos-work
     rm -rf "$work" "$prefix"; mkdir -p "$work"
@@ -109,10 +61,19 @@ build_kokkos() {
   exec 9>&-
 }
 
-install_packages
+install_packages g++ cmake ninja-build git ca-certificates python3 python3-venv libopenmpi-dev openmpi-bin \
+  libcli11-dev nlohmann-json3-dev libbenchmark-dev libgtest-dev
 probe_options=("$@")
 if [[ $preset == release-cuda ]]; then
-  install_cuda
+  find_cuda
+  [[ $nvcc != "$PWD"/.deps/* ]] ||
+    cuda_options=(-DCUDAToolkit_ROOT="$toolkit" -DCUDA_cuda_driver_LIBRARY="$cuda_stubs/libcuda.so")
+  cuda_options+=(-DCMAKE_CUDA_COMPILER="$nvcc")
+  version=$(cmake --version 2>/dev/null | sed -n 's/^cmake version //p')
+  if [[ $(printf '%s\n' 3.31 "${version:-0}" | sort -V | head -n1) != 3.31 ]]; then
+    lock_deps lock; install_wheels cuda cmake==3.31.10; exec 9>&-  # one that knows CUDA 13
+    cmake=$PWD/.deps/cuda/bin/cmake
+  fi
   probe_options+=(-DHALOCLINE_CUDA=ON)
 fi
 if site_has_kokkos "${probe_options[@]}"; then
