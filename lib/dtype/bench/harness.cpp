@@ -5,7 +5,6 @@
 
 #include <Kokkos_Core.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -18,16 +17,11 @@
 #include "dtype/support/narrow.hpp"
 #include "dtype/vendor_check.hpp"
 #include "engine.hpp"
+#include "noise.hpp"
 
 namespace halocline::dtype::bench {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double nanoseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
-}
 
 // Memory that is touched before it is timed and kept for the next case. What lies before and behind
 // the bytes that a case uses is ours too, and must not change.
@@ -48,14 +42,7 @@ class Buffer {
 
   std::byte* data() const { return memory_.get() + kGuard + offset_; }
 
-  /// Eight bytes that differ from place to place and from seed to seed, everywhere.
-  void fill(std::uint64_t seed) {
-    for (std::size_t i = 0; i < rounded(used_); i += sizeof(std::uint64_t)) {
-      const auto value = (i + seed) * 0x9E3779B97F4A7C15u;
-      const auto mixed = value ^ value >> 29;
-      std::memcpy(memory_.get() + i, &mixed, sizeof mixed);
-    }
-  }
+  void fill(std::uint64_t seed) { fill_with_noise(memory_.get(), rounded(used_), seed); }
 
   bool operator==(const Buffer& other) const {
     return used_ == other.used_ && std::memcmp(memory_.get(), other.memory_.get(), used_) == 0;
@@ -146,68 +133,15 @@ bool agree(const Method& reference, const Method& method) {
          equal_after(reference.unpack, method.unpack, 3);
 }
 
-// How long to measure one direction of a case.
-struct Effort {
-  double seconds, sample_ns;
-  std::size_t rounds;
+// How long to measure one direction of a case, and how often again.
+struct Patience {
+  Effort effort;
   int reruns;
 };
-Effort effort(const Options& options) {
-  if (options.smoke) return {0, 0, 1, 0};
-  if (options.quick) return {0.02, 20e3, 3, 0};
-  return {0.25, 20e3, 5, 3};
-}
-
-// One of the methods that take turns, and two samples of every round: on the way there and back.
-class Contender {
- public:
-  Contender(std::string name, Batch run) : name_(std::move(name)), run_(std::move(run)) {}
-
-  // As many calls to a sample as the clock needs.
-  void calibrate(double sample_ns) {
-    sample(1);
-    while (sample(calls_) * static_cast<double>(calls_) < sample_ns) calls_ *= 2;
-  }
-  void sample_once() { ns_.push_back(sample(calls_)); }
-  void forget() { ns_.clear(); }
-
-  const std::string& name() const { return name_; }
-  const std::vector<double>& ns() const { return ns_; }
-
- private:
-  // The call before the timed ones brings caches and predictors into the state that this method
-  // leaves behind, whoever was before it.
-  double sample(std::int64_t calls) const {
-    auto* memory = arena().memory.data();
-    auto* packed = arena().packed.data();
-    run_(memory, packed, 1);
-    const auto start = Clock::now();
-    run_(memory, packed, calls);
-    return nanoseconds_since(start) / static_cast<double>(calls);
-  }
-
-  std::string name_;
-  Batch run_;
-  std::int64_t calls_ = 1;
-  std::vector<double> ns_;
-};
-
-// The median over the rounds of the rate of `a` divided by that of `b`.
-double ratio(const Contender& a, const Contender& b) {
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i + 1 < a.ns().size(); i += 2)
-    ratios.push_back((b.ns()[i] + b.ns()[i + 1]) / (a.ns()[i] + a.ns()[i + 1]));
-  return median(std::move(ratios));
-}
-
-void take_turns(std::vector<Contender>& contenders, const Effort& effort) {
-  for (auto& contender : contenders) contender.forget();
-  const auto start = Clock::now();
-  std::size_t rounds = 0;
-  do {
-    for (auto it = contenders.begin(); it != contenders.end(); ++it) it->sample_once();
-    for (auto it = contenders.rbegin(); it != contenders.rend(); ++it) it->sample_once();
-  } while (++rounds < effort.rounds || nanoseconds_since(start) < effort.seconds * 1e9);
+Patience patience(const Options& options) {
+  if (options.smoke) return {{0, 0, 1}, 0};
+  if (options.quick) return {{0.02, 20e3, 3}, 0};
+  return {{0.25, 20e3, 5}, 3};
 }
 
 constexpr auto kNone = static_cast<std::size_t>(-1);
@@ -228,10 +162,14 @@ struct Methods {
 
 // Appends the fields of one direction; returns how often it was measured again.
 int measure_direction(Row& row, const Direction& direction, const Methods& methods,
-                      std::int64_t bytes, double small_packs, const Effort& effort) {
+                      std::int64_t bytes, double small_packs, const Patience& patience) {
+  const auto& effort = patience.effort;
   std::vector<Contender> contenders;
   const auto add = [&](const std::string& name, const Batch& run) {
-    contenders.emplace_back(name, run).calibrate(effort.sample_ns);
+    const auto on_arena = [run](std::int64_t calls) {
+      run(arena().memory.data(), arena().packed.data(), calls);
+    };
+    contenders.emplace_back(name, on_arena).calibrate(effort.sample_ns);
     return contenders.size() - 1;
   };
   const auto add_if = [&](const std::string& name, const std::optional<Method>& method) {
@@ -251,7 +189,7 @@ int measure_direction(Row& row, const Direction& direction, const Methods& metho
             median(best[ours].ns()) - median(best[hand].ns()) <= kGoodOverheadNs * small_packs);
   };
   int reruns = 0;
-  for (; reruns < effort.reruns && !good(); ++reruns) {
+  for (; reruns < patience.reruns && !good(); ++reruns) {
     take_turns(contenders, effort);
     if (ratio(contenders[ours], contenders[hand]) > ratio(best[ours], best[hand]))
       best = contenders;
@@ -262,11 +200,7 @@ int measure_direction(Row& row, const Direction& direction, const Methods& metho
   append_ratio(direction.ours + "_vs_hand", ours, hand);
   append_ratio(direction.ours + "_vs_vendor", ours, vendor);
   append_ratio(direction.vendor + "_vs_hand", vendor, hand);
-  for (const auto& contender : best) {
-    row.fields.emplace_back(contender.name() + "_ns", median(contender.ns()));
-    row.fields.emplace_back(contender.name() + "_p10_ns", percentile(contender.ns(), 0.1));
-    row.fields.emplace_back(contender.name() + "_p90_ns", percentile(contender.ns(), 0.9));
-  }
+  for (const auto& contender : best) append_times(row, contender);
   return reruns;
 }
 
@@ -319,8 +253,8 @@ Row measure(const Case& the_case, const Options& options) {
 
   int reruns = 0;
   for (const auto& direction : kDirections)
-    reruns +=
-        measure_direction(row, direction, methods, jobs.packed_bytes, small_packs, effort(options));
+    reruns += measure_direction(row, direction, methods, jobs.packed_bytes, small_packs,
+                                patience(options));
   row.fields.emplace_back("reruns", reruns);
   return row;
 }
@@ -331,18 +265,6 @@ bool agrees_with_vendor(MPI_Datatype handle, std::int64_t count) {
   arena().resize(jobs.memory_bytes, jobs.packed_bytes);
   const auto method = ours(jobs.all, Mode::whole, arena().memory.data());
   return std::holds_alternative<Method>(method) && agree(vendor(jobs), std::get<Method>(method));
-}
-
-double percentile(std::vector<double> values, double fraction) {
-  std::sort(values.begin(), values.end());
-  const double at = fraction * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const auto above = std::min(below + 1, values.size() - 1);
-  return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
-}
-
-double median(std::vector<double> values) {
-  return percentile(std::move(values), 0.5);
 }
 
 }  // namespace halocline::dtype::bench

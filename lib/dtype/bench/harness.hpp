@@ -16,7 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "dtype/type_expr.hpp"
+#include "rows.hpp"
+#include "turns.hpp"
 
 namespace halocline::dtype::bench {
 
@@ -78,13 +79,6 @@ Method by_hand(Loop loop) {
   return {with(PackMove{}), with(UnpackMove{})};
 }
 
-/// `count` instances of a type, `offset` bytes into the memory of the case.
-struct Part {
-  TypeExprPtr type;
-  std::int64_t count = 1;
-  std::int64_t offset = 0;
-};
-
 /// by_rule: from the expression, not from what MPI makes of it.
 enum class Mode { whole, by_rule, segments, fused, threads };
 
@@ -94,13 +88,6 @@ struct Case {
   std::vector<Part> parts;
   Method hand;
   Mode mode = Mode::whole;  ///< how ours does it; the hand loop and MPI_Pack are the same for all
-};
-
-/// A line of the result. Times are medians in nanoseconds per call, ratios are of rates.
-struct Row {
-  bool verified = false;
-  std::string note;
-  std::vector<std::pair<std::string, double>> fields;
 };
 
 struct Benchmark {
@@ -119,10 +106,6 @@ Row measure(const Case& the_case, const Options& options);
 
 /// Whether our plan of `handle` and MPI_Pack agree about `count` instances, packed and unpacked.
 bool agrees_with_vendor(MPI_Datatype handle, std::int64_t count);
-
-double median(std::vector<double> values);
-/// Linear between the closest values; `values` must not be empty.
-double percentile(std::vector<double> values, double fraction);
 
 // The groups. Where a case comes in two sizes, one is around 1 MiB, and the name of the other, 4 to
 // 64 KiB, ends in -small.

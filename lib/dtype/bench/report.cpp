@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "report.hpp"
 
-#include <mpi.h>
-
-#include <cctype>
 #include <cmath>
-#include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <span>
-#include <string_view>
 #include <utility>
 
-#include "dtype/support/mpi_check.hpp"
 #include "harness.hpp"
 
 namespace halocline::dtype::bench {
@@ -20,21 +13,6 @@ namespace halocline::dtype::bench {
 namespace {
 
 using Run = benchmark::BenchmarkReporter::Run;
-
-// What the MPI library calls itself, in one line without its build options.
-std::string mpi_library() {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-  int length = 0;
-  HALOCLINE_MPI(MPI_Get_library_version(text, &length));
-  std::string line;
-  for (const char c :
-       std::string_view(text).substr(0, std::string_view(text).find_first_of(",\n"))) {
-    const bool space = std::isspace(static_cast<unsigned char>(c)) != 0;
-    if (!space) line += c;
-    if (space && !line.empty() && line.back() != ' ') line += ' ';
-  }
-  return line;
-}
 
 std::pair<std::string, std::string> group_and_case(const Run& run) {
   const auto& name = run.run_name.function_name;
@@ -48,17 +26,6 @@ double field(const Run& run, const std::string& name) {
   return found == run.counters.end() ? std::nan("") : found->second.value;
 }
 
-// Whole numbers without a fraction, others to the digits that a measurement has; null for NaN.
-nlohmann::json number(double value) {
-  if (std::isnan(value)) return nullptr;
-  if (value == std::round(value)) return static_cast<std::int64_t>(value);
-  return std::round(value * 1e4) / 1e4;
-}
-
-struct Column {
-  const char *title, *field;
-  int width, decimals;  // of values below 100
-};
 constexpr Column kPackColumns[] = {
     {"bytes", "bytes", 9, 0},          {"hand ns", "hand_ns", 10, 1},
     {"pack ns", "pack_ns", 10, 1},     {"MPI ns", "vendor_pack_ns", 10, 1},
@@ -95,10 +62,6 @@ constexpr Column kSelectColumns[] = {{"hit ns", "hit_ns", 11, 1},
                                      {"message ns", "message_ns", 11, 0},
                                      {"exchange ns", "exchange_ns", 12, 0}};
 
-struct Table {
-  const char* what;
-  std::span<const Column> columns;
-};
 Table table_of(const std::string& group) {
   if (group == "commit")
     return {
@@ -187,21 +150,12 @@ void Reporter::print_table_row(const Run& run, bool verified) {
   const auto [group, name] = group_and_case(run);
   const auto table = table_of(group);
   if (group != group_) {
-    std::printf("\n%s: %s\n%-*s", group.c_str(), table.what, name_width_, "");
-    for (const auto& column : table.columns) std::printf(" %*s", column.width, column.title);
-    std::printf("  verified\n");
+    print_head(stdout, group, table, name_width_);
     group_ = group;
   }
-  std::printf("%-*s", name_width_, name.c_str());
-  for (const auto& column : table.columns) {
-    const auto value = field(run, column.field);
-    if (std::isnan(value))
-      std::printf(" %*s", column.width, "-");
-    else
-      std::printf(" %*.*f", column.width, value < 100 ? column.decimals : 0, value);
-  }
-  std::printf("  %s%s%s\n", verified ? "yes" : "NO", run.report_label.empty() ? "" : ": ",
-              run.report_label.c_str());
+  print_row(
+      stdout, name, table, name_width_, [&](const char* name_of) { return field(run, name_of); },
+      verified, run.report_label);
 }
 
 }  // namespace halocline::dtype::bench

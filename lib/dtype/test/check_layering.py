@@ -12,6 +12,7 @@ SOURCES = {".hpp", ".cpp", ".cu", ".cuh", ".h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 KOKKOS = re.compile(r"Kokkos_|impl/Kokkos")
 KOKKOS_IN_APP = {"app/fields.hpp", "app/main.cpp", "app/provenance.cpp"}
+CUDA_FOLDERS = ("lib/dtype/pack/cuda", "lib/dtype/bench/cuda")
 CUDA = re.compile(r"cuda|cub/|thrust/|nv/|cooperative_groups")
 
 
@@ -37,9 +38,9 @@ def violations_of(path, include):
     ):
         yield "Kokkos belongs to lib/dtype/pack/kokkos, " + ", ".join(sorted(KOKKOS_IN_APP))
     if CUDA.match(include) and not (
-        (path.is_relative_to("lib/dtype/pack/cuda") and path.suffix in {".cu", ".cuh"}) or path.is_relative_to("lib/cmake")
+        (any(map(path.is_relative_to, CUDA_FOLDERS)) and path.suffix in {".cu", ".cuh"}) or path.is_relative_to("lib/cmake")
     ):
-        yield "CUDA belongs to *.cu in lib/dtype/pack/cuda"
+        yield "CUDA belongs to *.cu in " + ", ".join(CUDA_FOLDERS)
 
 
 def named_files(root):

@@ -52,29 +52,29 @@ class WideEmulation {
 };
 
 /// Every instance as a job of its own: one region with as many buffers as there are instances.
+inline FusedPlan as_jobs(const PackPlan& plan, const void* buffer, std::int64_t count) {
+  std::vector<PackJob> jobs;
+  auto address = reinterpret_cast<device::Address>(buffer);
+  for (std::int64_t i = 0; i < count; ++i) {
+    jobs.push_back({plan, reinterpret_cast<void*>(address), 1});
+    address += static_cast<device::Address>(plan.bounds().extent);
+  }
+  return FusedPlan(jobs);
+}
+
 class FusedEmulation {
  public:
   explicit FusedEmulation(std::size_t max_argument_bytes) : packer_(max_argument_bytes) {}
 
   void pack(const PackPlan& plan, const void* buffer, std::int64_t count, void* packed) const {
-    packer_.pack(fuse(plan, buffer, count), packed);
+    packer_.pack(as_jobs(plan, buffer, count), packed);
   }
   void unpack(const PackPlan& plan, const void* packed, void* buffer, std::int64_t count) const {
-    packer_.unpack(fuse(plan, buffer, count), packed);
+    packer_.unpack(as_jobs(plan, buffer, count), packed);
   }
   void fence() const {}
 
  private:
-  static FusedPlan fuse(const PackPlan& plan, const void* buffer, std::int64_t count) {
-    std::vector<PackJob> jobs;
-    auto address = reinterpret_cast<device::Address>(buffer);
-    for (std::int64_t i = 0; i < count; ++i) {
-      jobs.push_back({plan, reinterpret_cast<void*>(address), 1});
-      address += static_cast<device::Address>(plan.bounds().extent);
-    }
-    return FusedPlan(jobs);
-  }
-
   EmulatedPacker packer_;
 };
 

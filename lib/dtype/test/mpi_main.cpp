@@ -80,8 +80,12 @@ int run(int argc, char** argv) {
   // A filter or a platform that leaves nothing to run must not look like success.
   const bool ran_none = !testing::GTEST_FLAG(list_tests) &&
                         tests.successful_test_count() + tests.failed_test_count() == 0;
-  if (ran_none && rank == 0) std::fprintf(stderr, "no test ran: that is a failure\n");
-  return true_on_any_rank(result != 0 || ran_none) ? 1 : 0;
+  const bool skipped = ran_none && tests.skipped_test_count() > 0;
+  if (ran_none && rank == 0)
+    std::fprintf(stderr, "no test ran%s\n", skipped ? ": all were skipped" : ": that is a failure");
+  if (true_on_any_rank(result != 0 || (ran_none && !skipped))) return 1;
+  constexpr int kAllSkipped = 77;  // as CTest is told
+  return skipped ? kAllSkipped : 0;
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
-#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -30,14 +29,13 @@
 #include "emulated.hpp"
 #include "flags.hpp"
 #include "random_call.hpp"
+#include "scene.hpp"
 #include "tree_walk.hpp"
 #include "vendor_pack.hpp"
 
 namespace halocline::dtype::test {
 
 namespace {
-
-using Bytes = std::vector<unsigned char>;
 
 struct Options {
 #ifdef __SANITIZE_ADDRESS__
@@ -65,70 +63,6 @@ Options read_options() {
   return options;
 }
 
-// The bytes that a call may touch, and no more, so that AddressSanitizer sees every stray access.
-class Memory {
- public:
-  Memory(const std::vector<std::int64_t>& displacements, std::int64_t offset) : offset_(offset) {
-    if (displacements.empty()) return;
-    const auto [least, greatest] = std::minmax_element(displacements.begin(), displacements.end());
-    first_ = *least;
-    length_ = *greatest + 1 - *least;
-    bytes_ = std::make_unique_for_overwrite<unsigned char[]>(
-        static_cast<std::size_t>(offset_ + length_));
-  }
-
-  std::int64_t length() const { return length_; }
-  unsigned char* data() const { return bytes_.get() + offset_; }
-  unsigned char& at(std::int64_t displacement) const { return data()[displacement - first_]; }
-  void fill(const Bytes& values) const { std::copy_n(values.begin(), length_, data()); }
-  // The buffer argument of the call, which may lie outside of the bytes. As an integer on the way:
-  // there is no array in which this pointer is computed.
-  void* buffer() const {
-    return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(bytes_.get()) +
-                                   static_cast<std::uintptr_t>(offset_ - first_));
-  }
-
- private:
-  std::int64_t offset_, first_ = 0, length_ = 0;
-  std::unique_ptr<unsigned char[]> bytes_;
-};
-
-// The packed stream between guard bytes.
-class Stream {
- public:
-  Stream(std::int64_t length, std::int64_t offset)
-      : begin_(kGuard + offset),
-        bytes_(static_cast<std::size_t>(begin_ + length + kGuard), kMark) {}
-
-  unsigned char* data() { return bytes_.data() + begin_; }
-  bool guards_intact(std::int64_t length) const {
-    const auto is_mark = [](unsigned char byte) { return byte == kMark; };
-    return std::all_of(bytes_.begin(), bytes_.begin() + begin_, is_mark) &&
-           std::all_of(bytes_.begin() + begin_ + length, bytes_.end(), is_mark);
-  }
-
- private:
-  static constexpr std::int64_t kGuard = 64;
-  static constexpr unsigned char kMark = 0xA5;
-  std::int64_t begin_;
-  Bytes bytes_;
-};
-
-std::string describe(const Call& call) {
-  return std::to_string(call.count) + " x " + to_string(*call.expr) + ", buffer at +" +
-         std::to_string(call.memory_offset) + ", packed at +" + std::to_string(call.packed_offset);
-}
-
-std::string first_difference(const unsigned char* got, const unsigned char* expected,
-                             std::int64_t length) {
-  if (std::equal(got, got + length, expected)) return "";
-  for (std::int64_t i = 0; i < length; ++i)
-    if (got[i] != expected[i])
-      return "byte " + std::to_string(i) + " is " + std::to_string(got[i]) + ", expected " +
-             std::to_string(expected[i]);
-  return "";
-}
-
 std::optional<std::string> wrong_invariant(const LoopNest& nest) {
   std::int64_t packed = nest.run;
   auto by_packed_stride = nest.levels;
@@ -146,62 +80,6 @@ std::optional<std::string> wrong_invariant(const LoopNest& nest) {
     return "levels are not in ascending order of |stride|";
   return std::nullopt;
 }
-
-// A call's bytes before and after: what packing it must yield and what unpacking that again.
-class Scene {
- public:
-  // `noise` and its complement fill the memory.
-  Scene(const Call& call, const std::vector<std::int64_t>& displacements, const Bytes& noise,
-        const Bytes& complement)
-      : length_(std::ssize(displacements)),
-        source_(displacements, call.memory_offset),
-        destination_(displacements, call.memory_offset),
-        complement_(complement) {
-    source_.fill(noise);
-    packed_.reserve(displacements.size());
-    for (const auto displacement : displacements) packed_.push_back(source_.at(displacement));
-
-    // Every byte of the destination starts as what it must not become.
-    destination_.fill(complement_);
-    for (const auto displacement : displacements) {
-      auto& byte = destination_.at(displacement);
-      if (byte == source_.at(displacement)) unpackable_ = false;
-      byte = source_.at(displacement);
-    }
-    unpacked_.assign(destination_.data(), destination_.data() + destination_.length());
-  }
-
-  // What a packer does wrong first.
-  template <class AnyPacker>
-  std::optional<std::string> wrong(AnyPacker&& packer, std::string name, const PackPlan& plan,
-                                   const Call& call) const {
-    Stream stream(length_, call.packed_offset);
-    packer.pack(plan, source_.buffer(), call.count, stream.data());
-    packer.fence();
-    if (auto difference = first_difference(stream.data(), packed_.data(), length_);
-        !difference.empty())
-      return name + "::pack: " + difference;
-    if (!stream.guards_intact(length_)) return name + "::pack writes outside of the packed bytes";
-
-    if (!unpackable_) return std::nullopt;
-    destination_.fill(complement_);
-    packer.unpack(plan, stream.data(), destination_.buffer(), call.count);
-    packer.fence();
-    if (auto difference =
-            first_difference(destination_.data(), unpacked_.data(), destination_.length());
-        !difference.empty())
-      return name + "::unpack: memory " + difference;
-    if (!stream.guards_intact(length_)) return name + "::unpack writes into the packed buffer";
-    return std::nullopt;
-  }
-
- private:
-  std::int64_t length_;
-  Memory source_, destination_;
-  const Bytes& complement_;
-  Bytes packed_, unpacked_;
-  bool unpackable_ = true;  // no byte twice: overlap must not be received into
-};
 
 // Packs and unpacks through a Segment in pieces of random sizes and order, and checks what blocks()
 // and measure() say about each piece.
@@ -284,13 +162,7 @@ class SegmentPacker {
 // Judges our treatment of one call after the other.
 class Judge {
  public:
-  explicit Judge(std::uint64_t seed) : noise_(kMaxMemory), complement_(kMaxMemory) {
-    std::mt19937_64 engine(seed);
-    for (std::size_t i = 0; i < noise_.size(); ++i) {
-      noise_[i] = static_cast<unsigned char>(engine());
-      complement_[i] = static_cast<unsigned char>(~noise_[i]);
-    }
-  }
+  explicit Judge(std::uint64_t seed) : noise_(seed) {}
 
   // What is wrong first; nothing if all is well.
   std::optional<std::string> wrong(const Call& call) {
@@ -322,7 +194,7 @@ class Judge {
     const PackPlan plan(form);
     if (plan.packed_bytes(call.count) != map.size * call.count) return "packed_bytes is wrong";
 
-    const Scene scene(call, displacements, noise_, complement_);
+    const Scene scene(call, displacements, noise_);
     if (auto bad = scene.wrong(HostPacker(), "HostPacker", plan, call)) return bad;
     if (auto bad = scene.wrong(openmp_, "KokkosPacker<OpenMP>", plan, call)) return bad;
     if (auto bad = scene.wrong(EmulatedPacker(), "EmulatedPacker", plan, call)) return bad;
@@ -336,8 +208,7 @@ class Judge {
   }
 
  private:
-  static constexpr std::size_t kMaxMemory = CallGenerator::kMaxSpan;
-  Bytes noise_, complement_;
+  Noise noise_;
   // Shares of a few bytes, which begin and end anywhere.
   KokkosPacker<Kokkos::OpenMP> openmp_{Kokkos::OpenMP(), 24};
   std::uint64_t calls_ = 0;

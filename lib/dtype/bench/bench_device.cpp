@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Packing and unpacking on the device beside what others do there, in one run, each row verified
+// byte by byte. One process; jobs/local/bench.sh is for the host.
+//
+//   bench_device [--groups=NAME,...]   copy, fig8, fig10, halo, lists; all if not given. copy comes
+//                                      first in any case: the others are compared with it
+//     --only=PATTERN                   cases by name, e.g. 'pack-*'
+//     --quick                          few samples
+//     --smoke                          tiny sizes: does everything work, and verify? Also without
+//                                      a device, with HALOCLINE_DEVICE=emulated in the environment
+//     --json                           one JSON object per row on stdout, the table on stderr
+//
+// Exit codes: 0, 1 if a row is not verified, 2 bad input, 3 the environment failed, 77 no device.
+#include <fnmatch.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dtype/bench/device/harness.hpp"
+#include "dtype/support/error.hpp"
+
+namespace halocline::dtype::bench {
+
+namespace {
+
+template <auto make_cases>
+std::vector<DeviceBenchmark> measured(const DeviceOptions& options) {
+  std::vector<DeviceBenchmark> all;
+  for (auto& one : make_cases(options)) {
+    auto name = one.name;
+    all.push_back({std::move(name), [one = std::move(one)](DeviceHarness& harness) {
+                     return harness.measure(one);
+                   }});
+  }
+  return all;
+}
+
+constexpr Column kCopyColumns[] = {
+    {"bytes", "bytes", 10, 0},           {"one by one us", "ours_us", 13, 2},
+    {"in a row us", "stream_us", 11, 2}, {"p10", "stream_p10_us", 8, 2},
+    {"p90", "stream_p90_us", 8, 2},      {"GB/s", "gb_s", 7, 1}};
+constexpr Column kStridedColumns[] = {{"bytes", "bytes", 8, 0},
+                                      {"blocks", "blocks", 8, 0},
+                                      {"ours us", "ours_us", 9, 2},
+                                      {"in a row", "stream_us", 9, 2},
+                                      {"GB/s", "gb_s", 7, 1},
+                                      {"of copy", "of_copy", 7, 2},
+                                      {"of sectors", "of_sectors", 10, 2},
+                                      {"TEMPI us", "tempi_us", 9, 2},
+                                      {"3D us", "memcpy3d_us", 9, 2},
+                                      {"blocks us", "blocks_us", 10, 2},
+                                      {"MPI us", "mpi_us", 10, 2},
+                                      {"/TEMPI", "vs_tempi", 7, 2},
+                                      {"/3D", "vs_memcpy3d", 7, 2},
+                                      {"/blocks", "vs_blocks", 8, 1},
+                                      {"/MPI", "vs_mpi", 8, 1}};
+constexpr Column kHaloColumns[] = {
+    {"bytes", "bytes", 9, 0},        {"ours us", "ours_us", 9, 2},
+    {"in a row", "stream_us", 9, 2}, {"GB/s", "gb_s", 7, 1},
+    {"of copy", "of_copy", 7, 2},    {"of sectors", "of_sectors", 10, 2},
+    {"TEMPI us", "tempi_us", 9, 2},  {"208 ours us", "separate_us", 11, 2},
+    {"3D us", "memcpy3d_us", 9, 2},  {"/TEMPI", "vs_tempi", 7, 2},
+    {"/208", "vs_separate", 7, 2},   {"/3D", "vs_memcpy3d", 7, 2}};
+constexpr Column kListColumns[] = {{"bytes", "bytes", 9, 0},
+                                   {"blocks", "blocks", 8, 0},
+                                   {"ours us", "ours_us", 9, 2},
+                                   {"in a row", "stream_us", 9, 2},
+                                   {"GB/s", "gb_s", 7, 1},
+                                   {"of copy", "of_copy", 7, 2},
+                                   {"of sectors", "of_sectors", 10, 2},
+                                   {"gather us", "gather_us", 9, 2},
+                                   {"blocks us", "blocks_us", 10, 2},
+                                   {"/gather", "vs_gather", 7, 2},
+                                   {"/blocks", "vs_blocks", 8, 1}};
+
+struct Group {
+  const char* name;
+  Table table;
+  std::vector<DeviceBenchmark> (*make)(const DeviceOptions&);
+};
+const Group kGroups[] = {
+    {"copy",
+     {"plain copies; GB/s read and written, or through the link to the host", kCopyColumns},
+     device_copies},
+    {"fig8",
+     {"2-D objects up to a span of 2 GiB, pitch 512 bytes; ratios above 1: ours is faster "
+      "([PEA21 figure 8]: 5.7 to 242,000 times an MPI that copies block by block)",
+      kStridedColumns},
+     measured<fig8>},
+    {"fig10",
+     {"pack and unpack through memory of the device and, one-shot, of the host [PEA21 figure 10]",
+      kStridedColumns},
+     measured<fig10>},
+    {"halo",
+     {"26 regions of 8 fields of doubles, radius 3: ours in one launch, TEMPI in 208 that are "
+      "waited for",
+      kHaloColumns},
+     measured<device_halo>},
+    {"lists",
+     {"what is not strided; gather: a kernel with a list of all words", kListColumns},
+     measured<device_lists>},
+};
+
+struct Arguments {
+  DeviceOptions options;
+  std::vector<const Group*> groups;
+  std::string only = "*";
+  bool json = false;
+};
+
+Arguments parse(int argc, char** argv) {
+  Arguments out;
+  std::string wanted = "copy,fig8,fig10,halo,lists";
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--quick")
+      out.options.quick = true;
+    else if (argument == "--smoke")
+      out.options.smoke = true;
+    else if (argument == "--json")
+      out.json = true;
+    else if (argument.starts_with("--only="))
+      out.only = argument.substr(7);
+    else if (argument.starts_with("--groups="))
+      wanted = "copy," + std::string(argument.substr(9));
+    else
+      throw ConfigError(std::string(argument) +
+                        " is not known (as a flag): use --groups=NAME,..., --only=PATTERN, "
+                        "--quick, --smoke, --json");
+  }
+  wanted += ',';
+  for (std::size_t begin = 0, end = 0; begin < wanted.size(); begin = end + 1) {
+    end = wanted.find(',', begin);
+    const auto name = wanted.substr(begin, end - begin);
+    const auto* group = std::find_if(std::begin(kGroups), std::end(kGroups),
+                                     [&](const Group& g) { return g.name == name; });
+    if (group == std::end(kGroups))
+      throw ConfigError("no group '" + name + "' (--groups): use copy, fig8, fig10, halo, lists");
+    if (std::find(out.groups.begin(), out.groups.end(), group) == out.groups.end())
+      out.groups.push_back(group);
+  }
+  return out;
+}
+
+class Report {
+ public:
+  Report(bool json, const Device::Properties& device)
+      : json_(json), table_(json ? stderr : stdout), device_(device), mpi_(mpi_library()) {
+    std::fprintf(table_, "%s, driver %s, %s\n", device.name.c_str(), device.driver.c_str(),
+                 mpi_.c_str());
+  }
+
+  void begin(const Group& group, int name_width) {
+    group_ = &group;
+    name_width_ = name_width;
+    print_head(table_, group.name, group.table, name_width);
+  }
+
+  void add(const std::string& name, const Row& row) {
+    std::map<std::string, double> fields(row.fields.begin(), row.fields.end());
+    ++rows_;
+    if (!row.verified) ++unverified_;
+    if (json_) print_json(name, row);
+    for (const auto& [field, value] : row.fields) {
+      if (field.ends_with("_ns")) fields[field.substr(0, field.size() - 2) + "us"] = value / 1e3;
+      constexpr std::string_view kTarget = "target_";
+      if (field.starts_with(kTarget)) add_target(name, field.substr(kTarget.size()), value, fields);
+    }
+    print_row(
+        table_, name, group_->table, name_width_,
+        [&](const char* field) {
+          const auto found = fields.find(field);
+          return found == fields.end() ? std::nan("") : found->second;
+        },
+        row.verified, row.note);
+    std::fflush(nullptr);
+  }
+
+  int unverified() const { return unverified_; }
+
+  void end() const {
+    std::fprintf(table_, "\n%d rows, %d not verified\n", rows_, unverified_);
+    if (!targets_.empty()) std::fprintf(table_, "targets:\n");
+    for (const auto& target : targets_) std::fprintf(table_, "  %s\n", target.c_str());
+  }
+
+ private:
+  void add_target(const std::string& name, const std::string& field, double at_least,
+                  const std::map<std::string, double>& fields) {
+    const auto found = fields.find(field);
+    if (found == fields.end() || std::isnan(found->second)) return;
+    char text[128];
+    std::snprintf(text, sizeof text, " %s %.2f, at least %.2f: %s", field.c_str(), found->second,
+                  at_least, found->second >= at_least ? "met" : "MISSED");
+    targets_.push_back(std::string(group_->name) + "/" + name + text);
+  }
+
+  void print_json(const std::string& name, const Row& row) const {
+    nlohmann::ordered_json out = {{"group", group_->name}, {"case", name}};
+    for (const auto& [field, value] : row.fields) out[field] = number(value);
+    out["verified"] = row.verified;
+    out["note"] = row.note;
+    out["device"] = device_.name;
+    out["driver"] = device_.driver;
+    out["mpi"] = mpi_;
+    out["compiler"] = __VERSION__;
+    std::printf("%s\n", out.dump().c_str());
+  }
+
+  bool json_;
+  std::FILE* table_;
+  Device::Properties device_;
+  std::string mpi_;
+  const Group* group_ = nullptr;
+  int name_width_ = 0, rows_ = 0, unverified_ = 0;
+  std::vector<std::string> targets_;
+};
+
+int run(int argc, char** argv) {
+  const auto arguments = parse(argc, argv);
+  auto* const device = current_device();
+  if (device == nullptr) {
+    std::fprintf(stderr, "bench_device: no device (%s): nothing to measure\n",
+                 why_no_device().c_str());
+    return 77;
+  }
+  DeviceHarness harness(*device, arguments.options);
+  Report report(arguments.json, device->properties());
+  for (const auto* group : arguments.groups) {
+    auto all = group->make(arguments.options);
+    // The scale is not left out.
+    if (group != kGroups)
+      std::erase_if(all, [&](const DeviceBenchmark& one) {
+        return fnmatch(arguments.only.c_str(), one.name.c_str(), 0) != 0;
+      });
+    std::size_t width = 0;
+    for (const auto& one : all) width = std::max(width, one.name.size());
+    report.begin(*group, static_cast<int>(width));
+    for (const auto& one : all) report.add(one.name, one.run(harness));
+  }
+  report.end();
+  return report.unverified() > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+}  // namespace halocline::dtype::bench
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int code = 3;
+  try {
+    code = halocline::dtype::bench::run(argc, argv);
+  } catch (const halocline::ConfigError& error) {
+    std::fprintf(stderr, "bench_device: %s\n", error.what());
+    code = 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "bench_device: %s\n", error.what());
+  }
+  MPI_Finalize();
+  return code;
+}

@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dtype/bench/device/harness.hpp"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "dtype/bench/device/mpi_twin.hpp"
+#include "dtype/bench/noise.hpp"
+#include "dtype/datatype.hpp"
+#include "dtype/pack/device/job_table.hpp"
+#include "dtype/pack/host/host_packer.hpp"
+#include "dtype/support/mpi_check.hpp"
+#include "dtype/support/narrow.hpp"
+
+namespace halocline::dtype::bench {
+
+namespace {
+
+constexpr std::int64_t kSector = 32;  // bytes that a device moves at least
+constexpr std::int64_t kStagingBytes = std::int64_t{1} << 25;
+// Twins that copy block by block take microseconds for each, CUDA-aware MPIs ten of them.
+constexpr std::int64_t kMaxBlocks = 65536, kMaxMpiBlocks = 8192;
+
+const char* name(Twin twin) {
+  switch (twin) {
+    case Twin::tempi:
+      return "tempi";
+    case Twin::separate:
+      return "separate";
+    case Twin::blocks:
+      return "blocks";
+    case Twin::memcpy3d:
+      return "memcpy3d";
+    case Twin::gather:
+      return "gather";
+    case Twin::mpi:
+      return "mpi";
+  }
+  return "unknown";
+}
+
+std::size_t size(std::int64_t bytes) {
+  return static_cast<std::size_t>(bytes);
+}
+
+void add_note(Row& row, const std::string& text) {
+  row.note += (row.note.empty() ? "" : "; ") + text;
+}
+
+}  // namespace
+
+bool DeviceBuffer::grow(std::int64_t bytes) {
+  if (bytes <= capacity_) return false;
+  memory_.reset();
+  capacity_ = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(bytes)));
+  memory_ = std::shared_ptr<std::byte>(
+      static_cast<std::byte*>(device_.allocate(kind_, size(capacity_ + 2 * kGuard))),
+      [&device = device_, kind = kind_](std::byte* memory) { device.release(kind, memory); });
+  return true;
+}
+
+struct DeviceHarness::Job {
+  TypeExprPtr type;
+  PackPlan plan;
+  std::optional<StridedBlock> strided;
+  std::int64_t count, offset, position;
+};
+
+struct DeviceHarness::Prepared {
+  Direction direction = Direction::pack;
+  MemoryKind kind = MemoryKind::device;  // of the packed bytes
+  std::byte* packed = nullptr;
+  std::vector<Job> jobs;
+  FusedPlan fused;
+  std::int64_t bytes = 0, memory_bytes = 0;
+  std::int64_t blocks = 0, sectors = 0;  // in memory
+  std::vector<IoBlock> block_list;       // if there are no more than kMaxBlocks of them
+
+  bool packs() const { return direction == Direction::pack; }
+};
+
+DeviceHarness::DeviceHarness(Device& device, const DeviceOptions& options)
+    : device_(device),
+      options_(options),
+      stream_(device.create_stream()),
+      packer_(device.make_packer(stream_)),
+      twins_(make_twins(device, stream_)),
+      memory_(device, MemoryKind::device),
+      shadow_(device, MemoryKind::pinned),
+      device_packed_(device, MemoryKind::device),
+      pinned_packed_(device, MemoryKind::pinned),
+      staging_(device, MemoryKind::pinned) {
+  staging_.grow(kStagingBytes);
+}
+
+DeviceHarness::~DeviceHarness() {
+  device_.destroy_stream(stream_);
+}
+
+DeviceBuffer& DeviceHarness::packed(MemoryKind kind) {
+  return kind == MemoryKind::device ? device_packed_ : pinned_packed_;
+}
+
+void DeviceHarness::make_room(std::int64_t memory_bytes, std::int64_t packed_bytes) {
+  device_packed_.grow(packed_bytes);
+  pinned_packed_.grow(packed_bytes);
+  if (!memory_.grow(memory_bytes)) return;
+  shadow_.grow(memory_bytes);
+  const auto all = size(memory_.capacity() + 2 * DeviceBuffer::kGuard);
+  fill_with_noise(shadow_.begin(), all, 1);
+  device_.copy(memory_.begin(), shadow_.begin(), all, stream_);
+  device_.synchronize(stream_);
+}
+
+DeviceHarness::Prepared DeviceHarness::prepare(const DeviceCase& the_case) {
+  Prepared out;
+  out.direction = the_case.direction;
+  out.kind = the_case.packed;
+  for (const auto& part : the_case.parts) {
+    const auto form = canonicalize(translate(*part.type));
+    const PackPlan plan(form);
+    const auto& bounds = plan.bounds();
+    if (part.offset + bounds.true_lb < 0 || bounds.extent < 0)
+      throw ConfigError("a case begins before its memory: move its offset");
+    out.jobs.push_back({part.type, plan, strided_block(form), part.count, part.offset, out.bytes});
+    out.bytes += plan.packed_bytes(part.count);
+    out.memory_bytes = std::max(out.memory_bytes, part.offset + bounds.extent * (part.count - 1) +
+                                                      bounds.true_lb + bounds.true_extent);
+  }
+  make_room(out.memory_bytes, out.bytes);
+  out.packed = packed(the_case.packed).data();
+
+  std::vector<PackJob> fused;
+  std::vector<bool> touched(size(out.memory_bytes / kSector + 1));
+  std::vector<IoBlock> some(1024);
+  for (const auto& job : out.jobs) {
+    fused.push_back({job.plan, memory_.data() + job.offset, job.count});
+    Segment segment(job.plan, nullptr, job.count);
+    while (const auto n = segment.blocks(some)) {
+      out.blocks += static_cast<std::int64_t>(n);
+      for (auto block : std::span(some).first(n)) {
+        block.offset += job.offset;
+        if (out.blocks <= kMaxBlocks) out.block_list.push_back(block);
+        const auto end = (block.offset + block.length - 1) / kSector;
+        for (auto sector = block.offset / kSector; sector <= end; ++sector)
+          touched[size(sector)] = true;
+      }
+    }
+  }
+  out.sectors = std::count(touched.begin(), touched.end(), true);
+  out.fused = FusedPlan(fused);
+  return out;
+}
+
+void DeviceHarness::host_pack(const Prepared& prepared, std::byte* to) const {
+  for (const auto& job : prepared.jobs)
+    HostPacker().pack(job.plan, shadow_.data() + job.offset, job.count, to + job.position);
+}
+void DeviceHarness::host_unpack(const Prepared& prepared, const std::byte* from) {
+  for (const auto& job : prepared.jobs)
+    HostPacker().unpack(job.plan, from + job.position, shadow_.data() + job.offset, job.count);
+}
+
+// The packed bytes between guards, and nothing there before that has to be there then.
+bool DeviceHarness::packs_right(const Prepared& prepared, const Calls& run) {
+  const auto all = size(prepared.bytes + 2 * DeviceBuffer::kGuard);
+  const auto guard = size(DeviceBuffer::kGuard);
+  std::vector<std::byte> expected(all), found(all);
+  host_pack(prepared, expected.data() + guard);
+  auto poison = expected;
+  for (auto i = guard; i < all - guard; ++i) poison[i] = ~poison[i];
+  device_.copy(prepared.packed - guard, poison.data(), all, stream_);
+  device_.synchronize(stream_);
+  run(1);
+  device_.copy(found.data(), prepared.packed - guard, all, stream_);
+  device_.synchronize(stream_);
+  return found == expected;
+}
+
+// Other bytes than memory has, to the same places in both memories; nothing else may change.
+bool DeviceHarness::unpacks_right(const Prepared& prepared, const Calls& run) {
+  std::vector<std::byte> stream(size(prepared.bytes)), after(stream.size());
+  host_pack(prepared, stream.data());
+  for (auto& byte : stream) byte = ~byte;
+  device_.copy(prepared.packed, stream.data(), stream.size(), stream_);
+  device_.synchronize(stream_);
+  host_unpack(prepared, stream.data());
+  run(1);
+  device_.copy(after.data(), prepared.packed, after.size(), stream_);
+  device_.synchronize(stream_);
+  return equals_shadow(prepared.memory_bytes) && after == stream;
+}
+
+bool DeviceHarness::is_right(const Prepared& prepared, const Calls& run) {
+  if (prepared.packs()) return packs_right(prepared, run);
+  if (unpacks_right(prepared, run)) return true;
+  // So that the others can be verified.
+  device_.copy(memory_.begin(), shadow_.begin(),
+               size(memory_.capacity() + 2 * DeviceBuffer::kGuard), stream_);
+  device_.synchronize(stream_);
+  return false;
+}
+
+// The memory of a case and its guards; the one behind it is what follows.
+bool DeviceHarness::equals_shadow(std::int64_t bytes) {
+  const auto all = bytes + 2 * DeviceBuffer::kGuard;
+  for (std::int64_t at = 0; at < all; at += kStagingBytes) {
+    const auto piece = size(std::min(kStagingBytes, all - at));
+    device_.copy(staging_.begin(), memory_.begin() + at, piece, stream_);
+    device_.synchronize(stream_);
+    if (std::memcmp(staging_.begin(), shadow_.begin() + at, piece) != 0) return false;
+  }
+  return true;
+}
+
+Calls DeviceHarness::one_by_one(const std::function<void()>& launch) const {
+  return [this, launch](std::int64_t calls) {
+    for (; calls > 0; --calls) {
+      launch();
+      device_.synchronize(stream_);
+    }
+  };
+}
+Calls DeviceHarness::in_a_row(const std::function<void()>& launch) const {
+  return [this, launch](std::int64_t calls) {
+    for (; calls > 0; --calls) launch();
+    device_.synchronize(stream_);
+  };
+}
+
+Effort DeviceHarness::effort(double seconds) const {
+  constexpr double kSampleNs = 500e3, kSlowNs = 5e6;
+  if (options_.smoke) return {0, 0, 1};
+  if (options_.quick) return {seconds / 5, kSampleNs / 2, 2, kSlowNs};
+  return {seconds, kSampleNs, 5, kSlowNs};
+}
+
+// The launches of a twin, if it can do this case here; else why not.
+DeviceHarness::Launch DeviceHarness::launch_of(Twin twin, const Prepared& p) const {
+  const bool strided = std::all_of(p.jobs.begin(), p.jobs.end(),
+                                   [](const Job& job) { return job.strided.has_value(); });
+  const auto call_of = [this, &p](const Job& job) {
+    return StridedCall{*job.strided, memory_.data() + job.offset, p.packed + job.position,
+                       job.count};
+  };
+  switch (twin) {
+    case Twin::tempi:
+      if (!twins_) return {"needs CUDA"};
+      if (!strided) return {"knows no such type"};
+      return {[this, &p, call_of] {
+        for (const auto& job : p.jobs) {
+          twins_->tempi(call_of(job), p.direction);
+          device_.synchronize(stream_);
+        }
+      }};
+    case Twin::separate:
+      return {[this, &p] {
+        for (const auto& job : p.jobs) {
+          auto* memory = memory_.data() + job.offset;
+          auto* packed = p.packed + job.position;
+          if (p.packs())
+            packer_->pack(job.plan, memory, job.count, packed);
+          else
+            packer_->unpack(job.plan, packed, memory, job.count);
+        }
+      }};
+    case Twin::blocks:
+      if (p.blocks > kMaxBlocks) return {"not tried, " + std::to_string(p.blocks) + " blocks"};
+      return {[this, &p] {
+        auto* packed = p.packed;
+        for (const auto& block : p.block_list) {
+          auto* memory = memory_.data() + block.offset;
+          device_.copy(p.packs() ? packed : memory, p.packs() ? memory : packed, size(block.length),
+                       stream_);
+          packed += block.length;
+        }
+      }};
+    case Twin::memcpy3d:
+      if (!twins_) return {"needs CUDA"};
+      if (!strided || !std::all_of(p.jobs.begin(), p.jobs.end(),
+                                   [](const Job& job) { return fits_memcpy3d(*job.strided); }))
+        return {"knows no such type"};
+      return {[this, &p, call_of] {
+        for (const auto& job : p.jobs) twins_->memcpy3d(call_of(job), p.direction);
+      }};
+    case Twin::gather:
+      return gather(p);
+    case Twin::mpi:
+      return mpi(p);
+  }
+  return {"unknown"};
+}
+
+// As an application that has found all words once.
+DeviceHarness::Launch DeviceHarness::gather(const Prepared& p) const {
+  if (!twins_) return "needs CUDA";
+  std::uint64_t moves = 0;
+  std::vector<IoBlock> blocks(size(p.blocks));
+  auto next = blocks.begin();
+  for (const auto& job : p.jobs) {
+    Segment segment(job.plan, nullptr, job.count);
+    const auto begin = next;
+    next += static_cast<std::ptrdiff_t>(segment.blocks(std::span(begin, blocks.end())));
+    for (auto block = begin; block != next; ++block) {
+      block->offset += job.offset;
+      moves |= static_cast<std::uint64_t>(block->offset | block->length);
+    }
+  }
+  const auto word = std::int64_t{1} << device::word_log2(moves);
+  std::vector<std::int32_t> index;
+  index.reserve(size(p.bytes / word));
+  for (const auto& block : blocks)
+    for (std::int64_t at = 0; at < block.length; at += word)
+      index.push_back(static_cast<std::int32_t>((block.offset + at) / word));
+  const auto list = std::make_shared<DeviceBuffer>(device_, MemoryKind::device);
+  const auto bytes = std::ssize(index) * static_cast<std::int64_t>(sizeof(index[0]));
+  list->grow(bytes);
+  device_.copy(list->data(), index.data(), size(bytes), stream_);
+  device_.synchronize(stream_);
+  const auto words = std::ssize(index);
+  return [this, &p, list, words, word] {
+    twins_->gather({reinterpret_cast<const std::int32_t*>(list->data()), words, word,
+                    memory_.data(), p.packed},
+                   p.direction);
+  };
+}
+
+DeviceHarness::Launch DeviceHarness::mpi(const Prepared& p) const {
+  if (!twins_ || !mpi_knows_cuda()) return "knows no CUDA";
+  if (p.blocks > kMaxMpiBlocks) return "not tried, " + std::to_string(p.blocks) + " blocks";
+  const auto handles = std::make_shared<std::vector<Datatype>>();
+  for (const auto& job : p.jobs) handles->push_back(make_datatype(*job.type));
+  const auto bytes = checked_int(p.bytes, "packed bytes");
+  return [this, &p, handles, bytes] {
+    int position = 0;
+    for (std::size_t i = 0; i < p.jobs.size(); ++i) {
+      const auto& job = p.jobs[i];
+      auto* memory = memory_.data() + job.offset;
+      const auto count = static_cast<int>(job.count);
+      const auto handle = (*handles)[i].get();
+      if (p.packs())
+        HALOCLINE_MPI(MPI_Pack(memory, count, handle, p.packed, bytes, &position, MPI_COMM_SELF));
+      else
+        HALOCLINE_MPI(MPI_Unpack(p.packed, bytes, &position, memory, count, handle, MPI_COMM_SELF));
+    }
+  };
+}
+
+std::vector<Contender> DeviceHarness::compare(std::vector<Contender> all, double seconds,
+                                              Row& row) const {
+  const auto effort = this->effort(seconds);
+  for (auto& contender : all) contender.calibrate(effort.sample_ns);
+  take_turns(all, effort);
+  for (const auto& contender : all) append_times(row, contender);
+  return all;
+}
+
+// A copy reads and writes each packed byte; so does a pack, in whole sectors. What goes through
+// host memory is limited by the link to it.
+void DeviceHarness::append_limits(Row& row, const Prepared& p, double ns) const {
+  const auto bytes = static_cast<double>(p.bytes);
+  const auto add = [&](const char* name, double value) { row.fields.emplace_back(name, value); };
+  if (p.kind != MemoryKind::device) {
+    const auto limit = bytes * (p.packs() ? to_host_ : from_host_).ns_per_byte;
+    add("gb_s", bytes / ns);
+    add("limit_ns", limit);
+    add("of_copy", limit / ns);
+    return;
+  }
+  const auto packed_sectors = (p.bytes + kSector - 1) / kSector;
+  const auto touched = static_cast<double>((p.sectors + packed_sectors) * kSector);
+  const auto limit = bytes * on_device_.ns_per_byte;
+  add("gb_s", 2 * bytes / ns);
+  add("limit_ns", limit);
+  add("of_copy", limit / ns);
+  add("sector_bytes", touched);
+  add("of_sectors", touched / 2 * on_device_.ns_per_byte / ns);
+}
+
+Row DeviceHarness::measure(const DeviceCase& the_case) {
+  const auto p = prepare(the_case);
+  Row row;
+  row.fields = the_case.parameters;
+  const auto add = [&](const std::string& field, double value) {
+    row.fields.emplace_back(field, value);
+  };
+  add("unpack", p.packs() ? 0 : 1);
+  add("packed_on_host", p.kind == MemoryKind::device ? 0 : 1);
+  add("bytes", static_cast<double>(p.bytes));
+  add("blocks", static_cast<double>(p.blocks));
+
+  // One type is a plan of its own: a FusedPlan would tell the count beforehand.
+  const bool one = p.jobs.size() == 1;
+  const auto ours = one ? std::get<0>(launch_of(Twin::separate, p)) : [this, &p] {
+    if (p.packs())
+      packer_->pack(p.fused, p.packed);
+    else
+      packer_->unpack(p.fused, p.packed);
+  };
+  std::vector<Contender> all = {{"ours", one_by_one(ours)}, {"stream", in_a_row(ours)}};
+  row.verified = is_right(p, one_by_one(ours));
+  if (!row.verified) {
+    row.note = "differs from the host's packer";
+    return row;
+  }
+  for (const auto twin : the_case.twins) {
+    const auto launch = launch_of(twin, p);
+    if (const auto* why_not = std::get_if<std::string>(&launch)) {
+      add_note(row, std::string(name(twin)) + " " + *why_not);
+      continue;
+    }
+    const auto calls = one_by_one(std::get<0>(launch));
+    if (is_right(p, calls))
+      all.emplace_back(name(twin), calls);
+    else
+      add_note(row, std::string(name(twin)) + " differs from the host's packer");
+  }
+  all = compare(std::move(all), the_case.seconds, row);
+  append_limits(row, p, median(all[1].ns()));
+  for (std::size_t i = 2; i < all.size(); ++i) add("vs_" + all[i].name(), ratio(all[0], all[i]));
+  for (const auto& target : the_case.targets)
+    add(std::string("target_") + target.field, target.at_least);
+  return row;
+}
+
+Row DeviceHarness::measure_copy(Direction direction, MemoryKind kind, std::int64_t bytes) {
+  const auto p = prepare({.name = "",
+                          .direction = direction,
+                          .packed = kind,
+                          .parts = {{type(Contiguous{bytes, named("byte")})}},
+                          .twins = {}});
+  const auto copy = [this, &p] {
+    device_.copy(p.packs() ? p.packed : memory_.data(), p.packs() ? memory_.data() : p.packed,
+                 size(p.bytes), stream_);
+  };
+  Row row;
+  row.fields.emplace_back("bytes", static_cast<double>(bytes));
+  row.verified = is_right(p, one_by_one(copy));
+  const auto all = compare({{"ours", one_by_one(copy)}, {"stream", in_a_row(copy)}}, 0.2, row);
+  const auto ns = median(all[1].ns());
+  auto& speed = kind == MemoryKind::device ? on_device_ : p.packs() ? to_host_ : from_host_;
+  if (bytes >= speed.bytes) speed = {bytes, ns / static_cast<double>(bytes)};
+  append_limits(row, p, ns);
+  return row;
+}
+
+Row DeviceHarness::measure_empty_kernel() {
+  Row row;
+  row.verified = true;
+  if (!twins_) {
+    row.note = "needs CUDA";
+    return row;
+  }
+  const auto launch = [this] { twins_->empty_kernel(); };
+  compare({{"ours", one_by_one(launch)}, {"stream", in_a_row(launch)}}, 0.2, row);
+  return row;
+}
+
+}  // namespace halocline::dtype::bench

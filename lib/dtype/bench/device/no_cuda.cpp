@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// In place of twins.cu where the benchmarks are built without CUDA.
+#include "dtype/bench/device/twins.hpp"
+
+namespace halocline::dtype::bench {
+
+std::unique_ptr<Twins> make_twins(const Device&, Device::Stream) {
+  return nullptr;
+}
+
+}  // namespace halocline::dtype::bench
