@@ -68,7 +68,7 @@ double median_total(const Contender& contender) {
 void set_ratios(const std::vector<Contender*>& measured) {
   const Contender* baseline = nullptr;
   for (const auto* contender : measured)
-    if (comm::is_vendor(contender->plan.method()) &&
+    if (comm::is_vendor(contender->plan.method().exchange) &&
         (baseline == nullptr || median_total(*contender) < median_total(*baseline)))
       baseline = contender;
   if (baseline == nullptr) return;
@@ -137,7 +137,7 @@ int compare_as(const Config& config, const Domain& domain, const ResultWriter* w
   const HaloFields<T> halo(config, domain, comm);
 
   std::vector<Contender> contenders;
-  for (const auto method : config.methods) {
+  for (const auto& method : config.methods) {
     comm::ExchangePlan plan(comm, halo.jobs(), method, {.packer = packer.get()});
     auto record = make_record(config, domain, plan, comm);
     auto problem = halo.verify(plan);

@@ -105,11 +105,14 @@ bool read(const Json& value, std::vector<comm::Method>& out) {
   std::vector<comm::Method> methods;
   if (!value.is_array() || value.empty()) return false;
   for (const auto& item : value) {
-    const auto all = comm::all_methods();
-    const auto found =
-        std::find_if(all.begin(), all.end(), [&](comm::Method m) { return item == comm::name(m); });
-    if (found == all.end() || std::count(methods.begin(), methods.end(), *found) > 0) return false;
-    methods.push_back(*found);
+    if (!item.is_string()) return false;
+    try {
+      const auto method = comm::parse_method(item.get<std::string>());
+      if (std::count(methods.begin(), methods.end(), method) > 0) return false;
+      methods.push_back(method);
+    } catch (const ConfigError&) {
+      return false;
+    }
   }
   out = std::move(methods);
   return true;
@@ -129,7 +132,7 @@ Json write(const std::optional<T>& value) {
 }
 Json write(const std::vector<comm::Method>& methods) {
   auto out = Json::array();
-  for (const auto method : methods) out.push_back(comm::name(method));
+  for (const auto& method : methods) out.push_back(comm::name(method));
   return out;
 }
 
@@ -275,8 +278,8 @@ class Options {
 
   static std::string method_names() {
     std::string out;
-    for (const auto method : comm::all_methods())
-      out.append(out.empty() ? "" : ", ").append(comm::name(method));
+    for (const auto exchange : comm::all_exchanges())
+      out.append(out.empty() ? "" : ", ").append(comm::name(exchange));
     return out;
   }
 

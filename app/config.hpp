@@ -47,7 +47,7 @@ struct Config {
   std::int64_t iterations = 20;  ///< timed ones
   std::int64_t warmup = 2;
   double max_seconds = 60;
-  std::vector<comm::Method> methods{comm::all_methods().begin(), comm::all_methods().end()};
+  std::vector<comm::Method> methods{comm::all_exchanges().begin(), comm::all_exchanges().end()};
   Describe describe = Describe::subarray;
   PackerKind packer = PackerKind::host;
 

@@ -50,7 +50,8 @@ int info(const Config& config, MPI_Comm comm) {
   facts["threads_reason"] = choice.reason;
   facts["gpu_aware_mpi"] = gpu_awareness();
   facts["methods"] = nlohmann::ordered_json::array();
-  for (const auto method : comm::all_methods()) facts["methods"].push_back(comm::name(method));
+  for (const auto exchange : comm::all_exchanges())
+    facts["methods"].push_back(comm::name(exchange));
 
   on_root(comm, [&] {
     if (config.json) {

@@ -83,7 +83,9 @@ Record make_record(const Config& config, const Domain& domain, const comm::Excha
                    MPI_Comm comm) {
   Record record;
   record.kind = to_string(config.subcommand);
-  record.method = record.exchange = comm::name(plan.method());
+  record.method = comm::name(plan.method());
+  record.exchange = comm::name(plan.method().exchange);
+  record.transfer = dtype::name(plan.transfer());
   record.ranks = domain.decomposition.size();
   record.nodes = count_nodes(comm);
   for (std::size_t axis = 0; axis < 3; ++axis) {

@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
       return comm::Region{&at(box.begin[0], box.begin[1], box.begin[2]), 1, type};
     };
     const auto jobs = comm::halo_jobs(decomposition, rank, halo, 1, describe);
-    comm::ExchangePlan plan(MPI_COMM_WORLD, jobs, comm::Method::alltoallv);
+    comm::ExchangePlan plan(MPI_COMM_WORLD, jobs, comm::Exchange::alltoallv);
     for (auto& type : types) MPI_Type_free(&type);  // the plan keeps what it needs
 
     auto pending = plan.start();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/device/transport.hpp"
 #include "comm/exchange/exchange_plan.hpp"
 #include "comm/mpi/communicator.hpp"
 
@@ -32,6 +33,9 @@ using Pieces = std::vector<Piece>;
 /// through MPI.
 enum class Packing { ours, vendor };
 
+/// Of the begins of messages in their buffer, so that the widest words can be used (errata B.5).
+inline constexpr std::int64_t kMessageAlignment = 16;
+
 /// In what units messages are counted, the same on all ranks, and the largest count or
 /// displacement.
 struct CountUnits {
@@ -39,12 +43,18 @@ struct CountUnits {
   std::int64_t limit;
 };
 
+/// The transfer of a plan: the method's, or the one that the model prefers, of those that are
+/// possible on all ranks. Throws ConfigError on all of them if the method's is not. Collective.
+dtype::Transfer choose_transfer(const Communicator& comm, const Method& method, const Pieces& sends,
+                                const Pieces& receives, const ExchangePlan::Options& options,
+                                dtype::ResourceCache* resources);
+
 /// Pack into one message per partner, MPI_Alltoallv, unpack. Types without a plan are packed by MPI
 /// even if `packing` is ours; the reasons are added to `packed_by_mpi`. Makes no communication;
 /// throws ConfigError for a job that MPI_Pack's int arguments cannot express.
 std::unique_ptr<Backend> make_packed_exchange(std::shared_ptr<const Communicator> comm,
                                               const Pieces& sends, const Pieces& receives,
-                                              Packing packing, const dtype::Packer& packer,
+                                              Packing packing, Transport transport,
                                               const CountUnits& units,
                                               std::vector<std::string>& packed_by_mpi);
 

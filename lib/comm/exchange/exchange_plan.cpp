@@ -122,7 +122,8 @@ void check_expected(const Pieces& receives, const std::vector<std::vector<Announ
 // Collective.
 std::int64_t agree_on_unit(const Communicator& comm, const Pieces& sends, const Pieces& receives,
                            std::int64_t limit) {
-  const auto bytes = std::max(total_bytes(sends), total_bytes(receives));
+  const auto bytes =
+      std::max(total_bytes(sends), total_bytes(receives)) + comm.size() * detail::kMessageAlignment;
   std::int64_t unit = 1;
   while (bytes / unit + comm.size() + 1 > limit && unit <= bytes) unit *= 2;
   HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &unit, 1, MPI_INT64_T, MPI_MAX, comm.get()));
@@ -168,18 +169,23 @@ ExchangePlan::ExchangePlan(MPI_Comm parent, const std::vector<ExchangeJob>& jobs
 
   const auto limit = options.mpi_count_limit;
   const detail::CountUnits units{agree_on_unit(*comm, sends, receives, limit), limit};
+  auto* resources = options.resources;
+  if (resources == nullptr && dtype::current_device() != nullptr)
+    resources = &dtype::current_resources();
+  transfer_ = detail::choose_transfer(*comm, method, sends, receives, options, resources);
   const auto& packer = options.packer != nullptr ? *options.packer : kHostPacker;
   collectively(comm->get(), [&] {
-    switch (method) {
-      case Method::alltoallv:
-      case Method::vendor_pack: {
-        const auto packing =
-            method == Method::alltoallv ? detail::Packing::ours : detail::Packing::vendor;
-        backend_ = detail::make_packed_exchange(comm, sends, receives, packing, packer, units,
+    switch (method.exchange) {
+      case Exchange::alltoallv:
+      case Exchange::vendor_pack: {
+        const auto packing = method.exchange == Exchange::alltoallv ? detail::Packing::ours
+                                                                    : detail::Packing::vendor;
+        backend_ = detail::make_packed_exchange(comm, sends, receives, packing,
+                                                Transport(transfer_, packer, resources), units,
                                                 packed_by_mpi_);
         break;
       }
-      case Method::vendor_alltoallw:
+      case Exchange::vendor_alltoallw:
         backend_ = detail::make_alltoallw_exchange(comm, sends, receives);
         break;
     }

@@ -17,7 +17,9 @@
 
 #include "comm/exchange/job.hpp"
 #include "comm/exchange/method.hpp"
+#include "dtype/device/resource_cache.hpp"
 #include "dtype/pack/packer.hpp"
+#include "dtype/select/system_model.hpp"
 
 namespace halocline::comm {
 
@@ -30,7 +32,8 @@ struct Traffic {
 };
 
 /// Seconds that this rank spent in the phases of one exchange; a method without such a phase leaves
-/// it empty.
+/// it empty. Of transfer `staged`, the copy from the device belongs to pack and that to it to
+/// unpack: they share the wait for the stream.
 struct PhaseTimes {
   std::optional<double> pack;
   std::optional<double> transfer;
@@ -54,8 +57,15 @@ class PendingExchange;
 class ExchangePlan {
  public:
   struct Options {
-    /// Packs for the methods that are ours; must outlive the plan.
+    /// Packs on the host for the methods that are ours; must outlive the plan.
     const dtype::Packer* packer = nullptr;  ///< nullptr: the host packer
+    /// Of the device whose memory may hold the buffers; must outlive the plan. nullptr: those of
+    /// current_device(), if there is one.
+    dtype::ResourceCache* resources = nullptr;
+    /// Whether MPI takes device memory. Unset: probe_gpu_awareness().
+    std::optional<bool> gpu_aware_mpi = std::nullopt;
+    /// Chooses the transfer where the method leaves it open; read by the constructor alone.
+    const dtype::SystemModel* model = nullptr;  ///< nullptr: the default of select_transfer()
     /// Largest count or displacement handed to MPI; beyond it, messages are counted in larger
     /// units. Lowered by tests.
     std::int64_t mpi_count_limit = INT32_MAX;
@@ -65,8 +75,9 @@ class ExchangePlan {
   /// afterwards.
   ///
   /// Throws, on all ranks alike: ConfigError if what one rank sends is not what its partner expects
-  /// (tags and bytes are compared), or if a method cannot handle a job (MPI_Pack: 2 GiB). O(jobs)
-  /// plus the translation of the types.
+  /// (tags and bytes are compared), if a method cannot handle a job (MPI_Pack: 2 GiB), or if its
+  /// transfer is not possible for these buffers on some rank. O(jobs) plus the translation of the
+  /// types.
   ExchangePlan(MPI_Comm comm, const std::vector<ExchangeJob>& jobs, Method method,
                const Options& options);
   ExchangePlan(MPI_Comm comm, const std::vector<ExchangeJob>& jobs, Method method);
@@ -79,7 +90,12 @@ class ExchangePlan {
   /// is in flight.
   [[nodiscard]] PendingExchange start();
 
-  Method method() const { return method_; }
+  const Method& method() const { return method_; }
+
+  /// How packed bytes travel, the same on all ranks: the method's transfer or the one that was
+  /// chosen. Of vendor methods, device if some rank has buffers that the host cannot address, else
+  /// host.
+  dtype::Transfer transfer() const { return transfer_; }
   const Traffic& traffic() const { return traffic_; }
 
   /// Why some of this rank's types are packed by MPI although the method is ours; each reason once.
@@ -87,6 +103,7 @@ class ExchangePlan {
 
  private:
   Method method_;
+  dtype::Transfer transfer_ = dtype::Transfer::host;
   Traffic traffic_;
   std::vector<std::string> packed_by_mpi_;
   std::unique_ptr<detail::Backend> backend_;

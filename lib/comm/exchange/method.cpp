@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 
 #include "dtype/support/error.hpp"
 
@@ -11,38 +10,52 @@ namespace halocline::comm {
 
 namespace {
 
-constexpr std::array kMethods{Method::alltoallv, Method::vendor_pack, Method::vendor_alltoallw};
+constexpr std::array kExchanges{Exchange::alltoallv, Exchange::vendor_pack,
+                                Exchange::vendor_alltoallw};
 
 }  // namespace
 
-std::span<const Method> all_methods() {
-  return kMethods;
+std::span<const Exchange> all_exchanges() {
+  return kExchanges;
 }
 
-std::string_view name(Method method) {
-  switch (method) {
-    case Method::alltoallv:
+std::string_view name(Exchange exchange) {
+  switch (exchange) {
+    case Exchange::alltoallv:
       return "alltoallv";
-    case Method::vendor_pack:
+    case Exchange::vendor_pack:
       return "vendor-pack";
-    case Method::vendor_alltoallw:
+    case Exchange::vendor_alltoallw:
       break;
   }
   return "vendor-alltoallw";
 }
 
-Method parse_method(std::string_view text) {
-  const auto found =
-      std::find_if(kMethods.begin(), kMethods.end(), [&](Method m) { return name(m) == text; });
-  if (found != kMethods.end()) return *found;
-  std::string names;
-  for (const auto method : kMethods)
-    names += (names.empty() ? "" : ", ") + std::string(name(method));
-  throw ConfigError("unknown method (" + std::string(text) + "): use one of " + names);
+bool is_vendor(Exchange exchange) {
+  return exchange != Exchange::alltoallv;
 }
 
-bool is_vendor(Method method) {
-  return method != Method::alltoallv;
+std::string name(const Method& method) {
+  auto text = std::string(name(method.exchange));
+  if (method.transfer) text += ":" + std::string(dtype::name(*method.transfer));
+  return text;
+}
+
+Method parse_method(std::string_view text) {
+  const auto colon = text.find(':');
+  const auto exchange = std::find_if(kExchanges.begin(), kExchanges.end(),
+                                     [&](Exchange e) { return name(e) == text.substr(0, colon); });
+  if (exchange == kExchanges.end()) {
+    std::string names;
+    for (const auto e : kExchanges) names += (names.empty() ? "" : ", ") + std::string(name(e));
+    throw ConfigError("unknown method (" + std::string(text) + "): use one of " + names);
+  }
+  if (colon == std::string_view::npos) return *exchange;
+  if (is_vendor(*exchange))
+    throw ConfigError("no such method (" + std::string(text) + "): the transfers of " +
+                      std::string(name(*exchange)) + " are the MPI's own; leave out '" +
+                      std::string(text.substr(colon)) + "'");
+  return {*exchange, dtype::parse_transfer(text.substr(colon + 1))};
 }
 
 }  // namespace halocline::comm

@@ -2,31 +2,48 @@
 // The ways to exchange, by name.
 #pragma once
 
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+
+#include "dtype/select/transfer_selector.hpp"
 
 namespace halocline::comm {
 
 /// How an ExchangePlan moves the bytes of its jobs.
-enum class Method {
+enum class Exchange {
   alltoallv,         ///< our pack plans, MPI_Alltoallv, our unpack; self traffic stays out of MPI
   vendor_pack,       ///< MPI_Pack per job, MPI_Alltoallv, MPI_Unpack: the case study of [PEA21]
                      ///< section 6.4
   vendor_alltoallw,  ///< the user's derived types straight into MPI_Alltoallw
 };
 
-/// All methods, in the order in which help texts and tables list them.
-std::span<const Method> all_methods();
+/// All exchanges, in the order in which help texts and tables list them.
+std::span<const Exchange> all_exchanges();
 
 /// "alltoallv", "vendor-pack", "vendor-alltoallw": the same on the command line, in results and in
 /// code.
-std::string_view name(Method method);
+std::string_view name(Exchange exchange);
 
-/// The method of that name. Throws ConfigError that lists the names there are.
+/// True for the exchanges that leave the datatypes to the installed MPI: the baselines of every
+/// comparison. They have no transfers of ours.
+bool is_vendor(Exchange exchange);
+
+/// An exchange and, for those that are ours, how packed bytes travel.
+struct Method {
+  Exchange exchange = Exchange::alltoallv;
+  std::optional<dtype::Transfer> transfer = std::nullopt;  ///< none: chosen when a plan is made
+
+  Method(Exchange e, std::optional<dtype::Transfer> t = std::nullopt) : exchange(e), transfer(t) {}
+  bool operator==(const Method&) const = default;
+};
+
+/// "alltoallv", "alltoallv:one-shot".
+std::string name(const Method& method);
+
+/// The method of that name; "alltoallv:auto" is alltoallv. Throws ConfigError that lists the names
+/// there are.
 Method parse_method(std::string_view name);
-
-/// True for the methods that leave the datatypes to the installed MPI: the baselines of every
-/// comparison.
-bool is_vendor(Method method);
 
 }  // namespace halocline::comm

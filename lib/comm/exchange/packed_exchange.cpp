@@ -15,51 +15,50 @@ namespace halocline::comm::detail {
 
 namespace {
 
-/// A piece that MPI packs, and its place in the message buffer.
+/// A piece that MPI packs, and where.
 struct VendorPiece {
   Piece piece;
-  std::int64_t offset;
+  std::byte* packed;
   dtype::Datatype type;
 };
 
-/// Pieces that are packed into, or unpacked from, one message buffer together.
-struct PackedPieces {
+/// All pieces that leave or reach this rank: messages in one buffer, counts and displacements in
+/// units, and what stays on the rank in another. One plan packs into both, or unpacks from both;
+/// its packed offsets are from the begin of the messages.
+struct Side {
+  Transport::Message message;
+  std::vector<int> counts, displacements;
   dtype::FusedPlan fused;
   std::vector<VendorPiece> by_mpi;
-};
-
-/// All messages that leave or reach this rank, in one buffer; counts and displacements in units.
-/// What stays on the rank and what goes through MPI are apart.
-struct MessageBuffer {
-  PackedPieces own, others;
-  std::vector<std::byte> bytes;
-  std::vector<int> counts, displacements;
 };
 
 class PackedExchange final : public Backend {
  public:
   PackedExchange(std::shared_ptr<const Communicator> comm, const Pieces& sends,
-                 const Pieces& receives, Packing packing, const dtype::Packer& packer,
+                 const Pieces& receives, Packing packing, Transport transport,
                  const CountUnits& units, std::vector<std::string>& packed_by_mpi)
-      : comm_(std::move(comm)), packing_(packing), packer_(&packer) {
+      : comm_(std::move(comm)), packing_(packing), transport_(std::move(transport)) {
     MPI_Datatype type = MPI_DATATYPE_NULL;
     HALOCLINE_MPI(MPI_Type_contiguous(checked_int(units.bytes, "message unit"),
                                       packing == Packing::ours ? MPI_BYTE : MPI_PACKED, &type));
     unit_type_ = dtype::Datatype(type);
     HALOCLINE_MPI(MPI_Type_commit(&type));
     PlanCache plans;
-    out_ = lay_out(sends, Side::send, units, plans, packed_by_mpi);
-    in_ = lay_out(receives, Side::receive, units, plans, packed_by_mpi);
+    std::int64_t own_bytes = 0;
+    for (const auto& piece : sends) own_bytes += stays_here(piece) ? piece.bytes : 0;
+    own_ = transport_.own_memory(static_cast<std::size_t>(own_bytes));
+    out_ = lay_out(sends, units, plans, packed_by_mpi);
+    in_ = lay_out(receives, units, plans, packed_by_mpi);
   }
 
   void begin() override {
     const double start = MPI_Wtime();
-    pack(out_.own, out_.bytes.data());
-    pack(out_.others, out_.bytes.data());
-    packer_->fence();
+    transport_.packer().pack(out_.fused, out_.message.packed());
+    for (const auto& piece : out_.by_mpi) pack(piece);
+    transport_.to_wire(out_.message);
     const double packed = MPI_Wtime();
-    HALOCLINE_MPI(MPI_Alltoallv(out_.bytes.data(), out_.counts.data(), out_.displacements.data(),
-                                unit_type_.get(), in_.bytes.data(), in_.counts.data(),
+    HALOCLINE_MPI(MPI_Alltoallv(out_.message.wire(), out_.counts.data(), out_.displacements.data(),
+                                unit_type_.get(), in_.message.wire(), in_.counts.data(),
                                 in_.displacements.data(), unit_type_.get(), comm_->get()));
     times_.pack = packed - start;
     times_.transfer = MPI_Wtime() - packed;
@@ -67,9 +66,10 @@ class PackedExchange final : public Backend {
 
   PhaseTimes end() override {
     const double start = MPI_Wtime();
-    unpack(in_.own, out_.bytes.data());  // from where it was packed
-    unpack(in_.others, in_.bytes.data());
-    packer_->fence();
+    transport_.from_wire(in_.message);
+    transport_.packer().unpack(in_.fused, in_.message.packed());
+    for (const auto& piece : in_.by_mpi) unpack(piece);
+    transport_.packer().fence();
     times_.unpack = MPI_Wtime() - start;
     return times_;
   }
@@ -81,53 +81,63 @@ class PackedExchange final : public Backend {
 
   // Fields share their types: each is planned once.
   using PlanCache = std::map<MPI_Datatype, Result<dtype::PackPlan>>;
-  enum class Side { send, receive };
 
-  // Messages stand in the order of the partners. The rank's own one comes first where it stays
-  // here, at the same offsets on both sides, and takes room on the sending side alone.
-  MessageBuffer lay_out(const Pieces& pieces, Side which, const CountUnits& units, PlanCache& plans,
-                        std::vector<std::string>& packed_by_mpi) const {
+  // Messages stand in the order of the partners; what stays here, in the order of the tags, at the
+  // same place for both sides.
+  Side lay_out(const Pieces& pieces, const CountUnits& units, PlanCache& plans,
+               std::vector<std::string>& packed_by_mpi) const {
     const auto ranks = static_cast<std::size_t>(comm_->size());
-    MessageBuffer side{.own = {},
-                       .others = {},
-                       .bytes = {},
-                       .counts = std::vector<int>(ranks),
-                       .displacements = std::vector<int>(ranks)};
-    std::vector<dtype::PackJob> jobs;
-    std::int64_t end = 0;
-    const auto place = [&](const Piece& piece, PackedPieces& pieces_here) {
-      if (const auto* plan = plan_of(piece, plans, packed_by_mpi))
-        jobs.push_back({*plan, piece.buffer, piece.count, end});
-      else
-        pieces_here.by_mpi.push_back({piece, end, vendor_type(piece)});
-      end += piece.bytes;
-    };
-    const auto pad = [&] { end = (end + units.bytes - 1) / units.bytes * units.bytes; };
+    Side side{.message = {},
+              .counts = std::vector<int>(ranks),
+              .displacements = std::vector<int>(ranks),
+              .fused = dtype::FusedPlan(),
+              .by_mpi = {}};
     const auto in_units = [&](std::int64_t bytes) {
       return checked_int(bytes / units.bytes, "message size or displacement", units.limit);
     };
-
-    for (const auto& piece : pieces)
-      if (stays_here(piece)) place(piece, side.own);
-    side.own.fused = dtype::FusedPlan(std::exchange(jobs, {}));
-    pad();
-    if (which == Side::receive) end = 0;
+    const auto align = std::max(units.bytes, kMessageAlignment);
+    std::int64_t end = 0;
     for (auto first = pieces.begin(); first != pieces.end();) {
       const auto last = std::find_if(first, pieces.end(),
                                      [&](const Piece& p) { return p.partner != first->partner; });
       if (!stays_here(*first)) {
         const auto partner = static_cast<std::size_t>(first->partner);
-        const auto begin = end;
-        std::for_each(first, last, [&](const Piece& piece) { place(piece, side.others); });
-        pad();
+        const auto begin = end = (end + align - 1) / align * align;
+        std::for_each(first, last, [&](const Piece& piece) { end += piece.bytes; });
+        const auto size = (end - begin + units.bytes - 1) / units.bytes * units.bytes;
+        end = begin + size;
         side.displacements[partner] = in_units(begin);
-        side.counts[partner] = in_units(end - begin);
+        side.counts[partner] = in_units(size);
       }
       first = last;
     }
-    side.others.fused = dtype::FusedPlan(jobs);
-    side.bytes.resize(static_cast<std::size_t>(end));
+    side.message = transport_.message(static_cast<std::size_t>(end));
+
+    std::vector<dtype::PackJob> jobs;
+    std::byte *next = nullptr, *next_own = own_.data();
+    const auto* before = pieces.data();
+    for (const auto& piece : pieces) {
+      const bool here = stays_here(piece);
+      if (&piece == pieces.data() || piece.partner != before->partner)
+        next = side.message.packed() +
+               side.displacements[static_cast<std::size_t>(piece.partner)] * units.bytes;
+      auto& packed = here ? next_own : next;
+      if (const auto* plan = plan_of(piece, plans, packed_by_mpi))
+        jobs.push_back({*plan, piece.buffer, piece.count, distance(side.message.packed(), packed)});
+      else
+        side.by_mpi.push_back({piece, packed, vendor_type(piece)});
+      packed += piece.bytes;
+      before = &piece;
+    }
+    side.fused = dtype::FusedPlan(jobs);
+    transport_.packer().prepare(side.fused);
     return side;
+  }
+
+  // Between two allocations, perhaps.
+  static std::int64_t distance(const std::byte* from, const std::byte* to) {
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) -
+                                     reinterpret_cast<std::uintptr_t>(from));
   }
 
   // The plan by which we pack a piece; nullptr: MPI does.
@@ -167,31 +177,23 @@ class PackedExchange final : public Backend {
       packed_by_mpi.emplace_back(reason.what());
   }
 
-  void pack(const PackedPieces& pieces, std::byte* message) const {
-    packer_->pack(pieces.fused, message);
-    for (const auto& [piece, offset, type] : pieces.by_mpi) {
-      int position = 0;
-      HALOCLINE_MPI(MPI_Pack(piece.buffer, static_cast<int>(piece.count), type.get(),
-                             message + offset, static_cast<int>(piece.bytes), &position,
-                             comm_->get()));
-    }
+  void pack(const VendorPiece& p) const {
+    int position = 0;
+    HALOCLINE_MPI(MPI_Pack(p.piece.buffer, static_cast<int>(p.piece.count), p.type.get(), p.packed,
+                           static_cast<int>(p.piece.bytes), &position, comm_->get()));
   }
-
-  void unpack(const PackedPieces& pieces, const std::byte* message) const {
-    packer_->unpack(pieces.fused, message);
-    for (const auto& [piece, offset, type] : pieces.by_mpi) {
-      int position = 0;
-      HALOCLINE_MPI(MPI_Unpack(message + offset, static_cast<int>(piece.bytes), &position,
-                               piece.buffer, static_cast<int>(piece.count), type.get(),
-                               comm_->get()));
-    }
+  void unpack(const VendorPiece& p) const {
+    int position = 0;
+    HALOCLINE_MPI(MPI_Unpack(p.packed, static_cast<int>(p.piece.bytes), &position, p.piece.buffer,
+                             static_cast<int>(p.piece.count), p.type.get(), comm_->get()));
   }
 
   std::shared_ptr<const Communicator> comm_;
   Packing packing_;
-  const dtype::Packer* packer_;
+  Transport transport_;
   dtype::Datatype unit_type_;
-  MessageBuffer out_, in_;
+  Transport::Memory own_;  // what stays on the rank, between packing and unpacking
+  Side out_, in_;
   PhaseTimes times_;
 };
 
@@ -199,11 +201,11 @@ class PackedExchange final : public Backend {
 
 std::unique_ptr<Backend> make_packed_exchange(std::shared_ptr<const Communicator> comm,
                                               const Pieces& sends, const Pieces& receives,
-                                              Packing packing, const dtype::Packer& packer,
+                                              Packing packing, Transport transport,
                                               const CountUnits& units,
                                               std::vector<std::string>& packed_by_mpi) {
-  return std::make_unique<PackedExchange>(std::move(comm), sends, receives, packing, packer, units,
-                                          packed_by_mpi);
+  return std::make_unique<PackedExchange>(std::move(comm), sends, receives, packing,
+                                          std::move(transport), units, packed_by_mpi);
 }
 
 }  // namespace halocline::comm::detail

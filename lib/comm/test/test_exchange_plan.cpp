@@ -12,6 +12,7 @@
 #include "comm/halo/halo_spec.hpp"
 #include "comm/mpi/communicator.hpp"
 #include "dtype/datatype.hpp"
+#include "dtype/device/emulated_device.hpp"
 #include "dtype/type_map.hpp"
 
 namespace halocline::comm {
@@ -104,7 +105,20 @@ class PointNumbers {
   std::vector<ExchangeJob> jobs_;
 };
 
-class EveryMethod : public testing::TestWithParam<Method> {};
+// For the transfers of ours, ordinary memory plays that of a device.
+class EveryMethod : public testing::TestWithParam<Method> {
+ protected:
+  static ExchangePlan::Options options() {
+    static dtype::EmulatedDevice device(std::size_t(-1), dtype::MemoryKind::device);
+    static dtype::ResourceCache resources(device);
+    ExchangePlan::Options out;
+    if (GetParam().transfer) {
+      out.resources = &resources;
+      out.gpu_aware_mpi = true;
+    }
+    return out;
+  }
+};
 
 TEST_P(EveryMethod, FillsEveryGhostOfEveryGrid) {
   for (const bool periodic : {true, false})
@@ -116,7 +130,7 @@ TEST_P(EveryMethod, FillsEveryGhostOfEveryGrid) {
           const Decomposition decomposition({grid[0] * 3 + 1, grid[1] * 3, grid[2] * 3 + 2}, grid,
                                             periodic);
           PointNumbers numbers(decomposition, radius);
-          ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), GetParam());
+          ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), GetParam(), options());
           for (int repetition = 0; repetition < 2; ++repetition) {
             numbers.reset();
             plan.start().finish();
@@ -127,7 +141,7 @@ TEST_P(EveryMethod, FillsEveryGhostOfEveryGrid) {
 }
 
 TEST_P(EveryMethod, DropsToNothingWithoutJobs) {
-  ExchangePlan plan(MPI_COMM_WORLD, {}, GetParam());
+  ExchangePlan plan(MPI_COMM_WORLD, {}, GetParam(), options());
   plan.start().finish();
   EXPECT_EQ(plan.traffic().jobs, 0);
 }
@@ -135,7 +149,7 @@ TEST_P(EveryMethod, DropsToNothingWithoutJobs) {
 TEST_P(EveryMethod, CompletesAnExchangeThatIsDestroyedInFlight) {
   const Decomposition decomposition({4, 4, 4 * world_size()}, {1, 1, world_size()}, true);
   PointNumbers numbers(decomposition, 1);
-  ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), GetParam());
+  ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), GetParam(), options());
   numbers.reset();
   { const auto pending = plan.start(); }
   EXPECT_EQ(numbers.wrong(), 0);
@@ -152,7 +166,7 @@ TEST_P(EveryMethod, CarriesUserTypesWithGapsInTagOrder) {
       "hindexed({7,8},{40,0},int)"};
   // Open MPI 4.1.4 packs negative strides in the wrong order (results/vendor-bugs): only our own
   // method is held to them.
-  if (!is_vendor(GetParam())) types.push_back("vector(5,3,-4,int)");
+  if (!is_vendor(GetParam().exchange)) types.push_back("vector(5,3,-4,int)");
   constexpr int kMessages = 5;
   constexpr std::int64_t kRoom = 1024;  // int32; buffers point to the middle
   const int ranks = world_size();
@@ -213,18 +227,22 @@ TEST_P(EveryMethod, CarriesUserTypesWithGapsInTagOrder) {
           jobs.push_back(job);
         }
       }
-  ExchangePlan plan(MPI_COMM_WORLD, jobs, GetParam());
+  ExchangePlan plan(MPI_COMM_WORLD, jobs, GetParam(), options());
   plan.start().finish();
   for (const auto& message : messages) EXPECT_EQ(message.in, message.expected);
   EXPECT_LE(plan.packed_by_mpi().size(), 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(ExchangePlan, EveryMethod,
-                         testing::Values(Method::alltoallv, Method::vendor_pack,
-                                         Method::vendor_alltoallw),
+                         testing::Values(Method(Exchange::alltoallv), Method(Exchange::vendor_pack),
+                                         Method(Exchange::vendor_alltoallw),
+                                         Method(Exchange::alltoallv, dtype::Transfer::device),
+                                         Method(Exchange::alltoallv, dtype::Transfer::one_shot),
+                                         Method(Exchange::alltoallv, dtype::Transfer::staged)),
                          [](const auto& test_info) {
                            std::string text(name(test_info.param));
                            std::replace(text.begin(), text.end(), '-', '_');
+                           std::replace(text.begin(), text.end(), ':', '_');
                            return text;
                          });
 
@@ -232,10 +250,11 @@ INSTANTIATE_TEST_SUITE_P(ExchangePlan, EveryMethod,
 // this would throw.
 TEST(ExchangePlan, CountsMessagesInLargerUnitsWhereTheyExceedTheLimit) {
   const Decomposition decomposition({9, 8, 5 * world_size()}, {1, 1, world_size()}, true);
-  for (const auto method : {Method::alltoallv, Method::vendor_pack}) {
+  for (const auto method : {Exchange::alltoallv, Exchange::vendor_pack}) {
     PointNumbers numbers(decomposition, 3);
-    ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), method,
-                      {.packer = nullptr, .mpi_count_limit = 1024});
+    ExchangePlan::Options options;
+    options.mpi_count_limit = 1024;
+    ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), method, options);
     EXPECT_GT(plan.traffic().bytes_to_others + plan.traffic().bytes_to_self, 4 * 1024);
     numbers.reset();
     plan.start().finish();
@@ -249,7 +268,7 @@ TEST(ExchangePlan, CountsTrafficToOthersAndSelfApart) {
   const int ranks = world_size();
   const Decomposition decomposition({8, 8, 8 * ranks}, {1, 1, ranks}, true);
   PointNumbers numbers(decomposition, 2);
-  const ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), Method::alltoallv);
+  const ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), Exchange::alltoallv);
   const std::int64_t around = (12 * 12 - 8 * 8) * 8 * 8, above_and_below = 2 * 2 * 12 * 12 * 8;
   EXPECT_EQ(plan.traffic().jobs, 26);
   EXPECT_EQ(plan.traffic().bytes_to_self, around + (ranks == 1 ? above_and_below : 0));
@@ -276,7 +295,7 @@ TEST(ExchangePlan, LetsMpiPackWhatHasNoPlanAndSaysSoOnce) {
     job.send_type = job.receive_type = type.get();
     jobs.push_back(job);
   }
-  ExchangePlan plan(MPI_COMM_WORLD, jobs, Method::alltoallv);
+  ExchangePlan plan(MPI_COMM_WORLD, jobs, Exchange::alltoallv);
   ASSERT_EQ(plan.packed_by_mpi().size(), 1u);
   EXPECT_NE(plan.packed_by_mpi().front().find("predefined"), std::string::npos);
   plan.start().finish();
@@ -294,7 +313,7 @@ TEST(ExchangePlan, PacksWhatTheInstalledMpiPacksWrongly) {
   job.partner = world_rank();
   job.send_buffer = out + 2, job.send_count = 1, job.send_type = type.get();
   job.receive_buffer = in, job.receive_count = 3, job.receive_type = MPI_CHAR;
-  ExchangePlan plan(MPI_COMM_WORLD, {job}, Method::alltoallv);
+  ExchangePlan plan(MPI_COMM_WORLD, {job}, Exchange::alltoallv);
   plan.start().finish();
   EXPECT_EQ(in[0], 12);
   EXPECT_EQ(in[1], 11);
@@ -309,7 +328,7 @@ TEST(ExchangePlan, TakesTypesThatAreNotCommitted) {
   MPI_Type_vector(2, 1, 2, MPI_INT, &raw);
   const Datatype vector(raw);
   const int out[] = {1, 2, 3, 4};
-  for (const auto method : all_methods())
+  for (const auto method : all_exchanges())
     for (const auto* type : {&indexed, &vector}) {
       int in[] = {-1, -1, -1, -1};
       ExchangeJob job;
@@ -325,8 +344,97 @@ TEST(ExchangePlan, TakesTypesThatAreNotCommitted) {
     }
 }
 
+// Where the buffers are decides what is possible, and the method or the default what is done.
+TEST(ExchangePlan, ChoosesATransferThatIsPossible) {
+  using dtype::MemoryKind;
+  using dtype::Transfer;
+  const Decomposition decomposition({9, 8, 5 * world_size()}, {1, 1, world_size()}, true);
+  PointNumbers numbers(decomposition, 2);
+  const auto transfer = [&](MemoryKind kind, bool aware, std::optional<Transfer> wanted = {}) {
+    dtype::EmulatedDevice device(std::size_t(-1), kind);
+    dtype::ResourceCache resources(device);
+    ExchangePlan::Options options;
+    options.resources = &resources;
+    options.gpu_aware_mpi = aware;
+    ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), {Exchange::alltoallv, wanted}, options);
+    numbers.reset();
+    plan.start().finish();
+    EXPECT_EQ(numbers.wrong(), 0);
+    return plan.transfer();
+  };
+  EXPECT_EQ(transfer(MemoryKind::host, true), Transfer::host);
+  EXPECT_EQ(transfer(MemoryKind::device, true), Transfer::device);
+  EXPECT_EQ(transfer(MemoryKind::device, false), Transfer::one_shot);
+  EXPECT_EQ(transfer(MemoryKind::device, false, Transfer::staged), Transfer::staged);
+  EXPECT_EQ(transfer(MemoryKind::managed, false, Transfer::host), Transfer::host);
+  EXPECT_EQ(transfer(MemoryKind::pinned, true, Transfer::one_shot), Transfer::one_shot);
+  EXPECT_THROW(transfer(MemoryKind::host, true, Transfer::device), ConfigError);
+  EXPECT_THROW(transfer(MemoryKind::device, true, Transfer::host), ConfigError);
+  EXPECT_THROW(transfer(MemoryKind::device, false, Transfer::device), ConfigError);
+  if (dtype::current_device() == nullptr) {
+    EXPECT_THROW(
+        ExchangePlan(MPI_COMM_WORLD, numbers.jobs(), {Exchange::alltoallv, Transfer::staged}),
+        ConfigError);
+  }
+}
+
+// One rank's memory is the others' business, too.
+TEST(ExchangePlan, RanksAgreeOnTheTransfer) {
+  using dtype::MemoryKind;
+  const Decomposition decomposition({9, 8, 5 * world_size()}, {1, 1, world_size()}, true);
+  PointNumbers numbers(decomposition, 2);
+  const bool other = world_size() > 1 && world_rank() == world_size() - 1;
+  dtype::EmulatedDevice device(std::size_t(-1), other ? MemoryKind::device : MemoryKind::managed);
+  dtype::ResourceCache resources(device);
+  ExchangePlan::Options options;
+  options.resources = &resources;
+  options.gpu_aware_mpi = false;
+  if (world_size() > 1) {
+    EXPECT_THROW(ExchangePlan(MPI_COMM_WORLD, numbers.jobs(),
+                              {Exchange::alltoallv, dtype::Transfer::host}, options),
+                 ConfigError);
+  }
+  options.gpu_aware_mpi = !other;
+  const ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), Exchange::alltoallv, options);
+  EXPECT_EQ(plan.transfer(),
+            world_size() > 1 ? dtype::Transfer::one_shot : dtype::Transfer::device);
+}
+
+TEST(ExchangePlan, GivesBackWhatItTookOfTheDevice) {
+  const Decomposition decomposition({9, 8, 5 * world_size()}, {1, 1, world_size()}, true);
+  PointNumbers numbers(decomposition, 2);
+  dtype::EmulatedDevice device(std::size_t(-1), dtype::MemoryKind::device);
+  dtype::ResourceCache resources(device);
+  ExchangePlan::Options options;
+  options.resources = &resources;
+  options.gpu_aware_mpi = true;
+  std::size_t kept = 0;
+  for (int i = 0; i < 3; ++i) {
+    { const ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), Exchange::alltoallv, options); }
+    if (i > 0) {
+      EXPECT_EQ(resources.kept_bytes(), kept);
+    }
+    kept = resources.kept_bytes();
+    EXPECT_EQ(device.streams(), 1u);
+  }
+  EXPECT_GT(kept, 0u);
+  resources.release_kept();
+  EXPECT_EQ(device.bytes(), 0u);
+}
+
+TEST(Method, HasANameForEveryTransfer) {
+  using dtype::Transfer;
+  EXPECT_EQ(parse_method("alltoallv"), Method(Exchange::alltoallv));
+  EXPECT_EQ(parse_method("alltoallv:auto"), Method(Exchange::alltoallv));
+  EXPECT_EQ(name(Method(Exchange::alltoallv, Transfer::one_shot)), "alltoallv:one-shot");
+  EXPECT_EQ(parse_method("alltoallv:one-shot"), Method(Exchange::alltoallv, Transfer::one_shot));
+  EXPECT_EQ(parse_method("vendor-pack"), Method(Exchange::vendor_pack));
+  for (const auto* wrong : {"", "alltoall", "alltoallv:", "alltoallv:gpu", "vendor-pack:device"})
+    EXPECT_THROW(parse_method(wrong), ConfigError) << wrong;
+}
+
 TEST(ExchangePlan, RefusesToStartOrFinishTwice) {
-  ExchangePlan plan(MPI_COMM_WORLD, {}, Method::alltoallv);
+  ExchangePlan plan(MPI_COMM_WORLD, {}, Exchange::alltoallv);
   auto pending = plan.start();
   EXPECT_THROW(static_cast<void>(plan.start()), ConfigError);
   pending.finish();
@@ -347,7 +455,7 @@ ExchangeJob bytes_job(int partner, std::vector<char>& buffer, std::int64_t bytes
 // Every rank must see the same message, also the ranks whose own jobs are fine.
 void expect_error(const std::vector<ExchangeJob>& jobs, const std::string& text) {
   try {
-    const ExchangePlan plan(MPI_COMM_WORLD, jobs, Method::alltoallv);
+    const ExchangePlan plan(MPI_COMM_WORLD, jobs, Exchange::alltoallv);
     ADD_FAILURE() << "no error";
   } catch (const ConfigError& error) {
     EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();

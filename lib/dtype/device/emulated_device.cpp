@@ -27,9 +27,9 @@ MemoryKind EmulatedDevice::kind_of(const void* address) const {
   const std::lock_guard lock(mutex_);
   const auto* byte = static_cast<const std::byte*>(address);
   auto after = blocks_.upper_bound(byte);
-  if (after == blocks_.begin()) return MemoryKind::host;
+  if (after == blocks_.begin()) return elsewhere_;
   const auto& [begin, block] = *--after;
-  return byte < begin + block.bytes ? block.kind : MemoryKind::host;
+  return byte < begin + block.bytes ? block.kind : elsewhere_;
 }
 
 void* EmulatedDevice::allocate(MemoryKind kind, std::size_t bytes) {

@@ -14,8 +14,11 @@ namespace halocline::dtype {
 /// be known, streams must exist.
 class EmulatedDevice final : public Device {
  public:
-  /// Throws from allocate() beyond that many bytes.
-  explicit EmulatedDevice(std::size_t max_bytes = std::size_t(-1)) : max_bytes_(max_bytes) {}
+  /// Throws from allocate() beyond `max_bytes`. Memory that it did not allocate counts as of kind
+  /// `elsewhere`, so that any array can play the one of a device.
+  explicit EmulatedDevice(std::size_t max_bytes = std::size_t(-1),
+                          MemoryKind elsewhere = MemoryKind::host)
+      : max_bytes_(max_bytes), elsewhere_(elsewhere) {}
   ~EmulatedDevice() override;
 
   Properties properties() const override;
@@ -40,6 +43,7 @@ class EmulatedDevice final : public Device {
   void check(Stream stream) const;
 
   std::size_t max_bytes_;
+  MemoryKind elsewhere_;
   mutable std::mutex mutex_;
   std::map<const std::byte*, Block> blocks_;
   std::map<Stream, std::unique_ptr<int>> streams_;

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/device/transport.hpp"
+
+#include "dtype/support/contract.hpp"
+
+namespace halocline::comm {
+
+using dtype::MemoryKind;
+using dtype::Transfer;
+
+Transport::Transport(Transfer transfer, const dtype::Packer& host_packer,
+                     dtype::ResourceCache* resources)
+    : transfer_(transfer), resources_(resources), packer_(&host_packer) {
+  if (transfer == Transfer::host) return;
+  HALOCLINE_EXPECT(resources != nullptr);
+  stream_ = resources->stream();
+  device_packer_ = resources->device().make_packer(stream_.get());
+  packer_ = device_packer_.get();
+}
+
+Transport::Memory Transport::memory(MemoryKind kind, std::size_t bytes) const {
+  Memory memory;
+  if (kind == MemoryKind::host)
+    memory.host_.resize(bytes);
+  else
+    memory.buffer_ = resources_->buffer(kind, bytes);
+  return memory;
+}
+
+Transport::Message Transport::message(std::size_t bytes) const {
+  Message message;
+  message.bytes = bytes;
+  message.staged = transfer_ == Transfer::staged;
+  const auto packed = transfer_ == Transfer::host       ? MemoryKind::host
+                      : transfer_ == Transfer::one_shot ? MemoryKind::pinned
+                                                        : MemoryKind::device;
+  message.packed_memory = memory(packed, bytes);
+  if (message.staged) message.wire_memory = memory(MemoryKind::pinned, bytes);
+  return message;
+}
+
+Transport::Memory Transport::own_memory(std::size_t bytes) const {
+  return memory(transfer_ == Transfer::host ? MemoryKind::host : MemoryKind::device, bytes);
+}
+
+void Transport::to_wire(const Message& message) const {
+  if (message.staged)
+    resources_->device().copy(message.wire(), message.packed(), message.bytes, stream_.get());
+  packer_->fence();
+}
+
+void Transport::from_wire(const Message& message) const {
+  if (message.staged)
+    resources_->device().copy(message.packed(), message.wire(), message.bytes, stream_.get());
+}
+
+}  // namespace halocline::comm

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where packed bytes stand on their way between the fields and MPI, and what packs them there:
+// [PEA21] section 4, "device", "one-shot" and "staged", and packing by the host.
+//
+// Best peer: [PEA21] has the three ways in its sends alone, staged not selectable; here they are
+// one object under every exchange and every send.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "dtype/device/resource_cache.hpp"
+#include "dtype/pack/packer.hpp"
+#include "dtype/select/transfer_selector.hpp"
+
+namespace halocline::comm {
+
+/// One way for packed bytes, with a stream of its own unless it is `host`.
+class Transport {
+ public:
+  /// `host_packer` packs for Transfer::host, kernels of the device of `resources` for all others.
+  /// Both must outlive this.
+  Transport(dtype::Transfer transfer, const dtype::Packer& host_packer,
+            dtype::ResourceCache* resources);
+
+  dtype::Transfer transfer() const { return transfer_; }
+  const dtype::Packer& packer() const { return *packer_; }
+
+  /// Memory for packed bytes.
+  class Memory {
+   public:
+    std::byte* data() const { return buffer_.data() != nullptr ? buffer_.data() : host_.data(); }
+
+   private:
+    friend class Transport;
+    mutable std::vector<std::byte> host_;
+    dtype::ResourceCache::Buffer buffer_;
+  };
+
+  /// A message: the packer's side and MPI's side of it, which are the same but for `staged`.
+  struct Message {
+    Memory packed_memory, wire_memory;
+    std::size_t bytes = 0;
+    bool staged = false;
+    std::byte* packed() const { return packed_memory.data(); }
+    std::byte* wire() const { return staged ? wire_memory.data() : packed(); }
+  };
+  Message message(std::size_t bytes) const;
+
+  /// Memory for what the rank packs and unpacks itself: the packer's own, not seen by MPI.
+  Memory own_memory(std::size_t bytes) const;
+
+  /// Brings what was packed to MPI's side and waits for it.
+  void to_wire(const Message& message) const;
+  /// Brings what has arrived to the packer's side; the packer's next work comes after it.
+  void from_wire(const Message& message) const;
+
+ private:
+  Memory memory(dtype::MemoryKind kind, std::size_t bytes) const;
+
+  dtype::Transfer transfer_;
+  dtype::ResourceCache* resources_;
+  dtype::ResourceCache::Stream stream_;
+  std::unique_ptr<dtype::Packer> device_packer_;
+  const dtype::Packer* packer_;
+};
+
+}  // namespace halocline::comm
