@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "advance.hpp"
 
+#include <type_traits>
 #include <utility>
 
 namespace halocline::app {
 
 namespace {
 
-using Policy = Kokkos::RangePolicy<HostSpace, Kokkos::IndexType<std::int64_t>>;
-
-// One step computes one row of one array. A row is contiguous in both layouts, and with aos a
-// neighbour in x is elements_per_point elements away: the offsets are all that differs.
-template <class T, int kLineCount, int kRadius>
-struct AdvanceRow {
-  ArrayView<T> in, out;
+// On the host one step computes one row of one array, on a device one element. A row is contiguous
+// in both layouts, and with aos a neighbour in x is elements_per_point elements away: the offsets
+// are all that differs.
+template <class T, int kLineCount, int kRadius, class ExecutionSpace>
+struct Advance {
+  struct Row {};
+  struct Element {};
+  ArrayView<T, ExecutionSpace> in, out;
   std::int64_t radius, rows;           // ghosts; owned rows per plane
   std::int64_t row_begin, row_length;  // owned elements of a row
   T centre;
@@ -21,7 +23,14 @@ struct AdvanceRow {
   Kokkos::Array<std::int64_t, kLineCount * kRadius>
       offsets;  // elements from a point to its neighbour on a line
 
-  KOKKOS_FUNCTION void operator()(std::int64_t row) const {
+  KOKKOS_FUNCTION void operator()(Element, std::int64_t i) const {
+    const auto row = i / row_length, element = row_begin + i % row_length;
+    const auto z = radius + row / rows, y = radius + row % rows;
+    out(z, y, element) =
+        value(&in(z, y, element), std::make_index_sequence<kLineCount * kRadius>());
+  }
+
+  KOKKOS_FUNCTION void operator()(Row, std::int64_t row) const {
     const auto z = radius + row / rows, y = radius + row % rows;
     const T* from = &in(z, y, row_begin);
     T* to = &out(z, y, row_begin);
@@ -40,21 +49,22 @@ struct AdvanceRow {
   }
 };
 
-template <class T, int kLineCount, int kRadius>
-void launch(const Domain& domain, const StencilSpec& spec, double diffusion_number,
-            const FieldSet<T>& in, const FieldSet<T>& out) {
+template <class ExecutionSpace, class T, int kLineCount, int kRadius>
+void launch_on(const Domain& domain, const StencilSpec& spec, double diffusion_number,
+               const FieldSet<T>& in, const FieldSet<T>& out) {
   const auto per_point = std::int64_t{domain.elements_per_point()};
   const auto stored = domain.halo.stored(), extent = domain.halo.extent;
   const comm::Int3 stride{per_point, per_point * stored[0], per_point * stored[0] * stored[1]};
-  AdvanceRow<T, kLineCount, kRadius> row{.in = {},
-                                         .out = {},
-                                         .radius = domain.halo.radius,
-                                         .rows = extent[1],
-                                         .row_begin = domain.halo.radius * per_point,
-                                         .row_length = extent[0] * per_point,
-                                         .centre = 0,
-                                         .coefficients = {},
-                                         .offsets = {}};
+  using Kernel = Advance<T, kLineCount, kRadius, ExecutionSpace>;
+  Kernel kernel{.in = {},
+                .out = {},
+                .radius = domain.halo.radius,
+                .rows = extent[1],
+                .row_begin = domain.halo.radius * per_point,
+                .row_length = extent[0] * per_point,
+                .centre = 0,
+                .coefficients = {},
+                .offsets = {}};
   double centre = 1;
   for (int line = 0; line < kLineCount; ++line) {
     const auto& step = kLines[static_cast<std::size_t>(line)];
@@ -62,18 +72,36 @@ void launch(const Domain& domain, const StencilSpec& spec, double diffusion_numb
     centre += weight * spec.coefficients[0];
     for (int k = 1; k <= kRadius; ++k) {
       const auto term = static_cast<std::size_t>(line * kRadius + k - 1);
-      row.coefficients[term] =
+      kernel.coefficients[term] =
           static_cast<T>(weight * spec.coefficients[static_cast<std::size_t>(k)]);
-      row.offsets[term] = k * (step[0] * stride[0] + step[1] * stride[1] + step[2] * stride[2]);
+      kernel.offsets[term] = k * (step[0] * stride[0] + step[1] * stride[1] + step[2] * stride[2]);
     }
   }
-  row.centre = static_cast<T>(centre);
+  kernel.centre = static_cast<T>(centre);
 
+  constexpr bool kRows = std::is_same_v<ExecutionSpace, HostSpace>;
+  using Step = std::conditional_t<kRows, typename Kernel::Row, typename Kernel::Element>;
+  const auto steps = extent[1] * extent[2] * (kRows ? 1 : kernel.row_length);
   for (int a = 0; a < in.arrays(); ++a) {
-    row.in = in.array(a), row.out = out.array(a);
-    Kokkos::parallel_for("halocline::advance", Policy(0, extent[1] * extent[2]), row);
+    kernel.in = in.template working_array<ExecutionSpace>(a);
+    kernel.out = out.template working_array<ExecutionSpace>(a);
+    Kokkos::parallel_for(
+        "halocline::advance",
+        Kokkos::RangePolicy<ExecutionSpace, Step, Kokkos::IndexType<std::int64_t>>(0, steps),
+        kernel);
   }
-  HostSpace().fence("halocline::advance");
+  ExecutionSpace().fence("halocline::advance");
+}
+
+template <class T, int kLineCount, int kRadius>
+void launch(const Domain& domain, const StencilSpec& spec, double diffusion_number,
+            const FieldSet<T>& in, const FieldSet<T>& out) {
+  if constexpr (!std::is_same_v<DeviceSpace, HostSpace>) {
+    if (in.on_device())
+      return launch_on<DeviceSpace, T, kLineCount, kRadius>(domain, spec, diffusion_number, in,
+                                                            out);
+  }
+  launch_on<HostSpace, T, kLineCount, kRadius>(domain, spec, diffusion_number, in, out);
 }
 
 }  // namespace

@@ -100,7 +100,10 @@ std::string describe_table(const std::vector<Contender>& contenders) {
     const auto median = [](const Samples& samples) {
       return samples.empty() ? std::string("-") : format_seconds(statistics(samples).median);
     };
-    std::vector<std::string> row{record.method, record.verified ? "yes" : "NO"};
+    const bool chosen = record.memory == "device" && record.method == record.exchange &&
+                        !comm::is_vendor(contender.plan.method().exchange);
+    std::vector<std::string> row{record.method + (chosen ? " (" + record.transfer + ")" : ""),
+                                 record.verified ? "yes" : "NO"};
     if (phases.total.empty()) {
       row.resize(columns.size(), "-");
     } else {

@@ -217,6 +217,8 @@ class Options {
     add("periodic", &Config::periodic, "true|false",
         "whether opposite sides of the grid are neighbours" + both);
 
+    add("memory", &Config::memory, "", "where the fields are and the stencil runs" + both);
+
     group_ = "Stencil and time steps";
     add("stencil", &Config::stencil, "",
         "heat13: sixth order along 13 lines, 26 neighbours; heat9: 18 neighbours; heat3: 6 "
@@ -227,7 +229,10 @@ class Options {
 
     group_ = "Exchange and measurement";
     add("methods", &Config::methods, "NAME,...",
-        "exchanges to compare, from " + method_names() + "; run uses the first" + both);
+        "exchanges to compare, from " + method_names() +
+            "; ours with :device, :one-shot, :staged or :host behind it, how packed bytes travel, "
+            "for fields in device memory; run uses the first" +
+            both);
     add("describe", &Config::describe, "",
         "how the app writes its regions as MPI datatypes" + both);
     add("packer", &Config::packer, "", "which of our packers packs" + both);

@@ -20,6 +20,7 @@ enum class Subcommand { run, compare, inspect, info };
 enum class Layout { soa, aos };
 enum class Element { float64, float32 };
 enum class Stencil { heat13, heat9, heat3, point26 };
+enum class Memory { host, device };
 enum class Describe { subarray, vector, hvector, hindexed, structure };
 enum class PackerKind { host, kokkos };
 enum class Inject { none, drop, swap, flip };
@@ -37,6 +38,7 @@ struct Config {
   Layout layout = Layout::soa;
   Element element = Element::float64;
   bool periodic = true;
+  Memory memory = Memory::host;
   std::optional<std::array<int, 3>>
       decomposition;  ///< ranks along each axis; unset: chosen by the program
 
@@ -89,6 +91,11 @@ struct EnumNames<Subcommand> {
 template <>
 struct EnumNames<Layout> {
   static constexpr std::array table{std::pair{Layout::soa, "soa"}, std::pair{Layout::aos, "aos"}};
+};
+template <>
+struct EnumNames<Memory> {
+  static constexpr std::array table{std::pair{Memory::host, "host"},
+                                    std::pair{Memory::device, "device"}};
 };
 template <>
 struct EnumNames<Element> {

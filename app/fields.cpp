@@ -8,22 +8,58 @@
 namespace halocline::app {
 
 template <class T>
-FieldSet<T>::FieldSet(const Domain& domain) {
+FieldSet<T>::FieldSet(const Domain& domain, dtype::ResourceCache* resources)
+    : resources_(resources) {
   constexpr std::size_t kAlignment = 4096;
   const auto stored = domain.halo.stored();
   const auto row = static_cast<std::size_t>(stored[0] * domain.elements_per_point());
   const auto rows = static_cast<std::size_t>(stored[1]),
              planes = static_cast<std::size_t>(stored[2]);
-  const auto bytes = (planes * rows * row * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
+  bytes_ = (planes * rows * row * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
   const auto arrays = static_cast<std::size_t>(domain.arrays());
 
-  memory_.reset(std::aligned_alloc(kAlignment, bytes * arrays));
+  memory_.reset(std::aligned_alloc(kAlignment, bytes_ * arrays));
   if (!memory_)
-    throw EnvironmentError("no memory for the fields (" + std::to_string(bytes * arrays) +
+    throw EnvironmentError("no memory for the fields (" + std::to_string(bytes_ * arrays) +
                            " bytes on one rank): use a smaller local size or fewer fields");
   auto* first = static_cast<std::byte*>(memory_.get());
   for (std::size_t i = 0; i < arrays; ++i)
-    arrays_.emplace_back(reinterpret_cast<T*>(first + i * bytes), planes, rows, row);
+    arrays_.emplace_back(reinterpret_cast<T*>(first + i * bytes_), planes, rows, row);
+  if (resources != nullptr)
+    device_memory_ = resources->buffer(dtype::MemoryKind::device, bytes_ * arrays);
+}
+
+template <class T>
+std::byte* FieldSet<T>::working_address(int index) const {
+  auto* const first =
+      resources_ != nullptr ? device_memory_.data() : static_cast<std::byte*>(memory_.get());
+  return first + static_cast<std::size_t>(index) * bytes_;
+}
+
+template <class T>
+bool FieldSet<T>::on_device() const {
+  return resources_ != nullptr && !resources_->device().properties().emulated;
+}
+
+template <class T>
+std::vector<void*> FieldSet<T>::working_addresses() const {
+  std::vector<void*> out;
+  for (int i = 0; i < arrays(); ++i) out.push_back(working_address(i));
+  return out;
+}
+
+template <class T>
+void FieldSet<T>::to_device() const {
+  if (resources_ == nullptr) return;
+  resources_->device().copy(device_memory_.data(), memory_.get(), bytes_ * arrays_.size(), nullptr);
+  resources_->device().synchronize(nullptr);
+}
+
+template <class T>
+void FieldSet<T>::from_device() const {
+  if (resources_ == nullptr) return;
+  resources_->device().copy(memory_.get(), device_memory_.data(), bytes_ * arrays_.size(), nullptr);
+  resources_->device().synchronize(nullptr);
 }
 
 template <class T>

@@ -7,37 +7,65 @@
 #include <vector>
 
 #include "domain.hpp"
+#include "dtype/device/resource_cache.hpp"
 
 namespace halocline::app {
 
 /// Where the kernels of this program run.
 using HostSpace = Kokkos::DefaultHostExecutionSpace;
+/// Likewise for fields in the memory of a device; without one, the same.
+using DeviceSpace = Kokkos::DefaultExecutionSpace;
 
 /// One array with its ghosts: z, y, element in the row (fastest). A row holds points in x; with
 /// layout aos each point is all fields of it.
-template <class T>
-using ArrayView = Kokkos::View<T***, Kokkos::LayoutRight, HostSpace::memory_space,
+template <class T, class ExecutionSpace = HostSpace>
+using ArrayView = Kokkos::View<T***, Kokkos::LayoutRight, typename ExecutionSpace::memory_space,
                                Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
 /// All fields of this rank: domain.arrays() arrays of stored points, each aligned to 4 KiB, in one
-/// allocation.
+/// allocation; with a device, a second one in its memory, which is exchanged and computed on, while
+/// the first is what values are set and checked in.
 template <class T>
 class FieldSet {
  public:
-  /// Allocates; the contents are undefined. Throws EnvironmentError if there is no memory.
-  explicit FieldSet(const Domain& domain);
+  /// Allocates; the contents are undefined. `resources`: of the device, nullptr for fields of the
+  /// host alone. Throws EnvironmentError if there is no memory.
+  FieldSet(const Domain& domain, dtype::ResourceCache* resources);
 
+  /// An array in the memory of the host.
   ArrayView<T> array(int index) const { return arrays_[static_cast<std::size_t>(index)]; }
   int arrays() const { return static_cast<int>(arrays_.size()); }
 
-  /// First byte of each array.
+  /// The array that is exchanged and computed on, for kernels of that space: HostSpace unless
+  /// on_device().
+  template <class ExecutionSpace>
+  ArrayView<T, ExecutionSpace> working_array(int index) const {
+    const auto& host = array(index);
+    return ArrayView<T, ExecutionSpace>(reinterpret_cast<T*>(working_address(index)),
+                                        host.extent(0), host.extent(1), host.extent(2));
+  }
+  /// Whether kernels of the host cannot work on these fields.
+  bool on_device() const;
+
+  /// First byte of each array, in the host's memory and of those that are exchanged.
   std::vector<void*> addresses() const;
+  std::vector<void*> working_addresses() const;
+
+  /// Copies all arrays between the host's memory and the one that is exchanged; complete on return.
+  /// Nothing without a device.
+  void to_device() const;
+  void from_device() const;
 
  private:
   struct Free {
     void operator()(void* memory) const { std::free(memory); }
   };
+  std::byte* working_address(int index) const;
+
+  dtype::ResourceCache* resources_;
+  std::size_t bytes_ = 0;  // of each array
   std::unique_ptr<void, Free> memory_;
+  dtype::ResourceCache::Buffer device_memory_;
   std::vector<ArrayView<T>> arrays_;
 };
 

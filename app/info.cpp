@@ -4,27 +4,30 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "comm/device/gpu_awareness.hpp"
 #include "comm/exchange/method.hpp"
 #include "commands.hpp"
+#include "dtype/device/device.hpp"
 #include "environment.hpp"
 #include "provenance.hpp"
-
-#if __has_include(<mpi-ext.h>)
-#include <mpi-ext.h>
-#endif
 
 namespace halocline::app {
 
 namespace {
 
-// Asked at run time: the macro only says that there is somebody to ask.
+// What the MPI says and, where there is a device, what came of trying.
 std::string gpu_awareness() {
-#ifdef MPIX_CUDA_AWARE_SUPPORT
-  return MPIX_Query_cuda_support() == 1 ? "yes (MPIX_Query_cuda_support: 1)"
-                                        : "no (MPIX_Query_cuda_support: 0)";
-#else
-  return "unknown (this MPI has no MPIX_Query_cuda_support)";
-#endif
+  auto* const device = dtype::current_device();
+  const auto known =
+      device != nullptr ? comm::probe_gpu_awareness(*device) : comm::ask_mpi_for_gpu_awareness();
+  return std::string(known.aware ? "yes (" : "no (") + known.source + ")";
+}
+
+std::string device() {
+  const auto* const found = dtype::current_device();
+  if (found == nullptr) return "none (" + dtype::why_no_device() + ")";
+  const auto properties = found->properties();
+  return properties.name + " (driver " + properties.driver + ")";
 }
 
 std::string join(const nlohmann::ordered_json& value) {
@@ -48,6 +51,7 @@ int info(const Config& config, MPI_Comm comm) {
   facts["nodes"] = provenance.hosts.size();
   facts["threads"] = choice.threads;
   facts["threads_reason"] = choice.reason;
+  facts["device"] = device();
   facts["gpu_aware_mpi"] = gpu_awareness();
   facts["methods"] = nlohmann::ordered_json::array();
   for (const auto exchange : comm::all_exchanges())

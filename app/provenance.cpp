@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "dtype/device/device.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "environment.hpp"
 #include "halocline_build.hpp"
@@ -54,19 +55,32 @@ std::vector<std::string> kokkos_spaces() {
   return spaces;
 }
 
+using Name = std::array<char, std::max(256, MPI_MAX_PROCESSOR_NAME)>;
+
+// The names of all ranks, each once, in rank order; empty ones left out.
+std::vector<std::string> each_once(const Name& mine, MPI_Comm comm) {
+  std::vector<Name> all(rank_of(comm) == 0 ? static_cast<std::size_t>(size_of(comm)) : 0);
+  const int bytes = static_cast<int>(mine.size());
+  HALOCLINE_MPI(MPI_Gather(mine.data(), bytes, MPI_CHAR, all.data(), bytes, MPI_CHAR, 0, comm));
+  std::vector<std::string> unique;
+  for (const auto& name : all)
+    if (name[0] != '\0' && std::find(unique.begin(), unique.end(), name.data()) == unique.end())
+      unique.emplace_back(name.data());
+  return nlohmann::json::parse(broadcast(nlohmann::json(unique).dump(), comm));
+}
+
 std::vector<std::string> hosts(MPI_Comm comm) {
-  using Name = std::array<char, MPI_MAX_PROCESSOR_NAME>;
   Name mine{};
   int length = 0;
   HALOCLINE_MPI(MPI_Get_processor_name(mine.data(), &length));
-  std::vector<Name> all(rank_of(comm) == 0 ? static_cast<std::size_t>(size_of(comm)) : 0);
-  HALOCLINE_MPI(MPI_Gather(mine.data(), MPI_MAX_PROCESSOR_NAME, MPI_CHAR, all.data(),
-                           MPI_MAX_PROCESSOR_NAME, MPI_CHAR, 0, comm));
-  std::vector<std::string> unique;
-  for (const auto& name : all)
-    if (std::find(unique.begin(), unique.end(), name.data()) == unique.end())
-      unique.emplace_back(name.data());
-  return nlohmann::json::parse(broadcast(nlohmann::json(unique).dump(), comm));
+  return each_once(mine, comm);
+}
+
+std::vector<std::string> gpus(MPI_Comm comm) {
+  Name mine{};
+  if (const auto* device = dtype::current_device())
+    device->properties().name.copy(mine.data(), mine.size() - 1);
+  return each_once(mine, comm);
 }
 
 std::string binding(MPI_Comm comm) {
@@ -90,7 +104,8 @@ std::string utc_now() {
 // What a user sets to tune a run; not what Open MPI's launcher tells its processes (addresses,
 // directories, keys).
 std::map<std::string, std::string> tuning_environment() {
-  constexpr std::array wanted{"OMPI_MCA_", "OMP_", "KOKKOS_", "UCX_", "CUDA_VISIBLE_DEVICES="};
+  constexpr std::array wanted{
+      "OMPI_MCA_", "OMP_", "KOKKOS_", "UCX_", "CUDA_VISIBLE_DEVICES=", "HALOCLINE_"};
   constexpr std::array launcher{"OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix",
                                 "OMPI_MCA_initial_wdir"};
   std::map<std::string, std::string> out;
@@ -133,6 +148,9 @@ Provenance gather_provenance(const Config& config, MPI_Comm comm) {
       .mpi_standard = mpi_standard(),
       .kokkos_version = kokkos_version(),
       .kokkos_spaces = kokkos_spaces(),
+      .cuda =
+          dtype::current_device() != nullptr ? dtype::current_device()->properties().driver : "",
+      .gpus = gpus(comm),
       .hosts = hosts(comm),
       .binding = binding(comm),
       .time = utc_now(),
@@ -153,8 +171,9 @@ nlohmann::ordered_json to_json(const Provenance& provenance) {
   out["mpi_standard"] = provenance.mpi_standard;
   out["kokkos"] = provenance.kokkos_version;
   out["kokkos_spaces"] = provenance.kokkos_spaces;
-  out["cuda"] = nullptr;
-  out["gpus"] = nlohmann::ordered_json::array();
+  out["cuda"] =
+      provenance.cuda.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(provenance.cuda);
+  out["gpus"] = provenance.gpus;
   out["hosts"] = provenance.hosts;
   out["binding"] = provenance.binding;
   out["time"] = provenance.time;

@@ -34,11 +34,13 @@ struct Provenance {
   std::string mpi_standard;
   std::string kokkos_version;
   std::vector<std::string> kokkos_spaces;
+  std::string cuda;                ///< the device's driver; empty without a device
+  std::vector<std::string> gpus;   ///< names of the ranks' devices, each once, in rank order
   std::vector<std::string> hosts;  ///< each once, in rank order
   std::string binding;             ///< hardware threads that each rank may use, in words
   std::string time;                ///< UTC, ISO 8601
   std::map<std::string, std::string>
-      environment;            ///< OMPI_MCA_*, OMP_*, KOKKOS_*, UCX_*, CUDA_VISIBLE_DEVICES
+      environment;  ///< OMPI_MCA_*, OMP_*, KOKKOS_*, UCX_*, HALOCLINE_*, CUDA_VISIBLE_DEVICES
   std::string config = "{}";  ///< effective_config_json()
 };
 

@@ -230,6 +230,7 @@ nlohmann::ordered_json to_json(const Record& record, const Provenance& provenanc
   out["method"] = record.method;
   out["exchange"] = record.exchange;
   out["transfer"] = record.transfer;
+  out["memory"] = record.memory;
   out["ranks"] = record.ranks;
   out["nodes"] = record.nodes;
   out["decomposition"] = record.decomposition;

@@ -36,6 +36,7 @@ struct Record {
   std::string method;
   std::string exchange;  ///< `method` without its transfer
   std::string transfer = "host";
+  std::string memory = "host";  ///< where the fields are, as configured
   int ranks = 0;
   int nodes = 0;
   std::array<int, 3> decomposition{};

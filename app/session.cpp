@@ -36,23 +36,41 @@ template <class T>
 HaloFields<T>::HaloFields(const Config& config, const Domain& domain, MPI_Comm comm)
     : config_(config), domain_(domain), comm_(comm) {
   comm::collectively(comm, [&] {
-    fields_.emplace(domain);
-    types_.emplace(domain, config.describe, sizeof(T) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT,
-                   fields_->addresses());
-    jobs_ = comm::halo_jobs(domain.decomposition, domain.rank, domain.halo, domain.arrays(),
-                            std::ref(*types_));
-    injector_.emplace(config.inject, jobs_, comm);
+    fields_.emplace(domain, device_resources(config));
+    const auto jobs_at = [&](std::optional<RegionTypes>& types, std::vector<void*> addresses) {
+      types.emplace(domain, config.describe, sizeof(T) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT,
+                    std::move(addresses));
+      return comm::halo_jobs(domain.decomposition, domain.rank, domain.halo, domain.arrays(),
+                             std::ref(*types));
+    };
+    jobs_ = jobs_at(types_, fields_->working_addresses());
+    host_jobs_ = jobs_at(host_types_, fields_->addresses());
+    injector_.emplace(config.inject, host_jobs_, comm);
   });
 }
 
 template <class T>
 std::optional<std::string> HaloFields<T>::verify(comm::ExchangePlan& plan) const {
-  const auto exchange = [&] { injector_->around([&] { plan.start().finish(); }); };
+  const auto exchange = [&] {
+    injector_->around([&] {
+      fields_->to_device();
+      plan.start().finish();
+      fields_->from_device();
+    });
+  };
   return check_exchange(domain_, *fields_, config_.seed, exchange, comm_);
 }
 
 template class HaloFields<double>;
 template class HaloFields<float>;
+
+dtype::ResourceCache* device_resources(const Config& config) {
+  if (config.memory == Memory::host) return nullptr;
+  if (dtype::current_device() == nullptr)
+    throw ConfigError("no device for memory = \"device\" (" + dtype::why_no_device() +
+                      "): use memory = \"host\", or a machine and a build with CUDA");
+  return &dtype::current_resources();
+}
 
 std::unique_ptr<dtype::Packer> make_packer(const Config& config) {
   if (config.packer == PackerKind::kokkos)
@@ -86,6 +104,7 @@ Record make_record(const Config& config, const Domain& domain, const comm::Excha
   record.method = comm::name(plan.method());
   record.exchange = comm::name(plan.method().exchange);
   record.transfer = dtype::name(plan.transfer());
+  record.memory = to_string(config.memory);
   record.ranks = domain.decomposition.size();
   record.nodes = count_nodes(comm);
   for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -112,6 +131,18 @@ Record make_record(const Config& config, const Domain& domain, const comm::Excha
   return record;
 }
 
+namespace {
+
+// Unless that is what everybody expects.
+std::string where_fields_are(const Config& config) {
+  if (config.memory == Memory::host) return "";
+  const auto properties = dtype::current_device()->properties();
+  return ", fields in the memory of " + properties.name +
+         (properties.emulated ? " (times mean nothing)" : "");
+}
+
+}  // namespace
+
 std::string headline(const Config& config, const Record& record) {
   const bool even = record.global == std::array{record.local[0] * record.decomposition[0],
                                                 record.local[1] * record.decomposition[1],
@@ -123,8 +154,9 @@ std::string headline(const Config& config, const Record& record) {
          format_count(record.fields, "field") + " of " + std::string(to_string(config.element)) +
          " (" + record.layout + "), radius " + std::to_string(record.radius) +
          ", regions described by " + std::string(to_string(config.describe)) +
-         "\nper rank and exchange: " + most + format_bytes(record.bytes_to_others) +
-         " to others in " + format_count(record.messages, "message") + ", " + most +
+         where_fields_are(config) + "\nper rank and exchange: " + most +
+         format_bytes(record.bytes_to_others) + " to others in " +
+         format_count(record.messages, "message") + ", " + most +
          format_bytes(record.bytes_to_self) + " to itself\n";
 }
 

@@ -43,8 +43,15 @@ class HaloFields {
   std::optional<FieldSet<T>> fields_;
   std::optional<RegionTypes> types_;
   std::vector<comm::ExchangeJob> jobs_;
+  // The same regions in the host's memory, where faults are injected.
+  std::optional<RegionTypes> host_types_;
+  std::vector<comm::ExchangeJob> host_jobs_;
   std::optional<FaultInjector> injector_;
 };
+
+/// Of the device that config.memory asks for, nullptr for `host`. Throws ConfigError if there is
+/// none.
+dtype::ResourceCache* device_resources(const Config& config);
 
 /// The packer that config.packer names.
 std::unique_ptr<dtype::Packer> make_packer(const Config& config);

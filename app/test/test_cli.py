@@ -16,7 +16,7 @@ SOURCE = pathlib.Path(os.environ["HALOCLINE_SOURCE"])
 # What the message must name -> the lines of a config file.
 BAD_FILES = [
     ("tpyo", "tpyo = 3"),
-    ("memory", 'memory = "host"'),
+    ("memory", 'memory = "gpu"'),
     ("radius", 'radius = "three"'),
     ("radius", 'radius = "3"'),
     ("radius", "radius = three"),
@@ -125,6 +125,7 @@ periodic = false
 stencil = "heat9"
 steps = 7
 stages = 3
+memory = "device"
 methods = ["vendor-pack", "alltoallv"]
 describe = "struct"
 packer = "kokkos"

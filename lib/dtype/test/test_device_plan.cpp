@@ -410,9 +410,7 @@ class CountingPacker final : public TablePacker {
     const auto* data = copy->data();
     return {std::move(copy), data};
   }
-  std::size_t argument_bytes(std::size_t bytes) const override {
-    return bytes <= 4032 ? 4032 : 0;
-  }
+  std::size_t argument_bytes(std::size_t bytes) const override { return bytes <= 4032 ? 4032 : 0; }
   void launch(const Launch&) const override { ++launches; }
 };
 

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Fields in device memory, on a device that is emulated: every transfer gives the same states, faults are seen."""
+import json
+import os
+import pathlib
+import tempfile
+import unittest
+
+from halocline_program import halocline
+
+CORRECTNESS = pathlib.Path(os.environ["HALOCLINE_SOURCE"]) / "configs" / "correctness.toml"
+TRANSFERS = ("device", "one-shot", "staged")
+METHODS = ("alltoallv", *(f"alltoallv:{transfer}" for transfer in TRANSFERS), "vendor-pack", "vendor-alltoallw")
+
+
+def on_device(*arguments, ranks=1):
+    os.environ["HALOCLINE_DEVICE"] = "emulated"
+    try:
+        return halocline(*arguments, "--memory", "device", ranks=ranks)
+    finally:
+        del os.environ["HALOCLINE_DEVICE"]
+
+
+class Device(unittest.TestCase):
+    def state_hash(self, program, *arguments, ranks=1):
+        outcome = program("run", "--config", CORRECTNESS, "--quiet", *arguments, ranks=ranks)
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+        return outcome.stdout.split()[-1]
+
+    def test_every_method_gives_the_state_of_the_host(self):
+        expected = self.state_hash(halocline)
+        for ranks, methods in ((1, METHODS[:1]), (2, METHODS), (4, METHODS[1:4])):
+            for method in methods:
+                with self.subTest(ranks=ranks, method=method):
+                    self.assertEqual(self.state_hash(on_device, "--methods", method, ranks=ranks), expected)
+
+    def test_open_boundaries_layouts_and_floats_too(self):
+        for arguments in (("--periodic", "false"), ("--layout", "aos"), ("--element", "float", "--describe", "hindexed")):
+            with self.subTest(arguments=arguments):
+                self.assertEqual(
+                    self.state_hash(on_device, *arguments, ranks=2), self.state_hash(halocline, *arguments)
+                )
+
+    def test_faults_are_seen_in_every_transfer(self):
+        for method in METHODS:
+            with self.subTest(method=method):
+                outcome = on_device("run", "--config", CORRECTNESS, "--inject", "flip", "--methods", method, ranks=2)
+                self.assertEqual((outcome.code, len(outcome.ours)), (1, 1), outcome.stderr)
+                self.assertIn("verification failed", outcome.ours[0])
+
+    def test_compare_says_how_bytes_travelled(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "results.jsonl"
+            outcome = on_device(
+                "compare", "--local", "8", "8", "8", "--iterations", "2", "--methods", ",".join(METHODS), "--output", path, ranks=2
+            )
+            self.assertEqual(outcome.code, 0, outcome.stderr)
+            records = [json.loads(line) for line in path.read_text().splitlines()]
+        self.assertEqual([record["method"] for record in records], list(METHODS))
+        self.assertEqual(
+            [(record["exchange"], record["transfer"]) for record in records],
+            [("alltoallv", "device")]
+            + [("alltoallv", transfer) for transfer in TRANSFERS]
+            + [("vendor-pack", "device"), ("vendor-alltoallw", "device")],
+        )
+        for record in records:
+            self.assertEqual(record["memory"], "device")
+            self.assertEqual(record["provenance"]["gpus"], ["emulated device"])
+
+    def test_what_is_not_possible_is_refused(self):
+        for arguments, words in (
+            (("--methods", "alltoallv:host"), "alltoallv:host is not possible"),
+            (("--methods", "vendor-pack:device"), "methods"),
+            (("--methods", "alltoallv:gpu"), "methods"),
+        ):
+            with self.subTest(arguments=arguments):
+                outcome = on_device("compare", "--local", "8", "8", "8", *arguments, ranks=2)
+                self.assertEqual((outcome.code, len(outcome.ours)), (2, 1), outcome.stderr)
+                self.assertIn(words, outcome.ours[0])
+
+    def test_transfers_of_a_device_need_its_memory(self):
+        outcome = halocline("compare", "--local", "8", "8", "8", "--methods", "alltoallv:staged")
+        self.assertEqual((outcome.code, len(outcome.ours)), (2, 1), outcome.stderr)
+        self.assertIn("alltoallv:staged is not possible", outcome.ours[0])
+
+    def test_a_device_that_is_not_there_is_refused(self):
+        if not json.loads(halocline("info", "--json").stdout)["device"].startswith("none"):
+            return  # it is there
+        outcome = halocline("run", "--memory", "device")
+        self.assertEqual((outcome.code, len(outcome.ours)), (2, 1), outcome.stderr)
+        self.assertIn("no device", outcome.ours[0])
+
+    def test_only_known_devices_are_emulated(self):
+        os.environ["HALOCLINE_DEVICE"] = "abacus"
+        try:
+            outcome = halocline("info")
+        finally:
+            del os.environ["HALOCLINE_DEVICE"]
+        self.assertEqual((outcome.code, len(outcome.ours)), (2, 1), outcome.stderr)
+        self.assertIn("HALOCLINE_DEVICE", outcome.ours[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
