@@ -56,6 +56,24 @@ __global__ void gather_kernel(const std::int32_t* index, std::int64_t words, Wor
     memory[index[i]] = packed[i];
 }
 
+// Calls launch(Word()) with the word of that size. with_word() is for devices, too, which launch
+// nothing.
+template <class Launch>
+void launch_with_word(int word_log2, Launch launch) {
+  switch (word_log2) {
+    case 0:
+      return launch(WordOf<0>::type());
+    case 1:
+      return launch(WordOf<1>::type());
+    case 2:
+      return launch(WordOf<2>::type());
+    case 3:
+      return launch(WordOf<3>::type());
+    default:
+      return launch(WordOf<4>::type());
+  }
+}
+
 // The smallest power of two that encompasses the extent.
 unsigned encompassing(std::int64_t extent, unsigned limit) {
   return static_cast<unsigned>(
@@ -108,7 +126,7 @@ class CudaTwins final : public Twins {
     const dim3 grid(blocks_for(box.words, threads.x, std::numeric_limits<std::int32_t>::max()),
                     blocks_for(box.rows, threads.y, kMaxGrid),
                     blocks_for(box.planes, threads.z, kMaxGrid));
-    device::with_word(log2, [&](auto word) {
+    launch_with_word(log2, [&](auto word) {
       device::with_direction(direction, [&](auto d) {
         tempi_kernel<decltype(word), decltype(d)::value>
             <<<grid, threads, 0, stream_>>>(memory, call.packed, box);
@@ -140,7 +158,7 @@ class CudaTwins final : public Twins {
   void gather(const GatherCall& call, Direction direction) const override {
     constexpr unsigned kThreads = 256;
     const auto blocks = blocks_for(call.words, kThreads, std::numeric_limits<std::int32_t>::max());
-    device::with_word(std::countr_zero(static_cast<std::uint64_t>(call.word)), [&](auto word) {
+    launch_with_word(std::countr_zero(static_cast<std::uint64_t>(call.word)), [&](auto word) {
       using Word = decltype(word);
       device::with_direction(direction, [&](auto d) {
         gather_kernel<Word, decltype(d)::value><<<blocks, kThreads, 0, stream_>>>(

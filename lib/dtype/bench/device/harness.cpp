@@ -103,15 +103,9 @@ DeviceHarness::~DeviceHarness() {
   device_.destroy_stream(stream_);
 }
 
-DeviceBuffer& DeviceHarness::packed(MemoryKind kind) {
-  return kind == MemoryKind::device ? device_packed_ : pinned_packed_;
-}
-
-void DeviceHarness::make_room(std::int64_t memory_bytes, std::int64_t packed_bytes) {
-  device_packed_.grow(packed_bytes);
-  pinned_packed_.grow(packed_bytes);
-  if (!memory_.grow(memory_bytes)) return;
-  shadow_.grow(memory_bytes);
+void DeviceHarness::make_room(std::int64_t bytes) {
+  if (!memory_.grow(bytes)) return;
+  shadow_.grow(bytes);
   const auto all = size(memory_.capacity() + 2 * DeviceBuffer::kGuard);
   fill_with_noise(shadow_.begin(), all, 1);
   device_.copy(memory_.begin(), shadow_.begin(), all, stream_);
@@ -133,8 +127,10 @@ DeviceHarness::Prepared DeviceHarness::prepare(const DeviceCase& the_case) {
     out.memory_bytes = std::max(out.memory_bytes, part.offset + bounds.extent * (part.count - 1) +
                                                       bounds.true_lb + bounds.true_extent);
   }
-  make_room(out.memory_bytes, out.bytes);
-  out.packed = packed(the_case.packed).data();
+  make_room(out.memory_bytes);
+  auto& packed = out.kind == MemoryKind::device ? device_packed_ : pinned_packed_;
+  packed.grow(out.bytes);
+  out.packed = packed.data();
 
   std::vector<PackJob> fused;
   std::vector<bool> touched(size(out.memory_bytes / kSector + 1));

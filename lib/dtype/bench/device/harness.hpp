@@ -105,8 +105,7 @@ class DeviceHarness {
   using Launch = std::variant<std::function<void()>, std::string>;
 
   Prepared prepare(const DeviceCase& the_case);
-  void make_room(std::int64_t memory_bytes, std::int64_t packed_bytes);
-  DeviceBuffer& packed(MemoryKind kind);
+  void make_room(std::int64_t bytes);
   Launch launch_of(Twin twin, const Prepared& prepared) const;
   Launch gather(const Prepared& prepared) const;
   Launch mpi(const Prepared& prepared) const;
@@ -121,7 +120,7 @@ class DeviceHarness {
   /// Waiting after each call, or after the last one.
   Calls one_by_one(const std::function<void()>& launch) const;
   Calls in_a_row(const std::function<void()>& launch) const;
-  /// Measures `runs` in turns; the first one is what the others are compared with.
+  /// Measures them in turns.
   std::vector<Contender> compare(std::vector<Contender> all, double seconds, Row& row) const;
 
   Device& device_;
