@@ -9,17 +9,17 @@
 
 namespace halocline::dtype::detail {
 
-/// Room for one object of each kind of memory that plans are executed from; made once, freed with
-/// the plan. Thread-safe.
+/// Room for one object of each back end that executes tables; made once, freed with the plan.
+/// Thread-safe.
 class Attachment {
  public:
-  enum class Place : std::size_t { host, device };
+  enum class Backend : std::size_t { emulated, cuda, kokkos };
 
-  /// The object at `place`; `make` returns it, as a shared_ptr, at the first call. All callers of a
-  /// place use one type. A `make` that throws leaves the place empty.
+  /// The object of `backend`; `make` returns it, as a shared_ptr, at the first call. All callers
+  /// use one type. A `make` that throws leaves the place empty.
   template <class T, class Make>
-  const T& get(Place place, Make make) const {
-    auto& slot = slots_[static_cast<std::size_t>(place)];
+  const T& get(Backend backend, Make make) const {
+    auto& slot = slots_[static_cast<std::size_t>(backend)];
     std::call_once(slot.once, [&] { slot.object = std::shared_ptr<const T>(make()); });
     return *static_cast<const T*>(slot.object.get());
   }
@@ -32,7 +32,7 @@ class Attachment {
     std::once_flag once;
     std::shared_ptr<const void> object;
   };
-  mutable std::array<Slot, 2> slots_;
+  mutable std::array<Slot, 3> slots_;
 };
 
 }  // namespace halocline::dtype::detail

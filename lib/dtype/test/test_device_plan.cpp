@@ -403,7 +403,7 @@ class CountingPacker final : public TablePacker {
   void fence() const override {}
 
  private:
-  Place place() const override { return Place::device; }
+  Backend backend() const override { return Backend::cuda; }
   std::shared_ptr<const void> upload(std::span<const std::byte> bytes) const override {
     ++uploads;
     auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());

@@ -18,6 +18,7 @@
 
 #include "dtype/datatype.hpp"
 #include "dtype/pack/host/host_packer.hpp"
+#include "dtype/pack/kokkos/kokkos_device_packer.hpp"
 #include "dtype/pack/kokkos/kokkos_packer.hpp"
 #include "dtype/pack/segment.hpp"
 #include "dtype/reconstruct/normalize.hpp"
@@ -197,6 +198,7 @@ class Judge {
     const Scene scene(call, displacements, noise_);
     if (auto bad = scene.wrong(HostPacker(), "HostPacker", plan, call)) return bad;
     if (auto bad = scene.wrong(openmp_, "KokkosPacker<OpenMP>", plan, call)) return bad;
+    if (auto bad = scene.wrong(words_, "KokkosDevicePacker<OpenMP>", plan, call)) return bad;
     if (auto bad = scene.wrong(EmulatedPacker(), "EmulatedPacker", plan, call)) return bad;
     if (auto bad = scene.wrong(WideEmulation(), "EmulatedPacker (64-bit)", plan, call)) return bad;
     if (auto bad = scene.wrong(FusedEmulation(calls_ % 2 == 0 ? 4032 : 100),
@@ -211,6 +213,7 @@ class Judge {
   Noise noise_;
   // Shares of a few bytes, which begin and end anywhere.
   KokkosPacker<Kokkos::OpenMP> openmp_{Kokkos::OpenMP(), 24};
+  KokkosDevicePacker<Kokkos::OpenMP> words_;
   std::uint64_t calls_ = 0;
 };
 

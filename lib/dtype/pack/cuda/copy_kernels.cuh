@@ -16,16 +16,6 @@ inline constexpr std::size_t kSmallArgument = 4032, kLargeArgument = 32704;
 static_assert(kSmallArgument + sizeof(Call) <= 4096);
 static_assert(kLargeArgument + sizeof(Call) <= 32764);
 
-/// A table among the arguments.
-template <std::size_t kBytes>
-struct Argument {
-  alignas(16) std::byte table[kBytes];
-};
-/// A table in the device's memory.
-struct Resident {
-  const std::byte* table;
-};
-
 template <class Kernel, class Table>
 __global__ void __launch_bounds__(kBlockThreads)
     copy_kernel(const __grid_constant__ Table argument, const __grid_constant__ Call call) {

@@ -20,7 +20,7 @@ class CudaPacker final : public TablePacker {
   void fence() const override;
 
  private:
-  Place place() const override { return Place::device; }
+  Backend backend() const override { return Backend::cuda; }
   std::shared_ptr<const void> upload(std::span<const std::byte> bytes) const override;
   std::size_t argument_bytes(std::size_t bytes) const override;
   void launch(const Launch& launch) const override;

@@ -17,7 +17,7 @@ class EmulatedPacker final : public TablePacker {
   void fence() const override {}
 
  private:
-  Place place() const override { return Place::host; }
+  Backend backend() const override { return Backend::emulated; }
   std::shared_ptr<const void> upload(std::span<const std::byte> bytes) const override;
   std::size_t argument_bytes(std::size_t bytes) const override {
     return bytes <= max_argument_bytes_ ? bytes : 0;

@@ -18,6 +18,16 @@ struct Kernel {
   }
 };
 
+/// A table that travels with a launch.
+template <std::size_t kBytes>
+struct Argument {
+  alignas(16) std::byte table[kBytes];
+};
+/// A table in the device's memory.
+struct Resident {
+  const std::byte* table;
+};
+
 /// Calls with(Kernel) for the kernels with unrolled loops and words of that size.
 template <int kWordLog2, Direction kDirection, class With>
 void with_unrolled_kernel(int levels, With with) {

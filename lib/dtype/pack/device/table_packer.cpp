@@ -51,7 +51,7 @@ struct TablePacker::FusedState {
 };
 
 const TablePacker::PlanState& TablePacker::state_of(const PackPlan& plan) const {
-  return plan.program().attachment.get<PlanState>(place(), [&] {
+  return plan.program().attachment.get<PlanState>(backend(), [&] {
     auto state = std::make_shared<PlanState>(plan);
     if (const auto tables = state->form.tables(); !tables.empty()) state->tables = upload(tables);
     return state;
@@ -61,7 +61,7 @@ const TablePacker::PlanState& TablePacker::state_of(const PackPlan& plan) const 
 // Jobs of one plan and count whose packed bytes are at equal distances are one, whatever their
 // buffers.
 const TablePacker::FusedState& TablePacker::state_of(const FusedPlan& plan) const {
-  return plan.attachment().get<FusedState>(place(), [&] {
+  return plan.attachment().get<FusedState>(backend(), [&] {
     auto state = std::make_shared<FusedState>();
     std::vector<const FusedPlan::Job*> firsts;
     for (const auto& job : plan.jobs()) {

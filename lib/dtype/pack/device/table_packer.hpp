@@ -13,8 +13,8 @@ namespace halocline::dtype {
 
 /// Packs by one launch for all jobs of a plan. What a plan needs is made, and uploaded where it has
 /// lists or many jobs, at its first use, which may take long and synchronise; prepare() does it
-/// before. After that a pack allocates nothing. Plans used by several of these packers must be
-/// used with one device.
+/// before. After that a pack allocates nothing. A plan must be used with one
+/// device of each kind.
 class TablePacker : public Packer {
  public:
   void pack(const PackPlan& plan, const void* buffer, std::int64_t count, void* packed) const final;
@@ -25,7 +25,7 @@ class TablePacker : public Packer {
   void prepare(const FusedPlan& plan) const final;
 
  protected:
-  using Place = detail::Attachment::Place;
+  using Backend = detail::Attachment::Backend;
 
   /// A table to be launched: with the launch, padded to argument_bytes(), or `resident` in the
   /// memory of the launches if that is 0, and null otherwise.
@@ -37,8 +37,8 @@ class TablePacker : public Packer {
     std::uint64_t blocks;
   };
 
-  virtual Place place() const = 0;
-  /// A copy of the bytes, aligned to 16, in the memory of `place()`; complete on return.
+  virtual Backend backend() const = 0;
+  /// A copy of the bytes, aligned to 16, in the memory of the launches; complete on return.
   virtual std::shared_ptr<const void> upload(std::span<const std::byte> bytes) const = 0;
   /// What a launch carries for a table of so many bytes; 0 if it cannot.
   virtual std::size_t argument_bytes(std::size_t bytes) const = 0;

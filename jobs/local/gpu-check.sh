@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Tests and measures Halocline on a machine with a CUDA device; ends within eight minutes.
+#   gpu-check.sh [FOLDER]     default: results/raw/gpu-check, or gpu-check beside this script where gpu-pack.sh put it
+# Runs what gpu-pack.sh brought along or, in the source tree, build/release-cuda with the mpirun in $PATH.
+# FOLDER gets gpu-check.json (everything in one object), gpu-check.md (for people) and a log of each step.
+# Exit code: 0, 1 if a step failed, 3 if nothing can be run here.
+set -uo pipefail
+[[ $# -le 1 ]] || { sed -n '2,6p' "$0"; exit 2; }
+here=$(cd "$(dirname "$0")" && pwd)
+source "$here/env.sh"
+if [[ -d $here/bin ]]; then
+  root=$here programs=$here/bin out=${1:-$here/gpu-check}
+  export OPAL_PREFIX=$here/openmpi PATH=$here/openmpi/bin:$PATH LD_LIBRARY_PATH=$here/openmpi/lib:$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  revision=$(cat "$here/revision")
+else
+  root=$(cd "$here/../.." && pwd) build=${HALOCLINE_GPU_BUILD:-build/release-cuda}
+  out=${1:-$root/results/raw/gpu-check} programs=$(mktemp -d)
+  trap 'rm -rf "$programs"' EXIT
+  ln -s "$root/$build"/{app/halocline,lib/dtype/test/dtype_device_packer,lib/dtype/bench/bench_device} "$programs/"
+  revision=$(git -C "$root" rev-parse HEAD 2>/dev/null || echo unknown)
+fi
+command -v mpirun >/dev/null || { echo "gpu-check.sh: no mpirun in PATH: load an MPI, or use the folder of gpu-pack.sh" >&2; exit 3; }
+[[ -x $programs/halocline ]] || { echo "gpu-check.sh: no $programs/halocline: run jobs/local/build.sh release-cuda first" >&2; exit 3; }
+mkdir -p "$out" || exit 3
+rm -f "$out"/*.log "$out"/*.jsonl "$out"/gpu-check.*
+begin=$SECONDS budget=470 steps=() failed=0
+
+# step NAME LIMIT-SECONDS COMMAND...: runs it with what is left of the budget at most; its output goes to NAME.log.
+step() {
+  local name=$1 limit=$2 start=$SECONDS code=0; shift 2
+  local left=$((budget - (SECONDS - begin)))
+  if ((left < 5)); then code=skipped; else
+    timeout -k 5 "$((limit < left ? limit : left))" "$@" >"$out/$name.log" 2>&1 || code=$?
+  fi
+  [[ $code == 0 ]] || failed=1
+  steps+=("{\"step\": \"$name\", \"exit\": \"$code\", \"seconds\": $((SECONDS - start))}")
+  printf '%-28s %-8s %4d s\n' "$name" "$([[ $code == 0 ]] && echo ok || echo "exit $code")" "$((SECONDS - start))"
+  [[ $code == 0 ]] || tail -n 3 "$out/$name.log" 2>/dev/null | cut -c1-200 | sed 's/^/    /'
+  [[ $code == 0 ]]
+}
+run() { mpirun -n "$1" --bind-to none "${@:2}"; }
+
+# The same state as on the host, for every way that packed bytes can travel.
+same_state() {
+  local ranks=$1 method=$2 expected found
+  expected=$(run "$ranks" "$programs/halocline" run --config "$root/configs/correctness.toml" --quiet) || return
+  found=$(run "$ranks" "$programs/halocline" run --config "$root/configs/correctness.toml" --quiet --memory device --methods "$method") || return
+  echo "$method on $ranks ranks: device $found, host $expected"
+  [[ -n $found && $found == "$expected" ]]
+}
+
+step info 60 "$programs/halocline" info || { echo "gpu-check.sh: the program does not start here, see $out/info.log" >&2; exit 3; }
+grep -q '^device *none' "$out/info.log" && { echo "gpu-check.sh: no device: $(grep '^device' "$out/info.log")" >&2; exit 3; }
+step packer 150 run 1 "$programs/dtype_device_packer" --types 20000
+for ranks in 1 2; do
+  for method in alltoallv alltoallv:one-shot alltoallv:staged; do
+    step "state-$method-np$ranks" 60 same_state "$ranks" "$method"
+  done
+done
+grep -q '^gpu_aware_mpi *yes' "$out/info.log" && for method in alltoallv:device vendor-pack vendor-alltoallw; do
+  step "state-$method-np2" 60 same_state 2 "$method"
+done
+step bench 200 bash -c '"$1" --json >"$2" && test -s "$2"' - "$programs/bench_device" "$out/bench.jsonl"
+for points in 32 128 256; do
+  step "compare-$points-np2" 60 run 2 "$programs/halocline" compare --local $points $points $points --memory device \
+    --methods alltoallv:one-shot,alltoallv:staged --max-seconds 15 --output "$out/compare.jsonl"
+done
+grep -q '^gpu_aware_mpi *yes' "$out/info.log" && for points in 32 64; do
+  step "vendor-$points-np2" 60 run 2 "$programs/halocline" compare --local $points $points $points --memory device --iterations 5 \
+    --warmup 1 --methods alltoallv:device,vendor-pack,vendor-alltoallw --max-seconds 15 --output "$out/compare.jsonl"
+done
+sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
+[[ -z $sanitizer ]] || step sanitizer 100 "$sanitizer" --error-exitcode 9 "$programs/dtype_device_packer" --types 200
+
+# One object, written whole.
+lines() { [[ ! -e $1 ]] || paste -sd, "$1"; }
+gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n1)
+printf '{"schema": "halocline-gpu-check/1", "git": "%s", "time": "%s", "gpu": "%s", "seconds": %d,\n"steps": [%s],\n"bench": [%s],\n"compare": [%s]}\n' \
+  "$revision" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$gpu" "$((SECONDS - begin))" "$(IFS=,; echo "${steps[*]}")" \
+  "$(lines "$out/bench.jsonl")" "$(lines "$out/compare.jsonl")" >"$out/gpu-check.json.new" && mv "$out/gpu-check.json.new" "$out/gpu-check.json"
+{
+  echo "# gpu-check: ${gpu:-no nvidia-smi}, revision $revision"
+  for log in info bench "compare-32-np2" "compare-128-np2" "compare-256-np2" "vendor-32-np2" "vendor-64-np2"; do
+    [[ ! -s $out/$log.log ]] || printf '\n## %s\n\n```\n%s\n```\n' "$log" "$(cat "$out/$log.log")"
+  done
+} >"$out/gpu-check.md"
+printf '== %d s, %s; %s\n' "$((SECONDS - begin))" "$([[ $failed == 0 ]] && echo "all steps ok" || echo "SOME STEPS FAILED")" "$out/gpu-check.json"
+exit $failed

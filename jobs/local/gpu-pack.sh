@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Puts what gpu-check.sh needs on a machine with a CUDA driver and nothing else into a folder of at most 40 MB.
+#   jobs/local/gpu-pack.sh [FOLDER]     default: build/gpu-pack; there, run FOLDER/gpu-check.sh
+# Takes the programs of build/release-cuda (jobs/local/build.sh release-cuda) and Open MPI of .deps/openmpi-cuda
+# (jobs/local/openmpi-cuda.sh), stripped, with the libraries that they need beside glibc and the driver.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+folder=${1:-build/gpu-pack} build=build/release-cuda mpi=.deps/openmpi-cuda limit_mb=40
+fail() { echo "gpu-pack.sh: $*" >&2; exit 3; }
+[[ $# -le 1 ]] || { sed -n '2,5p' "$0"; exit 2; }
+programs=(app/halocline lib/dtype/test/dtype_device_packer lib/dtype/bench/bench_device)
+for program in "${programs[@]}"; do
+  [[ -x $build/$program ]] || fail "no $build/$program: run jobs/local/build.sh release-cuda first"
+done
+[[ -e $mpi/.complete ]] || fail "no Open MPI in $mpi: run jobs/local/openmpi-cuda.sh first"
+[[ ! -e $folder || -e $folder/gpu-check.sh ]] || fail "$folder is there and is not of this script: give another folder"
+
+rm -rf "$folder"; mkdir -p "$folder"/{bin,lib,configs}
+for program in "${programs[@]}"; do strip -o "$folder/bin/${program##*/}" "$build/$program"; done
+cp -a "$mpi" "$folder/openmpi"
+# What the loader finds here, but for glibc, which must be the other machine's own, the driver, and the MPI that comes along.
+ldd "$folder"/bin/* | sed -n 's/^\t\([^ ]*\) => \(\/[^ ]*\) .*/\1 \2/p' | sort -u | while read -r name path; do
+  case $name in
+    libc.so.*|libm.so.*|libdl.so.*|libpthread.so.*|librt.so.*|ld-linux*|libcuda.so.*) continue ;;
+  esac
+  [[ -e $folder/openmpi/lib/$name ]] || cp -L "$path" "$folder/lib/$name"
+done
+# libmpi of the build machine is not needed, and so are the libraries that only it needs; they do no harm.
+cp configs/correctness.toml "$folder/configs/"
+cp jobs/local/gpu-check.sh jobs/local/env.sh "$folder/"
+git rev-parse HEAD >"$folder/revision" 2>/dev/null || echo unknown >"$folder/revision"
+megabytes=$(du -sm "$folder" | cut -f1)
+[[ $megabytes -le $limit_mb ]] || fail "$folder has $megabytes MB, more than $limit_mb"
+printf '== %s: %s MB; copy it to the machine with the device and run gpu-check.sh in it\n' "$folder" "$megabytes"
