@@ -58,10 +58,11 @@ find_cuda() {
     ln -sfn lib "$toolkit/lib64"  # where nvcc looks, and the name that CMake looks for
     ln -sfn libcudart.so.13 "$toolkit/lib/libcudart.so"
     if [[ ! -e $toolkit/lib/stubs/libcuda.so ]]; then
-      # PyPI has no library to link with in place of the driver's: one with the names of all functions of cuda.h will do.
+      # PyPI has no library to link with in place of the driver's: one with the names of all functions of cuda.h will do. It
+      # calls some cuMemFree_v2 and the like; those who look for the library may look for cuMemFree.
       mkdir -p "$toolkit/lib/stubs"
-      echo '#include <cuda.h>' | g++ -E -x c -I"$toolkit/include" - |
-        sed -n 's/.*CUresult  *\(cu[A-Za-z0-9_]*\)(.*/int \1(void) { return 0; }/p' | sort -u |
+      echo '#include <cuda.h>' | g++ -E -x c -I"$toolkit/include" - | sed -n 's/.*CUresult  *\(cu[A-Za-z0-9_]*\)(.*/\1/p' |
+        sed 'p; s/_v[0-9]*$//' | sort -u | sed 's/.*/int &(void) { return 0; }/' |
         g++ -x c -shared -fPIC -Wl,-soname,libcuda.so.1 -o "$toolkit/lib/stubs/libcuda.so" -
     fi
     exec 9>&-

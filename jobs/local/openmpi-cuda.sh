@@ -70,8 +70,9 @@ if ! complete; then
   (cd "$work/build" &&
      ../openmpi-5.0.7/configure --prefix="$prefix" --with-cuda="$toolkit" --with-cuda-libdir="$cuda_stubs" "${options[@]}" \
        --disable-static --disable-dependency-tracking &&
+     grep '#define OPAL_CUDA_SUPPORT 1' opal/include/opal_config.h &&
      make -j "${HALOCLINE_BUILD_JOBS:-$(nproc)}" && make install DESTDIR="$work/root") >"$work/build.log" 2>&1 ||
-    { tail -n 40 "$work/build.log" >&2; fail "Open MPI did not build (see above and $work/build.log)"; }
+    { tail -n 40 "$work/build.log" >&2; fail "Open MPI did not build, or without CUDA (see above and $work/build.log)"; }
   mkdir "$prefix"
   (cd "$work/root$prefix" &&
      cp -a --parents bin/{mpirun,mpiexec,prte,prterun,prted,ompi_info,mpicc,mpicxx,mpic++,opal_wrapper} \
