@@ -235,7 +235,7 @@ class Options {
             both);
     add("describe", &Config::describe, "",
         "how the app writes its regions as MPI datatypes" + both);
-    add("packer", &Config::packer, "", "which of our packers packs" + both);
+    add("packer", &Config::packer, "", "which of our packers packs where the host does" + both);
     add("iterations", &Config::iterations, "N", Range{1, INT_MAX},
         "timed exchanges of each method [compare]");
     add("warmup", &Config::warmup, "N", Range{0, INT_MAX},

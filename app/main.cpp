@@ -81,6 +81,8 @@ int main(int argc, char** argv) {
       return parse_and_dispatch(argc, argv, comm);
     } catch (const MpiError& error) {
       return abort_job(comm, error);
+    } catch (const CudaError& error) {
+      return abort_job(comm, error);
     } catch (const ConfigError& error) {
       return end_job(comm, error, kBadInput);
     } catch (const EnvironmentError& error) {

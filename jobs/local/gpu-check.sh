@@ -30,7 +30,7 @@ step() {
   local name=$1 limit=$2 start=$SECONDS code=0; shift 2
   local left=$((budget - (SECONDS - begin)))
   if ((left < 5)); then code=skipped; else
-    timeout -k 5 "$((limit < left ? limit : left))" "$@" >"$out/$name.log" 2>&1 || code=$?
+    timeout -k 5 "$((limit < left ? limit : left))" bash -c '"$@"' - "$@" >"$out/$name.log" 2>&1 || code=$?
   fi
   [[ $code == 0 ]] || failed=1
   steps+=("{\"step\": \"$name\", \"exit\": \"$code\", \"seconds\": $((SECONDS - start))}")
@@ -49,7 +49,9 @@ same_state() {
   [[ -n $found && $found == "$expected" ]]
 }
 
-step info 60 "$programs/halocline" info || { echo "gpu-check.sh: the program does not start here, see $out/info.log" >&2; exit 3; }
+export -f run same_state  # timeout starts programs
+export programs root
+step info 60 run 1 "$programs/halocline" info || { echo "gpu-check.sh: the program does not start here, see $out/info.log" >&2; exit 3; }
 grep -q '^device *none' "$out/info.log" && { echo "gpu-check.sh: no device: $(grep '^device' "$out/info.log")" >&2; exit 3; }
 step packer 150 run 1 "$programs/dtype_device_packer" --types 20000
 for ranks in 1 2; do

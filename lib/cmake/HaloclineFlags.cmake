@@ -23,6 +23,7 @@ endif()
 list(APPEND halocline_cxx_options ${_codegen})
 # What nvcc compiles is warned about by nvcc: the host compiler sees generated code.
 list(TRANSFORM _codegen PREPEND -Xcompiler= OUTPUT_VARIABLE _cuda_options)
+list(APPEND _cuda_options --fmad=false)  # the same bits on the device
 
 add_library(halocline_flags INTERFACE)
 target_compile_options(halocline_flags INTERFACE

@@ -7,6 +7,7 @@
 #include <array>
 #include <memory>
 
+#include "comm/mpi/communicator.hpp"
 #include "dtype/support/mpi_check.hpp"
 
 namespace halocline::comm {
@@ -19,10 +20,10 @@ GpuAwareness ask_mpi_for_gpu_awareness() {
   return {aware, std::string("MPIX_Query_cuda_support: ") + (aware ? "1" : "0")};
 }
 
-GpuAwareness probe_gpu_awareness(dtype::Device& device) {
-  if (device.properties().emulated) return {true, "the device is emulated"};
-  auto answer = ask_mpi_for_gpu_awareness();
-  if (!answer.aware) return answer;
+namespace {
+
+// A message from memory of the device to another.
+bool carries_device_memory(dtype::Device& device) {
   using dtype::MemoryKind;
   std::array<int, 64> sent{}, received{};
   sent.fill(42);
@@ -35,15 +36,28 @@ GpuAwareness probe_gpu_awareness(dtype::Device& device) {
   const auto from = memory(), to = memory();
   device.copy(from.get(), sent.data(), kBytes, nullptr);
   device.synchronize(nullptr);
+  const Communicator self(MPI_COMM_SELF);  // where nobody else receives
   const int count = static_cast<int>(sent.size());
   HALOCLINE_MPI(MPI_Sendrecv(from.get(), count, MPI_INT, 0, 0, to.get(), count, MPI_INT, 0, 0,
-                             MPI_COMM_SELF, MPI_STATUS_IGNORE));
+                             self.get(), MPI_STATUS_IGNORE));
   device.copy(received.data(), to.get(), kBytes, nullptr);
   device.synchronize(nullptr);
-  if (received != sent)
-    return {false, answer.source + ", but a message in device memory arrived wrong"};
-  answer.source += ", and a message in device memory arrived";
-  return answer;
+  return received == sent;
+}
+
+}  // namespace
+
+GpuAwareness probe_gpu_awareness(dtype::Device& device) {
+  if (device.properties().emulated) return {true, "the device is emulated"};
+  // A process has one real device.
+  static const auto known = [&]() -> GpuAwareness {
+    const auto said = ask_mpi_for_gpu_awareness();
+    if (!said.aware) return said;
+    if (carries_device_memory(device))
+      return {true, said.source + ", and a message in device memory arrived"};
+    return {false, said.source + ", but a message in device memory arrived wrong"};
+  }();
+  return known;
 }
 
 }  // namespace halocline::comm

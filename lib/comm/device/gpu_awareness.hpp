@@ -18,8 +18,9 @@ struct GpuAwareness {
 GpuAwareness ask_mpi_for_gpu_awareness();
 
 /// Whether messages may stand in memory of `device`: what the MPI says, and where that is yes, a
-/// message of the rank to itself. An emulated device's memory is the host's: yes. Local; a few
-/// microseconds, MPI must be initialised.
+/// message of the rank to itself. An emulated device's memory is the host's: yes. Local; tried
+/// once in a process, which takes milliseconds and synchronises the device. MPI must be
+/// initialised.
 GpuAwareness probe_gpu_awareness(dtype::Device& device);
 
 }  // namespace halocline::comm

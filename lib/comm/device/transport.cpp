@@ -44,13 +44,13 @@ Transport::Memory Transport::own_memory(std::size_t bytes) const {
 }
 
 void Transport::to_wire(const Message& message) const {
-  if (message.staged)
+  if (message.staged && message.bytes > 0)
     resources_->device().copy(message.wire(), message.packed(), message.bytes, stream_.get());
   packer_->fence();
 }
 
 void Transport::from_wire(const Message& message) const {
-  if (message.staged)
+  if (message.staged && message.bytes > 0)
     resources_->device().copy(message.packed(), message.wire(), message.bytes, stream_.get());
 }
 

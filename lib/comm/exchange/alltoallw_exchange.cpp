@@ -12,19 +12,24 @@ namespace halocline::comm::detail {
 namespace {
 
 /// One direction of travel in MPI_Alltoallw's terms: per rank a struct of all its pieces at their
-/// absolute addresses.
+/// distances from `base`.
 struct TypedMessages {
+  void* base = MPI_BOTTOM;
   std::vector<dtype::Datatype> owned;
   std::vector<MPI_Datatype> types;
   std::vector<int> counts, displacements;
 };
 
-TypedMessages combine(const Pieces& pieces, int ranks) {
+// MPIs tell by the buffer argument whether it is memory of a device; from MPI_BOTTOM they cannot.
+TypedMessages combine(const Pieces& pieces, int ranks, bool on_device) {
   const auto n = static_cast<std::size_t>(ranks);
-  TypedMessages side{.owned = {},
+  TypedMessages side{.base = on_device && !pieces.empty() ? pieces.front().buffer : MPI_BOTTOM,
+                     .owned = {},
                      .types = std::vector<MPI_Datatype>(n, MPI_BYTE),
                      .counts = std::vector<int>(n),
                      .displacements = std::vector<int>(n)};
+  MPI_Aint base = 0;
+  HALOCLINE_MPI(MPI_Get_address(side.base, &base));
   for (auto first = pieces.begin(); first != pieces.end();) {
     const auto last = std::find_if(first, pieces.end(),
                                    [&](const Piece& p) { return p.partner != first->partner; });
@@ -33,7 +38,9 @@ TypedMessages combine(const Pieces& pieces, int ranks) {
     std::vector<MPI_Datatype> types;
     for (auto piece = first; piece != last; ++piece) {
       counts.push_back(checked_int(piece->count, "count of a job"));
-      HALOCLINE_MPI(MPI_Get_address(piece->buffer, &addresses.emplace_back()));
+      auto& address = addresses.emplace_back();
+      HALOCLINE_MPI(MPI_Get_address(piece->buffer, &address));
+      address = MPI_Aint_diff(address, base);
       types.push_back(piece->type);
     }
     MPI_Datatype combined = MPI_DATATYPE_NULL;
@@ -51,15 +58,15 @@ TypedMessages combine(const Pieces& pieces, int ranks) {
 class AlltoallwExchange final : public Backend {
  public:
   AlltoallwExchange(std::shared_ptr<const Communicator> comm, const Pieces& sends,
-                    const Pieces& receives)
+                    const Pieces& receives, bool on_device)
       : comm_(std::move(comm)),
-        out_(combine(sends, comm_->size())),
-        in_(combine(receives, comm_->size())) {}
+        out_(combine(sends, comm_->size(), on_device)),
+        in_(combine(receives, comm_->size(), on_device)) {}
 
   void begin() override {
     const double start = MPI_Wtime();
-    HALOCLINE_MPI(MPI_Alltoallw(MPI_BOTTOM, out_.counts.data(), out_.displacements.data(),
-                                out_.types.data(), MPI_BOTTOM, in_.counts.data(),
+    HALOCLINE_MPI(MPI_Alltoallw(out_.base, out_.counts.data(), out_.displacements.data(),
+                                out_.types.data(), in_.base, in_.counts.data(),
                                 in_.displacements.data(), in_.types.data(), comm_->get()));
     transfer_ = MPI_Wtime() - start;
   }
@@ -75,8 +82,9 @@ class AlltoallwExchange final : public Backend {
 }  // namespace
 
 std::unique_ptr<Backend> make_alltoallw_exchange(std::shared_ptr<const Communicator> comm,
-                                                 const Pieces& sends, const Pieces& receives) {
-  return std::make_unique<AlltoallwExchange>(std::move(comm), sends, receives);
+                                                 const Pieces& sends, const Pieces& receives,
+                                                 bool on_device) {
+  return std::make_unique<AlltoallwExchange>(std::move(comm), sends, receives, on_device);
 }
 
 }  // namespace halocline::comm::detail

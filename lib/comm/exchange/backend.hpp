@@ -58,8 +58,10 @@ std::unique_ptr<Backend> make_packed_exchange(std::shared_ptr<const Communicator
                                               const CountUnits& units,
                                               std::vector<std::string>& packed_by_mpi);
 
-/// One derived type per partner straight into MPI_Alltoallw. Makes no communication.
+/// One derived type per partner straight into MPI_Alltoallw; `on_device`: the buffers are in memory
+/// of a device. Makes no communication.
 std::unique_ptr<Backend> make_alltoallw_exchange(std::shared_ptr<const Communicator> comm,
-                                                 const Pieces& sends, const Pieces& receives);
+                                                 const Pieces& sends, const Pieces& receives,
+                                                 bool on_device);
 
 }  // namespace halocline::comm::detail

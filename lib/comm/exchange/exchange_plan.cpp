@@ -170,8 +170,10 @@ ExchangePlan::ExchangePlan(MPI_Comm parent, const std::vector<ExchangeJob>& jobs
   const auto limit = options.mpi_count_limit;
   const detail::CountUnits units{agree_on_unit(*comm, sends, receives, limit), limit};
   auto* resources = options.resources;
-  if (resources == nullptr && dtype::current_device() != nullptr)
-    resources = &dtype::current_resources();
+  collectively(comm->get(), [&] {
+    if (resources == nullptr && dtype::current_device() != nullptr)
+      resources = &dtype::current_resources();
+  });
   transfer_ = detail::choose_transfer(*comm, method, sends, receives, options, resources);
   const auto& packer = options.packer != nullptr ? *options.packer : kHostPacker;
   collectively(comm->get(), [&] {
@@ -186,7 +188,8 @@ ExchangePlan::ExchangePlan(MPI_Comm parent, const std::vector<ExchangeJob>& jobs
         break;
       }
       case Exchange::vendor_alltoallw:
-        backend_ = detail::make_alltoallw_exchange(comm, sends, receives);
+        backend_ = detail::make_alltoallw_exchange(comm, sends, receives,
+                                                   transfer_ == dtype::Transfer::device);
         break;
     }
   });

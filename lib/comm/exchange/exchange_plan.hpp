@@ -86,8 +86,9 @@ class ExchangePlan {
   ~ExchangePlan();
 
   /// Starts an exchange: send buffers are read and receive buffers written from here on until
-  /// finish() of the returned handle. Collective. Throws ConfigError while an exchange of this plan
-  /// is in flight.
+  /// finish() of the returned handle. A device must be done with the buffers before, and may use
+  /// them in any stream after finish(). Collective. Throws ConfigError while an exchange of this
+  /// plan is in flight.
   [[nodiscard]] PendingExchange start();
 
   const Method& method() const { return method_; }

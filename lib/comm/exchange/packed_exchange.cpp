@@ -51,6 +51,15 @@ class PackedExchange final : public Backend {
     in_ = lay_out(receives, units, plans, packed_by_mpi);
   }
 
+  // Memory goes back to where others get it from: after an error, the device may still use it.
+  ~PackedExchange() override {
+    try {
+      transport_.packer().fence();
+    } catch (const std::exception&) {
+      // Whoever uses the device next is told, too.
+    }
+  }
+
   void begin() override {
     const double start = MPI_Wtime();
     transport_.packer().pack(out_.fused, out_.message.packed());
@@ -124,6 +133,9 @@ class PackedExchange final : public Backend {
       auto& packed = here ? next_own : next;
       if (const auto* plan = plan_of(piece, plans, packed_by_mpi))
         jobs.push_back({*plan, piece.buffer, piece.count, distance(side.message.packed(), packed)});
+      else if (packing_ == Packing::ours && transport_.transfer() != dtype::Transfer::host)
+        throw ConfigError("a datatype is packed by MPI alone (" + packed_by_mpi.back() +
+                          "): keep its data in memory of the host");
       else
         side.by_mpi.push_back({piece, packed, vendor_type(piece)});
       packed += piece.bytes;

@@ -71,8 +71,8 @@ dtype::BlockShape shape_of(const Piece& piece) {
   return {block, std::max(block, known->bounds().true_extent / blocks)};
 }
 
-// A message for each partner, with the shape of its largest piece.
-std::vector<dtype::Message> messages_of(const Communicator& comm, const Pieces& sends) {
+// The ranks of this node. Collective.
+std::set<int> ranks_on_node(const Communicator& comm) {
   MPI_Comm node = MPI_COMM_NULL;
   HALOCLINE_MPI(MPI_Comm_split_type(comm.get(), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
   int node_size = 0;
@@ -81,8 +81,11 @@ std::vector<dtype::Message> messages_of(const Communicator& comm, const Pieces& 
   const int rank = comm.rank();
   HALOCLINE_MPI(MPI_Allgather(&rank, 1, MPI_INT, on_node.data(), 1, MPI_INT, node));
   HALOCLINE_MPI(MPI_Comm_free(&node));
-  const std::set<int> near(on_node.begin(), on_node.end());
+  return {on_node.begin(), on_node.end()};
+}
 
+// A message for each partner, with the shape of its largest piece.
+std::vector<dtype::Message> messages_of(int rank, const std::set<int>& near, const Pieces& sends) {
   std::vector<dtype::Message> out;
   for (auto first = sends.begin(); first != sends.end();) {
     const auto last = std::find_if(first, sends.end(),
@@ -131,16 +134,19 @@ Transfer choose_transfer(const Communicator& comm, const Method& method, const P
                         "): keep the fields of all ranks in one kind of memory");
     if (!wanted || is_possible(possible, *wanted) || is_possible(here.transfers, *wanted)) return;
     throw ConfigError("method " + name(method) + " is not possible (" + here.why_not + "): " +
-                      (possible.none() ? "keep the fields in memory that both can address"
-                                       : "these transfers are: " + list(possible)));
+                      (is_vendor(method.exchange)
+                           ? "use an MPI that takes device memory, or leave the method out"
+                       : possible.none() ? "keep the fields in memory that both can address"
+                                         : "these transfers are: " + list(possible)));
   });
   if (wanted) return *wanted;
   if (possible.count() == 1 && is_possible(possible, Transfer::host)) return Transfer::host;
 
   // One rank's choice is everybody's: the messages of a halo are alike.
   auto chosen = Transfer::host;
-  const auto messages = messages_of(comm, sends);
+  const auto near = ranks_on_node(comm);
   collectively(comm.get(), [&] {
+    const auto messages = messages_of(comm.rank(), near, sends);
     chosen = dtype::select_transfer(options.model, messages, possible).transfer;
   });
   static_assert(sizeof(Transfer) == 1);

@@ -45,7 +45,7 @@ class Device {
     std::string driver;     ///< its version
     bool emulated = false;  ///< of the host's memory and threads
   };
-  virtual Properties properties() const = 0;
+  virtual const Properties& properties() const = 0;
 
   /// The kind of memory that holds `address`; what the device does not know is of the host.
   virtual MemoryKind kind_of(const void* address) const = 0;

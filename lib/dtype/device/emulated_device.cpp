@@ -19,10 +19,6 @@ EmulatedDevice::~EmulatedDevice() {
   for (const auto& [memory, block] : blocks_) std::free(const_cast<std::byte*>(memory));
 }
 
-Device::Properties EmulatedDevice::properties() const {
-  return {.name = "emulated device", .driver = "none", .emulated = true};
-}
-
 MemoryKind EmulatedDevice::kind_of(const void* address) const {
   const std::lock_guard lock(mutex_);
   const auto* byte = static_cast<const std::byte*>(address);

@@ -10,8 +10,8 @@
 namespace halocline::dtype {
 
 /// Allocates memory of all kinds from the host and remembers which is which; copies and packs at
-/// once, by the code of the device's kernels. Copies and synchronisations are checked: memory must
-/// be known, streams must exist.
+/// once, by the code of the device's kernels. Streams must exist; that memory is followed by those
+/// alone who can address it on a real device is not checked.
 class EmulatedDevice final : public Device {
  public:
   /// Throws from allocate() beyond `max_bytes`. Memory that it did not allocate counts as of kind
@@ -21,7 +21,7 @@ class EmulatedDevice final : public Device {
       : max_bytes_(max_bytes), elsewhere_(elsewhere) {}
   ~EmulatedDevice() override;
 
-  Properties properties() const override;
+  const Properties& properties() const override { return properties_; }
   MemoryKind kind_of(const void* address) const override;
   void* allocate(MemoryKind kind, std::size_t bytes) override;
   void release(MemoryKind kind, void* memory) noexcept override;
@@ -42,6 +42,7 @@ class EmulatedDevice final : public Device {
   };
   void check(Stream stream) const;
 
+  const Properties properties_{.name = "emulated device", .driver = "none", .emulated = true};
   std::size_t max_bytes_;
   MemoryKind elsewhere_;
   mutable std::mutex mutex_;

@@ -43,7 +43,7 @@ class WideEmulation {
                                .count = 0,
                                .buffers = {0}};
     const auto alignment = std::int64_t{1} << device::word_log2(memory | stream);
-    const auto table = device::make_table({&job, 1}, alignment, std::int64_t{1} << 32);
+    const auto table = device::make_table({&job, 1}, alignment, true);
     emulate(
         table,
         {memory, stream, count, table.words * static_cast<std::uint64_t>(count), device::kMaxBatch},

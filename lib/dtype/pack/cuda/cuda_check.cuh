@@ -12,6 +12,23 @@ inline void check_cuda(cudaError_t code, const char* call, const char* file, int
   throw CudaError(code, cudaGetErrorName(code), cudaGetErrorString(code), call, file, line);
 }
 
+/// Makes a device current for this thread while it lives.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) : device_(device) {
+    check_cuda(cudaGetDevice(&before_), "cudaGetDevice", __FILE__, __LINE__);
+    if (before_ != device_) check_cuda(cudaSetDevice(device_), "cudaSetDevice", __FILE__, __LINE__);
+  }
+  ~OnDevice() {
+    if (before_ != device_) cudaSetDevice(before_);
+  }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  int device_, before_ = 0;
+};
+
 }  // namespace halocline::detail
 
 /// Evaluates a call of CUDA's run-time library once and throws CudaError unless it succeeds.

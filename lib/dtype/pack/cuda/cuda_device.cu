@@ -14,17 +14,17 @@ cudaStream_t stream_of(Device::Stream stream) {
 
 class CudaDevice final : public Device {
  public:
-  explicit CudaDevice(int index) : index_(index) {}
-
-  Properties properties() const override {
+  explicit CudaDevice(int index) : index_(index) {
     cudaDeviceProp properties{};
-    HALOCLINE_CUDA(cudaGetDeviceProperties(&properties, index_));
+    HALOCLINE_CUDA(cudaGetDeviceProperties(&properties, index));
     int version = 0;
     HALOCLINE_CUDA(cudaDriverGetVersion(&version));
-    return {.name = properties.name,
-            .driver = "CUDA " + std::to_string(version / 1000) + "." +
-                      std::to_string(version % 1000 / 10)};
+    properties_.name = properties.name;
+    properties_.driver =
+        "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
   }
+
+  const Properties& properties() const override { return properties_; }
 
   MemoryKind kind_of(const void* address) const override {
     cudaPointerAttributes attributes{};
@@ -43,6 +43,7 @@ class CudaDevice final : public Device {
 
   void* allocate(MemoryKind kind, std::size_t bytes) override {
     HALOCLINE_EXPECT(kind != MemoryKind::host);
+    const halocline::detail::OnDevice scope(index_);
     void* memory = nullptr;
     if (kind == MemoryKind::pinned)
       HALOCLINE_CUDA(cudaHostAlloc(&memory, bytes, cudaHostAllocMapped | cudaHostAllocPortable));
@@ -58,6 +59,7 @@ class CudaDevice final : public Device {
   }
 
   Stream create_stream() override {
+    const halocline::detail::OnDevice scope(index_);
     cudaStream_t stream = nullptr;
     HALOCLINE_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     return stream;
@@ -65,17 +67,20 @@ class CudaDevice final : public Device {
   void destroy_stream(Stream stream) noexcept override { cudaStreamDestroy(stream_of(stream)); }
 
   void copy(void* to, const void* from, std::size_t bytes, Stream stream) override {
+    const halocline::detail::OnDevice scope(index_);  // the null stream is the current device's
     HALOCLINE_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(stream)));
   }
   void synchronize(Stream stream) override {
+    const halocline::detail::OnDevice scope(index_);
     HALOCLINE_CUDA(cudaStreamSynchronize(stream_of(stream)));
   }
   std::unique_ptr<Packer> make_packer(Stream stream) override {
-    return std::make_unique<CudaPacker>(stream_of(stream));
+    return std::make_unique<CudaPacker>(stream_of(stream), index_);
   }
 
  private:
   int index_;
+  Properties properties_;
 };
 
 }  // namespace

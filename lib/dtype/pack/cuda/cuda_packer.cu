@@ -20,11 +20,15 @@ extern template void launch_general<Wide>(const Grid&, Direction);
 }  // namespace device
 
 std::shared_ptr<const void> CudaPacker::upload(std::span<const std::byte> bytes) const {
+  const halocline::detail::OnDevice scope(device_);
   void* copy = nullptr;
   HALOCLINE_CUDA(cudaMalloc(&copy, bytes.size()));
   // At exit the device may be gone before the last plan.
   std::shared_ptr<const void> owner(copy, [](const void* p) { cudaFree(const_cast<void*>(p)); });
-  HALOCLINE_CUDA(cudaMemcpy(copy, bytes.data(), bytes.size(), cudaMemcpyHostToDevice));
+  // Complete only when the stream is: the host's memory is pageable.
+  HALOCLINE_CUDA(
+      cudaMemcpyAsync(copy, bytes.data(), bytes.size(), cudaMemcpyHostToDevice, stream_));
+  HALOCLINE_CUDA(cudaStreamSynchronize(stream_));
   return owner;
 }
 
@@ -37,6 +41,7 @@ void CudaPacker::launch(const Launch& launch) const {
   if (launch.blocks > std::numeric_limits<std::int32_t>::max())
     throw ConfigError("pack of " + std::to_string(launch.call.words) +
                       " words is too large for one kernel: use fewer instances");
+  const halocline::detail::OnDevice scope(device_);
   const bool travels = launch.resident == nullptr;
   const device::Grid grid{.table = travels ? launch.table.bytes.data() : launch.resident,
                           .argument_bytes = travels ? launch.table.bytes.size() : 0,

@@ -11,12 +11,12 @@ namespace halocline::dtype {
 /// Packs by one kernel on the caller's stream, wherever the device can reach the buffers: its own
 /// memory, managed memory, mapped host memory. Nothing synchronises but fence(), and the first use
 /// of a plan that has lists or more jobs than fit into a kernel's arguments. The stream is the
-/// caller's and must outlive the packer; the device that is current at the first use of a plan is
-/// that of all its uses. Errors that earlier work of the stream has met are thrown by whichever
-/// call learns of them, as CudaError. O(packed bytes).
+/// caller's and must outlive the packer. Errors that earlier work of the stream has met are thrown
+/// by whichever call learns of them, as CudaError. O(packed bytes).
 class CudaPacker final : public TablePacker {
  public:
-  explicit CudaPacker(CUstream_st* stream) : stream_(stream) {}
+  /// `device`: the index of the device that the stream is of; any may be current when packing.
+  CudaPacker(CUstream_st* stream, int device) : stream_(stream), device_(device) {}
   void fence() const override;
 
  private:
@@ -26,6 +26,7 @@ class CudaPacker final : public TablePacker {
   void launch(const Launch& launch) const override;
 
   CUstream_st* stream_;
+  int device_;
 };
 
 }  // namespace halocline::dtype

@@ -314,16 +314,15 @@ int word_log2(std::uint64_t moves) {
   return std::min(std::countr_zero(moves), kMaxWordLog2);
 }
 
-JobTable make_table(std::span<const TableJob> jobs, std::int64_t alignment,
-                    std::int64_t instances) {
+JobTable make_table(std::span<const TableJob> jobs, std::int64_t alignment, bool wide) {
   std::vector<Part> parts;
   for (const auto& job : jobs)
     for (auto& leaf : leaves_of(job)) {
       const auto moves = moves_of(leaf, job, alignment);
       parts.push_back({std::move(leaf), moves, &job});
     }
-  const auto words = words_of(parts) * static_cast<std::uint64_t>(instances);
-  return words < kNarrowWords && fits_narrow(parts) ? write<Narrow>(parts) : write<Wide>(parts);
+  const bool narrow = !wide && words_of(parts) < kNarrowWords && fits_narrow(parts);
+  return narrow ? write<Narrow>(parts) : write<Wide>(parts);
 }
 
 }  // namespace halocline::dtype::device

@@ -104,9 +104,8 @@ int word_log2(std::uint64_t moves);
 
 /// Builds the table for jobs whose packed addresses, less their packed offsets, are multiples of
 /// `alignment`. With one job of count 0, the table serves any number of instances
-/// (Call::instances) whose buffers are multiples of `alignment`, and is narrow only if it can be
-/// for `instances` of them. O(jobs x leaves).
-JobTable make_table(std::span<const TableJob> jobs, std::int64_t alignment,
-                    std::int64_t instances = 1);
+/// (Call::instances) whose buffers are multiples of `alignment`; a narrow one, if all words
+/// together are fewer than 2^31. `wide`: not narrow in any case. O(jobs x leaves).
+JobTable make_table(std::span<const TableJob> jobs, std::int64_t alignment, bool wide = false);
 
 }  // namespace halocline::dtype::device

@@ -122,6 +122,7 @@ void TablePacker::copy(const PackPlan& plan, Address memory, std::int64_t count,
   if (plan.packed_bytes(count) == 0) return;
   const auto& state = state_of(plan);
   const auto log2 = device::word_log2(memory | packed);
+  // So many bytes may be as many words.
   const bool one = count == 1, many = plan.packed_bytes(count) >= std::int64_t{1} << 31;
   const auto& slot = state.by_alignment[static_cast<std::size_t>(log2)][one ? 1 : 0][many ? 1 : 0];
   const auto& table = resident(slot, [&] {
@@ -129,8 +130,7 @@ void TablePacker::copy(const PackPlan& plan, Address memory, std::int64_t count,
                        .tables = address(state.tables.get()),
                        .count = one ? 1 : 0,
                        .buffers = {0}};
-    // Narrow if that many bytes are: whatever their words.
-    return device::make_table({&job, 1}, std::int64_t{1} << log2, many ? INT32_MAX : 1);
+    return device::make_table({&job, 1}, std::int64_t{1} << log2, many);
   });
   launch(table,
          {.memory = memory, .packed = packed, .instances = count, .words = 0, .per_thread = 0},

@@ -9,7 +9,8 @@ namespace halocline::dtype {
 
 namespace {
 
-// What a functor may carry cheaply everywhere.
+// What a functor carries; light-weight, lest CUDA's back end copies it to constant memory and
+// waits.
 constexpr std::size_t kArgumentBytes = 2048;
 
 // One thread of a launch, by its number.
@@ -52,7 +53,8 @@ void KokkosDevicePacker<ExecutionSpace>::launch(const Launch& launch) const {
     Kokkos::parallel_for(
         launch.direction == device::Direction::pack ? "halocline::KokkosDevicePacker::pack"
                                                     : "halocline::KokkosDevicePacker::unpack",
-        Policy(space_, 0, threads),
+        Kokkos::Experimental::require(Policy(space_, 0, threads),
+                                      Kokkos::Experimental::WorkItemProperty::HintLightWeight),
         Thread<decltype(kernel), std::decay_t<decltype(table)>>{table, launch.call});
   };
   const auto with_table = [&](auto kernel) {

@@ -11,8 +11,8 @@ namespace halocline::dtype {
 /// Packs on a Kokkos execution space instance that has no CudaPacker of its own, or beside it: one
 /// kernel for all jobs, every word found from its number. For memory that the space can access.
 /// Nothing fences but fence() and the first use of a plan. Instantiated for the spaces that Kokkos
-/// is built with; on the host KokkosPacker is the faster one. Must not outlive Kokkos::finalize(),
-/// nor may plans that it was used with. O(packed bytes).
+/// is built with; on the host KokkosPacker is the faster one. A plan must be used with one space.
+/// Must not outlive Kokkos::finalize(), nor may plans that it was used with. O(packed bytes).
 template <class ExecutionSpace>
 class KokkosDevicePacker final : public TablePacker {
  public:
