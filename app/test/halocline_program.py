@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs the program under test: HALOCLINE_BINARY, under HALOCLINE_MPIEXEC where there is more than one rank."""
+import concurrent.futures
 import contextlib
 import os
 import re
@@ -48,6 +49,13 @@ def own_session():
     """
     with tempfile.TemporaryDirectory(prefix="hl", ignore_cleanup_errors=True) as folder:
         yield os.environ | {"OMPI_MCA_orte_tmpdir_base": folder}
+
+
+def several(function, cases):
+    """(case, function(case)) of each case, in order; several at a time, since a start mostly waits, and mpiexec sleeps for
+    seconds after a job that failed."""
+    with concurrent.futures.ThreadPoolExecutor(max_workers=6) as pool:
+        yield from zip(cases, pool.map(function, cases))
 
 
 def options_in_help():

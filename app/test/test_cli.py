@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command line and the config file: what goes in, what comes out, and one clear line for everything that is wrong."""
-import concurrent.futures
 import csv
 import json
 import os
@@ -9,7 +8,7 @@ import struct
 import tempfile
 import unittest
 
-from halocline_program import halocline, options_in_help
+from halocline_program import halocline, options_in_help, several
 
 SOURCE = pathlib.Path(os.environ["HALOCLINE_SOURCE"])
 
@@ -170,8 +169,7 @@ class InDirectory(unittest.TestCase):
 class BadInput(InDirectory):
     def assert_all_refused(self, cases):
         """`cases`: (what the message must name, config file or None, arguments). Each on one rank, the first that names a
-        thing also on two; in a directory of its own, several at a time, since mpiexec sleeps for seconds after a job that
-        failed."""
+        thing also on two; in a directory of its own."""
 
         def run(case):
             number, ranks, (_, file, arguments) = case
@@ -185,11 +183,10 @@ class BadInput(InDirectory):
         names = [case[0] for case in cases]
         runs = [(number, 1, case) for number, case in enumerate(cases)]
         runs += [(number, 2, case) for number, case in enumerate(cases) if names.index(case[0]) == number]
-        with concurrent.futures.ThreadPoolExecutor(max_workers=6) as pool:
-            for (_, ranks, (thing, file, arguments)), (outcome, left) in zip(runs, pool.map(run, runs)):
-                with self.subTest(file=file, arguments=arguments, ranks=ranks):
-                    self.assert_refused(outcome, thing)
-                    self.assertEqual(left, [] if file is None else ["bad.toml"])
+        for (_, ranks, (thing, file, arguments)), (outcome, left) in several(run, runs):
+            with self.subTest(file=file, arguments=arguments, ranks=ranks):
+                self.assert_refused(outcome, thing)
+                self.assertEqual(left, [] if file is None else ["bad.toml"])
 
     def test_files(self):
         arguments = ["run", "--config", "bad.toml", "--output", "out", "--csv", "csv"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The mini-app end to end: one state hash whatever the run looks like, faults that are seen, and sizes that do not fit."""
+import itertools
 import json
 import os
 import pathlib
@@ -10,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-from halocline_program import BINARY, MPIEXEC, halocline, own_session
+from halocline_program import BINARY, MPIEXEC, halocline, own_session, several
 
 CORRECTNESS = pathlib.Path(os.environ["HALOCLINE_SOURCE"]) / "configs" / "correctness.toml"
 RANKS = tuple(int(n) for n in os.environ["HALOCLINE_RANKS"].split())
@@ -19,45 +20,61 @@ DESCRIPTIONS = ("subarray", "vector", "hvector", "hindexed", "struct")
 METHODS = ("alltoallv", "vendor-pack", "vendor-alltoallw")
 
 
+def run(case):
+    """`case`: (number of ranks, arguments)."""
+    ranks, arguments = case
+    return halocline("run", "--config", CORRECTNESS, *arguments, ranks=ranks)
+
+
+def run_quietly(case):
+    ranks, arguments = case
+    return run((ranks, ("--quiet", *arguments)))
+
+
 class Run(unittest.TestCase):
-    def state_hash(self, *arguments, ranks=1):
-        outcome = halocline("run", "--config", CORRECTNESS, "--quiet", *arguments, ranks=ranks)
+    def state_hash_in(self, outcome):
         self.assertEqual(outcome.code, 0, outcome.stderr)
         self.assertRegex(outcome.stdout, r"\Astate hash: 0x[0-9a-f]{16}\n\Z")
         return outcome.stdout.split()[-1]
 
-    def assert_refused(self, names, *arguments, ranks=1):
-        outcome = halocline("run", *arguments, ranks=ranks)
+    def assert_one_state_hash(self, cases):
+        """`cases` as run() takes them; the first is what all others must agree with."""
+        expected = None
+        for (ranks, arguments), outcome in several(run_quietly, cases):
+            with self.subTest(ranks=ranks, arguments=arguments):
+                found = self.state_hash_in(outcome)
+                expected = expected or found
+                self.assertEqual(found, expected)
+
+
+    def assert_refused(self, names, outcome):
         self.assertEqual((outcome.code, len(outcome.ours)), (2, 1), outcome.stderr)
         self.assertIn(names, outcome.ours[0])
 
 
 class StateHash(Run):
     def test_same_for_every_rank_count_layout_and_description(self):
-        expected = self.state_hash()
-        for ranks in RANKS:
-            for layout in LAYOUTS:
-                for describe in DESCRIPTIONS:
-                    with self.subTest(ranks=ranks, layout=layout, describe=describe):
-                        self.assertEqual(
-                            self.state_hash("--layout", layout, "--describe", describe, ranks=ranks), expected
-                        )
+        cases = itertools.product(RANKS, LAYOUTS, DESCRIPTIONS)
+        self.assert_one_state_hash(
+            [(1, ())] + [(ranks, ("--layout", layout, "--describe", describe)) for ranks, layout, describe in cases]
+        )
 
     def test_same_for_every_method_packer_thread_count_and_decomposition(self):
-        expected = self.state_hash()
-        for method in METHODS:
-            with self.subTest(method=method):
-                self.assertEqual(self.state_hash("--methods", method, ranks=3), expected)
-        for arguments in (
-            ("--packer", "kokkos"),
-            ("--packer", "kokkos", "--threads", "2"),
-            ("--threads", "2", "--layout", "aos"),
-            ("--decomposition", "4", "1", "1"),
-            ("--decomposition", "1", "4", "1"),
-            ("--radius", "4"),
-        ):
-            with self.subTest(arguments=arguments):
-                self.assertEqual(self.state_hash(*arguments, ranks=4), expected)
+        self.assert_one_state_hash(
+            [(1, ())]
+            + [(3, ("--methods", method)) for method in METHODS]
+            + [
+                (4, arguments)
+                for arguments in (
+                    ("--packer", "kokkos"),
+                    ("--packer", "kokkos", "--threads", "2"),
+                    ("--threads", "2", "--layout", "aos"),
+                    ("--decomposition", "4", "1", "1"),
+                    ("--decomposition", "1", "4", "1"),
+                    ("--radius", "4"),
+                )
+            ]
+        )
 
     def test_open_boundaries_stencils_and_floats_too(self):
         for arguments in (
@@ -68,15 +85,14 @@ class StateHash(Run):
             ("--stencil", "point26"),
             ("--stencil", "point26", "--radius", "1", "--fields", "3"),
         ):
-            with self.subTest(arguments=arguments):
-                expected = self.state_hash(*arguments)
-                self.assertEqual(self.state_hash(*arguments, "--layout", "aos", ranks=4), expected)
-                self.assertEqual(self.state_hash(*arguments, "--packer", "kokkos", ranks=3), expected)
+            self.assert_one_state_hash(
+                [(1, arguments), (4, arguments + ("--layout", "aos")), (3, arguments + ("--packer", "kokkos"))]
+            )
 
     def test_depends_on_the_state(self):
+        cases = ((), ("--steps", "5"), ("--stages", "1"), ("--fields", "7"), ("--stencil", "heat3"))
         hashes = [
-            self.state_hash(*arguments)
-            for arguments in ((), ("--steps", "5"), ("--stages", "1"), ("--fields", "7"), ("--stencil", "heat3"))
+            self.state_hash_in(outcome) for _, outcome in several(run_quietly, [(1, arguments) for arguments in cases])
         ]
         self.assertEqual(len(set(hashes)), len(hashes))
 
@@ -93,16 +109,15 @@ class StateHash(Run):
 
 class Inject(Run):
     def test_every_fault_is_seen_in_every_method(self):
-        for kind in ("drop", "swap", "flip"):
-            for method in METHODS:
-                for ranks in (1, 2):
-                    with self.subTest(kind=kind, method=method, ranks=ranks):
-                        outcome = halocline(
-                            "run", "--config", CORRECTNESS, "--inject", kind, "--methods", method, ranks=ranks
-                        )
-                        self.assertEqual((outcome.code, len(outcome.ours)), (1, 1), outcome.stderr)
-                        self.assertIn("verification failed", outcome.ours[0])
-                        self.assertNotIn("state hash", outcome.stdout)
+        cases = [
+            (ranks, ("--inject", kind, "--methods", method))
+            for kind, method, ranks in itertools.product(("drop", "swap", "flip"), METHODS, (1, 2))
+        ]
+        for (ranks, arguments), outcome in several(run, cases):
+            with self.subTest(ranks=ranks, arguments=arguments):
+                self.assertEqual((outcome.code, len(outcome.ours)), (1, 1), outcome.stderr)
+                self.assertIn("verification failed", outcome.ours[0])
+                self.assertNotIn("state hash", outcome.stdout)
 
     def test_swaps_messages_that_differ_even_on_the_smallest_grid(self):
         outcome = halocline("run", "--local", "3", "3", "3", "--layout", "aos", "--inject", "swap", ranks=2)
@@ -121,7 +136,8 @@ class Inject(Run):
                 self.assertIsNone(record["phases"]["total"])
 
     def test_nothing_to_spoil(self):
-        self.assert_refused("inject", "--local", "8", "8", "8", "--periodic", "false", "--inject", "flip")
+        outcome = halocline("run", "--local", "8", "8", "8", "--periodic", "false", "--inject", "flip")
+        self.assert_refused("inject", outcome)
 
 
 class Compare(Run):
@@ -162,7 +178,7 @@ class Compare(Run):
 
 class BadSizes(Run):
     def test_what_does_not_fit_is_refused_by_name(self):
-        for names, ranks, arguments in (
+        cases = (
             ("radius", 1, ("--local", "8", "8", "2")),
             ("radius", 2, ("--local", "8", "8", "8", "--radius", "9")),
             ("radius", 1, ("--local", "8", "8", "8", "--radius", "2")),
@@ -176,9 +192,10 @@ class BadSizes(Run):
             ("decomposition", 2, ("--decomposition", "2147483647", "2147483647", "2147483647")),
             ("substeps", 1, ("--local", "8", "8", "8", "--steps", "2147483647", "--stages", "3")),
             ("swap", 1, ("--local", "3", "3", "3", "--layout", "aos", "--inject", "swap")),
-        ):
+        )
+        for (names, ranks, arguments), outcome in several(lambda case: halocline("run", *case[2], ranks=case[1]), cases):
             with self.subTest(arguments=arguments, ranks=ranks):
-                self.assert_refused(names, *arguments, ranks=ranks)
+                self.assert_refused(names, outcome)
 
     def test_dry_run_allocates_nothing(self):
         outcome = halocline("run", "--local", "20000", "20000", "20000", "--dry-run", ranks=2)
