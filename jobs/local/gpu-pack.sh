@@ -25,7 +25,7 @@ ldd "$folder"/bin/* | sed -n 's/^\t\([^ ]*\) => \(\/[^ ]*\) .*/\1 \2/p' | sort -
   esac
   [[ -e $folder/openmpi/lib/$name ]] || cp -L "$path" "$folder/lib/$name"
 done
-# libmpi of the build machine is not needed, and so are the libraries that only it needs; they do no harm.
+# Libraries that only the MPI of this machine needs come along, too; they do no harm.
 cp configs/correctness.toml "$folder/configs/"
 cp jobs/local/gpu-check.sh jobs/local/env.sh "$folder/"
 git rev-parse HEAD >"$folder/revision" 2>/dev/null || echo unknown >"$folder/revision"
