@@ -7,6 +7,7 @@
 
 #include <Kokkos_Core.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <map>
 #include <optional>
@@ -20,6 +21,7 @@
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/pack/kokkos/kokkos_device_packer.hpp"
 #include "dtype/pack/kokkos/kokkos_packer.hpp"
+#include "dtype/pack/range_plan.hpp"
 #include "dtype/pack/segment.hpp"
 #include "dtype/reconstruct/normalize.hpp"
 #include "dtype/reconstruct/signature.hpp"
@@ -160,6 +162,42 @@ class SegmentPacker {
   std::mt19937_64 engine_;
 };
 
+// Packs and unpacks through three range_plan()s, or at once where the type has none.
+class RangePacker {
+ public:
+  explicit RangePacker(std::uint64_t seed) : engine_(seed) {}
+
+  void pack(const PackPlan& plan, const void* buffer, std::int64_t count, unsigned char* packed) {
+    for_each_part(plan, const_cast<void*>(buffer), count,
+                  [&](const FusedPlan& part, std::int64_t at) { packer_.pack(part, packed + at); });
+  }
+  void unpack(const PackPlan& plan, const unsigned char* packed, void* buffer, std::int64_t count) {
+    for_each_part(plan, buffer, count, [&](const FusedPlan& part, std::int64_t at) {
+      packer_.unpack(part, packed + at);
+    });
+  }
+  void fence() const {}
+
+ private:
+  template <class Body>
+  void for_each_part(const PackPlan& plan, void* buffer, std::int64_t count, Body body) {
+    const auto bytes = plan.packed_bytes(count);
+    const auto place = [&] {
+      return has_range_plans(plan, count)
+                 ? static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(bytes + 1))
+                 : 0;
+    };
+    auto a = place(), b = place();
+    if (a > b) std::swap(a, b);
+    const std::array ends{std::int64_t{0}, a, b, bytes};
+    for (std::size_t i = 0; i < 3; ++i)
+      body(range_plan(plan, buffer, count, ends[i], ends[i + 1]).value(), ends[i]);
+  }
+
+  std::mt19937_64 engine_;
+  EmulatedPacker packer_;
+};
+
 // Judges our treatment of one call after the other.
 class Judge {
  public:
@@ -204,6 +242,7 @@ class Judge {
     if (auto bad = scene.wrong(FusedEmulation(calls_ % 2 == 0 ? 4032 : 100),
                                "EmulatedPacker (fused)", plan, call))
       return bad;
+    if (auto bad = scene.wrong(RangePacker(calls_), "range_plan", plan, call)) return bad;
     SegmentPacker segments(calls_++);
     if (auto bad = scene.wrong(segments, "Segment", plan, call)) return bad;
     return segments.wrong_blocks(plan, call.count, displacements);
