@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/device/transport.hpp"
 
+#include <cstring>
+
 #include "dtype/support/contract.hpp"
 
 namespace halocline::comm {
@@ -21,7 +23,7 @@ Transport::Transport(Transfer transfer, const dtype::Packer& host_packer,
 Transport::Memory Transport::memory(MemoryKind kind, std::size_t bytes) const {
   Memory memory;
   if (kind == MemoryKind::host)
-    memory.host_.resize(bytes);
+    memory.host_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
   else
     memory.buffer_ = resources_->buffer(kind, bytes);
   return memory;
@@ -43,15 +45,26 @@ Transport::Memory Transport::own_memory(std::size_t bytes) const {
   return memory(transfer_ == Transfer::host ? MemoryKind::host : MemoryKind::device, bytes);
 }
 
-void Transport::to_wire(const Message& message) const {
-  if (message.staged && message.bytes > 0)
-    resources_->device().copy(message.wire(), message.packed(), message.bytes, stream_.get());
+void Transport::copy(void* to, const void* from, std::size_t bytes) const {
+  if (bytes > 0) resources_->device().copy(to, from, bytes, stream_.get());
+}
+
+void Transport::to_wire(const Message& message, std::size_t bytes) const {
+  if (message.staged) copy(message.wire(), message.packed(), bytes);
   packer_->fence();
 }
 
-void Transport::from_wire(const Message& message) const {
-  if (message.staged && message.bytes > 0)
-    resources_->device().copy(message.packed(), message.wire(), message.bytes, stream_.get());
+void Transport::from_wire(const Message& message, std::size_t bytes) const {
+  if (message.staged) copy(message.packed(), message.wire(), bytes);
+}
+
+void Transport::copy_wire(void* to, const void* from, std::size_t bytes) const {
+  if (transfer_ != Transfer::device) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  copy(to, from, bytes);
+  packer_->fence();
 }
 
 }  // namespace halocline::comm

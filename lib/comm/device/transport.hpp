@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <vector>
 
 #include "dtype/device/resource_cache.hpp"
 #include "dtype/pack/packer.hpp"
@@ -30,11 +29,11 @@ class Transport {
   /// Memory for packed bytes.
   class Memory {
    public:
-    std::byte* data() const { return buffer_.data() != nullptr ? buffer_.data() : host_.data(); }
+    std::byte* data() const { return host_ != nullptr ? host_.get() : buffer_.data(); }
 
    private:
     friend class Transport;
-    mutable std::vector<std::byte> host_;
+    std::unique_ptr<std::byte[]> host_;
     dtype::ResourceCache::Buffer buffer_;
   };
 
@@ -51,14 +50,20 @@ class Transport {
   /// Memory for what the rank packs and unpacks itself: the packer's own, not seen by MPI.
   Memory own_memory(std::size_t bytes) const;
 
-  /// Brings what was packed to MPI's side and waits for it.
-  void to_wire(const Message& message) const;
+  /// Brings what was packed to MPI's side and waits for it: all of the message or its first bytes.
+  void to_wire(const Message& message) const { to_wire(message, message.bytes); }
+  void to_wire(const Message& message, std::size_t bytes) const;
   /// Brings what has arrived to the packer's side; the packer's next work comes after it.
-  void from_wire(const Message& message) const;
+  void from_wire(const Message& message) const { from_wire(message, message.bytes); }
+  void from_wire(const Message& message, std::size_t bytes) const;
+
+  /// Copies a few bytes to MPI's side of a message or from there, and waits for it.
+  void copy_wire(void* to, const void* from, std::size_t bytes) const;
+  /// Copies between memory of the device and of the packer's side; not for Transfer::host.
+  void copy(void* to, const void* from, std::size_t bytes) const;
 
  private:
   Memory memory(dtype::MemoryKind kind, std::size_t bytes) const;
-
   dtype::Transfer transfer_;
   dtype::ResourceCache* resources_;
   dtype::ResourceCache::Stream stream_;

@@ -2,11 +2,9 @@
 // Which transfer an exchange uses: what is possible for its buffers on all ranks, and of that what
 // the method or the model says.
 #include <algorithm>
-#include <set>
 
 #include "comm/device/gpu_awareness.hpp"
 #include "comm/exchange/backend.hpp"
-#include "dtype/pack/segment.hpp"
 #include "dtype/support/mpi_check.hpp"
 
 namespace halocline::comm::detail {
@@ -60,32 +58,16 @@ Possible possible_here(const Pieces& sends, const Pieces& receives,
   return out;
 }
 
-// The blocks of a type on average, and how far apart they are.
+// The blocks of a type; of one without a plan, something.
 dtype::BlockShape shape_of(const Piece& piece) {
   const auto plan = dtype::make_plan(piece.type);
   const auto* known = std::get_if<dtype::PackPlan>(&plan);
-  if (known == nullptr) return {1, 1};
-  dtype::Segment segment(*known, nullptr, 1);
-  const auto [bytes, blocks] = segment.measure(segment.bytes());
-  const auto block = std::max<std::int64_t>(bytes / blocks, 1);
-  return {block, std::max(block, known->bounds().true_extent / blocks)};
-}
-
-// The ranks of this node. Collective.
-std::set<int> ranks_on_node(const Communicator& comm) {
-  MPI_Comm node = MPI_COMM_NULL;
-  HALOCLINE_MPI(MPI_Comm_split_type(comm.get(), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
-  int node_size = 0;
-  HALOCLINE_MPI(MPI_Comm_size(node, &node_size));
-  std::vector<int> on_node(static_cast<std::size_t>(node_size));
-  const int rank = comm.rank();
-  HALOCLINE_MPI(MPI_Allgather(&rank, 1, MPI_INT, on_node.data(), 1, MPI_INT, node));
-  HALOCLINE_MPI(MPI_Comm_free(&node));
-  return {on_node.begin(), on_node.end()};
+  return known == nullptr ? dtype::BlockShape{1, 1} : dtype::shape_of(*known);
 }
 
 // A message for each partner, with the shape of its largest piece.
-std::vector<dtype::Message> messages_of(int rank, const std::set<int>& near, const Pieces& sends) {
+std::vector<dtype::Message> messages_of(int rank, const std::vector<bool>& near,
+                                        const Pieces& sends) {
   std::vector<dtype::Message> out;
   for (auto first = sends.begin(); first != sends.end();) {
     const auto last = std::find_if(first, sends.end(),
@@ -95,9 +77,9 @@ std::vector<dtype::Message> messages_of(int rank, const std::set<int>& near, con
     const auto largest = std::max_element(
         first, last, [](const Piece& a, const Piece& b) { return a.bytes < b.bytes; });
     const auto shape = shape_of(*largest);
-    const auto reach = first->partner == rank          ? dtype::Reach::self
-                       : near.contains(first->partner) ? dtype::Reach::on_node
-                                                       : dtype::Reach::off_node;
+    const auto reach = first->partner == rank                           ? dtype::Reach::self
+                       : near[static_cast<std::size_t>(first->partner)] ? dtype::Reach::on_node
+                                                                        : dtype::Reach::off_node;
     out.push_back({bytes, shape, shape, reach});
     first = last;
   }
@@ -144,7 +126,7 @@ Transfer choose_transfer(const Communicator& comm, const Method& method, const P
 
   // One rank's choice is everybody's: the messages of a halo are alike.
   auto chosen = Transfer::host;
-  const auto near = ranks_on_node(comm);
+  const auto near = ranks_on_node(comm.get());
   collectively(comm.get(), [&] {
     const auto messages = messages_of(comm.rank(), near, sends);
     chosen = dtype::select_transfer(options.model, messages, possible).transfer;

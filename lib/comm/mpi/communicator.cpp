@@ -17,6 +17,21 @@ Communicator::~Communicator() {
   if (comm_ != MPI_COMM_NULL && !finalized) MPI_Comm_free(&comm_);
 }
 
+std::vector<bool> ranks_on_node(MPI_Comm comm) {
+  int rank = 0, size = 1, near = 0;
+  HALOCLINE_MPI(MPI_Comm_rank(comm, &rank));
+  HALOCLINE_MPI(MPI_Comm_size(comm, &size));
+  MPI_Comm node = MPI_COMM_NULL;
+  HALOCLINE_MPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+  HALOCLINE_MPI(MPI_Comm_size(node, &near));
+  std::vector<int> ranks(static_cast<std::size_t>(near));
+  HALOCLINE_MPI(MPI_Allgather(&rank, 1, MPI_INT, ranks.data(), 1, MPI_INT, node));
+  HALOCLINE_MPI(MPI_Comm_free(&node));
+  std::vector<bool> out(static_cast<std::size_t>(size));
+  for (const int r : ranks) out[static_cast<std::size_t>(r)] = true;
+  return out;
+}
+
 void detail::agree(MPI_Comm comm, Problem problem, const std::string& message) {
   int rank = 0, size = 1;
   HALOCLINE_MPI(MPI_Comm_rank(comm, &rank));

@@ -7,6 +7,7 @@
 #include <exception>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "dtype/support/error.hpp"
 
@@ -31,6 +32,9 @@ class Communicator {
   int rank_ = 0;
   int size_ = 1;
 };
+
+/// By rank of `comm`, whether it shares memory with this one; itself does. Collective.
+std::vector<bool> ranks_on_node(MPI_Comm comm);
 
 namespace detail {
 enum class Problem { none, config, environment };

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <string>
 
+#include "dtype/pack/segment.hpp"
 #include "dtype/support/error.hpp"
 
 namespace halocline::dtype {
@@ -163,6 +164,13 @@ TransferSet possible_transfers(const Capabilities& capabilities) {
   out[index(Transfer::staged)] = capabilities.mapped_memory;
   out[index(Transfer::host)] = capabilities.host_access;
   return out;
+}
+
+BlockShape shape_of(const PackPlan& plan) {
+  Segment segment(plan, nullptr, 1);
+  const auto [bytes, blocks] = segment.measure(segment.bytes());
+  const auto block = std::max<std::int64_t>(bytes / std::max<std::int64_t>(blocks, 1), 1);
+  return {block, std::max(block, plan.bounds().true_extent / std::max<std::int64_t>(blocks, 1))};
 }
 
 Selection select_transfer(const SystemModel* model, std::span<const Message> messages,

@@ -15,6 +15,7 @@
 #include <span>
 #include <string_view>
 
+#include "dtype/pack/pack_plan.hpp"
 #include "dtype/select/system_model.hpp"
 
 namespace halocline::dtype {
@@ -56,6 +57,9 @@ struct BlockShape {
   std::int64_t block_bytes;
   std::int64_t stride_bytes;  ///< from the start of a block to the start of the next
 };
+
+/// The blocks of a datatype on average, and how far apart they are. O(loops + displacements).
+BlockShape shape_of(const PackPlan& plan);
 
 enum class Reach : unsigned char {
   self,  ///< packed and unpacked, but not sent
