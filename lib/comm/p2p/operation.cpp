@@ -224,7 +224,7 @@ void Receive::completed(std::size_t slot, const MPI_Status& status) {
     transport_.from_wire(memory, size(kHeaderBytes + end_));
     stream_.unpack(0, end_, memory.packed() + kHeaderBytes);
   }
-  stream_.finish();
+  stream_.fence();
   end();
 }
 

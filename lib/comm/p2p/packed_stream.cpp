@@ -52,11 +52,6 @@ void PackedStream::unpack(std::int64_t first, std::int64_t last, const std::byte
   unpack_begin_of(whole, last - whole * size, packed + whole * size);
 }
 
-void PackedStream::finish() {
-  if (segment_) segment_->flush();
-  fence();
-}
-
 void PackedStream::unpack_begin_of(std::int64_t instance, std::int64_t size,
                                    const std::byte* packed) {
   const auto& packer = transport_.packer();

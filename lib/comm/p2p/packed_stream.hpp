@@ -32,8 +32,6 @@ class PackedStream {
   /// parts, the instance that it ends in is packed, overwritten and unpacked.
   void unpack(std::int64_t first, std::int64_t last, const std::byte* packed);
   void fence() const { transport_.packer().fence(); }
-  /// Ends unpacking: all of it is in the buffer.
-  void finish();
 
  private:
   bool is_all(std::int64_t first, std::int64_t last) const { return first == 0 && last == bytes(); }

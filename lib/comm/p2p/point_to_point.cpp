@@ -72,11 +72,6 @@ class Engine {
   }
 
   ~Engine() {
-    try {
-      while (!active_.empty()) progress(true);
-    } catch (const std::exception&) {
-      // Whoever uses MPI next is told, too.
-    }
     for (const auto& operation : failed_)
       for (auto& request : operation->requests())
         if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);

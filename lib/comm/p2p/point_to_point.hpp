@@ -71,7 +71,6 @@ class PointToPoint {
   explicit PointToPoint(MPI_Comm comm);
   PointToPoint(const PointToPoint&) = delete;
   PointToPoint& operator=(const PointToPoint&) = delete;
-  /// Completes what is under way.
   ~PointToPoint();
 
   /// A send or receive under way. Move-only; the destructor waits.

@@ -205,6 +205,24 @@ TEST_P(EveryWay, KeepsTheOrderOfMessages) {
   for (auto& send : sends) send.wait();
 }
 
+// Long messages of several senders, whose chunks have the same tags.
+TEST_P(EveryWay, TellsSendersApart) {
+  PointToPoint p2p(MPI_COMM_WORLD, options());
+  const Layout layout("vector(2,1,3,int)", 200);
+  auto out = layout.numbered(1000 * world_rank());
+  auto send = p2p.isend(layout.buffer(out), layout.count(), layout.type(), 0, 5);
+  if (world_rank() == 0) {
+    std::vector<std::vector<int>> ins(static_cast<std::size_t>(world_size()), layout.room(-1));
+    std::vector<PointToPoint::Request> receives;
+    for (auto& in : ins)
+      receives.push_back(
+          p2p.irecv(layout.buffer(in), layout.count(), layout.type(), MPI_ANY_SOURCE, 5));
+    for (std::size_t i = 0; i < ins.size(); ++i)
+      EXPECT_EQ(ins[i], layout.received(1000 * receives[i].wait().source, layout.size()));
+  }
+  send.wait();
+}
+
 // Each waits for its send before it receives: progress is made for all.
 TEST_P(EveryWay, CompletesSendsWhileReceivesArePending) {
   PointToPoint p2p(MPI_COMM_WORLD, options());
