@@ -15,16 +15,14 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <exception>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "dtype/bench/device/harness.hpp"
+#include "dtype/bench/table_report.hpp"
 #include "dtype/support/error.hpp"
 
 namespace halocline::dtype::bench {
@@ -150,80 +148,6 @@ Arguments parse(int argc, char** argv) {
   return out;
 }
 
-class Report {
- public:
-  Report(bool json, const Device::Properties& device)
-      : json_(json), table_(json ? stderr : stdout), device_(device), mpi_(mpi_library()) {
-    std::fprintf(table_, "%s, driver %s, %s\n", device.name.c_str(), device.driver.c_str(),
-                 mpi_.c_str());
-  }
-
-  void begin(const Group& group, int name_width) {
-    group_ = &group;
-    name_width_ = name_width;
-    print_head(table_, group.name, group.table, name_width);
-  }
-
-  void add(const std::string& name, const Row& row) {
-    std::map<std::string, double> fields(row.fields.begin(), row.fields.end());
-    ++rows_;
-    if (!row.verified) ++unverified_;
-    if (json_) print_json(name, row);
-    for (const auto& [field, value] : row.fields) {
-      if (field.ends_with("_ns")) fields[field.substr(0, field.size() - 2) + "us"] = value / 1e3;
-      constexpr std::string_view kTarget = "target_";
-      if (field.starts_with(kTarget)) add_target(name, field.substr(kTarget.size()), value, fields);
-    }
-    print_row(
-        table_, name, group_->table, name_width_,
-        [&](const char* field) {
-          const auto found = fields.find(field);
-          return found == fields.end() ? std::nan("") : found->second;
-        },
-        row.verified, row.note);
-    std::fflush(nullptr);
-  }
-
-  int unverified() const { return unverified_; }
-
-  void end() const {
-    std::fprintf(table_, "\n%d rows, %d not verified\n", rows_, unverified_);
-    if (!targets_.empty()) std::fprintf(table_, "targets:\n");
-    for (const auto& target : targets_) std::fprintf(table_, "  %s\n", target.c_str());
-  }
-
- private:
-  void add_target(const std::string& name, const std::string& field, double at_least,
-                  const std::map<std::string, double>& fields) {
-    const auto found = fields.find(field);
-    if (found == fields.end() || std::isnan(found->second)) return;
-    char text[128];
-    std::snprintf(text, sizeof text, " %s %.2f, at least %.2f: %s", field.c_str(), found->second,
-                  at_least, found->second >= at_least ? "met" : "MISSED");
-    targets_.push_back(std::string(group_->name) + "/" + name + text);
-  }
-
-  void print_json(const std::string& name, const Row& row) const {
-    nlohmann::ordered_json out = {{"group", group_->name}, {"case", name}};
-    for (const auto& [field, value] : row.fields) out[field] = number(value);
-    out["verified"] = row.verified;
-    out["note"] = row.note;
-    out["device"] = device_.name;
-    out["driver"] = device_.driver;
-    out["mpi"] = mpi_;
-    out["compiler"] = __VERSION__;
-    std::printf("%s\n", out.dump().c_str());
-  }
-
-  bool json_;
-  std::FILE* table_;
-  Device::Properties device_;
-  std::string mpi_;
-  const Group* group_ = nullptr;
-  int name_width_ = 0, rows_ = 0, unverified_ = 0;
-  std::vector<std::string> targets_;
-};
-
 int run(int argc, char** argv) {
   const auto arguments = parse(argc, argv);
   auto* const device = current_device();
@@ -233,7 +157,9 @@ int run(int argc, char** argv) {
     return 77;
   }
   DeviceHarness harness(*device, arguments.options);
-  Report report(arguments.json, device->properties());
+  const auto& properties = device->properties();
+  TableReport report(arguments.json, properties.name + ", driver " + properties.driver,
+                     {{"device", properties.name}, {"driver", properties.driver}});
   for (const auto* group : arguments.groups) {
     auto all = group->make(arguments.options);
     // The scale is not left out.
@@ -243,7 +169,7 @@ int run(int argc, char** argv) {
       });
     std::size_t width = 0;
     for (const auto& one : all) width = std::max(width, one.name.size());
-    report.begin(*group, static_cast<int>(width));
+    report.begin(group->name, group->table, static_cast<int>(width));
     for (const auto& one : all) report.add(one.name, one.run(harness));
   }
   report.end();
