@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Typed messages between two ranks, ours beside MPI's own: [PEA21] figures 9 and 11. Each row is
+// half of the time there and back, verified byte by byte first, all ways in turns.
+//
+//   mpirun -n 2 bench_messages [--groups=NAME,...]   fig9, fig11, host, long; all if not given
+//     --only=PATTERN   cases by name, e.g. '1MiB-*'
+//     --model=FILE     what `halocline calibrate` has written: chooses for way `auto`
+//     --quick          few samples
+//     --smoke          tiny sizes: does everything work, and verify?
+//     --json           one JSON object per row on stdout, the table on stderr
+//
+// Exit codes: 0, 1 if a row is not verified, 2 bad input, 3 the environment failed.
+#include <fnmatch.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "comm/device/gpu_awareness.hpp"
+#include "comm/p2p/point_to_point.hpp"
+#include "dtype/bench/table_report.hpp"
+#include "dtype/select/system_model.hpp"
+#include "dtype/support/mpi_check.hpp"
+#include "dtype/support/narrow.hpp"
+#include "ping_pong.hpp"
+
+namespace halocline::comm::bench {
+
+namespace {
+
+using dtype::MemoryKind;
+using dtype::Transfer;
+using dtype::bench::Column;
+using dtype::bench::Table;
+using dtype::bench::TableReport;
+
+constexpr std::int64_t kPitch = 512;
+// An MPI that copies block by block takes microseconds for each on a device.
+constexpr std::int64_t kMaxVendorBlocks = 8192;
+
+struct Options {
+  bool quick = false, smoke = false, json = false;
+  std::string only = "*", model;
+};
+
+std::string bytes_name(std::int64_t bytes) {
+  for (const auto& [unit, suffix] : {std::pair(1 << 20, "MiB"), std::pair(1 << 10, "KiB")})
+    if (bytes % unit == 0) return std::to_string(bytes / unit) + suffix;
+  return std::to_string(bytes) + "B";
+}
+
+Part contiguous(std::int64_t bytes) {
+  return {dtype::type(dtype::Contiguous{bytes, dtype::named("byte")})};
+}
+Part blocks(std::int64_t bytes, std::int64_t block, std::int64_t pitch) {
+  return {dtype::type(dtype::Hvector{bytes / block, block, pitch, dtype::named("byte")})};
+}
+
+// What all cases share: the ends of all ways.
+class Bench {
+ public:
+  explicit Bench(const Options& options)
+      : options_(options),
+        pair_(MPI_COMM_WORLD),
+        resources_(dtype::current_device() != nullptr ? &dtype::current_resources() : nullptr),
+        aware_(resources_ != nullptr && probe_gpu_awareness(resources_->device()).aware) {
+    if (!options.model.empty()) model_ = dtype::read_model(options.model);
+  }
+
+  const Options& options() const { return options_; }
+  bool has_device() const { return resources_ != nullptr; }
+  const PingPong& pair() const { return pair_; }
+  std::string device() const {
+    return has_device() ? resources_->device().properties().name : "no device";
+  }
+
+  MessageMemory memory(const Part& part, bool on_device) const {
+    return {part, on_device ? resources_ : nullptr, MemoryKind::device};
+  }
+  MessageMemory pinned(const Part& part) const { return {part, resources_, MemoryKind::pinned}; }
+
+  Effort effort(double seconds) const {
+    constexpr double kSampleNs = 500e3, kSlowNs = 20e6;
+    if (options_.smoke) return {0, 0, 1};
+    if (options_.quick) return {seconds / 5, kSampleNs / 2, 2, kSlowNs};
+    return {seconds, kSampleNs, 5, kSlowNs};
+  }
+
+  // Ours, by one transfer or the chosen one, in chunks of so many bytes.
+  Way ours(std::string name, const MessageMemory& memory, std::optional<Transfer> transfer,
+           std::int64_t chunk = PointToPoint::kDefaultChunkBytes) {
+    auto& p2p = messages_[{transfer, chunk}];
+    if (p2p == nullptr) {
+      PointToPoint::Options options;
+      options.resources = resources_;
+      options.model = model_ ? &*model_ : nullptr;
+      options.transfer = transfer;
+      options.chunk_bytes = chunk;
+      p2p = std::make_unique<PointToPoint>(MPI_COMM_WORLD, options);
+    }
+    const int other = 1 - pair_.rank();
+    const auto* m = &memory;
+    return {std::move(name),
+            [=, p = p2p.get()] { p->send(m->out(), m->count(), m->type(), other, 1); },
+            [=, p = p2p.get()] { p->recv(m->in(), m->count(), m->type(), other, 1); }, m};
+  }
+
+  // MPI's own way; nullopt where it would not work, or not end.
+  std::optional<Way> vendor(std::string name, const MessageMemory& memory, bool on_device) const {
+    if (on_device && (!aware_ || memory.blocks() > kMaxVendorBlocks)) return std::nullopt;
+    const int other = 1 - pair_.rank();
+    const auto* m = &memory;
+    const int count = checked_int(m->count(), "count");
+    return Way{
+        std::move(name),
+        [=] { HALOCLINE_MPI(MPI_Send(m->out(), count, m->type(), other, 2, MPI_COMM_WORLD)); },
+        [=] {
+          HALOCLINE_MPI(
+              MPI_Recv(m->in(), count, m->type(), other, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        },
+        m};
+  }
+
+  // A copy on rank 0, twice for a message there and back.
+  Way copy(std::string name, const MessageMemory& to, const MessageMemory& from) const {
+    if (pair_.rank() != 0) return {std::move(name), [] {}, [] {}, nullptr};
+    auto& device = resources_->device();
+    const auto copy = [&device, to = to.in(), from = from.out(), bytes = to.bytes()] {
+      device.copy(to, from, static_cast<std::size_t>(bytes), nullptr);
+      device.synchronize(nullptr);
+    };
+    return {std::move(name), copy, copy, nullptr};
+  }
+
+  // The transfers that are possible for the device's memory.
+  std::vector<Transfer> transfers() const {
+    std::vector<Transfer> out;
+    for (const auto transfer : dtype::all_transfers())
+      if (transfer != Transfer::host && (transfer != Transfer::device || aware_))
+        out.push_back(transfer);
+    return out;
+  }
+  bool aware() const { return aware_; }
+
+ private:
+  Options options_;
+  PingPong pair_;
+  dtype::ResourceCache* resources_;
+  bool aware_;
+  std::optional<dtype::SystemModel> model_;
+  std::map<std::pair<std::optional<Transfer>, std::int64_t>, std::unique_ptr<PointToPoint>>
+      messages_;
+};
+
+double field(const Row& row, const std::string& name) {
+  for (const auto& [key, value] : row.fields)
+    if (key == name) return value;
+  return std::nan("");
+}
+
+const Contender* find(const std::vector<Contender>& all, const std::string& name) {
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Contender& c) { return c.name() == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+// Measures the ways of a case; NAME_speedup is the rate of `ours` against each other.
+Row measure(const Bench& bench, const MessageMemory& memory, std::vector<Way> ways, double seconds,
+            const std::string& ours) {
+  Row row;
+  row.fields = {{"bytes", static_cast<double>(memory.bytes())},
+                {"blocks", static_cast<double>(memory.blocks())}};
+  const auto all = bench.pair().measure(ways, bench.effort(seconds), row);
+  row.verified = row.note.empty();
+  if (const auto* mine = find(all, ours))
+    for (const auto& other : all)
+      if (&other != mine)
+        row.fields.emplace_back("vs_" + other.name(), dtype::bench::ratio(*mine, other));
+  return row;
+}
+
+struct Case {
+  std::string name;
+  std::function<Row(Bench&)> run;
+};
+
+// [PEA21] figure 9: what the parts of a message take, and partial sums without packing.
+std::vector<Case> fig9(const Bench& bench) {
+  std::vector<Case> out;
+  const std::int64_t largest = bench.options().smoke ? 64 : 1 << 24;
+  for (std::int64_t bytes = 1; bytes <= largest; bytes *= bytes < 64 ? 8 : 4)
+    out.push_back({bytes_name(bytes), [bytes](Bench& b) {
+                     const auto part = contiguous(bytes);
+                     const auto host = b.has_device() ? b.pinned(part) : b.memory(part, false);
+                     std::vector<Way> ways{*b.vendor("host", host, false)};
+                     std::optional<MessageMemory> device;
+                     if (b.has_device()) {
+                       device.emplace(b.memory(part, true));
+                       if (auto way = b.vendor("device", *device, true))
+                         ways.push_back(*std::move(way));
+                       ways.push_back(b.copy("d2h", host, *device));
+                       ways.push_back(b.copy("h2d", *device, host));
+                     }
+                     auto row = measure(b, host, std::move(ways), 0.1, "host");
+                     row.fields.emplace_back(
+                         "staged_ns",
+                         field(row, "host_ns") + field(row, "d2h_ns") + field(row, "h2d_ns"));
+                     return row;
+                   }});
+  return out;
+}
+
+// How much longer the chosen way takes than the fastest: of the automatic choice.
+void append_regret(Row& row, const std::vector<Transfer>& transfers) {
+  double best = std::nan(""), noise = std::nan("");
+  for (const auto transfer : transfers) {
+    const auto name = std::string(dtype::name(transfer));
+    const auto ns = field(row, name + "_ns");
+    if (std::isnan(ns) || ns >= best) continue;
+    best = ns;
+    noise = field(row, name + "_p90_ns") / field(row, name + "_p10_ns") - 1;
+  }
+  row.fields.emplace_back("best_ns", best);
+  row.fields.emplace_back("regret", field(row, "auto_ns") / best - 1);
+  row.fields.emplace_back("best_spread", noise);
+}
+
+// [PEA21] figure 11: 2-D objects in the memory of a device.
+std::vector<Case> fig11(const Bench& bench) {
+  std::vector<Case> out;
+  if (!bench.has_device()) return out;
+  const auto sizes = bench.options().smoke ? std::vector<std::int64_t>{1024}
+                                           : std::vector<std::int64_t>{1 << 10, 1 << 20, 1 << 22};
+  for (const auto bytes : sizes)
+    for (std::int64_t block = 1; block <= kPitch; block *= bench.options().smoke ? 8 : 2)
+      out.push_back({bytes_name(bytes) + "-b" + std::to_string(block), [bytes, block](Bench& b) {
+                       const auto memory = b.memory(blocks(bytes, block, kPitch), true);
+                       std::vector<Way> ways;
+                       for (const auto transfer : b.transfers())
+                         ways.push_back(
+                             b.ours(std::string(dtype::name(transfer)), memory, transfer));
+                       ways.push_back(b.ours("auto", memory, std::nullopt));
+                       if (auto way = b.vendor("vendor", memory, true))
+                         ways.push_back(*std::move(way));
+                       auto row = measure(b, memory, std::move(ways), 0.15, "auto");
+                       append_regret(row, b.transfers());
+                       return row;
+                     }});
+  return out;
+}
+
+// The same objects in ordinary memory.
+std::vector<Case> host(const Bench& bench) {
+  std::vector<Case> out;
+  const auto sizes = bench.options().smoke ? std::vector<std::int64_t>{1024}
+                                           : std::vector<std::int64_t>{1 << 10, 1 << 20, 1 << 22};
+  for (const auto bytes : sizes)
+    for (std::int64_t block = 8; block <= kPitch; block *= bench.options().smoke ? 16 : 4)
+      out.push_back({bytes_name(bytes) + "-b" + std::to_string(block), [bytes, block](Bench& b) {
+                       const auto memory = b.memory(blocks(bytes, block, kPitch), false);
+                       return measure(b, memory,
+                                      {b.ours("ours", memory, std::nullopt),
+                                       *b.vendor("vendor", memory, false)},
+                                      0.2, "ours");
+                     }});
+  return out;
+}
+
+// Long messages, whole and in chunks.
+std::vector<Case> long_messages(const Bench& bench) {
+  std::vector<Case> out;
+  const auto sizes = bench.options().smoke
+                         ? std::vector<std::int64_t>{1 << 19}
+                         : std::vector<std::int64_t>{1 << 20, 1 << 22, 1 << 24, 1 << 26};
+  for (const bool on_device : {false, true}) {
+    if (on_device && !bench.has_device()) continue;
+    for (const auto bytes : sizes)
+      out.push_back({std::string(on_device ? "device-" : "host-") + bytes_name(bytes),
+                     [bytes, on_device](Bench& b) {
+                       const auto memory = b.memory(blocks(bytes, 64, 128), on_device);
+                       std::vector<Way> ways{b.ours("whole", memory, std::nullopt, 0)};
+                       for (const auto& [name, chunk] :
+                            {std::pair("256KiB", 1 << 18), {"1MiB", 1 << 20}, {"4MiB", 1 << 22}})
+                         if (chunk < bytes)
+                           ways.push_back(b.ours(name, memory, std::nullopt, chunk));
+                       if (auto way = b.vendor("vendor", memory, on_device))
+                         ways.push_back(*std::move(way));
+                       return measure(b, memory, std::move(ways), 0.5, "whole");
+                     }});
+  }
+  return out;
+}
+
+constexpr Column kFig9Columns[] = {
+    {"bytes", "bytes", 9, 0},   {"host us", "host_us", 9, 2}, {"device us", "device_us", 9, 2},
+    {"d2h us", "d2h_us", 9, 2}, {"h2d us", "h2d_us", 9, 2},   {"staged us", "staged_us", 9, 2},
+};
+constexpr Column kFig11Columns[] = {{"blocks", "blocks", 8, 0},
+                                    {"device us", "device_us", 10, 2},
+                                    {"one-shot us", "one-shot_us", 11, 2},
+                                    {"staged us", "staged_us", 10, 2},
+                                    {"auto us", "auto_us", 10, 2},
+                                    {"vendor us", "vendor_us", 11, 2},
+                                    {"/vendor", "vs_vendor", 8, 1},
+                                    {"regret", "regret", 7, 3}};
+constexpr Column kHostColumns[] = {
+    {"blocks", "blocks", 8, 0},        {"ours us", "ours_us", 10, 2},
+    {"p10", "ours_p10_us", 9, 2},      {"p90", "ours_p90_us", 9, 2},
+    {"vendor us", "vendor_us", 10, 2}, {"/vendor", "vs_vendor", 8, 2}};
+constexpr Column kLongColumns[] = {
+    {"bytes", "bytes", 9, 0},          {"whole us", "whole_us", 10, 1},
+    {"256KiB us", "256KiB_us", 10, 1}, {"1MiB us", "1MiB_us", 10, 1},
+    {"4MiB us", "4MiB_us", 10, 1},     {"vendor us", "vendor_us", 10, 1}};
+
+struct Group {
+  const char* name;
+  Table table;
+  std::vector<Case> (*make)(const Bench&);
+};
+const Group kGroups[] = {
+    {"fig9",
+     {"messages of bytes and the copies between device and host; staged is the sum of three "
+      "[PEA21 figure 9]",
+      kFig9Columns},
+     fig9},
+    {"fig11",
+     {"2-D objects in the memory of a device, pitch 512 bytes; above 1: auto is faster than MPI's "
+      "own ([PEA21 figure 11]: up to 59,000 times)",
+      kFig11Columns},
+     fig11},
+    {"host", {"the same objects in ordinary memory", kHostColumns}, host},
+    {"long",
+     {"blocks of 64 bytes, 128 apart: one message, and chunks", kLongColumns},
+     long_messages},
+};
+
+struct Arguments {
+  Options options;
+  std::vector<const Group*> groups;
+};
+
+Arguments parse(int argc, char** argv) {
+  Arguments out;
+  std::string wanted = "fig9,fig11,host,long";
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    const auto value = argument.substr(argument.find('=') + 1);
+    if (argument == "--quick")
+      out.options.quick = true;
+    else if (argument == "--smoke")
+      out.options.smoke = true;
+    else if (argument == "--json")
+      out.options.json = true;
+    else if (argument.starts_with("--only="))
+      out.options.only = value;
+    else if (argument.starts_with("--model="))
+      out.options.model = value;
+    else if (argument.starts_with("--groups="))
+      wanted = value;
+    else
+      throw ConfigError(std::string(argument) +
+                        " is not known (as a flag): use --groups=NAME,..., --only=PATTERN, "
+                        "--model=FILE, --quick, --smoke, --json");
+  }
+  wanted += ',';
+  for (std::size_t begin = 0, end = 0; begin < wanted.size(); begin = end + 1) {
+    end = wanted.find(',', begin);
+    const auto name = wanted.substr(begin, end - begin);
+    const auto* group = std::find_if(std::begin(kGroups), std::end(kGroups),
+                                     [&](const Group& g) { return g.name == name; });
+    if (group == std::end(kGroups))
+      throw ConfigError("no group '" + name + "' (--groups): use fig9, fig11, host, long");
+    out.groups.push_back(group);
+  }
+  return out;
+}
+
+void print_regret(std::vector<double> regrets, bool json) {
+  if (regrets.empty()) return;
+  const auto at = [&](double fraction) { return dtype::bench::percentile(regrets, fraction); };
+  std::fprintf(json ? stderr : stdout,
+               "\nregret of the choice over %zu cases: median %.3f, 95 %% below %.3f, at most "
+               "%.3f\n",
+               regrets.size(), at(0.5), at(0.95), at(1));
+}
+
+int run(int argc, char** argv) {
+  int ranks = 0;
+  HALOCLINE_MPI(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
+  if (ranks != 2)
+    throw ConfigError("messages go between two ranks (there are " + std::to_string(ranks) +
+                      "): start with mpirun -n 2");
+  const auto arguments = parse(argc, argv);
+  Bench bench(arguments.options);
+  std::optional<TableReport> report;
+  if (bench.pair().rank() == 0)
+    report.emplace(arguments.options.json, "2 ranks, " + bench.device(),
+                   std::vector{std::pair<std::string, std::string>("device", bench.device())});
+  std::vector<double> regrets;
+  for (const auto* group : arguments.groups) {
+    auto all = group->make(bench);
+    std::erase_if(all, [&](const Case& one) {
+      return fnmatch(arguments.options.only.c_str(), one.name.c_str(), 0) != 0;
+    });
+    std::size_t width = 0;
+    for (const auto& one : all) width = std::max(width, one.name.size());
+    if (report) report->begin(group->name, group->table, static_cast<int>(width));
+    for (const auto& one : all) {
+      const auto row = one.run(bench);
+      if (!report) continue;
+      report->add(one.name, row);
+      if (const auto regret = field(row, "regret"); !std::isnan(regret)) regrets.push_back(regret);
+    }
+  }
+  int unverified = 0;
+  if (report) {
+    print_regret(regrets, arguments.options.json);
+    report->end();
+    unverified = report->unverified();
+  }
+  HALOCLINE_MPI(MPI_Bcast(&unverified, 1, MPI_INT, 0, MPI_COMM_WORLD));
+  return unverified > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+}  // namespace halocline::comm::bench
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0, code = 3;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  try {
+    code = halocline::comm::bench::run(argc, argv);
+  } catch (const halocline::ConfigError& error) {  // all have it
+    if (rank == 0) std::fprintf(stderr, "bench_messages: %s\n", error.what());
+    code = 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "bench_messages: %s\n", error.what());
+    MPI_Abort(MPI_COMM_WORLD, code);
+  }
+  MPI_Finalize();
+  return code;
+}
