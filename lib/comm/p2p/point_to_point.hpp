@@ -42,7 +42,8 @@ struct ReceiveStatus {
 /// and so is progress: it is made within calls, by each of them for all requests.
 class PointToPoint {
  public:
-  static constexpr std::int64_t kDefaultChunkBytes = std::int64_t{1} << 20;
+  /// On a CPU, chunks of 64 KiB to 1 MiB are equally fast, and up to twice as fast as one message.
+  static constexpr std::int64_t kDefaultChunkBytes = std::int64_t{1} << 19;
 
   struct Options {
     /// Packs whole messages on the host; must outlive this. nullptr: the host packer.
