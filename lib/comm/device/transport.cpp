@@ -43,15 +43,40 @@ Transport::Memory Transport::own_memory(std::size_t bytes) const {
   return memory(transfer_ == Transfer::host ? MemoryKind::host : MemoryKind::device, bytes);
 }
 
-void Transport::to_wire(const Message& message) const {
-  if (message.staged && message.bytes > 0)
-    resources_->device().copy(message.wire(), message.packed(), message.bytes, stream_.get());
-  packer_->fence();
+void Transport::Repeated::start() {
+  if (recording_ != nullptr) return recording_->replay();
+  work_();
+  if (device_ != nullptr) recording_ = device_->record(stream_, work_);
 }
 
-void Transport::from_wire(const Message& message) const {
+Transport::Repeated Transport::repeated(const Message& message, std::function<void()> work) const {
+  Repeated out;
+  out.work_ = std::move(work);
+  if (message.staged && message.bytes > 0) {
+    out.device_ = &resources_->device();
+    out.stream_ = stream_.get();
+  }
+  return out;
+}
+
+void Transport::copy(std::byte* to, const std::byte* from, const Message& message) const {
   if (message.staged && message.bytes > 0)
-    resources_->device().copy(message.packed(), message.wire(), message.bytes, stream_.get());
+    resources_->device().copy(to, from, message.bytes, stream_.get());
+}
+
+Transport::Repeated Transport::packing(const dtype::FusedPlan& plan, const Message& message) const {
+  return repeated(message, [this, &plan, &message] {
+    packer_->pack(plan, message.packed());
+    copy(message.wire(), message.packed(), message);
+  });
+}
+
+Transport::Repeated Transport::unpacking(const dtype::FusedPlan& plan,
+                                         const Message& message) const {
+  return repeated(message, [this, &plan, &message] {
+    copy(message.packed(), message.wire(), message);
+    packer_->unpack(plan, message.packed());
+  });
 }
 
 }  // namespace halocline::comm
