@@ -4,6 +4,7 @@
 
 #include "commands.hpp"
 #include "dtype/support/mpi_check.hpp"
+#include "dtype/support/region.hpp"
 #include "environment.hpp"
 #include "progress.hpp"
 #include "session.hpp"
@@ -17,6 +18,7 @@ namespace {
 struct Contender {
   comm::ExchangePlan plan;
   Record record;
+  std::string region;                  ///< for profilers
   std::optional<std::string> problem;  ///< why it is not verified
 };
 
@@ -38,6 +40,7 @@ void measure(const Config& config, std::vector<Contender*> contenders, MPI_Comm 
     if (late) i = std::max(i, config.warmup);  // no more warm-up, but one measured iteration
     for (auto* contender : contenders) {
       HALOCLINE_MPI(MPI_Barrier(comm));
+      const Region region(contender->region.c_str());
       const double start = MPI_Wtime();
       const auto times = contender->plan.start().finish();
       const double total = MPI_Wtime() - start;
@@ -145,7 +148,9 @@ int compare_as(const Config& config, const Domain& domain, const ResultWriter* w
     auto record = make_record(config, domain, plan, comm);
     auto problem = halo.verify(plan);
     record.verified = !problem;
-    contenders.push_back({std::move(plan), std::move(record), std::move(problem)});
+    auto region = "halocline: " + record.method;
+    contenders.push_back(
+        {std::move(plan), std::move(record), std::move(region), std::move(problem)});
   }
   std::string introduction = headline(config, contenders.front().record);
   for (const auto& contender : contenders)

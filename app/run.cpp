@@ -2,6 +2,7 @@
 // `halocline run`: the mini-app.
 #include "advance.hpp"
 #include "commands.hpp"
+#include "dtype/support/region.hpp"
 #include "environment.hpp"
 #include "progress.hpp"
 #include "session.hpp"
@@ -46,6 +47,7 @@ class Simulation {
       const double start = MPI_Wtime();
       append(phases, plans_[now].start().finish());
       const double exchanged = MPI_Wtime();
+      const Region region("halocline: compute");
       set_outer(sets_[now].fields(), substep);
       advance(domain_, spec_, diffusion_number_, sets_[now].fields(), sets_[next].fields());
       const double end = MPI_Wtime();
@@ -67,6 +69,7 @@ class Simulation {
   // On the host, like all values that are set: open boundaries cost a device two copies a substep.
   void set_outer(const FieldSet<T>& fields, std::int64_t substep) const {
     if (config_.periodic) return;
+    const Region region("halocline: boundaries");
     fields.from_device();
     set_outer_ghosts(domain_, fields, spec_, diffusion_number_, substep);
     fields.to_device();

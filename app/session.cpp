@@ -8,6 +8,7 @@
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/pack/kokkos/kokkos_packer.hpp"
 #include "dtype/support/mpi_check.hpp"
+#include "dtype/support/region.hpp"
 #include "environment.hpp"
 #include "table.hpp"
 #include "verify.hpp"
@@ -51,6 +52,7 @@ HaloFields<T>::HaloFields(const Config& config, const Domain& domain, MPI_Comm c
 
 template <class T>
 std::optional<std::string> HaloFields<T>::verify(comm::ExchangePlan& plan) const {
+  const Region region("halocline: verify");
   const auto exchange = [&] {
     injector_->around([&] {
       fields_->to_device();

@@ -10,6 +10,7 @@
 #include "dtype/pack/fused_plan.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/support/narrow.hpp"
+#include "dtype/support/region.hpp"
 
 namespace halocline::comm::detail {
 
@@ -64,10 +65,14 @@ class PackedExchange final : public Backend {
 
   void begin() override {
     const double start = MPI_Wtime();
-    pack_.start();
-    for (const auto& piece : out_.by_mpi) pack(piece);
-    transport_.packer().fence();
+    {
+      const Region region("halocline: pack");
+      pack_.start();
+      for (const auto& piece : out_.by_mpi) pack(piece);
+      transport_.packer().fence();
+    }
     const double packed = MPI_Wtime();
+    const Region region("halocline: transfer");
     HALOCLINE_MPI(MPI_Alltoallv(out_.message.wire(), out_.counts.data(), out_.displacements.data(),
                                 unit_type_.get(), in_.message.wire(), in_.counts.data(),
                                 in_.displacements.data(), unit_type_.get(), comm_->get()));
@@ -76,6 +81,7 @@ class PackedExchange final : public Backend {
   }
 
   PhaseTimes end() override {
+    const Region region("halocline: unpack");
     const double start = MPI_Wtime();
     unpack_.start();
     for (const auto& piece : in_.by_mpi) unpack(piece);
