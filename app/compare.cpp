@@ -137,13 +137,13 @@ std::string describe_table(const std::vector<Contender>& contenders) {
 }
 
 template <class T>
-int compare_as(const Config& config, const Domain& domain, const ResultWriter* writer,
-               MPI_Comm comm) {
+int compare_as(const Config& config, const Methods& methods, const Domain& domain,
+               const ResultWriter* writer, MPI_Comm comm) {
   const auto packer = make_packer(config);
   const HaloFields<T> halo(config, domain, comm);
 
   std::vector<Contender> contenders;
-  for (const auto& method : config.methods) {
+  for (const auto& method : methods.list) {
     comm::ExchangePlan plan(comm, halo.jobs(), method, {.packer = packer.get()});
     auto record = make_record(config, domain, plan, comm);
     auto problem = halo.verify(plan);
@@ -156,6 +156,10 @@ int compare_as(const Config& config, const Domain& domain, const ResultWriter* w
   for (const auto& contender : contenders)
     for (const auto& note : contender.record.notes)
       introduction += contender.record.method + ": " + note + "\n";
+  if (!methods.left_out.empty()) {
+    introduction += methods.left_out + "\n";
+    for (auto& contender : contenders) contender.record.notes.push_back(methods.left_out);
+  }
   say(config, comm, introduction);
 
   std::vector<Contender*> verified;
@@ -178,9 +182,10 @@ int compare_as(const Config& config, const Domain& domain, const ResultWriter* w
 }  // namespace
 
 int compare(const Config& config, MPI_Comm comm) {
-  return with_domain(config, comm, 1, static_cast<int>(config.methods.size()),
+  const auto methods = methods_to_compare(config, comm);
+  return with_domain(config, comm, 1, methods.list,
                      [&](auto element, const Domain& domain, const ResultWriter* writer) {
-                       return compare_as<decltype(element)>(config, domain, writer, comm);
+                       return compare_as<decltype(element)>(config, methods, domain, writer, comm);
                      });
 }
 

@@ -44,6 +44,7 @@ class Device {
   struct Properties {
     std::string name;
     std::string driver;     ///< its version
+    std::string id;         ///< the same in all processes of a node that share it, and there alone
     bool emulated = false;  ///< of the host's memory and threads
   };
   virtual const Properties& properties() const = 0;
@@ -55,6 +56,9 @@ class Device {
   virtual void* allocate(MemoryKind kind, std::size_t bytes) = 0;
   /// Of what allocate() returned for that kind.
   virtual void release(MemoryKind kind, void* memory) noexcept = 0;
+
+  /// Of kind `device`, what could be allocated now if nobody else did.
+  virtual std::size_t free_bytes() const = 0;
 
   virtual Stream create_stream() = 0;
   virtual void destroy_stream(Stream stream) noexcept = 0;

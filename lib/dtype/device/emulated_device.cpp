@@ -52,6 +52,11 @@ void EmulatedDevice::release(MemoryKind, void* memory) noexcept {
   std::free(memory);
 }
 
+std::size_t EmulatedDevice::free_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return max_bytes_ - bytes_;
+}
+
 Device::Stream EmulatedDevice::create_stream() {
   const std::lock_guard lock(mutex_);
   auto stream = std::make_unique<int>();

@@ -2,6 +2,8 @@
 // A device made of the host, for tests of everything that is built on devices.
 #pragma once
 
+#include <unistd.h>
+
 #include <map>
 #include <mutex>
 #include <thread>
@@ -28,6 +30,7 @@ class EmulatedDevice final : public Device {
   MemoryKind kind_of(const void* address) const override;
   void* allocate(MemoryKind kind, std::size_t bytes) override;
   void release(MemoryKind kind, void* memory) noexcept override;
+  std::size_t free_bytes() const override;
   Stream create_stream() override;
   void destroy_stream(Stream stream) noexcept override;
   void copy(void* to, const void* from, std::size_t bytes, Stream stream) override;
@@ -53,7 +56,10 @@ class EmulatedDevice final : public Device {
   void check(Stream stream) const;
   void check_not_recording(const char* what) const;
 
-  const Properties properties_{.name = "emulated device", .driver = "none", .emulated = true};
+  const Properties properties_{.name = "emulated device",
+                               .driver = "none",
+                               .id = "process " + std::to_string(getpid()),
+                               .emulated = true};
   std::size_t max_bytes_;
   MemoryKind elsewhere_;
   mutable std::mutex mutex_;

@@ -35,6 +35,16 @@ TEST(EmulatedDevice, KnowsItsMemory) {
   EXPECT_EQ(device.bytes(), 0u);
 }
 
+TEST(EmulatedDevice, KnowsWhatIsLeft) {
+  EmulatedDevice device(4096);
+  EXPECT_EQ(device.free_bytes(), 4096u);
+  auto* memory = device.allocate(MemoryKind::device, 1000);
+  EXPECT_EQ(device.free_bytes(), 3072u);
+  EXPECT_THROW(device.allocate(MemoryKind::device, device.free_bytes() + 1), EnvironmentError);
+  device.release(MemoryKind::device, memory);
+  EXPECT_EQ(device.free_bytes(), 4096u);
+}
+
 TEST(EmulatedDevice, PacksAndCopiesOnStreamsThatExist) {
   EmulatedDevice device;
   const auto stream = device.create_stream();

@@ -85,6 +85,7 @@ class CudaDevice final : public Device {
     int version = 0;
     HALOCLINE_CUDA(cudaDriverGetVersion(&version));
     properties_.name = properties.name;
+    properties_.id.assign(properties.uuid.bytes, sizeof(properties.uuid.bytes));
     properties_.driver =
         "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
   }
@@ -121,6 +122,13 @@ class CudaDevice final : public Device {
 
   void release(MemoryKind kind, void* memory) noexcept override {
     kind == MemoryKind::pinned ? cudaFreeHost(memory) : cudaFree(memory);
+  }
+
+  std::size_t free_bytes() const override {
+    const halocline::detail::OnDevice scope(index_);
+    std::size_t free = 0, total = 0;
+    HALOCLINE_CUDA(cudaMemGetInfo(&free, &total));
+    return free;
   }
 
   Stream create_stream() override {
