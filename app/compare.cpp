@@ -4,6 +4,7 @@
 
 #include "commands.hpp"
 #include "dtype/support/mpi_check.hpp"
+#include "dtype/support/region.hpp"
 #include "environment.hpp"
 #include "progress.hpp"
 #include "session.hpp"
@@ -17,6 +18,7 @@ namespace {
 struct Contender {
   comm::ExchangePlan plan;
   Record record;
+  std::string region;                  ///< for profilers
   std::optional<std::string> problem;  ///< why it is not verified
 };
 
@@ -38,6 +40,7 @@ void measure(const Config& config, std::vector<Contender*> contenders, MPI_Comm 
     if (late) i = std::max(i, config.warmup);  // no more warm-up, but one measured iteration
     for (auto* contender : contenders) {
       HALOCLINE_MPI(MPI_Barrier(comm));
+      const Region region(contender->region.c_str());
       const double start = MPI_Wtime();
       const auto times = contender->plan.start().finish();
       const double total = MPI_Wtime() - start;
@@ -134,23 +137,29 @@ std::string describe_table(const std::vector<Contender>& contenders) {
 }
 
 template <class T>
-int compare_as(const Config& config, const Domain& domain, const ResultWriter* writer,
-               MPI_Comm comm) {
+int compare_as(const Config& config, const Methods& methods, const Domain& domain,
+               const ResultWriter* writer, MPI_Comm comm) {
   const auto packer = make_packer(config);
   const HaloFields<T> halo(config, domain, comm);
 
   std::vector<Contender> contenders;
-  for (const auto& method : config.methods) {
+  for (const auto& method : methods.list) {
     comm::ExchangePlan plan(comm, halo.jobs(), method, {.packer = packer.get()});
     auto record = make_record(config, domain, plan, comm);
     auto problem = halo.verify(plan);
     record.verified = !problem;
-    contenders.push_back({std::move(plan), std::move(record), std::move(problem)});
+    auto region = "halocline: " + record.method;
+    contenders.push_back(
+        {std::move(plan), std::move(record), std::move(region), std::move(problem)});
   }
   std::string introduction = headline(config, contenders.front().record);
   for (const auto& contender : contenders)
     for (const auto& note : contender.record.notes)
       introduction += contender.record.method + ": " + note + "\n";
+  if (!methods.left_out.empty()) {
+    introduction += methods.left_out + "\n";
+    for (auto& contender : contenders) contender.record.notes.push_back(methods.left_out);
+  }
   say(config, comm, introduction);
 
   std::vector<Contender*> verified;
@@ -173,9 +182,10 @@ int compare_as(const Config& config, const Domain& domain, const ResultWriter* w
 }  // namespace
 
 int compare(const Config& config, MPI_Comm comm) {
-  return with_domain(config, comm, 1, static_cast<int>(config.methods.size()),
+  const auto methods = methods_to_compare(config, comm);
+  return with_domain(config, comm, 1, methods.list,
                      [&](auto element, const Domain& domain, const ResultWriter* writer) {
-                       return compare_as<decltype(element)>(config, domain, writer, comm);
+                       return compare_as<decltype(element)>(config, methods, domain, writer, comm);
                      });
 }
 

@@ -131,6 +131,7 @@ Json write(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 Json write(const std::vector<comm::Method>& methods) {
+  if (methods.empty()) return {};
   auto out = Json::array();
   for (const auto& method : methods) out.push_back(comm::name(method));
   return out;
@@ -228,11 +229,14 @@ class Options {
     add("stages", &Config::stages, "N", size, "substeps of a step, each with its exchange [run]");
 
     group_ = "Exchange and measurement";
-    add("methods", &Config::methods, "NAME,...",
-        "exchanges to compare, from " + method_names() +
-            "; ours with :device, :one-shot, :staged or :host behind it, how packed bytes travel, "
-            "for fields in device memory; run uses the first" +
-            both);
+    auto& methods =
+        add("methods", &Config::methods, "NAME,...",
+            "exchanges to compare, from " + method_names() +
+                "; ours with :device, :one-shot, :staged or :host behind it, how packed bytes "
+                "travel, for fields in device memory, where the default is all that are possible; "
+                "run uses the first" +
+                both);
+    methods.default_text = method_names(",");
     add("describe", &Config::describe, "",
         "how the app writes its regions as MPI datatypes" + both);
     add("packer", &Config::packer, "", "which of our packers packs where the host does" + both);
@@ -281,10 +285,10 @@ class Options {
     return found == options_.end() ? nullptr : &*found;
   }
 
-  static std::string method_names() {
+  static std::string method_names(const char* between = ", ") {
     std::string out;
     for (const auto exchange : comm::all_exchanges())
-      out.append(out.empty() ? "" : ", ").append(comm::name(exchange));
+      out.append(out.empty() ? "" : between).append(comm::name(exchange));
     return out;
   }
 
@@ -682,6 +686,8 @@ Config merge(const CommandLine& line) {
     set(*options().find(key), value, kCommandLine, config);
   exclude("the command line");
   if (!config.local && !config.global) config.local = {64, 64, 64};
+  if (config.methods.empty() && config.memory == Memory::host)
+    config.methods = {comm::all_exchanges().begin(), comm::all_exchanges().end()};
   return config;
 }
 

@@ -49,7 +49,9 @@ struct Config {
   std::int64_t iterations = 20;  ///< timed ones
   std::int64_t warmup = 2;
   double max_seconds = 60;
-  std::vector<comm::Method> methods{comm::all_exchanges().begin(), comm::all_exchanges().end()};
+  /// Empty if the user names none and fields are on a device: then the program knows what is
+  /// possible only when it runs.
+  std::vector<comm::Method> methods;
   Describe describe = Describe::subarray;
   PackerKind packer = PackerKind::host;
 

@@ -2,6 +2,7 @@
 #include "domain.hpp"
 
 #include <algorithm>
+#include <array>
 #include <climits>
 #include <cstdio>
 #include <fstream>
@@ -9,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "comm/mpi/communicator.hpp"
 #include "dtype/support/error.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "environment.hpp"
@@ -102,7 +104,34 @@ Domain make_domain(const Config& config, int rank, int ranks) {
           .layout = config.layout};
 }
 
-MemoryEstimate estimate_memory(const Domain& domain, int copies, int plans) {
+namespace {
+
+// In messages: what a rank exchanges, in units of both directions of travel together. `one-shot`
+// has in the device's memory what stays on the rank, from packing to unpacking.
+struct MessageMemory {
+  double host, device;
+};
+
+MessageMemory message_memory(const comm::Method& method) {
+  if (comm::is_vendor(method.exchange)) return {0, 1};
+  if (!method.transfer) return {1, 1};
+  switch (*method.transfer) {
+    case dtype::Transfer::device:
+      return {0, 1};
+    case dtype::Transfer::one_shot:
+      return {1, 0.5};
+    case dtype::Transfer::staged:
+      return {1, 1};
+    case dtype::Transfer::host:
+      break;
+  }
+  return {1, 0};
+}
+
+}  // namespace
+
+MemoryEstimate estimate_memory(const Domain& domain, int copies,
+                               const std::vector<comm::Method>& methods, Memory memory) {
   // Rank 0 has the largest box.
   const comm::HaloSpec largest{domain.decomposition.owned(0).extent, domain.halo.radius};
   double stored = 1, owned = 1;
@@ -114,17 +143,34 @@ MemoryEstimate estimate_memory(const Domain& domain, int copies, int plans) {
   const double padding = 4096.0 * domain.arrays();
   // Jobs and plans: 380 bytes for each side of a job, measured with 50,000 fields.
   const double bookkeeping = 400.0 * 2 * comm::Direction::kCount * domain.arrays();
-  return {.fields = (stored * point + padding) * copies,
-          .messages = (2 * (stored - owned) * point + bookkeeping) * plans};
+  MemoryEstimate out;
+  out.host.fields = (stored * point + padding) * copies;
+  if (memory == Memory::device) out.device.fields = out.host.fields;
+  for (const auto& method : methods) {
+    const auto share = memory == Memory::device ? message_memory(method) : MessageMemory{1, 0};
+    const auto bytes = 2 * (stored - owned) * point;
+    out.host.messages += share.host * bytes + bookkeeping;
+    out.device.messages += share.device * bytes;
+  }
+  return out;
 }
 
-NodeMemory tightest_node(const MemoryEstimate& estimate, MPI_Comm comm) {
+namespace {
+
+// How many ranks of this node have this one's `id`. Collective.
+int ranks_with(const std::string& id, MPI_Comm comm) {
+  constexpr std::size_t kLength = 64;
   MPI_Comm node = MPI_COMM_NULL;
   HALOCLINE_MPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
-  const int on_node = size_of(node);
+  std::array<char, kLength> mine{};
+  id.copy(mine.data(), kLength);
+  std::vector<std::array<char, kLength>> all(static_cast<std::size_t>(size_of(node)));
+  HALOCLINE_MPI(MPI_Allgather(mine.data(), kLength, MPI_CHAR, all.data(), kLength, MPI_CHAR, node));
   HALOCLINE_MPI(MPI_Comm_free(&node));
+  return static_cast<int>(std::count(all.begin(), all.end(), mine));
+}
 
-  NodeMemory memory{.needed = estimate.total() * on_node, .available = available_memory()};
+SharedMemory tightest(const SharedMemory& memory, MPI_Comm comm) {
   struct {
     double shortage;
     int rank;
@@ -135,16 +181,36 @@ NodeMemory tightest_node(const MemoryEstimate& estimate, MPI_Comm comm) {
   return {.needed = both[0], .available = both[1]};
 }
 
-void require_memory(const NodeMemory& memory) {
-  if (memory.fits()) return;
-  throw ConfigError("not enough memory (a node needs " + format_bytes(memory.needed) + " and has " +
-                    format_bytes(memory.available) +
-                    " available): use a smaller local or global size, fewer fields, or fewer ranks "
-                    "per node");
+}  // namespace
+
+SharedMemory tightest_node(const MemoryNeed& need, MPI_Comm comm) {
+  return tightest({need.total() * ranks_with("", comm), available_memory()}, comm);
 }
 
-std::string describe_dry_run(const Domain& domain, const MemoryEstimate& estimate,
-                             const NodeMemory& memory) {
+SharedMemory tightest_device(const MemoryNeed& need, const dtype::Device& device, MPI_Comm comm) {
+  double available = 0;
+  comm::collectively(comm, [&] { available = static_cast<double>(device.free_bytes()); });
+  return tightest({need.total() * ranks_with(device.properties().id, comm), available}, comm);
+}
+
+void require_memory(const SharedMemory& memory, const std::string& of) {
+  if (memory.fits()) return;
+  throw ConfigError("not enough memory (a " + of + " needs " + format_bytes(memory.needed) +
+                    " and has " + format_bytes(memory.available) +
+                    " available): use a smaller local or global size, fewer fields, or fewer ranks "
+                    "per " +
+                    of);
+}
+
+std::string describe_memory(const MemoryNeed& need, const SharedMemory& memory,
+                            const std::string& of) {
+  return "memory per rank: " + format_bytes(need.fields) + " for fields, " +
+         format_bytes(need.messages) + " for messages; a " + of + " needs " +
+         format_bytes(memory.needed) + " of " + format_bytes(memory.available) + " available" +
+         (memory.fits() ? "" : ": TOO MUCH, a real run would refuse") + "\n";
+}
+
+std::string describe_dry_run(const Domain& domain, const std::string& memory) {
   const auto& decomposition = domain.decomposition;
   std::string out = "decomposition " + format_extent(decomposition.ranks()) + " ranks over " +
                     format_extent(decomposition.global()) + " points, " +
@@ -152,10 +218,7 @@ std::string describe_dry_run(const Domain& domain, const MemoryEstimate& estimat
                     std::to_string(domain.fields) + " (" + std::string(to_string(domain.layout)) +
                     "), " + std::to_string(domain.element_bytes) + " bytes per element, radius " +
                     std::to_string(domain.halo.radius) + "\n";
-  out += "memory per rank: " + format_bytes(estimate.fields) + " for fields, " +
-         format_bytes(estimate.messages) + " for messages; a node needs " +
-         format_bytes(memory.needed) + " of " + format_bytes(memory.available) + " available" +
-         (memory.fits() ? "" : ": TOO MUCH, a real run would refuse") + "\n\n";
+  out += memory + "\n";
   Table table({{"rank", Align::right},
                {"local extent", Align::left},
                {"regions", Align::right},

@@ -6,10 +6,12 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "comm/halo/decomposition.hpp"
 #include "comm/halo/halo_spec.hpp"
 #include "config.hpp"
+#include "dtype/device/device.hpp"
 
 namespace halocline::app {
 
@@ -35,31 +37,44 @@ struct Domain {
 /// radius.
 Domain make_domain(const Config& config, int rank, int ranks);
 
-/// What a rank will allocate, in bytes.
-struct MemoryEstimate {
+/// What a rank will allocate in one memory, in bytes.
+struct MemoryNeed {
   double fields = 0;
   double messages = 0;
   double total() const { return fields + messages; }
 };
 
-/// Largest over the ranks. `copies`: sets of fields; `plans`: exchange plans with a message buffer
-/// for each direction of travel.
-MemoryEstimate estimate_memory(const Domain& domain, int copies, int plans);
+/// In the memory of the host and in that of a device.
+struct MemoryEstimate {
+  MemoryNeed host, device;
+};
 
-/// The node that comes closest to its limit, or goes farthest beyond it.
-struct NodeMemory {
-  double needed;     ///< bytes, by all ranks of the node
+/// Largest over the ranks. `copies`: sets of fields, which on a device have their twins on the
+/// host; `methods`: of the exchange plans, each with a message buffer for each direction of travel,
+/// on both sides where the transfer needs that or is not known.
+MemoryEstimate estimate_memory(const Domain& domain, int copies,
+                               const std::vector<comm::Method>& methods, Memory memory);
+
+/// The memory, of those that ranks share, that comes closest to its limit, or goes farthest beyond
+/// it.
+struct SharedMemory {
+  double needed;     ///< bytes, by all ranks that share it
   double available;  ///< bytes; infinite if the system does not tell
   bool fits() const { return needed <= available; }
 };
-/// The same on all ranks. Collective.
-NodeMemory tightest_node(const MemoryEstimate& estimate, MPI_Comm comm);
+/// Of nodes whose ranks need so much each. The same on all ranks. Collective.
+SharedMemory tightest_node(const MemoryNeed& need, MPI_Comm comm);
+/// Likewise of the devices; each rank names its own. Collective.
+SharedMemory tightest_device(const MemoryNeed& need, const dtype::Device& device, MPI_Comm comm);
 
-/// Throws ConfigError if it does not fit.
-void require_memory(const NodeMemory& memory);
+/// Throws ConfigError if it does not fit; `of`: "node", "device".
+void require_memory(const SharedMemory& memory, const std::string& of);
 
-/// What --dry-run prints: decomposition, messages, bytes and memory per rank.
-std::string describe_dry_run(const Domain& domain, const MemoryEstimate& estimate,
-                             const NodeMemory& memory);
+/// "memory per rank: ...; a node needs ...".
+std::string describe_memory(const MemoryNeed& need, const SharedMemory& memory,
+                            const std::string& of);
+
+/// What --dry-run prints: decomposition, messages, bytes, and `memory` in its midst.
+std::string describe_dry_run(const Domain& domain, const std::string& memory);
 
 }  // namespace halocline::app

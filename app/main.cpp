@@ -13,6 +13,7 @@
 #include "config.hpp"
 #include "dtype/support/error.hpp"
 #include "environment.hpp"
+#include "tools.hpp"
 
 namespace {
 
@@ -43,6 +44,7 @@ int parse_and_dispatch(int argc, char** argv, MPI_Comm comm) {
   const Kokkos::ScopeGuard kokkos(Kokkos::InitializationSettings()
                                       .set_num_threads(app::choose_threads(*config, comm).threads)
                                       .set_disable_warnings(true));
+  const app::ToolsConnection tools;
   return dispatch(*config, comm);
 }
 

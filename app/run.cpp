@@ -2,6 +2,7 @@
 // `halocline run`: the mini-app.
 #include "advance.hpp"
 #include "commands.hpp"
+#include "dtype/support/region.hpp"
 #include "environment.hpp"
 #include "progress.hpp"
 #include "session.hpp"
@@ -11,6 +12,10 @@
 namespace halocline::app {
 
 namespace {
+
+comm::Method method_of(const Config& config) {
+  return config.methods.empty() ? comm::Method(comm::Exchange::alltoallv) : config.methods.front();
+}
 
 /// The stencil applied config.steps times, on two sets of fields in turn.
 template <class T>
@@ -46,6 +51,7 @@ class Simulation {
       const double start = MPI_Wtime();
       append(phases, plans_[now].start().finish());
       const double exchanged = MPI_Wtime();
+      const Region region("halocline: compute");
       set_outer(sets_[now].fields(), substep);
       advance(domain_, spec_, diffusion_number_, sets_[now].fields(), sets_[next].fields());
       const double end = MPI_Wtime();
@@ -67,12 +73,13 @@ class Simulation {
   // On the host, like all values that are set: open boundaries cost a device two copies a substep.
   void set_outer(const FieldSet<T>& fields, std::int64_t substep) const {
     if (config_.periodic) return;
+    const Region region("halocline: boundaries");
     fields.from_device();
     set_outer_ghosts(domain_, fields, spec_, diffusion_number_, substep);
     fields.to_device();
   }
   comm::ExchangePlan plan_for(const HaloFields<T>& set, const dtype::Packer& packer) const {
-    return {comm_, set.jobs(), config_.methods.front(), {.packer = &packer}};
+    return {comm_, set.jobs(), method_of(config_), {.packer = &packer}};
   }
   const FieldSet<T>& final_fields() const {
     return sets_[static_cast<std::size_t>(substeps() % 2)].fields();
@@ -109,6 +116,10 @@ int run_as(const Config& config, const Domain& domain, const ResultWriter* write
   const auto packer = make_packer(config);
   Simulation<T> simulation(config, domain, *packer, comm);
   Record record = make_record(config, domain, simulation.plan(), comm);
+  if (config.memory == Memory::device && !config.periodic)
+    record.notes.push_back(
+        "compute includes two copies of all fields, to the host and back: the ghosts beyond open "
+        "boundaries are set there");
   std::string introduction = headline(config, record);
   for (const auto& note : record.notes) introduction += note + "\n";
   say(config, comm, introduction);
@@ -143,7 +154,7 @@ int run_as(const Config& config, const Domain& domain, const ResultWriter* write
 }  // namespace
 
 int run(const Config& config, MPI_Comm comm) {
-  return with_domain(config, comm, 2, 2,
+  return with_domain(config, comm, 2, {method_of(config), method_of(config)},
                      [&](auto element, const Domain& domain, const ResultWriter* writer) {
                        return run_as<decltype(element)>(config, domain, writer, comm);
                      });

@@ -8,6 +8,7 @@
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/pack/kokkos/kokkos_packer.hpp"
 #include "dtype/support/mpi_check.hpp"
+#include "dtype/support/region.hpp"
 #include "environment.hpp"
 #include "table.hpp"
 #include "verify.hpp"
@@ -51,6 +52,7 @@ HaloFields<T>::HaloFields(const Config& config, const Domain& domain, MPI_Comm c
 
 template <class T>
 std::optional<std::string> HaloFields<T>::verify(comm::ExchangePlan& plan) const {
+  const Region region("halocline: verify");
   const auto exchange = [&] {
     injector_->around([&] {
       fields_->to_device();
@@ -64,12 +66,33 @@ std::optional<std::string> HaloFields<T>::verify(comm::ExchangePlan& plan) const
 template class HaloFields<double>;
 template class HaloFields<float>;
 
-dtype::ResourceCache* device_resources(const Config& config) {
-  if (config.memory == Memory::host) return nullptr;
-  if (dtype::current_device() == nullptr)
-    throw ConfigError("no device for memory = \"device\" (" + dtype::why_no_device() +
-                      "): use memory = \"host\", or a machine and a build with CUDA");
-  return &dtype::current_resources();
+bool admit(const Config& config, const Domain& domain, const MemoryEstimate& estimate,
+           MPI_Comm comm) {
+  const bool wanted = config.memory == Memory::device;
+  if (!config.dry_run) comm::collectively(comm, [&] { device_resources(config); });
+  const auto* const device = wanted ? dtype::current_device() : nullptr;
+  const bool emulated = device != nullptr && device->properties().emulated;
+  auto host = estimate.host;
+  if (emulated) {
+    host.fields += estimate.device.fields;
+    host.messages += estimate.device.messages;
+  }
+  const auto node = tightest_node(host, comm);
+  std::optional<SharedMemory> on_device;
+  if (device != nullptr && !emulated) on_device = tightest_device(estimate.device, *device, comm);
+  if (!config.dry_run) {
+    require_memory(node, "node");
+    if (on_device) require_memory(*on_device, "device");
+    return true;
+  }
+  auto memory = describe_memory(host, node, "node");
+  if (on_device) memory += "device " + describe_memory(estimate.device, *on_device, "device");
+  if (wanted && device == nullptr)
+    memory += "device memory per rank: " + format_bytes(estimate.device.fields) + " for fields, " +
+              format_bytes(estimate.device.messages) + " for messages; no device here (" +
+              dtype::why_no_device() + ")\n";
+  on_root(comm, [&] { print(describe_dry_run(domain, memory)); });
+  return false;
 }
 
 std::unique_ptr<dtype::Packer> make_packer(const Config& config) {

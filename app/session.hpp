@@ -15,6 +15,7 @@
 #include "environment.hpp"
 #include "fields.hpp"
 #include "inject.hpp"
+#include "methods.hpp"
 #include "record.hpp"
 
 namespace halocline::app {
@@ -49,10 +50,6 @@ class HaloFields {
   std::optional<FaultInjector> injector_;
 };
 
-/// Of the device that config.memory asks for, nullptr for `host`. Throws ConfigError if there is
-/// none.
-dtype::ResourceCache* device_resources(const Config& config);
-
 /// The packer that config.packer names.
 std::unique_ptr<dtype::Packer> make_packer(const Config& config);
 
@@ -82,19 +79,20 @@ void say(const Config& config, MPI_Comm comm, const std::string& text);
 /// One line on rank 0's stderr: "halocline: verification failed (" and `what`. Collective.
 void report_failure(MPI_Comm comm, const std::string& what);
 
-/// The frame of run and compare: lays out the domain, answers --dry-run, refuses what does not fit
-/// into memory, opens the result files, and returns body(T(), domain, writer), the writer null but
-/// on rank 0. `copies` and `plans` as in estimate_memory(). Collective.
+/// Answers --dry-run, and returns false; else refuses a device that is not there and what does not
+/// fit into memory. Collective.
+bool admit(const Config& config, const Domain& domain, const MemoryEstimate& estimate,
+           MPI_Comm comm);
+
+/// The frame of run and compare: lays out the domain, asks admit(), opens the result files, and
+/// returns body(T(), domain, writer), the writer null but on rank 0. `copies` and `methods` as in
+/// estimate_memory(). Collective.
 template <class Body>
-int with_domain(const Config& config, MPI_Comm comm, int copies, int plans, Body body) {
+int with_domain(const Config& config, MPI_Comm comm, int copies,
+                const std::vector<comm::Method>& methods, Body body) {
   const auto domain = make_domain(config, rank_of(comm), size_of(comm));
-  const auto estimate = estimate_memory(domain, copies, plans);
-  const auto memory = tightest_node(estimate, comm);
-  if (config.dry_run) {
-    on_root(comm, [&] { print(describe_dry_run(domain, estimate, memory)); });
+  if (!admit(config, domain, estimate_memory(domain, copies, methods, config.memory), comm))
     return 0;
-  }
-  require_memory(memory);
   const auto provenance = gather_provenance(config, comm);
   std::optional<ResultWriter> writer;
   on_root(comm, [&] { writer.emplace(config, provenance); });

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import tempfile
 import unittest
 
@@ -19,6 +20,11 @@ def on_device(*arguments, ranks=1):
         return halocline(*arguments, "--memory", "device", ranks=ranks)
     finally:
         del os.environ["HALOCLINE_DEVICE"]
+
+
+def there():
+    """Whether this machine, and this build, has a device."""
+    return not json.loads(halocline("info", "--json").stdout)["device"].startswith("none")
 
 
 class Device(unittest.TestCase):
@@ -67,6 +73,42 @@ class Device(unittest.TestCase):
             self.assertEqual(record["memory"], "device")
             self.assertEqual(record["provenance"]["gpus"], ["emulated device"])
 
+    def test_compare_takes_all_that_is_possible(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "results.jsonl"
+            outcome = on_device("compare", "--local", "8", "8", "8", "--iterations", "2", "--output", path, ranks=2)
+            self.assertEqual(outcome.code, 0, outcome.stderr)
+            records = [json.loads(line) for line in path.read_text().splitlines()]
+        self.assertEqual([record["method"] for record in records], list(METHODS[1:]))
+        phases = {record["method"]: [name for name, value in record["phases"].items() if value] for record in records}
+        for method in METHODS[1:]:
+            expected = ["transfer", "total"] if method == "vendor-alltoallw" else ["pack", "transfer", "unpack", "total"]
+            self.assertEqual(phases[method], expected)
+            self.assertEqual(records[0]["notes"], [])
+        self.assertIn(records[0]["baseline"], METHODS[4:])
+
+    def test_print_config_leaves_methods_to_the_run(self):
+        printed = on_device("compare", "--print-config").stdout
+        self.assertNotIn("methods", printed)
+        self.assertIn('memory = "device"', printed)
+
+    def test_dry_run_counts_both_memories(self):
+        arguments = ("--local", "64", "64", "64", "--dry-run")
+        fields = r"memory per rank: (\d+\.?\d*) MiB for fields, (\d+\.?\d*) MiB for messages; "
+        host = re.search("\n" + fields, halocline("run", *arguments).stdout)
+        emulated = re.search("\n" + fields, on_device("run", *arguments).stdout)  # whose memory is the host's
+        for on_host, on_both in zip(host.groups(), emulated.groups()):
+            self.assertAlmostEqual(float(on_both), 2 * float(on_host), delta=0.02 * float(on_both))
+        if not there():
+            text = halocline("run", *arguments, "--memory", "device").stdout
+            self.assertEqual(re.search("\n" + fields + "a node", text).group(1), host.group(1))
+            self.assertEqual(re.search("\ndevice " + fields + "no device here", text).group(1), host.group(1))
+
+    def test_what_compute_means_with_open_boundaries_is_noted(self):
+        for periodic, noted in (("true", False), ("false", True)):
+            outcome = on_device("run", "--local", "8", "8", "8", "--steps", "1", "--periodic", periodic)
+            self.assertEqual("compute includes" in outcome.stdout, noted, outcome.stdout)
+
     def test_what_is_not_possible_is_refused(self):
         for arguments, words in (
             (("--methods", "alltoallv:host"), "alltoallv:host is not possible"),
@@ -84,8 +126,8 @@ class Device(unittest.TestCase):
         self.assertIn("alltoallv:staged is not possible", outcome.ours[0])
 
     def test_a_device_that_is_not_there_is_refused(self):
-        if not json.loads(halocline("info", "--json").stdout)["device"].startswith("none"):
-            return  # it is there
+        if there():
+            return
         outcome = halocline("run", "--memory", "device")
         self.assertEqual((outcome.code, len(outcome.ours)), (2, 1), outcome.stderr)
         self.assertIn("no device", outcome.ours[0])

@@ -53,7 +53,7 @@ find_cuda() {
   else
     lock_deps lock
     install_wheels cuda nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-runtime==13.0.96 \
-      nvidia-cuda-cccl==13.0.85
+      nvidia-cuda-cccl==13.0.85 nvidia-nvtx==13.0.85
     toolkit=$(echo "$PWD"/.deps/cuda/lib/python3*/site-packages/nvidia/cu13); nvcc=$toolkit/bin/nvcc
     ln -sfn lib "$toolkit/lib64"  # where nvcc looks, and the name that CMake looks for
     ln -sfn libcudart.so.13 "$toolkit/lib/libcudart.so"

@@ -9,6 +9,13 @@ if(HALOCLINE_CUDA)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
   set(CMAKE_CUDA_EXTENSIONS OFF)
   find_package(CUDAToolkit REQUIRED)
+  # Headers alone, which some toolkits leave out.
+  find_path(HALOCLINE_NVTX_INCLUDE nvtx3/nvToolsExt.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  if(HALOCLINE_NVTX_INCLUDE)
+    message(STATUS "NVTX in ${HALOCLINE_NVTX_INCLUDE}")
+  else()
+    message(STATUS "NVTX not found (no nvtx3/nvToolsExt.h in the toolkit): profilers of CUDA will see no regions")
+  endif()
 endif()
 
 # halocline_kokkos_sources(file...)

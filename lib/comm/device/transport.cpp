@@ -49,13 +49,19 @@ void Transport::copy(void* to, const void* from, std::size_t bytes) const {
   if (bytes > 0) resources_->device().copy(to, from, bytes, stream_.get());
 }
 
+// Between the two sides, where these differ.
+void Transport::stage(const Message& message, std::byte* to, const std::byte* from,
+                      std::size_t bytes) const {
+  if (message.staged) copy(to, from, bytes);
+}
+
 void Transport::to_wire(const Message& message, std::size_t bytes) const {
-  if (message.staged) copy(message.wire(), message.packed(), bytes);
+  stage(message, message.wire(), message.packed(), bytes);
   packer_->fence();
 }
 
 void Transport::from_wire(const Message& message, std::size_t bytes) const {
-  if (message.staged) copy(message.packed(), message.wire(), bytes);
+  stage(message, message.packed(), message.wire(), bytes);
 }
 
 void Transport::copy_wire(void* to, const void* from, std::size_t bytes) const {
@@ -65,6 +71,37 @@ void Transport::copy_wire(void* to, const void* from, std::size_t bytes) const {
   }
   copy(to, from, bytes);
   packer_->fence();
+}
+
+void Transport::Repeated::start() {
+  if (recording_ != nullptr) return recording_->replay();
+  work_();
+  if (device_ != nullptr) recording_ = device_->record(stream_, work_);
+}
+
+Transport::Repeated Transport::repeated(const Message& message, std::function<void()> work) const {
+  Repeated out;
+  out.work_ = std::move(work);
+  if (message.staged && message.bytes > 0) {
+    out.device_ = &resources_->device();
+    out.stream_ = stream_.get();
+  }
+  return out;
+}
+
+Transport::Repeated Transport::packing(const dtype::FusedPlan& plan, const Message& message) const {
+  return repeated(message, [this, &plan, &message] {
+    packer_->pack(plan, message.packed());
+    stage(message, message.wire(), message.packed(), message.bytes);
+  });
+}
+
+Transport::Repeated Transport::unpacking(const dtype::FusedPlan& plan,
+                                         const Message& message) const {
+  return repeated(message, [this, &plan, &message] {
+    stage(message, message.packed(), message.wire(), message.bytes);
+    packer_->unpack(plan, message.packed());
+  });
 }
 
 }  // namespace halocline::comm

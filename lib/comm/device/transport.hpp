@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 #include "dtype/device/resource_cache.hpp"
@@ -50,11 +51,10 @@ class Transport {
   /// Memory for what the rank packs and unpacks itself: the packer's own, not seen by MPI.
   Memory own_memory(std::size_t bytes) const;
 
-  /// Brings what was packed to MPI's side and waits for it: all of the message or its first bytes.
-  void to_wire(const Message& message) const { to_wire(message, message.bytes); }
+  /// Brings the first bytes of what was packed to MPI's side and waits for that.
   void to_wire(const Message& message, std::size_t bytes) const;
-  /// Brings what has arrived to the packer's side; the packer's next work comes after it.
-  void from_wire(const Message& message) const { from_wire(message, message.bytes); }
+  /// Brings the first bytes of what has arrived to the packer's side; the packer's next work comes
+  /// after it.
   void from_wire(const Message& message, std::size_t bytes) const;
 
   /// Copies a few bytes to MPI's side of a message or from there, and waits for it.
@@ -62,8 +62,33 @@ class Transport {
   /// Copies between memory of the device and of the packer's side; not for Transfer::host.
   void copy(void* to, const void* from, std::size_t bytes) const;
 
+  /// Work for the transport's stream that is the same each time. MPI's calls cannot be part of it.
+  class Repeated {
+   public:
+    Repeated() = default;
+    /// Gives it to the stream; the packer's fence() waits for it. From the second time on, work of
+    /// more than one operation is one launch of what the device recorded the first time, which
+    /// takes longer. One operation alone is one launch as it is.
+    void start();
+
+   private:
+    friend class Transport;
+    std::function<void()> work_;
+    dtype::Device* device_ = nullptr;  // that records it, if any
+    dtype::Device::Stream stream_ = nullptr;
+    std::unique_ptr<dtype::Device::Recording> recording_;
+  };
+  /// Packs a plan and brings the message to MPI's side; brings what has arrived there to the
+  /// packer's side and unpacks it. Transport, plan and message must stay where they are while the
+  /// returned object lives, and its work must be done before it is destroyed.
+  Repeated packing(const dtype::FusedPlan& plan, const Message& message) const;
+  Repeated unpacking(const dtype::FusedPlan& plan, const Message& message) const;
+
  private:
   Memory memory(dtype::MemoryKind kind, std::size_t bytes) const;
+  Repeated repeated(const Message& message, std::function<void()> work) const;
+  void stage(const Message& message, std::byte* to, const std::byte* from, std::size_t bytes) const;
+
   dtype::Transfer transfer_;
   dtype::ResourceCache* resources_;
   dtype::ResourceCache::Stream stream_;

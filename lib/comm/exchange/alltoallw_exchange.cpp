@@ -6,6 +6,7 @@
 #include "dtype/datatype.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/support/narrow.hpp"
+#include "dtype/support/region.hpp"
 
 namespace halocline::comm::detail {
 
@@ -64,6 +65,7 @@ class AlltoallwExchange final : public Backend {
         in_(combine(receives, comm_->size(), on_device)) {}
 
   void begin() override {
+    const Region region("halocline: transfer");
     const double start = MPI_Wtime();
     HALOCLINE_MPI(MPI_Alltoallw(out_.base, out_.counts.data(), out_.displacements.data(),
                                 out_.types.data(), in_.base, in_.counts.data(),

@@ -87,8 +87,9 @@ class ExchangePlan {
 
   /// Starts an exchange: send buffers are read and receive buffers written from here on until
   /// finish() of the returned handle. A device must be done with the buffers before, and may use
-  /// them in any stream after finish(). Collective. Throws ConfigError while an exchange of this
-  /// plan is in flight.
+  /// them in any stream after finish(). The first exchange of a plan may take longer: a device
+  /// records then what it is given each time. Collective. Throws ConfigError while an exchange of
+  /// this plan is in flight.
   [[nodiscard]] PendingExchange start();
 
   const Method& method() const { return method_; }

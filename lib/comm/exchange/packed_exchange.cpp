@@ -10,6 +10,7 @@
 #include "dtype/pack/fused_plan.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/support/narrow.hpp"
+#include "dtype/support/region.hpp"
 
 namespace halocline::comm::detail {
 
@@ -49,6 +50,8 @@ class PackedExchange final : public Backend {
     own_ = transport_.own_memory(static_cast<std::size_t>(own_bytes));
     out_ = lay_out(sends, units, plans, packed_by_mpi);
     in_ = lay_out(receives, units, plans, packed_by_mpi);
+    pack_ = transport_.packing(out_.fused, out_.message);
+    unpack_ = transport_.unpacking(in_.fused, in_.message);
   }
 
   // Memory goes back to where others get it from: after an error, the device may still use it.
@@ -62,10 +65,14 @@ class PackedExchange final : public Backend {
 
   void begin() override {
     const double start = MPI_Wtime();
-    transport_.packer().pack(out_.fused, out_.message.packed());
-    for (const auto& piece : out_.by_mpi) pack(piece);
-    transport_.to_wire(out_.message);
+    {
+      const Region region("halocline: pack");
+      pack_.start();
+      for (const auto& piece : out_.by_mpi) pack(piece);
+      transport_.packer().fence();
+    }
     const double packed = MPI_Wtime();
+    const Region region("halocline: transfer");
     HALOCLINE_MPI(MPI_Alltoallv(out_.message.wire(), out_.counts.data(), out_.displacements.data(),
                                 unit_type_.get(), in_.message.wire(), in_.counts.data(),
                                 in_.displacements.data(), unit_type_.get(), comm_->get()));
@@ -74,9 +81,9 @@ class PackedExchange final : public Backend {
   }
 
   PhaseTimes end() override {
+    const Region region("halocline: unpack");
     const double start = MPI_Wtime();
-    transport_.from_wire(in_.message);
-    transport_.packer().unpack(in_.fused, in_.message.packed());
+    unpack_.start();
     for (const auto& piece : in_.by_mpi) unpack(piece);
     transport_.packer().fence();
     times_.unpack = MPI_Wtime() - start;
@@ -206,6 +213,7 @@ class PackedExchange final : public Backend {
   dtype::Datatype unit_type_;
   Transport::Memory own_;  // what stays on the rank, between packing and unpacking
   Side out_, in_;
+  Transport::Repeated pack_, unpack_;  // all but by_mpi; refer to the members above
   PhaseTimes times_;
 };
 

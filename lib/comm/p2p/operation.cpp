@@ -175,7 +175,7 @@ void Send::send_first_chunk() {
   if (!has_own_room()) {
     const auto& memory = memory_of(0);
     stream_.pack(0, next_, memory.packed() + kHeaderBytes);
-    transport_.to_wire(memory);
+    transport_.to_wire(memory, memory.bytes);
   }
   auto* const first = slots_.front().memory.wire();
   tag_of_chunks_ = static_cast<int>(wire_.next_tag++ % (std::int64_t{wire_.largest_tag} + 1));

@@ -422,6 +422,30 @@ TEST(ExchangePlan, GivesBackWhatItTookOfTheDevice) {
   EXPECT_EQ(device.bytes(), 0u);
 }
 
+// Only staged messages are more than one launch on either side; alone, a rank has none.
+TEST(ExchangePlan, ReplaysWhatADeviceIsGivenEachTime) {
+  const Decomposition decomposition({9, 8, 5 * world_size()}, {1, 1, world_size()}, true);
+  PointNumbers numbers(decomposition, 2);
+  for (const auto transfer :
+       {dtype::Transfer::device, dtype::Transfer::one_shot, dtype::Transfer::staged}) {
+    dtype::EmulatedDevice device(std::size_t(-1), dtype::MemoryKind::device);
+    dtype::ResourceCache resources(device);
+    ExchangePlan::Options options;
+    options.resources = &resources;
+    options.gpu_aware_mpi = true;
+    const bool replays = transfer == dtype::Transfer::staged && world_size() > 1;
+    auto plan =
+        ExchangePlan(MPI_COMM_WORLD, numbers.jobs(), {Exchange::alltoallv, transfer}, options);
+    for (std::size_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(device.replays(), replays ? 2 * (i == 0 ? 0 : i - 1) : 0u);
+      numbers.reset();
+      plan.start().finish();
+      EXPECT_EQ(numbers.wrong(), 0);
+      if (i == 1) plan = ExchangePlan(std::move(plan));  // the recording stays valid
+    }
+  }
+}
+
 TEST(Method, HasANameForEveryTransfer) {
   using dtype::Transfer;
   EXPECT_EQ(parse_method("alltoallv"), Method(Exchange::alltoallv));

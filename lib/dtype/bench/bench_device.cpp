@@ -2,8 +2,9 @@
 // Packing and unpacking on the device beside what others do there, in one run, each row verified
 // byte by byte. One process; jobs/local/bench.sh is for the host.
 //
-//   bench_device [--groups=NAME,...]   copy, fig8, fig10, halo, lists; all if not given. copy comes
-//                                      first in any case: the others are compared with it
+//   bench_device [--groups=NAME,...]   copy, fig8, fig10, halo, graph, lists; all if not given.
+//   copy
+//                                      comes first in any case: the others are compared with it
 //     --only=PATTERN                   cases by name, e.g. 'pack-*'
 //     --quick                          few samples
 //     --smoke                          tiny sizes: does everything work, and verify? Also without
@@ -67,6 +68,11 @@ constexpr Column kHaloColumns[] = {
     {"TEMPI us", "tempi_us", 9, 2},  {"208 ours us", "separate_us", 11, 2},
     {"3D us", "memcpy3d_us", 9, 2},  {"/TEMPI", "vs_tempi", 7, 2},
     {"/208", "vs_separate", 7, 2},   {"/3D", "vs_memcpy3d", 7, 2}};
+constexpr Column kGraphColumns[] = {{"bytes", "bytes", 9, 0},
+                                    {"replay us", "ours_us", 10, 2},
+                                    {"in a row", "stream_us", 9, 2},
+                                    {"launches us", "launches_us", 12, 2},
+                                    {"/launches", "vs_launches", 10, 2}};
 constexpr Column kListColumns[] = {{"bytes", "bytes", 9, 0},
                                    {"blocks", "blocks", 8, 0},
                                    {"ours us", "ours_us", 9, 2},
@@ -102,6 +108,10 @@ const Group kGroups[] = {
       "waited for",
       kHaloColumns},
      measured<device_halo>},
+    {"graph",
+     {"halo, staged through memory of the device or not: a recording replayed, beside its launches",
+      kGraphColumns},
+     device_graphs},
     {"lists",
      {"what is not strided; gather: a kernel with a list of all words", kListColumns},
      measured<device_lists>},
@@ -116,7 +126,7 @@ struct Arguments {
 
 Arguments parse(int argc, char** argv) {
   Arguments out;
-  std::string wanted = "copy,fig8,fig10,halo,lists";
+  std::string wanted = "copy,fig8,fig10,halo,graph,lists";
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--quick")
@@ -141,7 +151,8 @@ Arguments parse(int argc, char** argv) {
     const auto* group = std::find_if(std::begin(kGroups), std::end(kGroups),
                                      [&](const Group& g) { return g.name == name; });
     if (group == std::end(kGroups))
-      throw ConfigError("no group '" + name + "' (--groups): use copy, fig8, fig10, halo, lists");
+      throw ConfigError("no group '" + name +
+                        "' (--groups): use copy, fig8, fig10, halo, graph, lists");
     if (std::find(out.groups.begin(), out.groups.end(), group) == out.groups.end())
       out.groups.push_back(group);
   }

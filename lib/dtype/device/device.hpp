@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -43,6 +44,7 @@ class Device {
   struct Properties {
     std::string name;
     std::string driver;     ///< its version
+    std::string id;         ///< the same in all processes of a node that share it, and there alone
     bool emulated = false;  ///< of the host's memory and threads
   };
   virtual const Properties& properties() const = 0;
@@ -55,6 +57,9 @@ class Device {
   /// Of what allocate() returned for that kind.
   virtual void release(MemoryKind kind, void* memory) noexcept = 0;
 
+  /// Of kind `device`, what could be allocated now if nobody else did.
+  virtual std::size_t free_bytes() const = 0;
+
   virtual Stream create_stream() = 0;
   virtual void destroy_stream(Stream stream) noexcept = 0;
 
@@ -66,6 +71,23 @@ class Device {
 
   /// A packer on a stream.
   virtual std::unique_ptr<Packer> make_packer(Stream stream) = 0;
+
+  /// What a stream was given once, to be given again. Used by one thread at a time. The stream must
+  /// be done with it before it is destroyed.
+  class Recording {
+   public:
+    virtual ~Recording() = default;
+    /// Gives the stream all of it, in the order in which it was recorded, by one launch.
+    virtual void replay() = 0;
+  };
+
+  /// What `work` gives to a stream of create_stream(), which does nothing of it yet: packs by
+  /// packers of the stream and copies without pageable memory. `work` must have been done before,
+  /// so that plans and kernels are where the device needs them, and must neither allocate nor
+  /// release nor wait; earlier work of the stream may be under way. Arguments are kept by value,
+  /// tables that travel with a launch included; buffers, the plans whose tables are in the memory
+  /// of the device, and the stream must outlive the recording. Throws what `work` throws.
+  virtual std::unique_ptr<Recording> record(Stream stream, const std::function<void()>& work) = 0;
 };
 
 /// The device of this process: the CUDA device that is current at the first call; with

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "dtype/pack/device/emulated_packer.hpp"
 #include "dtype/support/contract.hpp"
@@ -30,6 +31,7 @@ MemoryKind EmulatedDevice::kind_of(const void* address) const {
 
 void* EmulatedDevice::allocate(MemoryKind kind, std::size_t bytes) {
   HALOCLINE_EXPECT(kind != MemoryKind::host);
+  check_not_recording("allocates");
   const auto room = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   const std::lock_guard lock(mutex_);
   void* memory = bytes_ + room <= max_bytes_ ? std::aligned_alloc(kAlignment, room) : nullptr;
@@ -48,6 +50,11 @@ void EmulatedDevice::release(MemoryKind, void* memory) noexcept {
   bytes_ -= found->second.bytes;
   blocks_.erase(found);
   std::free(memory);
+}
+
+std::size_t EmulatedDevice::free_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return max_bytes_ - bytes_;
 }
 
 Device::Stream EmulatedDevice::create_stream() {
@@ -69,18 +76,82 @@ void EmulatedDevice::check(Stream stream) const {
     throw EnvironmentError("no such stream of the emulated device: use one of create_stream()");
 }
 
-void EmulatedDevice::copy(void* to, const void* from, std::size_t bytes, Stream stream) {
+// Does it now, or when the recording under way is replayed.
+void EmulatedDevice::submit(Stream stream, Operation operation) {
   check(stream);
-  if (bytes > 0) std::memcpy(to, from, bytes);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = recording_.find(stream); found != recording_.end()) {
+      found->second.operations.push_back(std::move(operation));
+      return;
+    }
+  }
+  operation();
+}
+
+void EmulatedDevice::check_not_recording(const char* what) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [stream, begun] : recording_)
+    if (begun.by == std::this_thread::get_id())
+      throw EnvironmentError(std::string("a recording ") + what +
+                             " (on the emulated device): do that before");
+}
+
+void EmulatedDevice::copy(void* to, const void* from, std::size_t bytes, Stream stream) {
+  submit(stream, [=] {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  });
 }
 
 void EmulatedDevice::synchronize(Stream stream) {
   check(stream);
+  check_not_recording("waits");
 }
 
 std::unique_ptr<Packer> EmulatedDevice::make_packer(Stream stream) {
   check(stream);
-  return std::make_unique<EmulatedPacker>();
+  return std::make_unique<EmulatedPacker>(EmulatedPacker::OfStream{
+      .submit = [this, stream](Operation launch) { submit(stream, std::move(launch)); },
+      .wait = [this, stream] { synchronize(stream); }});
+}
+
+class EmulatedDevice::EmulatedRecording final : public Recording {
+ public:
+  EmulatedRecording(EmulatedDevice& device, Stream stream, Operations operations)
+      : device_(device), stream_(stream), operations_(std::move(operations)) {}
+
+  void replay() override {
+    for (const auto& operation : operations_) device_.submit(stream_, operation);
+    const std::lock_guard lock(device_.mutex_);
+    ++device_.replays_;
+  }
+
+ private:
+  EmulatedDevice& device_;
+  Stream stream_;
+  Operations operations_;
+};
+
+std::unique_ptr<Device::Recording> EmulatedDevice::record(Stream stream,
+                                                          const std::function<void()>& work) {
+  HALOCLINE_EXPECT(stream != nullptr);
+  check(stream);
+  check_not_recording("records");
+  {
+    const std::lock_guard lock(mutex_);
+    recording_.emplace(stream, Begun{std::this_thread::get_id(), {}});
+  }
+  const auto end = [&] {
+    const std::lock_guard lock(mutex_);
+    return std::move(recording_.extract(stream).mapped().operations);
+  };
+  try {
+    work();
+  } catch (...) {
+    end();
+    throw;
+  }
+  return std::make_unique<EmulatedRecording>(*this, stream, end());
 }
 
 std::size_t EmulatedDevice::bytes() const {
@@ -91,6 +162,11 @@ std::size_t EmulatedDevice::bytes() const {
 std::size_t EmulatedDevice::streams() const {
   const std::lock_guard lock(mutex_);
   return streams_.size();
+}
+
+std::size_t EmulatedDevice::replays() const {
+  const std::lock_guard lock(mutex_);
+  return replays_;
 }
 
 }  // namespace halocline::dtype

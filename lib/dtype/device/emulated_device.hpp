@@ -2,16 +2,21 @@
 // A device made of the host, for tests of everything that is built on devices.
 #pragma once
 
+#include <unistd.h>
+
 #include <map>
 #include <mutex>
+#include <thread>
+#include <vector>
 
 #include "dtype/device/device.hpp"
 
 namespace halocline::dtype {
 
 /// Allocates memory of all kinds from the host and remembers which is which; copies and packs at
-/// once, by the code of the device's kernels. Streams must exist; that memory is followed by those
-/// alone who can address it on a real device is not checked.
+/// once, by the code of the device's kernels. Streams must exist, and what a recording must not do
+/// is refused; that memory is followed by those alone who can address it on a real device is not
+/// checked.
 class EmulatedDevice final : public Device {
  public:
   /// Throws from allocate() beyond `max_bytes`. Memory that it did not allocate counts as of kind
@@ -25,30 +30,47 @@ class EmulatedDevice final : public Device {
   MemoryKind kind_of(const void* address) const override;
   void* allocate(MemoryKind kind, std::size_t bytes) override;
   void release(MemoryKind kind, void* memory) noexcept override;
+  std::size_t free_bytes() const override;
   Stream create_stream() override;
   void destroy_stream(Stream stream) noexcept override;
   void copy(void* to, const void* from, std::size_t bytes, Stream stream) override;
   void synchronize(Stream stream) override;
   std::unique_ptr<Packer> make_packer(Stream stream) override;
+  std::unique_ptr<Recording> record(Stream stream, const std::function<void()>& work) override;
 
   /// What is allocated now, and the streams that exist.
   std::size_t bytes() const;
   std::size_t streams() const;
+  /// How often a recording was replayed.
+  std::size_t replays() const;
 
  private:
+  using Operation = std::function<void()>;
+  using Operations = std::vector<Operation>;
+  class EmulatedRecording;
   struct Block {
     MemoryKind kind;
     std::size_t bytes;
   };
+  void submit(Stream stream, Operation operation);
   void check(Stream stream) const;
+  void check_not_recording(const char* what) const;
 
-  const Properties properties_{.name = "emulated device", .driver = "none", .emulated = true};
+  const Properties properties_{.name = "emulated device",
+                               .driver = "none",
+                               .id = "process " + std::to_string(getpid()),
+                               .emulated = true};
   std::size_t max_bytes_;
   MemoryKind elsewhere_;
   mutable std::mutex mutex_;
   std::map<const std::byte*, Block> blocks_;
   std::map<Stream, std::unique_ptr<int>> streams_;
-  std::size_t bytes_ = 0;
+  struct Begun {
+    std::thread::id by;
+    Operations operations;
+  };
+  std::map<Stream, Begun> recording_;
+  std::size_t bytes_ = 0, replays_ = 0;
 };
 
 }  // namespace halocline::dtype

@@ -2,12 +2,17 @@
 // The emulated device, and the cache of what devices give.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <functional>
+#include <numeric>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "dtype/device/emulated_device.hpp"
 #include "dtype/device/resource_cache.hpp"
+#include "dtype/pack/device/emulated_packer.hpp"
 #include "layout.hpp"
 
 namespace halocline::dtype::test {
@@ -30,6 +35,16 @@ TEST(EmulatedDevice, KnowsItsMemory) {
   EXPECT_EQ(device.bytes(), 0u);
 }
 
+TEST(EmulatedDevice, KnowsWhatIsLeft) {
+  EmulatedDevice device(4096);
+  EXPECT_EQ(device.free_bytes(), 4096u);
+  auto* memory = device.allocate(MemoryKind::device, 1000);
+  EXPECT_EQ(device.free_bytes(), 3072u);
+  EXPECT_THROW(device.allocate(MemoryKind::device, device.free_bytes() + 1), EnvironmentError);
+  device.release(MemoryKind::device, memory);
+  EXPECT_EQ(device.free_bytes(), 4096u);
+}
+
 TEST(EmulatedDevice, PacksAndCopiesOnStreamsThatExist) {
   EmulatedDevice device;
   const auto stream = device.create_stream();
@@ -44,6 +59,103 @@ TEST(EmulatedDevice, PacksAndCopiesOnStreamsThatExist) {
   device.destroy_stream(stream);
   EXPECT_THROW(device.synchronize(stream), EnvironmentError);
   EXPECT_THROW(device.copy(copy.data(), packed.data(), 12, stream), EnvironmentError);
+}
+
+namespace {
+
+// A stream with a packer, and memory for numbers.
+struct Stage {
+  EmulatedDevice device;
+  Device::Stream stream = device.create_stream();
+  std::unique_ptr<Packer> packer = device.make_packer(stream);
+  std::vector<int> memory = std::vector<int>(5000), packed = std::vector<int>(2000),
+                   copy = std::vector<int>(2000);
+
+  // Every second number, as so many jobs: hundreds have a table that does not travel.
+  FusedPlan plan(int jobs) {
+    std::vector<PackJob> all;
+    for (int job = 0; job < jobs; ++job)
+      all.push_back({plan_of("vector(" + std::to_string(1 + job % 3) + ",1,2,int)"),
+                     memory.data() + 6 * job, 1});
+    return FusedPlan(all);
+  }
+  // As its packer has it.
+  std::vector<int> expected(const FusedPlan& plan) const {
+    std::vector<int> out(copy.size());
+    EmulatedPacker().pack(plan, out.data());
+    return out;
+  }
+  void fill(int first) { std::iota(memory.begin(), memory.end(), first); }
+};
+
+}  // namespace
+
+TEST(EmulatedDevice, ReplaysWhatItRecorded) {
+  for (const int jobs : {1, 700}) {
+    Stage stage;
+    const auto plan = stage.plan(jobs);
+    const auto bytes = static_cast<std::size_t>(plan.packed_bytes());
+    const auto work = [&] {
+      stage.packer->pack(plan, stage.packed.data());
+      stage.device.copy(stage.copy.data(), stage.packed.data(), bytes, stage.stream);
+    };
+    stage.fill(1000);
+    work();
+    EXPECT_EQ(stage.copy, stage.expected(plan));
+    stage.fill(3000);
+    const auto recording = stage.device.record(stage.stream, work);
+    EXPECT_NE(stage.copy, stage.expected(plan)) << "recording does nothing";
+    for (const int first : {4000, 5000}) {
+      stage.fill(first);
+      recording->replay();
+      stage.device.synchronize(stage.stream);
+      EXPECT_EQ(stage.copy, stage.expected(plan));
+    }
+    EXPECT_EQ(stage.device.replays(), 2u);
+  }
+}
+
+TEST(EmulatedDevice, RefusesWhatARecordingMustNotDo) {
+  Stage stage;
+  auto& device = stage.device;
+  const auto small = stage.plan(1), large = stage.plan(700);
+  const auto refused = [&](const std::function<void()>& work) {
+    EXPECT_THROW(device.record(stage.stream, work), EnvironmentError);
+    // Nothing of it is left.
+    stage.fill(7);
+    stage.packer->pack(small, stage.packed.data());
+    stage.packer->fence();
+    EXPECT_EQ(stage.packed.front(), 7);
+  };
+  refused([&] { device.synchronize(stage.stream); });
+  refused([&] { stage.packer->fence(); });
+  refused([&] { device.allocate(MemoryKind::device, 1); });
+  refused([&] { device.record(device.create_stream(), [] {}); });
+  refused([&] { stage.packer->pack(large, stage.packed.data()); });  // uploads its table
+  refused([&] {
+    stage.packer->pack(small, stage.packed.data());
+    throw EnvironmentError("of the work");
+  });
+  stage.packer->prepare(large);
+  alignas(16) std::array<int, 2000> packed{};
+  device.record(stage.stream, [&] { stage.packer->pack(large, packed.data()); })->replay();
+  EXPECT_EQ(packed.front(), 7);
+}
+
+TEST(EmulatedDevice, OthersGoOnWhileAThreadRecords) {
+  Stage stage;
+  auto& device = stage.device;
+  const auto recording = device.record(stage.stream, [&] {
+    std::thread([&] {
+      const auto other = device.create_stream();
+      device.release(MemoryKind::device, device.allocate(MemoryKind::device, 1));
+      device.copy(stage.copy.data(), stage.memory.data(), 4, other);
+      device.synchronize(other);
+    }).join();
+  });
+  stage.fill(1);
+  recording->replay();
+  EXPECT_EQ(stage.copy.front(), 0) << "only what the stream was given";
 }
 
 TEST(ResourceCache, KeepsBuffersForTheNext) {

@@ -296,6 +296,56 @@ TEST_F(DevicePacker, ReachesBeyondFourGiB) {
   }
 }
 
+// What exchanges record: few jobs travel with the launch, more in a larger one, many do not; memory
+// changes in between.
+TEST_F(DevicePacker, ReplaysPacksAndCopies) {
+  const auto plan = plan_of("vector(30,3,5,double)");
+  const auto bytes = plan.packed_bytes(1), slot = plan.bounds().true_extent + 8;
+  for (const std::int64_t count : {1, 20, 3000, 6000}) {
+    const Block memory(device(), MemoryKind::device, count * slot),
+        packed(device(), MemoryKind::device, count * bytes),
+        sent(device(), MemoryKind::pinned, count * bytes);
+    Bytes here(size(count * slot)), expected(size(count * bytes));
+    std::vector<PackJob> jobs, on_host;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto offset = i * slot + i % 2 * 8;  // not one job with many instances
+      jobs.push_back({plan, memory.data() + offset, 1});
+      on_host.push_back({plan, here.data() + offset, 1});
+    }
+    const FusedPlan fused(jobs), expected_plan(on_host);
+    std::mt19937_64 engine(options_.seed);
+    const auto fill = [&](Bytes& all) {
+      for (auto& byte : all) byte = static_cast<unsigned char>(engine());
+    };
+    const auto out = [&] {
+      packer_->pack(fused, packed.data());
+      device().copy(sent.data(), packed.data(), size(count * bytes), stream_);
+    };
+    const auto in = [&] {
+      device().copy(packed.data(), sent.data(), size(count * bytes), stream_);
+      packer_->unpack(fused, packed.data());
+    };
+    std::unique_ptr<Device::Recording> packing, unpacking;
+    for (int round = 0; round < 3; ++round) {
+      fill(here);
+      memory.write(0, here);
+      HostPacker().pack(expected_plan, expected.data());
+      round == 0 ? out() : packing->replay();
+      if (round == 0) packing = device().record(stream_, out);
+      packer_->fence();
+      ASSERT_TRUE(sent.read(0, count * bytes) == expected) << count << " jobs, round " << round;
+
+      fill(expected);
+      sent.write(0, expected);
+      HostPacker().unpack(expected_plan, expected.data());
+      round == 0 ? in() : unpacking->replay();
+      if (round == 0) unpacking = device().record(stream_, in);
+      packer_->fence();
+      ASSERT_TRUE(memory.read(0, count * slot) == here) << count << " jobs, round " << round;
+    }
+  }
+}
+
 // Jobs in memory of all kinds at once; few of them travel with the launch, many do not.
 TEST_F(DevicePacker, FusesJobsInMemoryOfAllKinds) {
   const char* const types[] = {"vector(30,3,5,double)",

@@ -61,4 +61,22 @@ std::vector<DeviceCase> device_halo(const DeviceOptions& options) {
   return out;
 }
 
+// How much a recording saves: of a pack and a copy, which exchanges record, and of a pack alone,
+// which they do not.
+std::vector<DeviceBenchmark> device_graphs(const DeviceOptions& options) {
+  std::vector<DeviceBenchmark> out;
+  const auto sizes =
+      options.smoke ? std::vector<std::int64_t>{12} : std::vector<std::int64_t>{16, 32, 64};
+  for (const auto points : sizes)
+    for (const bool staged : {true, false})
+      for (const auto direction : {Direction::pack, Direction::unpack}) {
+        auto one = halo_of(points, direction, false);
+        one.packed = staged ? MemoryKind::pinned : MemoryKind::device;
+        one.parameters.emplace_back("staged", staged ? 1 : 0);
+        out.push_back({(staged ? "staged-" : "alone-") + one.name,
+                       [one](DeviceHarness& harness) { return harness.measure_replay(one); }});
+      }
+  return out;
+}
+
 }  // namespace halocline::dtype::bench

@@ -425,6 +425,39 @@ Row DeviceHarness::measure(const DeviceCase& the_case) {
   return row;
 }
 
+Row DeviceHarness::measure_replay(const DeviceCase& the_case) {
+  const auto p = prepare(the_case);
+  Row row;
+  row.fields = the_case.parameters;
+  row.fields.emplace_back("unpack", p.packs() ? 0 : 1);
+  row.fields.emplace_back("bytes", static_cast<double>(p.bytes));
+  const bool staged = p.kind != MemoryKind::device;
+  device_packed_.grow(p.bytes);
+  auto* const packed = staged ? device_packed_.data() : p.packed;
+  const auto launches = [this, &p, staged, packed] {
+    if (p.packs()) packer_->pack(p.fused, packed);
+    if (staged)
+      device_.copy(p.packs() ? p.packed : packed, p.packs() ? packed : p.packed, size(p.bytes),
+                   stream_);
+    if (!p.packs()) packer_->unpack(p.fused, packed);
+  };
+  row.verified = is_right(p, one_by_one(launches));
+  if (row.verified) {
+    const auto recording = device_.record(stream_, launches);
+    const auto replay = [&recording] { recording->replay(); };
+    row.verified = is_right(p, one_by_one(replay));
+    if (row.verified) {
+      const auto all = compare({{"ours", one_by_one(replay)},
+                                {"stream", in_a_row(replay)},
+                                {"launches", one_by_one(launches)}},
+                               the_case.seconds, row);
+      row.fields.emplace_back("vs_launches", ratio(all[0], all[2]));
+    }
+  }
+  if (!row.verified) row.note = "differs from the host's packer";
+  return row;
+}
+
 Row DeviceHarness::measure_copy(Direction direction, MemoryKind kind, std::int64_t bytes) {
   const auto p = prepare({.name = "",
                           .direction = direction,

@@ -91,6 +91,10 @@ class DeviceHarness {
   /// Verifies a case, then measures it.
   Row measure(const DeviceCase& the_case);
 
+  /// Packing, with packed bytes on the host staged through the memory of the device, as exchanges
+  /// do it: a recording that is replayed, beside its operations launched one by one (`launches`).
+  Row measure_replay(const DeviceCase& the_case);
+
   /// A plain copy of so many bytes from the memory of the device to packed ones of that kind, or
   /// back. The largest one is what the rows of measure() are compared with.
   Row measure_copy(Direction direction, MemoryKind packed, std::int64_t bytes);
@@ -147,6 +151,7 @@ std::vector<DeviceBenchmark> device_copies(const DeviceOptions& options);
 std::vector<DeviceCase> fig8(const DeviceOptions& options);
 std::vector<DeviceCase> fig10(const DeviceOptions& options);
 std::vector<DeviceCase> device_halo(const DeviceOptions& options);
+std::vector<DeviceBenchmark> device_graphs(const DeviceOptions& options);
 std::vector<DeviceCase> device_lists(const DeviceOptions& options);
 
 }  // namespace halocline::dtype::bench

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <type_traits>
+#include <utility>
+
 #include "dtype/device/cuda_device.hpp"
 #include "dtype/pack/cuda/cuda_check.cuh"
 #include "dtype/pack/cuda/cuda_packer.hpp"
@@ -12,6 +15,68 @@ cudaStream_t stream_of(Device::Stream stream) {
   return static_cast<cudaStream_t>(stream);
 }
 
+struct Destroy {
+  void operator()(cudaGraph_t graph) const { cudaGraphDestroy(graph); }
+  void operator()(cudaGraphExec_t graph) const { cudaGraphExecDestroy(graph); }
+};
+using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, Destroy>;
+using ExecutableGraph = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, Destroy>;
+
+/// A capture of what this thread gives to a stream. While it lasts, the thread may not do what
+/// could wait for the stream, which would invalidate it; other threads, those of an MPI among them,
+/// may: cudaStreamCaptureModeGlobal would forbid it to them, too.
+class Capture {
+ public:
+  explicit Capture(cudaStream_t stream) : stream_(stream) {
+    HALOCLINE_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  }
+  ~Capture() {
+    if (stream_ == nullptr) return;
+    static_cast<void>(end());
+    cudaGetLastError();  // its error is the one that is thrown already
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  Graph finish() {
+    auto [code, graph] = end();
+    HALOCLINE_CUDA(code);
+    return std::move(graph);
+  }
+
+ private:
+  std::pair<cudaError_t, Graph> end() {
+    cudaGraph_t graph = nullptr;
+    const auto code = cudaStreamEndCapture(std::exchange(stream_, nullptr), &graph);
+    return {code, Graph(graph)};
+  }
+
+  cudaStream_t stream_;
+};
+
+/// A graph has copied the arguments of its kernels, up to 32 KiB of a table that travels with the
+/// launch, when it was captured; of copies and of tables on the device it has the addresses.
+class CudaRecording final : public Device::Recording {
+ public:
+  CudaRecording(cudaStream_t stream, int device, const Graph& graph)
+      : stream_(stream), device_(device) {
+    cudaGraphExec_t executable = nullptr;
+    HALOCLINE_CUDA(cudaGraphInstantiate(&executable, graph.get(), 0));
+    executable_.reset(executable);
+    HALOCLINE_CUDA(cudaGraphUpload(executable, stream));  // lest the first replay does
+  }
+
+  void replay() override {
+    const halocline::detail::OnDevice scope(device_);
+    HALOCLINE_CUDA(cudaGraphLaunch(executable_.get(), stream_));
+  }
+
+ private:
+  cudaStream_t stream_;
+  int device_;
+  ExecutableGraph executable_;
+};
+
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int index) : index_(index) {
@@ -20,6 +85,7 @@ class CudaDevice final : public Device {
     int version = 0;
     HALOCLINE_CUDA(cudaDriverGetVersion(&version));
     properties_.name = properties.name;
+    properties_.id.assign(properties.uuid.bytes, sizeof(properties.uuid.bytes));
     properties_.driver =
         "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
   }
@@ -58,6 +124,13 @@ class CudaDevice final : public Device {
     kind == MemoryKind::pinned ? cudaFreeHost(memory) : cudaFree(memory);
   }
 
+  std::size_t free_bytes() const override {
+    const halocline::detail::OnDevice scope(index_);
+    std::size_t free = 0, total = 0;
+    HALOCLINE_CUDA(cudaMemGetInfo(&free, &total));
+    return free;
+  }
+
   Stream create_stream() override {
     const halocline::detail::OnDevice scope(index_);
     cudaStream_t stream = nullptr;
@@ -76,6 +149,13 @@ class CudaDevice final : public Device {
   }
   std::unique_ptr<Packer> make_packer(Stream stream) override {
     return std::make_unique<CudaPacker>(stream_of(stream), index_);
+  }
+  std::unique_ptr<Recording> record(Stream stream, const std::function<void()>& work) override {
+    HALOCLINE_EXPECT(stream != nullptr);
+    const halocline::detail::OnDevice scope(index_);
+    Capture capture(stream_of(stream));
+    work();
+    return std::make_unique<CudaRecording>(stream_of(stream), index_, capture.finish());
   }
 
  private:

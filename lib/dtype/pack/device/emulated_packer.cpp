@@ -9,19 +9,25 @@
 namespace halocline::dtype {
 
 std::shared_ptr<const void> EmulatedPacker::upload(std::span<const std::byte> bytes) const {
+  stream_.wait();  // as a device's upload does
   auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
   const auto* data = copy->data();
   return {std::move(copy), data};
 }
 
 void EmulatedPacker::launch(const Launch& launch) const {
-  const auto* table = launch.resident != nullptr ? static_cast<const std::byte*>(launch.resident)
-                                                 : launch.table.bytes.data();
+  std::function<void(const std::byte*)> run;
   device::with_kernel(launch.table, launch.direction, [&](auto kernel) {
-    for (std::uint64_t block = 0; block < launch.blocks; ++block)
-      for (std::uint32_t thread = 0; thread < device::kBlockThreads; ++thread)
-        kernel(table, launch.call, block, thread);
+    run = [kernel, call = launch.call, blocks = launch.blocks](const std::byte* table) {
+      for (std::uint64_t block = 0; block < blocks; ++block)
+        for (std::uint32_t thread = 0; thread < device::kBlockThreads; ++thread)
+          kernel(table, call, block, thread);
+    };
   });
+  if (launch.resident != nullptr)
+    stream_.submit([run, table = static_cast<const std::byte*>(launch.resident)] { run(table); });
+  else
+    stream_.submit([run, table = launch.table.bytes] { run(table.data()); });
 }
 
 }  // namespace halocline::dtype

@@ -2,19 +2,30 @@
 // The device's packer on the host, thread by thread.
 #pragma once
 
+#include <functional>
+#include <utility>
+
 #include "dtype/pack/device/table_packer.hpp"
 
 namespace halocline::dtype {
 
 /// Executes every thread of every launch one after the other, by the code that a device would, so
 /// that tests find its errors without one: also, where contracts are checked, words that are not
-/// aligned. Done on return. O(packed bytes), slowly.
+/// aligned. Done on return, unless a stream records it. O(packed bytes), slowly.
 class EmulatedPacker final : public TablePacker {
  public:
   /// Tables beyond `max_argument_bytes` are copied first, as a device's are.
   explicit EmulatedPacker(std::size_t max_argument_bytes = 4032)
       : max_argument_bytes_(max_argument_bytes) {}
-  void fence() const override {}
+
+  /// What an emulated stream does with a launch, and how it is waited for.
+  struct OfStream {
+    std::function<void(std::function<void()>)> submit;
+    std::function<void()> wait;
+  };
+  explicit EmulatedPacker(OfStream stream) : EmulatedPacker() { stream_ = std::move(stream); }
+
+  void fence() const override { stream_.wait(); }
 
  private:
   Backend backend() const override { return Backend::emulated; }
@@ -25,6 +36,7 @@ class EmulatedPacker final : public TablePacker {
   void launch(const Launch& launch) const override;
 
   std::size_t max_argument_bytes_;
+  OfStream stream_{.submit = [](const std::function<void()>& launch) { launch(); }, .wait = [] {}};
 };
 
 }  // namespace halocline::dtype

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "methods.hpp"
+
+#include "comm/mpi/communicator.hpp"
+#include "dtype/support/error.hpp"
+#include "dtype/support/mpi_check.hpp"
+
+namespace halocline::app {
+
+dtype::ResourceCache* device_resources(const Config& config) {
+  if (config.memory == Memory::host) return nullptr;
+  if (dtype::current_device() == nullptr)
+    throw ConfigError("no device for memory = \"device\" (" + dtype::why_no_device() +
+                      "): use memory = \"host\", or a machine and a build with CUDA");
+  return &dtype::current_resources();
+}
+
+Methods methods_on_device(const comm::GpuAwareness& awareness) {
+  using comm::Exchange;
+  using dtype::Transfer;
+  Methods out;
+  for (const comm::Method& method :
+       {comm::Method(Exchange::alltoallv, Transfer::device),
+        comm::Method(Exchange::alltoallv, Transfer::one_shot),
+        comm::Method(Exchange::alltoallv, Transfer::staged), comm::Method(Exchange::vendor_pack),
+        comm::Method(Exchange::vendor_alltoallw)}) {
+    const bool mpi_sees_it =
+        comm::is_vendor(method.exchange) || method.transfer == Transfer::device;
+    if (awareness.aware || !mpi_sees_it)
+      out.list.push_back(method);
+    else
+      out.left_out += (out.left_out.empty() ? "left out: " : ", ") + comm::name(method);
+  }
+  if (!out.left_out.empty())
+    out.left_out += ", since this MPI does not take device memory (" + awareness.source + ")";
+  return out;
+}
+
+Methods methods_to_compare(const Config& config, MPI_Comm comm) {
+  if (!config.methods.empty()) return {config.methods, ""};
+  comm::GpuAwareness awareness{true, ""};  // a dry run tries nothing, and counts what may be
+  comm::collectively(comm, [&] {
+    if (!config.dry_run) awareness = comm::probe_gpu_awareness(device_resources(config)->device());
+  });
+  int aware = awareness.aware ? 1 : 0;
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &aware, 1, MPI_INT, MPI_MIN, comm));
+  if (awareness.aware && aware == 0) awareness = {false, "on some ranks"};
+  return methods_on_device(awareness);
+}
+
+}  // namespace halocline::app

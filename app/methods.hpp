@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The device that a configuration asks for, and the methods that are possible there.
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+#include <vector>
+
+#include "comm/device/gpu_awareness.hpp"
+#include "config.hpp"
+#include "dtype/device/resource_cache.hpp"
+
+namespace halocline::app {
+
+/// Of the device that config.memory asks for, nullptr for `host`. Throws ConfigError if there is
+/// none.
+dtype::ResourceCache* device_resources(const Config& config);
+
+/// What is exchanged by, and why not by more, if so.
+struct Methods {
+  std::vector<comm::Method> list;
+  std::string left_out;  ///< a sentence, or empty
+};
+
+/// For fields in the memory of a device: all transfers of ours, and the MPI's own handling, that
+/// are possible with an MPI of that awareness.
+Methods methods_on_device(const comm::GpuAwareness& awareness);
+
+/// config.methods, or what is there to compare if the user named none. Collective.
+Methods methods_to_compare(const Config& config, MPI_Comm comm);
+
+}  // namespace halocline::app

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a run needs of nodes and devices, and what is compared on them.
+#include <gtest/gtest.h>
+
+#include "domain.hpp"
+#include "dtype/device/emulated_device.hpp"
+#include "dtype/support/error.hpp"
+#include "environment.hpp"
+#include "methods.hpp"
+
+namespace halocline::app {
+namespace {
+
+using comm::Exchange;
+using comm::Method;
+using dtype::Transfer;
+
+constexpr double kGhosts = 14 * 14 * 14 - 8 * 8 * 8;  // points around 8 x 8 x 8, radius 3
+
+MemoryEstimate estimate(const std::vector<Method>& methods, Memory memory) {
+  Config config;
+  config.local = {8, 8, 8};
+  config.fields = 1;
+  return estimate_memory(make_domain(config, 0, 1), 2, methods, memory);
+}
+
+TEST(Memory, FieldsOfADeviceAreOnTheHostToo) {
+  const auto host = estimate({}, Memory::host), device = estimate({}, Memory::device);
+  EXPECT_GE(host.host.fields, 2 * 14 * 14 * 14 * 8);
+  EXPECT_EQ(device.host.fields, host.host.fields);
+  EXPECT_EQ(device.device.fields, host.host.fields);
+  EXPECT_EQ(host.device.fields, 0);
+}
+
+TEST(Memory, MessagesAreWhereTheTransferHasThem) {
+  const auto open = [](Memory memory) { return estimate({Method(Exchange::alltoallv)}, memory); };
+  const double bytes = 2 * kGhosts * 8, bookkeeping = open(Memory::host).host.messages - bytes;
+  EXPECT_GT(bookkeeping, 0);
+  EXPECT_LT(bookkeeping, 100e3);
+  EXPECT_EQ(open(Memory::host).device.messages, 0);
+  const auto check = [&](Method method, double on_host, double on_device) {
+    const auto one = estimate({method}, Memory::device);
+    EXPECT_EQ(one.host.messages, on_host * bytes + bookkeeping) << comm::name(method);
+    EXPECT_EQ(one.device.messages, on_device * bytes) << comm::name(method);
+    const auto two = estimate({method, method}, Memory::device);
+    EXPECT_EQ(two.host.messages, 2 * one.host.messages);
+    EXPECT_EQ(two.device.messages, 2 * one.device.messages);
+  };
+  check({Exchange::alltoallv, Transfer::device}, 0, 1);
+  check({Exchange::alltoallv, Transfer::one_shot}, 1, 0.5);
+  check({Exchange::alltoallv, Transfer::staged}, 1, 1);
+  check({Exchange::alltoallv, Transfer::host}, 1, 0);
+  check(Exchange::alltoallv, 1, 1);
+  check(Exchange::vendor_pack, 0, 1);
+  check(Exchange::vendor_alltoallw, 0, 1);
+}
+
+TEST(Memory, RanksShareTheirNode) {
+  const auto node = tightest_node({.fields = 3, .messages = 4}, MPI_COMM_WORLD);
+  EXPECT_EQ(node.needed, 7 * size_of(MPI_COMM_WORLD));
+  EXPECT_GT(node.available, 1e6);
+}
+
+// Emulated ones are shared by nobody; the last rank has the smallest.
+TEST(Memory, ADeviceThatIsTooSmallIsRefused) {
+  const bool last = rank_of(MPI_COMM_WORLD) == size_of(MPI_COMM_WORLD) - 1;
+  const dtype::EmulatedDevice device(last ? 1000 : 100'000);
+  const auto tightest = [&](double bytes) {
+    return tightest_device({.fields = bytes, .messages = 0}, device, MPI_COMM_WORLD);
+  };
+  EXPECT_EQ(tightest(1000).needed, 1000);
+  EXPECT_EQ(tightest(1000).available, 1000);
+  EXPECT_NO_THROW(require_memory(tightest(1000), "device"));
+  try {
+    require_memory(tightest(1001), "device");
+    ADD_FAILURE() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("a device needs 1001 B"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(Methods, OnADeviceAreAllThatThisMpiCan) {
+  const auto aware = methods_on_device({true, "asked"});
+  EXPECT_EQ(aware.list, (std::vector<Method>{{Exchange::alltoallv, Transfer::device},
+                                             {Exchange::alltoallv, Transfer::one_shot},
+                                             {Exchange::alltoallv, Transfer::staged},
+                                             Exchange::vendor_pack,
+                                             Exchange::vendor_alltoallw}));
+  EXPECT_EQ(aware.left_out, "");
+  const auto unaware = methods_on_device({false, "asked"});
+  EXPECT_EQ(unaware.list, (std::vector<Method>{{Exchange::alltoallv, Transfer::one_shot},
+                                               {Exchange::alltoallv, Transfer::staged}}));
+  EXPECT_EQ(unaware.left_out,
+            "left out: alltoallv:device, vendor-pack, vendor-alltoallw, since this MPI does not "
+            "take device memory (asked)");
+}
+
+}  // namespace
+}  // namespace halocline::app

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A tool for Kokkos that writes "push NAME" and "pop" to the file that HALOCLINE_REGIONS names, a
+// line each.
+#include <cstdio>
+#include <cstdlib>
+
+extern "C" {
+void kokkosp_push_profile_region(const char* name);
+void kokkosp_pop_profile_region();
+}
+
+namespace {
+
+std::FILE* file() {
+  static std::FILE* const instance = std::fopen(std::getenv("HALOCLINE_REGIONS"), "w");
+  return instance;
+}
+
+}  // namespace
+
+void kokkosp_push_profile_region(const char* name) {
+  std::fprintf(file(), "push %s\n", name);
+}
+
+void kokkosp_pop_profile_region() {
+  std::fprintf(file(), "pop\n");
+}

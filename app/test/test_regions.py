@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A tool of Kokkos is told which part of the work is under way: all parts, in their order, each ended."""
+import os
+import pathlib
+import tempfile
+import unittest
+
+from halocline_program import halocline
+
+EXCHANGE = ["pack", "transfer", "unpack"]
+
+
+def regions(*arguments):
+    """The program's regions, nested: (name, [what is inside of it])."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "regions.txt"
+        os.environ |= {"KOKKOS_TOOLS_LIBS": os.environ["HALOCLINE_TOOL"], "HALOCLINE_REGIONS": str(path)}
+        try:
+            outcome = halocline(*arguments, "--quiet")
+        finally:
+            del os.environ["KOKKOS_TOOLS_LIBS"], os.environ["HALOCLINE_REGIONS"]
+        if outcome.code != 0:
+            raise AssertionError(outcome.stderr)
+        lines = path.read_text().splitlines()
+    open_regions = [("", [])]
+    for line in lines:
+        what, _, name = line.partition(" ")
+        if what == "push":
+            open_regions.append((name.removeprefix("halocline: "), []))
+        else:
+            ended = open_regions.pop()
+            open_regions[-1][1].append(ended if ended[1] else ended[0])
+    if len(open_regions) != 1:
+        raise AssertionError(f"not ended: {open_regions}")
+    return open_regions[0][1]
+
+
+class Regions(unittest.TestCase):
+    def test_run(self):
+        verify = [("verify", EXCHANGE)] * 2  # of each set of fields
+        found = regions("run", "--local", "8", "8", "8", "--steps", "2")
+        self.assertEqual(found, verify + (EXCHANGE + ["compute"]) * 2)
+        found = regions("run", "--local", "8", "8", "8", "--steps", "2", "--periodic", "false")
+        self.assertEqual(found, verify + (EXCHANGE + [("compute", ["boundaries"])]) * 2)
+
+    def test_compare(self):
+        found = regions(
+            "compare", "--local", "8", "8", "8", "--methods", "alltoallv,vendor-alltoallw", "--iterations", "2", "--warmup", "0"
+        )
+        ours, vendor = ("alltoallv", EXCHANGE), ("vendor-alltoallw", ["transfer"])
+        self.assertEqual(found, [("verify", EXCHANGE), ("verify", ["transfer"]), ours, vendor, vendor, ours])
+
+
+if __name__ == "__main__":
+    unittest.main()
