@@ -6,9 +6,12 @@
 // machine test what is built on it.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "dtype/pack/packer.hpp"
@@ -30,6 +33,13 @@ const char* name(MemoryKind kind);
 inline bool host_can_address(MemoryKind kind) {
   return kind != MemoryKind::device;
 }
+
+/// Memory of one process by which others on its node reach it; a plain value, to be sent there.
+struct SharedMemory {
+  std::array<std::byte, 64> allocation{};  ///< the same for all addresses in one allocation
+  std::int64_t offset = 0;                 ///< of the address, from the begin of the allocation
+  std::int64_t bytes = 0;                  ///< from the address to the end of the allocation
+};
 
 /// One device and its queues of work. Thread-safe. What goes to a stream returns before it is done;
 /// synchronize(), allocate() and release() may wait. Errors of the device are EnvironmentErrors,
@@ -59,6 +69,14 @@ class Device {
 
   /// Of kind `device`, what could be allocated now if nobody else did.
   virtual std::size_t free_bytes() const = 0;
+
+  /// Names memory of kind `device` for other processes; nullopt for other kinds and where the
+  /// system does not allow it.
+  virtual std::optional<SharedMemory> share(const void* address) const = 0;
+  /// The begin of an allocation that another process has shared, here; nullptr where devices do
+  /// not reach each other. Each is closed once. The allocation must be there until then.
+  virtual void* open(const SharedMemory& shared) = 0;
+  virtual void close(void* opened) noexcept = 0;
 
   virtual Stream create_stream() = 0;
   virtual void destroy_stream(Stream stream) noexcept = 0;

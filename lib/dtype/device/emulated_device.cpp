@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dtype/device/emulated_device.hpp"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -12,12 +17,65 @@ namespace halocline::dtype {
 
 namespace {
 
-constexpr std::size_t kAlignment = 256;
+constexpr std::size_t kAlignment = 256, kPage = 4096;
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+// Whole pages of a file between two that nobody can touch; nullptr if there are none to be had.
+std::byte* map_pages(int file, std::int64_t offset, std::size_t bytes) {
+  auto* const all = mmap(nullptr, bytes + 2 * kPage, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (all == MAP_FAILED) return nullptr;
+  auto* const pages = static_cast<std::byte*>(all) + kPage;
+  if (mmap(pages, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, offset) == pages)
+    return pages;
+  munmap(all, bytes + 2 * kPage);
+  return nullptr;
+}
+void unmap_pages(std::byte* pages, std::size_t bytes) {
+  munmap(pages - kPage, bytes + 2 * kPage);
+}
+
+// How another process finds the pages.
+struct Name {
+  pid_t process;
+  int file;
+  std::int64_t offset;
+  std::size_t bytes;
+};
 
 }  // namespace
 
+EmulatedDevice::EmulatedDevice(std::size_t max_bytes, MemoryKind elsewhere)
+    : max_bytes_(max_bytes),
+      elsewhere_(elsewhere),
+      file_(memfd_create("halocline emulated device", MFD_CLOEXEC)) {}
+
 EmulatedDevice::~EmulatedDevice() {
-  for (const auto& [memory, block] : blocks_) std::free(const_cast<std::byte*>(memory));
+  for (const auto& [memory, block] : blocks_) free(memory, block);
+  if (file_ >= 0) ::close(file_);
+}
+
+// The memory ends with its last page.
+std::byte* EmulatedDevice::map(Block& block) {
+  const auto pages = round_up(block.bytes, kPage);
+  block.file_offset = file_bytes_;
+  if (ftruncate(file_, file_bytes_ + static_cast<off_t>(pages)) != 0) return nullptr;
+  auto* const memory = map_pages(file_, block.file_offset, pages);
+  if (memory == nullptr) return nullptr;
+  file_bytes_ += static_cast<std::int64_t>(pages);
+  return memory + (pages - block.bytes);
+}
+
+void EmulatedDevice::free(const std::byte* memory, const Block& block) {
+  auto* const begin = const_cast<std::byte*>(memory);
+  if (block.kind != MemoryKind::device) return std::free(begin);
+  const auto pages = round_up(block.bytes, kPage);
+  unmap_pages(begin - (pages - block.bytes), pages);
+  fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, block.file_offset,
+            static_cast<off_t>(pages));
 }
 
 MemoryKind EmulatedDevice::kind_of(const void* address) const {
@@ -32,14 +90,18 @@ MemoryKind EmulatedDevice::kind_of(const void* address) const {
 void* EmulatedDevice::allocate(MemoryKind kind, std::size_t bytes) {
   HALOCLINE_EXPECT(kind != MemoryKind::host);
   check_not_recording("allocates");
-  const auto room = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  Block block{kind, round_up(std::max<std::size_t>(bytes, 1), kAlignment), 0};
   const std::lock_guard lock(mutex_);
-  void* memory = bytes_ + room <= max_bytes_ ? std::aligned_alloc(kAlignment, room) : nullptr;
+  std::byte* memory = nullptr;
+  if (bytes_ + block.bytes <= max_bytes_)
+    memory = kind == MemoryKind::device
+                 ? map(block)
+                 : static_cast<std::byte*>(std::aligned_alloc(kAlignment, block.bytes));
   if (memory == nullptr)
     throw EnvironmentError("no memory on the emulated device (" + std::to_string(bytes) +
                            " bytes of kind " + name(kind) + "): use less");
-  blocks_.emplace(static_cast<const std::byte*>(memory), Block{kind, room});
-  bytes_ += room;
+  blocks_.emplace(memory, block);
+  bytes_ += block.bytes;
   return memory;
 }
 
@@ -48,8 +110,47 @@ void EmulatedDevice::release(MemoryKind, void* memory) noexcept {
   const auto found = blocks_.find(static_cast<const std::byte*>(memory));
   if (found == blocks_.end()) return;
   bytes_ -= found->second.bytes;
+  free(found->first, found->second);
   blocks_.erase(found);
-  std::free(memory);
+}
+
+std::optional<SharedMemory> EmulatedDevice::share(const void* address) const {
+  const std::lock_guard lock(mutex_);
+  const auto* byte = static_cast<const std::byte*>(address);
+  auto after = blocks_.upper_bound(byte);
+  if (after == blocks_.begin()) return std::nullopt;
+  const auto& [begin, block] = *--after;
+  const auto end = begin + block.bytes;
+  if (byte >= end || block.kind != MemoryKind::device) return std::nullopt;
+  const auto pages = round_up(block.bytes, kPage);
+  const Name name{getpid(), file_, block.file_offset, pages};
+  SharedMemory out;
+  static_assert(sizeof(name) <= sizeof(out.allocation));
+  std::memcpy(out.allocation.data(), &name, sizeof(name));
+  out.bytes = end - byte;
+  out.offset = static_cast<std::int64_t>(pages) - out.bytes;
+  return out;
+}
+
+void* EmulatedDevice::open(const SharedMemory& shared) {
+  Name name{};
+  std::memcpy(&name, shared.allocation.data(), sizeof(name));
+  const auto path = "/proc/" + std::to_string(name.process) + "/fd/" + std::to_string(name.file);
+  const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) return nullptr;
+  auto* const pages = map_pages(file, name.offset, name.bytes);
+  ::close(file);
+  const std::lock_guard lock(mutex_);
+  if (pages != nullptr) opened_.emplace(pages, name.bytes);
+  return pages;
+}
+
+void EmulatedDevice::close(void* opened) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto found = opened_.find(opened);
+  if (found == opened_.end()) return;
+  unmap_pages(static_cast<std::byte*>(opened), found->second);
+  opened_.erase(found);
 }
 
 std::size_t EmulatedDevice::free_bytes() const {

@@ -16,14 +16,14 @@ namespace halocline::dtype {
 /// Allocates memory of all kinds from the host and remembers which is which; copies and packs at
 /// once, by the code of the device's kernels. Streams must exist, and what a recording must not do
 /// is refused; that memory is followed by those alone who can address it on a real device is not
-/// checked.
+/// checked. Memory of the device lies in pages that other processes of the user can open, between
+/// pages that nobody can touch.
 class EmulatedDevice final : public Device {
  public:
   /// Throws from allocate() beyond `max_bytes`. Memory that it did not allocate counts as of kind
   /// `elsewhere`, so that any array can play the one of a device.
   explicit EmulatedDevice(std::size_t max_bytes = std::size_t(-1),
-                          MemoryKind elsewhere = MemoryKind::host)
-      : max_bytes_(max_bytes), elsewhere_(elsewhere) {}
+                          MemoryKind elsewhere = MemoryKind::host);
   ~EmulatedDevice() override;
 
   const Properties& properties() const override { return properties_; }
@@ -31,6 +31,9 @@ class EmulatedDevice final : public Device {
   void* allocate(MemoryKind kind, std::size_t bytes) override;
   void release(MemoryKind kind, void* memory) noexcept override;
   std::size_t free_bytes() const override;
+  std::optional<SharedMemory> share(const void* address) const override;
+  void* open(const SharedMemory& shared) override;
+  void close(void* opened) noexcept override;
   Stream create_stream() override;
   void destroy_stream(Stream stream) noexcept override;
   void copy(void* to, const void* from, std::size_t bytes, Stream stream) override;
@@ -51,7 +54,10 @@ class EmulatedDevice final : public Device {
   struct Block {
     MemoryKind kind;
     std::size_t bytes;
+    std::int64_t file_offset;  // of memory of the device, which lies in a file
   };
+  std::byte* map(Block& block);
+  void free(const std::byte* memory, const Block& block);
   void submit(Stream stream, Operation operation);
   void check(Stream stream) const;
   void check_not_recording(const char* what) const;
@@ -64,6 +70,9 @@ class EmulatedDevice final : public Device {
   MemoryKind elsewhere_;
   mutable std::mutex mutex_;
   std::map<const std::byte*, Block> blocks_;
+  int file_ = -1;  // without a name, which other processes find by ours and its number
+  std::int64_t file_bytes_ = 0;
+  std::map<void*, std::size_t> opened_;
   std::map<Stream, std::unique_ptr<int>> streams_;
   struct Begun {
     std::thread::id by;

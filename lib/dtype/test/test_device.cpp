@@ -228,6 +228,48 @@ TEST(ResourceCache, StreamsAreUsedAgain) {
   EXPECT_EQ(device.streams(), 0u);
 }
 
+// In one process, where two addresses then lead to the same memory.
+TEST(EmulatedDevice, SharesItsMemory) {
+  EmulatedDevice device;
+  const std::size_t bytes = 10000;
+  auto* const memory = static_cast<char*>(device.allocate(MemoryKind::device, bytes));
+  memory[0] = 1, memory[bytes - 1] = 2;
+  const auto first = device.share(memory), last = device.share(memory + bytes - 1);
+  ASSERT_TRUE(first && last);
+  EXPECT_EQ(first->allocation, last->allocation);
+  EXPECT_EQ(last->offset - first->offset, 9999);
+  EXPECT_GE(first->bytes, 10000);
+  EXPECT_EQ(first->bytes - last->bytes, 9999);
+  auto* const opened = static_cast<char*>(device.open(*first));
+  ASSERT_NE(opened, nullptr);
+  EXPECT_NE(opened + first->offset, memory);
+  EXPECT_EQ(opened[first->offset], 1);
+  EXPECT_EQ(opened[last->offset], 2);
+  opened[first->offset + 5] = 3;
+  EXPECT_EQ(memory[5], 3);
+  device.close(opened);
+
+  auto* const other = device.allocate(MemoryKind::device, 1);
+  EXPECT_NE(device.share(other)->allocation, first->allocation);
+  auto* const pinned = device.allocate(MemoryKind::pinned, 100);
+  EXPECT_FALSE(device.share(pinned));
+  EXPECT_FALSE(device.share(&device));
+  auto gone = *first;
+  gone.allocation.fill(std::byte{0x7F});
+  EXPECT_EQ(device.open(gone), nullptr);
+  for (auto* const each : {static_cast<void*>(memory), other})
+    device.release(MemoryKind::device, each);
+  device.release(MemoryKind::pinned, pinned);
+  EXPECT_FALSE(device.share(memory));
+}
+
+TEST(EmulatedDeviceDeathTest, StopsWhoLeavesItsMemory) {
+  EmulatedDevice device;
+  auto* const memory = static_cast<volatile char*>(device.allocate(MemoryKind::device, 256));
+  EXPECT_DEATH(memory[256] = 1, "");
+  device.release(MemoryKind::device, const_cast<char*>(memory));
+}
+
 TEST(ResourceCache, ServesManyThreads) {
   EmulatedDevice device;
   {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <cuda.h>
+
+#include <cstring>
 #include <type_traits>
 #include <utility>
 
@@ -13,6 +16,22 @@ namespace {
 
 cudaStream_t stream_of(Device::Stream stream) {
   return static_cast<cudaStream_t>(stream);
+}
+
+using RangeQuery = CUresult(CUdeviceptr*, std::size_t*, CUdeviceptr);
+
+/// cuMemGetAddressRange of the driver, which nothing here is linked with; nullptr if it has none.
+RangeQuery* range_query() {
+  static auto* const query = [] {
+    void* found = nullptr;
+    cudaDriverEntryPointQueryResult result{};
+    const auto code = cudaGetDriverEntryPointByVersion("cuMemGetAddressRange", &found, 12000,
+                                                       cudaEnableDefault, &result);
+    if (code != cudaSuccess) cudaGetLastError();
+    return reinterpret_cast<RangeQuery*>(
+        code == cudaSuccess && result == cudaDriverEntryPointSuccess ? found : nullptr);
+  }();
+  return query;
 }
 
 struct Destroy {
@@ -130,6 +149,41 @@ class CudaDevice final : public Device {
     HALOCLINE_CUDA(cudaMemGetInfo(&free, &total));
     return free;
   }
+
+  std::optional<SharedMemory> share(const void* address) const override {
+    cudaPointerAttributes attributes{};
+    HALOCLINE_CUDA(cudaPointerGetAttributes(&attributes, address));
+    const auto range = range_query();
+    if (attributes.type != cudaMemoryTypeDevice || range == nullptr) return std::nullopt;
+    const halocline::detail::OnDevice scope(index_);
+    const auto at = reinterpret_cast<CUdeviceptr>(address);
+    CUdeviceptr begin = 0;
+    std::size_t bytes = 0;
+    cudaIpcMemHandle_t handle{};
+    if (range(&begin, &bytes, at) != CUDA_SUCCESS) return std::nullopt;
+    if (cudaIpcGetMemHandle(&handle, reinterpret_cast<void*>(begin)) != cudaSuccess) {
+      cudaGetLastError();  // memory of a pool, or a system without IPC
+      return std::nullopt;
+    }
+    SharedMemory out;
+    static_assert(sizeof(handle) <= sizeof(out.allocation));
+    std::memcpy(out.allocation.data(), &handle, sizeof(handle));
+    out.offset = static_cast<std::int64_t>(at - begin);
+    out.bytes = static_cast<std::int64_t>(bytes - (at - begin));
+    return out;
+  }
+
+  void* open(const SharedMemory& shared) override {
+    const halocline::detail::OnDevice scope(index_);
+    cudaIpcMemHandle_t handle{};
+    std::memcpy(&handle, shared.allocation.data(), sizeof(handle));
+    void* begin = nullptr;
+    if (cudaIpcOpenMemHandle(&begin, handle, cudaIpcMemLazyEnablePeerAccess) == cudaSuccess)
+      return begin;
+    cudaGetLastError();
+    return nullptr;
+  }
+  void close(void* opened) noexcept override { cudaIpcCloseMemHandle(opened); }
 
   Stream create_stream() override {
     const halocline::detail::OnDevice scope(index_);
