@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The copy loops of the host packer: every loop over runs ends here. Internal to copy_range.cpp.
+// The copy loops of the host packer: every loop over runs ends here. Internal to the sources here.
 //
 // Best peer: Open MPI calls memcpy for every block, MPICH copies one basic element at a time. Here
 // the width of a run is a constant of the loop that copies it, and loops whose shortest strides are
