@@ -26,7 +26,7 @@ using host::Address;
 constexpr std::int64_t kFewPieces = 64, kLongPieceBytes = 256;
 // What the nests that take turns touch in a turn stays in the nearest cache; a nest alone has turns
 // only to be shared by threads.
-constexpr std::int64_t kTurnBytes = 16 * 1024, kAloneBytes = 256 * 1024;
+constexpr std::int64_t kTurnBytes = 64 * 1024, kAloneBytes = 256 * 1024;
 
 std::int64_t distance(Address from, Address to) {
   return static_cast<std::int64_t>(to - from);
@@ -332,6 +332,10 @@ class Compiler {
     return true;
   }
 
+  static bool are_twins(std::span<const CopyNest> nests) {
+    return nests.size() == 2 && nests[0].run == nests[1].run && nests[0].levels == nests[1].levels;
+  }
+
   // Units that touch a certain number of bytes, and what copies them.
   void choose_units(CopyStep& step, bool tiled) {
     const auto begin = program_.nests.begin() + static_cast<std::ptrdiff_t>(step.first);
@@ -340,7 +344,10 @@ class Compiler {
     std::int64_t touched = 0;
     std::for_each(begin, end,
                   [&](const auto& n) { touched += 2 * (n.run / kLineBytes + 1) * kLineBytes; });
-    const auto wanted = step.last - step.first > 1 ? kTurnBytes : kAloneBytes;
+    if (are_twins(std::span(begin, end)))
+      step.twins = host::choose_twin_kernel({begin->run, levels});
+    const bool alone = step.last - step.first == 1 || step.twins != nullptr;
+    const auto wanted = alone ? kAloneBytes : kTurnBytes;
     std::size_t rank = 0;
     for (; rank + 1 < levels.size() && (tiled || touched * levels[rank].count <= wanted); ++rank)
       touched *= levels[rank].count;

@@ -54,7 +54,8 @@ struct CopyPiece {
 /// What is copied at a time.
 struct CopyStep {
   enum class Kind : std::uint8_t {
-    nests,   ///< nests [first, last) in turn, a unit of each: they have the same counts
+    nests,   ///< nests [first, last) in turn, a unit of each: they have the same counts; or two
+             ///< that differ in their begin only, together, if there are `twins` for them
     pieces,  ///< pieces [first, last)
     staged   ///< staged[first], through a window of a few KiB: a list for it would be too long
   };
@@ -65,6 +66,7 @@ struct CopyStep {
   /// left of these steps.
   int rank = 0;
   std::int64_t chunk = 1, units = 0;
+  host::TwinKernel twins = nullptr;
 };
 
 struct CopyProgram {

@@ -17,20 +17,33 @@ using detail::CopyPiece;
 using detail::CopyProgram;
 using detail::CopyStep;
 
-// Units [first, last) of a step: of each, a part of every nest, one after the other.
-void copy_units(std::span<const CopyNest> nests, const CopyStep& step, std::int64_t first,
-                std::int64_t last) {
+// Copies a part of each nest of a step: with_part(nest, copy) calls copy(loops, source,
+// destination) with that of a nest.
+template <class WithPart>
+void copy_parts(std::span<const CopyNest> nests, const CopyStep& step, const WithPart& with_part) {
+  if (step.twins != nullptr) {
+    const auto source_apart = nests[1].source - nests[0].source,
+               destination_apart = nests[1].destination - nests[0].destination;
+    return with_part(nests[0], [&](const Nest& loops, Address source, Address destination) {
+      step.twins(loops, source, destination, source_apart, destination_apart);
+    });
+  }
+  for (const auto& nest : nests) with_part(nest, nest.kernel);
+}
+
+// Units [first, last) of a step.
+[[gnu::noinline]] void copy_units(std::span<const CopyNest> nests, const CopyStep& step,
+                                  std::int64_t first, std::int64_t last) {
   const auto rank = static_cast<std::size_t>(step.rank);
-  const auto& counts = nests.front().levels;
-  const auto chunks = (counts[rank].count + step.chunk - 1) / step.chunk;
+  const auto steps = nests.front().levels[rank].count;
+  const auto chunks = (steps + step.chunk - 1) / step.chunk;
   for (auto unit = first; unit < last; ++unit) {
     const auto begin = unit % chunks * step.chunk;
-    const auto count = std::min(step.chunk, counts[rank].count - begin);
-    for (const auto& nest : nests) {
+    copy_parts(nests, step, [&](const CopyNest& nest, const auto& copy) {
       auto source = nest.source, destination = nest.destination;
-      const auto move = [&](const LoopLevel& level, std::int64_t steps) {
-        source += static_cast<Address>(steps * level.stride);
-        destination += static_cast<Address>(steps * level.packed_stride);
+      const auto move = [&](const LoopLevel& level, std::int64_t by) {
+        source += static_cast<Address>(by * level.stride);
+        destination += static_cast<Address>(by * level.packed_stride);
       };
       auto outer = unit / chunks;
       for (auto k = rank + 1; k < nest.levels.size(); ++k) {
@@ -40,10 +53,16 @@ void copy_units(std::span<const CopyNest> nests, const CopyStep& step, std::int6
       move(nest.levels[rank], begin);
       LoopLevel levels[64];
       std::copy_n(nest.levels.begin(), rank + 1, levels);
-      levels[rank].count = count;
-      nest.kernel({nest.run, std::span(levels, rank + 1)}, source, destination);
-    }
+      levels[rank].count = std::min(step.chunk, steps - begin);
+      copy({nest.run, std::span(levels, rank + 1)}, source, destination);
+    });
   }
+}
+
+void copy_all(std::span<const CopyNest> nests, const CopyStep& step) {
+  copy_parts(nests, step, [](const CopyNest& nest, const auto& copy) {
+    copy({nest.run, nest.levels}, nest.source, nest.destination);
+  });
 }
 
 // The bytes [first, last) of pieces.
@@ -80,13 +99,14 @@ void copy_part(const CopyProgram& program, const CopyStep& step, std::int64_t by
   const auto size = step.last - step.first;
   switch (step.kind) {
     case CopyStep::Kind::nests: {
+      const auto nests = std::span(program.nests).subspan(step.first, size);
+      if (step.units == 1) return first == 0 ? copy_all(nests, step) : void();
       // Units begin, nominally, at equal distances; each belongs to the share that holds its begin.
       const auto distance = bytes / step.units;
       const auto unit_from = [&](std::int64_t at) {
         return at == bytes ? step.units : std::min((at + distance - 1) / distance, step.units);
       };
-      return copy_units(std::span(program.nests).subspan(step.first, size), step, unit_from(first),
-                        unit_from(last));
+      return copy_units(nests, step, unit_from(first), unit_from(last));
     }
     case CopyStep::Kind::pieces:
       return copy_pieces(std::span(program.pieces).subspan(step.first, size), first, last);
