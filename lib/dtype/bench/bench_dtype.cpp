@@ -9,7 +9,7 @@
 //   --only=PATTERN               cases by name, e.g. '3d-*'
 //   --json                       one JSON object per row, and nothing else
 //   --quick                      few samples, no reruns
-//   --points=N                   edge of the block in group halo, default 256
+//   --points=N                   edge of the block in groups halo and copy, default 256
 //   --benchmark_...              Google Benchmark's own
 //
 // Exit codes: 0, 1 if a row is not verified, 2 bad input, 3 the environment failed.
@@ -64,6 +64,7 @@ constexpr Group kGroups[] = {
     {"tiny", "below 4 KiB: the cost of a call", measured<tiny>},
     {"widths", "runs of every width beside a memcpy for each", measured<widths>},
     {"threads", "by all threads of Kokkos' host execution space", measured<threads>},
+    {"copy", "halos of 128^3 and 256^3 blocks into another one's ghosts, without packing", copy},
     {"commit", "create, commit and plan a datatype", commit},
     {"lookup", "find a plan by its handle", lookup},
     {"reconstruct", "the cheapest type path of a displacement sequence", reconstruct},

@@ -5,19 +5,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "harness.hpp"
+#include "slab.hpp"
 
 namespace halocline::dtype::bench {
 
 namespace {
 
-constexpr std::int64_t kRadius = 3;
-
-// Arrays are (z, y, x), x contiguous. Bit k of the shape says that axis k (0: z) is kRadius thin.
 struct Slab {
   std::int64_t points, z, y, x;
   int shape;
@@ -26,16 +23,6 @@ struct Slab {
   std::int64_t start() const { return (z * side() + y) * side() + x; }
   std::int64_t extent(int axis) const { return shape >> axis & 1 ? kRadius : points; }
 };
-
-// The radius is known when a stencil is compiled, the size of the block is not.
-template <bool kThin>
-auto extent_of(std::int64_t points) {
-  if constexpr (kThin) {
-    return std::integral_constant<std::int64_t, kRadius>{};
-  } else {
-    return points;
-  }
-}
 
 template <int kShape, class Move>
 double* move_slab(const Slab& slab, Move move, double* __restrict memory,
@@ -49,27 +36,6 @@ double* move_slab(const Slab& slab, Move move, double* __restrict memory,
     for (std::int64_t y = 0; y < ny; ++y, packed += nx)
       for (std::int64_t x = 0; x < nx; ++x) move(memory[(z * side + y) * side + x], packed[x]);
   return packed;
-}
-
-// use(shape) with the shape, 1 to 7, as a constant.
-template <class Use>
-auto with_shape(int shape, Use use) {
-  switch (shape) {
-    case 1:
-      return use(std::integral_constant<int, 1>{});
-    case 2:
-      return use(std::integral_constant<int, 2>{});
-    case 3:
-      return use(std::integral_constant<int, 3>{});
-    case 4:
-      return use(std::integral_constant<int, 4>{});
-    case 5:
-      return use(std::integral_constant<int, 5>{});
-    case 6:
-      return use(std::integral_constant<int, 6>{});
-    default:
-      return use(std::integral_constant<int, 7>{});
-  }
 }
 
 Method one_slab(const Slab& slab) {

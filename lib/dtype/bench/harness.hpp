@@ -24,7 +24,7 @@ namespace halocline::dtype::bench {
 struct Options {
   bool quick = false;         ///< few samples and no reruns
   bool smoke = false;         ///< small sizes and one sample: does it work at all?
-  std::int64_t points = 256;  ///< edge of the block of the halo group
+  std::int64_t points = 256;  ///< edge of the block in groups halo and copy
 };
 
 /// That many calls one after the other, on this memory and this packed stream.
@@ -119,6 +119,7 @@ std::vector<Case> tiny(const Options& options);
 std::vector<Case> widths(const Options& options);
 std::vector<Case> threads(const Options& options);
 std::vector<Benchmark> commit(const Options& options);
+std::vector<Benchmark> copy(const Options& options);
 std::vector<Benchmark> lookup(const Options& options);
 std::vector<Benchmark> reconstruct(const Options& options);
 std::vector<Benchmark> select(const Options& options);

@@ -34,6 +34,16 @@ constexpr Column kPackColumns[] = {
     {"unpack ns", "unpack_ns", 10, 1}, {"MPI ns", "vendor_unpack_ns", 10, 1},
     {"/hand", "unpack_vs_hand", 6, 2}, {"/MPI", "unpack_vs_vendor", 6, 2},
     {"reruns", "reruns", 7, 0}};
+constexpr Column kCopyColumns[] = {{"bytes", "bytes", 9, 0},
+                                   {"hand ns", "hand_ns", 10, 0},
+                                   {"copy ns", "copy_ns", 10, 0},
+                                   {"p10", "copy_p10_ns", 10, 0},
+                                   {"p90", "copy_p90_ns", 10, 0},
+                                   {"packed ns", "packed_ns", 10, 0},
+                                   {"memcpy ns", "memcpy_ns", 10, 0},
+                                   {"/hand", "copy_vs_hand", 6, 2},
+                                   {"/packed", "copy_vs_packed", 7, 2},
+                                   {"/memcpy", "copy_vs_memcpy", 7, 2}};
 constexpr Column kCommitColumns[] = {{"bytes", "bytes", 9, 0},
                                      {"create ns", "create_ns", 13, 0},
                                      {"commit ns", "commit_ns", 13, 0},
@@ -68,6 +78,9 @@ Table table_of(const std::string& group) {
         "trimeans; plan: ours by handle, compile: alone, of a type that was read before; "
         "slowdown: create, commit and plan by the first two",
         kCommitColumns};
+  if (group == "copy")
+    return {"medians of interleaved samples, ns per call; hand: row by row; ratios of rates",
+            kCopyColumns};
   if (group == "lookup") return {"trimeans", kLookupColumns};
   if (group == "select")
     return {"medians; hit: chosen before; by the model: one message, and the 26 of an exchange",
@@ -100,6 +113,7 @@ void Reporter::ReportRuns(const std::vector<Run>& runs) {
       print_table_row(run, verified);
       note_if_slower(run, "pack", "hand");
       note_if_slower(run, "unpack", "hand_unpack");
+      note_if_slower(run, "copy", "hand");
     }
     std::fflush(stdout);
   }

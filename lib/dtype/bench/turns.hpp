@@ -40,6 +40,7 @@ class Contender {
   void forget() { ns_.clear(); }
 
   const std::string& name() const { return name_; }
+  const Calls& calls() const { return run_; }
   /// The samples, in nanoseconds per call.
   const std::vector<double>& ns() const { return ns_; }
 

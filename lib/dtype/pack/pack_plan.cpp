@@ -17,6 +17,7 @@ namespace {
 
 using detail::Atom;
 using detail::AtomGroup;
+using detail::innermost_level;
 using detail::kLineBytes;
 using detail::Op;
 using detail::Program;
@@ -27,19 +28,6 @@ using detail::StridedOp;
 constexpr std::int64_t kMaxPartsBytes = 4096;
 constexpr std::size_t kMaxParts = 64;
 constexpr std::int64_t kChunkBytes = 16384;
-
-// The level to execute innermost. Packed order is right as long as it uses what a cache line brings
-// before the line is gone. Where another level than the innermost one has the shortest stride in
-// memory and that stride is shorter than a line, packed order would fetch each line several times;
-// then these two levels become the innermost, and the packer runs them in tiles that use whole
-// lines on both sides.
-int innermost_level(std::int64_t run, const std::vector<LoopLevel>& levels) {
-  if (levels.size() < 2 || run >= kLineBytes) return 0;
-  const auto nearest = std::min_element(
-      levels.begin(), levels.end(),
-      [](const auto& a, const auto& b) { return std::abs(a.stride) < std::abs(b.stride); });
-  return std::abs(nearest->stride) < kLineBytes ? static_cast<int>(nearest - levels.begin()) : 0;
-}
 
 StridedOp strided_op(std::int64_t displacement, std::int64_t packed_offset, std::int64_t run,
                      std::vector<LoopLevel> levels) {
@@ -491,6 +479,14 @@ std::int64_t bytes_of(const StridedOp& strided) {
 }
 
 }  // namespace
+
+int detail::innermost_level(std::int64_t run, std::span<const LoopLevel> levels) {
+  if (levels.size() < 2 || run >= kLineBytes) return 0;
+  const auto nearest = std::min_element(
+      levels.begin(), levels.end(),
+      [](const auto& a, const auto& b) { return std::abs(a.stride) < std::abs(b.stride); });
+  return std::abs(nearest->stride) < kLineBytes ? static_cast<int>(nearest - levels.begin()) : 0;
+}
 
 PackPlan::PackPlan(CanonicalForm form) {
   auto program = std::make_shared<Program>();

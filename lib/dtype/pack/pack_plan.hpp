@@ -50,6 +50,13 @@ struct StridedOp {
   bool operator==(const StridedOp&) const = default;
 };
 
+/// Which level of these, in packed order, to execute innermost. Packed order is right as long as it
+/// uses what a cache line brings before the line is gone. Where another level than the innermost
+/// one has the shortest stride in memory and that stride is shorter than a line, packed order would
+/// fetch each line several times; then these two levels become the innermost, and the packer runs
+/// them in tiles that use whole lines on both sides.
+int innermost_level(std::int64_t run, std::span<const LoopLevel> levels);
+
 /// 1, 2, 4, 8 or 16 bytes of a repeated body.
 struct Atom {
   static constexpr std::int64_t kMaxBytes = 16;

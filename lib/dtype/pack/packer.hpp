@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "dtype/pack/copy_plan.hpp"
 #include "dtype/pack/fused_plan.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
@@ -29,6 +30,9 @@ class Packer {
   /// All jobs of a plan, to and from their packed offsets at `packed`.
   virtual void pack(const FusedPlan& plan, void* packed) const = 0;
   virtual void unpack(const FusedPlan& plan, const void* packed) const = 0;
+
+  /// All copies of a plan, each between memories that this packer reaches.
+  virtual void copy(const CopyPlan& plan) const = 0;
 
   /// Makes ready what the first of these calls would otherwise have to, now; may fence.
   virtual void prepare(const FusedPlan&) const {}

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dtype/pack/device/device_plan.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 namespace halocline::dtype::device {
 
@@ -169,6 +171,33 @@ class Flattener {
 
 DevicePlan::DevicePlan(const PackPlan& plan) {
   Flattener(plan.program(), *this).flatten();
+}
+
+DevicePlan::DevicePlan(const detail::CopyProgram& program) {
+  const auto add = [&](host::Address source, host::Address destination, std::int64_t run) {
+    leaves_.push_back(
+        {static_cast<std::int64_t>(source), static_cast<std::int64_t>(destination), run, {}});
+    return &leaves_.back().loops;
+  };
+  for (const auto& nest : program.nests) {
+    auto* loops = add(nest.source, nest.destination, nest.run);
+    for (const auto& level : nest.levels)
+      loops->push_back(
+          {.count = level.count, .stride = level.stride, .packed_stride = level.packed_stride});
+    // Tiles are another matter here.
+    std::sort(loops->begin(), loops->end(),
+              [](const Loop& a, const Loop& b) { return a.packed_stride < b.packed_stride; });
+  }
+  for (const auto& step : program.steps) {
+    if (step.kind != detail::CopyStep::Kind::pieces) continue;
+    std::int64_t begin = 0;
+    for (auto i = step.first; i < step.last; ++i) {
+      const auto& piece = program.pieces[i];
+      const auto run = piece.end - std::exchange(begin, piece.end);
+      *add(piece.source, piece.destination,
+           run) = {{.count = 1, .stride = run, .packed_stride = run}};
+    }
+  }
 }
 
 }  // namespace halocline::dtype::device

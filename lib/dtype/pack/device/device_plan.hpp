@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "dtype/pack/copy_plan.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
 namespace halocline::dtype::device {
@@ -56,6 +57,10 @@ class DevicePlan {
   /// O(loops + displacements). Structs in which more than kMaxSplit short runs stand keep a list of
   /// them.
   explicit DevicePlan(const PackPlan& plan);
+
+  /// The nests and pieces of a CopyPlan: displacements are the addresses of the source, packed
+  /// offsets those of the destination. O(nests + pieces).
+  explicit DevicePlan(const detail::CopyProgram& program);
 
   const std::vector<Leaf>& leaves() const { return leaves_; }
   std::span<const std::byte> tables() const { return std::as_bytes(std::span(tables_)); }

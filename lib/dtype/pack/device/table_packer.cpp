@@ -50,6 +50,13 @@ struct TablePacker::FusedState {
   std::array<ResidentTable, kAlignments> by_alignment;
 };
 
+/// One table for what is copied straight, a plan for each side of what is not.
+struct TablePacker::CopyState {
+  ResidentTable table;
+  FusedPlan from, to;
+  std::shared_ptr<const void> window;  // as many bytes as these pack
+};
+
 const TablePacker::PlanState& TablePacker::state_of(const PackPlan& plan) const {
   return plan.program().attachment.get<PlanState>(backend(), [&] {
     auto state = std::make_shared<PlanState>(plan);
@@ -86,6 +93,31 @@ const TablePacker::FusedState& TablePacker::state_of(const FusedPlan& plan) cons
         state->jobs[i].packed_step = job.packed_offset - state->jobs[i].packed_offset;
       }
       state->jobs[i].buffers.push_back(address(job.buffer));
+    }
+    return state;
+  });
+}
+
+const TablePacker::CopyState& TablePacker::state_of(const CopyPlan& plan) const {
+  const auto& program = plan.program();
+  return program.attachment.get<CopyState>(backend(), [&] {
+    auto state = std::make_shared<CopyState>();
+    // Its leaves hold all that an address is made of.
+    const device::DevicePlan leaves(program);
+    const TableJob straight{.plan = &leaves, .tables = 0, .count = 1, .buffers = {0}};
+    if (!leaves.leaves().empty())
+      resident(state->table, [&] {
+        return device::make_table({&straight, 1}, std::int64_t{1} << (kAlignments - 1));
+      });
+    std::vector<PackJob> from, to;
+    for (const auto& job : program.staged) {
+      from.push_back({job.source_plan, const_cast<void*>(job.source), job.source_count});
+      to.push_back({job.destination_plan, job.destination, job.destination_count});
+    }
+    state->from = FusedPlan(from), state->to = FusedPlan(to);
+    if (!from.empty()) {
+      const std::vector<std::byte> window(static_cast<std::size_t>(state->to.packed_bytes()));
+      state->window = upload(window);
     }
     return state;
   });
@@ -161,6 +193,16 @@ void TablePacker::pack(const FusedPlan& plan, void* packed) const {
 }
 void TablePacker::unpack(const FusedPlan& plan, const void* packed) const {
   copy(plan, address(packed), Direction::unpack);
+}
+
+void TablePacker::copy(const CopyPlan& plan) const {
+  if (plan.bytes() == 0) return;
+  const auto& state = state_of(plan);
+  launch(state.table, {.memory = 0, .packed = 0, .instances = 1, .words = 0, .per_thread = 0},
+         Direction::pack);
+  const auto window = address(state.window.get());
+  copy(state.from, window, Direction::pack);
+  copy(state.to, window, Direction::unpack);
 }
 
 // For a message buffer as every allocator returns it.

@@ -13,8 +13,10 @@ namespace halocline::dtype {
 
 /// Packs by one launch for all jobs of a plan. What a plan needs is made, and uploaded where it has
 /// lists or many jobs, at its first use, which may take long and synchronise; prepare() does it
-/// before. After that a pack allocates nothing. A plan must be used with one
-/// device of each kind.
+/// before. After that a pack allocates nothing. A plan must be used with one device of each kind.
+///
+/// Copies by one launch as well. Jobs that a CopyPlan has no lists for are packed to memory of the
+/// device and unpacked from there, in two more: such a plan must not be in use twice at a time.
 class TablePacker : public Packer {
  public:
   void pack(const PackPlan& plan, const void* buffer, std::int64_t count, void* packed) const final;
@@ -22,6 +24,7 @@ class TablePacker : public Packer {
               std::int64_t count) const final;
   void pack(const FusedPlan& plan, void* packed) const final;
   void unpack(const FusedPlan& plan, const void* packed) const final;
+  void copy(const CopyPlan& plan) const final;
   void prepare(const FusedPlan& plan) const final;
 
  protected:
@@ -47,10 +50,12 @@ class TablePacker : public Packer {
  private:
   struct PlanState;
   struct FusedState;
+  struct CopyState;
   struct ResidentTable;
 
   const PlanState& state_of(const PackPlan& plan) const;
   const FusedState& state_of(const FusedPlan& plan) const;
+  const CopyState& state_of(const CopyPlan& plan) const;
   void launch(const ResidentTable& table, device::Call call, device::Direction direction) const;
   template <class Make>
   const ResidentTable& resident(const ResidentTable& slot, Make make) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The copy loops of the host packer: every loop over runs ends here. Internal to copy_range.cpp.
+// The copy loops of the host packer: every loop over runs ends here. Internal to the sources here.
 //
 // Best peer: Open MPI calls memcpy for every block, MPICH copies one basic element at a time. Here
 // the width of a run is a constant of the loop that copies it, and loops whose shortest strides are
@@ -371,6 +371,23 @@ struct ShortRow {
   }
 };
 
+// Two runs at each step, that far apart.
+template <class Width>
+struct TwinRow {
+  Address memory_apart, packed_apart;
+
+  [[gnu::always_inline]] void operator()(const LoopLevel& level, Address memory,
+                                         Address packed) const {
+    const auto s = static_cast<Address>(level.stride),
+               q = static_cast<Address>(level.packed_stride);
+#pragma GCC unroll 2
+    for (auto count = level.count; count > 0; --count, memory += s, packed += q) {
+      Width::copy(packed, memory);
+      Width::copy(packed + packed_apart, memory + memory_apart);
+    }
+  }
+};
+
 // Packs every kStep-th element of a basic type: the compiler makes vector code of it.
 template <class Element, std::int64_t kStep>
 struct ElementRow {
@@ -581,6 +598,12 @@ void tiles_kernel(const Nest& nest, Address memory, Address packed) {
 template <class Row>
 void rows_kernel(const Nest& nest, Address memory, Address packed) {
   copy_rows(Row::of(nest.run), nest.levels, memory, packed);
+}
+
+template <class Width>
+void twins_kernel(const Nest& nest, Address memory, Address packed, Address memory_apart,
+                  Address packed_apart) {
+  copy_rows(TwinRow<Width>{memory_apart, packed_apart}, nest.levels, memory, packed);
 }
 
 template <Direction kDirection, class Width>

@@ -220,6 +220,15 @@ NestKernels choose_kernels(const Nest& nest) {
   return {choose_kernel<Direction::pack>(nest), choose_kernel<Direction::unpack>(nest)};
 }
 
+TwinKernel choose_twin_kernel(const Nest& nest) {
+  TwinKernel kernel = nullptr;
+  with_width(nest.run, [&](auto width) {
+    using Width = decltype(width);
+    if constexpr (Width::kBytes > 0) kernel = twins_kernel<Width>;
+  });
+  return kernel;
+}
+
 template <Direction kDirection>
 void copy_range(const PackPlan& plan, Address buffer, std::int64_t count, std::int64_t first,
                 std::int64_t last, Address packed) {

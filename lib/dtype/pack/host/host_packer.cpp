@@ -2,6 +2,7 @@
 #include "dtype/pack/host/host_packer.hpp"
 
 #include "dtype/pack/host/copy_range.hpp"
+#include "dtype/pack/host/copy_share.hpp"
 
 namespace halocline::dtype {
 
@@ -31,6 +32,10 @@ void HostPacker::pack(const FusedPlan& plan, void* packed) const {
 
 void HostPacker::unpack(const FusedPlan& plan, const void* packed) const {
   host::copy_range<host::Direction::unpack>(plan, 0, plan.packed_bytes(), address(packed));
+}
+
+void HostPacker::copy(const CopyPlan& plan) const {
+  host::copy_share(plan, 0, plan.bytes());
 }
 
 }  // namespace halocline::dtype

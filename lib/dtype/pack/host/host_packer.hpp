@@ -15,6 +15,7 @@ class HostPacker final : public Packer {
               std::int64_t count) const override;
   void pack(const FusedPlan& plan, void* packed) const override;
   void unpack(const FusedPlan& plan, const void* packed) const override;
+  void copy(const CopyPlan& plan) const override;
   void fence() const override {}
 };
 

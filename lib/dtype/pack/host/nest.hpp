@@ -40,4 +40,11 @@ struct NestKernels {
 /// of the last of several, or of any that runs in tiles. O(1).
 NestKernels choose_kernels(const Nest& nest);
 
+/// Copies, beside each run of a nest, another one that is so many bytes apart on either side.
+using TwinKernel = void (*)(const Nest& nest, Address memory, Address packed, Address memory_apart,
+                            Address packed_apart);
+
+/// What copies this nest with twins; null where the runs are too long to gain by that. O(1).
+TwinKernel choose_twin_kernel(const Nest& nest);
+
 }  // namespace halocline::dtype::host

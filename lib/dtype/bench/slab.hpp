@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The regions of a block that its neighbours get, in loops as a good programmer writes them: arrays
+// are (z, y, x), x contiguous; bit k of a shape says that axis k (0: z) is kRadius thin.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace halocline::dtype::bench {
+
+inline constexpr std::int64_t kRadius = 3;
+
+/// The radius is known when a stencil is compiled, the size of the block is not.
+template <bool kThin>
+auto extent_of(std::int64_t points) {
+  if constexpr (kThin) {
+    return std::integral_constant<std::int64_t, kRadius>{};
+  } else {
+    return points;
+  }
+}
+
+/// use(shape) with the shape, 1 to 7, as a constant.
+template <class Use>
+auto with_shape(int shape, Use use) {
+  switch (shape) {
+    case 1:
+      return use(std::integral_constant<int, 1>{});
+    case 2:
+      return use(std::integral_constant<int, 2>{});
+    case 3:
+      return use(std::integral_constant<int, 3>{});
+    case 4:
+      return use(std::integral_constant<int, 4>{});
+    case 5:
+      return use(std::integral_constant<int, 5>{});
+    case 6:
+      return use(std::integral_constant<int, 6>{});
+    default:
+      return use(std::integral_constant<int, 7>{});
+  }
+}
+
+}  // namespace halocline::dtype::bench

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dtype/pack/copy_plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "dtype/pack/segment.hpp"
+
+namespace halocline::dtype {
+
+namespace {
+
+using detail::CopyNest;
+using detail::CopyPiece;
+using detail::CopyProgram;
+using detail::CopyStep;
+using detail::kLineBytes;
+using detail::Op;
+using host::Address;
+
+// What becomes a list: few pieces, or long ones, so that the list is short beside their bytes.
+constexpr std::int64_t kFewPieces = 64, kLongPieceBytes = 256;
+// What the nests that take turns touch in a turn stays in the nearest cache; a nest alone has turns
+// only to be shared by threads.
+constexpr std::int64_t kTurnBytes = 64 * 1024, kAloneBytes = 256 * 1024;
+
+std::int64_t distance(Address from, Address to) {
+  return static_cast<std::int64_t>(to - from);
+}
+
+// ---- A pair of types: the loops that both have around a stretch of the packed stream ----
+
+// The outer loops of a layout, the outermost last, and whether what they repeat is a run.
+struct Chain {
+  std::vector<LoopLevel> levels;
+  bool of_runs;
+};
+
+Chain chain_of(const PackPlan& plan, std::int64_t count) {
+  const auto& program = plan.program();
+  std::vector<LoopLevel> repeats;
+  const auto* op = &program.entry(count);
+  while (op->kind == Op::Kind::repeat) {
+    repeats.push_back({op->count * count, op->stride, op->child_size});
+    count = 1;
+    op = &program.ops[static_cast<std::size_t>(op->children[0])];
+  }
+  Chain chain{{}, op->kind == Op::Kind::strided};
+  for (int rank = 0; rank <= op->strided.top(); ++rank)
+    chain.levels.push_back(op->strided.level(rank));
+  if (!chain.levels.empty()) chain.levels.back().count *= count;
+  chain.levels.insert(chain.levels.end(), repeats.rbegin(), repeats.rend());
+  std::erase_if(chain.levels, [](const LoopLevel& level) { return level.count == 1; });
+  return chain;
+}
+
+// Loops around the first `stretch` bytes of the stream, which are a run on both sides or anything.
+struct Shared {
+  std::vector<LoopLevel> levels;
+  std::int64_t stretch;
+  bool is_run;
+};
+
+// From the outside inwards, the coarsest loop of whose steps both sides have whole ones: of the two
+// outermost loops, which repeat p and q packed bytes, one over lcm(p, q).
+Shared share_loops(Chain source, Chain destination, std::int64_t bytes) {
+  Shared shared{{}, bytes, false};
+  auto &s = source.levels, &d = destination.levels;
+  while (!s.empty() || !d.empty()) {
+    if ((s.empty() && !source.of_runs) || (d.empty() && !destination.of_runs)) return shared;
+    // A run is a loop over the other one's steps.
+    const auto as_loop = [&](const LoopLevel& other) {
+      const auto step = other.packed_stride;
+      return LoopLevel{shared.stretch / step, step, step};
+    };
+    if (s.empty()) s.push_back(as_loop(d.back()));
+    if (d.empty()) d.push_back(as_loop(s.back()));
+    auto &a = s.back(), &b = d.back();
+    const auto step = std::lcm(a.packed_stride, b.packed_stride);
+    a.count = step / a.packed_stride, b.count = step / b.packed_stride;
+    shared.levels.push_back({shared.stretch / step, a.stride * a.count, b.stride * b.count});
+    shared.stretch = step;
+    const bool divides = a.count == 1 || b.count == 1;
+    if (a.count == 1) s.pop_back();
+    if (b.count == 1) d.pop_back();
+    if (!divides) return shared;
+  }
+  shared.is_run = source.of_runs && destination.of_runs;
+  return shared;
+}
+
+// The blocks of a packed stream, of which any part can be taken.
+class Blocks {
+ public:
+  Blocks(const PackPlan& plan, const void* buffer, std::int64_t count)
+      : segment_(plan, buffer, count), buffer_(reinterpret_cast<Address>(buffer)) {}
+
+  std::int64_t left() {
+    if (next_ == end_) {
+      end_ = segment_.blocks(blocks_);
+      next_ = 0;
+    }
+    return blocks_[next_].length;
+  }
+  Address take(std::int64_t bytes) {
+    auto& block = blocks_[next_];
+    const auto at = buffer_ + static_cast<Address>(block.offset);
+    block.offset += bytes;
+    block.length -= bytes;
+    if (block.length == 0) ++next_;
+    return at;
+  }
+
+ private:
+  Segment segment_;
+  Address buffer_;
+  std::array<IoBlock, 64> blocks_;
+  std::size_t next_ = 0, end_ = 0;
+};
+
+// ---- Nests ----
+
+bool folds(const LoopLevel& inner, const LoopLevel& outer) {
+  return outer.stride == inner.count * inner.stride &&
+         outer.packed_stride == inner.count * inner.packed_stride;
+}
+
+// Loops in the order of the destination, upwards; as few as can be.
+void normalize(CopyNest& nest) {
+  auto& levels = nest.levels;
+  std::erase_if(levels, [](const LoopLevel& level) { return level.count == 1; });
+  for (auto& level : levels) {
+    if (level.packed_stride >= 0) continue;
+    nest.source += static_cast<Address>((level.count - 1) * level.stride);
+    nest.destination += static_cast<Address>((level.count - 1) * level.packed_stride);
+    level.stride = -level.stride, level.packed_stride = -level.packed_stride;
+  }
+  std::sort(levels.begin(), levels.end(),
+            [](const auto& a, const auto& b) { return a.packed_stride < b.packed_stride; });
+  while (!levels.empty() && levels[0].stride == nest.run && levels[0].packed_stride == nest.run) {
+    nest.run *= levels[0].count;
+    levels.erase(levels.begin());
+  }
+  for (std::size_t k = 1; k < levels.size();) {
+    if (folds(levels[k - 1], levels[k])) {
+      levels[k - 1].count *= levels[k].count;
+      levels.erase(levels.begin() + static_cast<std::ptrdiff_t>(k));
+    } else {
+      ++k;
+    }
+  }
+}
+
+// Whether `b` begins, on both sides, where `a` is moved by so much.
+bool is_behind(const CopyNest& a, const CopyNest& b, std::int64_t source,
+               std::int64_t destination) {
+  return distance(a.source, b.source) == source &&
+         distance(a.destination, b.destination) == destination;
+}
+
+// Makes `b` a part of `a` if it continues its runs or one of its loops.
+bool join(CopyNest& a, const CopyNest& b) {
+  if (a.levels == b.levels && is_behind(a, b, a.run, a.run)) {
+    a.run += b.run;
+    normalize(a);
+    return true;
+  }
+  if (a.run != b.run || a.levels.size() != b.levels.size()) return false;
+  std::optional<std::size_t> differs;
+  for (std::size_t k = 0; k < a.levels.size(); ++k) {
+    const auto &l = a.levels[k], &m = b.levels[k];
+    if (l.stride != m.stride || l.packed_stride != m.packed_stride) return false;
+    const bool continues = is_behind(a, b, l.count * l.stride, l.count * l.packed_stride);
+    if (continues && !differs)
+      differs = k;
+    else if (l.count != m.count)
+      return false;
+  }
+  if (!differs) return false;
+  a.levels[*differs].count += b.levels[*differs].count;
+  normalize(a);
+  return true;
+}
+
+// Whether two nests write to the same rows, or read from the same ones.
+bool take_turns(const CopyNest& a, const CopyNest& b) {
+  if (a.levels.empty() || a.levels.size() != b.levels.size()) return false;
+  bool same_source = true;
+  auto shortest = a.levels[0].stride;
+  for (std::size_t k = 0; k < a.levels.size(); ++k) {
+    const auto &l = a.levels[k], &m = b.levels[k];
+    if (l.count != m.count || l.packed_stride != m.packed_stride) return false;
+    if (l.stride != m.stride) same_source = false;
+    if (std::abs(l.stride) < std::abs(shortest)) shortest = l.stride;
+  }
+  const auto near = [](std::int64_t by, std::int64_t row) { return std::abs(by) < std::abs(row); };
+  return near(distance(a.destination, b.destination), a.levels[0].packed_stride) ||
+         (same_source && near(distance(a.source, b.source), shortest));
+}
+
+// ---- Steps ----
+
+class Compiler {
+ public:
+  explicit Compiler(CopyProgram& program) : program_(program) {}
+
+  void add(const CopyJob& job) {
+    const auto shared =
+        share_loops(chain_of(job.source_plan, job.source_count),
+                    chain_of(job.destination_plan, job.destination_count), job.bytes());
+    if (shared.is_run) {
+      const auto start = [](const PackPlan& plan, const void* buffer) {
+        return reinterpret_cast<Address>(buffer) + static_cast<Address>(plan.program().start);
+      };
+      return add(CopyNest{start(job.source_plan, job.source),
+                          start(job.destination_plan, job.destination), shared.stretch,
+                          shared.levels});
+    }
+    if (!fits_list(job, shared.stretch)) return add_staged(job);
+    Blocks from(job.source_plan, job.source, job.source_count),
+        to(job.destination_plan, job.destination, job.destination_count);
+    for (std::int64_t left = shared.stretch; left > 0;) {
+      const auto bytes = std::min({from.left(), to.left(), left});
+      add(CopyNest{from.take(bytes), to.take(bytes), bytes, shared.levels});
+      left -= bytes;
+    }
+  }
+
+  void compile() {
+    std::stable_sort(parts_.begin(), parts_.end(), [](const Part& a, const Part& b) {
+      return a.nest.destination < b.nest.destination;
+    });
+    join_parts();
+    for (std::size_t i = 0; i < parts_.size();) i = add_step(i);
+  }
+
+ private:
+  // To be sorted: a nest, or, by where it begins to write, what is staged.
+  struct Part {
+    CopyNest nest;
+    std::optional<std::size_t> staged;
+  };
+
+  static bool fits_list(const CopyJob& job, std::int64_t stretch) {
+    const auto blocks_of = [&](const PackPlan& plan, std::int64_t count) {
+      return Segment(plan, nullptr, count).measure(stretch).blocks;
+    };
+    const auto most = blocks_of(job.source_plan, job.source_count) +
+                      blocks_of(job.destination_plan, job.destination_count);
+    return most <= std::max(kFewPieces, stretch / kLongPieceBytes);
+  }
+
+  void add(CopyNest nest) {
+    normalize(nest);
+    parts_.push_back({std::move(nest), std::nullopt});
+  }
+
+  void add_staged(const CopyJob& job) {
+    const auto& bounds = job.destination_plan.bounds();
+    const auto first =
+        bounds.true_lb + std::min<std::int64_t>(0, bounds.extent * (job.destination_count - 1));
+    const auto at = reinterpret_cast<Address>(job.destination) + static_cast<Address>(first);
+    parts_.push_back({{0, at, job.bytes(), {}}, program_.staged.size()});
+    program_.staged.push_back(job);
+  }
+
+  // A nest that became longer may be what the one before it waited for.
+  void join_parts() {
+    std::vector<Part> joined;
+    for (auto& part : parts_) {
+      joined.push_back(std::move(part));
+      while (joined.size() > 1) {
+        auto &a = joined[joined.size() - 2], &b = joined.back();
+        if (a.staged || b.staged || !join(a.nest, b.nest)) break;
+        joined.pop_back();
+      }
+    }
+    parts_ = std::move(joined);
+  }
+
+  // Makes a step of the i-th part and of those behind it that belong to it; returns the next one.
+  std::size_t add_step(std::size_t i) {
+    if (parts_[i].staged) {
+      finish({CopyStep::Kind::staged, *parts_[i].staged, *parts_[i].staged + 1},
+             parts_[i].nest.run);
+      return i + 1;
+    }
+    return parts_[i].nest.levels.empty() ? add_pieces(i) : add_nests(i);
+  }
+
+  std::size_t add_pieces(std::size_t i) {
+    auto& pieces = program_.pieces;
+    const auto first = pieces.size();
+    std::int64_t end = 0;
+    for (; i < parts_.size() && !parts_[i].staged && parts_[i].nest.levels.empty(); ++i) {
+      const auto& nest = parts_[i].nest;
+      pieces.push_back({nest.source, nest.destination, end += nest.run});
+    }
+    finish({CopyStep::Kind::pieces, first, pieces.size()}, end);
+    return i;
+  }
+
+  std::size_t add_nests(std::size_t i) {
+    auto& nests = program_.nests;
+    const auto first = nests.size();
+    std::int64_t bytes = 0;
+    const auto take = [&] {
+      bytes += parts_[i].nest.bytes();
+      nests.push_back(std::move(parts_[i++].nest));
+    };
+    take();
+    const bool tiled = order_for_tiles(nests.back());
+    while (!tiled && i < parts_.size() && !parts_[i].staged &&
+           take_turns(nests[first], parts_[i].nest))
+      take();
+    CopyStep step{CopyStep::Kind::nests, first, nests.size()};
+    choose_units(step, tiled);
+    finish(step, bytes);
+    return i;
+  }
+
+  // Where the source's rows are not the destination's, tiles of both: as in a PackPlan.
+  static bool order_for_tiles(CopyNest& nest) {
+    const auto innermost = detail::innermost_level(nest.run, nest.levels);
+    if (innermost == 0) return false;
+    std::rotate(nest.levels.begin(), nest.levels.begin() + innermost,
+                nest.levels.begin() + innermost + 1);
+    return true;
+  }
+
+  static bool are_twins(std::span<const CopyNest> nests) {
+    return nests.size() == 2 && nests[0].run == nests[1].run && nests[0].levels == nests[1].levels;
+  }
+
+  // Units that touch a certain number of bytes, and what copies them.
+  void choose_units(CopyStep& step, bool tiled) {
+    const auto begin = program_.nests.begin() + static_cast<std::ptrdiff_t>(step.first);
+    const auto end = program_.nests.begin() + static_cast<std::ptrdiff_t>(step.last);
+    const auto& levels = begin->levels;
+    std::int64_t touched = 0;
+    std::for_each(begin, end,
+                  [&](const auto& n) { touched += 2 * (n.run / kLineBytes + 1) * kLineBytes; });
+    if (are_twins(std::span(begin, end)))
+      step.twins = host::choose_twin_kernel({begin->run, levels});
+    const bool alone = step.last - step.first == 1 || step.twins != nullptr;
+    const auto wanted = alone ? kAloneBytes : kTurnBytes;
+    std::size_t rank = 0;
+    for (; rank + 1 < levels.size() && (tiled || touched * levels[rank].count <= wanted); ++rank)
+      touched *= levels[rank].count;
+    step.rank = static_cast<int>(rank);
+    step.chunk = std::clamp<std::int64_t>(wanted / touched, 1, levels[rank].count);
+    step.units = (levels[rank].count + step.chunk - 1) / step.chunk;
+    for (auto k = rank + 1; k < levels.size(); ++k) step.units *= levels[k].count;
+    std::for_each(begin, end, [&](CopyNest& nest) {
+      nest.kernel = host::choose_kernels({nest.run, std::span(nest.levels).first(rank + 1)}).pack;
+    });
+  }
+
+  void finish(CopyStep step, std::int64_t bytes) {
+    auto& steps = program_.steps;
+    step.end = bytes + (steps.empty() ? 0 : steps.back().end);
+    steps.push_back(step);
+  }
+
+  CopyProgram& program_;
+  std::vector<Part> parts_;
+};
+
+void check(const CopyJob& job, std::size_t i) {
+  const auto there = job.destination_plan.packed_bytes(job.destination_count);
+  if (job.bytes() == there) return;
+  throw ConfigError("copy job " + std::to_string(i) + " has " + std::to_string(job.bytes()) +
+                    " bytes at its source and " + std::to_string(there) +
+                    " at its destination (instances times the size of the type): give both the "
+                    "same signature");
+}
+
+}  // namespace
+
+std::int64_t detail::CopyNest::bytes() const {
+  auto bytes = run;
+  for (const auto& level : levels) bytes *= level.count;
+  return bytes;
+}
+
+CopyPlan::CopyPlan(const std::vector<CopyJob>& jobs) {
+  auto program = std::make_shared<CopyProgram>();
+  Compiler compiler(*program);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    check(jobs[i], i);
+    if (jobs[i].bytes() > 0) compiler.add(jobs[i]);
+  }
+  compiler.compile();
+  program_ = std::move(program);
+}
+
+std::int64_t CopyPlan::metadata_bytes() const {
+  const auto& p = *program_;
+  auto bytes = p.nests.size() * sizeof(p.nests[0]) + p.pieces.size() * sizeof(p.pieces[0]) +
+               p.staged.size() * sizeof(p.staged[0]) + p.steps.size() * sizeof(p.steps[0]);
+  for (const auto& nest : p.nests) bytes += nest.levels.size() * sizeof(nest.levels[0]);
+  return static_cast<std::int64_t>(bytes);
+}
+
+std::string to_string(const CopyPlan& plan) {
+  const auto& program = plan.program();
+  std::string out;
+  for (const auto& step : program.steps) {
+    const auto n = std::to_string(step.last - step.first);
+    if (step.kind == CopyStep::Kind::staged) {
+      out += "through a window\n";
+    } else if (step.kind == CopyStep::Kind::pieces) {
+      out += n + (step.last - step.first == 1 ? " run\n" : " runs\n");
+    } else {
+      out += n + (step.last - step.first == 1 ? " nest, " : " nests, ") +
+             std::to_string(step.units) + " units\n";
+      for (auto i = step.first; i < step.last; ++i) {
+        const auto& nest = program.nests[i];
+        out += "  " + std::to_string(nest.run) + "-byte runs";
+        for (const auto& level : nest.levels)
+          out += ", " + std::to_string(level.count) + " x " + std::to_string(level.stride) +
+                 " -> " + std::to_string(level.packed_stride);
+        out += "\n";
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace halocline::dtype

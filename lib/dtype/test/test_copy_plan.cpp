@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copies from layout to layout against the type maps of both: random pairs, halos between arrays,
+// what becomes of them in a plan, and that nothing else is written.
+//
+//   dtype_core [--pairs N] [--seed S]
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "dtype/pack/copy_plan.hpp"
+#include "dtype/pack/device/emulated_packer.hpp"
+#include "dtype/pack/host/copy_share.hpp"
+#include "dtype/pack/host/host_packer.hpp"
+#include "dtype/type_map.hpp"
+#include "flags.hpp"
+#include "layout.hpp"
+#include "scene.hpp"
+
+namespace halocline::dtype::test {
+
+namespace {
+
+using detail::CopyStep;
+
+struct Options {
+#ifdef __SANITIZE_ADDRESS__
+  std::int64_t pairs = 1000;
+#else
+  std::int64_t pairs = 5000;
+#endif
+  std::uint64_t seed = halocline::test::seed_of_today();
+};
+
+Options read_options() {
+  Options options;
+  halocline::test::read_flags([&](std::string_view flag, std::string_view value) {
+    if (flag == "--pairs")
+      options.pairs = halocline::test::number<std::int64_t>(flag, value);
+    else if (flag == "--seed")
+      options.seed = halocline::test::number<std::uint64_t>(flag, value);
+    else
+      return false;
+    return true;
+  });
+  return options;
+}
+
+// One side of a copy: instances of a type, and where each packed byte of them is.
+struct Side {
+  TypeExprPtr expr;
+  std::int64_t count;
+  std::int64_t offset = 0;  // of the memory from an aligned address
+
+  std::vector<std::int64_t> displacements() const {
+    return byte_displacements(type_map(*expr), count);
+  }
+};
+
+// One copy, the bytes that it may touch, and what must become of them.
+class Pair {
+ public:
+  Pair(const Side& from, const Side& to, const Noise& noise)
+      : text_(std::to_string(from.count) + " x " + to_string(*from.expr) + " at +" +
+              std::to_string(from.offset) + " to " + std::to_string(to.count) + " x " +
+              to_string(*to.expr) + " at +" + std::to_string(to.offset)),
+        before_(noise.complement),
+        source_(from.displacements(), from.offset),
+        destination_(to.displacements(), to.offset),
+        job_{make_plan(*from.expr), source_.buffer(),      from.count,
+             make_plan(*to.expr),   destination_.buffer(), to.count} {
+    source_.fill(noise.bytes);
+    const auto s = from.displacements(), d = to.displacements();
+    reset();
+    for (std::size_t i = 0; i < d.size(); ++i) destination_.at(d[i]) = source_.at(s[i]);
+    after_.assign(destination_.data(), destination_.data() + destination_.length());
+  }
+
+  const CopyJob& job() const { return job_; }
+  void reset() const { destination_.fill(before_); }
+  // What is wrong in the destination, which is reset.
+  std::string wrong() const {
+    const auto difference =
+        first_difference(destination_.data(), after_.data(), destination_.length());
+    reset();
+    return difference.empty() ? "" : difference + " of " + text_;
+  }
+
+ private:
+  std::string text_;
+  const Bytes& before_;
+  Memory source_, destination_;
+  CopyJob job_;
+  Bytes after_;
+};
+
+// All jobs as one plan, by every packer and in shares.
+std::string wrong(const std::deque<Pair>& pairs, std::mt19937_64& engine) {
+  std::vector<CopyJob> jobs;
+  for (const auto& pair : pairs) jobs.push_back(pair.job());
+  std::shuffle(jobs.begin(), jobs.end(), engine);
+  const CopyPlan plan(jobs);
+  const auto by = [&](const std::string& name) -> std::string {
+    for (const auto& pair : pairs)
+      if (const auto bad = pair.wrong(); !bad.empty())
+        return name + ": " + bad + "\n" + to_string(plan);
+    return "";
+  };
+  HostPacker().copy(plan);
+  if (const auto bad = by("HostPacker"); !bad.empty()) return bad;
+  EmulatedPacker().copy(plan);
+  if (const auto bad = by("EmulatedPacker"); !bad.empty()) return bad;
+
+  std::vector<std::int64_t> ends = {0, plan.bytes()};
+  for (int i = 0; i < 7; ++i)
+    ends.push_back(static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(plan.bytes())));
+  std::sort(ends.begin(), ends.end());
+  std::vector<std::size_t> order(ends.size() - 1);
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), engine);
+  for (const auto i : order) host::copy_share(plan, ends[i], ends[i + 1]);
+  return by("copy_share");
+}
+
+bool overlaps(const Side& side) {
+  const auto all = side.displacements();
+  return std::set<std::int64_t>(all.begin(), all.end()).size() != all.size();
+}
+
+// Pairs of random types of as many bytes; and of one and a plain vector or a list.
+class PairGenerator {
+ public:
+  explicit PairGenerator(std::uint64_t seed) : calls_(seed), engine_(seed) {}
+
+  std::pair<Side, Side> next() {
+    while (true) {
+      auto from = side(), to = one_in(3) ? partner(from) : side();
+      if (one_in(2)) std::swap(from, to);
+      const auto a = type_map(*from.expr).size, b = type_map(*to.expr).size;
+      if (a == 0 || b == 0) continue;
+      const auto bytes = std::lcm(a, b) * (one_in(4) ? 3 : 1);
+      from.count = bytes / a, to.count = bytes / b;
+      if (bytes > kMaxBytes || spans_much(from) || spans_much(to) || overlaps(to)) continue;
+      return {from, to};
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kMaxBytes = 1 << 14;
+
+  bool one_in(std::uint64_t n) { return engine_() % n == 0; }
+  std::int64_t below(std::int64_t n) {
+    return static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(n));
+  }
+  Side side() {
+    const auto call = calls_.next();
+    return {call.expr, call.count, call.memory_offset};
+  }
+  Side partner(const Side& other) {
+    const auto size = std::max<std::int64_t>(type_map(*other.expr).size, 1);
+    std::vector<std::int64_t> divisors;
+    for (std::int64_t n = 1; n <= std::min<std::int64_t>(size, 300); ++n)
+      if (size % n == 0) divisors.push_back(n);
+    const auto run = divisors[static_cast<std::size_t>(below(std::ssize(divisors)))];
+    const auto text = std::to_string(run) + "," + std::to_string(run + below(50)) + ",byte";
+    return {parse_type((one_in(2) ? "hvector(" : "vector(") + std::to_string(size / run) + "," +
+                       text + ")"),
+            1, below(17)};
+  }
+  static bool spans_much(const Side& side) {
+    const auto map = type_map(*side.expr);
+    return std::abs(map.extent) * side.count + map.true_extent > CallGenerator::kMaxSpan;
+  }
+
+  CallGenerator calls_;
+  std::mt19937_64 engine_;
+};
+
+const Noise& noise() {
+  static const Noise the_noise(3);
+  return the_noise;
+}
+
+CopyPlan plan_of_pair(const char* from, std::int64_t from_count, const char* to,
+                      std::int64_t to_count) {
+  // Far apart: nothing is copied.
+  auto* const source = reinterpret_cast<void*>(std::uintptr_t{1} << 40);
+  auto* const destination = reinterpret_cast<void*>(std::uintptr_t{1} << 44);
+  return CopyPlan({{plan_of(from), source, from_count, plan_of(to), destination, to_count}});
+}
+
+// "nests, pieces, ..." with how many.
+std::string steps_of(const CopyPlan& plan) {
+  std::string out;
+  for (const auto& step : plan.program().steps) {
+    const char* const kinds[] = {"nests", "pieces", "staged"};
+    out += (out.empty() ? "" : ", ") + std::to_string(step.last - step.first) + " " +
+           kinds[static_cast<std::size_t>(step.kind)];
+  }
+  return out;
+}
+
+// Regions of a box of points^3 with radius 2 in an array of doubles with these sides.
+struct Array {
+  std::int64_t z, y, x;
+  Order order = Order::c;
+
+  TypeExprPtr region(const std::array<std::int64_t, 3>& extent,
+                     const std::array<std::int64_t, 3>& start) const {
+    Subarray box{order,
+                 {z, y, x},
+                 {extent[0], extent[1], extent[2]},
+                 {start[0], start[1], start[2]},
+                 named("double")};
+    if (order == Order::fortran)
+      for (auto* list : {&box.sizes, &box.subsizes, &box.starts})
+        std::reverse(list->begin(), list->end());
+    return type(std::move(box));
+  }
+};
+
+}  // namespace
+
+TEST(CopyPlan, RandomPairsAreCopiedByTheirTypeMaps) {
+  const auto options = read_options();
+  std::printf("seed %llu, %lld pairs\n", static_cast<unsigned long long>(options.seed),
+              static_cast<long long>(options.pairs));
+  PairGenerator generator(options.seed);
+  std::mt19937_64 engine(options.seed);
+  std::array<std::int64_t, 3> kinds{};
+  for (std::int64_t i = 0; i < options.pairs;) {
+    std::deque<Pair> pairs;
+    for (auto n = 1 + engine() % 6; n > 0; --n, ++i) {
+      const auto [from, to] = generator.next();
+      pairs.emplace_back(from, to, noise());
+      const CopyPlan alone({pairs.back().job()});
+      for (const auto& step : alone.program().steps) ++kinds[static_cast<std::size_t>(step.kind)];
+    }
+    const auto bad = wrong(pairs, engine);
+    ASSERT_EQ(bad, "") << "pair " << i << " of seed " << options.seed;
+  }
+  for (const auto n : kinds) EXPECT_GT(n, options.pairs / 50) << "the test sees too little";
+}
+
+TEST(CopyPlan, SizesMustAgree) {
+  try {
+    plan_of_pair("vector(3,2,4,double)", 2, "contiguous(11,double)", 1);
+    FAIL() << "no error";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "copy job 0 has 96 bytes at its source and 88 at its destination (instances times "
+                 "the size of the type): give both the same signature");
+  }
+}
+
+TEST(CopyPlan, NothingIsNothing) {
+  EXPECT_EQ(CopyPlan().bytes(), 0);
+  const auto plan = plan_of_pair("vector(3,2,4,double)", 0, "contiguous(0,double)", 7);
+  EXPECT_EQ(plan.bytes(), 0);
+  EXPECT_EQ(steps_of(plan), "");
+  HostPacker().copy(plan);
+  EmulatedPacker().copy(plan);
+}
+
+TEST(CopyPlan, StridedPairsAreOneNest) {
+  const auto steps = [](auto... pair) { return steps_of(plan_of_pair(pair...)); };
+  EXPECT_EQ(steps("contiguous(100,double)", 3, "contiguous(50,double)", 6), "1 pieces");
+  EXPECT_EQ(steps("vector(100,3,7,double)", 1, "vector(100,3,5,double)", 1), "1 nests");
+  EXPECT_EQ(steps("vector(100,6,7,double)", 1, "vector(300,2,5,double)", 1), "1 nests");
+  EXPECT_EQ(steps("subarray(C,{9,8,7},{5,4,3},{1,2,3},double)", 1,
+                  "subarray(C,{20,30,40},{5,4,3},{9,9,9},double)", 1),
+            "1 nests");
+  // Instances of rows here, a box there; rows that go backwards.
+  EXPECT_EQ(steps("vector(4,3,9,double)", 5, "subarray(C,{9,8,7},{5,4,3},{1,2,3},double)", 1),
+            "1 nests");
+  EXPECT_EQ(steps("hvector(5,3,-100,double)", 1, "vector(5,3,9,double)", 1), "1 nests");
+  EXPECT_EQ(steps("vector(100,1,-1,double)", 1, "vector(100,1,-1,double)", 1), "1 pieces")
+      << "backwards on both sides";
+}
+
+TEST(CopyPlan, RunsThatDoNotDivideEachOtherShareALoopOverBoth) {
+  // 24 and 40 bytes: 7 pieces of 120 bytes together.
+  const auto plan = plan_of_pair("vector(500,3,4,double)", 1, "vector(300,5,7,double)", 1);
+  EXPECT_EQ(steps_of(plan), "7 nests");
+  for (const auto& nest : plan.program().nests)
+    EXPECT_EQ(nest.levels, (std::vector<LoopLevel>{{100, 160, 168}}));
+}
+
+TEST(CopyPlan, StructsShareTheLoopOverTheirInstances) {
+  EXPECT_EQ(steps_of(plan_of_pair("struct({1,1,3},{0,8,24},{char,double,int})", 1000,
+                                  "struct({1,1,3},{0,1,9},{char,double,int})", 1000)),
+            "3 nests");
+  // To one array for each member.
+  EXPECT_EQ(steps_of(plan_of_pair("struct({1,1},{0,8},{double,int})", 1000,
+                                  "resized(struct({1,1},{0,8000},{double,int}),0,8)", 1000)),
+            "2 nests");
+}
+
+TEST(CopyPlan, ListsAreShortOrStaged) {
+  EXPECT_EQ(steps_of(plan_of_pair("indexed_block(2,{0,5,7,9,20,33,50},double)", 1,
+                                  "contiguous(14,double)", 1)),
+            "5 pieces");
+  EXPECT_EQ(steps_of(plan_of_pair("indexed_block(2,{0,5,7,9,20,33,50},double)", 1000,
+                                  "vector(14000,1,2,double)", 1)),
+            "14 nests");
+  std::string displacements = "0";
+  for (int i = 1; i < 500; ++i) displacements += "," + std::to_string(3 * i + i * i % 7);
+  const auto text = "indexed_block(1,{" + displacements + "},double)";
+  const auto plan = plan_of_pair(text.c_str(), 1, "vector(500,1,2,double)", 1);
+  EXPECT_EQ(steps_of(plan), "1 staged");
+  EXPECT_LT(plan.metadata_bytes(), 1000);
+}
+
+TEST(CopyPlan, HalosAreCopiedBetweenArraysOfAnyShape) {
+  constexpr std::int64_t kPoints = 11, kRadius = 2;
+  std::mt19937_64 engine(7);
+  const Array small{15, 15, 15}, large{21, 17, 30}, turned{15, 18, 16, Order::fortran};
+  for (const auto& [from, to] : {std::pair(small, small), std::pair(small, large),
+                                 std::pair(large, turned), std::pair(turned, small)}) {
+    std::deque<Pair> pairs;
+    for (int d = 0; d < 27; ++d) {
+      if (d == 13) continue;
+      std::array<std::int64_t, 3> extent{}, start{}, ghost{};
+      const int steps[] = {d / 9 - 1, d / 3 % 3 - 1, d % 3 - 1};
+      for (std::size_t k = 0; k < 3; ++k) {
+        extent[k] = steps[k] == 0 ? kPoints : kRadius;
+        start[k] = steps[k] < 0 ? kPoints : kRadius;
+        ghost[k] = steps[k] < 0 ? 0 : steps[k] > 0 ? kPoints + kRadius : kRadius;
+      }
+      pairs.emplace_back(Side{from.region(extent, start), 1}, Side{to.region(extent, ghost), 1},
+                         noise());
+    }
+    EXPECT_EQ(wrong(pairs, engine), "");
+  }
+}
+
+// The ghosts of one row and the next are written together, whichever jobs they are from.
+TEST(CopyPlan, JobsThatWriteToTheSameRowsTakeTurns) {
+  const Array array{38, 38, 38};
+  std::vector<CopyJob> jobs;
+  Bytes source(38 * 38 * 38 * 8), destination(source.size());
+  const auto add = [&](std::array<std::int64_t, 3> extent, std::array<std::int64_t, 3> start,
+                       std::array<std::int64_t, 3> ghost) {
+    jobs.push_back({make_plan(*array.region(extent, start)), source.data(), 1,
+                    make_plan(*array.region(extent, ghost)), destination.data(), 1});
+  };
+  add({32, 32, 3}, {3, 3, 3}, {3, 3, 35});
+  add({32, 3, 32}, {3, 32, 3}, {3, 0, 3});
+  add({32, 32, 3}, {3, 3, 32}, {3, 3, 0});
+  EXPECT_EQ(steps_of(CopyPlan(jobs)), "1 nests, 2 nests");
+}
+
+// Ghost planes from the same planes of another array: regions that adjoin on both sides are one.
+TEST(CopyPlan, JobsThatContinueEachOtherAreJoined) {
+  const Array array{10, 10, 10};
+  std::vector<CopyJob> jobs;
+  Bytes source(10 * 10 * 10 * 8), destination(source.size());
+  for (const std::int64_t y : {2, 0, 8})
+    for (const std::int64_t x : {8, 0, 2}) {
+      const auto plan = make_plan(*array.region({2, y == 2 ? 6 : 2, x == 2 ? 6 : 2}, {4, y, x}));
+      jobs.push_back({plan, source.data(), 1, plan, destination.data(), 1});
+    }
+  const CopyPlan plan(jobs);
+  EXPECT_EQ(steps_of(plan), "1 pieces");
+  EXPECT_EQ(plan.bytes(), 2 * 10 * 10 * 8);
+}
+
+}  // namespace halocline::dtype::test
