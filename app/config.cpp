@@ -687,7 +687,8 @@ Config merge(const CommandLine& line) {
   exclude("the command line");
   if (!config.local && !config.global) config.local = {64, 64, 64};
   if (config.methods.empty() && config.memory == Memory::host)
-    config.methods = {comm::all_exchanges().begin(), comm::all_exchanges().end()};
+    for (const auto exchange : comm::all_exchanges())
+      if (exchange != comm::Exchange::shared) config.methods.emplace_back(exchange);
   return config;
 }
 

@@ -15,24 +15,28 @@ dtype::ResourceCache* device_resources(const Config& config) {
   return &dtype::current_resources();
 }
 
-Methods methods_on_device(const comm::GpuAwareness& awareness) {
+Methods methods_on_device(const comm::GpuAwareness& awareness, const comm::MemorySharing& sharing) {
   using comm::Exchange;
   using dtype::Transfer;
   Methods out;
+  std::string unaware;
   for (const comm::Method& method :
        {comm::Method(Exchange::alltoallv, Transfer::device),
         comm::Method(Exchange::alltoallv, Transfer::one_shot),
-        comm::Method(Exchange::alltoallv, Transfer::staged), comm::Method(Exchange::vendor_pack),
-        comm::Method(Exchange::vendor_alltoallw)}) {
+        comm::Method(Exchange::alltoallv, Transfer::staged), comm::Method(Exchange::shared),
+        comm::Method(Exchange::vendor_pack), comm::Method(Exchange::vendor_alltoallw)}) {
     const bool mpi_sees_it =
         comm::is_vendor(method.exchange) || method.transfer == Transfer::device;
-    if (awareness.aware || !mpi_sees_it)
+    const bool is_shared = method.exchange == Exchange::shared;
+    if (is_shared ? sharing.possible : awareness.aware || !mpi_sees_it)
       out.list.push_back(method);
-    else
-      out.left_out += (out.left_out.empty() ? "left out: " : ", ") + comm::name(method);
+    else if (!is_shared)
+      unaware += (unaware.empty() ? "" : ", ") + comm::name(method);
   }
-  if (!out.left_out.empty())
-    out.left_out += ", since this MPI does not take device memory (" + awareness.source + ")";
+  if (!sharing.possible) out.left_out = "left out: shared, since " + sharing.why_not;
+  if (!unaware.empty())
+    out.left_out += (out.left_out.empty() ? "left out: " : "; and ") + unaware +
+                    ", since this MPI does not take device memory (" + awareness.source + ")";
   return out;
 }
 
@@ -45,7 +49,10 @@ Methods methods_to_compare(const Config& config, MPI_Comm comm) {
   int aware = awareness.aware ? 1 : 0;
   HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &aware, 1, MPI_INT, MPI_MIN, comm));
   if (awareness.aware && aware == 0) awareness = {false, "on some ranks"};
-  return methods_on_device(awareness);
+  comm::MemorySharing sharing{true, ""};
+  if (!config.dry_run)
+    sharing = comm::probe_memory_sharing(device_resources(config)->device(), comm);
+  return methods_on_device(awareness, sharing);
 }
 
 }  // namespace halocline::app

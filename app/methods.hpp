@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/device/gpu_awareness.hpp"
+#include "comm/device/memory_sharing.hpp"
 #include "config.hpp"
 #include "dtype/device/resource_cache.hpp"
 
@@ -23,9 +24,10 @@ struct Methods {
   std::string left_out;  ///< a sentence, or empty
 };
 
-/// For fields in the memory of a device: all transfers of ours, and the MPI's own handling, that
-/// are possible with an MPI of that awareness.
-Methods methods_on_device(const comm::GpuAwareness& awareness);
+/// For fields in the memory of a device: all transfers of ours, copies between the ranks' devices,
+/// and the MPI's own handling, as far as they are possible with an MPI of that awareness and with
+/// devices of which that is known.
+Methods methods_on_device(const comm::GpuAwareness& awareness, const comm::MemorySharing& sharing);
 
 /// config.methods, or what is there to compare if the user named none. Collective.
 Methods methods_to_compare(const Config& config, MPI_Comm comm);

@@ -81,19 +81,20 @@ TEST(Memory, ADeviceThatIsTooSmallIsRefused) {
 }
 
 TEST(Methods, OnADeviceAreAllThatThisMpiCan) {
-  const auto aware = methods_on_device({true, "asked"});
+  const auto aware = methods_on_device({true, "asked"}, {true, ""});
   EXPECT_EQ(aware.list, (std::vector<Method>{{Exchange::alltoallv, Transfer::device},
                                              {Exchange::alltoallv, Transfer::one_shot},
                                              {Exchange::alltoallv, Transfer::staged},
+                                             Exchange::shared,
                                              Exchange::vendor_pack,
                                              Exchange::vendor_alltoallw}));
   EXPECT_EQ(aware.left_out, "");
-  const auto unaware = methods_on_device({false, "asked"});
+  const auto unaware = methods_on_device({false, "asked"}, {false, "they are apart"});
   EXPECT_EQ(unaware.list, (std::vector<Method>{{Exchange::alltoallv, Transfer::one_shot},
                                                {Exchange::alltoallv, Transfer::staged}}));
   EXPECT_EQ(unaware.left_out,
-            "left out: alltoallv:device, vendor-pack, vendor-alltoallw, since this MPI does not "
-            "take device memory (asked)");
+            "left out: shared, since they are apart; and alltoallv:device, vendor-pack, "
+            "vendor-alltoallw, since this MPI does not take device memory (asked)");
 }
 
 }  // namespace

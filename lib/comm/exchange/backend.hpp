@@ -58,6 +58,12 @@ std::unique_ptr<Backend> make_packed_exchange(std::shared_ptr<const Communicator
                                               const CountUnits& units,
                                               std::vector<std::string>& packed_by_mpi);
 
+/// Copies straight into the partners' receive buffers: all in memory of the device, and of ranks on
+/// this node. Throws ConfigError on all ranks where that is not possible. Collective.
+std::unique_ptr<Backend> make_shared_exchange(std::shared_ptr<const Communicator> comm,
+                                              const Pieces& sends, const Pieces& receives,
+                                              Transport transport, dtype::Device& device);
+
 /// One derived type per partner straight into MPI_Alltoallw; `on_device`: the buffers are in memory
 /// of a device. Makes no communication.
 std::unique_ptr<Backend> make_alltoallw_exchange(std::shared_ptr<const Communicator> comm,

@@ -176,23 +176,28 @@ ExchangePlan::ExchangePlan(MPI_Comm parent, const std::vector<ExchangeJob>& jobs
   });
   transfer_ = detail::choose_transfer(*comm, method, sends, receives, options, resources);
   const auto& packer = options.packer != nullptr ? *options.packer : kHostPacker;
-  collectively(comm->get(), [&] {
-    switch (method.exchange) {
-      case Exchange::alltoallv:
-      case Exchange::vendor_pack: {
+  Transport transport(transfer_, packer, resources);
+  switch (method.exchange) {
+    case Exchange::alltoallv:
+    case Exchange::vendor_pack:
+      collectively(comm->get(), [&] {
         const auto packing = method.exchange == Exchange::alltoallv ? detail::Packing::ours
                                                                     : detail::Packing::vendor;
         backend_ = detail::make_packed_exchange(comm, sends, receives, packing,
-                                                Transport(transfer_, packer, resources), units,
-                                                packed_by_mpi_);
-        break;
-      }
-      case Exchange::vendor_alltoallw:
+                                                std::move(transport), units, packed_by_mpi_);
+      });
+      break;
+    case Exchange::shared:
+      backend_ = detail::make_shared_exchange(comm, sends, receives, std::move(transport),
+                                              resources->device());
+      break;
+    case Exchange::vendor_alltoallw:
+      collectively(comm->get(), [&] {
         backend_ = detail::make_alltoallw_exchange(comm, sends, receives,
                                                    transfer_ == dtype::Transfer::device);
-        break;
-    }
-  });
+      });
+      break;
+  }
 }
 
 ExchangePlan::ExchangePlan(ExchangePlan&&) noexcept = default;

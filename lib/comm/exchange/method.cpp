@@ -10,7 +10,7 @@ namespace halocline::comm {
 
 namespace {
 
-constexpr std::array kExchanges{Exchange::alltoallv, Exchange::vendor_pack,
+constexpr std::array kExchanges{Exchange::alltoallv, Exchange::shared, Exchange::vendor_pack,
                                 Exchange::vendor_alltoallw};
 
 }  // namespace
@@ -23,6 +23,8 @@ std::string_view name(Exchange exchange) {
   switch (exchange) {
     case Exchange::alltoallv:
       return "alltoallv";
+    case Exchange::shared:
+      return "shared";
     case Exchange::vendor_pack:
       return "vendor-pack";
     case Exchange::vendor_alltoallw:
@@ -32,7 +34,7 @@ std::string_view name(Exchange exchange) {
 }
 
 bool is_vendor(Exchange exchange) {
-  return exchange != Exchange::alltoallv;
+  return exchange == Exchange::vendor_pack || exchange == Exchange::vendor_alltoallw;
 }
 
 std::string name(const Method& method) {

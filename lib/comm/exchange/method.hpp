@@ -14,6 +14,8 @@ namespace halocline::comm {
 /// How an ExchangePlan moves the bytes of its jobs.
 enum class Exchange {
   alltoallv,         ///< our pack plans, MPI_Alltoallv, our unpack; self traffic stays out of MPI
+  shared,            ///< fields of a device: copied straight into the neighbours' halos, all of
+                     ///< whom are on this node
   vendor_pack,       ///< MPI_Pack per job, MPI_Alltoallv, MPI_Unpack: the case study of [PEA21]
                      ///< section 6.4
   vendor_alltoallw,  ///< the user's derived types straight into MPI_Alltoallw
@@ -22,8 +24,8 @@ enum class Exchange {
 /// All exchanges, in the order in which help texts and tables list them.
 std::span<const Exchange> all_exchanges();
 
-/// "alltoallv", "vendor-pack", "vendor-alltoallw": the same on the command line, in results and in
-/// code.
+/// "alltoallv", "shared", "vendor-pack", "vendor-alltoallw": the same on the command line, in
+/// results and in code.
 std::string_view name(Exchange exchange);
 
 /// True for the exchanges that leave the datatypes to the installed MPI: the baselines of every

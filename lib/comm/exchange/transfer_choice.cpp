@@ -28,18 +28,24 @@ struct Possible {
   std::string why_not;
 };
 
-Possible possible_here(const Pieces& sends, const Pieces& receives,
+Possible possible_here(Exchange exchange, const Pieces& sends, const Pieces& receives,
                        const ExchangePlan::Options& options, dtype::ResourceCache* resources) {
+  const bool shared = exchange == Exchange::shared;
   if (resources == nullptr)
-    return {dtype::possible_transfers({.host_access = true}), dtype::why_no_device()};
+    return {dtype::possible_transfers({.host_access = !shared}), dtype::why_no_device()};
   auto& device = resources->device();
-  bool host = true, kernels = true;
+  bool host = true, kernels = true, on_device = true;
   for (const auto* pieces : {&sends, &receives})
     for (const auto& piece : *pieces) {
       const auto kind = device.kind_of(first_byte(piece));
       host = host && host_can_address(kind);
       kernels = kernels && kind != dtype::MemoryKind::host;
+      on_device = on_device && kind == dtype::MemoryKind::device;
     }
+  // Nothing but signals goes through MPI.
+  if (shared)
+    return {dtype::possible_transfers({.device_messages = on_device}),
+            "a buffer is not in memory of the device"};
   Possible out;
   bool aware = false;
   if (!kernels) {
@@ -100,7 +106,8 @@ Transfer choose_transfer(const Communicator& comm, const Method& method, const P
                          const Pieces& receives, const ExchangePlan::Options& options,
                          dtype::ResourceCache* resources) {
   Possible here;
-  collectively(comm.get(), [&] { here = possible_here(sends, receives, options, resources); });
+  collectively(comm.get(),
+               [&] { here = possible_here(method.exchange, sends, receives, options, resources); });
   auto bits = here.transfers.to_ulong();
   HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &bits, 1, MPI_UNSIGNED_LONG, MPI_BAND, comm.get()));
   const TransferSet possible(bits);
@@ -108,6 +115,7 @@ Transfer choose_transfer(const Communicator& comm, const Method& method, const P
     return set.test(static_cast<std::size_t>(transfer));
   };
   auto wanted = method.transfer;
+  if (method.exchange == Exchange::shared && !wanted) wanted = Transfer::device;
   if (is_vendor(method.exchange))
     wanted = is_possible(possible, Transfer::host) ? Transfer::host : Transfer::device;
   collectively(comm.get(), [&] {
@@ -118,6 +126,8 @@ Transfer choose_transfer(const Communicator& comm, const Method& method, const P
     throw ConfigError("method " + name(method) + " is not possible (" + here.why_not + "): " +
                       (is_vendor(method.exchange)
                            ? "use an MPI that takes device memory, or leave the method out"
+                       : method.exchange == Exchange::shared
+                           ? "keep the fields in the memory of a device, or use another method"
                        : possible.none() ? "keep the fields in memory that both can address"
                                          : "these transfers are: " + list(possible)));
   });

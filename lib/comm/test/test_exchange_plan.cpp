@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory_resource>
 #include <numeric>
 #include <random>
 #include <vector>
 
+#include "comm/device/memory_sharing.hpp"
 #include "comm/halo/halo_spec.hpp"
 #include "comm/mpi/communicator.hpp"
 #include "dtype/datatype.hpp"
@@ -33,13 +35,30 @@ int world_size() {
 
 constexpr std::int64_t kPoison = -1;
 
+/// Of the memory of an emulated device, for containers.
+class DeviceMemory final : public std::pmr::memory_resource {
+ public:
+  explicit DeviceMemory(dtype::Device& device) : device_(device) {}
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t) override {
+    return device_.allocate(dtype::MemoryKind::device, bytes);
+  }
+  void do_deallocate(void* memory, std::size_t, std::size_t) override {
+    device_.release(dtype::MemoryKind::device, memory);
+  }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+  dtype::Device& device_;
+};
+
 /// One array of global point numbers with ghosts, exchanged through subarray types.
 class PointNumbers {
  public:
-  PointNumbers(const Decomposition& decomposition, std::int64_t radius)
+  PointNumbers(const Decomposition& decomposition, std::int64_t radius,
+               std::pmr::memory_resource* memory = std::pmr::get_default_resource())
       : decomposition_(decomposition),
         spec_{decomposition.owned(world_rank()).extent, radius},
-        values_(static_cast<std::size_t>(Box{{}, spec_.stored()}.points())) {
+        values_(static_cast<std::size_t>(Box{{}, spec_.stored()}.points()), memory) {
     jobs_ = halo_jobs(decomposition_, world_rank(), spec_, 1,
                       [this](int, const Box& box) { return describe(box); });
   }
@@ -100,24 +119,30 @@ class PointNumbers {
 
   Decomposition decomposition_;
   HaloSpec spec_;
-  std::vector<std::int64_t> values_;
+  std::pmr::vector<std::int64_t> values_;
   std::vector<Datatype> types_;
   std::vector<ExchangeJob> jobs_;
 };
 
-// For the transfers of ours, ordinary memory plays that of a device.
+// The transfers of ours are for memory of a device.
 class EveryMethod : public testing::TestWithParam<Method> {
  protected:
-  static ExchangePlan::Options options() {
-    static dtype::EmulatedDevice device(std::size_t(-1), dtype::MemoryKind::device);
-    static dtype::ResourceCache resources(device);
+  ExchangePlan::Options options() {
     ExchangePlan::Options out;
     if (GetParam().transfer) {
-      out.resources = &resources;
+      out.resources = &resources_;
       out.gpu_aware_mpi = true;
     }
     return out;
   }
+  std::pmr::memory_resource* memory() {
+    return GetParam().transfer ? &memory_ : std::pmr::get_default_resource();
+  }
+
+ private:
+  dtype::EmulatedDevice device_;
+  dtype::ResourceCache resources_{device_};
+  DeviceMemory memory_{device_};
 };
 
 TEST_P(EveryMethod, FillsEveryGhostOfEveryGrid) {
@@ -129,7 +154,7 @@ TEST_P(EveryMethod, FillsEveryGhostOfEveryGrid) {
           const Int3 grid{x, y, world_size() / (x * y)};
           const Decomposition decomposition({grid[0] * 3 + 1, grid[1] * 3, grid[2] * 3 + 2}, grid,
                                             periodic);
-          PointNumbers numbers(decomposition, radius);
+          PointNumbers numbers(decomposition, radius, memory());
           ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), GetParam(), options());
           for (int repetition = 0; repetition < 2; ++repetition) {
             numbers.reset();
@@ -148,7 +173,7 @@ TEST_P(EveryMethod, DropsToNothingWithoutJobs) {
 
 TEST_P(EveryMethod, CompletesAnExchangeThatIsDestroyedInFlight) {
   const Decomposition decomposition({4, 4, 4 * world_size()}, {1, 1, world_size()}, true);
-  PointNumbers numbers(decomposition, 1);
+  PointNumbers numbers(decomposition, 1, memory());
   ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), GetParam(), options());
   numbers.reset();
   { const auto pending = plan.start(); }
@@ -171,10 +196,13 @@ TEST_P(EveryMethod, CarriesUserTypesWithGapsInTagOrder) {
   constexpr std::int64_t kRoom = 1024;  // int32; buffers point to the middle
   const int ranks = world_size();
   struct Message {
-    std::vector<std::int32_t> out, in, expected;
+    explicit Message(std::pmr::memory_resource* memory)
+        : out(memory), in(memory), expected(memory) {}
+    std::pmr::vector<std::int32_t> out, in, expected;
     Datatype out_type, in_type;
   };
-  std::vector<Message> messages(static_cast<std::size_t>(ranks * kMessages));
+  std::vector<Message> messages;
+  for (int m = 0; m < ranks * kMessages; ++m) messages.emplace_back(memory());
   std::vector<ExchangeJob> jobs;
   // All ranks draw the same numbers, so that each knows what the others send.
   for (int from = 0; from < ranks; ++from)
@@ -238,7 +266,8 @@ INSTANTIATE_TEST_SUITE_P(ExchangePlan, EveryMethod,
                                          Method(Exchange::vendor_alltoallw),
                                          Method(Exchange::alltoallv, dtype::Transfer::device),
                                          Method(Exchange::alltoallv, dtype::Transfer::one_shot),
-                                         Method(Exchange::alltoallv, dtype::Transfer::staged)),
+                                         Method(Exchange::alltoallv, dtype::Transfer::staged),
+                                         Method(Exchange::shared, dtype::Transfer::device)),
                          [](const auto& test_info) {
                            std::string text(name(test_info.param));
                            std::replace(text.begin(), text.end(), '-', '_');
@@ -328,7 +357,8 @@ TEST(ExchangePlan, TakesTypesThatAreNotCommitted) {
   MPI_Type_vector(2, 1, 2, MPI_INT, &raw);
   const Datatype vector(raw);
   const int out[] = {1, 2, 3, 4};
-  for (const auto method : all_exchanges())
+  for (const auto method : all_exchanges()) {
+    if (method == Exchange::shared) continue;  // of a device
     for (const auto* type : {&indexed, &vector}) {
       int in[] = {-1, -1, -1, -1};
       ExchangeJob job;
@@ -342,6 +372,55 @@ TEST(ExchangePlan, TakesTypesThatAreNotCommitted) {
       EXPECT_EQ(in[1], -1);
       EXPECT_EQ(in[2], 3);
     }
+  }
+}
+
+// Only what other processes can open.
+TEST(ExchangePlan, SharesTheMemoryOfADeviceAlone) {
+  using dtype::MemoryKind;
+  const Decomposition decomposition({9, 8, 5 * world_size()}, {1, 1, world_size()}, true);
+  const auto refused = [&](MemoryKind kind, const std::string& text) {
+    dtype::EmulatedDevice device(std::size_t(-1), kind);
+    dtype::ResourceCache resources(device);
+    PointNumbers numbers(decomposition, 2);
+    ExchangePlan::Options options;
+    options.resources = &resources;
+    try {
+      const ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), Exchange::shared, options);
+      ADD_FAILURE() << "no error";
+    } catch (const ConfigError& error) {
+      EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+    }
+  };
+  refused(MemoryKind::host, "not in memory of the device");
+  refused(MemoryKind::managed, "not in memory of the device");
+  // It says that it is the device's, but was not allocated there.
+  if (world_size() > 1) refused(MemoryKind::device, "that other processes can open");
+  if (dtype::current_device() == nullptr) {
+    PointNumbers numbers(decomposition, 2);
+    EXPECT_THROW(ExchangePlan(MPI_COMM_WORLD, numbers.jobs(), Exchange::shared), ConfigError);
+  }
+  dtype::EmulatedDevice device;
+  EXPECT_TRUE(probe_memory_sharing(device, MPI_COMM_WORLD).possible);
+  EXPECT_EQ(device.bytes(), 0u);
+}
+
+// Fields that are written to again at once: nobody reads or writes them too early or too late.
+TEST(ExchangePlan, SharesMemoryAgainAndAgain) {
+  const Decomposition decomposition({9, 8, 5 * world_size()}, {1, 1, world_size()}, true);
+  dtype::EmulatedDevice device;
+  dtype::ResourceCache resources(device);
+  DeviceMemory memory(device);
+  PointNumbers numbers(decomposition, 2, &memory);
+  ExchangePlan::Options options;
+  options.resources = &resources;
+  ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), Exchange::shared, options);
+  EXPECT_EQ(plan.transfer(), dtype::Transfer::device);
+  for (int i = 0; i < 200; ++i) {
+    numbers.reset();
+    plan.start().finish();
+    ASSERT_EQ(numbers.wrong(), 0) << i;
+  }
 }
 
 // Where the buffers are decides what is possible, and the method or the default what is done.

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/device/memory_sharing.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "comm/mpi/communicator.hpp"
+#include "dtype/support/mpi_check.hpp"
+
+namespace halocline::comm {
+
+MemorySharing probe_memory_sharing(dtype::Device& device, MPI_Comm comm) {
+  using dtype::MemoryKind;
+  const auto near = ranks_on_node(comm);
+  int one_node =
+      std::all_of(near.begin(), near.end(), [](bool is_near) { return is_near; }) ? 1 : 0;
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &one_node, 1, MPI_INT, MPI_MIN, comm));
+  if (one_node == 0) return {false, "the ranks are on several nodes"};
+
+  constexpr std::size_t kBytes = 256;
+  const auto release = [&](void* memory) { device.release(MemoryKind::device, memory); };
+  std::unique_ptr<void, decltype(release)> memory(nullptr, release);
+  collectively(comm, [&] { memory.reset(device.allocate(MemoryKind::device, kBytes)); });
+  int rank = 0;
+  HALOCLINE_MPI(MPI_Comm_rank(comm, &rank));
+  const auto mine = device.share(memory.get());
+  int possible = mine ? 1 : 0;
+  std::vector<dtype::SharedMemory> all(near.size());
+  if (mine) all[static_cast<std::size_t>(rank)] = *mine;
+  constexpr int kShareBytes = sizeof(dtype::SharedMemory);
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &possible, 1, MPI_INT, MPI_MIN, comm));
+  if (possible == 0) return {false, "memory of this device cannot be shared between processes"};
+  HALOCLINE_MPI(
+      MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all.data(), kShareBytes, MPI_BYTE, comm));
+  for (std::size_t r = 0; r < all.size() && possible == 1; ++r) {
+    if (static_cast<int>(r) == rank) continue;
+    auto* const opened = device.open(all[r]);
+    if (opened == nullptr)
+      possible = 0;
+    else
+      device.close(opened);
+  }
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &possible, 1, MPI_INT, MPI_MIN, comm));
+  if (possible == 0) return {false, "a process cannot open the memory of another one's device"};
+  return {true, ""};
+}
+
+}  // namespace halocline::comm
