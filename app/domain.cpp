@@ -114,6 +114,7 @@ struct MessageMemory {
 
 MessageMemory message_memory(const comm::Method& method) {
   if (comm::is_vendor(method.exchange)) return {0, 1};
+  if (method.exchange == comm::Exchange::shared) return {0, 0};
   if (!method.transfer) return {1, 1};
   switch (*method.transfer) {
     case dtype::Transfer::device:

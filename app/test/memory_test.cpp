@@ -51,6 +51,7 @@ TEST(Memory, MessagesAreWhereTheTransferHasThem) {
   check({Exchange::alltoallv, Transfer::staged}, 1, 1);
   check({Exchange::alltoallv, Transfer::host}, 1, 0);
   check(Exchange::alltoallv, 1, 1);
+  check(Exchange::shared, 0, 0);
   check(Exchange::vendor_pack, 0, 1);
   check(Exchange::vendor_alltoallw, 0, 1);
 }

@@ -14,10 +14,10 @@
 namespace halocline::dtype {
 
 /// Allocates memory of all kinds from the host and remembers which is which; copies and packs at
-/// once, by the code of the device's kernels. Streams must exist, and what a recording must not do
-/// is refused; that memory is followed by those alone who can address it on a real device is not
-/// checked. Memory of the device lies in pages that other processes of the user can open, between
-/// pages that nobody can touch.
+/// once, by the code of the device's kernels. Streams must exist, and what is recorded may neither
+/// allocate nor wait; that memory is followed by those alone who can address it on a real device is
+/// not checked. Memory of the device lies in pages that other processes of the user can open,
+/// between pages that nobody can touch.
 class EmulatedDevice final : public Device {
  public:
   /// Throws from allocate() beyond `max_bytes`. Memory that it did not allocate counts as of kind
