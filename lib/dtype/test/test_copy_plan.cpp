@@ -403,4 +403,18 @@ TEST(CopyPlan, JobsThatContinueEachOtherAreJoined) {
   EXPECT_EQ(plan.bytes(), 2 * 10 * 10 * 8);
 }
 
+// One begins where the loop of the other one would go on, but has other strides at its source.
+TEST(CopyPlan, JobsThatDoNotContinueEachOtherAreNotJoined) {
+  const auto rows = plan_of("vector(40,1,2,double)"), wide = plan_of("vector(40,1,3,double)");
+  Bytes source(noise().bytes.begin(), noise().bytes.begin() + 4000), destination(4000, 0);
+  const CopyPlan plan({{rows, source.data(), 1, rows, destination.data(), 1},
+                       {wide, source.data() + 640, 1, rows, destination.data() + 640, 1}});
+  HostPacker().copy(plan);
+  Bytes expected(4000, 0);
+  for (std::size_t i = 0; i < 80; ++i)
+    std::copy_n(source.begin() + static_cast<std::ptrdiff_t>(i < 40 ? 16 * i : 640 + 24 * (i - 40)),
+                8, expected.begin() + static_cast<std::ptrdiff_t>(16 * i));
+  EXPECT_TRUE(destination == expected) << to_string(plan);
+}
+
 }  // namespace halocline::dtype::test
