@@ -100,22 +100,18 @@ class Pair {
   Bytes after_;
 };
 
-// All jobs as one plan, by every packer and in shares.
-std::string wrong(const std::deque<Pair>& pairs, std::mt19937_64& engine) {
-  std::vector<CopyJob> jobs;
-  for (const auto& pair : pairs) jobs.push_back(pair.job());
-  std::shuffle(jobs.begin(), jobs.end(), engine);
-  const CopyPlan plan(jobs);
-  const auto by = [&](const std::string& name) -> std::string {
-    for (const auto& pair : pairs)
-      if (const auto bad = pair.wrong(); !bad.empty())
-        return name + ": " + bad + "\n" + to_string(plan);
-    return "";
+// A plan by every packer and in shares; check() says what is wrong in the destinations and resets
+// them.
+template <class Check>
+std::string wrong(const CopyPlan& plan, std::mt19937_64& engine, const Check& check) {
+  const auto by = [&](const char* name) {
+    const std::string bad = check();
+    return bad.empty() ? bad : std::string(name) + ": " + bad + "\n" + to_string(plan);
   };
   HostPacker().copy(plan);
-  if (const auto bad = by("HostPacker"); !bad.empty()) return bad;
+  if (auto bad = by("HostPacker"); !bad.empty()) return bad;
   EmulatedPacker().copy(plan);
-  if (const auto bad = by("EmulatedPacker"); !bad.empty()) return bad;
+  if (auto bad = by("EmulatedPacker"); !bad.empty()) return bad;
 
   std::vector<std::int64_t> ends = {0, plan.bytes()};
   for (int i = 0; i < 7; ++i)
@@ -126,6 +122,18 @@ std::string wrong(const std::deque<Pair>& pairs, std::mt19937_64& engine) {
   std::shuffle(order.begin(), order.end(), engine);
   for (const auto i : order) host::copy_share(plan, ends[i], ends[i + 1]);
   return by("copy_share");
+}
+
+// All jobs as one plan.
+std::string wrong(const std::deque<Pair>& pairs, std::mt19937_64& engine) {
+  std::vector<CopyJob> jobs;
+  for (const auto& pair : pairs) jobs.push_back(pair.job());
+  std::shuffle(jobs.begin(), jobs.end(), engine);
+  return wrong(CopyPlan(jobs), engine, [&] {
+    for (const auto& pair : pairs)
+      if (auto bad = pair.wrong(); !bad.empty()) return bad;
+    return std::string();
+  });
 }
 
 bool overlaps(const Side& side) {
@@ -206,15 +214,16 @@ std::string steps_of(const CopyPlan& plan) {
   return out;
 }
 
-// Regions of a box of points^3 with radius 2 in an array of doubles with these sides.
+// Of doubles.
 struct Array {
-  std::int64_t z, y, x;
+  std::array<std::int64_t, 3> sides;  // z, y, x
   Order order = Order::c;
 
+  std::int64_t bytes() const { return sides[0] * sides[1] * sides[2] * 8; }
   TypeExprPtr region(const std::array<std::int64_t, 3>& extent,
                      const std::array<std::int64_t, 3>& start) const {
     Subarray box{order,
-                 {z, y, x},
+                 {sides[0], sides[1], sides[2]},
                  {extent[0], extent[1], extent[2]},
                  {start[0], start[1], start[2]},
                  named("double")};
@@ -317,32 +326,55 @@ TEST(CopyPlan, ListsAreShortOrStaged) {
   EXPECT_LT(plan.metadata_bytes(), 1000);
 }
 
+// In flat arrays with many rows and in cubes, so that nests are cut at either level.
 TEST(CopyPlan, HalosAreCopiedBetweenArraysOfAnyShape) {
-  constexpr std::int64_t kPoints = 11, kRadius = 2;
+  constexpr std::int64_t kRadius = 3;
   std::mt19937_64 engine(7);
-  const Array small{15, 15, 15}, large{21, 17, 30}, turned{15, 18, 16, Order::fortran};
-  for (const auto& [from, to] : {std::pair(small, small), std::pair(small, large),
-                                 std::pair(large, turned), std::pair(turned, small)}) {
-    std::deque<Pair> pairs;
+  const Array flat{{11, 406, 30}}, larger{{12, 407, 33}}, turned{{13, 406, 31}, Order::fortran};
+  const Array cube{{49, 49, 49}};
+  std::set<int> cut;
+  for (const auto& [from, to] :
+       {std::pair(flat, flat), std::pair(flat, larger), std::pair(larger, turned),
+        std::pair(turned, flat), std::pair(cube, cube)}) {
+    Bytes source(noise().bytes.begin(), noise().bytes.begin() + from.bytes());
+    const Bytes before(noise().complement.begin(), noise().complement.begin() + to.bytes());
+    Bytes destination = before, expected = before;
+    std::vector<CopyJob> jobs;
     for (int d = 0; d < 27; ++d) {
       if (d == 13) continue;
       std::array<std::int64_t, 3> extent{}, start{}, ghost{};
       const int steps[] = {d / 9 - 1, d / 3 % 3 - 1, d % 3 - 1};
       for (std::size_t k = 0; k < 3; ++k) {
-        extent[k] = steps[k] == 0 ? kPoints : kRadius;
-        start[k] = steps[k] < 0 ? kPoints : kRadius;
-        ghost[k] = steps[k] < 0 ? 0 : steps[k] > 0 ? kPoints + kRadius : kRadius;
+        const auto points = std::min(from.sides[k], to.sides[k]) - 2 * kRadius;
+        extent[k] = steps[k] == 0 ? points : kRadius;
+        start[k] = steps[k] < 0 ? points : kRadius;
+        ghost[k] = steps[k] < 0 ? 0 : steps[k] > 0 ? points + kRadius : kRadius;
       }
-      pairs.emplace_back(Side{from.region(extent, start), 1}, Side{to.region(extent, ghost), 1},
-                         noise());
+      const Side sent{from.region(extent, start), 1}, received{to.region(extent, ghost), 1};
+      const auto s = sent.displacements(), r = received.displacements();
+      for (std::size_t i = 0; i < s.size(); ++i)
+        expected[static_cast<std::size_t>(r[i])] = source[static_cast<std::size_t>(s[i])];
+      jobs.push_back({make_plan(*sent.expr), source.data(), 1, make_plan(*received.expr),
+                      destination.data(), 1});
     }
-    EXPECT_EQ(wrong(pairs, engine), "");
+    const CopyPlan plan(jobs);
+    for (const auto& step : plan.program().steps)
+      if (step.units > 1) cut.insert(step.rank);
+    EXPECT_EQ(wrong(plan, engine,
+                    [&] {
+                      const auto bad =
+                          first_difference(destination.data(), expected.data(), to.bytes());
+                      destination = before;
+                      return bad;
+                    }),
+              "");
   }
+  EXPECT_EQ(cut, (std::set<int>{0, 1})) << "the test sees too little";
 }
 
 // The ghosts of one row and the next are written together, whichever jobs they are from.
 TEST(CopyPlan, JobsThatWriteToTheSameRowsTakeTurns) {
-  const Array array{38, 38, 38};
+  const Array array{{38, 38, 38}};
   std::vector<CopyJob> jobs;
   Bytes source(38 * 38 * 38 * 8), destination(source.size());
   const auto add = [&](std::array<std::int64_t, 3> extent, std::array<std::int64_t, 3> start,
@@ -358,7 +390,7 @@ TEST(CopyPlan, JobsThatWriteToTheSameRowsTakeTurns) {
 
 // Ghost planes from the same planes of another array: regions that adjoin on both sides are one.
 TEST(CopyPlan, JobsThatContinueEachOtherAreJoined) {
-  const Array array{10, 10, 10};
+  const Array array{{10, 10, 10}};
   std::vector<CopyJob> jobs;
   Bytes source(10 * 10 * 10 * 8), destination(source.size());
   for (const std::int64_t y : {2, 0, 8})
@@ -369,6 +401,20 @@ TEST(CopyPlan, JobsThatContinueEachOtherAreJoined) {
   const CopyPlan plan(jobs);
   EXPECT_EQ(steps_of(plan), "1 pieces");
   EXPECT_EQ(plan.bytes(), 2 * 10 * 10 * 8);
+}
+
+// One begins where the loop of the other one would go on, but has other strides at its source.
+TEST(CopyPlan, JobsThatDoNotContinueEachOtherAreNotJoined) {
+  const auto rows = plan_of("vector(40,1,2,double)"), wide = plan_of("vector(40,1,3,double)");
+  Bytes source(noise().bytes.begin(), noise().bytes.begin() + 4000), destination(4000, 0);
+  const CopyPlan plan({{rows, source.data(), 1, rows, destination.data(), 1},
+                       {wide, source.data() + 640, 1, rows, destination.data() + 640, 1}});
+  HostPacker().copy(plan);
+  Bytes expected(4000, 0);
+  for (std::size_t i = 0; i < 80; ++i)
+    std::copy_n(source.begin() + static_cast<std::ptrdiff_t>(i < 40 ? 16 * i : 640 + 24 * (i - 40)),
+                8, expected.begin() + static_cast<std::ptrdiff_t>(16 * i));
+  EXPECT_TRUE(destination == expected) << to_string(plan);
 }
 
 }  // namespace halocline::dtype::test

@@ -134,6 +134,40 @@ TYPED_TEST(KokkosPackerTest, FusedPlansAreShared) {
   EXPECT_TRUE(packed == expected);
 }
 
+TYPED_TEST(KokkosPackerTest, CopyPlansAreShared) {
+  auto from = counting_bytes(6000000);
+  std::vector<CopyJob> jobs;
+  Bytes to(7000000, 0x5A), expected = to;
+  std::int64_t at = 3;
+  const auto add = [&](const char* source, std::int64_t count, const char* destination) {
+    const auto a = plan_of(source), b = plan_of(destination);
+    jobs.push_back({a, from.data() + 5, count, b, to.data() + at, 1});
+    Bytes packed(static_cast<std::size_t>(a.packed_bytes(count)));
+    HostPacker().pack(a, from.data() + 5, count, packed.data());
+    HostPacker().unpack(b, packed.data(), expected.data() + at, 1);
+    at += b.bounds().extent + 7;
+  };
+  add("contiguous(1000003,byte)", 1, "contiguous(1000003,byte)");
+  add("vector(30000,3,5,double)", 1, "vector(10000,9,11,double)");
+  add("subarray(C,{140,50,60},{133,37,41},{1,2,3},short)", 1, "vector(4921,41,50,short)");
+  std::string list = "0";
+  for (int i = 1; i < 1000; ++i) list += "," + std::to_string(3 * i + i * i % 7);
+  add(("indexed_block(1,{" + list + "},double)").c_str(), 100, "vector(100000,1,2,double)");
+  // The same places in another order: two that take turns.
+  for (const std::int64_t row : {8, 0}) {
+    const auto plan = plan_of("vector(30000,3,6,short)");
+    jobs.push_back({plan, from.data() + row, 1, plan, to.data() + at + row, 1});
+    HostPacker().copy(
+        CopyPlan({{plan, from.data() + row, 1, plan, expected.data() + at + row, 1}}));
+  }
+  const CopyPlan plan(jobs);
+  const Announcements seen;
+  this->packer_.copy(plan);
+  this->packer_.fence();
+  EXPECT_TRUE(to == expected) << to_string(plan);
+  EXPECT_EQ(seen.kernels().size(), TypeParam().concurrency() > 1 ? 1u : 0u);
+}
+
 TYPED_TEST(KokkosPackerTest, LargeJobsAreOneNamedKernelWithoutAFence) {
   const auto plan = plan_of("vector(100000,3,4,double)");
   auto memory = counting_bytes(100000 * 4 * 8);

@@ -101,12 +101,12 @@ void copy_part(const CopyProgram& program, const CopyStep& step, std::int64_t by
     case CopyStep::Kind::nests: {
       const auto nests = std::span(program.nests).subspan(step.first, size);
       if (step.units == 1) return first == 0 ? copy_all(nests, step) : void();
-      // Units begin, nominally, at equal distances; each belongs to the share that holds its begin.
+      // In proportion, rounded down.
       const auto distance = bytes / step.units;
-      const auto unit_from = [&](std::int64_t at) {
-        return at == bytes ? step.units : std::min((at + distance - 1) / distance, step.units);
+      const auto unit_at = [&](std::int64_t at) {
+        return at == bytes ? step.units : std::min(at / distance, step.units);
       };
-      return copy_units(nests, step, unit_from(first), unit_from(last));
+      return copy_units(nests, step, unit_at(first), unit_at(last));
     }
     case CopyStep::Kind::pieces:
       return copy_pieces(std::span(program.pieces).subspan(step.first, size), first, last);
