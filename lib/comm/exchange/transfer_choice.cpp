@@ -71,19 +71,6 @@ dtype::BlockShape shape_of(const Piece& piece) {
   return {block, std::max(block, known->bounds().true_extent / blocks)};
 }
 
-// The ranks of this node. Collective.
-std::set<int> ranks_on_node(const Communicator& comm) {
-  MPI_Comm node = MPI_COMM_NULL;
-  HALOCLINE_MPI(MPI_Comm_split_type(comm.get(), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
-  int node_size = 0;
-  HALOCLINE_MPI(MPI_Comm_size(node, &node_size));
-  std::vector<int> on_node(static_cast<std::size_t>(node_size));
-  const int rank = comm.rank();
-  HALOCLINE_MPI(MPI_Allgather(&rank, 1, MPI_INT, on_node.data(), 1, MPI_INT, node));
-  HALOCLINE_MPI(MPI_Comm_free(&node));
-  return {on_node.begin(), on_node.end()};
-}
-
 // A message for each partner, with the shape of its largest piece.
 std::vector<dtype::Message> messages_of(int rank, const std::set<int>& near, const Pieces& sends) {
   std::vector<dtype::Message> out;

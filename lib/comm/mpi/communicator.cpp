@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/mpi/communicator.hpp"
 
+#include <vector>
+
 #include "dtype/support/mpi_check.hpp"
 
 namespace halocline::comm {
@@ -15,6 +17,18 @@ Communicator::~Communicator() {
   int finalized = 0;
   MPI_Finalized(&finalized);
   if (comm_ != MPI_COMM_NULL && !finalized) MPI_Comm_free(&comm_);
+}
+
+std::set<int> ranks_on_node(const Communicator& comm) {
+  MPI_Comm node = MPI_COMM_NULL;
+  HALOCLINE_MPI(MPI_Comm_split_type(comm.get(), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+  int node_size = 0;
+  HALOCLINE_MPI(MPI_Comm_size(node, &node_size));
+  std::vector<int> on_node(static_cast<std::size_t>(node_size));
+  const int rank = comm.rank();
+  HALOCLINE_MPI(MPI_Allgather(&rank, 1, MPI_INT, on_node.data(), 1, MPI_INT, node));
+  HALOCLINE_MPI(MPI_Comm_free(&node));
+  return {on_node.begin(), on_node.end()};
 }
 
 void detail::agree(MPI_Comm comm, Problem problem, const std::string& message) {

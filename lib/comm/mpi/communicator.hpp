@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <exception>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -31,6 +32,9 @@ class Communicator {
   int rank_ = 0;
   int size_ = 1;
 };
+
+/// The ranks of `comm` on this node. Collective.
+std::set<int> ranks_on_node(const Communicator& comm);
 
 namespace detail {
 enum class Problem { none, config, environment };

@@ -74,6 +74,10 @@ void EmulatedDevice::copy(void* to, const void* from, std::size_t bytes, Stream 
   if (bytes > 0) std::memcpy(to, from, bytes);
 }
 
+void EmulatedDevice::launch_nothing(Stream stream) {
+  check(stream);
+}
+
 void EmulatedDevice::synchronize(Stream stream) {
   check(stream);
 }

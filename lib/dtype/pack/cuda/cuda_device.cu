@@ -12,6 +12,8 @@ cudaStream_t stream_of(Device::Stream stream) {
   return static_cast<cudaStream_t>(stream);
 }
 
+__global__ void do_nothing() {}
+
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int index) : index_(index) {
@@ -69,6 +71,11 @@ class CudaDevice final : public Device {
   void copy(void* to, const void* from, std::size_t bytes, Stream stream) override {
     const halocline::detail::OnDevice scope(index_);  // the null stream is the current device's
     HALOCLINE_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(stream)));
+  }
+  void launch_nothing(Stream stream) override {
+    const halocline::detail::OnDevice scope(index_);
+    do_nothing<<<1, 1, 0, stream_of(stream)>>>();
+    HALOCLINE_CUDA(cudaGetLastError());
   }
   void synchronize(Stream stream) override {
     const halocline::detail::OnDevice scope(index_);
