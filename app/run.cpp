@@ -16,7 +16,8 @@ namespace {
 template <class T>
 class Simulation {
  public:
-  Simulation(const Config& config, const Domain& domain, const dtype::Packer& packer, MPI_Comm comm)
+  Simulation(const Config& config, const Domain& domain, const comm::ExchangePlan::Options& options,
+             MPI_Comm comm)
       : config_(config),
         domain_(domain),
         spec_(stencil_spec(config.stencil)),
@@ -24,7 +25,7 @@ class Simulation {
             spec_, domain.fields, domain.decomposition.global(), substeps(), config.stages)),
         comm_(comm),
         sets_{HaloFields<T>{config, domain, comm}, HaloFields<T>{config, domain, comm}},
-        plans_{plan_for(sets_[0], packer), plan_for(sets_[1], packer)} {}
+        plans_{plan_for(sets_[0], options), plan_for(sets_[1], options)} {}
 
   const comm::ExchangePlan& plan() const { return plans_[0]; }
 
@@ -71,8 +72,9 @@ class Simulation {
     set_outer_ghosts(domain_, fields, spec_, diffusion_number_, substep);
     fields.to_device();
   }
-  comm::ExchangePlan plan_for(const HaloFields<T>& set, const dtype::Packer& packer) const {
-    return {comm_, set.jobs(), config_.methods.front(), {.packer = &packer}};
+  comm::ExchangePlan plan_for(const HaloFields<T>& set,
+                              const comm::ExchangePlan::Options& options) const {
+    return {comm_, set.jobs(), config_.methods.front(), options};
   }
   const FieldSet<T>& final_fields() const {
     return sets_[static_cast<std::size_t>(substeps() % 2)].fields();
@@ -105,9 +107,9 @@ std::string phase_table(const Phases& phases, std::int64_t substeps) {
 }
 
 template <class T>
-int run_as(const Config& config, const Domain& domain, const ResultWriter* writer, MPI_Comm comm) {
+int run_as(const Config& config, const Domain& domain, const Setup& setup, MPI_Comm comm) {
   const auto packer = make_packer(config);
-  Simulation<T> simulation(config, domain, *packer, comm);
+  Simulation<T> simulation(config, domain, {.packer = packer.get(), .model = setup.model}, comm);
   Record record = make_record(config, domain, simulation.plan(), comm);
   std::string introduction = headline(config, record);
   for (const auto& note : record.notes) introduction += note + "\n";
@@ -118,7 +120,7 @@ int run_as(const Config& config, const Domain& domain, const ResultWriter* write
   };
 
   if (const auto problem = simulation.verify_exchange()) {
-    on_root(comm, [&] { writer->write(record); });
+    on_root(comm, [&] { setup.writer->write(record); });
     return fail("exchange: " + *problem + "): nothing was timed");
   }
   Progress progress(domain.rank == 0 && !config.quiet, "run", simulation.substeps());
@@ -128,7 +130,7 @@ int run_as(const Config& config, const Domain& domain, const ResultWriter* write
   const auto wave = simulation.check();
   record.verified = wave.passed();
   record.state_hash = simulation.hash();
-  on_root(comm, [&] { writer->write(record); });
+  on_root(comm, [&] { setup.writer->write(record); });
   say(config, comm, phase_table(record.phases, record.iterations));
 
   const auto deviation = "wave off by " + format_scientific(wave.error) +
@@ -144,8 +146,8 @@ int run_as(const Config& config, const Domain& domain, const ResultWriter* write
 
 int run(const Config& config, MPI_Comm comm) {
   return with_domain(config, comm, 2, 2,
-                     [&](auto element, const Domain& domain, const ResultWriter* writer) {
-                       return run_as<decltype(element)>(config, domain, writer, comm);
+                     [&](auto element, const Domain& domain, const Setup& setup) {
+                       return run_as<decltype(element)>(config, domain, setup, comm);
                      });
 }
 

@@ -15,6 +15,7 @@
 #include "environment.hpp"
 #include "fields.hpp"
 #include "inject.hpp"
+#include "model.hpp"
 #include "record.hpp"
 
 namespace halocline::app {
@@ -82,12 +83,20 @@ void say(const Config& config, MPI_Comm comm, const std::string& text);
 /// One line on rank 0's stderr: "halocline: verification failed (" and `what`. Collective.
 void report_failure(MPI_Comm comm, const std::string& what);
 
+/// What outlives all exchanges of a command.
+struct Setup {
+  const ResultWriter* writer;       ///< nullptr but on rank 0
+  const dtype::SystemModel* model;  ///< nullptr: none
+};
+
 /// The frame of run and compare: lays out the domain, answers --dry-run, refuses what does not fit
-/// into memory, opens the result files, and returns body(T(), domain, writer), the writer null but
-/// on rank 0. `copies` and `plans` as in estimate_memory(). Collective.
+/// into memory, loads the system model, opens the result files, and returns body(T(), domain,
+/// setup). `copies` and `plans` as in estimate_memory(). Collective.
 template <class Body>
 int with_domain(const Config& config, MPI_Comm comm, int copies, int plans, Body body) {
   const auto domain = make_domain(config, rank_of(comm), size_of(comm));
+  auto provenance = gather_provenance(config, comm);
+  const auto model = load_model(config, provenance, comm);
   const auto estimate = estimate_memory(domain, copies, plans);
   const auto memory = tightest_node(estimate, comm);
   if (config.dry_run) {
@@ -95,12 +104,12 @@ int with_domain(const Config& config, MPI_Comm comm, int copies, int plans, Body
     return 0;
   }
   require_memory(memory);
-  const auto provenance = gather_provenance(config, comm);
   std::optional<ResultWriter> writer;
   on_root(comm, [&] { writer.emplace(config, provenance); });
-  const auto* file = writer ? &*writer : nullptr;
-  return config.element == Element::float64 ? body(double{}, domain, file)
-                                            : body(float{}, domain, file);
+  say(config, comm, describe_model(provenance));
+  const Setup setup{writer ? &*writer : nullptr, model ? &*model : nullptr};
+  return config.element == Element::float64 ? body(double{}, domain, setup)
+                                            : body(float{}, domain, setup);
 }
 
 }  // namespace halocline::app

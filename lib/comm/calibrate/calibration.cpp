@@ -242,14 +242,17 @@ std::int64_t Calibration::memory_bytes() const {
          2 * grid.packs.bytes.back();
 }
 
-SystemModel Calibration::measure(
-    const std::function<void(std::int64_t done, std::int64_t of)>& progress) {
-  std::int64_t points = 0, ended = 0, parts_left = 0;
+std::int64_t Calibration::points() const {
+  std::int64_t out = 0;
   for (const auto& part : parts_)
-    if (part.why_not.empty()) {
-      points += part.points;
-      ++parts_left;
-    }
+    if (part.why_not.empty()) out += part.points;
+  return out;
+}
+
+SystemModel Calibration::measure(const std::function<void(std::int64_t points)>& progress) {
+  auto parts_left = std::count_if(parts_.begin(), parts_.end(),
+                                  [](const Part& part) { return part.why_not.empty(); });
+  std::int64_t ended = 0;
   const auto end = detail::steady_seconds() + state_->options.seconds;
   SystemModel model;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -260,11 +263,11 @@ SystemModel Calibration::measure(
     state_->measures[i]({left / static_cast<double>(parts_left--),
                          [&](std::size_t more) {
                            done += static_cast<std::int64_t>(more);
-                           progress(done, points);
+                           progress(done);
                          }},
                         model);
     ended += parts_[i].points;
-    if (state_->comm.rank() == 0) progress(ended, points);
+    if (state_->comm.rank() == 0) progress(ended);
   }
   return model;
 }

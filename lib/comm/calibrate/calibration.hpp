@@ -51,11 +51,14 @@ class Calibration {
   /// The memory that a rank needs at most that measures, of the host and of the device each.
   std::int64_t memory_bytes() const;
 
+  /// Of all parts together.
+  std::int64_t points() const;
+
   /// Measures all parts and returns the model, without provenance, on rank 0; an empty one on the
-  /// other ranks. `progress` is called on rank 0, with points. Collective. Throws EnvironmentError,
-  /// on all ranks alike, if there is no memory or the device fails.
-  dtype::SystemModel measure(
-      const std::function<void(std::int64_t done, std::int64_t of)>& progress);
+  /// other ranks. `progress` is called on rank 0, with the number of points that are done.
+  /// Collective. Throws EnvironmentError, on all ranks alike, if there is no memory or the device
+  /// fails.
+  dtype::SystemModel measure(const std::function<void(std::int64_t points)>& progress);
 
  private:
   struct State;
