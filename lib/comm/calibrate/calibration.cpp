@@ -66,6 +66,13 @@ std::vector<Abilities> gather(const Communicator& comm, const Abilities& mine) {
   return all;
 }
 
+// Why rank 0 measures nothing of a device, never empty: another rank may have one, or this rank
+// one that it does not use.
+std::string why_no_device() {
+  const auto& why = dtype::why_no_device();
+  return why.empty() ? "rank 0 has no device" : why;
+}
+
 // Rank 0's partners on its node and on another one; kNobody where there is none.
 struct Partners {
   int on_node = kNobody, off_node = kNobody;
@@ -125,7 +132,7 @@ struct Calibration::State {
 Calibration::State::Task Calibration::State::of_device(std::string name, std::int64_t points,
                                                        Measure measure) {
   const bool there = abilities.front().device != 0;
-  return {{std::move(name), points, there ? "" : dtype::why_no_device()}, std::move(measure)};
+  return {{std::move(name), points, there ? "" : why_no_device()}, std::move(measure)};
 }
 
 Calibration::State::Task Calibration::State::of_messages(
@@ -134,7 +141,7 @@ Calibration::State::Task Calibration::State::of_messages(
   Part part{std::move(name), message_points(), ""};
   const auto device = [&](int rank) { return abilities[static_cast<std::size_t>(rank)]; };
   if (memory == MemoryKind::device && device(0).device == 0)
-    part.why_not = dtype::why_no_device();
+    part.why_not = why_no_device();
   else if (partner == kNobody)
     part.why_not = comm.size() == 1 ? "messages need two ranks" : std::move(nobody);
   else if (memory == MemoryKind::device && device(partner).device == 0)

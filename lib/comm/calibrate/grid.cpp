@@ -2,6 +2,7 @@
 #include "comm/calibrate/grid.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "dtype/type_expr.hpp"
 
@@ -11,8 +12,10 @@ namespace {
 
 constexpr auto kKi = std::int64_t{1} << 10, kMi = std::int64_t{1} << 20;
 
-// A line of a cache, by the smallest block of the grid.
-constexpr std::int64_t kFieldsPerPacked = 8;
+constexpr std::int64_t kLine = 64;  // bytes, of a cache
+
+// Room for a line for each of the smallest blocks, twice, since rows are cut to powers of two.
+constexpr std::int64_t kFieldsPerPacked = 16;
 
 std::vector<std::int64_t> sizes(std::int64_t first, std::int64_t last, std::int64_t growth) {
   std::vector<std::int64_t> out;
@@ -30,18 +33,21 @@ std::vector<std::int64_t> message_sizes(std::int64_t last, std::int64_t growth) 
 
 Grid make_grid(double seconds) {
   // 26 messages at once: a halo's. Blocks: a double, rows of one radius or several fields, pencils.
+  // Long strides are a line longer than a power of two, as those of fields with ghosts are: else
+  // all blocks would share a few sets of a cache.
   if (seconds < kFullGridSeconds)
-    return {.message_bytes = message_sizes(4 * kMi, 16),
-            .messages_at_once = {1, 4, 26},
-            .copy_bytes = sizes(64, 4 * kMi, 16),
-            .packs = {sizes(64, 1 * kMi, 16), {8, 128, 2 * kKi}, {16, 512, 16 * kKi}},
-            .bytes_growth = 16};
+    return {
+        .message_bytes = message_sizes(4 * kMi, 16),
+        .messages_at_once = {1, 4, 26},
+        .copy_bytes = sizes(64, 4 * kMi, 16),
+        .packs = {sizes(64, 1 * kMi, 16), {8, 128, 2 * kKi}, {16, 512 + kLine, 16 * kKi + kLine}},
+        .bytes_growth = 16};
   return {.message_bytes = message_sizes(64 * kMi, 4),
           .messages_at_once = {1, 2, 4, 8, 16, 26},
           .copy_bytes = sizes(64, 64 * kMi, 4),
           .packs = {sizes(64, 16 * kMi, 4),
                     {8, 32, 128, 512, 2 * kKi, 16 * kKi},
-                    {16, 64, 256, 2 * kKi, 16 * kKi, 128 * kKi}},
+                    {16, 64, 256, 2 * kKi + kLine, 16 * kKi + kLine, 128 * kKi + kLine}},
           .bytes_growth = 4};
 }
 
@@ -56,11 +62,13 @@ PackShape shape_at(std::int64_t bytes, std::int64_t block_bytes, std::int64_t st
 
 dtype::PackPlan plan_of(const PackShape& shape, std::int64_t field_bytes) {
   const auto blocks = shape.bytes / shape.block_bytes;
-  const auto row = std::clamp<std::int64_t>(field_bytes / shape.stride_bytes, 1, blocks);
+  const auto room = static_cast<std::uint64_t>(field_bytes / shape.stride_bytes);
+  const auto row = std::min(static_cast<std::int64_t>(std::bit_floor(room)), blocks);
   const auto rows = blocks / row;
+  const auto shift = shape.stride_bytes / rows / kLine * kLine;
   using dtype::Hvector, dtype::type;
   return dtype::make_plan(*type(
-      Hvector{rows, 1, shape.stride_bytes / rows,
+      Hvector{rows, 1, shift,
               type(Hvector{row, shape.block_bytes, shape.stride_bytes, dtype::named("byte")})}));
 }
 

@@ -13,7 +13,7 @@
 
 namespace halocline::comm::detail {
 
-/// Sizes, all powers of two but numbers of messages.
+/// Sizes. Bytes and blocks are powers of two.
 struct Grid {
   std::vector<std::int64_t> message_bytes;  ///< also of all messages of several at once
   std::vector<std::int64_t> messages_at_once;
@@ -38,9 +38,10 @@ struct PackShape {
 /// What a point of PackTable stands for where the block is longer than the bytes or the stride.
 PackShape shape_at(std::int64_t bytes, std::int64_t block_bytes, std::int64_t stride_bytes);
 
-/// The plan of such blocks within `field_bytes` of memory, from its first byte on. Where there is
-/// no room for all of them, further rows of blocks begin in the gaps of the first one, as far from
-/// each other as possible: no line of a cache is used twice where field_bytes is that of the grid.
+/// The plan of such blocks within `field_bytes` of memory, a power of two, from its first byte on.
+/// Where there is no room for all of them, further rows of blocks begin in the gaps of the first
+/// one, as far from each other as possible: no line of a cache is used twice where field_bytes is
+/// that of the grid.
 dtype::PackPlan plan_of(const PackShape& shape, std::int64_t field_bytes);
 
 /// All points of the grid for one number of bytes: shapes that differ, and which of them stands at
