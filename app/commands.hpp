@@ -16,6 +16,9 @@ int run(const Config& config, MPI_Comm comm);
 /// The same exchange through each of config.methods, interleaved, verified.
 int compare(const Config& config, MPI_Comm comm);
 
+/// Measures the system model of this machine and writes it to config.model or the default place.
+int calibrate(const Config& config, MPI_Comm comm);
+
 /// Shows what becomes of config.expression: tree, canonical form, plan, and what the installed MPI
 /// says where it differs; and the cheapest reconstructions of it, or of config.displacements or
 /// config.typemap. Collective; rank 0 alone reads and prints.

@@ -138,13 +138,14 @@ std::string describe_table(const std::vector<Contender>& contenders) {
 
 template <class T>
 int compare_as(const Config& config, const Methods& methods, const Domain& domain,
-               const ResultWriter* writer, MPI_Comm comm) {
+               const Setup& setup, MPI_Comm comm) {
   const auto packer = make_packer(config);
   const HaloFields<T> halo(config, domain, comm);
 
   std::vector<Contender> contenders;
   for (const auto& method : methods.list) {
-    comm::ExchangePlan plan(comm, halo.jobs(), method, {.packer = packer.get()});
+    comm::ExchangePlan plan(comm, halo.jobs(), method,
+                            {.packer = packer.get(), .model = setup.model});
     auto record = make_record(config, domain, plan, comm);
     auto problem = halo.verify(plan);
     record.verified = !problem;
@@ -169,7 +170,7 @@ int compare_as(const Config& config, const Methods& methods, const Domain& domai
   set_ratios(verified);
 
   on_root(comm, [&] {
-    for (const auto& contender : contenders) writer->write(contender.record);
+    for (const auto& contender : contenders) setup.writer->write(contender.record);
   });
   say(config, comm, describe_table(contenders));
   for (const auto& contender : contenders)
@@ -184,8 +185,8 @@ int compare_as(const Config& config, const Methods& methods, const Domain& domai
 int compare(const Config& config, MPI_Comm comm) {
   const auto methods = methods_to_compare(config, comm);
   return with_domain(config, comm, 1, methods.list,
-                     [&](auto element, const Domain& domain, const ResultWriter* writer) {
-                       return compare_as<decltype(element)>(config, methods, domain, writer, comm);
+                     [&](auto element, const Domain& domain, const Setup& setup) {
+                       return compare_as<decltype(element)>(config, methods, domain, setup, comm);
                      });
 }
 

@@ -244,7 +244,14 @@ class Options {
         "timed exchanges of each method [compare]");
     add("warmup", &Config::warmup, "N", Range{0, INT_MAX},
         "exchanges of each method before the timed ones [compare]");
-    add("max-seconds", &Config::max_seconds, "SECONDS", "stop measuring after this time [compare]");
+    add("max-seconds", &Config::max_seconds, "SECONDS",
+        "stop measuring after this time [compare, calibrate]");
+    add("model", &Config::model, "FILE",
+        "system model: calibrate writes it, transfers that methods leave open are chosen by it; "
+        "none: $HALOCLINE_MODEL or $XDG_CONFIG_HOME/halocline/model.json or "
+        "~/.config/halocline/model.json [run, compare, calibrate, info]");
+    add("force-model", &Config::force_model, "",
+        "use a system model of another CPU, GPU, driver or MPI all the same" + both);
     // OpenMP runtimes crash on thread counts far beyond any machine's.
     add("threads", &Config::threads, "N", Range{0, 1024},
         "threads per rank; 0: this rank's share of its node [run, compare, info]");
@@ -255,8 +262,9 @@ class Options {
     add("output", &Config::output, "PATH",
         "append results to this file, one line of JSON each" + both);
     add("csv", &Config::csv, "PATH", "append results to this file as CSV" + both);
-    add("quiet", &Config::quiet, "", "no progress line, no tables" + both);
-    add("json", &Config::json, "", "print one JSON object and nothing else [inspect, info]");
+    add("quiet", &Config::quiet, "", "no progress line, no tables [run, compare, calibrate]");
+    add("json", &Config::json, "",
+        "print one JSON object and nothing else [calibrate, inspect, info]");
     add("displacements", &Config::displacements, "FILE",
         "instead of an expression: displacements of bytes, one integer per line; 64-bit integers "
         "if the name ends in .i64 [inspect]");
@@ -264,7 +272,8 @@ class Options {
         "instead of an expression: predefined type and displacement in bytes, a line each "
         "[inspect]");
     add("dry-run", &Config::dry_run, "",
-        "print decomposition, messages, bytes and memory per rank and exit" + both);
+        "print decomposition, messages, bytes and memory per rank, or what would be measured, and "
+        "exit [run, compare, calibrate]");
 
     group_ = "General";
     auto& config =
@@ -585,6 +594,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
       "\nExamples:\n"
       "  mpirun -n 2 halocline compare --config configs/quickstart.toml --output results.jsonl\n"
       "  mpirun -n 8 halocline run --global 200 200 200 --steps 50\n"
+      "  mpirun -n 2 halocline calibrate\n"
       "  halocline inspect 'subarray(C,{16,16,16},{1,8,8},{5,2,3},double)'\n"
       "\nExit codes: 0 ok, 1 verification failed, 2 bad input, 3 environment.");
 
@@ -593,6 +603,9 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
                 "exchange and stencil for a number of steps, verified, timed per phase"},
       std::pair{Subcommand::compare,
                 "the same exchange through several methods, interleaved, with ratios"},
+      std::pair{Subcommand::calibrate,
+                "measures messages, copies, launches and packing on this machine, for the choice "
+                "between transfers"},
       std::pair{Subcommand::inspect,
                 "EXPRESSION, or --displacements FILE, or --typemap FILE: what becomes of an MPI "
                 "datatype: "

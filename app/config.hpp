@@ -16,7 +16,7 @@
 
 namespace halocline::app {
 
-enum class Subcommand { run, compare, inspect, info };
+enum class Subcommand { run, compare, calibrate, inspect, info };
 enum class Layout { soa, aos };
 enum class Element { float64, float32 };
 enum class Stencil { heat13, heat9, heat3, point26 };
@@ -55,6 +55,9 @@ struct Config {
   Describe describe = Describe::subarray;
   PackerKind packer = PackerKind::host;
 
+  std::string model;  ///< path; empty: the default one
+  bool force_model = false;
+
   int threads = 0;  ///< per rank; 0: this rank's share of its node
   std::int64_t seed = 1;
   Inject inject = Inject::none;
@@ -88,7 +91,8 @@ template <>
 struct EnumNames<Subcommand> {
   static constexpr std::array table{
       std::pair{Subcommand::run, "run"}, std::pair{Subcommand::compare, "compare"},
-      std::pair{Subcommand::inspect, "inspect"}, std::pair{Subcommand::info, "info"}};
+      std::pair{Subcommand::calibrate, "calibrate"}, std::pair{Subcommand::inspect, "inspect"},
+      std::pair{Subcommand::info, "info"}};
 };
 template <>
 struct EnumNames<Layout> {

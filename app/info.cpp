@@ -9,6 +9,7 @@
 #include "commands.hpp"
 #include "dtype/device/device.hpp"
 #include "environment.hpp"
+#include "model.hpp"
 #include "provenance.hpp"
 
 namespace halocline::app {
@@ -53,6 +54,7 @@ int info(const Config& config, MPI_Comm comm) {
   facts["threads_reason"] = choice.reason;
   facts["device"] = device();
   facts["gpu_aware_mpi"] = gpu_awareness();
+  if (rank_of(comm) == 0) facts["model"] = model_state(config, provenance);
   facts["methods"] = nlohmann::ordered_json::array();
   for (const auto exchange : comm::all_exchanges())
     facts["methods"].push_back(comm::name(exchange));

@@ -40,6 +40,10 @@ Methods methods_on_device(const comm::GpuAwareness& awareness, const comm::Memor
   return out;
 }
 
+comm::Method method_to_run(const Config& config) {
+  return config.methods.empty() ? comm::Method(comm::Exchange::alltoallv) : config.methods.front();
+}
+
 Methods methods_to_compare(const Config& config, MPI_Comm comm) {
   if (!config.methods.empty()) return {config.methods, ""};
   comm::GpuAwareness awareness{true, ""};  // a dry run tries nothing, and counts what may be

@@ -29,6 +29,9 @@ struct Methods {
 /// devices of which that is known.
 Methods methods_on_device(const comm::GpuAwareness& awareness, const comm::MemorySharing& sharing);
 
+/// The method of `run`: the first that the user named, else alltoallv.
+comm::Method method_to_run(const Config& config);
+
 /// config.methods, or what is there to compare if the user named none. Collective.
 Methods methods_to_compare(const Config& config, MPI_Comm comm);
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "provenance.hpp"
 
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <Kokkos_Core.hpp>
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -73,6 +75,29 @@ std::vector<std::string> hosts(MPI_Comm comm) {
   Name mine{};
   int length = 0;
   HALOCLINE_MPI(MPI_Get_processor_name(mine.data(), &length));
+  return each_once(mine, comm);
+}
+
+// What the kernel calls the processor: by name on x86, by numbers of its maker on Arm.
+std::string cpu_model() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string implementer, part;
+  for (std::string line; std::getline(file, line);) {
+    const auto colon = line.find(": ");
+    if (colon == std::string::npos) continue;
+    const auto value = line.substr(colon + 2);
+    if (line.starts_with("model name") || line.starts_with("cpu\t")) return value;
+    if (line.starts_with("CPU implementer")) implementer = value;
+    if (line.starts_with("CPU part")) part = value;
+  }
+  if (!part.empty()) return "implementer " + implementer + " part " + part;
+  utsname system{};
+  return uname(&system) == 0 ? system.machine : "unknown";
+}
+
+std::vector<std::string> cpus(MPI_Comm comm) {
+  Name mine{};
+  cpu_model().copy(mine.data(), mine.size() - 1);
   return each_once(mine, comm);
 }
 
@@ -150,11 +175,13 @@ Provenance gather_provenance(const Config& config, MPI_Comm comm) {
       .kokkos_spaces = kokkos_spaces(),
       .cuda =
           dtype::current_device() != nullptr ? dtype::current_device()->properties().driver : "",
+      .cpus = cpus(comm),
       .gpus = gpus(comm),
       .hosts = hosts(comm),
       .binding = binding(comm),
       .time = utc_now(),
       .environment = tuning_environment(),
+      .model = std::nullopt,
       .config = effective_config_json(config),
   };
 }
@@ -173,11 +200,19 @@ nlohmann::ordered_json to_json(const Provenance& provenance) {
   out["kokkos_spaces"] = provenance.kokkos_spaces;
   out["cuda"] =
       provenance.cuda.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(provenance.cuda);
+  out["cpus"] = provenance.cpus;
   out["gpus"] = provenance.gpus;
   out["hosts"] = provenance.hosts;
   out["binding"] = provenance.binding;
   out["time"] = provenance.time;
   out["environment"] = provenance.environment;
+  out["model"] = nullptr;
+  if (const auto& model = provenance.model)
+    out["model"] = {{"path", model->path},
+                    {"time", model->time},
+                    {"host", model->host},
+                    {"git", model->git},
+                    {"differences", model->differences}};
   out["config"] = nlohmann::ordered_json::parse(provenance.config);
   return out;
 }

@@ -29,22 +29,31 @@ const Build& build();
 /// "0.1.0 (git 0123abcd, dirty)".
 std::string version_line();
 
+/// The system model by which a run chooses transfers.
+struct ModelUsed {
+  std::string path, time, host, git;
+  std::string differences;  ///< in what it is of another machine; used by force
+};
+
 struct Provenance {
   std::string mpi_library;  ///< first line of MPI_Get_library_version
   std::string mpi_standard;
   std::string kokkos_version;
   std::vector<std::string> kokkos_spaces;
   std::string cuda;                ///< the device's driver; empty without a device
+  std::vector<std::string> cpus;   ///< models of the ranks' processors, each once, in rank order
   std::vector<std::string> gpus;   ///< names of the ranks' devices, each once, in rank order
   std::vector<std::string> hosts;  ///< each once, in rank order
   std::string binding;             ///< hardware threads that each rank may use, in words
   std::string time;                ///< UTC, ISO 8601
   std::map<std::string, std::string>
       environment;  ///< OMPI_MCA_*, OMP_*, KOKKOS_*, UCX_*, HALOCLINE_*, CUDA_VISIBLE_DEVICES
-  std::string config = "{}";  ///< effective_config_json()
+  std::optional<ModelUsed> model;  ///< unset: none
+  std::string config = "{}";       ///< effective_config_json()
 };
 
-/// Collective; the same on every rank but for `time` and `environment`, which are each rank's own.
+/// Without `model`. Collective; the same on every rank but for `time` and `environment`, which are
+/// each rank's own.
 Provenance gather_provenance(const Config& config, MPI_Comm comm);
 
 /// The "provenance" object of a result record, build() included.

@@ -13,15 +13,12 @@ namespace halocline::app {
 
 namespace {
 
-comm::Method method_of(const Config& config) {
-  return config.methods.empty() ? comm::Method(comm::Exchange::alltoallv) : config.methods.front();
-}
-
 /// The stencil applied config.steps times, on two sets of fields in turn.
 template <class T>
 class Simulation {
  public:
-  Simulation(const Config& config, const Domain& domain, const dtype::Packer& packer, MPI_Comm comm)
+  Simulation(const Config& config, const Domain& domain, const comm::ExchangePlan::Options& options,
+             MPI_Comm comm)
       : config_(config),
         domain_(domain),
         spec_(stencil_spec(config.stencil)),
@@ -29,7 +26,7 @@ class Simulation {
             spec_, domain.fields, domain.decomposition.global(), substeps(), config.stages)),
         comm_(comm),
         sets_{HaloFields<T>{config, domain, comm}, HaloFields<T>{config, domain, comm}},
-        plans_{plan_for(sets_[0], packer), plan_for(sets_[1], packer)} {}
+        plans_{plan_for(sets_[0], options), plan_for(sets_[1], options)} {}
 
   const comm::ExchangePlan& plan() const { return plans_[0]; }
 
@@ -78,8 +75,9 @@ class Simulation {
     set_outer_ghosts(domain_, fields, spec_, diffusion_number_, substep);
     fields.to_device();
   }
-  comm::ExchangePlan plan_for(const HaloFields<T>& set, const dtype::Packer& packer) const {
-    return {comm_, set.jobs(), method_of(config_), {.packer = &packer}};
+  comm::ExchangePlan plan_for(const HaloFields<T>& set,
+                              const comm::ExchangePlan::Options& options) const {
+    return {comm_, set.jobs(), method_to_run(config_), options};
   }
   const FieldSet<T>& final_fields() const {
     return sets_[static_cast<std::size_t>(substeps() % 2)].fields();
@@ -112,9 +110,9 @@ std::string phase_table(const Phases& phases, std::int64_t substeps) {
 }
 
 template <class T>
-int run_as(const Config& config, const Domain& domain, const ResultWriter* writer, MPI_Comm comm) {
+int run_as(const Config& config, const Domain& domain, const Setup& setup, MPI_Comm comm) {
   const auto packer = make_packer(config);
-  Simulation<T> simulation(config, domain, *packer, comm);
+  Simulation<T> simulation(config, domain, {.packer = packer.get(), .model = setup.model}, comm);
   Record record = make_record(config, domain, simulation.plan(), comm);
   if (config.memory == Memory::device && !config.periodic)
     record.notes.push_back(
@@ -129,7 +127,7 @@ int run_as(const Config& config, const Domain& domain, const ResultWriter* write
   };
 
   if (const auto problem = simulation.verify_exchange()) {
-    on_root(comm, [&] { writer->write(record); });
+    on_root(comm, [&] { setup.writer->write(record); });
     return fail("exchange: " + *problem + "): nothing was timed");
   }
   Progress progress(domain.rank == 0 && !config.quiet, "run", simulation.substeps());
@@ -139,7 +137,7 @@ int run_as(const Config& config, const Domain& domain, const ResultWriter* write
   const auto wave = simulation.check();
   record.verified = wave.passed();
   record.state_hash = simulation.hash();
-  on_root(comm, [&] { writer->write(record); });
+  on_root(comm, [&] { setup.writer->write(record); });
   say(config, comm, phase_table(record.phases, record.iterations));
 
   const auto deviation = "wave off by " + format_scientific(wave.error) +
@@ -154,9 +152,9 @@ int run_as(const Config& config, const Domain& domain, const ResultWriter* write
 }  // namespace
 
 int run(const Config& config, MPI_Comm comm) {
-  return with_domain(config, comm, 2, {method_of(config), method_of(config)},
-                     [&](auto element, const Domain& domain, const ResultWriter* writer) {
-                       return run_as<decltype(element)>(config, domain, writer, comm);
+  return with_domain(config, comm, 2, {method_to_run(config), method_to_run(config)},
+                     [&](auto element, const Domain& domain, const Setup& setup) {
+                       return run_as<decltype(element)>(config, domain, setup, comm);
                      });
 }
 

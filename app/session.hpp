@@ -16,6 +16,7 @@
 #include "fields.hpp"
 #include "inject.hpp"
 #include "methods.hpp"
+#include "model.hpp"
 #include "record.hpp"
 
 namespace halocline::app {
@@ -84,21 +85,29 @@ void report_failure(MPI_Comm comm, const std::string& what);
 bool admit(const Config& config, const Domain& domain, const MemoryEstimate& estimate,
            MPI_Comm comm);
 
-/// The frame of run and compare: lays out the domain, asks admit(), opens the result files, and
-/// returns body(T(), domain, writer), the writer null but on rank 0. `copies` and `methods` as in
+/// What outlives all exchanges of a command.
+struct Setup {
+  const ResultWriter* writer;       ///< nullptr but on rank 0
+  const dtype::SystemModel* model;  ///< nullptr: none
+};
+
+/// The frame of run and compare: lays out the domain, loads the system model, asks admit(), opens
+/// the result files, and returns body(T(), domain, setup). `copies` and `methods` as in
 /// estimate_memory(). Collective.
 template <class Body>
 int with_domain(const Config& config, MPI_Comm comm, int copies,
                 const std::vector<comm::Method>& methods, Body body) {
   const auto domain = make_domain(config, rank_of(comm), size_of(comm));
+  auto provenance = gather_provenance(config, comm);
+  const auto model = load_model(config, provenance, comm);
   if (!admit(config, domain, estimate_memory(domain, copies, methods, config.memory), comm))
     return 0;
-  const auto provenance = gather_provenance(config, comm);
   std::optional<ResultWriter> writer;
   on_root(comm, [&] { writer.emplace(config, provenance); });
-  const auto* file = writer ? &*writer : nullptr;
-  return config.element == Element::float64 ? body(double{}, domain, file)
-                                            : body(float{}, domain, file);
+  say(config, comm, describe_model(provenance));
+  const Setup setup{writer ? &*writer : nullptr, model ? &*model : nullptr};
+  return config.element == Element::float64 ? body(double{}, domain, setup)
+                                            : body(float{}, domain, setup);
 }
 
 }  // namespace halocline::app

@@ -46,9 +46,11 @@ def own_session():
 
     A program started without mpiexec leaves a daemon behind that removes the common folder a moment later, while the
     next start makes it again: one of a thousand starts then fails.
+
+    A system model that this user has does not matter; tests say which one does.
     """
     with tempfile.TemporaryDirectory(prefix="hl", ignore_cleanup_errors=True) as folder:
-        yield os.environ | {"OMPI_MCA_orte_tmpdir_base": folder}
+        yield {"HALOCLINE_MODEL": os.path.join(folder, "no-model")} | os.environ | {"OMPI_MCA_orte_tmpdir_base": folder}
 
 
 def several(function, cases):

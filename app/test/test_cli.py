@@ -66,6 +66,8 @@ BAD_FILES = [
     ("methods", 'methods = ["alltoallv", "alltoallv"]'),
     ("methods", 'methods = ["carrier-pigeon"]'),
     ("output", "output = a b"),
+    ("model", "model = 3"),
+    ("force-model", 'force-model = "yes"'),
     ("section", "[grid]\nradius = 3"),
     ("no setting", "a line without a setting"),
     ("no setting", "= 3"),
@@ -131,6 +133,8 @@ packer = "kokkos"
 iterations = 5
 warmup = 1
 max-seconds = 2.5
+model = "m.json"
+force-model = true
 threads = 1
 seed = 9223372036854775807
 output = "a # b \\"c\\".jsonl"   # a comment
@@ -282,7 +286,7 @@ class Help(InDirectory):
     def test_is_the_same_everywhere(self):
         text = self.halocline("--help").stdout
         self.assertIn("\nExamples:", text)
-        for subcommand in ("run", "compare", "inspect", "info"):
+        for subcommand in ("run", "compare", "calibrate", "inspect", "info"):
             outcome = self.halocline(subcommand, "--help")
             self.assertEqual((outcome.code, outcome.stdout), (0, text))
 
@@ -295,7 +299,7 @@ class Help(InDirectory):
         self.assertEqual(len(begins), len(options_in_help()))
         for i in begins:
             text = " ".join(lines[i + 1 : i + 5])
-            self.assertRegex(text, r"\[(all|run|compare|inspect|info)[, a-z]*\]")
+            self.assertRegex(text, r"\[(all|run|compare|calibrate|inspect|info)[, a-z]*\]")
 
     def test_shows_the_type_notation(self):
         text = self.halocline("--help").stdout

@@ -22,7 +22,7 @@ fi
 command -v mpirun >/dev/null || { echo "gpu-check.sh: no mpirun in PATH: load an MPI, or use the folder of gpu-pack.sh" >&2; exit 3; }
 [[ -x $programs/halocline ]] || { echo "gpu-check.sh: no $programs/halocline: run jobs/local/build.sh release-cuda first" >&2; exit 3; }
 mkdir -p "$out" || exit 3
-rm -f "$out"/*.log "$out"/*.jsonl "$out"/gpu-check.*
+rm -f "$out"/*.log "$out"/*.jsonl "$out"/model.json "$out"/gpu-check.*
 begin=$SECONDS budget=470 steps=() failed=0
 
 # step NAME LIMIT-SECONDS COMMAND...: runs it with what is left of the budget at most; its output goes to NAME.log.
@@ -63,6 +63,9 @@ grep -q '^gpu_aware_mpi *yes' "$out/info.log" && for method in alltoallv:device 
   step "state-$method-np2" 60 same_state 2 "$method"
 done
 step bench 200 bash -c '"$1" --json >"$2" && test -s "$2"' - "$programs/bench_device" "$out/bench.jsonl"
+step calibrate 60 run 2 "$programs/halocline" calibrate --max-seconds 30 --model "$out/model.json" &&
+  step choice-64-np2 60 run 2 "$programs/halocline" compare --local 64 64 64 --memory device --model "$out/model.json" \
+    --methods alltoallv,alltoallv:one-shot,alltoallv:staged --max-seconds 5 --output "$out/compare.jsonl"
 for points in 32 128 256; do
   step "compare-$points-np2" 60 run 2 "$programs/halocline" compare --local $points $points $points --memory device \
     --methods alltoallv:one-shot,alltoallv:staged --max-seconds 15 --output "$out/compare.jsonl"
@@ -77,12 +80,13 @@ sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanit
 # One object, written whole.
 lines() { [[ ! -e $1 ]] || paste -sd, "$1"; }
 gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n1)
-printf '{"schema": "halocline-gpu-check/1", "git": "%s", "time": "%s", "gpu": "%s", "seconds": %d,\n"steps": [%s],\n"bench": [%s],\n"compare": [%s]}\n' \
+printf '{"schema": "halocline-gpu-check/1", "git": "%s", "time": "%s", "gpu": "%s", "seconds": %d,\n"steps": [%s],\n"bench": [%s],\n"compare": [%s],\n"model": %s}\n' \
   "$revision" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$gpu" "$((SECONDS - begin))" "$(IFS=,; echo "${steps[*]}")" \
-  "$(lines "$out/bench.jsonl")" "$(lines "$out/compare.jsonl")" >"$out/gpu-check.json.new" && mv "$out/gpu-check.json.new" "$out/gpu-check.json"
+  "$(lines "$out/bench.jsonl")" "$(lines "$out/compare.jsonl")" \
+  "$(cat "$out/model.json" 2>/dev/null || echo null)" >"$out/gpu-check.json.new" && mv "$out/gpu-check.json.new" "$out/gpu-check.json"
 {
   echo "# gpu-check: ${gpu:-no nvidia-smi}, revision $revision"
-  for log in info bench "compare-32-np2" "compare-128-np2" "compare-256-np2" "vendor-32-np2" "vendor-64-np2"; do
+  for log in info bench calibrate "choice-64-np2" "compare-32-np2" "compare-128-np2" "compare-256-np2" "vendor-32-np2" "vendor-64-np2"; do
     [[ ! -s $out/$log.log ]] || printf '\n## %s\n\n```\n%s\n```\n' "$log" "$(cat "$out/$log.log")"
   done
 } >"$out/gpu-check.md"

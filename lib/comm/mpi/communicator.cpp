@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/mpi/communicator.hpp"
 
+#include <vector>
+
 #include "dtype/support/mpi_check.hpp"
 
 namespace halocline::comm {

@@ -84,6 +84,9 @@ class Device {
   /// Gives the stream a copy between memory of any kinds.
   virtual void copy(void* to, const void* from, std::size_t bytes, Stream stream) = 0;
 
+  /// Gives the stream a kernel that does nothing: what a launch costs.
+  virtual void launch_nothing(Stream stream) = 0;
+
   /// Returns when all that the stream was given is done.
   virtual void synchronize(Stream stream) = 0;
 

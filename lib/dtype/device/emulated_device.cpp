@@ -204,6 +204,10 @@ void EmulatedDevice::copy(void* to, const void* from, std::size_t bytes, Stream 
   });
 }
 
+void EmulatedDevice::launch_nothing(Stream stream) {
+  check(stream);
+}
+
 void EmulatedDevice::synchronize(Stream stream) {
   check(stream);
   check_not_recording("waits");

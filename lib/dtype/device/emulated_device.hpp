@@ -37,6 +37,7 @@ class EmulatedDevice final : public Device {
   Stream create_stream() override;
   void destroy_stream(Stream stream) noexcept override;
   void copy(void* to, const void* from, std::size_t bytes, Stream stream) override;
+  void launch_nothing(Stream stream) override;
   void synchronize(Stream stream) override;
   std::unique_ptr<Packer> make_packer(Stream stream) override;
   std::unique_ptr<Recording> record(Stream stream, const std::function<void()>& work) override;

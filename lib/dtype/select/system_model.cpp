@@ -342,6 +342,17 @@ class Replacement {
   int descriptor_ = -1;
 };
 
+// Of a path that a file can have, in a folder that there is from now on.
+Replacement begin_to_write(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) fail_to_write(path, EISDIR);
+  if (const auto folder = std::filesystem::path(path).parent_path(); !folder.empty()) {
+    std::filesystem::create_directories(folder, error);
+    if (error) fail_to_write(path, error.value());
+  }
+  return Replacement(path);
+}
+
 // The value of an environment variable, empty if it is not set.
 std::string variable(const char* name) {
   const auto* value = std::getenv(name);
@@ -405,14 +416,13 @@ SystemModel read_model(const std::string& path) {
 void write_model(const SystemModel& model, const std::string& path) {
   const auto text = to_json(model);
   parse_model(text, path);  // throws unless it can be read again
-  if (const auto folder = std::filesystem::path(path).parent_path(); !folder.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error) fail_to_write(path, error.value());
-  }
-  Replacement file(path);
+  auto file = begin_to_write(path);
   file.write(text);
   file.commit();
+}
+
+void require_writable_model(const std::string& path) {
+  begin_to_write(path);
 }
 
 std::string require_match(const ModelProvenance& model, const ModelProvenance& machine,

@@ -80,6 +80,10 @@ SystemModel read_model(const std::string& path);
 /// it was.
 void write_model(const SystemModel& model, const std::string& path);
 
+/// Throws what write_model() would if `path` cannot be written to, so that nobody measures in vain.
+/// Makes the folder if there is none, and leaves nothing else behind.
+void require_writable_model(const std::string& path);
+
 /// Returns in what `model` is not of this machine: names and values of cpu, gpu, driver and mpi as
 /// far as they differ, empty if none does. The host may be another. Throws ConfigError that says so
 /// if one differs, unless `force`.

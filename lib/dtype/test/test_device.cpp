@@ -54,9 +54,11 @@ TEST(EmulatedDevice, PacksAndCopiesOnStreamsThatExist) {
   packer->pack(plan_of("vector(3,1,2,int)"), numbers.data(), 1, packed.data());
   packer->fence();
   device.copy(copy.data(), packed.data(), 12, stream);
+  device.launch_nothing(stream);
   device.synchronize(stream);
   EXPECT_EQ(copy, (std::vector<int>{1, 3, 5}));
   device.destroy_stream(stream);
+  EXPECT_THROW(device.launch_nothing(stream), EnvironmentError);
   EXPECT_THROW(device.synchronize(stream), EnvironmentError);
   EXPECT_THROW(device.copy(copy.data(), packed.data(), 12, stream), EnvironmentError);
 }

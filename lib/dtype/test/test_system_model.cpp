@@ -343,8 +343,20 @@ TEST(SystemModel, SaysWhichPathCannotBeWritten) {
     const auto message = error_of<ConfigError>([&] { write_model(whole_model(), path); });
     EXPECT_TRUE(message.starts_with("system model cannot be written (" + path + ": ")) << message;
     EXPECT_TRUE(is_clear(message)) << message;
+    EXPECT_EQ(error_of<ConfigError>([&] { require_writable_model(path); }), message);
   }
   EXPECT_EQ(folder.names().size(), 2u);
+}
+
+TEST(SystemModel, KnowsBeforeWhetherItCanBeWritten) {
+  const Folder folder;
+  const auto path = folder / "new/model.json";
+  require_writable_model(path);
+  EXPECT_TRUE(fs::is_empty(folder / "new"));
+  write_model(whole_model(), path);
+  require_writable_model(path);
+  EXPECT_EQ(read_model(path), whole_model());
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder / "new"), {}), 1);
 }
 
 // A limit on the size of files, as a disk that gets full.

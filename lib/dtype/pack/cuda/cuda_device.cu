@@ -95,6 +95,7 @@ class CudaRecording final : public Device::Recording {
   int device_;
   ExecutableGraph executable_;
 };
+__global__ void do_nothing() {}
 
 class CudaDevice final : public Device {
  public:
@@ -196,6 +197,11 @@ class CudaDevice final : public Device {
   void copy(void* to, const void* from, std::size_t bytes, Stream stream) override {
     const halocline::detail::OnDevice scope(index_);  // the null stream is the current device's
     HALOCLINE_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(stream)));
+  }
+  void launch_nothing(Stream stream) override {
+    const halocline::detail::OnDevice scope(index_);
+    do_nothing<<<1, 1, 0, stream_of(stream)>>>();
+    HALOCLINE_CUDA(cudaGetLastError());
   }
   void synchronize(Stream stream) override {
     const halocline::detail::OnDevice scope(index_);

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "comm/exchange/method.hpp"
+#include "dtype/support/error.hpp"
+#include "environment.hpp"
+#include "methods.hpp"
+
+namespace halocline::app {
+
+namespace {
+
+std::string join(const std::vector<std::string>& names) {
+  std::string out;
+  for (const auto& name : names) out.append(out.empty() ? "" : ", ").append(name);
+  return out;
+}
+
+// Whether something is there, if only something that cannot be read.
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::status(path, ignored).type() != std::filesystem::file_type::not_found;
+}
+
+bool leaves_transfer_open(const Config& config) {
+  const auto open = [](const comm::Method& method) {
+    return !method.transfer && method.exchange == comm::Exchange::alltoallv;
+  };
+  if (config.memory == Memory::host) return false;
+  if (config.subcommand == Subcommand::run) return open(method_to_run(config));
+  return std::any_of(config.methods.begin(), config.methods.end(), open);
+}
+
+void warn(const std::string& path, const std::string& differences) {
+  std::fprintf(stderr, "halocline: system model %s is of another machine (%s): used by force\n",
+               path.c_str(), differences.c_str());
+}
+
+}  // namespace
+
+std::string model_path(const Config& config) {
+  if (!config.model.empty()) return config.model;
+  try {
+    return dtype::default_model_path();
+  } catch (const ConfigError&) {
+    return "";
+  }
+}
+
+dtype::ModelProvenance machine_of(const Provenance& provenance) {
+  const auto* const device = dtype::current_device();
+  return {.time = provenance.time,
+          .cpu = join(provenance.cpus),
+          .gpu = join(provenance.gpus),
+          .driver = provenance.cuda,
+          .mpi = provenance.mpi_library,
+          .host = provenance.hosts.front(),
+          .git = build().git,
+          .emulated = device != nullptr && device->properties().emulated};
+}
+
+std::optional<dtype::SystemModel> load_model(const Config& config, Provenance& provenance,
+                                             MPI_Comm comm) {
+  const bool needed = leaves_transfer_open(config);
+  if (config.model.empty() && !needed) return std::nullopt;
+  std::string path, differences, text;
+  on_root(comm, [&] {
+    path = model_path(config);
+    if (config.model.empty() && (path.empty() || !exists(path))) return;
+    const auto model = dtype::read_model(path);
+    differences =
+        dtype::require_match(model.provenance, machine_of(provenance), config.force_model);
+    if (!differences.empty()) warn(path, differences);
+    text = to_json(model);
+  });
+  text = broadcast(std::move(text), comm);
+  if (text.empty() || !needed) return std::nullopt;
+  auto model = dtype::parse_model(text, config.model);
+  provenance.model = {broadcast(std::move(path), comm), model.provenance.time,
+                      model.provenance.host, model.provenance.git,
+                      broadcast(std::move(differences), comm)};
+  return model;
+}
+
+std::string describe_model(const Provenance& provenance) {
+  if (!provenance.model) return "";
+  const auto& model = *provenance.model;
+  return "transfers that are left open are chosen by " + model.path + " (measured " + model.time +
+         " on " + model.host + ")\n";
+}
+
+std::string model_state(const Config& config, const Provenance& provenance) {
+  const auto path = model_path(config);
+  if (path.empty()) return "none (no HALOCLINE_MODEL, XDG_CONFIG_HOME or HOME is set)";
+  if (!exists(path)) return path + " (none there: transfers are chosen by their defaults)";
+  try {
+    const auto model = dtype::read_model(path).provenance;
+    const auto differences = dtype::require_match(model, machine_of(provenance), true);
+    if (!differences.empty()) return path + " (of another machine: " + differences + ")";
+    return path + " (of this machine, measured " + model.time + " on " + model.host + ")";
+  } catch (const Error& error) {
+    return path + " (cannot be used: " + error.what() + ")";
+  }
+}
+
+dtype::ResourceCache* resources_if_any() {
+  return dtype::current_device() == nullptr ? nullptr : &dtype::current_resources();
+}
+
+}  // namespace halocline::app

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The system model of this machine: where it is, whether it is one, and which one a run uses.
+#pragma once
+
+#include <mpi.h>
+
+#include <optional>
+#include <string>
+
+#include "config.hpp"
+#include "dtype/device/resource_cache.hpp"
+#include "dtype/select/system_model.hpp"
+#include "provenance.hpp"
+
+namespace halocline::app {
+
+/// The place of the model: config.model, else the default one; empty if there is none. Local.
+std::string model_path(const Config& config);
+
+/// What a model of this job's machine says of it; host and time are those of this rank.
+dtype::ModelProvenance machine_of(const Provenance& provenance);
+
+/// The model that chooses transfers: of config.model, or of the default place if there is a file
+/// and some method leaves the transfer of fields in device memory open. nullopt: there is none, or
+/// nothing that it would choose; a config.model is read and checked all the same. Says on rank 0's
+/// stderr in what a model that config.force_model accepts is of another machine. Sets
+/// provenance.model.
+///
+/// Throws ConfigError, the same on all ranks, if the model cannot be used or is of another machine.
+/// Collective.
+std::optional<dtype::SystemModel> load_model(const Config& config, Provenance& provenance,
+                                             MPI_Comm comm);
+
+/// "transfers are chosen by ...": for the lines above a table; empty without a model.
+std::string describe_model(const Provenance& provenance);
+
+/// The place of the model, and in parentheses whether there is one for this machine. Never throws
+/// for what is in the file. Local.
+std::string model_state(const Config& config, const Provenance& provenance);
+
+/// The resources of this rank's device; nullptr if it has none.
+dtype::ResourceCache* resources_if_any();
+
+}  // namespace halocline::app

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/calibrate/calibration.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "comm/calibrate/grid.hpp"
+#include "comm/calibrate/local_times.hpp"
+#include "comm/calibrate/ping_pong.hpp"
+#include "comm/calibrate/turns.hpp"
+#include "comm/device/gpu_awareness.hpp"
+#include "comm/mpi/communicator.hpp"
+#include "dtype/support/mpi_check.hpp"
+
+namespace halocline::comm {
+
+namespace {
+
+using detail::Effort;
+using dtype::MemoryKind;
+using dtype::MessagePaths;
+using dtype::SystemModel;
+
+constexpr int kNobody = -1;
+
+// Waits for all ranks and leaves the cores to those that measure.
+void join(MPI_Comm comm) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  HALOCLINE_MPI(MPI_Ibarrier(comm, &request));
+  for (int done = 0;;) {
+    HALOCLINE_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+    if (done != 0) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+// `measure` on rank 0 while the others sleep; what it throws, all throw.
+template <class Measure>
+void alone(const Communicator& comm, Measure measure) {
+  std::exception_ptr error;
+  if (comm.rank() == 0) {
+    try {
+      measure();
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }
+  join(comm.get());
+  collectively(comm.get(), [&] {
+    if (error) std::rethrow_exception(error);
+  });
+}
+
+// What a rank brings along for messages in device memory.
+struct Abilities {
+  int device = 0, aware = 0;
+};
+
+std::vector<Abilities> gather(const Communicator& comm, const Abilities& mine) {
+  std::vector<Abilities> all(static_cast<std::size_t>(comm.size()));
+  HALOCLINE_MPI(MPI_Allgather(&mine, 2, MPI_INT, all.data(), 2, MPI_INT, comm.get()));
+  return all;
+}
+
+// Why rank 0 measures nothing of a device, never empty: another rank may have one, or this rank
+// one that it does not use.
+std::string why_no_device() {
+  const auto& why = dtype::why_no_device();
+  return why.empty() ? "rank 0 has no device" : why;
+}
+
+// Rank 0's partners on its node and on another one; kNobody where there is none.
+struct Partners {
+  int on_node = kNobody, off_node = kNobody;
+};
+
+Partners find_partners(const Communicator& comm) {
+  const auto near = ranks_on_node(comm.get());
+  Partners out;
+  for (int rank = comm.size() - 1; rank > 0; --rank)
+    (near[static_cast<std::size_t>(rank)] ? out.on_node : out.off_node) = rank;
+  HALOCLINE_MPI(MPI_Bcast(&out, 2, MPI_INT, 0, comm.get()));
+  return out;
+}
+
+}  // namespace
+
+struct Calibration::State {
+  State(MPI_Comm parent, const Options& given)
+      : comm(parent), options(given), grid(detail::make_grid(given.seconds)) {}
+
+  // Called on all ranks.
+  using Measure = std::function<void(const Effort&, SystemModel&)>;
+
+  struct Task {
+    Part part;
+    Measure measure;
+  };
+
+  std::vector<Task> tasks();
+  Task of_device(std::string name, std::int64_t points, Measure measure);
+  Task of_messages(std::string name, MemoryKind memory, int partner, std::string nobody,
+                   std::optional<dtype::MessageTimes> MessagePaths::*path);
+  void exchange(MemoryKind memory, int partner, const Effort& effort,
+                std::optional<dtype::MessageTimes>& out);
+
+  std::int64_t message_points() const {
+    std::size_t out = 0;
+    for (const auto bytes : grid.message_bytes) out += numbers_for(grid, bytes);
+    return static_cast<std::int64_t>(out);
+  }
+  std::int64_t pack_points() const {
+    std::size_t out = 0;
+    for (const auto bytes : grid.packs.bytes)
+      out += 2 * detail::pack_layer(grid.packs, bytes).shapes.size();
+    return static_cast<std::int64_t>(out);
+  }
+
+  Communicator comm;
+  Options options;
+  detail::Grid grid;
+  std::vector<Abilities> abilities;
+  std::string why_not_aware;
+  detail::LaunchTimes launch;     // on rank 0, once measured
+  std::vector<Measure> measures;  // in the order of parts
+};
+
+Calibration::State::Task Calibration::State::of_device(std::string name, std::int64_t points,
+                                                       Measure measure) {
+  const bool there = abilities.front().device != 0;
+  return {{std::move(name), points, there ? "" : why_no_device()}, std::move(measure)};
+}
+
+Calibration::State::Task Calibration::State::of_messages(
+    std::string name, MemoryKind memory, int partner, std::string nobody,
+    std::optional<dtype::MessageTimes> MessagePaths::*path) {
+  Part part{std::move(name), message_points(), ""};
+  const auto device = [&](int rank) { return abilities[static_cast<std::size_t>(rank)]; };
+  if (memory == MemoryKind::device && device(0).device == 0)
+    part.why_not = why_no_device();
+  else if (partner == kNobody)
+    part.why_not = comm.size() == 1 ? "messages need two ranks" : std::move(nobody);
+  else if (memory == MemoryKind::device && device(partner).device == 0)
+    part.why_not = "rank " + std::to_string(partner) + " has no device";
+  else if (memory == MemoryKind::device && (device(0).aware == 0 || device(partner).aware == 0))
+    part.why_not = "this MPI does not take device memory" + why_not_aware;
+  return {std::move(part), [this, memory, partner, path](const Effort& effort, SystemModel& model) {
+            auto& paths =
+                memory == MemoryKind::device ? model.device_messages : model.host_messages;
+            exchange(memory, partner, effort, paths.*path);
+          }};
+}
+
+void Calibration::State::exchange(MemoryKind memory, int partner, const Effort& effort,
+                                  std::optional<dtype::MessageTimes>& out) {
+  const bool busy = comm.rank() == 0 || comm.rank() == partner;
+  // What a device's messages go through on the host is pinned.
+  if (memory == MemoryKind::host && options.resources != nullptr) memory = MemoryKind::pinned;
+  detail::TouchedMemory sent, received;
+  collectively(comm.get(), [&] {
+    if (!busy) return;
+    sent = {options.resources, memory, grid.message_bytes.back()};
+    received = {options.resources, memory, grid.message_bytes.back()};
+  });
+  if (comm.rank() == 0)
+    out = detail::measure_ping_pong(comm.get(), partner, sent, received, grid, effort);
+  else if (busy)
+    detail::serve_ping_pong(comm.get(), 0, sent, received);
+  join(comm.get());
+}
+
+std::vector<Calibration::State::Task> Calibration::State::tasks() {
+  const auto partners = find_partners(comm);
+  const auto messages = [&](const std::string& place, MemoryKind memory) {
+    return std::array{of_messages(place + " messages on the node", memory, partners.on_node,
+                                  "rank 0 is alone on its node", &MessagePaths::on_node),
+                      of_messages(place + " messages between nodes", memory, partners.off_node,
+                                  "all ranks are on one node", &MessagePaths::off_node)};
+  };
+  const auto packing = [&](std::string name, MemoryKind packed,
+                           dtype::PackTimes SystemModel::*out) {
+    return of_device(std::move(name), pack_points(),
+                     [this, packed, out](const Effort& effort, SystemModel& model) {
+                       alone(comm, [&] {
+                         model.*out =
+                             measure_packing(*options.resources, packed, grid, launch, effort);
+                       });
+                     });
+  };
+  auto [host_near, host_far] = messages("host", MemoryKind::host);
+  auto [device_near, device_far] = messages("device", MemoryKind::device);
+  return {of_device("launch and synchronization", 2,
+                    [this](const Effort& effort, SystemModel& model) {
+                      alone(comm, [&] {
+                        launch = measure_launch(*options.resources, effort);
+                        model.launch_seconds = launch.launch;
+                        model.synchronize_seconds = launch.synchronize;
+                      });
+                    }),
+          std::move(host_near),
+          std::move(host_far),
+          std::move(device_near),
+          std::move(device_far),
+          of_device("copies", 2 * std::ssize(grid.copy_bytes),
+                    [this](const Effort& effort, SystemModel& model) {
+                      alone(comm, [&] {
+                        auto times = measure_copies(*options.resources, grid, launch, effort);
+                        model.device_to_host = std::move(times.device_to_host);
+                        model.host_to_device = std::move(times.host_to_device);
+                      });
+                    }),
+          packing("packing to device memory", MemoryKind::device, &SystemModel::device_packing),
+          packing("packing to mapped memory", MemoryKind::pinned, &SystemModel::mapped_packing),
+          {{"packing by the host", pack_points(), ""},
+           [this](const Effort& effort, SystemModel& model) {
+             alone(comm, [&] { model.host_packing = measure_host_packing(grid, effort); });
+           }}};
+}
+
+Calibration::Calibration(MPI_Comm comm, const Options& options)
+    : state_(std::make_unique<State>(comm, options)) {
+  auto& state = *state_;
+  Abilities mine;
+  collectively(state.comm.get(), [&] {
+    if (options.resources == nullptr) return;
+    mine.device = 1;
+    mine.aware = options.gpu_aware_mpi.value_or(false);
+    if (options.gpu_aware_mpi) return;
+    const auto found = probe_gpu_awareness(options.resources->device());
+    mine.aware = found.aware;
+    state.why_not_aware = "; " + found.source;
+  });
+  state.abilities = gather(state.comm, mine);
+  for (auto& [part, measure] : state.tasks()) {
+    parts_.push_back(std::move(part));
+    state.measures.push_back(std::move(measure));
+  }
+}
+
+Calibration::~Calibration() = default;
+
+std::int64_t Calibration::memory_bytes() const {
+  const auto& grid = state_->grid;
+  return 2 * grid.message_bytes.back() + grid.copy_bytes.back() + field_bytes(grid) +
+         2 * grid.packs.bytes.back();
+}
+
+std::int64_t Calibration::points() const {
+  std::int64_t out = 0;
+  for (const auto& part : parts_)
+    if (part.why_not.empty()) out += part.points;
+  return out;
+}
+
+SystemModel Calibration::measure(const std::function<void(std::int64_t points)>& progress) {
+  auto parts_left = std::count_if(parts_.begin(), parts_.end(),
+                                  [](const Part& part) { return part.why_not.empty(); });
+  std::int64_t ended = 0;
+  const auto end = detail::steady_seconds() + state_->options.seconds;
+  SystemModel model;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (!parts_[i].why_not.empty()) continue;
+    // A part that took less than its share leaves the rest to the others.
+    const auto left = std::max(end - detail::steady_seconds(), 0.0);
+    auto done = ended;
+    state_->measures[i]({left / static_cast<double>(parts_left--),
+                         [&](std::size_t more) {
+                           done += static_cast<std::int64_t>(more);
+                           progress(done);
+                         }},
+                        model);
+    ended += parts_[i].points;
+    if (state_->comm.rank() == 0) progress(ended);
+  }
+  return model;
+}
+
+}  // namespace halocline::comm

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/calibrate/local_times.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dtype/pack/host/host_packer.hpp"
+
+namespace halocline::comm::detail {
+
+namespace {
+
+using dtype::MemoryKind;
+
+// What a model may hold is above 0, also where the clock sees nothing of it.
+constexpr double kLeastTime = 1e-9;
+
+double less(double seconds, double part) {
+  return std::max(seconds - part, kLeastTime);
+}
+
+std::vector<double> less(std::vector<double> times, double part) {
+  for (auto& seconds : times) seconds = less(seconds, part);
+  return times;
+}
+
+// Calls of `work`, each done before the next begins.
+template <class Work>
+Trial trial_of(Work work) {
+  return [work = std::move(work)](std::int64_t calls) {
+    work();
+    const auto start = steady_seconds();
+    for (auto i = calls; i > 0; --i) work();
+    return (steady_seconds() - start) / static_cast<double>(calls);
+  };
+}
+
+// One of several values of every layer.
+std::vector<double> column(const std::vector<std::vector<double>>& layers, std::size_t i) {
+  std::vector<double> out;
+  for (const auto& layer : layers) out.push_back(layer[i]);
+  return out;
+}
+
+template <class T>
+std::vector<T> first(std::vector<T> values, std::size_t count) {
+  values.resize(count);
+  return values;
+}
+
+// Packing between `fields` and `packed`: pack, then unpack of every shape.
+dtype::PackTimes measure_packer(const dtype::Packer& packer, std::byte* fields, std::byte* packed,
+                                const Grid& grid, double part, const Effort& effort) {
+  const auto& axes = grid.packs;
+  std::vector<PackLayer> layers;
+  for (const auto bytes : axes.bytes) layers.push_back(pack_layer(axes, bytes));
+  const auto trials = [&](std::size_t i) {
+    std::vector<Trial> out;
+    for (const auto& shape : layers[i].shapes) {
+      const auto plan = plan_of(shape, field_bytes(grid));
+      out.push_back(trial_of([&packer, plan, fields, packed] {
+        packer.pack(plan, fields, 1, packed);
+        packer.fence();
+      }));
+      out.push_back(trial_of([&packer, plan, fields, packed] {
+        packer.unpack(plan, packed, fields, 1);
+        packer.fence();
+      }));
+    }
+    return out;
+  };
+  const auto times = measure({axes.bytes.size(), static_cast<double>(grid.bytes_growth), trials},
+                             effort.seconds, steady_seconds, effort.done);
+  auto measured = axes;
+  measured.bytes.resize(times.size());
+  const auto table = [&](std::size_t direction) {
+    std::vector<double> seconds;
+    for (std::size_t i = 0; i < times.size(); ++i)
+      for (const auto shape : layers[i].shape_at)
+        seconds.push_back(less(times[i][2 * shape + direction], part));
+    return dtype::PackTable(measured, std::move(seconds), "calibration");
+  };
+  return {table(0), table(1)};
+}
+
+}  // namespace
+
+void TouchedMemory::Free::operator()(std::byte* memory) const noexcept {
+  std::free(memory);
+}
+
+TouchedMemory::TouchedMemory(dtype::ResourceCache* resources, MemoryKind kind, std::int64_t bytes) {
+  constexpr std::size_t kPage = 4096;
+  const auto size = (static_cast<std::size_t>(bytes) + kPage - 1) / kPage * kPage;
+  if (kind == MemoryKind::host) {
+    host_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, size)));
+    if (!host_)
+      throw EnvironmentError("no memory (" + std::to_string(size) +
+                             " bytes to measure in): free some of this node");
+  } else {
+    buffer_ = resources->buffer(kind, size);
+  }
+  if (host_can_address(kind)) std::memset(data(), 1, size);
+}
+
+LaunchTimes measure_launch(dtype::ResourceCache& resources, const Effort& effort) {
+  auto& device = resources.device();
+  const auto stream = resources.stream();
+  const std::array trials{trial_of([&] { device.synchronize(stream.get()); }), trial_of([&] {
+                            device.launch_nothing(stream.get());
+                            device.synchronize(stream.get());
+                          })};
+  const auto times = take_turns(trials, effort.seconds, steady_seconds);
+  effort.done(trials.size());
+  return {less(times[1], times[0]), std::max(times[0], kLeastTime)};
+}
+
+CopyTimes measure_copies(dtype::ResourceCache& resources, const Grid& grid,
+                         const LaunchTimes& launch, const Effort& effort) {
+  auto& device = resources.device();
+  const auto stream = resources.stream();
+  const auto& sizes = grid.copy_bytes;
+  const TouchedMemory there(&resources, MemoryKind::device, sizes.back());
+  const TouchedMemory here(&resources, MemoryKind::pinned, sizes.back());
+  const auto trials = [&](std::size_t i) {
+    const auto copy = [&, bytes = static_cast<std::size_t>(sizes[i])](const TouchedMemory& to,
+                                                                      const TouchedMemory& from) {
+      return trial_of([&device, &stream, &to, &from, bytes] {
+        device.copy(to.data(), from.data(), bytes, stream.get());
+        device.synchronize(stream.get());
+      });
+    };
+    return std::vector{copy(here, there), copy(there, here)};
+  };
+  const auto times = measure({sizes.size(), static_cast<double>(grid.bytes_growth), trials},
+                             effort.seconds, steady_seconds, effort.done);
+  const auto curve = [&](std::size_t direction) {
+    return dtype::Curve(first(sizes, times.size()),
+                        less(column(times, direction), launch.synchronize), "calibration");
+  };
+  return {curve(0), curve(1)};
+}
+
+dtype::PackTimes measure_packing(dtype::ResourceCache& resources, MemoryKind packed,
+                                 const Grid& grid, const LaunchTimes& launch,
+                                 const Effort& effort) {
+  const auto stream = resources.stream();
+  const auto packer = resources.device().make_packer(stream.get());
+  const TouchedMemory fields(&resources, MemoryKind::device, field_bytes(grid));
+  const TouchedMemory bytes(&resources, packed, grid.packs.bytes.back());
+  return measure_packer(*packer, fields.data(), bytes.data(), grid,
+                        launch.launch + launch.synchronize, effort);
+}
+
+dtype::PackTimes measure_host_packing(const Grid& grid, const Effort& effort) {
+  const TouchedMemory fields(nullptr, MemoryKind::host, field_bytes(grid));
+  const TouchedMemory bytes(nullptr, MemoryKind::host, grid.packs.bytes.back());
+  return measure_packer(dtype::HostPacker(), fields.data(), bytes.data(), grid, 0, effort);
+}
+
+}  // namespace halocline::comm::detail

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Turns on a clock of our own, the points of the grid, and a whole calibration in a moment.
+#include "comm/calibrate/calibration.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "comm/calibrate/grid.hpp"
+#include "comm/calibrate/turns.hpp"
+#include "dtype/device/emulated_device.hpp"
+#include "dtype/pack/segment.hpp"
+
+namespace halocline::comm {
+namespace {
+
+using namespace detail;
+
+/// Operations that take a known time on a clock that only they move.
+class FakeMachine {
+ public:
+  Clock clock() {
+    return [this] { return now_; };
+  }
+  /// `disturbed`: the trial, from 0, during which everything takes ten times as long.
+  Trial operation(double seconds, int disturbed = -1) {
+    return [this, seconds, disturbed, trial = 0](std::int64_t calls) mutable {
+      const auto each = trial++ == disturbed ? 10 * seconds : seconds;
+      now_ += each * static_cast<double>(calls + 1);
+      return each;
+    };
+  }
+  double now() const { return now_; }
+
+ private:
+  double now_ = 17;
+};
+
+TEST(Turns, MedianIsTheMiddle) {
+  EXPECT_EQ(median({3}), 3);
+  EXPECT_EQ(median({9, 1, 4}), 4);
+  EXPECT_EQ(median({9, 1, 4, 2}), 3);
+}
+
+TEST(Turns, TinyOperationsAreBatchedAndLongOnesAreNot) {
+  EXPECT_EQ(calls_per_trial(1), 1);
+  EXPECT_EQ(calls_per_trial(kTrialSeconds), 1);
+  EXPECT_EQ(calls_per_trial(kTrialSeconds / 128), 128);
+  EXPECT_EQ(calls_per_trial(0), 1'000'000);
+}
+
+TEST(Turns, ADisturbanceDoesNotCount) {
+  for (const int disturbed : {0, 1, 3}) {
+    FakeMachine machine;
+    const std::vector trials{machine.operation(1e-3, disturbed),
+                             machine.operation(2e-5, disturbed)};
+    EXPECT_EQ(take_turns(trials, 1, machine.clock()), (std::vector{1e-3, 2e-5}));
+  }
+}
+
+TEST(Turns, OthersTakeTheirTurnsInBetween) {
+  std::vector<int> order;
+  double now = 0;
+  const auto trial = [&](int which) {
+    return [&, which](std::int64_t) {
+      order.push_back(which);
+      now += 1;
+      return 1.0;
+    };
+  };
+  take_turns(std::vector<Trial>{trial(1), trial(2)}, 0, [&] { return now; });
+  EXPECT_EQ(order, (std::vector{1, 2, 1, 2, 2, 1, 1, 2}));
+}
+
+TEST(Turns, UseTheirTimeAndNoMore) {
+  FakeMachine machine;
+  const std::vector trials{machine.operation(1e-2), machine.operation(3e-2)};
+  const auto begin = machine.now();
+  take_turns(trials, 1, machine.clock());
+  EXPECT_LE(machine.now() - begin, 1);
+  EXPECT_GT(machine.now() - begin, 0.9);
+  const auto second = machine.now();
+  take_turns(trials, 1e9, machine.clock());  // enough is enough
+  EXPECT_LT(machine.now() - second, 3);
+  const auto third = machine.now();
+  take_turns(trials, 0, machine.clock());
+  EXPECT_NEAR(machine.now() - third, least_seconds(std::vector{1e-2, 3e-2}), 1e-9);
+}
+
+TEST(Turns, LayersEndWhereTheTimeDoes) {
+  const auto run = [](double seconds) {
+    FakeMachine machine;
+    std::size_t points = 0;
+    const Layers layers{
+        6, 4, [&](std::size_t i) {
+          return std::vector{machine.operation(1e-3 * std::pow(4.0, i)), machine.operation(1e-3)};
+        }};
+    const auto begin = machine.now();
+    const auto times = measure(layers, seconds, machine.clock(), [&](auto n) { points += n; });
+    EXPECT_EQ(points, 2 * times.size());
+    for (std::size_t i = 0; i < times.size(); ++i)
+      EXPECT_EQ(times[i], (std::vector{1e-3 * std::pow(4.0, i), 1e-3}));
+    return std::pair{times.size(), machine.now() - begin};
+  };
+  EXPECT_EQ(run(0).first, 2u);
+  EXPECT_EQ(run(100).first, 6u);
+  std::size_t most = 0;
+  for (const double seconds : {0.2, 0.5, 1.0, 2.0, 5.0, 20.0}) {
+    const auto [layers, used] = run(seconds);
+    EXPECT_LE(used, 1.01 * seconds);
+    EXPECT_GE(layers, most);
+    most = layers;
+  }
+  EXPECT_EQ(most, 6u);
+}
+
+TEST(Grid, IsOneThatAModelMayHold) {
+  for (const double seconds : {0.1, kFullGridSeconds}) {
+    const auto grid = make_grid(seconds);
+    for (const auto* axis :
+         {&grid.message_bytes, &grid.messages_at_once, &grid.copy_bytes, &grid.packs.bytes,
+          &grid.packs.block_bytes, &grid.packs.stride_bytes}) {
+      EXPECT_TRUE(std::is_sorted(axis->begin(), axis->end()));
+      EXPECT_EQ(std::set(axis->begin(), axis->end()).size(), axis->size());
+      EXPECT_GE(axis->front(), 1);
+    }
+    EXPECT_EQ(grid.messages_at_once.front(), 1);
+    EXPECT_LE(grid.message_bytes.back(), std::int64_t{64} << 20);
+    EXPECT_EQ(numbers_for(grid, 1), grid.messages_at_once.size());
+    EXPECT_EQ(numbers_for(grid, grid.message_bytes.back()), 1u);
+  }
+  EXPECT_LT(make_grid(1).packs.bytes.size(), make_grid(60).packs.bytes.size());
+}
+
+TEST(Grid, LongBlocksAndShortStridesStandForWhatTheyAre) {
+  EXPECT_EQ(shape_at(4096, 8, 64), (PackShape{4096, 8, 64}));
+  EXPECT_EQ(shape_at(4096, 128, 64), (PackShape{4096, 128, 128}));
+  EXPECT_EQ(shape_at(64, 128, 4096), (PackShape{64, 64, 64}));
+  const dtype::PackTable::Axes axes{{64}, {8, 64, 128}, {16, 32, 4096}};
+  const auto layer = pack_layer(axes, 64);
+  EXPECT_EQ(layer.shapes.size(), 4u);
+  EXPECT_EQ(layer.shape_at, (std::vector<std::size_t>{0, 1, 2, 3, 3, 3, 3, 3, 3}));
+}
+
+/// Whether two blocks share a line of a cache.
+bool shares_a_line(const dtype::PackPlan& plan) {
+  std::vector<bool> used(static_cast<std::size_t>(plan.bounds().true_extent / 64 + 1));
+  dtype::Segment segment(plan, nullptr, 1);
+  std::vector<dtype::IoBlock> blocks(4096);
+  while (!segment.done()) {
+    blocks.resize(segment.blocks(blocks));
+    for (const auto& block : blocks) {
+      const auto first = block.offset / 64, last = (block.offset + block.length - 1) / 64;
+      for (auto line = static_cast<std::size_t>(first); line <= static_cast<std::size_t>(last);
+           ++line) {
+        if (used[line]) return true;
+        used[line] = true;
+      }
+    }
+  }
+  return false;
+}
+
+TEST(Grid, ShapesLieInTheirMemoryAndUseNoLineTwice) {
+  for (const double seconds : {0.1, kFullGridSeconds}) {
+    const auto grid = make_grid(seconds);
+    for (const auto bytes : grid.packs.bytes)
+      for (const auto& shape : pack_layer(grid.packs, bytes).shapes) {
+        const auto plan = plan_of(shape, field_bytes(grid));
+        EXPECT_EQ(plan.packed_bytes(1), bytes);
+        EXPECT_EQ(plan.bounds().true_lb, 0);
+        EXPECT_LE(plan.bounds().true_extent, field_bytes(grid));
+        // Executed as it is described: no tiles.
+        EXPECT_EQ(to_string(plan).find("tiles"), std::string::npos);
+        if (shape.stride_bytes < 64 || (bytes != 4096 && bytes != grid.packs.bytes.back()))
+          continue;
+        EXPECT_FALSE(shares_a_line(plan)) << shape.block_bytes << " " << shape.stride_bytes;
+      }
+  }
+}
+
+int rank() {
+  int out = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &out);
+  return out;
+}
+
+int size() {
+  int out = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &out);
+  return out;
+}
+
+dtype::SystemModel calibrate(const Calibration::Options& options, std::vector<std::string>& parts) {
+  Calibration calibration(MPI_COMM_WORLD, options);
+  for (const auto& part : calibration.parts())
+    if (part.why_not.empty()) parts.push_back(part.name);
+  std::int64_t last = 0;
+  const auto model = calibration.measure([&](std::int64_t points) {
+    EXPECT_GE(points, last);
+    last = points;
+  });
+  EXPECT_EQ(last, rank() == 0 ? calibration.points() : 0);
+  return model;
+}
+
+TEST(Calibration, MeasuresAllThatThereIs) {
+  dtype::EmulatedDevice device;
+  dtype::ResourceCache resources(device);
+  std::vector<std::string> parts;
+  const auto model = calibrate({.resources = &resources, .seconds = 0.2}, parts);
+  const bool pair = size() > 1;
+  EXPECT_EQ(parts.size(), pair ? 7u : 5u);
+  if (rank() > 0) {
+    EXPECT_EQ(model, dtype::SystemModel());
+    return;
+  }
+  EXPECT_TRUE(model.launch_seconds && model.synchronize_seconds);
+  EXPECT_EQ(model.host_messages.on_node.has_value(), pair);
+  EXPECT_EQ(model.device_messages.on_node.has_value(), pair);
+  EXPECT_FALSE(model.host_messages.off_node || model.device_messages.off_node);
+  EXPECT_TRUE(model.device_to_host && model.host_to_device);
+  for (const auto* times : {&model.device_packing, &model.mapped_packing, &model.host_packing})
+    EXPECT_TRUE(times->pack && times->unpack);
+  EXPECT_EQ(dtype::parse_model(to_json(model), "test"), model);
+}
+
+TEST(Calibration, SaysWhatItCannotMeasure) {
+  dtype::EmulatedDevice device;
+  dtype::ResourceCache resources(device);
+  const auto why_not = [](const Calibration::Options& options, const std::string& name) {
+    const Calibration calibration(MPI_COMM_WORLD, options);
+    for (const auto& part : calibration.parts())
+      if (part.name == name) return part.why_not;
+    return std::string("no such part");
+  };
+  const std::string alone = size() == 1 ? "messages need two ranks" : "";
+  EXPECT_EQ(why_not({}, "host messages on the node"), alone);
+  EXPECT_EQ(why_not({.resources = &resources}, "device messages on the node"), alone);
+  EXPECT_NE(why_not({}, "host messages between nodes"), "");
+  EXPECT_NE(why_not({}, "copies"), "");
+  EXPECT_EQ(why_not({}, "packing by the host"), "");
+  if (size() == 1) return;
+  EXPECT_EQ(
+      why_not({.resources = &resources, .gpu_aware_mpi = false}, "device messages on the node"),
+      "this MPI does not take device memory");
+  auto* const of_rank_0 = rank() == 0 ? &resources : nullptr;
+  EXPECT_EQ(why_not({.resources = of_rank_0}, "device messages on the node"),
+            "rank 1 has no device");
+  auto* const of_rank_1 = rank() == 1 ? &resources : nullptr;
+  EXPECT_NE(why_not({.resources = of_rank_1}, "device messages on the node"), "");
+}
+
+TEST(Calibration, AFailureOfOneRankIsEverybodys) {
+  dtype::EmulatedDevice device(1 << 20);
+  dtype::ResourceCache resources(device);
+  std::vector<std::string> parts;
+  EXPECT_THROW(calibrate({.resources = &resources, .seconds = 0.1}, parts), EnvironmentError);
+}
+
+}  // namespace
+}  // namespace halocline::comm
