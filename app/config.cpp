@@ -21,6 +21,7 @@
 
 #include "dtype/support/error.hpp"
 #include "environment.hpp"
+#include "methods.hpp"
 #include "provenance.hpp"
 
 namespace halocline::app {
@@ -236,7 +237,9 @@ class Options {
                 "travel, for fields in device memory, where the default is all that are possible; "
                 "run uses the first" +
                 both);
-    methods.default_text = method_names(",");
+    methods.default_text.clear();
+    for (const auto& method : methods_on_host())
+      methods.default_text.append(methods.default_text.empty() ? "" : ",").append(name(method));
     add("describe", &Config::describe, "",
         "how the app writes its regions as MPI datatypes" + both);
     add("packer", &Config::packer, "", "which of our packers packs where the host does" + both);
@@ -294,10 +297,10 @@ class Options {
     return found == options_.end() ? nullptr : &*found;
   }
 
-  static std::string method_names(const char* between = ", ") {
+  static std::string method_names() {
     std::string out;
     for (const auto exchange : comm::all_exchanges())
-      out.append(out.empty() ? "" : between).append(comm::name(exchange));
+      out.append(out.empty() ? "" : ", ").append(comm::name(exchange));
     return out;
   }
 
@@ -699,9 +702,7 @@ Config merge(const CommandLine& line) {
     set(*options().find(key), value, kCommandLine, config);
   exclude("the command line");
   if (!config.local && !config.global) config.local = {64, 64, 64};
-  if (config.methods.empty() && config.memory == Memory::host)
-    for (const auto exchange : comm::all_exchanges())
-      if (exchange != comm::Exchange::shared) config.methods.emplace_back(exchange);
+  if (config.methods.empty() && config.memory == Memory::host) config.methods = methods_on_host();
   return config;
 }
 

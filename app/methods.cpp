@@ -15,6 +15,13 @@ dtype::ResourceCache* device_resources(const Config& config) {
   return &dtype::current_resources();
 }
 
+std::vector<comm::Method> methods_on_host() {
+  std::vector<comm::Method> out;
+  for (const auto exchange : comm::all_exchanges())
+    if (exchange != comm::Exchange::shared) out.emplace_back(exchange);
+  return out;
+}
+
 Methods methods_on_device(const comm::GpuAwareness& awareness, const comm::MemorySharing& sharing) {
   using comm::Exchange;
   using dtype::Transfer;

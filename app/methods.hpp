@@ -24,6 +24,9 @@ struct Methods {
   std::string left_out;  ///< a sentence, or empty
 };
 
+/// For fields in the memory of the host: all there are.
+std::vector<comm::Method> methods_on_host();
+
 /// For fields in the memory of a device: all transfers of ours, copies between the ranks' devices,
 /// and the MPI's own handling, as far as they are possible with an MPI of that awareness and with
 /// devices of which that is known.

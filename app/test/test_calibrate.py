@@ -13,6 +13,7 @@ QUICK = ("calibrate", "--max-seconds", "0.2")
 TINY = ("--local", "8", "8", "8", "--fields", "1")
 COMPARE = ("compare", *TINY, "--iterations", "1", "--memory", "device")
 OURS = ("--methods", "alltoallv")
+CHOOSE = (*COMPARE, *OURS)
 
 
 class InDirectory(unittest.TestCase):
@@ -174,7 +175,7 @@ class Choice(Emulated):
         for key in keys:
             slow["provenance"][key] = "another " + key
             path = self.write(f"{key}.json", slow)
-        cases = [("cpu", COMPARE, 2)] + [(key, ("run", *TINY), 1) for key in keys]
+        cases = [("cpu", CHOOSE, 2)] + [(key, ("run", *TINY), 1) for key in keys]
         run = lambda case: halocline(*case[1], "--model", self.directory / f"{case[0]}.json", ranks=case[2])
         for (key, _, _), outcome in several(run, cases):
             self.assert_refused(outcome, f"{key} 'another {key}' instead of", "calibrate", "--force-model")
@@ -192,7 +193,7 @@ class Choice(Emulated):
         bad = self.directory / "bad.json"
         bad.write_text("{", encoding="utf-8")
         cases = [(path, arguments, ranks) for path in (self.directory / "missing.json", self.directory, bad)
-                 for arguments, ranks in ((COMPARE, 2), (("run", *TINY), 1))]
+                 for arguments, ranks in ((CHOOSE, 2), (("run", *TINY), 1))]
         for (path, arguments, _), outcome in several(lambda case: halocline(*case[1], "--model", case[0], ranks=case[2]), cases):
             with self.subTest(path=path, arguments=arguments):
                 self.assert_refused(outcome, str(path), "calibrate")
@@ -214,10 +215,10 @@ class Choice(Emulated):
 
         self.write(path, self.changed(driver="older"))
         self.assertEqual(info(), f"{path} (of another machine: driver 'older' instead of 'none')")
-        self.assert_refused(halocline(*COMPARE), "driver 'older'")
+        self.assert_refused(halocline(*CHOOSE), "driver 'older'")
         path.write_text("{", encoding="utf-8")
         self.assertTrue(info().startswith(f"{path} (cannot be used: "))
-        self.assert_refused(halocline(*COMPARE), str(path))
+        self.assert_refused(halocline(*CHOOSE), str(path))
         # Fields of the host have no transfer to choose.
         self.assertEqual(halocline("run", *TINY, "--quiet").code, 0)
 

@@ -11,7 +11,7 @@ from halocline_program import halocline
 
 CORRECTNESS = pathlib.Path(os.environ["HALOCLINE_SOURCE"]) / "configs" / "correctness.toml"
 TRANSFERS = ("device", "one-shot", "staged")
-METHODS = ("alltoallv", *(f"alltoallv:{transfer}" for transfer in TRANSFERS), "vendor-pack", "vendor-alltoallw")
+METHODS = ("alltoallv", *(f"alltoallv:{transfer}" for transfer in TRANSFERS), "shared", "vendor-pack", "vendor-alltoallw")
 
 
 def on_device(*arguments, ranks=1):
@@ -35,7 +35,7 @@ class Device(unittest.TestCase):
 
     def test_every_method_gives_the_state_of_the_host(self):
         expected = self.state_hash(halocline)
-        for ranks, methods in ((1, METHODS[:1]), (2, METHODS), (4, METHODS[1:4])):
+        for ranks, methods in ((1, METHODS[:1]), (2, METHODS), (4, METHODS[1:5])):
             for method in methods:
                 with self.subTest(ranks=ranks, method=method):
                     self.assertEqual(self.state_hash(on_device, "--methods", method, ranks=ranks), expected)
@@ -67,7 +67,7 @@ class Device(unittest.TestCase):
             [(record["exchange"], record["transfer"]) for record in records],
             [("alltoallv", "device")]
             + [("alltoallv", transfer) for transfer in TRANSFERS]
-            + [("vendor-pack", "device"), ("vendor-alltoallw", "device")],
+            + [("shared", "device"), ("vendor-pack", "device"), ("vendor-alltoallw", "device")],
         )
         for record in records:
             self.assertEqual(record["memory"], "device")
@@ -82,10 +82,11 @@ class Device(unittest.TestCase):
         self.assertEqual([record["method"] for record in records], list(METHODS[1:]))
         phases = {record["method"]: [name for name, value in record["phases"].items() if value] for record in records}
         for method in METHODS[1:]:
-            expected = ["transfer", "total"] if method == "vendor-alltoallw" else ["pack", "transfer", "unpack", "total"]
+            straight = method in ("shared", "vendor-alltoallw")
+            expected = ["transfer", "total"] if straight else ["pack", "transfer", "unpack", "total"]
             self.assertEqual(phases[method], expected)
             self.assertEqual(records[0]["notes"], [])
-        self.assertIn(records[0]["baseline"], METHODS[4:])
+        self.assertIn(records[0]["baseline"], METHODS[5:])
 
     def test_print_config_leaves_methods_to_the_run(self):
         printed = on_device("compare", "--print-config").stdout

@@ -4,7 +4,7 @@
 #   jobs/local/bench.sh                                     lists the groups
 #   jobs/local/bench.sh NAME... [--only CASE] [--json] [FLAG...]
 # CASE is a name or a pattern such as '3d-*'. --json: one JSON object per row on stdout and nothing else. Other flags are
-# bench_dtype's: --quick (few samples), --points=N (edge of the block in group halo), --benchmark_...
+# bench_dtype's: --quick (few samples), --points=N (edge of the block in groups halo and copy), --benchmark_...
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 flags=()

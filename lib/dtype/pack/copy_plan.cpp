@@ -22,8 +22,9 @@ using detail::kLineBytes;
 using detail::Op;
 using host::Address;
 
-// What becomes a list: few pieces, or long ones, so that the list is short beside their bytes.
-constexpr std::int64_t kFewPieces = 64, kLongPieceBytes = 256;
+// What becomes a list: few pieces, or longer ones, which a window costs more time than reading a
+// list does; but not too many of them.
+constexpr std::int64_t kFewPieces = 64, kLongPieceBytes = 64, kMostPieces = 1 << 18;
 // What the nests that take turns touch in a turn stays in the nearest cache; a nest alone has turns
 // only to be shared by threads.
 constexpr std::int64_t kTurnBytes = 64 * 1024, kAloneBytes = 256 * 1024;
@@ -251,7 +252,7 @@ class Compiler {
     };
     const auto most = blocks_of(job.source_plan, job.source_count) +
                       blocks_of(job.destination_plan, job.destination_count);
-    return most <= std::max(kFewPieces, stretch / kLongPieceBytes);
+    return most <= std::clamp(stretch / kLongPieceBytes, kFewPieces, kMostPieces);
   }
 
   void add(CopyNest nest) {

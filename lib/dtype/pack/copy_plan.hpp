@@ -84,13 +84,13 @@ struct CopyProgram {
 /// Jobs are taken apart into nests of the loops that their two types have in common, these sorted
 /// by destination and joined where they continue each other on both sides, whichever jobs they are
 /// from. Nests that write to the same rows take turns there, so that no cache line is fetched
-/// twice. Pairs without common loops are lists of the runs that they have in common, if these are
-/// at most 64 or of 256 bytes and more on average; others are copied through a window that stays
-/// in the nearest cache.
+/// twice. What has no common loops is a list of the runs that both sides have in common, of at
+/// most 64 of them or one for each 64 bytes, 2^18 for a job; longer ones are not made, and the job
+/// is copied through a window that stays in the nearest cache.
 class CopyPlan {
  public:
-  /// Throws ConfigError if a job's sizes differ. O(jobs log jobs + blocks of the jobs that become
-  /// lists).
+  /// Local. Throws ConfigError if a job's sizes differ. O(jobs log jobs + blocks of the jobs that
+  /// become lists).
   explicit CopyPlan(const std::vector<CopyJob>& jobs = {});
 
   /// Bytes that all jobs together copy.

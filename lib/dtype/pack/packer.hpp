@@ -36,6 +36,7 @@ class Packer {
 
   /// Makes ready what the first of these calls would otherwise have to, now; may fence.
   virtual void prepare(const FusedPlan&) const {}
+  virtual void prepare(const CopyPlan&) const {}
 
   /// Returns when all earlier operations of this packer are done.
   virtual void fence() const = 0;

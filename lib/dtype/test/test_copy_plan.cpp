@@ -110,6 +110,7 @@ std::string wrong(const CopyPlan& plan, std::mt19937_64& engine, const Check& ch
   };
   HostPacker().copy(plan);
   if (auto bad = by("HostPacker"); !bad.empty()) return bad;
+  EmulatedPacker().prepare(plan);
   EmulatedPacker().copy(plan);
   if (auto bad = by("EmulatedPacker"); !bad.empty()) return bad;
 

@@ -403,4 +403,42 @@ TEST_F(DevicePacker, FusesJobsInMemoryOfAllKinds) {
   }
 }
 
+// Nests that take turns, pieces, and what goes through a window, in one plan.
+TEST_F(DevicePacker, CopiesFromLayoutToLayout) {
+  constexpr std::int64_t kBytes = 200000;
+  std::string list = "0";
+  for (int i = 1; i < 500; ++i) list += "," + std::to_string(3 * i + i * i % 7);
+  struct Copy {
+    std::string from, to;
+    std::int64_t at, to_at;
+  };
+  const Copy copies[] = {
+      {"vector(300,3,7,double)", "vector(300,3,6,double)", 24, 0},
+      {"vector(300,3,7,double)", "vector(300,3,6,double)", 48, 24},
+      {"subarray(F,{30,4,9},{11,3,3},{1,1,3},float)", "hvector(9,11,100,float)", 4, 20000},
+      {"contiguous(1001,byte)", "contiguous(1001,byte)", 20001, 40007},
+      {"indexed_block(1,{" + list + "},double)", "vector(500,1,2,double)", 30000, 50000}};
+  for (const auto from : kKinds)
+    for (const auto to : kKinds) {
+      const Block source(device(), from, kBytes), destination(device(), to, kBytes);
+      const Bytes before(noise_.bytes.begin(), noise_.bytes.begin() + kBytes);
+      Bytes expected(noise_.complement.begin(), noise_.complement.begin() + kBytes);
+      source.write(0, before);
+      destination.write(0, expected);
+      std::vector<CopyJob> jobs;
+      for (const auto& copy : copies) {
+        const auto a = plan_of(copy.from), b = plan_of(copy.to);
+        jobs.push_back({a, source.data() + copy.at, 1, b, destination.data() + copy.to_at, 1});
+        HostPacker().copy(
+            CopyPlan({{a, before.data() + copy.at, 1, b, expected.data() + copy.to_at, 1}}));
+      }
+      const CopyPlan plan(jobs);
+      EXPECT_EQ(plan.program().staged.size(), 1u);
+      packer_->prepare(plan);
+      packer_->copy(plan);
+      packer_->fence();
+      EXPECT_TRUE(destination.read(0, kBytes) == expected) << name(from) << " to " << name(to);
+    }
+}
+
 }  // namespace halocline::dtype::test

@@ -213,4 +213,11 @@ void TablePacker::prepare(const FusedPlan& plan) const {
            [&] { return device::make_table(state.jobs, std::int64_t{1} << (kAlignments - 1)); });
 }
 
+void TablePacker::prepare(const CopyPlan& plan) const {
+  if (plan.bytes() == 0) return;
+  const auto& state = state_of(plan);
+  prepare(state.from);
+  prepare(state.to);
+}
+
 }  // namespace halocline::dtype

@@ -26,6 +26,7 @@ class TablePacker : public Packer {
   void unpack(const FusedPlan& plan, const void* packed) const final;
   void copy(const CopyPlan& plan) const final;
   void prepare(const FusedPlan& plan) const final;
+  void prepare(const CopyPlan& plan) const final;
 
  protected:
   using Backend = detail::Attachment::Backend;
