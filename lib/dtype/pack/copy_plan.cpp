@@ -345,9 +345,11 @@ class Compiler {
     std::int64_t touched = 0;
     std::for_each(begin, end,
                   [&](const auto& n) { touched += 2 * (n.run / kLineBytes + 1) * kLineBytes; });
-    if (are_twins(std::span(begin, end)))
-      step.twins = host::choose_twin_kernel({begin->run, levels});
-    const bool alone = step.last - step.first == 1 || step.twins != nullptr;
+    const auto twins_of = [&](std::span<const LoopLevel> loops) {
+      return are_twins(std::span(begin, end)) ? host::choose_twin_kernel({begin->run, loops})
+                                              : nullptr;
+    };
+    const bool alone = step.last - step.first == 1 || twins_of(levels) != nullptr;
     const auto wanted = alone ? kAloneBytes : kTurnBytes;
     std::size_t rank = 0;
     for (; rank + 1 < levels.size() && (tiled || touched * levels[rank].count <= wanted); ++rank)
@@ -356,6 +358,7 @@ class Compiler {
     step.chunk = std::clamp<std::int64_t>(wanted / touched, 1, levels[rank].count);
     step.units = (levels[rank].count + step.chunk - 1) / step.chunk;
     for (auto k = rank + 1; k < levels.size(); ++k) step.units *= levels[k].count;
+    step.twins = twins_of(std::span(levels).first(rank + 1));
     std::for_each(begin, end, [&](CopyNest& nest) {
       nest.kernel = host::choose_kernels({nest.run, std::span(nest.levels).first(rank + 1)}).pack;
     });

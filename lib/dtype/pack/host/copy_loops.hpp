@@ -371,8 +371,8 @@ struct ShortRow {
   }
 };
 
-// Two runs at each step, that far apart.
-template <class Width>
+// Two runs at each step, that far apart; kCount steps, or any number if that is 0.
+template <class Width, std::int64_t kCount = 0>
 struct TwinRow {
   Address memory_apart, packed_apart;
 
@@ -380,8 +380,9 @@ struct TwinRow {
                                          Address packed) const {
     const auto s = static_cast<Address>(level.stride),
                q = static_cast<Address>(level.packed_stride);
-#pragma GCC unroll 2
-    for (auto count = level.count; count > 0; --count, memory += s, packed += q) {
+    const auto count = kCount > 0 ? kCount : level.count;
+#pragma GCC unroll 4
+    for (std::int64_t i = 0; i < count; ++i, memory += s, packed += q) {
       Width::copy(packed, memory);
       Width::copy(packed + packed_apart, memory + memory_apart);
     }
@@ -600,10 +601,10 @@ void rows_kernel(const Nest& nest, Address memory, Address packed) {
   copy_rows(Row::of(nest.run), nest.levels, memory, packed);
 }
 
-template <class Width>
+template <class Row>
 void twins_kernel(const Nest& nest, Address memory, Address packed, Address memory_apart,
                   Address packed_apart) {
-  copy_rows(TwinRow<Width>{memory_apart, packed_apart}, nest.levels, memory, packed);
+  copy_rows(Row{memory_apart, packed_apart}, nest.levels, memory, packed);
 }
 
 template <Direction kDirection, class Width>

@@ -224,7 +224,13 @@ TwinKernel choose_twin_kernel(const Nest& nest) {
   TwinKernel kernel = nullptr;
   with_width(nest.run, [&](auto width) {
     using Width = decltype(width);
-    if constexpr (Width::kBytes > 0) kernel = twins_kernel<Width>;
+    if constexpr (Width::kBytes > 0) {
+      const auto steps = nest.levels.size() > 1 ? nest.levels[0].count : 0;
+      kernel = steps == 2   ? twins_kernel<TwinRow<Width, 2>>
+               : steps == 3 ? twins_kernel<TwinRow<Width, 3>>
+               : steps == 4 ? twins_kernel<TwinRow<Width, 4>>
+                            : twins_kernel<TwinRow<Width>>;
+    }
   });
   return kernel;
 }

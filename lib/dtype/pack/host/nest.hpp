@@ -44,7 +44,8 @@ NestKernels choose_kernels(const Nest& nest);
 using TwinKernel = void (*)(const Nest& nest, Address memory, Address packed, Address memory_apart,
                             Address packed_apart);
 
-/// What copies this nest with twins; null where the runs are too long to gain by that. O(1).
+/// What copies this nest, and those that choose_kernels() says, with twins; null where the runs are
+/// too long to gain by that. O(1).
 TwinKernel choose_twin_kernel(const Nest& nest);
 
 }  // namespace halocline::dtype::host
