@@ -16,7 +16,7 @@ else
   root=$(cd "$here/../.." && pwd) build=${HALOCLINE_GPU_BUILD:-build/release-cuda}
   out=${1:-$root/results/raw/gpu-check} programs=$(mktemp -d)
   trap 'rm -rf "$programs"' EXIT
-  ln -s "$root/$build"/{app/halocline,lib/dtype/test/dtype_device_packer,lib/dtype/bench/bench_device} "$programs/"
+  ln -s "$root/$build"/{app/halocline,lib/dtype/test/dtype_device_packer,lib/dtype/bench/bench_device,lib/comm/bench/bench_messages} "$programs/"
   revision=$(git -C "$root" rev-parse HEAD 2>/dev/null || echo unknown)
 fi
 command -v mpirun >/dev/null || { echo "gpu-check.sh: no mpirun in PATH: load an MPI, or use the folder of gpu-pack.sh" >&2; exit 3; }
@@ -59,18 +59,24 @@ for ranks in 1 2; do
     step "state-$method-np$ranks" 60 same_state "$ranks" "$method"
   done
 done
-grep -q '^gpu_aware_mpi *yes' "$out/info.log" && for method in alltoallv:device vendor-pack vendor-alltoallw; do
+methods=alltoallv:one-shot,alltoallv:staged
+step state-shared-np2 60 same_state 2 shared && methods+=,shared  # where processes can open each other's device memory
+aware=$(grep -c '^gpu_aware_mpi *yes' "$out/info.log")
+[[ $aware == 0 ]] || for method in alltoallv:device vendor-pack vendor-alltoallw; do
   step "state-$method-np2" 60 same_state 2 "$method"
 done
+[[ $aware == 0 ]] || methods+=,alltoallv:device
 step bench 200 bash -c '"$1" --json >"$2" && test -s "$2"' - "$programs/bench_device" "$out/bench.jsonl"
-step calibrate 60 run 2 "$programs/halocline" calibrate --max-seconds 30 --model "$out/model.json" &&
+if step calibrate 60 run 2 "$programs/halocline" calibrate --max-seconds 30 --model "$out/model.json"; then
+  step messages 90 bash -c 'run 2 "$1" --quick --json --model="$2" >"$3" && test -s "$3"' - "$programs/bench_messages" "$out/model.json" "$out/messages.jsonl"
   step choice-64-np2 60 run 2 "$programs/halocline" compare --local 64 64 64 --memory device --model "$out/model.json" \
-    --methods alltoallv,alltoallv:one-shot,alltoallv:staged --max-seconds 5 --output "$out/compare.jsonl"
+    --methods "alltoallv,$methods" --max-seconds 5 --output "$out/compare.jsonl"
+fi
 for points in 32 128 256; do
   step "compare-$points-np2" 60 run 2 "$programs/halocline" compare --local $points $points $points --memory device \
-    --methods alltoallv:one-shot,alltoallv:staged --max-seconds 15 --output "$out/compare.jsonl"
+    --methods "$methods" --max-seconds 15 --output "$out/compare.jsonl"
 done
-grep -q '^gpu_aware_mpi *yes' "$out/info.log" && for points in 32 64; do
+[[ $aware == 0 ]] || for points in 32 64; do
   step "vendor-$points-np2" 60 run 2 "$programs/halocline" compare --local $points $points $points --memory device --iterations 5 \
     --warmup 1 --max-seconds 15 --output "$out/compare.jsonl"
 done
@@ -80,13 +86,13 @@ sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanit
 # One object, written whole.
 lines() { [[ ! -e $1 ]] || paste -sd, "$1"; }
 gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n1)
-printf '{"schema": "halocline-gpu-check/1", "git": "%s", "time": "%s", "gpu": "%s", "seconds": %d,\n"steps": [%s],\n"bench": [%s],\n"compare": [%s],\n"model": %s}\n' \
+printf '{"schema": "halocline-gpu-check/1", "git": "%s", "time": "%s", "gpu": "%s", "seconds": %d,\n"steps": [%s],\n"bench": [%s],\n"messages": [%s],\n"compare": [%s],\n"model": %s}\n' \
   "$revision" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$gpu" "$((SECONDS - begin))" "$(IFS=,; echo "${steps[*]}")" \
-  "$(lines "$out/bench.jsonl")" "$(lines "$out/compare.jsonl")" \
+  "$(lines "$out/bench.jsonl")" "$(lines "$out/messages.jsonl")" "$(lines "$out/compare.jsonl")" \
   "$(cat "$out/model.json" 2>/dev/null || echo null)" >"$out/gpu-check.json.new" && mv "$out/gpu-check.json.new" "$out/gpu-check.json"
 {
   echo "# gpu-check: ${gpu:-no nvidia-smi}, revision $revision"
-  for log in info bench calibrate "choice-64-np2" "compare-32-np2" "compare-128-np2" "compare-256-np2" "vendor-32-np2" "vendor-64-np2"; do
+  for log in info bench calibrate messages "choice-64-np2" "compare-32-np2" "compare-128-np2" "compare-256-np2" "vendor-32-np2" "vendor-64-np2"; do
     [[ ! -s $out/$log.log ]] || printf '\n## %s\n\n```\n%s\n```\n' "$log" "$(cat "$out/$log.log")"
   done
 } >"$out/gpu-check.md"
