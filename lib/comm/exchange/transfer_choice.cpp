@@ -2,6 +2,7 @@
 // Which transfer an exchange uses: what is possible for its buffers on all ranks, and of that what
 // the method or the model says.
 #include <algorithm>
+#include <map>
 
 #include "comm/device/gpu_awareness.hpp"
 #include "comm/exchange/backend.hpp"
@@ -71,23 +72,28 @@ dtype::BlockShape shape_of(const Piece& piece) {
   return known == nullptr ? dtype::BlockShape{1, 1} : dtype::shape_of(*known);
 }
 
-// A message for each partner, with the shape of its largest piece.
+// A message for each partner, with a part for each type: fields share theirs.
 std::vector<dtype::Message> messages_of(int rank, const std::vector<bool>& near,
                                         const Pieces& sends) {
   std::vector<dtype::Message> out;
-  for (auto first = sends.begin(); first != sends.end();) {
-    const auto last = std::find_if(first, sends.end(),
-                                   [&](const Piece& p) { return p.partner != first->partner; });
-    std::int64_t bytes = 0;
-    for (auto piece = first; piece != last; ++piece) bytes += piece->bytes;
-    const auto largest = std::max_element(
-        first, last, [](const Piece& a, const Piece& b) { return a.bytes < b.bytes; });
-    const auto shape = shape_of(*largest);
-    const auto reach = first->partner == rank                           ? dtype::Reach::self
-                       : near[static_cast<std::size_t>(first->partner)] ? dtype::Reach::on_node
-                                                                        : dtype::Reach::off_node;
-    out.push_back({bytes, shape, shape, reach});
-    first = last;
+  std::map<MPI_Datatype, dtype::BlockShape> shapes;
+  std::map<MPI_Datatype, std::size_t> parts;  // of this partner's message
+  int partner = MPI_PROC_NULL;
+  for (const auto& piece : sends) {
+    const bool continues = piece.partner == partner;
+    if (!continues) parts.clear();
+    partner = piece.partner;
+    const auto [part, is_new] = parts.emplace(piece.type, out.size());
+    if (!is_new) {
+      out[part->second].bytes += piece.bytes;
+      continue;
+    }
+    auto shape = shapes.find(piece.type);
+    if (shape == shapes.end()) shape = shapes.emplace(piece.type, shape_of(piece)).first;
+    const auto reach = partner == rank                           ? dtype::Reach::self
+                       : near[static_cast<std::size_t>(partner)] ? dtype::Reach::on_node
+                                                                 : dtype::Reach::off_node;
+    out.push_back({piece.bytes, shape->second, shape->second, reach, continues});
   }
   return out;
 }

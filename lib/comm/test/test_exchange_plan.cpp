@@ -457,6 +457,41 @@ TEST(ExchangePlan, ChoosesATransferThatIsPossible) {
   }
 }
 
+// Small pieces of short blocks may take longer than large ones of long blocks.
+TEST(ExchangePlan, ChoosesByTheBlocksOfAllPieces) {
+  const auto packs = [](double short_blocks, double long_blocks) {
+    return dtype::PackTable({{1, 4096}, {4, 4096}, {4096}},
+                            {short_blocks, long_blocks, short_blocks, long_blocks}, "test");
+  };
+  dtype::SystemModel model;
+  model.launch_seconds = model.synchronize_seconds = 1e-9;
+  model.device_packing = {packs(1e-5, 1e-5), packs(1e-5, 1e-5)};
+  model.mapped_packing = {packs(1e-3, 1e-6), packs(1e-3, 1e-6)};
+  dtype::EmulatedDevice device(std::size_t(-1), dtype::MemoryKind::device);
+  dtype::ResourceCache resources(device);
+  ExchangePlan::Options options;
+  options.resources = &resources;
+  options.gpu_aware_mpi = true;
+  options.model = &model;
+  const auto long_block = dtype::make_datatype(*dtype::parse_type("contiguous(4096,byte)"));
+  const auto short_blocks = dtype::make_datatype(*dtype::parse_type("vector(2,4,4096,byte)"));
+  std::vector<char> out(20000), in(20000);
+  std::vector<ExchangeJob> jobs;
+  const auto chosen = [&](MPI_Datatype type) {
+    ExchangeJob job;
+    job.partner = world_rank();
+    job.send_tag = job.receive_tag = static_cast<int>(jobs.size());
+    job.send_buffer = out.data() + 8192 * jobs.size();
+    job.receive_buffer = in.data() + 8192 * jobs.size();
+    job.send_count = job.receive_count = 1;
+    job.send_type = job.receive_type = type;
+    jobs.push_back(job);
+    return ExchangePlan(MPI_COMM_WORLD, jobs, Exchange::alltoallv, options).transfer();
+  };
+  EXPECT_EQ(chosen(long_block.get()), dtype::Transfer::one_shot);
+  EXPECT_EQ(chosen(short_blocks.get()), dtype::Transfer::device);
+}
+
 // One rank's memory is the others' business, too.
 TEST(ExchangePlan, RanksAgreeOnTheTransfer) {
   using dtype::MemoryKind;

@@ -43,7 +43,7 @@ struct Traffic {
     for (const auto& message : messages) {
       if (message.reach == Reach::self) continue;
       auto& group = message.reach == Reach::on_node ? on_node : off_node;
-      ++group.messages;
+      group.messages += message.continues ? 0 : 1;
       group.bytes += static_cast<double>(message.bytes);
     }
   }

@@ -67,11 +67,13 @@ enum class Reach : unsigned char {
   off_node,
 };
 
+/// A message, or its next part in blocks of another shape.
 struct Message {
   std::int64_t bytes;  ///< packed
   BlockShape source;
   BlockShape destination;
   Reach reach;
+  bool continues = false;  ///< a further part of the message before it
 };
 
 struct Selection {

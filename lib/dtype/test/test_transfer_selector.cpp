@@ -227,10 +227,17 @@ TEST(SelectTransfer, MessagesGoAtOnce) {
     return seconds(select_transfer(&model, messages, kEverything), Transfer::host);
   };
   const auto on = [](std::int64_t bytes) { return message(bytes, Reach::on_node); };
+  const auto part = [](std::int64_t bytes) {
+    auto out = message(bytes, Reach::on_node);
+    out.continues = true;
+    return out;
+  };
   const auto off = [](std::int64_t bytes) { return message(bytes, Reach::off_node); };
   const auto self = message(1000, Reach::self);
   EXPECT_NEAR(host({on(100), on(300)}), 8 + 2 * 200, 1e-9);
   EXPECT_NEAR(host({on(100), self, on(300)}), 8 + 2 * 200, 1e-9);
+  EXPECT_NEAR(host({on(100), part(200), part(100)}), 4 + 400, 1e-9);
+  EXPECT_NEAR(host({on(50), part(50), on(300)}), 8 + 2 * 200, 1e-9);
   EXPECT_NEAR(host({on(1), on(2), on(3), on(4), on(5), on(6)}), 3 * (8 + 2 * 3.5), 1e-9);
   EXPECT_NEAR(host({off(100), off(200), off(300)}), ((100 + 200) + (500 + 1000)) / 2.0, 1e-9);
   // On the node and off it: whichever is the longer.
