@@ -5,7 +5,7 @@
 # finds it; otherwise 4.7.00 is built once into .deps/kokkos from the copy that the PyPI source package
 # pygenten 0.1.5 (Sandia) carries. release-cuda needs nvcc: that of $CUDACXX or $PATH, else 13.0 from PyPI, in .deps/cuda with a
 # CMake that knows it; Kokkos for Hopper goes to .deps/kokkos-cuda. Its programs start only where a CUDA driver is.
-# Safe to call again: what is there already is left alone.
+# Safe to call again: what is there already is left alone. $HALOCLINE_BUILD_TARGETS, if set, is what is built instead of everything.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source jobs/local/deps.sh
@@ -85,4 +85,5 @@ else
 fi
 say "configuring and building preset '$preset' in build/$preset with $jobs jobs"
 "$cmake" --preset "$preset" "${cuda_options[@]}" "$@"
-"$cmake" --build "build/$preset" -j "$jobs"
+read -ra targets <<<"${HALOCLINE_BUILD_TARGETS:-all}"
+"$cmake" --build "build/$preset" -j "$jobs" --target "${targets[@]}"
