@@ -126,7 +126,10 @@ class SharedExchange final : public Backend {
     std::vector<std::vector<std::byte>> out(static_cast<std::size_t>(comm_->size()));
     collectively(comm_->get(), [&] { out = destinations(receives, device); });
     const auto in = exchange_bytes(out);
-    collectively(comm_->get(), [&] { copy_ = dtype::CopyPlan(jobs(sends, receives, in)); });
+    collectively(comm_->get(), [&] {
+      copy_ = dtype::CopyPlan(jobs(sends, receives, in));
+      transport_.packer().prepare(copy_);
+    });
   }
 
   ~SharedExchange() override {
