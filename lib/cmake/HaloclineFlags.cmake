@@ -24,6 +24,9 @@ list(APPEND halocline_cxx_options ${_codegen})
 # What nvcc compiles is warned about by nvcc: the host compiler sees generated code.
 list(TRANSFORM _codegen PREPEND -Xcompiler= OUTPUT_VARIABLE _cuda_options)
 list(APPEND _cuda_options --fmad=false)  # the same bits on the device
+if(HALOCLINE_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
+  list(APPEND _cuda_options --compress-mode=size)  # a fifth: programs travel (gpu-pack.sh)
+endif()
 
 add_library(halocline_flags INTERFACE)
 target_compile_options(halocline_flags INTERFACE

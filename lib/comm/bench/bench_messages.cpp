@@ -9,9 +9,12 @@
 //     --smoke          tiny sizes: does everything work, and verify?
 //     --json           one JSON object per row on stdout, the table on stderr
 //
+// Objects that need more than half of the memory that is free are left out.
+//
 // Exit codes: 0, 1 if a row is not verified, 2 bad input, 3 the environment failed.
 #include <fnmatch.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -81,6 +84,15 @@ class Bench {
   const PingPong& pair() const { return pair_; }
   std::string device() const {
     return has_device() ? resources_->device().properties().name : "no device";
+  }
+
+  // Whether the arrays of such an object, and their twins on the host, fit into the memory of both
+  // ranks with ease. Collective.
+  bool fits(std::int64_t span) const {
+    const auto pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    int out = 2 * MessageMemory::kCopies * span < pages * page / 2 ? 1 : 0;
+    HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &out, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
+    return out == 1;
   }
 
   MessageMemory memory(const Part& part, bool on_device) const {
@@ -241,7 +253,8 @@ std::vector<Case> fig11(const Bench& bench) {
   const auto sizes = bench.options().smoke ? std::vector<std::int64_t>{1024}
                                            : std::vector<std::int64_t>{1 << 10, 1 << 20, 1 << 22};
   for (const auto bytes : sizes)
-    for (std::int64_t block = 1; block <= kPitch; block *= bench.options().smoke ? 8 : 2)
+    for (std::int64_t block = 1; block <= kPitch; block *= bench.options().smoke ? 8 : 2) {
+      if (!bench.fits(bytes / block * kPitch)) continue;
       out.push_back({bytes_name(bytes) + "-b" + std::to_string(block), [bytes, block](Bench& b) {
                        const auto memory = b.memory(blocks(bytes, block, kPitch), true);
                        std::vector<Way> ways;
@@ -255,6 +268,7 @@ std::vector<Case> fig11(const Bench& bench) {
                        append_regret(row, b.transfers());
                        return row;
                      }});
+    }
   return out;
 }
 
@@ -264,7 +278,8 @@ std::vector<Case> host(const Bench& bench) {
   const auto sizes = bench.options().smoke ? std::vector<std::int64_t>{1024}
                                            : std::vector<std::int64_t>{1 << 10, 1 << 20, 1 << 22};
   for (const auto bytes : sizes)
-    for (std::int64_t block = 8; block <= kPitch; block *= bench.options().smoke ? 16 : 4)
+    for (std::int64_t block = 8; block <= kPitch; block *= bench.options().smoke ? 16 : 4) {
+      if (!bench.fits(bytes / block * kPitch)) continue;
       out.push_back({bytes_name(bytes) + "-b" + std::to_string(block), [bytes, block](Bench& b) {
                        const auto memory = b.memory(blocks(bytes, block, kPitch), false);
                        return measure(b, memory,
@@ -272,6 +287,7 @@ std::vector<Case> host(const Bench& bench) {
                                        *b.vendor("vendor", memory, false)},
                                       0.2, "ours");
                      }});
+    }
   return out;
 }
 

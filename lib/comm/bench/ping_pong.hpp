@@ -31,6 +31,9 @@ using dtype::bench::Row;
 /// Memory of a rank for messages of one type: what it sends and what it receives, each with guards.
 class MessageMemory {
  public:
+  /// How many times its span it takes, on the host and on the device together.
+  static constexpr std::int64_t kCopies = 6;
+
   /// In ordinary memory if `resources` is nullptr.
   MessageMemory(const Part& part, dtype::ResourceCache* resources, dtype::MemoryKind kind);
 
