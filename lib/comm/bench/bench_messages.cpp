@@ -2,12 +2,7 @@
 // Typed messages between two ranks, ours beside MPI's own: [PEA21] figures 9 and 11. Each row is
 // half of the time there and back, verified byte by byte first, all ways in turns.
 //
-//   mpirun -n 2 bench_messages [--groups=NAME,...]   fig9, fig11, host, long; all if not given
-//     --only=PATTERN   cases by name, e.g. '1MiB-*'
-//     --model=FILE     what `halocline calibrate` has written: chooses for way `auto`
-//     --quick          few samples
-//     --smoke          tiny sizes: does everything work, and verify?
-//     --json           one JSON object per row on stdout, the table on stderr
+//   mpirun -n 2 bench_messages [--groups=NAME,...] [--model=FILE] ...    --help tells the rest
 //
 // Objects that need more than half of the memory that is free are left out.
 //
@@ -24,12 +19,11 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "comm/device/gpu_awareness.hpp"
 #include "comm/p2p/point_to_point.hpp"
+#include "dtype/bench/arguments.hpp"
 #include "dtype/bench/table_report.hpp"
 #include "dtype/select/system_model.hpp"
 #include "dtype/support/mpi_check.hpp"
@@ -42,6 +36,7 @@ namespace {
 
 using dtype::MemoryKind;
 using dtype::Transfer;
+using dtype::bench::Arguments;
 using dtype::bench::Column;
 using dtype::bench::Table;
 using dtype::bench::TableReport;
@@ -49,11 +44,6 @@ using dtype::bench::TableReport;
 constexpr std::int64_t kPitch = 512;
 // An MPI that copies block by block takes microseconds for each on a device.
 constexpr std::int64_t kMaxVendorBlocks = 8192;
-
-struct Options {
-  bool quick = false, smoke = false, json = false;
-  std::string only = "*", model;
-};
 
 std::string bytes_name(std::int64_t bytes) {
   for (const auto& [unit, suffix] : {std::pair(1 << 20, "MiB"), std::pair(1 << 10, "KiB")})
@@ -71,7 +61,7 @@ Part blocks(std::int64_t bytes, std::int64_t block, std::int64_t pitch) {
 // What all cases share: the ends of all ways.
 class Bench {
  public:
-  explicit Bench(const Options& options)
+  explicit Bench(const Arguments& options)
       : options_(options),
         pair_(MPI_COMM_WORLD),
         resources_(dtype::current_device() != nullptr ? &dtype::current_resources() : nullptr),
@@ -79,7 +69,7 @@ class Bench {
     if (!options.model.empty()) model_ = dtype::read_model(options.model);
   }
 
-  const Options& options() const { return options_; }
+  const Arguments& options() const { return options_; }
   bool has_device() const { return resources_ != nullptr; }
   const PingPong& pair() const { return pair_; }
   std::string device() const {
@@ -164,7 +154,7 @@ class Bench {
   bool aware() const { return aware_; }
 
  private:
-  Options options_;
+  Arguments options_;
   PingPong pair_;
   dtype::ResourceCache* resources_;
   bool aware_;
@@ -359,47 +349,6 @@ const Group kGroups[] = {
      long_messages},
 };
 
-struct Arguments {
-  Options options;
-  std::vector<const Group*> groups;
-};
-
-Arguments parse(int argc, char** argv) {
-  Arguments out;
-  std::string wanted = "fig9,fig11,host,long";
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    const auto value = argument.substr(argument.find('=') + 1);
-    if (argument == "--quick")
-      out.options.quick = true;
-    else if (argument == "--smoke")
-      out.options.smoke = true;
-    else if (argument == "--json")
-      out.options.json = true;
-    else if (argument.starts_with("--only="))
-      out.options.only = value;
-    else if (argument.starts_with("--model="))
-      out.options.model = value;
-    else if (argument.starts_with("--groups="))
-      wanted = value;
-    else
-      throw ConfigError(std::string(argument) +
-                        " is not known (as a flag): use --groups=NAME,..., --only=PATTERN, "
-                        "--model=FILE, --quick, --smoke, --json");
-  }
-  wanted += ',';
-  for (std::size_t begin = 0, end = 0; begin < wanted.size(); begin = end + 1) {
-    end = wanted.find(',', begin);
-    const auto name = wanted.substr(begin, end - begin);
-    const auto* group = std::find_if(std::begin(kGroups), std::end(kGroups),
-                                     [&](const Group& g) { return g.name == name; });
-    if (group == std::end(kGroups))
-      throw ConfigError("no group '" + name + "' (--groups): use fig9, fig11, host, long");
-    out.groups.push_back(group);
-  }
-  return out;
-}
-
 void print_regret(std::vector<double> regrets, bool json) {
   if (regrets.empty()) return;
   const auto at = [&](double fraction) { return dtype::bench::percentile(regrets, fraction); };
@@ -412,20 +361,30 @@ void print_regret(std::vector<double> regrets, bool json) {
 int run(int argc, char** argv) {
   int ranks = 0;
   HALOCLINE_MPI(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
+  int rank = 0;
+  HALOCLINE_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+  dtype::bench::ArgumentsHelp help{
+      .what = "Typed messages between two ranks, ours beside MPI's own: mpirun -n 2.",
+      .groups = {},
+      .takes_model = true};
+  for (const auto& group : kGroups) help.groups.emplace_back(group.name);
+  const auto arguments = dtype::bench::parse_arguments(argc, argv, help, rank == 0);
+  if (!arguments) return 0;
   if (ranks != 2)
     throw ConfigError("messages go between two ranks (there are " + std::to_string(ranks) +
                       "): start with mpirun -n 2");
-  const auto arguments = parse(argc, argv);
-  Bench bench(arguments.options);
+  Bench bench(*arguments);
   std::optional<TableReport> report;
-  if (bench.pair().rank() == 0)
-    report.emplace(arguments.options.json, "2 ranks, " + bench.device(),
+  if (rank == 0)
+    report.emplace(arguments->json, "2 ranks, " + bench.device(),
                    std::vector{std::pair<std::string, std::string>("device", bench.device())});
   std::vector<double> regrets;
-  for (const auto* group : arguments.groups) {
+  for (const auto& name : arguments->groups) {
+    const auto* group = std::find_if(std::begin(kGroups), std::end(kGroups),
+                                     [&](const Group& g) { return g.name == name; });
     auto all = group->make(bench);
     std::erase_if(all, [&](const Case& one) {
-      return fnmatch(arguments.options.only.c_str(), one.name.c_str(), 0) != 0;
+      return fnmatch(arguments->only.c_str(), one.name.c_str(), 0) != 0;
     });
     std::size_t width = 0;
     for (const auto& one : all) width = std::max(width, one.name.size());
@@ -439,7 +398,7 @@ int run(int argc, char** argv) {
   }
   int unverified = 0;
   if (report) {
-    print_regret(regrets, arguments.options.json);
+    print_regret(regrets, arguments->json);
     report->end();
     unverified = report->unverified();
   }

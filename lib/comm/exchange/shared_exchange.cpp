@@ -2,6 +2,9 @@
 // Copies straight from the fields into the neighbours' halos, where these can be reached (method
 // shared): one launch for all partners, nothing packed, no bytes through MPI.
 //
+// Best peer: Open MPI copies the contiguous pieces of a message through CUDA IPC, one by one or
+// packed before; here both layouts are strided, and all partners' messages are in one launch.
+//
 // Each rank tells its partners once where their messages belong and in which layout. An exchange
 // is then, between two partners: "my halo may be written" one way, the copy, "your halo is filled"
 // the other way; both are messages without data.

@@ -12,6 +12,7 @@
 #include "comm/calibrate/turns.hpp"
 #include "dtype/device/emulated_device.hpp"
 #include "dtype/pack/segment.hpp"
+#include "world.hpp"
 
 namespace halocline::comm {
 namespace {
@@ -181,18 +182,6 @@ TEST(Grid, ShapesLieInTheirMemoryAndUseNoLineTwice) {
   }
 }
 
-int rank() {
-  int out = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &out);
-  return out;
-}
-
-int size() {
-  int out = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &out);
-  return out;
-}
-
 dtype::SystemModel calibrate(const Calibration::Options& options, std::vector<std::string>& parts) {
   Calibration calibration(MPI_COMM_WORLD, options);
   for (const auto& part : calibration.parts())
@@ -202,7 +191,7 @@ dtype::SystemModel calibrate(const Calibration::Options& options, std::vector<st
     EXPECT_GE(points, last);
     last = points;
   });
-  EXPECT_EQ(last, rank() == 0 ? calibration.points() : 0);
+  EXPECT_EQ(last, world_rank() == 0 ? calibration.points() : 0);
   return model;
 }
 
@@ -211,9 +200,9 @@ TEST(Calibration, MeasuresAllThatThereIs) {
   dtype::ResourceCache resources(device);
   std::vector<std::string> parts;
   const auto model = calibrate({.resources = &resources, .seconds = 0.2}, parts);
-  const bool pair = size() > 1;
+  const bool pair = world_size() > 1;
   EXPECT_EQ(parts.size(), pair ? 7u : 5u);
-  if (rank() > 0) {
+  if (world_rank() > 0) {
     EXPECT_EQ(model, dtype::SystemModel());
     return;
   }
@@ -236,20 +225,20 @@ TEST(Calibration, SaysWhatItCannotMeasure) {
       if (part.name == name) return part.why_not;
     return std::string("no such part");
   };
-  const std::string alone = size() == 1 ? "messages need two ranks" : "";
+  const std::string alone = world_size() == 1 ? "messages need two ranks" : "";
   EXPECT_EQ(why_not({}, "host messages on the node"), alone);
   EXPECT_EQ(why_not({.resources = &resources}, "device messages on the node"), alone);
   EXPECT_NE(why_not({}, "host messages between nodes"), "");
   EXPECT_NE(why_not({}, "copies"), "");
   EXPECT_EQ(why_not({}, "packing by the host"), "");
-  if (size() == 1) return;
+  if (world_size() == 1) return;
   EXPECT_EQ(
       why_not({.resources = &resources, .gpu_aware_mpi = false}, "device messages on the node"),
       "this MPI does not take device memory");
-  auto* const of_rank_0 = rank() == 0 ? &resources : nullptr;
+  auto* const of_rank_0 = world_rank() == 0 ? &resources : nullptr;
   EXPECT_EQ(why_not({.resources = of_rank_0}, "device messages on the node"),
             "rank 1 has no device");
-  auto* const of_rank_1 = rank() == 1 ? &resources : nullptr;
+  auto* const of_rank_1 = world_rank() == 1 ? &resources : nullptr;
   EXPECT_NE(why_not({.resources = of_rank_1}, "device messages on the node"), "");
 }
 

@@ -16,22 +16,12 @@
 #include "dtype/datatype.hpp"
 #include "dtype/device/emulated_device.hpp"
 #include "dtype/type_map.hpp"
+#include "world.hpp"
 
 namespace halocline::comm {
 namespace {
 
 using dtype::Datatype;
-
-int world_rank() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
-int world_size() {
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
 
 constexpr std::int64_t kPoison = -1;
 

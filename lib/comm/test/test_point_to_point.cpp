@@ -16,6 +16,7 @@
 #include "dtype/device/emulated_device.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/type_map.hpp"
+#include "world.hpp"
 
 namespace halocline::comm {
 namespace {
@@ -24,16 +25,6 @@ using dtype::Datatype;
 using dtype::MemoryKind;
 using dtype::Transfer;
 
-int world_rank() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
-int world_size() {
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
 int next_rank() {
   return (world_rank() + 1) % world_size();
 }

@@ -2,14 +2,10 @@
 // Packing and unpacking on the device beside what others do there, in one run, each row verified
 // byte by byte. One process; jobs/local/bench.sh is for the host.
 //
-//   bench_device [--groups=NAME,...]   copy, fig8, fig10, halo, graph, lists; all if not given.
-//   copy
-//                                      comes first in any case: the others are compared with it
-//     --only=PATTERN                   cases by name, e.g. 'pack-*'
-//     --quick                          few samples
-//     --smoke                          tiny sizes: does everything work, and verify? Also without
-//                                      a device, with HALOCLINE_DEVICE=emulated in the environment
-//     --json                           one JSON object per row on stdout, the table on stderr
+//   bench_device [--groups=NAME,...] ...    --help tells the rest; `copy` comes first in any case:
+//                                           the others are compared with it
+//
+// Also without a device, with HALOCLINE_DEVICE=emulated in the environment and --smoke.
 //
 // Exit codes: 0, 1 if a row is not verified, 2 bad input, 3 the environment failed, 77 no device.
 #include <fnmatch.h>
@@ -19,9 +15,9 @@
 #include <cstdio>
 #include <exception>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "dtype/bench/arguments.hpp"
 #include "dtype/bench/device/harness.hpp"
 #include "dtype/bench/table_report.hpp"
 #include "dtype/support/error.hpp"
@@ -117,70 +113,39 @@ const Group kGroups[] = {
      measured<device_lists>},
 };
 
-struct Arguments {
-  DeviceOptions options;
-  std::vector<const Group*> groups;
-  std::string only = "*";
-  bool json = false;
-};
-
-Arguments parse(int argc, char** argv) {
-  Arguments out;
-  std::string wanted = "copy,fig8,fig10,halo,graph,lists";
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    if (argument == "--quick")
-      out.options.quick = true;
-    else if (argument == "--smoke")
-      out.options.smoke = true;
-    else if (argument == "--json")
-      out.json = true;
-    else if (argument.starts_with("--only="))
-      out.only = argument.substr(7);
-    else if (argument.starts_with("--groups="))
-      wanted = "copy," + std::string(argument.substr(9));
-    else
-      throw ConfigError(std::string(argument) +
-                        " is not known (as a flag): use --groups=NAME,..., --only=PATTERN, "
-                        "--quick, --smoke, --json");
-  }
-  wanted += ',';
-  for (std::size_t begin = 0, end = 0; begin < wanted.size(); begin = end + 1) {
-    end = wanted.find(',', begin);
-    const auto name = wanted.substr(begin, end - begin);
-    const auto* group = std::find_if(std::begin(kGroups), std::end(kGroups),
-                                     [&](const Group& g) { return g.name == name; });
-    if (group == std::end(kGroups))
-      throw ConfigError("no group '" + name +
-                        "' (--groups): use copy, fig8, fig10, halo, graph, lists");
-    if (std::find(out.groups.begin(), out.groups.end(), group) == out.groups.end())
-      out.groups.push_back(group);
-  }
-  return out;
-}
-
 int run(int argc, char** argv) {
-  const auto arguments = parse(argc, argv);
+  ArgumentsHelp help{.what = "Packing and unpacking on the device beside what others do there.",
+                     .groups = {}};
+  for (const auto& group : kGroups) help.groups.emplace_back(group.name);
+  const auto arguments = parse_arguments(argc, argv, help);
+  if (!arguments) return 0;
   auto* const device = current_device();
   if (device == nullptr) {
     std::fprintf(stderr, "bench_device: no device (%s): nothing to measure\n",
                  why_no_device().c_str());
     return 77;
   }
-  DeviceHarness harness(*device, arguments.options);
+  const DeviceOptions options{.quick = arguments->quick, .smoke = arguments->smoke};
+  DeviceHarness harness(*device, options);
   const auto& properties = device->properties();
-  TableReport report(arguments.json, properties.name + ", driver " + properties.driver,
+  TableReport report(arguments->json, properties.name + ", driver " + properties.driver,
                      {{"device", properties.name}, {"driver", properties.driver}});
-  for (const auto* group : arguments.groups) {
-    auto all = group->make(arguments.options);
+  const auto is_wanted = [&](const std::string& name) {
+    return std::find(arguments->groups.begin(), arguments->groups.end(), name) !=
+           arguments->groups.end();
+  };
+  for (const auto& group : kGroups) {
     // The scale is not left out.
-    if (group != kGroups)
+    const bool is_scale = &group == kGroups;
+    if (!is_scale && !is_wanted(group.name)) continue;
+    auto all = group.make(options);
+    if (!is_scale)
       std::erase_if(all, [&](const DeviceBenchmark& one) {
-        return fnmatch(arguments.only.c_str(), one.name.c_str(), 0) != 0;
+        return fnmatch(arguments->only.c_str(), one.name.c_str(), 0) != 0;
       });
     std::size_t width = 0;
     for (const auto& one : all) width = std::max(width, one.name.size());
-    report.begin(group->name, group->table, static_cast<int>(width));
+    report.begin(group.name, group.table, static_cast<int>(width));
     for (const auto& one : all) report.add(one.name, one.run(harness));
   }
   report.end();

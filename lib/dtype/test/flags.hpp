@@ -45,4 +45,30 @@ inline std::uint64_t seed_of_today() {
           .count());
 }
 
+/// How many random cases, and from where on.
+struct Trials {
+  std::int64_t count;
+  std::uint64_t seed = seed_of_today();
+};
+
+/// Reads `count_flag` and --seed. Without them, today's seed and `count` cases, or `sanitized` of
+/// them under a sanitizer, which is far slower.
+inline Trials read_trials(std::string_view count_flag, std::int64_t count,
+                          [[maybe_unused]] std::int64_t sanitized) {
+#ifdef __SANITIZE_ADDRESS__
+  count = sanitized;
+#endif
+  Trials trials{count};
+  read_flags([&](std::string_view flag, std::string_view value) {
+    if (flag == count_flag)
+      trials.count = number<std::int64_t>(flag, value);
+    else if (flag == "--seed")
+      trials.seed = number<std::uint64_t>(flag, value);
+    else
+      return false;
+    return true;
+  });
+  return trials;
+}
+
 }  // namespace halocline::test

@@ -29,29 +29,6 @@ namespace {
 
 using detail::CopyStep;
 
-struct Options {
-#ifdef __SANITIZE_ADDRESS__
-  std::int64_t pairs = 1000;
-#else
-  std::int64_t pairs = 5000;
-#endif
-  std::uint64_t seed = halocline::test::seed_of_today();
-};
-
-Options read_options() {
-  Options options;
-  halocline::test::read_flags([&](std::string_view flag, std::string_view value) {
-    if (flag == "--pairs")
-      options.pairs = halocline::test::number<std::int64_t>(flag, value);
-    else if (flag == "--seed")
-      options.seed = halocline::test::number<std::uint64_t>(flag, value);
-    else
-      return false;
-    return true;
-  });
-  return options;
-}
-
 // One side of a copy: instances of a type, and where each packed byte of them is.
 struct Side {
   TypeExprPtr expr;
@@ -238,13 +215,13 @@ struct Array {
 }  // namespace
 
 TEST(CopyPlan, RandomPairsAreCopiedByTheirTypeMaps) {
-  const auto options = read_options();
-  std::printf("seed %llu, %lld pairs\n", static_cast<unsigned long long>(options.seed),
-              static_cast<long long>(options.pairs));
-  PairGenerator generator(options.seed);
-  std::mt19937_64 engine(options.seed);
+  const auto trials = halocline::test::read_trials("--pairs", 5000, 1000);
+  std::printf("seed %llu, %lld pairs\n", static_cast<unsigned long long>(trials.seed),
+              static_cast<long long>(trials.count));
+  PairGenerator generator(trials.seed);
+  std::mt19937_64 engine(trials.seed);
   std::array<std::int64_t, 3> kinds{};
-  for (std::int64_t i = 0; i < options.pairs;) {
+  for (std::int64_t i = 0; i < trials.count;) {
     std::deque<Pair> pairs;
     for (auto n = 1 + engine() % 6; n > 0; --n, ++i) {
       const auto [from, to] = generator.next();
@@ -253,9 +230,9 @@ TEST(CopyPlan, RandomPairsAreCopiedByTheirTypeMaps) {
       for (const auto& step : alone.program().steps) ++kinds[static_cast<std::size_t>(step.kind)];
     }
     const auto bad = wrong(pairs, engine);
-    ASSERT_EQ(bad, "") << "pair " << i << " of seed " << options.seed;
+    ASSERT_EQ(bad, "") << "pair " << i << " of seed " << trials.seed;
   }
-  for (const auto n : kinds) EXPECT_GT(n, options.pairs / 50) << "the test sees too little";
+  for (const auto n : kinds) EXPECT_GT(n, trials.count / 50) << "the test sees too little";
 }
 
 TEST(CopyPlan, SizesMustAgree) {

@@ -23,29 +23,6 @@ namespace {
 
 constexpr std::array kKinds = {MemoryKind::pinned, MemoryKind::device, MemoryKind::managed};
 
-struct Options {
-#ifdef __SANITIZE_ADDRESS__
-  std::int64_t types = 2000;  // far slower, as in test_random_types
-#else
-  std::int64_t types = 20000;
-#endif
-  std::uint64_t seed = halocline::test::seed_of_today();
-};
-
-Options read_options() {
-  Options options;
-  halocline::test::read_flags([&](std::string_view flag, std::string_view value) {
-    if (flag == "--types")
-      options.types = halocline::test::number<std::int64_t>(flag, value);
-    else if (flag == "--seed")
-      options.seed = halocline::test::number<std::uint64_t>(flag, value);
-    else
-      return false;
-    return true;
-  });
-  return options;
-}
-
 std::size_t size(std::int64_t bytes) {
   return static_cast<std::size_t>(bytes);
 }
@@ -214,8 +191,8 @@ class DevicePacker : public testing::Test {
     std::string name;
     StagedPacker packer;
   };
-  const Options options_ = read_options();
-  const Noise noise_{options_.seed};
+  const halocline::test::Trials trials_ = halocline::test::read_trials("--types", 20000, 2000);
+  const Noise noise_{trials_.seed};
   Device::Stream stream_ = nullptr;
   std::unique_ptr<Packer> packer_;
   std::vector<Route> routes_;
@@ -225,15 +202,14 @@ class DevicePacker : public testing::Test {
 
 TEST_F(DevicePacker, PacksAndUnpacksRandomTypesByTheTypeMap) {
   std::printf("%s, seed %llu, %lld types\n", device().properties().name.c_str(),
-              static_cast<unsigned long long>(options_.seed),
-              static_cast<long long>(options_.types));
-  CallGenerator calls(options_.seed);
-  for (std::int64_t i = 0; i < options_.types; ++i) {
+              static_cast<unsigned long long>(trials_.seed), static_cast<long long>(trials_.count));
+  CallGenerator calls(trials_.seed);
+  for (std::int64_t i = 0; i < trials_.count; ++i) {
     const auto call = calls.next();
     const auto bad = wrong(call);
     if (!bad) continue;
     const auto smallest = shrink(call, [&](const Call& c) { return wrong(c).has_value(); });
-    FAIL() << "type " << i << " of seed " << options_.seed << ": " << describe(call) << "\n"
+    FAIL() << "type " << i << " of seed " << trials_.seed << ": " << describe(call) << "\n"
            << *bad << "\nsmallest call that fails: " << describe(smallest) << "\n"
            << wrong(smallest).value_or("nothing: it failed before");
   }
@@ -313,7 +289,7 @@ TEST_F(DevicePacker, ReplaysPacksAndCopies) {
       on_host.push_back({plan, here.data() + offset, 1});
     }
     const FusedPlan fused(jobs), expected_plan(on_host);
-    std::mt19937_64 engine(options_.seed);
+    std::mt19937_64 engine(trials_.seed);
     const auto fill = [&](Bytes& all) {
       for (auto& byte : all) byte = static_cast<unsigned char>(engine());
     };
@@ -355,7 +331,7 @@ TEST_F(DevicePacker, FusesJobsInMemoryOfAllKinds) {
                                "struct({1,1,3},{0,8,24},{char,double,int})",
                                "hvector(33,1,8,vector(4,1,33,double))"};
   constexpr std::int64_t kSlot = 10000;  // more than two instances of any
-  std::mt19937_64 engine(options_.seed);
+  std::mt19937_64 engine(trials_.seed);
   for (const std::int64_t slots : {1, 5, 20, 100, 2001}) {
     std::vector<PackPlan> plans;
     for (const auto* text : types) plans.push_back(plan_of(text));
