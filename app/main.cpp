@@ -9,8 +9,10 @@
 #include <exception>
 #include <string>
 
+#include "comm/mpi/communicator.hpp"
 #include "commands.hpp"
 #include "config.hpp"
+#include "dtype/device/device.hpp"
 #include "dtype/support/error.hpp"
 #include "environment.hpp"
 #include "tools.hpp"
@@ -47,6 +49,8 @@ int parse_and_dispatch(int argc, char** argv, MPI_Comm comm) {
                                       .set_num_threads(app::choose_threads(*config, comm).threads)
                                       .set_disable_warnings(true));
   const app::ToolsConnection tools;
+  // One rank's device is all ranks' business: without this, only that rank would learn of an error.
+  comm::collectively(comm, [] { dtype::current_device(); });
   return dispatch(*config, comm);
 }
 

@@ -79,7 +79,9 @@ bool admit(const Config& config, const Domain& domain, const MemoryEstimate& est
   }
   const auto node = tightest_node(host, comm);
   std::optional<SharedMemory> on_device;
-  if (device != nullptr && !emulated) on_device = tightest_device(estimate.device, *device, comm);
+  int real = device != nullptr && !emulated ? 1 : 0;  // on all ranks?
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &real, 1, MPI_INT, MPI_MIN, comm));
+  if (real == 1) on_device = tightest_device(estimate.device, *device, comm);
   if (!config.dry_run) {
     require_memory(node, "node");
     if (on_device) require_memory(*on_device, "device");

@@ -10,6 +10,17 @@
 
 namespace halocline::comm {
 
+namespace {
+
+int number_at(dtype::Device& device, const void* address) {
+  int out = -1;
+  device.copy(&out, address, sizeof(out), nullptr);
+  device.synchronize(nullptr);
+  return out;
+}
+
+}  // namespace
+
 MemorySharing probe_memory_sharing(dtype::Device& device, MPI_Comm comm) {
   using dtype::MemoryKind;
   const auto near = ranks_on_node(comm);
@@ -24,6 +35,8 @@ MemorySharing probe_memory_sharing(dtype::Device& device, MPI_Comm comm) {
   collectively(comm, [&] { memory.reset(device.allocate(MemoryKind::device, kBytes)); });
   int rank = 0;
   HALOCLINE_MPI(MPI_Comm_rank(comm, &rank));
+  device.copy(memory.get(), &rank, sizeof(rank), nullptr);
+  device.synchronize(nullptr);
   const auto mine = device.share(memory.get());
   int possible = mine ? 1 : 0;
   std::vector<dtype::SharedMemory> all(near.size());
@@ -33,13 +46,12 @@ MemorySharing probe_memory_sharing(dtype::Device& device, MPI_Comm comm) {
   if (possible == 0) return {false, "memory of this device cannot be shared between processes"};
   HALOCLINE_MPI(
       MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all.data(), kShareBytes, MPI_BYTE, comm));
-  for (std::size_t r = 0; r < all.size() && possible == 1; ++r) {
-    if (static_cast<int>(r) == rank) continue;
-    auto* const opened = device.open(all[r]);
-    if (opened == nullptr)
-      possible = 0;
-    else
-      device.close(opened);
+  for (int r = 0; r < static_cast<int>(all.size()) && possible == 1; ++r) {
+    if (r == rank) continue;
+    const auto& shared = all[static_cast<std::size_t>(r)];
+    auto* const opened = static_cast<std::byte*>(device.open(shared));
+    possible = opened != nullptr && number_at(device, opened + shared.offset) == r ? 1 : 0;
+    if (opened != nullptr) device.close(opened);
   }
   HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &possible, 1, MPI_INT, MPI_MIN, comm));
   if (possible == 0) return {false, "a process cannot open the memory of another one's device"};

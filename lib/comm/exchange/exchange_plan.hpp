@@ -53,7 +53,8 @@ class Backend {
 
 class PendingExchange;
 
-/// Plans for the jobs of all ranks of a communicator. Move-only.
+/// Plans for the jobs of all ranks of a communicator. Move-only. Destroying a plan of exchange
+/// `shared` is collective, unless an exception is under way: afterwards the fields may be freed.
 class ExchangePlan {
  public:
   struct Options {

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <utility>
 
@@ -44,8 +45,10 @@ class Opened {
   explicit Opened(dtype::Device& device) : device_(device) {}
   Opened(const Opened&) = delete;
   Opened& operator=(const Opened&) = delete;
-  ~Opened() {
+  ~Opened() { close(); }
+  void close() {
     for (const auto& [name, begin] : begins_) device_.close(begin);
+    begins_.clear();
   }
 
   /// The address here.
@@ -98,6 +101,7 @@ class Signals {
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
   ~Signals() {
+    if (mpi_is_over()) return;
     for (auto& request : requests_) MPI_Request_free(&request);
   }
 
@@ -127,7 +131,14 @@ class SharedExchange final : public Backend {
         is_written_(comm_->get(), partners_of(receives, comm_->rank()), kDone,
                     Signals::Direction::receive) {
     std::vector<std::vector<std::byte>> out(static_cast<std::size_t>(comm_->size()));
-    collectively(comm_->get(), [&] { out = destinations(receives, device); });
+    const auto near = ranks_on_node(comm_->get());
+    collectively(comm_->get(), [&] {
+      for (const auto& piece : receives)
+        if (!near[static_cast<std::size_t>(piece.partner)])
+          throw ConfigError("method shared is not possible (rank " + std::to_string(piece.partner) +
+                            " is on another node): use another method");
+      out = destinations(receives, device);
+    });
     const auto in = exchange_bytes(out);
     collectively(comm_->get(), [&] {
       copy_ = dtype::CopyPlan(jobs(sends, receives, in));
@@ -135,11 +146,16 @@ class SharedExchange final : public Backend {
     });
   }
 
+  // Nobody may free memory that others have open: all close theirs first, unless one has met an
+  // error and may be alone here.
   ~SharedExchange() override {
     try {
       transport_.packer().fence();
+      opened_.close();
+      if (!mpi_is_over() && std::uncaught_exceptions() == 0)
+        HALOCLINE_MPI(MPI_Barrier(comm_->get()));
     } catch (const std::exception&) {
-      // Whoever uses the device next is told, too.
+      // Whoever uses the device or MPI next is told, too.
     }
   }
 

@@ -14,9 +14,13 @@ Communicator::Communicator(MPI_Comm parent) {
 }
 
 Communicator::~Communicator() {
+  if (comm_ != MPI_COMM_NULL && !mpi_is_over()) MPI_Comm_free(&comm_);
+}
+
+bool mpi_is_over() {
   int finalized = 0;
   MPI_Finalized(&finalized);
-  if (comm_ != MPI_COMM_NULL && !finalized) MPI_Comm_free(&comm_);
+  return finalized != 0;
 }
 
 std::vector<bool> ranks_on_node(MPI_Comm comm) {

@@ -33,6 +33,9 @@ class Communicator {
   int size_ = 1;
 };
 
+/// Whether MPI is finalized: then nothing is left to be freed.
+bool mpi_is_over();
+
 /// By rank of `comm`, whether it shares memory with this one; itself does. Collective.
 std::vector<bool> ranks_on_node(MPI_Comm comm);
 

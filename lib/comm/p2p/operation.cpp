@@ -226,6 +226,7 @@ void Receive::completed(std::size_t slot, const MPI_Status& status) {
   }
   stream_.fence();
   end();
+  if (too_long_ != nullptr) std::rethrow_exception(too_long_);
 }
 
 void Receive::first_completed(const MPI_Status& status) {
@@ -237,8 +238,13 @@ void Receive::first_completed(const MPI_Status& status) {
     throw EnvironmentError("a message of " + std::to_string(status_.bytes) +
                            " bytes is longer than a chunk, but not sent in chunks (a sender that "
                            "is no PointToPoint): set chunk_bytes to 0 on all ranks");
-  if (header.bytes > end_)
-    throw MpiError(MPI_ERR_TRUNCATE, "a long message of PointToPoint", __FILE__, __LINE__);
+  // Its sender waits until all chunks are received, wherever they go.
+  if (header.bytes > end_) {
+    too_long_ = std::make_exception_ptr(
+        MpiError(MPI_ERR_TRUNCATE, "a long message of PointToPoint", __FILE__, __LINE__));
+    if (has_own_room()) slots_.front().memory = {};
+    all_bytes_ = nullptr;
+  }
   status_.bytes = end_ = header.bytes;
   tag_of_chunks_ = static_cast<int>(header.tag);
   take_chunk(0);
@@ -265,6 +271,7 @@ void Receive::receive_chunk(std::size_t slot) {
 
 // The slot's memory is free afterwards.
 void Receive::unpack_chunk(std::size_t slot) {
+  if (too_long_ != nullptr) return;
   const auto& [memory, part] = slots_[slot];
   transport_.from_wire(memory, size(kHeaderBytes + part.last - part.first));
   stream_.unpack(part.first, part.last, memory.packed() + kHeaderBytes);

@@ -142,6 +142,7 @@ class PackedOperation : public Operation {
   };
   std::vector<Slot> slots_;
   std::int64_t next_ = 0, end_ = 0;  // bytes of the stream: without a slot yet, all
+  std::exception_ptr too_long_;      // of a message that is received to its end, for its sender
   int tag_of_chunks_ = 0;
 };
 

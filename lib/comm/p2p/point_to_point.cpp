@@ -52,9 +52,14 @@ const void* first_byte(const PackPlan& plan, const void* buffer) {
 /// Chooses, starts and progresses operations.
 class Engine {
  public:
-  Engine(MPI_Comm comm, const PointToPoint::Options& options)
-      : chunks_(comm), options_(options), resources_(resources_of(options)) {
+  Engine(MPI_Comm comm, const PointToPoint::Options& options) : chunks_(comm), options_(options) {
     require_valid();
+    collectively(comm, [&] {
+      resources_ = resources_of(options);
+      if (resources_ != nullptr)
+        aware_ = options.gpu_aware_mpi ? *options.gpu_aware_mpi
+                                       : probe_gpu_awareness(resources_->device()).aware;
+    });
     wire_.comm = comm;
     wire_.chunks = chunks_.get();
     wire_.chunk_bytes = options.chunk_bytes;
@@ -66,12 +71,10 @@ class Engine {
     wire_.largest_tag = found != 0 ? *tag : 32767;
     near_ = ranks_on_node(comm);
     all_near_ = std::all_of(near_.begin(), near_.end(), [](bool near) { return near; });
-    if (resources_ != nullptr)
-      aware_ = options.gpu_aware_mpi ? *options.gpu_aware_mpi
-                                     : probe_gpu_awareness(resources_->device()).aware;
   }
 
   ~Engine() {
+    if (mpi_is_over()) return;
     for (const auto& operation : failed_)
       for (auto& request : operation->requests())
         if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
@@ -175,6 +178,7 @@ class Engine {
       throw;
     }
     active_.push_back(operation);
+    progress(false);
     return operation;
   }
 
@@ -224,7 +228,9 @@ class Engine {
     if (is_one_run(plan, call.count) && (host || aware_))
       return host ? Transfer::host : Transfer::device;
     auto& entry = known(plan);
-    const bool near = call.partner < 0 ? all_near_ : near_[static_cast<std::size_t>(call.partner)];
+    // Partners that are none are MPI's to refuse.
+    const auto partner = static_cast<std::size_t>(call.partner);
+    const bool near = partner < near_.size() ? near_[partner] : all_near_;
     return entry.chosen[host ? 1 : 0].find_or(call.count, near, [&] {
       const dtype::Message message{bytes, entry.shape, entry.shape,
                                    near ? dtype::Reach::on_node : dtype::Reach::off_node};
@@ -251,7 +257,7 @@ class Engine {
 
   Communicator chunks_;
   PointToPoint::Options options_;
-  dtype::ResourceCache* resources_;
+  dtype::ResourceCache* resources_ = nullptr;
   bool aware_ = false;
   Wire wire_;
   std::vector<bool> near_;

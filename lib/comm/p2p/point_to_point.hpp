@@ -35,11 +35,16 @@ struct ReceiveStatus {
 /// Typed sends and receives over one communicator. Neither copied nor moved. For one thread at a
 /// time; must outlive its requests.
 ///
-/// Buffers may be in the host's memory or the device's, wherever the other side's are. A message of
-/// at most chunk_bytes is one MPI message of its packed bytes (as MPI_PACKED), which plain MPI
-/// calls match in both directions; a longer one is a protocol that needs a PointToPoint with the
-/// same chunk_bytes at both ends. Wildcards, order, short receives and MPI_PROC_NULL are as in MPI,
-/// and so is progress: it is made within calls, by each of them for all requests.
+/// Buffers may be in the host's memory or the device's, wherever the other side's are; a device
+/// must be done with them before. A message of at most chunk_bytes is one MPI message of its packed
+/// bytes (as MPI_PACKED), which plain MPI calls match in both directions; a longer one is a
+/// protocol that needs a PointToPoint with the same chunk_bytes at both ends. Wildcards, order,
+/// short receives and MPI_PROC_NULL are as in MPI.
+///
+/// Progress is made by every call here, for all requests, and by no other: who has a long message
+/// under way must come back to complete it, and not wait for its partner by other means. A message
+/// that is too long for its receive is an error there; if the receive has no room for a chunk, its
+/// sender waits for ever, as no MPI lets it know.
 class PointToPoint {
  public:
   /// On a CPU, chunks of 64 KiB to 1 MiB are equally fast, and up to twice as fast as one message.
@@ -94,8 +99,9 @@ class PointToPoint {
     std::shared_ptr<detail::Operation> operation_;
   };
 
-  /// Starts to send `count` instances of `type` at `buffer`; packs the message, or its first
-  /// chunks, before it returns. The type may be freed afterwards and need not be committed.
+  /// Starts to send `count` instances of `type` at `buffer`, which must not change before the
+  /// request is complete. The type may be freed afterwards and, if it has a plan of ours, need not
+  /// be committed.
   ///
   /// Throws ConfigError for a count below 0, for an Options::transfer that is not possible for this
   /// buffer, and for a type without a plan of ours that is longer than a chunk or not in memory

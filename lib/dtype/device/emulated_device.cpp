@@ -167,7 +167,9 @@ Device::Stream EmulatedDevice::create_stream() {
 }
 
 void EmulatedDevice::destroy_stream(Stream stream) noexcept {
+  run(stream);
   const std::lock_guard lock(mutex_);
+  submitted_.erase(stream);
   streams_.erase(stream);
 }
 
@@ -177,17 +179,30 @@ void EmulatedDevice::check(Stream stream) const {
     throw EnvironmentError("no such stream of the emulated device: use one of create_stream()");
 }
 
-// Does it now, or when the recording under way is replayed.
+// Is done when somebody waits for the stream, or when the recording under way is replayed.
 void EmulatedDevice::submit(Stream stream, Operation operation) {
   check(stream);
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = recording_.find(stream); found != recording_.end()) {
-      found->second.operations.push_back(std::move(operation));
-      return;
+  const std::lock_guard lock(mutex_);
+  const auto found = recording_.find(stream);
+  auto& list = found != recording_.end() ? found->second.operations : submitted_[stream];
+  list.push_back(std::move(operation));
+}
+
+void EmulatedDevice::run(Stream stream) {
+  while (true) {
+    Operations operations;
+    {
+      const std::lock_guard lock(mutex_);
+      operations = std::exchange(submitted_[stream], {});
     }
+    if (operations.empty()) return;
+    for (const auto& operation : operations) operation();
   }
-  operation();
+}
+
+bool EmulatedDevice::is_recording(Stream stream) const {
+  const std::lock_guard lock(mutex_);
+  return recording_.contains(stream);
 }
 
 void EmulatedDevice::check_not_recording(const char* what) const {
@@ -199,9 +214,11 @@ void EmulatedDevice::check_not_recording(const char* what) const {
 }
 
 void EmulatedDevice::copy(void* to, const void* from, std::size_t bytes, Stream stream) {
-  submit(stream, [=] {
-    if (bytes > 0) std::memcpy(to, from, bytes);
-  });
+  if (bytes == 0) return check(stream);
+  submit(stream, [=] { std::memcpy(to, from, bytes); });
+  // Pageable memory is done with on return.
+  const bool pageable = kind_of(to) == MemoryKind::host || kind_of(from) == MemoryKind::host;
+  if (pageable && !is_recording(stream)) run(stream);
 }
 
 void EmulatedDevice::launch_nothing(Stream stream) {
@@ -211,6 +228,7 @@ void EmulatedDevice::launch_nothing(Stream stream) {
 void EmulatedDevice::synchronize(Stream stream) {
   check(stream);
   check_not_recording("waits");
+  run(stream);
 }
 
 std::unique_ptr<Packer> EmulatedDevice::make_packer(Stream stream) {

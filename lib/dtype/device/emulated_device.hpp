@@ -13,11 +13,11 @@
 
 namespace halocline::dtype {
 
-/// Allocates memory of all kinds from the host and remembers which is which; copies and packs at
-/// once, by the code of the device's kernels. Streams must exist, and what is recorded may neither
-/// allocate nor wait; that memory is followed by those alone who can address it on a real device is
-/// not checked. Memory of the device lies in pages that other processes of the user can open,
-/// between pages that nobody can touch.
+/// Allocates memory of all kinds from the host and remembers which is which; copies and packs by
+/// the code of the device's kernels, as late as a device may: when somebody waits for the stream.
+/// Streams must exist, and what is recorded may neither allocate nor wait; that memory is followed
+/// by those alone who can address it on a real device is not checked. Memory of the device lies in
+/// pages that other processes of the user can open, between pages that nobody can touch.
 class EmulatedDevice final : public Device {
  public:
   /// Throws from allocate() beyond `max_bytes`. Memory that it did not allocate counts as of kind
@@ -60,6 +60,8 @@ class EmulatedDevice final : public Device {
   std::byte* map(Block& block);
   void free(const std::byte* memory, const Block& block);
   void submit(Stream stream, Operation operation);
+  void run(Stream stream);
+  bool is_recording(Stream stream) const;
   void check(Stream stream) const;
   void check_not_recording(const char* what) const;
 
@@ -80,6 +82,7 @@ class EmulatedDevice final : public Device {
     Operations operations;
   };
   std::map<Stream, Begun> recording_;
+  std::map<Stream, Operations> submitted_;
   std::size_t bytes_ = 0, replays_ = 0;
 };
 

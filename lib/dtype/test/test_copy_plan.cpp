@@ -314,8 +314,13 @@ TEST(CopyPlan, HalosAreCopiedBetweenArraysOfAnyShape) {
   for (const auto& [from, to] :
        {std::pair(flat, flat), std::pair(flat, larger), std::pair(larger, turned),
         std::pair(turned, flat), std::pair(cube, cube)}) {
-    Bytes source(noise().bytes.begin(), noise().bytes.begin() + from.bytes());
-    const Bytes before(noise().complement.begin(), noise().complement.begin() + to.bytes());
+    const auto random_bytes = [&](std::int64_t length) {
+      Bytes out(static_cast<std::size_t>(length));
+      for (auto& byte : out) byte = static_cast<unsigned char>(engine());
+      return out;
+    };
+    Bytes source = random_bytes(from.bytes());
+    const Bytes before = random_bytes(to.bytes());
     Bytes destination = before, expected = before;
     std::vector<CopyJob> jobs;
     for (int d = 0; d < 27; ++d) {

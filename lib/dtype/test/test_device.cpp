@@ -48,6 +48,26 @@ TEST(EmulatedDevice, KnowsWhatIsLeft) {
   EXPECT_EQ(device.free_bytes(), 4096u);
 }
 
+// As late as a device may, so that a missing synchronization is seen.
+TEST(EmulatedDevice, WorksWhenItIsWaitedFor) {
+  EmulatedDevice device;
+  const auto stream = device.create_stream(), other = device.create_stream();
+  auto* const to = static_cast<int*>(device.allocate(MemoryKind::device, 4));
+  auto* const from = static_cast<int*>(device.allocate(MemoryKind::pinned, 4));
+  *to = 0, *from = 5;
+  device.copy(to, from, 4, stream);
+  device.synchronize(other);
+  EXPECT_EQ(*to, 0);
+  *from = 6;
+  device.synchronize(stream);
+  EXPECT_EQ(*to, 6);
+  const int pageable = 7;
+  device.copy(to, &pageable, 4, stream);
+  EXPECT_EQ(*to, 7);
+  device.release(MemoryKind::device, to);
+  device.release(MemoryKind::pinned, from);
+}
+
 TEST(EmulatedDevice, PacksAndCopiesOnStreamsThatExist) {
   EmulatedDevice device;
   const auto stream = device.create_stream();
@@ -144,6 +164,7 @@ TEST(EmulatedDevice, RefusesWhatARecordingMustNotDo) {
   stage.packer->prepare(large);
   alignas(16) std::array<int, 2000> packed{};
   device.record(stage.stream, [&] { stage.packer->pack(large, packed.data()); })->replay();
+  device.synchronize(stage.stream);
   EXPECT_EQ(packed.front(), 7);
 }
 

@@ -9,6 +9,7 @@ namespace halocline::detail {
 
 inline void check_cuda(cudaError_t code, const char* call, const char* file, int line) {
   if (code == cudaSuccess) return;
+  cudaGetLastError();  // lest it be found again by who asks for the error of a launch
   throw CudaError(code, cudaGetErrorName(code), cudaGetErrorString(code), call, file, line);
 }
 
