@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <vector>
 
 #include "commands.hpp"
@@ -158,7 +159,13 @@ int calibrate(const Config& config, MPI_Comm comm) {
   std::string path;
   on_root(comm, [&] {
     path = place_to_write(config);
-    if (!config.dry_run) dtype::require_writable_model(path);
+    if (config.dry_run) return;
+    // The default place is ours to make.
+    const auto folder = std::filesystem::path(path).parent_path();
+    if (!config.model.empty() && !folder.empty() && !std::filesystem::is_directory(folder))
+      throw ConfigError("system model cannot be written (" + path + ": there is no folder " +
+                        folder.string() + "): make it, or give another path");
+    dtype::require_writable_model(path);
   });
   comm::Calibration calibration(comm,
                                 {.resources = resources_if_any(), .seconds = config.max_seconds});

@@ -233,8 +233,9 @@ class Options {
     auto& methods =
         add("methods", &Config::methods, "NAME,...",
             "exchanges to compare, from " + method_names() +
-                "; ours with :device, :one-shot, :staged or :host behind it, how packed bytes "
-                "travel, for fields in device memory, where the default is all that are possible; "
+                "; alltoallv with :device, :one-shot, :staged or :host behind it, how packed "
+                "bytes travel, for fields in device memory, where the default is all that are "
+                "possible; "
                 "run uses the first" +
                 both);
     methods.default_text.clear();
@@ -335,7 +336,9 @@ class Options {
     if constexpr (std::same_as<T, double>) option.expected = "a number of seconds > 0";
     if constexpr (std::same_as<T, std::string>) option.expected = "a path in UTF-8";
     if constexpr (std::same_as<T, std::vector<comm::Method>>)
-      option.expected = "a list of one or more of " + method_names() + ", each at most once";
+      option.expected = "a list of one or more of " + method_names() +
+                        ", each at most once; alltoallv may have :device, :one-shot, :staged, "
+                        ":host or :auto behind it";
     return option;
   }
 

@@ -118,7 +118,8 @@ int run_as(const Config& config, const Domain& domain, const Setup& setup, MPI_C
     record.notes.push_back(
         "compute includes two copies of all fields, to the host and back: the ghosts beyond open "
         "boundaries are set there");
-  std::string introduction = headline(config, record);
+  std::string introduction = headline(config, record) + "exchanged by " + record.method +
+                             ", transfer " + record.transfer + "\n";
   for (const auto& note : record.notes) introduction += note + "\n";
   say(config, comm, introduction);
   const auto fail = [&](const std::string& what) {

@@ -89,6 +89,7 @@ bool admit(const Config& config, const Domain& domain, const MemoryEstimate& est
   }
   auto memory = describe_memory(host, node, "node");
   if (on_device) memory += "device " + describe_memory(estimate.device, *on_device, "device");
+  if (emulated) memory += "the emulated device's memory is the host's, and counted there\n";
   if (wanted && device == nullptr)
     memory += "device memory per rank: " + format_bytes(estimate.device.fields) + " for fields, " +
               format_bytes(estimate.device.messages) + " for messages; no device here (" +

@@ -40,7 +40,7 @@ class Emulated(InDirectory):
         os.environ["HALOCLINE_DEVICE"] = "emulated"
         cls.addClassCleanup(os.environ.pop, "HALOCLINE_DEVICE")
         with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "new" / "model.json"
+            path = pathlib.Path(folder) / "model.json"
             cls.outcome = halocline(*QUICK, "--model", path, ranks=2)
             assert cls.outcome.code == 0, cls.outcome.stderr
             cls.model = json.loads(path.read_text(encoding="utf-8"))
@@ -131,7 +131,7 @@ class Calibrate(Emulated):
         (self.directory / "file").touch()
         # An hour, if it were not refused before.
         run = lambda case: halocline("calibrate", "--max-seconds", "3600", "--model", case[0], ranks=case[1])
-        for (path, _), outcome in several(run, [(self.directory / "file" / "model.json", 2), (self.directory, 1)]):
+        for (path, _), outcome in several(run, [(self.directory / "file" / "model.json", 2), (self.directory / "new" / "model.json", 1), (self.directory, 1)]):
             self.assert_refused(outcome, "cannot be written", str(path))
         self.assertEqual([entry.name for entry in self.directory.iterdir()], ["file"])
 

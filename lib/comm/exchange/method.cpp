@@ -53,6 +53,10 @@ Method parse_method(std::string_view text) {
     throw ConfigError("unknown method (" + std::string(text) + "): use one of " + names);
   }
   if (colon == std::string_view::npos) return *exchange;
+  if (*exchange == Exchange::shared)
+    throw ConfigError("no such method (" + std::string(text) +
+                      "): shared packs nothing that could be transferred; leave out '" +
+                      std::string(text.substr(colon)) + "'");
   if (is_vendor(*exchange))
     throw ConfigError("no such method (" + std::string(text) + "): the transfers of " +
                       std::string(name(*exchange)) + " are the MPI's own; leave out '" +

@@ -129,13 +129,14 @@ Transfer choose_transfer(const Communicator& comm, const Method& method, const P
       throw ConfigError("no transfer is possible for all ranks (" + here.why_not +
                         "): keep the fields of all ranks in one kind of memory");
     if (!wanted || is_possible(possible, *wanted) || is_possible(here.transfers, *wanted)) return;
-    throw ConfigError("method " + name(method) + " is not possible (" + here.why_not + "): " +
-                      (is_vendor(method.exchange)
-                           ? "use an MPI that takes device memory, or leave the method out"
-                       : method.exchange == Exchange::shared
-                           ? "keep the fields in the memory of a device, or use another method"
-                       : possible.none() ? "keep the fields in memory that both can address"
-                                         : "these transfers are: " + list(possible)));
+    throw ConfigError(
+        "method " + name(method) + " is not possible (" + here.why_not + "): " +
+        (is_vendor(method.exchange) ? "use an MPI that takes device memory, or leave the method out"
+         : method.exchange == Exchange::shared
+             ? "keep the fields in the memory of a device (the mini-app's --memory device), or "
+               "use another method"
+         : possible.none() ? "keep the fields in memory that both can address"
+                           : "these transfers are: " + list(possible)));
   });
   if (wanted) return *wanted;
   if (possible.count() == 1 && is_possible(possible, Transfer::host)) return Transfer::host;

@@ -557,7 +557,8 @@ TEST(Method, HasANameForEveryTransfer) {
   EXPECT_EQ(name(Method(Exchange::alltoallv, Transfer::one_shot)), "alltoallv:one-shot");
   EXPECT_EQ(parse_method("alltoallv:one-shot"), Method(Exchange::alltoallv, Transfer::one_shot));
   EXPECT_EQ(parse_method("vendor-pack"), Method(Exchange::vendor_pack));
-  for (const auto* wrong : {"", "alltoall", "alltoallv:", "alltoallv:gpu", "vendor-pack:device"})
+  for (const auto* wrong :
+       {"", "alltoall", "alltoallv:", "alltoallv:gpu", "vendor-pack:device", "shared:staged"})
     EXPECT_THROW(parse_method(wrong), ConfigError) << wrong;
 }
 

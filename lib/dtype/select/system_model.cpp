@@ -288,9 +288,9 @@ std::string message_of(int error) {
 }
 
 [[noreturn]] void fail_to_read(const std::string& path, const std::string& cause) {
-  throw ConfigError("system model cannot be read (" + path + ": " + cause +
-                    "): measure one with 'halocline calibrate', or set HALOCLINE_MODEL to a file "
-                    "that this user may read");
+  throw ConfigError(
+      "system model cannot be read (" + path + ": " + cause +
+      "): measure one with 'halocline calibrate', or name a file that this user may read");
 }
 
 [[noreturn]] void fail_to_write(const std::string& path, int error) {
@@ -345,7 +345,12 @@ class Replacement {
 // Of a path that a file can have, in a folder that there is from now on.
 Replacement begin_to_write(const std::string& path) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) fail_to_write(path, EISDIR);
+  const auto there = std::filesystem::status(path, error);
+  if (std::filesystem::is_directory(there)) fail_to_write(path, EISDIR);
+  // A new file would take the place of a device or a pipe.
+  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
+    throw ConfigError("system model cannot be written (" + path +
+                      ": not a regular file): give a file in a folder that this user may write to");
   if (const auto folder = std::filesystem::path(path).parent_path(); !folder.empty()) {
     std::filesystem::create_directories(folder, error);
     if (error) fail_to_write(path, error.value());

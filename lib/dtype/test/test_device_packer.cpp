@@ -98,8 +98,9 @@ class StagedPacker {
   void pack(const PackPlan& plan, const void* buffer, std::int64_t count, void* packed) {
     if (plan.packed_bytes(count) == 0) return;
     const auto call = take(plan, buffer, count, packed);
+    const auto jobs = fused_ ? as_jobs(plan, call.buffer, count) : FusedPlan();
     if (fused_)
-      packer_.pack(as_jobs(plan, call.buffer, count), packed_.data());
+      packer_.pack(jobs, packed_.data());
     else
       packer_.pack(plan, call.buffer, count, packed_.data());
     packer_.fence();
@@ -108,8 +109,9 @@ class StagedPacker {
   void unpack(const PackPlan& plan, const void* packed, void* buffer, std::int64_t count) {
     if (plan.packed_bytes(count) == 0) return;
     const auto call = take(plan, buffer, count, packed);
+    const auto jobs = fused_ ? as_jobs(plan, call.buffer, count) : FusedPlan();
     if (fused_)
-      packer_.unpack(as_jobs(plan, call.buffer, count), packed_.data());
+      packer_.unpack(jobs, packed_.data());
     else
       packer_.unpack(plan, packed_.data(), call.buffer, count);
     packer_.fence();

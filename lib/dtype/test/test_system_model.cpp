@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -308,6 +309,11 @@ TEST(SystemModel, SaysWhichFileCannotBeRead) {
 
 TEST(SystemModel, MakesItsFolderAndLeavesOneFile) {
   const Folder folder;
+  const auto pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_NE(error_of<ConfigError>([&] { write_model({}, pipe); }).find("not a regular file"),
+            std::string::npos);
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
   write_model(whole_model(), folder / "new/folder/model.json");
   write_model({}, folder / "new/folder/model.json");
   EXPECT_EQ(read_model(folder / "new/folder/model.json"), SystemModel());
