@@ -42,9 +42,9 @@ namespace {
 
 struct Options {
 #ifdef __SANITIZE_ADDRESS__
-  std::int64_t types = 20000;  // sanitizers unwind the stack at every allocation: far slower
+  std::int64_t types = 10000;  // sanitizers unwind the stack at every allocation: far slower
 #else
-  std::int64_t types = 100000;
+  std::int64_t types = 60000;
 #endif
   std::uint64_t seed = halocline::test::seed_of_today();
   std::string vendor_bugs;  // directory; empty: no reports
