@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -231,12 +232,13 @@ class Compiler {
     }
   }
 
-  void compile() {
+  void compile(CopyPlan::Begin begin) {
     std::stable_sort(parts_.begin(), parts_.end(), [](const Part& a, const Part& b) {
       return a.nest.destination < b.nest.destination;
     });
     join_parts();
     for (std::size_t i = 0; i < parts_.size();) i = add_step(i);
+    if (begin == CopyPlan::Begin::middle) begin_in_the_middle();
   }
 
  private:
@@ -370,6 +372,20 @@ class Compiler {
     steps.push_back(step);
   }
 
+  void begin_in_the_middle() {
+    if (program_.steps.empty()) return;
+    const auto steps = std::exchange(program_.steps, {});
+    const auto half = steps.back().end / 2;
+    const auto middle = std::find_if(steps.begin(), steps.end(),
+                                     [&](const CopyStep& step) { return step.end > half; });
+    const auto add = [&](auto first, auto last) {
+      for (; first != last; ++first)
+        finish(*first, first->end - (first == steps.begin() ? 0 : std::prev(first)->end));
+    };
+    add(middle, steps.end());
+    add(steps.begin(), middle);
+  }
+
   CopyProgram& program_;
   std::vector<Part> parts_;
 };
@@ -391,14 +407,14 @@ std::int64_t detail::CopyNest::bytes() const {
   return bytes;
 }
 
-CopyPlan::CopyPlan(const std::vector<CopyJob>& jobs) {
+CopyPlan::CopyPlan(const std::vector<CopyJob>& jobs, Begin begin) {
   auto program = std::make_shared<CopyProgram>();
   Compiler compiler(*program);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     check(jobs[i], i);
     if (jobs[i].bytes() > 0) compiler.add(jobs[i]);
   }
-  compiler.compile();
+  compiler.compile(begin);
   program_ = std::move(program);
 }
 

@@ -173,6 +173,15 @@ BlockShape shape_of(const PackPlan& plan) {
   return {block, std::max(block, plan.bounds().true_extent / std::max<std::int64_t>(blocks, 1))};
 }
 
+std::optional<double> copy_seconds(const SystemModel& model, std::span<const Message> messages,
+                                   bool on_device) {
+  if (messages.empty()) return 0;
+  if (!on_device) return by_host(model.host_packing.pack, messages, &Message::source);
+  return sum({model.launch_seconds,
+              by_kernel(model.device_packing.pack, messages, &Message::source),
+              model.synchronize_seconds});
+}
+
 Selection select_transfer(const SystemModel* model, std::span<const Message> messages,
                           TransferSet possible) {
   if (possible.none())

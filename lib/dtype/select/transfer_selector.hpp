@@ -115,4 +115,10 @@ inline constexpr std::int64_t kDefaultStagedBytes = std::int64_t{1} << 20;
 Selection select_transfer(const SystemModel* model, std::span<const Message> messages,
                           TransferSet possible);
 
+/// What one copy from layout to layout of all these messages takes, by a kernel if `on_device`: as
+/// packing them, since as many bytes are moved. nullopt if that was not measured. Messages' reach
+/// does not count. Pure; O(messages * log points).
+std::optional<double> copy_seconds(const SystemModel& model, std::span<const Message> messages,
+                                   bool on_device);
+
 }  // namespace halocline::dtype

@@ -107,7 +107,8 @@ std::string wrong(const std::deque<Pair>& pairs, std::mt19937_64& engine) {
   std::vector<CopyJob> jobs;
   for (const auto& pair : pairs) jobs.push_back(pair.job());
   std::shuffle(jobs.begin(), jobs.end(), engine);
-  return wrong(CopyPlan(jobs), engine, [&] {
+  const auto begin = engine() % 2 == 0 ? CopyPlan::Begin::front : CopyPlan::Begin::middle;
+  return wrong(CopyPlan(jobs, begin), engine, [&] {
     for (const auto& pair : pairs)
       if (auto bad = pair.wrong(); !bad.empty()) return bad;
     return std::string();
@@ -253,6 +254,25 @@ TEST(CopyPlan, NothingIsNothing) {
   EXPECT_EQ(steps_of(plan), "");
   HostPacker().copy(plan);
   EmulatedPacker().copy(plan);
+}
+
+TEST(CopyPlan, BeginsInTheMiddleIfAsked) {
+  std::vector<CopyJob> jobs;
+  const auto address = [](std::uintptr_t at) { return reinterpret_cast<void*>(at << 20); };
+  for (std::uintptr_t i = 0; i < 5; ++i)
+    jobs.push_back({make_plan(*parse_type("vector(100,3,7,double)")), address(100 + i), 1,
+                    make_plan(*parse_type("vector(100,3,5,double)")), address(200 + i), 1});
+  const auto order = [&](CopyPlan::Begin begin) {
+    const CopyPlan plan(jobs, begin);
+    EXPECT_EQ(plan.bytes(), 5 * 2400);
+    std::vector<std::uintptr_t> out;
+    for (const auto& step : plan.program().steps)
+      out.push_back((plan.program().nests[step.first].destination >> 20) - 200);
+    return out;
+  };
+  EXPECT_EQ(order(CopyPlan::Begin::front), (std::vector<std::uintptr_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(order(CopyPlan::Begin::middle), (std::vector<std::uintptr_t>{2, 3, 4, 0, 1}));
+  EXPECT_EQ(CopyPlan({}, CopyPlan::Begin::middle).bytes(), 0);
 }
 
 TEST(CopyPlan, StridedPairsAreOneNest) {
