@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "advance.hpp"
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 
@@ -8,36 +9,71 @@ namespace halocline::app {
 
 namespace {
 
-// On the host one step computes one row of one array, on a device one element. A row is contiguous
-// in both layouts, and with aos a neighbour in x is elements_per_point elements away: the offsets
-// are all that differs.
+constexpr std::size_t kBoxesPerLaunch = 4;
+// On the host: what the compiler prepares before the loop over a row serves so many elements.
+constexpr std::int64_t kElementsPerStep = 128;
+constexpr std::int64_t kShortRow = 16;  // elements
+
+// The rows of a box in an array, plane by plane.
+struct Rows {
+  std::int64_t first, end;       // their numbers in a launch
+  std::int64_t per_plane, z, y;  // of the first row
+  std::int64_t element;          // where rows begin
+};
+
+// On the host one step computes one row of one array or a few short ones, on a device one element.
+// A row is contiguous in both layouts, and with aos a neighbour in x is elements_per_point elements
+// away: the offsets are all that differs.
 template <class T, int kLineCount, int kRadius, class ExecutionSpace>
 struct Advance {
   struct Row {};
   struct Element {};
   ArrayView<T, ExecutionSpace> in, out;
-  std::int64_t radius, rows;           // ghosts; owned rows per plane
-  std::int64_t row_begin, row_length;  // owned elements of a row
+  std::int64_t row_length;           // elements
+  std::int64_t rows, rows_per_step;  // of Row
+  Kokkos::Array<Rows, kBoxesPerLaunch> boxes;
   T centre;
   Kokkos::Array<T, kLineCount * kRadius> coefficients;
   Kokkos::Array<std::int64_t, kLineCount * kRadius>
       offsets;  // elements from a point to its neighbour on a line
 
   KOKKOS_FUNCTION void operator()(Element, std::int64_t i) const {
-    const auto row = i / row_length, element = row_begin + i % row_length;
-    const auto z = radius + row / rows, y = radius + row % rows;
-    out(z, y, element) =
-        value(&in(z, y, element), std::make_index_sequence<kLineCount * kRadius>());
+    const auto place = first_of(i / row_length) + i % row_length;
+    out.data()[place] = value(in.data() + place, std::make_index_sequence<kLineCount * kRadius>());
   }
 
-  KOKKOS_FUNCTION void operator()(Row, std::int64_t row) const {
-    const auto z = radius + row / rows, y = radius + row % rows;
-    const T* from = &in(z, y, row_begin);
-    T* to = &out(z, y, row_begin);
+  void operator()(Row, std::int64_t step) const {
     const auto self = *this;  // a copy that `to` cannot point into
+    const auto end = std::min(rows, (step + 1) * rows_per_step);
+    for (auto row = step * rows_per_step; row < end; ++row) {
+      const auto place = first_of(row);
+      const T* from = in.data() + place;
+      T* to = out.data() + place;
+      if (row_length <= kShortRow) prefetch(from, to);
 #pragma omp simd
-    for (std::int64_t i = 0; i < row_length; ++i)
-      to[i] = self.value(from + i, std::make_index_sequence<kLineCount * kRadius>());
+      for (std::int64_t i = 0; i < row_length; ++i)
+        to[i] = self.value(from + i, std::make_index_sequence<kLineCount * kRadius>());
+    }
+  }
+
+  // What a later row is the first to read, and where it writes: of short rows, each is too far from
+  // the one before for the hardware to foresee it.
+  void prefetch(const T* from, T* to) const {
+    constexpr std::int64_t kAhead = 4;
+    const auto next_row = offsets[kRadius], farthest_plane = offsets[3 * kRadius - 1];
+    const T* later = from + farthest_plane + (kRadius + kAhead) * next_row;
+    __builtin_prefetch(later - offsets[kRadius - 1]);
+    __builtin_prefetch(later + row_length - 1 + offsets[kRadius - 1]);
+    __builtin_prefetch(to + kAhead * next_row, 1);
+  }
+
+  // Where a row begins, in elements from the array's begin.
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t first_of(std::int64_t row) const {
+    const Rows* box = boxes.data();
+    while (row >= box->end) ++box;
+    row -= box->first;
+    const auto z = box->z + row / box->per_plane, y = box->y + row % box->per_plane;
+    return &in(z, y, box->element) - in.data();
   }
 
   // Written out by a fold so that the compiler sees one long expression and vectorises over i.
@@ -49,19 +85,36 @@ struct Advance {
   }
 };
 
+// The first boxes that one launch can take; returns how many rows they have.
+std::int64_t take_boxes(std::span<const comm::Box>& boxes, std::int64_t per_point,
+                        Kokkos::Array<Rows, kBoxesPerLaunch>& rows) {
+  const auto length = boxes.front().extent[0];
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < kBoxesPerLaunch; ++i) {
+    if (boxes.empty() || boxes.front().extent[0] != length) break;
+    const auto& [begin, extent] = boxes.front();
+    const auto end = count + extent[1] * extent[2];
+    rows[i] = {count, end, extent[1], begin[2], begin[1], begin[0] * per_point};
+    count = end;
+    boxes = boxes.subspan(1);
+  }
+  return count;
+}
+
 template <class ExecutionSpace, class T, int kLineCount, int kRadius>
 void launch_on(const Domain& domain, const StencilSpec& spec, double diffusion_number,
-               const FieldSet<T>& in, const FieldSet<T>& out) {
+               const FieldSet<T>& in, const FieldSet<T>& out, int array,
+               std::span<const comm::Box> boxes) {
   const auto per_point = std::int64_t{domain.elements_per_point()};
-  const auto stored = domain.halo.stored(), extent = domain.halo.extent;
+  const auto stored = domain.halo.stored();
   const comm::Int3 stride{per_point, per_point * stored[0], per_point * stored[0] * stored[1]};
   using Kernel = Advance<T, kLineCount, kRadius, ExecutionSpace>;
-  Kernel kernel{.in = {},
-                .out = {},
-                .radius = domain.halo.radius,
-                .rows = extent[1],
-                .row_begin = domain.halo.radius * per_point,
-                .row_length = extent[0] * per_point,
+  Kernel kernel{.in = in.template working_array<ExecutionSpace>(array),
+                .out = out.template working_array<ExecutionSpace>(array),
+                .row_length = 0,
+                .rows = 0,
+                .rows_per_step = 1,
+                .boxes = {},
                 .centre = 0,
                 .coefficients = {},
                 .offsets = {}};
@@ -81,48 +134,77 @@ void launch_on(const Domain& domain, const StencilSpec& spec, double diffusion_n
 
   constexpr bool kRows = std::is_same_v<ExecutionSpace, HostSpace>;
   using Step = std::conditional_t<kRows, typename Kernel::Row, typename Kernel::Element>;
-  const auto steps = extent[1] * extent[2] * (kRows ? 1 : kernel.row_length);
-  for (int a = 0; a < in.arrays(); ++a) {
-    kernel.in = in.template working_array<ExecutionSpace>(a);
-    kernel.out = out.template working_array<ExecutionSpace>(a);
+  while (!boxes.empty()) {
+    kernel.row_length = boxes.front().extent[0] * per_point;
+    kernel.rows = take_boxes(boxes, per_point, kernel.boxes);
+    kernel.rows_per_step = std::max<std::int64_t>(1, kElementsPerStep / kernel.row_length);
+    const auto steps = kRows ? (kernel.rows + kernel.rows_per_step - 1) / kernel.rows_per_step
+                             : kernel.rows * kernel.row_length;
     Kokkos::parallel_for(
         "halocline::advance",
         Kokkos::RangePolicy<ExecutionSpace, Step, Kokkos::IndexType<std::int64_t>>(0, steps),
         kernel);
   }
-  ExecutionSpace().fence("halocline::advance");
 }
 
 template <class T, int kLineCount, int kRadius>
 void launch(const Domain& domain, const StencilSpec& spec, double diffusion_number,
-            const FieldSet<T>& in, const FieldSet<T>& out) {
+            const FieldSet<T>& in, const FieldSet<T>& out, int array,
+            std::span<const comm::Box> boxes) {
   if constexpr (!std::is_same_v<DeviceSpace, HostSpace>) {
     if (in.on_device())
-      return launch_on<DeviceSpace, T, kLineCount, kRadius>(domain, spec, diffusion_number, in,
-                                                            out);
+      return launch_on<DeviceSpace, T, kLineCount, kRadius>(domain, spec, diffusion_number, in, out,
+                                                            array, boxes);
   }
-  launch_on<HostSpace, T, kLineCount, kRadius>(domain, spec, diffusion_number, in, out);
+  launch_on<HostSpace, T, kLineCount, kRadius>(domain, spec, diffusion_number, in, out, array,
+                                               boxes);
 }
 
 }  // namespace
 
 template <class T>
-void advance(const Domain& domain, const StencilSpec& spec, double diffusion_number,
-             const FieldSet<T>& in, const FieldSet<T>& out) {
-  if (spec.radius() == 1) return launch<T, 13, 1>(domain, spec, diffusion_number, in, out);
+void start_advance(const Domain& domain, const StencilSpec& spec, double diffusion_number,
+                   const FieldSet<T>& in, const FieldSet<T>& out, int array,
+                   std::span<const comm::Box> boxes) {
+  const auto with = [&](auto start) {
+    start(domain, spec, diffusion_number, in, out, array, boxes);
+  };
+  if (spec.radius() == 1) return with(launch<T, 13, 1>);
   switch (spec.lines) {
     case 3:
-      return launch<T, 3, 3>(domain, spec, diffusion_number, in, out);
+      return with(launch<T, 3, 3>);
     case 9:
-      return launch<T, 9, 3>(domain, spec, diffusion_number, in, out);
+      return with(launch<T, 9, 3>);
     default:
-      return launch<T, 13, 3>(domain, spec, diffusion_number, in, out);
+      return with(launch<T, 13, 3>);
   }
 }
 
-template void advance(const Domain&, const StencilSpec&, double, const FieldSet<double>&,
-                      const FieldSet<double>&);
-template void advance(const Domain&, const StencilSpec&, double, const FieldSet<float>&,
-                      const FieldSet<float>&);
+template <class T>
+void finish_advance(const FieldSet<T>& out) {
+  if (out.on_device())
+    DeviceSpace().fence("halocline::advance");
+  else
+    HostSpace().fence("halocline::advance");
+}
+
+template <class T>
+void advance(const Domain& domain, const StencilSpec& spec, double diffusion_number,
+             const FieldSet<T>& in, const FieldSet<T>& out) {
+  const std::array whole{domain.halo.interior()};
+  for (int array = 0; array < in.arrays(); ++array)
+    start_advance(domain, spec, diffusion_number, in, out, array, whole);
+  finish_advance(out);
+}
+
+#define HALOCLINE_INSTANTIATE(T)                                                             \
+  template void advance(const Domain&, const StencilSpec&, double, const FieldSet<T>&,       \
+                        const FieldSet<T>&);                                                 \
+  template void start_advance(const Domain&, const StencilSpec&, double, const FieldSet<T>&, \
+                              const FieldSet<T>&, int, std::span<const comm::Box>);          \
+  template void finish_advance(const FieldSet<T>&);
+HALOCLINE_INSTANTIATE(double)
+HALOCLINE_INSTANTIATE(float)
+#undef HALOCLINE_INSTANTIATE
 
 }  // namespace halocline::app

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `halocline compare`: the same exchange through several methods, side by side.
 #include <algorithm>
+#include <map>
+#include <memory>
 
 #include "commands.hpp"
 #include "dtype/support/mpi_check.hpp"
@@ -16,6 +18,7 @@ namespace {
 
 /// One method under comparison.
 struct Contender {
+  std::string label;  ///< in tables
   comm::ExchangePlan plan;
   Record record;
   std::string region;                  ///< for profilers
@@ -77,6 +80,8 @@ void set_ratios(const std::vector<Contender*>& measured) {
   if (baseline == nullptr) return;
   for (auto* contender : measured) {
     contender->record.baseline = baseline->record.method;
+    contender->record.baseline_storage = baseline->record.storage;
+    contender->record.baseline_shape = baseline->record.shape;
     contender->record.ratio_to_baseline = median_total(*baseline) / median_total(*contender);
   }
 }
@@ -84,7 +89,10 @@ void set_ratios(const std::vector<Contender*>& measured) {
 std::string describe_table(const std::vector<Contender>& contenders) {
   std::string baseline;
   for (const auto& contender : contenders)
-    if (contender.record.baseline) baseline = *contender.record.baseline;
+    if (contender.record.baseline == contender.record.method &&
+        contender.record.baseline_storage == contender.record.storage &&
+        contender.record.baseline_shape == contender.record.shape)
+      baseline = contender.label;
 
   std::vector<Column> columns{{"method", Align::left},
                               {"verified", Align::left},
@@ -96,6 +104,10 @@ std::string describe_table(const std::vector<Contender>& contenders) {
                               {"unpack"},
                               {"rate"}};
   if (!baseline.empty()) columns.push_back({"ratio"});
+  const bool differ = std::any_of(contenders.begin(), contenders.end(), [&](const Contender& c) {
+    return c.record.messages != contenders.front().record.messages;
+  });
+  if (differ) columns.push_back({"messages"});
   Table table(columns);
   for (const auto& contender : contenders) {
     const auto& record = contender.record;
@@ -103,12 +115,14 @@ std::string describe_table(const std::vector<Contender>& contenders) {
     const auto median = [](const Samples& samples) {
       return samples.empty() ? std::string("-") : format_seconds(statistics(samples).median);
     };
-    const bool chosen = record.memory == "device" && record.method == record.exchange &&
-                        !comm::is_vendor(contender.plan.method().exchange);
-    std::vector<std::string> row{record.method + (chosen ? " (" + record.transfer + ")" : ""),
+    const bool transfer_chosen = record.memory == "device" && record.method == record.exchange &&
+                                 !comm::is_vendor(contender.plan.method().exchange);
+    auto chosen = record.chosen == record.exchange ? "" : record.chosen;
+    if (transfer_chosen) chosen += (chosen.empty() ? "" : ":") + record.transfer;
+    std::vector<std::string> row{contender.label + (chosen.empty() ? "" : " (" + chosen + ")"),
                                  record.verified ? "yes" : "NO"};
     if (phases.total.empty()) {
-      row.resize(columns.size(), "-");
+      row.resize(columns.size() - (differ ? 1 : 0), "-");
     } else {
       const auto total = statistics(phases.total);
       row.insert(
@@ -120,6 +134,7 @@ std::string describe_table(const std::vector<Contender>& contenders) {
       if (!baseline.empty())
         row.push_back(format_fixed(record.ratio_to_baseline.value_or(0), 2) + "x");
     }
+    if (differ) row.push_back(std::to_string(record.messages));
     table.add_row(row);
   }
   std::string out = "\n" + table.str();
@@ -136,27 +151,91 @@ std::string describe_table(const std::vector<Contender>& contenders) {
   return out + "\n";
 }
 
+// What there is to note, and about whom.
+std::map<std::string, std::string> labels_by_note(const std::vector<Contender>& contenders) {
+  std::map<std::string, std::string> out;
+  for (const auto& contender : contenders)
+    for (const auto& note : contender.record.notes) {
+      auto& labels = out[note];
+      labels += (labels.empty() ? "" : "; ") + contender.label;
+    }
+  return out;
+}
+
+// The most that one of the methods asks for.
+Storage storage_for(const Methods& methods, Memory memory) {
+  auto out = Storage::ordinary;
+  for (const auto& method : methods.list) {
+    const auto storage = storage_for(method, memory);
+    if (out != Storage::shared_window && storage != Storage::ordinary) out = storage;
+  }
+  return out;
+}
+
+/// The fields of all methods: in a shared window if one of them needs that, and private ones for
+/// the vendor's methods, then.
 template <class T>
-int compare_as(const Config& config, const Methods& methods, const Domain& domain,
-               const Setup& setup, MPI_Comm comm) {
+struct ComparedFields {
+  std::unique_ptr<const HaloFields<T>> shared, ordinary;
+
+  /// Leaves methods out that the user has not asked for where there is no memory to be shared.
+  ComparedFields(const Config& config, const Domain& domain, Methods& methods, MPI_Comm comm) {
+    if (const auto storage = storage_for(methods, config.memory); storage != Storage::ordinary) {
+      try {
+        shared = std::make_unique<HaloFields<T>>(config, domain, storage, comm);
+      } catch (const EnvironmentError& error) {
+        if (storage == Storage::shared_window && !config.methods.empty()) throw;
+        std::erase_if(methods.list, [&](const comm::Method& method) {
+          return storage_for(method, config.memory) == Storage::shared_window;
+        });
+        if (storage == Storage::shared_window)
+          methods.left_out += (methods.left_out.empty() ? "" : "; ") +
+                              ("left out: shared, since there is " + std::string(error.what()));
+      }
+    }
+    const auto is_vendor = [](const comm::Method& m) { return comm::is_vendor(m.exchange); };
+    if (!shared || std::any_of(methods.list.begin(), methods.list.end(), is_vendor))
+      ordinary = std::make_unique<HaloFields<T>>(config, domain, Storage::ordinary, comm);
+  }
+
+  std::vector<const HaloFields<T>*> of(const comm::Method& method) const {
+    if (!shared) return {ordinary.get()};
+    if (comm::is_vendor(method.exchange)) return {shared.get(), ordinary.get()};
+    return {shared.get()};
+  }
+};
+
+template <class T>
+int compare_as(const Config& config, Methods methods, const Domain& domain, const Setup& setup,
+               MPI_Comm comm) {
   const auto packer = make_packer(config);
-  const HaloFields<T> halo(config, domain, comm);
+  const ComparedFields<T> fields(config, domain, methods, comm);
 
   std::vector<Contender> contenders;
-  for (const auto& method : methods.list) {
-    comm::ExchangePlan plan(comm, halo.jobs(), method,
-                            {.packer = packer.get(), .model = setup.model});
-    auto record = make_record(config, domain, plan, comm);
-    auto problem = halo.verify(plan);
+  const auto add = [&](const comm::Method& method, const HaloFields<T>& halo,
+                       comm::HaloShape shape) {
+    comm::ExchangePlan plan(comm, halo.jobs(shape), method,
+                            {.packer = packer.get(),
+                             .model = setup.model,
+                             .nodes = &domain.nodes,
+                             .windows = halo.windows(),
+                             .message_of_tag = message_of_tag(config, domain)});
+    auto record = make_record(config, domain, plan, shape, halo.storage(), comm);
+    auto problem = halo.verify(plan, shape);
     record.verified = !problem;
-    auto region = "halocline: " + record.method;
-    contenders.push_back(
-        {std::move(plan), std::move(record), std::move(region), std::move(problem)});
-  }
+    auto label = record.method;
+    if (shape != comm::HaloShape::direct) label += ", " + record.shape;
+    if (fields.shared && record.storage == "private") label += ", private memory";
+    auto region = "halocline: " + label;
+    contenders.push_back({std::move(label), std::move(plan), std::move(record), std::move(region),
+                          std::move(problem)});
+  };
+  for (const auto& method : methods.list)
+    for (const auto* halo : fields.of(method))
+      for (const auto shape : config.shape) add(method, *halo, shape);
   std::string introduction = headline(config, contenders.front().record);
-  for (const auto& contender : contenders)
-    for (const auto& note : contender.record.notes)
-      introduction += contender.record.method + ": " + note + "\n";
+  for (const auto& [note, labels] : labels_by_note(contenders))
+    introduction += labels + ": " + note + "\n";
   if (!methods.left_out.empty()) {
     introduction += methods.left_out + "\n";
     for (auto& contender : contenders) contender.record.notes.push_back(methods.left_out);
@@ -175,16 +254,22 @@ int compare_as(const Config& config, const Methods& methods, const Domain& domai
   say(config, comm, describe_table(contenders));
   for (const auto& contender : contenders)
     if (contender.problem)
-      report_failure(comm, "method " + contender.record.method +
-                               ", exchange: " + *contender.problem + "): it was not timed");
+      report_failure(comm, "method " + contender.label + ", exchange: " + *contender.problem +
+                               "): it was not timed");
   return verified.size() == contenders.size() ? 0 : 1;
 }
 
 }  // namespace
 
 int compare(const Config& config, MPI_Comm comm) {
-  const auto methods = methods_to_compare(config, comm);
-  return with_domain(config, comm, 1, methods.list,
+  const auto nodes = find_nodes(config, comm);
+  const auto methods = methods_to_compare(config, nodes, comm);
+  auto planned = methods.list;
+  if (storage_for(methods, config.memory) != Storage::ordinary)
+    for (const auto& method : methods.list)
+      if (comm::is_vendor(method.exchange)) planned.push_back(method);
+  const int copies = planned.size() > methods.list.size() ? 2 : 1;
+  return with_domain(config, nodes, comm, copies, planned,
                      [&](auto element, const Domain& domain, const Setup& setup) {
                        return compare_as<decltype(element)>(config, methods, domain, setup, comm);
                      });

@@ -76,6 +76,16 @@ bool read(const Json& value, const Range& range, std::optional<std::array<T, N>>
   return true;
 }
 
+// A list, or one number alone.
+bool read(const Json& value, const Range& range, std::vector<int>& out) {
+  const auto items = value.is_array() ? value : Json::array({value});
+  std::vector<int> numbers(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i)
+    if (!read(items[i], range, numbers[i])) return false;
+  out = std::move(numbers);
+  return !out.empty();
+}
+
 bool read(const Json& value, bool& out) {
   if (value.is_boolean()) out = value.get<bool>();
   return value.is_boolean();
@@ -95,27 +105,37 @@ bool read(const Json& value, std::string& out) {
   return value.is_string();
 }
 
+// A name that is a number may be written as one.
 template <NamedEnum E>
 bool read(const Json& value, E& out) {
-  const auto found = value.is_string() ? from_string<E>(value.get<std::string>()) : std::nullopt;
+  const auto found = value.is_string()            ? from_string<E>(value.get<std::string>())
+                     : value.is_number_unsigned() ? from_string<E>(value.dump())
+                                                  : std::nullopt;
   if (found) out = *found;
   return found.has_value();
 }
 
-bool read(const Json& value, std::vector<comm::Method>& out) {
-  std::vector<comm::Method> methods;
-  if (!value.is_array() || value.empty()) return false;
-  for (const auto& item : value) {
-    if (!item.is_string()) return false;
-    try {
-      const auto method = comm::parse_method(item.get<std::string>());
-      if (std::count(methods.begin(), methods.end(), method) > 0) return false;
-      methods.push_back(method);
-    } catch (const ConfigError&) {
-      return false;
-    }
+bool read(const Json& value, comm::Method& out) {
+  if (!value.is_string()) return false;
+  try {
+    out = comm::parse_method(value.get<std::string>());
+    return true;
+  } catch (const ConfigError&) {
+    return false;
   }
-  out = std::move(methods);
+}
+
+// One or more, each once.
+template <class T>
+bool read(const Json& value, std::vector<T>& out) {
+  std::vector<T> items;
+  if (!value.is_array() || value.empty()) return false;
+  for (const auto& json : value) {
+    T item{};
+    if (!read(json, item) || std::count(items.begin(), items.end(), item) > 0) return false;
+    items.push_back(item);
+  }
+  out = std::move(items);
   return true;
 }
 
@@ -131,12 +151,25 @@ template <class T>
 Json write(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
-Json write(const std::vector<comm::Method>& methods) {
-  if (methods.empty()) return {};
+Json write(const std::vector<int>& numbers) {
+  if (numbers.empty()) return {};
+  return numbers.size() == 1 ? Json(numbers.front()) : Json(numbers);
+}
+Json write(const comm::Method& method) {
+  return comm::name(method);
+}
+template <class T>
+Json write(const std::vector<T>& items) {
+  if (items.empty()) return {};
   auto out = Json::array();
-  for (const auto& method : methods) out.push_back(comm::name(method));
+  for (const auto& item : items) out.push_back(write(item));
   return out;
 }
+
+template <class T>
+constexpr bool kIsListOfNames = false;
+template <class T>
+constexpr bool kIsListOfNames<std::vector<T>> = !std::integral<T>;
 
 // The number that `word` spells, all of it; otherwise the word itself, which no numeric option
 // accepts.
@@ -175,8 +208,7 @@ Json from_tokens(const Tokens& tokens) {
     auto out = Json::array();  // "128 128 128", "128,128,128", "a,b"
     for (const auto& token : tokens)
       for (const auto& part : split(token))
-        out.push_back(std::same_as<T, std::vector<comm::Method>> ? Json(part)
-                                                                 : number<std::int64_t>(part));
+        out.push_back(kIsListOfNames<T> ? Json(part) : number<std::int64_t>(part));
     return out;
   }
 }
@@ -210,7 +242,16 @@ class Options {
     add("global", &Config::global, "N N N", size,
         "points of all ranks together, instead of local; need not divide evenly" + both);
     add("decomposition", &Config::decomposition, "N N N", size,
-        "ranks along x, y, z; none: chosen so that the ranks' surfaces are small" + both);
+        "ranks along x, y, z; none: chosen so that the nodes' surfaces are small, and then the "
+        "ranks'" +
+            both);
+    add("reorder", &Config::reorder, "",
+        "positions of the ranks in the grid: none: in their order, x first; node: so that each "
+        "node owns a compact part" +
+            both);
+    add("ranks-per-node", &Config::ranks_per_node, "N,...", size,
+        "emulate nodes of so many consecutive ranks each: one number, or one for each node; none: "
+        "the real nodes [run, compare, info]");
     add("radius", &Config::radius, "N", size, "ghost points on each side of each axis" + both);
     add("fields", &Config::fields, "N", Range{1, 65536}, "values per point" + both);
     add("layout", &Config::layout, "",
@@ -228,6 +269,15 @@ class Options {
         "point26: 27 points, radius 1 [run]");
     add("steps", &Config::steps, "N", Range{0, INT_MAX}, "time steps [run]");
     add("stages", &Config::stages, "N", size, "substeps of a step, each with its exchange [run]");
+    add("overlap", &Config::overlap, "",
+        "compute what needs no ghosts while messages travel; every other substep stays as it is "
+        "without, to compare with. Of p2p, partitioned, vendor-p2p, shared (with ranks of other "
+        "nodes, and on "
+        "devices) something travels meanwhile; the others are done before: their calls of MPI are "
+        "collective and block [run]");
+    add("progress", &Config::progress, "N", Range{0, INT_MAX},
+        "with overlap, how often MPI is called meanwhile, for those that move nothing by "
+        "themselves; 0: never [run]");
 
     group_ = "Exchange and measurement";
     auto& methods =
@@ -241,6 +291,20 @@ class Options {
     methods.default_text.clear();
     for (const auto& method : methods_on_host())
       methods.default_text.append(methods.default_text.empty() ? "" : ",").append(name(method));
+    add("shape", &Config::shape, "SHAPE,...",
+        "direct: all regions of the halo at once; axes: at most 6 slabs, x before y before z, so "
+        "that edges and corners travel along in fewer regions, but in rounds that wait for each "
+        "other; run uses the first, compare each method in each of them" +
+            both);
+    add("neighbors", &Config::neighbors, "",
+        "whose points travel: 6: across faces; 18: across edges, too; 26: across corners, too; "
+        "auto: what the stencil reads (run, which refuses less), 26 (compare)" +
+            both);
+    add("messages", &Config::messages, "",
+        "what a message of p2p and vendor-p2p holds: all that goes to a partner (in a round of "
+        "axes), one region of all fields, or all regions of one field (layout soa); other "
+        "methods have one for each partner" +
+            both);
     add("describe", &Config::describe, "",
         "how the app writes its regions as MPI datatypes" + both);
     add("packer", &Config::packer, "", "which of our packers packs where the host does" + both);
@@ -316,6 +380,8 @@ class Options {
     };
     if constexpr (std::integral<T>) {
       option.expected = "a " + app::expected(range);
+    } else if constexpr (std::same_as<T, std::vector<int>>) {
+      option.expected = "one number or a list, each a " + app::expected(range);
     } else {
       option.words = 3;
       option.expected = "three numbers, each a " + app::expected(range);
@@ -339,6 +405,9 @@ class Options {
       option.expected = "a list of one or more of " + method_names() +
                         ", each at most once; alltoallv may have :device, :one-shot, :staged, "
                         ":host or :auto behind it";
+    if constexpr (std::same_as<T, std::vector<comm::HaloShape>>)
+      option.expected =
+          "a list of one or more of " + all_names<comm::HaloShape>(", ") + ", each at most once";
     return option;
   }
 
@@ -600,6 +669,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
       "\nExamples:\n"
       "  mpirun -n 2 halocline compare --config configs/quickstart.toml --output results.jsonl\n"
       "  mpirun -n 8 halocline run --global 200 200 200 --steps 50\n"
+      "  mpirun -n 2 halocline compare --methods p2p,shared --shape direct,axes --neighbors 18\n"
       "  mpirun -n 2 halocline calibrate\n"
       "  halocline inspect 'subarray(C,{16,16,16},{1,8,8},{5,2,3},double)'\n"
       "\nExit codes: 0 ok, 1 verification failed, 2 bad input, 3 environment.");
@@ -705,7 +775,6 @@ Config merge(const CommandLine& line) {
     set(*options().find(key), value, kCommandLine, config);
   exclude("the command line");
   if (!config.local && !config.global) config.local = {64, 64, 64};
-  if (config.methods.empty() && config.memory == Memory::host) config.methods = methods_on_host();
   return config;
 }
 

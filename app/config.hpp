@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "comm/exchange/method.hpp"
+#include "comm/halo/halo_spec.hpp"
+#include "comm/halo/placement.hpp"
 #include "enum_names.hpp"
 
 namespace halocline::app {
@@ -21,6 +23,8 @@ enum class Layout { soa, aos };
 enum class Element { float64, float32 };
 enum class Stencil { heat13, heat9, heat3, point26 };
 enum class Memory { host, device };
+enum class Neighbors { six, eighteen, all, automatic };
+enum class Messages { partner, region, field };
 enum class Describe { subarray, vector, hvector, hindexed, structure };
 enum class PackerKind { host, kokkos };
 enum class Inject { none, drop, swap, flip };
@@ -41,17 +45,24 @@ struct Config {
   Memory memory = Memory::host;
   std::optional<std::array<int, 3>>
       decomposition;  ///< ranks along each axis; unset: chosen by the program
+  /// Of emulated nodes: one number for all, or one for each; empty: the real nodes.
+  std::vector<int> ranks_per_node;
+  comm::Reorder reorder = comm::Reorder::none;
 
   Stencil stencil = Stencil::heat13;
   std::int64_t steps = 10;
   int stages = 1;  ///< substeps of a step, each with its exchange
+  bool overlap = false;
+  std::int64_t progress = 16;  ///< calls between parts of the interior; 0: none
 
   std::int64_t iterations = 20;  ///< timed ones
   std::int64_t warmup = 2;
   double max_seconds = 60;
-  /// Empty if the user names none and fields are on a device: then the program knows what is
-  /// possible only when it runs.
+  /// Empty if the user names none: what is possible, the program knows only when it runs.
   std::vector<comm::Method> methods;
+  std::vector<comm::HaloShape> shape{comm::HaloShape::direct};
+  Neighbors neighbors = Neighbors::automatic;
+  Messages messages = Messages::partner;
   Describe describe = Describe::subarray;
   PackerKind packer = PackerKind::host;
 
@@ -113,6 +124,28 @@ struct EnumNames<Stencil> {
   static constexpr std::array table{
       std::pair{Stencil::heat13, "heat13"}, std::pair{Stencil::heat9, "heat9"},
       std::pair{Stencil::heat3, "heat3"}, std::pair{Stencil::point26, "point26"}};
+};
+template <>
+struct EnumNames<comm::HaloShape> {
+  static constexpr std::array table{std::pair{comm::HaloShape::direct, "direct"},
+                                    std::pair{comm::HaloShape::axes, "axes"}};
+};
+template <>
+struct EnumNames<Neighbors> {
+  static constexpr std::array table{
+      std::pair{Neighbors::six, "6"}, std::pair{Neighbors::eighteen, "18"},
+      std::pair{Neighbors::all, "26"}, std::pair{Neighbors::automatic, "auto"}};
+};
+template <>
+struct EnumNames<Messages> {
+  static constexpr std::array table{std::pair{Messages::partner, "partner"},
+                                    std::pair{Messages::region, "region"},
+                                    std::pair{Messages::field, "field"}};
+};
+template <>
+struct EnumNames<comm::Reorder> {
+  static constexpr std::array table{std::pair{comm::Reorder::none, "none"},
+                                    std::pair{comm::Reorder::node, "node"}};
 };
 template <>
 struct EnumNames<Describe> {

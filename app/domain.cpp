@@ -7,13 +7,15 @@
 #include <cstdio>
 #include <fstream>
 #include <limits>
-#include <set>
+#include <numeric>
 #include <string>
 
+#include "comm/halo/placement.hpp"
 #include "comm/mpi/communicator.hpp"
 #include "dtype/support/error.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "environment.hpp"
+#include "halo_messages.hpp"
 #include "stencil.hpp"
 #include "table.hpp"
 
@@ -36,7 +38,8 @@ double available_memory() {
   return available;
 }
 
-Int3 rank_grid(const Config& config, int ranks) {
+// Those that the user or the number of points leaves open, best first.
+std::vector<Int3> rank_grids(const Config& config, int ranks) {
   if (config.decomposition) {
     const auto& d = *config.decomposition;
     const bool fits = d[0] <= ranks && d[1] <= ranks &&
@@ -47,17 +50,46 @@ Int3 rank_grid(const Config& config, int ranks) {
           "decomposition does not fit the number of ranks (" + format_extent(d) + " on " +
           std::to_string(ranks) +
           " ranks): make the product of --decomposition equal to the ranks of mpirun -n");
-    return {d[0], d[1], d[2]};
+    return {{d[0], d[1], d[2]}};
   }
-  return config.global ? comm::choose_ranks(ranks, *config.global, config.radius)
-                       : comm::choose_ranks(ranks);
+  return config.global ? comm::good_grids(ranks, *config.global, config.radius)
+                       : comm::good_grids(ranks);
+}
+
+// Throws ConfigError if the stencil reads others, too.
+comm::DirectionSet needed_directions(const Config& config) {
+  const bool computes = config.subcommand == Subcommand::run;
+  const auto read =
+      computes ? needed_neighbors(stencil_spec(config.stencil)) : comm::DirectionSet::all();
+  if (config.neighbors == Neighbors::automatic) return read;
+  const auto given =
+      comm::DirectionSet::along_at_most(config.neighbors == Neighbors::six        ? 1
+                                        : config.neighbors == Neighbors::eighteen ? 2
+                                                                                  : 3);
+  if (computes && !given.contains(read))
+    throw ConfigError("neighbors are too few for the stencil (neighbors " +
+                      std::string(to_string(config.neighbors)) + ", " +
+                      std::string(to_string(config.stencil)) + " reads " +
+                      std::to_string(read.size()) +
+                      "): use neighbors = \"auto\", or a stencil that reads fewer");
+  return given;
 }
 
 }  // namespace
 
-Domain make_domain(const Config& config, int rank, int ranks) {
+comm::NodeHierarchy find_nodes(const Config& config, MPI_Comm comm) {
+  if (config.ranks_per_node.empty()) return comm::NodeHierarchy(comm);
+  return {comm, config.ranks_per_node};
+}
+
+std::string format_nodes(int nodes, bool emulated) {
+  return format_count(nodes, emulated ? "emulated node" : "node");
+}
+
+Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes) {
+  const int ranks = nodes.ranks();
   // Far beyond any memory, and small enough that no product below overflows.
-  constexpr std::int64_t kLargestExtent = 1 << 20;
+  constexpr std::int64_t kLargestExtent = 1'000'000;
   for (const auto extent : config.global ? *config.global : *config.local)
     if (extent > kLargestExtent)
       throw ConfigError(std::string(config.global ? "global" : "local") + " is too large (" +
@@ -70,11 +102,21 @@ Domain make_domain(const Config& config, int rank, int ranks) {
                         format_extent(g) + "): use fewer ranks or a larger global");
   }
 
-  const Int3 grid = rank_grid(config, ranks);
-  Int3 global{};
-  for (std::size_t axis = 0; axis < 3; ++axis)
-    global[axis] = config.global ? (*config.global)[axis] : (*config.local)[axis] * grid[axis];
-  const comm::Decomposition decomposition(global, grid, config.periodic);
+  if (config.messages == Messages::field && config.layout == Layout::aos)
+    throw ConfigError(
+        "messages cannot be by field (layout aos, where the fields of a point are side by side): "
+        "use layout = \"soa\", or messages = \"region\" or \"partner\"");
+
+  std::vector<comm::Decomposition> choices;
+  for (const auto& grid : rank_grids(config, ranks)) {
+    Int3 global{};
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      global[axis] = config.global ? (*config.global)[axis] : (*config.local)[axis] * grid[axis];
+    choices.emplace_back(global, grid, config.periodic);
+  }
+  const auto decomposition =
+      comm::place(choices, config.radius, nodes.node_of_ranks(), config.reorder);
+  const auto &global = decomposition.global(), &grid = decomposition.ranks();
 
   for (std::size_t axis = 0; axis < 3; ++axis)
     if (const auto least = global[axis] / grid[axis]; least < config.radius)
@@ -94,14 +136,16 @@ Domain make_domain(const Config& config, int rank, int ranks) {
                         std::to_string(INT_MAX) + " in all");
   }
 
-  const auto owned = decomposition.owned(rank);
-  return {.decomposition = decomposition,
-          .rank = rank,
+  const auto owned = decomposition.owned(nodes.rank());
+  return {.nodes = nodes,
+          .decomposition = decomposition,
+          .rank = nodes.rank(),
           .owned = owned,
           .halo = {owned.extent, config.radius},
           .fields = config.fields,
           .element_bytes = config.element == Element::float64 ? 8 : 4,
-          .layout = config.layout};
+          .layout = config.layout,
+          .needed = needed_directions(config)};
 }
 
 namespace {
@@ -131,27 +175,27 @@ MessageMemory message_memory(const comm::Method& method) {
 
 }  // namespace
 
-MemoryEstimate estimate_memory(const Domain& domain, int copies,
-                               const std::vector<comm::Method>& methods, Memory memory) {
-  // Rank 0 has the largest box.
-  const comm::HaloSpec largest{domain.decomposition.owned(0).extent, domain.halo.radius};
-  double stored = 1, owned = 1;
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    stored *= static_cast<double>(largest.stored()[axis]);
-    owned *= static_cast<double>(largest.extent[axis]);
-  }
+MemoryEstimate estimate_memory(const Config& config, const Domain& domain, int copies,
+                               const std::vector<comm::Method>& methods) {
+  const comm::HaloSpec largest{domain.decomposition.largest_extent(), domain.halo.radius};
+  double stored = 1;
+  for (const auto extent : largest.stored()) stored *= static_cast<double>(extent);
   const double point = static_cast<double>(domain.fields) * domain.element_bytes;
   const double padding = 4096.0 * domain.arrays();
-  // Jobs and plans: 380 bytes for each side of a job, measured with 50,000 fields.
-  const double bookkeeping = 400.0 * 2 * comm::Direction::kCount * domain.arrays();
   MemoryEstimate out;
   out.host.fields = (stored * point + padding) * copies;
-  if (memory == Memory::device) out.device.fields = out.host.fields;
-  for (const auto& method : methods) {
-    const auto share = memory == Memory::device ? message_memory(method) : MessageMemory{1, 0};
-    const auto bytes = 2 * (stored - owned) * point;
-    out.host.messages += share.host * bytes + bookkeeping;
-    out.device.messages += share.device * bytes;
+  const bool on_device = config.memory == Memory::device;
+  if (on_device) out.device.fields = out.host.fields;
+  for (const auto shape : shapes_of(config)) {
+    const auto traffic = largest_halo_traffic(config, domain, shape);
+    const auto bytes = 2 * traffic.bytes_to_self;
+    // Jobs and plans: 380 bytes for each side of a job, measured with 50,000 fields.
+    const auto bookkeeping = 400.0 * 2 * static_cast<double>(traffic.regions);
+    for (const auto& method : methods) {
+      const auto share = on_device ? message_memory(method) : MessageMemory{1, 0};
+      out.host.messages += share.host * bytes + bookkeeping;
+      out.device.messages += share.device * bytes;
+    }
   }
   return out;
 }
@@ -211,41 +255,76 @@ std::string describe_memory(const MemoryNeed& need, const SharedMemory& memory,
          (memory.fits() ? "" : ": TOO MUCH, a real run would refuse") + "\n";
 }
 
-std::string describe_dry_run(const Domain& domain, const std::string& memory) {
+namespace {
+
+Table table_of_ranks(const Config& config, const Domain& domain, comm::HaloShape shape, int shown) {
+  const bool several = domain.nodes.nodes() > 1, grouped = config.messages != Messages::partner;
+  std::vector<Column> columns{{"rank"}, {"local extent", Align::left}, {"regions"}, {"messages"}};
+  if (grouped) columns.push_back({"by " + std::string(to_string(config.messages))});
+  columns.insert(columns.end(), {{"to others"}, {"to self"}});
+  if (several) columns.insert(columns.end(), {{"off node"}, {"node"}, {"position", Align::left}});
+  Table table(columns);
+  for (int rank = 0; rank < shown; ++rank) {
+    const auto sent = halo_traffic(config, domain, domain.decomposition, rank, shape);
+    std::vector<std::string> row{std::to_string(rank),
+                                 format_extent(domain.decomposition.owned(rank).extent),
+                                 std::to_string(sent.regions), std::to_string(sent.messages)};
+    if (grouped) row.push_back(std::to_string(sent.grouped_messages));
+    row.insert(row.end(), {format_bytes(sent.bytes_to_others), format_bytes(sent.bytes_to_self)});
+    if (several) {
+      const auto at = domain.decomposition.coordinates(rank);
+      row.insert(
+          row.end(),
+          {format_bytes(sent.bytes_off_node), std::to_string(domain.nodes.node_of(rank)),
+           std::to_string(at[0]) + ", " + std::to_string(at[1]) + ", " + std::to_string(at[2])});
+    }
+    table.add_row(row);
+  }
+  return table;
+}
+
+// What leaves the nodes, and what would in the natural order.
+std::string describe_off_node(const Config& config, const Domain& domain, comm::HaloShape shape) {
+  const auto& mapped = domain.decomposition;
+  const comm::Decomposition natural(mapped.global(), mapped.ranks(), mapped.periodic());
+  const auto sent = [&](const comm::Decomposition& decomposition) {
+    std::vector<double> by_node(static_cast<std::size_t>(domain.nodes.nodes()));
+    for (int rank = 0; rank < decomposition.size(); ++rank)
+      by_node[static_cast<std::size_t>(domain.nodes.node_of(rank))] +=
+          halo_traffic(config, domain, decomposition, rank, shape).bytes_off_node;
+    return format_bytes(std::accumulate(by_node.begin(), by_node.end(), 0.0)) + " in all, " +
+           format_bytes(*std::max_element(by_node.begin(), by_node.end())) +
+           " by the node that sends most";
+  };
+  return "\nto other nodes per exchange, " +
+         format_nodes(domain.nodes.nodes(), domain.nodes.emulated()) + ":\n  mapped as shown  " +
+         sent(mapped) + "\n  natural order    " + sent(natural) + "\n";
+}
+
+}  // namespace
+
+std::string describe_dry_run(const Config& config, const Domain& domain,
+                             const std::string& memory) {
   const auto& decomposition = domain.decomposition;
   std::string out = "decomposition " + format_extent(decomposition.ranks()) + " ranks over " +
                     format_extent(decomposition.global()) + " points, " +
                     (decomposition.periodic() ? "periodic" : "open boundaries") + "; fields " +
                     std::to_string(domain.fields) + " (" + std::string(to_string(domain.layout)) +
                     "), " + std::to_string(domain.element_bytes) + " bytes per element, radius " +
-                    std::to_string(domain.halo.radius) + "\n";
-  out += memory + "\n";
-  Table table({{"rank", Align::right},
-               {"local extent", Align::left},
-               {"regions", Align::right},
-               {"messages", Align::right},
-               {"to others", Align::right},
-               {"to self", Align::right}});
+                    std::to_string(domain.halo.radius) + ", " +
+                    std::to_string(domain.needed.size()) + " neighbours\n";
+  out += memory;
   constexpr int kShown = 16;  // a table of thousands of ranks helps nobody
-  for (int rank = 0; rank < std::min(decomposition.size(), kShown); ++rank) {
-    const comm::HaloSpec halo{decomposition.owned(rank).extent, domain.halo.radius};
-    std::int64_t regions = 0, to_others = 0, to_self = 0;
-    std::set<int> partners;
-    comm::for_each_direction([&](comm::Direction direction) {
-      const auto partner = decomposition.neighbor(rank, direction);
-      if (!partner) return;
-      const auto bytes = halo.send_box(direction).points() * domain.fields * domain.element_bytes;
-      regions += domain.arrays();
-      (*partner == rank ? to_self : to_others) += bytes;
-      if (*partner != rank) partners.insert(*partner);
-    });
-    table.add_row({std::to_string(rank), format_extent(halo.extent), std::to_string(regions),
-                   std::to_string(partners.size()), format_bytes(to_others),
-                   format_bytes(to_self)});
+  for (const auto shape : shapes_of(config)) {
+    out += "\nshape " + std::string(to_string(shape)) + "\n";
+    out += table_of_ranks(config, domain, shape, std::min(decomposition.size(), kShown)).str();
+    if (decomposition.size() > kShown)
+      out += "... and " + std::to_string(decomposition.size() - kShown) + " ranks more\n";
+    if (domain.nodes.nodes() > 1) out += describe_off_node(config, domain, shape);
   }
-  out += table.str();
-  if (decomposition.size() > kShown)
-    out += "... and " + std::to_string(decomposition.size() - kShown) + " ranks more\n";
+  if (config.messages != Messages::partner)
+    out += "messages by " + std::string(to_string(config.messages)) +
+           " are those of p2p and vendor-p2p; other methods have one for each partner\n";
   return out + "\ndry run: nothing was allocated or sent\n";
 }
 

@@ -7,32 +7,46 @@
 
 namespace halocline::app {
 
+namespace {
+
+constexpr std::size_t kAlignment = 4096;
+
+}  // namespace
+
 template <class T>
-FieldSet<T>::FieldSet(const Domain& domain, dtype::ResourceCache* resources)
-    : resources_(resources) {
-  constexpr std::size_t kAlignment = 4096;
+std::int64_t FieldSet<T>::bytes(const Domain& domain) {
+  const auto points = comm::Box{{}, domain.halo.stored()}.points();
+  const auto array = static_cast<std::size_t>(points * domain.elements_per_point()) * sizeof(T);
+  return static_cast<std::int64_t>((array + kAlignment - 1) / kAlignment * kAlignment) *
+         domain.arrays();
+}
+
+template <class T>
+FieldSet<T>::FieldSet(const Domain& domain, dtype::ResourceCache* resources, std::byte* memory)
+    : resources_(resources), host_memory_(memory) {
   const auto stored = domain.halo.stored();
   const auto row = static_cast<std::size_t>(stored[0] * domain.elements_per_point());
   const auto rows = static_cast<std::size_t>(stored[1]),
              planes = static_cast<std::size_t>(stored[2]);
-  bytes_ = (planes * rows * row * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
   const auto arrays = static_cast<std::size_t>(domain.arrays());
+  bytes_ = static_cast<std::size_t>(bytes(domain)) / arrays;
 
-  memory_.reset(std::aligned_alloc(kAlignment, bytes_ * arrays));
-  if (!memory_)
-    throw EnvironmentError("no memory for the fields (" + std::to_string(bytes_ * arrays) +
-                           " bytes on one rank): use a smaller local size or fewer fields");
-  auto* first = static_cast<std::byte*>(memory_.get());
+  if (host_memory_ == nullptr) {
+    memory_.reset(std::aligned_alloc(kAlignment, bytes_ * arrays));
+    if (!memory_)
+      throw EnvironmentError("no memory for the fields (" + std::to_string(bytes_ * arrays) +
+                             " bytes on one rank): use a smaller local size or fewer fields");
+    host_memory_ = static_cast<std::byte*>(memory_.get());
+  }
   for (std::size_t i = 0; i < arrays; ++i)
-    arrays_.emplace_back(reinterpret_cast<T*>(first + i * bytes_), planes, rows, row);
+    arrays_.emplace_back(reinterpret_cast<T*>(host_memory_ + i * bytes_), planes, rows, row);
   if (resources != nullptr)
     device_memory_ = resources->buffer(dtype::MemoryKind::device, bytes_ * arrays);
 }
 
 template <class T>
 std::byte* FieldSet<T>::working_address(int index) const {
-  auto* const first =
-      resources_ != nullptr ? device_memory_.data() : static_cast<std::byte*>(memory_.get());
+  auto* const first = resources_ != nullptr ? device_memory_.data() : host_memory_;
   return first + static_cast<std::size_t>(index) * bytes_;
 }
 
@@ -51,14 +65,14 @@ std::vector<void*> FieldSet<T>::working_addresses() const {
 template <class T>
 void FieldSet<T>::to_device() const {
   if (resources_ == nullptr) return;
-  resources_->device().copy(device_memory_.data(), memory_.get(), bytes_ * arrays_.size(), nullptr);
+  resources_->device().copy(device_memory_.data(), host_memory_, bytes_ * arrays_.size(), nullptr);
   resources_->device().synchronize(nullptr);
 }
 
 template <class T>
 void FieldSet<T>::from_device() const {
   if (resources_ == nullptr) return;
-  resources_->device().copy(memory_.get(), device_memory_.data(), bytes_ * arrays_.size(), nullptr);
+  resources_->device().copy(host_memory_, device_memory_.data(), bytes_ * arrays_.size(), nullptr);
   resources_->device().synchronize(nullptr);
 }
 

@@ -22,6 +22,13 @@ template <class T, class ExecutionSpace = HostSpace>
 using ArrayView = Kokkos::View<T***, Kokkos::LayoutRight, typename ExecutionSpace::memory_space,
                                Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
+/// Where fields are.
+enum class Storage {
+  ordinary,                   ///< memory of this process alone, or of a device
+  shared_window,              ///< that other ranks of the node can read
+  shared_window_if_possible,  ///< `ordinary` for all fields where there is no shared memory
+};
+
 /// All fields of this rank: domain.arrays() arrays of stored points, each aligned to 4 KiB, in one
 /// allocation; with a device, a second one in its memory, which is exchanged and computed on, while
 /// the first is what values are set and checked in.
@@ -29,8 +36,13 @@ template <class T>
 class FieldSet {
  public:
   /// Allocates; the contents are undefined. `resources`: of the device, nullptr for fields of the
-  /// host alone. Throws EnvironmentError if there is no memory.
-  FieldSet(const Domain& domain, dtype::ResourceCache* resources);
+  /// host alone. `memory`: bytes(domain) of them, aligned to 4 KiB, which belong to the caller, to
+  /// be used in place of an allocation in the host's memory. Throws EnvironmentError if there is no
+  /// memory.
+  FieldSet(const Domain& domain, dtype::ResourceCache* resources, std::byte* memory = nullptr);
+
+  /// What all arrays together need.
+  static std::int64_t bytes(const Domain& domain);
 
   /// An array in the memory of the host.
   ArrayView<T> array(int index) const { return arrays_[static_cast<std::size_t>(index)]; }
@@ -63,8 +75,9 @@ class FieldSet {
   std::byte* working_address(int index) const;
 
   dtype::ResourceCache* resources_;
-  std::size_t bytes_ = 0;  // of each array
-  std::unique_ptr<void, Free> memory_;
+  std::size_t bytes_ = 0;               // of each array
+  std::unique_ptr<void, Free> memory_;  // unless it is the caller's
+  std::byte* host_memory_;
   dtype::ResourceCache::Buffer device_memory_;
   std::vector<ArrayView<T>> arrays_;
 };
@@ -89,22 +102,29 @@ struct ElementMap {
     int field;
     bool owned;    ///< by this rank, not a ghost
     bool outside;  ///< beyond an open boundary
+    int ghost;     ///< of a ghost, the index of the comm::Direction in which it lies
   };
 
   KOKKOS_INLINE_FUNCTION Place operator()(std::int64_t z, std::int64_t y,
                                           std::int64_t element) const {
     const std::int64_t stored[3] = {element / elements_per_point, y, z};
     std::int64_t at[3];
-    bool owned = true, outside = false;
-    for (int axis = 0; axis < 3; ++axis) {
-      owned = owned && stored[axis] >= radius && stored[axis] < radius + extent[axis];
+    bool outside = false;
+    int cell = 13, weight = 1;  // of the 27 around and with the owned points
+    for (int axis = 0; axis < 3; ++axis, weight *= 3) {
+      cell += stored[axis] < radius ? -weight : stored[axis] < radius + extent[axis] ? 0 : weight;
       at[axis] = first[axis] + stored[axis];
       if (at[axis] >= 0 && at[axis] < global[axis]) continue;
       outside = outside || !periodic;
       at[axis] = (at[axis] + global[axis]) % global[axis];
     }
-    return {at[0], at[1],  at[2], array + static_cast<int>(element % elements_per_point),
-            owned, outside};
+    return {at[0],
+            at[1],
+            at[2],
+            array + static_cast<int>(element % elements_per_point),
+            cell == 13,
+            outside,
+            cell < 13 ? cell : cell - 1};
   }
 
   /// Number of a field's point in the whole domain: the same for every decomposition and layout.

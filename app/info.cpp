@@ -7,6 +7,7 @@
 #include "comm/device/gpu_awareness.hpp"
 #include "comm/exchange/method.hpp"
 #include "commands.hpp"
+#include "domain.hpp"
 #include "dtype/device/device.hpp"
 #include "environment.hpp"
 #include "model.hpp"
@@ -43,13 +44,15 @@ std::string join(const nlohmann::ordered_json& value) {
 }  // namespace
 
 int info(const Config& config, MPI_Comm comm) {
+  const auto nodes = find_nodes(config, comm);
   const auto provenance = gather_provenance(config, comm);
   const auto choice = choose_threads(config, comm);
   auto facts = to_json(provenance);
   facts.erase("config");
   facts.erase("environment");
   facts["ranks"] = size_of(comm);
-  facts["nodes"] = provenance.hosts.size();
+  facts["nodes"] = nodes.nodes();
+  facts["nodes_emulated"] = nodes.emulated();
   facts["threads"] = choice.threads;
   facts["threads_reason"] = choice.reason;
   facts["device"] = device();
@@ -57,7 +60,7 @@ int info(const Config& config, MPI_Comm comm) {
   if (rank_of(comm) == 0) facts["model"] = model_state(config, provenance);
   facts["methods"] = nlohmann::ordered_json::array();
   for (const auto exchange : comm::all_exchanges())
-    facts["methods"].push_back(comm::name(exchange));
+    if (comm::why_not_available(exchange).empty()) facts["methods"].push_back(comm::name(exchange));
 
   on_root(comm, [&] {
     if (config.json) {

@@ -18,7 +18,7 @@ dtype::ResourceCache* device_resources(const Config& config) {
 std::vector<comm::Method> methods_on_host() {
   std::vector<comm::Method> out;
   for (const auto exchange : comm::all_exchanges())
-    if (exchange != comm::Exchange::shared) out.emplace_back(exchange);
+    if (comm::why_not_available(exchange).empty()) out.emplace_back(exchange);
   return out;
 }
 
@@ -51,8 +51,15 @@ comm::Method method_to_run(const Config& config) {
   return config.methods.empty() ? comm::Method(comm::Exchange::alltoallv) : config.methods.front();
 }
 
-Methods methods_to_compare(const Config& config, MPI_Comm comm) {
+Methods methods_to_compare(const Config& config, const comm::NodeHierarchy& nodes, MPI_Comm comm) {
   if (!config.methods.empty()) return {config.methods, ""};
+  if (config.memory == Memory::host) {
+    Methods out{methods_on_host(), ""};
+    for (const auto exchange : comm::all_exchanges())
+      if (const auto why = comm::why_not_available(exchange); !why.empty())
+        out.left_out += "left out: " + std::string(comm::name(exchange)) + ", since " + why;
+    return out;
+  }
   comm::GpuAwareness awareness{true, ""};  // a dry run tries nothing, and counts what may be
   comm::collectively(comm, [&] {
     if (!config.dry_run) awareness = comm::probe_gpu_awareness(device_resources(config)->device());
@@ -62,7 +69,7 @@ Methods methods_to_compare(const Config& config, MPI_Comm comm) {
   if (awareness.aware && aware == 0) awareness = {false, "on some ranks"};
   comm::MemorySharing sharing{true, ""};
   if (!config.dry_run)
-    sharing = comm::probe_memory_sharing(device_resources(config)->device(), comm);
+    sharing = comm::probe_memory_sharing(device_resources(config)->device(), comm, &nodes);
   return methods_on_device(awareness, sharing);
 }
 

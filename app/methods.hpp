@@ -24,7 +24,7 @@ struct Methods {
   std::string left_out;  ///< a sentence, or empty
 };
 
-/// For fields in the memory of the host: all there are.
+/// For fields in the memory of the host: all that this MPI has.
 std::vector<comm::Method> methods_on_host();
 
 /// For fields in the memory of a device: all transfers of ours, copies between the ranks' devices,
@@ -35,7 +35,8 @@ Methods methods_on_device(const comm::GpuAwareness& awareness, const comm::Memor
 /// The method of `run`: the first that the user named, else alltoallv.
 comm::Method method_to_run(const Config& config);
 
-/// config.methods, or what is there to compare if the user named none. Collective.
-Methods methods_to_compare(const Config& config, MPI_Comm comm);
+/// config.methods, or what is there to compare on these nodes if the user named none: on the host,
+/// all; whether there is memory that ranks can share turns out later. Collective.
+Methods methods_to_compare(const Config& config, const comm::NodeHierarchy& nodes, MPI_Comm comm);
 
 }  // namespace halocline::app

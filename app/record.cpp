@@ -27,10 +27,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array kPhases{
-    std::pair{"pack", &Phases::pack}, std::pair{"transfer", &Phases::transfer},
-    std::pair{"unpack", &Phases::unpack}, std::pair{"compute", &Phases::compute},
-    std::pair{"total", &Phases::total}};
 constexpr std::array kStatistics{
     std::pair{"median_s", &Statistics::median}, std::pair{"p10_s", &Statistics::p10},
     std::pair{"p90_s", &Statistics::p90}, std::pair{"min_s", &Statistics::min},
@@ -39,6 +35,18 @@ constexpr std::array kStatistics{
 Json to_json(const Statistics& statistics) {
   Json out;
   for (const auto& [name, member] : kStatistics) out[name] = statistics.*member;
+  return out;
+}
+
+constexpr std::array kTimeline{
+    std::pair{"post_s", &Timeline::post}, std::pair{"interior_s", &Timeline::interior},
+    std::pair{"wait_s", &Timeline::wait}, std::pair{"boundary_s", &Timeline::boundary}};
+
+// By part of the substep, then by rank.
+Json to_json(const std::vector<Timeline>& ranks) {
+  Json out;  // null without ranks
+  for (const auto& rank : ranks)
+    for (const auto& [name, member] : kTimeline) out[name].push_back(rank.*member);
   return out;
 }
 
@@ -59,7 +67,7 @@ std::string line_of(const Json& json) {
 }
 
 // ---- CSV: the record's scalars by name, triples by axis, statistics by phase, all notes in one
-// cell, and the provenance that plots need.
+// cell, and the provenance that plots need; not what there is for each rank or iteration.
 
 using Cells = std::vector<std::pair<std::string, Json>>;
 
@@ -86,7 +94,7 @@ Cells csv_cells(const Json& record) {
         cells.emplace_back(key + "_" + "xyz"[axis], value.at(axis));
     } else if (key == "notes") {
       cells.emplace_back(key, joined(value));
-    } else if (!value.is_structured()) {
+    } else if (key != "timeline" && key != "samples_s") {
       cells.emplace_back(key, value);
     }
   }
@@ -229,11 +237,15 @@ nlohmann::ordered_json to_json(const Record& record, const Provenance& provenanc
   out["kind"] = record.kind;
   out["method"] = record.method;
   out["exchange"] = record.exchange;
+  out["chosen"] = record.chosen;
   out["transfer"] = record.transfer;
   out["memory"] = record.memory;
+  out["storage"] = record.storage;
   out["ranks"] = record.ranks;
   out["nodes"] = record.nodes;
+  out["nodes_emulated"] = record.nodes_emulated;
   out["decomposition"] = record.decomposition;
+  out["reorder"] = record.reorder;
   out["local"] = record.local;
   out["global"] = record.global;
   out["fields"] = record.fields;
@@ -243,20 +255,34 @@ nlohmann::ordered_json to_json(const Record& record, const Provenance& provenanc
   out["stencil"] = record.stencil;
   out["describe"] = record.describe;
   out["packer"] = record.packer;
+  out["shape"] = record.shape;
+  out["neighbors"] = record.neighbors;
+  out["messages_per"] = record.messages_per;
   out["element_bytes"] = record.element_bytes;
   out["bytes_to_others"] = record.bytes_to_others;
   out["bytes_to_self"] = record.bytes_to_self;
   out["messages"] = record.messages;
+  out["bytes_off_node"] = record.bytes_off_node;
+  out["bytes_off_node_of_node"] = record.bytes_off_node_of_node;
+  out["bytes_off_node_total"] = record.bytes_off_node_total;
+  out["messages_off_node"] = record.messages_off_node;
   out["iterations"] = record.iterations;
   out["threads"] = record.threads;
+  out["predicted_s"] = or_null(record.predicted_s);
+  out["overlap"] = record.overlap;
+  out["progress"] = or_null(record.progress);
   for (const auto& [name, member] : kPhases) {
     const auto& samples = record.phases.*member;
     out["phases"][name] = samples.empty() ? Json() : to_json(statistics(samples));
   }
+  out["timeline"] = to_json(record.timeline);
   out["verified"] = record.verified;
   out["state_hash"] = record.state_hash ? Json(hexadecimal(*record.state_hash)) : Json();
   out["baseline"] = or_null(record.baseline);
+  out["baseline_storage"] = or_null(record.baseline_storage);
+  out["baseline_shape"] = or_null(record.baseline_shape);
   out["ratio_to_baseline"] = or_null(record.ratio_to_baseline);
+  out["overlap_ratio"] = or_null(record.overlap_ratio);
   out["notes"] = record.notes;
   for (const auto& [name, member] : kPhases) {
     const auto& samples = record.phases.*member;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config.hpp"
@@ -28,6 +29,27 @@ Statistics statistics(std::span<const double> samples);
 /// has no such phase.
 struct Phases {
   std::vector<double> pack, transfer, unpack, compute, total;
+  std::vector<double> post, interior, wait, boundary;  ///< with overlap: total is made of these
+  std::vector<double> plain_exchange, plain_compute,
+      plain_total;  ///< of the substeps that take turns with those that overlap
+};
+
+inline constexpr std::array kPhases{std::pair{"pack", &Phases::pack},
+                                    std::pair{"transfer", &Phases::transfer},
+                                    std::pair{"unpack", &Phases::unpack},
+                                    std::pair{"compute", &Phases::compute},
+                                    std::pair{"total", &Phases::total},
+                                    std::pair{"post", &Phases::post},
+                                    std::pair{"interior", &Phases::interior},
+                                    std::pair{"wait", &Phases::wait},
+                                    std::pair{"boundary", &Phases::boundary},
+                                    std::pair{"plain_exchange", &Phases::plain_exchange},
+                                    std::pair{"plain_compute", &Phases::plain_compute},
+                                    std::pair{"plain_total", &Phases::plain_total}};
+
+/// What one rank does in a substep with overlap: medians over its own substeps, in seconds.
+struct Timeline {
+  double post = 0, interior = 0, wait = 0, boundary = 0;
 };
 
 /// One measured method. What differs between ranks is the largest over all ranks.
@@ -35,32 +57,51 @@ struct Record {
   std::string kind;  ///< subcommand: "run", "compare"
   std::string method;
   std::string exchange;  ///< `method` without its transfer
+  std::string chosen;    ///< `exchange`, or what "auto" stood for
   std::string transfer = "host";
-  std::string memory = "host";  ///< where the fields are, as configured
+  std::string memory = "host";      ///< where the fields are, as configured
+  std::string storage = "private";  ///< of the fields: "private", "shared-window", "device"
   int ranks = 0;
   int nodes = 0;
+  bool nodes_emulated = false;
   std::array<int, 3> decomposition{};
+  std::string reorder = "none";          ///< positions of the ranks in it, as configured
   std::array<std::int64_t, 3> local{};   ///< points
   std::array<std::int64_t, 3> global{};  ///< points
   int fields = 0;
   std::string layout;
   int radius = 0;
   bool periodic = false;
-  std::string stencil;   ///< as configured; compare computes none
-  std::string describe;  ///< how regions are written as MPI datatypes
-  std::string packer;    ///< which of our packers packs, as configured
+  std::string stencil;                   ///< as configured; compare computes none
+  std::string describe;                  ///< how regions are written as MPI datatypes
+  std::string packer;                    ///< which of our packers packs, as configured
+  std::string shape = "direct";          ///< in which the halo travels: "direct", "axes"
+  int neighbors = 26;                    ///< how many of the 26 directions' ghosts are needed
+  std::string messages_per = "partner";  ///< what one holds: all for a partner, "region", "field"
   int element_bytes = 0;
-  std::int64_t bytes_to_others = 0;  ///< per rank and exchange
-  std::int64_t bytes_to_self = 0;    ///< per rank and exchange
-  std::int64_t messages = 0;         ///< to other ranks, per rank and exchange
+  std::int64_t bytes_to_others = 0;         ///< per rank and exchange
+  std::int64_t bytes_to_self = 0;           ///< per rank and exchange
+  std::int64_t messages = 0;                ///< to other ranks, per rank and exchange
+  std::int64_t bytes_off_node = 0;          ///< of bytes_to_others, those to other nodes
+  std::int64_t bytes_off_node_of_node = 0;  ///< of all ranks of the node that sends most
+  std::int64_t bytes_off_node_total = 0;    ///< of all ranks
+  std::int64_t messages_off_node = 0;       ///< of messages, those to other nodes
   std::int64_t iterations = 0;
-  int threads = 0;  ///< per rank
+  int threads = 0;                    ///< per rank
+  std::optional<double> predicted_s;  ///< of an exchange, by the system model
+  bool overlap = false;
+  std::optional<std::int64_t> progress;  ///< calls meanwhile; none without overlap
   Phases phases;
+  std::vector<Timeline> timeline;  ///< by rank; empty without overlap
   bool verified = false;
   std::optional<std::uint64_t> state_hash;
-  std::optional<std::string> baseline;  ///< the method that ratio_to_baseline compares with
+  std::optional<std::string> baseline;          ///< the method that ratio_to_baseline compares with
+  std::optional<std::string> baseline_storage;  ///< and its fields' storage
+  std::optional<std::string> baseline_shape;    ///< and its shape
   std::optional<double>
-      ratio_to_baseline;           ///< median total of the baseline / median total of this one
+      ratio_to_baseline;  ///< median total of the baseline / median total of this one
+  std::optional<double>
+      overlap_ratio;  ///< median total / the larger of plain_compute's, plain_exchange's
   std::vector<std::string> notes;  ///< what a reader of the numbers must know
 };
 

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `halocline run`: the mini-app.
+#include <algorithm>
+
 #include "advance.hpp"
 #include "commands.hpp"
+#include "dtype/support/mpi_check.hpp"
 #include "dtype/support/region.hpp"
 #include "environment.hpp"
+#include "overlap.hpp"
 #include "progress.hpp"
 #include "session.hpp"
 #include "table.hpp"
@@ -25,38 +29,46 @@ class Simulation {
         diffusion_number_(choose_diffusion_number(
             spec_, domain.fields, domain.decomposition.global(), substeps(), config.stages)),
         comm_(comm),
-        sets_{HaloFields<T>{config, domain, comm}, HaloFields<T>{config, domain, comm}},
-        plans_{plan_for(sets_[0], options), plan_for(sets_[1], options)} {}
+        sets_(make_sets()),
+        plans_{plan_for(*sets_[0], options), plan_for(*sets_[1], options)},
+        points_(split_points(domain, spec_.radius(), plans_[0].own_at_start())) {}
 
   const comm::ExchangePlan& plan() const { return plans_[0]; }
+  std::string where_fields_are() const { return sets_[0]->storage(); }
 
   std::optional<std::string> verify_exchange() {
     for (std::size_t i = 0; i < 2; ++i)
-      if (auto problem = sets_[i].verify(plans_[i])) return problem;
+      if (auto problem = sets_[i]->verify(plans_[i], config_.shape.front())) return problem;
     return std::nullopt;
   }
 
-  /// Returns the phases of every substep, each the maximum over the ranks.
-  Phases advance_all(Progress& progress) {
+  /// What is measured of the substeps.
+  struct Measured {
+    Phases phases;                   ///< each the maximum over the ranks
+    std::vector<Timeline> timeline;  ///< by rank; empty without overlap
+  };
+
+  Measured advance_all(Progress& progress) {
     // The kernel's warm-up, on whatever is there; the exchanges' was their verification.
-    advance(domain_, spec_, diffusion_number_, sets_[0].fields(), sets_[1].fields());
-    set_wave(domain_, sets_[0].fields());
-    sets_[0].fields().to_device();
+    advance(domain_, spec_, diffusion_number_, sets_[0]->fields(), sets_[1]->fields());
+    set_wave(domain_, sets_[0]->fields());
+    sets_[0]->fields().to_device();
     Phases phases;
     for (std::int64_t substep = 0; substep < substeps(); ++substep) {
-      const auto now = static_cast<std::size_t>(substep % 2), next = 1 - now;
-      const double start = MPI_Wtime();
-      append(phases, plans_[now].start().finish());
-      const double exchanged = MPI_Wtime();
-      const Region region("halocline: compute");
-      set_outer(sets_[now].fields(), substep);
-      advance(domain_, spec_, diffusion_number_, sets_[now].fields(), sets_[next].fields());
-      const double end = MPI_Wtime();
-      phases.compute.push_back(end - exchanged);
-      phases.total.push_back(end - start);
+      if (!config_.overlap) {
+        advance_plainly(substep, phases);
+      } else {
+        HALOCLINE_MPI(MPI_Barrier(comm_));
+        // In the order A B B A, so that both kinds of substeps read both sets.
+        if (substep % 4 == 0 || substep % 4 == 3)
+          advance_overlapped(substep, phases);
+        else
+          advance_plainly(substep, phases);
+      }
       progress.update(substep + 1);
     }
-    return max_over_ranks(std::move(phases), comm_);
+    auto timeline = gather_timelines(phases);
+    return {max_over_ranks(std::move(phases), comm_), std::move(timeline)};
   }
 
   WaveCheck check() const {
@@ -67,59 +79,221 @@ class Simulation {
   std::int64_t substeps() const { return config_.steps * config_.stages; }
 
  private:
+  const FieldSet<T>& fields_before(std::int64_t substep) const {
+    return sets_[static_cast<std::size_t>(substep % 2)]->fields();
+  }
+  comm::ExchangePlan& plan_before(std::int64_t substep) {
+    return plans_[static_cast<std::size_t>(substep % 2)];
+  }
+
+  // All ghosts, then all points.
+  void advance_plainly(std::int64_t substep, Phases& phases) {
+    const auto &in = fields_before(substep), &out = fields_before(substep + 1);
+    const double start = MPI_Wtime();
+    const auto times = plan_before(substep).start().finish();
+    const double exchanged = MPI_Wtime();
+    const Region region("halocline: compute");
+    set_outer(in, substep);
+    advance(domain_, spec_, diffusion_number_, in, out);
+    const double end = MPI_Wtime();
+    if (config_.overlap) {
+      phases.plain_exchange.push_back(exchanged - start);
+      phases.plain_compute.push_back(end - exchanged);
+      phases.plain_total.push_back(end - start);
+    } else {
+      append(phases, times);
+      phases.compute.push_back(end - exchanged);
+      phases.total.push_back(end - start);
+    }
+  }
+
+  // What needs no ghosts while these are under way, then the rest. A device computes the interior
+  // for as long as it takes, at the latest until the boundary is done.
+  void advance_overlapped(std::int64_t substep, Phases& phases) {
+    const auto &in = fields_before(substep), &out = fields_before(substep + 1);
+    const double start = MPI_Wtime();
+    auto pending = plan_before(substep).start();
+    const double posted = MPI_Wtime();
+    advance_interior(in, out, pending);
+    const double computed = MPI_Wtime();
+    append(phases, pending.finish());
+    const double exchanged = MPI_Wtime();
+    {
+      const Region region("halocline: boundary");
+      set_outer(in, substep);
+      for (int array = 0; array < in.arrays(); ++array)
+        start_advance(domain_, spec_, diffusion_number_, in, out, array, points_.boundary);
+      finish_advance(out);
+    }
+    const double end = MPI_Wtime();
+    phases.post.push_back(posted - start);
+    phases.interior.push_back(computed - posted);
+    phases.wait.push_back(exchanged - computed);
+    phases.boundary.push_back(end - exchanged);
+    phases.compute.push_back(computed - posted + end - exchanged);
+    phases.total.push_back(end - start);
+  }
+
+  // On a device, the host is free at once to wait for the exchange.
+  void advance_interior(const FieldSet<T>& in, const FieldSet<T>& out,
+                        comm::PendingExchange& pending) const {
+    const Region region("halocline: interior");
+    const auto calls = in.on_device() ? 0 : config_.progress;
+    const auto chunks = cut_planes(points_.interior, in.arrays(), calls + 1);
+    for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk) {
+      if (chunk > 0) pending.progress();
+      for (const auto& [array, box] : chunks[chunk])
+        start_advance(domain_, spec_, diffusion_number_, in, out, array, {&box, 1});
+    }
+  }
+
+  // On every rank. Collective.
+  std::vector<Timeline> gather_timelines(const Phases& own) const {
+    if (own.post.empty()) return {};
+    const auto median = [](const Samples& samples) { return statistics(samples).median; };
+    const Timeline mine{median(own.post), median(own.interior), median(own.wait),
+                        median(own.boundary)};
+    constexpr int kNumbers = sizeof(Timeline) / sizeof(double);
+    std::vector<Timeline> all(static_cast<std::size_t>(domain_.decomposition.size()));
+    HALOCLINE_MPI(
+        MPI_Allgather(&mine, kNumbers, MPI_DOUBLE, all.data(), kNumbers, MPI_DOUBLE, comm_));
+    return all;
+  }
+
   // On the host, like all values that are set: open boundaries cost a device two copies a substep.
   void set_outer(const FieldSet<T>& fields, std::int64_t substep) const {
     if (config_.periodic) return;
+    finish_advance(fields);
     const Region region("halocline: boundaries");
     fields.from_device();
     set_outer_ghosts(domain_, fields, spec_, diffusion_number_, substep);
     fields.to_device();
   }
-  comm::ExchangePlan plan_for(const HaloFields<T>& set,
-                              const comm::ExchangePlan::Options& options) const {
-    return {comm_, set.jobs(), method_to_run(config_), options};
+  comm::ExchangePlan plan_for(const HaloFields<T>& set, comm::ExchangePlan::Options options) const {
+    options.windows = set.windows();
+    options.message_of_tag = message_of_tag(config_, domain_);
+    return {comm_, set.jobs(config_.shape.front()), method_to_run(config_), options};
   }
-  const FieldSet<T>& final_fields() const {
-    return sets_[static_cast<std::size_t>(substeps() % 2)].fields();
+
+  using Sets = std::array<std::unique_ptr<const HaloFields<T>>, 2>;
+
+  // Both are where the method wants them, or neither is.
+  Sets make_sets() const {
+    const auto storage = storage_for(method_to_run(config_), config_.memory);
+    Sets sets;
+    const auto make = [&](Storage where) {
+      for (auto& set : sets)
+        set = std::make_unique<const HaloFields<T>>(config_, domain_, where, comm_);
+    };
+    try {
+      make(storage);
+      return sets;
+    } catch (const EnvironmentError&) {
+      if (storage != Storage::shared_window_if_possible) throw;
+    }
+    sets = {};
+    make(Storage::ordinary);
+    return sets;
   }
+  const FieldSet<T>& final_fields() const { return fields_before(substeps()); }
 
   const Config& config_;
   const Domain& domain_;
   StencilSpec spec_;
   double diffusion_number_;
   MPI_Comm comm_;
-  HaloFields<T> sets_[2];
+  const Sets sets_;
   comm::ExchangePlan plans_[2];
+  SplitPoints points_;
 };
 
-std::string phase_table(const Phases& phases, std::int64_t substeps) {
+double median(const Samples& samples) {
+  return statistics(samples).median;
+}
+
+std::string phase_table(const Phases& phases) {
   Table table({{"phase", Align::left}, {"median"}, {"p10"}, {"p90"}, {"min"}, {"max"}});
-  const auto row = [&](const char* name, const Samples& samples) {
-    if (samples.empty()) return;
+  for (const auto& [name, member] : kPhases) {
+    const auto& samples = phases.*member;
+    if (samples.empty()) continue;
     const auto s = statistics(samples);
     table.add_row({name, format_seconds(s.median), format_seconds(s.p10), format_seconds(s.p90),
                    format_seconds(s.min), format_seconds(s.max)});
-  };
-  row("pack", phases.pack);
-  row("transfer", phases.transfer);
-  row("unpack", phases.unpack);
-  row("compute", phases.compute);
-  row("total", phases.total);
+  }
   return "\n" + table.str() + "times of a substep on the slowest rank; " +
-         format_count(substeps, "substep") + " in all\n";
+         format_count(std::ssize(phases.total), "substep") +
+         (phases.post.empty() ? " in all\n"
+                              : " with overlap, " + std::to_string(phases.plain_total.size()) +
+                                    " without (plain)\n");
+}
+
+std::string timeline_table(const std::vector<Timeline>& ranks) {
+  constexpr std::size_t kMost = 16;
+  if (ranks.empty() || ranks.size() > kMost) return "";
+  Table table({{"rank"}, {"post"}, {"interior"}, {"wait"}, {"boundary"}});
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const auto& [post, interior, wait, boundary] = ranks[rank];
+    table.add_row({std::to_string(rank), format_seconds(post), format_seconds(interior),
+                   format_seconds(wait), format_seconds(boundary)});
+  }
+  return "\n" + table.str() + "each rank's own medians\n";
+}
+
+// Median total by what it cannot be below, as measured in the substeps in between.
+std::optional<double> overlap_ratio(const Phases& phases) {
+  if (phases.plain_total.empty()) return std::nullopt;
+  return median(phases.total) /
+         std::max(median(phases.plain_compute), median(phases.plain_exchange));
+}
+
+std::string overlap_summary(const Record& record) {
+  if (!record.overlap_ratio) return "";
+  const auto& phases = record.phases;
+  return "overlap: a substep takes " + format_fixed(*record.overlap_ratio, 2) +
+         " x max(compute, exchange) = max(" + format_seconds(median(phases.plain_compute)) + ", " +
+         format_seconds(median(phases.plain_exchange)) + "), and " +
+         format_fixed(median(phases.total) / median(phases.plain_total), 2) +
+         " x one without overlap\n";
+}
+
+// Why the messages do not travel while the interior is computed, if so.
+std::optional<std::string> why_no_overlap(const Config& config, const Record& record) {
+  if (!config.overlap) return std::nullopt;
+  switch (comm::parse_method(record.chosen).exchange) {
+    case comm::Exchange::p2p:
+    case comm::Exchange::partitioned:
+    case comm::Exchange::vendor_p2p:
+      if (record.ranks == 1) return "nothing to overlap with: one rank sends no messages";
+      if (config.shape.front() == comm::HaloShape::axes)
+        return "little to overlap with: in shape axes, the messages of the first axis alone travel "
+               "while the interior is computed";
+      return std::nullopt;
+    case comm::Exchange::shared:
+      if (record.nodes > 1 || config.memory == Memory::device) return std::nullopt;
+      return "nothing to overlap with: on a node, shared copies all when the interior is done";
+    default:
+      return "nothing to overlap with: " + record.chosen +
+             " calls a collective of MPI that blocks before the interior is begun";
+  }
 }
 
 template <class T>
 int run_as(const Config& config, const Domain& domain, const Setup& setup, MPI_Comm comm) {
   const auto packer = make_packer(config);
-  Simulation<T> simulation(config, domain, {.packer = packer.get(), .model = setup.model}, comm);
-  Record record = make_record(config, domain, simulation.plan(), comm);
+  Simulation<T> simulation(
+      config, domain, {.packer = packer.get(), .model = setup.model, .nodes = &domain.nodes}, comm);
+  Record record = make_record(config, domain, simulation.plan(), config.shape.front(),
+                              simulation.where_fields_are(), comm);
   if (config.memory == Memory::device && !config.periodic)
     record.notes.push_back(
         "compute includes two copies of all fields, to the host and back: the ghosts beyond open "
         "boundaries are set there");
+  record.overlap = config.overlap;
+  if (config.overlap) record.progress = config.progress;
+  if (const auto why = why_no_overlap(config, record)) record.notes.push_back(*why);
   std::string introduction = headline(config, record) + "exchanged by " + record.method +
-                             ", transfer " + record.transfer + "\n";
+                             (record.chosen == record.exchange ? "" : " (" + record.chosen + ")") +
+                             ", shape " + record.shape + ", transfer " + record.transfer + "\n";
   for (const auto& note : record.notes) introduction += note + "\n";
   say(config, comm, introduction);
   const auto fail = [&](const std::string& what) {
@@ -132,14 +306,18 @@ int run_as(const Config& config, const Domain& domain, const Setup& setup, MPI_C
     return fail("exchange: " + *problem + "): nothing was timed");
   }
   Progress progress(domain.rank == 0 && !config.quiet, "run", simulation.substeps());
-  record.phases = simulation.advance_all(progress);
+  auto measured = simulation.advance_all(progress);
   progress.finish();
-  record.iterations = simulation.substeps();
+  record.phases = std::move(measured.phases);
+  record.timeline = std::move(measured.timeline);
+  record.iterations = std::ssize(record.phases.total);
+  record.overlap_ratio = overlap_ratio(record.phases);
   const auto wave = simulation.check();
   record.verified = wave.passed();
   record.state_hash = simulation.hash();
   on_root(comm, [&] { setup.writer->write(record); });
-  say(config, comm, phase_table(record.phases, record.iterations));
+  say(config, comm,
+      phase_table(record.phases) + timeline_table(record.timeline) + overlap_summary(record));
 
   const auto deviation = "wave off by " + format_scientific(wave.error) +
                          " of its amplitude after " + format_count(config.steps, "step") +
@@ -153,7 +331,8 @@ int run_as(const Config& config, const Domain& domain, const Setup& setup, MPI_C
 }  // namespace
 
 int run(const Config& config, MPI_Comm comm) {
-  return with_domain(config, comm, 2, {method_to_run(config), method_to_run(config)},
+  return with_domain(config, find_nodes(config, comm), comm, 2,
+                     {method_to_run(config), method_to_run(config)},
                      [&](auto element, const Domain& domain, const Setup& setup) {
                        return run_as<decltype(element)>(config, domain, setup, comm);
                      });

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "session.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <numeric>
 
 #include "comm/mpi/communicator.hpp"
 #include "dtype/pack/host/host_packer.hpp"
@@ -17,50 +19,65 @@ namespace halocline::app {
 
 namespace {
 
-int count_nodes(MPI_Comm comm) {
-  MPI_Comm node = MPI_COMM_NULL;
-  HALOCLINE_MPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
-  int leaders = rank_of(node) == 0 ? 1 : 0;
-  HALOCLINE_MPI(MPI_Comm_free(&node));
-  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &leaders, 1, MPI_INT, MPI_SUM, comm));
-  return leaders;
-}
-
 std::int64_t max_over_ranks(std::int64_t value, MPI_Comm comm) {
   HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT64_T, MPI_MAX, comm));
   return value;
 }
 
+// What each node sends, of what this rank does. Collective.
+std::vector<std::int64_t> by_node(std::int64_t value, const comm::NodeHierarchy& nodes,
+                                  MPI_Comm comm) {
+  std::vector<std::int64_t> out(static_cast<std::size_t>(nodes.nodes()));
+  out[static_cast<std::size_t>(nodes.node_of(nodes.rank()))] = value;
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, out.data(), nodes.nodes(), MPI_INT64_T, MPI_SUM, comm));
+  return out;
+}
+
 }  // namespace
 
 template <class T>
-HaloFields<T>::HaloFields(const Config& config, const Domain& domain, MPI_Comm comm)
+HaloFields<T>::HaloFields(const Config& config, const Domain& domain, Storage storage,
+                          MPI_Comm comm)
     : config_(config), domain_(domain), comm_(comm) {
+  if (storage != Storage::ordinary) window_.emplace(comm, FieldSet<T>::bytes(domain));
   comm::collectively(comm, [&] {
-    fields_.emplace(domain, device_resources(config));
-    const auto jobs_at = [&](std::optional<RegionTypes>& types, std::vector<void*> addresses) {
-      types.emplace(domain, config.describe, sizeof(T) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT,
-                    std::move(addresses));
-      return comm::halo_jobs(domain.decomposition, domain.rank, domain.halo, domain.arrays(),
-                             std::ref(*types));
-    };
-    jobs_ = jobs_at(types_, fields_->working_addresses());
-    host_jobs_ = jobs_at(host_types_, fields_->addresses());
-    injector_.emplace(config.inject, host_jobs_, comm);
+    fields_.emplace(domain, device_resources(config), window_ ? window_->data() : nullptr);
+    const auto element = sizeof(T) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT;
+    types_.emplace(domain, config.describe, element, fields_->working_addresses());
+    host_types_.emplace(domain, config.describe, element, fields_->addresses());
+    for (const auto shape : shapes_of(config)) {
+      const auto jobs = [&](RegionTypes& types) {
+        return comm::halo_jobs(domain.decomposition, domain.rank, domain.halo, domain.arrays(),
+                               std::ref(types), halo_messages(domain, shape));
+      };
+      jobs_.try_emplace(shape, jobs(*types_), jobs(*host_types_), config.inject, comm);
+    }
   });
 }
 
 template <class T>
-std::optional<std::string> HaloFields<T>::verify(comm::ExchangePlan& plan) const {
+std::vector<const comm::SharedWindow*> HaloFields<T>::windows() const {
+  if (!window_) return {};
+  return {&*window_};
+}
+
+template <class T>
+std::string HaloFields<T>::storage() const {
+  return window_ ? "shared-window" : config_.memory == Memory::device ? "device" : "private";
+}
+
+template <class T>
+std::optional<std::string> HaloFields<T>::verify(comm::ExchangePlan& plan,
+                                                 comm::HaloShape shape) const {
   const Region region("halocline: verify");
   const auto exchange = [&] {
-    injector_->around([&] {
+    jobs_.at(shape).injector.around([&] {
       fields_->to_device();
       plan.start().finish();
       fields_->from_device();
     });
   };
-  return check_exchange(domain_, *fields_, config_.seed, exchange, comm_);
+  return check_exchange(domain_, *fields_, shape, config_.seed, exchange, comm_);
 }
 
 template class HaloFields<double>;
@@ -94,7 +111,7 @@ bool admit(const Config& config, const Domain& domain, const MemoryEstimate& est
     memory += "device memory per rank: " + format_bytes(estimate.device.fields) + " for fields, " +
               format_bytes(estimate.device.messages) + " for messages; no device here (" +
               dtype::why_no_device() + ")\n";
-  on_root(comm, [&] { print(describe_dry_run(domain, memory)); });
+  on_root(comm, [&] { print(describe_dry_run(config, domain, memory)); });
   return false;
 }
 
@@ -117,39 +134,61 @@ void append(Phases& phases, const comm::PhaseTimes& times) {
 }
 
 Phases max_over_ranks(Phases phases, MPI_Comm comm) {
-  for (auto* samples :
-       {&phases.pack, &phases.transfer, &phases.unpack, &phases.compute, &phases.total})
-    *samples = max_over_ranks(std::move(*samples), comm);
+  for (const auto& [name, member] : kPhases)
+    phases.*member = max_over_ranks(std::move(phases.*member), comm);
   return phases;
 }
 
+Storage storage_for(const comm::Method& method, Memory memory) {
+  if (memory == Memory::device) return Storage::ordinary;
+  if (method.exchange == comm::Exchange::automatic) return Storage::shared_window_if_possible;
+  return method.exchange == comm::Exchange::shared ? Storage::shared_window : Storage::ordinary;
+}
+
 Record make_record(const Config& config, const Domain& domain, const comm::ExchangePlan& plan,
-                   MPI_Comm comm) {
+                   comm::HaloShape shape, const std::string& storage, MPI_Comm comm) {
   Record record;
   record.kind = to_string(config.subcommand);
   record.method = comm::name(plan.method());
   record.exchange = comm::name(plan.method().exchange);
+  record.chosen = comm::name(plan.chosen());
   record.transfer = dtype::name(plan.transfer());
+  record.predicted_s = plan.predicted_seconds();
   record.memory = to_string(config.memory);
+  record.storage = storage;
   record.ranks = domain.decomposition.size();
-  record.nodes = count_nodes(comm);
+  record.nodes = domain.nodes.nodes();
+  record.nodes_emulated = domain.nodes.emulated();
   for (std::size_t axis = 0; axis < 3; ++axis) {
     record.decomposition[axis] = static_cast<int>(domain.decomposition.ranks()[axis]);
-    record.local[axis] = domain.decomposition.owned(0).extent[axis];
+    record.local[axis] = domain.decomposition.largest_extent()[axis];
     record.global[axis] = domain.decomposition.global()[axis];
   }
+  record.reorder = to_string(config.reorder);
   record.fields = domain.fields;
   record.layout = to_string(domain.layout);
   record.describe = to_string(config.describe);
   record.packer = to_string(config.packer);
   record.stencil = to_string(config.stencil);
   record.periodic = config.periodic;
+  record.shape = to_string(shape);
+  record.neighbors = domain.needed.size();
+  const auto messages = messages_of(config, plan.method());
+  record.messages_per = to_string(messages);
   record.radius = static_cast<int>(domain.halo.radius);
   record.element_bytes = domain.element_bytes;
   record.bytes_to_others = max_over_ranks(plan.traffic().bytes_to_others, comm);
   record.bytes_to_self = max_over_ranks(plan.traffic().bytes_to_self, comm);
   record.messages = max_over_ranks(plan.traffic().messages, comm);
+  const auto off_node = plan.traffic().bytes_off_node;
+  const auto of_nodes = by_node(off_node, domain.nodes, comm);
+  record.bytes_off_node = max_over_ranks(off_node, comm);
+  record.bytes_off_node_of_node = *std::max_element(of_nodes.begin(), of_nodes.end());
+  record.bytes_off_node_total = std::accumulate(of_nodes.begin(), of_nodes.end(), std::int64_t{0});
+  record.messages_off_node = max_over_ranks(plan.traffic().messages_off_node, comm);
   record.threads = HostSpace().concurrency();
+  if (messages != config.messages)
+    record.notes.push_back("one message per partner: this method has no others");
   // All ranks describe their regions alike, so rank 0's reasons are everybody's unless it has no
   // job at all.
   for (const auto& reason : plan.packed_by_mpi())
@@ -167,6 +206,14 @@ std::string where_fields_are(const Config& config) {
          (properties.emulated ? " (times mean nothing)" : "");
 }
 
+std::string to_other_nodes(const Record& record) {
+  if (record.nodes == 1) return "";
+  return "of it to other nodes: up to " + format_bytes(record.bytes_off_node) + " of a rank in " +
+         format_count(record.messages_off_node, "message") + ", " +
+         format_bytes(record.bytes_off_node_of_node) + " of a node, " +
+         format_bytes(record.bytes_off_node_total) + " in all (reorder " + record.reorder + ")\n";
+}
+
 }  // namespace
 
 std::string headline(const Config& config, const Record& record) {
@@ -175,15 +222,16 @@ std::string headline(const Config& config, const Record& record) {
                                                 record.local[2] * record.decomposition[2]};
   const std::string most = even ? "" : "up to ";
   return format_count(record.ranks, "rank") + " (" + format_extent(record.decomposition) + ") on " +
-         format_count(record.nodes, "node") + ", " + format_count(record.threads, "thread") +
-         " each; " + most + format_extent(record.local) + " points per rank, " +
-         format_count(record.fields, "field") + " of " + std::string(to_string(config.element)) +
-         " (" + record.layout + "), radius " + std::to_string(record.radius) +
-         ", regions described by " + std::string(to_string(config.describe)) +
+         format_nodes(record.nodes, record.nodes_emulated) + ", " +
+         format_count(record.threads, "thread") + " each; " + most + format_extent(record.local) +
+         " points per rank, " + format_count(record.fields, "field") + " of " +
+         std::string(to_string(config.element)) + " (" + record.layout + "), radius " +
+         std::to_string(record.radius) + ", " + std::to_string(record.neighbors) +
+         " neighbours, regions described by " + std::string(to_string(config.describe)) +
          where_fields_are(config) + "\nper rank and exchange: " + most +
          format_bytes(record.bytes_to_others) + " to others in " +
          format_count(record.messages, "message") + ", " + most +
-         format_bytes(record.bytes_to_self) + " to itself\n";
+         format_bytes(record.bytes_to_self) + " to itself\n" + to_other_nodes(record);
 }
 
 void say(const Config& config, MPI_Comm comm, const std::string& text) {

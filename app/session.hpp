@@ -3,17 +3,20 @@
 // record.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "comm/exchange/exchange_plan.hpp"
+#include "comm/node/shared_window.hpp"
 #include "describe.hpp"
 #include "domain.hpp"
 #include "dtype/pack/packer.hpp"
 #include "environment.hpp"
 #include "fields.hpp"
+#include "halo_messages.hpp"
 #include "inject.hpp"
 #include "methods.hpp"
 #include "model.hpp"
@@ -21,34 +24,51 @@
 
 namespace halocline::app {
 
-/// A set of fields and the jobs that exchange its halos, described as the configuration says.
+/// A set of fields and the jobs that exchange its halos, in each of shapes_of(config), described as
+/// the configuration says.
 /// Neither copied nor moved, since jobs refer to fields and types.
 template <class T>
 class HaloFields {
  public:
-  /// Throws ConfigError or EnvironmentError, the same on all ranks. Collective.
-  HaloFields(const Config& config, const Domain& domain, MPI_Comm comm);
+  /// Throws ConfigError or EnvironmentError, the same on all ranks. Collective, as is the
+  /// destruction of fields in a shared window.
+  HaloFields(const Config& config, const Domain& domain, Storage storage, MPI_Comm comm);
   HaloFields(const HaloFields&) = delete;
   HaloFields& operator=(const HaloFields&) = delete;
 
   const FieldSet<T>& fields() const { return *fields_; }
-  const std::vector<comm::ExchangeJob>& jobs() const { return jobs_; }
+  const std::vector<comm::ExchangeJob>& jobs(comm::HaloShape shape) const {
+    return jobs_.at(shape).working;
+  }
+  /// What a plan needs to know about where they are.
+  std::vector<const comm::SharedWindow*> windows() const;
+  /// "private", "shared-window", "device".
+  std::string storage() const;
 
-  /// Runs one exchange on poisoned, position-dependent contents and compares everything; see
-  /// check_exchange(). Applies config.inject. Collective.
-  std::optional<std::string> verify(comm::ExchangePlan& plan) const;
+  /// Runs one exchange, of jobs(shape), on poisoned, position-dependent contents and compares
+  /// everything; see check_exchange(). Applies config.inject. Collective.
+  std::optional<std::string> verify(comm::ExchangePlan& plan, comm::HaloShape shape) const;
 
  private:
+  struct Jobs {
+    std::vector<comm::ExchangeJob> working;
+    std::vector<comm::ExchangeJob> on_host;  // the same regions, where faults are injected
+    FaultInjector injector;
+
+    Jobs(std::vector<comm::ExchangeJob> all, std::vector<comm::ExchangeJob> of_host, Inject fault,
+         MPI_Comm comm)
+        : working(std::move(all)), on_host(std::move(of_host)), injector(fault, on_host, comm) {}
+    Jobs(const Jobs&) = delete;  // the injector refers to the jobs
+    Jobs& operator=(const Jobs&) = delete;
+  };
+
   const Config& config_;
   const Domain& domain_;
   MPI_Comm comm_;
+  std::optional<comm::SharedWindow> window_;
   std::optional<FieldSet<T>> fields_;
-  std::optional<RegionTypes> types_;
-  std::vector<comm::ExchangeJob> jobs_;
-  // The same regions in the host's memory, where faults are injected.
-  std::optional<RegionTypes> host_types_;
-  std::vector<comm::ExchangeJob> host_jobs_;
-  std::optional<FaultInjector> injector_;
+  std::optional<RegionTypes> types_, host_types_;
+  std::map<comm::HaloShape, Jobs> jobs_;
 };
 
 /// The packer that config.packer names.
@@ -66,11 +86,15 @@ void append(Phases& phases, const comm::PhaseTimes& times);
 /// max_over_ranks() of every phase. Collective.
 Phases max_over_ranks(Phases phases, MPI_Comm comm);
 
-/// A record with everything but phases, verdict and ratio. Collective.
-Record make_record(const Config& config, const Domain& domain, const comm::ExchangePlan& plan,
-                   MPI_Comm comm);
+/// Where fields must be for a method, unless they are on a device.
+Storage storage_for(const comm::Method& method, Memory memory);
 
-/// "2 ranks (1 x 1 x 2) on 1 node, ..." and what each rank sends: the lines above a table.
+/// A record with everything but phases, verdict and ratio. `storage` as of HaloFields. Collective.
+Record make_record(const Config& config, const Domain& domain, const comm::ExchangePlan& plan,
+                   comm::HaloShape shape, const std::string& storage, MPI_Comm comm);
+
+/// "2 ranks (1 x 1 x 2) on 1 node, ..." and what each rank, with several nodes also what each node
+/// sends: the lines above a table.
 std::string headline(const Config& config, const Record& record);
 
 /// Prints `text` on rank 0 unless --quiet. Throws EnvironmentError on all ranks if that fails.
@@ -91,17 +115,16 @@ struct Setup {
   const dtype::SystemModel* model;  ///< nullptr: none
 };
 
-/// The frame of run and compare: lays out the domain, loads the system model, asks admit(), opens
-/// the result files, and returns body(T(), domain, setup). `copies` and `methods` as in
-/// estimate_memory(). Collective.
+/// The frame of run and compare: lays out the domain over `nodes`, loads the system model, asks
+/// admit(), opens the result files, and returns body(T(), domain, setup). `copies` and `methods` as
+/// in estimate_memory(). Collective.
 template <class Body>
-int with_domain(const Config& config, MPI_Comm comm, int copies,
+int with_domain(const Config& config, const comm::NodeHierarchy& nodes, MPI_Comm comm, int copies,
                 const std::vector<comm::Method>& methods, Body body) {
-  const auto domain = make_domain(config, rank_of(comm), size_of(comm));
+  const auto domain = make_domain(config, nodes);
   auto provenance = gather_provenance(config, comm);
   const auto model = load_model(config, provenance, comm);
-  if (!admit(config, domain, estimate_memory(domain, copies, methods, config.memory), comm))
-    return 0;
+  if (!admit(config, domain, estimate_memory(config, domain, copies, methods), comm)) return 0;
   std::optional<ResultWriter> writer;
   on_root(comm, [&] { writer.emplace(config, provenance); });
   say(config, comm, describe_model(provenance));

@@ -34,6 +34,24 @@ double line_weight(const StencilSpec& spec, int line) {
   return line < 9 ? spec.weights.face : spec.weights.body;
 }
 
+comm::DirectionSet needed_neighbors(const StencilSpec& spec) {
+  comm::DirectionSet out;
+  const auto is_part = [](comm::Direction direction, const comm::Int3& line, std::int64_t side) {
+    bool part = true;
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      part = part && (direction[axis] == 0 || direction[axis] == side * line[axis]);
+    return part;
+  };
+  for (int line = 0; line < spec.lines; ++line) {
+    if (line_weight(spec, line) == 0) continue;
+    comm::for_each_direction([&](comm::Direction direction) {
+      for (const int side : {-1, 1})
+        if (is_part(direction, kLines[static_cast<std::size_t>(line)], side)) out.insert(direction);
+    });
+  }
+  return out;
+}
+
 Wave field_wave(int field, int fields) {
   return {{1 + field % 2, 1 + field / 2 % 2, 1 + field / 4 % 2},
           static_cast<double>(field) / fields};

@@ -50,6 +50,10 @@ StencilSpec stencil_spec(Stencil stencil);
 /// Weight of line number `line` of kLines.
 double line_weight(const StencilSpec& spec, int line);
 
+/// The directions whose ghosts some owned point reads, whatever the extents: those of the lines
+/// and, beside them, of the faces and edges that a point near one of them reads beyond.
+comm::DirectionSet needed_neighbors(const StencilSpec& spec);
+
 /// A plane wave cos(2 pi (m . x / N + phase)) with integer m: an exact eigenvector of every stencil
 /// here.
 struct Wave {

@@ -7,20 +7,22 @@
 #include <optional>
 #include <string>
 
+#include "comm/halo/halo_spec.hpp"
 #include "fields.hpp"
 #include "stencil.hpp"
 
 namespace halocline::app {
 
 /// Fills the owned points with values that follow from seed, field and global point, and the ghosts
-/// with a NaN; runs `exchange`; and compares every stored element bitwise: ghosts with the value of
-/// the point that they mirror, owned points and ghosts beyond an open boundary with what was there
-/// before. Empty if all are right, else how many are wrong and the first of them, the same text on
-/// every rank. Collective.
+/// with a NaN; runs `exchange`; and compares every stored element bitwise: ghosts that are needed
+/// with the value of the point that they mirror; owned points, ghosts that are not needed and those
+/// beyond an open boundary with what was there before. Ghosts that the shape fills although they
+/// are not needed may hold either. Empty if all are right, else how many are wrong and the first of
+/// them, the same text on every rank. Collective.
 template <class T>
 std::optional<std::string> check_exchange(const Domain& domain, const FieldSet<T>& fields,
-                                          std::int64_t seed, const std::function<void()>& exchange,
-                                          MPI_Comm comm);
+                                          comm::HaloShape shape, std::int64_t seed,
+                                          const std::function<void()>& exchange, MPI_Comm comm);
 
 /// Sets the owned points to the plane waves field_wave() of unit amplitude and the ghosts to NaN.
 /// Local.

@@ -6,7 +6,7 @@
     tables.py draft-NAME ...                 results/raw/draft-NAME-LIBRARY.jsonl -> results/raw/draft-NAME.md
     tables.py provenance LIBRARY COMMAND     the line that every raw file begins with
 
-NAME is a group of benchmarks (table1, halo, ...) or compare. Without libraries: all that have a raw file. Prints the rows in
+NAME is a group of benchmarks (table1, halo, ...), compare or exchange. Without libraries: all that have a raw file. Prints the rows in
 which we are below 1.00, or which are not verified. --plots also draws NAME.png beside the table, if matplotlib is installed.
 Standard library otherwise.
 """
@@ -36,6 +36,7 @@ GROUPS = {
     "commit": "What a datatype costs before its first use.",
     "lookup": "What it costs to find the plan of a datatype that was packed before.",
     "compare": "The same halo exchange by several methods.",
+    "exchange": "Halo exchanges of 8 fields of doubles, radius 3, periodic, between the ranks of a node, split in x, y or z; points per rank and axis.",
 }
 RATIOS = """Ratios are medians over rounds in which all methods take turns; above 1 is faster than what they are divided by. Every row is
 verified before it is timed. `-`: not measured."""
@@ -72,10 +73,10 @@ class Run:
             with path.open() as file:
                 lines = [json.loads(line) for line in file if line.startswith("{")]
             self.provenance = lines[0]["provenance"]
-            self.rows = {row[key]: row for row in lines[1:]}
+            self.rows = {key(row): row for row in lines[1:]}
         except (IndexError, KeyError, json.JSONDecodeError) as error:
             sys.exit(f"tables.py: {path} is damaged ({type(error).__name__}: {error}): measure again")
-        fields = {"commit": "create_ns", "lookup": "lookup_ns"}
+        fields = {"commit": "create_ns", "lookup": "lookup_ns"} | dict.fromkeys("xyz", "rows_ns")
         if any("group" in row and fields.get(row["group"], "small_packs") not in row for row in self.rows.values()):
             sys.exit(f"tables.py: {path} is of an earlier version of the benchmarks: measure again")
 
@@ -218,6 +219,37 @@ def compare_tables(runs, names):
     )
 
 
+def exchange_tables(runs, names):
+    header = ["split, points"] + [run.title() for run in runs]
+    times = lambda row: {field.removesuffix("_ns"): value for field, value in row.items() if field.endswith("_ns") and "_p" not in field}  # noqa: E731
+
+    def milliseconds(methods):
+        def cell(_, row):
+            found = {name: times(row)[name] for name in methods(row)}
+            best = min(found, key=found.get)
+            spread = pair([row[f"{best}_p10_ns"] / 1e6, row[f"{best}_p90_ns"] / 1e6], 3).replace("/", "-")
+            return f"{found[best] / 1e6:.3f} ({spread}) {best}"
+
+        return markdown(header, per_run(runs, names, cell))
+
+    def starting(prefix):
+        return milliseconds(lambda row: [name for name in times(row) if name.startswith(prefix)])
+
+    for title, what, field in (
+        ("shared to the fastest vendor method", "time of `shared`, in its faster shape, by that of the fastest vendor method in any memory; below 1 is faster", "shared_to_vendor"),
+        ("shared to the one-copy twin", "time of `shared` by that of a plain row-by-row copy through the same windows", "shared_to_rows"),
+        ("shared to the twin with fixed lengths", "likewise, where the compiler knows the length of the ghosts", "shared_to_rows-fixed"),
+        ("p2p to vendor-pack", "time of `p2p`, in its faster shape, by that of MPI_Pack, MPI_Alltoallv, MPI_Unpack in its faster memory", "p2p_to_vendor-pack"),
+    ):
+        yield title, what, markdown(header, per_run(runs, names, lambda run, row, field=field: number(row[field])))
+    of_what = "milliseconds of the median exchange, slowest rank; 10th to 90th percentile; which it is"
+    yield "shared", of_what, starting("shared")
+    yield "Vendor", of_what, starting("vendor-")
+    yield "p2p", of_what, starting("p2p")
+    yield "The twin", of_what, milliseconds(lambda row: ["rows"])
+    yield "The twin with fixed lengths", of_what, milliseconds(lambda row: ["rows-fixed"])
+
+
 def what_was_compared(row):
     sizes = " x ".join(str(n) for n in row["local"])
     return f"{row['ranks']} ranks, {sizes} points each, {row['fields']} fields ({row['layout']}), radius {row['radius']}"
@@ -290,7 +322,11 @@ def main():
 
     draft = name.startswith("draft-")
     group = name.removeprefix("draft-")
-    stem, key = ("compare", "method") if name == "compare" else (name if draft else f"bench-{name}", "case")
+    stem, key = (name if draft else f"bench-{name}"), lambda row: row["case"]
+    if group == "exchange":
+        key = lambda row: f"{row['group']}, {row['case']}"  # noqa: E731
+    if name == "compare":
+        stem, key = name, lambda row: row["method"] + {"axes": ", axes"}.get(row.get("shape"), "") + {"private": ", private memory"}.get(row.get("storage"), "")
     paths = [RESULTS / "raw" / f"{stem}-{library}.jsonl" for library in arguments.libraries or LIBRARIES]
     missing = [path for path in paths if not path.exists()]
     if len(missing) == len(paths) or (missing and arguments.libraries):
@@ -304,6 +340,9 @@ def main():
     below = None
     if name == "compare":
         tables = compare_tables(runs, names)
+    elif group == "exchange":
+        tables = exchange_tables(runs, names)
+        below = [(case, run.title(), row["note"]) for run in runs for case, row in run.rows.items() if not row["verified"]]
     elif group in ("commit", "lookup"):
         tables = commit_tables(runs, names) if group == "commit" else lookup_tables(runs, names)
         below = [(case, run.title(), row["note"]) for run in runs for case, row in run.rows.items() if not row["verified"]]
@@ -317,7 +356,7 @@ def main():
     print(f"{path.relative_to(RESULTS.parent)}: {len(names)} rows under {len(runs)} libraries")
     for case, library, what in below or []:
         print(f"  {case} ({library}): {what}")
-    if arguments.plots and group not in ("compare", "commit", "lookup"):
+    if arguments.plots and group not in ("compare", "commit", "lookup", "exchange"):
         draw(name, runs, names, path.with_suffix(".png"))
     return 0
 

@@ -46,7 +46,7 @@ TEST(Describe, AllWaysEndInOnePlan) {
         config.fields = 3;
         config.layout = layout;
         config.stencil = Stencil::point26;
-        const auto domain = make_domain(config, 0, 1);
+        const auto domain = make_domain(config, comm::NodeHierarchy(MPI_COMM_SELF));
         const auto [nx, ny, nz] = domain.halo.stored();
         std::vector<double> array(static_cast<std::size_t>(nx * ny * nz) *
                                   static_cast<std::size_t>(domain.elements_per_point()));

@@ -22,9 +22,9 @@ class Outcome:
         self.ours = [line for line in finished.stderr.splitlines() if line.startswith("halocline:")]
 
 
-def halocline(*arguments, ranks=1, cwd=None):
-    """One rank runs without mpiexec, which a user may do as well."""
-    launcher = [] if ranks == 1 else [MPIEXEC, "-n", str(ranks)]
+def halocline(*arguments, ranks=1, cwd=None, inside=()):
+    """One rank runs without mpiexec, which a user may do as well. `inside`: a command that runs the rest of its line."""
+    launcher = [*inside] if ranks == 1 else [*inside, MPIEXEC, "-n", str(ranks)]
     command = launcher + [BINARY] + [str(argument) for argument in arguments]
     with own_session() as environment:
         return Outcome(
@@ -67,4 +67,15 @@ def options_in_help():
         match = re.match(r"  (?:-\w,)?--([a-z-]+)(?: [^()]*)?(?:  \(default: (.*)\))?$", line)
         if match:
             found[match.group(1)] = match.group(2)
+    return found
+
+
+def methods():
+    """Those that --help names and that are possible with this MPI, for fields in the memory of the host."""
+    text = " ".join(halocline("--help").stdout.split())
+    names = re.search(r"exchanges to compare, from ([a-z0-9, -]+);", text).group(1).split(", ")
+    tiny = ("run", "--local", "6", "6", "6", "--steps", "1", "--quiet", "--methods")
+    found = [method for method, outcome in several(lambda method: halocline(*tiny, method), names) if outcome.code != 2]
+    if not set(options_in_help()["methods"].split(",")) <= set(found):
+        raise AssertionError(f"of {names} only {found} are possible, which is not even the default")
     return found

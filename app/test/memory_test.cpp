@@ -6,6 +6,7 @@
 #include "dtype/device/emulated_device.hpp"
 #include "dtype/support/error.hpp"
 #include "environment.hpp"
+#include "halo_messages.hpp"
 #include "methods.hpp"
 
 namespace halocline::app {
@@ -17,11 +18,17 @@ using dtype::Transfer;
 
 constexpr double kGhosts = 14 * 14 * 14 - 8 * 8 * 8;  // points around 8 x 8 x 8, radius 3
 
-MemoryEstimate estimate(const std::vector<Method>& methods, Memory memory) {
-  Config config;
+MemoryEstimate estimate(Config config, const std::vector<Method>& methods) {
   config.local = {8, 8, 8};
   config.fields = 1;
-  return estimate_memory(make_domain(config, 0, 1), 2, methods, memory);
+  return estimate_memory(config, make_domain(config, comm::NodeHierarchy(MPI_COMM_SELF)), 2,
+                         methods);
+}
+
+MemoryEstimate estimate(const std::vector<Method>& methods, Memory memory) {
+  Config config;
+  config.memory = memory;
+  return estimate(config, methods);
 }
 
 TEST(Memory, FieldsOfADeviceAreOnTheHostToo) {
@@ -54,6 +61,55 @@ TEST(Memory, MessagesAreWhereTheTransferHasThem) {
   check(Exchange::shared, 0, 0);
   check(Exchange::vendor_pack, 0, 1);
   check(Exchange::vendor_alltoallw, 0, 1);
+}
+
+// 26 regions in soa, 2 x 400 bytes of bookkeeping each; 6 slabs hold the same bytes.
+TEST(Memory, MessagesFollowNeighborsAndShapes) {
+  const auto messages = [](Subcommand subcommand, std::vector<comm::HaloShape> shape,
+                           Neighbors neighbors) {
+    Config config;
+    config.subcommand = subcommand;
+    config.stencil = Stencil::heat3;
+    config.shape = std::move(shape);
+    config.neighbors = neighbors;
+    return estimate(config, {Method(Exchange::p2p)}).host.messages;
+  };
+  using enum comm::HaloShape;
+  const auto run = [&](comm::HaloShape shape, Neighbors neighbors) {
+    return messages(Subcommand::run, {shape, direct}, neighbors);
+  };
+  const double all = 2 * kGhosts * 8, faces = 2 * 6 * 3 * 8 * 8 * 8;
+  EXPECT_EQ(run(direct, Neighbors::all), all + 800 * 26);
+  EXPECT_EQ(run(axes, Neighbors::all), all + 800 * 6);
+  EXPECT_EQ(run(direct, Neighbors::automatic), faces + 800 * 6);
+  EXPECT_EQ(run(axes, Neighbors::six), faces + 800 * 6);
+  EXPECT_EQ(messages(Subcommand::compare, {direct, axes}, Neighbors::automatic),
+            2 * all + 800 * (26 + 6));
+}
+
+// Two ranks are one above the other.
+TEST(Halo, TrafficFollowsMessages) {
+  Config config;
+  config.local = {8, 8, 8};
+  config.fields = 5;
+  const bool two = size_of(MPI_COMM_WORLD) == 2;
+  const auto traffic = [&](comm::HaloShape shape, Messages messages) {
+    config.messages = messages;
+    const auto domain = make_domain(config, comm::NodeHierarchy(MPI_COMM_WORLD));
+    return halo_traffic(config, domain, domain.decomposition, domain.rank, shape);
+  };
+  using enum comm::HaloShape;
+  EXPECT_EQ(traffic(direct, Messages::partner).regions, 26 * 5);
+  EXPECT_EQ(traffic(axes, Messages::partner).regions, 6 * 5);
+  for (const auto shape : {direct, axes}) {
+    EXPECT_EQ(traffic(shape, Messages::partner).messages, two ? 1 : 0);
+    EXPECT_EQ(traffic(shape, Messages::partner).grouped_messages, two ? 1 : 0);
+    EXPECT_EQ(traffic(shape, Messages::field).grouped_messages, two ? 5 : 0);
+    EXPECT_EQ(traffic(shape, Messages::region).bytes_to_others, two ? 2 * 3 * 14 * 14 * 40 : 0);
+    EXPECT_EQ(traffic(shape, Messages::region).bytes_off_node, 0);
+  }
+  EXPECT_EQ(traffic(direct, Messages::region).grouped_messages, two ? 18 : 0);
+  EXPECT_EQ(traffic(axes, Messages::region).grouped_messages, two ? 2 : 0);
 }
 
 TEST(Memory, RanksShareTheirNode) {

@@ -41,6 +41,9 @@ class ResultFiles : public ::testing::Test {
     record_.stencil = "heat9";
     record_.describe = "hvector";
     record_.packer = "kokkos";
+    record_.shape = "axes";
+    record_.neighbors = 18;
+    record_.messages_per = "region";
     record_.notes = {"one, with a comma", "two"};
   }
   ~ResultFiles() override { fs::remove_all(directory_); }
@@ -100,8 +103,15 @@ TEST_F(ResultFiles, HoldOneLinePerRecord) {
     EXPECT_EQ(json.at("stencil"), "heat9");
     EXPECT_EQ(json.at("describe"), "hvector");
     EXPECT_EQ(json.at("packer"), "kokkos");
+    EXPECT_EQ(json.at("shape"), "axes");
+    EXPECT_EQ(json.at("neighbors"), 18);
+    EXPECT_EQ(json.at("messages_per"), "region");
     EXPECT_EQ(json.at("notes"), nlohmann::json(record_.notes));
     EXPECT_TRUE(json.at("phases").at("pack").is_null());
+    EXPECT_TRUE(json.at("phases").at("plain_total").is_null());
+    EXPECT_TRUE(json.at("timeline").is_null());
+    EXPECT_TRUE(json.at("progress").is_null());
+    EXPECT_TRUE(json.at("overlap_ratio").is_null());
     EXPECT_EQ(json.at("phases").at("total").at("median_s"), 2.5);
     EXPECT_EQ(json.at("samples_s").at("total"), nlohmann::json({2, 1, 4, 3}));
   }
@@ -109,8 +119,44 @@ TEST_F(ResultFiles, HoldOneLinePerRecord) {
   const auto csv = contents(config_.csv);
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3) << "one header, two rows";
   EXPECT_NE(csv.find(R"("a ""quoted"", long name")"), std::string::npos);
-  EXPECT_NE(csv.find(",true,heat9,hvector,kokkos,"), std::string::npos) << csv;
+  EXPECT_NE(csv.find(",true,heat9,hvector,kokkos,axes,18,region,"), std::string::npos) << csv;
   EXPECT_NE(csv.find(R"(,"one, with a comma; two",)"), std::string::npos) << csv;
+}
+
+TEST_F(ResultFiles, HoldWhatEachRankDoesWithOverlap) {
+  const ResultWriter writer(config_, {});
+  writer.write(record_);
+  record_.overlap = true;
+  record_.progress = 5;
+  record_.phases.wait = {3, 1};
+  record_.phases.plain_compute = {7};
+  record_.timeline = {{.post = 1, .interior = 2, .wait = 3, .boundary = 4},
+                      {.post = 5, .interior = 6, .wait = 7, .boundary = 8}};
+  record_.overlap_ratio = 1.25;
+  writer.write(record_);
+  std::istringstream lines(contents(config_.output));
+  std::string line;
+  std::getline(lines, line);
+  std::getline(lines, line);
+  const auto json = nlohmann::json::parse(line);
+  EXPECT_EQ(json.at("overlap"), true);
+  EXPECT_EQ(json.at("progress"), 5);
+  EXPECT_EQ(json.at("phases").at("wait").at("median_s"), 2);
+  EXPECT_EQ(json.at("phases").at("plain_compute").at("max_s"), 7);
+  EXPECT_EQ(json.at("samples_s").at("wait"), nlohmann::json({3, 1}));
+  EXPECT_EQ(json.at("timeline").at("post_s"), nlohmann::json({1, 5}));
+  EXPECT_EQ(json.at("timeline").at("boundary_s"), nlohmann::json({4, 8}));
+  EXPECT_EQ(json.at("overlap_ratio"), 1.25);
+  std::istringstream rows(contents(config_.csv));
+  std::getline(rows, line);
+  const auto columns = std::count(line.begin(), line.end(), ',');
+  EXPECT_EQ(line.find("timeline"), std::string::npos);
+  std::getline(rows, line);  // without overlap
+  std::getline(rows, line);
+  // The name and the notes of this record hold one comma each.
+  EXPECT_EQ(std::count(line.begin(), line.end(), ','), columns + 2) << line;
+  EXPECT_NE(line.find(",true,5,"), std::string::npos) << line;
+  EXPECT_NE(line.find(",1.25,"), std::string::npos) << line;
 }
 
 TEST_F(ResultFiles, TornLastLineDoesNotSwallowARecord) {

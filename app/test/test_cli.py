@@ -32,6 +32,8 @@ BAD_FILES = [
     ("fields", "fields = 0"),
     ("steps", "steps = -1"),
     ("stages", "stages = 0"),
+    ("overlap", "overlap = 1"),
+    ("progress", "progress = -1"),
     ("iterations", "iterations = 0"),
     ("warmup", "warmup = -1"),
     ("max-seconds", "max-seconds = 0"),
@@ -53,12 +55,26 @@ BAD_FILES = [
     ("local", "local = 8"),
     ("local", "local = [8, 8, 8]\nglobal = [8, 8, 8]"),
     ("decomposition", "decomposition = [0, 1, 1]"),
+    ("reorder", 'reorder = "auto"'),
+    ("ranks-per-node", "ranks-per-node = 0"),
+    ("ranks-per-node", "ranks-per-node = []"),
+    ("ranks-per-node", "ranks-per-node = [2, 0]"),
+    ("ranks-per-node", "ranks-per-node = [2, [2]]"),
+    ("ranks-per-node", 'ranks-per-node = "2"'),
     ("periodic", "periodic = maybe"),
     ("periodic", "periodic = 1"),
     ("quiet", "quiet = 3"),
     ("layout", 'layout = "aosoa"'),
     ("element", 'element = "half"'),
     ("stencil", 'stencil = ["heat13"]'),
+    ("shape", "shape = []"),
+    ("shape", 'shape = "axes"'),
+    ("shape", 'shape = ["axes", "axes"]'),
+    ("direct, axes", 'shape = ["diagonal"]'),
+    ("neighbors", "neighbors = 12"),
+    ("neighbors", "neighbors = -6"),
+    ("neighbors", 'neighbors = "most"'),
+    ("messages", 'messages = "byte"'),
     ("describe", "describe = 3"),
     ("packer", "packer = host"),
     ("methods", "methods = []"),
@@ -98,6 +114,10 @@ BAD_COMMAND_LINES = [
     ("8", ["run", "--local", "8", "8", "8", "8"]),
     ("local", ["run", "--local", "8", "-8", "8"]),
     ("local", ["run", "--local", "8", "8", "8", "--global", "8", "8", "8"]),
+    ("ranks-per-node", ["run", "--ranks-per-node", "2,"]),
+    ("ranks per node do not fit", ["run", "--ranks-per-node", "2,2"]),
+    ("ranks per node do not fit", ["compare", "--ranks-per-node", "1,2", "--dry-run"]),
+    ("ranks per node do not fit", ["info", "--ranks-per-node", "1,2"]),
     ("methods", ["run", "--methods", "alltoallv,"]),
     ("methods", ["run", "--methods", "alltoallv,alltoallv"]),
     ("output", ["run", "--output", "--quiet"]),
@@ -118,6 +138,8 @@ BAD_COMMAND_LINES = [
 NOT_DEFAULT = """
 global = [23, 19, 17]
 decomposition = [1, 1, 1]
+reorder = "node"
+ranks-per-node = [3, 5]
 radius = 4
 fields = 3
 layout = "aos"
@@ -126,10 +148,15 @@ periodic = false
 stencil = "heat9"
 steps = 7
 stages = 3
+overlap = true
+progress = 3
 memory = "device"
 methods = ["vendor-pack", "alltoallv"]
 describe = "struct"
 packer = "kokkos"
+shape = ["axes", "direct"]
+neighbors = "18"
+messages = "region"
 iterations = 5
 warmup = 1
 max-seconds = 2.5
@@ -259,6 +286,11 @@ class EffectiveConfig(InDirectory):
         for line in ("local = [8,8,8]", "radius = 1", 'methods = ["vendor-pack","alltoallv"]', "periodic = true", "quiet = true"):
             self.assertIn(line + "\n", printed)
 
+    def test_a_name_that_is_a_number_may_be_written_as_one(self):
+        printed = self.print_config("run", "--config", self.write("c.toml", "neighbors = 18\n"))
+        self.assertIn('neighbors = "18"\n', printed)
+        self.assertEqual(self.print_config("run", "--neighbors", "18"), printed)
+
     def test_local_and_global_replace_each_other(self):
         name = self.write("c.toml", "local = [8, 8, 8]\n")
         printed = self.print_config("run", "--config", name, "--global", "9", "9", "9")
@@ -268,6 +300,12 @@ class EffectiveConfig(InDirectory):
         printed = self.print_config("run", "--local", "9,9,9", "--config", name)
         self.assertIn("local = [9,9,9]\n", printed)
         self.assertNotIn("global", printed)
+
+    def test_one_number_of_ranks_per_node_is_not_a_list(self):
+        for words in (("2",), ("2", "--radius", "1")):
+            self.assertIn("ranks-per-node = 2\n", self.print_config("run", "--ranks-per-node", *words))
+        name = self.write("c.toml", "ranks-per-node = [2]\n")
+        self.assertIn("ranks-per-node = 2\n", self.print_config("run", "--config", name))
 
     def test_order_of_words_does_not_matter(self):
         expected = self.print_config("run", "--radius", "2", "--local", "8", "8", "8")
@@ -448,11 +486,18 @@ class Inspect(InDirectory):
 class Results(InDirectory):
     def test_records_follow_the_schema(self):
         schema = json.loads((SOURCE / "results" / "schema.json").read_text(encoding="utf-8"))
-        for subcommand in ("run", "compare"):
-            outcome = self.halocline(subcommand, *TINY_RUN[1:], "--iterations", "3", "--output", "out", "--csv", "csv", ranks=2)
+        tiny = ("--quiet", "--local", "8", "8", "8", "--fields", "1", "--output", "out", "--csv", "csv")
+        for arguments in (
+            ("run", "--steps", "1"),
+            ("run", "--steps", "5", "--overlap", "--progress", "3", "--methods", "p2p"),
+            ("compare", "--iterations", "3"),
+        ):
+            outcome = self.halocline(*arguments, *tiny, ranks=2)
             self.assertEqual(outcome.code, 0, outcome.stderr)
         records = [json.loads(line) for line in (self.directory / "out").read_text().splitlines()]
-        self.assertEqual([record["kind"] for record in records], ["run"] + ["compare"] * 3)
+        self.assertEqual([record["kind"] for record in records], ["run"] * 2 + ["compare"] * 13)
+        overlapped = [record for record in records if record["overlap"]]
+        self.assertEqual(overlapped, records[1:2])
         for record in records:
             self.assertEqual(list(record), schema["required"])
             for key in ("phases", "samples_s", "provenance"):
@@ -461,17 +506,40 @@ class Results(InDirectory):
             self.assertEqual(len(total), record["iterations"])
             self.assertEqual(sorted(total)[0], record["phases"]["total"]["min_s"])
             self.assertIs(record["verified"], True)
+            for key in ("timeline", "progress", "overlap_ratio"):
+                self.assertEqual(record[key] is not None, record["overlap"], key)
+        self.check_overlap(overlapped[0], schema)
         with open(self.directory / "csv", newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         self.assertEqual([row["method"] for row in rows], [record["method"] for record in records])
         for row, record in zip(rows, records):
             self.assertEqual(float(row["total_median_s"]), record["phases"]["total"]["median_s"])
             self.assertEqual(row["global_z"], str(record["global"][2]))
-            for key in ("describe", "packer", "stencil"):
+            for key in ("describe", "packer", "stencil", "shape", "messages_per"):
                 self.assertIn(record[key], schema["properties"][key]["enum"])
                 self.assertEqual(row[key], record[key])
             self.assertEqual(row["periodic"], "true")
+            self.assertEqual((record["nodes"], record["nodes_emulated"], record["bytes_off_node_total"]), (1, False, 0))
             self.assertEqual(row["notes"], "; ".join(record["notes"]))
+
+
+    def check_overlap(self, record, schema):
+        self.assertEqual((record["iterations"], record["progress"]), (3, 3))
+        samples, phases = record["samples_s"], record["phases"]
+        self.assertEqual([len(samples[f"plain_{phase}"]) for phase in ("exchange", "compute", "total")], [2, 2, 2])
+        for post, interior, wait, boundary, total in zip(
+            *(samples[phase] for phase in ("post", "interior", "wait", "boundary", "total"))
+        ):
+            # Each is the slowest rank's, so that the parts may add up to more than the whole.
+            self.assertGreaterEqual(post + interior + wait + boundary, total * (1 - 1e-9))
+        longest = max(phases["plain_compute"]["median_s"], phases["plain_exchange"]["median_s"])
+        self.assertAlmostEqual(record["overlap_ratio"], phases["total"]["median_s"] / longest)
+        timeline = schema["properties"]["timeline"]["oneOf"][1]["required"]
+        self.assertEqual(list(record["timeline"]), timeline)
+        for name in timeline:
+            self.assertEqual(len(record["timeline"][name]), 2)
+            phase = phases[name.removesuffix("_s")]
+            self.assertLessEqual(max(record["timeline"][name]), phase["max_s"])
 
 
 class Info(InDirectory):
@@ -481,6 +549,12 @@ class Info(InDirectory):
         facts = json.loads(outcome.stdout)
         self.assertEqual((facts["ranks"], facts["threads"], facts["threads_reason"]), (2, 1, "threads option"))
         self.assertIn("alltoallv", facts["methods"])
+        self.assertEqual((facts["nodes"], facts["nodes_emulated"]), (1, False))
+
+    def test_emulated_nodes(self):
+        outcome = self.halocline("info", "--json", "--ranks-per-node", "1", ranks=2)
+        facts = json.loads(outcome.stdout)
+        self.assertEqual((facts["nodes"], facts["nodes_emulated"]), (2, True))
 
 
 if __name__ == "__main__":

@@ -47,12 +47,29 @@ class Device(unittest.TestCase):
                     self.state_hash(on_device, *arguments, ranks=2), self.state_hash(halocline, *arguments)
                 )
 
+    def test_overlap_changes_nothing(self):
+        expected = self.state_hash(halocline)
+        for method in ("p2p", "p2p:one-shot", "p2p:staged", "alltoallv:device", "shared"):
+            with self.subTest(method=method):
+                self.assertEqual(self.state_hash(on_device, "--overlap", "--methods", method, ranks=2), expected)
+        open_ends = ("--periodic", "false")
+        self.assertEqual(
+            self.state_hash(on_device, "--overlap", "--methods", "p2p", *open_ends, ranks=2),
+            self.state_hash(halocline, *open_ends),
+        )
+
     def test_faults_are_seen_in_every_transfer(self):
         for method in METHODS:
             with self.subTest(method=method):
                 outcome = on_device("run", "--config", CORRECTNESS, "--inject", "flip", "--methods", method, ranks=2)
                 self.assertEqual((outcome.code, len(outcome.ours)), (1, 1), outcome.stderr)
                 self.assertIn("verification failed", outcome.ours[0])
+
+    def test_copies_on_a_node_and_messages_between_nodes_go_together(self):
+        for nodes in ("1", "2"):
+            outcome = on_device("compare", "--local", "8", "8", "8", "--iterations", "1", "--ranks-per-node", nodes, ranks=4)
+            self.assertEqual(outcome.code, 0, outcome.stderr)
+            self.assertRegex(outcome.stdout, r"(?m)^shared \(device\) +yes ")
 
     def test_compare_says_how_bytes_travelled(self):
         with tempfile.TemporaryDirectory() as folder:

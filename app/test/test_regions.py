@@ -43,6 +43,17 @@ class Regions(unittest.TestCase):
         found = regions("run", "--local", "8", "8", "8", "--steps", "2", "--periodic", "false")
         self.assertEqual(found, verify + (EXCHANGE + [("compute", ["boundaries"])]) * 2)
 
+    def test_overlap(self):
+        exchange = ["pack", "unpack", "transfer", "unpack"]  # first what the rank has for itself
+        overlapped = [*exchange[:2], "interior", *exchange[2:]]
+        plain = [*exchange, "compute"]
+        arguments = ("run", "--local", "8", "8", "8", "--steps", "4", "--overlap", "--methods", "p2p")
+        found = regions(*arguments)
+        verify = [("verify", exchange)] * 2
+        self.assertEqual(found, verify + overlapped + ["boundary"] + plain * 2 + overlapped + ["boundary"])
+        found = regions(*arguments, "--periodic", "false")
+        self.assertEqual(found[2:8], overlapped + [("boundary", ["boundaries"])])
+
     def test_compare(self):
         found = regions(
             "compare", "--local", "8", "8", "8", "--methods", "alltoallv,vendor-alltoallw", "--iterations", "2", "--warmup", "0"

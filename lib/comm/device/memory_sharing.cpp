@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/device/memory_sharing.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -21,25 +20,20 @@ int number_at(dtype::Device& device, const void* address) {
 
 }  // namespace
 
-MemorySharing probe_memory_sharing(dtype::Device& device, MPI_Comm comm) {
+MemorySharing probe_memory_sharing(dtype::Device& device, MPI_Comm comm,
+                                   const NodeHierarchy* nodes) {
   using dtype::MemoryKind;
-  const auto near = ranks_on_node(comm);
-  int one_node =
-      std::all_of(near.begin(), near.end(), [](bool is_near) { return is_near; }) ? 1 : 0;
-  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &one_node, 1, MPI_INT, MPI_MIN, comm));
-  if (one_node == 0) return {false, "the ranks are on several nodes"};
-
+  const auto all_ranks = nodes != nullptr ? *nodes : NodeHierarchy(comm);
   constexpr std::size_t kBytes = 256;
   const auto release = [&](void* memory) { device.release(MemoryKind::device, memory); };
   std::unique_ptr<void, decltype(release)> memory(nullptr, release);
   collectively(comm, [&] { memory.reset(device.allocate(MemoryKind::device, kBytes)); });
-  int rank = 0;
-  HALOCLINE_MPI(MPI_Comm_rank(comm, &rank));
+  const int rank = all_ranks.rank();
   device.copy(memory.get(), &rank, sizeof(rank), nullptr);
   device.synchronize(nullptr);
   const auto mine = device.share(memory.get());
   int possible = mine ? 1 : 0;
-  std::vector<dtype::SharedMemory> all(near.size());
+  std::vector<dtype::SharedMemory> all(static_cast<std::size_t>(all_ranks.ranks()));
   if (mine) all[static_cast<std::size_t>(rank)] = *mine;
   constexpr int kShareBytes = sizeof(dtype::SharedMemory);
   HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &possible, 1, MPI_INT, MPI_MIN, comm));
@@ -47,7 +41,7 @@ MemorySharing probe_memory_sharing(dtype::Device& device, MPI_Comm comm) {
   HALOCLINE_MPI(
       MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all.data(), kShareBytes, MPI_BYTE, comm));
   for (int r = 0; r < static_cast<int>(all.size()) && possible == 1; ++r) {
-    if (r == rank) continue;
+    if (r == rank || !all_ranks.same_node(r)) continue;
     const auto& shared = all[static_cast<std::size_t>(r)];
     auto* const opened = static_cast<std::byte*>(device.open(shared));
     possible = opened != nullptr && number_at(device, opened + shared.offset) == r ? 1 : 0;

@@ -9,6 +9,7 @@
 
 #include <string>
 
+#include "comm/node/node_hierarchy.hpp"
 #include "dtype/device/device.hpp"
 
 namespace halocline::comm {
@@ -18,9 +19,10 @@ struct MemorySharing {
   std::string why_not;  ///< empty if it is possible
 };
 
-/// Whether every rank of `comm` can open memory that every other one allocates on its device: all
-/// on one node, and opened for a try. The same on all ranks. Collective; throws EnvironmentError if
-/// there is no memory left.
-MemorySharing probe_memory_sharing(dtype::Device& device, MPI_Comm comm);
+/// Whether every rank of `comm` can open memory that the others of its node allocate on their
+/// devices: it is opened for a try. `nodes`: nullptr for the real ones. The same on all ranks.
+/// Collective; throws EnvironmentError if there is no memory left.
+MemorySharing probe_memory_sharing(dtype::Device& device, MPI_Comm comm,
+                                   const NodeHierarchy* nodes = nullptr);
 
 }  // namespace halocline::comm

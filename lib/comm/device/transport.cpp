@@ -45,6 +45,14 @@ Transport::Memory Transport::own_memory(std::size_t bytes) const {
   return memory(transfer_ == Transfer::host ? MemoryKind::host : MemoryKind::device, bytes);
 }
 
+void Transport::settle() const noexcept {
+  try {
+    packer_->fence();
+  } catch (const std::exception&) {
+    return;
+  }
+}
+
 void Transport::copy(void* to, const void* from, std::size_t bytes) const {
   if (bytes > 0) resources_->device().copy(to, from, bytes, stream_.get());
 }

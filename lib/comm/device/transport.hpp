@@ -27,6 +27,10 @@ class Transport {
   dtype::Transfer transfer() const { return transfer_; }
   const dtype::Packer& packer() const { return *packer_; }
 
+  /// Returns when the device is done with what it was given, before memory goes back to where
+  /// others get it from. An error of the device is not told here: whoever uses it next is.
+  void settle() const noexcept;
+
   /// Memory for packed bytes.
   class Memory {
    public:

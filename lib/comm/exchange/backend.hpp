@@ -4,20 +4,23 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "comm/device/transport.hpp"
 #include "comm/exchange/exchange_plan.hpp"
 #include "comm/mpi/communicator.hpp"
+#include "comm/node/node_hierarchy.hpp"
 
 namespace halocline::comm::detail {
 
 /// One side of a job: `count` instances of `type` at `buffer`, `bytes` of data that go to or come
-/// from `partner`.
+/// from `partner` in `round`, in the partner's message number `message`.
 struct Piece {
   int partner;
+  int round;
+  int message;
   int tag;
   void* buffer;  // not written to on the sending side
   std::int64_t count;
@@ -25,13 +28,19 @@ struct Piece {
   std::int64_t bytes;
 };
 
-/// All pieces of one direction of travel, ordered by (partner, tag): the order on the wire, the
-/// same on both sides.
+/// All pieces of one direction of travel, ordered by (partner, round, message, tag): the order on
+/// the wire, the same on both sides.
 using Pieces = std::vector<Piece>;
 
 /// Whether our plans pack and self traffic stays out of MPI, or MPI_Pack packs and all of it goes
 /// through MPI.
 enum class Packing { ours, vendor };
+
+/// Among all ranks, or along the edges of a graph, which is the communicator's topology then.
+enum class Collective { alltoall, neighbor };
+
+/// Whether a message leaves as one, or in partitions as they are packed (MPI 4).
+enum class Messages { whole, partitioned };
 
 /// Of the begins of messages in their buffer, so that the widest words can be used (errata B.5).
 inline constexpr std::int64_t kMessageAlignment = 16;
@@ -43,31 +52,58 @@ struct CountUnits {
   std::int64_t limit;
 };
 
+/// How a backend moves the pieces of one round. The communicator is the plan's own.
+struct Setting {
+  std::shared_ptr<const Communicator> comm;
+  const Pieces& sends;
+  const Pieces& receives;
+};
+
+class TypePlans;
+
 /// The transfer of a plan: the method's, or the one that the model prefers, of those that are
 /// possible on all ranks. Throws ConfigError on all of them if the method's is not. Collective.
 dtype::Transfer choose_transfer(const Communicator& comm, const Method& method, const Pieces& sends,
                                 const Pieces& receives, const ExchangePlan::Options& options,
-                                dtype::ResourceCache* resources);
+                                dtype::ResourceCache* resources, const NodeHierarchy& nodes);
 
-/// Pack into one message per partner, MPI_Alltoallv, unpack. Types without a plan are packed by MPI
-/// even if `packing` is ours; the reasons are added to `packed_by_mpi`. Makes no communication;
-/// throws ConfigError for a job that MPI_Pack's int arguments cannot express.
-std::unique_ptr<Backend> make_packed_exchange(std::shared_ptr<const Communicator> comm,
-                                              const Pieces& sends, const Pieces& receives,
+/// How long an exchange takes by a model, for this rank: `sends` through MPI by `transfer`, and
+/// `copies` from layout to layout, by the device if `copies_on_device`; nullopt if something that
+/// it needs was not measured. Local.
+std::optional<double> predict(const dtype::SystemModel& model, const NodeHierarchy& nodes,
+                              const Pieces& sends, dtype::Transfer transfer, const Pieces& copies,
+                              bool copies_on_device);
+
+/// Whether all buffers of all ranks are in memory that only the device can address. Collective.
+bool all_on_device(const Communicator& comm, const Pieces& sends, const Pieces& receives,
+                   dtype::ResourceCache* resources);
+
+/// Pack into one message per partner, MPI_Alltoallv or MPI_Neighbor_alltoallv, unpack. Types
+/// without a plan are packed by MPI even if `packing` is ours. Makes no communication; throws
+/// ConfigError for a job that MPI_Pack's int arguments cannot express.
+std::unique_ptr<Backend> make_packed_exchange(const Setting& setting, Collective collective,
                                               Packing packing, Transport transport,
-                                              const CountUnits& units,
-                                              std::vector<std::string>& packed_by_mpi);
+                                              const CountUnits& units, TypePlans& plans);
 
-/// Copies straight into the partners' receive buffers: all in memory of the device, and of ranks on
-/// this node. Throws ConfigError on all ranks where that is not possible. Collective.
-std::unique_ptr<Backend> make_shared_exchange(std::shared_ptr<const Communicator> comm,
-                                              const Pieces& sends, const Pieces& receives,
-                                              Transport transport, dtype::Device& device);
+/// Pack, persistent sends and receives, unpack. Makes no communication; errors as above, and
+/// ConfigError if this MPI has no partitioned messages.
+std::unique_ptr<Backend> make_point_to_point_exchange(const Setting& setting, Messages kind,
+                                                      Transport transport, const CountUnits& units,
+                                                      TypePlans& plans);
 
-/// One derived type per partner straight into MPI_Alltoallw; `on_device`: the buffers are in memory
-/// of a device. Makes no communication.
-std::unique_ptr<Backend> make_alltoallw_exchange(std::shared_ptr<const Communicator> comm,
-                                                 const Pieces& sends, const Pieces& receives,
-                                                 bool on_device);
+/// Copies from layout to layout, all of ranks on this node: with kernels of the device straight
+/// into the partners' receive buffers, or else from the partners' send buffers, in `windows`.
+/// Throws ConfigError on all ranks where that is not possible. Collective.
+std::unique_ptr<Backend> make_shared_exchange(const Setting& setting, Transport transport,
+                                              dtype::Device* device,
+                                              const std::vector<const SharedWindow*>& windows,
+                                              TypePlans& plans);
+
+/// One derived type per message straight into MPI_Alltoallw, MPI_Neighbor_alltoallw, or persistent
+/// sends and receives; `on_device`: the buffers are in memory of a device. Makes no communication.
+std::unique_ptr<Backend> make_vendor_collective_exchange(const Setting& setting,
+                                                         Collective collective, bool on_device);
+std::unique_ptr<Backend> make_vendor_point_to_point_exchange(const Setting& setting,
+                                                             bool on_device);
 
 }  // namespace halocline::comm::detail

@@ -9,6 +9,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 
 #include "comm/exchange/job.hpp"
 #include "comm/exchange/method.hpp"
+#include "comm/node/node_hierarchy.hpp"
 #include "dtype/device/resource_cache.hpp"
 #include "dtype/pack/packer.hpp"
 #include "dtype/select/system_model.hpp"
@@ -27,8 +29,10 @@ namespace halocline::comm {
 struct Traffic {
   std::int64_t bytes_to_others = 0;
   std::int64_t bytes_to_self = 0;
-  std::int64_t jobs = 0;      ///< regions sent, those to the rank itself included
-  std::int64_t messages = 0;  ///< partners other than the rank itself that get data
+  std::int64_t jobs = 0;               ///< regions sent, those to the rank itself included
+  std::int64_t messages = 0;           ///< to other ranks
+  std::int64_t bytes_off_node = 0;     ///< of bytes_to_others, those to ranks on other nodes
+  std::int64_t messages_off_node = 0;  ///< of messages, likewise
 };
 
 /// Seconds that this rank spent in the phases of one exchange; a method without such a phase leaves
@@ -46,15 +50,20 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual void begin() = 0;
+  /// Between the two: does what can be done without waiting.
+  virtual void progress() {}
   virtual PhaseTimes end() = 0;
+  virtual bool own_at_start() const { return false; }
   bool in_flight = false;
 };
 }  // namespace detail
 
 class PendingExchange;
+class SharedWindow;
 
 /// Plans for the jobs of all ranks of a communicator. Move-only. Destroying a plan of exchange
-/// `shared` is collective, unless an exception is under way: afterwards the fields may be freed.
+/// `shared` is collective on devices, unless an exception is under way: afterwards the fields may
+/// be freed.
 class ExchangePlan {
  public:
   struct Options {
@@ -65,20 +74,28 @@ class ExchangePlan {
     dtype::ResourceCache* resources = nullptr;
     /// Whether MPI takes device memory. Unset: probe_gpu_awareness().
     std::optional<bool> gpu_aware_mpi = std::nullopt;
-    /// Chooses the transfer where the method leaves it open; read by the constructor alone.
-    const dtype::SystemModel* model = nullptr;  ///< nullptr: the default of select_transfer()
+    /// Chooses what the method leaves open; read by the constructor alone.
+    const dtype::SystemModel* model = nullptr;  ///< nullptr: defaults, also of select_transfer()
+    /// Which ranks of the communicator share a node; read by the constructor alone.
+    const NodeHierarchy* nodes = nullptr;  ///< nullptr: the real ones
     /// Largest count or displacement handed to MPI; beyond it, messages are counted in larger
     /// units. Lowered by tests.
     std::int64_t mpi_count_limit = INT32_MAX;
+    /// Shared memory that buffers may be in, for `shared`; the same list on all ranks. Must outlive
+    /// the plan.
+    std::vector<const SharedWindow*> windows = {};
+    /// The number of a tag's message among those of its partner and round, the same function on
+    /// all ranks. Unset: all are in one. Methods without has_several_messages() ignore it.
+    std::function<int(int tag)> message_of_tag = nullptr;
   };
 
   /// Builds the plan. Collective over `comm`, which is duplicated. The datatypes may be freed
   /// afterwards.
   ///
   /// Throws, on all ranks alike: ConfigError if what one rank sends is not what its partner expects
-  /// (tags and bytes are compared), if a method cannot handle a job (MPI_Pack: 2 GiB), or if its
-  /// transfer is not possible for these buffers on some rank. O(jobs) plus the translation of the
-  /// types.
+  /// (rounds, messages, tags and bytes are compared) or the methods differ, if a method cannot
+  /// handle a job (MPI_Pack: 2 GiB), or if its transfer is not possible for these buffers on some
+  /// rank. O(jobs) plus the translation of the types.
   ExchangePlan(MPI_Comm comm, const std::vector<ExchangeJob>& jobs, Method method,
                const Options& options);
   ExchangePlan(MPI_Comm comm, const std::vector<ExchangeJob>& jobs, Method method);
@@ -99,7 +116,17 @@ class ExchangePlan {
   /// chosen. Of vendor methods, device if some rank has buffers that the host cannot address, else
   /// host.
   dtype::Transfer transfer() const { return transfer_; }
+
+  /// What is done: the method's exchange, or what `auto` stands for here. The same on all ranks.
+  Exchange chosen() const { return chosen_; }
+
+  /// How long an exchange takes by Options::model: the largest over the ranks; nullopt for vendor
+  /// methods, without a model, and if something that it needs was not measured.
+  std::optional<double> predicted_seconds() const { return predicted_seconds_; }
+
   const Traffic& traffic() const { return traffic_; }
+  /// Whether start() returns when what this rank has for itself is in place: with p2p on the host.
+  bool own_at_start() const { return backend_->own_at_start(); }
 
   /// Why some of this rank's types are packed by MPI although the method is ours; each reason once.
   const std::vector<std::string>& packed_by_mpi() const { return packed_by_mpi_; }
@@ -107,28 +134,35 @@ class ExchangePlan {
  private:
   Method method_;
   dtype::Transfer transfer_ = dtype::Transfer::host;
+  Exchange chosen_;
+  std::optional<double> predicted_seconds_;
   Traffic traffic_;
   std::vector<std::string> packed_by_mpi_;
-  std::unique_ptr<detail::Backend> backend_;
+  std::shared_ptr<detail::Backend> backend_;  // a handle keeps it, too
 };
 
-/// An exchange in flight. Must be finished, and before its plan is destroyed; the destructor
-/// finishes it if need be.
+/// An exchange in flight. Must be finished; the destructor does it if need be. Its plan may be
+/// gone by then, what the plan must not outlive may not.
 class PendingExchange {
  public:
-  PendingExchange(PendingExchange&& other) noexcept
-      : backend_(std::exchange(other.backend_, nullptr)) {}
+  PendingExchange(PendingExchange&& other) noexcept = default;
   PendingExchange& operator=(PendingExchange&&) = delete;
   ~PendingExchange();
 
   /// Completes the exchange: all receive buffers are filled, send buffers may be written again.
-  /// Throws ConfigError if it is finished already. Collective.
+  /// Throws ConfigError if it is finished already. Collective; of several plans in flight, in the
+  /// same order on all ranks.
   PhaseTimes finish();
+
+  /// Lets MPI and the method do what they can without waiting, between start() and finish(): for
+  /// MPIs that make no progress by themselves. Local.
+  void progress();
 
  private:
   friend class ExchangePlan;
-  explicit PendingExchange(detail::Backend* backend) : backend_(backend) {}
-  detail::Backend* backend_;
+  explicit PendingExchange(std::shared_ptr<detail::Backend> backend)
+      : backend_(std::move(backend)) {}
+  std::shared_ptr<detail::Backend> backend_;
 };
 
 }  // namespace halocline::comm

@@ -12,12 +12,15 @@ namespace halocline::comm {
 /// datatypes.
 ///
 /// A partner may occur in many jobs. What one rank sends with `send_tag` t, the partner receives
-/// with the job whose `receive_tag` for that rank is t; tags are unique per partner and direction
-/// of travel. A job that only sends has receive_count 0, and the other way round. Buffers and types
-/// belong to the user; buffers must live as long as the plan, types only until the plan is built,
-/// and they need not be committed.
+/// with the job whose `receive_tag` for that rank is t; tags are unique per partner, round and
+/// direction of travel. The jobs of a round begin when this rank is done with those of the round
+/// before, and may send what these have received; both sides of a message name the same round. A
+/// job that only sends has receive_count 0, and the other way round. Buffers and types belong to
+/// the user; buffers must live as long as the plan, types only until the plan is built, and they
+/// need not be committed.
 struct ExchangeJob {
   int partner = MPI_PROC_NULL;  ///< rank in the plan's communicator; may be the rank itself
+  int round = 0;                ///< 0 or more, of few
 
   const void* send_buffer = nullptr;
   std::int64_t send_count = 0;

@@ -10,8 +10,38 @@ namespace halocline::comm {
 
 namespace {
 
-constexpr std::array kExchanges{Exchange::alltoallv, Exchange::shared, Exchange::vendor_pack,
-                                Exchange::vendor_alltoallw};
+#ifdef HALOCLINE_HAS_PARTITIONED
+constexpr bool kHasPartitioned = true;
+#else
+constexpr bool kHasPartitioned = false;
+#endif
+
+struct Entry {
+  Exchange exchange;
+  std::string_view name;
+  bool is_vendor;
+};
+constexpr std::array kEntries{Entry{Exchange::alltoallv, "alltoallv", false},
+                              Entry{Exchange::neighbor, "neighbor", false},
+                              Entry{Exchange::p2p, "p2p", false},
+                              Entry{Exchange::shared, "shared", false},
+                              Entry{Exchange::partitioned, "partitioned", false},
+                              Entry{Exchange::automatic, "auto", false},
+                              Entry{Exchange::vendor_pack, "vendor-pack", true},
+                              Entry{Exchange::vendor_alltoallw, "vendor-alltoallw", true},
+                              Entry{Exchange::vendor_neighbor, "vendor-neighbor", true},
+                              Entry{Exchange::vendor_p2p, "vendor-p2p", true}};
+
+constexpr auto kExchanges = [] {
+  std::array<Exchange, kEntries.size()> out{};
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = kEntries[i].exchange;
+  return out;
+}();
+
+const Entry& entry(Exchange exchange) {
+  return *std::find_if(kEntries.begin(), kEntries.end(),
+                       [&](const Entry& e) { return e.exchange == exchange; });
+}
 
 }  // namespace
 
@@ -20,21 +50,20 @@ std::span<const Exchange> all_exchanges() {
 }
 
 std::string_view name(Exchange exchange) {
-  switch (exchange) {
-    case Exchange::alltoallv:
-      return "alltoallv";
-    case Exchange::shared:
-      return "shared";
-    case Exchange::vendor_pack:
-      return "vendor-pack";
-    case Exchange::vendor_alltoallw:
-      break;
-  }
-  return "vendor-alltoallw";
+  return entry(exchange).name;
+}
+
+std::string why_not_available(Exchange exchange) {
+  if (exchange != Exchange::partitioned || kHasPartitioned) return "";
+  return "this MPI has no partitioned sends; MPI 4 has";
 }
 
 bool is_vendor(Exchange exchange) {
-  return exchange == Exchange::vendor_pack || exchange == Exchange::vendor_alltoallw;
+  return entry(exchange).is_vendor;
+}
+
+bool has_several_messages(Exchange exchange) {
+  return exchange == Exchange::p2p || exchange == Exchange::vendor_p2p;
 }
 
 std::string name(const Method& method) {
@@ -53,9 +82,10 @@ Method parse_method(std::string_view text) {
     throw ConfigError("unknown method (" + std::string(text) + "): use one of " + names);
   }
   if (colon == std::string_view::npos) return *exchange;
-  if (*exchange == Exchange::shared)
+  if (*exchange == Exchange::shared || *exchange == Exchange::automatic)
     throw ConfigError("no such method (" + std::string(text) +
-                      "): shared packs nothing that could be transferred; leave out '" +
+                      "): on a node nothing may be packed, and elsewhere the transfer is chosen; "
+                      "leave out '" +
                       std::string(text.substr(colon)) + "'");
   if (is_vendor(*exchange))
     throw ConfigError("no such method (" + std::string(text) + "): the transfers of " +

@@ -1,21 +1,38 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies straight from the fields into the neighbours' halos, where these can be reached (method
-// shared): one launch for all partners, nothing packed, no bytes through MPI.
+// Copies straight from the fields of one rank into the halo of another on its node (method shared):
+// nothing packed, no bytes through MPI.
 //
-// Best peer: Open MPI copies the contiguous pieces of a message through CUDA IPC, one by one or
-// packed before; here both layouts are strided, and all partners' messages are in one launch.
+// Best peer: Open MPI copies a message of a node once, too, but walks both types for every message,
+// and copies piece by piece through CUDA IPC; here the joint plan of both layouts and of all
+// partners is made once, and goes through memory, or to a device, in one pass.
 //
-// Each rank tells its partners once where their messages belong and in which layout. An exchange
-// is then, between two partners: "my halo may be written" one way, the copy, "your halo is filled"
-// the other way; both are messages without data.
+// On a device, a rank writes into its partners' halos, which suits the links between devices. On a
+// host, it reads from their fields in shared windows and writes its own halo, of which it then
+// writes every cache line once, whoever the partners on both sides of it are. Either way, one side
+// offers memory: it tells its partners once where their messages are in it and in which layout. An
+// exchange is then, between two partners: "mine is ready" from the one who offers, the copy,
+// "I am done with yours" from the other one; both are messages without data.
+//
+// Why no accesses race, in place of a race detector, which does not look across processes: there
+// are no flags in shared memory, so what orders two accesses of a byte is a message, with
+// MPI_Win_sync before it is sent and after it is received (MPI-4.1 section 12.7, unified model). A
+// byte that a partner reads in an exchange, its owner writes either before start() (so before
+// "ready") or after finish() (so after "done"), or, where it is a ghost that travels on, in an
+// earlier round (so before "ready" of the later one). A byte of the halo that a rank writes on a
+// host is read by others in later rounds alone, and a source and a destination of one round never
+// overlap. On a device likewise, with the roles exchanged.
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <exception>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "comm/exchange/backend.hpp"
+#include "comm/exchange/packed_messages.hpp"
+#include "comm/mpi/persistent_requests.hpp"
+#include "comm/node/shared_window.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/pack/copy_plan.hpp"
 #include "dtype/support/mpi_check.hpp"
@@ -26,56 +43,115 @@ namespace halocline::comm::detail {
 
 namespace {
 
+using Direction = PersistentRequests::Direction;
+
 using dtype::PackPlan;
 using dtype::SharedMemory;
 using Address = std::uintptr_t;
 
-/// Where a message belongs, as its receiver says; followed by `type_bytes` of the type's
+/// How ranks of a node reach each other's memory.
+class Reach {
+ public:
+  virtual ~Reach() = default;
+  /// Names an address of this rank for others; nullopt if they cannot reach it.
+  virtual std::optional<SharedMemory> share(const void* address) const = 0;
+  /// The address here of what `rank` has shared; nullptr if that cannot be.
+  virtual std::byte* open(const SharedMemory& shared, int rank) = 0;
+  /// Before others are told of what was written here, and after they have told of theirs.
+  virtual void sync() const = 0;
+  /// Gives back what was opened. Collective unless an exception is under way.
+  virtual void close(MPI_Comm comm) = 0;
+};
+
+class WindowReach final : public Reach {
+ public:
+  explicit WindowReach(const std::vector<const SharedWindow*>& windows) : windows_(windows) {}
+
+  std::optional<SharedMemory> share(const void* address) const override {
+    for (std::size_t i = 0; i < windows_.size(); ++i) {
+      const auto offset = windows_[i]->offset_of(address);
+      if (!offset) continue;
+      SharedMemory out{.offset = *offset, .bytes = windows_[i]->bytes() - *offset};
+      std::memcpy(out.allocation.data(), &i, sizeof(i));
+      return out;
+    }
+    return std::nullopt;
+  }
+  std::byte* open(const SharedMemory& shared, int rank) override {
+    std::size_t i = 0;
+    std::memcpy(&i, shared.allocation.data(), sizeof(i));
+    auto* const begin = i < windows_.size() ? windows_[i]->data_of(rank) : nullptr;
+    return begin == nullptr ? nullptr : begin + shared.offset;
+  }
+  void sync() const override {
+    for (const auto* window : windows_) window->sync();
+  }
+  void close(MPI_Comm) override {}
+
+ private:
+  const std::vector<const SharedWindow*> windows_;
+};
+
+/// Through the memory handles of devices; each allocation is opened once.
+class DeviceReach final : public Reach {
+ public:
+  explicit DeviceReach(dtype::Device& device) : device_(device) {}
+  DeviceReach(const DeviceReach&) = delete;
+  DeviceReach& operator=(const DeviceReach&) = delete;
+  ~DeviceReach() override { close_all(); }
+
+  std::optional<SharedMemory> share(const void* address) const override {
+    return device_.share(address);
+  }
+  std::byte* open(const SharedMemory& shared, int) override {
+    auto found = begins_.find(shared.allocation);
+    if (found == begins_.end()) {
+      auto* const begin = device_.open(shared);
+      if (begin == nullptr) return nullptr;
+      found = begins_.emplace(shared.allocation, begin).first;
+    }
+    return static_cast<std::byte*>(found->second) + shared.offset;
+  }
+  void sync() const override {}
+  // Nobody may free memory that others have open.
+  void close(MPI_Comm comm) override {
+    close_all();
+    if (!mpi_is_over() && std::uncaught_exceptions() == 0) HALOCLINE_MPI(MPI_Barrier(comm));
+  }
+
+ private:
+  void close_all() {
+    for (const auto& [name, begin] : begins_) device_.close(begin);
+    begins_.clear();
+  }
+  dtype::Device& device_;
+  std::map<decltype(SharedMemory::allocation), void*> begins_;
+};
+
+/// Where a message is, as the rank that offers it says; followed by `type_bytes` of the type's
 /// expression.
-struct Destination {
+struct Offer {
   SharedMemory first_byte;  ///< of the data
   std::int64_t distance;    ///< from the buffer argument to there
   std::int64_t count;
   std::int64_t type_bytes;
 };
 
-/// What others have opened for us, by allocation: closed at the end.
-class Opened {
- public:
-  explicit Opened(dtype::Device& device) : device_(device) {}
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
-  ~Opened() { close(); }
-  void close() {
-    for (const auto& [name, begin] : begins_) device_.close(begin);
-    begins_.clear();
-  }
-
-  /// The address here.
-  Address at(const SharedMemory& shared) {
-    auto found = begins_.find(shared.allocation);
-    if (found == begins_.end()) {
-      auto* const begin = device_.open(shared);
-      if (begin == nullptr)
-        throw ConfigError(
-            "method shared is not possible (this process cannot open the memory of another "
-            "one's device): use another method");
-      found = begins_.emplace(shared.allocation, begin).first;
-    }
-    return reinterpret_cast<Address>(found->second) + static_cast<Address>(shared.offset);
-  }
-
- private:
-  dtype::Device& device_;
-  std::map<decltype(SharedMemory::allocation), void*> begins_;
+/// One side of a copy.
+struct Layout {
+  PackPlan plan;
+  void* buffer;
+  std::int64_t count;
 };
 
-PackPlan plan_of(const Piece& piece) {
-  auto plan = dtype::make_plan(piece.type);
-  if (const auto* reason = std::get_if<UnsupportedDatatype>(&plan))
-    throw ConfigError("method shared is not possible (" + std::string(reason->what()) +
-                      "): use another method");
-  return std::get<PackPlan>(std::move(plan));
+[[noreturn]] void throw_impossible(const std::string& why) {
+  throw ConfigError("method shared is not possible (" + why + "): use another method, such as p2p");
+}
+
+PackPlan plan_of(const Piece& piece, TypePlans& plans) {
+  const auto* plan = plans.find(piece.type);
+  if (plan == nullptr) throw_impossible(plans.reasons().back());
+  return *plan;
 }
 
 // The ranks of the pieces but this one, in order.
@@ -87,124 +163,95 @@ std::vector<int> partners_of(const Pieces& pieces, int rank) {
   return out;
 }
 
-/// Messages without data, to or from some ranks, again and again.
-class Signals {
- public:
-  enum class Direction { send, receive };
-  Signals(MPI_Comm comm, const std::vector<int>& ranks, int tag, Direction direction)
-      : requests_(ranks.size(), MPI_REQUEST_NULL) {
-    for (std::size_t i = 0; i < ranks.size(); ++i)
-      HALOCLINE_MPI(direction == Direction::send
-                        ? MPI_Send_init(nullptr, 0, MPI_BYTE, ranks[i], tag, comm, &requests_[i])
-                        : MPI_Recv_init(nullptr, 0, MPI_BYTE, ranks[i], tag, comm, &requests_[i]));
-  }
-  Signals(const Signals&) = delete;
-  Signals& operator=(const Signals&) = delete;
-  ~Signals() {
-    if (mpi_is_over()) return;
-    for (auto& request : requests_) MPI_Request_free(&request);
-  }
-
-  void start() {
-    if (!requests_.empty()) HALOCLINE_MPI(MPI_Startall(count(), requests_.data()));
-  }
-  void wait() { HALOCLINE_MPI(MPI_Waitall(count(), requests_.data(), MPI_STATUSES_IGNORE)); }
-
- private:
-  int count() const { return static_cast<int>(requests_.size()); }
-  std::vector<MPI_Request> requests_;
-};
-
 class SharedExchange final : public Backend {
  public:
-  SharedExchange(std::shared_ptr<const Communicator> comm, const Pieces& sends,
-                 const Pieces& receives, Transport transport, dtype::Device& device)
-      : comm_(std::move(comm)),
+  SharedExchange(const Setting& setting, Transport transport, std::unique_ptr<Reach> reach,
+                 bool on_device, TypePlans& plans)
+      : comm_(setting.comm),
         transport_(std::move(transport)),
-        opened_(device),
-        may_write_(comm_->get(), partners_of(sends, comm_->rank()), kReady,
-                   Signals::Direction::receive),
-        may_be_written_(comm_->get(), partners_of(receives, comm_->rank()), kReady,
-                        Signals::Direction::send),
-        has_written_(comm_->get(), partners_of(sends, comm_->rank()), kDone,
-                     Signals::Direction::send),
-        is_written_(comm_->get(), partners_of(receives, comm_->rank()), kDone,
-                    Signals::Direction::receive) {
+        reach_(std::move(reach)),
+        on_device_(on_device) {
+    const auto& offered = on_device ? setting.receives : setting.sends;
+    const auto& mine = on_device ? setting.sends : setting.receives;
+    for (const int partner : partners_of(offered, comm_->rank())) {
+      ready_out_.add(Direction::send, nullptr, 0, MPI_BYTE, partner, kReady, comm_->get());
+      done_in_.add(Direction::receive, nullptr, 0, MPI_BYTE, partner, kDone, comm_->get());
+    }
+    for (const int partner : partners_of(mine, comm_->rank())) {
+      ready_in_.add(Direction::receive, nullptr, 0, MPI_BYTE, partner, kReady, comm_->get());
+      done_out_.add(Direction::send, nullptr, 0, MPI_BYTE, partner, kDone, comm_->get());
+    }
     std::vector<std::vector<std::byte>> out(static_cast<std::size_t>(comm_->size()));
-    const auto near = ranks_on_node(comm_->get());
-    collectively(comm_->get(), [&] {
-      for (const auto& piece : receives)
-        if (!near[static_cast<std::size_t>(piece.partner)])
-          throw ConfigError("method shared is not possible (rank " + std::to_string(piece.partner) +
-                            " is on another node): use another method");
-      out = destinations(receives, device);
-    });
+    collectively(comm_->get(), [&] { out = offers(offered, plans); });
     const auto in = exchange_bytes(out);
     collectively(comm_->get(), [&] {
-      copy_ = dtype::CopyPlan(jobs(sends, receives, in));
+      using Begin = dtype::CopyPlan::Begin;
+      copy_ = dtype::CopyPlan(jobs(mine, offered, in, plans),
+                              comm_->rank() % 2 == 0 ? Begin::front : Begin::middle);
       transport_.packer().prepare(copy_);
     });
   }
 
-  // Nobody may free memory that others have open: all close theirs first, unless one has met an
-  // error and may be alone here.
   ~SharedExchange() override {
+    transport_.settle();
     try {
-      transport_.packer().fence();
-      opened_.close();
-      if (!mpi_is_over() && std::uncaught_exceptions() == 0)
-        HALOCLINE_MPI(MPI_Barrier(comm_->get()));
+      reach_->close(comm_->get());
     } catch (const std::exception&) {
       // Whoever uses the device or MPI next is told, too.
     }
   }
 
+  // A device copies while the host does other things.
   void begin() override {
     const Region region("halocline: transfer");
-    start_ = MPI_Wtime();
-    may_write_.start();
-    is_written_.start();
-    may_be_written_.start();
-    may_write_.wait();
-    transport_.packer().copy(copy_);
-    transport_.packer().fence();
-    has_written_.start();
+    const double start = MPI_Wtime();
+    ready_in_.start_all();
+    done_in_.start_all();
+    reach_->sync();
+    ready_out_.start_all();
+    if (on_device_) copy();
+    time_ = MPI_Wtime() - start;
   }
 
   PhaseTimes end() override {
     const Region region("halocline: transfer");
-    is_written_.wait();
-    may_be_written_.wait();
-    has_written_.wait();
-    return {.pack = {}, .transfer = MPI_Wtime() - start_, .unpack = {}};
+    const double start = MPI_Wtime();
+    if (!on_device_) copy();
+    transport_.packer().fence();
+    reach_->sync();
+    done_out_.start_all();
+    done_in_.wait_all();
+    ready_out_.wait_all();
+    done_out_.wait_all();
+    reach_->sync();
+    return {.pack = {}, .transfer = time_ + MPI_Wtime() - start, .unpack = {}};
   }
 
  private:
   static constexpr int kReady = 0, kDone = 1;
 
-  // By partner, where its messages belong.
-  std::vector<std::vector<std::byte>> destinations(const Pieces& receives,
-                                                   const dtype::Device& device) const {
+  void copy() {
+    ready_in_.wait_all();
+    reach_->sync();
+    transport_.packer().copy(copy_);
+  }
+
+  // By partner, where its messages are.
+  std::vector<std::vector<std::byte>> offers(const Pieces& offered, TypePlans& plans) const {
     std::vector<std::vector<std::byte>> out(static_cast<std::size_t>(comm_->size()));
-    for (const auto& piece : receives) {
+    for (const auto& piece : offered) {
       if (piece.partner == comm_->rank()) continue;
-      const auto bounds = plan_of(piece).bounds();
+      const auto span = span_of(piece, plan_of(piece, plans));
       const auto type = dtype::to_string(*std::get<dtype::TypeExprPtr>(dtype::decode(piece.type)));
-      // From the least byte on, whatever the extent's sign.
-      const auto others = bounds.extent * (piece.count - 1);
-      const auto distance = bounds.true_lb + std::min<std::int64_t>(others, 0);
-      const auto span = bounds.true_extent + std::abs(others);
-      const auto* first = reinterpret_cast<const void*>(reinterpret_cast<Address>(piece.buffer) +
-                                                        static_cast<Address>(distance));
-      const auto shared = device.share(first);
-      if (!shared || shared->bytes < span)
-        throw ConfigError(
-            "method shared is not possible (a receive buffer is not in one allocation of the "
-            "device that other processes can open): use another method");
-      const Destination destination{*shared, distance, piece.count, std::ssize(type)};
+      const auto shared = reach_->share(span.first);
+      if (!shared || shared->bytes < span.bytes)
+        throw_impossible(on_device_ ? "a receive buffer is not in one allocation of the device "
+                                      "that other processes can open"
+                                    : "a send buffer is not in a shared window");
+      const Offer offer{*shared, span.distance, piece.count, std::ssize(type)};
       auto& bytes = out[static_cast<std::size_t>(piece.partner)];
-      const auto* begin = reinterpret_cast<const std::byte*>(&destination);
-      bytes.insert(bytes.end(), begin, begin + sizeof(destination));
+      const auto* begin = reinterpret_cast<const std::byte*>(&offer);
+      bytes.insert(bytes.end(), begin, begin + sizeof(offer));
       begin = reinterpret_cast<const std::byte*>(type.data());
       bytes.insert(bytes.end(), begin, begin + type.size());
     }
@@ -239,50 +286,67 @@ class SharedExchange final : public Backend {
     return in;
   }
 
-  // What goes to others and what stays, both in wire order, in which they are told.
-  std::vector<dtype::CopyJob> jobs(const Pieces& sends, const Pieces& receives,
-                                   const std::vector<std::vector<std::byte>>& told) {
+  // Between this rank's pieces and what is offered to it, by others and by itself, both in wire
+  // order.
+  std::vector<dtype::CopyJob> jobs(const Pieces& mine, const Pieces& offered,
+                                   const std::vector<std::vector<std::byte>>& told,
+                                   TypePlans& plans) {
     std::vector<dtype::CopyJob> out;
     std::vector<std::size_t> next(told.size());
-    auto own = std::find_if(receives.begin(), receives.end(),
+    auto own = std::find_if(offered.begin(), offered.end(),
                             [&](const Piece& p) { return p.partner == comm_->rank(); });
-    for (const auto& piece : sends) {
-      if (piece.partner == comm_->rank()) {
-        out.push_back(
-            {plan_of(piece), piece.buffer, piece.count, plan_of(*own), own->buffer, own->count});
-        ++own;
-        continue;
-      }
+    for (const auto& piece : mine) {
       const auto partner = static_cast<std::size_t>(piece.partner);
-      const auto* bytes = told[partner].data() + next[partner];
-      Destination to{};
-      std::memcpy(&to, bytes, sizeof(to));
-      const std::string_view type(reinterpret_cast<const char*>(bytes) + sizeof(to),
-                                  static_cast<std::size_t>(to.type_bytes));
-      next[partner] += sizeof(to) + type.size();
-      const auto buffer = opened_.at(to.first_byte) - static_cast<Address>(to.distance);
-      out.push_back({plan_of(piece), piece.buffer, piece.count,
-                     dtype::make_plan(*dtype::parse_type(type)), reinterpret_cast<void*>(buffer),
-                     to.count});
+      const Layout here{plan_of(piece, plans), piece.buffer, piece.count};
+      const auto there = piece.partner == comm_->rank()
+                             ? Layout{plan_of(*own, plans), own->buffer, own->count}
+                             : layout_of(piece.partner, told[partner], next[partner]);
+      if (piece.partner == comm_->rank()) ++own;
+      const auto& from = on_device_ ? here : there;
+      const auto& to = on_device_ ? there : here;
+      out.push_back({from.plan, from.buffer, from.count, to.plan, to.buffer, to.count});
     }
     return out;
   }
 
+  // Reads the next offer of a partner.
+  Layout layout_of(int partner, const std::vector<std::byte>& told, std::size_t& next) {
+    Offer offer{};
+    std::memcpy(&offer, told.data() + next, sizeof(offer));
+    const std::string_view type(reinterpret_cast<const char*>(told.data()) + next + sizeof(offer),
+                                static_cast<std::size_t>(offer.type_bytes));
+    next += sizeof(offer) + type.size();
+    auto* const first = reach_->open(offer.first_byte, partner);
+    if (first == nullptr)
+      throw_impossible(on_device_ ? "this process cannot open the memory of another one's device"
+                                  : "a partner's shared window is not in the plan of this rank");
+    const auto buffer = reinterpret_cast<Address>(first) - static_cast<Address>(offer.distance);
+    return {dtype::make_plan(*dtype::parse_type(type)), reinterpret_cast<void*>(buffer),
+            offer.count};
+  }
+
   std::shared_ptr<const Communicator> comm_;
   Transport transport_;
-  Opened opened_;
-  Signals may_write_, may_be_written_, has_written_, is_written_;
+  std::unique_ptr<Reach> reach_;
+  bool on_device_;
+  PersistentRequests ready_out_, ready_in_, done_out_, done_in_;
   dtype::CopyPlan copy_;
-  double start_ = 0;
+  double time_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_shared_exchange(std::shared_ptr<const Communicator> comm,
-                                              const Pieces& sends, const Pieces& receives,
-                                              Transport transport, dtype::Device& device) {
-  return std::make_unique<SharedExchange>(std::move(comm), sends, receives, std::move(transport),
-                                          device);
+std::unique_ptr<Backend> make_shared_exchange(const Setting& setting, Transport transport,
+                                              dtype::Device* device,
+                                              const std::vector<const SharedWindow*>& windows,
+                                              TypePlans& plans) {
+  std::unique_ptr<Reach> reach;
+  if (device != nullptr)
+    reach = std::make_unique<DeviceReach>(*device);
+  else
+    reach = std::make_unique<WindowReach>(windows);
+  return std::make_unique<SharedExchange>(setting, std::move(transport), std::move(reach),
+                                          device != nullptr, plans);
 }
 
 }  // namespace halocline::comm::detail

@@ -15,6 +15,12 @@ namespace {
 using dtype::Transfer;
 using dtype::TransferSet;
 
+// What this rank can do for its buffers, and what stands in the way of the rest.
+struct Possible {
+  TransferSet transfers;
+  std::string why_not;
+};
+
 // Where the data of a piece is: its buffer argument may point elsewhere, MPI_BOTTOM even.
 const void* first_byte(const Piece& piece) {
   MPI_Count lb = 0, extent = 0;
@@ -23,45 +29,47 @@ const void* first_byte(const Piece& piece) {
                                        static_cast<std::uintptr_t>(lb));
 }
 
-// What this rank can do for its buffers, and what stands in the way of the rest.
-struct Possible {
-  TransferSet transfers;
-  std::string why_not;
+// Where the buffers of this rank are.
+struct Whereabouts {
+  bool host = true;       // all in memory that the host can address
+  bool kernels = true;    // likewise the device
+  bool on_device = true;  // all in memory of the device alone
 };
 
-Possible possible_here(Exchange exchange, const Pieces& sends, const Pieces& receives,
-                       const ExchangePlan::Options& options, dtype::ResourceCache* resources) {
-  const bool shared = exchange == Exchange::shared;
-  if (resources == nullptr)
-    return {dtype::possible_transfers({.host_access = !shared}), dtype::why_no_device()};
-  auto& device = resources->device();
-  bool host = true, kernels = true, on_device = true;
+Whereabouts find_buffers(const Pieces& sends, const Pieces& receives,
+                         dtype::ResourceCache* resources) {
+  Whereabouts out;
   for (const auto* pieces : {&sends, &receives})
     for (const auto& piece : *pieces) {
-      const auto kind = device.kind_of(first_byte(piece));
-      host = host && host_can_address(kind);
-      kernels = kernels && kind != dtype::MemoryKind::host;
-      on_device = on_device && kind == dtype::MemoryKind::device;
+      const auto kind = resources == nullptr ? dtype::MemoryKind::host
+                                             : resources->device().kind_of(first_byte(piece));
+      out.host = out.host && host_can_address(kind);
+      out.kernels = out.kernels && kind != dtype::MemoryKind::host;
+      out.on_device = out.on_device && kind == dtype::MemoryKind::device;
     }
-  // Nothing but signals goes through MPI.
-  if (shared)
-    return {dtype::possible_transfers({.device_messages = on_device}),
-            "a buffer is not in memory of the device"};
+  return out;
+}
+
+Possible possible_here(const Pieces& sends, const Pieces& receives,
+                       const ExchangePlan::Options& options, dtype::ResourceCache* resources) {
+  if (resources == nullptr)
+    return {dtype::possible_transfers({.host_access = true}), dtype::why_no_device()};
+  const auto buffers = find_buffers(sends, receives, resources);
   Possible out;
   bool aware = false;
-  if (!kernels) {
+  if (!buffers.kernels) {
     out.why_not = "a buffer is in memory of the host that the device cannot address";
   } else if (options.gpu_aware_mpi) {
     aware = *options.gpu_aware_mpi;
     out.why_not = "this MPI does not take device memory";
   } else {
-    const auto awareness = probe_gpu_awareness(device);
+    const auto awareness = probe_gpu_awareness(resources->device());
     aware = awareness.aware;
     out.why_not = "this MPI does not take device memory; " + awareness.source;
   }
   out.transfers = dtype::possible_transfers(
-      {.device_messages = aware, .mapped_memory = kernels, .host_access = host});
-  if (!host && aware) out.why_not = "a buffer is in memory that the host cannot address";
+      {.device_messages = aware, .mapped_memory = buffers.kernels, .host_access = buffers.host});
+  if (!buffers.host && aware) out.why_not = "a buffer is in memory that the host cannot address";
   return out;
 }
 
@@ -73,8 +81,7 @@ dtype::BlockShape shape_of(const Piece& piece) {
 }
 
 // A message for each partner, with a part for each type: fields share theirs.
-std::vector<dtype::Message> messages_of(int rank, const std::vector<bool>& near,
-                                        const Pieces& sends) {
+std::vector<dtype::Message> messages_of(const NodeHierarchy& nodes, const Pieces& sends) {
   std::vector<dtype::Message> out;
   std::map<MPI_Datatype, dtype::BlockShape> shapes;
   std::map<MPI_Datatype, std::size_t> parts;  // of this partner's message
@@ -90,9 +97,9 @@ std::vector<dtype::Message> messages_of(int rank, const std::vector<bool>& near,
     }
     auto shape = shapes.find(piece.type);
     if (shape == shapes.end()) shape = shapes.emplace(piece.type, shape_of(piece)).first;
-    const auto reach = partner == rank                           ? dtype::Reach::self
-                       : near[static_cast<std::size_t>(partner)] ? dtype::Reach::on_node
-                                                                 : dtype::Reach::off_node;
+    const auto reach = partner == nodes.rank()    ? dtype::Reach::self
+                       : nodes.same_node(partner) ? dtype::Reach::on_node
+                                                  : dtype::Reach::off_node;
     out.push_back({piece.bytes, shape->second, shape->second, reach, continues});
   }
   return out;
@@ -110,10 +117,9 @@ std::string list(TransferSet transfers) {
 
 Transfer choose_transfer(const Communicator& comm, const Method& method, const Pieces& sends,
                          const Pieces& receives, const ExchangePlan::Options& options,
-                         dtype::ResourceCache* resources) {
+                         dtype::ResourceCache* resources, const NodeHierarchy& nodes) {
   Possible here;
-  collectively(comm.get(),
-               [&] { here = possible_here(method.exchange, sends, receives, options, resources); });
+  collectively(comm.get(), [&] { here = possible_here(sends, receives, options, resources); });
   auto bits = here.transfers.to_ulong();
   HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &bits, 1, MPI_UNSIGNED_LONG, MPI_BAND, comm.get()));
   const TransferSet possible(bits);
@@ -121,7 +127,6 @@ Transfer choose_transfer(const Communicator& comm, const Method& method, const P
     return set.test(static_cast<std::size_t>(transfer));
   };
   auto wanted = method.transfer;
-  if (method.exchange == Exchange::shared && !wanted) wanted = Transfer::device;
   if (is_vendor(method.exchange))
     wanted = is_possible(possible, Transfer::host) ? Transfer::host : Transfer::device;
   collectively(comm.get(), [&] {
@@ -129,28 +134,48 @@ Transfer choose_transfer(const Communicator& comm, const Method& method, const P
       throw ConfigError("no transfer is possible for all ranks (" + here.why_not +
                         "): keep the fields of all ranks in one kind of memory");
     if (!wanted || is_possible(possible, *wanted) || is_possible(here.transfers, *wanted)) return;
-    throw ConfigError(
-        "method " + name(method) + " is not possible (" + here.why_not + "): " +
-        (is_vendor(method.exchange) ? "use an MPI that takes device memory, or leave the method out"
-         : method.exchange == Exchange::shared
-             ? "keep the fields in the memory of a device (the mini-app's --memory device), or "
-               "use another method"
-         : possible.none() ? "keep the fields in memory that both can address"
-                           : "these transfers are: " + list(possible)));
+    throw ConfigError("method " + name(method) + " is not possible (" + here.why_not + "): " +
+                      (is_vendor(method.exchange)
+                           ? "use an MPI that takes device memory, or leave the method out"
+                       : possible.none() ? "keep the fields in memory that both can address"
+                                         : "these transfers are: " + list(possible)));
   });
   if (wanted) return *wanted;
   if (possible.count() == 1 && is_possible(possible, Transfer::host)) return Transfer::host;
 
   // One rank's choice is everybody's: the messages of a halo are alike.
   auto chosen = Transfer::host;
-  const auto near = ranks_on_node(comm.get());
   collectively(comm.get(), [&] {
-    const auto messages = messages_of(comm.rank(), near, sends);
+    const auto messages = messages_of(nodes, sends);
     chosen = dtype::select_transfer(options.model, messages, possible).transfer;
   });
   static_assert(sizeof(Transfer) == 1);
   HALOCLINE_MPI(MPI_Bcast(&chosen, 1, MPI_BYTE, 0, comm.get()));
   return chosen;
+}
+
+std::optional<double> predict(const dtype::SystemModel& model, const NodeHierarchy& nodes,
+                              const Pieces& sends, Transfer transfer, const Pieces& copies,
+                              bool copies_on_device) {
+  std::optional<double> through_mpi = 0;
+  if (const auto messages = messages_of(nodes, sends); !messages.empty()) {
+    const auto index = static_cast<std::size_t>(transfer);
+    through_mpi =
+        dtype::select_transfer(&model, messages, TransferSet(1UL << index)).seconds[index];
+  }
+  const auto copied = dtype::copy_seconds(model, messages_of(nodes, copies), copies_on_device);
+  if (!through_mpi || !copied) return std::nullopt;
+  return *through_mpi + *copied;
+}
+
+bool all_on_device(const Communicator& comm, const Pieces& sends, const Pieces& receives,
+                   dtype::ResourceCache* resources) {
+  int yes = 0;
+  collectively(comm.get(), [&] {
+    yes = resources != nullptr && find_buffers(sends, receives, resources).on_device ? 1 : 0;
+  });
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &yes, 1, MPI_INT, MPI_MIN, comm.get()));
+  return yes != 0;
 }
 
 }  // namespace halocline::comm::detail

@@ -2,8 +2,8 @@
 #include "comm/halo/decomposition.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <string>
+#include <utility>
 
 #include "dtype/support/error.hpp"
 
@@ -15,35 +15,25 @@ std::string text(const Int3& t) {
   return std::to_string(t[0]) + " x " + std::to_string(t[1]) + " x " + std::to_string(t[2]);
 }
 
-// Every way to write `ranks` as x * y * z, fewest ranks in x first, then fewest in y.
-template <class Body>
-void for_each_grid(int ranks, Body body) {
-  for (std::int64_t x = 1; x <= ranks; ++x) {
-    if (ranks % x != 0) continue;
-    for (std::int64_t y = 1; y <= ranks / x; ++y)
-      if (ranks / x % y == 0) body(Int3{x, y, ranks / x / y});
-  }
-}
-
-// The grid of least cost; the first one of those that cost the same.
+// The grids by `cost`, which may exclude some, least first; those that cost the same stay in order.
+// None that costs more than `most` times the least.
 template <class Cost>
-std::optional<Int3> cheapest_grid(int ranks, Cost cost) {
-  std::optional<Int3> best;
-  auto best_cost = std::numeric_limits<std::int64_t>::max();
-  for_each_grid(ranks, [&](const Int3& grid) {
-    const std::optional<std::int64_t> c = cost(grid);
-    if (c && *c < best_cost) {
-      best_cost = *c;
-      best = grid;
-    }
-  });
-  return best;
+std::vector<Int3> by_cost(const std::vector<Int3>& grids, Cost cost, std::int64_t most) {
+  std::vector<std::pair<std::int64_t, Int3>> rated;
+  for (const auto& grid : grids)
+    if (const std::optional<std::int64_t> c = cost(grid)) rated.emplace_back(*c, grid);
+  std::stable_sort(rated.begin(), rated.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Int3> out;
+  for (const auto& [c, grid] : rated)
+    if (c <= most * rated.front().first) out.push_back(grid);
+  return out;
 }
 
 }  // namespace
 
-Decomposition::Decomposition(Int3 global, Int3 ranks, bool periodic)
-    : global_(global), ranks_(ranks), periodic_(periodic) {
+Decomposition::Decomposition(Int3 global, Int3 ranks, bool periodic, std::vector<int> positions)
+    : global_(global), ranks_(ranks), periodic_(periodic), positions_(std::move(positions)) {
   for (std::size_t axis = 0; axis < 3; ++axis) {
     if (global[axis] < 1 || ranks[axis] < 1)
       throw ConfigError("empty dimension (" + text(global) + " points on " + text(ranks) +
@@ -52,10 +42,26 @@ Decomposition::Decomposition(Int3 global, Int3 ranks, bool periodic)
       throw ConfigError("more ranks than points (decomposition " + text(ranks) + " of " +
                         text(global) + " points): use fewer ranks or a larger global size");
   }
+  if (positions_.empty()) return;
+  rank_at_.assign(static_cast<std::size_t>(size()), -1);
+  bool all_differ = std::ssize(positions_) == size();
+  for (int rank = 0; all_differ && rank < size(); ++rank) {
+    const auto position = static_cast<std::size_t>(positions_[static_cast<std::size_t>(rank)]);
+    all_differ = position < rank_at_.size() && rank_at_[position] == -1;
+    if (all_differ) rank_at_[position] = rank;
+  }
+  if (!all_differ)
+    throw ConfigError("positions are no permutation of the ranks (decomposition " + text(ranks) +
+                      "): give each rank a position of its own");
 }
 
 Int3 Decomposition::coordinates(int rank) const {
-  return {rank % ranks_[0], rank / ranks_[0] % ranks_[1], rank / (ranks_[0] * ranks_[1])};
+  const int at = positions_.empty() ? rank : positions_[static_cast<std::size_t>(rank)];
+  return {at % ranks_[0], at / ranks_[0] % ranks_[1], at / (ranks_[0] * ranks_[1])};
+}
+
+Int3 Decomposition::largest_extent() const {
+  return owned(rank_at_.empty() ? 0 : rank_at_.front()).extent;
 }
 
 Box Decomposition::owned(int rank) const {
@@ -77,11 +83,23 @@ std::optional<int> Decomposition::neighbor(int rank, Direction direction) const 
     if (!periodic_) return std::nullopt;
     at[axis] = (at[axis] + ranks_[axis]) % ranks_[axis];
   }
-  return static_cast<int>((at[2] * ranks_[1] + at[1]) * ranks_[0] + at[0]);
+  const auto position = (at[2] * ranks_[1] + at[1]) * ranks_[0] + at[0];
+  return rank_at_.empty() ? static_cast<int>(position)
+                          : rank_at_[static_cast<std::size_t>(position)];
 }
 
-Int3 choose_ranks(int ranks, const Int3& global, std::int64_t least) {
-  const auto grid = cheapest_grid(ranks, [&](const Int3& g) -> std::optional<std::int64_t> {
+std::vector<Int3> rank_grids(int ranks) {
+  std::vector<Int3> out;
+  for (std::int64_t x = 1; x <= ranks; ++x) {
+    if (ranks % x != 0) continue;
+    for (std::int64_t y = 1; y <= ranks / x; ++y)
+      if (ranks / x % y == 0) out.push_back({x, y, ranks / x / y});
+  }
+  return out;
+}
+
+std::vector<Int3> good_grids(int ranks, const Int3& global, std::int64_t least) {
+  const auto surface = [&](const Int3& g) -> std::optional<std::int64_t> {
     Int3 box{};
     for (std::size_t axis = 0; axis < 3; ++axis) {
       if (global[axis] / g[axis] < std::max<std::int64_t>(least, 1)) return std::nullopt;
@@ -92,17 +110,27 @@ Int3 choose_ranks(int ranks, const Int3& global, std::int64_t least) {
       return g[axis] > 1 ? box[u] * box[v] : 0;
     };
     return face(0, 1, 2) + face(1, 0, 2) + face(2, 0, 1);
-  });
-  if (!grid)
+  };
+  auto grids = by_cost(rank_grids(ranks), surface, 2);
+  if (grids.empty())
     throw ConfigError("no decomposition (" + std::to_string(ranks) + " ranks over global " +
                       text(global) + " points leave some rank fewer than " + std::to_string(least) +
                       " points, the radius, in a dimension): use fewer ranks, a larger global size "
                       "or a smaller radius");
-  return *grid;
+  return grids;
+}
+
+std::vector<Int3> good_grids(int ranks) {
+  return by_cost(
+      rank_grids(ranks), [](const Int3& g) { return std::optional(g[0] + g[1] + g[2]); }, 1);
+}
+
+Int3 choose_ranks(int ranks, const Int3& global, std::int64_t least) {
+  return good_grids(ranks, global, least).front();
 }
 
 Int3 choose_ranks(int ranks) {
-  return *cheapest_grid(ranks, [](const Int3& g) { return std::optional(g[0] + g[1] + g[2]); });
+  return good_grids(ranks).front();
 }
 
 }  // namespace halocline::comm

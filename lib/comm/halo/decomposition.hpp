@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "comm/halo/direction.hpp"
 
@@ -20,13 +21,15 @@ struct Box {
   bool operator==(const Box&) const = default;
 };
 
-/// Splits `global` points over a grid of `ranks` (both x, y, z); rank = (z * ranks_y + y) * ranks_x
-/// + x. The points of a dimension that do not divide evenly go to the first ranks of it, one each.
-/// Not a collective: it holds no communicator.
+/// Splits `global` points over a grid of `ranks` (both x, y, z). The points of a dimension that do
+/// not divide evenly go to the first positions of it, one each. Not a collective: it holds no
+/// communicator.
 class Decomposition {
  public:
-  /// Throws ConfigError if a dimension has more ranks than points, or anything is not positive.
-  Decomposition(Int3 global, Int3 ranks, bool periodic);
+  /// `positions`: where each rank stands in the grid, as (z * ranks_y + y) * ranks_x + x; empty:
+  /// that of rank r is r, the natural order. Throws ConfigError if a dimension has more ranks than
+  /// points, if anything is not positive, or unless each position has one rank.
+  Decomposition(Int3 global, Int3 ranks, bool periodic, std::vector<int> positions = {});
 
   const Int3& global() const { return global_; }
   const Int3& ranks() const { return ranks_; }
@@ -35,6 +38,9 @@ class Decomposition {
 
   /// Position of `rank` in the grid of ranks.
   Int3 coordinates(int rank) const;
+
+  /// Extent of the largest box: at the first position.
+  Int3 largest_extent() const;
 
   /// The points that `rank` owns, in global coordinates.
   Box owned(int rank) const;
@@ -47,15 +53,25 @@ class Decomposition {
   Int3 global_;
   Int3 ranks_;
   bool periodic_;
+  std::vector<int> positions_;  // by rank; empty: natural
+  std::vector<int> rank_at_;    // by position; likewise
 };
 
-/// The grid of `ranks` ranks over `global` points with the smallest halo surface of the largest
-/// box; of equal ones the one that splits z before y before x, since x faces have the shortest
-/// rows. Dimensions with fewer points per rank than `least` are avoided. Throws ConfigError if no
-/// grid fits.
-Int3 choose_ranks(int ranks, const Int3& global, std::int64_t least);
+/// Every grid of `ranks` ranks, fewest in x first, then fewest in y.
+std::vector<Int3> rank_grids(int ranks);
 
-/// The most cubic grid of `ranks` ranks, the largest factor in z: for equal boxes per rank.
+/// The grids of `ranks` ranks over `global` points by the halo surface of the largest box, least
+/// first and none with more than twice the least; of equal ones first the one that splits z before
+/// y before x, since x faces have the shortest rows. Dimensions with fewer points per rank than
+/// `least` are avoided. Throws ConfigError if no grid fits.
+std::vector<Int3> good_grids(int ranks, const Int3& global, std::int64_t least);
+
+/// The most cubic grids of `ranks` ranks, the one with the largest factor in z first: for equal
+/// boxes per rank.
+std::vector<Int3> good_grids(int ranks);
+
+/// The first of good_grids().
+Int3 choose_ranks(int ranks, const Int3& global, std::int64_t least);
 Int3 choose_ranks(int ranks);
 
 }  // namespace halocline::comm

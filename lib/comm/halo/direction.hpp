@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 
 namespace halocline::comm {
@@ -32,6 +33,18 @@ class Direction {
   /// -1, 0 or 1 along `axis` (0 = x).
   constexpr std::int64_t operator[](std::size_t axis) const { return step_[axis]; }
 
+  /// Along how many axes it leads: 1 to a face, 2 to an edge, 3 to a corner.
+  constexpr int axes() const {
+    return (step_[0] != 0 ? 1 : 0) + (step_[1] != 0 ? 1 : 0) + (step_[2] != 0 ? 1 : 0);
+  }
+
+  /// The same but for `step` along `axis`. Precondition: that leads somewhere.
+  constexpr Direction with(std::size_t axis, std::int64_t step) const {
+    Direction out = *this;
+    out.step_[axis] = step;
+    return out;
+  }
+
   constexpr bool operator==(const Direction&) const = default;
 
  private:
@@ -44,5 +57,33 @@ template <class Body>
 constexpr void for_each_direction(Body body) {
   for (int i = 0; i < Direction::kCount; ++i) body(Direction::from_index(i));
 }
+
+/// Some of the 26.
+class DirectionSet {
+ public:
+  static DirectionSet all() { return along_at_most(3); }
+  /// Those that lead along at most so many axes: 6, 18 or 26.
+  static DirectionSet along_at_most(int axes) {
+    DirectionSet out;
+    for_each_direction([&](Direction direction) {
+      if (direction.axes() <= axes) out.insert(direction);
+    });
+    return out;
+  }
+
+  void insert(Direction direction) { bits_.set(static_cast<std::size_t>(direction.index())); }
+  void erase(Direction direction) { bits_.reset(static_cast<std::size_t>(direction.index())); }
+  bool contains(Direction direction) const {
+    return bits_.test(static_cast<std::size_t>(direction.index()));
+  }
+  bool contains(const DirectionSet& others) const { return (others.bits_ & ~bits_).none(); }
+  int size() const { return static_cast<int>(bits_.count()); }
+  /// Bit i stands for Direction::from_index(i).
+  std::uint32_t bits() const { return static_cast<std::uint32_t>(bits_.to_ulong()); }
+  bool operator==(const DirectionSet&) const = default;
+
+ private:
+  std::bitset<Direction::kCount> bits_;
+};
 
 }  // namespace halocline::comm

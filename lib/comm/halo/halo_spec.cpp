@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/halo/halo_spec.hpp"
 
+#include <optional>
 #include <string>
 
 #include "dtype/support/error.hpp"
@@ -46,9 +47,9 @@ Box HaloSpec::ghost_box(Direction direction) const {
   return box_towards(*this, direction, true);
 }
 
-std::vector<ExchangeJob> halo_jobs(const Decomposition& decomposition, int rank,
-                                   const HaloSpec& spec, int fields,
-                                   const DescribeRegion& describe) {
+namespace {
+
+void check(const HaloSpec& spec, int rank, int fields, const HaloMessages& messages) {
   for (std::size_t axis = 0; axis < 3; ++axis)
     if (spec.extent[axis] < spec.radius)
       throw ConfigError("radius is larger than the local extent (radius " +
@@ -56,22 +57,144 @@ std::vector<ExchangeJob> halo_jobs(const Decomposition& decomposition, int rank,
                         std::to_string(spec.extent[axis]) + " points in " +
                         std::string(1, "xyz"[axis]) +
                         "): use a smaller radius, fewer ranks or more points");
+  if (!messages.needs.empty() && std::ssize(messages.needs) != fields)
+    throw ConfigError("needs are not given for each field (" +
+                      std::to_string(messages.needs.size()) + " for " + std::to_string(fields) +
+                      " fields): give a set of directions for each, or none at all");
+}
+
+// The last axis along which a direction leads.
+std::size_t last_axis(Direction direction) {
+  return direction[2] != 0 ? 2 : direction[1] != 0 ? 1 : 0;
+}
+
+// `needed`, and what has to be filled before: these ghosts travel last along their last axis, and
+// until then have been the neighbour's ghosts of what remains.
+DirectionSet with_stations(const DirectionSet& needed) {
+  auto out = needed;
+  // A station's last axis is before that of what travels through it.
+  for (std::size_t axis = 2; axis > 0; --axis)
+    for_each_direction([&](Direction direction) {
+      if (out.contains(direction) && last_axis(direction) == axis && direction.axes() > 1)
+        out.insert(direction.with(axis, 0));
+    });
+  return out;
+}
+
+// Whether the slab that fills the ghosts of `face` extends over those on that side of an axis
+// before: some of `filled` lie there.
+bool is_wider(const DirectionSet& filled, Direction face, std::size_t before, std::int64_t side) {
+  const auto axis = last_axis(face);
+  bool out = false;
+  for_each_direction([&](Direction direction) {
+    out = out || (filled.contains(direction) && last_axis(direction) == axis &&
+                  direction[axis] == face[axis] && direction[before] == side);
+  });
+  return out;
+}
+
+// With everything that lies in the slabs of `filled`.
+DirectionSet in_slabs(const DirectionSet& filled) {
+  DirectionSet out;
+  for_each_direction([&](Direction direction) {
+    const auto axis = last_axis(direction);
+    auto face = direction;
+    if (axis > 0) face = face.with(0, 0);
+    if (axis > 1) face = face.with(1, 0);
+    // One that is filled makes the slab; it is as wide as the widest.
+    bool inside = is_wider(filled, face, axis, face[axis]);
+    for (std::size_t before = 0; before < axis; ++before)
+      inside =
+          inside && (direction[before] == 0 || is_wider(filled, face, before, direction[before]));
+    if (inside) out.insert(direction);
+  });
+  return out;
+}
+
+/// What a field sends and receives in a direction; empty boxes where nothing.
+struct BoxPair {
+  std::optional<Box> out, in;
+};
+
+/// The boxes of a field in one shape.
+class Regions {
+ public:
+  Regions(const Decomposition& decomposition, int rank, const HaloSpec& spec, HaloShape shape,
+          const DirectionSet& needed)
+      : decomposition_(decomposition),
+        rank_(rank),
+        spec_(spec),
+        shape_(shape),
+        filled_(filled_directions(needed, shape)) {}
+
+  BoxPair towards(Direction direction) const {
+    if (shape_ == HaloShape::axes && direction.axes() > 1) return {};
+    BoxPair out;
+    if (filled_.contains(direction.opposite()))
+      out.out = widened(spec_.send_box(direction), direction.opposite());
+    if (filled_.contains(direction)) out.in = widened(spec_.ghost_box(direction), direction);
+    return out;
+  }
+
+ private:
+  // `box`, which fills the ghosts in the direction `ghosts`, there or here, with the ghosts along
+  // the axes before that travel with it.
+  Box widened(Box box, Direction ghosts) const {
+    if (shape_ == HaloShape::direct) return box;
+    const auto axis = last_axis(ghosts);
+    for (std::size_t before = 0; before < axis; ++before)
+      for (const int side : {-1, 1}) {
+        const auto edge = ghosts.with(before, side);
+        if (!filled_.contains(edge) || !decomposition_.neighbor(rank_, edge.with(axis, 0)))
+          continue;
+        if (side < 0) box.begin[before] -= spec_.radius;
+        box.extent[before] += spec_.radius;
+      }
+    return box;
+  }
+
+  const Decomposition& decomposition_;
+  int rank_;
+  const HaloSpec& spec_;
+  HaloShape shape_;
+  DirectionSet filled_;
+};
+
+}  // namespace
+
+DirectionSet filled_directions(const DirectionSet& needed, HaloShape shape) {
+  return shape == HaloShape::direct ? needed : in_slabs(with_stations(needed));
+}
+
+std::vector<ExchangeJob> halo_jobs(const Decomposition& decomposition, int rank,
+                                   const HaloSpec& spec, int fields, const DescribeRegion& describe,
+                                   const HaloMessages& messages) {
+  check(spec, rank, fields, messages);
+  std::vector<Regions> regions;
+  for (int field = 0; field < fields; ++field)
+    regions.emplace_back(decomposition, rank, spec, messages.shape,
+                         messages.needs.empty() ? DirectionSet::all()
+                                                : messages.needs[static_cast<std::size_t>(field)]);
   std::vector<ExchangeJob> jobs;
   for_each_direction([&](Direction direction) {
     const auto partner = decomposition.neighbor(rank, direction);
     if (!partner) return;
     for (int field = 0; field < fields; ++field) {
-      const Region out = describe(field, spec.send_box(direction));
-      const Region in = describe(field, spec.ghost_box(direction));
-      jobs.push_back({.partner = *partner,
-                      .send_buffer = out.buffer,
-                      .send_count = out.count,
-                      .send_type = out.type,
-                      .send_tag = direction.index() * fields + field,
-                      .receive_buffer = in.buffer,
-                      .receive_count = in.count,
-                      .receive_type = in.type,
-                      .receive_tag = direction.opposite().index() * fields + field});
+      const auto boxes = regions[static_cast<std::size_t>(field)].towards(direction);
+      ExchangeJob job;
+      job.partner = *partner;
+      job.round = messages.shape == HaloShape::axes ? static_cast<int>(last_axis(direction)) : 0;
+      job.send_tag = direction.index() * fields + field;
+      job.receive_tag = direction.opposite().index() * fields + field;
+      if (boxes.out) {
+        const auto out = describe(field, *boxes.out);
+        job.send_buffer = out.buffer, job.send_count = out.count, job.send_type = out.type;
+      }
+      if (boxes.in) {
+        const auto in = describe(field, *boxes.in);
+        job.receive_buffer = in.buffer, job.receive_count = in.count, job.receive_type = in.type;
+      }
+      if (boxes.out || boxes.in) jobs.push_back(job);
     }
   });
   return jobs;

@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/mpi/communicator.hpp"
 
-#include <vector>
-
 #include "dtype/support/mpi_check.hpp"
 
 namespace halocline::comm {
 
 Communicator::Communicator(MPI_Comm parent) {
   HALOCLINE_MPI(MPI_Comm_dup(parent, &comm_));
+  HALOCLINE_MPI(MPI_Comm_rank(comm_, &rank_));
+  HALOCLINE_MPI(MPI_Comm_size(comm_, &size_));
+}
+
+Communicator::Communicator(MPI_Comm parent, const std::vector<int>& sources,
+                           const std::vector<int>& destinations) {
+  HALOCLINE_MPI(MPI_Dist_graph_create_adjacent(
+      parent, static_cast<int>(sources.size()), sources.data(), MPI_UNWEIGHTED,
+      static_cast<int>(destinations.size()), destinations.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+      &comm_));
   HALOCLINE_MPI(MPI_Comm_rank(comm_, &rank_));
   HALOCLINE_MPI(MPI_Comm_size(comm_, &size_));
 }
@@ -21,21 +29,6 @@ bool mpi_is_over() {
   int finalized = 0;
   MPI_Finalized(&finalized);
   return finalized != 0;
-}
-
-std::vector<bool> ranks_on_node(MPI_Comm comm) {
-  int rank = 0, size = 1, near = 0;
-  HALOCLINE_MPI(MPI_Comm_rank(comm, &rank));
-  HALOCLINE_MPI(MPI_Comm_size(comm, &size));
-  MPI_Comm node = MPI_COMM_NULL;
-  HALOCLINE_MPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
-  HALOCLINE_MPI(MPI_Comm_size(node, &near));
-  std::vector<int> ranks(static_cast<std::size_t>(near));
-  HALOCLINE_MPI(MPI_Allgather(&rank, 1, MPI_INT, ranks.data(), 1, MPI_INT, node));
-  HALOCLINE_MPI(MPI_Comm_free(&node));
-  std::vector<bool> out(static_cast<std::size_t>(size));
-  for (const int r : ranks) out[static_cast<std::size_t>(r)] = true;
-  return out;
 }
 
 void detail::agree(MPI_Comm comm, Problem problem, const std::string& message) {

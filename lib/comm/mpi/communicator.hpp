@@ -19,6 +19,10 @@ class Communicator {
  public:
   /// Collective over `parent`.
   explicit Communicator(MPI_Comm parent);
+  /// With a graph topology of the ranks from which this one receives and to which it sends; ranks
+  /// keep their numbers. Collective over `parent`.
+  Communicator(MPI_Comm parent, const std::vector<int>& sources,
+               const std::vector<int>& destinations);
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
   ~Communicator();
@@ -35,9 +39,6 @@ class Communicator {
 
 /// Whether MPI is finalized: then nothing is left to be freed.
 bool mpi_is_over();
-
-/// By rank of `comm`, whether it shares memory with this one; itself does. Collective.
-std::vector<bool> ranks_on_node(MPI_Comm comm);
 
 namespace detail {
 enum class Problem { none, config, environment };

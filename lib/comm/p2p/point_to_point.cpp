@@ -10,6 +10,7 @@
 
 #include "comm/device/gpu_awareness.hpp"
 #include "comm/mpi/communicator.hpp"
+#include "comm/node/node_hierarchy.hpp"
 #include "comm/p2p/operation.hpp"
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/pack/plan_table.hpp"
@@ -52,7 +53,8 @@ const void* first_byte(const PackPlan& plan, const void* buffer) {
 /// Chooses, starts and progresses operations.
 class Engine {
  public:
-  Engine(MPI_Comm comm, const PointToPoint::Options& options) : chunks_(comm), options_(options) {
+  Engine(MPI_Comm comm, const PointToPoint::Options& options)
+      : chunks_(comm), options_(options), nodes_(comm) {
     require_valid();
     collectively(comm, [&] {
       resources_ = resources_of(options);
@@ -69,8 +71,6 @@ class Engine {
     int found = 0;
     HALOCLINE_MPI(MPI_Comm_get_attr(chunks_.get(), MPI_TAG_UB, &tag, &found));
     wire_.largest_tag = found != 0 ? *tag : 32767;
-    near_ = ranks_on_node(comm);
-    all_near_ = std::all_of(near_.begin(), near_.end(), [](bool near) { return near; });
   }
 
   ~Engine() {
@@ -229,8 +229,8 @@ class Engine {
       return host ? Transfer::host : Transfer::device;
     auto& entry = known(plan);
     // Partners that are none are MPI's to refuse.
-    const auto partner = static_cast<std::size_t>(call.partner);
-    const bool near = partner < near_.size() ? near_[partner] : all_near_;
+    const bool is_rank = call.partner >= 0 && call.partner < nodes_.ranks();
+    const bool near = is_rank ? nodes_.same_node(call.partner) : nodes_.nodes() == 1;
     return entry.chosen[host ? 1 : 0].find_or(call.count, near, [&] {
       const dtype::Message message{bytes, entry.shape, entry.shape,
                                    near ? dtype::Reach::on_node : dtype::Reach::off_node};
@@ -260,8 +260,7 @@ class Engine {
   dtype::ResourceCache* resources_ = nullptr;
   bool aware_ = false;
   Wire wire_;
-  std::vector<bool> near_;
-  bool all_near_ = false;
+  NodeHierarchy nodes_;
   std::array<std::optional<Transport>, dtype::kTransfers> transports_;
   std::unordered_map<const dtype::detail::Program*, Known> known_;
   std::vector<std::shared_ptr<Operation>> active_, failed_;

@@ -48,6 +48,35 @@ TEST(Decomposition, NeighborsAreMutual) {
   }
 }
 
+TEST(Decomposition, RanksMayStandAtOtherPositions) {
+  const Decomposition natural({9, 8, 7}, {2, 3, 1}, false);
+  const std::vector<int> positions{5, 0, 3, 1, 4, 2};
+  const Decomposition mapped({9, 8, 7}, {2, 3, 1}, false, positions);
+  const auto position = [&](int rank) { return positions[static_cast<std::size_t>(rank)]; };
+  for (int rank = 0; rank < mapped.size(); ++rank) {
+    EXPECT_EQ(mapped.coordinates(rank), natural.coordinates(position(rank)));
+    EXPECT_EQ(mapped.owned(rank), natural.owned(position(rank)));
+    for_each_direction([&](Direction d) {
+      const auto neighbor = mapped.neighbor(rank, d);
+      const auto expected = natural.neighbor(position(rank), d);
+      ASSERT_EQ(neighbor.has_value(), expected.has_value());
+      if (neighbor) {
+        EXPECT_EQ(position(*neighbor), *expected);
+        EXPECT_EQ(mapped.neighbor(*neighbor, d.opposite()), rank);
+      }
+    });
+  }
+  EXPECT_EQ(mapped.largest_extent(), (Int3{5, 3, 7}));
+  EXPECT_EQ(natural.largest_extent(), (Int3{5, 3, 7}));
+}
+
+TEST(Decomposition, RefusesPositionsThatAreNoPermutation) {
+  using Positions = std::vector<int>;
+  for (const auto& positions :
+       {Positions{0}, Positions{0, 0}, Positions{0, 2}, Positions{-1, 0}, Positions{0, 1, 2}})
+    EXPECT_THROW(Decomposition({4, 4, 4}, {2, 1, 1}, true, positions), ConfigError);
+}
+
 TEST(Decomposition, OneRankIsItsOwnPeriodicNeighborAndHasNoneOtherwise) {
   for_each_direction([](Direction d) {
     EXPECT_EQ(Decomposition({4, 4, 4}, {1, 1, 1}, true).neighbor(0, d), 0);
@@ -69,6 +98,15 @@ TEST(ChooseRanks, SplitsTheLongAxisAndZFirst) {
   EXPECT_EQ(choose_ranks(4), (Int3{1, 2, 2}));
   EXPECT_EQ(choose_ranks(8), (Int3{2, 2, 2}));
   EXPECT_EQ(choose_ranks(7), (Int3{1, 1, 7}));
+}
+
+TEST(ChooseRanks, OtherGridsAreCubicOrHaveAtMostTwiceTheLeastSurface) {
+  using Grids = std::vector<Int3>;
+  EXPECT_EQ(good_grids(4), (Grids{{1, 2, 2}, {2, 1, 2}, {2, 2, 1}}));
+  EXPECT_EQ(good_grids(8), (Grids{{2, 2, 2}}));
+  EXPECT_EQ(good_grids(2, {10, 10, 10}, 3), (Grids{{1, 1, 2}, {1, 2, 1}, {2, 1, 1}}));
+  EXPECT_EQ(good_grids(2, {10, 10, 21}, 3), (Grids{{1, 1, 2}}));
+  EXPECT_EQ(good_grids(2, {10, 10, 20}, 3), (Grids{{1, 1, 2}, {1, 2, 1}, {2, 1, 1}}));
 }
 
 TEST(ChooseRanks, AvoidsThinBoxesOrSaysThatItCannot) {

@@ -248,9 +248,23 @@ TEST_P(EveryWay, MeetsPlainMpiAtTheOtherEnd) {
   }
 }
 
+// Open MPI 4.1.4 truncates what a rank sends to itself, and says nothing.
+bool mpi_tells_of_truncation() {
+  const Communicator own(MPI_COMM_WORLD);
+  MPI_Comm_set_errhandler(own.get(), MPI_ERRORS_RETURN);
+  const int out[] = {1, 2};
+  int in = 0;
+  MPI_Request receive = MPI_REQUEST_NULL;
+  MPI_Irecv(&in, 1, MPI_INT, previous_rank(), 0, own.get(), &receive);
+  MPI_Send(out, 2, MPI_INT, next_rank(), 0, own.get());
+  return MPI_Wait(&receive, MPI_STATUS_IGNORE) != MPI_SUCCESS;
+}
+
+// A short message is one of MPI's: where it tells nobody that one was too long, nor can we. A long
+// one has our header, which tells it everywhere.
 TEST_P(EveryWay, RefusesMessagesThatAreTooLong) {
-  if (world_size() == 1 && GetParam().chunk_bytes != 64)
-    GTEST_SKIP() << "Open MPI 4.1.4 truncates what a rank sends to itself, and says nothing";
+  const bool told = GetParam().chunk_bytes == 64 || mpi_tells_of_truncation();
+  ASSERT_TRUE(told || world_size() == 1) << "between ranks, MPIs tell";
   const Communicator own(MPI_COMM_WORLD);
   MPI_Comm_set_errhandler(own.get(), MPI_ERRORS_RETURN);
   PointToPoint p2p(own.get(), options());
@@ -259,6 +273,11 @@ TEST_P(EveryWay, RefusesMessagesThatAreTooLong) {
   auto out = source.numbered(1), in = target.room(-1);
   auto receive = p2p.irecv(target.buffer(in), count, target.type(), previous_rank(), 0);
   auto send = p2p.isend(source.buffer(out), count, source.type(), next_rank(), 0);
+  if (!told) {
+    EXPECT_NO_THROW(receive.wait());
+    send.wait();
+    return;
+  }
   try {
     receive.wait();
     ADD_FAILURE() << "no error";

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a stencil declares to read of the ghosts is what it reads, shown with NaN in them; and what
+// the verification of an exchange expects in them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+
+#include "advance.hpp"
+#include "stencil.hpp"
+#include "verify.hpp"
+
+namespace halocline::app {
+namespace {
+
+constexpr double kDiffusionNumber = 0.05;
+
+template <class Body>
+void for_each_element(const Domain& domain, const FieldSet<double>& fields, Body body) {
+  for (int a = 0; a < fields.arrays(); ++a) {
+    const auto view = fields.array(a);
+    const ElementMap map(domain, a);
+    for (int z = 0; z < view.extent_int(0); ++z)
+      for (int y = 0; y < view.extent_int(1); ++y)
+        for (int e = 0; e < view.extent_int(2); ++e) body(view(z, y, e), map(z, y, e));
+  }
+}
+
+comm::DirectionSet only(comm::Direction direction) {
+  comm::DirectionSet out;
+  out.insert(direction);
+  return out;
+}
+
+/// One rank within open boundaries, so that the exact wave fills all of its ghosts.
+class OneStep {
+ public:
+  OneStep(Stencil stencil, Layout layout, int radius)
+      : spec_(stencil_spec(stencil)),
+        domain_(
+            make_domain(config_of(stencil, layout, radius), comm::NodeHierarchy(MPI_COMM_SELF))),
+        in_(domain_, nullptr),
+        out_(domain_, nullptr) {}
+
+  const comm::DirectionSet& needed() const { return domain_.needed; }
+
+  /// How many owned values are NaN after a step with NaN in the ghosts in these directions.
+  std::int64_t spoilt_by(const comm::DirectionSet& poisoned) {
+    set_wave(domain_, in_);
+    set_outer_ghosts(domain_, in_, spec_, kDiffusionNumber, 0);
+    const auto nan = std::numeric_limits<double>::quiet_NaN();
+    for_each_element(domain_, in_, [&](double& value, const ElementMap::Place& place) {
+      if (!place.owned && poisoned.contains(comm::Direction::from_index(place.ghost))) value = nan;
+    });
+    advance(domain_, spec_, kDiffusionNumber, in_, out_);
+    std::int64_t spoilt = 0;
+    for_each_element(domain_, out_, [&](double& value, const ElementMap::Place& place) {
+      spoilt += place.owned && std::isnan(value);
+    });
+    return spoilt;
+  }
+
+  bool is_exact() const {
+    return check_wave(domain_, out_, spec_, kDiffusionNumber, 1, MPI_COMM_WORLD).passed();
+  }
+
+ private:
+  static Config config_of(Stencil stencil, Layout layout, int radius) {
+    Config config;
+    config.local = {7, 6, 8};
+    config.radius = radius;
+    config.fields = 2;
+    config.layout = layout;
+    config.stencil = stencil;
+    config.periodic = false;
+    return config;
+  }
+
+  StencilSpec spec_;
+  Domain domain_;
+  FieldSet<double> in_, out_;
+};
+
+template <class Body>
+void for_each_stencil(Body body) {
+  for (const auto& [stencil, name] : EnumNames<Stencil>::table)
+    for (const auto layout : {Layout::soa, Layout::aos})
+      for (const int wider : {0, 1}) {
+        SCOPED_TRACE(name);
+        OneStep step(stencil, layout, stencil_spec(stencil).radius() + wider);
+        body(step);
+      }
+}
+
+class Ghosts : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { Kokkos::initialize(); }
+  static void TearDownTestSuite() { Kokkos::finalize(); }
+};
+
+TEST_F(Ghosts, ThatAStencilDoesNotDeclareAreNotRead) {
+  for_each_stencil([](OneStep& step) {
+    auto others = comm::DirectionSet::all();
+    comm::for_each_direction([&](comm::Direction direction) {
+      if (step.needed().contains(direction)) others.erase(direction);
+    });
+    EXPECT_EQ(step.spoilt_by(others), 0);
+    EXPECT_TRUE(step.is_exact());
+  });
+}
+
+TEST_F(Ghosts, ThatAStencilDeclaresAreRead) {
+  for_each_stencil([](OneStep& step) {
+    comm::for_each_direction([&](comm::Direction direction) {
+      if (!step.needed().contains(direction)) return;
+      EXPECT_GT(step.spoilt_by(only(direction)), 0) << "direction " << direction.index();
+    });
+  });
+}
+
+TEST_F(Ghosts, AreDeclaredByLinesAndWeights) {
+  const auto needed = [](Stencil stencil) { return needed_neighbors(stencil_spec(stencil)); };
+  EXPECT_EQ(needed(Stencil::heat3), comm::DirectionSet::along_at_most(1));
+  EXPECT_EQ(needed(Stencil::heat9), comm::DirectionSet::along_at_most(2));
+  EXPECT_EQ(needed(Stencil::heat13), comm::DirectionSet::all());
+  EXPECT_EQ(needed(Stencil::point26), comm::DirectionSet::all());
+  // A lone diagonal is read beyond faces and edges, too.
+  const StencilSpec diagonals{{0, 0, 1}, stencil_spec(Stencil::point26).coefficients, 13};
+  EXPECT_EQ(needed_neighbors(diagonals), comm::DirectionSet::all());
+  const StencilSpec lines{{0, 1, 0}, stencil_spec(Stencil::point26).coefficients, 4};
+  EXPECT_EQ(needed_neighbors(lines).size(), 6);  // (1,1,0), its opposite, and their four faces
+}
+
+/// Wraps a periodic domain of one rank, in some directions.
+class Wrapped {
+ public:
+  Wrapped(Neighbors neighbors, bool periodic)
+      : domain_(make_domain(config_of(neighbors, periodic), comm::NodeHierarchy(MPI_COMM_SELF))),
+        fields_(domain_, nullptr) {}
+
+  /// Copies the ghosts in the directions `filled` and adds `error` to those in `wrong`; whether
+  /// that passes as an exchange of that shape.
+  bool passes(comm::HaloShape shape, const comm::DirectionSet& filled,
+              const comm::DirectionSet& wrong = {}, double error = 0) const {
+    const auto wrap = [&] {
+      std::map<std::uint64_t, double> owned;
+      const ElementMap any_map(domain_, 0);
+      for_each_element(domain_, fields_, [&](double& value, const ElementMap::Place& place) {
+        if (place.owned) owned[any_map.global_index(place)] = value;
+      });
+      for_each_element(domain_, fields_, [&](double& value, const ElementMap::Place& place) {
+        const auto direction = comm::Direction::from_index(place.ghost);
+        if (place.owned || place.outside || !filled.contains(direction)) return;
+        value = owned.at(any_map.global_index(place)) + (wrong.contains(direction) ? error : 0);
+      });
+    };
+    return !check_exchange(domain_, fields_, shape, 1, wrap, MPI_COMM_WORLD);
+  }
+
+ private:
+  static Config config_of(Neighbors neighbors, bool periodic) {
+    Config config;
+    config.subcommand = Subcommand::compare;
+    config.local = {4, 5, 3};
+    config.radius = 2;
+    config.fields = 2;
+    config.neighbors = neighbors;
+    config.periodic = periodic;
+    return config;
+  }
+
+  Domain domain_;
+  FieldSet<double> fields_;
+};
+
+TEST_F(Ghosts, ThatAreNeededHaveToBeFilled) {
+  const auto faces = comm::DirectionSet::along_at_most(1),
+             edges = comm::DirectionSet::along_at_most(2), all = comm::DirectionSet::all();
+  for (const auto shape : {comm::HaloShape::direct, comm::HaloShape::axes}) {
+    const Wrapped eighteen(Neighbors::eighteen, true);
+    EXPECT_TRUE(eighteen.passes(shape, edges));
+    EXPECT_FALSE(eighteen.passes(shape, faces));
+    EXPECT_FALSE(eighteen.passes(shape, edges, only(comm::Direction::from_index(1)), 1e-15));
+    // The corners are none of the 18, and in the slabs.
+    EXPECT_EQ(eighteen.passes(shape, all), shape == comm::HaloShape::axes);
+    EXPECT_FALSE(eighteen.passes(shape, all, only(comm::Direction::from_index(0)), 1));
+    // No slab of the 6 has more than a face.
+    EXPECT_TRUE(Wrapped(Neighbors::six, true).passes(shape, faces));
+    EXPECT_FALSE(Wrapped(Neighbors::six, true).passes(shape, edges));
+    EXPECT_TRUE(Wrapped(Neighbors::all, true).passes(shape, all));
+    EXPECT_FALSE(Wrapped(Neighbors::all, true).passes(shape, edges));
+    // Beyond open boundaries, nothing is.
+    EXPECT_TRUE(Wrapped(Neighbors::all, false).passes(shape, {}));
+  }
+}
+
+}  // namespace
+}  // namespace halocline::app

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""jobs/local/diff-results.sh: what it takes for a regression, and what it refuses. The files are made of records that were
+measured once."""
+import contextlib
+import copy
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ["HALOCLINE_SOURCE"])
+SCRIPT = SOURCE / "jobs" / "local" / "diff-results.sh"
+sys.path.insert(0, str(SOURCE / "results"))
+import diff  # noqa: E402  # what the script starts
+
+REFERENCE = SOURCE / "results" / "reference" / "compare-tempi-fig12-128-openmpi-4.1.4.jsonl"
+RECORDS = [json.loads(line) for line in REFERENCE.read_text(encoding="utf-8").splitlines()]
+OURS, VENDOR_PACK, BASELINE = RECORDS
+
+
+def changed(record, total=1.0, time=None, **fields):
+    """A copy with another median total, as many times the first one, and other fields."""
+    record = copy.deepcopy(record) | fields
+    if record["phases"].get("total"):
+        record["phases"]["total"]["median_s"] *= total
+    record["provenance"]["time"] = time or record["provenance"]["time"]
+    return record
+
+
+def all_changed(total=1.0, **fields):
+    return [changed(record, total, **fields) for record in RECORDS]
+
+
+def run_record(total=1.0, steps=10, **fields):
+    record = changed(OURS, total, kind="run", baseline=None, ratio_to_baseline=None, **({"state_hash": "0x" + 16 * "0"} | fields))
+    record["provenance"]["config"]["steps"] = steps
+    return record
+
+
+class DiffResults(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name, content):
+        path = self.folder / name
+        if not isinstance(content, bytes):
+            content = "".join(json.dumps(record) + "\n" for record in content).encode()
+        path.write_bytes(content)
+        return path
+
+    def diff(self, old, new, *flags):
+        """Of contents: lists of records, or bytes."""
+        return self.main(self.write("old", old), self.write("new", new), *flags)
+
+    def main(self, *arguments):
+        """As the script, without starting Python again."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                code = diff.main([str(argument) for argument in arguments])
+            except SystemExit as end:
+                code = end.code
+        return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
+
+    def assert_worse(self, methods, finished):
+        """That these are regressions, with their storage, and nothing else is."""
+        self.assertEqual((finished.returncode, finished.stderr), (1 if methods else 0, ""), finished.stdout)
+        last = finished.stdout.splitlines()[-1]
+        self.assertEqual(last.partition(": ")[2], "; ".join(methods), finished.stdout)
+
+    def assert_refused(self, names, finished):
+        self.assertEqual((finished.returncode, finished.stdout), (2, ""))
+        self.assertRegex(finished.stderr, r"\Adiff-results\.sh: .*\n\Z")
+        self.assertIn(names, finished.stderr)
+
+
+class Verdict(DiffResults):
+    def test_a_file_is_no_worse_than_itself(self):
+        self.assert_worse([], self.diff(RECORDS, RECORDS, "--tolerance", "0"))
+
+    def test_slower_than_the_baseline_by_more_than_the_tolerance(self):
+        new = [changed(OURS, 1.08), VENDOR_PACK, BASELINE]
+        self.assert_worse(["alltoallv, private"], self.diff(RECORDS, new))
+        self.assert_worse(["alltoallv, private"], self.diff(RECORDS, new, "--tolerance", "7.9"))
+        self.assert_worse([], self.diff(RECORDS, new, "--tolerance", "8.1"))
+        self.assertRegex(self.diff(new, RECORDS).stdout, r"alltoallv, private .* ratio +faster")
+
+    def test_a_slow_machine_is_no_regression_unless_times_decide(self):
+        self.assert_worse([], self.diff(RECORDS, all_changed(1.5)))
+        everything = ["alltoallv, private", "vendor-pack, private", "vendor-alltoallw, private"]
+        self.assert_worse(everything, self.diff(RECORDS, all_changed(1.5), "--by-total"))
+
+    def test_a_slow_machine_hides_no_regression(self):
+        self.assert_worse(["alltoallv, private"], self.diff(RECORDS, [changed(OURS, 0.9), changed(VENDOR_PACK, 0.8), changed(BASELINE, 0.8)]))
+
+    def test_another_baseline_in_new_changes_nothing(self):
+        faster = changed(BASELINE, 0.5, method="vendor-p2p", exchange="vendor-p2p")
+        new = [changed(record, baseline="vendor-p2p", ratio_to_baseline=0.1) for record in RECORDS] + [faster]
+        finished = self.diff(RECORDS, new)
+        self.assert_worse([], finished)
+        self.assertRegex(finished.stdout, r"only in NEW:\n  .*method vendor-p2p")
+
+    def test_without_a_common_baseline_times_decide(self):
+        self.assert_worse([], self.diff([OURS], [changed(OURS, 1.04)]))
+        self.assert_worse(["alltoallv, private"], self.diff([OURS], [changed(OURS, 1.06)]))
+        self.assert_worse(["alltoallv, private"], self.diff([run_record()], [run_record(1.06)]))
+
+    def test_no_longer_verified(self):
+        phases = OURS["phases"] | {"total": None}
+        wrong = changed(OURS, verified=False, phases=phases, baseline=None, ratio_to_baseline=None)
+        self.assert_worse(["alltoallv, private"], self.diff(RECORDS, [wrong, VENDOR_PACK, BASELINE], "--tolerance", "1000"))
+        self.assert_worse([], self.diff([wrong, BASELINE], [wrong, BASELINE]))
+        self.assert_worse([], self.diff([wrong, BASELINE], RECORDS))
+
+    def test_other_fields_after_the_same_steps(self):
+        other = "0x" + 16 * "f"
+        self.assert_worse(["alltoallv, private"], self.diff([run_record()], [run_record(state_hash=other)]))
+        self.assert_worse([], self.diff([run_record()], [run_record(state_hash=other, steps=20)]))
+
+    def test_medians_of_several_runs(self):
+        runs = [all_changed(time=f"2026-11-21T20:0{minute}:00Z") for minute in range(3)]
+        runs[1][0] = changed(runs[1][0], 9)
+        self.assert_worse([], self.diff(RECORDS, sum(runs, [])))
+        runs[2][0] = changed(runs[2][0], 9)
+        self.assert_worse(["alltoallv, private"], self.diff(RECORDS, sum(runs, [])))
+
+
+class Matching(DiffResults):
+    def test_by_what_was_asked_for(self):
+        for name, value in (
+            ("method", "p2p"), ("ranks", 4), ("nodes", 2), ("decomposition", [2, 1, 1]), ("local", [64, 64, 64]), ("fields", 7),
+            ("layout", "aos"), ("radius", 2), ("periodic", False), ("describe", "struct"), ("packer", "kokkos"),
+            ("element_bytes", 4), ("threads", 2), ("memory", "device"), ("storage", "shared-window"),
+        ):  # fmt: skip
+            with self.subTest(name=name):
+                self.assert_refused(f"differ in {name}", self.diff([OURS], [changed(OURS, **{name: value})]))
+
+    def test_every_field_of_a_record_is_known(self):
+        schema = json.loads((SOURCE / "results" / "schema.json").read_text(encoding="utf-8"))
+        hint = "say in results/diff.py whether it tells experiments apart (and what it was before) or is an outcome"
+        self.assertCountEqual(diff.IDENTITY + diff.OUTCOME, schema["properties"], hint)
+
+    def test_the_memory_of_older_versions(self):
+        self.assertNotIn("storage", OURS)
+        newer = [changed(record, memory="host", storage="private", baseline_storage="private") for record in RECORDS]
+        in_window = [changed(record, memory="host", storage="shared-window", baseline_storage="private") for record in RECORDS]
+        finished = self.diff(RECORDS, in_window + newer)
+        self.assert_worse([], finished)
+        self.assertEqual(finished.stdout.count("storage shared-window"), len(RECORDS))
+
+    def test_the_stencil_that_compare_does_not_use(self):
+        self.assert_worse([], self.diff(RECORDS, all_changed(stencil="heat3")))
+        self.assert_refused("stencil", self.diff([run_record()], [run_record(stencil="heat3")]))
+
+    def test_another_machine_is_a_warning(self):
+        other = all_changed()
+        for record in other:
+            record["provenance"] |= {"mpi_library": "Another MPI"}
+        finished = self.diff(RECORDS, other)
+        self.assert_worse([], finished)
+        self.assertIn("WARNING: mpi_library", finished.stdout)
+        # But two in one file are two experiments.
+        finished = self.diff(RECORDS, [changed(record, 2) for record in other] + RECORDS, "--by-total")
+        self.assert_worse([], finished)
+        self.assertEqual(finished.stdout.count("mpi_library Another MPI"), len(RECORDS))
+
+    def test_the_line_of_provenance_of_vendors_sh(self):
+        lines = [{"provenance": {"library": "debian"}}, *RECORDS]
+        self.assert_worse([], self.diff(lines, lines))
+
+
+class BadInput(DiffResults):
+    def test_files(self):
+        missing = self.folder / "missing"
+        good = self.write("good", RECORDS)
+        self.assert_refused(str(missing), self.main(missing, good))
+        self.assert_refused(str(self.folder), self.main(good, self.folder))
+        for names, content in (
+            ("no records", b""),
+            ("damaged", b"{"),
+            ("damaged", b"3\n"),
+            ("damaged", b'{"schema": "halocline/1"}\n'),
+            ("cannot be read", b"\xff\xfe"),
+            ("line 2", REFERENCE.read_bytes().splitlines()[0] + b"\n[]\n"),
+            ("schema halocline/2", [changed(OURS, schema="halocline/2")]),
+            ("schema none", [{"group": "table1", "case": "vector"}]),
+            ("damaged", [changed(OURS, 0)]),
+            ("damaged", [changed(OURS, layout={})]),
+            ("damaged", [changed(OURS, local=[[1]])]),
+            ("damaged", [changed(OURS, phases={})]),
+        ):
+            with self.subTest(content=str(content)[:40]):
+                self.assert_refused(names, self.main(good, self.write("bad", content)))
+
+    def test_arguments(self):
+        for arguments in ((), (REFERENCE,), (REFERENCE, REFERENCE, "--tolerance", "-1"), (REFERENCE, REFERENCE, "--tolerance", "x")):
+            with self.subTest(arguments=arguments):
+                finished = self.main(*arguments)
+                self.assertEqual((finished.returncode, finished.stdout), (2, ""))
+                self.assertIn("usage:", finished.stderr)
+
+class Script(DiffResults):
+    def script(self, *arguments):
+        return subprocess.run([SCRIPT, *arguments], capture_output=True, text=True, timeout=60, cwd=self.folder)
+
+    def test_exit_codes(self):
+        self.assert_worse([], self.script(REFERENCE, REFERENCE))
+        self.assert_worse(["alltoallv, private"], self.script(REFERENCE, self.write("new", [changed(OURS, 2), BASELINE]), "--tolerance", "99"))
+        self.assert_refused("cannot be read", self.script(REFERENCE, "missing"))
+
+    def test_help_teaches(self):
+        finished = self.script("--help")
+        self.assertEqual(finished.returncode, 0)
+        for word in ("--tolerance", "--by-total", "ratio", "total", "Exit codes", "halocline compare"):
+            self.assertIn(word, finished.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

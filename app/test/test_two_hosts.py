@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every method between two hosts, over TCP, and beside it on the ranks that share one.
+
+jobs/local/two-hosts.sh starts this where it can; ranks take turns between the hosts, so that of three one has two."""
+import itertools
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+from halocline_program import MPIEXEC, TIMEOUT_S, halocline, methods, own_session, several
+
+CORRECTNESS = pathlib.Path(os.environ["HALOCLINE_SOURCE"]) / "configs" / "correctness.toml"
+RANKS = (2, 3, 4)
+PERIODIC = ("true", "false")
+
+
+def bytes_sent():
+    """Over the network, by this host: what its only device, beside the loopback, has counted."""
+    lines = pathlib.Path("/proc/net/dev").read_text().splitlines()
+    return sum(int(line.split()[9]) for line in lines if line.strip().startswith("wire:"))
+
+
+class TwoHosts(unittest.TestCase):
+    def measure(self, subcommand, ranks, *arguments):
+        """(what was printed, records) of a job that must pass, on two nodes."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "out"
+            outcome = halocline(subcommand, "--config", CORRECTNESS, "--output", path, *arguments, ranks=ranks)
+            self.assertEqual(outcome.code, 0, f"{subcommand} on {ranks} ranks, {arguments}: {outcome.stderr}")
+            records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        for record in records:
+            self.assertEqual((record["ranks"], record["nodes"], record["verified"]), (ranks, min(ranks, 2), True), record["method"])
+            self.assertEqual(len(record["provenance"]["hosts"]), min(ranks, 2))
+        return outcome.stdout, records
+
+    def test_every_ghost_of_every_method(self):
+        wanted = set(methods())
+        cases = list(itertools.product(RANKS, PERIODIC))
+        jobs = several(lambda case: self.measure("compare", case[0], "--periodic", case[1], "--methods", ",".join(wanted)), cases)
+        for (ranks, periodic), (_, records) in jobs:
+            with self.subTest(ranks=ranks, periodic=periodic):
+                self.assertEqual({record["method"] for record in records}, wanted)
+
+    def test_the_state_is_that_of_one_host(self):
+        expected = {periodic: self.measure("run", 1, "--periodic", periodic, "--quiet")[0] for periodic in PERIODIC}
+        cases = list(itertools.product(methods(), RANKS, PERIODIC))
+        jobs = several(lambda case: self.measure("run", case[1], "--periodic", case[2], "--methods", case[0], "--quiet"), cases)
+        for (method, ranks, periodic), (printed, _) in jobs:
+            with self.subTest(method=method, ranks=ranks, periodic=periodic):
+                self.assertEqual(printed, expected[periodic])
+
+    def test_all_bytes_to_the_other_host_go_over_the_network(self):
+        for method in methods():
+            with self.subTest(method=method):
+                before = bytes_sent()
+                _, (record, *_) = self.measure("compare", 2, "--methods", method, "--iterations", "20")
+                self.assertGreater(bytes_sent() - before, record["iterations"] * record["bytes_to_others"])
+
+    def test_the_library_s_own_tests(self):
+        for ranks in (2, 4):
+            with self.subTest(ranks=ranks), own_session() as environment:
+                finished = subprocess.run(
+                    [MPIEXEC, "-n", str(ranks), os.environ["HALOCLINE_COMM_TEST"], "--gtest_brief=1"],
+                    env=environment, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S,
+                )  # fmt: skip
+                self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Runs a command on two emulated hosts, "near" and "far": what its mpirun starts is spread over both, rank by rank in turn, and
+# talks over TCP from one to the other, over shared memory within each. To try what happens between nodes on a single machine.
+#   jobs/local/two-hosts.sh COMMAND...
+#   jobs/local/two-hosts.sh mpirun -n 4 build/release/app/halocline compare
+#   jobs/local/two-hosts.sh bash                                     # for several; mpirun --map-by ppr:2:node, say, works there
+# A host is a set of Linux namespaces: name, network (a pair of virtual Ethernet devices), /dev/shm and System V IPC are its own;
+# cores, memory and other files are this machine's. So it says nothing about the speed of a network. COMMAND runs on near.
+# Takes Open MPI 4, iproute2 and util-linux; root or the right to make user namespaces. All of it ends with COMMAND, or with this
+# script: the kernel stops every process, and nothing is left to clean up.
+# Exit code: COMMAND's; 2 bad input; 77 where this is not possible, after a line that says why.
+set -euo pipefail
+usage() { sed -n '2,11p' "$0"; exit "$1"; }
+impossible() { echo "two-hosts.sh: two hosts cannot be emulated here ($*)" >&2; exit 77; }
+
+# near COMMAND...: first process of its own namespaces. Makes the other host and a network between both, then runs the command.
+near() {
+  # What is mounted here is not to be seen outside; / of a chroot need not be a mount point.
+  mount --make-rprivate / 2>/dev/null || { mount --make-private /proc && mount --make-private /dev/shm; } 2>/dev/null ||
+    impossible "/proc or /dev/shm is not mounted"
+  mount -t proc proc /proc || impossible "no /proc can be mounted"
+  mount -t tmpfs tmpfs /dev/shm || impossible "no /dev/shm can be mounted"
+  unshare --mount --propagation unchanged --net --uts --ipc sleep infinity &
+  local far=$!
+  # The launch agent: host and command as ssh takes them, in far's namespaces.
+  printf '#!/bin/sh\nshift\nexec nsenter --target %d --mount --net --uts --ipc --root --wd -- sh -c "$*"\n' "$far" >/dev/shm/launch
+  chmod +x /dev/shm/launch
+  until [[ $(cat "/proc/$far/comm") == sleep ]]; do kill -0 "$far" || impossible "no namespaces for a second host"; sleep 0.01; done
+  hostname near
+  ip link set lo up
+  ip link add wire type veth peer name wire netns "$far" || impossible "no virtual Ethernet devices"
+  ip address add 192.0.2.1/24 dev wire
+  ip link set wire up
+  /dev/shm/launch far "set -e; hostname far; ip link set lo up; ip address add 192.0.2.2/24 dev wire
+    ip link set wire up; mount -t tmpfs tmpfs /dev/shm
+    cat >/dev/shm/launch; chmod +x /dev/shm/launch" </dev/shm/launch || impossible "the second host cannot be set up"
+  local slots=$((($(nproc) + 1) / 2))
+  printf '192.0.2.%d slots=%d\n' 1 "$slots" 2 "$slots" >/dev/shm/hosts
+  export OMPI_MCA_plm_rsh_agent=/dev/shm/launch OMPI_MCA_orte_default_hostfile=/dev/shm/hosts OMPI_MCA_orte_tmpdir_base=/dev/shm \
+    OMPI_MCA_rmaps_base_mapping_policy=node OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader,tcp \
+    OMPI_MCA_btl_tcp_if_include=192.0.2.0/24 OMPI_MCA_oob_tcp_if_include=192.0.2.0/24
+  local code=0; "$@" || code=$?
+  exit "$code"
+}
+
+case ${1:-} in
+  -h|--help) usage 0 ;;
+  ''|-*) usage 2 >&2 ;;
+esac
+source "$(dirname "$0")/env.sh"
+PATH=$PATH:/usr/sbin:/sbin  # where some keep ip
+mpiexec=${HALOCLINE_MPIEXEC:-mpirun}
+for tool in ip:iproute2 unshare:util-linux nsenter:util-linux setpriv:util-linux hostname:hostname "$mpiexec:Open MPI 4"; do
+  command -v "${tool%%:*}" >/dev/null || impossible "no ${tool%%:*}: install ${tool#*:}"
+done
+version=$("$mpiexec" --version 2>&1 | head -n1) || true
+[[ $version =~ \((Open MPI|OpenRTE)\)\ 4\. ]] || impossible "it takes the launcher of Open MPI 4, not '$version'"
+namespaces=(--mount --propagation unchanged --net --uts --ipc --pid --fork --kill-child)
+[[ $(id -u) == 0 ]] || namespaces+=(--map-root-user)
+reason=$(unshare "${namespaces[@]}" true 2>&1) || impossible "$reason"
+
+# Whoever of the three dies, by whatever signal, the ones below do too: this script, unshare, the first process of the namespaces.
+setpriv --pdeathsig KILL unshare "${namespaces[@]}" bash -c "set -euo pipefail; $(declare -f impossible near); near \"\$@\"" two-hosts.sh "$@" <&0 &
+trap 'kill -KILL $! 2>/dev/null; exit 143' HUP INT TERM
+wait $!

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A halo exchange between the ranks of a node, 8 fields of doubles with radius 3: all methods
+// beside twins written with plain MPI, in turns, each verified by global coordinates first.
+//
+//   mpirun -n 2 bench_exchange [--groups=x,y,z] [--only=PATTERN] ...    --help tells the rest
+//
+// The twins copy once through a shared window, region after region and row by row: `rows` with rows
+// of any length, `rows-fixed` with the lengths of ghosts known to the compiler.
+//
+// Exit codes: 0, 1 if a row is not verified, 2 bad input, 3 the environment failed.
+#include <fnmatch.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/exchange/exchange_plan.hpp"
+#include "comm/halo/halo_spec.hpp"
+#include "comm/mpi/communicator.hpp"
+#include "comm/node/node_hierarchy.hpp"
+#include "comm/node/shared_window.hpp"
+#include "dtype/bench/arguments.hpp"
+#include "dtype/bench/table_report.hpp"
+#include "dtype/bench/turns.hpp"
+#include "dtype/datatype.hpp"
+#include "dtype/support/mpi_check.hpp"
+#include "dtype/support/narrow.hpp"
+#include "main.hpp"
+
+namespace halocline::comm::bench {
+
+namespace {
+
+using dtype::bench::Arguments;
+using dtype::bench::Column;
+using dtype::bench::Row;
+using dtype::bench::Table;
+using dtype::bench::TableReport;
+
+constexpr int kFields = 8;
+constexpr std::int64_t kRadius = 3;
+
+int world_rank() {
+  int rank = 0;
+  HALOCLINE_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+  return rank;
+}
+
+int world_size() {
+  int size = 0;
+  HALOCLINE_MPI(MPI_Comm_size(MPI_COMM_WORLD, &size));
+  return size;
+}
+
+/// The fields of this rank, each aligned to 4 KiB: in a shared window or not.
+class Fields {
+ public:
+  Fields(const HaloSpec& spec, bool shared) : spec_(spec) {
+    const auto stored = spec.stored();
+    field_ = (stored[0] * stored[1] * stored[2] + kPage - 1) / kPage * kPage;
+    const auto bytes = kFields * field_ * std::int64_t{sizeof(double)};
+    if (shared)
+      window_.emplace(MPI_COMM_WORLD, bytes);
+    else
+      private_.reset(static_cast<double*>(
+          std::aligned_alloc(kPage * sizeof(double), static_cast<std::size_t>(bytes))));
+    data_ = shared ? reinterpret_cast<double*>(window_->data()) : private_.get();
+  }
+
+  const HaloSpec& spec() const { return spec_; }
+  double* field(int i) const { return data_ + i * field_; }
+  const SharedWindow& window() const { return *window_; }
+  std::vector<const SharedWindow*> windows() const {
+    if (!window_) return {};
+    return {&*window_};
+  }
+  /// Of a rank of this node, in a shared window.
+  const double* field_of(int rank, int i) const {
+    return reinterpret_cast<const double*>(window_->data_of(rank)) + i * field_;
+  }
+  std::int64_t offset(const Int3& at) const {
+    const auto stored = spec_.stored();
+    return (at[2] * stored[1] + at[1]) * stored[0] + at[0];
+  }
+
+ private:
+  static constexpr std::int64_t kPage = 4096 / sizeof(double);
+  struct Free {
+    void operator()(double* data) const { std::free(data); }
+  };
+  HaloSpec spec_;
+  std::int64_t field_;
+  std::optional<SharedWindow> window_;
+  std::unique_ptr<double, Free> private_;
+  double* data_;
+};
+
+/// What is exchanged: equal boxes, periodic.
+struct Scene {
+  Decomposition decomposition;
+  HaloSpec spec;
+
+  Scene(std::int64_t points, const Int3& ranks)
+      : decomposition({points * ranks[0], points * ranks[1], points * ranks[2]}, ranks, true),
+        spec{{points, points, points}, kRadius} {}
+
+  // Calls body(value, number) for all stored points of a field, with the number of the point that
+  // each owns or mirrors, and whether it is a ghost.
+  template <class Body>
+  void for_each_point(double* field, int index, Body body) const {
+    const auto stored = spec.stored(), &global = decomposition.global();
+    const auto begin = decomposition.owned(world_rank()).begin;
+    Int3 at{};
+    for (at[2] = 0; at[2] < stored[2]; ++at[2])
+      for (at[1] = 0; at[1] < stored[1]; ++at[1])
+        for (at[0] = 0; at[0] < stored[0]; ++at[0]) {
+          Int3 point{};
+          bool owned = true;
+          for (std::size_t axis = 0; axis < 3; ++axis) {
+            owned = owned && at[axis] >= kRadius && at[axis] < kRadius + spec.extent[axis];
+            point[axis] = (begin[axis] + at[axis] - kRadius + global[axis]) % global[axis];
+          }
+          const auto number = (point[2] * global[1] + point[1]) * global[0] + point[0];
+          body(*field++, static_cast<double>(number * kFields + index), owned);
+        }
+  }
+
+  void fill(const Fields& fields) const {
+    for (int i = 0; i < kFields; ++i)
+      for_each_point(fields.field(i), i, [](double& value, double number, bool owned) {
+        value = owned ? number : std::nan("");
+      });
+  }
+  std::int64_t count_wrong(const Fields& fields) const {
+    std::int64_t wrong = 0;
+    for (int i = 0; i < kFields; ++i)
+      for_each_point(fields.field(i), i, [&](const double& value, double number, bool) {
+        wrong += value == number ? 0 : 1;
+      });
+    HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD));
+    return wrong;
+  }
+};
+
+/// One of the methods that take turns.
+struct Way {
+  std::string name;
+  const Fields* fields;
+  std::function<void()> exchange;
+  std::vector<double> seconds;  ///< maximum over the ranks, by iteration
+};
+
+// ---- Ours and the vendor's ----
+
+/// A plan and what it needs to be made.
+class Planned {
+ public:
+  Planned(const Scene& scene, const Fields& fields, Exchange exchange, HaloShape shape)
+      : plan_(MPI_COMM_WORLD, jobs(scene, fields, shape), exchange, {.windows = fields.windows()}) {
+    types_.clear();
+  }
+  void exchange() { plan_.start().finish(); }
+
+ private:
+  std::vector<ExchangeJob> jobs(const Scene& scene, const Fields& fields, HaloShape shape) {
+    return halo_jobs(scene.decomposition, world_rank(), scene.spec, kFields,
+                     [&](int field, const Box& box) { return describe(fields, field, box); },
+                     {.shape = shape});
+  }
+  Region describe(const Fields& fields, int field, const Box& box) {
+    const auto stored = fields.spec().stored();
+    const auto as_int = [](const Int3& t) {
+      return std::array{checked_int(t[2], "extent"), checked_int(t[1], "extent"),
+                        checked_int(t[0], "extent")};
+    };
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    HALOCLINE_MPI(MPI_Type_create_subarray(3, as_int(stored).data(), as_int(box.extent).data(),
+                                           as_int(box.begin).data(), MPI_ORDER_C, MPI_DOUBLE,
+                                           &type));
+    types_.emplace_back(type);
+    return {fields.field(field), 1, type};
+  }
+
+  std::vector<dtype::Datatype> types_;
+  ExchangePlan plan_;
+};
+
+// ---- Twins ----
+
+enum class Rows { any, fixed };
+
+template <Rows kRows>
+void copy_box(const Int3& extent, const Int3& stored, const double* from, double* to) {
+  const auto copy = [&](auto length) {
+    for (std::int64_t z = 0; z < extent[2]; ++z)
+      for (std::int64_t y = 0; y < extent[1]; ++y) {
+        const auto row = (z * stored[1] + y) * stored[0];
+        std::memcpy(to + row, from + row, static_cast<std::size_t>(length) * sizeof(double));
+      }
+  };
+  if (kRows == Rows::fixed && extent[0] == kRadius)
+    copy(std::integral_constant<std::int64_t, kRadius>{});
+  else
+    copy(extent[0]);
+}
+
+// All ranks must be ready before, and done after: two barriers.
+template <Rows kRows>
+void copy_from_neighbors(const Scene& scene, const Fields& fields) {
+  fields.window().sync();
+  HALOCLINE_MPI(MPI_Barrier(MPI_COMM_WORLD));
+  fields.window().sync();
+  const auto stored = scene.spec.stored();
+  for_each_direction([&](Direction direction) {
+    const int neighbor = *scene.decomposition.neighbor(world_rank(), direction);
+    const auto from = scene.spec.send_box(direction.opposite()),
+               to = scene.spec.ghost_box(direction);
+    for (int i = 0; i < kFields; ++i)
+      copy_box<kRows>(to.extent, stored, fields.field_of(neighbor, i) + fields.offset(from.begin),
+                      fields.field(i) + fields.offset(to.begin));
+  });
+  fields.window().sync();
+  HALOCLINE_MPI(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+// ---- Measuring ----
+
+struct Effort {
+  double seconds;
+  int least, most;  // iterations
+};
+
+Effort effort_of(const Arguments& arguments) {
+  if (arguments.smoke) return {0, 1, 1};
+  if (arguments.quick) return {1, 5, 100};
+  return {8, 15, 1000};
+}
+
+// A B B A ..., each way started together on all ranks.
+void take_turns(std::vector<Way>& ways, const Effort& effort) {
+  const double begin = MPI_Wtime();
+  int more = 1;
+  for (int i = 0; more != 0; ++i) {
+    const auto turn = [&](Way& way) {
+      HALOCLINE_MPI(MPI_Barrier(MPI_COMM_WORLD));
+      const double start = MPI_Wtime();
+      way.exchange();
+      way.seconds.push_back(MPI_Wtime() - start);
+    };
+    if (i % 2 == 0)
+      std::for_each(ways.begin(), ways.end(), turn);
+    else
+      std::for_each(ways.rbegin(), ways.rend(), turn);
+    more = i + 1 < effort.least || (i + 1 < effort.most && MPI_Wtime() - begin < effort.seconds);
+    HALOCLINE_MPI(MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD));
+  }
+  for (auto& way : ways)
+    HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, way.seconds.data(),
+                                static_cast<int>(way.seconds.size()), MPI_DOUBLE, MPI_MAX,
+                                MPI_COMM_WORLD));
+}
+
+double median_of(const std::vector<Way>& ways, const std::string& name) {
+  const auto found =
+      std::find_if(ways.begin(), ways.end(), [&](const Way& way) { return way.name == name; });
+  return found == ways.end() ? std::nan("") : dtype::bench::median(found->seconds);
+}
+
+double fastest(const std::vector<Way>& ways, const std::string& prefix) {
+  double out = std::nan("");
+  for (const auto& way : ways)
+    if (way.name.starts_with(prefix)) out = std::fmin(out, dtype::bench::median(way.seconds));
+  return out;
+}
+
+Row measure(std::int64_t points, const Int3& ranks, const Arguments& arguments) {
+  const Scene scene(points, ranks);
+  const Fields in_window(scene.spec, true), in_private(scene.spec, false);
+  std::vector<Way> ways;
+  std::vector<std::unique_ptr<Planned>> plans;
+  ways.push_back(
+      {"rows", &in_window, [&] { copy_from_neighbors<Rows::any>(scene, in_window); }, {}});
+  ways.push_back(
+      {"rows-fixed", &in_window, [&] { copy_from_neighbors<Rows::fixed>(scene, in_window); }, {}});
+  const auto add = [&](Exchange exchange, HaloShape shape, const Fields& fields) {
+    auto* plan =
+        plans.emplace_back(std::make_unique<Planned>(scene, fields, exchange, shape)).get();
+    ways.push_back({std::string(name(exchange)) + (shape == HaloShape::axes ? "-axes" : "") +
+                        (&fields == &in_private ? "-private" : ""),
+                    &fields,
+                    [plan] { plan->exchange(); },
+                    {}});
+  };
+  for (const auto exchange : all_exchanges()) {
+    // auto is one of the others.
+    if (exchange == Exchange::automatic || !why_not_available(exchange).empty()) continue;
+    add(exchange, HaloShape::direct, in_window);
+    const bool has_axes = exchange == Exchange::shared || exchange == Exchange::p2p ||
+                          exchange == Exchange::vendor_p2p;
+    if (has_axes) add(exchange, HaloShape::axes, in_window);
+    if (is_vendor(exchange)) add(exchange, HaloShape::direct, in_private);
+  }
+
+  Row row;
+  for (auto& way : ways) {
+    scene.fill(*way.fields);
+    HALOCLINE_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    way.exchange();
+    if (const auto wrong = scene.count_wrong(*way.fields); wrong > 0)
+      row.note += (row.note.empty() ? "" : "; ") + way.name + ": " + std::to_string(wrong) +
+                  " elements are wrong";
+  }
+  row.verified = row.note.empty();
+  if (!row.verified) return row;
+  take_turns(ways, effort_of(arguments));
+
+  const auto stored = scene.spec.stored();
+  row.fields = {
+      {"bytes", static_cast<double>(
+                    kFields * 8 * (stored[0] * stored[1] * stored[2] - points * points * points))},
+      {"iterations", static_cast<double>(ways.front().seconds.size())}};
+  for (const auto& way : ways) {
+    row.fields.emplace_back(way.name + "_ns", 1e9 * dtype::bench::median(way.seconds));
+    row.fields.emplace_back(way.name + "_p10_ns", 1e9 * dtype::bench::percentile(way.seconds, 0.1));
+    row.fields.emplace_back(way.name + "_p90_ns", 1e9 * dtype::bench::percentile(way.seconds, 0.9));
+  }
+  const auto vendor = fastest(ways, "vendor-"), shared = fastest(ways, "shared");
+  row.fields.emplace_back("vendor_ns", 1e9 * vendor);
+  row.fields.emplace_back("shared_to_vendor", shared / vendor);
+  row.fields.emplace_back("shared_to_rows", shared / median_of(ways, "rows"));
+  row.fields.emplace_back("shared_to_rows-fixed", shared / median_of(ways, "rows-fixed"));
+  row.fields.emplace_back("p2p_to_vendor-pack",
+                          fastest(ways, "p2p") / fastest(ways, "vendor-pack"));
+  return row;
+}
+
+constexpr Column kColumns[] = {{"rows us", "rows_us", 9, 0},
+                               {"fixed us", "rows-fixed_us", 9, 0},
+                               {"shared us", "shared_us", 9, 0},
+                               {"-axes us", "shared-axes_us", 9, 0},
+                               {"p2p us", "p2p_us", 9, 0},
+                               {"-axes us", "p2p-axes_us", 9, 0},
+                               {"a2av us", "alltoallv_us", 9, 0},
+                               {"vendor us", "vendor_us", 9, 0},
+                               {"/vendor", "shared_to_vendor", 8, 2},
+                               {"/rows", "shared_to_rows", 7, 2},
+                               {"/fixed", "shared_to_rows-fixed", 7, 2},
+                               {"p2p/pack", "p2p_to_vendor-pack", 8, 2}};
+
+// All ranks along one axis.
+Int3 split(const std::string& axis) {
+  Int3 out{1, 1, 1};
+  out[axis == "x" ? 0 : axis == "y" ? 1 : 2] = world_size();
+  return out;
+}
+
+int run(int argc, char** argv) {
+  const auto arguments = dtype::bench::parse_arguments(
+      argc, argv,
+      {.what = "Halo exchanges between the ranks of a node beside twins in plain MPI.",
+       .groups = {"x", "y", "z"}},
+      world_rank() == 0);
+  if (!arguments) return 0;
+  if (NodeHierarchy(MPI_COMM_WORLD).nodes() > 1)
+    throw ConfigError(
+        "ranks are on several nodes (the twins copy through memory that all share): start them on "
+        "one node");
+  std::optional<TableReport> report;
+  const auto ranks = std::to_string(world_size());
+  if (world_rank() == 0)
+    report.emplace(arguments->json, ranks + " ranks",
+                   std::vector{std::pair<std::string, std::string>("ranks", ranks)});
+  const auto sizes =
+      arguments->smoke ? std::vector<std::int64_t>{8} : std::vector<std::int64_t>{64, 128, 256};
+  for (const auto& axis : arguments->groups) {
+    const Table table{
+        "split in this axis; shared in its faster shape against the fastest vendor "
+        "method, and against the twins: below 1 is faster",
+        kColumns};
+    if (report) report->begin(axis, table, 5);
+    for (const auto points : sizes) {
+      const auto name = std::to_string(points);
+      if (fnmatch(arguments->only.c_str(), name.c_str(), 0) != 0) continue;
+      const auto row = measure(points, split(axis), *arguments);
+      if (report) report->add(name, row);
+    }
+  }
+  int unverified = 0;
+  if (report) {
+    report->end();
+    unverified = report->unverified();
+  }
+  HALOCLINE_MPI(MPI_Bcast(&unverified, 1, MPI_INT, 0, MPI_COMM_WORLD));
+  return unverified > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+}  // namespace halocline::comm::bench
+
+int main(int argc, char** argv) {
+  using namespace halocline::comm::bench;
+  return run_with_mpi("bench_exchange", argc, argv, run);
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the benchmarks between ranks do around their work.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "dtype/support/error.hpp"
+
+namespace halocline::comm::bench {
+
+/// Runs `run(argc, argv)` between MPI_Init and MPI_Finalize and returns what it does: 2 for a
+/// ConfigError, which all ranks have; other errors end the job with 3.
+template <class Run>
+int run_with_mpi(const char* program, int argc, char** argv, Run run) {
+  MPI_Init(&argc, &argv);
+  int rank = 0, code = 3;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  try {
+    code = run(argc, argv);
+  } catch (const ConfigError& error) {
+    if (rank == 0) std::fprintf(stderr, "%s: %s\n", program, error.what());
+    code = 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", program, error.what());
+    MPI_Abort(MPI_COMM_WORLD, code);
+  }
+  MPI_Finalize();
+  return code;
+}
+
+}  // namespace halocline::comm::bench

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/exchange/builder.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "comm/device/memory_sharing.hpp"
+#include "comm/exchange/packed_messages.hpp"
+#include "comm/node/shared_window.hpp"
+#include "dtype/pack/host/host_packer.hpp"
+#include "dtype/support/mpi_check.hpp"
+
+namespace halocline::comm::detail {
+
+namespace {
+
+const dtype::HostPacker kHostPacker;
+
+void add(std::optional<double>& sum, const std::optional<double>& seconds) {
+  if (seconds) sum = sum.value_or(0) + *seconds;
+}
+
+PhaseTimes operator+(PhaseTimes a, const PhaseTimes& b) {
+  add(a.pack, b.pack);
+  add(a.transfer, b.transfer);
+  add(a.unpack, b.unpack);
+  return a;
+}
+
+using Backends = std::vector<std::unique_ptr<Backend>>;
+
+// One after the other.
+class InRounds final : public Backend {
+ public:
+  explicit InRounds(Backends rounds) : rounds_(std::move(rounds)) {}
+  void begin() override { rounds_.front()->begin(); }
+  void progress() override { rounds_.front()->progress(); }
+  PhaseTimes end() override {
+    auto times = rounds_.front()->end();
+    for (auto round = rounds_.begin() + 1; round != rounds_.end(); ++round) {
+      (*round)->begin();
+      times = times + (*round)->end();
+    }
+    return times;
+  }
+
+ private:
+  Backends rounds_;
+};
+
+// Messages, and while they are under way, copies.
+class CopiesAndMessages final : public Backend {
+ public:
+  CopiesAndMessages(std::unique_ptr<Backend> copies, std::unique_ptr<Backend> messages)
+      : copies_(std::move(copies)), messages_(std::move(messages)) {}
+  void begin() override {
+    messages_->begin();
+    copies_->begin();
+  }
+  void progress() override { messages_->progress(); }
+  PhaseTimes end() override {
+    const auto times = copies_->end();
+    return times + messages_->end();
+  }
+
+ private:
+  std::unique_ptr<Backend> copies_, messages_;
+};
+
+// The ranks of some pieces, each once.
+std::vector<int> ranks_of(const Pieces& pieces) {
+  std::vector<int> out;
+  for (const auto& piece : pieces)
+    if (out.empty() || out.back() != piece.partner) out.push_back(piece.partner);
+  return out;
+}
+
+// Makes the backends of a plan. All public members but the simplest are collective.
+class Builder {
+ public:
+  Builder(std::shared_ptr<const Communicator> comm, const Method& method,
+          const ExchangePlan::Options& options, const NodeHierarchy& nodes, const Sides& all)
+      : comm_(std::move(comm)),
+        method_(method),
+        chosen_(method.exchange),
+        options_(options),
+        nodes_(nodes),
+        units_(agree_on_units(*comm_, all, options.mpi_count_limit)),
+        resources_(options.resources) {
+    collectively(comm_->get(), [&] {
+      if (resources_ == nullptr && dtype::current_device() != nullptr)
+        resources_ = &dtype::current_resources();
+    });
+    if (chosen_ == Exchange::automatic) choose_exchange(all);
+    if (chosen_ == Exchange::shared)
+      choose_for_shared(all);
+    else
+      transfer_ =
+          choose_transfer(*comm_, method, all.sends, all.receives, options, resources_, nodes);
+    predicted_ = predict(all);
+  }
+
+  dtype::Transfer transfer() const { return transfer_; }
+  Exchange chosen() const { return chosen_; }
+  std::optional<double> predicted() const { return predicted_; }
+  const std::vector<std::string>& packed_by_mpi() const { return plans_.reasons(); }
+
+  std::unique_ptr<Backend> make(const Sides& sides) {
+    switch (chosen_) {
+      case Exchange::alltoallv:
+        return local([&] { return packed(sides, Collective::alltoall, Packing::ours); });
+      case Exchange::neighbor:
+        return with_graph(without_own(sides),
+                          [&] { return packed(sides, Collective::neighbor, Packing::ours); });
+      case Exchange::p2p:
+        return p2p(sides, Messages::whole);
+      case Exchange::partitioned:
+        return p2p(sides, Messages::partitioned);
+      case Exchange::shared:
+        return shared(sides);
+      case Exchange::vendor_pack:
+        return local([&] { return packed(sides, Collective::alltoall, Packing::vendor); });
+      case Exchange::vendor_alltoallw:
+        return local([&] {
+          return make_vendor_collective_exchange(setting(sides), Collective::alltoall, on_device());
+        });
+      case Exchange::vendor_neighbor:
+        return with_graph(sides, [&] {
+          return make_vendor_collective_exchange(setting(sides), Collective::neighbor, on_device());
+        });
+      case Exchange::vendor_p2p:
+      case Exchange::automatic:  // stands for another one by now
+        break;
+    }
+    return local([&] { return make_vendor_point_to_point_exchange(setting(sides), on_device()); });
+  }
+
+ private:
+  bool on_device() const { return transfer_ == dtype::Transfer::device; }
+  Setting setting(const Sides& sides) const { return {comm_, sides.sends, sides.receives}; }
+  Transport transport(dtype::Transfer transfer) const {
+    return {transfer, options_.packer != nullptr ? *options_.packer : kHostPacker, resources_};
+  }
+
+  // What makes no communication and may fail on one rank alone.
+  template <class Make>
+  std::unique_ptr<Backend> local(Make make) {
+    std::unique_ptr<Backend> out;
+    collectively(comm_->get(), [&] { out = make(); });
+    return out;
+  }
+
+  // Over a communicator with the edges of these pieces.
+  template <class Make>
+  std::unique_ptr<Backend> with_graph(const Sides& edges, Make make) {
+    const auto plain =
+        std::exchange(comm_, std::make_shared<const Communicator>(
+                                 comm_->get(), ranks_of(edges.receives), ranks_of(edges.sends)));
+    auto out = local(make);
+    comm_ = plain;
+    return out;
+  }
+
+  Sides without_own(const Sides& sides) const {
+    return filter(sides, [&](const Piece& piece) { return piece.partner != comm_->rank(); });
+  }
+
+  std::unique_ptr<Backend> packed(const Sides& sides, Collective collective, Packing packing) {
+    return make_packed_exchange(setting(sides), collective, packing, transport(transfer_), units_,
+                                plans_);
+  }
+
+  std::unique_ptr<Backend> p2p(const Sides& sides, Messages kind) {
+    return local([&] {
+      return make_point_to_point_exchange(setting(sides), kind, transport(transfer_), units_,
+                                          plans_);
+    });
+  }
+
+  bool is_near(const Piece& piece) const { return nodes_.same_node(piece.partner); }
+
+  // Whether there are partners on a node, and what they have for each other is in memory that they
+  // can share.
+  bool can_share(const Sides& all) {
+    const auto near = without_own(filter(all, [&](const Piece& piece) { return is_near(piece); }));
+    int any = near.sends.empty() && near.receives.empty() ? 0 : 1;
+    HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, comm_->get()));
+    if (any == 0) return false;
+    const bool on_device = all_on_device(*comm_, near.sends, near.receives, resources_);
+    if (on_device && !probe_memory_sharing(resources_->device(), comm_->get(), &nodes_).possible)
+      return false;
+    const auto is_planned = [&](const Piece& piece) { return plans_.find(piece.type) != nullptr; };
+    const auto in_window = [&](const Piece& piece) {
+      const auto span = span_of(piece, *plans_.find(piece.type));
+      return std::any_of(options_.windows.begin(), options_.windows.end(), [&](const auto* window) {
+        const auto offset = window->offset_of(span.first);
+        return offset && span.bytes <= window->bytes() - *offset;
+      });
+    };
+    int yes = 0;
+    collectively(comm_->get(), [&] {
+      yes = std::ranges::all_of(near.sends, is_planned) &&
+                    std::ranges::all_of(near.receives, is_planned) &&
+                    (on_device || std::ranges::all_of(near.sends, in_window))
+                ? 1
+                : 0;
+    });
+    HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &yes, 1, MPI_INT, MPI_MIN, comm_->get()));
+    return yes != 0;
+  }
+
+  // One copy where that is possible, unless a model says that messages are faster.
+  void choose_exchange(const Sides& all) {
+    chosen_ = Exchange::p2p;
+    if (!can_share(all)) return;
+    transfer_ =
+        choose_transfer(*comm_, method_, all.sends, all.receives, options_, resources_, nodes_);
+    const auto messages = predict(all);
+    chosen_ = Exchange::shared;
+    choose_for_shared(all);
+    const auto copies = predict(all);
+    if (messages && copies && *messages < *copies) chosen_ = Exchange::p2p;
+  }
+
+  // What the model says of the exchange that is chosen. Collective.
+  std::optional<double> predict(const Sides& all) const {
+    constexpr double kUnknown = -1;
+    double seconds = kUnknown;
+    if (options_.model != nullptr && !is_vendor(chosen_)) {
+      const bool shared = chosen_ == Exchange::shared;
+      const auto is_copied = [&](const Piece& piece) {
+        return piece.partner == comm_->rank() || (shared && is_near(piece));
+      };
+      seconds = detail::predict(*options_.model, nodes_,
+                                filter(all, [&](const Piece& p) { return !is_copied(p); }).sends,
+                                transfer_, filter(all, is_copied).sends,
+                                shared ? copies_on_device_ : transfer_ != dtype::Transfer::host)
+                    .value_or(kUnknown);
+    }
+    double least = seconds;
+    HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_DOUBLE, MPI_MIN, comm_->get()));
+    HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, comm_->get()));
+    if (least == kUnknown) return std::nullopt;
+    return seconds;
+  }
+
+  // What stays on the nodes needs no transfer.
+  void choose_for_shared(const Sides& all) {
+    const auto far = filter(all, [&](const Piece& piece) { return !is_near(piece); });
+    const auto near = filter(all, [&](const Piece& piece) { return is_near(piece); });
+    copies_on_device_ = all_on_device(*comm_, near.sends, near.receives, resources_);
+    int has_far = far.sends.empty() && far.receives.empty() ? 0 : 1;
+    HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &has_far, 1, MPI_INT, MPI_MAX, comm_->get()));
+    has_far_ = has_far != 0;
+    transfer_ = has_far_ ? choose_transfer(*comm_, method_, far.sends, far.receives, options_,
+                                           resources_, nodes_)
+                : copies_on_device_ ? dtype::Transfer::device
+                                    : dtype::Transfer::host;
+  }
+
+  std::unique_ptr<Backend> shared(const Sides& sides) {
+    const auto near = filter(sides, [&](const Piece& piece) { return is_near(piece); });
+    auto copies = make_shared_exchange(
+        setting(near),
+        transport(copies_on_device_ ? dtype::Transfer::device : dtype::Transfer::host),
+        copies_on_device_ ? &resources_->device() : nullptr, options_.windows, plans_);
+    if (!has_far_) return copies;
+    return std::make_unique<CopiesAndMessages>(
+        std::move(copies),
+        p2p(filter(sides, [&](const Piece& p) { return !is_near(p); }), Messages::whole));
+  }
+
+  std::shared_ptr<const Communicator> comm_;
+  const Method method_;
+  Exchange chosen_;
+  const ExchangePlan::Options& options_;
+  const NodeHierarchy& nodes_;
+  const CountUnits units_;
+  dtype::ResourceCache* resources_;
+  dtype::Transfer transfer_ = dtype::Transfer::host;
+  std::optional<double> predicted_;
+  TypePlans plans_;
+  // Of `shared`:
+  bool has_far_ = false;  // of any rank
+  bool copies_on_device_ = false;
+};
+
+}  // namespace
+
+Built build(std::shared_ptr<const Communicator> comm, const Method& method, const Sides& all,
+            const ExchangePlan::Options& options, const NodeHierarchy& nodes) {
+  const int n = count_rounds(*comm, all);
+  Builder builder(std::move(comm), method, options, nodes, all);
+  Backends rounds;
+  for (int round = 0; round < n; ++round)
+    rounds.push_back(
+        builder.make(filter(all, [&](const Piece& piece) { return piece.round == round; })));
+  return {
+      .backend = n == 1 ? std::move(rounds.front()) : std::make_unique<InRounds>(std::move(rounds)),
+      .chosen = builder.chosen(),
+      .transfer = builder.transfer(),
+      .predicted_seconds = builder.predicted(),
+      .packed_by_mpi = builder.packed_by_mpi()};
+}
+
+}  // namespace halocline::comm::detail

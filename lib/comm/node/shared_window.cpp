@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/node/shared_window.hpp"
+
+#include <sys/statvfs.h>
+
+#include <exception>
+#include <string>
+
+#include "comm/mpi/communicator.hpp"
+#include "dtype/support/mpi_check.hpp"
+
+namespace halocline::comm {
+
+namespace {
+
+// Where Linux's MPIs keep shared memory; a file system of limited size. Those that do not look
+// before they take it end with a bus error when it is touched.
+constexpr const char* kSharedMemory = "/dev/shm";
+
+std::optional<std::int64_t> free_bytes() {
+  struct statvfs info {};
+  if (statvfs(kSharedMemory, &info) != 0) return std::nullopt;
+  return static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
+}
+
+std::string mib(std::int64_t bytes) {
+  return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB";
+}
+
+[[noreturn]] void throw_no_memory(std::int64_t needed, const std::string& why) {
+  throw EnvironmentError(
+      "no shared memory for the fields (a node's ranks need " + mib(needed) + " together; " + why +
+      "): enlarge " + kSharedMemory +
+      " (in a container, its --shm-size), use smaller fields, or use a method that needs none, "
+      "such as p2p");
+}
+
+/// Of the ranks of a node, while a window is made.
+struct Node {
+  explicit Node(MPI_Comm parent) {
+    HALOCLINE_MPI(MPI_Comm_split_type(parent, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm));
+    // What does not fit is ours to tell.
+    HALOCLINE_MPI(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+  }
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  ~Node() { MPI_Comm_free(&comm); }
+  MPI_Comm comm = MPI_COMM_NULL;
+};
+
+/// Every rank's memory on pages of its own, where it can be near that rank.
+struct SpreadOut {
+  SpreadOut() {
+    HALOCLINE_MPI(MPI_Info_create(&info));
+    HALOCLINE_MPI(MPI_Info_set(info, "alloc_shared_noncontig", "true"));
+  }
+  SpreadOut(const SpreadOut&) = delete;
+  SpreadOut& operator=(const SpreadOut&) = delete;
+  ~SpreadOut() { MPI_Info_free(&info); }
+  MPI_Info info = MPI_INFO_NULL;
+};
+
+}  // namespace
+
+SharedWindow::SharedWindow(MPI_Comm parent, std::int64_t bytes) : bytes_(bytes) {
+  const Communicator comm(parent);
+  const Node node(comm.get());
+  // MPI may return any address: the memory begins at the next page.
+  const std::int64_t taken = bytes + kAlignment;
+  std::int64_t needed = taken;
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &needed, 1, MPI_INT64_T, MPI_SUM, node.comm));
+  collectively(comm.get(), [&] {
+    const auto available = free_bytes();
+    if (available && needed > *available)
+      throw_no_memory(needed, std::string(kSharedMemory) + " has " + mib(*available));
+  });
+  const SpreadOut info;
+  void* base = nullptr;
+  const int error =
+      MPI_Win_allocate_shared(taken, 1, info.info, node.comm, static_cast<void*>(&base), &window_);
+  try {
+    collectively(comm.get(), [&] {
+      if (error != MPI_SUCCESS) throw_no_memory(needed, "this MPI could not allocate it");
+    });
+  } catch (const EnvironmentError&) {  // on another node, perhaps
+    if (error == MPI_SUCCESS) MPI_Win_free(&window_);
+    throw;
+  }
+  const auto address = reinterpret_cast<std::uintptr_t>(base);
+  std::int64_t skipped =
+      (kAlignment - static_cast<std::int64_t>(address % kAlignment)) % kAlignment;
+  data_ = static_cast<std::byte*>(base) + skipped;
+  // Pages count as taken when they are touched: now, before somebody else finds them free.
+  for (std::int64_t at = 0; at < bytes; at += kAlignment) data_[at] = std::byte(0);
+
+  int node_size = 1, rank = comm.rank();
+  HALOCLINE_MPI(MPI_Comm_size(node.comm, &node_size));
+  std::vector<int> ranks(static_cast<std::size_t>(node_size));
+  std::vector<std::int64_t> begins(ranks.size());
+  HALOCLINE_MPI(MPI_Allgather(&rank, 1, MPI_INT, ranks.data(), 1, MPI_INT, node.comm));
+  HALOCLINE_MPI(MPI_Allgather(&skipped, 1, MPI_INT64_T, begins.data(), 1, MPI_INT64_T, node.comm));
+  others_.resize(static_cast<std::size_t>(comm.size()));
+  for (int i = 0; i < node_size; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    MPI_Aint size = 0;
+    int unit = 1;
+    void* begin = nullptr;
+    HALOCLINE_MPI(MPI_Win_shared_query(window_, i, &size, &unit, static_cast<void*>(&begin)));
+    others_[static_cast<std::size_t>(ranks[at])] = static_cast<std::byte*>(begin) + begins[at];
+  }
+  // Loads and stores need an epoch; sync() orders them.
+  HALOCLINE_MPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, window_));
+}
+
+SharedWindow::~SharedWindow() {
+  if (window_ == MPI_WIN_NULL || mpi_is_over() || std::uncaught_exceptions() > 0) return;
+  MPI_Win_unlock_all(window_);
+  MPI_Win_free(&window_);
+}
+
+std::optional<std::int64_t> SharedWindow::offset_of(const void* address) const {
+  const auto offset = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address) -
+                                                reinterpret_cast<std::uintptr_t>(data_));
+  if (offset < 0 || offset >= bytes_) return std::nullopt;
+  return offset;
+}
+
+void SharedWindow::sync() const {
+  HALOCLINE_MPI(MPI_Win_sync(window_));
+}
+
+}  // namespace halocline::comm

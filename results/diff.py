@@ -1,0 +1,346 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What has become slower between two files of result records? jobs/local/diff-results.sh calls this script.
+
+    jobs/local/diff-results.sh OLD NEW [--tolerance P] [--by-total]
+
+    mpirun -n 2 halocline compare --local 64 64 64 --output old.jsonl     # then change something, build it, and
+    mpirun -n 2 halocline compare --local 64 64 64 --output new.jsonl
+    jobs/local/diff-results.sh old.jsonl new.jsonl --tolerance 5
+
+OLD and NEW are what halocline run or compare wrote with --output: JSON lines of schema halocline/1 (results/README.md).
+
+Records of both files belong together if they agree in what was asked for: method, ranks, grid, fields, layout and so on. Several
+of one experiment in a file count as their median.
+
+What decides, if it differs by more than P percent (the column "by" says which it was):
+  ratio   time by that of a vendor method of the same run: OLD's baseline, or else another that is in both files.
+          Methods of a compare take turns, so what slows the machine slows both, and this may be compared across runs. It
+          cannot tell what slows all methods alike, the vendor's too; the times beside it show that.
+  total   the median time itself where there is no such ratio: of run, and of compare without a vendor method in both files. With
+          --by-total everywhere. Trust it on a machine that does nothing else.
+It is a regression whatever P is if a method is no longer verified, or if run ends in other fields after the same steps from the
+same values. A record that only one of the files has is listed and decides nothing.
+
+Exit codes: 0 no regression, 1 a regression, 2 bad input (unreadable, not JSON, another schema, nothing in common).
+Standard library only.
+"""
+import argparse
+import collections
+import json
+import math
+import statistics
+import sys
+
+SCHEMA = "halocline/1"
+# What was asked for, and tells experiments apart ...
+IDENTITY = (
+    "kind", "method", "memory", "storage", "ranks", "nodes", "nodes_emulated", "decomposition", "reorder", "local", "global", "fields", "layout", "radius", "periodic",
+    "stencil", "describe", "packer", "shape", "neighbors", "messages_per", "element_bytes", "threads", "overlap", "progress",
+)  # fmt: skip
+# ... and what came out. Together: all fields of a record (app/test/test_diff_results.py).
+OUTCOME = (
+    "schema", "exchange", "chosen", "transfer", "bytes_to_others", "bytes_to_self", "messages", "bytes_off_node",
+    "bytes_off_node_of_node", "bytes_off_node_total", "messages_off_node", "iterations", "predicted_s", "phases", "timeline", "verified",
+    "state_hash", "baseline", "baseline_storage", "baseline_shape", "ratio_to_baseline", "overlap_ratio", "notes", "samples_s", "provenance",
+)  # fmt: skip
+# What tells the rows of a table apart, the rest being its heading.
+IN_ROW = ("method", "storage", "shape")
+# Where it ran: tells records apart only in a file that has several.
+CONTEXT = ("mpi_library", "cpus", "gpus")
+# What the final fields of a run depend on beside its identity.
+STATE = ("steps", "stages", "seed", "inject")
+
+
+class BadInput(Exception):
+    """A file that cannot be compared; the text says why and what to do."""
+
+
+class Record:
+    """One line of a file: what it measured, and by what it is known."""
+
+    def __init__(self, fields):
+        if fields.get("schema") != SCHEMA:
+            raise BadInput(
+                f"is of schema {fields.get('schema', 'none')}, not {SCHEMA}: give what halocline run or compare wrote with --output"
+                " (rows of benchmarks: results/tables.py)"
+            )
+        self.fields = fields
+        self.provenance = fields["provenance"]
+        # What versions did that did not record it.
+        self.earlier = {"memory": "host", "storage": "device" if fields.get("memory") == "device" else "private",
+                        "nodes_emulated": False, "reorder": "none", "overlap": False, "progress": None,
+                        "shape": "direct", "neighbors": 26, "messages_per": "partner"}
+        self.method = fields["method"], self.setting("storage"), self.setting("shape")
+        self.verified = fields["verified"]
+        self.baseline = None
+        if fields["baseline"]:
+            self.baseline = fields["baseline"], fields.get("baseline_storage", self.method[1]), fields.get("baseline_shape", "direct")
+        total = fields["phases"]["total"]
+        self.total = None if total is None else float(total["median_s"])
+        if self.total is not None and not (math.isfinite(self.total) and self.total > 0):
+            raise ValueError(f"a median of {self.total} s")
+        hash(self.key(IDENTITY + CONTEXT))  # all there, and of the right kind?
+
+    def setting(self, name):
+        if name == "stencil" and self.fields["kind"] == "compare":
+            return None  # as configured; it computes none
+        value = self.provenance.get(name) if name in CONTEXT else self.fields[name] if name in self.fields else self.earlier[name]
+        return tuple(value) if isinstance(value, list) else value
+
+    def key(self, names):
+        return tuple(self.setting(name) for name in names)
+
+    def state(self):
+        config = self.provenance.get("config", {})
+        return tuple(config.get(name) for name in STATE)
+
+
+class File:
+    """The records of a file in their order, and the median totals of each run: {(method, storage): seconds}."""
+
+    def __init__(self, path):
+        self.path = path
+        self.records = list(read(path))
+        if not self.records:
+            raise BadInput(f"{path} has no records: measure with --output {path}")
+        self.runs = collections.defaultdict(dict)
+        for record in self.records:
+            self.runs[self.run_of(record)][record.method] = record.total
+
+    @staticmethod
+    def run_of(record):
+        # Not all methods of a comparison can have several messages.
+        names = [name for name in IDENTITY + CONTEXT if name not in (*IN_ROW, "messages_per")]
+        return record.key(names) + (record.provenance.get("time"),)
+
+    def describe(self):
+        revisions = dict.fromkeys(str(record.provenance.get("git", "unknown"))[:9] for record in self.records)
+        begin = min(str(record.provenance.get("time", "unknown")) for record in self.records)
+        return f"{self.path}, {len(self.records)} records of revision {', '.join(revisions)}, from {begin} on"
+
+    def settings(self, name):
+        return {record.setting(name) for record in self.records}
+
+    def ratio(self, record, baseline):
+        """Speed relative to `baseline` in the same run, or None."""
+        reference = self.runs[self.run_of(record)].get(baseline)
+        return reference / record.total if reference and record.total else None
+
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}): give a result file") from error
+    for number, line in enumerate(lines, 1):
+        try:
+            fields = json.loads(line) if line.strip() else {"provenance": None}
+            if set(fields) == {"provenance"}:
+                continue  # what jobs/local/vendors.sh begins its files with
+            yield Record(fields)
+        except BadInput as error:
+            raise BadInput(f"line {number} of {path} {error}") from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise BadInput(f"line {number} of {path} is damaged ({type(error).__name__}: {error}): measure again") from error
+
+
+def names_to_match(old, new):
+    """The settings that records are matched by, and warnings of others that differ."""
+    names, warnings = list(IDENTITY), []
+    for name in CONTEXT:
+        found = old.settings(name), new.settings(name)
+        if max(map(len, found)) > 1:
+            names.append(name)
+        elif found[0] != found[1] and {None} not in found:
+            warnings.append(f"WARNING: {name} {text(*found[1])}, in OLD {text(*found[0])}: a difference may come from that")
+    return names, warnings
+
+
+def grouped(file, names):
+    groups = collections.defaultdict(list)
+    for record in file.records:
+        groups[record.key(names)].append(record)
+    return groups
+
+
+def median(values):
+    values = [value for value in values if value is not None]
+    return statistics.median(values) if values else None
+
+
+class Pair:
+    """One experiment in both files."""
+
+    def __init__(self, old, new, old_records, new_records, by_total):
+        self.method = new_records[0].method
+        self.label = ", ".join(part for part in self.method if part != "direct")
+        self.records = old_records, new_records
+        self.totals = [median(record.total for record in records) for records in self.records]
+        self.baseline, self.ratios = common_ratio(old, new, *self.records)
+        self.by = "total" if by_total or None in self.ratios else "ratio"
+
+    def change(self, by):
+        """How much longer it takes, 0.1 being 10 %; of "ratio", relative to the baseline. None: not known."""
+        before, after = self.totals if by == "total" else reversed(self.ratios)
+        return after / before - 1 if before and after else None
+
+    def verdict(self, tolerance):
+        """(whether it is a regression, a few words)."""
+        old, new = self.records
+        if not all(record.verified for record in new):
+            broken = all(record.verified for record in old)
+            return broken, "NOT VERIFIED" if broken else "not verified, as before"
+        states = [{(record.state(), record.fields["state_hash"]) for record in records} for records in self.records]
+        if any(before[0] == after[0] and before[1] != after[1] for before in states[0] for after in states[1]):
+            return True, "OTHER STATE"
+        change = self.change(self.by)
+        if change is None:
+            return False, "not timed"
+        if self.by == "ratio" and self.method == self.baseline:
+            return False, "baseline"
+        if change > tolerance:
+            return True, "SLOWER"
+        # As many times faster as it would have to be slower.
+        return False, "faster" if 1 / (1 + change) - 1 > tolerance else "ok"
+
+
+def common_ratio(old, new, old_records, new_records):
+    """A vendor method that all of these records' runs have measured, and the median ratio to it in each file; Nones without."""
+    recorded = [record.baseline for record in old_records + new_records if record.baseline]
+    others = [method for method in old.runs[old.run_of(old_records[0])] if method[0].startswith("vendor-")]
+    for baseline in dict.fromkeys(recorded + others):
+        ratios = [[file.ratio(record, baseline) for record in records] for file, records in ((old, old_records), (new, new_records))]
+        if None not in ratios[0] + ratios[1]:
+            return baseline, [statistics.median(values) for values in ratios]
+    return None, [None, None]
+
+
+def text(value):
+    if isinstance(value, tuple):
+        return (" x " if all(isinstance(item, int) for item in value) else ", ").join(map(str, value)) or "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def seconds(value):
+    if value is None:
+        return "-"
+    factor, unit = next(((f, u) for f, u in ((1, "s"), (1e3, "ms")) if value * f >= 1), (1e6, "us"))
+    digits = next((digits for limit, digits in ((10, 2), (100, 1)) if value * factor < limit), 0)
+    return f"{value * factor:.{digits}f} {unit}"
+
+
+def percent(value):
+    return "-" if value is None else f"{100 * value:+.1f} %"
+
+
+def times(value):
+    return "-" if value is None else f"{value:.2f}x"
+
+
+def phrase(names, key):
+    """`key` for people, without what says nothing."""
+    return ", ".join(f"{name} {text(value)}" for name, value in zip(names, key) if value is not None)
+
+
+def table(rows):
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for index, row in enumerate(rows):
+        cells = [cell.ljust(width) if at in (0, len(row) - 1) else cell.rjust(width) for at, (cell, width) in enumerate(zip(row, widths))]
+        print("  ".join(cells).rstrip())
+        if index == 0:
+            print("  ".join("-" * width for width in widths))
+
+
+HEADER = ["method, storage", "old", "new", "time", "old ratio", "new ratio", "time by baseline", "by", "verdict"]
+
+
+def row_of(pair, words):
+    old, new = pair.records
+    count = "" if len(old) == len(new) == 1 else f" ({len(old)}, {len(new)} records)"
+    return [
+        pair.label + count, *map(seconds, pair.totals), percent(pair.change("total")),
+        *map(times, pair.ratios), percent(pair.change("ratio")), pair.by, words,
+    ]  # fmt: skip
+
+
+def print_tables(pairs, names, verdicts):
+    """A table per experiment, below what all of them have in common."""
+    others = [at for at, name in enumerate(names) if name not in IN_ROW]
+    varying = [at for at in others if len({key[at] for key in pairs}) > 1]
+    first = next(iter(pairs))
+    part = lambda key, which: phrase([names[at] for at in which], [key[at] for at in which])  # noqa: E731
+    print(part(first, [at for at in others if at not in varying]))
+    for heading in dict.fromkeys(part(key, varying) for key in pairs):
+        print(f"\n{heading}" if heading else "")
+        table([HEADER] + [row_of(pairs[key], verdicts[key][1]) for key in pairs if part(key, varying) == heading])
+
+
+def closest(names, old_keys, new_keys):
+    """In what the two keys differ that differ least."""
+    both = ([(name, *pair) for name, *pair in zip(names, old, new) if pair[0] != pair[1]] for old in old_keys for new in new_keys)
+    return ", ".join(f"{name}: {text(old)} and {text(new)}" for name, old, new in min(both, key=len))
+
+
+def compare(old, new, tolerance, by_total):
+    """Prints all of it; returns how many regressions there are."""
+    names, warnings = names_to_match(old, new)
+    groups = [grouped(file, names) for file in (old, new)]
+    pairs = {key: Pair(old, new, groups[0][key], groups[1][key], by_total) for key in groups[0] if key in groups[1]}
+    if not pairs:
+        raise BadInput(
+            f"{old.path} and {new.path} have no experiment in common (the closest ones differ in {closest(names, *groups)}):"
+            " measure NEW with the flags of OLD"
+        )
+    verdicts = {key: pair.verdict(tolerance) for key, pair in pairs.items()}
+    for title, file in (("OLD", old), ("NEW", new)):
+        print(f"{title}: {file.describe()}")
+    for warning in warnings:
+        print(warning)
+    print()
+    print_tables(pairs, names, verdicts)
+    print(
+        "\ntime: medians, + is slower; ratio: speed relative to the baseline of the same run; time by baseline: what that says about"
+        "\nthe time; by: which of the two decides"
+    )
+    for title, group, other in (("OLD", groups[0], groups[1]), ("NEW", groups[1], groups[0])):
+        alone = [key for key in group if key not in other]
+        if alone:
+            print(f"\nonly in {title}:")
+        for key in alone:
+            print(f"  {phrase(names, key)}")
+    found = [pairs[key].label for key in pairs if verdicts[key][0]]
+    limit = f"{100 * tolerance:g} %"
+    print(f"\n{len(found)} of {len(pairs)} worse, tolerance {limit}" + (f": {'; '.join(found)}" if found else ""))
+    return len(found)
+
+
+def tolerance_in_percent(word):
+    value = float(word)
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(word)
+    return value / 100
+
+
+def main(words=None):
+    parser = argparse.ArgumentParser(
+        prog="diff-results.sh", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage="%(prog)s OLD NEW [--tolerance P] [--by-total]"
+    )
+    parser.add_argument("old", metavar="OLD", help="what was")
+    parser.add_argument("new", metavar="NEW", help="what is")
+    parser.add_argument(
+        "--tolerance", metavar="P", type=tolerance_in_percent, default="5", help="percent that is not yet a regression (default: 5)"
+    )
+    parser.add_argument("--by-total", action="store_true", help="the time itself decides everywhere, not that by the vendor's")
+    arguments = parser.parse_args(words)
+    try:
+        regressions = compare(File(arguments.old), File(arguments.new), arguments.tolerance, arguments.by_total)
+    except BadInput as error:
+        print(f"diff-results.sh: {error}", file=sys.stderr)
+        return 2
+    return 1 if regressions else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
