@@ -63,7 +63,7 @@ class TwoHosts(unittest.TestCase):
         for ranks in (2, 4):
             with self.subTest(ranks=ranks), own_session() as environment:
                 finished = subprocess.run(
-                    [MPIEXEC, "-n", str(ranks), os.environ["HALOCLINE_COMM_TEST"], "--gtest_brief=1"],
+                    [MPIEXEC, "-n", str(ranks), os.environ["HALOCLINE_COMM_TEST"]],
                     env=environment, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S,
                 )  # fmt: skip
                 self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)

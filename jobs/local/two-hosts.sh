@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # Runs a command on two emulated hosts, "near" and "far": what its mpirun starts is spread over both, rank by rank in turn, and
 # talks over TCP from one to the other, over shared memory within each. To try what happens between nodes on a single machine.
-#   jobs/local/two-hosts.sh COMMAND...
+#   jobs/local/two-hosts.sh [--rate RATE] COMMAND...
 #   jobs/local/two-hosts.sh mpirun -n 4 build/release/app/halocline compare
 #   jobs/local/two-hosts.sh bash                                     # for several; mpirun --map-by ppr:2:node, say, works there
+#   jobs/local/two-hosts.sh --rate 5gbit mpirun -n 2 build/release/app/halocline run --overlap
 # A host is a set of Linux namespaces: name, network (a pair of virtual Ethernet devices), /dev/shm and System V IPC are its own;
-# cores, memory and other files are this machine's. So it says nothing about the speed of a network. COMMAND runs on near.
+# cores, memory and other files are this machine's. What travels between them costs cores as much as the network of one machine
+# does, and is as fast as memory unless a RATE in bits per second, each way, says less, as tc(8) writes it. COMMAND runs on near.
 # Takes Open MPI 4, iproute2 and util-linux; root or the right to make user namespaces. All of it ends with COMMAND, or with this
 # script: the kernel stops every process, and nothing is left to clean up.
 # Exit code: COMMAND's; 2 bad input; 77 where this is not possible, after a line that says why.
 set -euo pipefail
-usage() { sed -n '2,11p' "$0"; exit "$1"; }
+usage() { sed -n '2,13p' "$0"; exit "$1"; }
 impossible() { echo "two-hosts.sh: two hosts cannot be emulated here ($*)" >&2; exit 77; }
 
 # near COMMAND...: first process of its own namespaces. Makes the other host and a network between both, then runs the command.
@@ -34,6 +36,10 @@ near() {
   /dev/shm/launch far "set -e; hostname far; ip link set lo up; ip address add 192.0.2.2/24 dev wire
     ip link set wire up; mount -t tmpfs tmpfs /dev/shm
     cat >/dev/shm/launch; chmod +x /dev/shm/launch" </dev/shm/launch || impossible "the second host cannot be set up"
+  if [[ -n $rate ]]; then  # with a bucket that holds what goes out in one burst at high rates
+    local shape="tc qdisc add dev wire root tbf rate $rate burst 300kb latency 50ms"
+    $shape && /dev/shm/launch far "$shape" || impossible "tc does not take the rate $rate"
+  fi
   local slots=$((($(nproc) + 1) / 2))
   printf '192.0.2.%d slots=%d\n' 1 "$slots" 2 "$slots" >/dev/shm/hosts
   export OMPI_MCA_plm_rsh_agent=/dev/shm/launch OMPI_MCA_orte_default_hostfile=/dev/shm/hosts OMPI_MCA_orte_tmpdir_base=/dev/shm \
@@ -43,6 +49,12 @@ near() {
   exit "$code"
 }
 
+rate=
+if [[ ${1:-} == --rate ]]; then
+  rate=${2:-}
+  [[ $rate =~ ^[0-9]+[kmgt]?bit$ ]] || usage 2 >&2
+  shift 2
+fi
 case ${1:-} in
   -h|--help) usage 0 ;;
   ''|-*) usage 2 >&2 ;;
@@ -60,6 +72,6 @@ namespaces=(--mount --propagation unchanged --net --uts --ipc --pid --fork --kil
 reason=$(unshare "${namespaces[@]}" true 2>&1) || impossible "$reason"
 
 # Whoever of the three dies, by whatever signal, the ones below do too: this script, unshare, the first process of the namespaces.
-setpriv --pdeathsig KILL unshare "${namespaces[@]}" bash -c "set -euo pipefail; $(declare -f impossible near); near \"\$@\"" two-hosts.sh "$@" <&0 &
+setpriv --pdeathsig KILL unshare "${namespaces[@]}" bash -c "set -euo pipefail; rate=${rate@Q}; $(declare -f impossible near); near \"\$@\"" two-hosts.sh "$@" <&0 &
 trap 'kill -KILL $! 2>/dev/null; exit 143' HUP INT TERM
 wait $!

@@ -30,7 +30,7 @@ struct Traffic {
   std::int64_t bytes_to_others = 0;
   std::int64_t bytes_to_self = 0;
   std::int64_t jobs = 0;               ///< regions sent, those to the rank itself included
-  std::int64_t messages = 0;           ///< to other ranks
+  std::int64_t messages = 0;           ///< to other ranks; long ones travel in chunks, with p2p
   std::int64_t bytes_off_node = 0;     ///< of bytes_to_others, those to ranks on other nodes
   std::int64_t messages_off_node = 0;  ///< of messages, likewise
 };

@@ -65,6 +65,7 @@ int run(int argc, char** argv) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 
+  testing::GTEST_FLAG(brief) = true;  // failures first; --gtest_brief=0 lists what passes
   testing::InitGoogleTest(&argc, argv);
   remaining_arguments = std::span(argv, static_cast<std::size_t>(argc)).subspan(1);
   auto& listeners = testing::UnitTest::GetInstance()->listeners();
