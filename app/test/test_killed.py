@@ -49,7 +49,7 @@ def processes():
     return found
 
 
-def ranks_of(job):
+def ranks_below(job):
     """Processes of the program that `job`, or a daemon that it has started, is the parent of."""
     found = processes()
     below, parents = [], [job]
@@ -62,7 +62,8 @@ def ranks_of(job):
 class Killed:
     """What became of a job of which a rank was killed while it exchanged."""
 
-    def __init__(self, case):
+    def __init__(self, case, ranks_of=ranks_below):
+        """The last of ranks_of(process of the job's mpiexec) is killed."""
         subcommand, method, ranks = case
         command = [MPIEXEC, "-n", str(ranks), BINARY, subcommand, "--methods", method, *ENDLESS]
         terminal = Terminal()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The mini-app end to end: one state hash whatever the run looks like, faults that are seen, and sizes that do not fit."""
+"""The mini-app end to end: one state hash whatever the run looks like, faults that are seen, and sizes that do not fit.
+
+matrix_test.cpp goes through all combinations of what changes no bit; here, each is given to the program once."""
 import itertools
 import json
 import os
@@ -54,9 +56,10 @@ class Run(unittest.TestCase):
 
 class StateHash(Run):
     def test_same_for_every_rank_count_layout_and_description(self):
-        cases = itertools.product(RANKS, LAYOUTS, DESCRIPTIONS)
+        cases = itertools.product(LAYOUTS, DESCRIPTIONS)
         self.assert_one_state_hash(
-            [(1, ())] + [(ranks, ("--layout", layout, "--describe", describe)) for ranks, layout, describe in cases]
+            [(ranks, ()) for ranks in RANKS]
+            + [(2, ("--layout", layout, "--describe", describe)) for layout, describe in cases]
         )
 
     def test_same_for_every_method_packer_thread_count_and_decomposition(self):
@@ -103,8 +106,7 @@ class StateHash(Run):
         )
         self.assert_one_state_hash(
             [(1, ())]
-            + [(ranks, way) for ranks, way in itertools.product(RANKS, ways)]
-            + [(4, ("--shape", "axes", "--methods", method)) for method in METHODS]
+            + [(ranks, way) for ranks, way in itertools.product((2, 4), ways)]
             + [(3, ("--shape", "axes", "--methods", method, "--messages", "field")) for method in ("vendor-p2p", "neighbor")]
         )
 
@@ -267,14 +269,10 @@ class Overlap(Run):
 
 class Inject(Run):
     def test_every_fault_is_seen_in_every_method(self):
-        cases = [
-            (ranks, ("--inject", kind, "--methods", method))
-            for kind, method, ranks in itertools.product(("drop", "swap", "flip"), METHODS, (1, 2))
-        ]
-        cases += [
-            (2, ("--inject", kind, "--shape", "axes", "--methods", "p2p", "--stencil", "heat9"))
-            for kind in ("drop", "swap", "flip")
-        ]
+        kinds = ("drop", "swap", "flip")
+        cases = [(ranks, ("--inject", kind)) for kind, ranks in itertools.product(kinds, (1, 2))]
+        cases += [(2, ("--inject", "flip", "--methods", method)) for method in METHODS]
+        cases += [(2, ("--inject", kind, "--shape", "axes", "--methods", "p2p", "--stencil", "heat9")) for kind in kinds]
         for (ranks, arguments), outcome in several(run, cases):
             with self.subTest(ranks=ranks, arguments=arguments):
                 self.assertEqual((outcome.code, len(outcome.ours)), (1, 1), outcome.stderr)

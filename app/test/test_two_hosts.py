@@ -10,11 +10,20 @@ import subprocess
 import tempfile
 import unittest
 
-from halocline_program import MPIEXEC, TIMEOUT_S, halocline, methods, own_session, several
+from halocline_program import BINARY, MPIEXEC, TIMEOUT_S, halocline, methods, own_session, several
+from test_killed import END_S, Killed, processes
 
 CORRECTNESS = pathlib.Path(os.environ["HALOCLINE_SOURCE"]) / "configs" / "correctness.toml"
 RANKS = (2, 3, 4)
 PERIODIC = ("true", "false")
+TRAVEL = ("p2p", "shared", "vendor-p2p")  # while something else is computed
+
+
+def ranks_far_last(_job):
+    """All processes of the program, those of the other host at the end: their parents may have left the job's tree."""
+    ranks = [process for process, (_, program) in processes().items() if program == os.path.realpath(BINARY)]
+    here = os.readlink("/proc/self/ns/uts")
+    return sorted(ranks, key=lambda process: os.readlink(f"/proc/{process}/ns/uts") != here)
 
 
 def bytes_sent():
@@ -59,11 +68,30 @@ class TwoHosts(unittest.TestCase):
                 _, (record, *_) = self.measure("compare", 2, "--methods", method, "--iterations", "20")
                 self.assertGreater(bytes_sent() - before, record["iterations"] * record["bytes_to_others"])
 
-    def test_the_library_s_own_tests(self):
-        for ranks in (2, 4):
-            with self.subTest(ranks=ranks), own_session() as environment:
+    def test_what_travels_during_the_computation_changes_no_bit(self):
+        expected = self.measure("run", 1, "--quiet")[0]
+        cases = list(itertools.product(TRAVEL, RANKS))
+        jobs = several(lambda case: self.measure("run", case[1], "--methods", case[0], "--overlap", "--quiet"), cases)
+        for (method, ranks), (printed, _) in jobs:
+            with self.subTest(method=method, ranks=ranks):
+                self.assertEqual(printed, expected)
+
+    def test_a_killed_rank_of_the_other_host_ends_the_job(self):
+        for method in TRAVEL:  # one after the other: all processes of the program are the job's
+            with self.subTest(method=method):
+                job = Killed(("run", method, 2), ranks_far_last)
+                self.assertTrue(job.timing, job.message)
+                self.assertEqual(len(job.ranks), 2)
+                self.assertNotEqual(job.code, 0)
+                self.assertLess(job.seconds, END_S)
+                self.assertRegex(job.message, r"\w")
+                self.assertEqual(job.alive, [])
+
+    def test_what_mpi_programs_test_by_themselves(self):
+        for ranks, program in itertools.product((2, 4), os.environ["HALOCLINE_MPI_TESTS"].split()):
+            with self.subTest(ranks=ranks, program=program), own_session() as environment:
                 finished = subprocess.run(
-                    [MPIEXEC, "-n", str(ranks), os.environ["HALOCLINE_COMM_TEST"]],
+                    [MPIEXEC, "-n", str(ranks), program],
                     env=environment, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S,
                 )  # fmt: skip
                 self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)

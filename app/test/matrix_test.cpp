@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every method in every setting that must change no bit: each need mask of a stencil, both shapes,
+// periodic and open domains, nodes that there are and emulated ones, on as many ranks as this runs
+// on, uneven shares. All ghosts are NaN before the first exchange, so that the bits of one rank
+// alone mean that what is needed has come, whatever else has.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "advance.hpp"
+#include "session.hpp"
+#include "stencil.hpp"
+#include "verify.hpp"
+
+namespace halocline::app {
+namespace {
+
+constexpr double kDiffusionNumber = 0.05;
+constexpr int kSubsteps = 3;
+
+// Masks of 6, 18 and 26 neighbours.
+constexpr std::array kStencils{Stencil::heat3, Stencil::heat9, Stencil::heat13};
+// These and what else changes no bit take turns.
+constexpr std::array kDescriptions{Describe::vector, Describe::subarray, Describe::hindexed,
+                                   Describe::structure, Describe::hvector};
+constexpr std::array kFaults{Inject::drop, Inject::swap, Inject::flip};
+
+// No number of points divides by any number of ranks along its axis.
+Config config_of(Stencil stencil, bool periodic) {
+  Config config;
+  config.global = {13, 7, 17};
+  config.fields = 2;
+  config.stencil = stencil;
+  config.periodic = periodic;
+  return config;
+}
+
+/// Fields, and the plans that exchange them, of one method.
+class Exchanged {
+ public:
+  Exchanged(const Config& config, const Domain& domain, MPI_Comm comm)
+      : config_(config),
+        domain_(domain),
+        fields_(config, domain, storage_for(config.methods.front(), Memory::host), comm),
+        plan_(comm, fields_.jobs(shape()), config.methods.front(),
+              {.nodes = &domain.nodes,
+               .windows = fields_.windows(),
+               .message_of_tag = message_of_tag(config, domain)}) {}
+
+  const FieldSet<double>& fields() const { return fields_.fields(); }
+  void exchange() { plan_.start().finish(); }
+  std::optional<std::string> verify() { return fields_.verify(plan_, shape()); }
+
+ private:
+  comm::HaloShape shape() const { return config_.shape.front(); }
+
+  const Config& config_;
+  const Domain& domain_;
+  HaloFields<double> fields_;
+  comm::ExchangePlan plan_;
+};
+
+/// The hash of the state after some substeps, which begin with NaN in all ghosts.
+std::uint64_t simulate(const Config& config, const Domain& domain, MPI_Comm comm, Exchanged& a,
+                       Exchanged& b) {
+  const auto spec = stencil_spec(config.stencil);
+  set_wave(domain, a.fields());
+  set_wave(domain, b.fields());
+  auto *in = &a, *out = &b;
+  for (int substep = 0; substep < kSubsteps; ++substep) {
+    in->exchange();
+    if (!config.periodic) set_outer_ghosts(domain, in->fields(), spec, kDiffusionNumber, substep);
+    advance(domain, spec, kDiffusionNumber, in->fields(), out->fields());
+    std::swap(in, out);
+  }
+  EXPECT_TRUE(check_wave(domain, in->fields(), spec, kDiffusionNumber, kSubsteps, comm).passed());
+  return state_hash(domain, in->fields(), comm);
+}
+
+/// That of a rank which has the whole domain.
+std::uint64_t expected_hash(Config config) {
+  config.methods = {comm::Exchange::p2p};
+  const auto domain = make_domain(config, comm::NodeHierarchy(MPI_COMM_SELF));
+  Exchanged a(config, domain, MPI_COMM_SELF), b(config, domain, MPI_COMM_SELF);
+  return simulate(config, domain, MPI_COMM_SELF, a, b);
+}
+
+void check(const Config& config, std::uint64_t expected, Inject fault) {
+  const auto domain = make_domain(config, find_nodes(config, MPI_COMM_WORLD));
+  {
+    Exchanged a(config, domain, MPI_COMM_WORLD), b(config, domain, MPI_COMM_WORLD);
+    EXPECT_EQ(a.verify(), std::nullopt);
+    EXPECT_EQ(simulate(config, domain, MPI_COMM_WORLD, a, b), expected);
+  }
+  if (domain.decomposition.size() == 1 && !config.periodic) return;  // no message to spoil
+  auto spoilt = config;
+  spoilt.inject = fault;
+  EXPECT_NE(Exchanged(spoilt, domain, MPI_COMM_WORLD).verify(), std::nullopt);
+}
+
+// Several nodes of so many ranks on a real one.
+bool can_emulate(int ranks_per_node) {
+  const comm::NodeHierarchy real(MPI_COMM_WORLD);
+  return real.nodes() == 1 && ranks_per_node < real.ranks();
+}
+
+class EveryMethod : public testing::TestWithParam<comm::Exchange> {};
+
+TEST_P(EveryMethod, ChangesNoBitAndNoFaultIsMissed) {
+  std::size_t cases = 0;
+  for (const auto stencil : kStencils)
+    for (const bool periodic : {true, false}) {
+      auto config = config_of(stencil, periodic);
+      const auto expected = expected_hash(config);
+      config.methods = {GetParam()};
+      for (const auto shape : {comm::HaloShape::direct, comm::HaloShape::axes})
+        for (const auto& nodes : {std::vector<int>{}, {1}, {2}, {3}}) {
+          if (!nodes.empty() && !can_emulate(nodes.front())) continue;
+          SCOPED_TRACE(std::string(to_string(stencil)) + ", " + std::string(to_string(shape)) +
+                       (periodic ? ", periodic" : ", open") +
+                       (nodes.empty() ? "" : ", nodes of " + std::to_string(nodes.front())));
+          config.shape = {shape};
+          config.ranks_per_node = nodes;
+          const auto fault = kFaults[cases % kFaults.size()];
+          const bool needs_twins = fault == Inject::swap;  // fields that travel apart
+          config.layout = cases % 2 == 0 || needs_twins ? Layout::soa : Layout::aos;
+          config.messages = cases % 5 < 3 ? Messages::partner : Messages::region;
+          config.describe = kDescriptions[cases % kDescriptions.size()];
+          check(config, expected, fault);
+          ++cases;
+        }
+    }
+}
+
+std::vector<comm::Exchange> possible_exchanges() {
+  std::vector<comm::Exchange> out;
+  for (const auto exchange : comm::all_exchanges())
+    if (comm::why_not_available(exchange).empty()) out.push_back(exchange);
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Matrix, EveryMethod, testing::ValuesIn(possible_exchanges()),
+                         [](const auto& test_info) {
+                           std::string text(comm::name(test_info.param));
+                           std::replace(text.begin(), text.end(), '-', '_');
+                           return text;
+                         });
+
+}  // namespace
+}  // namespace halocline::app
