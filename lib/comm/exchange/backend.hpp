@@ -32,6 +32,14 @@ struct Piece {
 /// the wire, the same on both sides.
 using Pieces = std::vector<Piece>;
 
+/// Whether two pieces of one direction of travel are in one message.
+inline bool same_message(const Piece& a, const Piece& b) {
+  return a.partner == b.partner && a.round == b.round && a.message == b.message;
+}
+
+/// The partners of some pieces, each once, in order.
+std::vector<int> partners_of(const Pieces& pieces);
+
 /// Whether our plans pack and self traffic stays out of MPI, or MPI_Pack packs and all of it goes
 /// through MPI.
 enum class Packing { ours, vendor };

@@ -67,14 +67,6 @@ class CopiesAndMessages final : public Backend {
   std::unique_ptr<Backend> copies_, messages_;
 };
 
-// The ranks of some pieces, each once.
-std::vector<int> ranks_of(const Pieces& pieces) {
-  std::vector<int> out;
-  for (const auto& piece : pieces)
-    if (out.empty() || out.back() != piece.partner) out.push_back(piece.partner);
-  return out;
-}
-
 // Makes the backends of a plan. All public members but the simplest are collective.
 class Builder {
  public:
@@ -153,9 +145,9 @@ class Builder {
   // Over a communicator with the edges of these pieces.
   template <class Make>
   std::unique_ptr<Backend> with_graph(const Sides& edges, Make make) {
-    const auto plain =
-        std::exchange(comm_, std::make_shared<const Communicator>(
-                                 comm_->get(), ranks_of(edges.receives), ranks_of(edges.sends)));
+    const auto plain = std::exchange(
+        comm_, std::make_shared<const Communicator>(comm_->get(), partners_of(edges.receives),
+                                                    partners_of(edges.sends)));
     auto out = local(make);
     comm_ = plain;
     return out;

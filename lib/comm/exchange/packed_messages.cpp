@@ -12,10 +12,6 @@ namespace halocline::comm::detail {
 
 namespace {
 
-bool same_message(const Piece& a, const Piece& b) {
-  return a.partner == b.partner && a.message == b.message;
-}
-
 std::int64_t round_up(std::int64_t value, std::int64_t to) {
   return (value + to - 1) / to * to;
 }

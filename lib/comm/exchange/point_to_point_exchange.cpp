@@ -39,15 +39,15 @@ constexpr std::int64_t kChunkBytes = 1 << 20;
 
 // Both sides divide alike, since pieces are as long on both.
 Pieces in_chunks(Pieces pieces) {
-  int partner = -1, message = -1, chunk = -1;
+  Piece before{};
+  int chunk = 0;
   std::int64_t bytes = 0;
   for (auto& piece : pieces) {
-    if (piece.partner != partner || piece.message != message || bytes >= kChunkBytes) {
-      partner = piece.partner;
-      message = piece.message;
-      bytes = 0;
+    if (!same_message(before, piece) || bytes >= kChunkBytes) {
       ++chunk;
+      bytes = 0;
     }
+    before = piece;
     piece.message = chunk;
     bytes += piece.bytes;
   }

@@ -49,10 +49,10 @@ using dtype::PackPlan;
 using dtype::SharedMemory;
 using Address = std::uintptr_t;
 
-/// How ranks of a node reach each other's memory.
-class Reach {
+/// The memory of the other ranks of a node.
+class PeerMemory {
  public:
-  virtual ~Reach() = default;
+  virtual ~PeerMemory() = default;
   /// Names an address of this rank for others; nullopt if they cannot reach it.
   virtual std::optional<SharedMemory> share(const void* address) const = 0;
   /// The address here of what `rank` has shared; nullptr if that cannot be.
@@ -63,9 +63,9 @@ class Reach {
   virtual void close(MPI_Comm comm) = 0;
 };
 
-class WindowReach final : public Reach {
+class PeerWindows final : public PeerMemory {
  public:
-  explicit WindowReach(const std::vector<const SharedWindow*>& windows) : windows_(windows) {}
+  explicit PeerWindows(const std::vector<const SharedWindow*>& windows) : windows_(windows) {}
 
   std::optional<SharedMemory> share(const void* address) const override {
     for (std::size_t i = 0; i < windows_.size(); ++i) {
@@ -93,12 +93,12 @@ class WindowReach final : public Reach {
 };
 
 /// Through the memory handles of devices; each allocation is opened once.
-class DeviceReach final : public Reach {
+class PeerDevices final : public PeerMemory {
  public:
-  explicit DeviceReach(dtype::Device& device) : device_(device) {}
-  DeviceReach(const DeviceReach&) = delete;
-  DeviceReach& operator=(const DeviceReach&) = delete;
-  ~DeviceReach() override { close_all(); }
+  explicit PeerDevices(dtype::Device& device) : device_(device) {}
+  PeerDevices(const PeerDevices&) = delete;
+  PeerDevices& operator=(const PeerDevices&) = delete;
+  ~PeerDevices() override { close_all(); }
 
   std::optional<SharedMemory> share(const void* address) const override {
     return device_.share(address);
@@ -154,30 +154,21 @@ PackPlan plan_of(const Piece& piece, TypePlans& plans) {
   return *plan;
 }
 
-// The ranks of the pieces but this one, in order.
-std::vector<int> partners_of(const Pieces& pieces, int rank) {
-  std::vector<int> out;
-  for (const auto& piece : pieces)
-    if (piece.partner != rank && (out.empty() || out.back() != piece.partner))
-      out.push_back(piece.partner);
-  return out;
-}
-
 class SharedExchange final : public Backend {
  public:
-  SharedExchange(const Setting& setting, Transport transport, std::unique_ptr<Reach> reach,
+  SharedExchange(const Setting& setting, Transport transport, std::unique_ptr<PeerMemory> peers,
                  bool on_device, TypePlans& plans)
       : comm_(setting.comm),
         transport_(std::move(transport)),
-        reach_(std::move(reach)),
+        peers_(std::move(peers)),
         on_device_(on_device) {
     const auto& offered = on_device ? setting.receives : setting.sends;
     const auto& mine = on_device ? setting.sends : setting.receives;
-    for (const int partner : partners_of(offered, comm_->rank())) {
+    for (const int partner : partners_of(without_own(offered, comm_->rank()))) {
       ready_out_.add(Direction::send, nullptr, 0, MPI_BYTE, partner, kReady, comm_->get());
       done_in_.add(Direction::receive, nullptr, 0, MPI_BYTE, partner, kDone, comm_->get());
     }
-    for (const int partner : partners_of(mine, comm_->rank())) {
+    for (const int partner : partners_of(without_own(mine, comm_->rank()))) {
       ready_in_.add(Direction::receive, nullptr, 0, MPI_BYTE, partner, kReady, comm_->get());
       done_out_.add(Direction::send, nullptr, 0, MPI_BYTE, partner, kDone, comm_->get());
     }
@@ -195,7 +186,7 @@ class SharedExchange final : public Backend {
   ~SharedExchange() override {
     transport_.settle();
     try {
-      reach_->close(comm_->get());
+      peers_->close(comm_->get());
     } catch (const std::exception&) {
       // Whoever uses the device or MPI next is told, too.
     }
@@ -207,7 +198,7 @@ class SharedExchange final : public Backend {
     const double start = MPI_Wtime();
     ready_in_.start_all();
     done_in_.start_all();
-    reach_->sync();
+    peers_->sync();
     ready_out_.start_all();
     if (on_device_) copy();
     time_ = MPI_Wtime() - start;
@@ -218,12 +209,12 @@ class SharedExchange final : public Backend {
     const double start = MPI_Wtime();
     if (!on_device_) copy();
     transport_.packer().fence();
-    reach_->sync();
+    peers_->sync();
     done_out_.start_all();
     done_in_.wait_all();
     ready_out_.wait_all();
     done_out_.wait_all();
-    reach_->sync();
+    peers_->sync();
     return {.pack = {}, .transfer = time_ + MPI_Wtime() - start, .unpack = {}};
   }
 
@@ -232,7 +223,7 @@ class SharedExchange final : public Backend {
 
   void copy() {
     ready_in_.wait_all();
-    reach_->sync();
+    peers_->sync();
     transport_.packer().copy(copy_);
   }
 
@@ -243,7 +234,7 @@ class SharedExchange final : public Backend {
       if (piece.partner == comm_->rank()) continue;
       const auto span = span_of(piece, plan_of(piece, plans));
       const auto type = dtype::to_string(*std::get<dtype::TypeExprPtr>(dtype::decode(piece.type)));
-      const auto shared = reach_->share(span.first);
+      const auto shared = peers_->share(span.first);
       if (!shared || shared->bytes < span.bytes)
         throw_impossible(on_device_ ? "a receive buffer is not in one allocation of the device "
                                       "that other processes can open"
@@ -316,7 +307,7 @@ class SharedExchange final : public Backend {
     const std::string_view type(reinterpret_cast<const char*>(told.data()) + next + sizeof(offer),
                                 static_cast<std::size_t>(offer.type_bytes));
     next += sizeof(offer) + type.size();
-    auto* const first = reach_->open(offer.first_byte, partner);
+    auto* const first = peers_->open(offer.first_byte, partner);
     if (first == nullptr)
       throw_impossible(on_device_ ? "this process cannot open the memory of another one's device"
                                   : "a partner's shared window is not in the plan of this rank");
@@ -327,7 +318,7 @@ class SharedExchange final : public Backend {
 
   std::shared_ptr<const Communicator> comm_;
   Transport transport_;
-  std::unique_ptr<Reach> reach_;
+  std::unique_ptr<PeerMemory> peers_;
   bool on_device_;
   PersistentRequests ready_out_, ready_in_, done_out_, done_in_;
   dtype::CopyPlan copy_;
@@ -340,12 +331,12 @@ std::unique_ptr<Backend> make_shared_exchange(const Setting& setting, Transport 
                                               dtype::Device* device,
                                               const std::vector<const SharedWindow*>& windows,
                                               TypePlans& plans) {
-  std::unique_ptr<Reach> reach;
+  std::unique_ptr<PeerMemory> peers;
   if (device != nullptr)
-    reach = std::make_unique<DeviceReach>(*device);
+    peers = std::make_unique<PeerDevices>(*device);
   else
-    reach = std::make_unique<WindowReach>(windows);
-  return std::make_unique<SharedExchange>(setting, std::move(transport), std::move(reach),
+    peers = std::make_unique<PeerWindows>(windows);
+  return std::make_unique<SharedExchange>(setting, std::move(transport), std::move(peers),
                                           device != nullptr, plans);
 }
 

@@ -120,6 +120,13 @@ void check_expected(const Pieces& receives, const std::vector<std::vector<Announ
 
 }  // namespace
 
+std::vector<int> partners_of(const Pieces& pieces) {
+  std::vector<int> out;
+  for (const auto& piece : pieces)
+    if (out.empty() || out.back() != piece.partner) out.push_back(piece.partner);
+  return out;
+}
+
 Sides sides_of(const std::vector<ExchangeJob>& jobs, int ranks,
                const std::function<int(int)>& message_of_tag) {
   Pieces out, in;
@@ -146,8 +153,7 @@ Traffic count_traffic(const Pieces& sends, const NodeHierarchy& nodes) {
   for (const auto& piece : sends) {
     const bool to_self = piece.partner == nodes.rank();
     const bool off_node = !nodes.same_node(piece.partner);
-    const bool continues = before != nullptr && before->partner == piece.partner &&
-                           before->round == piece.round && before->message == piece.message;
+    const bool continues = before != nullptr && same_message(*before, piece);
     (to_self ? traffic.bytes_to_self : traffic.bytes_to_others) += piece.bytes;
     if (off_node) traffic.bytes_off_node += piece.bytes;
     if (!to_self && !continues) ++traffic.messages;

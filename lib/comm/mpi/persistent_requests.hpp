@@ -27,8 +27,6 @@ class PersistentRequests {
   void add(Direction direction, void* buffer, int count, MPI_Datatype type, int partner, int tag,
            MPI_Comm comm, int partitions = 0);
 
-  std::size_t size() const { return requests_.size(); }
-
   void start(std::size_t index);
   void start_all();
   /// A partition of an active partitioned send is in its buffer.
