@@ -7,7 +7,7 @@ import re
 import tempfile
 import unittest
 
-from halocline_program import halocline
+from halocline_program import halocline, several
 
 CORRECTNESS = pathlib.Path(os.environ["HALOCLINE_SOURCE"]) / "configs" / "correctness.toml"
 TRANSFERS = ("device", "one-shot", "staged")
@@ -59,9 +59,9 @@ class Device(unittest.TestCase):
         )
 
     def test_faults_are_seen_in_every_transfer(self):
-        for method in METHODS:
+        arguments = ("run", "--config", CORRECTNESS, "--inject", "flip", "--methods")
+        for method, outcome in several(lambda method: on_device(*arguments, method, ranks=2), METHODS):
             with self.subTest(method=method):
-                outcome = on_device("run", "--config", CORRECTNESS, "--inject", "flip", "--methods", method, ranks=2)
                 self.assertEqual((outcome.code, len(outcome.ours)), (1, 1), outcome.stderr)
                 self.assertIn("verification failed", outcome.ours[0])
 
