@@ -15,11 +15,7 @@ METHODS = ("alltoallv", *(f"alltoallv:{transfer}" for transfer in TRANSFERS), "s
 
 
 def on_device(*arguments, ranks=1):
-    os.environ["HALOCLINE_DEVICE"] = "emulated"
-    try:
-        return halocline(*arguments, "--memory", "device", ranks=ranks)
-    finally:
-        del os.environ["HALOCLINE_DEVICE"]
+    return halocline(*arguments, "--memory", "device", ranks=ranks, inside=("env", "HALOCLINE_DEVICE=emulated"))
 
 
 def there():
