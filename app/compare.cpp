@@ -183,6 +183,8 @@ struct ComparedFields {
     if (const auto storage = storage_for(methods, config.memory); storage != Storage::ordinary) {
       try {
         shared = std::make_unique<HaloFields<T>>(config, domain, storage, comm);
+      } catch (const MpiError&) {
+        throw;  // of this rank alone
       } catch (const EnvironmentError& error) {
         if (storage == Storage::shared_window && !config.methods.empty()) throw;
         std::erase_if(methods.list, [&](const comm::Method& method) {
@@ -190,7 +192,7 @@ struct ComparedFields {
         });
         if (storage == Storage::shared_window)
           methods.left_out += (methods.left_out.empty() ? "" : "; ") +
-                              ("left out: shared, since there is " + std::string(error.what()));
+                              ("left out: shared: " + std::string(error.what()));
       }
     }
     const auto is_vendor = [](const comm::Method& m) { return comm::is_vendor(m.exchange); };
@@ -218,6 +220,7 @@ int compare_as(const Config& config, Methods methods, const Domain& domain, cons
                             {.packer = packer.get(),
                              .model = setup.model,
                              .nodes = &domain.nodes,
+                             .chunk_bytes = config.chunk_bytes,
                              .windows = halo.windows(),
                              .message_of_tag = message_of_tag(config, domain)});
     auto record = make_record(config, domain, plan, shape, halo.storage(), comm);

@@ -170,6 +170,7 @@ class Simulation {
     fields.to_device();
   }
   comm::ExchangePlan plan_for(const HaloFields<T>& set, comm::ExchangePlan::Options options) const {
+    options.chunk_bytes = config_.chunk_bytes;
     options.windows = set.windows();
     options.message_of_tag = message_of_tag(config_, domain_);
     return {comm_, set.jobs(config_.shape.front()), method_to_run(config_), options};
@@ -188,6 +189,8 @@ class Simulation {
     try {
       make(storage);
       return sets;
+    } catch (const MpiError&) {
+      throw;  // of this rank alone
     } catch (const EnvironmentError&) {
       if (storage != Storage::shared_window_if_possible) throw;
     }
@@ -259,17 +262,19 @@ std::string overlap_summary(const Record& record) {
 // Why the messages do not travel while the interior is computed, if so.
 std::optional<std::string> why_no_overlap(const Config& config, const Record& record) {
   if (!config.overlap) return std::nullopt;
+  std::optional<std::string> why_little;
+  if (config.shape.front() == comm::HaloShape::axes)
+    why_little =
+        "little to overlap with: in shape axes, what goes along the first axis alone travels while "
+        "the interior is computed";
   switch (comm::parse_method(record.chosen).exchange) {
     case comm::Exchange::p2p:
     case comm::Exchange::partitioned:
     case comm::Exchange::vendor_p2p:
       if (record.ranks == 1) return "nothing to overlap with: one rank sends no messages";
-      if (config.shape.front() == comm::HaloShape::axes)
-        return "little to overlap with: in shape axes, the messages of the first axis alone travel "
-               "while the interior is computed";
-      return std::nullopt;
+      return why_little;
     case comm::Exchange::shared:
-      if (record.nodes > 1 || config.memory == Memory::device) return std::nullopt;
+      if (record.nodes > 1 || config.memory == Memory::device) return why_little;
       return "nothing to overlap with: on a node, shared copies all when the interior is done";
     default:
       return "nothing to overlap with: " + record.chosen +

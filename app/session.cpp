@@ -40,19 +40,26 @@ HaloFields<T>::HaloFields(const Config& config, const Domain& domain, Storage st
                           MPI_Comm comm)
     : config_(config), domain_(domain), comm_(comm) {
   if (storage != Storage::ordinary) window_.emplace(comm, FieldSet<T>::bytes(domain));
-  comm::collectively(comm, [&] {
-    fields_.emplace(domain, device_resources(config), window_ ? window_->data() : nullptr);
-    const auto element = sizeof(T) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT;
-    types_.emplace(domain, config.describe, element, fields_->working_addresses());
-    host_types_.emplace(domain, config.describe, element, fields_->addresses());
-    for (const auto shape : shapes_of(config)) {
-      const auto jobs = [&](RegionTypes& types) {
-        return comm::halo_jobs(domain.decomposition, domain.rank, domain.halo, domain.arrays(),
-                               std::ref(types), halo_messages(domain, shape));
-      };
-      jobs_.try_emplace(shape, jobs(*types_), jobs(*host_types_), config.inject, comm);
-    }
-  });
+  try {
+    comm::collectively(comm, [&] {
+      fields_.emplace(domain, device_resources(config), window_ ? window_->data() : nullptr);
+      const auto element = sizeof(T) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT;
+      types_.emplace(domain, config.describe, element, fields_->working_addresses());
+      host_types_.emplace(domain, config.describe, element, fields_->addresses());
+      for (const auto shape : shapes_of(config)) {
+        const auto jobs = [&](RegionTypes& types) {
+          return comm::halo_jobs(domain.decomposition, domain.rank, domain.halo, domain.arrays(),
+                                 std::ref(types), halo_messages(domain, shape));
+        };
+        jobs_.try_emplace(shape, jobs(*types_), jobs(*host_types_), config.inject, comm);
+      }
+    });
+  } catch (const MpiError&) {
+    throw;  // of this rank alone
+  } catch (const Error&) {
+    window_.reset();  // while all ranks are here
+    throw;
+  }
 }
 
 template <class T>
@@ -106,6 +113,13 @@ bool admit(const Config& config, const Domain& domain, const MemoryEstimate& est
   }
   auto memory = describe_memory(host, node, "node");
   if (on_device) memory += "device " + describe_memory(estimate.device, *on_device, "device");
+  if (estimate.windows > 0 && node.fits()) {
+    const auto shared = tightest_windows(estimate.windows, comm);
+    if (!shared.fits())
+      memory += "shared memory: a node needs " + format_bytes(shared.needed) + " of " +
+                format_bytes(shared.available) +
+                " in /dev/shm: TOO MUCH, shared is not possible, and auto means p2p\n";
+  }
   if (emulated) memory += "the emulated device's memory is the host's, and counted there\n";
   if (wanted && device == nullptr)
     memory += "device memory per rank: " + format_bytes(estimate.device.fields) + " for fields, " +

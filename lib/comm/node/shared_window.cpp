@@ -14,23 +14,38 @@ namespace halocline::comm {
 namespace {
 
 // Where Linux's MPIs keep shared memory; a file system of limited size. Those that do not look
-// before they take it end with a bus error when it is touched.
+// before they take it end with a bus error when it is touched, and Open MPI, which looks, hangs:
+// the rank that may not take it does not tell the others.
 constexpr const char* kSharedMemory = "/dev/shm";
 
-std::optional<std::int64_t> free_bytes() {
+// What Open MPI wants to be free beyond what it takes.
+constexpr std::int64_t with_margin(std::int64_t bytes) {
+  return bytes + bytes / 20;
+}
+
+// Of MPI's own, per rank: the control data of the window, and its buffers for messages, whose
+// pages count when they are first used (4 MiB of Open MPI).
+constexpr std::int64_t kOfMpi = 5 << 20;
+
+std::int64_t free_bytes() {
   struct statvfs info {};
-  if (statvfs(kSharedMemory, &info) != 0) return std::nullopt;
+  if (statvfs(kSharedMemory, &info) != 0) return INT64_MAX;
   return static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
 }
 
 std::string mib(std::int64_t bytes) {
-  return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB";
+  return bytes < 1 << 20 ? std::to_string(bytes >> 10) + " KiB"
+                         : std::to_string(bytes >> 20) + " MiB";
+}
+
+std::string mib_at_least(std::int64_t bytes) {
+  return mib(bytes + (1 << 20) - 1);
 }
 
 [[noreturn]] void throw_no_memory(std::int64_t needed, const std::string& why) {
   throw EnvironmentError(
-      "no shared memory for the fields (a node's ranks need " + mib(needed) + " together; " + why +
-      "): enlarge " + kSharedMemory +
+      "no shared memory for the fields (a node's ranks need " + mib_at_least(needed) +
+      " together, MPI's own included; " + why + "): enlarge " + kSharedMemory +
       " (in a container, its --shm-size), use smaller fields, or use a method that needs none, "
       "such as p2p");
 }
@@ -48,6 +63,15 @@ struct Node {
   MPI_Comm comm = MPI_COMM_NULL;
 };
 
+SharedWindow::Room room_of(const Node& node, std::int64_t bytes) {
+  SharedWindow::Room room{with_margin(bytes) + kOfMpi, INT64_MAX};
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &room.needed, 1, MPI_INT64_T, MPI_SUM, node.comm));
+  int ranks = 1;
+  HALOCLINE_MPI(MPI_Comm_size(node.comm, &ranks));
+  if (ranks > 1) room.available = free_bytes();
+  return room;
+}
+
 /// Every rank's memory on pages of its own, where it can be near that rank.
 struct SpreadOut {
   SpreadOut() {
@@ -62,17 +86,20 @@ struct SpreadOut {
 
 }  // namespace
 
+SharedWindow::Room SharedWindow::room(MPI_Comm comm, std::int64_t bytes) {
+  const Node node(comm);
+  return room_of(node, bytes + kAlignment);
+}
+
 SharedWindow::SharedWindow(MPI_Comm parent, std::int64_t bytes) : bytes_(bytes) {
   const Communicator comm(parent);
   const Node node(comm.get());
   // MPI may return any address: the memory begins at the next page.
   const std::int64_t taken = bytes + kAlignment;
-  std::int64_t needed = taken;
-  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &needed, 1, MPI_INT64_T, MPI_SUM, node.comm));
+  const auto room = room_of(node, taken);
   collectively(comm.get(), [&] {
-    const auto available = free_bytes();
-    if (available && needed > *available)
-      throw_no_memory(needed, std::string(kSharedMemory) + " has " + mib(*available));
+    if (!room.fits())
+      throw_no_memory(room.needed, std::string(kSharedMemory) + " has " + mib(room.available));
   });
   const SpreadOut info;
   void* base = nullptr;
@@ -80,7 +107,7 @@ SharedWindow::SharedWindow(MPI_Comm parent, std::int64_t bytes) : bytes_(bytes) 
       MPI_Win_allocate_shared(taken, 1, info.info, node.comm, static_cast<void*>(&base), &window_);
   try {
     collectively(comm.get(), [&] {
-      if (error != MPI_SUCCESS) throw_no_memory(needed, "this MPI could not allocate it");
+      if (error != MPI_SUCCESS) throw_no_memory(room.needed, "this MPI could not allocate it");
     });
   } catch (const EnvironmentError&) {  // on another node, perhaps
     if (error == MPI_SUCCESS) MPI_Win_free(&window_);
@@ -110,10 +137,13 @@ SharedWindow::SharedWindow(MPI_Comm parent, std::int64_t bytes) : bytes_(bytes) 
   }
   // Loads and stores need an epoch; sync() orders them.
   HALOCLINE_MPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, window_));
+  HALOCLINE_MPI(MPI_Comm_group(parent, &group_));
 }
 
 SharedWindow::~SharedWindow() {
-  if (window_ == MPI_WIN_NULL || mpi_is_over() || std::uncaught_exceptions() > 0) return;
+  if (mpi_is_over()) return;
+  MPI_Group_free(&group_);
+  if (std::uncaught_exceptions() > 0) return;
   MPI_Win_unlock_all(window_);
   MPI_Win_free(&window_);
 }
@@ -123,6 +153,16 @@ std::optional<std::int64_t> SharedWindow::offset_of(const void* address) const {
                                                 reinterpret_cast<std::uintptr_t>(data_));
   if (offset < 0 || offset >= bytes_) return std::nullopt;
   return offset;
+}
+
+bool SharedWindow::has_ranks_of(MPI_Comm comm) const {
+  MPI_Group other = MPI_GROUP_NULL;
+  int difference = MPI_UNEQUAL;
+  HALOCLINE_MPI(MPI_Comm_group(comm, &other));
+  const int error = MPI_Group_compare(group_, other, &difference);
+  MPI_Group_free(&other);
+  HALOCLINE_MPI(error);
+  return difference == MPI_IDENT;
 }
 
 void SharedWindow::sync() const {
