@@ -273,8 +273,8 @@ class Options {
         "compute what needs no ghosts while messages travel; every other substep stays as it is "
         "without, to compare with. Of p2p, partitioned, vendor-p2p, shared (with ranks of other "
         "nodes, and on "
-        "devices) something travels meanwhile; the others are done before: their calls of MPI are "
-        "collective and block [run]");
+        "devices) something travels meanwhile; of the others nothing does: collective calls of MPI "
+        "block before the interior, and shared copies on a node after it [run]");
     add("progress", &Config::progress, "N", Range{0, INT_MAX},
         "with overlap, how often MPI is called meanwhile, for those that move nothing by "
         "themselves; 0: never [run]");
@@ -304,6 +304,11 @@ class Options {
         "what a message of p2p and vendor-p2p holds: all that goes to a partner (in a round of "
         "axes), one region of all fields, or all regions of one field (layout soa); other "
         "methods have one for each partner" +
+            both);
+    add("chunk-bytes", &Config::chunk_bytes, "N", Range{0, INT64_MAX},
+        "p2p, and shared between nodes: a message ends with the region of a field that brings it "
+        "to so many bytes, and the rest follows in others, packed while that one travels; 0: "
+        "never" +
             both);
     add("describe", &Config::describe, "",
         "how the app writes its regions as MPI datatypes" + both);

@@ -63,6 +63,7 @@ struct Config {
   std::vector<comm::HaloShape> shape{comm::HaloShape::direct};
   Neighbors neighbors = Neighbors::automatic;
   Messages messages = Messages::partner;
+  std::int64_t chunk_bytes = 1 << 20;  ///< 0: messages are not divided
   Describe describe = Describe::subarray;
   PackerKind packer = PackerKind::host;
 

@@ -12,6 +12,7 @@
 
 #include "comm/halo/placement.hpp"
 #include "comm/mpi/communicator.hpp"
+#include "comm/node/shared_window.hpp"
 #include "dtype/support/error.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "environment.hpp"
@@ -114,8 +115,9 @@ Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes) {
       global[axis] = config.global ? (*config.global)[axis] : (*config.local)[axis] * grid[axis];
     choices.emplace_back(global, grid, config.periodic);
   }
+  const auto needed = needed_directions(config);
   const auto decomposition =
-      comm::place(choices, config.radius, nodes.node_of_ranks(), config.reorder);
+      comm::place(choices, config.radius, needed, nodes.node_of_ranks(), config.reorder);
   const auto &global = decomposition.global(), &grid = decomposition.ranks();
 
   for (std::size_t axis = 0; axis < 3; ++axis)
@@ -125,11 +127,11 @@ Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes) {
                         " points in " + std::string(1, "xyz"[axis]) +
                         "): use a smaller radius, fewer ranks or more points");
   if (config.subcommand == Subcommand::run) {
-    if (const int needed = stencil_spec(config.stencil).radius(); needed > config.radius)
-      throw ConfigError(
-          "radius is too small for the stencil (radius " + std::to_string(config.radius) + ", " +
-          std::string(to_string(config.stencil)) + " reaches " + std::to_string(needed) +
-          " points): use a larger radius or another stencil");
+    if (const int reach = stencil_spec(config.stencil).radius(); reach > config.radius)
+      throw ConfigError("radius is too small for the stencil (radius " +
+                        std::to_string(config.radius) + ", " +
+                        std::string(to_string(config.stencil)) + " reaches " +
+                        std::to_string(reach) + " points): use a larger radius or another stencil");
     if (config.steps > INT_MAX / config.stages)
       throw ConfigError("too many substeps (" + std::to_string(config.steps) + " steps of " +
                         std::to_string(config.stages) + " stages): use at most " +
@@ -145,7 +147,7 @@ Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes) {
           .fields = config.fields,
           .element_bytes = config.element == Element::float64 ? 8 : 4,
           .layout = config.layout,
-          .needed = needed_directions(config)};
+          .needed = needed};
 }
 
 namespace {
@@ -186,6 +188,13 @@ MemoryEstimate estimate_memory(const Config& config, const Domain& domain, int c
   out.host.fields = (stored * point + padding) * copies;
   const bool on_device = config.memory == Memory::device;
   if (on_device) out.device.fields = out.host.fields;
+  const auto may_share = [](const comm::Method& method) {
+    return method.exchange == comm::Exchange::shared ||
+           method.exchange == comm::Exchange::automatic;
+  };
+  // compare has one set in windows, run all of them.
+  if (!on_device && std::any_of(methods.begin(), methods.end(), may_share))
+    out.windows = config.subcommand == Subcommand::run ? out.host.fields : out.host.fields / copies;
   for (const auto shape : shapes_of(config)) {
     const auto traffic = largest_halo_traffic(config, domain, shape);
     const auto bytes = 2 * traffic.bytes_to_self;
@@ -236,6 +245,11 @@ SharedMemory tightest_device(const MemoryNeed& need, const dtype::Device& device
   double available = 0;
   comm::collectively(comm, [&] { available = static_cast<double>(device.free_bytes()); });
   return tightest({need.total() * ranks_with(device.properties().id, comm), available}, comm);
+}
+
+SharedMemory tightest_windows(double bytes, MPI_Comm comm) {
+  const auto room = comm::SharedWindow::room(comm, static_cast<std::int64_t>(bytes));
+  return tightest({static_cast<double>(room.needed), static_cast<double>(room.available)}, comm);
 }
 
 void require_memory(const SharedMemory& memory, const std::string& of) {

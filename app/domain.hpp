@@ -58,6 +58,7 @@ struct MemoryNeed {
 /// In the memory of the host and in that of a device.
 struct MemoryEstimate {
   MemoryNeed host, device;
+  double windows = 0;  ///< of the host's, what is in memory that ranks share
 };
 
 /// Largest over the ranks. `copies`: sets of fields, which on a device have their twins on the
@@ -77,6 +78,9 @@ struct SharedMemory {
 SharedMemory tightest_node(const MemoryNeed& need, MPI_Comm comm);
 /// Likewise of the devices; each rank names its own. Collective.
 SharedMemory tightest_device(const MemoryNeed& need, const dtype::Device& device, MPI_Comm comm);
+
+/// Likewise of the nodes' shared memory, where each rank has a window of so many bytes. Collective.
+SharedMemory tightest_windows(double bytes, MPI_Comm comm);
 
 /// Throws ConfigError if it does not fit; `of`: "node", "device".
 void require_memory(const SharedMemory& memory, const std::string& of);

@@ -157,6 +157,7 @@ packer = "kokkos"
 shape = ["axes", "direct"]
 neighbors = "18"
 messages = "region"
+chunk-bytes = 4096
 iterations = 5
 warmup = 1
 max-seconds = 2.5

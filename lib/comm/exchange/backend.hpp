@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Between exchange_plan.cpp and the methods; not for other users.
+// Between builder.cpp and the methods; not for other users.
 #pragma once
 
 #include <cstdint>
@@ -82,9 +82,11 @@ std::optional<double> predict(const dtype::SystemModel& model, const NodeHierarc
                               const Pieces& sends, dtype::Transfer transfer, const Pieces& copies,
                               bool copies_on_device);
 
-/// Whether all buffers of all ranks are in memory that only the device can address. Collective.
-bool all_on_device(const Communicator& comm, const Pieces& sends, const Pieces& receives,
-                   dtype::ResourceCache* resources);
+/// What copies between the buffers of all ranks: the device where it alone can address them, the
+/// host where it can; none where both would have to. Collective.
+enum class Copier { none, host, device };
+Copier copier_of(const Communicator& comm, const Pieces& sends, const Pieces& receives,
+                 dtype::ResourceCache* resources);
 
 /// Pack into one message per partner, MPI_Alltoallv or MPI_Neighbor_alltoallv, unpack. Types
 /// without a plan are packed by MPI even if `packing` is ours. Makes no communication; throws

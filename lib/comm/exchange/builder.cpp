@@ -97,6 +97,19 @@ class Builder {
   std::optional<double> predicted() const { return predicted_; }
   const std::vector<std::string>& packed_by_mpi() const { return plans_.reasons(); }
 
+  // With long messages in chunks, if p2p sends them from the host's memory: while one travels, the
+  // next is packed. Local.
+  Sides divided(const Sides& all) const {
+    const bool divides = options_.chunk_bytes > 0 && transfer_ == dtype::Transfer::host &&
+                         (chosen_ == Exchange::p2p || chosen_ == Exchange::shared);
+    if (!divides) return all;
+    const auto is_sent = [&](const Piece& piece) {
+      return chosen_ == Exchange::p2p || !is_near(piece);
+    };
+    return {in_chunks(all.sends, is_sent, options_.chunk_bytes),
+            in_chunks(all.receives, is_sent, options_.chunk_bytes)};
+  }
+
   std::unique_ptr<Backend> make(const Sides& sides) {
     switch (chosen_) {
       case Exchange::alltoallv:
@@ -174,11 +187,14 @@ class Builder {
   // Whether there are partners on a node, and what they have for each other is in memory that they
   // can share.
   bool can_share(const Sides& all) {
-    const auto near = without_own(filter(all, [&](const Piece& piece) { return is_near(piece); }));
+    const auto local = filter(all, [&](const Piece& piece) { return is_near(piece); });
+    const auto near = without_own(local);
     int any = near.sends.empty() && near.receives.empty() ? 0 : 1;
     HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, comm_->get()));
     if (any == 0) return false;
-    const bool on_device = all_on_device(*comm_, near.sends, near.receives, resources_);
+    const auto copier = copier_of(*comm_, local.sends, local.receives, resources_);
+    const bool on_device = copier == Copier::device;
+    if (copier == Copier::none) return false;
     if (on_device && !probe_memory_sharing(resources_->device(), comm_->get(), &nodes_).possible)
       return false;
     const auto is_planned = [&](const Piece& piece) { return plans_.find(piece.type) != nullptr; };
@@ -240,7 +256,13 @@ class Builder {
   void choose_for_shared(const Sides& all) {
     const auto far = filter(all, [&](const Piece& piece) { return !is_near(piece); });
     const auto near = filter(all, [&](const Piece& piece) { return is_near(piece); });
-    copies_on_device_ = all_on_device(*comm_, near.sends, near.receives, resources_);
+    const auto copier = copier_of(*comm_, near.sends, near.receives, resources_);
+    if (copier == Copier::none)
+      throw ConfigError(
+          "method shared is not possible (some buffers of a node are in memory that the host "
+          "cannot "
+          "address, others are not in a device's): use another method, such as p2p");
+    copies_on_device_ = copier == Copier::device;
     int has_far = far.sends.empty() && far.receives.empty() ? 0 : 1;
     HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &has_far, 1, MPI_INT, MPI_MAX, comm_->get()));
     has_far_ = has_far != 0;
@@ -283,12 +305,14 @@ Built build(std::shared_ptr<const Communicator> comm, const Method& method, cons
             const ExchangePlan::Options& options, const NodeHierarchy& nodes) {
   const int n = count_rounds(*comm, all);
   Builder builder(std::move(comm), method, options, nodes, all);
+  const auto messages = builder.divided(all);
   Backends rounds;
   for (int round = 0; round < n; ++round)
     rounds.push_back(
-        builder.make(filter(all, [&](const Piece& piece) { return piece.round == round; })));
+        builder.make(filter(messages, [&](const Piece& piece) { return piece.round == round; })));
   return {
       .backend = n == 1 ? std::move(rounds.front()) : std::make_unique<InRounds>(std::move(rounds)),
+      .traffic = count_traffic(messages.sends, nodes),
       .chosen = builder.chosen(),
       .transfer = builder.transfer(),
       .predicted_seconds = builder.predicted(),

@@ -16,6 +16,7 @@ namespace halocline::comm::detail {
 /// What a plan is made of.
 struct Built {
   std::unique_ptr<Backend> backend;  ///< of all rounds
+  Traffic traffic;
   Exchange chosen;
   dtype::Transfer transfer;
   std::optional<double> predicted_seconds;

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "comm/exchange/builder.hpp"
+#include "comm/node/shared_window.hpp"
 #include "dtype/support/mpi_check.hpp"
 
 namespace halocline::comm {
@@ -27,6 +28,18 @@ void agree_on_method(const Communicator& comm, const Method& method) {
   });
 }
 
+// Throws ConfigError unless all ranks divide messages alike. Collective.
+void agree_on_chunks(const Communicator& comm, std::int64_t chunk_bytes) {
+  auto first = chunk_bytes;
+  HALOCLINE_MPI(MPI_Bcast(&first, 1, MPI_INT64_T, 0, comm.get()));
+  collectively(comm.get(), [&] {
+    if (chunk_bytes < 0 || chunk_bytes != first)
+      throw ConfigError("exchange plans do not match (chunks of " + std::to_string(first) +
+                        " bytes on rank 0, of " + std::to_string(chunk_bytes) + " on rank " +
+                        std::to_string(comm.rank()) + "): use 0 or more, the same on all ranks");
+  });
+}
+
 }  // namespace
 
 ExchangePlan::ExchangePlan(MPI_Comm parent, const std::vector<ExchangeJob>& jobs, Method method)
@@ -37,21 +50,27 @@ ExchangePlan::ExchangePlan(MPI_Comm parent, const std::vector<ExchangeJob>& jobs
     : method_(method), chosen_(method.exchange) {
   const auto comm = std::make_shared<const Communicator>(parent);
   agree_on_method(*comm, method);
+  agree_on_chunks(*comm, options.chunk_bytes);
   detail::Sides all;
   collectively(comm->get(), [&] {
     if (options.nodes != nullptr && options.nodes->ranks() != comm->size())
       throw ConfigError("nodes are of another communicator (" +
                         std::to_string(options.nodes->ranks()) + " ranks, the plan has " +
                         std::to_string(comm->size()) + "): find those of the plan's communicator");
+    for (const auto* window : options.windows)
+      if (!window->has_ranks_of(comm->get()))
+        throw ConfigError(
+            "a shared window is of another communicator (other ranks, or another order of them): "
+            "make it for the plan's");
     all =
         detail::sides_of(jobs, comm->size(),
                          has_several_messages(method.exchange) ? options.message_of_tag : nullptr);
   });
   detail::require_match(*comm, all);
   const auto nodes = options.nodes != nullptr ? *options.nodes : NodeHierarchy(comm->get());
-  traffic_ = detail::count_traffic(all.sends, nodes);
   auto built = detail::build(comm, method, all, options, nodes);
   backend_ = std::move(built.backend);
+  traffic_ = built.traffic;
   chosen_ = built.chosen;
   transfer_ = built.transfer;
   predicted_seconds_ = built.predicted_seconds;

@@ -30,7 +30,7 @@ struct Traffic {
   std::int64_t bytes_to_others = 0;
   std::int64_t bytes_to_self = 0;
   std::int64_t jobs = 0;               ///< regions sent, those to the rank itself included
-  std::int64_t messages = 0;           ///< to other ranks; long ones travel in chunks, with p2p
+  std::int64_t messages = 0;           ///< to other ranks, chunks counted each
   std::int64_t bytes_off_node = 0;     ///< of bytes_to_others, those to ranks on other nodes
   std::int64_t messages_off_node = 0;  ///< of messages, likewise
 };
@@ -81,8 +81,13 @@ class ExchangePlan {
     /// Largest count or displacement handed to MPI; beyond it, messages are counted in larger
     /// units. Lowered by tests.
     std::int64_t mpi_count_limit = INT32_MAX;
-    /// Shared memory that buffers may be in, for `shared`; the same list on all ranks. Must outlive
-    /// the plan.
+    /// Of p2p (and what `shared` sends to other nodes), from the host's memory: a message ends with
+    /// the job that brings it to so many bytes, and what is left of it follows in another. 0:
+    /// never. The same on all ranks. Smaller chunks cost more in handshakes than they gain
+    /// (results/two-hosts).
+    std::int64_t chunk_bytes = 1 << 20;
+    /// Shared memory that buffers may be in, for `shared`, made for the same ranks in the same
+    /// order; the same list on all ranks. Must outlive the plan.
     std::vector<const SharedWindow*> windows = {};
     /// The number of a tag's message among those of its partner and round, the same function on
     /// all ranks. Unset: all are in one. Methods without has_several_messages() ignore it.

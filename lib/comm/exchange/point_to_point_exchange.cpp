@@ -3,9 +3,9 @@
 // which leaves in pieces while the rest of it is packed (method partitioned).
 //
 // Best peer: GHEX unpacks in the order of arrival, too, but packs with an index list per field;
-// here a message is one plan over all fields, sent as soon as it is packed, a long one in chunks of
-// which one travels while the next is packed, and what stays on the rank is copied while the
-// others' messages are under way.
+// here a message is one plan over all fields, sent as soon as it is packed, so that one travels
+// while the next is packed, and what stays on the rank is copied while the others' messages are
+// under way.
 #include <numeric>
 #include <span>
 #include <utility>
@@ -33,27 +33,6 @@ int partitions_of(const PackedMessages::Message& message) {
   return std::gcd(message.count, kMost);
 }
 
-// Messages that are whole in the host's memory leave in chunks of at least so many bytes, which end
-// with a piece. Smaller ones cost more in handshakes than they gain (results/two-hosts).
-constexpr std::int64_t kChunkBytes = 1 << 20;
-
-// Both sides divide alike, since pieces are as long on both.
-Pieces in_chunks(Pieces pieces) {
-  Piece before{};
-  int chunk = 0;
-  std::int64_t bytes = 0;
-  for (auto& piece : pieces) {
-    if (!same_message(before, piece) || bytes >= kChunkBytes) {
-      ++chunk;
-      bytes = 0;
-    }
-    before = piece;
-    piece.message = chunk;
-    bytes += piece.bytes;
-  }
-  return pieces;
-}
-
 class PointToPointExchange final : public Backend {
  public:
   PointToPointExchange(const Setting& setting, Messages kind, Transport transport,
@@ -62,13 +41,13 @@ class PointToPointExchange final : public Backend {
         transport_(std::move(transport)),
         unit_type_(unit_type(units, MPI_BYTE)),
         kind_(kind),
-        out_(*comm_, messages_of(setting.sends), PackedMessages::Direction::out, Packing::ours,
-             transport_,
+        out_(*comm_, without_own(setting.sends, comm_->rank()), PackedMessages::Direction::out,
+             Packing::ours, transport_,
              parts_for(transport_,
                        kind == Messages::whole ? Parts::each_message : Parts::each_piece),
              units, plans),
-        in_(*comm_, messages_of(setting.receives), PackedMessages::Direction::in, Packing::ours,
-            transport_, parts_for(transport_, Parts::each_message), units, plans),
+        in_(*comm_, without_own(setting.receives, comm_->rank()), PackedMessages::Direction::in,
+            Packing::ours, transport_, parts_for(transport_, Parts::each_message), units, plans),
         own_(*comm_, setting.sends, setting.receives, transport_, plans),
         missing_(in_.parts()) {
     for (const auto& m : out_.messages())
@@ -113,12 +92,6 @@ class PointToPointExchange final : public Backend {
   }
 
  private:
-  Pieces messages_of(const Pieces& pieces) const {
-    auto out = without_own(pieces, comm_->rank());
-    const bool divides = kind_ == Messages::whole && transport_.transfer() == dtype::Transfer::host;
-    return divides ? in_chunks(std::move(out)) : out;
-  }
-
   void add(PersistentRequests& requests, PersistentRequests::Direction direction, std::byte* wire,
            const PackedMessages::Message& m) {
     const int partitions = kind_ == Messages::partitioned ? partitions_of(m) : 0;

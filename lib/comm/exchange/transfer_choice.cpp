@@ -168,14 +168,16 @@ std::optional<double> predict(const dtype::SystemModel& model, const NodeHierarc
   return *through_mpi + *copied;
 }
 
-bool all_on_device(const Communicator& comm, const Pieces& sends, const Pieces& receives,
-                   dtype::ResourceCache* resources) {
-  int yes = 0;
+Copier copier_of(const Communicator& comm, const Pieces& sends, const Pieces& receives,
+                 dtype::ResourceCache* resources) {
+  constexpr int kDevice = 1, kHost = 2;
+  int can = 0;
   collectively(comm.get(), [&] {
-    yes = resources != nullptr && find_buffers(sends, receives, resources).on_device ? 1 : 0;
+    const auto buffers = find_buffers(sends, receives, resources);
+    can = (resources != nullptr && buffers.on_device ? kDevice : 0) | (buffers.host ? kHost : 0);
   });
-  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &yes, 1, MPI_INT, MPI_MIN, comm.get()));
-  return yes != 0;
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &can, 1, MPI_INT, MPI_BAND, comm.get()));
+  return (can & kDevice) != 0 ? Copier::device : (can & kHost) != 0 ? Copier::host : Copier::none;
 }
 
 }  // namespace halocline::comm::detail

@@ -163,6 +163,23 @@ Traffic count_traffic(const Pieces& sends, const NodeHierarchy& nodes) {
   return traffic;
 }
 
+Pieces in_chunks(const Pieces& pieces, const std::function<bool(const Piece&)>& divides,
+                 std::int64_t chunk_bytes) {
+  auto out = pieces;
+  int message = 0;
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const bool is_full = divides(pieces[i]) && bytes >= chunk_bytes;
+    if (i > 0 && (is_full || !same_message(pieces[i - 1], pieces[i]))) {
+      ++message;
+      bytes = 0;
+    }
+    out[i].message = message;
+    bytes += out[i].bytes;
+  }
+  return out;
+}
+
 int count_rounds(const Communicator& comm, const Sides& sides) {
   int rounds = 1;
   for (const auto* pieces : {&sides.sends, &sides.receives})

@@ -38,6 +38,12 @@ Sides filter(const Sides& all, Condition condition) {
   return out;
 }
 
+/// The pieces of one direction of travel with longer messages divided: one of pieces for which
+/// `divides` holds ends with the piece that brings it to `chunk_bytes`. Both sides come to the same
+/// chunks. Local.
+Pieces in_chunks(const Pieces& pieces, const std::function<bool(const Piece&)>& divides,
+                 std::int64_t chunk_bytes);
+
 /// What the pieces come to. Local.
 Traffic count_traffic(const Pieces& sends, const NodeHierarchy& nodes);
 

@@ -17,21 +17,21 @@ namespace {
 
 using Numbers = std::vector<int>;
 
-/// Who sends how many points to whom. What one rank sends another in a direction comes back in the
-/// opposite one.
+/// Who sends how many points to whom, in some directions. What one rank sends another in a
+/// direction comes back in the opposite one.
 class HaloGraph {
  public:
-  enum class Regions { all, faces };
   struct Edge {
     int to;
     std::int64_t points;
   };
 
-  HaloGraph(const Decomposition& decomposition, std::int64_t radius, Regions regions) {
+  HaloGraph(const Decomposition& decomposition, std::int64_t radius,
+            const DirectionSet& directions) {
     for (int rank = 0; rank < decomposition.size(); ++rank) {
       const HaloSpec halo{decomposition.owned(rank).extent, radius};
       for_each_direction([&](Direction d) {
-        if (regions == Regions::faces && d[0] * d[0] + d[1] * d[1] + d[2] * d[2] > 1) return;
+        if (!directions.contains(d)) return;
         const auto to = decomposition.neighbor(rank, d);
         if (to && *to != rank) edges_.push_back({*to, halo.send_box(d).points()});
       });
@@ -216,12 +216,12 @@ Numbers positions_of(const Numbers& node_of, const Numbers& node_at) {
 }
 
 Decomposition map_by_node(const Decomposition& natural, std::int64_t radius,
-                          const Numbers& node_of) {
+                          const DirectionSet& directions, const Numbers& node_of) {
   constexpr int kMostToSwap = 64;
   Numbers sizes(static_cast<std::size_t>(*std::max_element(node_of.begin(), node_of.end()) + 1));
   for (const int node : node_of) ++sizes[static_cast<std::size_t>(node)];
 
-  const HaloGraph graph(natural, radius, HaloGraph::Regions::all);
+  const HaloGraph graph(natural, radius, directions);
   Labels best(graph, node_of);
   for (const auto& order : orders(natural, sizes)) {
     Labels labels(graph, dealt_out(order, sizes));
@@ -235,19 +235,21 @@ Decomposition map_by_node(const Decomposition& natural, std::int64_t radius,
 }  // namespace
 
 OffNodePoints off_node_points(const Decomposition& decomposition, std::int64_t radius,
-                              const std::vector<int>& node_of) {
-  return Labels(HaloGraph(decomposition, radius, HaloGraph::Regions::all), node_of).cost();
+                              const DirectionSet& directions, const std::vector<int>& node_of) {
+  return Labels(HaloGraph(decomposition, radius, directions), node_of).cost();
 }
 
 Decomposition place(const std::vector<Decomposition>& choices, std::int64_t radius,
-                    const std::vector<int>& node_of, Reorder reorder) {
+                    const DirectionSet& directions, const std::vector<int>& node_of,
+                    Reorder reorder) {
   if (std::all_of(node_of.begin(), node_of.end(), [](int node) { return node == 0; }))
     return choices.front();
   std::optional<Decomposition> best;
   OffNodePoints least;
   for (const auto& choice : choices) {
-    auto placed = reorder == Reorder::node ? map_by_node(choice, radius, node_of) : choice;
-    const HaloGraph faces(placed, radius, HaloGraph::Regions::faces);
+    auto placed =
+        reorder == Reorder::node ? map_by_node(choice, radius, directions, node_of) : choice;
+    const HaloGraph faces(placed, radius, DirectionSet::along_at_most(1));
     const auto cost = Labels(faces, node_of).cost();
     if (best && !(cost < least)) continue;
     least = cost;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "comm/halo/decomposition.hpp"
+#include "comm/halo/direction.hpp"
 
 namespace halocline::comm {
 
@@ -19,17 +20,18 @@ namespace halocline::comm {
 /// compact part of it.
 enum class Reorder { none, node };
 
-/// Points of one field that ranks send to ranks of other nodes in one exchange, halos of all 26
-/// directions. Compared by the busiest node first.
+/// Points of one field that ranks send to ranks of other nodes in one exchange of shape direct.
+/// Compared by the busiest node first.
 struct OffNodePoints {
   std::int64_t busiest = 0;  ///< by the ranks of the node that sends most
   std::int64_t total = 0;    ///< by all ranks
   auto operator<=>(const OffNodePoints&) const = default;
 };
 
-/// `node_of`: the node of each rank, as NodeHierarchy numbers them. Local; O(ranks).
+/// `directions`: those whose ghosts are exchanged, with each also the opposite one. `node_of`: the
+/// node of each rank, as NodeHierarchy numbers them. Local; O(ranks).
 OffNodePoints off_node_points(const Decomposition& decomposition, std::int64_t radius,
-                              const std::vector<int>& node_of);
+                              const DirectionSet& directions, const std::vector<int>& node_of);
 
 /// Of `choices`, decompositions in natural order and in order of preference, the one whose nodes
 /// send least through faces to others, after its ranks have got their positions by `reorder`. With
@@ -43,6 +45,7 @@ OffNodePoints off_node_points(const Decomposition& decomposition, std::int64_t r
 /// is a quadratic assignment problem. A pure function, the same on all ranks. Local;
 /// O(choices * tiles * ranks * log(ranks)), with up to 64 ranks times these.
 Decomposition place(const std::vector<Decomposition>& choices, std::int64_t radius,
-                    const std::vector<int>& node_of, Reorder reorder);
+                    const DirectionSet& directions, const std::vector<int>& node_of,
+                    Reorder reorder);
 
 }  // namespace halocline::comm

@@ -709,6 +709,30 @@ TEST(ExchangePlan, SharesMemoryAgainAndAgain) {
   check(&window_memory, dtype::Transfer::host);
 }
 
+// Neither the host nor a device could copy from one of these to the other.
+TEST(ExchangePlan, SharesOneKindOfMemory) {
+  const Decomposition decomposition({9, 8, 5 * world_size()}, {1, 1, world_size()}, true);
+  dtype::EmulatedDevice device;
+  dtype::ResourceCache resources(device);
+  DeviceMemory device_memory(device);
+  const SharedWindow window(MPI_COMM_WORLD, 1 << 16);
+  std::pmr::monotonic_buffer_resource window_memory(
+      window.data(), static_cast<std::size_t>(window.bytes()), std::pmr::null_memory_resource());
+  std::pmr::memory_resource* memory = &window_memory;
+  if (world_rank() % 2 == 1) memory = &device_memory;
+  const PointNumbers numbers(decomposition, 2, memory);
+  ExchangePlan::Options options;
+  options.resources = &resources;
+  options.windows = {&window};
+  const auto plan = [&] {
+    ExchangePlan(MPI_COMM_WORLD, numbers.jobs(), Exchange::shared, options);
+  };
+  if (world_size() == 1)
+    EXPECT_NO_THROW(plan());
+  else
+    EXPECT_THROW(plan(), ConfigError);
+}
+
 TEST(SharedWindow, IsAlignedAndTheSameForAllRanks) {
   for (const std::int64_t bytes : {1, 4096, 100'000}) {
     const auto mine = bytes + 10 * world_rank();
@@ -735,7 +759,26 @@ TEST(SharedWindow, IsAlignedAndTheSameForAllRanks) {
   }
 }
 
+TEST(SharedWindow, KnowsItsRanks) {
+  const SharedWindow window(MPI_COMM_WORLD, 1);
+  MPI_Comm reversed = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank(), &reversed);
+  const bool same = world_size() == 1;
+  EXPECT_TRUE(window.has_ranks_of(MPI_COMM_WORLD));
+  EXPECT_EQ(window.has_ranks_of(reversed), same);
+  EXPECT_EQ(window.has_ranks_of(MPI_COMM_SELF), same);
+  ExchangePlan::Options options;
+  options.windows = {&window};
+  const auto plan = [&] { ExchangePlan(reversed, {}, Exchange::shared, options); };
+  if (same)
+    EXPECT_NO_THROW(plan());
+  else
+    EXPECT_THROW(plan(), ConfigError);
+  MPI_Comm_free(&reversed);
+}
+
 TEST(SharedWindow, SaysWhatItNeedsIfThereIsNoMemory) {
+  if (NodeHierarchy(MPI_COMM_WORLD).nodes() == world_size()) return;  // nobody to share it with
   try {
     const SharedWindow window(MPI_COMM_WORLD, std::int64_t{1} << 50);
     ADD_FAILURE() << "no error";
@@ -767,7 +810,7 @@ TEST(ExchangePlan, HasAMessageForEachGroupOfTags) {
   }
 }
 
-// More than a MiB, of which p2p sends chunks.
+// What p2p divides into chunks, by default only what is longer than a MiB.
 TEST(ExchangePlan, CarriesLongMessages) {
   const int ranks = world_size();
   const Decomposition decomposition({72, 72, 4 * ranks}, {1, 1, ranks}, false);
@@ -775,11 +818,29 @@ TEST(ExchangePlan, CarriesLongMessages) {
   messages.needs.assign(8, DirectionSet::all());
   messages.needs.back() = only({{0, 0, 1}});  // more one way than the other
   PointNumbers numbers(decomposition, 4, std::pmr::get_default_resource(), messages);
-  ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), Exchange::p2p);
-  numbers.reset();
-  plan.start().finish();
-  EXPECT_EQ(numbers.wrong(), 0);
-  EXPECT_TRUE(ranks == 1 || plan.traffic().bytes_to_others > 1 << 20);
+  // A field's region has 4 x 72 x 72 numbers; down there are 8 of them, up 7.
+  const std::int64_t region = 4 * 72 * 72 * sizeof(std::int64_t);
+  const int up = world_rank() + 1 < ranks ? 1 : 0, down = world_rank() > 0 ? 1 : 0;
+  const auto messages_in = [&](std::int64_t chunk_bytes) {
+    ExchangePlan::Options options;
+    options.chunk_bytes = chunk_bytes;
+    ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), Exchange::p2p, options);
+    numbers.reset();
+    plan.start().finish();
+    EXPECT_EQ(numbers.wrong(), 0);
+    return plan.traffic().messages;
+  };
+  EXPECT_EQ(messages_in(ExchangePlan::Options{}.chunk_bytes), up + 2 * down);
+  EXPECT_EQ(messages_in(0), up + down);
+  EXPECT_EQ(messages_in(1), 7 * up + 8 * down);
+  EXPECT_EQ(messages_in(region + 1), 4 * up + 4 * down);
+  EXPECT_EQ(messages_in(8 * region), up + down);
+}
+
+TEST(ExchangePlan, RefusesChunksThatDiffer) {
+  ExchangePlan::Options options;
+  options.chunk_bytes = world_rank() == 0 ? -1 : 5;
+  EXPECT_THROW(ExchangePlan(MPI_COMM_WORLD, {}, Exchange::p2p, options), ConfigError);
 }
 
 // Any set of directions, in any grid.

@@ -31,8 +31,13 @@ int owner(const Decomposition& decomposition, const Int3& point) {
   return -1;
 }
 
+// Along how many axes halos may lead.
+DirectionSet along(int axes) {
+  return DirectionSet::along_at_most(axes);
+}
+
 // Ghost by ghost: whose it is.
-OffNodePoints counted(const Decomposition& decomposition, std::int64_t radius,
+OffNodePoints counted(const Decomposition& decomposition, std::int64_t radius, int axes,
                       const Numbers& node_of) {
   const auto node = [&](int rank) { return node_of[static_cast<std::size_t>(rank)]; };
   std::vector<std::int64_t> sent(node_of.size());
@@ -43,13 +48,15 @@ OffNodePoints counted(const Decomposition& decomposition, std::int64_t radius,
         for (auto x = -radius; x < box.extent[0] + radius; ++x) {
           Int3 at{x, y, z};
           bool exists = true;
+          int outside = 0;
           for (std::size_t axis = 0; axis < 3; ++axis) {
             const auto points = decomposition.global()[axis];
+            if (at[axis] < 0 || at[axis] >= box.extent[axis]) ++outside;
             at[axis] += box.begin[axis];
             exists = exists && (decomposition.periodic() || (at[axis] >= 0 && at[axis] < points));
             at[axis] = (at[axis] + points) % points;
           }
-          if (!exists) continue;
+          if (!exists || outside > axes) continue;
           const int from = owner(decomposition, at);
           if (node(from) != node(rank)) ++sent[static_cast<std::size_t>(node(from))];
         }
@@ -63,17 +70,19 @@ OffNodePoints counted(const Decomposition& decomposition, std::int64_t radius,
 }
 
 // Over all ways to deal the positions out to the nodes.
-OffNodePoints least_of_all(const Decomposition& natural, std::int64_t radius, Numbers node_at) {
+OffNodePoints least_of_all(const Decomposition& natural, std::int64_t radius, int axes,
+                           Numbers node_at) {
   OffNodePoints least{std::numeric_limits<std::int64_t>::max(), 0};
   std::sort(node_at.begin(), node_at.end());
   do {
-    least = std::min(least, off_node_points(natural, radius, node_at));
+    least = std::min(least, off_node_points(natural, radius, along(axes), node_at));
   } while (std::next_permutation(node_at.begin(), node_at.end()));
   return least;
 }
 
-Decomposition mapped(const Decomposition& natural, std::int64_t radius, const Numbers& node_of) {
-  return place({natural}, radius, node_of, Reorder::node);
+Decomposition mapped(const Decomposition& natural, std::int64_t radius, int axes,
+                     const Numbers& node_of) {
+  return place({natural}, radius, along(axes), node_of, Reorder::node);
 }
 
 TEST(OffNodePoints, AreTheGhostsThatOtherNodesOwn) {
@@ -82,9 +91,12 @@ TEST(OffNodePoints, AreTheGhostsThatOtherNodesOwn) {
       for (const Int3 grid : {Int3{2, 3, 2}, Int3{1, 2, 6}, Int3{12, 1, 1}}) {
         const Decomposition decomposition({25, 13, 14}, grid, periodic);
         const auto node_of = nodes_of(sizes);
-        EXPECT_EQ(off_node_points(decomposition, 2, node_of), counted(decomposition, 2, node_of));
-        const auto other = mapped(decomposition, 2, node_of);
-        EXPECT_EQ(off_node_points(other, 2, node_of), counted(other, 2, node_of));
+        for (const int axes : {1, 2, 3}) {
+          const auto other = mapped(decomposition, 2, axes, node_of);
+          for (const auto& each : {decomposition, other})
+            EXPECT_EQ(off_node_points(each, 2, along(axes), node_of),
+                      counted(each, 2, axes, node_of));
+        }
       }
 }
 
@@ -102,10 +114,11 @@ TEST(Place, FindsTheLeastOfAllWaysOnSmallGrids) {
     for (const auto& [grid, sizes] : cases) {
       const Decomposition natural({24, 23, 30}, grid, periodic);
       const auto node_of = nodes_of(sizes);
-      EXPECT_EQ(off_node_points(mapped(natural, 3, node_of), 3, node_of),
-                least_of_all(natural, 3, node_of))
-          << grid[0] << " " << grid[1] << " " << grid[2] << ", " << testing::PrintToString(sizes)
-          << (periodic ? ", periodic" : "");
+      for (const int axes : {1, 3})
+        EXPECT_EQ(off_node_points(mapped(natural, 3, axes, node_of), 3, along(axes), node_of),
+                  least_of_all(natural, 3, axes, node_of))
+            << axes << " axes, " << grid[0] << " " << grid[1] << " " << grid[2] << ", "
+            << testing::PrintToString(sizes) << (periodic ? ", periodic" : "");
     }
 }
 
@@ -117,24 +130,25 @@ TEST(Place, ChoosesTheGridOfLeastSurfaceBetweenNodes) {
   for (const auto& grid : good_grids(6, {48, 48, 48}, 3))
     choices.emplace_back(Int3{48, 48, 48}, grid, true);
   EXPECT_EQ(choices.front().ranks(), (Int3{1, 2, 3}));
-  const auto in_order = place(choices, 3, node_of, Reorder::none);
+  const auto in_order = place(choices, 3, along(3), node_of, Reorder::none);
   EXPECT_EQ(in_order.ranks(), (Int3{1, 3, 2}));
   EXPECT_EQ(in_order.coordinates(4), (Int3{0, 1, 1}));
-  const auto by_node = place(choices, 3, node_of, Reorder::node);
+  const auto by_node = place(choices, 3, along(3), node_of, Reorder::node);
   EXPECT_EQ(by_node.ranks(), (Int3{1, 2, 3}));
   EXPECT_EQ(by_node.coordinates(2), (Int3{0, 0, 2}));
-  EXPECT_EQ(place(choices, 3, Numbers(6, 0), Reorder::node).ranks(), (Int3{1, 2, 3}));
+  EXPECT_EQ(place(choices, 3, along(3), Numbers(6, 0), Reorder::node).ranks(), (Int3{1, 2, 3}));
 }
 
 TEST(Place, EachOfEqualNodesGetsABlock) {
   const Numbers sizes(8, 8);
   const auto node_of = nodes_of(sizes);
   const Decomposition natural({64, 64, 64}, {4, 4, 4}, true);
-  const auto placed = mapped(natural, 3, node_of);
+  const auto placed = mapped(natural, 3, 3, node_of);
   for (int rank = 0; rank < 64; ++rank)
     for (std::size_t axis = 0; axis < 3; ++axis)
       EXPECT_EQ(placed.coordinates(rank)[axis] / 2, placed.coordinates(rank / 8 * 8)[axis] / 2);
-  EXPECT_LT(off_node_points(placed, 3, node_of), off_node_points(natural, 3, node_of));
+  EXPECT_LT(off_node_points(placed, 3, along(3), node_of),
+            off_node_points(natural, 3, along(3), node_of));
 }
 
 TEST(Place, IsNeverWorseThanTheNaturalOrder) {
@@ -143,18 +157,20 @@ TEST(Place, IsNeverWorseThanTheNaturalOrder) {
     for (const auto& grid : good_grids(96, {100, 90, 80}, 3)) {
       const Decomposition natural({100, 90, 80}, grid, true);
       const auto node_of = nodes_of(sizes);
-      EXPECT_LE(off_node_points(mapped(natural, 3, node_of), 3, node_of),
-                off_node_points(natural, 3, node_of));
+      for (const int axes : {1, 2, 3})
+        EXPECT_LE(off_node_points(mapped(natural, 3, axes, node_of), 3, along(axes), node_of),
+                  off_node_points(natural, 3, along(axes), node_of));
     }
 }
 
 TEST(Place, NodesNeedNotHaveConsecutiveRanks) {
   const Numbers in_turn{0, 1, 0, 1, 0, 1, 0, 1};
   const Decomposition natural({16, 16, 32}, {1, 2, 4}, true);
-  const auto placed = mapped(natural, 2, in_turn);
-  EXPECT_EQ(off_node_points(placed, 2, in_turn),
-            off_node_points(natural, 2, {0, 0, 0, 0, 1, 1, 1, 1}));
-  EXPECT_LT(off_node_points(placed, 2, in_turn), off_node_points(natural, 2, in_turn));
+  const auto placed = mapped(natural, 2, 3, in_turn);
+  EXPECT_EQ(off_node_points(placed, 2, along(3), in_turn),
+            off_node_points(natural, 2, along(3), {0, 0, 0, 0, 1, 1, 1, 1}));
+  EXPECT_LT(off_node_points(placed, 2, along(3), in_turn),
+            off_node_points(natural, 2, along(3), in_turn));
 }
 
 TEST(Place, LeavesTheNaturalOrderWhereNothingIsAskedOrGained) {
@@ -162,7 +178,7 @@ TEST(Place, LeavesTheNaturalOrderWhereNothingIsAskedOrGained) {
   for (const auto& node_of : {Numbers(8, 0), nodes_of({4, 4}), nodes_of({2, 2, 2, 2})})
     for (const auto reorder : {Reorder::none, Reorder::node})
       for (int rank = 0; rank < 8; ++rank)
-        EXPECT_EQ(place({natural}, 2, node_of, reorder).coordinates(rank),
+        EXPECT_EQ(place({natural}, 2, along(3), node_of, reorder).coordinates(rank),
                   natural.coordinates(rank));
 }
 

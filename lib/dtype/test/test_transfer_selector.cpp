@@ -210,11 +210,25 @@ TEST(SelectTransfer, OneKernelHasOneFloor) {
                    2 * 11 + 2 * (100 + 128) + (2 + 4) * (36 + 936));
   EXPECT_DOUBLE_EQ(seconds(selection, Transfer::host),
                    2 * (4 * 100 + 2 * 8 + 2 * 128) + (2 + 4) * (36 + 936));
+  EXPECT_DOUBLE_EQ(*copy_seconds(model, parts, true), 11 + 100 + 128 + 2 * (36 + 936));
+  EXPECT_DOUBLE_EQ(*copy_seconds(model, parts, false), 4 * 100 + 2 * 8 + 2 * 128 + 2 * (36 + 936));
   // Noise must not make parts that take less than nothing.
   model.device_packing.pack = PackTable({{64, 1024}, {8}, {256}}, {100, 90}, "test");
   model.device_packing.unpack = PackTable({{64, 1024}, {8}, {256}}, {100, 90}, "test");
   EXPECT_DOUBLE_EQ(seconds(select_transfer(&model, parts, kEverything), Transfer::device),
                    2 * 11 + 2 * 100);
+}
+
+TEST(CopySeconds, IsWhatWasMeasured) {
+  auto model = free_packing();
+  const std::vector parts{message(64), message(100, Reach::off_node)};
+  EXPECT_EQ(copy_seconds(model, {}, true), 0);
+  EXPECT_TRUE(copy_seconds(model, parts, true));
+  model.launch_seconds.reset();
+  EXPECT_FALSE(copy_seconds(model, parts, true));
+  EXPECT_TRUE(copy_seconds(model, parts, false));
+  model.host_packing.pack.reset();
+  EXPECT_FALSE(copy_seconds(model, parts, false));
 }
 
 TEST(SelectTransfer, MessagesGoAtOnce) {
