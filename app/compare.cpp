@@ -142,9 +142,10 @@ std::string describe_table(const std::vector<Contender>& contenders) {
     return !c.record.phases.total.empty();
   });
   if (timed == contenders.end()) return out;
-  out += format_count(timed->record.iterations, "timed exchange") +
-         " of each method; times are the slowest rank's, phases medians, transfer includes waiting "
-         "for its packing;\nrate counts all halo bytes of a rank";
+  out +=
+      format_count(timed->record.iterations, "timed exchange") +
+      " of each method; times are the slowest rank's, phases medians, which may overlap, transfer "
+      "includes waiting for its packing;\nrate counts all halo bytes of a rank";
   if (!baseline.empty())
     out += "; ratio: speed relative to " + baseline +
            ", the fastest vendor method (above 1 is faster)";
@@ -186,13 +187,13 @@ struct ComparedFields {
       } catch (const MpiError&) {
         throw;  // of this rank alone
       } catch (const EnvironmentError& error) {
-        if (storage == Storage::shared_window && !config.methods.empty()) throw;
+        const bool asks = storage == Storage::shared_window;
+        if (asks && !config.methods.empty()) throw;
         std::erase_if(methods.list, [&](const comm::Method& method) {
           return storage_for(method, config.memory) == Storage::shared_window;
         });
-        if (storage == Storage::shared_window)
-          methods.left_out += (methods.left_out.empty() ? "" : "; ") +
-                              ("left out: shared: " + std::string(error.what()));
+        methods.left_out.push_back((asks ? "left out: shared; auto is p2p: " : "auto is p2p: ") +
+                                   std::string(error.what()));
       }
     }
     const auto is_vendor = [](const comm::Method& m) { return comm::is_vendor(m.exchange); };
@@ -239,9 +240,9 @@ int compare_as(const Config& config, Methods methods, const Domain& domain, cons
   std::string introduction = headline(config, contenders.front().record);
   for (const auto& [note, labels] : labels_by_note(contenders))
     introduction += labels + ": " + note + "\n";
-  if (!methods.left_out.empty()) {
-    introduction += methods.left_out + "\n";
-    for (auto& contender : contenders) contender.record.notes.push_back(methods.left_out);
+  for (const auto& note : methods.left_out) {
+    introduction += note + "\n";
+    for (auto& contender : contenders) contender.record.notes.push_back(note);
   }
   say(config, comm, introduction);
 
@@ -251,15 +252,17 @@ int compare_as(const Config& config, Methods methods, const Domain& domain, cons
   if (!verified.empty()) measure(config, verified, comm);
   set_ratios(verified);
 
-  on_root(comm, [&] {
+  const auto write = [&] {
     for (const auto& contender : contenders) setup.writer->write(contender.record);
+  };
+  return write_and_show(comm, write, [&] {
+    say(config, comm, describe_table(contenders));
+    for (const auto& contender : contenders)
+      if (contender.problem)
+        report_failure(comm, "method " + contender.label + ", exchange: " + *contender.problem +
+                                 "): it was not timed");
+    return verified.size() == contenders.size() ? 0 : 1;
   });
-  say(config, comm, describe_table(contenders));
-  for (const auto& contender : contenders)
-    if (contender.problem)
-      report_failure(comm, "method " + contender.label + ", exchange: " + *contender.problem +
-                               "): it was not timed");
-  return verified.size() == contenders.size() ? 0 : 1;
 }
 
 }  // namespace

@@ -280,14 +280,14 @@ class Options {
         "themselves; 0: never [run]");
 
     group_ = "Exchange and measurement";
-    auto& methods =
-        add("methods", &Config::methods, "NAME,...",
-            "exchanges to compare, from " + method_names() +
-                "; alltoallv with :device, :one-shot, :staged or :host behind it, how packed "
-                "bytes travel, for fields in device memory, where the default is all that are "
-                "possible; "
-                "run uses the first" +
-                both);
+    auto& methods = add(
+        "methods", &Config::methods, "NAME,...",
+        "exchanges to compare, from " + method_names() +
+            "; alltoallv, neighbor, p2p, partitioned with :device, :one-shot, :staged or :host, "
+            "how "
+            "packed bytes travel, for fields in device memory, where the default is all possible; "
+            "run uses the first" +
+            both);
     methods.default_text.clear();
     for (const auto& method : methods_on_host())
       methods.default_text.append(methods.default_text.empty() ? "" : ",").append(name(method));
@@ -320,7 +320,7 @@ class Options {
     add("max-seconds", &Config::max_seconds, "SECONDS",
         "stop measuring after this time [compare, calibrate]");
     add("model", &Config::model, "FILE",
-        "system model: calibrate writes it, transfers that methods leave open are chosen by it; "
+        "system model: calibrate writes it, what methods leave open is chosen by it; "
         "none: $HALOCLINE_MODEL or $XDG_CONFIG_HOME/halocline/model.json or "
         "~/.config/halocline/model.json [run, compare, calibrate, info]");
     add("force-model", &Config::force_model, "",
@@ -408,8 +408,8 @@ class Options {
     if constexpr (std::same_as<T, std::string>) option.expected = "a path in UTF-8";
     if constexpr (std::same_as<T, std::vector<comm::Method>>)
       option.expected = "a list of one or more of " + method_names() +
-                        ", each at most once; alltoallv may have :device, :one-shot, :staged, "
-                        ":host or :auto behind it";
+                        ", each at most once; alltoallv, neighbor, p2p and partitioned may have "
+                        ":device, :one-shot, :staged, :host or :auto behind it";
     if constexpr (std::same_as<T, std::vector<comm::HaloShape>>)
       option.expected =
           "a list of one or more of " + all_names<comm::HaloShape>(", ") + ", each at most once";

@@ -40,10 +40,11 @@ Methods methods_on_device(const comm::GpuAwareness& awareness, const comm::Memor
     else if (!is_shared)
       unaware += (unaware.empty() ? "" : ", ") + comm::name(method);
   }
-  if (!sharing.possible) out.left_out = "left out: shared, since " + sharing.why_not;
+  if (!sharing.possible) out.left_out.push_back("left out: shared, since " + sharing.why_not);
   if (!unaware.empty())
-    out.left_out += (out.left_out.empty() ? "left out: " : "; and ") + unaware +
-                    ", since this MPI does not take device memory (" + awareness.source + ")";
+    out.left_out.push_back("left out: " + unaware +
+                           ", since this MPI does not take device memory (" + awareness.source +
+                           ")");
   return out;
 }
 
@@ -52,12 +53,12 @@ comm::Method method_to_run(const Config& config) {
 }
 
 Methods methods_to_compare(const Config& config, const comm::NodeHierarchy& nodes, MPI_Comm comm) {
-  if (!config.methods.empty()) return {config.methods, ""};
+  if (!config.methods.empty()) return {config.methods, {}};
   if (config.memory == Memory::host) {
-    Methods out{methods_on_host(), ""};
+    Methods out{methods_on_host(), {}};
     for (const auto exchange : comm::all_exchanges())
       if (const auto why = comm::why_not_available(exchange); !why.empty())
-        out.left_out += "left out: " + std::string(comm::name(exchange)) + ", since " + why;
+        out.left_out.push_back("left out: " + std::string(comm::name(exchange)) + ", since " + why);
     return out;
   }
   comm::GpuAwareness awareness{true, ""};  // a dry run tries nothing, and counts what may be

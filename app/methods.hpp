@@ -21,7 +21,7 @@ dtype::ResourceCache* device_resources(const Config& config);
 /// What is exchanged by, and why not by more, if so.
 struct Methods {
   std::vector<comm::Method> list;
-  std::string left_out;  ///< a sentence, or empty
+  std::vector<std::string> left_out;  ///< a sentence each
 };
 
 /// For fields in the memory of the host: all that this MPI has.

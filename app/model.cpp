@@ -27,18 +27,17 @@ bool exists(const std::string& path) {
   return std::filesystem::status(path, ignored).type() != std::filesystem::file_type::not_found;
 }
 
-bool leaves_transfer_open(const Config& config) {
-  const auto open = [](const comm::Method& method) {
-    return !method.transfer && method.exchange == comm::Exchange::alltoallv;
-  };
-  if (config.memory == Memory::host) return false;
-  if (config.subcommand == Subcommand::run) return open(method_to_run(config));
-  return std::any_of(config.methods.begin(), config.methods.end(), open);
+// Which exchange it is, or how packed bytes travel from and to a device.
+bool leaves_something_open(const Config& config, const std::vector<comm::Method>& methods) {
+  return std::any_of(methods.begin(), methods.end(), [&](const comm::Method& method) {
+    if (method.exchange == comm::Exchange::automatic) return true;
+    return config.memory == Memory::device && !method.transfer && !comm::is_vendor(method.exchange);
+  });
 }
 
-void warn(const std::string& path, const std::string& differences) {
-  std::fprintf(stderr, "halocline: system model %s is of another machine (%s): used by force\n",
-               path.c_str(), differences.c_str());
+void warn(const std::string& path, const std::string& differences, const char* what_now) {
+  std::fprintf(stderr, "halocline: system model %s is of another machine (%s): %s\n", path.c_str(),
+               differences.c_str(), what_now);
 }
 
 }  // namespace
@@ -64,22 +63,27 @@ dtype::ModelProvenance machine_of(const Provenance& provenance) {
           .emulated = device != nullptr && device->properties().emulated};
 }
 
-std::optional<dtype::SystemModel> load_model(const Config& config, Provenance& provenance,
-                                             MPI_Comm comm) {
-  const bool needed = leaves_transfer_open(config);
-  if (config.model.empty() && !needed) return std::nullopt;
+std::optional<dtype::SystemModel> load_model(const Config& config,
+                                             const std::vector<comm::Method>& methods,
+                                             Provenance& provenance, MPI_Comm comm) {
+  const bool named = !config.model.empty();
+  if (!named && !leaves_something_open(config, methods)) return std::nullopt;
   std::string path, differences, text;
   on_root(comm, [&] {
     path = model_path(config);
-    if (config.model.empty() && (path.empty() || !exists(path))) return;
+    if (!named && (path.empty() || !exists(path))) return;
     const auto model = dtype::read_model(path);
-    differences =
-        dtype::require_match(model.provenance, machine_of(provenance), config.force_model);
-    if (!differences.empty()) warn(path, differences);
+    differences = dtype::require_match(model.provenance, machine_of(provenance),
+                                       config.force_model || !named);
+    if (!differences.empty()) {
+      warn(path, differences,
+           config.force_model ? "used by force" : "not used; measure one with halocline calibrate");
+      if (!config.force_model) return;
+    }
     text = to_json(model);
   });
   text = broadcast(std::move(text), comm);
-  if (text.empty() || !needed) return std::nullopt;
+  if (text.empty()) return std::nullopt;
   auto model = dtype::parse_model(text, config.model);
   provenance.model = {broadcast(std::move(path), comm), model.provenance.time,
                       model.provenance.host, model.provenance.git,
@@ -90,8 +94,7 @@ std::optional<dtype::SystemModel> load_model(const Config& config, Provenance& p
 std::string describe_model(const Provenance& provenance) {
   if (!provenance.model) return "";
   const auto& model = *provenance.model;
-  return "transfers that are left open are chosen by " + model.path + " (measured " + model.time +
-         " on " + model.host + ")\n";
+  return "system model: " + model.path + " (measured " + model.time + " on " + model.host + ")\n";
 }
 
 std::string model_state(const Config& config, const Provenance& provenance) {

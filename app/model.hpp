@@ -20,18 +20,18 @@ std::string model_path(const Config& config);
 /// What a model of this job's machine says of it; host and time are those of this rank.
 dtype::ModelProvenance machine_of(const Provenance& provenance);
 
-/// The model that chooses transfers: of config.model, or of the default place if there is a file
-/// and some method leaves the transfer of fields in device memory open. nullopt: there is none, or
-/// nothing that it would choose; a config.model is read and checked all the same. Says on rank 0's
-/// stderr in what a model that config.force_model accepts is of another machine. Sets
-/// provenance.model.
+/// The model that chooses and predicts: of config.model, or of the default place if there is a file
+/// and one of `methods` leaves something open. nullopt: there is none. Says on rank 0's stderr in
+/// what a model is of another machine: config.force_model accepts it; else one of the default place
+/// is not used. Sets provenance.model.
 ///
-/// Throws ConfigError, the same on all ranks, if the model cannot be used or is of another machine.
-/// Collective.
-std::optional<dtype::SystemModel> load_model(const Config& config, Provenance& provenance,
-                                             MPI_Comm comm);
+/// Throws ConfigError, the same on all ranks, if the model cannot be read, or config.model is of
+/// another machine. Collective.
+std::optional<dtype::SystemModel> load_model(const Config& config,
+                                             const std::vector<comm::Method>& methods,
+                                             Provenance& provenance, MPI_Comm comm);
 
-/// "transfers are chosen by ...": for the lines above a table; empty without a model.
+/// "system model: ...": for the lines above a table; empty without a model.
 std::string describe_model(const Provenance& provenance);
 
 /// The place of the model, and in parentheses whether there is one for this machine. Never throws

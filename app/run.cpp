@@ -35,6 +35,8 @@ class Simulation {
 
   const comm::ExchangePlan& plan() const { return plans_[0]; }
   std::string where_fields_are() const { return sets_[0]->storage(); }
+  /// What kept the fields from being where other ranks can read them; empty: nothing.
+  const std::string& why_not_shared() const { return why_not_shared_; }
 
   std::optional<std::string> verify_exchange() {
     for (std::size_t i = 0; i < 2; ++i)
@@ -179,7 +181,7 @@ class Simulation {
   using Sets = std::array<std::unique_ptr<const HaloFields<T>>, 2>;
 
   // Both are where the method wants them, or neither is.
-  Sets make_sets() const {
+  Sets make_sets() {
     const auto storage = storage_for(method_to_run(config_), config_.memory);
     Sets sets;
     const auto make = [&](Storage where) {
@@ -191,8 +193,9 @@ class Simulation {
       return sets;
     } catch (const MpiError&) {
       throw;  // of this rank alone
-    } catch (const EnvironmentError&) {
+    } catch (const EnvironmentError& error) {
       if (storage != Storage::shared_window_if_possible) throw;
+      why_not_shared_ = error.what();
     }
     sets = {};
     make(Storage::ordinary);
@@ -205,6 +208,7 @@ class Simulation {
   StencilSpec spec_;
   double diffusion_number_;
   MPI_Comm comm_;
+  std::string why_not_shared_;
   const Sets sets_;
   comm::ExchangePlan plans_[2];
   SplitPoints points_;
@@ -250,7 +254,9 @@ std::optional<double> overlap_ratio(const Phases& phases) {
 }
 
 std::string overlap_summary(const Record& record) {
-  if (!record.overlap_ratio) return "";
+  if (!record.overlap) return "";
+  if (!record.overlap_ratio)
+    return "overlap: one substep alone cannot be compared with one without; use more steps\n";
   const auto& phases = record.phases;
   return "overlap: a substep takes " + format_fixed(*record.overlap_ratio, 2) +
          " x max(compute, exchange) = max(" + format_seconds(median(phases.plain_compute)) + ", " +
@@ -293,6 +299,8 @@ int run_as(const Config& config, const Domain& domain, const Setup& setup, MPI_C
     record.notes.push_back(
         "compute includes two copies of all fields, to the host and back: the ghosts beyond open "
         "boundaries are set there");
+  if (const auto& why = simulation.why_not_shared(); !why.empty())
+    record.notes.push_back("auto is p2p: " + why);
   record.overlap = config.overlap;
   if (config.overlap) record.progress = config.progress;
   if (const auto why = why_no_overlap(config, record)) record.notes.push_back(*why);
@@ -320,17 +328,19 @@ int run_as(const Config& config, const Domain& domain, const Setup& setup, MPI_C
   const auto wave = simulation.check();
   record.verified = wave.passed();
   record.state_hash = simulation.hash();
-  on_root(comm, [&] { setup.writer->write(record); });
-  say(config, comm,
-      phase_table(record.phases) + timeline_table(record.timeline) + overlap_summary(record));
-
   const auto deviation = "wave off by " + format_scientific(wave.error) +
                          " of its amplitude after " + format_count(config.steps, "step") +
                          ", allowed " + format_scientific(wave.tolerance);
-  if (!record.verified) return fail(deviation + "): do not use these timings");
-  say(config, comm, "verified: every ghost bitwise; " + deviation + "\n");
-  on_root(comm, [&] { print("state hash: " + format_hash(*record.state_hash) + "\n"); });
-  return 0;
+  return write_and_show(
+      comm, [&] { setup.writer->write(record); },
+      [&] {
+        say(config, comm,
+            phase_table(record.phases) + timeline_table(record.timeline) + overlap_summary(record));
+        if (!record.verified) return fail(deviation + "): do not use these timings");
+        say(config, comm, "verified: every ghost bitwise; " + deviation + "\n");
+        on_root(comm, [&] { print("state hash: " + format_hash(*record.state_hash) + "\n"); });
+        return 0;
+      });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // record.
 #pragma once
 
+#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
@@ -109,6 +110,23 @@ void report_failure(MPI_Comm comm, const std::string& what);
 bool admit(const Config& config, const Domain& domain, const MemoryEstimate& estimate,
            MPI_Comm comm);
 
+/// Runs `write` on rank 0, then `show` on all, whose exit code it returns; what writing failed with
+/// is thrown after that, so that a full disk keeps nobody from the tables. Collective.
+template <class Write, class Show>
+int write_and_show(MPI_Comm comm, Write write, Show show) {
+  std::exception_ptr unwritten;
+  try {
+    on_root(comm, write);
+  } catch (const MpiError&) {
+    throw;  // of this rank alone
+  } catch (const EnvironmentError&) {
+    unwritten = std::current_exception();
+  }
+  const int code = show();
+  if (unwritten) std::rethrow_exception(unwritten);
+  return code;
+}
+
 /// What outlives all exchanges of a command.
 struct Setup {
   const ResultWriter* writer;       ///< nullptr but on rank 0
@@ -123,7 +141,7 @@ int with_domain(const Config& config, const comm::NodeHierarchy& nodes, MPI_Comm
                 const std::vector<comm::Method>& methods, Body body) {
   const auto domain = make_domain(config, nodes);
   auto provenance = gather_provenance(config, comm);
-  const auto model = load_model(config, provenance, comm);
+  const auto model = load_model(config, methods, provenance, comm);
   if (!admit(config, domain, estimate_memory(config, domain, copies, methods), comm)) return 0;
   std::optional<ResultWriter> writer;
   on_root(comm, [&] { writer.emplace(config, provenance); });

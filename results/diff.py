@@ -15,7 +15,8 @@ of one experiment in a file count as their median.
 
 What decides, if it differs by more than P percent (the column "by" says which it was):
   ratio   time by that of a vendor method of the same run: OLD's baseline, or else another that is in both files.
-          Methods of a compare take turns, so what slows the machine slows both, and this may be compared across runs. It
+          Methods of a compare take turns, so what slows the machine mostly slows both, and this may be compared across runs. Two
+          runs of one program differ all the same, by more than 5 % on a busy machine: measure several times into one file. It
           cannot tell what slows all methods alike, the vendor's too; the times beside it show that.
   total   the median time itself where there is no such ratio: of run, and of compare without a vendor method in both files. With
           --by-total everywhere. Trust it on a machine that does nothing else.
@@ -317,9 +318,12 @@ def compare(old, new, tolerance, by_total):
 
 
 def tolerance_in_percent(word):
-    value = float(word)
+    try:
+        value = float(word)
+    except ValueError:
+        value = math.nan
     if not (math.isfinite(value) and value >= 0):
-        raise ValueError(word)
+        raise argparse.ArgumentTypeError(f"a tolerance is a number of percent, 0 or more, not '{word}'")
     return value / 100
 
 

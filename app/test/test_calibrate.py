@@ -154,7 +154,7 @@ class Choice(Emulated):
                 used = records[0]["provenance"]["model"]
                 self.assertEqual((used["path"], used["differences"]), (str(path), ""))
                 self.assertEqual(used["time"], self.model["provenance"]["time"])
-                self.assertIn(f"chosen by {path}", outcome.stdout)
+                self.assertIn(f"system model: {path} (measured ", outcome.stdout)
                 self.assertIn(f"alltoallv ({transfer})", outcome.stdout)
 
     def test_run_obeys_as_well(self):
@@ -164,10 +164,11 @@ class Choice(Emulated):
         self.assertEqual(outcome.code, 0, outcome.stderr)
         self.assertEqual(json.loads(results.read_text(encoding="utf-8"))["transfer"], "staged")
 
-    def test_a_transfer_that_is_given_needs_no_model(self):
+    def test_a_transfer_that_is_given_stays(self):
         path = self.write("model.json", self.fast_but(("messages", "host")))
         _, records = self.records("--model", path, methods=("--methods", "alltoallv:staged"))
-        self.assertEqual((records[0]["transfer"], records[0]["provenance"]["model"]), ("staged", None))
+        self.assertEqual((records[0]["transfer"], records[0]["provenance"]["model"]["path"]), ("staged", str(path)))
+        self.assertGreater(records[0]["predicted_s"], 1)
 
     def test_of_another_machine_only_by_force(self):
         slow = self.fast_but(("messages", "device"), ("packing", "mapped"))
@@ -215,15 +216,25 @@ class Choice(Emulated):
 
         self.write(path, self.changed(driver="older"))
         self.assertEqual(info(), f"{path} (of another machine: driver 'older' instead of 'none')")
-        self.assert_refused(halocline(*CHOOSE), "driver 'older'")
+        outcome, records = self.records()
+        self.assertEqual(len(outcome.ours), 1, outcome.stderr)
+        self.assertRegex(outcome.ours[0], r"driver 'older' instead of 'none'\): not used; .*calibrate")
+        self.assertEqual((records[0]["transfer"], records[0]["provenance"]["model"]), ("device", None))
         path.write_text("{", encoding="utf-8")
         self.assertTrue(info().startswith(f"{path} (cannot be used: "))
         self.assert_refused(halocline(*CHOOSE), str(path))
-        # Fields of the host have no transfer to choose.
+        # This leaves nothing to be chosen.
         self.assertEqual(halocline("run", *TINY, "--quiet").code, 0)
 
 
 class WithoutDevice(InDirectory):
+    def records(self, model):
+        results = self.directory / "results.jsonl"
+        arguments = ("compare", *TINY, "--iterations", "1", "--methods", "auto,p2p,vendor-p2p", "--model", model, "--output", results)
+        outcome = halocline(*arguments, ranks=2)
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+        return {record["method"]: record for record in map(json.loads, results.read_text(encoding="utf-8").splitlines())}
+
     def test_the_host_is_measured_alone(self):
         path = self.directory / "model.json"
         outcome = halocline(*QUICK, "--model", path, ranks=2)
@@ -231,6 +242,12 @@ class WithoutDevice(InDirectory):
         model = json.loads(path.read_text(encoding="utf-8"))
         self.assertIn("host", model["messages"])
         self.assertIn("host", model["packing"])
+        records = self.records(path)
+        self.assertEqual(set(records), {"auto", "p2p", "vendor-p2p"})
+        self.assertEqual(records["auto"]["chosen"], "shared" if records["auto"]["storage"] == "shared-window" else "p2p")
+        for method, record in records.items():
+            self.assertEqual(record["provenance"]["model"]["path"], str(path))
+            self.assertEqual(record["predicted_s"] is None, method == "vendor-p2p")
         if model["provenance"]["gpu"]:
             return  # there is a device
         self.assertEqual((list(model["messages"]), list(model["packing"])), (["host"], ["host"]))

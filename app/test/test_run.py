@@ -413,6 +413,12 @@ class BadSizes(Run):
         )
         self.assertRegex(outcome.stdout, r"memory per rank: 411 MiB for fields, 1\.98 GiB for messages")
 
+    def test_a_full_disk_keeps_nobody_from_the_results(self):
+        for arguments in (("run", "--steps", "2"), ("compare", "--iterations", "2")):
+            outcome = halocline(*arguments, "--local", "8", "8", "8", "--output", "/dev/full", ranks=2)
+            self.assertEqual((outcome.code, len(outcome.ours)), (3, 1), outcome.stderr)
+            self.assertRegex(outcome.stdout, r"state hash: 0x[0-9a-f]{16}\n\Z" if arguments[0] == "run" else r"(?m)^p2p +yes ")
+
     def test_lost_output_is_an_error(self):
         with open("/dev/full", "w", encoding="utf-8") as full, own_session() as environment:
             code = subprocess.run(
@@ -461,12 +467,13 @@ class SharedMemory(Run):
     def test_who_does_not_ask_gets_the_rest(self):
         outcome = self.halocline("compare")
         self.assertEqual(outcome.code, 0, outcome.stderr)
-        self.assertIn("left out: shared: no shared memory", outcome.stdout.replace("; left", "\nleft"))
+        self.assertIn("left out: shared; auto is p2p: no shared memory", outcome.stdout.replace("; left", "\nleft"))
         self.assertRegex(outcome.stdout, r"(?m)^auto \(p2p\) +yes ")
         self.assertNotIn("private memory", outcome.stdout)
         outcome = self.halocline("run", "--methods", "auto")
         self.assertEqual(outcome.code, 0, outcome.stderr)
         self.assertIn("exchanged by auto (p2p)", outcome.stdout)
+        self.assertIn("\nauto is p2p: no shared memory", outcome.stdout)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@
 # Exit code: COMMAND's; 2 bad input; 77 where this is not possible, after a line that says why.
 set -euo pipefail
 usage() { sed -n '2,13p' "$0"; exit "$1"; }
+bad_input() { echo "two-hosts.sh: $*" >&2; exit 2; }
 impossible() { echo "two-hosts.sh: two hosts cannot be emulated here ($*)" >&2; exit 77; }
 
 # near COMMAND...: first process of its own namespaces. Makes the other host and a network between both, then runs the command.
@@ -52,12 +53,13 @@ near() {
 rate=
 if [[ ${1:-} == --rate ]]; then
   rate=${2:-}
-  [[ $rate =~ ^[0-9]+[kmgt]?bit$ ]] || usage 2 >&2
+  [[ $rate =~ ^[0-9]+[kmgt]?bit$ ]] || bad_input "--rate takes bits per second, such as 2gbit, not '$rate'"
   shift 2
 fi
 case ${1:-} in
   -h|--help) usage 0 ;;
-  ''|-*) usage 2 >&2 ;;
+  '') usage 2 >&2 ;;
+  -*) bad_input "there is no option '$1' (--help tells)" ;;
 esac
 source "$(dirname "$0")/env.sh"
 PATH=$PATH:/usr/sbin:/sbin  # where some keep ip
