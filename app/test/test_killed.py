@@ -40,12 +40,14 @@ class Terminal:
 
 
 def processes():
-    """Process -> (its parent, the program that it runs), read from /proc since minimal systems have no ps."""
+    """Process -> (its parent, whether it runs the program), read from /proc since minimal systems have no ps."""
+    program = os.stat(BINARY)
     found = {}
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended meanwhile
             parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            found[int(folder.name)] = parent, os.readlink(folder / "exe")
+            # Not by name: those of other mount namespaces may have other ones.
+            found[int(folder.name)] = parent, os.path.samestat((folder / "exe").stat(), program)
     return found
 
 
@@ -56,7 +58,7 @@ def ranks_below(job):
     while parents:
         parents = [process for process, (parent, _) in found.items() if parent in parents]
         below += parents
-    return sorted(process for process in below if found[process][1] == os.path.realpath(BINARY))
+    return sorted(process for process in below if found[process][1])
 
 
 class Killed:

@@ -449,13 +449,13 @@ class SharedMemory(Run):
     def test_one_set_of_fields_alone_is_not_enough(self):
         # A set of two ranks has 11.9 MiB, and 10 are left to MPI. Open MPI, asked for nearly as much as there is, would hang.
         sizes = ("--local", "40", "40", "40", "--steps", "2")
-        for size in ("13m", "30m"):
-            for method, code in (("shared", 3), ("auto", 0)):
-                outcome = halocline("run", *sizes, "--methods", method, ranks=2, inside=with_shared_memory(size))
-                self.assertEqual(outcome.code, code, (size, outcome.stderr))
-            self.assertIn("exchanged by auto (p2p)", outcome.stdout, size)
-            dry = halocline("run", *sizes, "--methods", "shared", "--dry-run", ranks=2, inside=with_shared_memory(size))
-            self.assertRegex(dry.stdout, r"shared memory: a node needs .* in /dev/shm: TOO MUCH", size)
+        cases = list(itertools.product(("13m", "30m"), (("shared",), ("auto",), ("shared", "--dry-run"))))
+        run = lambda case: halocline("run", *sizes, "--methods", *case[1], ranks=2, inside=with_shared_memory(case[0]))
+        says = {("auto",): "exchanged by auto (p2p)", ("shared", "--dry-run"): "in /dev/shm: TOO MUCH"}
+        for (size, method), outcome in several(run, cases):
+            with self.subTest(size=size, method=method):
+                self.assertEqual(outcome.code, 0 if method in says else 3, outcome.stderr)
+                self.assertIn(says.get(method, ""), outcome.stdout)
         self.assertEqual(halocline("run", *sizes, "--methods", "shared", ranks=1, inside=with_shared_memory("64k")).code, 0)
 
     def test_who_asks_for_it_is_told_what_to_do(self):

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import unittest
 
-from halocline_program import BINARY, MPIEXEC, TIMEOUT_S, halocline, methods, own_session, several
+from halocline_program import MPIEXEC, TIMEOUT_S, halocline, methods, own_session, several
 from test_killed import END_S, Killed, processes
 
 CORRECTNESS = pathlib.Path(os.environ["HALOCLINE_SOURCE"]) / "configs" / "correctness.toml"
@@ -21,7 +21,7 @@ TRAVEL = ("p2p", "shared", "vendor-p2p")  # while something else is computed
 
 def ranks_far_last(_job):
     """All processes of the program, those of the other host at the end: their parents may have left the job's tree."""
-    ranks = [process for process, (_, program) in processes().items() if program == os.path.realpath(BINARY)]
+    ranks = [process for process, (_, is_rank) in processes().items() if is_rank]
     here = os.readlink("/proc/self/ns/uts")
     return sorted(ranks, key=lambda process: os.readlink(f"/proc/{process}/ns/uts") != here)
 

@@ -47,9 +47,13 @@ extern "C" {
 // For thread-local memory of libraries that MPI loads at run time, the sanitizer reads its bounds
 // from where some versions of the C library keep them. Elsewhere these are any numbers: one process
 // in hundreds then reads at an address that is none ("Tracer caught signal 11"). We keep nothing
-// in thread-local memory alone.
+// in thread-local memory alone; who does is named below.
 const char* __lsan_default_options() {
-  return "use_tls=0";
+  return "use_tls=0:print_suppressions=0";
+}
+
+const char* __lsan_default_suppressions() {
+  return "leak:libgomp.so\nleak:ld-linux";
 }
 
 int MPI_Init(int* argc, char*** argv) {

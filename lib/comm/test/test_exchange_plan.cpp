@@ -813,15 +813,14 @@ TEST(ExchangePlan, HasAMessageForEachGroupOfTags) {
 // What p2p divides into chunks, by default only what is longer than a MiB.
 TEST(ExchangePlan, CarriesLongMessages) {
   const int ranks = world_size();
-  const Decomposition decomposition({72, 72, 4 * ranks}, {1, 1, ranks}, false);
   HaloMessages messages;
   messages.needs.assign(8, DirectionSet::all());
   messages.needs.back() = only({{0, 0, 1}});  // more one way than the other
-  PointNumbers numbers(decomposition, 4, std::pmr::get_default_resource(), messages);
-  // A field's region has 4 x 72 x 72 numbers; down there are 8 of them, up 7.
-  const std::int64_t region = 4 * 72 * 72 * sizeof(std::int64_t);
+  // A field's region has 4 x width x width numbers; down there are 8 of them, up 7.
   const int up = world_rank() + 1 < ranks ? 1 : 0, down = world_rank() > 0 ? 1 : 0;
-  const auto messages_in = [&](std::int64_t chunk_bytes) {
+  const auto messages_in = [&](std::int64_t chunk_bytes, std::int64_t width) {
+    const Decomposition decomposition({width, width, 4 * ranks}, {1, 1, ranks}, false);
+    PointNumbers numbers(decomposition, 4, std::pmr::get_default_resource(), messages);
     ExchangePlan::Options options;
     options.chunk_bytes = chunk_bytes;
     ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), Exchange::p2p, options);
@@ -830,11 +829,12 @@ TEST(ExchangePlan, CarriesLongMessages) {
     EXPECT_EQ(numbers.wrong(), 0);
     return plan.traffic().messages;
   };
-  EXPECT_EQ(messages_in(ExchangePlan::Options{}.chunk_bytes), up + 2 * down);
-  EXPECT_EQ(messages_in(0), up + down);
-  EXPECT_EQ(messages_in(1), 7 * up + 8 * down);
-  EXPECT_EQ(messages_in(region + 1), 4 * up + 4 * down);
-  EXPECT_EQ(messages_in(8 * region), up + down);
+  EXPECT_EQ(messages_in(ExchangePlan::Options{}.chunk_bytes, 72), up + 2 * down);
+  const std::int64_t region = 4 * 8 * 8 * sizeof(std::int64_t);
+  EXPECT_EQ(messages_in(0, 8), up + down);
+  EXPECT_EQ(messages_in(1, 8), 7 * up + 8 * down);
+  EXPECT_EQ(messages_in(region + 1, 8), 4 * up + 4 * down);
+  EXPECT_EQ(messages_in(8 * region, 8), up + down);
 }
 
 TEST(ExchangePlan, RefusesChunksThatDiffer) {
