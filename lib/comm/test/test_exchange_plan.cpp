@@ -683,18 +683,28 @@ TEST(ExchangePlan, SharesTheMemoryOfADeviceAlone) {
   EXPECT_EQ(device.bytes(), 0u);
 }
 
+// What the ranks of a node can share: a device's memory and a window.
+struct Memories {
+  dtype::EmulatedDevice device;
+  dtype::ResourceCache resources{device};
+  DeviceMemory on_device{device};
+  SharedWindow window{MPI_COMM_WORLD, 1 << 16};
+  std::pmr::monotonic_buffer_resource in_window{
+      window.data(), static_cast<std::size_t>(window.bytes()), std::pmr::null_memory_resource()};
+
+  ExchangePlan::Options options() {
+    ExchangePlan::Options out;
+    out.resources = &resources;
+    out.windows = {&window};
+    return out;
+  }
+};
+
 // Fields that are written to again at once: nobody reads or writes them too early or too late.
 TEST(ExchangePlan, SharesMemoryAgainAndAgain) {
   const Decomposition decomposition({9, 8, 5 * world_size()}, {1, 1, world_size()}, true);
-  dtype::EmulatedDevice device;
-  dtype::ResourceCache resources(device);
-  DeviceMemory device_memory(device);
-  const SharedWindow window(MPI_COMM_WORLD, 1 << 16);
-  std::pmr::monotonic_buffer_resource window_memory(
-      window.data(), static_cast<std::size_t>(window.bytes()), std::pmr::null_memory_resource());
-  ExchangePlan::Options options;
-  options.resources = &resources;
-  options.windows = {&window};
+  Memories memories;
+  const auto options = memories.options();
   const auto check = [&](std::pmr::memory_resource* memory, dtype::Transfer expected) {
     PointNumbers numbers(decomposition, 2, memory);
     ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), Exchange::shared, options);
@@ -705,25 +715,18 @@ TEST(ExchangePlan, SharesMemoryAgainAndAgain) {
       ASSERT_EQ(numbers.wrong(), 0) << i;
     }
   };
-  check(&device_memory, dtype::Transfer::device);
-  check(&window_memory, dtype::Transfer::host);
+  check(&memories.on_device, dtype::Transfer::device);
+  check(&memories.in_window, dtype::Transfer::host);
 }
 
 // Neither the host nor a device could copy from one of these to the other.
 TEST(ExchangePlan, SharesOneKindOfMemory) {
   const Decomposition decomposition({9, 8, 5 * world_size()}, {1, 1, world_size()}, true);
-  dtype::EmulatedDevice device;
-  dtype::ResourceCache resources(device);
-  DeviceMemory device_memory(device);
-  const SharedWindow window(MPI_COMM_WORLD, 1 << 16);
-  std::pmr::monotonic_buffer_resource window_memory(
-      window.data(), static_cast<std::size_t>(window.bytes()), std::pmr::null_memory_resource());
-  std::pmr::memory_resource* memory = &window_memory;
-  if (world_rank() % 2 == 1) memory = &device_memory;
+  Memories memories;
+  std::pmr::memory_resource* memory = &memories.in_window;
+  if (world_rank() % 2 == 1) memory = &memories.on_device;
   const PointNumbers numbers(decomposition, 2, memory);
-  ExchangePlan::Options options;
-  options.resources = &resources;
-  options.windows = {&window};
+  const auto options = memories.options();
   const auto plan = [&] {
     ExchangePlan(MPI_COMM_WORLD, numbers.jobs(), Exchange::shared, options);
   };
