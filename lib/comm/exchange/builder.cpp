@@ -260,8 +260,7 @@ class Builder {
     if (copier == Copier::none)
       throw ConfigError(
           "method shared is not possible (some buffers of a node are in memory that the host "
-          "cannot "
-          "address, others are not in a device's): use another method, such as p2p");
+          "cannot address, others are not in a device's): use another method, such as p2p");
     copies_on_device_ = copier == Copier::device;
     int has_far = far.sends.empty() && far.receives.empty() ? 0 : 1;
     HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &has_far, 1, MPI_INT, MPI_MAX, comm_->get()));
