@@ -21,6 +21,13 @@ Communicator::Communicator(MPI_Comm parent, const std::vector<int>& sources,
   HALOCLINE_MPI(MPI_Comm_size(comm_, &size_));
 }
 
+Communicator::Communicator(MPI_Comm parent, int color, int key) {
+  HALOCLINE_MPI(MPI_Comm_split(parent, color, key, &comm_));
+  if (comm_ == MPI_COMM_NULL) return;
+  HALOCLINE_MPI(MPI_Comm_rank(comm_, &rank_));
+  HALOCLINE_MPI(MPI_Comm_size(comm_, &size_));
+}
+
 Communicator::~Communicator() {
   if (comm_ != MPI_COMM_NULL && !mpi_is_over()) MPI_Comm_free(&comm_);
 }

@@ -13,16 +13,19 @@
 
 namespace halocline::comm {
 
-/// Owner of a duplicate of a communicator, so that our messages never meet the user's; freed unless
-/// MPI is finalized by then.
+/// Owner of a communicator that is made of another one, so that our messages never meet the user's;
+/// freed unless MPI is finalized by then.
 class Communicator {
  public:
-  /// Collective over `parent`.
+  /// A duplicate. Collective over `parent`.
   explicit Communicator(MPI_Comm parent);
   /// With a graph topology of the ranks from which this one receives and to which it sends; ranks
   /// keep their numbers. Collective over `parent`.
   Communicator(MPI_Comm parent, const std::vector<int>& sources,
                const std::vector<int>& destinations);
+  /// Of the ranks of one color, by ascending key; MPI_COMM_NULL for MPI_UNDEFINED. Collective over
+  /// `parent`.
+  Communicator(MPI_Comm parent, int color, int key);
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
   ~Communicator();

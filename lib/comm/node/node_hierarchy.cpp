@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <numeric>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "comm/mpi/communicator.hpp"
@@ -15,23 +16,36 @@ namespace halocline::comm {
 
 namespace {
 
-// The node of each rank, numbered by their lowest rank. Collective.
-std::vector<int> real_nodes(MPI_Comm comm) {
-  int lowest = 0, size = 1;
-  HALOCLINE_MPI(MPI_Comm_rank(comm, &lowest));
+// The node of each rank, numbered by their lowest rank, if ranks of one color share a node.
+// Collective.
+std::vector<int> nodes_of_colors(MPI_Comm comm, int color) {
+  int size = 1;
   HALOCLINE_MPI(MPI_Comm_size(comm, &size));
+  std::vector<int> colors(static_cast<std::size_t>(size)), node_of;
+  HALOCLINE_MPI(MPI_Allgather(&color, 1, MPI_INT, colors.data(), 1, MPI_INT, comm));
+  std::unordered_map<int, int> node_of_color;
+  for (const int of_rank : colors)
+    node_of.push_back(
+        node_of_color.try_emplace(of_rank, static_cast<int>(node_of_color.size())).first->second);
+  return node_of;
+}
+
+// Likewise if those do that can share memory. Collective.
+std::vector<int> real_nodes(MPI_Comm comm) {
+  int lowest = 0;
+  HALOCLINE_MPI(MPI_Comm_rank(comm, &lowest));
   MPI_Comm node = MPI_COMM_NULL;
   HALOCLINE_MPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
   HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, node));
   HALOCLINE_MPI(MPI_Comm_free(&node));
-  std::vector<int> lowest_of(static_cast<std::size_t>(size)), node_of(lowest_of.size());
-  HALOCLINE_MPI(MPI_Allgather(&lowest, 1, MPI_INT, lowest_of.data(), 1, MPI_INT, comm));
-  int nodes = 0;
-  for (std::size_t rank = 0; rank < node_of.size(); ++rank) {
-    const auto first = static_cast<std::size_t>(lowest_of[rank]);
-    node_of[rank] = first == rank ? nodes++ : node_of[first];
-  }
-  return node_of;
+  return nodes_of_colors(comm, lowest);
+}
+
+[[noreturn]] void refuse_node(std::size_t a, std::size_t b) {
+  throw ConfigError("an emulated node spans real ones (ranks " + std::to_string(a) + " and " +
+                    std::to_string(b) +
+                    " are on different nodes): give numbers of ranks per node that divide the "
+                    "nodes' own, and place consecutive ranks on a node");
 }
 
 std::string list(const std::vector<int>& numbers) {
@@ -67,11 +81,7 @@ std::vector<int> emulated_nodes(const std::vector<int>& real,
     const auto first = out.size();
     out.resize(first + static_cast<std::size_t>(size), node++);
     for (auto rank = first; rank < out.size(); ++rank)
-      if (real[rank] != real[first])
-        throw ConfigError("an emulated node spans real ones (ranks " + std::to_string(first) +
-                          " and " + std::to_string(rank) +
-                          " are on different nodes): give numbers of ranks per node that divide "
-                          "the nodes' own, and place consecutive ranks on a node");
+      if (real[rank] != real[first]) refuse_node(first, rank);
   }
   return out;
 }
@@ -86,6 +96,20 @@ NodeHierarchy::NodeHierarchy(MPI_Comm comm, const std::vector<int>& ranks_per_no
   const auto real = node_of_;
   collectively(comm, [&] { set(emulated_nodes(real, ranks_per_node)); });
   emulated_ = node_of_ != real;
+}
+
+NodeHierarchy NodeHierarchy::by_color(MPI_Comm comm, int color) {
+  NodeHierarchy out(comm);
+  const auto real = out.node_of_;
+  out.set(nodes_of_colors(comm, color));
+  out.emulated_ = out.node_of_ != real;
+  for (const auto& ranks : out.ranks_of_)  // all ranks know them all
+    for (const int rank : ranks) {
+      const auto first = static_cast<std::size_t>(ranks.front());
+      const auto other = static_cast<std::size_t>(rank);
+      if (real[other] != real[first]) refuse_node(first, other);
+    }
+  return out;
 }
 
 void NodeHierarchy::set(std::vector<int> node_of) {

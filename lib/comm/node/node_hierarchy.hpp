@@ -25,6 +25,11 @@ class NodeHierarchy {
   /// Collective.
   NodeHierarchy(MPI_Comm comm, const std::vector<int>& ranks_per_node);
 
+  /// Ranks of one color share a node: for a communicator whose ranks are those of another one in a
+  /// new order, where each rank knows its node. Throws ConfigError on all ranks if a node spans
+  /// real ones. Collective.
+  static NodeHierarchy by_color(MPI_Comm comm, int color);
+
   int rank() const { return rank_; }
   int ranks() const { return static_cast<int>(node_of_.size()); }
   int nodes() const { return static_cast<int>(ranks_of_.size()); }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "dtype/support/error.hpp"
 #include "world.hpp"
 
@@ -52,6 +54,14 @@ TEST(NodeHierarchy, ManyPerNodeAreTheRealNodeAndNotEmulated) {
   const NodeHierarchy nodes(MPI_COMM_WORLD, {1000});
   EXPECT_EQ(nodes.nodes(), 1);
   EXPECT_FALSE(nodes.emulated());
+}
+
+TEST(NodeHierarchy, RanksOfOneColorShareANode) {
+  const int ranks = world_size();
+  const auto nodes = NodeHierarchy::by_color(MPI_COMM_WORLD, 100 - world_rank() % 2);
+  EXPECT_EQ(nodes.nodes(), std::min(ranks, 2));
+  EXPECT_EQ(nodes.emulated(), ranks > 1);
+  for (int rank = 0; rank < ranks; ++rank) EXPECT_EQ(nodes.node_of(rank), rank % 2);
 }
 
 TEST(NodeHierarchy, NumbersThatDoNotFitAreRefusedOnAllRanks) {
