@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/gather/alltoall_plan.hpp"
+
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "comm/gather/slots.hpp"
+#include "dtype/reconstruct/signature.hpp"
+#include "dtype/support/mpi_check.hpp"
+
+namespace halocline::comm {
+
+// ---- What all have in common
+
+AlltoallPlan::AlltoallPlan(std::shared_ptr<NodeCommunicators> communicators,
+                           const AlltoallBuffers& buffers)
+    : communicators_(std::move(communicators)) {
+  const MPI_Comm comm = communicators_->all().get();
+  std::vector<std::int64_t> sent, arriving(static_cast<std::size_t>(ranks()));
+  collectively(comm, [&] {
+    auto* const sendbuf = const_cast<void*>(buffers.sendbuf);  // NOLINT(*-const-cast): only sent
+    sends_ = consecutive_blocks(sendbuf, buffers.sendtype, buffers.send_elements, ranks());
+    receives_ =
+        consecutive_blocks(buffers.recvbuf, buffers.recvtype, buffers.recv_elements, ranks());
+    for (const auto& block : sends_) sent.push_back(block.elements());
+  });
+  HALOCLINE_MPI(MPI_Alltoall(sent.data(), 1, MPI_INT64_T, arriving.data(), 1, MPI_INT64_T, comm));
+  collectively(comm, [&] {
+    for (int from = 0; from < ranks(); ++from) {
+      const auto at = static_cast<std::size_t>(from);
+      check_match(from, arriving[at], receives_[at].elements());
+    }
+  });
+  const auto own = static_cast<std::size_t>(rank());
+  schedule_.copy({sends_[own]}, {receives_[own]});
+}
+
+Link AlltoallPlan::link(std::int64_t rank) const {
+  const auto partner = static_cast<int>((rank + ranks()) % ranks());
+  return {communicators_->all().get(), partner, !nodes().same_node(partner)};
+}
+
+Contributions AlltoallPlan::one_block() const {
+  const MPI_Comm comm = communicators_->all().get();
+  dtype::TypeExprPtr first;
+  collectively(comm, [&] {
+    const auto& type = *sends_.front().type;
+    const auto elements = sends_.front().elements();
+    const auto cut = [&](std::int64_t i) {
+      return element_ranges(type, {{i * elements, (i + 1) * elements}});
+    };
+    first = cut(0);
+    const auto text = to_string(*dtype::signature_type(*first));
+    // Blocks that begin at the same place of an instance are the same.
+    const auto each = dtype::basic_element_count(type);
+    const auto phases = elements == 0 ? 1 : each / std::gcd(each, elements);
+    for (std::int64_t i = 0; i < ranks(); ++i)
+      if (sends_[static_cast<std::size_t>(i)].elements() != elements ||
+          (i < phases && to_string(*dtype::signature_type(*cut(i))) != text))
+        throw ConfigError("blocks are not alike (those for rank 0 and rank " + std::to_string(i) +
+                          "): use a plan for irregular all-to-all");
+  });
+  auto out = Contributions::exchanged(comm, *first);
+  if (!out.all_same())
+    throw ConfigError(
+        "blocks are not alike (ranks differ in theirs): use a plan for irregular all-to-all");
+  return out;
+}
+
+void AlltoallPlan::run() {
+  traffic_ = {};
+  schedule_.run(traffic_);
+}
+
+// ---- Direct
+
+DirectAlltoallPlan::DirectAlltoallPlan(std::shared_ptr<NodeCommunicators> communicators,
+                                       const AlltoallBuffers& buffers)
+    : AlltoallPlan(std::move(communicators), buffers) {
+  for (int distance = 1; distance < ranks(); ++distance) {
+    const auto to = link(rank() + distance), from = link(rank() - distance);
+    schedule_.receive(from, {receives_[static_cast<std::size_t>(from.rank)]});
+    schedule_.send(to, {sends_[static_cast<std::size_t>(to.rank)]});
+  }
+  schedule_.finish();
+}
+
+// ---- Through the first rank of each node
+
+namespace {
+
+ElementBlocks of(const ElementBlocks& blocks, const std::vector<int>& ranks) {
+  ElementBlocks out;
+  for (const int rank : ranks) out.push_back(blocks[static_cast<std::size_t>(rank)]);
+  return out;
+}
+
+void append(ElementBlocks& out, const ElementBlocks& more) {
+  out.insert(out.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+HierarchicalAlltoallPlan::HierarchicalAlltoallPlan(std::shared_ptr<NodeCommunicators> communicators,
+                                                   const AlltoallBuffers& buffers)
+    : AlltoallPlan(std::move(communicators), buffers) {
+  const int node = nodes().node_of(rank());
+  const auto& here = nodes().ranks_of(node);
+  std::vector<int> others, elsewhere;  // other nodes; their ranks
+  std::vector<std::int64_t> sizes;     // of these nodes
+  for (int other = 0; other < nodes().nodes(); ++other) {
+    if (other == node) continue;
+    const auto& ranks = nodes().ranks_of(other);
+    others.push_back(other);
+    sizes.push_back(std::ssize(ranks));
+    elsewhere.insert(elsewhere.end(), ranks.begin(), ranks.end());
+  }
+  const auto block = one_block();
+  const std::vector<int> followers(here.begin() + 1, here.end());
+  const auto rows = std::ssize(followers);
+
+  if (rank() != here.front()) {
+    const int leader = here.front();
+    const auto with_leader = [&](const ElementBlocks& blocks) {
+      auto out = of(blocks, {leader});
+      append(out, of(blocks, elsewhere));
+      return out;
+    };
+    schedule_.send(link(leader), with_leader(sends_));
+    for (const int other : followers) {
+      if (other == rank()) continue;
+      schedule_.receive(link(other), of(receives_, {other}));
+      schedule_.send(link(other), of(sends_, {other}));
+    }
+    schedule_.receive(link(leader), with_leader(receives_));
+    schedule_.finish();
+    return;
+  }
+
+  // Outgoing: for each other node a row of blocks for its ranks from each follower. Incoming: for
+  // each rank elsewhere a row of blocks for each follower.
+  const auto slots = rows * std::ssize(elsewhere);
+  const Slots outgoing(outgoing_, slots, block.sequence({0}), block.bytes(0));
+  const Slots incoming(incoming_, slots, block.sequence({0}), block.bytes(0));
+  const auto stretched = rows == 0 ? std::vector<dtype::TypeExprPtr>{}
+                                   : dtype::stretched_vectors(rows, sizes, outgoing.slot());
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const int from = followers[static_cast<std::size_t>(row)];
+    auto blocks = of(receives_, {from});
+    blocks.push_back(outgoing.from(0, stretched[static_cast<std::size_t>(row)]));
+    schedule_.receive(link(from), blocks);
+  }
+
+  // To a node: this rank's blocks, then the followers' for its first rank, then theirs for others.
+  std::int64_t before = 0;  // ranks of the nodes before it
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const auto& ranks = nodes().ranks_of(others[i]);
+    const auto size = sizes[i];
+    const auto to = link(ranks.front());
+    auto sent = of(sends_, ranks);
+    for (const auto& [first, count] :
+         {std::pair{std::int64_t{0}, std::int64_t{1}}, std::pair{std::int64_t{1}, size - 1}})
+      for (std::int64_t row = 0; row < rows; ++row)
+        sent.push_back(outgoing.at(before * rows + row * size + first, count));
+    schedule_.send(to, sent);
+
+    auto received = of(receives_, {ranks.front()});
+    received.push_back(incoming.at(before * rows, rows));
+    append(received, of(receives_, {ranks.begin() + 1, ranks.end()}));
+    received.push_back(incoming.at((before + 1) * rows, (size - 1) * rows));
+    schedule_.receive(to, received);
+    before += size;
+  }
+
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const int to = followers[static_cast<std::size_t>(row)];
+    auto blocks = of(sends_, {to});
+    for (std::int64_t from = 0; from < before; ++from)
+      blocks.push_back(incoming.at(from * rows + row, 1));
+    schedule_.send(link(to), blocks);
+  }
+  schedule_.finish();
+}
+
+}  // namespace halocline::comm

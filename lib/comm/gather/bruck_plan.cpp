@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The all-to-all exchanges in ceil(log2 ranks) rounds.
+//
+// A message of round k, with d = 2^k, holds the blocks with bit k set: first i = d, d + 2d, d + 4d,
+// ..., which have not moved yet, and then, for each round j before, those that moved in j last, i =
+// d + 2^j, ..., d + 2^(j + 1) - 1 and so on every 2d, from the slots of round j; all ascending.
+// Each round has slots of its own: a block leaves those of one round while the next one for the
+// same i arrives. Those below 2d are where they belong then.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "comm/gather/alltoall_plan.hpp"
+#include "comm/gather/slots.hpp"
+#include "comm/gather/tree_steps.hpp"
+#include "dtype/reconstruct/signature.hpp"
+#include "dtype/support/mpi_check.hpp"
+#include "dtype/support/narrow.hpp"
+#include "dtype/type_tree.hpp"
+
+namespace halocline::comm {
+
+namespace {
+
+// Of `blocks`, one for each rank: those of blocks first <= i < last, which are for or from the
+// ranks i further on or back.
+ElementBlocks in_turn(const ElementBlocks& blocks, int rank, int direction, std::int64_t first,
+                      std::int64_t last) {
+  const auto ranks = std::ssize(blocks);
+  ElementBlocks out;
+  for (auto i = first; i < std::min(last, ranks); ++i)
+    out.push_back(blocks[static_cast<std::size_t>((rank + direction * i + ranks) % ranks)]);
+  return out;
+}
+
+void append(ElementBlocks& out, const ElementBlocks& more) {
+  out.insert(out.end(), more.begin(), more.end());
+}
+
+std::int64_t rounds(std::int64_t ranks) {
+  return tree_rounds(TreeForm::binomial, static_cast<int>(ranks));
+}
+
+}  // namespace
+
+// ---- Blocks of one size
+
+BruckAlltoallPlan::BruckAlltoallPlan(std::shared_ptr<NodeCommunicators> communicators,
+                                     const AlltoallBuffers& buffers)
+    : AlltoallPlan(std::move(communicators), buffers) {
+  const auto block = one_block();
+  const auto& sent = sends_.front();
+  const auto each = std::max<std::int64_t>(dtype::basic_element_count(*sent.type), 1);
+  collectively(communicators_->all().get(), [&] {
+    if (sent.elements() % each != 0)
+      throw ConfigError("a block is no whole number of instances (" +
+                        std::to_string(sent.elements()) + " elements of a type of " +
+                        std::to_string(each) + "): use a plan for irregular all-to-all");
+  });
+  const auto own_block = dtype::type(dtype::Contiguous{sent.elements() / each, sent.type});
+  const std::int64_t ranks = this->ranks();
+  const Slots slots(slots_, rounds(ranks) * ranks, block.sequence({0}), block.bytes(0));
+  // Of the slots of a round: `length` from `start` on, and so on every `stride`.
+  const auto waiting = [&](std::int64_t round, std::int64_t start, std::int64_t length,
+                           std::int64_t stride) {
+    return slots.from(round * ranks, dtype::type(dtype::BoundedVector{start, length, stride, ranks,
+                                                                      slots.slot()}));
+  };
+  for (std::int64_t round = 0; round < rounds(ranks); ++round) {
+    const auto d = std::int64_t{1} << round;
+    const auto leaving =
+        dtype::type(dtype::CircularVector{rank() + d, 1, 2 * d, rank() + ranks, ranks, own_block});
+    ElementBlocks to{{sent.buffer, leaving, {0, dtype::basic_element_count(*leaving)}}};
+    auto from = in_turn(receives_, rank(), -1, d, d + 1);
+    from.push_back(waiting(round, 3 * d, 1, 2 * d));
+    for (std::int64_t before = 0; before < round; ++before) {
+      const auto length = std::int64_t{1} << before;
+      to.push_back(waiting(before, d + length, length, 2 * d));
+      append(from, in_turn(receives_, rank(), -1, d + length, d + 2 * length));
+      from.push_back(waiting(round, 3 * d + length, length, 2 * d));
+    }
+    schedule_.send(link(rank() + d), to);
+    schedule_.receive(link(rank() - d), from);
+  }
+  schedule_.finish();
+}
+
+// ---- Blocks of almost one size
+
+namespace {
+
+// The one basic type of all elements of `expr`. Throws ConfigError if there are several.
+dtype::TypeExprPtr only_basic_type(const dtype::TypeExpr& expr) {
+  auto type = dtype::signature_type(expr);
+  for (auto inside = types_inside(*type); inside.size() == 1; inside = types_inside(*type))
+    type = inside.front();
+  if (!std::holds_alternative<dtype::Named>(type->node))
+    throw ConfigError("elements of several basic types (" + to_string(*type) +
+                      "): use the direct plan for irregular all-to-all");
+  return type;
+}
+
+// How many elements block i has, for i = 0, 1, ..., when it is sent or received in this round.
+using Sizes = std::vector<std::int64_t>;
+
+// The sizes of what arrives in the slots of the blocks that move. Collective.
+Sizes exchange_sizes(Sizes sizes, std::int64_t d, const Link& to, const Link& from) {
+  Sizes sent;
+  for (std::int64_t i = 0; i < std::ssize(sizes); ++i)
+    if ((i & d) != 0) sent.push_back(sizes[static_cast<std::size_t>(i)]);
+  Sizes received(sent.size());
+  const int count = static_cast<int>(sent.size());
+  HALOCLINE_MPI(MPI_Sendrecv(sent.data(), count, MPI_INT64_T, to.rank, 0, received.data(), count,
+                             MPI_INT64_T, from.rank, 0, to.comm, MPI_STATUS_IGNORE));
+  auto next = received.begin();
+  for (std::int64_t i = 0; i < std::ssize(sizes); ++i)
+    if ((i & d) != 0) sizes[static_cast<std::size_t>(i)] = *next++;
+  return sizes;
+}
+
+}  // namespace
+
+BucketAlltoallPlan::BucketAlltoallPlan(std::shared_ptr<NodeCommunicators> communicators,
+                                       const AlltoallBuffers& buffers)
+    : AlltoallPlan(std::move(communicators), buffers) {
+  const MPI_Comm comm = communicators_->all().get();
+  dtype::TypeExprPtr basic;
+  Sizes sizes;
+  for (const auto& block : in_turn(sends_, rank(), 1, 0, this->ranks()))
+    sizes.push_back(block.elements());
+  std::int64_t largest = *std::max_element(sizes.begin(), sizes.end());
+  collectively(comm, [&] { basic = only_basic_type(*sends_.front().type); });
+  if (!Contributions::exchanged(comm, *basic).all_same())
+    throw ConfigError(
+        "elements of several basic types (ranks differ in theirs): use the direct plan for "
+        "irregular all-to-all");
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_INT64_T, MPI_MAX, comm));
+
+  const auto slot = dtype::type(dtype::Contiguous{largest, basic});
+  const std::int64_t ranks = this->ranks();
+  const Slots slots(slots_, rounds(ranks) * ranks, slot, dtype::type_bounds(*slot).size);
+  // Of the slots of a round: as many elements of each as its block has, from block `first` on, of
+  // those with the remainders [begin, end) by 2d.
+  const auto waiting = [&](std::int64_t round, std::int64_t first, std::int64_t begin,
+                           std::int64_t end, std::int64_t d) {
+    dtype::Bucket bucket{largest, Sizes(sizes.size(), 0), basic};
+    for (auto i = first; i < ranks; ++i)
+      if (i % (2 * d) >= begin && i % (2 * d) < end)
+        bucket.counts[static_cast<std::size_t>(i)] = sizes[static_cast<std::size_t>(i)];
+    return slots.from(round * ranks, dtype::type(std::move(bucket)));
+  };
+  for (std::int64_t round = 0; round < rounds(ranks); ++round) {
+    const auto d = std::int64_t{1} << round;
+    const auto to = link(rank() + d), from = link(rank() - d);
+    ElementBlocks sent;
+    for (auto i = d; i < ranks; i += 2 * d) append(sent, in_turn(sends_, rank(), 1, i, i + 1));
+    for (std::int64_t before = 0; before < round; ++before) {
+      const auto length = std::int64_t{1} << before;
+      sent.push_back(waiting(before, 0, d + length, d + 2 * length, d));
+    }
+    schedule_.send(to, sent);
+
+    sizes = exchange_sizes(std::move(sizes), d, to, from);
+    auto received = in_turn(receives_, rank(), -1, d, d + 1);
+    received.push_back(waiting(round, 2 * d, d, d + 1, d));
+    for (std::int64_t before = 0; before < round; ++before) {
+      const auto length = std::int64_t{1} << before;
+      append(received, in_turn(receives_, rank(), -1, d + length, d + 2 * length));
+      received.push_back(waiting(round, 2 * d, d + length, d + 2 * length, d));
+    }
+    schedule_.receive(from, received);
+  }
+  schedule_.finish();
+}
+
+}  // namespace halocline::comm

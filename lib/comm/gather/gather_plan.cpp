@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/gather/gather_plan.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "comm/gather/rooted_blocks.hpp"
+#include "dtype/pack/host/host_packer.hpp"
+#include "dtype/support/mpi_check.hpp"
+#include "dtype/support/narrow.hpp"
+
+namespace halocline::comm {
+
+using detail::RootedBlocks;
+
+namespace {
+
+// All ranks in the order in which their nodes have them, which is that of a gather over the nodes.
+std::vector<int> ranks_by_node(const NodeHierarchy& nodes) {
+  std::vector<int> out;
+  for (int node = 0; node < nodes.nodes(); ++node) {
+    const auto& ranks = nodes.ranks_of(node);
+    out.insert(out.end(), ranks.begin(), ranks.end());
+  }
+  return out;
+}
+
+// Whole instances of a type.
+std::int64_t instances(std::int64_t elements, std::int64_t each) {
+  if (each == 0) return 0;
+  if (elements % each != 0)
+    throw ConfigError("a block is no whole number of instances (" + std::to_string(elements) +
+                      " elements of a type of " + std::to_string(each) +
+                      "): MPI_Gather cannot do that, zero-copy can");
+  return elements / each;
+}
+
+// The blocks of `ranks` in the root's buffer, in this order, as one type: one that MPI's users
+// would write if they are whole instances.
+dtype::TypeExprPtr type_in_order(const RootedBlocks& blocks, const std::vector<int>& ranks) {
+  const auto& type = blocks.at_root(ranks.front()).type;
+  const auto each = std::max<std::int64_t>(blocks.each_at_root(), 1);
+  std::vector<dtype::ElementRange> ranges;
+  dtype::Indexed indexed{{}, {}, type};
+  bool whole = true, equal = true;
+  for (const int rank : ranks) {
+    const auto& range = ranges.emplace_back(blocks.at_root(rank).range);
+    whole = whole && range.first % each == 0 && range.last % each == 0;
+    indexed.displacements.push_back(range.first / each);
+    indexed.blocklengths.push_back((range.last - range.first) / each);
+    equal = equal && indexed.blocklengths.back() == indexed.blocklengths.front();
+  }
+  if (!whole) return element_ranges(*type, ranges);
+  if (!equal) return dtype::type(std::move(indexed));
+  return dtype::type(
+      dtype::IndexedBlock{indexed.blocklengths.front(), std::move(indexed.displacements), type});
+}
+
+std::int64_t piece_of(const RootedBlocks& blocks, const GatherOptions& options) {
+  const auto& all = blocks.contributions();
+  return elements_of_piece(all.elements_of_all(), all.bytes_of_all(), options);
+}
+
+// The vendor's own.
+std::function<void()> vendor_gather(const NodeCommunicators& communicators,
+                                    const RootedBuffers& buffers, const RootedBlocks& blocks) {
+  const MPI_Comm comm = communicators.all().get();
+  const bool in_place = blocks.is_root() && buffers.buffer == MPI_IN_PLACE;
+  int count = 0;
+  std::vector<int> counts, displacements;
+  collectively(comm, [&] {
+    if (!in_place)
+      count = checked_int(
+          instances(buffers.elements, dtype::basic_element_count(*blocks.own().type)), "count");
+    for (int rank = 0; blocks.is_root() && rank < communicators.nodes().ranks(); ++rank) {
+      const auto& block = blocks.at_root(rank);
+      displacements.push_back(
+          checked_int(instances(block.range.first, blocks.each_at_root()), "displacement"));
+      counts.push_back(checked_int(instances(block.elements(), blocks.each_at_root()), "count"));
+    }
+  });
+  if (counts.empty()) counts.push_back(0);
+  // The caller's types may be gone when this is called.
+  auto own_type = std::make_shared<dtype::Datatype>(), root_type = own_type;
+  if (!in_place) own_type = std::make_shared<dtype::Datatype>(make_datatype(*blocks.own().type));
+  if (blocks.is_root())
+    root_type = std::make_shared<dtype::Datatype>(make_datatype(*blocks.at_root(0).type));
+  return [=, buffer = buffers.buffer, root_buffer = buffers.root_buffer, root = buffers.root,
+          regular = buffers.same_signatures] {
+    if (regular)
+      HALOCLINE_MPI(MPI_Gather(buffer, count, own_type->get(), root_buffer, counts.front(),
+                               root_type->get(), root, comm));
+    else
+      HALOCLINE_MPI(MPI_Gatherv(buffer, count, own_type->get(), root_buffer, counts.data(),
+                                displacements.data(), root_type->get(), root, comm));
+  };
+}
+
+}  // namespace
+
+GatherPlan::GatherPlan(std::shared_ptr<NodeCommunicators> communicators,
+                       const RootedBuffers& buffers, GatherVariant variant,
+                       const GatherOptions& options)
+    : communicators_(std::move(communicators)) {
+  RootedBlocks blocks(*communicators_, buffers);
+  forms_ = choose_forms(communicators_->nodes(), blocks.contributions().bytes_of_all(), options);
+  if (variant == GatherVariant::mpi_gather) {
+    last_ = vendor_gather(*communicators_, buffers, blocks);
+    return;
+  }
+  const auto order = ranks_by_node(communicators_->nodes());
+  const bool in_order = std::is_sorted(order.begin(), order.end());
+  if (is_forced(variant) && !in_order)
+    throw ConfigError(
+        "forced reordering of ranks that are not in the order of their nodes (it shows what that "
+        "costs where none is needed): give an ordered communicator");
+  const bool reorders = is_forced(variant) || (variant != GatherVariant::zero_copy && !in_order);
+
+  schedule_.emplace(piece_of(blocks, options));
+  const auto tree = rooted_tree(*communicators_, buffers.root, forms_);
+  if (reorders && blocks.is_root())
+    blocks.place_in(order, unordered_);
+  else
+    blocks.place(tree.ranks, passed_on_);
+  for (const auto& child : tree.children) schedule_->receive(child.link, blocks.of(child.ranks));
+  if (tree.parent) {
+    schedule_->send(*tree.parent, blocks.of(tree.ranks));
+  } else {
+    if (reorders || buffers.buffer != MPI_IN_PLACE)
+      schedule_->copy({blocks.own()}, blocks.of({buffers.root}));
+    if (reorders) reorder_by(variant, blocks);
+  }
+  schedule_->finish();
+}
+
+void GatherPlan::reorder_by(GatherVariant variant, const RootedBlocks& blocks) {
+  const auto order = ranks_by_node(communicators_->nodes());
+  const MPI_Comm comm = communicators_->all().get();
+  auto* const buffer = blocks.at_root(0).buffer;
+  auto to = type_in_order(blocks, order);
+  if (variant == GatherVariant::hier_forced_contiguous)
+    to = element_ranges(*blocks.at_root(0).type, {{0, blocks.at_root(order.back()).range.last}});
+  const auto bytes = std::ssize(unordered_);
+  if (bytes == 0) return;  // MPI_Unpack may refuse that
+  const auto count = [this, bytes] { traffic_.reordered_bytes += bytes; };
+
+  if (variant == GatherVariant::hier_plan) {
+    last_ = [=, this, plan = dtype::make_plan(*to)] {
+      dtype::HostPacker().unpack(plan, unordered_.data(), buffer, 1);
+      count();
+    };
+    return;
+  }
+  reorder_to_ = make_datatype(*to);
+  if (variant == GatherVariant::hier_sendrecv) {
+    reorder_from_ = make_datatype(*blocks.contributions().sequence(order));
+    last_ = [=, this] {
+      HALOCLINE_MPI(MPI_Sendrecv(unordered_.data(), 1, reorder_from_.get(), 0, 0, buffer, 1,
+                                 reorder_to_.get(), 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE));
+      count();
+    };
+    return;
+  }
+  last_ = [=, this, size = checked_int(bytes, "size of all blocks")] {
+    int position = 0;
+    HALOCLINE_MPI(
+        MPI_Unpack(unordered_.data(), size, &position, buffer, 1, reorder_to_.get(), comm));
+    count();
+  };
+}
+
+void GatherPlan::run() {
+  traffic_ = {};
+  if (schedule_) schedule_->run(traffic_);
+  if (last_) last_();
+}
+
+ScatterPlan::ScatterPlan(std::shared_ptr<NodeCommunicators> communicators,
+                         const RootedBuffers& buffers, const GatherOptions& options)
+    : communicators_(std::move(communicators)) {
+  RootedBlocks blocks(*communicators_, buffers);
+  forms_ = choose_forms(communicators_->nodes(), blocks.contributions().bytes_of_all(), options);
+  schedule_.emplace(piece_of(blocks, options));
+  const auto tree = rooted_tree(*communicators_, buffers.root, forms_);
+  blocks.place(tree.ranks, passed_on_);
+  if (tree.parent) schedule_->receive(*tree.parent, blocks.of(tree.ranks));
+  for (const auto& child : tree.children) schedule_->send(child.link, blocks.of(child.ranks));
+  if (blocks.is_root() && buffers.buffer != MPI_IN_PLACE)
+    schedule_->copy(blocks.of({buffers.root}), {blocks.own()});
+  schedule_->finish();
+}
+
+void ScatterPlan::run() {
+  traffic_ = {};
+  schedule_->run(traffic_);
+}
+
+}  // namespace halocline::comm

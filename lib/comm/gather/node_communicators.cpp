@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/gather/node_communicators.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "dtype/support/mpi_check.hpp"
+
+namespace halocline::comm {
+
+namespace {
+
+/// What a communicator carries.
+struct Cached {
+  std::shared_ptr<NodeCommunicators> real;
+  std::vector<std::shared_ptr<NodeCommunicators>> others;
+};
+
+extern "C" int halocline_drop_node_communicators(MPI_Comm, int, void* value, void*) {
+  delete static_cast<Cached*>(value);
+  return MPI_SUCCESS;
+}
+
+Cached& cached(MPI_Comm comm) {
+  static const int keyval = [] {
+    int key = MPI_KEYVAL_INVALID;
+    HALOCLINE_MPI(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, halocline_drop_node_communicators,
+                                         &key, nullptr));
+    return key;
+  }();
+  void* value = nullptr;
+  int found = 0;
+  HALOCLINE_MPI(MPI_Comm_get_attr(comm, keyval, &value, &found));
+  if (found == 0) {
+    auto made = std::make_unique<Cached>();
+    HALOCLINE_MPI(MPI_Comm_set_attr(comm, keyval, made.get()));
+    value = made.release();
+  }
+  return *static_cast<Cached*>(value);
+}
+
+}  // namespace
+
+std::shared_ptr<NodeCommunicators> NodeCommunicators::of(MPI_Comm comm) {
+  auto& real = cached(comm).real;
+  if (!real) real.reset(new NodeCommunicators(comm, NodeHierarchy(comm)));
+  return real;
+}
+
+std::shared_ptr<NodeCommunicators> NodeCommunicators::of(MPI_Comm comm,
+                                                         const NodeHierarchy& nodes) {
+  auto& others = cached(comm).others;
+  const auto found = std::find_if(others.begin(), others.end(), [&](const auto& made) {
+    return made->nodes().node_of_ranks() == nodes.node_of_ranks();
+  });
+  if (found != others.end()) return *found;
+  others.push_back(std::shared_ptr<NodeCommunicators>(new NodeCommunicators(comm, nodes)));
+  return others.back();
+}
+
+NodeCommunicators::NodeCommunicators(MPI_Comm comm, const NodeHierarchy& nodes)
+    : nodes_(nodes), all_(comm), local_(comm, nodes.node_of(nodes.rank()), nodes.rank()) {}
+
+int NodeCommunicators::leader(int node, int root) const {
+  const auto& ranks = nodes_.ranks_of(node);
+  const auto found = std::lower_bound(ranks.begin(), ranks.end(), root);
+  return found != ranks.end() && *found == root ? static_cast<int>(found - ranks.begin()) : 0;
+}
+
+MPI_Comm NodeCommunicators::bridge(int root) {
+  const int key = leader(nodes_.node_of(root), root) == 0 ? -1 : root;
+  const auto found = bridges_.find(key);
+  if (found != bridges_.end()) return found->second.get();
+  const int node = nodes_.node_of(nodes_.rank());
+  const bool leads = local_.rank() == leader(node, root);
+  return bridges_
+      .emplace(std::piecewise_construct, std::forward_as_tuple(key),
+               std::forward_as_tuple(all_.get(), leads ? 0 : MPI_UNDEFINED, node))
+      .first->second.get();
+}
+
+}  // namespace halocline::comm

@@ -1,0 +1,755 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Hierarchical collectives against the type maps of both ends, byte by byte, gaps included; what
+// MPI's own do is one of the variants. Messages and copies are counted where they enter MPI.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/gather/allgather_plan.hpp"
+#include "comm/gather/alltoall_plan.hpp"
+#include "comm/gather/elements.hpp"
+#include "comm/gather/gather_model.hpp"
+#include "comm/gather/gather_plan.hpp"
+#include "comm/gather/rank_order.hpp"
+#include "dtype/datatype.hpp"
+#include "dtype/support/error.hpp"
+#include "dtype/type_map.hpp"
+#include "mpi_calls.hpp"
+#include "world.hpp"
+
+namespace halocline::comm {
+namespace {
+
+using dtype::Datatype;
+using dtype::TypeMap;
+using Numbers = std::vector<std::int64_t>;
+
+bool everywhere(bool here, MPI_Comm comm) {
+  int all = here ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm);
+  return all != 0;
+}
+
+// ---- Orders of the ranks and nodes
+
+const NodeHierarchy& real_nodes() {
+  static const NodeHierarchy nodes(MPI_COMM_WORLD);
+  return nodes;
+}
+
+// Whether nodes can be emulated with so many ranks each: none of them may span real ones.
+bool can_emulate(const std::vector<int>& ranks_per_node) {
+  try {
+    emulated_nodes(real_nodes().node_of_ranks(), ranks_per_node);
+    return true;
+  } catch (const ConfigError&) {
+    return false;
+  }
+}
+
+// Shapes of nodes for all of the world, as the numbers of their ranks; none: the real ones.
+std::vector<std::vector<int>> shapes() {
+  const int ranks = world_size();
+  std::vector<std::vector<int>> out{{}, {1}};
+  if (ranks >= 4) out.push_back({2});
+  if (ranks >= 4) out.push_back({ranks / 2, ranks - ranks / 2});
+  if (ranks == 8) out.push_back({3, 5});
+  if (ranks > 2) out.push_back({1, ranks - 1});
+  std::erase_if(out, [](const auto& shape) { return !shape.empty() && !can_emulate(shape); });
+  return out;
+}
+
+/// The world in a new order, with emulated nodes.
+struct Scene {
+  std::unique_ptr<Communicator> comm;
+  std::shared_ptr<NodeCommunicators> communicators;
+
+  Scene(const std::vector<int>& ranks_per_node, RankOrder order) {
+    const auto nodes =
+        ranks_per_node.empty() ? real_nodes() : NodeHierarchy(MPI_COMM_WORLD, ranks_per_node);
+    const auto ranks = ranks_in_order(order, nodes, 7);
+    const auto own = std::find(ranks.begin(), ranks.end(), world_rank()) - ranks.begin();
+    comm = std::make_unique<Communicator>(MPI_COMM_WORLD, 0, static_cast<int>(own));
+    communicators = NodeCommunicators::of(
+        comm->get(), NodeHierarchy::by_color(comm->get(), nodes.node_of(world_rank())));
+  }
+  int rank() const { return comm->rank(); }
+  int ranks() const { return comm->size(); }
+};
+
+template <class F>
+void for_all_scenes(F f) {
+  for (const auto& shape : shapes())
+    for (const auto& [order, order_name] : kRankOrders) {
+      const Scene scene(shape, order);
+      std::string text;
+      for (const int n : shape) text += std::to_string(n) + " ";
+      SCOPED_TRACE("ranks per node: " + text + order_name);
+      f(scene);
+      if (!everywhere(!testing::Test::HasFailure(), MPI_COMM_WORLD)) return;
+    }
+}
+
+// ---- Buffers that know what is where
+
+/// A type with what its own map says of it.
+class Layout {
+ public:
+  explicit Layout(const char* text)
+      : expr_(dtype::parse_type(text)),
+        map_(dtype::type_map(*expr_)),
+        type_(dtype::make_datatype(*expr_)) {}
+  MPI_Datatype type() const { return type_.get(); }
+  std::int64_t each() const { return std::ssize(map_.entries); }
+  const TypeMap::Entry& entry(std::int64_t element) const {
+    return map_.entries[static_cast<std::size_t>(element % each())];
+  }
+  std::int64_t displacement(std::int64_t element) const {
+    return element / each() * map_.extent + entry(element).displacement;
+  }
+  const TypeMap& map() const { return map_; }
+
+ private:
+  dtype::TypeExprPtr expr_;
+  TypeMap map_;
+  Datatype type_;
+};
+
+std::byte content(int rank, std::int64_t offset) {
+  auto x = static_cast<std::uint64_t>(rank + 1) * 0x9E3779B97F4A7C15u +
+           static_cast<std::uint64_t>(offset) * 0xBF58476D1CE4E5B9u;
+  x ^= x >> 29;
+  return static_cast<std::byte>(x * 0x94D049BB133111EBu >> 56);
+}
+
+constexpr std::byte kPoison{0xA5};
+
+/// Memory for so many elements of the repetition of a layout, and for what is around them.
+class Memory {
+ public:
+  Memory(const Layout& layout, std::int64_t elements) : layout_(&layout) {
+    const auto instances = elements / layout.each() + 2;
+    const auto& map = layout.map();
+    const auto reach = std::abs(map.lb) + std::abs(map.true_lb) + std::abs(map.true_extent) +
+                       instances * std::abs(map.extent) + 64;
+    begin_ = reach;
+    bytes_.assign(static_cast<std::size_t>(2 * reach), kPoison);
+  }
+  void* data() { return bytes_.data() + begin_; }
+  void fill(int rank) {
+    for (std::size_t i = 0; i < bytes_.size(); ++i)
+      bytes_[i] = content(rank, static_cast<std::int64_t>(i) - begin_);
+  }
+  /// As if `count` elements of `from` from `first` on, with the contents of rank `rank`, had been
+  /// received as ours from `to` on.
+  void expect(const Layout& from, int rank, std::int64_t first, std::int64_t to,
+              std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto source = from.displacement(first + i);
+      const auto destination = layout_->displacement(to + i);
+      for (std::int64_t b = 0; b < from.entry(first + i).type->size; ++b)
+        bytes_[static_cast<std::size_t>(begin_ + destination + b)] = content(rank, source + b);
+    }
+  }
+  /// Where it differs from `expected` first, or -1.
+  std::int64_t difference(const Memory& expected) const {
+    const auto [own, other] = std::mismatch(bytes_.begin(), bytes_.end(), expected.bytes_.begin());
+    return own == bytes_.end() ? -1 : own - bytes_.begin();
+  }
+
+ private:
+  const Layout* layout_;
+  std::int64_t begin_;
+  std::vector<std::byte> bytes_;
+};
+
+/// What one rank sends and another one receives.
+struct Pair {
+  const char* send;
+  const char* receive;
+};
+// Of equal signatures, whole instances on either side.
+constexpr Pair kPairs[] = {
+    {"resized(vector(3,1,2,int),0,28)", "resized(indexed({2,1},{4,1},int),-4,36)"},
+    {"struct({1,2},{0,8},{int,resized(double,0,16)})",
+     "resized(struct({1,1,1},{24,0,12},{int,double,double}),0,40)"},
+};
+
+Numbers starts_of(const Numbers& counts) {
+  Numbers out(counts.size(), 0);
+  std::partial_sum(counts.begin(), counts.end() - 1, out.begin() + 1);
+  return out;
+}
+
+// ---- Gather
+
+std::string gather_once(const Scene& scene, const Layout& send, const Layout& receive,
+                        const Numbers& counts, int root, GatherVariant variant,
+                        const GatherOptions& options, bool same_signatures) {
+  const auto own = counts[static_cast<std::size_t>(scene.rank())];
+  const bool at_root = scene.rank() == root;
+  const auto total = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  Memory sent(send, own), received(receive, at_root ? total : 0),
+      expected(receive, at_root ? total : 0);
+  sent.fill(scene.rank());
+  const auto starts = starts_of(counts);
+  for (int rank = 0; at_root && rank < scene.ranks(); ++rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    expected.expect(send, rank, 0, starts[at], counts[at]);
+  }
+  GatherPlan plan(scene.communicators,
+                  {sent.data(), own, send.type(), received.data(), counts, receive.type(), root,
+                   same_signatures},
+                  variant, options);
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    plan.run();
+    if (const auto where = received.difference(expected); where >= 0)
+      return "byte " + std::to_string(where) + " in run " + std::to_string(repeat);
+  }
+  return "";
+}
+
+TreeForm form_of(std::size_t number) {
+  return kTreeForms[number % kTreeForms.size()].first;
+}
+
+bool applies(GatherVariant variant, const Scene& scene) {
+  const auto& node_of = scene.communicators->nodes().node_of_ranks();
+  return !is_forced(variant) || std::is_sorted(node_of.begin(), node_of.end());
+}
+
+TEST(Gather, OfEveryVariantIsTheTypeMaps) {
+  for_all_scenes([](const Scene& scene) {
+    int turn = 0;
+    for (const auto& pair : kPairs) {
+      const Layout send(pair.send), receive(pair.receive);
+      for (const std::int64_t count : {0, 1, 7, 1000})
+        for (int root = 0; root < scene.ranks(); ++root)
+          for (const auto& [variant, name] : kGatherVariants) {
+            if (!applies(variant, scene)) continue;
+            const auto form_number = static_cast<std::size_t>(turn++) % 2;
+            const Numbers counts(static_cast<std::size_t>(scene.ranks()), count * send.each());
+            const auto problem = gather_once(
+                scene, send, receive, counts, root, variant,
+                {form_of(form_number), form_of(static_cast<std::size_t>(turn / 2))}, true);
+            EXPECT_EQ(problem, "") << name << ", root " << root << ", " << count << " x "
+                                   << pair.send << ", " << kTreeForms[form_number].second;
+            if (!everywhere(problem.empty(), scene.comm->get())) return;
+          }
+    }
+  });
+}
+
+// A block begins and ends anywhere in an instance, of either type (errata C.2).
+TEST(Gather, OfPartsOfInstances) {
+  const Pair pairs[] = {{"vector(3,1,2,int)", "resized(vector(2,2,3,int),0,28)"},
+                        {"int", "struct({3,1},{4,24},{int,int})"},
+                        {"resized(short,0,6)", "indexed({3,2},{4,0},short)"}};
+  for_all_scenes([&](const Scene& scene) {
+    std::mt19937 random(11);
+    for (const auto& pair : pairs) {
+      const Layout send(pair.send), receive(pair.receive);
+      for (int root = 0; root < scene.ranks(); ++root)
+        for (const std::int64_t count : {0, 1, 5, 63}) {
+          Numbers counts(static_cast<std::size_t>(scene.ranks()), count);
+          if (root % 2 == 1)
+            for (auto& of_rank : counts) of_rank = static_cast<std::int64_t>(random() % 40);
+          for (const auto& [variant, name] : kGatherVariants) {
+            if (variant != GatherVariant::hier_unpack && variant != GatherVariant::hier_plan &&
+                variant != GatherVariant::zero_copy)
+              continue;
+            const auto problem = gather_once(scene, send, receive, counts, root, variant,
+                                             {.chunk_bytes = root % 3 == 2 ? 124 : 0}, false);
+            EXPECT_EQ(problem, "") << name << ", root " << root << ", " << pair.send;
+            if (!everywhere(problem.empty(), scene.comm->get())) return;
+          }
+        }
+    }
+  });
+}
+
+// One int or one double of (int, double) instances: what a rank contributes depends on its number,
+// and only the root knows that.
+TEST(Gather, OfDifferentSignatures) {
+  const Layout ints("int"), doubles("double"), pairs("struct({1,1},{0,8},{int,double})");
+  for_all_scenes([&](const Scene& scene) {
+    const auto& send = scene.rank() % 2 == 0 ? ints : doubles;
+    for (int root = 0; root < scene.ranks(); ++root) {
+      const Numbers counts(static_cast<std::size_t>(scene.ranks()), 1);
+      Memory sent(send, 1), received(pairs, scene.ranks()), expected(pairs, scene.ranks());
+      sent.fill(scene.rank());
+      for (int rank = 0; rank < scene.ranks(); ++rank)
+        if (scene.rank() == root) expected.expect(rank % 2 == 0 ? ints : doubles, rank, 0, rank, 1);
+      GatherPlan(scene.communicators,
+                 {sent.data(), 1, send.type(), received.data(), counts, pairs.type(), root},
+                 GatherVariant::zero_copy,
+                 {.local_form = TreeForm::binomial, .bridge_form = TreeForm::binomial})
+          .run();
+      EXPECT_EQ(received.difference(expected), -1) << "root " << root;
+    }
+  });
+}
+
+TEST(Gather, InPlaceLeavesTheRootsBlockWhereItIs) {
+  const Layout layout("resized(vector(3,1,2,int),0,28)");
+  for_all_scenes([&](const Scene& scene) {
+    for (int root = 0; root < scene.ranks(); ++root)
+      for (const auto& [variant, name] : kGatherVariants) {
+        if (!applies(variant, scene)) continue;
+        const auto total = 3 * scene.ranks();
+        Memory sent(layout, 3), received(layout, total), expected(layout, total);
+        sent.fill(scene.rank());
+        const bool at_root = scene.rank() == root;
+        if (at_root) {
+          received.fill(99);
+          expected.fill(99);
+          for (int rank = 0; rank < scene.ranks(); ++rank)
+            if (rank != root) expected.expect(layout, rank, 0, 3 * rank, 3);
+        }
+        GatherPlan(scene.communicators,
+                   {at_root ? MPI_IN_PLACE : sent.data(),
+                    3,
+                    layout.type(),
+                    received.data(),
+                    {3},
+                    layout.type(),
+                    root,
+                    true},
+                   variant)
+            .run();
+        EXPECT_EQ(received.difference(expected), -1) << name << ", root " << root;
+      }
+  });
+}
+
+// ---- What [TR14] is about, by name
+
+// Two ints of each of four ranks in the order 0, 2, 1, 3: with blocks of one receive type, as in
+// [TR14 Figure 6], the root would have r0 r2 r0 r2 r1 r3 r1 r3.
+TEST(ErrataC3, BlocksAreOfBasicElements) {
+  if (world_size() % 4 != 0 || !can_emulate({2})) GTEST_SKIP() << "for 4 or 8 ranks of one host";
+  const Communicator four(MPI_COMM_WORLD, world_rank() / 4,
+                          std::vector{0, 2, 1, 3}[static_cast<std::size_t>(world_rank() % 4)]);
+  const auto communicators =
+      NodeCommunicators::of(four.get(), NodeHierarchy::by_color(four.get(), world_rank() % 4 / 2));
+  ASSERT_EQ(communicators->nodes().node_of_ranks(), (std::vector{0, 1, 0, 1}));
+  const int sent[] = {four.rank(), four.rank()};
+  std::vector<int> received(8, -1);
+  GatherPlan plan(communicators,
+                  {const_cast<int*>(sent), 2, MPI_INT, received.data(), {2}, MPI_INT, 0},
+                  GatherVariant::zero_copy);
+  plan.run();
+  if (four.rank() == 0) {
+    EXPECT_EQ(received, (std::vector{0, 0, 1, 1, 2, 2, 3, 3}));
+  }
+}
+
+// The bridge of a root is split off once; one serves all roots that are the first of their node.
+TEST(ErrataC4, BridgesAreCached) {
+  for_all_scenes([](const Scene& scene) {
+    const auto& nodes = scene.communicators->nodes();
+    const int value = scene.rank();
+    std::vector<int> received(static_cast<std::size_t>(scene.ranks()));
+    const auto gather_to = [&](int root) {
+      mpi_calls = {};
+      GatherPlan(scene.communicators,
+                 {const_cast<int*>(&value), 1, MPI_INT, received.data(), {1}, MPI_INT, root, true},
+                 GatherVariant::zero_copy)
+          .run();
+      return mpi_calls.splits;
+    };
+    gather_to(0);
+    for (int root = 0; root < scene.ranks(); ++root) {
+      const bool first = nodes.ranks_of(nodes.node_of(root)).front() == root;
+      EXPECT_EQ(gather_to(root), first ? 0 : 1) << root;
+      EXPECT_EQ(gather_to(root), 0) << root;
+    }
+  });
+}
+
+TEST(NodeCommunicators, AreCachedOnTheirCommunicator) {
+  const Communicator own(MPI_COMM_WORLD);
+  const auto first = NodeCommunicators::of(own.get());
+  mpi_calls = {};
+  EXPECT_EQ(NodeCommunicators::of(own.get()), first);
+  EXPECT_EQ(mpi_calls.splits, 0);
+  const NodeHierarchy nodes(own.get(), {1});
+  const auto emulated = NodeCommunicators::of(own.get(), nodes);
+  EXPECT_EQ(NodeCommunicators::of(own.get(), nodes), emulated);
+  EXPECT_EQ(emulated->local().size(), 1);
+  EXPECT_EQ(NodeCommunicators::of(own.get()), first);
+}
+
+// ---- What is sent and copied
+
+std::int64_t sum(std::int64_t here, MPI_Comm comm) {
+  MPI_Allreduce(MPI_IN_PLACE, &here, 1, MPI_INT64_T, MPI_SUM, comm);
+  return here;
+}
+
+// What the tree of a form sends between nodes: per node, once all below it are there.
+ScheduleTraffic::Messages off_node_of_tree(const NodeHierarchy& nodes, int root, TreeForm bridge,
+                                           std::int64_t block_bytes, std::int64_t chunk_bytes) {
+  ScheduleTraffic::Messages out;
+  const int root_node = nodes.node_of(root);
+  for (int node = 0; node < nodes.nodes(); ++node) {
+    if (node == root_node) continue;
+    const auto below = tree_steps(bridge, nodes.nodes(), root_node, node).blocks;
+    std::int64_t bytes = 0;
+    for (int at = below.first; at < below.last; ++at)
+      bytes += block_bytes * std::ssize(nodes.ranks_of((root_node + at) % nodes.nodes()));
+    out.bytes += bytes;
+    out.messages += chunk_bytes == 0 ? 1 : (bytes + chunk_bytes - 1) / chunk_bytes;
+  }
+  return out;
+}
+
+std::int64_t bytes_between_nodes(const MpiCalls& calls, const Scene& scene) {
+  std::int64_t out = 0;
+  MPI_Group world, group;
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  MPI_Comm_group(scene.comm->get(), &group);
+  for (const auto& [to, bytes] : calls.bytes_to) {
+    int in_scene = 0;
+    MPI_Group_translate_ranks(world, 1, &to, group, &in_scene);
+    if (!scene.communicators->nodes().same_node(in_scene)) out += bytes;
+  }
+  MPI_Group_free(&world);
+  MPI_Group_free(&group);
+  return out;
+}
+
+TEST(Gather, SendsAndCopiesWhatTheAnalysisSays) {
+  const Layout layout("resized(vector(3,1,2,int),0,28)");
+  constexpr std::int64_t kCount = 5, kBytes = kCount * 12;
+  constexpr GatherVariant kReordering[] = {GatherVariant::hier_unpack, GatherVariant::hier_sendrecv,
+                                           GatherVariant::hier_plan, GatherVariant::zero_copy};
+  for_all_scenes([&](const Scene& scene) {
+    const auto& nodes = scene.communicators->nodes();
+    const auto comm = scene.comm->get();
+    const std::int64_t ranks = scene.ranks();
+    int turn = 0;
+    for (int root = 0; root < ranks; ++root)
+      for (const auto variant : kReordering)
+        for (const auto& [bridge, bridge_name] : kTreeForms) {
+          const std::int64_t chunk_bytes = turn++ % 2 == 0 ? 0 : 64;
+          const auto elements = kCount * layout.each();
+          Memory sent(layout, elements), received(layout, ranks * elements);
+          GatherPlan plan(scene.communicators,
+                          {sent.data(),
+                           elements,
+                           layout.type(),
+                           received.data(),
+                           {elements},
+                           layout.type(),
+                           root,
+                           true},
+                          variant, {TreeForm::linear, bridge, chunk_bytes});
+          mpi_calls = {};
+          plan.run();
+          const auto traffic = plan.traffic();
+
+          // Counted where the calls enter MPI.
+          EXPECT_EQ(mpi_calls.sends, traffic.on_node.messages + traffic.off_node.messages);
+          EXPECT_EQ(bytes_between_nodes(mpi_calls, scene), traffic.off_node.bytes);
+          const auto all_bytes = std::accumulate(
+              mpi_calls.bytes_to.begin(), mpi_calls.bytes_to.end(), std::int64_t{0},
+              [](std::int64_t total, const auto& entry) { return total + entry.second; });
+          EXPECT_EQ(all_bytes, traffic.off_node.bytes + traffic.on_node.bytes);
+
+          // A message from each node but the root's, and one from each rank that does not lead, but
+          // for those that are divided.
+          const auto off_node = off_node_of_tree(nodes, root, bridge, kBytes, chunk_bytes);
+          EXPECT_EQ(sum(traffic.off_node.messages, comm), off_node.messages);
+          EXPECT_EQ(sum(traffic.off_node.bytes, comm), off_node.bytes);
+          EXPECT_TRUE(chunk_bytes > 0 || off_node.messages == nodes.nodes() - 1);
+          EXPECT_EQ(sum(traffic.on_node.messages, comm), ranks - nodes.nodes());
+          EXPECT_EQ(sum(traffic.on_node.bytes, comm), (ranks - nodes.nodes()) * kBytes);
+          if (ranks % nodes.nodes() == 0 && root == 0) {
+            const RegularGather regular{nodes.nodes(), static_cast<int>(ranks / nodes.nodes()),
+                                        kBytes};
+            EXPECT_TRUE(std::ssize(nodes.ranks_of(0)) != regular.each ||
+                        hierarchical_off_node(regular, bridge, chunk_bytes) == off_node);
+          }
+
+          // The root's own block is copied to its place. Nothing else is, unless ranks are to be
+          // reordered and that is not the types' work.
+          const bool at_root = scene.rank() == root;
+          const auto& node_of = nodes.node_of_ranks();
+          const bool reorders = at_root && variant != GatherVariant::zero_copy &&
+                                !std::is_sorted(node_of.begin(), node_of.end());
+          EXPECT_EQ(traffic.copied_bytes, at_root ? kBytes : 0);
+          EXPECT_EQ(traffic.reordered_bytes, reorders ? ranks * kBytes : 0);
+          EXPECT_EQ(mpi_calls.packs, reorders && variant == GatherVariant::hier_unpack ? 1 : 0);
+          EXPECT_EQ(mpi_calls.sendrecvs,
+                    reorders && variant == GatherVariant::hier_sendrecv ? 1 : 0);
+        }
+  });
+}
+
+TEST(Gather, ChoosesFormsBySize) {
+  const NodeHierarchy nodes(MPI_COMM_WORLD, {1});
+  for (const std::int64_t bytes : {8, 1 << 20}) {
+    const auto forms = choose_forms(nodes, bytes * nodes.ranks(), {});
+    EXPECT_EQ(forms.local, TreeForm::linear);  // of one rank
+    EXPECT_EQ(forms.bridge,
+              nodes.nodes() > 2 && bytes == 8 ? TreeForm::binomial : TreeForm::linear);
+  }
+}
+
+TEST(Gather, AsSingleCallsIsMpisToo) {
+  const Layout send(kPairs[0].send), receive(kPairs[0].receive);
+  const int root = world_size() - 1, ranks = world_size();
+  Memory sent(send, 4 * send.each()), received(receive, 4 * ranks * receive.each()),
+      expected(receive, 4 * ranks * receive.each());
+  sent.fill(world_rank());
+  MPI_Gather(sent.data(), 4, send.type(), expected.data(), 4, receive.type(), root, MPI_COMM_WORLD);
+  hierarchical_gather(sent.data(), 4, send.type(), received.data(), 4, receive.type(), root,
+                      MPI_COMM_WORLD);
+  EXPECT_EQ(received.difference(expected), -1);
+  EXPECT_EQ(basic_element_count(MPI_DOUBLE_INT), 2);
+  EXPECT_EQ(basic_element_count(send.type()), 3);
+}
+
+TEST(Gather, WhatCannotBeIsRefusedOnAllRanks) {
+  const Scene scene({1}, RankOrder::ordered);
+  int value = 0;
+  std::vector<int> received(static_cast<std::size_t>(scene.ranks()));
+  const auto gather = [&](std::int64_t own, Numbers counts, int root, GatherVariant variant,
+                          void* buffer) {
+    GatherPlan(scene.communicators,
+               {buffer, own, MPI_INT, received.data(), std::move(counts), MPI_INT, root}, variant);
+  };
+  const auto zero_copy = GatherVariant::zero_copy;
+  EXPECT_THROW(gather(-1, {-1}, 0, zero_copy, &value), ConfigError);
+  EXPECT_THROW(gather(1, {2}, 0, zero_copy, &value), ConfigError);
+  EXPECT_THROW(
+      gather(1, Numbers(static_cast<std::size_t>(scene.ranks() + 1), 1), 0, zero_copy, &value),
+      ConfigError);
+  EXPECT_THROW(gather(1, {1}, scene.ranks(), zero_copy, &value), ConfigError);
+  EXPECT_THROW(gather(1, {1}, -1, zero_copy, &value), ConfigError);
+  if (scene.ranks() > 1) {
+    EXPECT_THROW(gather(1, {1}, 0, zero_copy, MPI_IN_PLACE), ConfigError);
+  }
+  const Layout pair("struct({1,1},{0,4},{int,int})");
+  EXPECT_THROW(GatherPlan(scene.communicators,
+                          {&value, 1, pair.type(), received.data(), {1}, pair.type(), 0},
+                          GatherVariant::mpi_gather),
+               ConfigError);
+  if (!can_emulate({2}) || scene.ranks() < 4) return;
+  const Scene alternating({2}, RankOrder::round_robin);
+  EXPECT_THROW(
+      GatherPlan(alternating.communicators, {&value, 1, MPI_INT, received.data(), {1}, MPI_INT, 0},
+                 GatherVariant::hier_forced_indexed),
+      ConfigError);
+}
+
+// ---- Counterparts
+
+TEST(Gatherv, ScatterAndAllgatherAreTheTypeMaps) {
+  for_all_scenes([](const Scene& scene) {
+    std::mt19937 random(5);
+    const auto comm = scene.comm->get();
+    for (const auto& pair : kPairs) {
+      const Layout send(pair.send), receive(pair.receive);
+      for (const std::int64_t most : {0, 1, 7, 1000})
+        for (int root = 0; root < scene.ranks(); ++root) {
+          Numbers counts;
+          for (int rank = 0; rank < scene.ranks(); ++rank)
+            counts.push_back(send.each() *
+                             (rank == 0 ? most : static_cast<std::int64_t>(random() % (most + 1))));
+          const auto starts = starts_of(counts);
+          const auto total = starts.back() + counts.back();
+          const auto own = counts[static_cast<std::size_t>(scene.rank())];
+          const auto own_start = starts[static_cast<std::size_t>(scene.rank())];
+          const GatherOptions options{form_of(random()), form_of(random())};
+          EXPECT_EQ(gather_once(scene, send, receive, counts, root, GatherVariant::mpi_gather,
+                                options, false),
+                    "");
+          EXPECT_EQ(gather_once(scene, send, receive, counts, root, GatherVariant::zero_copy,
+                                options, false),
+                    "");
+
+          Memory source(send, total), part(receive, own), expected_part(receive, own);
+          source.fill(root);
+          expected_part.expect(send, root, own_start, 0, own);
+          ScatterPlan scatter(
+              scene.communicators,
+              {part.data(), own, receive.type(), source.data(), counts, send.type(), root},
+              options);
+          scatter.run();
+          EXPECT_EQ(part.difference(expected_part), -1) << "scatter from " << root;
+
+          Memory mine(send, own), whole(receive, total), expected_whole(receive, total);
+          mine.fill(scene.rank());
+          for (int rank = 0; rank < scene.ranks(); ++rank) {
+            const auto at = static_cast<std::size_t>(rank);
+            expected_whole.expect(send, rank, 0, starts[at], counts[at]);
+          }
+          AllgatherPlan allgather(
+              scene.communicators,
+              {mine.data(), own, send.type(), whole.data(), counts, receive.type()}, options);
+          allgather.run();
+          EXPECT_EQ(whole.difference(expected_whole), -1) << "allgather";
+          if (!everywhere(!testing::Test::HasFailure(), comm)) return;
+        }
+    }
+  });
+}
+
+TEST(Counterparts, AsSingleCallsAreMpisToo) {
+  const int ranks = world_size();
+  const auto n = static_cast<std::size_t>(ranks);
+  std::vector<int> sent(3 * n), expected(3 * n), received(3 * n);
+  for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = 1000 * world_rank() + static_cast<int>(i);
+  const auto same = [&] {
+    const bool out = received == expected;
+    std::fill(received.begin(), received.end(), -1);
+    std::fill(expected.begin(), expected.end(), -1);
+    return out;
+  };
+  MPI_Scatter(sent.data(), 3, MPI_INT, expected.data(), 3, MPI_INT, 0, MPI_COMM_WORLD);
+  elements::scatter(sent.data(), 3, MPI_INT, received.data(), 3, MPI_INT, 0, MPI_COMM_WORLD);
+  EXPECT_TRUE(same());
+  MPI_Allgather(sent.data(), 3, MPI_INT, expected.data(), 3, MPI_INT, MPI_COMM_WORLD);
+  elements::allgather(sent.data(), 3, MPI_INT, received.data(), 3, MPI_INT, MPI_COMM_WORLD);
+  EXPECT_TRUE(same());
+  MPI_Gather(sent.data(), 3, MPI_INT, expected.data(), 3, MPI_INT, ranks - 1, MPI_COMM_WORLD);
+  elements::gather(sent.data(), 3, MPI_INT, received.data(), 3, MPI_INT, ranks - 1, MPI_COMM_WORLD);
+  EXPECT_TRUE(same());
+  MPI_Alltoall(sent.data(), 3, MPI_INT, expected.data(), 3, MPI_INT, MPI_COMM_WORLD);
+  elements::alltoallv(sent.data(), {3}, MPI_INT, received.data(), {3}, MPI_INT, MPI_COMM_WORLD);
+  EXPECT_TRUE(same());
+  std::vector<int> in_place(3 * n, -1);
+  std::copy_n(sent.begin(), 3, in_place.begin() + 3 * world_rank());
+  MPI_Allgather(sent.data(), 3, MPI_INT, expected.data(), 3, MPI_INT, MPI_COMM_WORLD);
+  elements::allgather(MPI_IN_PLACE, 0, MPI_INT, in_place.data(), 3, MPI_INT, MPI_COMM_WORLD);
+  EXPECT_EQ(in_place, expected);
+}
+
+// ---- All-to-all
+
+// counts[i][j] from rank i to rank j.
+using Matrix = std::vector<Numbers>;
+
+template <class Plan>
+std::string alltoall_once(const Scene& scene, const Layout& send, const Layout& receive,
+                          const Matrix& counts) {
+  const auto own = static_cast<std::size_t>(scene.rank());
+  Numbers arriving;
+  for (const auto& row : counts) arriving.push_back(row[own]);
+  const auto to = starts_of(arriving);
+  Memory sent(send, std::accumulate(counts[own].begin(), counts[own].end(), std::int64_t{0})),
+      received(receive, to.back() + arriving.back()),
+      expected(receive, to.back() + arriving.back());
+  sent.fill(scene.rank());
+  for (int rank = 0; rank < scene.ranks(); ++rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    expected.expect(send, rank, starts_of(counts[at])[own], to[at], arriving[at]);
+  }
+  Plan plan(scene.communicators,
+            {sent.data(), counts[own], send.type(), received.data(), arriving, receive.type()});
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    plan.run();
+    if (const auto where = received.difference(expected); where >= 0)
+      return "byte " + std::to_string(where) + " in run " + std::to_string(repeat);
+  }
+  return "";
+}
+
+Matrix counts_of(int ranks, auto count) {
+  Matrix out(static_cast<std::size_t>(ranks));
+  for (int i = 0; i < ranks; ++i)
+    for (int j = 0; j < ranks; ++j) out[static_cast<std::size_t>(i)].push_back(count(i, j));
+  return out;
+}
+
+TEST(Alltoall, OfEveryPlanIsTheTypeMaps) {
+  for_all_scenes([](const Scene& scene) {
+    const auto comm = scene.comm->get();
+    for (const auto& pair : kPairs) {
+      const Layout send(pair.send), receive(pair.receive);
+      for (const std::int64_t count : {0, 1, 7, 1000}) {
+        const auto counts = counts_of(scene.ranks(), [&](int, int) { return count * send.each(); });
+        EXPECT_EQ(alltoall_once<DirectAlltoallPlan>(scene, send, receive, counts), "");
+        EXPECT_EQ(alltoall_once<BruckAlltoallPlan>(scene, send, receive, counts), "");
+        EXPECT_EQ(alltoall_once<HierarchicalAlltoallPlan>(scene, send, receive, counts), "");
+        if (!everywhere(!testing::Test::HasFailure(), comm)) return;
+      }
+    }
+  });
+}
+
+TEST(Alltoall, OfBlocksOfAnySizeIsTheTypeMaps) {
+  const Pair pairs[] = {{"vector(3,1,2,int)", "resized(vector(2,2,3,int),0,28)"},
+                        {"resized(short,0,6)", "indexed({3,2},{4,0},short)"}};
+  for_all_scenes([&](const Scene& scene) {
+    const auto comm = scene.comm->get();
+    std::mt19937 random(17);
+    for (const auto& pair : pairs) {
+      const Layout send(pair.send), receive(pair.receive);
+      for (const unsigned most : {0u, 1u, 7u, 1000u}) {
+        const auto counts = counts_of(scene.ranks(), [&](int, int) {
+          return static_cast<std::int64_t>(random() % (most + 1));
+        });
+        EXPECT_EQ(alltoall_once<DirectAlltoallPlan>(scene, send, receive, counts), "");
+        EXPECT_EQ(alltoall_once<BucketAlltoallPlan>(scene, send, receive, counts), "");
+        if (!everywhere(!testing::Test::HasFailure(), comm)) return;
+      }
+    }
+  });
+}
+
+TEST(Alltoall, SendsAsManyMessagesAsItSays) {
+  for_all_scenes([](const Scene& scene) {
+    const auto& nodes = scene.communicators->nodes();
+    const Layout layout("int");
+    const std::int64_t ranks = scene.ranks();
+    std::vector<int> sent(static_cast<std::size_t>(ranks)), received(sent.size());
+    const AlltoallBuffers buffers{sent.data(), {1}, MPI_INT, received.data(), {1}, MPI_INT};
+    BruckAlltoallPlan bruck(scene.communicators, buffers);
+    bruck.run();
+    EXPECT_EQ(bruck.traffic().on_node.messages + bruck.traffic().off_node.messages,
+              tree_rounds(TreeForm::binomial, scene.ranks()));
+    HierarchicalAlltoallPlan hierarchical(scene.communicators, buffers);
+    hierarchical.run();
+    const std::int64_t others = nodes.nodes() - 1;
+    EXPECT_EQ(sum(hierarchical.traffic().off_node.messages, scene.comm->get()),
+              nodes.nodes() * others);
+    std::int64_t crossing = 0;
+    for (int rank = 0; rank < ranks; ++rank) crossing += nodes.same_node(rank) ? 0 : 4;
+    EXPECT_EQ(sum(hierarchical.traffic().off_node.bytes, scene.comm->get()),
+              sum(crossing, scene.comm->get()));
+  });
+}
+
+TEST(Alltoall, WhatAPlanCannotDoIsRefusedOnAllRanks) {
+  const Scene scene({1}, RankOrder::ordered);
+  if (scene.ranks() == 1) GTEST_SKIP() << "for two ranks and more";
+  const auto n = static_cast<std::size_t>(scene.ranks());
+  std::vector<double> sent(2 * n), received(2 * n);
+  const auto alltoall = [&](Numbers sends, Numbers receives) {
+    return AlltoallBuffers{sent.data(),     std::move(sends),    MPI_DOUBLE,
+                           received.data(), std::move(receives), MPI_DOUBLE};
+  };
+  const auto& communicators = scene.communicators;
+  EXPECT_THROW(DirectAlltoallPlan(communicators, alltoall({1}, {2})), ConfigError);
+  EXPECT_THROW(DirectAlltoallPlan(communicators, alltoall({-1}, {-1})), ConfigError);
+  Numbers uneven(n, 1), back(n, scene.rank() == 0 ? 2 : 1);
+  uneven[0] = 2;
+  EXPECT_THROW(BruckAlltoallPlan(communicators, alltoall(uneven, back)), ConfigError);
+  EXPECT_THROW(HierarchicalAlltoallPlan(communicators, alltoall(uneven, back)), ConfigError);
+  const Layout mixed("struct({1,1},{0,8},{int,double})");
+  const AlltoallBuffers two_types{sent.data(),     {2}, mixed.type(),
+                                  received.data(), {2}, mixed.type()};
+  EXPECT_THROW(BucketAlltoallPlan(communicators, two_types), ConfigError);
+}
+
+}  // namespace
+}  // namespace halocline::comm
