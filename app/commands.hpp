@@ -19,6 +19,10 @@ int compare(const Config& config, MPI_Comm comm);
 /// Measures the system model of this machine and writes it to config.model or the default place.
 int calibrate(const Config& config, MPI_Comm comm);
 
+/// Gathers config.sizes bytes of each rank at config.root by config.variants, interleaved,
+/// verified, for each order of config.order.
+int gather(const Config& config, MPI_Comm comm);
+
 /// Shows what becomes of config.expression: tree, canonical form, plan, and what the installed MPI
 /// says where it differs; and the cheapest reconstructions of it, or of config.displacements or
 /// config.typemap. Collective; rank 0 alone reads and prints.

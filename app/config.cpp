@@ -77,9 +77,10 @@ bool read(const Json& value, const Range& range, std::optional<std::array<T, N>>
 }
 
 // A list, or one number alone.
-bool read(const Json& value, const Range& range, std::vector<int>& out) {
+template <std::integral T>
+bool read(const Json& value, const Range& range, std::vector<T>& out) {
   const auto items = value.is_array() ? value : Json::array({value});
-  std::vector<int> numbers(items.size());
+  std::vector<T> numbers(items.size());
   for (std::size_t i = 0; i < items.size(); ++i)
     if (!read(items[i], range, numbers[i])) return false;
   out = std::move(numbers);
@@ -151,7 +152,8 @@ template <class T>
 Json write(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
-Json write(const std::vector<int>& numbers) {
+template <std::integral T>
+Json write(const std::vector<T>& numbers) {
   if (numbers.empty()) return {};
   return numbers.size() == 1 ? Json(numbers.front()) : Json(numbers);
 }
@@ -170,6 +172,10 @@ template <class T>
 constexpr bool kIsListOfNames = false;
 template <class T>
 constexpr bool kIsListOfNames<std::vector<T>> = !std::integral<T>;
+template <class T>
+constexpr bool kIsListOfNumbers = false;
+template <std::integral T>
+constexpr bool kIsListOfNumbers<std::vector<T>> = true;
 
 // The number that `word` spells, all of it; otherwise the word itself, which no numeric option
 // accepts.
@@ -251,7 +257,7 @@ class Options {
             both);
     add("ranks-per-node", &Config::ranks_per_node, "N,...", size,
         "emulate nodes of so many consecutive ranks each: one number, or one for each node; none: "
-        "the real nodes [run, compare, info]");
+        "the real nodes [run, compare, gather, info]");
     add("radius", &Config::radius, "N", size, "ghost points on each side of each axis" + both);
     add("fields", &Config::fields, "N", Range{1, 65536}, "values per point" + both);
     add("layout", &Config::layout, "",
@@ -314,11 +320,11 @@ class Options {
         "how the app writes its regions as MPI datatypes" + both);
     add("packer", &Config::packer, "", "which of our packers packs where the host does" + both);
     add("iterations", &Config::iterations, "N", Range{1, INT_MAX},
-        "timed exchanges of each method [compare]");
+        "timed exchanges of each method, timed gathers of each variant and size [compare, gather]");
     add("warmup", &Config::warmup, "N", Range{0, INT_MAX},
-        "exchanges of each method before the timed ones [compare]");
+        "as many of each before the timed ones [compare, gather]");
     add("max-seconds", &Config::max_seconds, "SECONDS",
-        "stop measuring after this time [compare, calibrate]");
+        "stop measuring after this time [compare, calibrate, gather]");
     add("model", &Config::model, "FILE",
         "system model: calibrate writes it, what methods leave open is chosen by it; "
         "none: $HALOCLINE_MODEL or $XDG_CONFIG_HOME/halocline/model.json or "
@@ -329,13 +335,25 @@ class Options {
     add("threads", &Config::threads, "N", Range{0, 1024},
         "threads per rank; 0: this rank's share of its node [run, compare, info]");
     add("seed", &Config::seed, "N", Range{0, INT64_MAX},
-        "of the values that fill the fields" + both);
+        "of the values that fill the fields, of random orders [run, compare, gather]");
+
+    group_ = "Hierarchical gather";
+    add("variants", &Config::variants, "NAME,...",
+        "mpi-gather: MPI_Gather; hier-...: through one rank of each node, then reordered by "
+        "MPI_Unpack, MPI_Sendrecv or our pack plan; forced: where nothing need be; zero-copy: "
+        "by the types of the messages [gather]");
+    add("order", &Config::order, "ORDER,...",
+        "ranks of the communicator: ordered: as they are; reversed; round-robin over the nodes; "
+        "random, by --seed [gather]");
+    add("sizes", &Config::sizes, "N,...", Range{0, INT64_MAX}, "bytes of each rank [gather]");
+    add("root", &Config::root, "N", Range{0, INT_MAX}, "rank that gathers, in each order [gather]");
 
     group_ = "Output";
     add("output", &Config::output, "PATH",
-        "append results to this file, one line of JSON each" + both);
-    add("csv", &Config::csv, "PATH", "append results to this file as CSV" + both);
-    add("quiet", &Config::quiet, "", "no progress line, no tables [run, compare, calibrate]");
+        "append results to this file, one line of JSON each [run, compare, gather]");
+    add("csv", &Config::csv, "PATH", "append results to this file as CSV [run, compare, gather]");
+    add("quiet", &Config::quiet, "",
+        "no progress line, no tables [run, compare, calibrate, gather]");
     add("json", &Config::json, "",
         "print one JSON object and nothing else [calibrate, inspect, info]");
     add("displacements", &Config::displacements, "FILE",
@@ -346,7 +364,7 @@ class Options {
         "[inspect]");
     add("dry-run", &Config::dry_run, "",
         "print decomposition, messages, bytes and memory per rank, or what would be measured, and "
-        "exit [run, compare, calibrate]");
+        "exit [run, compare, calibrate, gather]");
 
     group_ = "General";
     auto& config =
@@ -385,7 +403,7 @@ class Options {
     };
     if constexpr (std::integral<T>) {
       option.expected = "a " + app::expected(range);
-    } else if constexpr (std::same_as<T, std::vector<int>>) {
+    } else if constexpr (kIsListOfNumbers<T>) {
       option.expected = "one number or a list, each a " + app::expected(range);
     } else {
       option.words = 3;
@@ -410,9 +428,18 @@ class Options {
       option.expected = "a list of one or more of " + method_names() +
                         ", each at most once; alltoallv, neighbor, p2p and partitioned may have "
                         ":device, :one-shot, :staged, :host or :auto behind it";
-    if constexpr (std::same_as<T, std::vector<comm::HaloShape>>)
-      option.expected =
-          "a list of one or more of " + all_names<comm::HaloShape>(", ") + ", each at most once";
+    return option;
+  }
+
+  // One or more names, each once.
+  template <NamedEnum E>
+  Option& add(std::string name, std::vector<E> Config::*member, std::string argument,
+              std::string meaning) {
+    auto& option = common(std::move(name), member, std::move(argument), std::move(meaning));
+    option.read = [member](const Json& value, Config& config) {
+      return app::read(value, config.*member);
+    };
+    option.expected = "a list of one or more of " + all_names<E>(", ") + ", each at most once";
     return option;
   }
 
@@ -676,6 +703,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
       "  mpirun -n 8 halocline run --global 200 200 200 --steps 50\n"
       "  mpirun -n 2 halocline compare --methods p2p,shared --shape direct,axes --neighbors 18\n"
       "  mpirun -n 2 halocline calibrate\n"
+      "  mpirun -n 4 halocline gather --ranks-per-node 2 --order random --sizes 1024,1048576\n"
       "  halocline inspect 'subarray(C,{16,16,16},{1,8,8},{5,2,3},double)'\n"
       "\nExit codes: 0 ok, 1 verification failed, 2 bad input, 3 environment.");
 
@@ -687,6 +715,9 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
       std::pair{Subcommand::calibrate,
                 "measures messages, copies, launches and packing on this machine, for the choice "
                 "between transfers"},
+      std::pair{Subcommand::gather,
+                "hierarchical gathers that reorder by MPI_Unpack, by datatypes alone, ..., beside "
+                "MPI_Gather"},
       std::pair{Subcommand::inspect,
                 "EXPRESSION, or --displacements FILE, or --typemap FILE: what becomes of an MPI "
                 "datatype: "

@@ -12,13 +12,15 @@
 #include <vector>
 
 #include "comm/exchange/method.hpp"
+#include "comm/gather/gather_plan.hpp"
+#include "comm/gather/rank_order.hpp"
 #include "comm/halo/halo_spec.hpp"
 #include "comm/halo/placement.hpp"
 #include "enum_names.hpp"
 
 namespace halocline::app {
 
-enum class Subcommand { run, compare, calibrate, inspect, info };
+enum class Subcommand { run, compare, calibrate, gather, inspect, info };
 enum class Layout { soa, aos };
 enum class Element { float64, float32 };
 enum class Stencil { heat13, heat9, heat3, point26 };
@@ -28,6 +30,19 @@ enum class Messages { partner, region, field };
 enum class Describe { subarray, vector, hvector, hindexed, structure };
 enum class PackerKind { host, kokkos };
 enum class Inject { none, drop, swap, flip };
+
+template <>
+struct EnumNames<comm::RankOrder> {
+  static constexpr auto table = comm::kRankOrders;
+};
+template <>
+struct EnumNames<comm::GatherVariant> {
+  static constexpr auto table = comm::kGatherVariants;
+};
+template <>
+struct EnumNames<comm::TreeForm> {
+  static constexpr auto table = comm::kTreeForms;
+};
 
 /// One member per long flag (dashes become underscores); the flag table in config.cpp says what
 /// each means and which subcommands use it. Extents and counts of three are in the order x, y, z.
@@ -67,6 +82,12 @@ struct Config {
   Describe describe = Describe::subarray;
   PackerKind packer = PackerKind::host;
 
+  std::vector<comm::RankOrder> order{comm::RankOrder::ordered, comm::RankOrder::random};
+  int root = 0;
+  std::vector<comm::GatherVariant> variants = all_of<comm::GatherVariant>();
+  std::vector<std::int64_t> sizes{1,       4,        16,       64,        256,    1 << 10,
+                                  4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20};  ///< bytes
+
   std::string model;  ///< path; empty: the default one
   bool force_model = false;
 
@@ -101,10 +122,12 @@ std::string effective_config_json(const Config& config);
 
 template <>
 struct EnumNames<Subcommand> {
-  static constexpr std::array table{
-      std::pair{Subcommand::run, "run"}, std::pair{Subcommand::compare, "compare"},
-      std::pair{Subcommand::calibrate, "calibrate"}, std::pair{Subcommand::inspect, "inspect"},
-      std::pair{Subcommand::info, "info"}};
+  static constexpr std::array table{std::pair{Subcommand::run, "run"},
+                                    std::pair{Subcommand::compare, "compare"},
+                                    std::pair{Subcommand::calibrate, "calibrate"},
+                                    std::pair{Subcommand::gather, "gather"},
+                                    std::pair{Subcommand::inspect, "inspect"},
+                                    std::pair{Subcommand::info, "info"}};
 };
 template <>
 struct EnumNames<Layout> {

@@ -252,13 +252,11 @@ SharedMemory tightest_windows(double bytes, MPI_Comm comm) {
   return tightest({static_cast<double>(room.needed), static_cast<double>(room.available)}, comm);
 }
 
-void require_memory(const SharedMemory& memory, const std::string& of) {
+void require_memory(const SharedMemory& memory, const std::string& of, const std::string& remedy) {
   if (memory.fits()) return;
   throw ConfigError("not enough memory (a " + of + " needs " + format_bytes(memory.needed) +
-                    " and has " + format_bytes(memory.available) +
-                    " available): use a smaller local or global size, fewer fields, or fewer ranks "
-                    "per " +
-                    of);
+                    " and has " + format_bytes(memory.available) + " available): use " + remedy +
+                    ", or fewer ranks per " + of);
 }
 
 std::string describe_memory(const MemoryNeed& need, const SharedMemory& memory,

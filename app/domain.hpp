@@ -82,8 +82,8 @@ SharedMemory tightest_device(const MemoryNeed& need, const dtype::Device& device
 /// Likewise of the nodes' shared memory, where each rank has a window of so many bytes. Collective.
 SharedMemory tightest_windows(double bytes, MPI_Comm comm);
 
-/// Throws ConfigError if it does not fit; `of`: "node", "device".
-void require_memory(const SharedMemory& memory, const std::string& of);
+/// Throws ConfigError that ends with `remedy` if it does not fit; `of`: "node", "device".
+void require_memory(const SharedMemory& memory, const std::string& of, const std::string& remedy);
 
 /// "memory per rank: ...; a node needs ...".
 std::string describe_memory(const MemoryNeed& need, const SharedMemory& memory,

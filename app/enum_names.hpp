@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace halocline::app {
 
@@ -44,6 +45,14 @@ std::string all_names(std::string_view separator) {
   std::string out;
   for (const auto& [enumerator, spelling] : EnumNames<E>::table)
     out.append(out.empty() ? "" : separator).append(spelling);
+  return out;
+}
+
+/// All enumerators.
+template <NamedEnum E>
+std::vector<E> all_of() {
+  std::vector<E> out;
+  for (const auto& [enumerator, spelling] : EnumNames<E>::table) out.push_back(enumerator);
   return out;
 }
 

@@ -292,8 +292,53 @@ nlohmann::ordered_json to_json(const Record& record, const Provenance& provenanc
   return out;
 }
 
-ResultWriter::ResultWriter(const Config& config, Provenance provenance)
-    : output_(config.output), csv_(config.csv), provenance_(std::move(provenance)) {
+Json to_json(const GatherRecord& record, const Provenance& provenance) {
+  const auto traffic = record.traffic.value_or(GatherTraffic{});
+  const auto known = [&](std::int64_t value) { return record.traffic ? Json(value) : Json(); };
+  const auto times = record.samples.empty() ? std::optional<Statistics>{}
+                                            : std::optional{statistics(record.samples)};
+  Json out;
+  out["schema"] = "halocline/1";
+  out["kind"] = "gather";
+  out["variant"] = record.variant;
+  out["order"] = record.order;
+  out["bytes_per_rank"] = record.bytes_per_rank;
+  out["root"] = record.root;
+  out["ranks"] = record.ranks;
+  out["nodes"] = record.nodes;
+  out["nodes_emulated"] = record.nodes_emulated;
+  out["local_form"] = or_null(record.local_form);
+  out["bridge_form"] = or_null(record.bridge_form);
+  out["messages_on_node"] = known(traffic.messages_on_node);
+  out["bytes_on_node"] = known(traffic.bytes_on_node);
+  out["messages_off_node"] = known(traffic.messages_off_node);
+  out["bytes_off_node"] = known(traffic.bytes_off_node);
+  out["copied_bytes"] = known(traffic.copied_bytes);
+  out["reordered_bytes"] = known(traffic.reordered_bytes);
+  out["iterations"] = record.iterations;
+  for (const auto& [name, member] : kStatistics)
+    out[name] = times ? Json((*times).*member) : Json();
+  out["setup_s"] = record.setup_s;
+  out["predicted_s"] = or_null(record.predicted_s);
+  out["verified"] = record.verified;
+  out["baseline"] = or_null(record.baseline);
+  out["ratio_to_baseline"] = or_null(record.ratio_to_baseline);
+  out["notes"] = record.notes;
+  out["samples_s"] = record.samples;
+  out["provenance"] = to_json(provenance);
+  return out;
+}
+
+ResultWriter ResultWriter::for_records(const Config& config, const Provenance& provenance) {
+  return {config, provenance, to_json(Record{}, provenance)};
+}
+
+ResultWriter ResultWriter::for_gathers(const Config& config, const Provenance& provenance) {
+  return {config, provenance, to_json(GatherRecord{}, provenance)};
+}
+
+ResultWriter::ResultWriter(const Config& config, const Provenance& provenance, const Json& example)
+    : output_(config.output), csv_(config.csv), provenance_(provenance) {
   if (!output_.empty()) check_appendable("output", output_);
   if (csv_.empty()) return;
   check_appendable("csv", csv_);
@@ -304,13 +349,20 @@ ResultWriter::ResultWriter(const Config& config, Provenance provenance)
     std::ifstream file(csv_);
     std::getline(file, header);
   }
-  if (!header.empty() && header + "\n" != csv_header(csv_cells(to_json(Record{}, provenance_))))
+  if (!header.empty() && header + "\n" != csv_header(csv_cells(example)))
     throw ConfigError("csv has other columns than this version writes (" + csv_ +
                       "): give a new file");
 }
 
 void ResultWriter::write(const Record& record) const {
-  const auto json = to_json(record, provenance_);
+  append(to_json(record, provenance_));
+}
+
+void ResultWriter::write(const GatherRecord& record) const {
+  append(to_json(record, provenance_));
+}
+
+void ResultWriter::append(const Json& json) const {
   std::deque<Appender> files;
   try {
     if (!output_.empty()) files.emplace_back(output_).append(line_of(json));

@@ -108,21 +108,59 @@ struct Record {
 /// The record as a JSON object of schema halocline/1, in the order of results/README.md.
 nlohmann::ordered_json to_json(const Record& record, const Provenance& provenance);
 
+/// What all ranks together send in a gather, and its root moves.
+struct GatherTraffic {
+  std::int64_t messages_on_node = 0, bytes_on_node = 0;
+  std::int64_t messages_off_node = 0, bytes_off_node = 0;
+  std::int64_t copied_bytes = 0, reordered_bytes = 0;
+};
+
+/// One variant of a gather, in one order of the ranks, for one size.
+struct GatherRecord {
+  std::string variant;
+  std::string order;
+  std::int64_t bytes_per_rank = 0;
+  int root = 0;
+  int ranks = 0;
+  int nodes = 0;
+  bool nodes_emulated = false;
+  std::optional<std::string> local_form, bridge_form;  ///< none: the MPI's own business
+  std::optional<GatherTraffic> traffic;                ///< likewise
+  std::int64_t iterations = 0;
+  double setup_s = 0;                 ///< of making the plan, once, on the slowest rank
+  std::vector<double> samples;        ///< seconds of a gather on the slowest rank
+  std::optional<double> predicted_s;  ///< by the alpha-beta model of the run
+  bool verified = false;
+  std::optional<std::string> baseline;
+  std::optional<double> ratio_to_baseline;
+  std::vector<std::string> notes;
+};
+
+/// The record as a JSON object of schema halocline/1 and kind "gather", in the order of
+/// results/README.md.
+nlohmann::ordered_json to_json(const GatherRecord& record, const Provenance& provenance);
+
 /// Appends records to config.output (JSON lines) and config.csv, either, both or none of them. Used
 /// on one rank only.
 class ResultWriter {
  public:
-  /// Checks that both files can be appended to, without leaving a trace of that. Throws ConfigError
-  /// that names the flag if one cannot, if both are one file, or if the CSV file has columns other
-  /// than ours.
-  ResultWriter(const Config& config, Provenance provenance);
+  /// For records of one type. Checks that both files can be appended to, without leaving a trace of
+  /// that. Throws ConfigError that names the flag if one cannot, if both are one file, or if the
+  /// CSV file has columns other than theirs.
+  static ResultWriter for_records(const Config& config, const Provenance& provenance);
+  static ResultWriter for_gathers(const Config& config, const Provenance& provenance);
 
   /// Appends one record, whole or not at all: each line is one write on a locked, append-only
   /// descriptor, and what a failing write has left is cut off again in both files. A file whose
   /// last line has no end gets one first. Throws EnvironmentError.
   void write(const Record& record) const;
+  void write(const GatherRecord& record) const;
 
  private:
+  ResultWriter(const Config& config, const Provenance& provenance,
+               const nlohmann::ordered_json& example);
+  void append(const nlohmann::ordered_json& json) const;
+
   std::string output_;
   std::string csv_;
   Provenance provenance_;

@@ -107,8 +107,9 @@ bool admit(const Config& config, const Domain& domain, const MemoryEstimate& est
   HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &real, 1, MPI_INT, MPI_MIN, comm));
   if (real == 1) on_device = tightest_device(estimate.device, *device, comm);
   if (!config.dry_run) {
-    require_memory(node, "node");
-    if (on_device) require_memory(*on_device, "device");
+    constexpr auto* kLess = "a smaller local or global size, fewer fields";
+    require_memory(node, "node", kLess);
+    if (on_device) require_memory(*on_device, "device", kLess);
     return true;
   }
   auto memory = describe_memory(host, node, "node");

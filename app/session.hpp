@@ -144,7 +144,7 @@ int with_domain(const Config& config, const comm::NodeHierarchy& nodes, MPI_Comm
   const auto model = load_model(config, methods, provenance, comm);
   if (!admit(config, domain, estimate_memory(config, domain, copies, methods), comm)) return 0;
   std::optional<ResultWriter> writer;
-  on_root(comm, [&] { writer.emplace(config, provenance); });
+  on_root(comm, [&] { writer.emplace(ResultWriter::for_records(config, provenance)); });
   say(config, comm, describe_model(provenance));
   const Setup setup{writer ? &*writer : nullptr, model ? &*model : nullptr};
   return config.element == Element::float64 ? body(double{}, domain, setup)

@@ -66,6 +66,8 @@ class Record:
                 f"is of schema {fields.get('schema', 'none')}, not {SCHEMA}: give what halocline run or compare wrote with --output"
                 " (rows of benchmarks: results/tables.py)"
             )
+        if fields.get("kind") == "gather":
+            raise BadInput("is of halocline gather: give what halocline run or compare wrote with --output")
         self.fields = fields
         self.provenance = fields["provenance"]
         # What versions did that did not record it.

@@ -88,7 +88,7 @@ TEST(Format, AlignsColumnsByCodePoints) {
 }
 
 TEST_F(ResultFiles, HoldOneLinePerRecord) {
-  const ResultWriter writer(config_, {});
+  const auto writer = ResultWriter::for_records(config_, {});
   EXPECT_FALSE(fs::exists(config_.output)) << "checking a path leaves no file";
   EXPECT_FALSE(fs::exists(config_.csv));
   writer.write(record_);
@@ -124,7 +124,7 @@ TEST_F(ResultFiles, HoldOneLinePerRecord) {
 }
 
 TEST_F(ResultFiles, HoldWhatEachRankDoesWithOverlap) {
-  const ResultWriter writer(config_, {});
+  const auto writer = ResultWriter::for_records(config_, {});
   writer.write(record_);
   record_.overlap = true;
   record_.progress = 5;
@@ -160,7 +160,7 @@ TEST_F(ResultFiles, HoldWhatEachRankDoesWithOverlap) {
 }
 
 TEST_F(ResultFiles, TornLastLineDoesNotSwallowARecord) {
-  const ResultWriter writer(config_, {});
+  const auto writer = ResultWriter::for_records(config_, {});
   writer.write(record_);
   const auto json = contents(config_.output);
   const auto csv = contents(config_.csv);
@@ -178,7 +178,7 @@ TEST_F(ResultFiles, WriteOnlyFileIsAppendedTo) {
   config_.csv.clear();
   std::ofstream(config_.output) << "before\n";
   fs::permissions(config_.output, fs::perms::owner_write);
-  ResultWriter(config_, {}).write(record_);
+  ResultWriter::for_records(config_, {}).write(record_);
   fs::permissions(config_.output, fs::perms::owner_all);
   const auto text = contents(config_.output);
   EXPECT_TRUE(text.starts_with("before\n{")) << text;
@@ -189,7 +189,7 @@ TEST_F(ResultFiles, ThatCannotBeWrittenAreRefusedBeforehand) {
   const auto refused = [&](const std::string& output, const std::string& csv) {
     config_.output = output;
     config_.csv = csv;
-    EXPECT_THROW(ResultWriter(config_, {}), ConfigError) << output << " " << csv;
+    EXPECT_THROW(ResultWriter::for_records(config_, {}), ConfigError) << output << " " << csv;
   };
   refused(directory_ / "missing" / "out", "");
   refused("", directory_ / "missing" / "out");
@@ -201,10 +201,10 @@ TEST_F(ResultFiles, ThatCannotBeWrittenAreRefusedBeforehand) {
 
 TEST_F(ResultFiles, FullDiskLeavesBothAsTheyWere) {
   config_.csv = "/dev/full";
-  EXPECT_THROW(ResultWriter(config_, {}).write(record_), EnvironmentError);
+  EXPECT_THROW(ResultWriter::for_records(config_, {}).write(record_), EnvironmentError);
   EXPECT_FALSE(fs::exists(config_.output)) << "a file that was not there is not left behind";
   std::ofstream(config_.output) << "before\n";
-  EXPECT_THROW(ResultWriter(config_, {}).write(record_), EnvironmentError);
+  EXPECT_THROW(ResultWriter::for_records(config_, {}).write(record_), EnvironmentError);
   EXPECT_EQ(contents(config_.output), "before\n");
 }
 
@@ -215,7 +215,7 @@ TEST_F(ResultFiles, ShortWriteIsCutOffAgain) {
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
   const rlimit small{100, limit.rlim_max};  // less than a record takes
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  EXPECT_THROW(ResultWriter(config_, {}).write(record_), EnvironmentError);
+  EXPECT_THROW(ResultWriter::for_records(config_, {}).write(record_), EnvironmentError);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
   EXPECT_EQ(contents(config_.output), "before\n");
   EXPECT_FALSE(fs::exists(config_.csv));

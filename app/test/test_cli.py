@@ -148,6 +148,10 @@ periodic = false
 stencil = "heat9"
 steps = 7
 stages = 3
+variants = ["zero-copy", "mpi-gather"]
+order = ["round-robin"]
+sizes = [5, 1000]
+root = 1
 overlap = true
 progress = 3
 memory = "device"
@@ -338,7 +342,7 @@ class Help(InDirectory):
         self.assertEqual(len(begins), len(options_in_help()))
         for i in begins:
             text = " ".join(lines[i + 1 : i + 5])
-            self.assertRegex(text, r"\[(all|run|compare|calibrate|inspect|info)[, a-z]*\]")
+            self.assertRegex(text, r"\[(all|run|compare|calibrate|gather|inspect|info)[, a-z]*\]")
 
     def test_shows_the_type_notation(self):
         text = self.halocline("--help").stdout

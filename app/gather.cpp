@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `halocline gather`: hierarchical gathers side by side [TR14 section 4].
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/gather/gather_model.hpp"
+#include "comm/gather/gather_plan.hpp"
+#include "commands.hpp"
+#include "domain.hpp"
+#include "dtype/support/mpi_check.hpp"
+#include "dtype/support/region.hpp"
+#include "environment.hpp"
+#include "progress.hpp"
+#include "session.hpp"
+#include "table.hpp"
+
+namespace halocline::app {
+
+namespace {
+
+using comm::GatherVariant;
+using Bytes = std::vector<std::byte>;
+
+/// The ranks in one order, and their nodes.
+struct Arrangement {
+  comm::RankOrder order;
+  std::unique_ptr<comm::Communicator> comm;
+  std::shared_ptr<comm::NodeCommunicators> communicators;
+
+  const comm::NodeHierarchy& nodes() const { return communicators->nodes(); }
+  bool in_node_order() const {
+    const auto& node_of = nodes().node_of_ranks();
+    return std::is_sorted(node_of.begin(), node_of.end());
+  }
+};
+
+Arrangement arrange(const Config& config, comm::RankOrder order, const comm::NodeHierarchy& nodes,
+                    MPI_Comm comm) {
+  const auto ranks = comm::ranks_in_order(order, nodes, config.seed);
+  const auto rank = std::find(ranks.begin(), ranks.end(), nodes.rank()) - ranks.begin();
+  auto ordered = std::make_unique<comm::Communicator>(comm, 0, static_cast<int>(rank));
+  auto communicators = comm::NodeCommunicators::of(
+      ordered->get(), comm::NodeHierarchy::by_color(ordered->get(), nodes.node_of(nodes.rank())));
+  return {order, std::move(ordered), std::move(communicators)};
+}
+
+// config.variants as far as they make sense for these ranks.
+std::vector<GatherVariant> variants_for(const Config& config, const Arrangement& arrangement) {
+  auto out = config.variants;
+  if (!arrangement.in_node_order()) std::erase_if(out, comm::is_forced);
+  return out;
+}
+
+// What rank `rank` contributes at `offset`.
+std::byte content(std::int64_t seed, int rank, std::int64_t offset) {
+  auto x = static_cast<std::uint64_t>(seed) +
+           static_cast<std::uint64_t>(rank) * 0x9E3779B97F4A7C15u +
+           static_cast<std::uint64_t>(offset) * 0xBF58476D1CE4E5B9u;
+  x ^= x >> 31;
+  return static_cast<std::byte>(x * 0x94D049BB133111EBu >> 56);
+}
+
+/// The buffers of a size.
+class Buffers {
+ public:
+  Buffers(const Config& config, const Arrangement& arrangement, std::int64_t bytes)
+      : config_(config),
+        rank_(arrangement.nodes().rank()),
+        ranks_(arrangement.nodes().ranks()),
+        bytes_(bytes),
+        sent_(static_cast<std::size_t>(bytes)) {
+    if (rank_ == config.root) received_.resize(static_cast<std::size_t>(bytes * ranks_));
+    for (std::int64_t i = 0; i < bytes; ++i)
+      sent_[static_cast<std::size_t>(i)] = content(config.seed, rank_, i);
+  }
+
+  comm::RootedBuffers get() {
+    return {sent_.data(), bytes_,   MPI_BYTE,     received_.data(),
+            {bytes_},     MPI_BYTE, config_.root, true};
+  }
+
+  // Runs `plan` into poisoned memory; whether the root has what it should have.
+  bool verify(comm::GatherPlan& plan, MPI_Comm comm) {
+    std::fill(received_.begin(), received_.end(), std::byte{0xA5});
+    plan.run();
+    int right = 1;
+    for (std::size_t i = 0; i < received_.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      if (received_[i] != content(config_.seed, static_cast<int>(at / bytes_), at % bytes_))
+        right = 0;
+    }
+    HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_MIN, comm));
+    return right == 1;
+  }
+
+ private:
+  const Config& config_;
+  int rank_, ranks_;
+  std::int64_t bytes_;
+  Bytes sent_, received_;
+};
+
+struct Contender {
+  std::unique_ptr<comm::GatherPlan> plan;
+  GatherRecord record;
+  std::string region;  // for profilers
+};
+
+double largest(double here, MPI_Comm comm) {
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &here, 1, MPI_DOUBLE, MPI_MAX, comm));
+  return here;
+}
+
+GatherTraffic of_all_ranks(const comm::ScheduleTraffic& traffic, MPI_Comm comm) {
+  std::array<std::int64_t, 6> sums{traffic.on_node.messages,  traffic.on_node.bytes,
+                                   traffic.off_node.messages, traffic.off_node.bytes,
+                                   traffic.copied_bytes,      traffic.reordered_bytes};
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, sums.data(), 6, MPI_INT64_T, MPI_SUM, comm));
+  return {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]};
+}
+
+// Makes the plan of a variant, twice: the first one also makes what is kept.
+Contender prepare(GatherVariant variant, const Arrangement& arrangement, Buffers& buffers,
+                  std::int64_t bytes, const Config& config) {
+  const MPI_Comm comm = arrangement.comm->get();
+  Contender out;
+  const auto make = [&] {
+    out.plan =
+        std::make_unique<comm::GatherPlan>(arrangement.communicators, buffers.get(), variant);
+  };
+  make();
+  HALOCLINE_MPI(MPI_Barrier(comm));
+  const double start = MPI_Wtime();
+  make();
+  auto& record = out.record;
+  record.setup_s = largest(MPI_Wtime() - start, comm);
+  record.variant = to_string(variant);
+  record.order = to_string(arrangement.order);
+  record.bytes_per_rank = bytes;
+  record.root = config.root;
+  record.ranks = arrangement.nodes().ranks();
+  record.nodes = arrangement.nodes().nodes();
+  record.nodes_emulated = arrangement.nodes().emulated();
+  record.verified = buffers.verify(*out.plan, comm);
+  if (variant != GatherVariant::mpi_gather) {
+    record.local_form = to_string(out.plan->forms().local);
+    record.bridge_form = to_string(out.plan->forms().bridge);
+    record.traffic = of_all_ranks(out.plan->traffic(), comm);
+  }
+  out.region = "halocline: gather " + record.variant;
+  return out;
+}
+
+// Variants take turns, in reverse order every other iteration. Returns false if that took until
+// `end`, and all there was time for.
+bool measure(const Config& config, std::vector<Contender*> contenders, double end, MPI_Comm comm) {
+  bool late = false;
+  for (std::int64_t i = 0; i < config.warmup + config.iterations && !late; ++i) {
+    for (auto* contender : contenders) {
+      HALOCLINE_MPI(MPI_Barrier(comm));
+      const Region region(contender->region.c_str());
+      const double start = MPI_Wtime();
+      contender->plan->run();
+      const double seconds = MPI_Wtime() - start;
+      if (i >= config.warmup) contender->record.samples.push_back(seconds);
+    }
+    std::reverse(contenders.begin(), contenders.end());
+    late = i >= config.warmup && largest(MPI_Wtime(), comm) > end;
+  }
+  for (auto* contender : contenders) {
+    auto& record = contender->record;
+    record.samples = max_over_ranks(std::move(record.samples), comm);
+    record.iterations = std::ssize(record.samples);
+    if (record.iterations < config.iterations)
+      record.notes.push_back("stopped by --max-seconds after " +
+                             format_count(record.iterations, "timed gather") + " of " +
+                             std::to_string(config.iterations));
+  }
+  return !late;
+}
+
+void set_ratios(std::vector<Contender>& contenders) {
+  const auto baseline =
+      std::find_if(contenders.begin(), contenders.end(), [](const Contender& contender) {
+        return contender.record.variant == to_string(GatherVariant::mpi_gather) &&
+               !contender.record.samples.empty();
+      });
+  if (baseline == contenders.end()) return;
+  const double time = statistics(baseline->record.samples).median;
+  for (auto& [plan, record, region] : contenders) {
+    if (record.samples.empty()) continue;
+    record.baseline = baseline->record.variant;
+    record.ratio_to_baseline = time / statistics(record.samples).median;
+  }
+}
+
+// ---- The alpha-beta model
+
+// Half a round trip between the lowest two ranks that share a node, or do not; none if there are
+// none. Collective.
+std::optional<comm::LinkCost> measure_link(const comm::NodeHierarchy& nodes, bool on_node,
+                                           MPI_Comm comm) {
+  int other = 1;
+  while (other < nodes.ranks() && (nodes.node_of(other) == nodes.node_of(0)) != on_node) ++other;
+  if (other == nodes.ranks()) return std::nullopt;
+  constexpr int kLong = 1 << 18, kTimes = 41;
+  Bytes buffer(kLong);
+  const auto half_round_trip = [&](int bytes) {
+    std::vector<double> samples;
+    const int partner = nodes.rank() == 0 ? other : 0;
+    for (int i = 0; i < kTimes && (nodes.rank() == 0 || nodes.rank() == other); ++i) {
+      const double start = MPI_Wtime();
+      if (nodes.rank() == 0)
+        HALOCLINE_MPI(MPI_Send(buffer.data(), bytes, MPI_BYTE, partner, 0, comm));
+      HALOCLINE_MPI(MPI_Recv(buffer.data(), bytes, MPI_BYTE, partner, 0, comm, MPI_STATUS_IGNORE));
+      if (nodes.rank() != 0)
+        HALOCLINE_MPI(MPI_Send(buffer.data(), bytes, MPI_BYTE, partner, 0, comm));
+      samples.push_back((MPI_Wtime() - start) / 2);
+    }
+    double out = samples.empty() ? 0 : statistics(samples).median;
+    HALOCLINE_MPI(MPI_Bcast(&out, 1, MPI_DOUBLE, 0, comm));
+    return out;
+  };
+  const double alpha = half_round_trip(1);
+  return comm::LinkCost{alpha, std::max(half_round_trip(kLong) - alpha, 0.0) / kLong};
+}
+
+/// What messages cost here.
+struct Links {
+  comm::MachineCost cost;
+  bool has_off_node;
+};
+
+Links measure_links(const comm::NodeHierarchy& nodes, MPI_Comm comm) {
+  const auto on_node = measure_link(nodes, true, comm), off_node = measure_link(nodes, false, comm);
+  const comm::LinkCost none;
+  return {{on_node.value_or(off_node.value_or(none)), off_node.value_or(on_node.value_or(none))},
+          off_node.has_value()};
+}
+
+// As many on each node, or nothing.
+std::optional<int> ranks_of_each_node(const comm::NodeHierarchy& nodes) {
+  const int each = nodes.ranks() / nodes.nodes();
+  for (int node = 0; node < nodes.nodes(); ++node)
+    if (std::ssize(nodes.ranks_of(node)) != each) return std::nullopt;
+  return each;
+}
+
+// Of what the model has: the messages alone, of ranks in the order of their nodes from the first.
+void predict(GatherRecord& record, const comm::TreeForms& forms, const Arrangement& arrangement,
+             const comm::MachineCost& cost) {
+  const auto each = ranks_of_each_node(arrangement.nodes());
+  if (!each) return;
+  const comm::RegularGather gather{record.nodes, *each, record.bytes_per_rank};
+  if (record.variant == to_string(GatherVariant::zero_copy))
+    record.predicted_s = hierarchical_gather_seconds(gather, cost, forms);
+  if (record.variant == to_string(GatherVariant::mpi_gather))
+    record.predicted_s = flat_gather_seconds(gather, cost, comm::TreeForm::linear,
+                                             arrangement.nodes().node_of_ranks());
+}
+
+std::string format_link(const comm::LinkCost& link) {
+  return format_seconds(link.alpha_s) + " + " +
+         (link.beta_s_per_byte > 0 ? format_rate(1 / link.beta_s_per_byte) : "no time for bytes");
+}
+
+std::string describe_model(const Links& links, const comm::NodeHierarchy& nodes) {
+  std::string out =
+      "\nalpha-beta model: a message takes " + format_link(links.cost.on_node) + " on a node, " +
+      (links.has_off_node ? format_link(links.cost.off_node) : "(not measured)") +
+      (links.has_off_node ? " between nodes" : "") + "; each rank handles one at a time\n";
+  const auto each = ranks_of_each_node(nodes);
+  if (!each || !links.has_off_node) return out;
+  constexpr std::int64_t kSmallest = 1, kLargest = 1 << 30;
+  Table table({{"nodes"},
+               {"messages between nodes: flat"},
+               {"hierarchical"},
+               {"wins over a linear gather"},
+               {"over a binomial one"}});
+  const auto up_to = [&](int n, comm::TreeForm flat) {
+    const auto bytes = wins_up_to(links.cost, n, *each, flat, kSmallest, kLargest);
+    if (!bytes) return std::string("never");
+    return *bytes == kLargest ? "always" : "up to " + format_bytes(static_cast<double>(*bytes));
+  };
+  for (int n = 2; n <= 1024; n *= n < 64 ? 2 : 4) {
+    const comm::RegularGather gather{n, *each, 1};
+    table.add_row({std::to_string(n), std::to_string(flat_off_node(gather).messages),
+                   std::to_string(hierarchical_off_node(gather, comm::TreeForm::linear).messages),
+                   up_to(n, comm::TreeForm::linear), up_to(n, comm::TreeForm::binomial)});
+  }
+  return out + "by these, with " + format_count(*each, "rank") +
+         " on each node, in order, and bytes of each rank up to which the best hierarchical gather "
+         "wins:\n" +
+         table.str();
+}
+
+// ---- Tables
+
+std::string headline(const Config& config, const Arrangement& arrangement) {
+  const auto& nodes = arrangement.nodes();
+  std::string sizes;
+  for (int node = 0; node < nodes.nodes() && node < 8; ++node)
+    sizes += (sizes.empty() ? "" : " + ") + std::to_string(nodes.ranks_of(node).size());
+  if (nodes.nodes() > 8) sizes += " + ...";
+  return "\ngather at rank " + std::to_string(config.root) + " of " +
+         format_count(nodes.ranks(), "rank") + ", " + std::string(to_string(arrangement.order)) +
+         " on " + format_nodes(nodes.nodes(), nodes.emulated()) + " (" + sizes + ")\n";
+}
+
+std::string note_of(const Arrangement& arrangement) {
+  if (arrangement.in_node_order())
+    return "ranks are in the order of their nodes: nothing is reordered, and all hier- variants "
+           "but the forced ones are zero-copy\n";
+  return "";
+}
+
+// A row for each size, a column for each variant.
+std::string times_table(const std::vector<std::vector<Contender>>& by_size) {
+  std::vector<Column> columns{{"bytes per rank"}};
+  for (const auto& contender : by_size.front()) columns.push_back({contender.record.variant});
+  const auto place = [&](GatherVariant variant) {
+    const auto& row = by_size.front();
+    return std::find_if(
+               row.begin(), row.end(),
+               [&](const Contender& c) { return c.record.variant == to_string(variant); }) -
+           row.begin();
+  };
+  const auto ours = place(GatherVariant::zero_copy);
+  const auto count = std::ssize(by_size.front());
+  std::vector<std::pair<std::ptrdiff_t, std::string>> twins;
+  for (const auto twin : {GatherVariant::mpi_gather, GatherVariant::hier_unpack})
+    if (ours < count && place(twin) < count)
+      twins.emplace_back(place(twin), "by " + std::string(to_string(twin)));
+  for (const auto& [at, title] : twins) columns.push_back({title});
+  const bool predicted =
+      by_size.front().front().record.predicted_s.has_value() ||
+      (ours < count && by_size.front()[static_cast<std::size_t>(ours)].record.predicted_s);
+  if (predicted) columns.push_back({"model"});
+  Table table(columns);
+  for (const auto& contenders : by_size) {
+    const auto at = [&](std::ptrdiff_t i) -> const GatherRecord& {
+      return contenders[static_cast<std::size_t>(i)].record;
+    };
+    std::vector<std::string> row{format_bytes(static_cast<double>(at(0).bytes_per_rank))};
+    for (const auto& [plan, record, region] : contenders)
+      row.push_back(!record.verified         ? "WRONG"
+                    : record.samples.empty() ? "-"
+                                             : format_seconds(statistics(record.samples).median));
+    for (const auto& [twin, title] : twins)
+      row.push_back(
+          at(twin).samples.empty() || at(ours).samples.empty()
+              ? "-"
+              : format_fixed(
+                    statistics(at(twin).samples).median / statistics(at(ours).samples).median, 2) +
+                    "x");
+    if (predicted) {
+      const auto& of = at(ours < count ? ours : 0).predicted_s;
+      row.push_back(of ? format_seconds(*of) : "-");
+    }
+    table.add_row(row);
+  }
+  std::string out = table.str();
+  if (!twins.empty()) out += "by ...: speed of zero-copy relative to that variant\n";
+  if (predicted && ours < count) out += "model: zero-copy by the alpha-beta model below\n";
+  return out;
+}
+
+// Sizes and kinds of memory.
+double bytes_needed(const Config& config, int ranks) {
+  const auto largest_size = *std::max_element(config.sizes.begin(), config.sizes.end());
+  // Beside the buffers, what hierarchical variants keep, all of them at once.
+  return static_cast<double>(largest_size) * ranks *
+         static_cast<double>(1 + config.variants.size());
+}
+
+std::string describe_dry_run(const Config& config, const std::vector<Arrangement>& arrangements,
+                             const SharedMemory& memory) {
+  std::string out;
+  for (const auto& arrangement : arrangements) {
+    out += headline(config, arrangement) + note_of(arrangement) + "nodes of the ranks:";
+    constexpr std::size_t kShown = 64;
+    const auto& node_of = arrangement.nodes().node_of_ranks();
+    for (std::size_t rank = 0; rank < std::min(node_of.size(), kShown); ++rank)
+      out += " " + std::to_string(node_of[rank]);
+    out += std::string(node_of.size() > kShown ? " ..." : "") + "\nvariants:";
+    for (const auto variant : variants_for(config, arrangement))
+      out += " " + std::string(to_string(variant));
+    out += "\n";
+  }
+  const auto& nodes = arrangements.front().nodes();
+  out += "messages between nodes: " + std::to_string(nodes.nodes() - 1) + " (of at most " +
+         format_bytes(comm::kChunkBytes) + "); of a linear gather that knows no nodes " +
+         std::to_string(nodes.ranks() - std::ssize(nodes.ranks_of(nodes.node_of(config.root)))) +
+         "\n";
+  return out + std::to_string(config.sizes.size()) + " sizes, " +
+         std::to_string(config.iterations) +
+         " timed gathers of each variant and size; a node needs up to " +
+         format_bytes(memory.needed) + " of " + format_bytes(memory.available) +
+         (memory.fits() ? " available" : " available: TOO MUCH") + "; nothing was measured\n";
+}
+
+}  // namespace
+
+int gather(const Config& config, MPI_Comm comm) {
+  const auto nodes = find_nodes(config, comm);
+  if (config.root >= nodes.ranks())
+    throw ConfigError("no such root (" + std::to_string(config.root) + " of " +
+                      format_count(nodes.ranks(), "rank") + "): give --root the number of a rank");
+  std::vector<Arrangement> arrangements;
+  for (const auto order : config.order) arrangements.push_back(arrange(config, order, nodes, comm));
+  for (const auto& arrangement : arrangements)
+    if (variants_for(config, arrangement).empty())
+      throw ConfigError(
+          "no variant is left for order " + std::string(to_string(arrangement.order)) +
+          " (the forced ones need ranks in the order of their nodes): give --variants "
+          "others, too, or --order ordered");
+  const auto memory = tightest_node({0, bytes_needed(config, nodes.ranks())}, comm);
+  if (config.dry_run) {
+    on_root(comm, [&] { print(describe_dry_run(config, arrangements, memory)); });
+    return 0;
+  }
+  require_memory(memory, "node", "smaller --sizes, fewer --variants");
+  const auto provenance = gather_provenance(config, comm);
+  std::optional<ResultWriter> writer;
+  on_root(comm, [&] { writer.emplace(ResultWriter::for_gathers(config, provenance)); });
+
+  const auto links = measure_links(nodes, comm);
+  Progress progress(rank_of(comm) == 0 && !config.quiet, "gather",
+                    std::ssize(arrangements) * std::ssize(config.sizes));
+  const double end = MPI_Wtime() + config.max_seconds;
+  std::string text;
+  bool right = true;
+  std::vector<GatherRecord> records;
+  std::int64_t done = 0;
+  for (const auto& arrangement : arrangements) {
+    std::vector<std::vector<Contender>> by_size;
+    for (const auto bytes : config.sizes) {
+      Buffers buffers(config, arrangement, bytes);
+      auto& contenders = by_size.emplace_back();
+      for (const auto variant : variants_for(config, arrangement)) {
+        contenders.push_back(prepare(variant, arrangement, buffers, bytes, config));
+        predict(contenders.back().record, contenders.back().plan->forms(), arrangement, links.cost);
+      }
+      std::vector<Contender*> verified;
+      for (auto& contender : contenders)
+        if (contender.record.verified) verified.push_back(&contender);
+      right = right && verified.size() == contenders.size();
+      if (!verified.empty()) measure(config, verified, end, arrangement.comm->get());
+      set_ratios(contenders);
+      for (auto& contender : contenders) {
+        contender.plan.reset();  // its buffers go
+        records.push_back(contender.record);
+      }
+      progress.update(++done);
+    }
+    text += headline(config, arrangement) + note_of(arrangement) + times_table(by_size);
+  }
+  progress.finish();
+  text += describe_model(links, nodes);
+  const auto write = [&] {
+    for (const auto& record : records) writer->write(record);
+  };
+  return write_and_show(comm, write, [&] {
+    say(config, comm, text);
+    if (!right) report_failure(comm, "gather: variants marked WRONG in the table were not timed");
+    return right ? 0 : 1;
+  });
+}
+
+}  // namespace halocline::app

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tables and a plot of hierarchical gathers: the counterpart of Figure 3 of [TR14].
+
+    mpirun -n 4 halocline gather --config configs/gather-fig3.toml --ranks-per-node 2 --output results/raw/gather.jsonl
+    results/gather.py [FILE [NAME]]         FILE (default: results/raw/gather.jsonl) -> results/gather/NAME.md, .svg and .png
+                                            (NAME: that of FILE without its end)
+
+FILE holds records of kind gather (results/README.md); several of one experiment count as their median. The plot needs
+matplotlib, the tables do not.
+"""
+import collections
+import json
+import pathlib
+import statistics
+import sys
+
+from tables import RESULTS
+
+STYLES = {
+    "mpi-gather": ("black", "o"),
+    "hier-unpack": ("tab:red", "v"),
+    "hier-sendrecv": ("tab:orange", "^"),
+    "hier-plan": ("tab:green", "s"),
+    "hier-forced-contiguous": ("tab:gray", "+"),
+    "hier-forced-indexed": ("tab:brown", "x"),
+    "zero-copy": ("tab:blue", "D"),
+}
+
+
+class BadInput(Exception):
+    """A file that holds no gathers; the text says why and what to do."""
+
+
+def read(path):
+    """order -> variant -> size -> records, and the first record, for what all have in common."""
+    try:
+        lines = pathlib.Path(path).read_text().splitlines()
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read ({error.strerror}): give what halocline gather wrote with --output") from error
+    out = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
+    first = None
+    for number, line in enumerate(lines, 1):
+        try:
+            record = json.loads(line)
+            if record["kind"] != "gather":
+                raise KeyError("kind gather")
+            out[record["order"]][record["variant"]][record["bytes_per_rank"]].append(record)
+        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            raise BadInput(f"line {number} of {path} is no record of a gather ({error}): give what halocline gather wrote") from error
+        first = first or record
+        if any(record[key] != first[key] for key in ("ranks", "nodes", "nodes_emulated", "root")):
+            raise BadInput(f"{path} holds gathers of different ranks, nodes or roots (line {number}): give one experiment")
+    if first is None:
+        raise BadInput(f"{path} is empty: give what halocline gather wrote with --output")
+    return out, first
+
+
+def median(records, field="median_s"):
+    values = [record[field] for record in records if record[field] is not None]
+    return statistics.median(values) if values and all(record["verified"] for record in records) else None
+
+
+def size_text(size):
+    for unit, bytes_ in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= bytes_:
+            return f"{size / bytes_:g} {unit}"
+    return f"{size} B"
+
+
+def cell(value, scale=1e6, digits=1):
+    return "-" if value is None else f"{value * scale:.{digits}f}"
+
+
+def ratio(a, b):
+    return "-" if not a or not b else f"{a / b:.2f}"
+
+
+def heading(first):
+    nodes = f"{first['nodes']} {'emulated ' if first['nodes_emulated'] else ''}node{'s' if first['nodes'] != 1 else ''}"
+    return f"{first['ranks']} ranks on {nodes}, root {first['root']}"
+
+
+def source(first):
+    origin = first["provenance"]
+    dirty = " and changes" if origin["dirty"] else ""
+    return f"{origin['mpi_library'].split(',')[0]}, {'; '.join(origin['cpus'])}, commit {origin['git'][:12]}{dirty}, {origin['time']}"
+
+
+def tables(gathers, first):
+    out = [f"# Hierarchical gather: {heading(first)}", "", source(first) + "."]
+    out += ["", "Medians in microseconds of the slowest rank; variants took turns, and each was verified before it was timed. `-`: not measured."]
+    for order, variants in gathers.items():
+        sizes = sorted({size for of_variant in variants.values() for size in of_variant})
+        ours, unpack = variants.get("zero-copy", {}), variants.get("hier-unpack", {})
+        columns = ["bytes per rank", *variants]
+        rows = []
+        for size in sizes:
+            row = [size_text(size), *(cell(median(of_variant.get(size, []))) for of_variant in variants.values())]
+            mine = median(ours.get(size, []))
+            row.append(ratio(median(unpack.get(size, [])), mine))
+            row.append(ratio(median(variants.get("mpi-gather", {}).get(size, [])), mine))
+            row.append(cell(median(ours.get(size, []), "predicted_s")))
+            row.append(cell(median(ours.get(size, []), "setup_s")))
+            rows.append(row)
+        columns += ["hier-unpack / zero-copy", "mpi-gather / zero-copy", "zero-copy, model", "zero-copy, set-up"]
+        out += ["", f"## Ranks {order}", "", "| " + " | ".join(columns) + " |", "|" + "---:|" * len(columns)]
+        out += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(out) + "\n"
+
+
+def draw(gathers, first, path):
+    try:
+        import matplotlib
+
+        matplotlib.use("agg")
+        from matplotlib import pyplot
+    except ImportError:
+        print("gather.py: no plot (matplotlib is not installed)", file=sys.stderr)
+        return []
+    matplotlib.rcParams["svg.hashsalt"] = "halocline"
+    figure, axes = pyplot.subplots(1, len(gathers), figsize=(6.2 * len(gathers), 5), sharey=True, squeeze=False)
+    for axis, (order, variants) in zip(axes[0], gathers.items()):
+        for variant, sizes in variants.items():
+            points = sorted((size, median(records)) for size, records in sizes.items() if median(records) is not None)
+            if not points:
+                continue
+            color, marker = STYLES.get(variant, ("tab:pink", "."))
+            axis.plot(*zip(*((size, seconds * 1e6) for size, seconds in points)), color=color, marker=marker, label=variant)
+            low = [statistics.median(record["p10_s"] for record in sizes[size]) * 1e6 for size, _ in points]
+            high = [statistics.median(record["p90_s"] for record in sizes[size]) * 1e6 for size, _ in points]
+            axis.fill_between([size for size, _ in points], low, high, color=color, alpha=0.12, linewidth=0)
+        axis.set(xscale="log", yscale="log", xlabel="bytes of each rank", title=f"ranks {order}")
+        axis.set_xscale("log", base=2)
+        axis.grid(alpha=0.3)
+        axis.legend(fontsize=8)
+    axes[0][0].set_ylabel("time of a gather, microseconds (median, p10 to p90)")
+    figure.suptitle(f"Gather of {heading(first)}")
+    figure.text(0.5, 0.005, source(first), ha="center", fontsize=7)
+    figure.tight_layout(rect=(0, 0.02, 1, 1))
+    written = []
+    for end, metadata in (("svg", {"Date": None}), ("png", {})):
+        figure.savefig(path.with_suffix(f".{end}"), metadata=metadata, dpi=130)
+        written.append(path.with_suffix(f".{end}"))
+    return written
+
+
+def main(arguments):
+    if arguments and arguments[0] in ("-h", "--help"):
+        print(__doc__.strip())
+        return 0
+    if len(arguments) > 2:
+        print("gather.py: too many arguments: see --help", file=sys.stderr)
+        return 2
+    file = pathlib.Path(arguments[0]) if arguments else RESULTS / "raw" / "gather.jsonl"
+    path = RESULTS / "gather" / f"{arguments[1] if len(arguments) > 1 else file.stem}.md"
+    try:
+        gathers, first = read(file)
+    except BadInput as error:
+        print(f"gather.py: {error}", file=sys.stderr)
+        return 2
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(tables(gathers, first))
+    for written in [path, *draw(gathers, first, path)]:
+        print(written)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
