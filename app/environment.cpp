@@ -136,4 +136,21 @@ ThreadChoice choose_threads(const Config& config, MPI_Comm comm) {
               std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks")};
 }
 
+void say(const Config& config, MPI_Comm comm, const std::string& text) {
+  on_root(comm, [&] {
+    if (!config.quiet) print(text);
+  });
+}
+
+void report_failure(MPI_Comm comm, const std::string& what) {
+  if (rank_of(comm) == 0)
+    std::fprintf(stderr, "halocline: verification failed (%s\n", what.c_str());
+}
+
+Samples max_over_ranks(Samples samples, MPI_Comm comm) {
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, samples.data(), static_cast<int>(samples.size()),
+                              MPI_DOUBLE, MPI_MAX, comm));
+  return samples;
+}
+
 }  // namespace halocline::app

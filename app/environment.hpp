@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI for the length of the program, errors that all ranks share, and this rank's share of its
-// node.
+// MPI for the length of the program, errors, texts and times that all ranks share, and this rank's
+// share of its node.
 #pragma once
 
 #include <mpi.h>
 
+#include <exception>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "config.hpp"
+#include "dtype/support/error.hpp"
 
 namespace halocline::app {
 
@@ -36,6 +39,36 @@ void on_root(MPI_Comm comm, const std::function<void()>& action);
 
 /// Writes `text` to stdout and flushes it. Throws EnvironmentError if that fails. Local.
 void print(const std::string& text);
+
+/// Prints `text` on rank 0 unless --quiet. Throws EnvironmentError on all ranks if that fails.
+/// Collective.
+void say(const Config& config, MPI_Comm comm, const std::string& text);
+
+/// One line on rank 0's stderr: "halocline: verification failed (" and `what`. Collective.
+void report_failure(MPI_Comm comm, const std::string& what);
+
+/// Runs `write` on rank 0, then `show` on all, whose exit code it returns; what writing failed with
+/// is thrown after that, so that a full disk keeps nobody from the tables. Collective.
+template <class Write, class Show>
+int write_and_show(MPI_Comm comm, Write write, Show show) {
+  std::exception_ptr unwritten;
+  try {
+    on_root(comm, write);
+  } catch (const MpiError&) {
+    throw;  // of this rank alone
+  } catch (const EnvironmentError&) {
+    unwritten = std::current_exception();
+  }
+  const int code = show();
+  if (unwritten) std::rethrow_exception(unwritten);
+  return code;
+}
+
+/// Times of one phase, in seconds, one per iteration.
+using Samples = std::vector<double>;
+
+/// The largest over the ranks of each sample. Collective; all ranks pass equally many.
+Samples max_over_ranks(Samples samples, MPI_Comm comm);
 
 /// How many threads a rank uses, and why in a few words ("--threads", "OMP_NUM_THREADS", ...).
 struct ThreadChoice {

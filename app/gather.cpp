@@ -18,7 +18,8 @@
 #include "dtype/support/region.hpp"
 #include "environment.hpp"
 #include "progress.hpp"
-#include "session.hpp"
+#include "provenance.hpp"
+#include "record.hpp"
 #include "table.hpp"
 
 namespace halocline::app {
@@ -158,9 +159,8 @@ Contender prepare(GatherVariant variant, const Arrangement& arrangement, Buffers
   return out;
 }
 
-// Variants take turns, in reverse order every other iteration. Returns false if that took until
-// `end`, and all there was time for.
-bool measure(const Config& config, std::vector<Contender*> contenders, double end, MPI_Comm comm) {
+// Variants take turns, in reverse order every other iteration, until `end` on any rank's clock.
+void measure(const Config& config, std::vector<Contender*> contenders, double end, MPI_Comm comm) {
   bool late = false;
   for (std::int64_t i = 0; i < config.warmup + config.iterations && !late; ++i) {
     for (auto* contender : contenders) {
@@ -172,7 +172,7 @@ bool measure(const Config& config, std::vector<Contender*> contenders, double en
       if (i >= config.warmup) contender->record.samples.push_back(seconds);
     }
     std::reverse(contenders.begin(), contenders.end());
-    late = i >= config.warmup && largest(MPI_Wtime(), comm) > end;
+    late = i >= config.warmup && largest(MPI_Wtime() > end ? 1 : 0, comm) > 0;
   }
   for (auto* contender : contenders) {
     auto& record = contender->record;
@@ -183,7 +183,6 @@ bool measure(const Config& config, std::vector<Contender*> contenders, double en
                              format_count(record.iterations, "timed gather") + " of " +
                              std::to_string(config.iterations));
   }
-  return !late;
 }
 
 void set_ratios(std::vector<Contender>& contenders) {
@@ -469,7 +468,8 @@ int gather(const Config& config, MPI_Comm comm) {
   };
   return write_and_show(comm, write, [&] {
     say(config, comm, text);
-    if (!right) report_failure(comm, "gather: variants marked WRONG in the table were not timed");
+    if (!right)
+      report_failure(comm, "gather, variants marked WRONG in the table): they were not timed");
     return right ? 0 : 1;
   });
 }

@@ -136,12 +136,6 @@ std::unique_ptr<dtype::Packer> make_packer(const Config& config) {
   return std::make_unique<dtype::HostPacker>();
 }
 
-Samples max_over_ranks(Samples samples, MPI_Comm comm) {
-  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, samples.data(), static_cast<int>(samples.size()),
-                              MPI_DOUBLE, MPI_MAX, comm));
-  return samples;
-}
-
 void append(Phases& phases, const comm::PhaseTimes& times) {
   if (times.pack) phases.pack.push_back(*times.pack);
   if (times.transfer) phases.transfer.push_back(*times.transfer);
@@ -247,17 +241,6 @@ std::string headline(const Config& config, const Record& record) {
          format_bytes(record.bytes_to_others) + " to others in " +
          format_count(record.messages, "message") + ", " + most +
          format_bytes(record.bytes_to_self) + " to itself\n" + to_other_nodes(record);
-}
-
-void say(const Config& config, MPI_Comm comm, const std::string& text) {
-  on_root(comm, [&] {
-    if (!config.quiet) print(text);
-  });
-}
-
-void report_failure(MPI_Comm comm, const std::string& what) {
-  if (rank_of(comm) == 0)
-    std::fprintf(stderr, "halocline: verification failed (%s\n", what.c_str());
 }
 
 }  // namespace halocline::app

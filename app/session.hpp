@@ -3,7 +3,6 @@
 // record.
 #pragma once
 
-#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
@@ -75,12 +74,6 @@ class HaloFields {
 /// The packer that config.packer names.
 std::unique_ptr<dtype::Packer> make_packer(const Config& config);
 
-/// Times of one phase, in seconds, one per iteration.
-using Samples = std::vector<double>;
-
-/// The largest over the ranks of each sample. Collective; all ranks pass equally many.
-Samples max_over_ranks(Samples samples, MPI_Comm comm);
-
 /// Appends what a method reported of one exchange; phases that it has not stay empty.
 void append(Phases& phases, const comm::PhaseTimes& times);
 
@@ -98,34 +91,10 @@ Record make_record(const Config& config, const Domain& domain, const comm::Excha
 /// sends: the lines above a table.
 std::string headline(const Config& config, const Record& record);
 
-/// Prints `text` on rank 0 unless --quiet. Throws EnvironmentError on all ranks if that fails.
-/// Collective.
-void say(const Config& config, MPI_Comm comm, const std::string& text);
-
-/// One line on rank 0's stderr: "halocline: verification failed (" and `what`. Collective.
-void report_failure(MPI_Comm comm, const std::string& what);
-
 /// Answers --dry-run, and returns false; else refuses a device that is not there and what does not
 /// fit into memory. Collective.
 bool admit(const Config& config, const Domain& domain, const MemoryEstimate& estimate,
            MPI_Comm comm);
-
-/// Runs `write` on rank 0, then `show` on all, whose exit code it returns; what writing failed with
-/// is thrown after that, so that a full disk keeps nobody from the tables. Collective.
-template <class Write, class Show>
-int write_and_show(MPI_Comm comm, Write write, Show show) {
-  std::exception_ptr unwritten;
-  try {
-    on_root(comm, write);
-  } catch (const MpiError&) {
-    throw;  // of this rank alone
-  } catch (const EnvironmentError&) {
-    unwritten = std::current_exception();
-  }
-  const int code = show();
-  if (unwritten) std::rethrow_exception(unwritten);
-  return code;
-}
 
 /// What outlives all exchanges of a command.
 struct Setup {

@@ -119,22 +119,30 @@ def draw(gathers, first, path):
         print("gather.py: no plot (matplotlib is not installed)", file=sys.stderr)
         return []
     matplotlib.rcParams["svg.hashsalt"] = "halocline"
-    figure, axes = pyplot.subplots(1, len(gathers), figsize=(6.2 * len(gathers), 5), sharey=True, squeeze=False)
-    for axis, (order, variants) in zip(axes[0], gathers.items()):
+    figure, axes = pyplot.subplots(
+        2, len(gathers), figsize=(6.2 * len(gathers), 8), sharex=True, sharey="row", squeeze=False, height_ratios=(3, 2)
+    )
+    for (times, ratios), (order, variants) in zip(axes.T, gathers.items()):
+        ours = {size: median(records) for size, records in variants.get("zero-copy", {}).items()}
         for variant, sizes in variants.items():
-            points = sorted((size, median(records)) for size, records in sizes.items() if median(records) is not None)
-            if not points:
-                continue
+            points = sorted((size, median(records)) for size, records in sizes.items() if size and median(records))
             color, marker = STYLES.get(variant, ("tab:pink", "."))
-            axis.plot(*zip(*((size, seconds * 1e6) for size, seconds in points)), color=color, marker=marker, label=variant)
-            low = [statistics.median(record["p10_s"] for record in sizes[size]) * 1e6 for size, _ in points]
-            high = [statistics.median(record["p90_s"] for record in sizes[size]) * 1e6 for size, _ in points]
-            axis.fill_between([size for size, _ in points], low, high, color=color, alpha=0.12, linewidth=0)
-        axis.set(xscale="log", yscale="log", xlabel="bytes of each rank", title=f"ranks {order}")
-        axis.set_xscale("log", base=2)
-        axis.grid(alpha=0.3)
-        axis.legend(fontsize=8)
+            style = {"color": color, "marker": marker, "markersize": 4, "label": variant}
+            at = [size for size, _ in points]
+            times.plot(at, [seconds * 1e6 for _, seconds in points], **style)
+            low, high = ([statistics.median(record[field] for record in sizes[size]) * 1e6 for size in at] for field in ("p10_s", "p90_s"))
+            times.fill_between(at, low, high, color=color, alpha=0.1, linewidth=0)
+            common = [(size, seconds / ours[size]) for size, seconds in points if ours.get(size)]
+            ratios.plot([size for size, _ in common], [ratio_ for _, ratio_ in common], **style)
+        times.set(yscale="log", title=f"ranks {order}")
+        times.set_xscale("log", base=2)
+        times.xaxis.set_major_formatter(lambda size, _: size_text(round(size)) if size >= 1 else "")
+        times.legend(fontsize=8)
+        ratios.set(xlabel="bytes of each rank")
+        for axis in (times, ratios):
+            axis.grid(alpha=0.3)
     axes[0][0].set_ylabel("time of a gather, microseconds (median, p10 to p90)")
+    axes[1][0].set_ylabel("time by that of zero-copy")
     figure.suptitle(f"Gather of {heading(first)}")
     figure.text(0.5, 0.005, source(first), ha="center", fontsize=7)
     figure.tight_layout(rect=(0, 0.02, 1, 1))

@@ -27,14 +27,14 @@ class Phases {
       auto* const own = const_cast<void*>(buffers.sendbuf);  // NOLINT(*-const-cast)
       if (!in_place_) own_ = first_elements(own, buffers.sendtype, buffers.send_elements);
       check_match(rank, own_.elements(), of(rank).elements());
+      const auto elements = received_.back().range.last;
+      const auto all = element_ranges(*received_.front().type, {{0, elements}});
+      bytes_ = dtype::type_bounds(*all).size;
+      schedule_.emplace(elements_of_piece(elements, bytes_, options));
     });
-    schedule_.emplace(elements_of_piece(received_.back().range.last, bytes(), options));
   }
 
-  std::int64_t bytes() const {
-    const auto all = element_ranges(*received_.front().type, {{0, received_.back().range.last}});
-    return dtype::type_bounds(*all).size;
-  }
+  std::int64_t bytes() const { return bytes_; }  // of all blocks together
 
   // To the first rank of the node.
   void gather(TreeForm form) {
@@ -111,6 +111,7 @@ class Phases {
   std::optional<Schedule>& schedule_;
   ElementBlocks received_;  // by rank
   ElementBlock own_;
+  std::int64_t bytes_ = 0;
   bool in_place_ = false;
 };
 
@@ -123,10 +124,12 @@ AllgatherPlan::AllgatherPlan(std::shared_ptr<NodeCommunicators> communicators,
   Phases phases(*communicators_, buffers, options, schedule_);
   forms_ = choose_forms(nodes, phases.bytes(), options);
   const MPI_Comm bridge = communicators_->bridge(nodes.ranks_of(0).front());
-  phases.gather(forms_.local);
-  if (bridge != MPI_COMM_NULL) phases.exchange(forms_.bridge, bridge);
-  phases.broadcast(forms_.local);
-  schedule_->finish();
+  collectively(communicators_->all().get(), [&] {
+    phases.gather(forms_.local);
+    if (bridge != MPI_COMM_NULL) phases.exchange(forms_.bridge, bridge);
+    phases.broadcast(forms_.local);
+    schedule_->finish();
+  });
 }
 
 void AllgatherPlan::run() {

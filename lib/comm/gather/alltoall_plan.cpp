@@ -32,6 +32,9 @@ AlltoallPlan::AlltoallPlan(std::shared_ptr<NodeCommunicators> communicators,
       check_match(from, arriving[at], receives_[at].elements());
     }
   });
+}
+
+void AlltoallPlan::copy_own() {
   const auto own = static_cast<std::size_t>(rank());
   schedule_.copy({sends_[own]}, {receives_[own]});
 }
@@ -78,12 +81,13 @@ void AlltoallPlan::run() {
 DirectAlltoallPlan::DirectAlltoallPlan(std::shared_ptr<NodeCommunicators> communicators,
                                        const AlltoallBuffers& buffers)
     : AlltoallPlan(std::move(communicators), buffers) {
-  for (int distance = 1; distance < ranks(); ++distance) {
-    const auto to = link(rank() + distance), from = link(rank() - distance);
-    schedule_.receive(from, {receives_[static_cast<std::size_t>(from.rank)]});
-    schedule_.send(to, {sends_[static_cast<std::size_t>(to.rank)]});
-  }
-  schedule_.finish();
+  set_up([&] {
+    for (int distance = 1; distance < ranks(); ++distance) {
+      const auto to = link(rank() + distance), from = link(rank() - distance);
+      schedule_.receive(from, {receives_[static_cast<std::size_t>(from.rank)]});
+      schedule_.send(to, {sends_[static_cast<std::size_t>(to.rank)]});
+    }
+  });
 }
 
 // ---- Through the first rank of each node
@@ -105,44 +109,48 @@ void append(ElementBlocks& out, const ElementBlocks& more) {
 HierarchicalAlltoallPlan::HierarchicalAlltoallPlan(std::shared_ptr<NodeCommunicators> communicators,
                                                    const AlltoallBuffers& buffers)
     : AlltoallPlan(std::move(communicators), buffers) {
-  const int node = nodes().node_of(rank());
-  const auto& here = nodes().ranks_of(node);
-  std::vector<int> others, elsewhere;  // other nodes; their ranks
-  std::vector<std::int64_t> sizes;     // of these nodes
-  for (int other = 0; other < nodes().nodes(); ++other) {
-    if (other == node) continue;
-    const auto& ranks = nodes().ranks_of(other);
-    others.push_back(other);
-    sizes.push_back(std::ssize(ranks));
-    elsewhere.insert(elsewhere.end(), ranks.begin(), ranks.end());
-  }
   const auto block = one_block();
-  const std::vector<int> followers(here.begin() + 1, here.end());
-  const auto rows = std::ssize(followers);
+  set_up([&] {
+    const auto& here = nodes().ranks_of(nodes().node_of(rank()));
+    if (rank() == here.front())
+      lead({here.begin() + 1, here.end()}, block);
+    else
+      follow(here);
+  });
+}
 
-  if (rank() != here.front()) {
-    const int leader = here.front();
-    const auto with_leader = [&](const ElementBlocks& blocks) {
-      auto out = of(blocks, {leader});
-      append(out, of(blocks, elsewhere));
-      return out;
-    };
-    schedule_.send(link(leader), with_leader(sends_));
-    for (const int other : followers) {
-      if (other == rank()) continue;
-      schedule_.receive(link(other), of(receives_, {other}));
-      schedule_.send(link(other), of(sends_, {other}));
-    }
-    schedule_.receive(link(leader), with_leader(receives_));
-    schedule_.finish();
-    return;
+// A rank that is not the first of `here`, the ranks of its node.
+void HierarchicalAlltoallPlan::follow(const std::vector<int>& here) {
+  const int leader = here.front(), node = nodes().node_of(rank());
+  const auto with_leader = [&](const ElementBlocks& blocks) {
+    auto out = of(blocks, {leader});
+    for (int other = 0; other < nodes().nodes(); ++other)
+      if (other != node) append(out, of(blocks, nodes().ranks_of(other)));
+    return out;
+  };
+  schedule_.send(link(leader), with_leader(sends_));
+  for (auto other = here.begin() + 1; other != here.end(); ++other) {
+    if (*other == rank()) continue;
+    schedule_.receive(link(*other), of(receives_, {*other}));
+    schedule_.send(link(*other), of(sends_, {*other}));
   }
+  schedule_.receive(link(leader), with_leader(receives_));
+}
 
-  // Outgoing: for each other node a row of blocks for its ranks from each follower. Incoming: for
-  // each rank elsewhere a row of blocks for each follower.
-  const auto slots = rows * std::ssize(elsewhere);
-  const Slots outgoing(outgoing_, slots, block.sequence({0}), block.bytes(0));
-  const Slots incoming(incoming_, slots, block.sequence({0}), block.bytes(0));
+// Outgoing: for each other node a row of blocks for its ranks from each follower. Incoming: for
+// each rank elsewhere a row of blocks for each follower.
+void HierarchicalAlltoallPlan::lead(const std::vector<int>& followers, const Contributions& block) {
+  std::vector<int> others;          // nodes
+  std::vector<std::int64_t> sizes;  // of these
+  for (int other = 0; other < nodes().nodes(); ++other)
+    if (!nodes().same_node(nodes().ranks_of(other).front())) {
+      others.push_back(other);
+      sizes.push_back(std::ssize(nodes().ranks_of(other)));
+    }
+  const auto rows = std::ssize(followers);
+  const auto elsewhere = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+  const Slots outgoing(outgoing_, rows * elsewhere, block.sequence({0}), block.bytes(0));
+  const Slots incoming(incoming_, rows * elsewhere, block.sequence({0}), block.bytes(0));
   const auto stretched = rows == 0 ? std::vector<dtype::TypeExprPtr>{}
                                    : dtype::stretched_vectors(rows, sizes, outgoing.slot());
   for (std::int64_t row = 0; row < rows; ++row) {
@@ -176,11 +184,10 @@ HierarchicalAlltoallPlan::HierarchicalAlltoallPlan(std::shared_ptr<NodeCommunica
   for (std::int64_t row = 0; row < rows; ++row) {
     const int to = followers[static_cast<std::size_t>(row)];
     auto blocks = of(sends_, {to});
-    for (std::int64_t from = 0; from < before; ++from)
+    for (std::int64_t from = 0; from < elsewhere; ++from)
       blocks.push_back(incoming.at(from * rows + row, 1));
     schedule_.send(link(to), blocks);
   }
-  schedule_.finish();
 }
 
 }  // namespace halocline::comm

@@ -57,11 +57,23 @@ class AlltoallPlan {
   /// several. Collective.
   Contributions one_block() const;
 
+  /// Runs `local`, which adds all messages, and finishes the schedule. What fails on one rank is
+  /// thrown on all. Collective.
+  template <class F>
+  void set_up(F&& local) {
+    collectively(communicators_->all().get(), [&] {
+      copy_own();
+      local();
+      schedule_.finish();
+    });
+  }
+
   const std::shared_ptr<NodeCommunicators> communicators_;
   ElementBlocks sends_, receives_;  // by rank
   Schedule schedule_;
 
  private:
+  void copy_own();
   ScheduleTraffic traffic_;
 };
 
@@ -113,6 +125,9 @@ class HierarchicalAlltoallPlan final : public AlltoallPlan {
                            const AlltoallBuffers& buffers);
 
  private:
+  void follow(const std::vector<int>& here);
+  void lead(const std::vector<int>& followers, const Contributions& block);
+
   std::vector<std::byte> outgoing_, incoming_;  // of the first rank of a node
 };
 

@@ -51,38 +51,37 @@ BruckAlltoallPlan::BruckAlltoallPlan(std::shared_ptr<NodeCommunicators> communic
   const auto block = one_block();
   const auto& sent = sends_.front();
   const auto each = std::max<std::int64_t>(dtype::basic_element_count(*sent.type), 1);
-  collectively(communicators_->all().get(), [&] {
+  set_up([&] {
     if (sent.elements() % each != 0)
       throw ConfigError("a block is no whole number of instances (" +
                         std::to_string(sent.elements()) + " elements of a type of " +
                         std::to_string(each) + "): use a plan for irregular all-to-all");
-  });
-  const auto own_block = dtype::type(dtype::Contiguous{sent.elements() / each, sent.type});
-  const std::int64_t ranks = this->ranks();
-  const Slots slots(slots_, rounds(ranks) * ranks, block.sequence({0}), block.bytes(0));
-  // Of the slots of a round: `length` from `start` on, and so on every `stride`.
-  const auto waiting = [&](std::int64_t round, std::int64_t start, std::int64_t length,
-                           std::int64_t stride) {
-    return slots.from(round * ranks, dtype::type(dtype::BoundedVector{start, length, stride, ranks,
-                                                                      slots.slot()}));
-  };
-  for (std::int64_t round = 0; round < rounds(ranks); ++round) {
-    const auto d = std::int64_t{1} << round;
-    const auto leaving =
-        dtype::type(dtype::CircularVector{rank() + d, 1, 2 * d, rank() + ranks, ranks, own_block});
-    ElementBlocks to{{sent.buffer, leaving, {0, dtype::basic_element_count(*leaving)}}};
-    auto from = in_turn(receives_, rank(), -1, d, d + 1);
-    from.push_back(waiting(round, 3 * d, 1, 2 * d));
-    for (std::int64_t before = 0; before < round; ++before) {
-      const auto length = std::int64_t{1} << before;
-      to.push_back(waiting(before, d + length, length, 2 * d));
-      append(from, in_turn(receives_, rank(), -1, d + length, d + 2 * length));
-      from.push_back(waiting(round, 3 * d + length, length, 2 * d));
+    const auto own_block = dtype::type(dtype::Contiguous{sent.elements() / each, sent.type});
+    const std::int64_t ranks = this->ranks();
+    const Slots slots(slots_, rounds(ranks) * ranks, block.sequence({0}), block.bytes(0));
+    // Of the slots of a round: `length` from `start` on, and so on every `stride`.
+    const auto waiting = [&](std::int64_t round, std::int64_t start, std::int64_t length,
+                             std::int64_t stride) {
+      return slots.from(round * ranks, dtype::type(dtype::BoundedVector{start, length, stride,
+                                                                        ranks, slots.slot()}));
+    };
+    for (std::int64_t round = 0; round < rounds(ranks); ++round) {
+      const auto d = std::int64_t{1} << round;
+      const auto leaving = dtype::type(
+          dtype::CircularVector{rank() + d, 1, 2 * d, rank() + ranks, ranks, own_block});
+      ElementBlocks to{{sent.buffer, leaving, {0, dtype::basic_element_count(*leaving)}}};
+      auto from = in_turn(receives_, rank(), -1, d, d + 1);
+      from.push_back(waiting(round, 3 * d, 1, 2 * d));
+      for (std::int64_t before = 0; before < round; ++before) {
+        const auto length = std::int64_t{1} << before;
+        to.push_back(waiting(before, d + length, length, 2 * d));
+        append(from, in_turn(receives_, rank(), -1, d + length, d + 2 * length));
+        from.push_back(waiting(round, 3 * d + length, length, 2 * d));
+      }
+      schedule_.send(link(rank() + d), to);
+      schedule_.receive(link(rank() - d), from);
     }
-    schedule_.send(link(rank() + d), to);
-    schedule_.receive(link(rank() - d), from);
-  }
-  schedule_.finish();
+  });
 }
 
 // ---- Blocks of almost one size
@@ -124,10 +123,10 @@ BucketAlltoallPlan::BucketAlltoallPlan(std::shared_ptr<NodeCommunicators> commun
                                        const AlltoallBuffers& buffers)
     : AlltoallPlan(std::move(communicators), buffers) {
   const MPI_Comm comm = communicators_->all().get();
+  const std::int64_t ranks = this->ranks();
   dtype::TypeExprPtr basic;
   Sizes sizes;
-  for (const auto& block : in_turn(sends_, rank(), 1, 0, this->ranks()))
-    sizes.push_back(block.elements());
+  for (const auto& block : in_turn(sends_, rank(), 1, 0, ranks)) sizes.push_back(block.elements());
   std::int64_t largest = *std::max_element(sizes.begin(), sizes.end());
   collectively(comm, [&] { basic = only_basic_type(*sends_.front().type); });
   if (!Contributions::exchanged(comm, *basic).all_same())
@@ -136,41 +135,43 @@ BucketAlltoallPlan::BucketAlltoallPlan(std::shared_ptr<NodeCommunicators> commun
         "irregular all-to-all");
   HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_INT64_T, MPI_MAX, comm));
 
-  const auto slot = dtype::type(dtype::Contiguous{largest, basic});
-  const std::int64_t ranks = this->ranks();
-  const Slots slots(slots_, rounds(ranks) * ranks, slot, dtype::type_bounds(*slot).size);
-  // Of the slots of a round: as many elements of each as its block has, from block `first` on, of
-  // those with the remainders [begin, end) by 2d.
-  const auto waiting = [&](std::int64_t round, std::int64_t first, std::int64_t begin,
-                           std::int64_t end, std::int64_t d) {
-    dtype::Bucket bucket{largest, Sizes(sizes.size(), 0), basic};
-    for (auto i = first; i < ranks; ++i)
-      if (i % (2 * d) >= begin && i % (2 * d) < end)
-        bucket.counts[static_cast<std::size_t>(i)] = sizes[static_cast<std::size_t>(i)];
-    return slots.from(round * ranks, dtype::type(std::move(bucket)));
-  };
+  // Before each round, and after the last one.
+  std::vector<Sizes> in_round{sizes};
   for (std::int64_t round = 0; round < rounds(ranks); ++round) {
     const auto d = std::int64_t{1} << round;
-    const auto to = link(rank() + d), from = link(rank() - d);
-    ElementBlocks sent;
-    for (auto i = d; i < ranks; i += 2 * d) append(sent, in_turn(sends_, rank(), 1, i, i + 1));
-    for (std::int64_t before = 0; before < round; ++before) {
-      const auto length = std::int64_t{1} << before;
-      sent.push_back(waiting(before, 0, d + length, d + 2 * length, d));
-    }
-    schedule_.send(to, sent);
-
-    sizes = exchange_sizes(std::move(sizes), d, to, from);
-    auto received = in_turn(receives_, rank(), -1, d, d + 1);
-    received.push_back(waiting(round, 2 * d, d, d + 1, d));
-    for (std::int64_t before = 0; before < round; ++before) {
-      const auto length = std::int64_t{1} << before;
-      append(received, in_turn(receives_, rank(), -1, d + length, d + 2 * length));
-      received.push_back(waiting(round, 2 * d, d + length, d + 2 * length, d));
-    }
-    schedule_.receive(from, received);
+    in_round.push_back(exchange_sizes(in_round.back(), d, link(rank() + d), link(rank() - d)));
   }
-  schedule_.finish();
+  set_up([&] {
+    const auto slot = dtype::type(dtype::Contiguous{largest, basic});
+    const Slots slots(slots_, rounds(ranks) * ranks, slot, dtype::type_bounds(*slot).size);
+    // Of the slots of a round: as many elements of each as its block has, `now`, from block `first`
+    // on, of those with the remainders [begin, end) by 2d.
+    const auto waiting = [&](std::int64_t round, const Sizes& now, std::int64_t first,
+                             std::int64_t begin, std::int64_t end, std::int64_t d) {
+      dtype::Bucket bucket{largest, Sizes(now.size(), 0), basic};
+      for (auto i = first; i < ranks; ++i)
+        if (i % (2 * d) >= begin && i % (2 * d) < end)
+          bucket.counts[static_cast<std::size_t>(i)] = now[static_cast<std::size_t>(i)];
+      return slots.from(round * ranks, dtype::type(std::move(bucket)));
+    };
+    for (std::int64_t round = 0; round < rounds(ranks); ++round) {
+      const auto d = std::int64_t{1} << round;
+      const auto& leaving = in_round[static_cast<std::size_t>(round)];
+      const auto& arriving = in_round[static_cast<std::size_t>(round + 1)];
+      ElementBlocks sent;
+      for (auto i = d; i < ranks; i += 2 * d) append(sent, in_turn(sends_, rank(), 1, i, i + 1));
+      auto received = in_turn(receives_, rank(), -1, d, d + 1);
+      received.push_back(waiting(round, arriving, 2 * d, d, d + 1, d));
+      for (std::int64_t before = 0; before < round; ++before) {
+        const auto length = std::int64_t{1} << before;
+        sent.push_back(waiting(before, leaving, 0, d + length, d + 2 * length, d));
+        append(received, in_turn(receives_, rank(), -1, d + length, d + 2 * length));
+        received.push_back(waiting(round, arriving, 2 * d, d + length, d + 2 * length, d));
+      }
+      schedule_.send(link(rank() + d), sent);
+      schedule_.receive(link(rank() - d), received);
+    }
+  });
 }
 
 }  // namespace halocline::comm

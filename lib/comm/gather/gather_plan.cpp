@@ -69,7 +69,12 @@ std::function<void()> vendor_gather(const NodeCommunicators& communicators,
   const bool in_place = blocks.is_root() && buffers.buffer == MPI_IN_PLACE;
   int count = 0;
   std::vector<int> counts, displacements;
+  // The caller's types may be gone when they are needed.
+  auto own_type = std::make_shared<dtype::Datatype>(), root_type = own_type;
   collectively(comm, [&] {
+    if (!in_place) own_type = std::make_shared<dtype::Datatype>(make_datatype(*blocks.own().type));
+    if (blocks.is_root())
+      root_type = std::make_shared<dtype::Datatype>(make_datatype(*blocks.at_root(0).type));
     if (!in_place)
       count = checked_int(
           instances(buffers.elements, dtype::basic_element_count(*blocks.own().type)), "count");
@@ -81,11 +86,6 @@ std::function<void()> vendor_gather(const NodeCommunicators& communicators,
     }
   });
   if (counts.empty()) counts.push_back(0);
-  // The caller's types may be gone when this is called.
-  auto own_type = std::make_shared<dtype::Datatype>(), root_type = own_type;
-  if (!in_place) own_type = std::make_shared<dtype::Datatype>(make_datatype(*blocks.own().type));
-  if (blocks.is_root())
-    root_type = std::make_shared<dtype::Datatype>(make_datatype(*blocks.at_root(0).type));
   return [=, buffer = buffers.buffer, root_buffer = buffers.root_buffer, root = buffers.root,
           regular = buffers.same_signatures] {
     if (regular)
@@ -119,19 +119,21 @@ GatherPlan::GatherPlan(std::shared_ptr<NodeCommunicators> communicators,
 
   schedule_.emplace(piece_of(blocks, options));
   const auto tree = rooted_tree(*communicators_, buffers.root, forms_);
-  if (reorders && blocks.is_root())
-    blocks.place_in(order, unordered_);
-  else
-    blocks.place(tree.ranks, passed_on_);
-  for (const auto& child : tree.children) schedule_->receive(child.link, blocks.of(child.ranks));
-  if (tree.parent) {
-    schedule_->send(*tree.parent, blocks.of(tree.ranks));
-  } else {
-    if (reorders || buffers.buffer != MPI_IN_PLACE)
-      schedule_->copy({blocks.own()}, blocks.of({buffers.root}));
-    if (reorders) reorder_by(variant, blocks);
-  }
-  schedule_->finish();
+  collectively(communicators_->all().get(), [&] {
+    if (reorders && blocks.is_root())
+      blocks.place_in(order, unordered_);
+    else
+      blocks.place(tree.ranks, passed_on_);
+    for (const auto& child : tree.children) schedule_->receive(child.link, blocks.of(child.ranks));
+    if (tree.parent) {
+      schedule_->send(*tree.parent, blocks.of(tree.ranks));
+    } else {
+      if (reorders || buffers.buffer != MPI_IN_PLACE)
+        schedule_->copy({blocks.own()}, blocks.of({buffers.root}));
+      if (reorders) reorder_by(variant, blocks);
+    }
+    schedule_->finish();
+  });
 }
 
 void GatherPlan::reorder_by(GatherVariant variant, const RootedBlocks& blocks) {
@@ -183,12 +185,14 @@ ScatterPlan::ScatterPlan(std::shared_ptr<NodeCommunicators> communicators,
   forms_ = choose_forms(communicators_->nodes(), blocks.contributions().bytes_of_all(), options);
   schedule_.emplace(piece_of(blocks, options));
   const auto tree = rooted_tree(*communicators_, buffers.root, forms_);
-  blocks.place(tree.ranks, passed_on_);
-  if (tree.parent) schedule_->receive(*tree.parent, blocks.of(tree.ranks));
-  for (const auto& child : tree.children) schedule_->send(child.link, blocks.of(child.ranks));
-  if (blocks.is_root() && buffers.buffer != MPI_IN_PLACE)
-    schedule_->copy(blocks.of({buffers.root}), {blocks.own()});
-  schedule_->finish();
+  collectively(communicators_->all().get(), [&] {
+    blocks.place(tree.ranks, passed_on_);
+    if (tree.parent) schedule_->receive(*tree.parent, blocks.of(tree.ranks));
+    for (const auto& child : tree.children) schedule_->send(child.link, blocks.of(child.ranks));
+    if (blocks.is_root() && buffers.buffer != MPI_IN_PLACE)
+      schedule_->copy(blocks.of({buffers.root}), {blocks.own()});
+    schedule_->finish();
+  });
 }
 
 void ScatterPlan::run() {

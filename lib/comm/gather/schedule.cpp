@@ -77,12 +77,13 @@ void Schedule::add(std::vector<Piece>& pieces, const Link& link, const ElementBl
 void Schedule::copy(const ElementBlocks& from, const ElementBlocks& to) {
   const auto sources = divide(from, most_elements_), destinations = divide(to, most_elements_);
   for (Index i = 0; i < sources.size(); ++i) {
-    const auto source = join(sources[i]), destination = join(destinations[i]);
+    const auto& to_piece = destinations[i];
+    copied_to_.insert(copied_to_.end(), to_piece.begin(), to_piece.end());
+    const auto source = join(sources[i]), destination = join(to_piece);
     copies_.emplace_back(
         std::vector{dtype::CopyJob{dtype::make_plan(*source.type), source.buffer, 1,
                                    dtype::make_plan(*destination.type), destination.buffer, 1}});
   }
-  copied_to_.insert(copied_to_.end(), to.begin(), to.end());
 }
 
 void Schedule::finish() {

@@ -560,10 +560,11 @@ TEST(Gatherv, ScatterAndAllgatherAreTheTypeMaps) {
       const Layout send(pair.send), receive(pair.receive);
       for (const std::int64_t most : {0, 1, 7, 1000})
         for (int root = 0; root < scene.ranks(); ++root) {
-          Numbers counts;
-          for (int rank = 0; rank < scene.ranks(); ++rank)
-            counts.push_back(send.each() *
-                             (rank == 0 ? most : static_cast<std::int64_t>(random() % (most + 1))));
+          Numbers counts;  // of one size from every other root
+          for (int rank = 0; rank < scene.ranks(); ++rank) {
+            const auto some = static_cast<std::int64_t>(random() % (most + 1));
+            counts.push_back(send.each() * (root % 2 == 0 || rank == 0 ? most : some));
+          }
           const auto starts = starts_of(counts);
           const auto total = starts.back() + counts.back();
           const auto own = counts[static_cast<std::size_t>(scene.rank())];
