@@ -17,24 +17,46 @@ struct Cached {
   std::vector<std::shared_ptr<NodeCommunicators>> others;
 };
 
+// Of all communicators, in the order in which all ranks have made them. Never destroyed: MPI calls
+// when it likes, even after the statics are gone.
+std::vector<Cached*>& all_cached() {
+  static auto* const all = new std::vector<Cached*>;
+  return *all;
+}
+
 extern "C" int halocline_drop_node_communicators(MPI_Comm, int, void* value, void*) {
+  std::erase(all_cached(), static_cast<Cached*>(value));
   delete static_cast<Cached*>(value);
   return MPI_SUCCESS;
 }
 
+extern "C" int halocline_drop_all_node_communicators(MPI_Comm, int, void* keyval, void*) {
+  for (auto* const cached : all_cached()) *cached = {};
+  return MPI_Comm_free_keyval(static_cast<int*>(keyval));
+}
+
+int keyval() {
+  static int key = MPI_KEYVAL_INVALID;
+  if (key != MPI_KEYVAL_INVALID) return key;
+  HALOCLINE_MPI(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, halocline_drop_node_communicators,
+                                       &key, nullptr));
+  // MPI_Finalize first deletes the attributes of MPI_COMM_SELF, while communicators can be freed.
+  int at_finalize = MPI_KEYVAL_INVALID;
+  HALOCLINE_MPI(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, halocline_drop_all_node_communicators,
+                                       &at_finalize, nullptr));
+  HALOCLINE_MPI(MPI_Comm_set_attr(MPI_COMM_SELF, at_finalize, &key));
+  HALOCLINE_MPI(MPI_Comm_free_keyval(&at_finalize));
+  return key;
+}
+
 Cached& cached(MPI_Comm comm) {
-  static const int keyval = [] {
-    int key = MPI_KEYVAL_INVALID;
-    HALOCLINE_MPI(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, halocline_drop_node_communicators,
-                                         &key, nullptr));
-    return key;
-  }();
   void* value = nullptr;
   int found = 0;
-  HALOCLINE_MPI(MPI_Comm_get_attr(comm, keyval, &value, &found));
+  HALOCLINE_MPI(MPI_Comm_get_attr(comm, keyval(), &value, &found));
   if (found == 0) {
     auto made = std::make_unique<Cached>();
-    HALOCLINE_MPI(MPI_Comm_set_attr(comm, keyval, made.get()));
+    HALOCLINE_MPI(MPI_Comm_set_attr(comm, keyval(), made.get()));
+    all_cached().push_back(made.get());
     value = made.release();
   }
   return *static_cast<Cached*>(value);
