@@ -374,7 +374,8 @@ class Options {
     config.in_file = false;
 
     group_ = "";
-    add("inject", &Config::inject, "", "break one message, to see verification fail" + both);
+    add("inject", &Config::inject, "",
+        "break one message, to see verification fail [run, compare, gather]");
   }
 
   const std::vector<Option>& all() const { return options_; }

@@ -211,17 +211,22 @@ MemoryEstimate estimate_memory(const Config& config, const Domain& domain, int c
 
 namespace {
 
-// How many ranks of this node have this one's `id`. Collective.
-int ranks_with(const std::string& id, MPI_Comm comm) {
+// The bytes of all ranks of this node that have this one's `id`. Collective.
+double sum_of_ranks_with(const std::string& id, double bytes, MPI_Comm comm) {
   constexpr std::size_t kLength = 64;
   MPI_Comm node = MPI_COMM_NULL;
   HALOCLINE_MPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
   std::array<char, kLength> mine{};
   id.copy(mine.data(), kLength);
-  std::vector<std::array<char, kLength>> all(static_cast<std::size_t>(size_of(node)));
-  HALOCLINE_MPI(MPI_Allgather(mine.data(), kLength, MPI_CHAR, all.data(), kLength, MPI_CHAR, node));
+  const auto ranks = static_cast<std::size_t>(size_of(node));
+  std::vector<std::array<char, kLength>> ids(ranks);
+  std::vector<double> numbers(ranks);
+  HALOCLINE_MPI(MPI_Allgather(mine.data(), kLength, MPI_CHAR, ids.data(), kLength, MPI_CHAR, node));
+  HALOCLINE_MPI(MPI_Allgather(&bytes, 1, MPI_DOUBLE, numbers.data(), 1, MPI_DOUBLE, node));
   HALOCLINE_MPI(MPI_Comm_free(&node));
-  return static_cast<int>(std::count(all.begin(), all.end(), mine));
+  double sum = 0;
+  for (std::size_t rank = 0; rank < ranks; ++rank) sum += ids[rank] == mine ? numbers[rank] : 0;
+  return sum;
 }
 
 SharedMemory tightest(const SharedMemory& memory, MPI_Comm comm) {
@@ -238,13 +243,13 @@ SharedMemory tightest(const SharedMemory& memory, MPI_Comm comm) {
 }  // namespace
 
 SharedMemory tightest_node(const MemoryNeed& need, MPI_Comm comm) {
-  return tightest({need.total() * ranks_with("", comm), available_memory()}, comm);
+  return tightest({sum_of_ranks_with("", need.total(), comm), available_memory()}, comm);
 }
 
 SharedMemory tightest_device(const MemoryNeed& need, const dtype::Device& device, MPI_Comm comm) {
   double available = 0;
   comm::collectively(comm, [&] { available = static_cast<double>(device.free_bytes()); });
-  return tightest({need.total() * ranks_with(device.properties().id, comm), available}, comm);
+  return tightest({sum_of_ranks_with(device.properties().id, need.total(), comm), available}, comm);
 }
 
 SharedMemory tightest_windows(double bytes, MPI_Comm comm) {

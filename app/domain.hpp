@@ -74,7 +74,7 @@ struct SharedMemory {
   double available;  ///< bytes; infinite if the system does not tell
   bool fits() const { return needed <= available; }
 };
-/// Of nodes whose ranks need so much each. The same on all ranks. Collective.
+/// Of nodes; this rank needs so much. The same on all ranks. Collective.
 SharedMemory tightest_node(const MemoryNeed& need, MPI_Comm comm);
 /// Likewise of the devices; each rank names its own. Collective.
 SharedMemory tightest_device(const MemoryNeed& need, const dtype::Device& device, MPI_Comm comm);

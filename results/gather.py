@@ -28,8 +28,18 @@ STYLES = {
 }
 
 
+REQUIRED = json.loads((RESULTS / "gather.schema.json").read_text())["required"]
+NOTHING_REORDERED = "Nothing is reordered: all of ours but the forced variants are the same code here, and their ratios are the noise."
+
+
 class BadInput(Exception):
     """A file that holds no gathers; the text says why and what to do."""
+
+
+def what_is_common(record):
+    """Of all records of an experiment."""
+    run = [record[key] for key in ("ranks", "nodes", "nodes_emulated", "root")]
+    return run + [record["provenance"][key] for key in ("mpi_library", "cpus", "git", "dirty")]
 
 
 def read(path):
@@ -45,12 +55,17 @@ def read(path):
             record = json.loads(line)
             if record["kind"] != "gather":
                 raise KeyError("kind gather")
+            missing = [field for field in REQUIRED if field not in record]
+            if missing:
+                raise KeyError(", ".join(missing))
             out[record["order"]][record["variant"]][record["bytes_per_rank"]].append(record)
         except (json.JSONDecodeError, KeyError, TypeError) as error:
             raise BadInput(f"line {number} of {path} is no record of a gather ({error}): give what halocline gather wrote") from error
         first = first or record
-        if any(record[key] != first[key] for key in ("ranks", "nodes", "nodes_emulated", "root")):
-            raise BadInput(f"{path} holds gathers of different ranks, nodes or roots (line {number}): give one experiment")
+        if what_is_common(record) != what_is_common(first):
+            raise BadInput(
+                f"{path} holds gathers of different ranks, nodes, roots, machines, MPIs or commits (line {number}): give one experiment"
+            )
     if first is None:
         raise BadInput(f"{path} is empty: give what halocline gather wrote with --output")
     return out, first
@@ -74,6 +89,11 @@ def cell(value, scale=1e6, digits=1):
 
 def ratio(a, b):
     return "-" if not a or not b else f"{a / b:.2f}"
+
+
+def nothing_reordered(variants):
+    """Whether the ranks are in the order of their nodes."""
+    return not any(record["reordered_bytes"] for name, sizes in variants.items() if "forced" not in name for of_size in sizes.values() for record in of_size)
 
 
 def heading(first):
@@ -104,7 +124,10 @@ def tables(gathers, first):
             row.append(cell(median(ours.get(size, []), "setup_s")))
             rows.append(row)
         columns += ["hier-unpack / zero-copy", "mpi-gather / zero-copy", "zero-copy, model", "zero-copy, set-up"]
-        out += ["", f"## Ranks {order}", "", "| " + " | ".join(columns) + " |", "|" + "---:|" * len(columns)]
+        out += ["", f"## Ranks {order}", ""]
+        if nothing_reordered(variants):
+            out += [NOTHING_REORDERED, ""]
+        out += ["| " + " | ".join(columns) + " |", "|" + "---:|" * len(columns)]
         out += ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join(out) + "\n"
 
@@ -134,7 +157,7 @@ def draw(gathers, first, path):
             times.fill_between(at, low, high, color=color, alpha=0.1, linewidth=0)
             common = [(size, seconds / ours[size]) for size, seconds in points if ours.get(size)]
             ratios.plot([size for size, _ in common], [ratio_ for _, ratio_ in common], **style)
-        times.set(yscale="log", title=f"ranks {order}")
+        times.set(yscale="log", title=f"ranks {order}" + (" (nothing is reordered)" if nothing_reordered(variants) else ""))
         times.set_xscale("log", base=2)
         times.xaxis.set_major_formatter(lambda size, _: size_text(round(size)) if size >= 1 else "")
         times.legend(fontsize=8)

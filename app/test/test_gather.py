@@ -70,6 +70,25 @@ class Gather(unittest.TestCase):
         self.assertRegex(outcome.stdout, r"alpha-beta model: a message takes .* on a node, .* between nodes")
         self.assertRegex(outcome.stdout, r"(?m)^ 1024 +2046 +1023 ")
 
+    def test_what_is_wrong_is_not_timed(self):
+        for fault in ("drop", "swap", "flip"):
+            outcome = self.gather(*QUICK, "--inject", fault, "--sizes", "1000", "--order", "ordered", "--output", fault, "--quiet")
+            self.assertEqual(outcome.code, 1)
+            self.assertEqual(len(outcome.ours), 1, outcome.stderr)
+            self.assertIn("verification failed (gather, mpi-gather of 1000 B ordered, hier-unpack of 1000 B ordered", outcome.ours[0])
+            records = [json.loads(line) for line in (self.directory / fault).read_text().splitlines()]
+            self.assertEqual([(r["verified"], r["median_s"], r["samples_s"]) for r in records], [(False, None, [])] * 7)
+        outcome = self.gather(*QUICK, "--inject", "flip", "--sizes", "1000")
+        self.assertRegex(outcome.stdout, r"(?m)^ +1000 B +WRONG +WRONG ")
+
+    def test_max_seconds_ends_warm_up_and_measurement(self):
+        records = self.records("--ranks-per-node", "2", "--sizes", "1,64", "--max-seconds", "0.2", "--warmup", "100000000", "--iterations", "100000000")
+        for record in records:
+            self.assertGreaterEqual(record["iterations"], 1)
+            self.assertEqual(len(record["samples_s"]), record["iterations"])
+            self.assertIn("stopped by --max-seconds", record["notes"][0])
+        self.assertTrue(all(record["iterations"] == 1 for record in records), "the warm-up took all the time")
+
     def test_uneven_nodes_and_one_rank(self):
         for arguments, ranks in ((("--ranks-per-node", "1,3"), 4), ((), 1), (("--root", "1"), 2)):
             records = self.records("--iterations", "1", "--sizes", "0,7", *arguments, ranks=ranks)
@@ -86,7 +105,7 @@ class Gather(unittest.TestCase):
     def test_dry_run_counts_and_measures_nothing(self):
         outcome = self.gather(*QUICK, "--dry-run", "--output", "out")
         self.assertEqual(outcome.code, 0, outcome.stderr)
-        self.assertIn("messages between nodes: 1 (of at most 64.0 KiB); of a linear gather that knows no nodes 2\n", outcome.stdout)
+        self.assertIn("messages between nodes: 1, in pieces of at most 64.0 KiB; of a linear gather that knows no nodes: 2\n", outcome.stdout)
         self.assertIn("nothing was measured", outcome.stdout)
         self.assertFalse((self.directory / "out").exists())
 
@@ -94,7 +113,9 @@ class Gather(unittest.TestCase):
         cases = (
             (("--root", "4"), "no such root (4 of 4 ranks)"),
             (("--variants", "hier-forced-indexed", "--order", "round-robin", "--ranks-per-node", "2"), "no variant is left for order round-robin"),
-            (("--sizes", "900000000000000"), "not enough memory"),
+            (("--sizes", "900000000000000", "--variants", "zero-copy"), "not enough memory"),
+            (("--sizes", "1,600000000"), "sizes cannot be used with variant hier-unpack (600000000 bytes of each rank: MPI counts all"),
+            (("--sizes", "1,3000000000", "--variants", "mpi-gather"), "MPI counts them in MPI_Gather as an int"),
             (("--variants", "gather"), "variants cannot be used"),
             (("--order", "sorted"), "order cannot be used"),
             (("--sizes", "1,-2"), "sizes cannot be used"),
@@ -109,7 +130,7 @@ class Gather(unittest.TestCase):
         self.records(*QUICK, "--sizes", "1,4096")
         script = self.directory / "results" / "gather.py"
         script.parent.mkdir()
-        for name in ("gather.py", "tables.py"):
+        for name in ("gather.py", "tables.py", "gather.schema.json"):
             (script.parent / name).write_bytes((SOURCE / "results" / name).read_bytes())
         script = [sys.executable, str(script)]
         finished = subprocess.run([*script, str(self.directory / "out"), "few"], capture_output=True, text=True, check=False)
@@ -117,10 +138,24 @@ class Gather(unittest.TestCase):
         text = (self.directory / "results" / "gather" / "few.md").read_text()
         self.assertIn("# Hierarchical gather: 4 ranks on 2 emulated nodes, root 0\n", text)
         self.assertEqual(len(re.findall(r"(?m)^\| 4 KiB \|", text)), 2)
-        (self.directory / "bad").write_text('{"kind": "run"}\n')
-        finished = subprocess.run([*script, str(self.directory / "bad")], capture_output=True, text=True, check=False)
-        self.assertEqual((finished.returncode, finished.stdout), (2, ""))
-        self.assertIn("line 1 of", finished.stderr)
+        self.assertEqual(text.count("Nothing is reordered"), 1)
+        lines = (self.directory / "out").read_text().splitlines()
+        of_other_mpi = json.loads(lines[1])
+        of_other_mpi["provenance"]["mpi_library"] = "another one"
+        without_median = json.loads(lines[0])
+        del without_median["median_s"]
+        for bad, message in (
+            ('{"kind": "run"}', "line 1 of"),
+            (json.dumps(without_median), "no record of a gather ('median_s')"),
+            (lines[0] + "\n" + lines[1][:100], "line 2 of"),
+            (lines[0] + "\n" + json.dumps(of_other_mpi), "MPIs or commits (line 2)"),
+        ):
+            (self.directory / "bad").write_text(bad + "\n")
+            finished = subprocess.run([*script, str(self.directory / "bad")], capture_output=True, text=True, check=False)
+            self.assertEqual((finished.returncode, finished.stdout), (2, ""))
+            self.assertIn(message, finished.stderr)
+            self.assertEqual(len(finished.stderr.splitlines()), 1)
+        self.assertEqual((self.directory / "results" / "gather" / "few.md").read_text(), text)
 
 
 if __name__ == "__main__":

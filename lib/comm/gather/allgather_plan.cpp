@@ -2,7 +2,7 @@
 #include "comm/gather/allgather_plan.hpp"
 
 #include <algorithm>
-#include <string>
+#include <optional>
 #include <utility>
 
 #include "dtype/type_tree.hpp"
@@ -119,22 +119,15 @@ class Phases {
 
 AllgatherPlan::AllgatherPlan(std::shared_ptr<NodeCommunicators> communicators,
                              const AllgatherBuffers& buffers, const GatherOptions& options)
-    : communicators_(std::move(communicators)) {
-  const auto& nodes = communicators_->nodes();
+    : CollectivePlan(std::move(communicators)) {
   Phases phases(*communicators_, buffers, options, schedule_);
-  forms_ = choose_forms(nodes, phases.bytes(), options);
-  const MPI_Comm bridge = communicators_->bridge(nodes.ranks_of(0).front());
-  collectively(communicators_->all().get(), [&] {
+  forms_ = choose_forms(nodes(), phases.bytes(), options);
+  const MPI_Comm bridge = communicators_->bridge(nodes().ranks_of(0).front());
+  set_up([&] {
     phases.gather(forms_.local);
     if (bridge != MPI_COMM_NULL) phases.exchange(forms_.bridge, bridge);
     phases.broadcast(forms_.local);
-    schedule_->finish();
   });
-}
-
-void AllgatherPlan::run() {
-  traffic_ = {};
-  schedule_->run(traffic_);
 }
 
 }  // namespace halocline::comm

@@ -10,12 +10,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
-#include "comm/gather/gather_plan.hpp"
+#include "comm/gather/collective_plan.hpp"
 #include "comm/gather/node_communicators.hpp"
-#include "comm/gather/schedule.hpp"
+#include "comm/gather/rooted_tree.hpp"
 
 namespace halocline::comm {
 
@@ -31,30 +30,21 @@ struct AllgatherBuffers {
   MPI_Datatype recvtype;
 };
 
-/// Neither copied nor moved.
-///
 /// Local gathers to the first rank of each node, an exchange among these, which is
 /// ceil(log2 nodes) rounds [BHK+97: Bruck et al., as cited by TR14] in the binomial form and one
 /// round of direct messages in the linear one, and local broadcasts of what a rank does not have
 /// yet.
-class AllgatherPlan {
+class AllgatherPlan final : public CollectivePlan {
  public:
-  /// Errors as of GatherPlan, numbers that differ between ranks are not noticed. Collective.
-  /// O(ranks).
+  /// Errors as of GatherPlan; numbers that differ between ranks are not noticed. Collective.
+  /// O(ranks) blocks in each message, and as for GatherPlan for each.
   AllgatherPlan(std::shared_ptr<NodeCommunicators> communicators, const AllgatherBuffers& buffers,
                 const GatherOptions& options = {});
-  AllgatherPlan(const AllgatherPlan&) = delete;
-  AllgatherPlan& operator=(const AllgatherPlan&) = delete;
 
-  void run();
   const TreeForms& forms() const { return forms_; }
-  const ScheduleTraffic& traffic() const { return traffic_; }
 
  private:
-  std::shared_ptr<NodeCommunicators> communicators_;
   TreeForms forms_;
-  std::optional<Schedule> schedule_;  // once its size of pieces is known
-  ScheduleTraffic traffic_;
 };
 
 }  // namespace halocline::comm

@@ -15,65 +15,65 @@ namespace halocline::comm {
 
 AlltoallPlan::AlltoallPlan(std::shared_ptr<NodeCommunicators> communicators,
                            const AlltoallBuffers& buffers)
-    : communicators_(std::move(communicators)) {
-  const MPI_Comm comm = communicators_->all().get();
+    : CollectivePlan(std::move(communicators)) {
   std::vector<std::int64_t> sent, arriving(static_cast<std::size_t>(ranks()));
-  collectively(comm, [&] {
+  collectively(comm(), [&] {
+    if (buffers.sendbuf == MPI_IN_PLACE || buffers.recvbuf == MPI_IN_PLACE)
+      throw ConfigError("MPI_IN_PLACE in an all-to-all (rank " + std::to_string(rank()) +
+                        "): give two buffers");
+    if (buffers.most_elements < 1 || buffers.most_elements > Schedule::kMostElements)
+      throw ConfigError("messages cannot be divided so (" + std::to_string(buffers.most_elements) +
+                        " elements): give 1 to " + std::to_string(Schedule::kMostElements));
     auto* const sendbuf = const_cast<void*>(buffers.sendbuf);  // NOLINT(*-const-cast): only sent
     sends_ = consecutive_blocks(sendbuf, buffers.sendtype, buffers.send_elements, ranks());
     receives_ =
         consecutive_blocks(buffers.recvbuf, buffers.recvtype, buffers.recv_elements, ranks());
     for (const auto& block : sends_) sent.push_back(block.elements());
   });
-  HALOCLINE_MPI(MPI_Alltoall(sent.data(), 1, MPI_INT64_T, arriving.data(), 1, MPI_INT64_T, comm));
-  collectively(comm, [&] {
+  HALOCLINE_MPI(MPI_Alltoall(sent.data(), 1, MPI_INT64_T, arriving.data(), 1, MPI_INT64_T, comm()));
+  collectively(comm(), [&] {
     for (int from = 0; from < ranks(); ++from) {
       const auto at = static_cast<std::size_t>(from);
       check_match(from, arriving[at], receives_[at].elements());
     }
   });
+  schedule_.emplace(buffers.most_elements);
 }
 
 void AlltoallPlan::copy_own() {
   const auto own = static_cast<std::size_t>(rank());
-  schedule_.copy({sends_[own]}, {receives_[own]});
+  schedule_->copy({sends_[own]}, {receives_[own]});
 }
 
 Link AlltoallPlan::link(std::int64_t rank) const {
   const auto partner = static_cast<int>((rank + ranks()) % ranks());
-  return {communicators_->all().get(), partner, !nodes().same_node(partner)};
+  return {comm(), partner, !nodes().same_node(partner)};
 }
 
 Contributions AlltoallPlan::one_block() const {
-  const MPI_Comm comm = communicators_->all().get();
   dtype::TypeExprPtr first;
-  collectively(comm, [&] {
+  collectively(comm(), [&] {
     const auto& type = *sends_.front().type;
     const auto elements = sends_.front().elements();
     const auto cut = [&](std::int64_t i) {
       return element_ranges(type, {{i * elements, (i + 1) * elements}});
     };
     first = cut(0);
-    const auto text = to_string(*dtype::signature_type(*first));
+    const auto signature = dtype::signature_hash(*first);
     // Blocks that begin at the same place of an instance are the same.
     const auto each = dtype::basic_element_count(type);
     const auto phases = elements == 0 ? 1 : each / std::gcd(each, elements);
     for (std::int64_t i = 0; i < ranks(); ++i)
       if (sends_[static_cast<std::size_t>(i)].elements() != elements ||
-          (i < phases && to_string(*dtype::signature_type(*cut(i))) != text))
+          (i < phases && dtype::signature_hash(*cut(i)) != signature))
         throw ConfigError("blocks are not alike (those for rank 0 and rank " + std::to_string(i) +
                           "): use a plan for irregular all-to-all");
   });
-  auto out = Contributions::exchanged(comm, *first);
+  auto out = Contributions::exchanged(comm(), *first);
   if (!out.all_same())
     throw ConfigError(
         "blocks are not alike (ranks differ in theirs): use a plan for irregular all-to-all");
   return out;
-}
-
-void AlltoallPlan::run() {
-  traffic_ = {};
-  schedule_.run(traffic_);
 }
 
 // ---- Direct
@@ -82,10 +82,11 @@ DirectAlltoallPlan::DirectAlltoallPlan(std::shared_ptr<NodeCommunicators> commun
                                        const AlltoallBuffers& buffers)
     : AlltoallPlan(std::move(communicators), buffers) {
   set_up([&] {
+    copy_own();
     for (int distance = 1; distance < ranks(); ++distance) {
       const auto to = link(rank() + distance), from = link(rank() - distance);
-      schedule_.receive(from, {receives_[static_cast<std::size_t>(from.rank)]});
-      schedule_.send(to, {sends_[static_cast<std::size_t>(to.rank)]});
+      schedule_->receive(from, {receives_[static_cast<std::size_t>(from.rank)]});
+      schedule_->send(to, {sends_[static_cast<std::size_t>(to.rank)]});
     }
   });
 }
@@ -111,6 +112,7 @@ HierarchicalAlltoallPlan::HierarchicalAlltoallPlan(std::shared_ptr<NodeCommunica
     : AlltoallPlan(std::move(communicators), buffers) {
   const auto block = one_block();
   set_up([&] {
+    copy_own();
     const auto& here = nodes().ranks_of(nodes().node_of(rank()));
     if (rank() == here.front())
       lead({here.begin() + 1, here.end()}, block);
@@ -128,13 +130,13 @@ void HierarchicalAlltoallPlan::follow(const std::vector<int>& here) {
       if (other != node) append(out, of(blocks, nodes().ranks_of(other)));
     return out;
   };
-  schedule_.send(link(leader), with_leader(sends_));
+  schedule_->send(link(leader), with_leader(sends_));
   for (auto other = here.begin() + 1; other != here.end(); ++other) {
     if (*other == rank()) continue;
-    schedule_.receive(link(*other), of(receives_, {*other}));
-    schedule_.send(link(*other), of(sends_, {*other}));
+    schedule_->receive(link(*other), of(receives_, {*other}));
+    schedule_->send(link(*other), of(sends_, {*other}));
   }
-  schedule_.receive(link(leader), with_leader(receives_));
+  schedule_->receive(link(leader), with_leader(receives_));
 }
 
 // Outgoing: for each other node a row of blocks for its ranks from each follower. Incoming: for
@@ -149,15 +151,15 @@ void HierarchicalAlltoallPlan::lead(const std::vector<int>& followers, const Con
     }
   const auto rows = std::ssize(followers);
   const auto elsewhere = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
-  const Slots outgoing(outgoing_, rows * elsewhere, block.sequence({0}), block.bytes(0));
-  const Slots incoming(incoming_, rows * elsewhere, block.sequence({0}), block.bytes(0));
+  const Slots outgoing(kept_.emplace_back(), rows * elsewhere, block.sequence({0}), block.bytes(0));
+  const Slots incoming(kept_.emplace_back(), rows * elsewhere, block.sequence({0}), block.bytes(0));
   const auto stretched = rows == 0 ? std::vector<dtype::TypeExprPtr>{}
                                    : dtype::stretched_vectors(rows, sizes, outgoing.slot());
   for (std::int64_t row = 0; row < rows; ++row) {
     const int from = followers[static_cast<std::size_t>(row)];
     auto blocks = of(receives_, {from});
     blocks.push_back(outgoing.from(0, stretched[static_cast<std::size_t>(row)]));
-    schedule_.receive(link(from), blocks);
+    schedule_->receive(link(from), blocks);
   }
 
   // To a node: this rank's blocks, then the followers' for its first rank, then theirs for others.
@@ -171,13 +173,13 @@ void HierarchicalAlltoallPlan::lead(const std::vector<int>& followers, const Con
          {std::pair{std::int64_t{0}, std::int64_t{1}}, std::pair{std::int64_t{1}, size - 1}})
       for (std::int64_t row = 0; row < rows; ++row)
         sent.push_back(outgoing.at(before * rows + row * size + first, count));
-    schedule_.send(to, sent);
+    schedule_->send(to, sent);
 
     auto received = of(receives_, {ranks.front()});
     received.push_back(incoming.at(before * rows, rows));
     append(received, of(receives_, {ranks.begin() + 1, ranks.end()}));
     received.push_back(incoming.at((before + 1) * rows, (size - 1) * rows));
-    schedule_.receive(to, received);
+    schedule_->receive(to, received);
     before += size;
   }
 
@@ -186,7 +188,7 @@ void HierarchicalAlltoallPlan::lead(const std::vector<int>& followers, const Con
     auto blocks = of(sends_, {to});
     for (std::int64_t from = 0; from < elsewhere; ++from)
       blocks.push_back(incoming.at(from * rows + row, 1));
-    schedule_.send(link(to), blocks);
+    schedule_->send(link(to), blocks);
   }
 }
 

@@ -9,11 +9,11 @@
 
 #include <mpi.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "comm/gather/collective_plan.hpp"
 #include "comm/gather/node_communicators.hpp"
 #include "comm/gather/schedule.hpp"
 
@@ -21,7 +21,7 @@ namespace halocline::comm {
 
 /// What a rank sends to and receives from every rank, in basic elements of endless repetitions of
 /// types: the block of rank i are the elements[i] behind those of the ranks before it. One number:
-/// of every rank. The buffers do not overlap.
+/// of every rank. The buffers do not overlap; there is no MPI_IN_PLACE.
 struct AlltoallBuffers {
   const void* sendbuf;
   std::vector<std::int64_t> send_elements;
@@ -29,26 +29,19 @@ struct AlltoallBuffers {
   void* recvbuf;
   std::vector<std::int64_t> recv_elements;
   MPI_Datatype recvtype;
+  /// The same on all ranks: messages of more elements are divided, and what has arrived of them
+  /// moves on.
+  std::int64_t most_elements = Schedule::kMostElements;
 };
 
-/// Sets a schedule up and runs it. All plans: neither copied nor moved; the buffers must stay where
-/// they are; types may be freed. Collective, as are the constructors, which throw ConfigError on
-/// all ranks for numbers that are negative or do not match, and for types that Halocline does not
-/// know.
-class AlltoallPlan {
- public:
-  AlltoallPlan(const AlltoallPlan&) = delete;
-  AlltoallPlan& operator=(const AlltoallPlan&) = delete;
-
-  void run();
-  /// Of the last run of this rank.
-  const ScheduleTraffic& traffic() const { return traffic_; }
-
+/// All plans: constructors are collective, and throw ConfigError on all ranks for numbers that are
+/// negative or do not match, and for types that Halocline does not know. What they cost is given in
+/// blocks; the types are cut for each message, see dtype::element_ranges().
+class AlltoallPlan : public CollectivePlan {
  protected:
   AlltoallPlan(std::shared_ptr<NodeCommunicators> communicators, const AlltoallBuffers& buffers);
   ~AlltoallPlan() = default;
 
-  const NodeHierarchy& nodes() const { return communicators_->nodes(); }
   int rank() const { return nodes().rank(); }
   int ranks() const { return nodes().ranks(); }
   /// To a rank, modulo their number.
@@ -57,24 +50,10 @@ class AlltoallPlan {
   /// several. Collective.
   Contributions one_block() const;
 
-  /// Runs `local`, which adds all messages, and finishes the schedule. What fails on one rank is
-  /// thrown on all. Collective.
-  template <class F>
-  void set_up(F&& local) {
-    collectively(communicators_->all().get(), [&] {
-      copy_own();
-      local();
-      schedule_.finish();
-    });
-  }
-
-  const std::shared_ptr<NodeCommunicators> communicators_;
-  ElementBlocks sends_, receives_;  // by rank
-  Schedule schedule_;
-
- private:
+  /// That of this rank to itself.
   void copy_own();
-  ScheduleTraffic traffic_;
+
+  ElementBlocks sends_, receives_;  // by rank
 };
 
 /// MPI_Alltoallv counted in elements: with types whose repetition places every block it does what
@@ -91,34 +70,28 @@ class DirectAlltoallPlan final : public AlltoallPlan {
 /// send buffer, where such blocks are a circular vector; waits for further rounds in slot i of
 /// those of round k, of signature types, where they are bounded vectors; and arrives in the receive
 /// buffer [TR14 section 5; errata C.6]. Numbers must be equal, blocks whole instances of their
-/// types, and of one signature. O(ranks log ranks) time and slots.
+/// types, and of one signature. O(ranks log ranks) blocks and slots.
 class BruckAlltoallPlan final : public AlltoallPlan {
  public:
   BruckAlltoallPlan(std::shared_ptr<NodeCommunicators> communicators,
                     const AlltoallBuffers& buffers);
-
- private:
-  std::vector<std::byte> slots_;
 };
 
 /// Likewise for blocks of different sizes that are not very different ("not-quite-regular"): slots
 /// are as large as the largest block anywhere and are the buckets of bucket types. All elements
-/// everywhere must be of one basic type. Sizes travel ahead, by the same rounds, at plan time. Time
-/// and slots likewise.
+/// everywhere must be of one basic type. Sizes travel ahead, by the same rounds, at plan time.
+/// Blocks and slots likewise.
 class BucketAlltoallPlan final : public AlltoallPlan {
  public:
   BucketAlltoallPlan(std::shared_ptr<NodeCommunicators> communicators,
                      const AlltoallBuffers& buffers);
-
- private:
-  std::vector<std::byte> slots_;
 };
 
 /// MPI_Alltoall through the first rank of each node, which alone talks to other nodes, once to
 /// each: it receives what its node's ranks send as stretched vectors, so that what goes to one node
 /// lies together, and nodes may be of any sizes [TR14 section 5; errata C.6]. Ranks of a node
 /// exchange their own blocks without it. Numbers must be equal, and blocks of one signature.
-/// O(ranks).
+/// O(ranks), for the first rank of a node as often as this has ranks.
 class HierarchicalAlltoallPlan final : public AlltoallPlan {
  public:
   HierarchicalAlltoallPlan(std::shared_ptr<NodeCommunicators> communicators,
@@ -127,8 +100,6 @@ class HierarchicalAlltoallPlan final : public AlltoallPlan {
  private:
   void follow(const std::vector<int>& here);
   void lead(const std::vector<int>& followers, const Contributions& block);
-
-  std::vector<std::byte> outgoing_, incoming_;  // of the first rank of a node
 };
 
 }  // namespace halocline::comm

@@ -52,13 +52,15 @@ BruckAlltoallPlan::BruckAlltoallPlan(std::shared_ptr<NodeCommunicators> communic
   const auto& sent = sends_.front();
   const auto each = std::max<std::int64_t>(dtype::basic_element_count(*sent.type), 1);
   set_up([&] {
+    copy_own();
     if (sent.elements() % each != 0)
       throw ConfigError("a block is no whole number of instances (" +
                         std::to_string(sent.elements()) + " elements of a type of " +
                         std::to_string(each) + "): use a plan for irregular all-to-all");
     const auto own_block = dtype::type(dtype::Contiguous{sent.elements() / each, sent.type});
     const std::int64_t ranks = this->ranks();
-    const Slots slots(slots_, rounds(ranks) * ranks, block.sequence({0}), block.bytes(0));
+    const Slots slots(kept_.emplace_back(), rounds(ranks) * ranks, block.sequence({0}),
+                      block.bytes(0));
     // Of the slots of a round: `length` from `start` on, and so on every `stride`.
     const auto waiting = [&](std::int64_t round, std::int64_t start, std::int64_t length,
                              std::int64_t stride) {
@@ -78,8 +80,8 @@ BruckAlltoallPlan::BruckAlltoallPlan(std::shared_ptr<NodeCommunicators> communic
         append(from, in_turn(receives_, rank(), -1, d + length, d + 2 * length));
         from.push_back(waiting(round, 3 * d + length, length, 2 * d));
       }
-      schedule_.send(link(rank() + d), to);
-      schedule_.receive(link(rank() - d), from);
+      schedule_->send(link(rank() + d), to);
+      schedule_->receive(link(rank() - d), from);
     }
   });
 }
@@ -88,15 +90,40 @@ BruckAlltoallPlan::BruckAlltoallPlan(std::shared_ptr<NodeCommunicators> communic
 
 namespace {
 
-// The one basic type of all elements of `expr`. Throws ConfigError if there are several.
+[[noreturn]] void throw_several_basic_types(const std::string& what) {
+  throw ConfigError("elements of several basic types (" + what +
+                    "): use the direct plan for irregular all-to-all");
+}
+
+// The one basic type of all elements of `expr`, or no type if it has none.
 dtype::TypeExprPtr only_basic_type(const dtype::TypeExpr& expr) {
+  if (dtype::basic_element_count(expr) == 0) return nullptr;
   auto type = dtype::signature_type(expr);
   for (auto inside = types_inside(*type); inside.size() == 1; inside = types_inside(*type))
     type = inside.front();
   if (!std::holds_alternative<dtype::Named>(type->node))
-    throw ConfigError("elements of several basic types (" + to_string(*type) +
-                      "): use the direct plan for irregular all-to-all");
+    throw_several_basic_types(to_string(*type));
   return type;
+}
+
+// That of all ranks, some of which may have none; MPI_BYTE if nobody has any. Collective.
+dtype::TypeExprPtr common_basic_type(const dtype::TypeExpr& expr, MPI_Comm comm) {
+  dtype::TypeExprPtr own;
+  collectively(comm, [&] { own = only_basic_type(expr); });
+  const auto byte = dtype::parse_type("byte");
+  const auto none = dtype::type(dtype::Contiguous{0, byte});
+  const auto all = Contributions::exchanged(comm, own ? *own : *none);
+  auto out = none;
+  int ranks = 1;
+  HALOCLINE_MPI(MPI_Comm_size(comm, &ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (all.elements(rank) == 0) continue;
+    const auto type = all.sequence({rank});
+    if (out != none && signature_hash(*type) != signature_hash(*out))
+      throw_several_basic_types("ranks differ in theirs");
+    out = type;
+  }
+  return out == none ? byte : out;
 }
 
 // How many elements block i has, for i = 0, 1, ..., when it is sent or received in this round.
@@ -122,18 +149,12 @@ Sizes exchange_sizes(Sizes sizes, std::int64_t d, const Link& to, const Link& fr
 BucketAlltoallPlan::BucketAlltoallPlan(std::shared_ptr<NodeCommunicators> communicators,
                                        const AlltoallBuffers& buffers)
     : AlltoallPlan(std::move(communicators), buffers) {
-  const MPI_Comm comm = communicators_->all().get();
   const std::int64_t ranks = this->ranks();
-  dtype::TypeExprPtr basic;
+  const auto basic = common_basic_type(*sends_.front().type, comm());
   Sizes sizes;
   for (const auto& block : in_turn(sends_, rank(), 1, 0, ranks)) sizes.push_back(block.elements());
   std::int64_t largest = *std::max_element(sizes.begin(), sizes.end());
-  collectively(comm, [&] { basic = only_basic_type(*sends_.front().type); });
-  if (!Contributions::exchanged(comm, *basic).all_same())
-    throw ConfigError(
-        "elements of several basic types (ranks differ in theirs): use the direct plan for "
-        "irregular all-to-all");
-  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_INT64_T, MPI_MAX, comm));
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_INT64_T, MPI_MAX, comm()));
 
   // Before each round, and after the last one.
   std::vector<Sizes> in_round{sizes};
@@ -142,8 +163,10 @@ BucketAlltoallPlan::BucketAlltoallPlan(std::shared_ptr<NodeCommunicators> commun
     in_round.push_back(exchange_sizes(in_round.back(), d, link(rank() + d), link(rank() - d)));
   }
   set_up([&] {
+    copy_own();
     const auto slot = dtype::type(dtype::Contiguous{largest, basic});
-    const Slots slots(slots_, rounds(ranks) * ranks, slot, dtype::type_bounds(*slot).size);
+    const Slots slots(kept_.emplace_back(), rounds(ranks) * ranks, slot,
+                      dtype::type_bounds(*slot).size);
     // Of the slots of a round: as many elements of each as its block has, `now`, from block `first`
     // on, of those with the remainders [begin, end) by 2d.
     const auto waiting = [&](std::int64_t round, const Sizes& now, std::int64_t first,
@@ -168,8 +191,8 @@ BucketAlltoallPlan::BucketAlltoallPlan(std::shared_ptr<NodeCommunicators> commun
         append(received, in_turn(receives_, rank(), -1, d + length, d + 2 * length));
         received.push_back(waiting(round, arriving, 2 * d, d + length, d + 2 * length, d));
       }
-      schedule_.send(link(rank() + d), sent);
-      schedule_.receive(link(rank() - d), received);
+      schedule_->send(link(rank() + d), sent);
+      schedule_->receive(link(rank() - d), received);
     }
   });
 }

@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
+#include <map>
 #include <numeric>
 #include <string>
-#include <unordered_map>
 
 #include "dtype/datatype.hpp"
 #include "dtype/reconstruct/signature.hpp"
@@ -125,15 +124,15 @@ Contributions Contributions::exchanged(MPI_Comm comm, const dtype::TypeExpr& typ
   const auto text = to_string(*own.distinct_.front().type);
 
   struct Summary {
-    std::int64_t elements, hash, length;
-    bool operator==(const Summary&) const = default;
+    dtype::SignatureHash signature;
+    std::int64_t length;
   };
-  const auto hash = static_cast<std::int64_t>(std::hash<std::string>{}(text));
-  const Summary summary{own.elements(0), hash, std::ssize(text)};
+  static_assert(sizeof(Summary) == 3 * sizeof(std::int64_t));
+  const Summary summary{dtype::signature_hash(type), std::ssize(text)};
   std::vector<Summary> summaries(static_cast<std::size_t>(ranks));
   HALOCLINE_MPI(MPI_Allgather(&summary, 3, MPI_INT64_T, summaries.data(), 3, MPI_INT64_T, comm));
   if (std::all_of(summaries.begin(), summaries.end(),
-                  [&](const Summary& other) { return other == summaries.front(); }))
+                  [&](const Summary& other) { return other.signature == summary.signature; }))
     return own;
 
   std::vector<int> lengths, begins;
@@ -148,15 +147,15 @@ Contributions Contributions::exchanged(MPI_Comm comm, const dtype::TypeExpr& typ
                                MPI_CHAR, texts.data(), lengths.data(), begins.data(), MPI_CHAR,
                                comm));
   Contributions out;
-  std::unordered_map<std::string, int> known;
+  std::map<dtype::SignatureHash, int> known;
   for (std::size_t rank = 0; rank < summaries.size(); ++rank) {
-    const auto one = texts.substr(static_cast<std::size_t>(begins[rank]),
-                                  static_cast<std::size_t>(lengths[rank]));
-    const auto [found, is_new] = known.try_emplace(one, static_cast<int>(out.distinct_.size()));
+    const auto& signature = summaries[rank].signature;
+    const auto [found, is_new] =
+        known.try_emplace(signature, static_cast<int>(out.distinct_.size()));
     if (is_new) {
-      const auto signature = dtype::parse_type(one);
-      out.distinct_.push_back(
-          {summaries[rank].elements, dtype::type_bounds(*signature).size, signature});
+      const auto one = dtype::parse_type(texts.substr(static_cast<std::size_t>(begins[rank]),
+                                                      static_cast<std::size_t>(lengths[rank])));
+      out.distinct_.push_back({signature.elements, dtype::type_bounds(*one).size, one});
     }
     out.which_.push_back(found->second);
   }
@@ -176,6 +175,7 @@ std::int64_t Contributions::bytes_of_all() const {
 }
 
 TypeExprPtr Contributions::sequence(const std::vector<int>& ranks) const {
+  if (all_same()) return dtype::type(dtype::Contiguous{std::ssize(ranks), distinct_.front().type});
   dtype::Struct all;
   std::int64_t end = 0;
   for (const int rank : ranks) {

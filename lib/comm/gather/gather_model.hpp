@@ -45,7 +45,7 @@ double hierarchical_gather_seconds(const RegularGather& gather, const MachineCos
                                    const TreeForms& forms);
 
 /// Messages and bytes between nodes: of a linear gather that knows no nodes; and of rooted_tree(),
-/// whose messages are divided as GatherOptions::chunk_bytes says.
+/// whose messages are divided as GatherOptions::chunk_bytes says, if the elements are bytes.
 ScheduleTraffic::Messages flat_off_node(const RegularGather& gather);
 ScheduleTraffic::Messages hierarchical_off_node(const RegularGather& gather, TreeForm bridge,
                                                 std::int64_t chunk_bytes = kChunkBytes);

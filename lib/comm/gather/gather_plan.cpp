@@ -102,14 +102,14 @@ std::function<void()> vendor_gather(const NodeCommunicators& communicators,
 GatherPlan::GatherPlan(std::shared_ptr<NodeCommunicators> communicators,
                        const RootedBuffers& buffers, GatherVariant variant,
                        const GatherOptions& options)
-    : communicators_(std::move(communicators)) {
+    : CollectivePlan(std::move(communicators)) {
   RootedBlocks blocks(*communicators_, buffers);
-  forms_ = choose_forms(communicators_->nodes(), blocks.contributions().bytes_of_all(), options);
+  forms_ = choose_forms(nodes(), blocks.contributions().bytes_of_all(), options);
   if (variant == GatherVariant::mpi_gather) {
     last_ = vendor_gather(*communicators_, buffers, blocks);
     return;
   }
-  const auto order = ranks_by_node(communicators_->nodes());
+  const auto order = ranks_by_node(nodes());
   const bool in_order = std::is_sorted(order.begin(), order.end());
   if (is_forced(variant) && !in_order)
     throw ConfigError(
@@ -119,37 +119,38 @@ GatherPlan::GatherPlan(std::shared_ptr<NodeCommunicators> communicators,
 
   schedule_.emplace(piece_of(blocks, options));
   const auto tree = rooted_tree(*communicators_, buffers.root, forms_);
-  collectively(communicators_->all().get(), [&] {
+  set_up([&] {
+    auto& kept = kept_.emplace_back();
     if (reorders && blocks.is_root())
-      blocks.place_in(order, unordered_);
+      blocks.place_in(order, kept);
     else
-      blocks.place(tree.ranks, passed_on_);
+      blocks.place(tree.ranks, kept);
     for (const auto& child : tree.children) schedule_->receive(child.link, blocks.of(child.ranks));
     if (tree.parent) {
       schedule_->send(*tree.parent, blocks.of(tree.ranks));
     } else {
       if (reorders || buffers.buffer != MPI_IN_PLACE)
         schedule_->copy({blocks.own()}, blocks.of({buffers.root}));
-      if (reorders) reorder_by(variant, blocks);
+      if (reorders) reorder_by(variant, blocks, kept);
     }
-    schedule_->finish();
   });
 }
 
-void GatherPlan::reorder_by(GatherVariant variant, const RootedBlocks& blocks) {
-  const auto order = ranks_by_node(communicators_->nodes());
-  const MPI_Comm comm = communicators_->all().get();
+void GatherPlan::reorder_by(GatherVariant variant, const RootedBlocks& blocks,
+                            const std::vector<std::byte>& unordered) {
+  const auto order = ranks_by_node(nodes());
   auto* const buffer = blocks.at_root(0).buffer;
   auto to = type_in_order(blocks, order);
   if (variant == GatherVariant::hier_forced_contiguous)
     to = element_ranges(*blocks.at_root(0).type, {{0, blocks.at_root(order.back()).range.last}});
-  const auto bytes = std::ssize(unordered_);
+  const auto bytes = std::ssize(unordered);
+  const auto* const from = unordered.data();
   if (bytes == 0) return;  // MPI_Unpack may refuse that
   const auto count = [this, bytes] { traffic_.reordered_bytes += bytes; };
 
   if (variant == GatherVariant::hier_plan) {
     last_ = [=, this, plan = dtype::make_plan(*to)] {
-      dtype::HostPacker().unpack(plan, unordered_.data(), buffer, 1);
+      dtype::HostPacker().unpack(plan, from, buffer, 1);
       count();
     };
     return;
@@ -158,46 +159,33 @@ void GatherPlan::reorder_by(GatherVariant variant, const RootedBlocks& blocks) {
   if (variant == GatherVariant::hier_sendrecv) {
     reorder_from_ = make_datatype(*blocks.contributions().sequence(order));
     last_ = [=, this] {
-      HALOCLINE_MPI(MPI_Sendrecv(unordered_.data(), 1, reorder_from_.get(), 0, 0, buffer, 1,
-                                 reorder_to_.get(), 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE));
+      HALOCLINE_MPI(MPI_Sendrecv(from, 1, reorder_from_.get(), nodes().rank(), 0, buffer, 1,
+                                 reorder_to_.get(), nodes().rank(), 0, comm(), MPI_STATUS_IGNORE));
       count();
     };
     return;
   }
   last_ = [=, this, size = checked_int(bytes, "size of all blocks")] {
     int position = 0;
-    HALOCLINE_MPI(
-        MPI_Unpack(unordered_.data(), size, &position, buffer, 1, reorder_to_.get(), comm));
+    HALOCLINE_MPI(MPI_Unpack(from, size, &position, buffer, 1, reorder_to_.get(), comm()));
     count();
   };
 }
 
-void GatherPlan::run() {
-  traffic_ = {};
-  if (schedule_) schedule_->run(traffic_);
-  if (last_) last_();
-}
-
 ScatterPlan::ScatterPlan(std::shared_ptr<NodeCommunicators> communicators,
                          const RootedBuffers& buffers, const GatherOptions& options)
-    : communicators_(std::move(communicators)) {
+    : CollectivePlan(std::move(communicators)) {
   RootedBlocks blocks(*communicators_, buffers);
-  forms_ = choose_forms(communicators_->nodes(), blocks.contributions().bytes_of_all(), options);
+  forms_ = choose_forms(nodes(), blocks.contributions().bytes_of_all(), options);
   schedule_.emplace(piece_of(blocks, options));
   const auto tree = rooted_tree(*communicators_, buffers.root, forms_);
-  collectively(communicators_->all().get(), [&] {
-    blocks.place(tree.ranks, passed_on_);
+  set_up([&] {
+    blocks.place(tree.ranks, kept_.emplace_back());
     if (tree.parent) schedule_->receive(*tree.parent, blocks.of(tree.ranks));
     for (const auto& child : tree.children) schedule_->send(child.link, blocks.of(child.ranks));
     if (blocks.is_root() && buffers.buffer != MPI_IN_PLACE)
       schedule_->copy(blocks.of({buffers.root}), {blocks.own()});
-    schedule_->finish();
   });
-}
-
-void ScatterPlan::run() {
-  traffic_ = {};
-  schedule_->run(traffic_);
 }
 
 }  // namespace halocline::comm

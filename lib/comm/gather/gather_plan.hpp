@@ -12,15 +12,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
+#include "comm/gather/collective_plan.hpp"
 #include "comm/gather/node_communicators.hpp"
 #include "comm/gather/rooted_tree.hpp"
-#include "comm/gather/schedule.hpp"
 #include "dtype/datatype.hpp"
 
 namespace halocline::comm {
@@ -68,8 +66,9 @@ struct RootedBuffers {
   std::vector<std::int64_t> root_elements;
   MPI_Datatype root_type;
   int root;
-  /// Whether the blocks of all ranks have the same signature, as in MPI_Gather: then nobody has to
-  /// ask the others for theirs.
+  /// Whether the blocks of all ranks have the same number and types of elements, as in MPI_Gather:
+  /// then nobody asks the others for theirs, and ranks that differ nevertheless are only noticed by
+  /// MPI, or never.
   bool same_signatures = false;
 };
 
@@ -77,61 +76,42 @@ namespace detail {
 class RootedBlocks;
 }
 
-/// Gathers the blocks of all ranks at the root. Neither copied nor moved.
+/// Gathers the blocks of all ranks at the root.
 ///
 /// Data go up the tree of rooted_tree(): a rank sends its own block, straight from the user's
 /// buffer, and those it has received, from a buffer of signature types, as one message.
-class GatherPlan {
+class GatherPlan final : public CollectivePlan {
  public:
-  /// The buffers must stay where they are; types may be freed. Collective: it exchanges signatures
-  /// unless buffers.same_signatures, and makes the communicators of a new root. Throws ConfigError
-  /// on all ranks for counts that are negative or do not match, for types that Halocline does not
-  /// know, and for a variant that cannot do this: the forced ones where ranks must be reordered,
-  /// mpi_gather of parts of types. O(ranks below this one and the trees of the types).
+  /// Collective: it exchanges signatures unless buffers.same_signatures, and makes the
+  /// communicators of a new root. Throws ConfigError on all ranks for counts that are negative or
+  /// do not match, for types that Halocline does not know, and for a variant that cannot do this:
+  /// the forced ones where ranks must be reordered, mpi_gather of parts of types. O(blocks of the
+  /// ranks below this one and pieces of their messages), for each of which the types are cut; see
+  /// dtype::element_ranges().
   GatherPlan(std::shared_ptr<NodeCommunicators> communicators, const RootedBuffers& buffers,
              GatherVariant variant, const GatherOptions& options = {});
-  GatherPlan(const GatherPlan&) = delete;
-  GatherPlan& operator=(const GatherPlan&) = delete;
-
-  /// Gathers what is in the buffers now; returns when this rank's are free. Collective; plans of
-  /// one communicator run in one order on all ranks.
-  void run();
 
   const TreeForms& forms() const { return forms_; }
-  /// Of the last run of this rank.
-  const ScheduleTraffic& traffic() const { return traffic_; }
 
  private:
-  void reorder_by(GatherVariant variant, const detail::RootedBlocks& blocks);
+  void reorder_by(GatherVariant variant, const detail::RootedBlocks& blocks,
+                  const std::vector<std::byte>& unordered);
 
-  std::shared_ptr<NodeCommunicators> communicators_;
   TreeForms forms_;
-  std::vector<std::byte> passed_on_, unordered_;
-  std::optional<Schedule> schedule_;  // once its size of pieces is known
   dtype::Datatype reorder_from_, reorder_to_;
-  std::function<void()> last_;  // what follows the schedule
-  ScheduleTraffic traffic_;
 };
 
 /// Scatters the blocks of the root to all ranks: a GatherPlan backwards, without a copy.
-class ScatterPlan {
+class ScatterPlan final : public CollectivePlan {
  public:
   /// As of GatherPlan.
   ScatterPlan(std::shared_ptr<NodeCommunicators> communicators, const RootedBuffers& buffers,
               const GatherOptions& options = {});
-  ScatterPlan(const ScatterPlan&) = delete;
-  ScatterPlan& operator=(const ScatterPlan&) = delete;
 
-  void run();
   const TreeForms& forms() const { return forms_; }
-  const ScheduleTraffic& traffic() const { return traffic_; }
 
  private:
-  std::shared_ptr<NodeCommunicators> communicators_;
   TreeForms forms_;
-  std::vector<std::byte> passed_on_;
-  std::optional<Schedule> schedule_;  // once its size of pieces is known
-  ScheduleTraffic traffic_;
 };
 
 }  // namespace halocline::comm

@@ -2,6 +2,7 @@
 #include "comm/gather/rooted_tree.hpp"
 
 #include <algorithm>
+#include <string>
 
 namespace halocline::comm {
 
@@ -29,11 +30,15 @@ TreeForms choose_forms(const NodeHierarchy& nodes, std::int64_t bytes,
 
 std::int64_t elements_of_piece(std::int64_t elements, std::int64_t bytes,
                                const GatherOptions& options) {
+  if (options.chunk_bytes < 0)
+    throw ConfigError("negative size of pieces (" + std::to_string(options.chunk_bytes) +
+                      " bytes): give 0 for whole messages");
   if (options.chunk_bytes == 0 || bytes == 0) return Schedule::kMostElements;
   // The quotient of two 64-bit numbers: a product might overflow.
   const auto mean = static_cast<double>(bytes) / static_cast<double>(elements);
   const auto fit = static_cast<std::int64_t>(static_cast<double>(options.chunk_bytes) / mean);
-  return std::clamp<std::int64_t>(fit, 1, Schedule::kMostElements);
+  // As many pieces as there are tags must be enough for all of it.
+  return std::clamp(fit, elements / Schedule::kTags + 1, Schedule::kMostElements);
 }
 
 RootedTree rooted_tree(NodeCommunicators& communicators, int root, const TreeForms& forms) {

@@ -30,7 +30,8 @@ struct GatherOptions {
   /// Unset: chosen by the sizes of the blocks.
   std::optional<TreeForm> local_form = std::nullopt, bridge_form = std::nullopt;
   /// A longer message is divided into pieces of that size, as near as whole basic elements of the
-  /// mean size come, which are passed on as they arrive; 0: never, as far as MPI can count.
+  /// mean size and MPI's tags allow, which are passed on as they arrive; 0: never, as far as MPI
+  /// can count.
   std::int64_t chunk_bytes = kChunkBytes;
 };
 
@@ -40,7 +41,7 @@ TreeForms choose_forms(const NodeHierarchy& nodes, std::int64_t bytes,
                        const GatherOptions& options);
 
 /// How many elements a piece of a message has at most, where all blocks together have so many
-/// elements and bytes.
+/// elements and bytes. Throws ConfigError for a negative size of pieces.
 std::int64_t elements_of_piece(std::int64_t elements, std::int64_t bytes,
                                const GatherOptions& options);
 

@@ -18,7 +18,9 @@ namespace {
 /// Which receives, by number, write what in one buffer.
 class Writers {
  public:
+  // Blocks of one type are disjoint.
   void add(const ElementBlock& block, std::size_t writer) {
+    if (block.elements() == 0) return;
     one_type_ = one_type_ && (entries_.empty() || block.type == type_);
     type_ = block.type;
     entries_.push_back({block.range, writer});
@@ -63,7 +65,6 @@ void Schedule::receive(const Link& from, const ElementBlocks& blocks) {
 // in any order; those of the next run start after them.
 void Schedule::add(std::vector<Piece>& pieces, const Link& link, const ElementBlocks& blocks,
                    bool sends) {
-  constexpr int kTags = 32768;  // that every MPI has
   auto& tag = tags_[{link.comm, link.rank, sends}];
   for (auto& piece : divide(blocks, most_elements_)) {
     if (tag == kTags)

@@ -49,6 +49,8 @@ class Schedule {
  public:
   /// Of a message: what MPI's counts can bear.
   static constexpr std::int64_t kMostElements = std::int64_t{1} << 30;
+  /// As many messages can a rank send to another one in a run: tags that every MPI has.
+  static constexpr std::int64_t kTags = 32768;
 
   /// Messages of more than `most_elements` > 0 basic elements are divided into pieces, which are
   /// sent as their elements arrive.

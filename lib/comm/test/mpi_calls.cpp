@@ -29,6 +29,17 @@ int rank_in_world(int rank, MPI_Comm comm) {
   return out;
 }
 
+Send send_of(int count, MPI_Datatype type, int to, MPI_Comm comm) {
+  MPI_Count size = 0;
+  MPI_Type_size_x(type, &size);
+  return {count * size, rank_in_world(to, comm)};
+}
+
+void count_send(const Send& send) {
+  ++mpi_calls.sends;
+  mpi_calls.bytes_to[send.to] += send.bytes;
+}
+
 }  // namespace
 
 }  // namespace halocline::comm
@@ -75,10 +86,19 @@ int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Com
 int MPI_Send_init(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
                   MPI_Request* request) {
   const int code = PMPI_Send_init(buffer, count, type, to, tag, comm, request);
-  MPI_Count size = 0;
-  MPI_Type_size_x(type, &size);
-  halocline::comm::sends()[*request] = {count * size, halocline::comm::rank_in_world(to, comm)};
+  halocline::comm::sends()[*request] = halocline::comm::send_of(count, type, to, comm);
   return code;
+}
+
+int MPI_Send(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+  halocline::comm::count_send(halocline::comm::send_of(count, type, to, comm));
+  return PMPI_Send(buffer, count, type, to, tag, comm);
+}
+
+int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+              MPI_Request* request) {
+  halocline::comm::count_send(halocline::comm::send_of(count, type, to, comm));
+  return PMPI_Isend(buffer, count, type, to, tag, comm, request);
 }
 
 int MPI_Request_free(MPI_Request* request) {
@@ -88,10 +108,7 @@ int MPI_Request_free(MPI_Request* request) {
 
 int MPI_Start(MPI_Request* request) {
   const auto found = halocline::comm::sends().find(*request);
-  if (found != halocline::comm::sends().end()) {
-    ++mpi_calls.sends;
-    mpi_calls.bytes_to[found->second.to] += found->second.bytes;
-  }
+  if (found != halocline::comm::sends().end()) halocline::comm::count_send(found->second);
   return PMPI_Start(request);
 }
 

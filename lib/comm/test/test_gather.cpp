@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -215,6 +216,54 @@ std::string gather_once(const Scene& scene, const Layout& send, const Layout& re
   return "";
 }
 
+std::string scatter_once(const Scene& scene, const Layout& send, const Layout& receive,
+                         const Numbers& counts, int root, const GatherOptions& options,
+                         bool in_place = false) {
+  const auto at = static_cast<std::size_t>(scene.rank());
+  const auto starts = starts_of(counts);
+  Memory source(send, starts.back() + counts.back()), unchanged(source);
+  Memory part(receive, counts[at]), expected(receive, counts[at]);
+  source.fill(root);
+  unchanged.fill(root);
+  const bool stays = in_place && scene.rank() == root;
+  if (!stays) expected.expect(send, root, starts[at], 0, counts[at]);
+  ScatterPlan plan(scene.communicators,
+                   {stays ? MPI_IN_PLACE : part.data(), counts[at], receive.type(), source.data(),
+                    counts, send.type(), root},
+                   options);
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    plan.run();
+    if (const auto where = part.difference(expected); where >= 0)
+      return "byte " + std::to_string(where) + " in run " + std::to_string(repeat);
+  }
+  return source.difference(unchanged) < 0 ? "" : "the source has changed";
+}
+
+std::string allgather_once(const Scene& scene, const Layout& send, const Layout& receive,
+                           const Numbers& counts, const GatherOptions& options,
+                           bool in_place = false) {
+  const auto own = static_cast<std::size_t>(scene.rank());
+  const auto starts = starts_of(counts);
+  const auto total = starts.back() + counts.back();
+  Memory mine(send, counts[own]), whole(receive, total), expected(receive, total);
+  mine.fill(scene.rank());
+  for (int rank = 0; rank < scene.ranks(); ++rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    expected.expect(send, rank, 0, starts[at], counts[at]);
+  }
+  if (in_place) whole.expect(send, scene.rank(), 0, starts[own], counts[own]);
+  AllgatherPlan plan(scene.communicators,
+                     {in_place ? MPI_IN_PLACE : mine.data(), counts[own], send.type(), whole.data(),
+                      counts, receive.type()},
+                     options);
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    plan.run();
+    if (const auto where = whole.difference(expected); where >= 0)
+      return "byte " + std::to_string(where) + " in run " + std::to_string(repeat);
+  }
+  return "";
+}
+
 TreeForm form_of(std::size_t number) {
   return kTreeForms[number % kTreeForms.size()].first;
 }
@@ -271,6 +320,32 @@ TEST(Gather, OfPartsOfInstances) {
           }
         }
     }
+  });
+}
+
+// Ranks that lead nodes, or that blocks pass through, may have nothing of their own.
+TEST(Gather, OfRanksWithNothing) {
+  const Layout send(kPairs[0].send), receive(kPairs[0].receive);
+  for_all_scenes([&](const Scene& scene) {
+    const auto& nodes = scene.communicators->nodes();
+    for (const bool leaders_have : {false, true})
+      for (const auto& [bridge, bridge_name] : kTreeForms) {
+        Numbers counts;
+        for (int rank = 0; rank < scene.ranks(); ++rank) {
+          const bool leads = nodes.ranks_of(nodes.node_of(rank)).front() == rank;
+          counts.push_back(leads == leaders_have ? 40 * send.each() : 0);
+        }
+        const GatherOptions options{form_of(counts.front() == 0 ? 0 : 1), bridge, 124};
+        for (int root = 0; root < scene.ranks(); ++root) {
+          EXPECT_EQ(gather_once(scene, send, receive, counts, root, GatherVariant::zero_copy,
+                                options, false),
+                    "")
+              << "root " << root << ", " << bridge_name;
+          EXPECT_EQ(scatter_once(scene, send, receive, counts, root, options), "");
+          if (!everywhere(!testing::Test::HasFailure(), scene.comm->get())) return;
+        }
+        EXPECT_EQ(allgather_once(scene, send, receive, counts, options), "") << bridge_name;
+      }
   });
 }
 
@@ -493,6 +568,15 @@ TEST(Gather, SendsAndCopiesWhatTheAnalysisSays) {
   });
 }
 
+TEST(Gather, PiecesAreAsManyAsThereAreTags) {
+  const auto tebi = std::int64_t{1} << 40;
+  const auto piece = elements_of_piece(tebi, tebi, {});
+  EXPECT_LE((tebi + piece - 1) / piece, Schedule::kTags);
+  EXPECT_EQ(elements_of_piece(1 << 20, 1 << 23, {}), 1 << 13);
+  EXPECT_EQ(elements_of_piece(1, 1 << 20, {}), 1);
+  EXPECT_EQ(elements_of_piece(1 << 20, 1 << 23, {.chunk_bytes = 0}), Schedule::kMostElements);
+}
+
 TEST(Gather, ChoosesFormsBySize) {
   const NodeHierarchy nodes(MPI_COMM_WORLD, {1});
   for (const std::int64_t bytes : {8, 1 << 20}) {
@@ -501,6 +585,36 @@ TEST(Gather, ChoosesFormsBySize) {
     EXPECT_EQ(forms.bridge,
               nodes.nodes() > 2 && bytes == 8 ? TreeForm::binomial : TreeForm::linear);
   }
+}
+
+// A plan keeps what it needs of its types.
+TEST(Gather, TypesMayBeFreedBeforeItRuns) {
+  for_all_scenes([](const Scene& scene) {
+    const auto n = static_cast<std::size_t>(scene.ranks());
+    const int own[] = {scene.rank(), -1, scene.rank() + 100};
+    for (const auto& [variant, name] : kGatherVariants) {
+      if (!applies(variant, scene)) continue;
+      std::vector<int> received(2 * n, -1), expected;
+      std::optional<GatherPlan> plan;
+      {
+        const Layout send("vector(2,1,2,int)"), receive("contiguous(2,int)");
+        plan.emplace(scene.communicators,
+                     RootedBuffers{const_cast<int*>(own),
+                                   2,
+                                   send.type(),
+                                   received.data(),
+                                   {2},
+                                   receive.type(),
+                                   0,
+                                   true},
+                     variant);
+      }
+      plan->run();
+      for (int rank = 0; rank < scene.ranks(); ++rank)
+        expected.insert(expected.end(), {rank, rank + 100});
+      EXPECT_TRUE(scene.rank() != 0 || received == expected) << name;
+    }
+  });
 }
 
 TEST(Gather, AsSingleCallsIsMpisToo) {
@@ -537,6 +651,10 @@ TEST(Gather, WhatCannotBeIsRefusedOnAllRanks) {
   if (scene.ranks() > 1) {
     EXPECT_THROW(gather(1, {1}, 0, zero_copy, MPI_IN_PLACE), ConfigError);
   }
+  EXPECT_THROW(
+      GatherPlan(scene.communicators, {&value, 1, MPI_INT, received.data(), {1}, MPI_INT, 0},
+                 zero_copy, {.chunk_bytes = -1}),
+      ConfigError);
   const Layout pair("struct({1,1},{0,4},{int,int})");
   EXPECT_THROW(GatherPlan(scene.communicators,
                           {&value, 1, pair.type(), received.data(), {1}, pair.type(), 0},
@@ -565,39 +683,17 @@ TEST(Gatherv, ScatterAndAllgatherAreTheTypeMaps) {
             const auto some = static_cast<std::int64_t>(random() % (most + 1));
             counts.push_back(send.each() * (root % 2 == 0 || rank == 0 ? most : some));
           }
-          const auto starts = starts_of(counts);
-          const auto total = starts.back() + counts.back();
-          const auto own = counts[static_cast<std::size_t>(scene.rank())];
-          const auto own_start = starts[static_cast<std::size_t>(scene.rank())];
-          const GatherOptions options{form_of(random()), form_of(random())};
+          const GatherOptions options{form_of(random()), form_of(random()),
+                                      root % 3 == 1 ? 200 : kChunkBytes};
           EXPECT_EQ(gather_once(scene, send, receive, counts, root, GatherVariant::mpi_gather,
                                 options, false),
                     "");
           EXPECT_EQ(gather_once(scene, send, receive, counts, root, GatherVariant::zero_copy,
                                 options, false),
                     "");
-
-          Memory source(send, total), part(receive, own), expected_part(receive, own);
-          source.fill(root);
-          expected_part.expect(send, root, own_start, 0, own);
-          ScatterPlan scatter(
-              scene.communicators,
-              {part.data(), own, receive.type(), source.data(), counts, send.type(), root},
-              options);
-          scatter.run();
-          EXPECT_EQ(part.difference(expected_part), -1) << "scatter from " << root;
-
-          Memory mine(send, own), whole(receive, total), expected_whole(receive, total);
-          mine.fill(scene.rank());
-          for (int rank = 0; rank < scene.ranks(); ++rank) {
-            const auto at = static_cast<std::size_t>(rank);
-            expected_whole.expect(send, rank, 0, starts[at], counts[at]);
-          }
-          AllgatherPlan allgather(
-              scene.communicators,
-              {mine.data(), own, send.type(), whole.data(), counts, receive.type()}, options);
-          allgather.run();
-          EXPECT_EQ(whole.difference(expected_whole), -1) << "allgather";
+          const bool in_place = root % 4 == 3;
+          EXPECT_EQ(scatter_once(scene, send, receive, counts, root, options, in_place), "");
+          EXPECT_EQ(allgather_once(scene, send, receive, counts, options, in_place), "");
           if (!everywhere(!testing::Test::HasFailure(), comm)) return;
         }
     }
@@ -627,6 +723,40 @@ TEST(Counterparts, AsSingleCallsAreMpisToo) {
   MPI_Alltoall(sent.data(), 3, MPI_INT, expected.data(), 3, MPI_INT, MPI_COMM_WORLD);
   elements::alltoallv(sent.data(), {3}, MPI_INT, received.data(), {3}, MPI_INT, MPI_COMM_WORLD);
   EXPECT_TRUE(same());
+  // Rank i's block has i elements.
+  Numbers counts(n);
+  std::iota(counts.begin(), counts.end(), 0);
+  const auto starts = starts_of(counts);
+  const auto total = static_cast<std::size_t>(starts.back() + counts.back());
+  const std::vector<int> int_counts(counts.begin(), counts.end()),
+      int_starts(starts.begin(), starts.end());
+  const auto own = counts[static_cast<std::size_t>(world_rank())];
+  const auto own_count = static_cast<int>(own);
+  sent.resize(std::max(sent.size(), total));
+  received.assign(std::max(sent.size(), n * n), -1);
+  expected = received;
+  MPI_Gatherv(sent.data(), own_count, MPI_INT, expected.data(), int_counts.data(),
+              int_starts.data(), MPI_INT, 0, MPI_COMM_WORLD);
+  elements::gatherv(sent.data(), own, MPI_INT, received.data(), counts, MPI_INT, 0, MPI_COMM_WORLD);
+  EXPECT_TRUE(same());
+  MPI_Scatterv(sent.data(), int_counts.data(), int_starts.data(), MPI_INT, expected.data(),
+               own_count, MPI_INT, 0, MPI_COMM_WORLD);
+  elements::scatterv(sent.data(), counts, MPI_INT, received.data(), own, MPI_INT, 0,
+                     MPI_COMM_WORLD);
+  EXPECT_TRUE(same());
+  MPI_Allgatherv(sent.data(), own_count, MPI_INT, expected.data(), int_counts.data(),
+                 int_starts.data(), MPI_INT, MPI_COMM_WORLD);
+  elements::allgatherv(sent.data(), own, MPI_INT, received.data(), counts, MPI_INT, MPI_COMM_WORLD);
+  EXPECT_TRUE(same());
+  std::vector<int> own_counts(n, own_count), own_starts;
+  for (int rank = 0; rank < ranks; ++rank) own_starts.push_back(rank * own_count);
+  MPI_Alltoallv(sent.data(), int_counts.data(), int_starts.data(), MPI_INT, expected.data(),
+                own_counts.data(), own_starts.data(), MPI_INT, MPI_COMM_WORLD);
+  elements::alltoallv(sent.data(), counts, MPI_INT, received.data(), {own}, MPI_INT,
+                      MPI_COMM_WORLD);
+  EXPECT_TRUE(same());
+  sent.resize(3 * n);
+  expected.resize(3 * n);
   std::vector<int> in_place(3 * n, -1);
   std::copy_n(sent.begin(), 3, in_place.begin() + 3 * world_rank());
   MPI_Allgather(sent.data(), 3, MPI_INT, expected.data(), 3, MPI_INT, MPI_COMM_WORLD);
@@ -641,7 +771,8 @@ using Matrix = std::vector<Numbers>;
 
 template <class Plan>
 std::string alltoall_once(const Scene& scene, const Layout& send, const Layout& receive,
-                          const Matrix& counts) {
+                          const Matrix& counts,
+                          std::int64_t most_elements = Schedule::kMostElements) {
   const auto own = static_cast<std::size_t>(scene.rank());
   Numbers arriving;
   for (const auto& row : counts) arriving.push_back(row[own]);
@@ -654,8 +785,8 @@ std::string alltoall_once(const Scene& scene, const Layout& send, const Layout& 
     const auto at = static_cast<std::size_t>(rank);
     expected.expect(send, rank, starts_of(counts[at])[own], to[at], arriving[at]);
   }
-  Plan plan(scene.communicators,
-            {sent.data(), counts[own], send.type(), received.data(), arriving, receive.type()});
+  Plan plan(scene.communicators, {sent.data(), counts[own], send.type(), received.data(), arriving,
+                                  receive.type(), most_elements});
   for (int repeat = 0; repeat < 2; ++repeat) {
     plan.run();
     if (const auto where = received.difference(expected); where >= 0)
@@ -681,6 +812,11 @@ TEST(Alltoall, OfEveryPlanIsTheTypeMaps) {
         EXPECT_EQ(alltoall_once<DirectAlltoallPlan>(scene, send, receive, counts), "");
         EXPECT_EQ(alltoall_once<BruckAlltoallPlan>(scene, send, receive, counts), "");
         EXPECT_EQ(alltoall_once<HierarchicalAlltoallPlan>(scene, send, receive, counts), "");
+        if (count == 7) {
+          EXPECT_EQ(alltoall_once<DirectAlltoallPlan>(scene, send, receive, counts, 5), "");
+          EXPECT_EQ(alltoall_once<BruckAlltoallPlan>(scene, send, receive, counts, 5), "");
+          EXPECT_EQ(alltoall_once<HierarchicalAlltoallPlan>(scene, send, receive, counts, 5), "");
+        }
         if (!everywhere(!testing::Test::HasFailure(), comm)) return;
       }
     }
@@ -701,9 +837,46 @@ TEST(Alltoall, OfBlocksOfAnySizeIsTheTypeMaps) {
         });
         EXPECT_EQ(alltoall_once<DirectAlltoallPlan>(scene, send, receive, counts), "");
         EXPECT_EQ(alltoall_once<BucketAlltoallPlan>(scene, send, receive, counts), "");
+        if (most == 7) {
+          EXPECT_EQ(alltoall_once<BucketAlltoallPlan>(scene, send, receive, counts, 2), "");
+        }
         if (!everywhere(!testing::Test::HasFailure(), comm)) return;
       }
     }
+  });
+}
+
+// Equal signatures, made by other constructors on every other rank.
+TEST(Alltoall, SignaturesAreComparedNotTypes) {
+  const Layout one("struct({1,2},{0,8},{int,double})"),
+      other("struct({1,1,1,1},{0,8,16,24},{contiguous(1,int),double,contiguous(1,double),byte})"),
+      same("resized(struct({1,1,1},{40,0,8},{int,double,contiguous(1,double)}),0,48)");
+  for_all_scenes([&](const Scene& scene) {
+    const auto of_rank = [&](const Layout& odd) -> const Layout& {
+      return scene.rank() % 2 == 0 ? one : odd;
+    };
+    const auto once = [&](auto make, const Layout& send) {
+      const auto elements = 2 * scene.ranks() * send.each();
+      Memory sent(send, elements), received(one, elements);
+      sent.fill(scene.rank());
+      make({sent.data(),
+            {2 * send.each()},
+            send.type(),
+            received.data(),
+            {2 * send.each()},
+            one.type()});
+    };
+    const auto bruck = [&](const AlltoallBuffers& buffers) {
+      BruckAlltoallPlan(scene.communicators, buffers).run();
+    };
+    const auto hierarchical = [&](const AlltoallBuffers& buffers) {
+      HierarchicalAlltoallPlan(scene.communicators, buffers).run();
+    };
+    EXPECT_NO_THROW(once(bruck, of_rank(same)));
+    EXPECT_NO_THROW(once(hierarchical, of_rank(same)));
+    if (scene.ranks() == 1) return;
+    EXPECT_THROW(once(bruck, of_rank(other)), ConfigError);
+    EXPECT_THROW(once(hierarchical, of_rank(other)), ConfigError);
   });
 }
 
@@ -714,6 +887,9 @@ TEST(Alltoall, SendsAsManyMessagesAsItSays) {
     const std::int64_t ranks = scene.ranks();
     std::vector<int> sent(static_cast<std::size_t>(ranks)), received(sent.size());
     const AlltoallBuffers buffers{sent.data(), {1}, MPI_INT, received.data(), {1}, MPI_INT};
+    DirectAlltoallPlan direct(scene.communicators, buffers);
+    direct.run();
+    EXPECT_EQ(direct.traffic().on_node.messages + direct.traffic().off_node.messages, ranks - 1);
     BruckAlltoallPlan bruck(scene.communicators, buffers);
     bruck.run();
     EXPECT_EQ(bruck.traffic().on_node.messages + bruck.traffic().off_node.messages,
@@ -727,6 +903,18 @@ TEST(Alltoall, SendsAsManyMessagesAsItSays) {
     for (int rank = 0; rank < ranks; ++rank) crossing += nodes.same_node(rank) ? 0 : 4;
     EXPECT_EQ(sum(hierarchical.traffic().off_node.bytes, scene.comm->get()),
               sum(crossing, scene.comm->get()));
+    EXPECT_EQ(sum(direct.traffic().off_node.bytes, scene.comm->get()),
+              sum(crossing, scene.comm->get()));
+    EXPECT_EQ(sum(direct.traffic().off_node.messages, scene.comm->get()),
+              sum(crossing / 4, scene.comm->get()));
+    // On its node each rank has one for every other one.
+    const auto here = std::ssize(nodes.ranks_of(nodes.node_of(scene.rank())));
+    EXPECT_EQ(hierarchical.traffic().on_node.messages, here - 1);
+    mpi_calls = {};
+    hierarchical.run();
+    EXPECT_EQ(mpi_calls.sends,
+              hierarchical.traffic().on_node.messages + hierarchical.traffic().off_node.messages);
+    EXPECT_EQ(mpi_calls.packs + mpi_calls.sendrecvs, 0);
   });
 }
 
@@ -742,6 +930,16 @@ TEST(Alltoall, WhatAPlanCannotDoIsRefusedOnAllRanks) {
   const auto& communicators = scene.communicators;
   EXPECT_THROW(DirectAlltoallPlan(communicators, alltoall({1}, {2})), ConfigError);
   EXPECT_THROW(DirectAlltoallPlan(communicators, alltoall({-1}, {-1})), ConfigError);
+  const auto last = scene.ranks() - 1;
+  const auto on_last = [&](auto bad, auto good) { return scene.rank() == last ? bad : good; };
+  EXPECT_THROW(DirectAlltoallPlan(communicators, alltoall(on_last(Numbers{-1}, Numbers{1}), {1})),
+               ConfigError);
+  auto in_place = alltoall({1}, {1});
+  in_place.sendbuf = on_last(static_cast<const void*>(MPI_IN_PLACE), in_place.sendbuf);
+  EXPECT_THROW(DirectAlltoallPlan(communicators, in_place), ConfigError);
+  auto undivided = alltoall({1}, {1});
+  undivided.most_elements = 0;
+  EXPECT_THROW(DirectAlltoallPlan(communicators, undivided), ConfigError);
   Numbers uneven(n, 1), back(n, scene.rank() == 0 ? 2 : 1);
   uneven[0] = 2;
   EXPECT_THROW(BruckAlltoallPlan(communicators, alltoall(uneven, back)), ConfigError);
@@ -750,6 +948,35 @@ TEST(Alltoall, WhatAPlanCannotDoIsRefusedOnAllRanks) {
   const AlltoallBuffers two_types{sent.data(),     {2}, mixed.type(),
                                   received.data(), {2}, mixed.type()};
   EXPECT_THROW(BucketAlltoallPlan(communicators, two_types), ConfigError);
+  auto differing = alltoall({1}, {1});
+  differing.sendtype = differing.recvtype = on_last(MPI_INT64_T, MPI_DOUBLE);
+  EXPECT_THROW(BucketAlltoallPlan(communicators, differing), ConfigError);
+}
+
+// A rank without elements has no basic type either.
+TEST(Alltoall, OfBucketsTakesRanksWithNothing) {
+  const Layout nothing("contiguous(0,int)");
+  for_all_scenes([&](const Scene& scene) {
+    const auto n = static_cast<std::size_t>(scene.ranks());
+    const int value = 7;
+    const bool sends = scene.rank() == scene.ranks() - 1;
+    std::vector<int> sent(n, value), received(n, -1), expected(n, -1);
+    Numbers arriving(n, 0);
+    arriving.back() = 1;
+    expected.front() = value;
+    BucketAlltoallPlan(scene.communicators, {sent.data(),
+                                             {sends ? 1 : 0},
+                                             sends ? MPI_INT : nothing.type(),
+                                             received.data(),
+                                             arriving,
+                                             MPI_INT})
+        .run();
+    EXPECT_EQ(received, expected);
+    BucketAlltoallPlan(scene.communicators,
+                       {sent.data(), {0}, nothing.type(), received.data(), {0}, nothing.type()})
+        .run();
+    EXPECT_EQ(received, expected);
+  });
 }
 
 }  // namespace

@@ -51,6 +51,12 @@ TEST(GatherModel, SaysUpToWhichSizeTheHierarchyWins) {
     ASSERT_TRUE(bytes.has_value());
     EXPECT_EQ(*bytes, 1 << 20);  // the root's node takes as long in both
   }
+  // Of 2 x 5 ranks and messages on a node for nothing, a binomial tree sends rank 4 the blocks of
+  // rank 5 and then those of 6 and 7: 2 A + 3 m B, by A + 5 m B of the hierarchy.
+  const MachineCost free_on_node{{0, 0}, {64, 1}};
+  EXPECT_EQ(wins_up_to(free_on_node, 2, 5, TreeForm::binomial, 1, 1024), 16);
+  EXPECT_DOUBLE_EQ(flat_gather_seconds({2, 5, 32}, free_on_node, TreeForm::binomial),
+                   2 * 64 + 3 * 32);
   // In order, and with powers of two, a binomial tree is a hierarchy already.
   EXPECT_EQ(wins_up_to(cost, 4, 8, TreeForm::binomial, 1, 1024), std::nullopt);
 }

@@ -22,7 +22,7 @@ namespace {
 class Elements {
  public:
   std::int64_t operator()(const TreeNodePtr& tree) {
-    if (const auto found = counts_.find(tree.get()); found != counts_.end()) return found->second;
+    if (const auto found = counts_.find(tree); found != counts_.end()) return found->second;
     const auto count =
         std::visit(Overload{
                        [](const Leaf&) { return std::int64_t{1}; },
@@ -41,11 +41,12 @@ class Elements {
                        },
                    },
                    tree->node);
-    return counts_[tree.get()] = count;
+    return counts_[tree] = count;
   }
 
  private:
-  std::unordered_map<const TreeNode*, std::int64_t> counts_;
+  // By owners: another tree might get the address of one that is gone.
+  std::unordered_map<TreeNodePtr, std::int64_t> counts_;
 };
 
 // Cuts stretches of elements out of trees.

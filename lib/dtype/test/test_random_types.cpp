@@ -356,7 +356,9 @@ TEST_F(RandomTypes, AreReconstructedAndNormalizedAsTheyAre) {
     const auto tree = translate(*expr).root;
     const auto normal = normalize(tree);
     expect_same_type(normal.root, *expr, map);
-    expect_signature(*signature_type(*expr), map);
+    const auto signature = signature_type(*expr);
+    expect_signature(*signature, map);
+    ASSERT_EQ(signature_hash(*signature), signature_hash(*expr)) << to_string(*expr);
     ASSERT_EQ(normal.cost, cost(*normal.root));
     ASSERT_LE(normal.cost, cost(*tree)) << to_string(*expr);
     if (HasFatalFailure()) FAIL() << "type " << i << " of seed " << options_.seed;

@@ -595,6 +595,30 @@ TEST(SignatureType, IsContiguousWhateverTheCounts) {
   EXPECT_EQ(text("double"), "double");
 }
 
+TEST(SignatureHash, IsOfTheSequenceNotTheConstructors) {
+  const auto hash = [](const char* expr) { return signature_hash(*parse_type(expr)); };
+  EXPECT_EQ(hash("contiguous(0,int)"), hash("struct({},{},{})"));
+  EXPECT_EQ(hash("double_int"), hash("struct({1,1},{8,0},{double,int})"));
+  const char* const alike[] = {
+      "contiguous(7,struct({1,2},{0,8},{int,double}))",
+      "struct({1,1,1,6},{0,40,8,50},{int,contiguous(1,double),double,"
+      "struct({1,2},{0,8},{int,double})})",
+      "vector(7,1,-3,resized(struct({1,1,1},{0,16,8},{int,double,double}),-8,99))",
+      "struct({1,3,3},{0,24,99},{struct({1,2},{0,8},{int,double}),struct({1,2},{0,8},{int,double}),"
+      "struct({1,1,1},{0,16,8},{int,double,double})})"};
+  for (const auto* expr : alike) EXPECT_EQ(hash(expr), hash(alike[0])) << expr;
+  EXPECT_EQ(hash(alike[0]).elements, 21);
+  const char* const others[] = {"contiguous(7,struct({1,2},{0,8},{int,int64_t}))",
+                                "contiguous(7,struct({2,1},{0,16},{double,int}))",
+                                "contiguous(21,int)", "contiguous(21,double)",
+                                "contiguous(7,struct({1,2},{0,8},{float,double}))"};
+  for (const auto* expr : others) EXPECT_NE(hash(expr), hash(alike[0])) << expr;
+  // Whatever the counts are.
+  EXPECT_EQ(hash("contiguous(1000000000,contiguous(1000000,vector(3,2,7,int)))"),
+            hash("contiguous(3,contiguous(1000000,contiguous(2000000000,int)))"));
+  EXPECT_NE(hash("contiguous(1000000000,int)"), hash("contiguous(999999999,int)"));
+}
+
 TEST(Normalize, TakesNoTimeForCounts) {
   // It would not end.
   constexpr auto kMany = std::int64_t{1} << 28;
