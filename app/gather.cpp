@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -184,10 +185,12 @@ Contender prepare(GatherVariant variant, const Arrangement& arrangement, Buffers
   return out;
 }
 
-// Variants take turns, in reverse order every other iteration, until `end` on any rank's clock, but
+// Variants take turns, in another random order each time, until `end` on any rank's clock, but
 // once.
 void measure(const Config& config, std::vector<Contender*> contenders, double end, MPI_Comm comm) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(config.seed));  // the same on all ranks
   for (std::int64_t i = 0; i < config.warmup + config.iterations; ++i) {
+    std::shuffle(contenders.begin(), contenders.end(), random);
     for (auto* contender : contenders) {
       HALOCLINE_MPI(MPI_Barrier(comm));
       const Region region(contender->region.c_str());
@@ -196,7 +199,6 @@ void measure(const Config& config, std::vector<Contender*> contenders, double en
       const double seconds = MPI_Wtime() - start;
       if (i >= config.warmup) contender->record.samples.push_back(seconds);
     }
-    std::reverse(contenders.begin(), contenders.end());
     if (largest(MPI_Wtime() > end ? 1 : 0, comm) == 0) continue;
     if (i >= config.warmup) break;
     i = config.warmup - 1;  // no more of that
