@@ -92,7 +92,11 @@ class Cut {
                tree->node);
   }
 
-  TreeNodePtr take() { return tree_node(std::move(out_)); }
+  // What was appended; one piece of the type is as good as the type is.
+  TreeNodePtr take() {
+    if (out_.children.size() == 1 && out_.displacements.front() == 0) return out_.children.front();
+    return normalize(tree_node(std::move(out_))).root;
+  }
 
  private:
   void add(const TreeNodePtr& tree, std::int64_t at) {
@@ -168,7 +172,7 @@ TypeExprPtr element_ranges(const TypeExpr& expr, const std::vector<ElementRange>
     if (instances > kFarthest / extent) throw_no_range(range, "they are beyond 2^61 bytes");
     cut.append(tree_node(Vec{instances, tree.bounds.extent, tree.root}), 0, range);
   }
-  const auto root = normalize(cut.take()).root;
+  const auto root = cut.take();
   const auto data = type_bounds(*to_type_expr({root, {}}));
   return to_type_expr(
       {root, {data.size, data.true_lb, data.true_extent, data.true_lb, data.true_extent}});

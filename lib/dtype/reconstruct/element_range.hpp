@@ -29,8 +29,8 @@ std::int64_t basic_element_count(const TypeExpr& expr);
 /// are those of its data. Ranges may be in any order, but receiving into a type takes ranges that
 /// do not overlap.
 ///
-/// Time: that of normalize() of what the ranges cut out of the type's tree: O(depth) nodes and the
-/// displacements of the lists that are cut, for each range. Throws ConfigError for ranges that are
+/// Time: O(depth) nodes and the displacements of the lists that are cut, for each range, and, if
+/// that leaves more than one piece, normalize() of the pieces. Throws ConfigError for ranges that are
 /// none, for any but empty ones of a type without elements, and for displacements beyond 2^61
 /// bytes.
 TypeExprPtr element_ranges(const TypeExpr& expr, const std::vector<ElementRange>& ranges);

@@ -31,12 +31,14 @@ class Writer {
   TypeExprPtr write(const Idx& t) {
     return type(HindexedBlock{1, t.displacements, (*this)(t.child)});
   }
-  // MPI has the stride of a bucket in the extent of what is in it. One that is not positive is
-  // legal there, but not handled well by all (results/vendor-bugs).
+  // MPI has the stride of a bucket in the extent of what is in it: a basic type's own, but of
+  // others not what the installed MPI may make of their alignments. A stride that is not positive
+  // is legal there, too, but not handled well by all (results/vendor-bugs).
   TypeExprPtr write(const IdxBuc& t) {
     const auto child = (*this)(t.child);
     if (t.stride > 0) {
-      const bool natural = type_bounds(*child).extent == t.stride;
+      const bool natural =
+          std::holds_alternative<Leaf>(t.child->node) && type_bounds(*child).extent == t.stride;
       return type(Hindexed{t.blocklengths, t.displacements,
                            natural ? child : type(Resized{child, 0, t.stride})});
     }
