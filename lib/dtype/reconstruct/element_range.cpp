@@ -92,10 +92,11 @@ class Cut {
                tree->node);
   }
 
-  // What was appended; one piece of the type is as good as the type is.
+  // What was appended; one piece of the type is as good as the type is. More pieces are lists of
+  // few entries, which take no search of what they are when flattened.
   TreeNodePtr take() {
     if (out_.children.size() == 1 && out_.displacements.front() == 0) return out_.children.front();
-    return normalize(tree_node(std::move(out_))).root;
+    return normalize(tree_node(std::move(out_)), {.exact = 16}).root;
   }
 
  private:
