@@ -178,7 +178,7 @@ struct Pair {
 // Of equal signatures, whole instances on either side.
 constexpr Pair kPairs[] = {
     {"resized(vector(3,1,2,int),0,28)", "resized(indexed({2,1},{4,1},int),-4,36)"},
-    {"struct({1,2},{0,8},{int,resized(double,0,16)})",
+    {"resized(struct({1,2},{0,8},{int,resized(double,0,16)}),0,40)",
      "resized(struct({1,1,1},{24,0,12},{int,double,double}),0,40)"},
 };
 
