@@ -65,6 +65,9 @@ std::string movements_table(const SystemModel& model) {
   add("host to host between nodes", model.host_messages.off_node);
   add("device to device on the node", model.device_messages.on_node);
   add("device to device between nodes", model.device_messages.off_node);
+  if (model.injection_bytes_per_second)
+    table.add_row({"out of a node, from all its ranks", "1 each", "-",
+                   format_rate(*model.injection_bytes_per_second), "-"});
   if (model.device_to_host)
     table.add_row(row_of("copy from device to host", "1", *model.device_to_host));
   if (model.host_to_device)

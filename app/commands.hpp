@@ -23,6 +23,10 @@ int calibrate(const Config& config, MPI_Comm comm);
 /// verified, for each order of config.order.
 int gather(const Config& config, MPI_Comm comm);
 
+/// What the exchange of alltoallv would take on config.nodes nodes, by config.model or the model in
+/// the default place; writes its pattern to config.traces. Collective; rank 0 alone predicts.
+int predict(const Config& config, MPI_Comm comm);
+
 /// Shows what becomes of config.expression: tree, canonical form, plan, and what the installed MPI
 /// says where it differs; and the cheapest reconstructions of it, or of config.displacements or
 /// config.typemap. Collective; rank 0 alone reads and prints.

@@ -239,34 +239,34 @@ class Options {
  public:
   Options() {
     constexpr Range size{1, INT_MAX};  // MPI's subarray constructor takes int
-    const std::string both = " [run, compare]";
+    const std::string both = " [run, compare]", halo = " [run, compare, predict]";
 
     group_ = "Grid and fields";
     auto& local =
-        add("local", &Config::local, "N N N", size, "points of each rank along x, y, z" + both);
+        add("local", &Config::local, "N N N", size, "points of each rank along x, y, z" + halo);
     local.default_text = "64 64 64";
     add("global", &Config::global, "N N N", size,
-        "points of all ranks together, instead of local; need not divide evenly" + both);
+        "points of all ranks together, instead of local; need not divide evenly" + halo);
     add("decomposition", &Config::decomposition, "N N N", size,
         "ranks along x, y, z; none: chosen so that the nodes' surfaces are small, and then the "
         "ranks'" +
-            both);
+            halo);
     add("reorder", &Config::reorder, "",
         "positions of the ranks in the grid: none: in their order, x first; node: so that each "
         "node owns a compact part" +
-            both);
+            halo);
     add("ranks-per-node", &Config::ranks_per_node, "N,...", size,
         "emulate nodes of so many consecutive ranks each: one number, or one for each node; none: "
-        "the real nodes [run, compare, gather, info]");
-    add("radius", &Config::radius, "N", size, "ghost points on each side of each axis" + both);
-    add("fields", &Config::fields, "N", Range{1, 65536}, "values per point" + both);
+        "the real nodes [run, compare, gather, info]; nodes that predict has [predict]");
+    add("radius", &Config::radius, "N", size, "ghost points on each side of each axis" + halo);
+    add("fields", &Config::fields, "N", Range{1, 65536}, "values per point" + halo);
     add("layout", &Config::layout, "",
-        "soa: one array per field; aos: the fields of a point side by side" + both);
-    add("element", &Config::element, "", "type of a value" + both);
+        "soa: one array per field; aos: the fields of a point side by side" + halo);
+    add("element", &Config::element, "", "type of a value" + halo);
     add("periodic", &Config::periodic, "true|false",
-        "whether opposite sides of the grid are neighbours" + both);
+        "whether opposite sides of the grid are neighbours" + halo);
 
-    add("memory", &Config::memory, "", "where the fields are and the stencil runs" + both);
+    add("memory", &Config::memory, "", "where the fields are and the stencil runs" + halo);
 
     group_ = "Stencil and time steps";
     add("stencil", &Config::stencil, "",
@@ -288,24 +288,24 @@ class Options {
     group_ = "Exchange and measurement";
     auto& methods = add(
         "methods", &Config::methods, "NAME,...",
-        "exchanges to compare, from " + method_names() +
+        "exchanges, from " + method_names() +
             "; alltoallv, neighbor, p2p, partitioned with :device, :one-shot, :staged or :host, "
             "how "
             "packed bytes travel, for fields in device memory, where the default is all possible; "
-            "run uses the first" +
-            both);
+            "run: the first" +
+            halo);
     methods.default_text.clear();
     for (const auto& method : methods_on_host())
       methods.default_text.append(methods.default_text.empty() ? "" : ",").append(name(method));
     add("shape", &Config::shape, "SHAPE,...",
         "direct: all regions of the halo at once; axes: at most 6 slabs, x before y before z, so "
         "that edges and corners travel along in fewer regions, but in rounds that wait for each "
-        "other; run uses the first, compare each method in each of them" +
-            both);
+        "other; run and predict use the first, compare each method in each of them" +
+            halo);
     add("neighbors", &Config::neighbors, "",
         "whose points travel: 6: across faces; 18: across edges, too; 26: across corners, too; "
-        "auto: what the stencil reads (run, which refuses less), 26 (compare)" +
-            both);
+        "auto: what the stencil reads (run, which refuses less), 26 (compare, predict)" +
+            halo);
     add("messages", &Config::messages, "",
         "what a message of p2p and vendor-p2p holds: all that goes to a partner (in a round of "
         "axes), one region of all fields, or all regions of one field (layout soa); other "
@@ -320,7 +320,9 @@ class Options {
         "how the app writes its regions as MPI datatypes" + both);
     add("packer", &Config::packer, "", "which of our packers packs where the host does" + both);
     add("iterations", &Config::iterations, "N", Range{1, INT_MAX},
-        "timed exchanges of each method, timed gathers of each variant and size [compare, gather]");
+        "timed exchanges of each method, timed gathers of each variant and size, exchanges in "
+        "traces "
+        "[compare, gather, predict]");
     add("warmup", &Config::warmup, "N", Range{0, INT_MAX},
         "as many of each before the timed ones [compare, gather]");
     add("max-seconds", &Config::max_seconds, "SECONDS",
@@ -328,7 +330,7 @@ class Options {
     add("model", &Config::model, "FILE",
         "system model: calibrate writes it, what methods leave open is chosen by it; "
         "none: $HALOCLINE_MODEL or $XDG_CONFIG_HOME/halocline/model.json or "
-        "~/.config/halocline/model.json [run, compare, calibrate, info]");
+        "~/.config/halocline/model.json [run, compare, calibrate, predict, info]");
     add("force-model", &Config::force_model, "",
         "use a system model of another CPU, GPU, driver or MPI all the same" + both);
     // OpenMP runtimes crash on thread counts far beyond any machine's.
@@ -348,12 +350,21 @@ class Options {
     add("sizes", &Config::sizes, "N,...", Range{0, INT64_MAX}, "bytes of each rank [gather]");
     add("root", &Config::root, "N", Range{0, INT_MAX}, "rank that gathers, in each order [gather]");
 
+    group_ = "Prediction";
+    add("nodes", &Config::nodes, "N,...", size,
+        "numbers of nodes, each with --ranks-per-node ranks (none: 1) [predict]");
+    add("traces", &Config::traces, "FOLDER",
+        "write the messages of --iterations exchanges on that many nodes to a new folder, as "
+        "traces "
+        "for SimGrid's smpirun -replay [predict]");
+
     group_ = "Output";
     add("output", &Config::output, "PATH",
-        "append results to this file, one line of JSON each [run, compare, gather]");
-    add("csv", &Config::csv, "PATH", "append results to this file as CSV [run, compare, gather]");
+        "append results to this file, one line of JSON each [run, compare, gather, predict]");
+    add("csv", &Config::csv, "PATH",
+        "append results to this file as CSV [run, compare, gather, predict]");
     add("quiet", &Config::quiet, "",
-        "no progress line, no tables [run, compare, calibrate, gather]");
+        "no progress line, no tables [run, compare, calibrate, gather, predict]");
     add("json", &Config::json, "",
         "print one JSON object and nothing else [calibrate, inspect, info]");
     add("displacements", &Config::displacements, "FILE",
@@ -705,6 +716,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
       "  mpirun -n 2 halocline compare --methods p2p,shared --shape direct,axes --neighbors 18\n"
       "  mpirun -n 2 halocline calibrate\n"
       "  mpirun -n 4 halocline gather --ranks-per-node 2 --order random --sizes 1024,1048576\n"
+      "  halocline predict --model model.json --ranks-per-node 6 --local 256 256 256\n"
       "  halocline inspect 'subarray(C,{16,16,16},{1,8,8},{5,2,3},double)'\n"
       "\nExit codes: 0 ok, 1 verification failed, 2 bad input, 3 environment.");
 
@@ -719,6 +731,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
       std::pair{Subcommand::gather,
                 "hierarchical gathers that reorder by MPI_Unpack, by datatypes alone, ..., beside "
                 "MPI_Gather"},
+      std::pair{Subcommand::predict,
+                "what the halo exchange would take on other numbers of nodes, by a system model"},
       std::pair{Subcommand::inspect,
                 "EXPRESSION, or --displacements FILE, or --typemap FILE: what becomes of an MPI "
                 "datatype: "

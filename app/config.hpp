@@ -20,7 +20,7 @@
 
 namespace halocline::app {
 
-enum class Subcommand { run, compare, calibrate, gather, inspect, info };
+enum class Subcommand { run, compare, calibrate, gather, predict, inspect, info };
 enum class Layout { soa, aos };
 enum class Element { float64, float32 };
 enum class Stencil { heat13, heat9, heat3, point26 };
@@ -88,6 +88,9 @@ struct Config {
   std::vector<std::int64_t> sizes{1,       4,        16,       64,        256,    1 << 10,
                                   4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20};  ///< bytes
 
+  std::vector<int> nodes{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384};
+  std::string traces;  ///< path of a folder; empty: none
+
   std::string model;  ///< path; empty: the default one
   bool force_model = false;
 
@@ -126,6 +129,7 @@ struct EnumNames<Subcommand> {
                                     std::pair{Subcommand::compare, "compare"},
                                     std::pair{Subcommand::calibrate, "calibrate"},
                                     std::pair{Subcommand::gather, "gather"},
+                                    std::pair{Subcommand::predict, "predict"},
                                     std::pair{Subcommand::inspect, "inspect"},
                                     std::pair{Subcommand::info, "info"}};
 };

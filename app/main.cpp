@@ -34,6 +34,8 @@ int dispatch(const app::Config& config, MPI_Comm comm) {
       return app::calibrate(config, comm);
     case app::Subcommand::gather:
       return app::gather(config, comm);
+    case app::Subcommand::predict:
+      return app::predict(config, comm);
     case app::Subcommand::inspect:
       return app::inspect(config, comm);
     case app::Subcommand::info:

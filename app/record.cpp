@@ -329,12 +329,51 @@ Json to_json(const GatherRecord& record, const Provenance& provenance) {
   return out;
 }
 
+Json to_json(const PredictRecord& record, const Provenance& provenance) {
+  Json out;
+  out["schema"] = "halocline/1";
+  out["kind"] = "predict";
+  out["method"] = record.method;
+  out["exchange"] = record.exchange;
+  out["transfer"] = record.transfer;
+  out["memory"] = record.memory;
+  out["nodes"] = record.nodes;
+  out["ranks"] = record.ranks;
+  out["decomposition"] = record.decomposition;
+  out["reorder"] = record.reorder;
+  out["local"] = record.local;
+  out["global"] = record.global;
+  out["fields"] = record.fields;
+  out["layout"] = record.layout;
+  out["radius"] = record.radius;
+  out["periodic"] = record.periodic;
+  out["shape"] = record.shape;
+  out["neighbors"] = record.neighbors;
+  out["element_bytes"] = record.element_bytes;
+  out["messages"] = record.messages;
+  out["bytes_off_node_of_node"] = record.bytes_off_node_of_node;
+  out["bytes_off_node_total"] = record.bytes_off_node_total;
+  out["pack_s"] = or_null(record.pack_s);
+  out["transfer_s"] = or_null(record.transfer_s);
+  out["unpack_s"] = or_null(record.unpack_s);
+  out["total_s"] = or_null(record.total_s);
+  out["limited_by"] = !record.transfer_s        ? Json()
+                      : record.injection_limits ? Json("injection")
+                                                : Json("messages");
+  out["provenance"] = to_json(provenance);
+  return out;
+}
+
 ResultWriter ResultWriter::for_records(const Config& config, const Provenance& provenance) {
   return {config, provenance, to_json(Record{}, provenance)};
 }
 
 ResultWriter ResultWriter::for_gathers(const Config& config, const Provenance& provenance) {
   return {config, provenance, to_json(GatherRecord{}, provenance)};
+}
+
+ResultWriter ResultWriter::for_predictions(const Config& config, const Provenance& provenance) {
+  return {config, provenance, to_json(PredictRecord{}, provenance)};
 }
 
 ResultWriter::ResultWriter(const Config& config, const Provenance& provenance, const Json& example)
@@ -359,6 +398,10 @@ void ResultWriter::write(const Record& record) const {
 }
 
 void ResultWriter::write(const GatherRecord& record) const {
+  append(to_json(record, provenance_));
+}
+
+void ResultWriter::write(const PredictRecord& record) const {
   append(to_json(record, provenance_));
 }
 

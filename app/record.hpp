@@ -140,6 +140,35 @@ struct GatherRecord {
 /// results/README.md.
 nlohmann::ordered_json to_json(const GatherRecord& record, const Provenance& provenance);
 
+/// The exchange of a configuration on nodes that need not be there, by a system model. What differs
+/// between ranks is the largest over all ranks.
+struct PredictRecord {
+  std::string method, exchange, transfer;
+  std::string memory;
+  int nodes = 0;
+  int ranks = 0;
+  std::array<int, 3> decomposition{};
+  std::string reorder;
+  std::array<std::int64_t, 3> local{};   ///< points
+  std::array<std::int64_t, 3> global{};  ///< points
+  int fields = 0;
+  std::string layout;
+  int radius = 0;
+  bool periodic = false;
+  std::string shape;
+  int neighbors = 26;
+  int element_bytes = 0;
+  std::int64_t messages = 0;  ///< to other ranks, per rank and exchange
+  double bytes_off_node_of_node = 0;
+  double bytes_off_node_total = 0;
+  std::optional<double> pack_s, transfer_s, unpack_s, total_s;  ///< none: not in the model
+  bool injection_limits = false;  ///< the rate of a node, not that of its ranks
+};
+
+/// The record as a JSON object of schema halocline/1 and kind "predict", in the order of
+/// results/README.md.
+nlohmann::ordered_json to_json(const PredictRecord& record, const Provenance& provenance);
+
 /// Appends records to config.output (JSON lines) and config.csv, either, both or none of them. Used
 /// on one rank only.
 class ResultWriter {
@@ -149,12 +178,14 @@ class ResultWriter {
   /// CSV file has columns other than theirs.
   static ResultWriter for_records(const Config& config, const Provenance& provenance);
   static ResultWriter for_gathers(const Config& config, const Provenance& provenance);
+  static ResultWriter for_predictions(const Config& config, const Provenance& provenance);
 
   /// Appends one record, whole or not at all: each line is one write on a locked, append-only
   /// descriptor, and what a failing write has left is cut off again in both files. A file whose
   /// last line has no end gets one first. Throws EnvironmentError.
   void write(const Record& record) const;
   void write(const GatherRecord& record) const;
+  void write(const PredictRecord& record) const;
 
  private:
   ResultWriter(const Config& config, const Provenance& provenance,

@@ -165,6 +165,8 @@ chunk-bytes = 4096
 iterations = 5
 warmup = 1
 max-seconds = 2.5
+nodes = [3, 70]
+traces = "t"
 model = "m.json"
 force-model = true
 threads = 1
@@ -342,7 +344,7 @@ class Help(InDirectory):
         self.assertEqual(len(begins), len(options_in_help()))
         for i in begins:
             text = " ".join(lines[i + 1 : i + 5])
-            self.assertRegex(text, r"\[(all|run|compare|calibrate|gather|inspect|info)[, a-z]*\]")
+            self.assertRegex(text, r"\[(all|run|compare|calibrate|gather|predict|inspect|info)[, a-z]*\]")
 
     def test_shows_the_type_notation(self):
         text = self.halocline("--help").stdout

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "comm/calibrate/grid.hpp"
+#include "comm/calibrate/injection.hpp"
 #include "comm/calibrate/local_times.hpp"
 #include "comm/calibrate/ping_pong.hpp"
 #include "comm/calibrate/turns.hpp"
@@ -79,12 +80,20 @@ struct Partners {
   int on_node = kNobody, off_node = kNobody;
 };
 
-Partners find_partners(const Communicator& comm) {
-  const NodeHierarchy nodes(comm.get());
+Partners find_partners(const NodeHierarchy& nodes) {
   Partners out;
-  for (int rank = comm.size() - 1; rank > 0; --rank)
-    (nodes.same_node(rank) ? out.on_node : out.off_node) = rank;
-  HALOCLINE_MPI(MPI_Bcast(&out, 2, MPI_INT, 0, comm.get()));
+  for (int rank = nodes.ranks() - 1; rank > 0; --rank)
+    (nodes.node_of(rank) == nodes.node_of(0) ? out.on_node : out.off_node) = rank;
+  return out;
+}
+
+// Pairs of a rank of the first node and one of the second, as many as there are.
+std::vector<std::pair<int, int>> pairs_of_two_nodes(const NodeHierarchy& nodes) {
+  std::vector<std::pair<int, int>> out;
+  if (nodes.nodes() < 2) return out;
+  const auto &near = nodes.ranks_of(0), &far = nodes.ranks_of(1);
+  for (std::size_t i = 0; i < std::min(near.size(), far.size()); ++i)
+    out.emplace_back(near[i], far[i]);
   return out;
 }
 
@@ -92,7 +101,12 @@ Partners find_partners(const Communicator& comm) {
 
 struct Calibration::State {
   State(MPI_Comm parent, const Options& given)
-      : comm(parent), options(given), grid(detail::make_grid(given.seconds)) {}
+      : comm(parent),
+        options(given),
+        grid(detail::make_grid(given.seconds)),
+        nodes(comm.get()),
+        partners(find_partners(nodes)),
+        pairs(pairs_of_two_nodes(nodes)) {}
 
   // Called on all ranks.
   using Measure = std::function<void(const Effort&, SystemModel&)>;
@@ -108,6 +122,8 @@ struct Calibration::State {
                    std::optional<dtype::MessageTimes> MessagePaths::*path);
   void exchange(MemoryKind memory, int partner, const Effort& effort,
                 std::optional<dtype::MessageTimes>& out);
+  Task of_injection();
+  void inject(const Effort& effort, std::optional<double>& out);
 
   std::int64_t message_points() const {
     std::size_t out = 0;
@@ -124,6 +140,9 @@ struct Calibration::State {
   Communicator comm;
   Options options;
   detail::Grid grid;
+  NodeHierarchy nodes;
+  Partners partners;
+  std::vector<std::pair<int, int>> pairs;  // for injection
   std::vector<Abilities> abilities;
   std::string why_not_aware;
   detail::LaunchTimes launch;     // on rank 0, once measured
@@ -174,8 +193,42 @@ void Calibration::State::exchange(MemoryKind memory, int partner, const Effort& 
   join(comm.get());
 }
 
+Calibration::State::Task Calibration::State::of_injection() {
+  Part part{"injection of a node", 1, ""};
+  if (pairs.empty())
+    part.why_not = comm.size() == 1 ? "messages need two ranks" : "all ranks are on one node";
+  else if (pairs.size() == 1)
+    part.why_not = "there are no two nodes of two ranks or more";
+  return {std::move(part), [this](const Effort& effort, SystemModel& model) {
+            inject(effort, model.injection_bytes_per_second);
+          }};
+}
+
+void Calibration::State::inject(const Effort& effort, std::optional<double>& out) {
+  int color = MPI_UNDEFINED, place = 0, partner = 0;  // those of a pair follow each other
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const auto [near, far] = pairs[i];
+    if (comm.rank() != near && comm.rank() != far) continue;
+    color = 0;
+    place = static_cast<int>(2 * i) + (comm.rank() == far ? 1 : 0);
+    partner = place ^ 1;
+  }
+  const Communicator busy(comm.get(), color, place);
+  const auto memory = options.resources != nullptr ? MemoryKind::pinned : MemoryKind::host;
+  detail::TouchedMemory sent, received;
+  collectively(comm.get(), [&] {
+    if (busy.get() == MPI_COMM_NULL) return;
+    sent = {options.resources, memory, detail::kInjectionBytes};
+    received = {options.resources, memory, detail::kInjectionBytes};
+  });
+  if (busy.get() != MPI_COMM_NULL) {
+    const auto rate = detail::measure_injection(busy.get(), partner, sent, received, effort);
+    if (comm.rank() == 0) out = rate;
+  }
+  join(comm.get());
+}
+
 std::vector<Calibration::State::Task> Calibration::State::tasks() {
-  const auto partners = find_partners(comm);
   const auto messages = [&](const std::string& place, MemoryKind memory) {
     return std::array{of_messages(place + " messages on the node", memory, partners.on_node,
                                   "rank 0 is alone on its node", &MessagePaths::on_node),
@@ -206,6 +259,7 @@ std::vector<Calibration::State::Task> Calibration::State::tasks() {
           std::move(host_far),
           std::move(device_near),
           std::move(device_far),
+          of_injection(),
           of_device("copies", 2 * std::ssize(grid.copy_bytes),
                     [this](const Effort& effort, SystemModel& model) {
                       alone(comm, [&] {

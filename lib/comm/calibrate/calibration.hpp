@@ -20,7 +20,8 @@
 namespace halocline::comm {
 
 /// What can be measured with the ranks of a communicator, and then its measurement. Rank 0 measures
-/// alone, or with one rank of its node or of another one; all others sleep.
+/// alone, or with one rank of its node or of another one, or with all ranks of two nodes; all
+/// others sleep.
 class Calibration {
  public:
   struct Options {

@@ -112,6 +112,16 @@ NodeHierarchy NodeHierarchy::by_color(MPI_Comm comm, int color) {
   return out;
 }
 
+NodeHierarchy NodeHierarchy::regular(int nodes, int each) {
+  std::vector<int> node_of;
+  for (int node = 0; node < nodes; ++node)
+    node_of.insert(node_of.end(), static_cast<std::size_t>(each), node);
+  NodeHierarchy out;
+  out.set(std::move(node_of));
+  out.emulated_ = true;
+  return out;
+}
+
 void NodeHierarchy::set(std::vector<int> node_of) {
   node_of_ = std::move(node_of);
   ranks_of_.clear();

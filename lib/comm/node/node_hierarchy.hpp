@@ -30,6 +30,10 @@ class NodeHierarchy {
   /// real ones. Collective.
   static NodeHierarchy by_color(MPI_Comm comm, int color);
 
+  /// Nodes that need not be here, of `each` consecutive ranks, from the view of the first one: what
+  /// would be there, for predictions. Local.
+  static NodeHierarchy regular(int nodes, int each);
+
   int rank() const { return rank_; }
   int ranks() const { return static_cast<int>(node_of_.size()); }
   int nodes() const { return static_cast<int>(ranks_of_.size()); }
@@ -49,6 +53,7 @@ class NodeHierarchy {
   bool emulated() const { return emulated_; }
 
  private:
+  NodeHierarchy() = default;
   void set(std::vector<int> node_of);
 
   int rank_ = 0;

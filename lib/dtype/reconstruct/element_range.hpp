@@ -30,8 +30,8 @@ std::int64_t basic_element_count(const TypeExpr& expr);
 /// do not overlap.
 ///
 /// Time: O(depth) nodes and the displacements of the lists that are cut, for each range, and, if
-/// that leaves more than one piece, normalize() of the pieces. Throws ConfigError for ranges that are
-/// none, for any but empty ones of a type without elements, and for displacements beyond 2^61
+/// that leaves more than one piece, normalize() of the pieces. Throws ConfigError for ranges that
+/// are none, for any but empty ones of a type without elements, and for displacements beyond 2^61
 /// bytes.
 TypeExprPtr element_ranges(const TypeExpr& expr, const std::vector<ElementRange>& ranges);
 

@@ -38,6 +38,8 @@ constexpr std::array kMachine{
     std::pair{"driver", &ModelProvenance::driver}, std::pair{"mpi", &ModelProvenance::mpi}};
 constexpr std::array kScalars{std::pair{"launch_seconds", &SystemModel::launch_seconds},
                               std::pair{"synchronize_seconds", &SystemModel::synchronize_seconds}};
+constexpr double kMaxRate = 1e18;
+constexpr const char* kInjection = "injection_bytes_per_second";
 constexpr std::array kMessages{std::pair{"host", &SystemModel::host_messages},
                                std::pair{"device", &SystemModel::device_messages}};
 constexpr std::array kPaths{std::pair{"on_node", &MessagePaths::on_node},
@@ -200,6 +202,12 @@ double seconds_of(const Value& value) {
   if (!(seconds > 0 && seconds <= kMaxSeconds))
     value.refuse("is not a time above 0 s and up to 1e9 s");
   return seconds;
+}
+
+double rate_of(const Value& value) {
+  const auto rate = value.number();
+  if (!(rate > 0 && rate <= kMaxRate)) value.refuse("is not a rate above 0 and up to 1e18 B/s");
+  return rate;
 }
 
 Curve curve_of(Members& members, const Value& value) {
@@ -373,6 +381,7 @@ std::string to_json(const SystemModel& model) {
   out["provenance"]["emulated"] = model.provenance.emulated;
   for (const auto& [name, member] : kScalars)
     if (const auto& seconds = model.*member) out[name] = *seconds;
+  if (model.injection_bytes_per_second) out[kInjection] = *model.injection_bytes_per_second;
   for (const auto& [place, paths] : kMessages)
     for (const auto& [path, member] : kPaths)
       if (const auto& times = model.*paths.*member) out["messages"][place][path] = to_json(*times);
@@ -396,6 +405,7 @@ SystemModel parse_model(std::string_view json, const std::string& source) {
   out.provenance = provenance_of(members.at("provenance"));
   for (const auto& [name, member] : kScalars)
     if (const auto found = members.find(name)) out.*member = seconds_of(*found);
+  if (const auto found = members.find(kInjection)) out.injection_bytes_per_second = rate_of(*found);
   if (const auto found = members.find("messages"))
     read_members(*found, kMessages, message_paths_of, out);
   if (const auto found = members.find("copies"))

@@ -50,6 +50,10 @@ struct SystemModel {
   std::optional<double> launch_seconds;       ///< of a kernel that does nothing
   std::optional<double> synchronize_seconds;  ///< with a stream that has nothing left to do
 
+  /// Of a node, one way: what all of its ranks together send to other nodes, as long as they send
+  /// enough. It limits them as the bandwidth of each rank limits that rank: max-rate [GOS16].
+  std::optional<double> injection_bytes_per_second;
+
   MessagePaths host_messages;           ///< [PEA21] T_cpu-cpu: between pinned host memory
   MessagePaths device_messages;         ///< [PEA21] T_gpu-gpu: between device memory
   std::optional<Curve> device_to_host;  ///< [PEA21] T_d2h: a copy to pinned host memory

@@ -96,25 +96,24 @@ Seconds by_host(const std::optional<PackTable>& table, std::span<const Message> 
 }
 
 // By enumerator.
-std::array<Seconds, kTransfers> estimates(const SystemModel& model,
-                                          std::span<const Message> messages) {
+std::array<PhaseSeconds, kTransfers> phases(const SystemModel& model,
+                                            std::span<const Message> messages) {
   const Traffic traffic(messages);
   const auto launch = model.launch_seconds, synchronize = model.synchronize_seconds;
   const auto pack = [&](const PackTimes& times) {
-    return sum({launch, by_kernel(times.pack, messages, &Message::source)});
+    return sum({launch, by_kernel(times.pack, messages, &Message::source), synchronize});
   };
   const auto unpack = [&](const PackTimes& times) {
     return sum({launch, by_kernel(times.unpack, messages, &Message::destination), synchronize});
   };
   const auto device_pack = pack(model.device_packing), device_unpack = unpack(model.device_packing);
   const auto host_arrival = arrival(model.host_messages, traffic);
-  return {
-      sum({device_pack, synchronize, arrival(model.device_messages, traffic), device_unpack}),
-      sum({pack(model.mapped_packing), synchronize, host_arrival, unpack(model.mapped_packing)}),
-      sum({device_pack, copy(model.device_to_host, traffic), synchronize, host_arrival,
-           copy(model.host_to_device, traffic), device_unpack}),
-      sum({by_host(model.host_packing.pack, messages, &Message::source), host_arrival,
-           by_host(model.host_packing.unpack, messages, &Message::destination)})};
+  return {{{device_pack, arrival(model.device_messages, traffic), device_unpack},
+           {pack(model.mapped_packing), host_arrival, unpack(model.mapped_packing)},
+           {sum({device_pack, copy(model.device_to_host, traffic)}), host_arrival,
+            sum({copy(model.host_to_device, traffic), device_unpack})},
+           {by_host(model.host_packing.pack, messages, &Message::source), host_arrival,
+            by_host(model.host_packing.unpack, messages, &Message::destination)}}};
 }
 
 Transfer default_transfer(std::span<const Message> messages, TransferSet possible) {
@@ -173,6 +172,15 @@ BlockShape shape_of(const PackPlan& plan) {
   return {block, std::max(block, plan.bounds().true_extent / std::max<std::int64_t>(blocks, 1))};
 }
 
+Seconds PhaseSeconds::total() const {
+  return sum({pack, transfer, unpack});
+}
+
+PhaseSeconds phase_seconds(const SystemModel& model, std::span<const Message> messages,
+                           Transfer transfer) {
+  return phases(model, messages)[index(transfer)];
+}
+
 std::optional<double> copy_seconds(const SystemModel& model, std::span<const Message> messages,
                                    bool on_device) {
   if (messages.empty()) return 0;
@@ -189,11 +197,12 @@ Selection select_transfer(const SystemModel* model, std::span<const Message> mes
         "no transfer is possible (MPI does not take device memory, no pinned memory can be had, "
         "and the host cannot address the fields): use an MPI that is GPU-aware, or host memory");
   Selection out{};
-  if (model != nullptr) out.seconds = estimates(*model, messages);
+  std::array<PhaseSeconds, kTransfers> measured;
+  if (model != nullptr) measured = phases(*model, messages);
   std::optional<Transfer> fastest;
   for (const auto transfer : kAll) {
     auto& seconds = out.seconds[index(transfer)];
-    if (!possible[index(transfer)]) seconds.reset();
+    if (possible[index(transfer)]) seconds = measured[index(transfer)].total();
     if (seconds && (!fastest || *seconds < *out.seconds[index(*fastest)])) fastest = transfer;
   }
   out.transfer = fastest ? *fastest : default_transfer(messages, possible);

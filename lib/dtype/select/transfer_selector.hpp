@@ -84,6 +84,14 @@ struct Selection {
   std::string_view reason;  ///< in a few words
 };
 
+/// What the parts of an exchange take; nullopt where something that is needed was not measured.
+struct PhaseSeconds {
+  std::optional<double> pack;      ///< with the copy to the host, if staged
+  std::optional<double> transfer;  ///< until all messages have arrived
+  std::optional<double> unpack;    ///< with the copy from the host, if staged
+  std::optional<double> total() const;
+};
+
 /// From so many bytes on that are packed at once, staged is the default rather than one-shot: its
 /// copies run at the full rate of the link, and two more of them no longer count.
 inline constexpr std::int64_t kDefaultStagedBytes = std::int64_t{1} << 20;
@@ -114,6 +122,11 @@ inline constexpr std::int64_t kDefaultStagedBytes = std::int64_t{1} << 20;
 /// transfer is possible.
 Selection select_transfer(const SystemModel* model, std::span<const Message> messages,
                           TransferSet possible);
+
+/// The terms that select_transfer() adds up for `transfer`: what is packed by one launch, sent at
+/// once and unpacked by one launch. Pure; O(messages * log points).
+PhaseSeconds phase_seconds(const SystemModel& model, std::span<const Message> messages,
+                           Transfer transfer);
 
 /// What one copy from layout to layout of all these messages takes, by a kernel if `on_device`: as
 /// packing them, since as many bytes are moved. nullopt if that was not measured. Messages' reach

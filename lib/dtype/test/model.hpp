@@ -47,6 +47,7 @@ inline SystemModel whole_model() {
                       "an MPI, version 2",    "node17", "0123ab", true};
   model.launch_seconds = 2.1e-6;
   model.synchronize_seconds = 3.3e-6;
+  model.injection_bytes_per_second = 2.3e10;
   double latency = 1e-6;
   const auto curve = [&] {
     latency += 1.7e-7;

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `halocline predict`: what the halo exchange would take on other numbers of nodes.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "comm/predict/exchange_model.hpp"
+#include "commands.hpp"
+#include "domain.hpp"
+#include "dtype/pack/pack_plan.hpp"
+#include "environment.hpp"
+#include "halo_messages.hpp"
+#include "methods.hpp"
+#include "model.hpp"
+#include "progress.hpp"
+#include "record.hpp"
+#include "table.hpp"
+
+namespace halocline::app {
+
+namespace {
+
+using dtype::Transfer;
+
+/// The regions that ranks exchange, as the jobs of a plan would have them.
+class Traffic {
+ public:
+  Traffic(const Domain& domain, comm::HaloShape shape)
+      : domain_(domain), messages_{shape, {domain.needed}} {}
+
+  comm::RankTraffic operator()(int rank) {
+    const comm::HaloSpec halo{domain_.decomposition.owned(rank).extent, domain_.halo.radius};
+    // The arrays are alike: one is enough. A region's buffer is its box.
+    std::deque<comm::Box> boxes;
+    const auto jobs = comm::halo_jobs(
+        domain_.decomposition, rank, halo, 1,
+        [&](int, const comm::Box& box) {
+          return comm::Region{&boxes.emplace_back(box), box.points(), MPI_BYTE};
+        },
+        messages_);
+    const auto bytes_per_point = std::int64_t{domain_.fields} * domain_.element_bytes;
+    comm::RankTraffic out;
+    for (const auto& job : jobs) {
+      out.resize(std::max(out.size(), static_cast<std::size_t>(job.round) + 1));
+      out.back().push_back({job.partner, job.send_count * bytes_per_point,
+                            job.receive_count * bytes_per_point, shape_of(halo, job.send_buffer),
+                            shape_of(halo, job.receive_buffer)});
+    }
+    return out;
+  }
+
+ private:
+  // The blocks of a box in the arrays of a rank.
+  dtype::BlockShape shape_of(const comm::HaloSpec& halo, const void* region) {
+    const auto& box = *static_cast<const comm::Box*>(region);
+    const auto stored = halo.stored();
+    const auto [known, is_new] = shapes_.try_emplace({stored, box.extent});
+    if (is_new) {
+      const auto element =
+          dtype::parse_type(domain_.element_bytes == sizeof(double) ? "double" : "float");
+      const auto point = domain_.elements_per_point() == 1
+                             ? element
+                             : dtype::type(dtype::Contiguous{domain_.fields, element});
+      const auto backwards = [](const comm::Int3& xyz) {
+        return std::vector<std::int64_t>{xyz[2], xyz[1], xyz[0]};
+      };
+      known->second = dtype::shape_of(dtype::make_plan(
+          *dtype::type(dtype::Subarray{dtype::Order::c, backwards(stored), backwards(box.extent),
+                                       backwards(box.begin), point})));
+    }
+    return known->second;
+  }
+
+  const Domain& domain_;
+  comm::HaloMessages messages_;
+  std::map<std::pair<comm::Int3, comm::Int3>, dtype::BlockShape> shapes_;  // of stored, extent
+};
+
+// The transfers that config.methods leaves, in their order.
+std::vector<Transfer> transfers_for(const Config& config) {
+  std::vector<Transfer> possible{Transfer::host};
+  if (config.memory == Memory::device)
+    possible = {Transfer::device, Transfer::one_shot, Transfer::staged};
+  if (config.methods.empty()) return possible;
+  std::vector<Transfer> out;
+  for (const auto& method : config.methods) {
+    const bool known =
+        method.exchange == comm::Exchange::alltoallv &&
+        (!method.transfer || std::count(possible.begin(), possible.end(), *method.transfer) == 1);
+    if (!known)
+      throw ConfigError("method cannot be predicted (" + comm::name(method) + " with memory " +
+                        std::string(to_string(config.memory)) +
+                        "): use alltoallv, with fields on a device also alltoallv:device, "
+                        "alltoallv:one-shot, alltoallv:staged");
+    for (const auto transfer : possible)
+      if ((!method.transfer || transfer == *method.transfer) &&
+          std::count(out.begin(), out.end(), transfer) == 0)
+        out.push_back(transfer);
+  }
+  return out;
+}
+
+dtype::SystemModel read_model(const Config& config, Provenance& provenance) {
+  const auto path = model_path(config);
+  if (path.empty())
+    throw ConfigError(
+        "no system model (none of --model, HALOCLINE_MODEL, XDG_CONFIG_HOME and HOME "
+        "is set): name one with --model");
+  auto model = dtype::read_model(path);
+  provenance.model = {path, model.provenance.time, model.provenance.host, model.provenance.git,
+                      dtype::require_match(model.provenance, machine_of(provenance), true)};
+  return model;
+}
+
+// ---- The pattern for SimGrid
+
+// The message of a partner in a round.
+struct PartnerBytes {
+  std::int64_t out = 0, in = 0;
+};
+
+std::vector<std::map<int, PartnerBytes>> by_partner(const comm::RankTraffic& traffic, int rank) {
+  std::vector<std::map<int, PartnerBytes>> out(traffic.size());
+  for (std::size_t round = 0; round < traffic.size(); ++round)
+    for (const auto& region : traffic[round]) {
+      if (region.partner == rank) continue;
+      auto& bytes = out[round][region.partner];
+      bytes.out += region.bytes_out;
+      bytes.in += region.bytes_in;
+    }
+  return out;
+}
+
+// What a rank does in the notation of SMPI's time-independent traces: no data, no computation.
+std::string trace_of(const comm::RankTraffic& traffic, int rank, std::int64_t exchanges) {
+  const auto me = std::to_string(rank);
+  std::string exchange;
+  for (const auto& partners : by_partner(traffic, rank)) {
+    if (partners.empty()) continue;
+    for (const auto& [partner, bytes] : partners)
+      exchange +=
+          me + " irecv " + std::to_string(partner) + " 0 " + std::to_string(bytes.in) + "\n";
+    for (const auto& [partner, bytes] : partners)
+      exchange +=
+          me + " isend " + std::to_string(partner) + " 0 " + std::to_string(bytes.out) + "\n";
+    exchange += me + " waitall " + std::to_string(2 * partners.size()) + "\n";
+  }
+  std::string out = me + " init\n";
+  for (std::int64_t i = 0; i < exchanges; ++i) out += exchange;
+  return out + me + " finalize\n";
+}
+
+[[noreturn]] void fail_to_write(const std::string& path, const std::error_code& error) {
+  throw EnvironmentError("traces cannot be written (" + path + ": " + error.message() +
+                         "): free space there or give another folder");
+}
+
+void write_file(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) fail_to_write(path.string(), std::make_error_code(std::errc::io_error));
+}
+
+// A file for each rank, and one that lists them: in a new folder, all or nothing.
+void write_traces(const Config& config, int ranks, Traffic& traffic) {
+  namespace fs = std::filesystem;
+  const fs::path folder(config.traces), draft(config.traces + ".new");
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(folder, error)))
+    throw ConfigError("traces cannot be written (" + config.traces +
+                      ": is there already): give --traces the path of a new folder");
+  fs::remove_all(draft, error);
+  fs::create_directories(draft, error);
+  if (error)
+    throw ConfigError("traces cannot be written (" + config.traces + ": " + error.message() +
+                      "): give --traces a folder in one that this user may write to");
+  try {
+    std::string list;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const auto name = "rank-" + std::to_string(rank) + ".txt";
+      write_file(draft / name, trace_of(traffic(rank), rank, config.iterations));
+      list += name + "\n";
+    }
+    write_file(draft / "trace.txt", list);
+    fs::rename(draft, folder, error);
+    if (error) fail_to_write(config.traces, error);
+  } catch (...) {
+    fs::remove_all(draft, error);
+    throw;
+  }
+}
+
+// ---- Results
+
+std::string seconds_or_dash(const std::optional<double>& seconds) {
+  return seconds ? format_seconds(*seconds) : "-";
+}
+
+PredictRecord record_of(const Config& config, const Domain& domain, Transfer transfer,
+                        const comm::Prediction& prediction) {
+  PredictRecord out;
+  out.exchange = comm::name(comm::Exchange::alltoallv);
+  out.transfer = dtype::name(transfer);
+  out.method = config.memory == Memory::device ? out.exchange + ":" + out.transfer : out.exchange;
+  out.memory = to_string(config.memory);
+  out.nodes = domain.nodes.nodes();
+  out.ranks = domain.nodes.ranks();
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    out.decomposition[axis] = static_cast<int>(domain.decomposition.ranks()[axis]);
+  out.reorder = to_string(config.reorder);
+  out.local = domain.decomposition.largest_extent();
+  out.global = domain.decomposition.global();
+  out.fields = domain.fields;
+  out.layout = to_string(config.layout);
+  out.radius = config.radius;
+  out.periodic = config.periodic;
+  out.shape = to_string(config.shape.front());
+  out.neighbors = domain.needed.size();
+  out.element_bytes = domain.element_bytes;
+  out.messages = prediction.load.messages;
+  out.bytes_off_node_of_node = prediction.load.bytes_off_node_of_node;
+  out.bytes_off_node_total = prediction.load.bytes_off_node;
+  out.pack_s = prediction.seconds.phases.pack;
+  out.transfer_s = prediction.seconds.phases.transfer;
+  out.unpack_s = prediction.seconds.phases.unpack;
+  out.total_s = prediction.seconds.total;
+  out.injection_limits = prediction.seconds.injection_limits;
+  return out;
+}
+
+std::string table_of(const std::vector<PredictRecord>& records) {
+  Table table({{"nodes"},
+               {"ranks"},
+               {"grid", Align::left},
+               {"off node, of a node"},
+               {"pack"},
+               {"transfer"},
+               {"unpack"},
+               {"total"},
+               {"limited by", Align::left}});
+  for (const auto& record : records)
+    table.add_row({std::to_string(record.nodes), std::to_string(record.ranks),
+                   format_extent(record.decomposition), format_bytes(record.bytes_off_node_of_node),
+                   seconds_or_dash(record.pack_s), seconds_or_dash(record.transfer_s),
+                   seconds_or_dash(record.unpack_s), seconds_or_dash(record.total_s),
+                   !record.transfer_s        ? "-"
+                   : record.injection_limits ? "injection"
+                                             : "messages"});
+  return "\n" + records.front().method + "\n" + table.str();
+}
+
+std::string headline(const Config& config, const Provenance& provenance,
+                     const dtype::SystemModel& model) {
+  const auto& of = model.provenance;
+  return "predicted by " + provenance.model->path + " (" + of.cpu +
+         (of.gpu.empty() ? "" : ", " + of.gpu) + ", " + of.mpi + ")\n" +
+         format_count(config.ranks_per_node.empty() ? 1 : config.ranks_per_node.front(), "rank") +
+         " on each node, " +
+         (config.global ? format_extent(*config.global) + " points in all"
+                        : format_extent(*config.local) + " points of each rank") +
+         ", " + format_count(config.fields, "field") + " of " +
+         std::string(to_string(config.element)) + " (" + std::string(to_string(config.layout)) +
+         "), radius " + std::to_string(config.radius) + "\n";
+}
+
+std::string footer(const std::vector<PredictRecord>& records, const dtype::SystemModel& model) {
+  std::string out = "\nof the slowest rank; what the model does not know is -\n";
+  if (!model.injection_bytes_per_second)
+    out += "the model has no rate of injection: all ranks of a node send as if it were alone\n";
+  const bool nothing = std::none_of(records.begin(), records.end(),
+                                    [](const auto& record) { return record.total_s.has_value(); });
+  return out + (nothing
+                    ? "nothing can be predicted in whole: calibrate on two nodes, and where the "
+                      "fields are\n"
+                    : "");
+}
+
+}  // namespace
+
+int predict(const Config& config, MPI_Comm comm) {
+  if (config.ranks_per_node.size() > 1)
+    throw ConfigError(
+        "ranks per node cannot be used (a list, where any number of nodes is "
+        "predicted): give one number");
+  if (!config.traces.empty() && config.nodes.size() != 1)
+    throw ConfigError("traces cannot be written (" + std::to_string(config.nodes.size()) +
+                      " numbers of nodes): give --nodes one number");
+  const int each = config.ranks_per_node.empty() ? 1 : config.ranks_per_node.front();
+  const auto transfers = transfers_for(config);
+  auto provenance = gather_provenance(config, comm);
+  on_root(comm, [&] {
+    const auto model = read_model(config, provenance);
+    const auto writer = ResultWriter::for_predictions(config, provenance);
+    Progress progress(!config.quiet, "predict", std::ssize(config.nodes));
+    std::vector<std::vector<PredictRecord>> by_transfer(transfers.size());
+    std::int64_t done = 0;
+    for (const auto nodes : config.nodes) {
+      if (nodes > std::numeric_limits<int>::max() / each)
+        throw ConfigError("too many ranks (" + std::to_string(nodes) + " nodes of " +
+                          std::to_string(each) + "): MPI counts them as an int");
+      const auto domain = make_domain(config, comm::NodeHierarchy::regular(nodes, each));
+      Traffic traffic(domain, config.shape.front());
+      for (std::size_t i = 0; i < transfers.size(); ++i)
+        by_transfer[i].push_back(
+            record_of(config, domain, transfers[i],
+                      comm::predict_exchange(model, domain.nodes.node_of_ranks(), transfers[i],
+                                             config.memory == Memory::device, std::ref(traffic))));
+      if (!config.traces.empty()) write_traces(config, domain.nodes.ranks(), traffic);
+      progress.update(++done);
+    }
+    progress.finish();
+    std::vector<PredictRecord> all;
+    std::string text = headline(config, provenance, model);
+    for (const auto& records : by_transfer) {
+      text += table_of(records);
+      all.insert(all.end(), records.begin(), records.end());
+    }
+    for (const auto& record : all) writer.write(record);
+    if (!config.quiet) print(text + footer(all, model));
+  });
+  return 0;
+}
+
+}  // namespace halocline::app

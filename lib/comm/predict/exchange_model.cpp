@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/predict/exchange_model.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+namespace halocline::comm {
+
+namespace {
+
+using Seconds = std::optional<double>;
+using dtype::Message;
+using dtype::Reach;
+
+constexpr std::size_t index(auto number) {
+  return static_cast<std::size_t>(number);
+}
+
+// A rank's messages of a round, and what it keeps.
+struct Round {
+  std::vector<Message> sent, kept;
+  std::int64_t off_node_messages = 0;
+  double off_node_bytes = 0;
+};
+
+Round round_of(int rank, std::vector<RegionTraffic> regions, const std::vector<int>& node_of) {
+  std::stable_sort(regions.begin(), regions.end(),
+                   [](const auto& a, const auto& b) { return a.partner < b.partner; });
+  Round out;
+  int partner = -1;
+  for (const auto& region : regions) {
+    const auto reach = region.partner == rank                                   ? Reach::self
+                       : node_of[index(region.partner)] == node_of[index(rank)] ? Reach::on_node
+                                                                                : Reach::off_node;
+    const bool continues = region.partner == partner;
+    partner = region.partner;
+    (reach == Reach::self ? out.kept : out.sent)
+        .push_back({region.bytes_out, region.source, region.destination, reach, continues});
+    if (reach != Reach::off_node) continue;
+    out.off_node_messages += continues ? 0 : 1;
+    out.off_node_bytes += static_cast<double>(region.bytes_out);
+  }
+  return out;
+}
+
+void add(Seconds& sum, const Seconds& term) {
+  if (sum) sum = term ? Seconds(*sum + *term) : std::nullopt;
+}
+
+// The longest so far; not known as soon as one is not.
+void raise(Seconds& most, const Seconds& one) {
+  if (most) most = one ? Seconds(std::max(*most, *one)) : std::nullopt;
+}
+
+}  // namespace
+
+Prediction predict_exchange(const dtype::SystemModel& model, const std::vector<int>& node_of,
+                            dtype::Transfer transfer, bool on_device, const TrafficOf& traffic_of) {
+  const int ranks = static_cast<int>(node_of.size());
+  const auto nodes = index(1 + *std::max_element(node_of.begin(), node_of.end()));
+  Prediction out{{{0, 0, 0}, 0, false}, {}};
+
+  // What leaves each node, by round.
+  std::vector<std::vector<double>> leaving;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const auto rounds = traffic_of(rank);
+    if (leaving.size() < rounds.size()) leaving.resize(rounds.size(), std::vector<double>(nodes));
+    std::int64_t messages = 0;
+    for (std::size_t i = 0; i < rounds.size(); ++i) {
+      const auto round = round_of(rank, rounds[i], node_of);
+      leaving[i][index(node_of[index(rank)])] += round.off_node_bytes;
+      messages += std::count_if(round.sent.begin(), round.sent.end(),
+                                [](const Message& message) { return !message.continues; });
+    }
+    out.load.messages = std::max(out.load.messages, messages);
+  }
+  std::vector<double> of_node(nodes);
+  for (const auto& round : leaving)
+    for (std::size_t node = 0; node < nodes; ++node) of_node[node] += round[node];
+  for (const auto bytes : of_node) {
+    out.load.bytes_off_node += bytes;
+    out.load.bytes_off_node_of_node = std::max(out.load.bytes_off_node_of_node, bytes);
+  }
+
+  const auto& paths =
+      transfer == dtype::Transfer::device ? model.device_messages : model.host_messages;
+  struct Slowest {
+    dtype::PhaseSeconds phases{0, 0, 0};
+    Seconds alone = 0, total = 0;  // alone: transfer if nobody else of the node sent anything
+  };
+  std::vector<Slowest> slowest(leaving.size());
+  for (int rank = 0; rank < ranks; ++rank) {
+    const auto rounds = traffic_of(rank);
+    for (std::size_t i = 0; i < rounds.size(); ++i) {
+      const auto round = round_of(rank, rounds[i], node_of);
+      dtype::PhaseSeconds mine{0, 0, 0};
+      if (!round.sent.empty()) mine = phase_seconds(model, round.sent, transfer);
+      add(mine.unpack, copy_seconds(model, round.kept, on_device));
+      raise(slowest[i].alone, mine.transfer);
+      if (round.off_node_messages > 0 && mine.transfer && model.injection_bytes_per_second) {
+        const auto latency = paths.off_node->at(round.off_node_messages, 0);
+        const auto bytes = leaving[i][index(node_of[index(rank)])];
+        mine.transfer =
+            std::max(*mine.transfer, latency + bytes / *model.injection_bytes_per_second);
+      }
+      raise(slowest[i].phases.pack, mine.pack);
+      raise(slowest[i].phases.transfer, mine.transfer);
+      raise(slowest[i].phases.unpack, mine.unpack);
+      raise(slowest[i].total, mine.total());
+    }
+  }
+  for (const auto& [phases, alone, total] : slowest) {
+    add(out.seconds.phases.pack, phases.pack);
+    add(out.seconds.phases.transfer, phases.transfer);
+    add(out.seconds.phases.unpack, phases.unpack);
+    add(out.seconds.total, total);
+    if (alone && phases.transfer && *phases.transfer > *alone) out.seconds.injection_limits = true;
+  }
+  return out;
+}
+
+}  // namespace halocline::comm
