@@ -10,12 +10,13 @@ A FOLDER holds
                  exchange from one rank to another need different tags: SMPI loses one of two with the same
   platform.json  {"nodes", "ranks_per_node": consecutive ranks,
                   "on_node", "off_node": {"latency_s", "bytes_per_s", "bandwidth_of"} of a message within a node and to another,
+                  "overhead_s": what a rank needs to send a message before it can send another one,
                   "injection_bytes_per_s": what all ranks of a node can send to others, and receive at the same time,
                   "radix": ports of a switch. Switches form a fat tree of full bisection with static routes (destination modulo
                   k); if it is not below the number of nodes there is one switch, where messages share nothing}
                  bandwidth_of says whose bytes_per_s is: that of each "message", of all messages from a "rank" (and of all to it)
                  or, on_node, of all messages within a "node".
-A message alone takes latency_s + bytes / bytes_per_s. Several at once get fair shares of what they have in common.
+A message alone takes overhead_s + latency_s + bytes / bytes_per_s. Several at once get fair shares of what they have in common.
 
 FILE gets a line of JSON for each FOLDER: kind "simulation", nodes, ranks, exchanges, seconds (of one exchange), simgrid (its
 version) and platform (platform.json). Exit codes: 0; 2 bad input; 3 SimGrid failed. Standard library only.
@@ -68,17 +69,17 @@ def read_platform(path):
     except ValueError as error:
         raise BadInput(f"{path} is not JSON ({error}): write it again") from error
     rate = (lambda value: is_number(value) and value > 0, "a number above 0")
+    time = (lambda value: is_number(value) and value >= 0, "a number, at least 0")
     count = (is_count, "a whole number, at least 1")
     checked(platform, {
         "nodes": count, "ranks_per_node": count,
-        "on_node": (lambda value: True, ""), "off_node": (lambda value: True, ""),
+        "on_node": (lambda value: True, ""), "off_node": (lambda value: True, ""), "overhead_s": time,
         "injection_bytes_per_s": rate,
         "radix": (lambda value: is_count(value) and value >= 4 and value % 2 == 0, "an even number, at least 4"),
     }, path)
     for name, whose in (("on_node", ("message", "rank", "node")), ("off_node", ("message", "rank"))):
         checked(platform[name], {
-            "latency_s": (lambda value: is_number(value) and value >= 0, "a number, at least 0"),
-            "bytes_per_s": rate,
+            "latency_s": time, "bytes_per_s": rate,
             "bandwidth_of": (lambda value, whose=whose: value in whose, " or ".join(whose)),
         }, f"{path}: {name}")
     return platform
@@ -112,9 +113,10 @@ def simulate(folder, version):
         work = pathlib.Path(work)
         (work / "hosts").write_text("".join(f"node-{node}-{rank}\n" for node in range(nodes) for rank in range(per_node)))
         (work / "traces").write_text(f"{trace}\n")
+        settings = (*SETTINGS, f"smpi/ois:0:{platform['overhead_s']:.12g}:0")
         command = ["smpirun", "-quiet", "-no-privatize", "-np", str(nodes * per_node), "-hostfile", str(work / "hosts"),
                    "-platform", os.environ["HALOCLINE_PLATFORM_LIBRARY"], "-replay", str(work / "traces"),
-                   *(f"--cfg={setting}" for setting in SETTINGS), "--log=root.fmt:%.12r:%m%n"]
+                   *(f"--cfg={setting}" for setting in settings), "--log=root.fmt:%.12r:%m%n"]
         environment = dict(os.environ, HALOCLINE_PLATFORM=str((folder / "platform.json").resolve()))
         run = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              text=True, check=False)

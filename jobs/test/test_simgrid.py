@@ -18,7 +18,7 @@ def platform(nodes, ranks_per_node, on_node="message", off_node="rank", radix=36
         "nodes": nodes, "ranks_per_node": ranks_per_node,
         "on_node": {"latency_s": ON_LATENCY, "bytes_per_s": ON, "bandwidth_of": on_node},
         "off_node": {"latency_s": OFF_LATENCY, "bytes_per_s": OFF, "bandwidth_of": off_node},
-        "injection_bytes_per_s": INJECTION, "radix": radix,
+        "overhead_s": 0, "injection_bytes_per_s": INJECTION, "radix": radix,
     }
 
 
@@ -97,6 +97,16 @@ class Replay(unittest.TestCase):
         for case, took in zip(cases, self.seconds(*(case[:2] for case in cases))):
             self.assertAlmostEqual(took / case[2], 1, delta=0.01, msg=case)
 
+    def test_overheads_of_a_rank_add_up(self):
+        parameters = dict(platform(2, 4), overhead_s=3e-6)
+        one, from_one, to_one = self.seconds(
+            (parameters, [(0, 4, 8)]),
+            (parameters, [(0, to, 8) for to in range(4, 8)]),
+            (parameters, [(sender, 4, 8) for sender in range(4)]))
+        self.assertAlmostEqual(one / (3e-6 + OFF_LATENCY), 1, delta=0.01)
+        self.assertAlmostEqual(from_one / (4 * 3e-6 + OFF_LATENCY), 1, delta=0.01)
+        self.assertAlmostEqual(to_one, one, delta=0.01 * one)
+
     def test_seconds_are_those_of_one_exchange(self):
         ring = [(rank, (rank + 1) % 4, 1_000_000) for rank in range(4)]
         one, four = self.seconds((platform(2, 2), ring, 1), (platform(2, 2), ring, 4))
@@ -118,6 +128,7 @@ class Replay(unittest.TestCase):
         for number, (parameters, text, words) in enumerate((
                 (dict(good, nodes=0), text, "nodes must be a whole number"),
                 (dict(good, ranks_per_node=2), text, "from 0 to 1 exchanges"),
+                (dict(good, overhead_s=-1), text, "overhead_s must be a number, at least 0"),
                 (dict(good, radix=5), text, "radix must be an even number"),
                 (dict(good, injection_bytes_per_s="fast"), text, "injection_bytes_per_s must be a number above 0"),
                 (dict(good, on_node=bad_path), text, "on_node: bandwidth_of must be message or rank or node"),
