@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Installs what is missing of SimGrid (Debian's packages, as root), builds the platform, and simulates exchanges on it.
+#   jobs/simgrid/replay.sh [--output FILE] FOLDER...
+# A FOLDER holds trace.txt and platform.json, as halocline predict --traces FOLDER writes them; replay.py --help explains them.
+# FILE (default: results/raw/simulation/simulation.jsonl) gets a JSON line for each FOLDER; it is written when all are done.
+# Exit code: 0; 2 bad input; 3 SimGrid is not there, or failed.
+set -euo pipefail
+[[ $# -gt 0 ]] || { sed -n '2,6p' "$0" >&2; exit 2; }
+[[ $1 != -h && $1 != --help ]] || { sed -n '2,6p' "$0"; exit 0; }
+caller=$PWD
+cd "$(dirname "$0")/../.."
+source jobs/local/deps.sh
+install_packages g++ libsimgrid-dev nlohmann-json3-dev python3
+version=$(smpirun -version 2>/dev/null | sed -n 's/^SimGrid version //p') || true
+[[ -n $version ]] || { echo "replay.sh: no smpirun in PATH: install SimGrid (Debian: libsimgrid-dev)" >&2; exit 3; }
+library=$PWD/build/simgrid/platform-$version.so
+if [[ ! $library -nt jobs/simgrid/platform.cpp ]]; then
+  say "building ${library#"$PWD"/}"
+  mkdir -p build/simgrid
+  "${CXX:-g++}" -std=c++17 -O1 -Wall -Wextra -shared -fPIC -o "$library.$$" jobs/simgrid/platform.cpp -lsimgrid ||
+    { rm -f "$library.$$"; echo "replay.sh: the platform does not build with SimGrid $version" >&2; exit 3; }
+  mv "$library.$$" "$library"
+fi
+export HALOCLINE_PLATFORM_LIBRARY=$library
+replay=$PWD/jobs/simgrid/replay.py default=$PWD/results/raw/simulation/simulation.jsonl
+cd "$caller"
+exec python3 "$replay" --simgrid "$version" --output "$default" "$@"
