@@ -356,7 +356,7 @@ class Options {
     add("traces", &Config::traces, "FOLDER",
         "write the messages of --iterations exchanges on that many nodes to a new folder, as "
         "traces "
-        "for SimGrid's smpirun -replay [predict]");
+        "jobs/simgrid/replay.sh [predict]");
 
     group_ = "Output";
     add("output", &Config::output, "PATH",

@@ -9,6 +9,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -123,7 +124,7 @@ dtype::SystemModel read_model(const Config& config, Provenance& provenance) {
   return model;
 }
 
-// ---- The pattern for SimGrid
+// ---- The pattern for SimGrid: what jobs/simgrid/replay.py takes
 
 // The message of a partner in a round.
 struct PartnerBytes {
@@ -142,23 +143,66 @@ std::vector<std::map<int, PartnerBytes>> by_partner(const comm::RankTraffic& tra
   return out;
 }
 
-// What a rank does in the notation of SMPI's time-independent traces: no data, no computation.
+// What a rank does, in the notation of SMPI's time-independent traces: no data, no computation.
 std::string trace_of(const comm::RankTraffic& traffic, int rank, std::int64_t exchanges) {
   const auto me = std::to_string(rank);
   std::string exchange;
   for (const auto& partners : by_partner(traffic, rank)) {
-    if (partners.empty()) continue;
     for (const auto& [partner, bytes] : partners)
       exchange +=
           me + " irecv " + std::to_string(partner) + " 0 " + std::to_string(bytes.in) + "\n";
     for (const auto& [partner, bytes] : partners)
       exchange +=
           me + " isend " + std::to_string(partner) + " 0 " + std::to_string(bytes.out) + "\n";
-    exchange += me + " waitall " + std::to_string(2 * partners.size()) + "\n";
+    exchange += me + " waitall\n";
   }
   std::string out = me + " init\n";
   for (std::int64_t i = 0; i < exchanges; ++i) out += exchange;
   return out + me + " finalize\n";
+}
+
+// Messages as latency, overhead and rate: what of a curve a simulator of networks takes.
+struct LinkRates {
+  double latency_s, overhead_s, bytes_per_s;
+};
+
+// Of messages of one rank: latency and rate of a single one, and what each further one adds.
+LinkRates rates_of(const dtype::MessageTimes& times) {
+  const auto& most = times.measured().back();
+  const double alone = times.at(1, 0);
+  const double each = most.messages == 1 ? 0
+                                         : std::max(0.0, times.at(most.messages, 0) - alone) /
+                                               static_cast<double>(most.messages - 1);
+  const auto last = static_cast<double>(most.curve.bytes().back());
+  const double per_byte = (times.at(most.messages, 2 * last) - times.at(most.messages, last)) /
+                          (last * static_cast<double>(most.messages));
+  return {std::max(0.0, alone - each), std::min(each, alone), 1 / per_byte};
+}
+
+nlohmann::ordered_json platform_of(const dtype::SystemModel& model, Transfer transfer,
+                                   const comm::NodeHierarchy& nodes) {
+  const auto& paths = transfer == Transfer::device ? model.device_messages : model.host_messages;
+  if (!paths.on_node || !paths.off_node)
+    throw ConfigError(
+        "traces cannot be written (the model has no messages on the node or between nodes for "
+        "transfer " +
+        std::string(dtype::name(transfer)) + "): calibrate on two nodes of two ranks or more");
+  const auto on_node = rates_of(*paths.on_node), off_node = rates_of(*paths.off_node);
+  const auto each = nodes.ranks() / nodes.nodes();
+  const auto link = [](const LinkRates& rates) -> nlohmann::ordered_json {
+    return {{"latency_s", rates.latency_s},
+            {"bytes_per_s", rates.bytes_per_s},
+            {"bandwidth_of", "rank"}};
+  };
+  constexpr int kPorts = 36;  // of a switch of InfiniBand
+  return {{"nodes", nodes.nodes()},
+          {"ranks_per_node", each},
+          {"overhead_s", off_node.overhead_s},
+          {"on_node", link(on_node)},
+          {"off_node", link(off_node)},
+          {"injection_bytes_per_s",
+           model.injection_bytes_per_second.value_or(each * off_node.bytes_per_s)},
+          {"radix", kPorts}};
 }
 
 [[noreturn]] void fail_to_write(const std::string& path, const std::error_code& error) {
@@ -166,15 +210,9 @@ std::string trace_of(const comm::RankTraffic& traffic, int rank, std::int64_t ex
                          "): free space there or give another folder");
 }
 
-void write_file(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) fail_to_write(path.string(), std::make_error_code(std::errc::io_error));
-}
-
-// A file for each rank, and one that lists them: in a new folder, all or nothing.
-void write_traces(const Config& config, int ranks, Traffic& traffic) {
+// The messages of all ranks, and the machine: in a new folder, all or nothing.
+void write_traces(const Config& config, const nlohmann::ordered_json& platform, int ranks,
+                  Traffic& traffic) {
   namespace fs = std::filesystem;
   const fs::path folder(config.traces), draft(config.traces + ".new");
   std::error_code error;
@@ -187,13 +225,14 @@ void write_traces(const Config& config, int ranks, Traffic& traffic) {
     throw ConfigError("traces cannot be written (" + config.traces + ": " + error.message() +
                       "): give --traces a folder in one that this user may write to");
   try {
-    std::string list;
-    for (int rank = 0; rank < ranks; ++rank) {
-      const auto name = "rank-" + std::to_string(rank) + ".txt";
-      write_file(draft / name, trace_of(traffic(rank), rank, config.iterations));
-      list += name + "\n";
-    }
-    write_file(draft / "trace.txt", list);
+    std::ofstream trace(draft / "trace.txt", std::ios::binary), machine(draft / "platform.json");
+    for (int rank = 0; rank < ranks && trace; ++rank)
+      trace << trace_of(traffic(rank), rank, config.iterations);
+    machine << platform.dump(2) << "\n";
+    trace.close();
+    machine.close();
+    if (!trace || !machine)
+      fail_to_write(draft.string(), std::make_error_code(std::errc::io_error));
     fs::rename(draft, folder, error);
     if (error) fail_to_write(config.traces, error);
   } catch (...) {
@@ -294,11 +333,13 @@ int predict(const Config& config, MPI_Comm comm) {
     throw ConfigError(
         "ranks per node cannot be used (a list, where any number of nodes is "
         "predicted): give one number");
-  if (!config.traces.empty() && config.nodes.size() != 1)
-    throw ConfigError("traces cannot be written (" + std::to_string(config.nodes.size()) +
-                      " numbers of nodes): give --nodes one number");
   const int each = config.ranks_per_node.empty() ? 1 : config.ranks_per_node.front();
   const auto transfers = transfers_for(config);
+  if (!config.traces.empty() && (config.nodes.size() != 1 || transfers.size() != 1))
+    throw ConfigError("traces cannot be written (" +
+                      format_count(std::ssize(config.nodes), "number") + " of nodes, " +
+                      format_count(std::ssize(transfers), "transfer") +
+                      "): give --nodes one number, and --methods alltoallv with one transfer");
   auto provenance = gather_provenance(config, comm);
   on_root(comm, [&] {
     const auto model = read_model(config, provenance);
@@ -317,7 +358,9 @@ int predict(const Config& config, MPI_Comm comm) {
             record_of(config, domain, transfers[i],
                       comm::predict_exchange(model, domain.nodes.node_of_ranks(), transfers[i],
                                              config.memory == Memory::device, std::ref(traffic))));
-      if (!config.traces.empty()) write_traces(config, domain.nodes.ranks(), traffic);
+      if (!config.traces.empty())
+        write_traces(config, platform_of(model, transfers.front(), domain.nodes),
+                     domain.nodes.ranks(), traffic);
       progress.update(++done);
     }
     progress.finish();

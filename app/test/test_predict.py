@@ -108,15 +108,24 @@ class Predict(unittest.TestCase):
         self.assertIsNotNone(record["transfer_s"])
         self.assertEqual(len(self.records(*SMALL, "--nodes", "1,2", "--memory", "device")), 6)
 
+    def test_models_that_come_along_predict(self):
+        models = sorted((SOURCE / "configs" / "models").glob("*.json"))
+        self.assertTrue(models)
+        for path in models:
+            records = self.records("--nodes", "1,64", "--ranks-per-node", "6", "--memory", "device", name=path)
+            self.assertTrue(any(record["total_s"] for record in records), path)
+
     def test_traces_send_what_others_receive(self):
         outcome = self.predict(*SMALL, "--nodes", "4", "--ranks-per-node", "3", "--traces", "t", "--iterations", "3", "--quiet")
         self.assertEqual((outcome.code, outcome.stdout), (0, ""), outcome.stderr)
-        files = (self.directory / "t" / "trace.txt").read_text().split()
-        self.assertEqual(len(files), 12)
+        trace = [line.split() for line in (self.directory / "t" / "trace.txt").read_text().splitlines()]
+        platform = json.loads((self.directory / "t" / "platform.json").read_text())
+        self.assertEqual((platform["nodes"], platform["ranks_per_node"]), (4, 3))
+        self.assertAlmostEqual(platform["off_node"]["latency_s"] + platform["overhead_s"], 2e-6, delta=2e-9)
+        self.assertEqual({line[0] for line in trace}, {str(rank) for rank in range(12)})
         sent, received = collections.Counter(), collections.Counter()
-        for rank, name in enumerate(files):
-            lines = [line.split() for line in (self.directory / "t" / name).read_text().splitlines()]
-            self.assertEqual({line[0] for line in lines}, {str(rank)})
+        for rank in range(12):
+            lines = [line for line in trace if line[0] == str(rank)]
             self.assertEqual((lines[0][1], lines[-1][1]), ("init", "finalize"))
             self.assertEqual(sum(line[1] == "waitall" for line in lines), 3)
             for _, action, *rest in lines:
