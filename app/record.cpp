@@ -216,6 +216,19 @@ bool same_file(const std::string& a, const std::string& b) {
   return fs::weakly_canonical(fs::absolute(a)) == fs::weakly_canonical(fs::absolute(b));
 }
 
+// What all halos have, measured or predicted.
+template <class R>
+void add_domain(Json& out, const R& record) {
+  out["decomposition"] = record.decomposition;
+  out["reorder"] = record.reorder;
+  out["local"] = record.local;
+  out["global"] = record.global;
+  out["fields"] = record.fields;
+  out["layout"] = record.layout;
+  out["radius"] = record.radius;
+  out["periodic"] = record.periodic;
+}
+
 }  // namespace
 
 Statistics statistics(std::span<const double> samples) {
@@ -244,14 +257,7 @@ nlohmann::ordered_json to_json(const Record& record, const Provenance& provenanc
   out["ranks"] = record.ranks;
   out["nodes"] = record.nodes;
   out["nodes_emulated"] = record.nodes_emulated;
-  out["decomposition"] = record.decomposition;
-  out["reorder"] = record.reorder;
-  out["local"] = record.local;
-  out["global"] = record.global;
-  out["fields"] = record.fields;
-  out["layout"] = record.layout;
-  out["radius"] = record.radius;
-  out["periodic"] = record.periodic;
+  add_domain(out, record);
   out["stencil"] = record.stencil;
   out["describe"] = record.describe;
   out["packer"] = record.packer;
@@ -339,14 +345,7 @@ Json to_json(const PredictRecord& record, const Provenance& provenance) {
   out["memory"] = record.memory;
   out["nodes"] = record.nodes;
   out["ranks"] = record.ranks;
-  out["decomposition"] = record.decomposition;
-  out["reorder"] = record.reorder;
-  out["local"] = record.local;
-  out["global"] = record.global;
-  out["fields"] = record.fields;
-  out["layout"] = record.layout;
-  out["radius"] = record.radius;
-  out["periodic"] = record.periodic;
+  add_domain(out, record);
   out["shape"] = record.shape;
   out["neighbors"] = record.neighbors;
   out["element_bytes"] = record.element_bytes;
