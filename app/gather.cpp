@@ -190,7 +190,7 @@ Contender prepare(GatherVariant variant, const Arrangement& arrangement, Buffers
 void measure(const Config& config, std::vector<Contender*> contenders, double end, MPI_Comm comm) {
   std::mt19937_64 random(static_cast<std::uint64_t>(config.seed));  // the same on all ranks
   for (std::int64_t i = 0; i < config.warmup + config.iterations; ++i) {
-    std::shuffle(contenders.begin(), contenders.end(), random);
+    comm::shuffle(contenders, random);
     for (auto* contender : contenders) {
       HALOCLINE_MPI(MPI_Barrier(comm));
       const Region region(contender->region.c_str());
@@ -409,25 +409,46 @@ double bytes_needed(const Config& config, const Arrangement& arrangement) {
   const auto forms =
       comm::choose_forms(nodes, static_cast<std::int64_t>(std::min(all, std::ldexp(1, 62))), {});
   const auto tree = comm::rooted_tree(*arrangement.communicators, config.root, forms);
-  const auto plans = static_cast<double>(config.variants.size());
-  if (nodes.rank() == config.root) return static_cast<double>(size) + all * (1 + plans);
+  const auto variants = variants_for(config, arrangement);
+  const auto count = [&](auto keeps) {
+    return static_cast<double>(std::count_if(variants.begin(), variants.end(), keeps));
+  };
+  if (nodes.rank() == config.root)
+    return static_cast<double>(size) +
+           all * (1 + count([&](GatherVariant variant) {
+                    return comm::reorders(variant, arrangement.in_node_order());
+                  }));
+  const auto plans = count([](auto variant) { return variant != GatherVariant::mpi_gather; });
   return static_cast<double>(size) * (1 + plans * static_cast<double>(tree.ranks.size() - 1));
 }
 
 // What MPI can count. Measuring would end at the first size that is too large.
-void check_sizes(const Config& config, int ranks) {
+void check_sizes(const Config& config, const Arrangement& arrangement) {
   for (const auto size : config.sizes)
-    for (const auto variant : config.variants) {
-      const bool counts_all = variant == GatherVariant::hier_unpack || comm::is_forced(variant);
+    for (const auto variant : variants_for(config, arrangement)) {
+      const bool counts_all = comm::reorders(variant, arrangement.in_node_order()) &&
+                              variant != GatherVariant::hier_plan;
       if (variant != GatherVariant::mpi_gather && !counts_all) continue;
-      const auto most = std::numeric_limits<int>::max() / (counts_all ? ranks : 1);
+      const auto most =
+          std::numeric_limits<int>::max() / (counts_all ? arrangement.nodes().ranks() : 1);
       if (size > most)
         throw ConfigError("sizes cannot be used with variant " + std::string(to_string(variant)) +
                           " (" + std::to_string(size) + " bytes of each rank: MPI counts " +
-                          (counts_all ? "all of them in MPI_Unpack" : "them in MPI_Gather") +
+                          (counts_all ? "all of them together" : "them in MPI_Gather") +
                           " as an int): use at most " + std::to_string(most) +
                           ", or --variants without it");
     }
+}
+
+// That of the order that needs most.
+SharedMemory memory_for(const Config& config, const std::vector<Arrangement>& arrangements,
+                        MPI_Comm comm) {
+  std::optional<SharedMemory> out;
+  for (const auto& arrangement : arrangements) {
+    const auto one = tightest_node({0, bytes_needed(config, arrangement)}, comm);
+    if (!out || one.needed - one.available > out->needed - out->available) out = one;
+  }
+  return *out;
 }
 
 std::string describe_dry_run(const Config& config, const std::vector<Arrangement>& arrangements,
@@ -471,11 +492,13 @@ int gather(const Config& config, MPI_Comm comm) {
           "no variant is left for order " + std::string(to_string(arrangement.order)) +
           " (the forced ones need ranks in the order of their nodes): give --variants "
           "others, too, or --order ordered");
-  check_sizes(config, nodes.ranks());
-  double need = 0;
-  for (const auto& arrangement : arrangements)
-    need = std::max(need, bytes_needed(config, arrangement));
-  const auto memory = tightest_node({0, need}, comm);
+  for (const auto& arrangement : arrangements) check_sizes(config, arrangement);
+  if (config.inject != Inject::none &&
+      (nodes.ranks() == 1 || *std::min_element(config.sizes.begin(), config.sizes.end()) == 0))
+    throw ConfigError(
+        "nothing can be broken (one rank, or blocks of no bytes): use two ranks or "
+        "more and --sizes above 0");
+  const auto memory = memory_for(config, arrangements, comm);
   if (config.dry_run) {
     on_root(comm, [&] { print(describe_dry_run(config, arrangements, memory)); });
     return 0;

@@ -73,7 +73,7 @@ def options_in_help():
 def methods():
     """Those that --help names and that are possible with this MPI, for fields in the memory of the host."""
     text = " ".join(halocline("--help").stdout.split())
-    names = re.search(r"exchanges to compare, from ([a-z0-9, -]+);", text).group(1).split(", ")
+    names = re.search(r"exchanges, from ([a-z0-9, -]+);", text).group(1).split(", ")
     tiny = ("run", "--local", "6", "6", "6", "--steps", "1", "--quiet", "--methods")
     found = [method for method, outcome in several(lambda method: halocline(*tiny, method), names) if outcome.code != 2]
     if not set(options_in_help()["methods"].split(",")) <= set(found):

@@ -26,6 +26,7 @@ class Phases {
       // It is only sent.
       auto* const own = const_cast<void*>(buffers.sendbuf);  // NOLINT(*-const-cast)
       if (!in_place_) own_ = first_elements(own, buffers.sendtype, buffers.send_elements);
+      own_.only_sent = !in_place_;
       check_match(rank, own_.elements(), of(rank).elements());
       const auto elements = received_.back().range.last;
       const auto all = element_ranges(*received_.front().type, {{0, elements}});

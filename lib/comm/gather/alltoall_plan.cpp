@@ -28,7 +28,10 @@ AlltoallPlan::AlltoallPlan(std::shared_ptr<NodeCommunicators> communicators,
     sends_ = consecutive_blocks(sendbuf, buffers.sendtype, buffers.send_elements, ranks());
     receives_ =
         consecutive_blocks(buffers.recvbuf, buffers.recvtype, buffers.recv_elements, ranks());
-    for (const auto& block : sends_) sent.push_back(block.elements());
+    for (auto& block : sends_) {
+      block.only_sent = true;
+      sent.push_back(block.elements());
+    }
   });
   HALOCLINE_MPI(MPI_Alltoall(sent.data(), 1, MPI_INT64_T, arriving.data(), 1, MPI_INT64_T, comm()));
   collectively(comm(), [&] {
@@ -99,10 +102,6 @@ ElementBlocks of(const ElementBlocks& blocks, const std::vector<int>& ranks) {
   ElementBlocks out;
   for (const int rank : ranks) out.push_back(blocks[static_cast<std::size_t>(rank)]);
   return out;
-}
-
-void append(ElementBlocks& out, const ElementBlocks& more) {
-  out.insert(out.end(), more.begin(), more.end());
 }
 
 }  // namespace

@@ -33,10 +33,6 @@ ElementBlocks in_turn(const ElementBlocks& blocks, int rank, int direction, std:
   return out;
 }
 
-void append(ElementBlocks& out, const ElementBlocks& more) {
-  out.insert(out.end(), more.begin(), more.end());
-}
-
 std::int64_t rounds(std::int64_t ranks) {
   return tree_rounds(TreeForm::binomial, static_cast<int>(ranks));
 }
@@ -50,14 +46,15 @@ BruckAlltoallPlan::BruckAlltoallPlan(std::shared_ptr<NodeCommunicators> communic
     : AlltoallPlan(std::move(communicators), buffers) {
   const auto block = one_block();
   const auto& sent = sends_.front();
-  const auto each = std::max<std::int64_t>(dtype::basic_element_count(*sent.type), 1);
   set_up([&] {
     copy_own();
-    if (sent.elements() % each != 0)
-      throw ConfigError("a block is no whole number of instances (" +
-                        std::to_string(sent.elements()) + " elements of a type of " +
-                        std::to_string(each) + "): use a plan for irregular all-to-all");
-    const auto own_block = dtype::type(dtype::Contiguous{sent.elements() / each, sent.type});
+    const auto count = whole_instances(sent.elements(), dtype::basic_element_count(*sent.type),
+                                       "use a plan for irregular all-to-all");
+    // Blocks are count extents apart, which is not the extent of one if that is negative.
+    const auto bounds = dtype::type_bounds(*sent.type);
+    const auto own_block =
+        dtype::type(dtype::Resized{dtype::type(dtype::Contiguous{count, sent.type}), bounds.lb,
+                                   checked_multiply(count, bounds.extent)});
     const std::int64_t ranks = this->ranks();
     const Slots slots(kept_.emplace_back(), rounds(ranks) * ranks, block.sequence({0}),
                       block.bytes(0));
@@ -71,7 +68,7 @@ BruckAlltoallPlan::BruckAlltoallPlan(std::shared_ptr<NodeCommunicators> communic
       const auto d = std::int64_t{1} << round;
       const auto leaving = dtype::type(
           dtype::CircularVector{rank() + d, 1, 2 * d, rank() + ranks, ranks, own_block});
-      ElementBlocks to{{sent.buffer, leaving, {0, dtype::basic_element_count(*leaving)}}};
+      ElementBlocks to{{sent.buffer, leaving, {0, dtype::basic_element_count(*leaving)}, true}};
       auto from = in_turn(receives_, rank(), -1, d, d + 1);
       from.push_back(waiting(round, 3 * d, 1, 2 * d));
       for (std::int64_t before = 0; before < round; ++before) {
@@ -95,21 +92,21 @@ namespace {
                     "): use the direct plan for irregular all-to-all");
 }
 
-// The one basic type of all elements of `expr`, or no type if it has none.
+// The one basic type of all elements of `expr`, which has some.
 dtype::TypeExprPtr only_basic_type(const dtype::TypeExpr& expr) {
-  if (dtype::basic_element_count(expr) == 0) return nullptr;
-  auto type = dtype::signature_type(expr);
-  for (auto inside = types_inside(*type); inside.size() == 1; inside = types_inside(*type))
-    type = inside.front();
-  if (!std::holds_alternative<dtype::Named>(type->node))
-    throw_several_basic_types(to_string(*type));
-  return type;
+  const auto first = dtype::signature_type(*element_ranges(expr, {{0, 1}}));
+  const auto as_many = dtype::type(dtype::Contiguous{dtype::basic_element_count(expr), first});
+  if (dtype::signature_hash(*as_many) != dtype::signature_hash(expr))
+    throw_several_basic_types(to_string(*dtype::signature_type(expr)));
+  return first;
 }
 
-// That of all ranks, some of which may have none; MPI_BYTE if nobody has any. Collective.
-dtype::TypeExprPtr common_basic_type(const dtype::TypeExpr& expr, MPI_Comm comm) {
+// That of all ranks but those that send nothing; MPI_BYTE if nobody does. Collective.
+dtype::TypeExprPtr common_basic_type(const ElementBlocks& sends, MPI_Comm comm) {
   dtype::TypeExprPtr own;
-  collectively(comm, [&] { own = only_basic_type(expr); });
+  collectively(comm, [&] {
+    if (elements_of(sends) > 0) own = only_basic_type(*sends.front().type);
+  });
   const auto byte = dtype::parse_type("byte");
   const auto none = dtype::type(dtype::Contiguous{0, byte});
   const auto all = Contributions::exchanged(comm, own ? *own : *none);
@@ -150,7 +147,7 @@ BucketAlltoallPlan::BucketAlltoallPlan(std::shared_ptr<NodeCommunicators> commun
                                        const AlltoallBuffers& buffers)
     : AlltoallPlan(std::move(communicators), buffers) {
   const std::int64_t ranks = this->ranks();
-  const auto basic = common_basic_type(*sends_.front().type, comm());
+  const auto basic = common_basic_type(sends_, comm());
   Sizes sizes;
   for (const auto& block : in_turn(sends_, rank(), 1, 0, ranks)) sizes.push_back(block.elements());
   std::int64_t largest = *std::max_element(sizes.begin(), sizes.end());

@@ -26,9 +26,17 @@ class CollectivePlan {
 
   /// Does it with what is in the buffers now; returns when this rank's are free. Collective; plans
   /// of one communicator run in one order on all ranks.
+  ///
+  /// If it throws, which only MPI's errors make it do, messages may be under way: the user's
+  /// buffers are then not free before MPI_Finalize, and the plan cannot run again.
   void run() {
     traffic_ = {};
-    if (schedule_) schedule_->run(traffic_);
+    try {
+      if (schedule_) schedule_->run(traffic_);
+    } catch (...) {
+      new auto(std::move(kept_));  // where they may still arrive
+      throw;
+    }
     if (last_) last_();
   }
   /// Of the last run of this rank.

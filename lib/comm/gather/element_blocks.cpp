@@ -41,14 +41,23 @@ std::int64_t elements_of(const ElementBlocks& blocks) {
       [](std::int64_t sum, const ElementBlock& block) { return sum + block.elements(); });
 }
 
+void append(ElementBlocks& out, const ElementBlocks& more) {
+  out.insert(out.end(), more.begin(), more.end());
+}
+
 TypedBuffer join(const ElementBlocks& blocks) {
   std::vector<TypedBuffer> parts;
   for (std::size_t i = 0; i < blocks.size();) {
     const auto& first = blocks[i];
     std::vector<ElementRange> ranges;
     for (; i < blocks.size() && blocks[i].buffer == first.buffer && blocks[i].type == first.type;
-         ++i)
-      ranges.push_back(blocks[i].range);
+         ++i) {
+      const auto& range = blocks[i].range;
+      if (!ranges.empty() && ranges.back().last == range.first)
+        ranges.back().last = range.last;
+      else
+        ranges.push_back(range);
+    }
     parts.push_back({first.buffer, element_ranges(*first.type, ranges)});
   }
   if (parts.size() == 1) return parts.front();
@@ -83,6 +92,14 @@ std::vector<ElementBlocks> divide(const ElementBlocks& blocks, std::int64_t most
 ElementBlock first_elements(void* buffer, MPI_Datatype type, std::int64_t elements) {
   check_count(elements);
   return {buffer, expression_of(type), {0, elements}};
+}
+
+std::int64_t whole_instances(std::int64_t elements, std::int64_t each, const char* who_can) {
+  if (each == 0) return 0;
+  if (elements % each != 0)
+    throw ConfigError("a block is no whole number of instances (" + std::to_string(elements) +
+                      " elements of a type of " + std::to_string(each) + "): " + who_can);
+  return elements / each;
 }
 
 ElementBlocks consecutive_blocks(void* buffer, MPI_Datatype type,

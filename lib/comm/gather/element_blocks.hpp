@@ -21,6 +21,9 @@ struct ElementBlock {
   void* buffer;
   dtype::TypeExprPtr type;
   dtype::ElementRange range;
+  /// The user's, and nothing is received there: whatever else begins at `buffer`, MPI_BOTTOM
+  /// perhaps, is other memory.
+  bool only_sent = false;
 
   std::int64_t elements() const { return range.last - range.first; }
 };
@@ -30,6 +33,8 @@ using ElementBlocks = std::vector<ElementBlock>;
 
 std::int64_t elements_of(const ElementBlocks& blocks);
 
+void append(ElementBlocks& out, const ElementBlocks& more);
+
 /// One instance of `type` at `buffer`.
 struct TypedBuffer {
   void* buffer;
@@ -37,7 +42,8 @@ struct TypedBuffer {
 };
 
 /// All elements of `blocks`, in their order: of one buffer, if all blocks are in it, else of
-/// MPI_BOTTOM with absolute addresses. O(blocks), and dtype::element_ranges() of each buffer.
+/// MPI_BOTTOM with absolute addresses. Blocks that continue each other are one. O(blocks), and
+/// dtype::element_ranges() of each buffer.
 TypedBuffer join(const ElementBlocks& blocks);
 
 /// The same elements in pieces of at most `most`, which is positive. O(blocks + pieces).
@@ -46,6 +52,10 @@ std::vector<ElementBlocks> divide(const ElementBlocks& blocks, std::int64_t most
 /// `elements` of the type behind a handle. Throws ConfigError for a negative number and for a type
 /// that Halocline does not know.
 ElementBlock first_elements(void* buffer, MPI_Datatype type, std::int64_t elements);
+
+/// How many instances of a type of `each` elements a block has. Throws ConfigError that ends with
+/// `who_can` unless that is a whole number.
+std::int64_t whole_instances(std::int64_t elements, std::int64_t each, const char* who_can);
 
 /// A block for each of `ranks`, each behind the one before: rank i's has elements[i], or
 /// elements[0] if that is all. Throws ConfigError likewise, and for any other number of numbers.

@@ -26,14 +26,8 @@ std::vector<int> ranks_by_node(const NodeHierarchy& nodes) {
   return out;
 }
 
-// Whole instances of a type.
 std::int64_t instances(std::int64_t elements, std::int64_t each) {
-  if (each == 0) return 0;
-  if (elements % each != 0)
-    throw ConfigError("a block is no whole number of instances (" + std::to_string(elements) +
-                      " elements of a type of " + std::to_string(each) +
-                      "): MPI_Gather cannot do that, zero-copy can");
-  return elements / each;
+  return whole_instances(elements, each, "MPI_Gather cannot do that, zero-copy can");
 }
 
 // The blocks of `ranks` in the root's buffer, in this order, as one type: one that MPI's users
@@ -57,9 +51,14 @@ dtype::TypeExprPtr type_in_order(const RootedBlocks& blocks, const std::vector<i
       dtype::IndexedBlock{indexed.blocklengths.front(), std::move(indexed.displacements), type});
 }
 
-std::int64_t piece_of(const RootedBlocks& blocks, const GatherOptions& options) {
-  const auto& all = blocks.contributions();
-  return elements_of_piece(all.elements_of_all(), all.bytes_of_all(), options);
+// Collective.
+std::int64_t piece_of(const RootedBlocks& blocks, const GatherOptions& options, MPI_Comm comm) {
+  std::int64_t out = 0;
+  collectively(comm, [&] {
+    const auto& all = blocks.contributions();
+    out = elements_of_piece(all.elements_of_all(), all.bytes_of_all(), options);
+  });
+  return out;
 }
 
 // The vendor's own.
@@ -105,6 +104,7 @@ GatherPlan::GatherPlan(std::shared_ptr<NodeCommunicators> communicators,
     : CollectivePlan(std::move(communicators)) {
   RootedBlocks blocks(*communicators_, buffers);
   forms_ = choose_forms(nodes(), blocks.contributions().bytes_of_all(), options);
+  const auto piece = piece_of(blocks, options, comm());
   if (variant == GatherVariant::mpi_gather) {
     last_ = vendor_gather(*communicators_, buffers, blocks);
     return;
@@ -115,13 +115,13 @@ GatherPlan::GatherPlan(std::shared_ptr<NodeCommunicators> communicators,
     throw ConfigError(
         "forced reordering of ranks that are not in the order of their nodes (it shows what that "
         "costs where none is needed): give an ordered communicator");
-  const bool reorders = is_forced(variant) || (variant != GatherVariant::zero_copy && !in_order);
+  const bool moves_again = reorders(variant, in_order);
 
-  schedule_.emplace(piece_of(blocks, options));
+  schedule_.emplace(piece);
   const auto tree = rooted_tree(*communicators_, buffers.root, forms_);
   set_up([&] {
     auto& kept = kept_.emplace_back();
-    if (reorders && blocks.is_root())
+    if (moves_again && blocks.is_root())
       blocks.place_in(order, kept);
     else
       blocks.place(tree.ranks, kept);
@@ -129,16 +129,16 @@ GatherPlan::GatherPlan(std::shared_ptr<NodeCommunicators> communicators,
     if (tree.parent) {
       schedule_->send(*tree.parent, blocks.of(tree.ranks));
     } else {
-      if (reorders || buffers.buffer != MPI_IN_PLACE)
+      if (moves_again || buffers.buffer != MPI_IN_PLACE)
         schedule_->copy({blocks.own()}, blocks.of({buffers.root}));
-      if (reorders) reorder_by(variant, blocks, kept);
+      if (moves_again) reorder_by(variant, blocks, order, kept);
     }
   });
 }
 
 void GatherPlan::reorder_by(GatherVariant variant, const RootedBlocks& blocks,
+                            const std::vector<int>& order,
                             const std::vector<std::byte>& unordered) {
-  const auto order = ranks_by_node(nodes());
   auto* const buffer = blocks.at_root(0).buffer;
   auto to = type_in_order(blocks, order);
   if (variant == GatherVariant::hier_forced_contiguous)
@@ -177,7 +177,7 @@ ScatterPlan::ScatterPlan(std::shared_ptr<NodeCommunicators> communicators,
     : CollectivePlan(std::move(communicators)) {
   RootedBlocks blocks(*communicators_, buffers);
   forms_ = choose_forms(nodes(), blocks.contributions().bytes_of_all(), options);
-  schedule_.emplace(piece_of(blocks, options));
+  schedule_.emplace(piece_of(blocks, options, comm()));
   const auto tree = rooted_tree(*communicators_, buffers.root, forms_);
   set_up([&] {
     blocks.place(tree.ranks, kept_.emplace_back());

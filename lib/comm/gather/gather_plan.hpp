@@ -53,6 +53,13 @@ constexpr bool is_forced(GatherVariant variant) {
          variant == GatherVariant::hier_forced_indexed;
 }
 
+/// Whether the root moves the blocks again that it has received, if the ranks are in the order of
+/// their nodes or are not.
+constexpr bool reorders(GatherVariant variant, bool in_node_order) {
+  if (in_node_order) return is_forced(variant);
+  return variant != GatherVariant::mpi_gather && variant != GatherVariant::zero_copy;
+}
+
 /// What ranks contribute or get, in basic elements of endless repetitions of types.
 struct RootedBuffers {
   /// Of each rank: `elements` of `type` at `buffer`; on the root also MPI_IN_PLACE, if its block is
@@ -79,13 +86,15 @@ class RootedBlocks;
 /// Gathers the blocks of all ranks at the root.
 ///
 /// Data go up the tree of rooted_tree(): a rank sends its own block, straight from the user's
-/// buffer, and those it has received, from a buffer of signature types, as one message.
+/// buffer, and those it has received, from a buffer of signature types, as one message. All buffers
+/// are in memory of the host.
 class GatherPlan final : public CollectivePlan {
  public:
   /// Collective: it exchanges signatures unless buffers.same_signatures, and makes the
   /// communicators of a new root. Throws ConfigError on all ranks for counts that are negative or
   /// do not match, for types that Halocline does not know, and for a variant that cannot do this:
-  /// the forced ones where ranks must be reordered, mpi_gather of parts of types. O(blocks of the
+  /// the forced ones where ranks must be reordered, mpi_gather of parts of types, and MPI_Unpack,
+  /// MPI_Sendrecv and mpi_gather of more than their counts can say. O(blocks of the
   /// ranks below this one and pieces of their messages), for each of which the types are cut; see
   /// dtype::element_ranges().
   GatherPlan(std::shared_ptr<NodeCommunicators> communicators, const RootedBuffers& buffers,
@@ -95,7 +104,7 @@ class GatherPlan final : public CollectivePlan {
 
  private:
   void reorder_by(GatherVariant variant, const detail::RootedBlocks& blocks,
-                  const std::vector<std::byte>& unordered);
+                  const std::vector<int>& order, const std::vector<std::byte>& unordered);
 
   TreeForms forms_;
   dtype::Datatype reorder_from_, reorder_to_;

@@ -50,6 +50,12 @@ int keyval() {
 }
 
 Cached& cached(MPI_Comm comm) {
+  int has_two_groups = 0;
+  HALOCLINE_MPI(MPI_Comm_test_inter(comm, &has_two_groups));
+  if (has_two_groups != 0)
+    throw ConfigError(
+        "an intercommunicator (its ranks are of two groups): merge them with "
+        "MPI_Intercomm_merge");
   void* value = nullptr;
   int found = 0;
   HALOCLINE_MPI(MPI_Comm_get_attr(comm, keyval(), &value, &found));

@@ -17,7 +17,9 @@
 namespace halocline::comm {
 
 /// Neither copied nor moved; shared by all that use them, and by the communicator as long as it
-/// lives.
+/// lives. Those of a root that is not the first of its node stay, too: an application that goes
+/// through many such roots keeps a communicator for each. The last owner of all that is made here,
+/// plans among them, frees it collectively: they are destroyed in one order on all ranks.
 class NodeCommunicators {
  public:
   /// Those of `comm` and its real nodes: made at the first call, found as an attribute of `comm` at

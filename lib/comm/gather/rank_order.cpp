@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
-#include <random>
-#include <utility>
 
 namespace halocline::comm {
 
@@ -20,9 +18,8 @@ std::vector<int> ranks_in_order(RankOrder order, const NodeHierarchy& nodes, std
         if (i < nodes.ranks_of(node).size()) out.push_back(nodes.ranks_of(node)[i]);
   }
   if (order == RankOrder::random) {
-    // Fisher and Yates by hand: std::shuffle differs between libraries.
     std::mt19937_64 random(static_cast<std::uint64_t>(seed));
-    for (auto left = out.size(); left > 1; --left) std::swap(out[left - 1], out[random() % left]);
+    shuffle(out, random);
   }
   return out;
 }

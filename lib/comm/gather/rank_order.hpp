@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -27,5 +28,13 @@ inline constexpr std::array kRankOrders{
 /// The ranks of `nodes` in that order: the i-th is to become rank i. `seed` of a random order. A
 /// pure function. O(ranks).
 std::vector<int> ranks_in_order(RankOrder order, const NodeHierarchy& nodes, std::int64_t seed);
+
+/// Puts `items` into a random order, the same on all ranks whose `random` is in the same state:
+/// std::shuffle differs between libraries. Fisher and Yates. O(items).
+template <class T>
+void shuffle(std::vector<T>& items, std::mt19937_64& random) {
+  for (auto left = items.size(); left > 1; --left)
+    std::swap(items[left - 1], items[random() % left]);
+}
 
 }  // namespace halocline::comm

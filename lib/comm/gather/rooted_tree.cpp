@@ -36,9 +36,13 @@ std::int64_t elements_of_piece(std::int64_t elements, std::int64_t bytes,
   if (options.chunk_bytes == 0 || bytes == 0) return Schedule::kMostElements;
   // The quotient of two 64-bit numbers: a product might overflow.
   const auto mean = static_cast<double>(bytes) / static_cast<double>(elements);
-  const auto fit = static_cast<std::int64_t>(static_cast<double>(options.chunk_bytes) / mean);
-  // As many pieces as there are tags must be enough for all of it.
-  return std::clamp(fit, elements / Schedule::kTags + 1, Schedule::kMostElements);
+  const auto fit = std::min(static_cast<double>(options.chunk_bytes) / mean,
+                            static_cast<double>(Schedule::kMostElements));
+  // Each piece has a request, and MPI looks through all of them whenever it waits.
+  constexpr std::int64_t kMostPieces = 1024;
+  return std::clamp(static_cast<std::int64_t>(fit),
+                    std::min(elements / kMostPieces + 1, Schedule::kMostElements),
+                    Schedule::kMostElements);
 }
 
 RootedTree rooted_tree(NodeCommunicators& communicators, int root, const TreeForms& forms) {

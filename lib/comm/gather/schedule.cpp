@@ -108,9 +108,11 @@ void Schedule::finish() {
   dependents_.resize(receive_count_ + 1);
   for (Index i = 0; i < sends_.size(); ++i) {
     std::vector<Index> waits_for;
-    for (const auto& block : sends_[i].blocks)
+    for (const auto& block : sends_[i].blocks) {
+      if (block.only_sent) continue;
       if (const auto found = writers.find(block.buffer); found != writers.end())
         found->second.find(block, waits_for);
+    }
     std::sort(waits_for.begin(), waits_for.end());
     waits_for.erase(std::unique(waits_for.begin(), waits_for.end()), waits_for.end());
     for (const auto writer : waits_for) dependents_[writer].push_back(i);

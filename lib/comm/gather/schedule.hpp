@@ -43,8 +43,8 @@ struct ScheduleTraffic {
 /// Neither copied nor moved. All calls but run() are local.
 ///
 /// Receives and copies must not write what anything else here writes, nor what is sent unless that
-/// is to wait for it: a send waits for all receives and copies that share a buffer with it, but for
-/// those of the same type and other elements of it.
+/// is to wait for it: a send of blocks that are not only_sent waits for all receives and copies
+/// that share a buffer with it, but for those of the same type and other elements of it.
 class Schedule {
  public:
   /// Of a message: what MPI's counts can bear.

@@ -143,6 +143,7 @@ class Memory {
     bytes_.assign(static_cast<std::size_t>(2 * reach), kPoison);
   }
   void* data() { return bytes_.data() + begin_; }
+  void poison() { std::fill(bytes_.begin(), bytes_.end(), kPoison); }
   void fill(int rank) {
     for (std::size_t i = 0; i < bytes_.size(); ++i)
       bytes_[i] = content(rank, static_cast<std::int64_t>(i) - begin_);
@@ -188,6 +189,11 @@ Numbers starts_of(const Numbers& counts) {
   return out;
 }
 
+// Plans take what is in the buffers when they run: not the same in any two runs.
+int contents_in(int repeat, int rank) {
+  return rank + 1000 * repeat;
+}
+
 // ---- Gather
 
 std::string gather_once(const Scene& scene, const Layout& send, const Layout& receive,
@@ -198,17 +204,18 @@ std::string gather_once(const Scene& scene, const Layout& send, const Layout& re
   const auto total = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
   Memory sent(send, own), received(receive, at_root ? total : 0),
       expected(receive, at_root ? total : 0);
-  sent.fill(scene.rank());
   const auto starts = starts_of(counts);
-  for (int rank = 0; at_root && rank < scene.ranks(); ++rank) {
-    const auto at = static_cast<std::size_t>(rank);
-    expected.expect(send, rank, 0, starts[at], counts[at]);
-  }
   GatherPlan plan(scene.communicators,
                   {sent.data(), own, send.type(), received.data(), counts, receive.type(), root,
                    same_signatures},
                   variant, options);
   for (int repeat = 0; repeat < 2; ++repeat) {
+    sent.fill(contents_in(repeat, scene.rank()));
+    for (int rank = 0; at_root && rank < scene.ranks(); ++rank) {
+      const auto at = static_cast<std::size_t>(rank);
+      expected.expect(send, contents_in(repeat, rank), 0, starts[at], counts[at]);
+    }
+    received.poison();
     plan.run();
     if (const auto where = received.difference(expected); where >= 0)
       return "byte " + std::to_string(where) + " in run " + std::to_string(repeat);
@@ -223,20 +230,23 @@ std::string scatter_once(const Scene& scene, const Layout& send, const Layout& r
   const auto starts = starts_of(counts);
   Memory source(send, starts.back() + counts.back()), unchanged(source);
   Memory part(receive, counts[at]), expected(receive, counts[at]);
-  source.fill(root);
-  unchanged.fill(root);
   const bool stays = in_place && scene.rank() == root;
-  if (!stays) expected.expect(send, root, starts[at], 0, counts[at]);
   ScatterPlan plan(scene.communicators,
                    {stays ? MPI_IN_PLACE : part.data(), counts[at], receive.type(), source.data(),
                     counts, send.type(), root},
                    options);
   for (int repeat = 0; repeat < 2; ++repeat) {
+    const int contents = contents_in(repeat, root);
+    source.fill(contents);
+    unchanged.fill(contents);
+    if (!stays) expected.expect(send, contents, starts[at], 0, counts[at]);
+    part.poison();
     plan.run();
     if (const auto where = part.difference(expected); where >= 0)
       return "byte " + std::to_string(where) + " in run " + std::to_string(repeat);
+    if (source.difference(unchanged) >= 0) return "the source has changed";
   }
-  return source.difference(unchanged) < 0 ? "" : "the source has changed";
+  return "";
 }
 
 std::string allgather_once(const Scene& scene, const Layout& send, const Layout& receive,
@@ -246,17 +256,19 @@ std::string allgather_once(const Scene& scene, const Layout& send, const Layout&
   const auto starts = starts_of(counts);
   const auto total = starts.back() + counts.back();
   Memory mine(send, counts[own]), whole(receive, total), expected(receive, total);
-  mine.fill(scene.rank());
-  for (int rank = 0; rank < scene.ranks(); ++rank) {
-    const auto at = static_cast<std::size_t>(rank);
-    expected.expect(send, rank, 0, starts[at], counts[at]);
-  }
-  if (in_place) whole.expect(send, scene.rank(), 0, starts[own], counts[own]);
   AllgatherPlan plan(scene.communicators,
                      {in_place ? MPI_IN_PLACE : mine.data(), counts[own], send.type(), whole.data(),
                       counts, receive.type()},
                      options);
   for (int repeat = 0; repeat < 2; ++repeat) {
+    const int contents = contents_in(repeat, scene.rank());
+    mine.fill(contents);
+    for (int rank = 0; rank < scene.ranks(); ++rank) {
+      const auto at = static_cast<std::size_t>(rank);
+      expected.expect(send, contents_in(repeat, rank), 0, starts[at], counts[at]);
+    }
+    whole.poison();
+    if (in_place) whole.expect(send, contents, 0, starts[own], counts[own]);
     plan.run();
     if (const auto where = whole.difference(expected); where >= 0)
       return "byte " + std::to_string(where) + " in run " + std::to_string(repeat);
@@ -568,11 +580,15 @@ TEST(Gather, SendsAndCopiesWhatTheAnalysisSays) {
   });
 }
 
-TEST(Gather, PiecesAreAsManyAsThereAreTags) {
-  const auto tebi = std::int64_t{1} << 40;
-  const auto piece = elements_of_piece(tebi, tebi, {});
-  EXPECT_LE((tebi + piece - 1) / piece, Schedule::kTags);
+TEST(Gather, PiecesAreNotTooMany) {
+  const auto gibi = std::int64_t{1} << 30;
+  const auto piece = elements_of_piece(gibi, gibi, {});
+  EXPECT_LE((gibi + piece - 1) / piece, 1024);
+  EXPECT_EQ(elements_of_piece(std::int64_t{1} << 60, std::int64_t{1} << 60, {}),
+            Schedule::kMostElements);
   EXPECT_EQ(elements_of_piece(1 << 20, 1 << 23, {}), 1 << 13);
+  EXPECT_EQ(elements_of_piece(1 << 20, 1 << 20, {.chunk_bytes = INT64_MAX}),
+            Schedule::kMostElements);
   EXPECT_EQ(elements_of_piece(1, 1 << 20, {}), 1);
   EXPECT_EQ(elements_of_piece(1 << 20, 1 << 23, {.chunk_bytes = 0}), Schedule::kMostElements);
 }
@@ -647,6 +663,19 @@ TEST(Gather, WhatCannotBeIsRefusedOnAllRanks) {
       gather(1, Numbers(static_cast<std::size_t>(scene.ranks() + 1), 1), 0, zero_copy, &value),
       ConfigError);
   EXPECT_THROW(gather(1, {1}, scene.ranks(), zero_copy, &value), ConfigError);
+  // One rank's own fault is everybody's.
+  const bool last = scene.rank() == scene.ranks() - 1;
+  EXPECT_THROW(gather(last ? -1 : 1, {1}, 0, zero_copy, &value), ConfigError);
+  EXPECT_THROW(
+      GatherPlan(scene.communicators, {&value, 1, MPI_INT, received.data(), {1}, MPI_INT, 0},
+                 GatherVariant::mpi_gather, {.chunk_bytes = last ? -1 : 0}),
+      ConfigError);
+  EXPECT_THROW(ScatterPlan(scene.communicators,
+                           {&value, last ? -1 : 1, MPI_INT, received.data(), {1}, MPI_INT, 0}),
+               ConfigError);
+  EXPECT_THROW(AllgatherPlan(scene.communicators,
+                             {&value, last ? 2 : 1, MPI_INT, received.data(), {1}, MPI_INT}),
+               ConfigError);
   EXPECT_THROW(gather(1, {1}, -1, zero_copy, &value), ConfigError);
   if (scene.ranks() > 1) {
     EXPECT_THROW(gather(1, {1}, 0, zero_copy, MPI_IN_PLACE), ConfigError);
@@ -691,7 +720,7 @@ TEST(Gatherv, ScatterAndAllgatherAreTheTypeMaps) {
           EXPECT_EQ(gather_once(scene, send, receive, counts, root, GatherVariant::zero_copy,
                                 options, false),
                     "");
-          const bool in_place = root % 4 == 3;
+          const bool in_place = root % 4 == 3 || root == scene.ranks() - 1;
           EXPECT_EQ(scatter_once(scene, send, receive, counts, root, options, in_place), "");
           EXPECT_EQ(allgather_once(scene, send, receive, counts, options, in_place), "");
           if (!everywhere(!testing::Test::HasFailure(), comm)) return;
@@ -780,14 +809,16 @@ std::string alltoall_once(const Scene& scene, const Layout& send, const Layout& 
   Memory sent(send, std::accumulate(counts[own].begin(), counts[own].end(), std::int64_t{0})),
       received(receive, to.back() + arriving.back()),
       expected(receive, to.back() + arriving.back());
-  sent.fill(scene.rank());
-  for (int rank = 0; rank < scene.ranks(); ++rank) {
-    const auto at = static_cast<std::size_t>(rank);
-    expected.expect(send, rank, starts_of(counts[at])[own], to[at], arriving[at]);
-  }
   Plan plan(scene.communicators, {sent.data(), counts[own], send.type(), received.data(), arriving,
                                   receive.type(), most_elements});
   for (int repeat = 0; repeat < 2; ++repeat) {
+    sent.fill(contents_in(repeat, scene.rank()));
+    for (int rank = 0; rank < scene.ranks(); ++rank) {
+      const auto at = static_cast<std::size_t>(rank);
+      expected.expect(send, contents_in(repeat, rank), starts_of(counts[at])[own], to[at],
+                      arriving[at]);
+    }
+    received.poison();
     plan.run();
     if (const auto where = received.difference(expected); where >= 0)
       return "byte " + std::to_string(where) + " in run " + std::to_string(repeat);
@@ -823,9 +854,73 @@ TEST(Alltoall, OfEveryPlanIsTheTypeMaps) {
   });
 }
 
+// Instances that go backwards; blocks begin and end with them.
+TEST(Alltoall, OfNegativeExtentsIsTheTypeMaps) {
+  const Layout send("resized(vector(2,1,2,int),4,-24)"), receive("resized(contiguous(2,int),0,-8)");
+  for_all_scenes([&](const Scene& scene) {
+    for (const std::int64_t count : {1, 2, 7}) {
+      const auto counts = counts_of(scene.ranks(), [&](int, int) { return count * send.each(); });
+      EXPECT_EQ(alltoall_once<DirectAlltoallPlan>(scene, send, receive, counts), "");
+      EXPECT_EQ(alltoall_once<BruckAlltoallPlan>(scene, send, receive, counts), "");
+      EXPECT_EQ(alltoall_once<BucketAlltoallPlan>(scene, send, receive, counts), "");
+      EXPECT_EQ(alltoall_once<HierarchicalAlltoallPlan>(scene, send, receive, counts), "");
+    }
+  });
+}
+
+// Both buffers begin at one address, MPI_BOTTOM or that of a struct: types tell what is where.
+TEST(Alltoall, MayHaveBothBuffersAtOneAddress) {
+  for_all_scenes([](const Scene& scene) {
+    const auto n = static_cast<std::size_t>(scene.ranks());
+    struct OutAndIn {
+      double out, in;
+    };
+    std::vector<OutAndIn> fields(n + 1);
+    const auto field = [&](std::size_t offset) {
+      return Layout(
+          ("resized(struct({1},{" + std::to_string(offset) + "},{double}),0,16)").c_str());
+    };
+    const Layout out = field(0), in = field(8);
+    std::vector<int> sent(n), received(n);
+    const auto absolute = [](std::vector<int>& where) {
+      const auto at = reinterpret_cast<std::intptr_t>(where.data());
+      return Layout(("resized(struct({1},{" + std::to_string(at) + "},{int}),0,4)").c_str());
+    };
+    const auto from = absolute(sent), to = absolute(received);
+    const auto check = [&](auto make, const std::string& name) {
+      for (std::size_t i = 0; i < n; ++i) {
+        fields[i] = {100.0 * scene.rank() + static_cast<double>(i), -1};
+        sent[i] = 100 * scene.rank() + static_cast<int>(i);
+        received[i] = -1;
+      }
+      make(AlltoallBuffers{fields.data(), {1}, out.type(), fields.data(), {1}, in.type()});
+      make(AlltoallBuffers{MPI_BOTTOM, {1}, from.type(), MPI_BOTTOM, {1}, to.type()});
+      for (std::size_t i = 0; i < n; ++i) {
+        EXPECT_EQ(fields[i].in, 100.0 * static_cast<double>(i) + scene.rank()) << name;
+        EXPECT_EQ(received[i], 100 * static_cast<int>(i) + scene.rank()) << name;
+      }
+    };
+    const auto& communicators = scene.communicators;
+    check([&](const auto& buffers) { DirectAlltoallPlan(communicators, buffers).run(); }, "direct");
+    check([&](const auto& buffers) { BruckAlltoallPlan(communicators, buffers).run(); }, "Bruck");
+    check([&](const auto& buffers) { BucketAlltoallPlan(communicators, buffers).run(); }, "bucket");
+    check([&](const auto& buffers) { HierarchicalAlltoallPlan(communicators, buffers).run(); },
+          "hierarchical");
+    sent[0] = scene.rank();
+    for (const auto form : {TreeForm::linear, TreeForm::binomial}) {
+      std::fill(received.begin(), received.end(), -1);
+      AllgatherPlan(communicators, {MPI_BOTTOM, 1, from.type(), MPI_BOTTOM, {1}, to.type()},
+                    {form, form})
+          .run();
+      for (std::size_t i = 0; i < n; ++i) EXPECT_EQ(received[i], static_cast<int>(i));
+    }
+  });
+}
+
 TEST(Alltoall, OfBlocksOfAnySizeIsTheTypeMaps) {
   const Pair pairs[] = {{"vector(3,1,2,int)", "resized(vector(2,2,3,int),0,28)"},
-                        {"resized(short,0,6)", "indexed({3,2},{4,0},short)"}};
+                        {"resized(short,0,6)", "indexed({3,2},{4,0},short)"},
+                        {"struct({3,100},{0,16},{int,int})", "int"}};
   for_all_scenes([&](const Scene& scene) {
     const auto comm = scene.comm->get();
     std::mt19937 random(17);
