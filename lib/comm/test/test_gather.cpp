@@ -194,6 +194,12 @@ int contents_in(int repeat, int rank) {
   return rank + 1000 * repeat;
 }
 
+// Not returned at once: other ranks run again.
+void note(std::string& problem, std::int64_t where, int repeat) {
+  if (problem.empty() && where >= 0)
+    problem = "byte " + std::to_string(where) + " in run " + std::to_string(repeat);
+}
+
 // ---- Gather
 
 std::string gather_once(const Scene& scene, const Layout& send, const Layout& receive,
@@ -209,6 +215,7 @@ std::string gather_once(const Scene& scene, const Layout& send, const Layout& re
                   {sent.data(), own, send.type(), received.data(), counts, receive.type(), root,
                    same_signatures},
                   variant, options);
+  std::string problem;
   for (int repeat = 0; repeat < 2; ++repeat) {
     sent.fill(contents_in(repeat, scene.rank()));
     for (int rank = 0; at_root && rank < scene.ranks(); ++rank) {
@@ -217,10 +224,9 @@ std::string gather_once(const Scene& scene, const Layout& send, const Layout& re
     }
     received.poison();
     plan.run();
-    if (const auto where = received.difference(expected); where >= 0)
-      return "byte " + std::to_string(where) + " in run " + std::to_string(repeat);
+    note(problem, received.difference(expected), repeat);
   }
-  return "";
+  return problem;
 }
 
 std::string scatter_once(const Scene& scene, const Layout& send, const Layout& receive,
@@ -235,6 +241,7 @@ std::string scatter_once(const Scene& scene, const Layout& send, const Layout& r
                    {stays ? MPI_IN_PLACE : part.data(), counts[at], receive.type(), source.data(),
                     counts, send.type(), root},
                    options);
+  std::string problem;
   for (int repeat = 0; repeat < 2; ++repeat) {
     const int contents = contents_in(repeat, root);
     source.fill(contents);
@@ -242,11 +249,10 @@ std::string scatter_once(const Scene& scene, const Layout& send, const Layout& r
     if (!stays) expected.expect(send, contents, starts[at], 0, counts[at]);
     part.poison();
     plan.run();
-    if (const auto where = part.difference(expected); where >= 0)
-      return "byte " + std::to_string(where) + " in run " + std::to_string(repeat);
-    if (source.difference(unchanged) >= 0) return "the source has changed";
+    note(problem, part.difference(expected), repeat);
+    if (source.difference(unchanged) >= 0) problem = "the source has changed";
   }
-  return "";
+  return problem;
 }
 
 std::string allgather_once(const Scene& scene, const Layout& send, const Layout& receive,
@@ -260,6 +266,7 @@ std::string allgather_once(const Scene& scene, const Layout& send, const Layout&
                      {in_place ? MPI_IN_PLACE : mine.data(), counts[own], send.type(), whole.data(),
                       counts, receive.type()},
                      options);
+  std::string problem;
   for (int repeat = 0; repeat < 2; ++repeat) {
     const int contents = contents_in(repeat, scene.rank());
     mine.fill(contents);
@@ -270,10 +277,9 @@ std::string allgather_once(const Scene& scene, const Layout& send, const Layout&
     whole.poison();
     if (in_place) whole.expect(send, contents, 0, starts[own], counts[own]);
     plan.run();
-    if (const auto where = whole.difference(expected); where >= 0)
-      return "byte " + std::to_string(where) + " in run " + std::to_string(repeat);
+    note(problem, whole.difference(expected), repeat);
   }
-  return "";
+  return problem;
 }
 
 TreeForm form_of(std::size_t number) {
@@ -811,6 +817,7 @@ std::string alltoall_once(const Scene& scene, const Layout& send, const Layout& 
       expected(receive, to.back() + arriving.back());
   Plan plan(scene.communicators, {sent.data(), counts[own], send.type(), received.data(), arriving,
                                   receive.type(), most_elements});
+  std::string problem;
   for (int repeat = 0; repeat < 2; ++repeat) {
     sent.fill(contents_in(repeat, scene.rank()));
     for (int rank = 0; rank < scene.ranks(); ++rank) {
@@ -820,10 +827,9 @@ std::string alltoall_once(const Scene& scene, const Layout& send, const Layout& 
     }
     received.poison();
     plan.run();
-    if (const auto where = received.difference(expected); where >= 0)
-      return "byte " + std::to_string(where) + " in run " + std::to_string(repeat);
+    note(problem, received.difference(expected), repeat);
   }
-  return "";
+  return problem;
 }
 
 Matrix counts_of(int ranks, auto count) {
