@@ -4,6 +4,8 @@ import collections
 import json
 import os
 import pathlib
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -136,6 +138,27 @@ class Predict(unittest.TestCase):
         self.assertEqual(sent, received)
         self.assertEqual(set(sent.values()), {3})
         self.assertTrue(all(sender != receiver for sender, receiver, _ in sent))
+
+    def test_tables_are_made_of_records(self):
+        records = self.records(*SMALL, "--nodes", "2,4")
+        simulated = [{"kind": "simulation", "nodes": 4, "ranks": 4, "seconds": 1.1 * records[1]["transfer_s"], "simgrid": "3.32"}]
+        results = self.directory / "results"
+        raw = results / "raw" / "predict"
+        raw.mkdir(parents=True)
+        for name in ("predict.py", "tables.py"):
+            (results / name).write_bytes((SOURCE / "results" / name).read_bytes())
+        script = [sys.executable, str(results / "predict.py")]
+        missing = subprocess.run([*script, "small"], capture_output=True, text=True, check=False)
+        self.assertEqual((missing.returncode, missing.stdout), (2, ""))
+        self.assertRegex(missing.stderr, r"^predict\.py: .*small\.jsonl cannot be read .*\n$")
+        (raw / "small.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+        (raw / "small-simulated.jsonl").write_text(json.dumps(simulated[0]) + "\n")
+        made = subprocess.run([*script, "small"], capture_output=True, text=True, check=False)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        rows = [line for line in (results / "predict" / "small.md").read_text().splitlines() if line.startswith("| ")]
+        self.assertEqual(len(rows), 3)
+        self.assertTrue(rows[1].endswith("| - | - |"), rows[1])
+        self.assertTrue(rows[2].endswith("| 1.100 |"), rows[2])
 
     def test_what_cannot_be_is_refused(self):
         self.assert_refused(self.predict(*SMALL, name="none.json"), "none.json", "calibrate")

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The exchange on many nodes by the model and by SimGrid: what jobs/simgrid/compare.sh has written.
+
+    results/predict.py NAME     results/raw/predict/NAME.jsonl, NAME-simulated.jsonl -> results/predict/NAME.md, .svg and .png
+
+The plot needs matplotlib, the table does not.
+"""
+import json
+import pathlib
+import sys
+
+from tables import RESULTS
+
+# [PEA21] section 6.4: the whole exchange is 1050 times as fast as the vendor's on 192 ranks and 917 times on 3072. If the vendor's
+# took equally long on both, TEMPI's became longer by this: the text has no times, and Figure 12 is not in it.
+PAPER = {192: 1.0, 3072: 1050 / 917}
+
+
+class BadInput(Exception):
+    """A file that cannot be used; the text says why and what to do."""
+
+
+def read(path, kind):
+    try:
+        records = [json.loads(line) for line in path.read_text().splitlines()]
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read ({error.strerror}): run jobs/simgrid/compare.sh") from error
+    except json.JSONDecodeError as error:
+        raise BadInput(f"{path} is no file of JSON lines ({error}): run jobs/simgrid/compare.sh again") from error
+    if not records or any(not isinstance(record, dict) or record.get("kind") != kind for record in records):
+        raise BadInput(f"{path} holds other things than records of kind {kind}: run jobs/simgrid/compare.sh again")
+    return records
+
+
+def heading(first):
+    local = " x ".join(map(str, first["local"]))
+    return f"{first['method']}, {local} points of each rank, {first['ranks'] // first['nodes']} ranks on each node"
+
+
+def source(first):
+    origin = first["provenance"]
+    return f"Model {pathlib.Path(origin['model']['path']).name}, commit {origin['git'][:12]}{' and changes' if origin['dirty'] else ''}"
+
+
+def milliseconds(seconds):
+    return "-" if seconds is None else f"{1e3 * seconds:.3g}"
+
+
+def table(predicted, simulated, name):
+    transfer = {record["nodes"]: record["seconds"] for record in simulated}
+    out = [f"# Predicted exchange: {name}", "", f"{heading(predicted[-1])}. {source(predicted[0])}; SimGrid {simulated[0]['simgrid']}.", ""]
+    out += ["Milliseconds of the slowest rank. Simulated: the transfer alone, on a fat tree.", ""]
+    out += ["| nodes | ranks | off node, of a node (MB) | pack | transfer | unpack | total | limited by | simulated | simulated / transfer |"]
+    out += ["|---:|---:|---:|---:|---:|---:|---:|---|---:|---:|"]
+    for record in predicted:
+        phases = [milliseconds(record[f"{phase}_s"]) for phase in ("pack", "transfer", "unpack", "total")]
+        seconds = transfer.get(record["nodes"])
+        ratio = f"{seconds / record['transfer_s']:.3f}" if seconds and record["transfer_s"] else "-"
+        row = [record["nodes"], record["ranks"], f"{record['bytes_off_node_of_node'] / 1e6:.1f}", *phases, record["limited_by"] or "-"]
+        out.append("| " + " | ".join(map(str, [*row, milliseconds(seconds), ratio])) + " |")
+    return "\n".join(out) + "\n"
+
+
+def draw(predicted, simulated, path):
+    try:
+        import matplotlib
+
+        matplotlib.use("agg")
+        from matplotlib import pyplot
+    except ImportError:
+        print("predict.py: no plot (matplotlib is not installed)", file=sys.stderr)
+        return []
+    matplotlib.rcParams["svg.hashsalt"] = "halocline"
+    figure, (times, growth) = pyplot.subplots(1, 2, figsize=(12.5, 5.2))
+    ranks = [record["ranks"] for record in predicted]
+    for phase, color, marker in (("pack", "tab:green", "s"), ("transfer", "tab:blue", "o"), ("unpack", "tab:orange", "^"), ("total", "black", "D")):
+        points = [(record["ranks"], 1e3 * record[f"{phase}_s"]) for record in predicted if record[f"{phase}_s"] is not None]
+        times.plot(*zip(*points), color=color, marker=marker, markersize=4, label=f"{phase}, model")
+    at, seconds = zip(*((record["ranks"], record["seconds"]) for record in simulated))
+    style = {"color": "tab:red", "marker": "x", "markersize": 8, "linestyle": "none"}
+    times.plot(at, [1e3 * each for each in seconds], **style, label="transfer, SimGrid")
+    times.set(yscale="log", ylabel="milliseconds of the slowest rank", title="Phases of an exchange")
+
+    total = {record["ranks"]: record["total_s"] for record in predicted}
+    base = total.get(192)
+    if base:
+        growth.plot(ranks, [total[each] / base for each in ranks], color="black", marker="D", markersize=4, label="total, model")
+        rest = {record["ranks"]: record["total_s"] - record["transfer_s"] for record in predicted}
+        simulated_total = [(each, (second + rest[each]) / base) for each, second in zip(at, seconds) if each in rest]
+        growth.plot(*zip(*simulated_total), **style, label="total with SimGrid's transfer")
+        growth.plot(*zip(*PAPER.items()), color="tab:purple", marker="*", markersize=11, linestyle="--", label="[PEA21] Figure 12, from its two speed-ups")
+        growth.set(ylabel="time by that on 192 ranks", title="Growth with the number of ranks", ylim=(0, None))
+    for axis in (times, growth):
+        axis.set_xscale("log", base=2)
+        axis.set_xlabel("ranks")
+        axis.xaxis.set_major_formatter(lambda value, _: f"{round(value):,}")
+        axis.tick_params(axis="x", rotation=45)
+        axis.grid(alpha=0.3)
+        axis.legend(fontsize=8)
+    figure.suptitle(heading(predicted[-1]))
+    figure.text(0.5, 0.005, f"{source(predicted[0])}; SimGrid {simulated[0]['simgrid']}", ha="center", fontsize=7)
+    figure.tight_layout(rect=(0, 0.02, 1, 1))
+    written = [path.with_suffix(".svg"), path.with_suffix(".png")]
+    figure.savefig(written[0], metadata={"Date": None})
+    figure.savefig(written[1], dpi=130)
+    return written
+
+
+def main(arguments):
+    if len(arguments) != 1 or arguments[0] in ("-h", "--help"):
+        print(__doc__.strip(), file=sys.stdout if arguments else sys.stderr)
+        return 0 if arguments in (["-h"], ["--help"]) else 2
+    (name,) = arguments
+    raw, path = RESULTS / "raw" / "predict", RESULTS / "predict" / f"{name}.md"
+    try:
+        predicted = read(raw / f"{name}.jsonl", "predict")
+        simulated = read(raw / f"{name}-simulated.jsonl", "simulation")
+    except BadInput as error:
+        print(f"predict.py: {error}", file=sys.stderr)
+        return 2
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(table(predicted, simulated, name))
+    for written in [path, *draw(predicted, simulated, path)]:
+        print(written.relative_to(RESULTS.parent))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
