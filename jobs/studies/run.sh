@@ -57,12 +57,10 @@ fi
 # What a study calls: group NAME weak|strong|none TITLE; point GROUP NODES RANKS_PER_NODE SUBCOMMAND [FLAG...]
 title='' config='' groups=() points=()
 declare -A group_titles=() group_scaling=() point_group=() point_nodes=() point_ranks=() point_line=()
-# shellcheck disable=SC2317
 group() {
   [[ $# == 3 && $2 =~ ^(weak|strong|none)$ ]] || bad_input "$study: group takes NAME weak|strong|none TITLE, not '$*'"
   groups+=("$1"); group_scaling[$1]=$2 group_titles[$1]=$3
 }
-# shellcheck disable=SC2317
 point() {
   [[ -z ${HALOCLINE_CONFIG:-} || -z $config ]] || config=$HALOCLINE_CONFIG
   [[ $# -ge 4 && $2 =~ ^[1-9][0-9]*$ && $3 =~ ^[1-9][0-9]*$ && $4 =~ ^(compare|run|gather|calibrate)$ ]] ||
@@ -112,7 +110,6 @@ echo "== study $name: $title; site $site, ${nodes:-any number of}$count; $folder
 [[ ${#larger[@]} == 0 ]] || echo "left for a larger allocation: ${larger[*]}"
 if [[ -n $dry_run ]]; then
   # In place of the launcher: says what would be run.
-  # shellcheck disable=SC2317
   show() { echo "  $launcher $*"; }
   eval "$launcher() { show \"\$@\"; }"
   for point in "${points[@]}"; do
@@ -164,7 +161,6 @@ run_launch() {
   child=
 }
 # The scheduler says that the time is over, or somebody does not want to wait.
-# shellcheck disable=SC2317
 stop() {
   trap '' HUP INT TERM USR1 USR2
   if [[ -n $child ]]; then
@@ -199,7 +195,6 @@ if [[ ${#todo[@]} -gt 0 ]]; then
   part=$folder/session-$(date -u +%Y%m%dT%H%M%SZ)-$$.txt
   session=$part
   provenance >"$session"
-  # shellcheck disable=SC2016  # the shell on the node is to expand it
   run_launch "$session" 1 1 bash -c '"$1" info --json; lscpu; ! command -v nvidia-smi >/dev/null || nvidia-smi -L' bash "$program"
   [[ $rc == 0 ]] || echo "run.sh: what the nodes are is not known (exit code $rc, see $session)" >&2
   part=
@@ -229,7 +224,9 @@ for point in "${todo[@]}"; do
 done
 point=
 if compgen -G "$folder/*-*x*.json*" >/dev/null && [[ -e results/study.py ]]; then
-  python3 results/study.py "$name" || { [[ $code != 0 ]] || code=3; echo "run.sh: no plots: where matplotlib is, run results/study.py $name" >&2; }
+  python=python3  # Debian's matplotlib is that of Debian's Python, which need not be the first one
+  "$python" -c 'import matplotlib' 2>/dev/null || [[ ! -x /usr/bin/python3 ]] || python=/usr/bin/python3
+  "$python" results/study.py "$name" || { [[ $code != 0 ]] || code=3; echo "run.sh: no plots: where matplotlib is, run results/study.py $name" >&2; }
 fi
 [[ ${#failed[@]} == 0 ]] || echo "run.sh: ${#failed[@]} of ${#points[@]} points failed: ${failed[*]} (see $folder/POINT.log)" >&2
 exit "$code"
