@@ -13,8 +13,8 @@ if [[ -n ${LSB_DJOB_HOSTFILE:-} ]]; then  # a line for each core; the job's scri
 fi
 ranks_per_node=6 memory=device launcher=jsrun
 
-# launch NODES RANKS_PER_NODE COMMAND...: one resource set with all of a node, so that its ranks can read each other's GPUs; each has
-# its share of the cores, in their order, and chooses its GPU by its number there.
+# launch NODES RANKS_PER_NODE COMMAND...: one resource set with all of a node, so that its ranks can read each other's GPUs; each
+# has its share of the cores, in their order, and chooses its GPU by its number there.
 launch() {
   local count=$1 ranks=$2 gpu=(); shift 2
   [[ $memory != device ]] || gpu=(--smpiargs="-gpu")

@@ -15,7 +15,7 @@ SITES = sorted(path.stem for path in (SOURCE / "jobs" / "sites").glob("*.sh"))
 
 
 def processes_with(text):
-    """Processes in whose command line that text stands."""
+    """Processes in whose command line that text stands, as /proc writes it: a NUL behind each argument."""
     found = []
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -93,10 +93,10 @@ class Studies(unittest.TestCase):
         job = self.project.start("jobs/studies/run.sh", "tiny")
         self.project.begun("g-compare-1x2")
         before = self.project.results()
-        wait_for(lambda: len(processes_with(str(self.project.folder / "slow"))) >= 2, "no ranks")
+        wait_for(lambda: len(processes_with(f"/bin/sh\0{self.project.folder}/slow")) == 2, "no ranks")
         for process in whom(job):
             os.kill(process, how)
-        _, err = job.communicate()
+        _, err = job.communicate(timeout=30)
         after = sorted(path.name for path in self.project.raw().iterdir() if "compare-1x2" in path.name)
         self.project.wait.unlink()
         self.assertEqual(list(before), ["g-compare-1x1"])
@@ -115,7 +115,7 @@ class Studies(unittest.TestCase):
                 self.assertEqual(code, 128 + number)
                 self.assertIn(f"stopped by {number.name} in point g-compare-1x2", err)
                 self.assertEqual(after, ["g-compare-1x2.log"])
-                self.assertEqual(processes_with(str(self.project.folder / "slow")), [])
+                wait_for(lambda: not processes_with(str(self.project.folder / "slow")), "ranks outlive the study", 10)
                 for path in self.project.raw().iterdir():
                     path.unlink()
 
