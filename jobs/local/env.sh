@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by the local scripts: what Open MPI needs on a workstation or in a container, run as root or not.
 # Each variable keeps a value that the caller has set already. Batch jobs on a cluster do not use this file.
 export OMPI_ALLOW_RUN_AS_ROOT="${OMPI_ALLOW_RUN_AS_ROOT:-1}"

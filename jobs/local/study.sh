@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Runs a study on this machine with its mpirun: installs what is missing, builds, goes through the points, and makes tables and
+# plots. On a fresh Debian 12, as root, nothing else is needed.
+#   jobs/local/study.sh NAME [--dry-run]      NAME: local (minutes), or another of jobs/studies
+# Results are in results/NAME. The same again runs only what is not done yet; jobs/studies/run.sh --help tells the rest.
+# $HALOCLINE_BINARY: a program that is built already; then nothing is installed or built.
+set -euo pipefail
+case ${1:-} in
+  -h|--help) sed -n '2,6p' "$0"; exit 0 ;;
+  '') sed -n '2,6p' "$0" >&2; exit 2 ;;
+esac
+here=$(cd "$(dirname "$0")/../.." && pwd)
+if [[ -z ${HALOCLINE_BINARY:-} && " $* " != *" --dry-run "* ]]; then
+  cd "$here"
+  source jobs/local/deps.sh
+  install_packages python3-matplotlib
+  # A new build leaves out the tests; one that has them keeps them.
+  options=(-DHALOCLINE_BUILD_TESTS=OFF -DHALOCLINE_BUILD_BENCHMARKS=OFF)
+  [[ ! -e build/release/CMakeCache.txt ]] || options=()
+  jobs/local/build.sh release "${options[@]}"
+  cd "$OLDPWD"
+fi
+HALOCLINE_SITE=$here/jobs/sites/local.sh exec "$here/jobs/studies/run.sh" "$@"

@@ -1,0 +1,13 @@
+# shellcheck shell=bash disable=SC2034
+# This machine alone: mpirun, as many ranks as cores, fields in its memory. jobs/local/study.sh takes it.
+# What a site file is for stands in slurm-4gpu.sh.
+HALOCLINE_SITE=$(realpath -- "${BASH_SOURCE[0]}"); export HALOCLINE_SITE
+# shellcheck source=jobs/local/env.sh
+source "$(dirname "$HALOCLINE_SITE")/../local/env.sh"
+export OMP_WAIT_POLICY=passive  # threads that wait would take their core from other ranks
+
+nodes=1 ranks_per_node=$(nproc) memory=host launcher=mpirun
+launch() {
+  local ranks=$(($1 * $2)); shift 2
+  mpirun -n "$ranks" "$@"
+}

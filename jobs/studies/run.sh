@@ -1,0 +1,232 @@
+#!/usr/bin/env bash
+# Goes through the points of a study inside an allocation, or on this machine, and runs those that are not done yet.
+#   jobs/studies/run.sh STUDY [--dry-run]     STUDY: jobs/studies/STUDY.sh, or the path of such a file
+# --dry-run lists the points, what is done, and the command of each; it takes no allocation.
+# Results go to results/raw/STUDY: of each point its records POINT.jsonl (calibrate: the model POINT.json), there only when it has
+# finished and is verified, and its output POINT.log; study.json, which lists all points; of each session what it ran on,
+# session-TIME.txt. A point that needs more nodes than there are is left for a larger allocation. At the end results/study.py
+# makes tables and plots of what is there.
+# $HALOCLINE_SITE: name of a file in jobs/sites, or the path of one. $HALOCLINE_BINARY: the program, if it is not in build/.
+# $HALOCLINE_CONFIG: a config in place of the study's, to try it on small grids, say; results are those of study draft-STUDY then.
+# Exit code: 0; else that of the first point that failed (1 verification failed, 2 bad input, 3 environment), or 128 and the signal
+# that ended it (the same command again does the rest).
+set -euo pipefail
+usage() { sed -n '2,13p' "$0"; exit "$1"; }
+bad_input() { echo "run.sh: $*" >&2; exit 2; }
+cannot() { echo "run.sh: $*" >&2; exit 3; }
+
+study='' dry_run=
+for argument in "$@"; do
+  case $argument in
+    -h|--help) usage 0 ;;
+    --dry-run) dry_run=yes ;;
+    -*) bad_input "there is no option '$argument' (--help tells)" ;;
+    *) [[ -z $study ]] || bad_input "one study at a time, not '$study' and '$argument'"; study=$argument ;;
+  esac
+done
+[[ -n $study ]] || usage 2 >&2
+[[ $study != */* ]] || study=$(realpath -- "$study")
+site=${HALOCLINE_SITE:-}
+[[ $site != */* ]] || site=$(realpath -- "$site")
+cd "$(dirname "$0")/../.."
+
+# list FOLDER: the names that may be given, in one line. run.sh is no study.
+list() { local names; names=$(cd "jobs/$1" && printf '%s\n' *.sh | sed -n '/^run\.sh$/d; s/\.sh$//p'); echo "${names//$'\n'/, }"; }
+[[ $study == */* ]] || study=jobs/studies/$study.sh
+[[ -r $study && $study != jobs/studies/run.sh ]] || bad_input "there is no study $study: use $(list studies), or the path of one"
+[[ -n $site ]] || bad_input "HALOCLINE_SITE is not set: source one of jobs/sites ($(list sites)) before the job is submitted"
+[[ $site == */* ]] || site=jobs/sites/$site.sh
+[[ -r $site ]] || bad_input "there is no site $site: set HALOCLINE_SITE to $(list sites), or to the path of one"
+
+# A site says how many nodes there are (nodes), what a study gets of each (ranks_per_node, memory), and how to start (launcher, launch).
+nodes='' ranks_per_node='' memory='' launcher=
+set +u  # modules read what is not set
+# shellcheck source=/dev/null
+source "$site"
+set -u
+[[ $ranks_per_node =~ ^[1-9][0-9]*$ && $memory =~ ^(host|device)$ && -n $launcher && $(declare -F launch) ]] ||
+  bad_input "$site has to set ranks_per_node, memory (host or device) and launcher, and to define launch"
+site=$(basename "$site" .sh)
+if [[ -n ${HALOCLINE_BINARY:-} ]]; then
+  program=$HALOCLINE_BINARY
+else
+  program=build/release/app/halocline
+  [[ $memory != device ]] || program=build/release-cuda/app/halocline
+fi
+
+# What a study calls: group NAME weak|strong|none TITLE; point GROUP NODES RANKS_PER_NODE SUBCOMMAND [FLAG...]
+title='' config='' groups=() points=()
+declare -A group_titles=() group_scaling=() point_group=() point_nodes=() point_ranks=() point_line=()
+group() {
+  [[ $# == 3 && $2 =~ ^(weak|strong|none)$ ]] || bad_input "$study: group takes NAME weak|strong|none TITLE, not '$*'"
+  groups+=("$1"); group_scaling[$1]=$2 group_titles[$1]=$3
+}
+point() {
+  [[ -z ${HALOCLINE_CONFIG:-} || -z $config ]] || config=$HALOCLINE_CONFIG
+  [[ $# -ge 4 && $2 =~ ^[1-9][0-9]*$ && $3 =~ ^[1-9][0-9]*$ && $4 =~ ^(compare|run|gather|calibrate)$ ]] ||
+    bad_input "$study: point takes GROUP NODES RANKS_PER_NODE compare|run|gather|calibrate [FLAG...], not '$*'"
+  [[ -n ${group_scaling[$1]:-} ]] || bad_input "$study: there is no group '$1' for '$*'"
+  local name=$1-$4-${2}x$3
+  [[ -z ${point_line[$name]:-} ]] || bad_input "$study: two points are $name; put one of them into a group of its own"
+  points+=("$name"); point_group[$name]=$1 point_nodes[$name]=$2 point_ranks[$name]=$3
+  shift 3
+  local line=("$@")
+  [[ -z $config ]] || line=("$1" --config "$config" "${@:2}")
+  point_line[$name]=${line[*]}
+}
+# shellcheck source=/dev/null
+source "$study"
+[[ -n $title && ${#points[@]} -gt 0 ]] || bad_input "$study has no title, or no points"
+[[ -z $config || -r $config ]] || bad_input "there is no config $config for $study"
+name=$(basename "$study" .sh)
+[[ -z ${HALOCLINE_CONFIG:-} ]] || name=draft-$name title="$title (draft)"
+folder=results/raw/$name
+
+result() { if [[ ${point_line[$1]} == calibrate* ]]; then echo "$folder/$1.json"; else echo "$folder/$1.jsonl"; fi; }
+# The first line of a log: a result is of this point only if it is of this line.
+header() { echo "# $site, ${point_nodes[$1]} x ${point_ranks[$1]} ranks: halocline ${point_line[$1]}"; }
+todo=() already=() larger=() failed=()
+for point in "${points[@]}"; do
+  if [[ -s $(result "$point") ]]; then
+    logged=$(head -n1 "$folder/$point.log" 2>/dev/null) || true
+    [[ $logged == "$(header "$point")" ]] ||
+      bad_input "$(result "$point") is not of '$(header "$point")' (see its log): remove it, or move $folder away"
+    already+=("$point")
+  elif [[ -n $nodes && ${point_nodes[$point]} -gt $nodes ]]; then larger+=("$point")
+  else todo+=("$point"); fi
+done
+
+# launch_arguments POINT RESULT: sets arguments to those of launch.
+arguments=()
+launch_arguments() {
+  local to=--output line
+  [[ ${point_line[$1]} != calibrate* ]] || to=--model
+  read -ra line <<<"${point_line[$1]}"
+  arguments=("${point_nodes[$1]}" "${point_ranks[$1]}" "$program" "${line[@]}" "$to" "$2")
+}
+count=" node" ; [[ $nodes == 1 ]] || count=" nodes"
+echo "== study $name: $title; site $site, ${nodes:-any number of}$count; $folder"
+[[ ${#already[@]} == 0 ]] || echo "done already: ${already[*]}"
+[[ ${#larger[@]} == 0 ]] || echo "left for a larger allocation: ${larger[*]}"
+if [[ -n $dry_run ]]; then
+  # In place of the launcher: says what would be run.
+  show() { echo "  $launcher $*"; }
+  eval "$launcher() { show \"\$@\"; }"
+  for point in "${points[@]}"; do
+    state='to do'
+    [[ ! " ${already[*]} " == *" $point "* ]] || state='done'
+    [[ ! " ${larger[*]} " == *" $point "* ]] || state="needs ${point_nodes[$point]} nodes"
+    echo "$point: $state"
+    launch_arguments "$point" "$(result "$point")"
+    launch "${arguments[@]}"
+  done
+  exit 0
+fi
+[[ $nodes =~ ^[1-9][0-9]*$ ]] || bad_input "site $site sees no nodes: submit one of the batch scripts, or give --dry-run"
+[[ -x $program ]] || cannot "there is no program $program: build it (README.md), or set HALOCLINE_BINARY"
+mkdir -p "$folder" 2>/dev/null || true
+[[ -d $folder && -w $folder ]] || bad_input "cannot write to $folder in $PWD: use a clone of your own"
+
+text() { local escaped=${1//\\/\\\\}; printf '"%s"' "${escaped//\"/\\\"}"; }  # as JSON
+write_study() {
+  local separator='' item
+  printf '{"schema": "halocline-study/1", "name": %s, "title": %s, "config": %s, "site": %s, "launcher": %s,\n "groups": [' \
+    "$(text "$name")" "$(text "$title")" "$(text "$config")" "$(text "$site")" "$(text "$launcher")"
+  for item in "${groups[@]}"; do
+    printf '%s\n  {"name": %s, "title": %s, "scaling": "%s"}' "$separator" "$(text "$item")" "$(text "${group_titles[$item]}")" "${group_scaling[$item]}"
+    separator=,
+  done
+  printf '],\n "points": ['; separator=
+  for item in "${points[@]}"; do
+    printf '%s\n  {"name": %s, "group": %s, "nodes": %d, "ranks": %d, "command": "%s"}' "$separator" "$(text "$item")" \
+      "$(text "${point_group[$item]}")" "${point_nodes[$item]}" $((point_nodes[$item] * point_ranks[$item])) "${point_line[$item]%% *}"
+    separator=,
+  done
+  printf ']}\n'
+}
+part=$folder/study.json.$$
+trap 'rm -f "$part"' EXIT
+write_study >"$part" || cannot "cannot write $part"
+mv "$part" "$folder/study.json"
+
+# run_launch LOG COMMAND...: launch in a process group of its own, so that a signal can end all of it. Sets rc.
+child=''
+run_launch() {
+  local log=$1; shift
+  set -m
+  launch "$@" >>"$log" 2>&1 </dev/null &
+  child=$!
+  set +m
+  rc=0; wait "$child" || rc=$?
+  child=
+}
+# The scheduler says that the time is over, or somebody does not want to wait.
+stop() {
+  trap '' HUP INT TERM USR1 USR2
+  if [[ -n $child ]]; then
+    kill -TERM -- "-$child" 2>/dev/null || true
+    wait "$child" 2>/dev/null || true
+  fi
+  echo "run.sh: stopped by SIG$1${point:+ in point $point}; the same command again runs what is left" >&2
+  exit $((128 + $(kill -l "$1")))
+}
+for signal in HUP INT TERM USR1 USR2; do
+  # shellcheck disable=SC2064  # which signal it is
+  trap "stop $signal" "$signal"
+done
+
+# What this session runs on; of the environment what tunes it, and nothing that lets somebody in.
+provenance() {
+  local revision
+  revision=$(git rev-parse HEAD 2>/dev/null) || revision=unknown
+  [[ $revision == unknown || -z $(git status --porcelain --untracked-files=no) ]] || revision+=" with changes"
+  printf 'time: %s\nstudy: %s (%s)\nsite: %s\nnodes: %s\nrevision of the scripts: %s\nprogram: %s\n' \
+    "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$name" "$title" "$site" "$nodes" "$revision" "$program"
+  printf 'job: %s\nnode list: %s\nmodules: %s\n' "${SLURM_JOB_ID:-${LSB_JOBID:-none}}" \
+    "${SLURM_JOB_NODELIST:-${LSB_MCPU_HOSTS:-$(uname -n)}}" "${LOADEDMODULES:-none}"
+  printf '\n== environment\n'
+  env | grep -E '^(SLURM_|SRUN_|LSB_|OMPI_|PRTE_|I_MPI_|FI_|MPICH_|UCX_|OMP_|KOKKOS_|HALOCLINE_|CUDA_VISIBLE_DEVICES)' |
+    grep -vE '^[A-Z0-9_]*(JWT|TOKEN|SECRET|PASSWORD|KEY)[A-Z0-9_]*=|^LSB_HOSTS=' | sort || true
+  printf '\n== launch\n'; declare -f launch
+  printf '\n== on a node: halocline info --json, lscpu, nvidia-smi -L\n'
+}
+code=0 point=
+if [[ ${#todo[@]} -gt 0 ]]; then
+  part=$folder/session-$(date -u +%Y%m%dT%H%M%SZ)-$$.txt
+  session=$part
+  provenance >"$session"
+  run_launch "$session" 1 1 bash -c '"$1" info --json; lscpu; ! command -v nvidia-smi >/dev/null || nvidia-smi -L' bash "$program"
+  [[ $rc == 0 ]] || echo "run.sh: what the nodes are is not known (exit code $rc, see $session)" >&2
+  part=
+fi
+for point in "${todo[@]}"; do
+  result=$(result "$point") log=$folder/$point.log
+  [[ ! -s $result ]] || { echo "$point: done by somebody else meanwhile"; continue; }
+  rm -f "$folder/.$point."*  # of sessions that were killed
+  part=$folder/.$point.$$
+  launch_arguments "$point" "$part"
+  header "$point" >"$log"
+  begin=$SECONDS
+  run_launch "$log" "${arguments[@]}"
+  if [[ $rc == 0 && ! -s $part ]]; then echo "run.sh: $point wrote no results" >>"$log"; rc=3; fi
+  if [[ $rc == 0 ]]; then
+    mv "$part" "$result"
+    echo "$point: done in $((SECONDS - begin)) s"
+  else
+    rm -f "$part"
+    [[ $rc -le 3 ]] || rc=3  # the launcher's
+    [[ $code != 0 ]] || code=$rc
+    failed+=("$point")
+    reason=$(grep -m1 '^halocline: ' "$log") || reason="see $log"
+    echo "$point: FAILED after $((SECONDS - begin)) s (exit code $rc): $reason"
+  fi
+  part=
+done
+point=
+if compgen -G "$folder/*-*x*.json*" >/dev/null && [[ -e results/study.py ]]; then
+  python=python3  # Debian's matplotlib is that of Debian's Python, which need not be the first one
+  "$python" -c 'import matplotlib' 2>/dev/null || [[ ! -x /usr/bin/python3 ]] || python=/usr/bin/python3
+  "$python" results/study.py "$name" || { [[ $code != 0 ]] || code=3; echo "run.sh: no plots: where matplotlib is, run results/study.py $name" >&2; }
+fi
+[[ ${#failed[@]} == 0 ]] || echo "run.sh: ${#failed[@]} of ${#points[@]} points failed: ${failed[*]} (see $folder/POINT.log)" >&2
+exit "$code"

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# No script in jobs/ that shellcheck warns of. Exit code 77: the version that counts is not here.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+shellcheck=.deps/tools/bin/shellcheck
+[[ -x $shellcheck ]] || { echo "shellcheck 0.10.0 is not installed: jobs/local/test.sh does that"; exit 77; }
+find jobs \( -name '*.sh' -o -name '*.sbatch' -o -name '*.lsf' \) -exec "$shellcheck" --severity=warning -x {} +

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A copy of what a study needs, in a folder of its own, so that tests leave results/ and each other alone."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import time
+
+SOURCE = pathlib.Path(os.environ["HALOCLINE_SOURCE"])
+BINARY = os.environ["HALOCLINE_BINARY"]
+TIMEOUT_S = 120  # far above what any of these takes
+
+SMALL = """# A grid that takes no time.
+local = [8, 8, 8]
+fields = 2
+stencil = "point26"
+threads = 1
+iterations = 2
+warmup = 0
+steps = 2
+sizes = [1, 64]
+"""
+
+# The program, but in the point that a file names it waits for that file to go; so that a study can be killed there.
+SLOW = f"""#!/bin/sh
+while point=$(cat "$HALOCLINE_TEST_WAIT" 2>/dev/null); do
+  case "$*" in *"$point"*) sleep 0.05 ;; *) break ;; esac
+done
+exec {BINARY} "$@"
+"""
+
+
+class Project:
+    def __init__(self, folder):
+        """In `folder`, which is somebody else's to remove."""
+        self.folder = pathlib.Path(folder)
+        for name in ("jobs", "configs", "results"):
+            keep = shutil.ignore_patterns("raw", "__pycache__", "*.md", "*.png", "*.svg", "*.pdf")
+            shutil.copytree(SOURCE / name, self.folder / name, ignore=keep)
+        (self.folder / "configs" / "small.toml").write_text(SMALL)
+        self.wait = self.folder / "wait"
+        slow = self.folder / "slow"
+        slow.write_text(SLOW)
+        slow.chmod(0o755)
+        self.environment = dict(os.environ)
+        self.environment |= {"HALOCLINE_BINARY": str(slow), "HALOCLINE_SITE": "local", "HALOCLINE_TEST_WAIT": str(self.wait)}
+        self.environment |= {"HALOCLINE_MODEL": str(self.folder / "no-model"), "OMPI_MCA_orte_tmpdir_base": str(self.folder)}
+
+    def study(self, *points, name="tiny", config="configs/small.toml"):
+        """Writes a study of these points, each as in `point GROUP NODES ...`, all in group g."""
+        lines = ["title='A \"tiny\" study' config=" + config, "group g weak 'small grids'", *(f"point g {point}" for point in points)]
+        (self.folder / "jobs" / "studies" / f"{name}.sh").write_text("\n".join(lines) + "\n")
+
+    def start(self, *command, **environment):
+        return subprocess.Popen(
+            [str(part) for part in command], cwd=self.folder, env=self.environment | environment, text=True, errors="replace",
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def run(self, *arguments, script="jobs/studies/run.sh", **environment):
+        job = self.start(script, *arguments, **environment)
+        try:
+            out, err = job.communicate(timeout=TIMEOUT_S)
+        finally:
+            job.kill()
+        return subprocess.CompletedProcess(job.args, job.returncode, out, err)
+
+    def raw(self, study="tiny"):
+        return self.folder / "results" / "raw" / study
+
+    def results(self, study="tiny"):
+        """Point -> its file, time of change and content, so that one who touches it is seen."""
+        files = [path for path in self.raw(study).glob("*.json*") if path.name != "study.json"]
+        return {path.stem: (path.name, path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+
+    def records(self, point, study="tiny"):
+        return [json.loads(line) for line in (self.raw(study) / f"{point}.jsonl").read_text().splitlines()]
+
+    def begun(self, point, study="tiny"):
+        """Waits until the point runs."""
+        wait_for(lambda: (self.raw(study) / f"{point}.log").exists(), f"no {point} has begun")
+
+
+def wait_for(condition, message, seconds=TIMEOUT_S):
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(message() if callable(message) else message)
+        time.sleep(0.05)
+    return found

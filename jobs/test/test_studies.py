@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""jobs/studies/run.sh and jobs/local/study.sh: what is done stays, what is cut off is done the next time, what fails is named."""
+import json
+import os
+import pathlib
+import re
+import signal
+import tempfile
+import unittest
+
+from study_project import SOURCE, Project, wait_for
+
+STUDIES = sorted(path.stem for path in (SOURCE / "jobs" / "studies").glob("*.sh") if path.stem != "run")
+SITES = sorted(path.stem for path in (SOURCE / "jobs" / "sites").glob("*.sh"))
+
+
+def processes_with(text):
+    """Processes in whose command line that text stands, as /proc writes it: a NUL behind each argument."""
+    found = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if text.encode() in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+        except OSError:  # it has ended meanwhile
+            pass
+    return found
+
+
+class Studies(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="hl", ignore_cleanup_errors=True)
+        self.addCleanup(folder.cleanup)
+        self.project = Project(folder.name)
+
+    def assert_code(self, code, finished):
+        self.assertEqual(finished.returncode, code, finished.stdout + finished.stderr)
+
+    def assert_refused(self, code, message, finished):
+        self.assert_code(code, finished)
+        self.assertEqual(len(finished.stderr.splitlines()), 1, finished.stderr)
+        self.assertIn(message, finished.stderr)
+
+    def test_points_are_run_once(self):
+        self.project.study("1 1 compare", "1 2 run", "1 2 gather --ranks-per-node 1", "1 1 calibrate --max-seconds 1", "2 2 compare")
+        finished = self.project.run("tiny")
+        self.assert_code(0, finished)
+        self.assertRegex(finished.stdout, r"(?m)^left for a larger allocation: g-compare-2x2$")
+        names = ["g-compare-1x1", "g-run-1x2", "g-gather-1x2", "g-calibrate-1x1"]
+        for name in names:
+            self.assertRegex(finished.stdout, rf"(?m)^{name}: done in \d+ s$")
+        results = self.project.results()
+        self.assertEqual(sorted(results), sorted(names))
+        self.assertEqual(results["g-calibrate-1x1"][0], "g-calibrate-1x1.json")
+        json.loads(results["g-calibrate-1x1"][2])
+        for name, ranks in zip(names[:3], (1, 2, 2)):
+            records = self.project.records(name)
+            self.assertTrue(records and all(record["verified"] and record["ranks"] == ranks for record in records), name)
+        log = (self.project.raw() / "g-run-1x2.log").read_text()
+        self.assertTrue(log.startswith("# local, 1 x 2 ranks: halocline run --config configs/small.toml\n"), log)
+
+        study = json.loads((self.project.raw() / "study.json").read_text())
+        self.assertEqual(
+            study,
+            {
+                "schema": "halocline-study/1", "name": "tiny", "title": 'A "tiny" study', "config": "configs/small.toml", "site": "local",
+                "launcher": "mpirun", "groups": [{"name": "g", "title": "small grids", "scaling": "weak"}],
+                "points": [
+                    {"name": name, "group": "g", "nodes": nodes, "ranks": ranks, "command": command}
+                    for name, nodes, ranks, command in (
+                        ("g-compare-1x1", 1, 1, "compare"), ("g-run-1x2", 1, 2, "run"), ("g-gather-1x2", 1, 2, "gather"),
+                        ("g-calibrate-1x1", 1, 1, "calibrate"), ("g-compare-2x2", 2, 4, "compare"),
+                    )
+                ],
+            },
+        )  # fmt: skip
+        (session,) = self.project.raw().glob("session-*.txt")
+        text = session.read_text()
+        for part in (r"time: 20\d\d-", "study: tiny", "OMPI_ALLOW_RUN_AS_ROOT=1", r'mpirun -n "\$ranks"', r'^\{.*"mpi_library":', "Architecture:"):
+            self.assertRegex(text, re.compile(part, re.MULTILINE))
+
+        finished = self.project.run("tiny")
+        self.assert_code(0, finished)
+        self.assertRegex(finished.stdout, rf"(?m)^done already: {' '.join(names)}$")
+        self.assertNotIn("done in", finished.stdout)
+        self.assertEqual(self.project.results(), results)
+        self.assertEqual(len(list(self.project.raw().glob("session-*"))), 1)
+        self.assertEqual([path.name for path in self.project.raw().iterdir() if path.name.startswith(".")], [])
+
+    def killed(self, how, whom=lambda job: [job.pid]):
+        """The study is killed in its second point; the next run does that one and the third, and leaves the first one alone."""
+        self.project.study("1 1 compare", "1 2 compare", "1 2 gather")
+        self.project.wait.write_text("g-compare-1x2")
+        job = self.project.start("jobs/studies/run.sh", "tiny")
+        self.project.begun("g-compare-1x2")
+        before = self.project.results()
+        wait_for(lambda: len(processes_with(f"/bin/sh\0{self.project.folder}/slow")) == 2, "no ranks")
+        for process in whom(job):
+            os.kill(process, how)
+        _, err = job.communicate(timeout=30)
+        after = sorted(path.name for path in self.project.raw().iterdir() if "compare-1x2" in path.name)
+        self.project.wait.unlink()
+        self.assertEqual(list(before), ["g-compare-1x1"])
+        finished = self.project.run("tiny")
+        self.assert_code(0, finished)
+        self.assertRegex(finished.stdout, r"(?m)^done already: g-compare-1x1$")
+        results = self.project.results()
+        self.assertEqual(results["g-compare-1x1"], before["g-compare-1x1"])
+        self.assertEqual(sorted(results), ["g-compare-1x1", "g-compare-1x2", "g-gather-1x2"])
+        return job.returncode, err, after
+
+    def test_what_was_ended_is_completed(self):
+        for number in (signal.SIGTERM, signal.SIGUSR2):  # Slurm's and LSF's
+            with self.subTest(signal=number):
+                code, err, after = self.killed(number)
+                self.assertEqual(code, 128 + number)
+                self.assertIn(f"stopped by {number.name} in point g-compare-1x2", err)
+                self.assertEqual(after, ["g-compare-1x2.log"])
+                wait_for(lambda: not processes_with(str(self.project.folder / "slow")), "ranks outlive the study", 10)
+                for path in self.project.raw().iterdir():
+                    path.unlink()
+
+    def test_what_was_killed_is_completed(self):
+        def everybody(job):
+            return [job.pid, *processes_with(str(self.project.folder / "slow"))]
+
+        code, _, after = self.killed(signal.SIGKILL, whom=everybody)
+        self.assertEqual(code, -signal.SIGKILL)
+        self.assertIn("g-compare-1x2.log", after)
+        self.assertNotIn("g-compare-1x2.jsonl", after)
+
+    def test_others_go_on_when_a_point_fails(self):
+        self.project.study("1 1 compare --inject flip", "1 2 compare", "1 2 run --radius 0")
+        results = []
+        for _ in range(2):
+            finished = self.project.run("tiny")
+            self.assert_code(1, finished)
+            self.assertRegex(finished.stdout, r"(?m)^g-compare-1x1: FAILED after \d+ s \(exit code 1\): halocline: verification failed")
+            self.assertRegex(finished.stdout, r"(?m)^g-run-1x2: FAILED after \d+ s \(exit code 2\): halocline: ")
+            self.assertIn("2 of 3 points failed: g-compare-1x1 g-run-1x2", finished.stderr)
+            results.append(self.project.results())
+            self.assertEqual(list(results[-1]), ["g-compare-1x2"])
+            self.assertIn("halocline: ", (self.project.raw() / "g-run-1x2.log").read_text())
+        self.assertEqual(results[0], results[1])
+
+    def test_a_launcher_that_fails_is_the_environment(self):
+        self.project.study("1 1 compare")
+        finished = self.project.run("tiny", PATH=f"{self.bin('mpirun', 'echo no daemon; exit 213')}:{os.environ['PATH']}")
+        self.assert_code(3, finished)
+        self.assertIn("what the nodes are is not known (exit code 213", finished.stderr)
+        self.assertIn("g-compare-1x1.log", finished.stdout)
+        self.assertEqual(self.project.results(), {})
+
+    def test_a_point_without_results_is_not_done(self):
+        self.project.study("1 1 compare")
+        self.assert_code(3, self.project.run("tiny", PATH=f"{self.bin('mpirun', 'exit 0')}:{os.environ['PATH']}"))
+        self.assertIn("g-compare-1x1 wrote no results", (self.project.raw() / "g-compare-1x1.log").read_text())
+        self.assertEqual(self.project.results(), {})
+
+    def bin(self, name, text):
+        folder = self.project.folder / "bin"
+        folder.mkdir()
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+        return folder
+
+    def test_what_is_secret_is_not_kept(self):
+        self.project.study("1 1 compare")
+        self.assert_code(0, self.project.run("tiny", SLURM_JWT="let-me-in", LSB_TOKEN="let-me-in", UCX_TLS="self"))
+        (session,) = self.project.raw().glob("session-*.txt")
+        self.assertIn("UCX_TLS=self", session.read_text())
+        self.assertNotIn("let-me-in", session.read_text())
+
+    def test_results_of_another_study_are_not_mixed(self):
+        self.project.study("1 1 compare")
+        self.assert_code(0, self.project.run("tiny"))
+        results = self.project.results()
+        self.project.study("1 1 compare --radius 2")
+        self.assert_refused(2, "is not of '# local, 1 x 1 ranks: halocline compare --config configs/small.toml --radius 2'", self.project.run("tiny"))
+        self.assertEqual(self.project.results(), results)
+
+    def test_another_config_makes_a_draft(self):
+        self.project.study("1 1 compare", config="configs/tempi-fig12.toml")
+        self.assert_code(0, self.project.run("tiny", HALOCLINE_CONFIG="configs/small.toml"))
+        self.assertEqual(list(self.project.results("draft-tiny")), ["g-compare-1x1"])
+        self.assertEqual(self.project.records("g-compare-1x1", "draft-tiny")[0]["local"], [8, 8, 8])
+        self.assertFalse(self.project.raw().exists())
+
+    def test_dry_run_writes_nothing(self):
+        self.project.study("1 2 compare --radius 1", "4 2 compare")
+        finished = self.project.run("tiny", "--dry-run")
+        self.assert_code(0, finished)
+        self.assertIn("g-compare-4x2: needs 4 nodes\n", finished.stdout)
+        command = f"mpirun -n 2 {self.project.folder}/slow compare --config configs/small.toml --radius 1 --output results/raw/tiny/g-compare-1x2.jsonl"
+        self.assertIn(f"g-compare-1x2: to do\n  {command}\n", finished.stdout)
+        self.assertFalse((self.project.folder / "results" / "raw").exists())
+
+    def test_all_studies_on_all_sites(self):
+        for site in SITES:
+            for study in STUDIES:
+                with self.subTest(site=site, study=study):
+                    finished = self.project.run(study, "--dry-run", HALOCLINE_SITE=site)
+                    self.assert_code(0, finished)
+                    self.assertEqual(finished.stderr, "")
+                    launcher = {"local": "mpirun", "slurm-4gpu": "srun", "lsf-6gpu": "jsrun"}[site]
+                    states = re.findall(r"(?m)^(\S+): (?:to do|needs \d+ nodes)\n  (\w+) ", finished.stdout)
+                    self.assertTrue(states and all(used == launcher for _, used in states), finished.stdout)
+        finished = self.project.run("weak", "--dry-run", HALOCLINE_SITE="slurm-4gpu")
+        self.assertIn("  srun --nodes=16384 --ntasks=65536 --ntasks-per-node=4 --cpus-per-task=16 ", finished.stdout)
+        self.assertIn(" compare --config configs/tempi-fig12.toml --memory device ", finished.stdout)
+
+    def test_study_on_this_machine(self):
+        self.project.study("1 2 compare")
+        finished = self.project.run("tiny", script="jobs/local/study.sh", HALOCLINE_SITE="of-another-machine")
+        self.assert_code(0, finished)
+        self.assertEqual(list(self.project.results()), ["g-compare-1x2"])
+        self.assert_refused(2, "there is no study jobs/studies/none.sh: use calibrate, gather, ", self.project.run("none", script="jobs/local/study.sh"))
+
+    def test_what_cannot_be_is_refused(self):
+        self.project.study("1 1 compare")
+        self.project.study("1 1 compare", "1 1 compare --radius 1", name="twice")
+        self.project.study("1 0 compare", name="nobody")
+        self.project.study("1 1 compare", name="noconfig", config="configs/none.toml")
+        (self.project.folder / "site.sh").write_text("nodes=1 memory=host\n")
+        cases = (
+            (2, "there is no study jobs/studies/none.sh", ("none",), {}),
+            (2, "there is no study jobs/studies/run.sh", ("run",), {}),
+            (2, "no option '--rerun'", ("tiny", "--rerun"), {}),
+            (2, "one study at a time", ("tiny", "weak"), {}),
+            (2, "HALOCLINE_SITE is not set", ("tiny",), {"HALOCLINE_SITE": ""}),
+            (2, "there is no site jobs/sites/none.sh: set HALOCLINE_SITE to local, lsf-6gpu, slurm-4gpu", ("tiny",), {"HALOCLINE_SITE": "none"}),
+            (2, "site.sh has to set ranks_per_node", ("tiny",), {"HALOCLINE_SITE": "./site.sh"}),
+            (2, "site slurm-4gpu sees no nodes", ("tiny",), {"HALOCLINE_SITE": "slurm-4gpu"}),
+            (2, "two points are g-compare-1x1", ("twice",), {}),
+            (2, "point takes GROUP NODES", ("nobody",), {}),
+            (2, "there is no config configs/none.toml", ("noconfig",), {}),
+            (3, "there is no program none", ("tiny",), {"HALOCLINE_BINARY": "none"}),
+        )
+        for code, message, arguments, environment in cases:
+            with self.subTest(message=message):
+                self.assert_refused(code, message, self.project.run(*arguments, **environment))
+        (self.project.folder / "results" / "raw").write_text("a file, which nobody can make a folder in, root neither")
+        self.assert_refused(2, "cannot write to results/raw/tiny", self.project.run("tiny"))
+        help_text = self.project.run("--help")
+        self.assert_code(0, help_text)
+        self.assertIn("jobs/studies/run.sh STUDY [--dry-run]", help_text.stdout)
+        self.assert_code(2, self.project.run())
+
+
+if __name__ == "__main__":
+    unittest.main()
