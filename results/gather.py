@@ -10,12 +10,11 @@ FILE holds records of kind gather (results/README.md); several of one experiment
 matplotlib, the tables do not.
 """
 import collections
-import json
 import pathlib
 import statistics
 import sys
 
-from tables import RESULTS
+from records import RESULTS, BadInput, fault, json_lines, pyplot
 
 STYLES = {
     "mpi-gather": ("black", "o"),
@@ -27,13 +26,7 @@ STYLES = {
     "zero-copy": ("tab:blue", "D"),
 }
 
-
-REQUIRED = json.loads((RESULTS / "gather.schema.json").read_text())["required"]
 NOTHING_REORDERED = "Nothing is reordered: all of ours but the forced variants are the same code here, and their ratios are the noise."
-
-
-class BadInput(Exception):
-    """A file that holds no gathers; the text says why and what to do."""
 
 
 def what_is_common(record):
@@ -44,31 +37,21 @@ def what_is_common(record):
 
 def read(path):
     """order -> variant -> size -> records, and the first record, for what all have in common."""
-    try:
-        lines = pathlib.Path(path).read_text().splitlines()
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read ({error.strerror}): give what halocline gather wrote with --output") from error
+    hint = "give what halocline gather wrote with --output"
     out = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
     first = None
-    for number, line in enumerate(lines, 1):
-        try:
-            record = json.loads(line)
-            if record["kind"] != "gather":
-                raise KeyError("kind gather")
-            missing = [field for field in REQUIRED if field not in record]
-            if missing:
-                raise KeyError(", ".join(missing))
-            first = first or record
-            common = what_is_common(record)
-            out[record["order"]][record["variant"]][record["bytes_per_rank"]].append(record)
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
-            raise BadInput(f"line {number} of {path} is no record of a gather ({error}): give what halocline gather wrote") from error
-        if common != what_is_common(first):
+    for number, record in json_lines(path, hint):
+        wrong = fault(record, "gather.schema.json")
+        if wrong:
+            raise BadInput(f"line {number} of {path} is no record of a gather ({wrong}): {hint}")
+        out[record["order"]][record["variant"]][record["bytes_per_rank"]].append(record)
+        first = first or record
+        if what_is_common(record) != what_is_common(first):
             raise BadInput(
                 f"{path} holds gathers of different ranks, nodes, roots, machines, MPIs or commits (line {number}): give one experiment"
             )
     if first is None:
-        raise BadInput(f"{path} is empty: give what halocline gather wrote with --output")
+        raise BadInput(f"{path} is empty: {hint}")
     return out, first
 
 
@@ -136,16 +119,10 @@ def tables(gathers, first):
 
 
 def draw(gathers, first, path):
-    try:
-        import matplotlib
-
-        matplotlib.use("agg")
-        from matplotlib import pyplot
-    except ImportError:
-        print("gather.py: no plot (matplotlib is not installed)", file=sys.stderr)
+    plots = pyplot("gather.py")
+    if plots is None:
         return []
-    matplotlib.rcParams["svg.hashsalt"] = "halocline"
-    figure, axes = pyplot.subplots(
+    figure, axes = plots.subplots(
         2, len(gathers), figsize=(6.2 * len(gathers), 8), sharex=True, sharey="row", squeeze=False, height_ratios=(3, 2)
     )
     for (times, ratios), (order, variants) in zip(axes.T, gathers.items()):
