@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the scripts of this folder share: reading records, checking them against a JSON Schema, and finding matplotlib."""
+
 import functools
 import json
 import pathlib
@@ -71,7 +72,9 @@ def fault(value, name, where="the record", schema=None):
         return f"{where} is {json.dumps(value)}"
     if is_a(value, "number"):
         inside = schema.get("minimum", value) <= value <= schema.get("maximum", value)
-        return None if inside and ("exclusiveMinimum" not in schema or value > schema["exclusiveMinimum"]) else f"{where} is {value}"
+        return (
+            None if inside and ("exclusiveMinimum" not in schema or value > schema["exclusiveMinimum"]) else f"{where} is {value}"
+        )
     if isinstance(value, list):
         if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
             return f"{where} has {len(value)} items"

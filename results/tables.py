@@ -92,8 +92,9 @@ class Run:
         return " ".join(name.split())
 
 
-def markdown(header, rows):
-    lines = ["| " + " | ".join(header) + " |", "|---" + "|---:" * (len(header) - 1) + "|"]
+def markdown(header, rows, left=1):
+    """The first `left` columns hold text, the others numbers."""
+    lines = ["| " + " | ".join(header) + " |", "|---" * left + "|---:" * (len(header) - left) + "|"]
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
 
 
