@@ -28,10 +28,11 @@ Standard library only.
 """
 import argparse
 import collections
-import json
 import math
 import statistics
 import sys
+
+from records import BadInput, json_lines
 
 SCHEMA = "halocline/1"
 # What was asked for, and tells experiments apart ...
@@ -51,10 +52,6 @@ IN_ROW = ("method", "storage", "shape")
 CONTEXT = ("mpi_library", "cpus", "gpus")
 # What the final fields of a run depend on beside its identity.
 STATE = ("steps", "stages", "seed", "inject")
-
-
-class BadInput(Exception):
-    """A file that cannot be compared; the text says why and what to do."""
 
 
 class Record:
@@ -132,14 +129,8 @@ class File:
 
 
 def read(path):
-    try:
-        with open(path, encoding="utf-8") as file:
-            lines = file.read().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}): give a result file") from error
-    for number, line in enumerate(lines, 1):
+    for number, fields in json_lines(path, "give what halocline run or compare wrote with --output"):
         try:
-            fields = json.loads(line) if line.strip() else {"provenance": None}
             if set(fields) == {"provenance"}:
                 continue  # what jobs/local/vendors.sh begins its files with
             yield Record(fields)

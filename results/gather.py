@@ -10,30 +10,24 @@ FILE holds records of kind gather (results/README.md); several of one experiment
 matplotlib, the tables do not.
 """
 import collections
-import json
 import pathlib
 import statistics
 import sys
 
-from tables import RESULTS
+from records import RESULTS, BadInput, fault, json_lines, pyplot
 
+# Of Okabe and Ito's palette, which the colour-blind can tell apart.
 STYLES = {
     "mpi-gather": ("black", "o"),
-    "hier-unpack": ("tab:red", "v"),
-    "hier-sendrecv": ("tab:orange", "^"),
-    "hier-plan": ("tab:green", "s"),
-    "hier-forced-contiguous": ("tab:gray", "+"),
-    "hier-forced-indexed": ("tab:brown", "x"),
-    "zero-copy": ("tab:blue", "D"),
+    "hier-unpack": ("#d55e00", "v"),
+    "hier-sendrecv": ("#e69f00", "^"),
+    "hier-plan": ("#009e73", "s"),
+    "hier-forced-contiguous": ("#777777", "+"),
+    "hier-forced-indexed": ("#cc79a7", "x"),
+    "zero-copy": ("#0072b2", "D"),
 }
 
-
-REQUIRED = json.loads((RESULTS / "gather.schema.json").read_text())["required"]
 NOTHING_REORDERED = "Nothing is reordered: all of ours but the forced variants are the same code here, and their ratios are the noise."
-
-
-class BadInput(Exception):
-    """A file that holds no gathers; the text says why and what to do."""
 
 
 def what_is_common(record):
@@ -44,31 +38,21 @@ def what_is_common(record):
 
 def read(path):
     """order -> variant -> size -> records, and the first record, for what all have in common."""
-    try:
-        lines = pathlib.Path(path).read_text().splitlines()
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read ({error.strerror}): give what halocline gather wrote with --output") from error
+    hint = "give what halocline gather wrote with --output"
     out = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
     first = None
-    for number, line in enumerate(lines, 1):
-        try:
-            record = json.loads(line)
-            if record["kind"] != "gather":
-                raise KeyError("kind gather")
-            missing = [field for field in REQUIRED if field not in record]
-            if missing:
-                raise KeyError(", ".join(missing))
-            first = first or record
-            common = what_is_common(record)
-            out[record["order"]][record["variant"]][record["bytes_per_rank"]].append(record)
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
-            raise BadInput(f"line {number} of {path} is no record of a gather ({error}): give what halocline gather wrote") from error
-        if common != what_is_common(first):
+    for number, record in json_lines(path, hint):
+        wrong = fault(record, "gather.schema.json")
+        if wrong:
+            raise BadInput(f"line {number} of {path} is no record of a gather ({wrong}): {hint}")
+        out[record["order"]][record["variant"]][record["bytes_per_rank"]].append(record)
+        first = first or record
+        if what_is_common(record) != what_is_common(first):
             raise BadInput(
                 f"{path} holds gathers of different ranks, nodes, roots, machines, MPIs or commits (line {number}): give one experiment"
             )
     if first is None:
-        raise BadInput(f"{path} is empty: give what halocline gather wrote with --output")
+        raise BadInput(f"{path} is empty: {hint}")
     return out, first
 
 
@@ -110,9 +94,9 @@ def source(first):
     return f"{origin['mpi_library'].split(',')[0]}, {'; '.join(origin['cpus'])}, commit {origin['git'][:12]}{dirty}, {origin['time']}"
 
 
-def tables(gathers, first):
-    out = [f"# Hierarchical gather: {heading(first)}", "", source(first) + "."]
-    out += ["", "Medians in microseconds of the slowest rank; variants took turns, and each was verified before it was timed. `-`: not measured."]
+def tables(gathers, level="##"):
+    """A table for each order, with headings of this level."""
+    out = ["Medians in microseconds of the slowest rank; variants took turns, and each was verified before it was timed. `-`: not measured."]
     for order, variants in gathers.items():
         sizes = sorted({size for of_variant in variants.values() for size in of_variant})
         ours, unpack = variants.get("zero-copy", {}), variants.get("hier-unpack", {})
@@ -127,7 +111,7 @@ def tables(gathers, first):
             row.append(cell(median(ours.get(size, []), "setup_s")))
             rows.append(row)
         columns += ["hier-unpack / zero-copy", "mpi-gather / zero-copy", "zero-copy, model", "zero-copy, set-up"]
-        out += ["", f"## Ranks {order}", ""]
+        out += ["", f"{level} Ranks {order}", ""]
         if nothing_reordered(variants):
             out += [NOTHING_REORDERED, ""]
         out += ["| " + " | ".join(columns) + " |", "|" + "---:|" * len(columns)]
@@ -135,25 +119,22 @@ def tables(gathers, first):
     return "\n".join(out) + "\n"
 
 
-def draw(gathers, first, path):
-    try:
-        import matplotlib
-
-        matplotlib.use("agg")
-        from matplotlib import pyplot
-    except ImportError:
-        print("gather.py: no plot (matplotlib is not installed)", file=sys.stderr)
+def draw(gathers, first, path, ends=("svg", "png"), note=""):
+    """The files PATH.END that were drawn. `note`: said behind where it was measured."""
+    plots = pyplot("gather.py")
+    if plots is None:
         return []
-    matplotlib.rcParams["svg.hashsalt"] = "halocline"
-    figure, axes = pyplot.subplots(
+    figure, axes = plots.subplots(
         2, len(gathers), figsize=(6.2 * len(gathers), 8), sharex=True, sharey="row", squeeze=False, height_ratios=(3, 2)
     )
+    lines = {}
     for (times, ratios), (order, variants) in zip(axes.T, gathers.items()):
         ours = {size: median(records) for size, records in variants.get("zero-copy", {}).items()}
         for variant, sizes in variants.items():
             points = sorted((size, median(records)) for size, records in sizes.items() if size and median(records))
-            color, marker = STYLES.get(variant, ("tab:pink", "."))
-            style = {"color": color, "marker": marker, "markersize": 4, "label": variant}
+            color, marker = STYLES.get(variant, ("#56b4e9", "."))
+            line = "--" if variant == "mpi-gather" else "-"
+            style = {"color": color, "marker": marker, "markersize": 4, "label": variant, "linestyle": line}
             at = [size for size, _ in points]
             times.plot(at, [seconds * 1e6 for _, seconds in points], **style)
             low, high = ([statistics.median(record[field] for record in sizes[size]) * 1e6 for size in at] for field in ("p10_s", "p90_s"))
@@ -163,19 +144,22 @@ def draw(gathers, first, path):
         times.set(yscale="log", title=f"ranks {order}" + (" (nothing is reordered)" if nothing_reordered(variants) else ""))
         times.set_xscale("log", base=2)
         times.xaxis.set_major_formatter(lambda size, _: size_text(round(size)) if size >= 1 else "")
-        times.legend(fontsize=8)
+        lines |= {line.get_label(): line for line in times.lines}
         ratios.set(xlabel="bytes of each rank")
         for axis in (times, ratios):
             axis.grid(alpha=0.3)
+    axes[0][-1].legend(handles=list(lines.values()), fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
     axes[0][0].set_ylabel("time of a gather, microseconds (median, p10 to p90)")
     axes[1][0].set_ylabel("time by that of zero-copy")
     figure.suptitle(f"Gather of {heading(first)}")
-    figure.text(0.5, 0.005, source(first), ha="center", fontsize=7)
+    figure.text(0.5, 0.005, source(first) + note, ha="center", fontsize=7)
     figure.tight_layout(rect=(0, 0.02, 1, 1))
     written = []
-    for end, metadata in (("svg", {"Date": None}), ("png", {})):
+    for end in ends:
+        metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(end)
         figure.savefig(path.with_suffix(f".{end}"), metadata=metadata, dpi=130)
         written.append(path.with_suffix(f".{end}"))
+    plots.close(figure)
     return written
 
 
@@ -194,7 +178,7 @@ def main(arguments):
         print(f"gather.py: {error}", file=sys.stderr)
         return 2
     path.parent.mkdir(exist_ok=True)
-    path.write_text(tables(gathers, first))
+    path.write_text(f"# Hierarchical gather: {heading(first)}\n\n{source(first)}.\n\n{tables(gathers)}")
     for written in [path, *draw(gathers, first, path)]:
         print(written)
     return 0

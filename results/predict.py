@@ -6,28 +6,18 @@
 
 The plot needs matplotlib, the table does not.
 """
-import json
 import pathlib
 import sys
 
-from tables import RESULTS
+from records import RESULTS, BadInput, json_lines, pyplot
 
 # [PEA21] section 6.4: the whole exchange is 1050 times as fast as the vendor's on 192 ranks and 917 times on 3072. If the vendor's
 # took equally long on both, TEMPI's became longer by this: the text has no times, and Figure 12 is not in it.
 PAPER = {192: 1.0, 3072: 1050 / 917}
 
 
-class BadInput(Exception):
-    """A file that cannot be used; the text says why and what to do."""
-
-
 def read(path, kind):
-    try:
-        records = [json.loads(line) for line in path.read_text().splitlines()]
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read ({error.strerror}): run jobs/simgrid/compare.sh") from error
-    except json.JSONDecodeError as error:
-        raise BadInput(f"{path} is no file of JSON lines ({error}): run jobs/simgrid/compare.sh again") from error
+    records = [record for _, record in json_lines(path, "run jobs/simgrid/compare.sh")]
     if not records or any(not isinstance(record, dict) or record.get("kind") != kind for record in records):
         raise BadInput(f"{path} holds other things than records of kind {kind}: run jobs/simgrid/compare.sh again")
     return records
@@ -63,16 +53,10 @@ def table(predicted, simulated, name):
 
 
 def draw(predicted, simulated, path):
-    try:
-        import matplotlib
-
-        matplotlib.use("agg")
-        from matplotlib import pyplot
-    except ImportError:
-        print("predict.py: no plot (matplotlib is not installed)", file=sys.stderr)
+    plots = pyplot("predict.py")
+    if plots is None:
         return []
-    matplotlib.rcParams["svg.hashsalt"] = "halocline"
-    figure, (times, growth) = pyplot.subplots(1, 2, figsize=(12.5, 5.2))
+    figure, (times, growth) = plots.subplots(1, 2, figsize=(12.5, 5.2))
     ranks = [record["ranks"] for record in predicted]
     for phase, color, marker in (("pack", "tab:green", "s"), ("transfer", "tab:blue", "o"), ("unpack", "tab:orange", "^"), ("total", "black", "D")):
         points = [(record["ranks"], 1e3 * record[f"{phase}_s"]) for record in predicted if record[f"{phase}_s"] is not None]

@@ -10,7 +10,8 @@ The plot needs matplotlib, the table does not.
 import json
 import sys
 
-from tables import RESULTS, markdown, provenance
+from records import RESULTS, pyplot
+from tables import markdown, provenance
 
 RAW = RESULTS / "raw" / "reconstruct.jsonl"
 FAMILIES = ("contiguous", "two-level", "irregular-over-12", "random")
@@ -47,16 +48,10 @@ def cell(row, field, digits):
 
 
 def draw(rows, path):
-    try:
-        import matplotlib
-
-        matplotlib.use("svg")
-        from matplotlib import pyplot
-    except ImportError:
-        print("reconstruct.py: no plot (matplotlib is not installed)", file=sys.stderr)
+    plots = pyplot("reconstruct.py")
+    if plots is None:
         return
-    matplotlib.rcParams["svg.hashsalt"] = "halocline"
-    figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.5))
+    figure, axes = plots.subplots(1, 2, figsize=(11, 4.5))
     for axis, unit, fields in (
         (axes[0], "seconds", (("path_ns", "o-", "path"), ("plain_ns", "x:", "plain search"))),
         (axes[1], "comparisons", (("comparisons", "o-", "repeated prefixes"), ("plain_comparisons", "x:", "plain search"))),

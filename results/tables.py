@@ -18,7 +18,8 @@ import platform
 import subprocess
 import sys
 
-RESULTS = pathlib.Path(__file__).resolve().parent
+from records import RESULTS, pyplot
+
 LIBRARIES = ["debian", "openmpi", "mpich", "impi"]
 # As in lib/dtype/bench/harness.hpp: how much more time a small pack may take.
 GOOD_OVERHEAD_NS = 20
@@ -91,8 +92,9 @@ class Run:
         return " ".join(name.split())
 
 
-def markdown(header, rows):
-    lines = ["| " + " | ".join(header) + " |", "|---" + "|---:" * (len(header) - 1) + "|"]
+def markdown(header, rows, left=1):
+    """The first `left` columns hold text, the others numbers."""
+    lines = ["| " + " | ".join(header) + " |", "|---" * left + "|---:" * (len(header) - left) + "|"]
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
 
 
@@ -282,15 +284,10 @@ def document(name, runs, tables, below):
 
 
 def draw(name, runs, names, path):
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-    except ImportError:
-        print("tables.py: no plots (matplotlib is not installed)", file=sys.stderr)
+    plots = pyplot("tables.py")
+    if plots is None:
         return
-    figure, axes = pyplot.subplots(2, 1, figsize=(max(8, 0.45 * len(names)), 8), sharex=True)
+    figure, axes = plots.subplots(2, 1, figsize=(max(8, 0.45 * len(names)), 8), sharex=True)
     for axis, (direction, _) in zip(axes, DIRECTIONS):
         for index, run in enumerate(runs):
             for field, marker in ((f"{direction}_vs_hand", "o"), (f"vendor_{direction}_vs_hand", "x")):

@@ -133,7 +133,7 @@ class Gather(unittest.TestCase):
         self.records(*QUICK, "--sizes", "1,4096")
         script = self.directory / "results" / "gather.py"
         script.parent.mkdir()
-        for name in ("gather.py", "tables.py", "gather.schema.json"):
+        for name in ("gather.py", "records.py", "gather.schema.json", "schema.json"):
             (script.parent / name).write_bytes((SOURCE / "results" / name).read_bytes())
         script = [sys.executable, str(script)]
         finished = subprocess.run([*script, str(self.directory / "out"), "few"], capture_output=True, text=True, check=False)
@@ -149,7 +149,7 @@ class Gather(unittest.TestCase):
         del without_median["median_s"]
         for bad, message in (
             ('{"kind": "run"}', "line 1 of"),
-            (json.dumps(without_median), "no record of a gather ('median_s')"),
+            (json.dumps(without_median), "no record of a gather (the record has no median_s)"),
             (lines[0] + "\n" + lines[1][:100], "line 2 of"),
             (lines[0] + "\n" + json.dumps(of_other_mpi), "MPIs or commits (line 2)"),
         ):

@@ -223,10 +223,11 @@ for point in "${todo[@]}"; do
   part=
 done
 point=
-if compgen -G "$folder/*-*x*.json*" >/dev/null && [[ -e results/study.py ]]; then
+if compgen -G "$folder/*-*x*.json*" >/dev/null; then
   python=python3  # Debian's matplotlib is that of Debian's Python, which need not be the first one
   "$python" -c 'import matplotlib' 2>/dev/null || [[ ! -x /usr/bin/python3 ]] || python=/usr/bin/python3
-  "$python" results/study.py "$name" || { [[ $code != 0 ]] || code=3; echo "run.sh: no plots: where matplotlib is, run results/study.py $name" >&2; }
+  rc=0; "$python" results/study.py "$name" || rc=$?
+  [[ $rc == 0 || $code != 0 ]] || code=$rc
 fi
 [[ ${#failed[@]} == 0 ]] || echo "run.sh: ${#failed[@]} of ${#points[@]} points failed: ${failed[*]} (see $folder/POINT.log)" >&2
 exit "$code"

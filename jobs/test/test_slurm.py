@@ -176,9 +176,9 @@ class Slurm(unittest.TestCase):
         self.assertIn("left for a larger allocation: weak-compare-4x2", self.output())
         (session,) = self.raw.glob("session-*.txt")
         self.assertIn(f"job: {self.job}\nnode list: node[1-2]\n", session.read_text())
-        if (self.project.folder / "results" / "study.py").exists():
-            collected = self.project.folder / "results" / "draft-weak"
-            self.assertTrue((collected / "data.csv").exists() and list(collected.glob("*.png")), self.output())
+        collected = self.project.folder / "results" / "draft-weak"
+        self.assertTrue((collected / "data.csv").exists() and (collected / "REPORT.md").exists(), self.output())
+        self.assertTrue(list(collected.glob("*.png")), self.output())
 
     def test_a_job_that_was_killed_is_completed_by_the_next_one(self):
         # What Slurm does before the time limit, and what a user does.

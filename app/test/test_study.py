@@ -1,0 +1,514 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""results/study.py: what becomes of a study's records, what it leaves out, and what it refuses. Records that the program wrote
+once are given other ranks, times and so on."""
+
+import contextlib
+import copy
+import csv
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+from halocline_program import halocline
+
+SOURCE = pathlib.Path(os.environ["HALOCLINE_SOURCE"])
+sys.path.insert(0, str(SOURCE / "results"))
+import records  # noqa: E402
+import study  # noqa: E402  # what the script starts
+import study_data  # noqa: E402
+import study_plots  # noqa: E402
+
+HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
+GRID = ("--local", "8", "8", "8", "--iterations", "3", "--warmup", "0")
+REAL = {}  # subcommand -> records
+
+
+def setUpModule():
+    with tempfile.TemporaryDirectory() as folder:
+        for command, arguments in (
+            ("compare", (*GRID, "--methods", "alltoallv,shared,vendor-pack,vendor-p2p")),
+            ("run", (*GRID[:4], "--steps", "3", "--methods", "p2p")),
+            ("gather", ("--sizes", "1,4096", "--iterations", "2", "--ranks-per-node", "1")),
+        ):
+            outcome = halocline(command, *arguments, "--quiet", "--output", f"{folder}/{command}", ranks=2)
+            if outcome.code != 0:
+                raise AssertionError(outcome.stderr)
+            REAL[command] = [json.loads(line) for line in pathlib.Path(folder, command).read_text().splitlines()]
+
+
+def statistics(median):
+    return {"median_s": median, "p10_s": median * 0.9, "p90_s": median * 1.5, "min_s": median * 0.5, "max_s": median * 2}
+
+
+def compare(ranks, totals, oversubscribed=None, **fields):
+    """Records of methods with these median totals, a quarter of it packing; the first one of the vendor's is the baseline."""
+    out = []
+    baseline = next((method for method in totals if method.startswith("vendor-")), None)
+    for method, total in totals.items():
+        record = copy.deepcopy(REAL["compare"][0])
+        record |= {"method": method, "exchange": method, "chosen": method, "ranks": ranks, "storage": "private", "shape": "direct"}
+        record |= {"baseline": baseline, "baseline_storage": "private", "baseline_shape": "direct", "notes": []}
+        record["ratio_to_baseline"] = totals[baseline] / total if baseline else None
+        record["phases"] |= {"pack": statistics(total / 4), "transfer": statistics(total / 2), "unpack": statistics(total / 4)}
+        record["phases"]["total"] = statistics(total)
+        record["provenance"]["environment"] = {} if oversubscribed is None else {"OMPI_MCA_mpi_oversubscribe": oversubscribed}
+        out.append(record | fields)
+    return out
+
+
+def run(ranks, total):
+    record = copy.deepcopy(REAL["run"][0]) | {"ranks": ranks}
+    record["phases"] |= {"total": statistics(total), "compute": statistics(total / 2)}
+    return [record]
+
+
+class OfStudy(unittest.TestCase):
+    """Studies are made of name of a point -> (group, ranks, command, records, or None where it is not done)."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.raw, self.out = self.folder / "raw", self.folder / "out"
+        self.raw.mkdir()
+
+    def weak(self):
+        return {
+            "a": ("weak", 2, "compare", compare(2, {"alltoallv": 1e-3, "p2p": 3e-3, "vendor-pack": 4e-3})),
+            "b": ("weak", 4, "compare", compare(4, {"alltoallv": 2e-3, "p2p": 3e-3, "vendor-pack": 5e-3})),
+        }
+
+    def write(self, of, scaling="weak", **fields):
+        names = list(dict.fromkeys(group for group, *_ in of.values()))
+        content = {
+            "schema": "halocline-study/1", "name": "mine", "title": "My study", "config": "", "site": "here", "launcher": "mpirun",
+            "groups": [{"name": name, "title": f"title of {name}", "scaling": scaling} for name in names],
+            "points": [
+                {"name": name, "group": group, "nodes": 1, "ranks": ranks, "command": command}
+                for name, (group, ranks, command, _) in of.items()
+            ],
+        }  # fmt: skip
+        (self.raw / "study.json").write_text(json.dumps(content | fields))
+        for name, (*_, of_point) in of.items():
+            if of_point is not None:
+                (self.raw / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in of_point))
+
+    def study(self, *arguments, plots=False):
+        """As the script, without starting Python again; without matplotlib, since that is most of the time."""
+        out, err = io.StringIO(), io.StringIO()
+        hidden = contextlib.nullcontext() if plots else mock.patch.dict(sys.modules, {"matplotlib": None})
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), hidden:
+            try:
+                code = study.main(list(arguments) or ["mine", "--raw", str(self.raw), "--out", str(self.out)])
+            except SystemExit as end:
+                code = end.code
+        return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
+
+    def made(self, *, code=0):
+        """(report, rows of data.csv)"""
+        finished = self.study()
+        self.assertEqual(finished.returncode, code, finished.stderr)
+        with (self.out / "data.csv").open(newline="") as file:
+            return (self.out / "REPORT.md").read_text(), list(csv.DictReader(file))
+
+    def of_points(self, report, point):
+        """Its cells in the table of points."""
+        found = re.search(rf"(?m)^\| {re.escape(point)} \| .*$", report.partition("\n## Points\n")[2])
+        return [cell.strip() for cell in found.group().strip("|").split("|")]
+
+
+class Numbers(OfStudy):
+    def test_weak_efficiency(self):
+        self.write(self.weak())
+        report, _ = self.made()
+        self.assertIn("### Weak scaling, title of weak\n", report)
+        self.assertIn("| alltoallv | 1.00 ms; 1.00 | 2.00 ms; 0.50 |\n", report)
+        self.assertIn("| p2p | 3.00 ms; 1.00 | 3.00 ms; 1.00 |\n", report)
+
+    def test_strong_speed_up_and_efficiency(self):
+        self.write(self.weak() | {"c": ("weak", 8, "compare", compare(8, {"alltoallv": 2.5e-4, "vendor-pack": 5e-3}))}, "strong")
+        report, _ = self.made()
+        self.assertIn("| alltoallv | 1.00 ms; 1.00x, 1.00 | 2.00 ms; 0.50x, 0.25 | 250 us; 4.00x, 1.00 |\n", report)
+        self.assertIn("| p2p | 3.00 ms; 1.00x, 1.00 | 3.00 ms; 1.00x, 0.50 | - |\n", report)
+
+    def test_grids_that_should_be_the_same_and_are_not_are_two_curves(self):
+        points = self.weak()
+        for record in points["b"][3]:
+            record["local"] = [9, 9, 9]
+        self.write(points)
+        group = study_data.Study(self.raw).groups[0]
+        labels = sorted(curve.label for curve in group.curves("compare") if curve.method == "p2p")
+        self.assertEqual(labels, ["p2p, local 8 x 8 x 8", "p2p, local 9 x 9 x 9"])
+
+    def test_best_of_ours_and_of_the_vendors(self):
+        points = self.weak()
+        points["b"][3].extend(compare(4, {"vendor-p2p": 1.5e-3}, ratio_to_baseline=None))
+        self.write(points)
+        report, _ = self.made()
+        self.assertIn("| a | 2 ranks on 1 node | alltoallv: 1.00 ms | vendor-pack: 4.00 ms | 4.00x |\n", report)
+        self.assertIn("| b | 4 ranks on 1 node | alltoallv: 2.00 ms | vendor-p2p: 1.50 ms | 0.75x |\n", report)
+
+    def test_run_and_its_phases(self):
+        self.write(self.weak() | {"r": ("weak", 2, "run", run(2, 8e-3)), "s": ("weak", 4, "run", run(4, 16e-3))})
+        report, _ = self.made()
+        self.assertIn("| run: p2p | 8.00 ms; 1.00 | 16.0 ms; 0.50 |\n", report)
+        self.assertRegex(report, r"\| run: p2p \| 4 ranks on 1 node \|.* 8.00 ms \| 16.0 ms \|\n")
+        self.assertIn("| alltoallv | 4 ranks on 1 node | 500 us | 1.00 ms | 500 us | - | 2.00 ms |\n", report)
+
+    def test_the_fastest_variant_at_the_most_ranks_stands_for_a_method(self):
+        points = self.weak()
+        for name, total in (("a", 9e-3), ("b", 1e-3)):
+            points[name][3].extend(compare(points[name][1], {"p2p": total}, shape="axes"))
+        self.write(points)
+        report, _ = self.made()
+        self.assertIn("| p2p, axes | 9.00 ms; 1.00 | 1.00 ms; 9.00 |\n", report)
+        self.assertNotIn("| p2p |", report)
+
+    def test_the_same_input_gives_the_same_output(self):
+        self.write(self.weak())
+        self.made()
+        before = {path.name: path.read_bytes() for path in self.out.iterdir()}
+        self.made()
+        self.assertEqual({path.name: path.read_bytes() for path in self.out.iterdir()}, before)
+
+
+class Table(OfStudy):
+    def test_a_row_for_each_point_method_and_phase(self):
+        self.write(self.weak() | {"g": ("gathers", 2, "gather", REAL["gather"]), "r": ("weak", 2, "run", run(2, 8e-3))})
+        _, rows = self.made()
+        of = [(row["point"], row["method"], row["phase"]) for row in rows if row["command"] == "compare"]
+        phases = ("pack", "transfer", "unpack", "total")
+        self.assertEqual(
+            of, [(point, method, phase) for point in "ab" for method in ("alltoallv", "p2p", "vendor-pack") for phase in phases]
+        )
+        gathers = [row for row in rows if row["point"] == "g"]
+        self.assertEqual(len(gathers), len(REAL["gather"]))
+        self.assertEqual({(row["phase"], row["nodes"], row["nodes_emulated"]) for row in gathers}, {("total", "2", "true")})
+        self.assertEqual([float(row["median_s"]) for row in gathers], [record["median_s"] for record in REAL["gather"]])
+        total = next(row for row in rows if (row["point"], row["method"], row["phase"]) == ("b", "alltoallv", "total"))
+        for column, value in (
+            ("study", "mine"), ("scaling", "weak"), ("ranks", "4"), ("ranks_per_node", "4"), ("local_y", "8"),
+            ("median_s", "0.002"),
+            ("ratio_to_baseline", "2.5"), ("baseline", "vendor-pack"), ("verified", "true"), ("oversubscribed", ""), ("order", ""),
+        ):  # fmt: skip
+            self.assertEqual(total[column], value, column)
+        self.assertTrue(all(row["ratio_to_baseline"] == "" for row in rows if row["phase"] != "total"))
+
+    def test_what_the_program_writes(self):
+        self.write({command: ("of-" + command, 2, command, REAL[command]) for command in REAL}, "none")
+        report, rows = self.made()
+        self.assertEqual({row["command"] for row in rows}, set(REAL))
+        self.assertIn("shared", {row["method"] for row in rows})
+        self.assertIn("## Gathers", report)
+        self.assertIn(REAL["compare"][0]["provenance"]["mpi_library"], report)
+
+    def test_every_column_is_documented(self):
+        text = (SOURCE / "results" / "README.md").read_text(encoding="utf-8")
+        section = text.partition("\n## Scaling studies\n")[2].partition("\n## ")[0]
+        for column in study.COLUMNS:
+            name = re.sub("_[xyz]$", "", column)
+            self.assertIn(f"`{name}`", section)
+
+
+class Unverified(OfStudy):
+    def test_what_is_not_verified_is_in_no_table_or_ratio(self):
+        points = self.weak()
+        points["b"][3][0]["verified"] = False  # though it has times
+        self.write(points)
+        finished = self.study()
+        self.assertEqual(finished.returncode, 1)
+        self.assertIn("study.py: not verified, and left out of plots and ratios: b\n", finished.stderr)
+        report, rows = self.made(code=1)
+        self.assertEqual(report.splitlines()[2], "**Not verified, and in no plot, table or ratio: b: alltoallv.**")
+        self.assertIn("| alltoallv | 1.00 ms; 1.00 | - |\n", report)
+        self.assertIn("| b | 4 ranks on 1 node | p2p: 3.00 ms |", report)
+        wrong = [row for row in rows if row["verified"] == "false"]
+        self.assertEqual({(row["point"], row["method"], row["ratio_to_baseline"]) for row in wrong}, {("b", "alltoallv", "")})
+
+    def test_what_was_not_timed_has_a_row(self):
+        points = self.weak()
+        record = points["b"][3][0]
+        record |= {"verified": False, "ratio_to_baseline": None, "phases": dict.fromkeys(record["phases"])}
+        self.write(points)
+        _, rows = self.made(code=1)
+        wrong = [row for row in rows if row["verified"] == "false"]
+        self.assertEqual([(row["method"], row["phase"], row["median_s"]) for row in wrong], [("alltoallv", "total", "")])
+
+    def test_no_ratio_to_a_baseline_that_is_not_verified(self):
+        points = self.weak()
+        points["b"][3][2]["verified"] = False
+        self.write(points)
+        report, rows = self.made(code=1)
+        self.assertEqual({row["ratio_to_baseline"] for row in rows if row["point"] == "b"}, {""})
+        self.assertNotIn("| b | 4 ranks", report)
+
+
+class Circumstances(OfStudy):
+    def test_points_that_are_not_done(self):
+        (self.raw / "d.log").write_text("")
+        self.write(self.weak() | {"c": ("weak", 8, "compare", None), "d": ("weak", 16, "run", None)})
+        (self.raw / "old.jsonl").write_text("")
+        report, _ = self.made()
+        self.assertIn("\n**2 of 4 points are not done yet.**\n", report)
+        self.assertEqual(self.of_points(report, "a")[3], "done, cores not known")
+        self.assertEqual(self.of_points(report, "c")[3], "not done")
+        self.assertEqual(self.of_points(report, "d")[3], "begun, not finished: d.log")
+        self.assertIn("Not of this study, and not used: old.jsonl.", report)
+
+    def oversubscribed(self, records_of_point, session=""):
+        (self.raw / "session-1.txt").write_text(session)
+        self.write({"a": ("weak", 4, "compare", records_of_point)})
+        report, rows = self.made()
+        self.assertEqual("**More ranks than cores: a.**" in report, rows[0]["oversubscribed"] == "true")
+        return rows[0]["oversubscribed"]
+
+    def test_more_ranks_than_cores(self):
+        times = {"p2p": 1e-3, "vendor-pack": 1e-3}
+        cpus = (
+            "CPU(s):                  {}\n  On-line CPU(s) list:   0,1\n    Thread(s) per core:  {}\n  NUMA node0 CPU(s):     0-1\n"
+        )
+        self.assertEqual(self.oversubscribed(compare(4, times)), "")
+        self.assertEqual(self.oversubscribed(compare(4, times, "0")), "false")
+        self.assertEqual(self.oversubscribed(compare(4, times, "1")), "true")
+        self.assertEqual(self.oversubscribed(compare(4, times), cpus.format(4, 1)), "false")
+        self.assertEqual(self.oversubscribed(compare(4, times), cpus.format(4, 2)), "true")
+        self.assertEqual(self.oversubscribed(compare(4, times, "0"), cpus.format(2, 1)), "true")
+
+    def test_emulated_nodes(self):
+        """Of --ranks-per-node, and of a batch system with several on one machine."""
+        for fields in ({"nodes": 2, "nodes_emulated": True}, {"nodes": 2, "nodes_emulated": False}):
+            self.write({"a": ("weak", 4, "compare", compare(4, {"p2p": 1e-3, "vendor-pack": 1e-3}, **fields))})
+            report, rows = self.made()
+            self.assertEqual((rows[0]["nodes_emulated"], rows[0]["ranks_per_node"]), ("true", "2"))
+            self.assertIn("emulated nodes", self.of_points(report, "a")[3])
+            self.assertIn("4 ranks on 2 emulated nodes", report)
+
+    def test_a_node_less_than_asked_for_is_said(self):
+        self.write(self.weak(), points=[{"name": "a", "group": "weak", "nodes": 2, "ranks": 2, "command": "compare"}])
+        report, _ = self.made()
+        self.assertIn("asked for 2 nodes", self.of_points(report, "a")[3])
+        self.assertEqual(self.of_points(report, "a")[5], "1")
+
+    def test_other_commits(self):
+        points = self.weak()
+        points["b"][3][0]["provenance"] = points["b"][3][0]["provenance"] | {"git": "f" * 40, "dirty": False}
+        self.write(points)
+        report, _ = self.made()
+        self.assertRegex(report, r"\*\*Points are of different commits \(.*; ffffffffffff\): compare no times across them\.\*\*")
+
+    def test_notes_are_passed_on(self):
+        self.write(self.weak() | {"c": ("weak", 8, "compare", compare(8, {"p2p": 1e-3}, notes=["stopped early"]))})
+        report, rows = self.made()
+        self.assertIn("\n- c: stopped early\n", report)
+        self.assertEqual(rows[-1]["notes"], "stopped early")
+
+    def test_a_system_model_alone(self):
+        self.write({"m": ("models", 1, "calibrate", None)}, "none")
+        (self.raw / "m.json").write_text('{"schema": "halocline-model/1"}')
+        report, rows = self.made()
+        self.assertEqual((rows, self.of_points(report, "m")[3]), ([], "done"))
+
+
+class BadInput(OfStudy):
+    def assert_refused(self, *names):
+        """One line, and what was there before is as it was."""
+        self.out.mkdir(exist_ok=True)
+        (self.out / "data.csv").write_text("before")
+        finished = self.study()
+        self.assertEqual((finished.returncode, finished.stdout), (2, ""))
+        self.assertRegex(finished.stderr, r"\Astudy\.py: .*\n\Z")
+        for name in names:
+            self.assertIn(name, finished.stderr)
+        self.assertEqual([(path.name, path.read_text()) for path in self.out.iterdir()], [("data.csv", "before")])
+
+    def test_records(self):
+        line = json.dumps(self.weak()["a"][3][0])
+        other = lambda **fields: json.dumps(json.loads(line) | fields)  # noqa: E731
+        for content, *names in (
+            (line + "\n" + line[:200], "line 2 of", "a.jsonl is cut off or damaged"),
+            (line[:200] + "\n" + line, "line 1 of", "a.jsonl is damaged"),
+            (line.replace('"median_s": 0.001', '"median_s": NaN'), "NaN is no JSON"),
+            (other(ranks=4), "no record of this point (ranks is 4, not 2)"),
+            (other(kind="run"), "kind is run, not compare"),
+            (other(schema="halocline/2"), 'schema is "halocline/2"'),
+            ("[]", "the record is no object"),
+            (line + "\n" + line, "lines 1 and 2 of", "same experiment"),
+            ("", "a.jsonl has no records", "repeats point a alone"),
+            (json.dumps(REAL["gather"][0]), "no record of this point"),
+        ):
+            with self.subTest(names=names):
+                self.write(self.weak())
+                (self.raw / "a.jsonl").write_text(content)
+                self.assert_refused(*names)
+        self.write(self.weak())
+        (self.raw / "a.jsonl").write_bytes(b"\xff")
+        self.assert_refused("a.jsonl cannot be read")
+
+    def test_study(self):
+        self.assert_refused("study.json cannot be read", "jobs/studies/run.sh")
+        for fields, name in (
+            ({"schema": "halocline-study/2"}, 'schema is "halocline-study/2"'),
+            ({"groups": []}, "no group weak"),
+            ({"points": [{"name": "a"}]}, "points[0] has no group, nodes, ranks, command"),
+            ({"points": [{"name": "../a", "group": "weak", "nodes": 1, "ranks": 2, "command": "compare"}]}, "points[0].name"),
+        ):
+            with self.subTest(name=name):
+                self.write(self.weak(), **fields)
+                self.assert_refused("study.json cannot be used", name)
+        (self.raw / "study.json").write_text("{")
+        self.assert_refused("study.json is damaged")
+        self.write({"a": ("weak", 2, "compare", None), "m": ("weak", 2, "calibrate", None)})
+        (self.raw / "a.jsonl").unlink(missing_ok=True)
+        self.assert_refused("has no results yet")
+        for model in ("{", "[]", "{}"):
+            (self.raw / "m.json").write_text(model)
+            self.assert_refused("m.json is", "repeats point m alone")
+
+    def test_arguments(self):
+        for arguments in ((), ("a/b",), ("..",), ("mine", "--plots")):
+            finished = self.study(*arguments) if arguments else self.study("")
+            self.assertEqual((finished.returncode, finished.stdout), (2, ""), arguments)
+        self.assertIn("study.json cannot be read", self.study("no-such-study").stderr)
+        self.write(self.weak())
+        self.out.write_text("a file")
+        finished = self.study()
+        self.assertEqual(finished.returncode, 2)
+        self.assertRegex(finished.stderr, r"study\.py: .* cannot be written .*--out\n\Z")
+
+    def test_nothing_is_half_written(self):
+        self.write(self.weak())
+        self.made()
+        before = {path.name: path.read_bytes() for path in self.out.iterdir()}
+        self.write(self.weak() | {"c": ("weak", 8, "compare", compare(8, {"p2p": 1e-3}))})
+        with mock.patch.object(study, "report", side_effect=OSError(28, "No space left on device", "REPORT.md")):
+            self.assertEqual(self.study().returncode, 2)
+        self.assertEqual({path.name: path.read_bytes() for path in self.out.iterdir()}, before)
+
+
+class Plots(OfStudy):
+    def test_without_matplotlib_all_else_is_there(self):
+        self.out.mkdir()
+        for name in ("scaling.png", "mine.png"):
+            (self.out / name).write_text("of an earlier study")
+        self.write(self.weak())
+        finished = self.study()
+        self.assertEqual((finished.returncode, finished.stderr), (0, "study.py: no plots (matplotlib is not installed)\n"))
+        self.assertEqual(sorted(path.name for path in self.out.iterdir()), ["REPORT.md", "data.csv", "mine.png"])
+        self.assertNotIn("![", (self.out / "REPORT.md").read_text())
+
+    @unittest.skipUnless(HAS_MATPLOTLIB, "matplotlib is not installed")
+    def test_all_of_them(self):
+        self.write(self.weak() | {"g": ("gathers", 2, "gather", REAL["gather"]), "r": ("weak", 2, "run", run(2, 8e-3))})
+        finished = self.study(plots=True)
+        self.assertEqual((finished.returncode, finished.stderr), (0, ""))
+        report = (self.out / "REPORT.md").read_text()
+        for name in study_plots.NAMES:
+            self.assertTrue((self.out / f"{name}.png").read_bytes().startswith(b"\x89PNG"), name)
+            self.assertTrue((self.out / f"{name}.pdf").read_bytes().startswith(b"%PDF"), name)
+            self.assertIn(f"]({name}.png)", report)
+        self.assertEqual(len(list(self.out.iterdir())), 2 + 2 * len(study_plots.NAMES))
+
+    @unittest.skipUnless(HAS_MATPLOTLIB, "matplotlib is not installed")
+    def test_empty_ones_are_not_drawn(self):
+        self.write({"a": self.weak()["a"]})
+        finished = self.study(plots=True)
+        self.assertEqual((finished.returncode, finished.stderr), (0, ""))
+        self.assertEqual({path.stem for path in self.out.glob("*.png")}, {"methods", "phases"})
+
+    @unittest.skipUnless(HAS_MATPLOTLIB, "matplotlib is not installed")
+    def test_what_is_in_them(self):
+        points = self.weak()
+        points["b"] = (
+            "weak",
+            4,
+            "compare",
+            compare(4, {"alltoallv": 2e-3, "p2p": 3e-3, "vendor-pack": 5e-3}, "1", nodes=2, nodes_emulated=True),
+        )
+        points["b"][3][1]["verified"] = False
+        self.write(points)
+        loaded = study_data.Study(self.raw)
+        pyplot = records.pyplot("test")
+        figure, _ = study_plots.draw_methods(pyplot, loaded)
+        self.addCleanup(pyplot.close, "all")
+        self.assertEqual([text.get_text() for text in figure.axes[0].get_yticklabels()], ["alltoallv", "vendor-pack"])
+        self.assertEqual(figure.axes[0].get_title("left"), "Weak scaling, title of weak: 4 ranks on 2 emulated nodes")
+        self.assertEqual(figure.axes[0].patches[0].get_facecolor(), (1, 1, 1, 1))
+        figure, _ = study_plots.draw_scaling(pyplot, loaded)
+        axis = figure.axes[0]
+        self.assertEqual([text.get_text() for text in axis.get_xticklabels()], ["2\n1", "4\n2*"])
+        medians = sorted(
+            line.get_ydata()[0] for line in axis.lines if line.get_marker() in set("soX") and len(line.get_ydata()) == 1
+        )
+        self.assertEqual(medians, [1e-3, 2e-3, 3e-3, 4e-3, 5e-3])
+        hollow = sorted(line.get_ydata()[0] for line in axis.lines if line.get_markerfacecolor() == "white")
+        self.assertEqual(hollow, [2e-3, 5e-3])
+        caption = figure._supxlabel.get_text().replace("\n", " ")
+        for part in (
+            "Hollow: more ranks than cores.",
+            "emulated nodes",
+            "1 record not verified, left out",
+            REAL["compare"][0]["provenance"]["git"][:12],
+        ):
+            self.assertIn(part, caption)
+
+    def test_every_exchange_has_a_style_of_its_own(self):
+        text = " ".join(halocline("--help").stdout.split())
+        names = re.search(r"exchanges, from ([a-z0-9, -]+);", text).group(1).split(", ")
+        self.assertEqual(sorted(study_plots.STYLES), sorted(names))
+        self.assertEqual(len(set(study_plots.STYLES.values())), len(names))
+        self.assertEqual(len({color for color, _ in study_plots.STYLES.values()}), len(names))
+
+
+class Schema(unittest.TestCase):
+    def test_records_of_the_program(self):
+        for command, of_command in REAL.items():
+            for record in of_command:
+                self.assertIsNone(records.fault(record, "gather.schema.json" if command == "gather" else "schema.json"))
+
+    def test_what_differs_is_named(self):
+        for path, value, text in (
+            (("ranks",), 0, "ranks is 0"),
+            (("ranks",), True, "ranks is no integer"),
+            (("ranks",), 2.5, "ranks is no integer"),
+            (("neighbors",), 27, "neighbors is 27"),
+            (("ratio_to_baseline",), 0, "ratio_to_baseline is 0"),
+            (("local",), [1, 2], "local has 2 items"),
+            (("local", 1), 0, "local[1] is 0"),
+            (("phases", "pack", "p10_s"), -1, "phases.pack.p10_s is -1"),
+            (("phases", "pack"), 3, "phases.pack is no object"),
+            (("phases", "other"), None, "phases has an unknown other"),
+            (("provenance", "time"), "today", 'provenance.time is "today"'),
+            (("provenance", "environment", "A"), 3, "provenance.environment.A is no string"),
+            (("layout",), "soaos", 'layout is "soaos"'),
+        ):
+            with self.subTest(text=text):
+                record = inner = copy.deepcopy(REAL["compare"][0])
+                for key in path[:-1]:
+                    inner = inner[key]
+                inner[path[-1]] = value
+                self.assertEqual(records.fault(record, "schema.json"), text)
+        record = copy.deepcopy(REAL["compare"][0])
+        del record["phases"]["pack"], record["phases"]["total"]
+        self.assertEqual(records.fault(record, "schema.json"), "phases has no pack, total")
+
+
+class Script(OfStudy):
+    def test_help_teaches(self):
+        finished = subprocess.run(
+            [sys.executable, SOURCE / "results" / "study.py", "--help"], capture_output=True, text=True, timeout=60, check=False
+        )
+        self.assertEqual(finished.returncode, 0)
+        for word in ("data.csv", "REPORT.md", "--raw", "--out", "Exit codes", *study_plots.NAMES):
+            self.assertIn(word, finished.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(warnings="ignore")  # those of matplotlib's own code

@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""One table, plots and a report of a scaling study.
+
+    jobs/local/study.sh local               # or a batch job of jobs/slurm or jobs/lsf; each calls this script at its end
+    results/study.py STUDY                  # results/raw/STUDY -> results/STUDY: data.csv, REPORT.md, and plots as .png and .pdf
+
+Works on what is done: results/raw/STUDY has study.json, which lists the points, and POINT.jsonl of each point that is done. Call it
+again when more is. What it writes:
+  data.csv    a row for each point, method and phase, for pandas or R; results/README.md has the columns
+  REPORT.md   what ran where, which points are done, tables of efficiencies, ratios and phases, and the plots
+  figure12    phases of an exchange and speed-up over the fastest vendor method, by ranks: the two panels of Figure 12 of [PEA21]
+  scaling     weak scaling: time and efficiency; strong scaling: speed-up and efficiency
+  methods     every method at the most ranks, by the fastest vendor method
+  phases      the phases of each method, stacked
+  gathers     gathers by size (results/gather.py)
+A plot is there if there is something to plot, and matplotlib 3.6 or later to do it (Debian: python3-matplotlib). All else takes the
+standard library. What is not verified is in no plot and no ratio, and the report begins with it.
+
+Exit codes: 0 ok, 1 something is not verified (all is written, without it), 2 bad input (then nothing is written or changed).
+"""
+
+import argparse
+import csv
+import os
+import pathlib
+import sys
+import tempfile
+
+import gather
+import study_plots
+from diff import seconds
+from records import RESULTS, BadInput
+from study_data import STATISTICS, Study, is_emulated, ratio_text, seconds_of
+from tables import markdown
+
+PHASES = (
+    "pack", "transfer", "unpack", "compute", "total", "post", "interior", "wait", "boundary",
+    "plain_exchange", "plain_compute", "plain_total",
+)  # fmt: skip
+TRIPLES = ("decomposition", "local", "global")
+AS_RECORDED = (
+    "fields", "layout", "radius", "periodic", "stencil", "element_bytes", "memory", "storage", "method", "exchange", "chosen",
+    "transfer", "shape", "neighbors", "messages_per", "describe", "packer", "reorder", "overlap", "progress", "threads", "order",
+    "bytes_per_rank", "root", "bytes_to_others", "bytes_to_self", "messages", "bytes_off_node", "messages_off_node",
+    "bytes_off_node_total",
+)  # fmt: skip
+COLUMNS = (
+    "study", "group", "scaling", "point", "command", "ranks", "nodes", "ranks_per_node", "nodes_emulated", "oversubscribed",
+    *(f"{triple}_{axis}" for triple in TRIPLES for axis in "xyz"), *AS_RECORDED, "phase", *STATISTICS, "iterations", "verified",
+    "baseline", "baseline_storage", "baseline_shape", "ratio_to_baseline", "predicted_s",
+    "git", "dirty", "compiler", "mpi_library", "cpus", "gpus", "hosts", "time", "notes",
+)  # fmt: skip
+OF_TOTAL = ("baseline", "baseline_storage", "baseline_shape", "predicted_s")
+
+
+def rows(study):
+    """Of data.csv: {column: value}."""
+    for point in study.points:
+        group = study.group(point)
+        for record in point.records:
+            origin = record["provenance"]
+            row = {
+                "study": study.name,
+                "group": group.name,
+                "scaling": group.scaling,
+                "point": point.name,
+                "command": record["kind"],
+            }
+            row |= {name: record[name] for name in (*AS_RECORDED, "ranks", "nodes", "iterations", "verified") if name in record}
+            row |= {"ranks_per_node": f"{record['ranks'] / record['nodes']:g}", "nodes_emulated": is_emulated(record)}
+            row |= {
+                "oversubscribed": study.oversubscribed(point),
+                "hosts": len(origin["hosts"]),
+                "notes": "; ".join(record["notes"]),
+            }
+            row |= {name: origin[name] for name in ("git", "dirty", "compiler", "mpi_library", "time")}
+            row |= {name: "; ".join(origin[name]) for name in ("cpus", "gpus")}
+            row |= {
+                f"{triple}_{axis}": value for triple in TRIPLES if triple in record for axis, value in zip("xyz", record[triple])
+            }
+            if record["kind"] == "gather":
+                row["method"] = record["variant"]
+            for phase in PHASES:
+                statistics = record["phases"][phase] if "phases" in record else record if phase == "total" else None
+                if phase == "total":  # even of what is not timed
+                    of_total = {name: record[name] for name in OF_TOTAL if name in record} | {
+                        "ratio_to_baseline": point.ratio(record)
+                    }
+                    yield row | of_total | {"phase": phase} | {name: statistics and statistics[name] for name in STATISTICS}
+                elif statistics:
+                    yield row | {"phase": phase} | {name: statistics[name] for name in STATISTICS}
+
+
+def cell(value):
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else value
+
+
+def write_csv(study, path):
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for row in rows(study):
+            writer.writerow([cell(row.get(column)) for column in COLUMNS])
+
+
+def method_of(point, record):
+    """With what makes it different from another of its name at this point."""
+    if record["kind"] == "gather":
+        return f"{record['variant']} ({record['order']}, {gather.size_text(record['bytes_per_rank'])})"
+    shape = "" if record["shape"] == "direct" else f", {record['shape']}"
+    storages = {other["storage"] for other in point.records if other["method"] == record["method"]}
+    return record["method"] + shape + (", private memory" if record["storage"] == "private" and len(storages) > 1 else "")
+
+
+def unverified(study):
+    """{point: its methods}"""
+    found = {point.name: [method_of(point, record) for record in point.records if not record["verified"]] for point in study.points}
+    return {name: methods for name, methods in found.items() if methods}
+
+
+def first_of_all(study):
+    """What nobody may miss."""
+    if not study.records:
+        return "Nothing but system models here."
+    out = [
+        f"**Not verified, and in no plot, table or ratio: {name}: {', '.join(methods)}.**"
+        for name, methods in unverified(study).items()
+    ]
+    if not out:
+        out = ["Every record is verified: the program checks what it times, and times nothing else."]
+    for what, values in (("commits", study.commits()), ("MPIs", study.origins("mpi_library")), ("CPUs", study.origins("cpus"))):
+        if len(values) > 1:
+            out.append(f"**Points are of different {what} ({'; '.join(values)}): compare no times across them.**")
+    missing = sum(not point.done for point in study.points)
+    if missing:
+        out.append(f"**{missing} of {len(study.points)} points are not done yet.**")
+    crowded = [point.name for point in study.points if study.oversubscribed(point)]
+    if crowded:
+        out.append(f"**More ranks than cores: {', '.join(crowded)}.**")
+    return "\n\n".join(out)
+
+
+def facts(study):
+    every = lambda key: "; ".join(study.origins(key))  # noqa: E731
+    times, hosts = study.origins("time"), len(study.origins("hosts"))
+    config = f", `{study.config}`" if study.config else ""
+    table = [
+        ["study", f"`{study.name}`, site {study.site}, launcher {study.launcher}{config}"],
+        ["machine", f"{every('cpus')}; {every('gpus') or 'no GPU'}; {hosts} host{'s' if hosts > 1 else ''} in all"],
+        ["binding", every("binding")],
+        ["MPI", every("mpi_library")],
+        ["program", f"commit {', '.join(study.commits())}; {every('compiler')}, {every('build_type')}"],
+        ["measured", f"{min(times)} to {max(times)}"],
+    ]
+    return markdown(["what", "which"], table, left=2)
+
+
+def state(study, point):
+    if not point.done:
+        return f"begun, not finished: {point.name}.log" if point.begun else "not done"
+    words = ["done"]
+    if point.records:
+        if point.nodes != point.nodes_asked and not point.records[0]["nodes_emulated"]:
+            words.append(f"asked for {point.nodes_asked} node{'s' if point.nodes_asked > 1 else ''}")
+        words += ["emulated nodes"] * is_emulated(point.records[0])
+        words += {True: ["more ranks than cores"], None: ["cores not known"], False: []}[study.oversubscribed(point)]
+    return ", ".join(words)
+
+
+def points_table(study):
+    table = [
+        [point.name, point.group, point.command, state(study, point), str(point.ranks), str(point.nodes)] for point in study.points
+    ]
+    text = markdown(["point", "group", "command", "state", "ranks", "nodes"], table, left=4)
+    if study.strangers:
+        text += f"\nNot of this study, and not used: {', '.join(study.strangers)}.\n"
+    notes = {}
+    for point in study.points:
+        for record in point.records:
+            for note in record["notes"]:
+                notes.setdefault(note, dict.fromkeys([])).setdefault(point.name)
+    return text + "".join(f"\n- {', '.join(names)}: {note}" for note, names in notes.items()) + ("\n" if notes else "")
+
+
+def scaling_tables(study):
+    for group in study.groups:
+        curves = group.fastest_curves("compare", "run") if group.scaling != "none" else []
+        columns = list(dict.fromkeys(point.place() for point in group.timed("compare", "run")))
+        if not curves or len(columns) < 2:
+            continue
+        table = []
+        for curve in curves:
+            found = {}
+            for (point, record, speedup, *_), (_, _, efficiency, *_) in zip(curve.speedups(), curve.efficiencies(group.scaling)):
+                faster = f"{ratio_text(speedup)}, " if group.scaling == "strong" else ""
+                found[point.place()] = f"{seconds(seconds_of(record))}; {faster}{efficiency:.2f}"
+            table.append([curve.label, *(found.get(column, "-") for column in columns)])
+        what = {
+            "weak": "Median; efficiency: T(fewest ranks) / T.",
+            "strong": "Median; speed-up T(fewest ranks) / T, efficiency: that by the increase in ranks.",
+        }
+        yield f"### {group.heading()}\n\n{what[group.scaling]}\n\n{markdown(['method', *columns], table)}"
+
+
+def best_table(study):
+    table = []
+    for point in study.points:
+        ours, theirs = (point.best(vendor) for vendor in (False, True)) if point.command == "compare" else (None, None)
+        if ours and theirs:
+            ratio = ratio_text(seconds_of(theirs) / seconds_of(ours))
+            names = [f"{method_of(point, record)}: {seconds(seconds_of(record))}" for record in (ours, theirs)]
+            table.append([point.name, point.place(), *names, ratio])
+    return (
+        markdown(["point", "where", "ours, fastest", "vendor's, fastest", "speed of ours by the vendor's"], table, left=4)
+        if table
+        else ""
+    )
+
+
+def phases_tables(study):
+    shown = study_plots.PHASES
+    for group in study.groups:
+        table = []
+        for curve in group.fastest_curves("compare", "run"):
+            point, record = curve.samples[-1]
+            cells = [seconds(seconds_of(record, phase)) for phase in (*shown, "total")]
+            table.append([curve.label, point.place(), *cells])
+        if table:
+            yield f"### {group.heading()}\n\n{markdown(['method', 'where', *shown, 'total'], table, left=2)}"
+
+
+def gather_tables(study):
+    for group, point, (gathers, first) in study.gathers():
+        yield f"### {group.title}: {gather.heading(first)}\n\nPoint {point.name}. " + gather.tables(gathers, "####")
+
+
+def report(study, figures):
+    """REPORT.md; `figures`: name of each plot that was drawn -> what it shows."""
+    image = lambda name: f"![{figures[name]}]({name}.png)\n" if name in figures else ""  # noqa: E731
+    parts = [f"# {study.title}\n", first_of_all(study) + "\n"]
+    if study.records:
+        parts.append(facts(study))
+    parts += ["## Points\n", points_table(study)]
+    fastest = (
+        "Of each method the variant (memory, shape, transfer) that is fastest at the most ranks; `methods` and data.csv have all."
+    )
+    for title, above, tables, names in (
+        ("Scaling", fastest, scaling_tables(study), ("figure12", "scaling")),
+        (
+            "Ours and the vendor's",
+            "The fastest verified method of each, by median.",
+            filter(None, [best_table(study)]),
+            ("methods",),
+        ),
+        (
+            "Phases",
+            "Medians at the most ranks of each method; they may overlap and need not add up.",
+            phases_tables(study),
+            ("phases",),
+        ),
+        ("Gathers", "At the most ranks of each group; data.csv has all.", gather_tables(study), ("gathers",)),
+    ):
+        texts = [*tables, *(image(name) for name in names if name in figures)]
+        if texts:
+            parts += [f"## {title}\n", f"{above}\n", *texts]
+    parts.append(
+        "Of `data.csv` results/README.md explains the columns."
+        + (" Plots are there as .pdf as well." if figures else " No plots were drawn.")
+        + "\n"
+    )
+    return "\n".join(parts)
+
+
+def write(study, folder):
+    """All of it into `folder`, each file when all are there; plots that are no longer of this study go."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".study-", dir=folder) as name:
+        new = pathlib.Path(name)
+        figures = study_plots.draw(study, new, "study.py")
+        write_csv(study, new / "data.csv")
+        (new / "REPORT.md").write_text(report(study, figures), encoding="utf-8")
+        there = sorted(path.name for path in new.iterdir())
+        for file in there:
+            os.replace(new / file, folder / file)
+    for file in (f"{name}.{end}" for name in study_plots.NAMES for end in ("png", "pdf")):
+        if file not in there:
+            (folder / file).unlink(missing_ok=True)
+    return [folder / file for file in there]
+
+
+def main(words=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("study", metavar="STUDY", help="name of the study, such as local or weak")
+    parser.add_argument("--raw", metavar="FOLDER", type=pathlib.Path, help="what the study left (default: results/raw/STUDY)")
+    parser.add_argument("--out", metavar="FOLDER", type=pathlib.Path, help="where to write (default: results/STUDY)")
+    arguments = parser.parse_args(words)
+    if pathlib.Path(arguments.study).name != arguments.study or arguments.study.startswith("."):
+        parser.error(f"STUDY is a name, not '{arguments.study}': say --raw FOLDER if it is elsewhere than in results/raw")
+    try:
+        study = Study(arguments.raw or RESULTS / "raw" / arguments.study)
+        written = write(study, arguments.out or RESULTS / arguments.study)
+    except BadInput as error:
+        print(f"study.py: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"study.py: {error.filename} cannot be written ({error.strerror}): give another folder with --out", file=sys.stderr)
+        return 2
+    for path in written:
+        print(path)
+    wrong = unverified(study)
+    if wrong:
+        print(f"study.py: not verified, and left out of plots and ratios: {', '.join(wrong)}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A scaling study in memory: its groups and points, the records of each, and what is compared across points."""
+
+import json
+import re
+
+import gather
+from diff import IDENTITY, text
+from records import BadInput, fault, json_lines, read_text
+
+# What changes from point to point of one line in a plot; the other settings of a record tell lines apart.
+OF_POINT = ("ranks", "nodes", "nodes_emulated", "decomposition", "local", "global", "threads")
+# Settings that need no words: what nearly every record has.
+UNSAID = {"storage": ("shared-window", "device"), "shape": ("direct",), "messages_per": ("partner",)}
+WORDS = {"private": "private memory", "axes": "axes"}
+STATISTICS = ("median_s", "p10_s", "p90_s", "min_s", "max_s")
+
+
+class Point:
+    """One run of the program, done or not. `records`: those of compare, run or gather, in their order."""
+
+    def __init__(self, fields, folder):
+        self.name, self.group, self.command = fields["name"], fields["group"], fields["command"]
+        self.nodes, self.ranks = fields["nodes"], fields["ranks"]
+        self.path = folder / f"{self.name}.{'json' if self.command == 'calibrate' else 'jsonl'}"
+        self.done = self.path.exists()
+        self.begun = (folder / f"{self.name}.log").exists()
+        self.records = []
+        if self.done:
+            self.read()
+        if self.records:
+            self.nodes = self.records[0]["nodes"]
+        self.nodes_asked = fields["nodes"]
+
+    def read(self):
+        again = f"remove it and run the study's job again, which repeats point {self.name} alone"
+        if self.command == "calibrate":
+            try:
+                model = json.loads(read_text(self.path, again))
+            except ValueError as error:
+                raise BadInput(f"{self.path} is cut off or damaged ({error}): {again}") from error
+            if not isinstance(model, dict) or model.get("schema") != "halocline-model/1":
+                raise BadInput(f"{self.path} is no system model of schema halocline-model/1: {again}")
+            return
+        schema = "gather.schema.json" if self.command == "gather" else "schema.json"
+        lines = {}
+        for number, record in json_lines(self.path, again):
+            wrong = fault(record, schema)
+            for field, wanted in (("kind", self.command), ("ranks", self.ranks)):
+                if not wrong and record[field] != wanted:
+                    wrong = f"{field} is {record[field]}, not {wanted}"
+            if wrong:
+                raise BadInput(f"line {number} of {self.path} is no record of this point ({wrong}): {again}")
+            settings = ("order", "variant", "bytes_per_rank", "root") if self.command == "gather" else IDENTITY
+            other = lines.setdefault(str([record[name] for name in settings]), number)
+            if other != number:
+                raise BadInput(f"lines {other} and {number} of {self.path} are of the same experiment: {again}")
+            self.records.append(record)
+        if not self.records:
+            raise BadInput(f"{self.path} has no records: {again}")
+
+    def ratio(self, record):
+        """Speed relative to the fastest vendor method of this point; None if that one is not verified."""
+        if record["kind"] == "gather":
+            found = [other for other in self.records if all(other[key] == record[key] for key in ("order", "bytes_per_rank"))]
+            found = [other for other in found if other["variant"] == record["baseline"]]
+        else:
+            baseline = [record[key] for key in ("baseline", "baseline_storage", "baseline_shape")]
+            found = [other for other in self.records if [other[key] for key in ("method", "storage", "shape")] == baseline]
+        return record["ratio_to_baseline"] if record["verified"] and found and all(other["verified"] for other in found) else None
+
+    def place(self):
+        emulated = "emulated " if self.records and is_emulated(self.records[0]) else ""
+        return f"{self.ranks} rank{'s' if self.ranks > 1 else ''} on {self.nodes} {emulated}node{'s' if self.nodes > 1 else ''}"
+
+    def timed(self):
+        return [record for record in self.records if seconds_of(record)]
+
+    def best(self, vendor):
+        """The fastest verified record of the vendor's methods, or of ours; None without."""
+        return min((record for record in self.timed() if is_vendor(record) == vendor), key=seconds_of, default=None)
+
+
+def seconds_of(record, phase="total", field="median_s"):
+    """None if it was not timed, or is not verified: what is wrong has no speed."""
+    statistics = record if record["kind"] == "gather" else record["phases"][phase]
+    return statistics[field] if record["verified"] and statistics else None
+
+
+def is_vendor(record):
+    return record["exchange"].startswith("vendor-")
+
+
+def is_emulated(record):
+    """Nodes that share a host: those of --ranks-per-node, or of a batch system that has several on one machine."""
+    return record["nodes_emulated"] or record["nodes"] > len(record["provenance"]["hosts"])
+
+
+def is_oversubscribed(record, cores):
+    """More ranks than cores; `cores` of a host, None: not known. Open MPI 4 says so itself. None: nobody knows."""
+    origin = record["provenance"]
+    said = origin["environment"].get("OMPI_MCA_mpi_oversubscribe")
+    more = cores is not None and record["ranks"] > cores * len(origin["hosts"])
+    return True if more or said == "1" else None if cores is None and said is None else False
+
+
+def ratio_text(value):
+    return "-" if value is None else f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f}x"
+
+
+class Curve:
+    """One method with one set of settings: what was timed of it at the points of a group, from the fewest ranks on."""
+
+    def __init__(self, kind, method):
+        self.kind, self.method, self.label, self.settings, self.samples = kind, method, method, {}, []
+        self.exchange = method.partition(":")[0]
+        self.vendor = self.exchange.startswith("vendor-")
+
+    def at(self, point):
+        return next((record for at, record in self.samples if at is point), None)
+
+    def speedups(self):
+        """(point, record, T(first) / T by median, by p90, by p10)."""
+        first = seconds_of(self.samples[0][1])
+        return [
+            (point, record, *(first / seconds_of(record, field=field) for field in ("median_s", "p90_s", "p10_s")))
+            for point, record in self.samples
+        ]
+
+    def efficiencies(self, scaling):
+        """The same by what is ideal: as long as at the first point, or as many times faster as there are more ranks."""
+        first = self.samples[0][0].ranks
+        more = lambda point: point.ranks / first if scaling == "strong" else 1  # noqa: E731
+        return [(point, record, *(value / more(point) for value in values)) for point, record, *values in self.speedups()]
+
+
+class Group:
+    def __init__(self, fields, points):
+        self.name, self.title, self.scaling = fields["name"], fields["title"], fields["scaling"]
+        self.points = sorted((point for point in points if point.group == self.name), key=lambda point: (point.ranks, point.nodes))
+
+    def heading(self):
+        return {"weak": "Weak scaling, ", "strong": "Strong scaling, ", "none": ""}[self.scaling] + self.title
+
+    def timed(self, *commands):
+        return [point for point in self.points if point.command in commands and point.timed()]
+
+    def curves(self, *commands):
+        """Of all methods with all their settings. Grids that have to stay the same for this scaling tell curves apart as well."""
+        same = {"weak": ("local",), "strong": ("global",), "none": ()}[self.scaling]
+        names = [name for name in IDENTITY if name not in OF_POINT] + list(same)
+        out = {}
+        for point in self.timed(*commands):
+            for record in point.timed():
+                settings = {name: text(tuple(record[name]) if isinstance(record[name], list) else record[name]) for name in names}
+                curve = out.setdefault(tuple(settings.values()), Curve(record["kind"], record["method"]))
+                curve.settings = settings
+                curve.samples.append((point, record))
+        curves = list(out.values())
+        for curve in curves:
+            others = [other for other in curves if (other.kind, other.method) == (curve.kind, curve.method)]
+            for name, value in curve.settings.items():
+                if len({other.settings[name] for other in others}) > 1 and value not in UNSAID.get(name, ()):
+                    curve.label += ", " + WORDS.get(value, f"{name} {value}")
+            if curve.kind == "run":
+                curve.label = f"run: {curve.label}"
+        return curves
+
+    def fastest_curves(self, *commands):
+        """Of each exchange the curve that is fastest at the largest point where there is one, in the order of the records."""
+        out = {}
+        for curve in self.curves(*commands):
+            point, record = curve.samples[-1]
+            rank = (-point.ranks, seconds_of(record))
+            key = curve.kind, curve.exchange
+            if key not in out or rank < out[key][0]:
+                out[key] = rank, curve
+        return [curve for _, curve in out.values()]
+
+
+class Study:
+    """What jobs/studies/run.sh left in `folder`."""
+
+    def __init__(self, folder):
+        path = folder / "study.json"
+        hint = "give a study that jobs/studies/run.sh has begun"
+        try:
+            fields = json.loads(read_text(path, hint))
+        except ValueError as error:
+            raise BadInput(f"{path} is damaged ({error}): {hint}") from error
+        wrong = fault(fields, "study.schema.json", "the study")
+        if wrong:
+            raise BadInput(f"{path} cannot be used ({wrong}): {hint}")
+        names = [group["name"] for group in fields["groups"]]
+        for point in fields["points"]:
+            if point["group"] not in names:
+                raise BadInput(f"{path} cannot be used (no group {point['group']}, of which {point['name']} is): {hint}")
+        self.name, self.title, self.site, self.launcher, self.config = (
+            fields[key] for key in ("name", "title", "site", "launcher", "config")
+        )
+        self.points = [Point(point, folder) for point in fields["points"]]
+        if not any(point.done for point in self.points):
+            raise BadInput(f"{folder} has no results yet: run the study's job first")
+        self.groups = [Group(group, self.points) for group in fields["groups"]]
+        self.cores = cores_of_host(folder)
+        known = {point.path.name for point in self.points}
+        self.strangers = sorted(path.name for path in folder.glob("*.jsonl") if path.name not in known)
+        self.records = [record for point in self.points for record in point.records]
+
+    def group(self, point):
+        return next(group for group in self.groups if group.name == point.group)
+
+    def oversubscribed(self, point):
+        """True, False, or None where nobody knows."""
+        return is_oversubscribed(point.records[0], self.cores) if point.records else None
+
+    def origins(self, key):
+        """What the provenance of all records says of `key`, each once, lists item by item."""
+        values = [record["provenance"][key] for record in self.records]
+        return list(dict.fromkeys(item for value in values for item in (value if isinstance(value, list) else [value])))
+
+    def mpis(self):
+        return list(dict.fromkeys(" ".join(name.split(",")[0].split()) for name in self.origins("mpi_library")))
+
+    def commits(self):
+        of = lambda origin: origin["git"][:12] + (" with changes" if origin["dirty"] else "")  # noqa: E731
+        return list(dict.fromkeys(of(record["provenance"]) for record in self.records))
+
+    def gathers(self):
+        """(group, its largest point, what gather.py makes of it)."""
+        for group in self.groups:
+            points = [point for point in group.points if point.command == "gather" and point.timed()]
+            if points:
+                yield group, points[-1], gather.read(points[-1].path)
+
+
+def cores_of_host(folder):
+    """As lscpu told jobs/studies/run.sh on a node; the fewest of all sessions, None without."""
+    found = []
+    for path in sorted(folder.glob("session-*.txt")):
+        told = dict(
+            re.findall(r"^ *(CPU\(s\)|Thread\(s\) per core): +(\d+)$", path.read_text(encoding="utf-8", errors="replace"), re.M)
+        )
+        if "CPU(s)" in told:
+            found.append(int(told["CPU(s)"]) // max(1, int(told.get("Thread(s) per core", 1))))
+    return min(found, default=None)
