@@ -23,6 +23,8 @@ install_packages() {
     return
   fi
   say "installing from Debian: ${missing[*]}"
+  # What was cut off in the midst of an installation leaves packages that apt-get refuses to go on from.
+  [[ -z $(dpkg --audit) ]] || DEBIAN_FRONTEND=noninteractive dpkg --configure -a >/dev/null
   apt-get update -qq
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
