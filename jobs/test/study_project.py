@@ -9,6 +9,7 @@ import time
 
 SOURCE = pathlib.Path(os.environ["HALOCLINE_SOURCE"])
 BINARY = os.environ["HALOCLINE_BINARY"]
+REFRAME = SOURCE / ".deps" / "reframe" / "bin" / "reframe"
 TIMEOUT_S = 120  # far above what any of these takes
 
 SMALL = """# A grid that takes no time.
@@ -65,6 +66,13 @@ class Project:
         finally:
             job.kill()
         return subprocess.CompletedProcess(job.args, job.returncode, out, err)
+
+    def reframe(self):
+        """A script that calls ReFrame with this folder's suite."""
+        script = self.folder / "reframe"
+        script.write_text(f"#!/bin/sh\nexec {REFRAME} -C jobs/reframe/settings.py -c jobs/reframe/halo.py \"$@\"\n")
+        script.chmod(0o755)
+        return script
 
     def raw(self, study="tiny"):
         return self.folder / "results" / "raw" / study

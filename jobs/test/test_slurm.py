@@ -15,7 +15,7 @@ import sys
 import tempfile
 import unittest
 
-from study_project import Project, wait_for
+from study_project import REFRAME, Project, wait_for
 
 INSIDE = "HALOCLINE_SLURM_INSIDE"
 DAEMONS = ("munged", "slurmctld", "slurmd")
@@ -52,8 +52,10 @@ GPUS = "Name=gpu File=/dev/null,/dev/zero,/dev/full,/dev/random\n"
 NODE = 'echo "$1" >/proc/sys/kernel/hostname && mount -t tmpfs tmpfs /dev/shm && exec slurmd -D -N "$1"'
 
 # Of the site, only its ranks, their memory and its network are not taken as they are; and ranks have no cores of their own.
-SITE = """source jobs/sites/slurm-4gpu.sh
-HALOCLINE_SITE=$PWD/site.sh ranks_per_node=2 memory=host
+SITE = """HALOCLINE_SITE=$(realpath -- "${BASH_SOURCE[0]}")
+folder=$(dirname "$HALOCLINE_SITE")
+source "$folder/jobs/sites/slurm-4gpu.sh"
+HALOCLINE_SITE=$folder/site.sh ranks_per_node=2 memory=host
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader,tcp OMPI_MCA_btl_tcp_if_include=192.0.2.0/24
 """
 
@@ -179,6 +181,19 @@ class Slurm(unittest.TestCase):
         collected = self.project.folder / "results" / "draft-weak"
         self.assertTrue((collected / "data.csv").exists() and (collected / "REPORT.md").exists(), self.output())
         self.assertTrue(list(collected.glob("*.png")), self.output())
+
+    def test_reframe_on_one_and_two_nodes(self):
+        if not os.access(REFRAME, os.X_OK):
+            self.skipTest("no ReFrame: jobs/local/test.sh installs it")
+        run = self.project.start("bash", "-c", f"source ./site.sh && {self.project.reframe()} -r --tag=smoke")
+        out, err = run.communicate(timeout=120)
+        self.assertEqual(run.returncode, 0, out + err)
+        records = [path.read_text().splitlines() for path in self.project.raw("reframe").glob("output/site/**/records.jsonl")]
+        ranks = sorted({(record["ranks"], record["nodes"], record["nodes_emulated"]) for lines in records for record in map(json.loads, lines)})
+        self.assertEqual(ranks, [(2, 1, False), (4, 2, False)])
+        jobs = subprocess.run(["scontrol", "--oneliner", "show", "jobs"], capture_output=True, text=True, check=True).stdout
+        accounts = [line for line in jobs.splitlines() if "JobName=rfm_Smoke" in line and "Account=myproject" in line]
+        self.assertEqual(len(accounts), 2, jobs)  # what the site exports
 
     def test_a_job_that_was_killed_is_completed_by_the_next_one(self):
         # What Slurm does before the time limit, and what a user does.
