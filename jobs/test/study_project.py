@@ -70,7 +70,7 @@ class Project:
     def reframe(self):
         """A script that calls ReFrame with this folder's suite."""
         script = self.folder / "reframe"
-        script.write_text(f"#!/bin/sh\nexec {REFRAME} -C jobs/reframe/settings.py -c jobs/reframe/halo.py \"$@\"\n")
+        script.write_text(f"#!/bin/sh\nTMPDIR={self.folder} exec {REFRAME} -C jobs/reframe/settings.py -c jobs/reframe/halo.py \"$@\"\n")
         script.chmod(0o755)
         return script
 
