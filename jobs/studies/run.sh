@@ -126,6 +126,9 @@ fi
 [[ -x $program ]] || cannot "there is no program $program: build it (README.md), or set HALOCLINE_BINARY"
 mkdir -p "$folder" 2>/dev/null || true
 [[ -d $folder && -w $folder ]] || bad_input "cannot write to $folder in $PWD: use a clone of your own"
+exec 8>"$folder/.lock"
+rc=0; flock --nonblock --conflict-exit-code 75 8 2>/dev/null || rc=$?  # anything else: a file system without locks
+[[ $rc != 75 ]] || cannot "another session goes through study $name: wait for it (sbatch -d singleton does)"
 
 text() { local escaped=${1//\\/\\\\}; printf '"%s"' "${escaped//\"/\\\"}"; }  # as JSON
 write_study() {
@@ -154,7 +157,7 @@ child=''
 run_launch() {
   local log=$1; shift
   set -m
-  launch "$@" >>"$log" 2>&1 </dev/null &
+  launch "$@" >>"$log" 2>&1 </dev/null 8>&- &  # what outlives a session does not hold its lock
   child=$!
   set +m
   rc=0; wait "$child" || rc=$?

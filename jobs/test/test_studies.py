@@ -84,7 +84,7 @@ class Studies(unittest.TestCase):
         self.assertNotIn("done in", finished.stdout)
         self.assertEqual(self.project.results(), results)
         self.assertEqual(len(list(self.project.raw().glob("session-*"))), 1)
-        self.assertEqual([path.name for path in self.project.raw().iterdir() if path.name.startswith(".")], [])
+        self.assertEqual([path.name for path in self.project.raw().iterdir() if path.name.startswith(".")], [".lock"])
 
     def killed(self, how, whom=lambda job: [job.pid]):
         """The study is killed in its second point; the next run does that one and the third, and leaves the first one alone."""
@@ -118,6 +118,18 @@ class Studies(unittest.TestCase):
                 wait_for(lambda: not processes_with(str(self.project.folder / "slow")), "ranks outlive the study", 10)
                 for path in self.project.raw().iterdir():
                     path.unlink()
+
+    def test_two_sessions_do_not_mix(self):
+        self.project.study("1 1 compare", "1 2 compare")
+        self.project.wait.write_text("g-compare-1x1")
+        first = self.project.start("jobs/studies/run.sh", "tiny")
+        self.project.begun("g-compare-1x1")
+        self.assert_refused(3, "another session goes through study tiny", self.project.run("tiny"))
+        self.assert_code(0, self.project.run("tiny", "--dry-run"))
+        self.project.wait.unlink()
+        out, err = first.communicate(timeout=120)
+        self.assertEqual(first.returncode, 0, out + err)
+        self.assertEqual(sorted(self.project.results()), ["g-compare-1x1", "g-compare-1x2"])
 
     def test_what_was_killed_is_completed(self):
         def everybody(job):
