@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -232,18 +233,19 @@ void set_ratios(std::vector<Contender>& contenders) {
 // ---- The alpha-beta model
 
 // Half a round trip between the lowest two ranks that share a node, or do not; none if there are
-// none. Collective.
+// none, or where noise is larger than what a long message takes. Collective.
 std::optional<comm::LinkCost> measure_link(const comm::NodeHierarchy& nodes, bool on_node,
                                            MPI_Comm comm) {
   int other = 1;
   while (other < nodes.ranks() && (nodes.node_of(other) == nodes.node_of(0)) != on_node) ++other;
   if (other == nodes.ranks()) return std::nullopt;
-  constexpr int kLong = 1 << 18, kTimes = 41;
+  // Long enough for what a wire buffers to be little.
+  constexpr int kLong = 1 << 22;
   Bytes buffer(kLong);
-  const auto half_round_trip = [&](int bytes) {
+  const auto half_round_trip = [&](int bytes, int times) {
     std::vector<double> samples;
     const int partner = nodes.rank() == 0 ? other : 0;
-    for (int i = 0; i < kTimes && (nodes.rank() == 0 || nodes.rank() == other); ++i) {
+    for (int i = 0; i < times && (nodes.rank() == 0 || nodes.rank() == other); ++i) {
       const double start = MPI_Wtime();
       if (nodes.rank() == 0)
         HALOCLINE_MPI(MPI_Send(buffer.data(), bytes, MPI_BYTE, partner, 0, comm));
@@ -256,22 +258,21 @@ std::optional<comm::LinkCost> measure_link(const comm::NodeHierarchy& nodes, boo
     HALOCLINE_MPI(MPI_Bcast(&out, 1, MPI_DOUBLE, 0, comm));
     return out;
   };
-  const double alpha = half_round_trip(1);
-  return comm::LinkCost{alpha, std::max(half_round_trip(kLong) - alpha, 0.0) / kLong};
+  const double alpha = half_round_trip(1, 41), of_long = half_round_trip(kLong, 9);
+  if (of_long <= alpha) return std::nullopt;
+  return comm::LinkCost{alpha, (of_long - alpha) / kLong};
 }
 
-/// What messages cost here.
+/// What messages cost here, as far as it could be measured.
 struct Links {
-  comm::MachineCost cost;
-  bool has_off_node;
-};
+  std::optional<comm::LinkCost> on_node, off_node;
 
-Links measure_links(const comm::NodeHierarchy& nodes, MPI_Comm comm) {
-  const auto on_node = measure_link(nodes, true, comm), off_node = measure_link(nodes, false, comm);
-  const comm::LinkCost none;
-  return {{on_node.value_or(off_node.value_or(none)), off_node.value_or(on_node.value_or(none))},
-          off_node.has_value()};
-}
+  // What is missing is as the other.
+  std::optional<comm::MachineCost> cost() const {
+    if (!on_node && !off_node) return std::nullopt;
+    return comm::MachineCost{on_node ? *on_node : *off_node, off_node ? *off_node : *on_node};
+  }
+};
 
 // As many on each node, or nothing.
 std::optional<int> ranks_of_each_node(const comm::NodeHierarchy& nodes) {
@@ -283,29 +284,30 @@ std::optional<int> ranks_of_each_node(const comm::NodeHierarchy& nodes) {
 
 // Of what the model has: the messages alone, of ranks in the order of their nodes from the first.
 void predict(GatherRecord& record, const comm::TreeForms& forms, const Arrangement& arrangement,
-             const comm::MachineCost& cost) {
+             const std::optional<comm::MachineCost>& cost) {
   const auto each = ranks_of_each_node(arrangement.nodes());
-  if (!each) return;
+  if (!each || !cost) return;
   const comm::RegularGather gather{record.nodes, *each, record.bytes_per_rank};
   if (record.variant == to_string(GatherVariant::zero_copy))
-    record.predicted_s = hierarchical_gather_seconds(gather, cost, forms);
+    record.predicted_s = hierarchical_gather_seconds(gather, *cost, forms);
   if (record.variant == to_string(GatherVariant::mpi_gather))
-    record.predicted_s = flat_gather_seconds(gather, cost, comm::TreeForm::linear,
+    record.predicted_s = flat_gather_seconds(gather, *cost, comm::TreeForm::linear,
                                              arrangement.nodes().node_of_ranks());
 }
 
 std::string format_link(const comm::LinkCost& link) {
-  return format_seconds(link.alpha_s) + " + " +
-         (link.beta_s_per_byte > 0 ? format_rate(1 / link.beta_s_per_byte) : "no time for bytes");
+  return format_seconds(link.alpha_s) + " + " + format_rate(1 / link.beta_s_per_byte);
 }
 
 std::string describe_model(const Links& links, const comm::NodeHierarchy& nodes) {
-  std::string out =
-      "\nalpha-beta model: a message takes " + format_link(links.cost.on_node) + " on a node, " +
-      (links.has_off_node ? format_link(links.cost.off_node) : "(not measured)") +
-      (links.has_off_node ? " between nodes" : "") + "; each rank handles one at a time\n";
+  if (!links.cost()) return "";
+  std::string out = "\nalpha-beta model: a message takes ";
+  if (links.on_node) out += format_link(*links.on_node) + " on a node";
+  if (links.off_node)
+    out += (links.on_node ? ", " : "") + format_link(*links.off_node) + " between nodes";
+  out += "; each rank handles one at a time\n";
   const auto each = ranks_of_each_node(nodes);
-  if (!each || !links.has_off_node) return out;
+  if (!links.off_node || !each || *each == 1) return out;
   constexpr std::int64_t kSmallest = 1, kLargest = 1 << 30;
   Table table({{"nodes"},
                {"messages between nodes: flat"},
@@ -313,7 +315,7 @@ std::string describe_model(const Links& links, const comm::NodeHierarchy& nodes)
                {"wins over a linear gather"},
                {"over a binomial one"}});
   const auto up_to = [&](int n, comm::TreeForm flat) {
-    const auto bytes = wins_up_to(links.cost, n, *each, flat, kSmallest, kLargest);
+    const auto bytes = wins_up_to(*links.cost(), n, *each, flat, kSmallest, kLargest);
     if (!bytes) return std::string("never");
     return *bytes == kLargest ? "always" : "up to " + format_bytes(static_cast<double>(*bytes));
   };
@@ -365,7 +367,7 @@ std::string times_table(const std::vector<std::vector<Contender>>& by_size) {
   std::vector<std::pair<std::ptrdiff_t, std::string>> twins;
   for (const auto twin : {GatherVariant::mpi_gather, GatherVariant::hier_unpack})
     if (ours < count && place(twin) < count)
-      twins.emplace_back(place(twin), "by " + std::string(to_string(twin)));
+      twins.emplace_back(place(twin), std::string(to_string(twin)) + " / zero-copy");
   for (const auto& [at, title] : twins) columns.push_back({title});
   const bool predicted =
       by_size.front().front().record.predicted_s.has_value() ||
@@ -395,8 +397,17 @@ std::string times_table(const std::vector<std::vector<Contender>>& by_size) {
     table.add_row(row);
   }
   std::string out = table.str();
-  if (!twins.empty()) out += "by ...: speed of zero-copy relative to that variant\n";
-  if (predicted && ours < count) out += "model: zero-copy by the alpha-beta model below\n";
+  if (predicted)
+    out += std::string("model: ") +
+           (ours < count ? "zero-copy" : by_size.front().front().record.variant) +
+           " by the alpha-beta model below\n";
+  std::set<std::string> notes;
+  for (const auto& contenders : by_size)
+    for (const auto& contender : contenders)
+      for (const auto& note : contender.record.notes)
+        notes.insert(format_bytes(static_cast<double>(contender.record.bytes_per_rank)) + ": " +
+                     note);
+  for (const auto& note : notes) out += note + "\n";
   return out;
 }
 
@@ -463,15 +474,17 @@ std::string describe_dry_run(const Config& config, const std::vector<Arrangement
     out += std::string(node_of.size() > kShown ? " ..." : "") + "\nvariants:";
     for (const auto variant : variants_for(config, arrangement))
       out += " " + std::string(to_string(variant));
-    out += "\n";
+    const auto& nodes = arrangement.nodes();
+    const auto beside_root = std::ssize(nodes.ranks_of(nodes.node_of(config.root)));
+    out +=
+        "\nmessages between nodes: " + std::to_string(nodes.nodes() - 1) +
+        ", in pieces of at most " + format_bytes(comm::kChunkBytes) +
+        "; of a linear gather that knows no nodes: " + std::to_string(nodes.ranks() - beside_root) +
+        "\n";
   }
-  const auto& nodes = arrangements.front().nodes();
-  out +=
-      "messages between nodes: " + std::to_string(nodes.nodes() - 1) + ", in pieces of at most " +
-      format_bytes(comm::kChunkBytes) + "; of a linear gather that knows no nodes: " +
-      std::to_string(nodes.ranks() - std::ssize(nodes.ranks_of(nodes.node_of(config.root)))) + "\n";
-  return out + std::to_string(config.sizes.size()) + " sizes, " +
-         std::to_string(config.iterations) +
+  out += "\nsizes:";
+  for (const auto size : config.sizes) out += " " + std::to_string(size);
+  return out + "\n" + std::to_string(config.iterations) +
          " timed gathers of each variant and size; a node needs up to " +
          format_bytes(memory.needed) + " of " + format_bytes(memory.available) +
          (memory.fits() ? " available" : " available: TOO MUCH") + "; nothing was measured\n";
@@ -508,7 +521,7 @@ int gather(const Config& config, MPI_Comm comm) {
   std::optional<ResultWriter> writer;
   on_root(comm, [&] { writer.emplace(ResultWriter::for_gathers(config, provenance)); });
 
-  const auto links = measure_links(nodes, comm);
+  const Links links{measure_link(nodes, true, comm), measure_link(nodes, false, comm)};
   Progress progress(rank_of(comm) == 0 && !config.quiet, "gather",
                     std::ssize(arrangements) * std::ssize(config.sizes));
   const double end = MPI_Wtime() + config.max_seconds;
@@ -523,7 +536,8 @@ int gather(const Config& config, MPI_Comm comm) {
       auto& contenders = by_size.emplace_back();
       for (const auto variant : variants_for(config, arrangement)) {
         contenders.push_back(prepare(variant, arrangement, buffers, bytes, config));
-        predict(contenders.back().record, contenders.back().plan->forms(), arrangement, links.cost);
+        predict(contenders.back().record, contenders.back().plan->forms(), arrangement,
+                links.cost());
       }
       std::vector<Contender*> verified;
       for (auto& contender : contenders)

@@ -220,10 +220,10 @@ void write_traces(const Config& config, const nlohmann::ordered_json& platform, 
     throw ConfigError("traces cannot be written (" + config.traces +
                       ": is there already): give --traces the path of a new folder");
   fs::remove_all(draft, error);
-  fs::create_directories(draft, error);
+  fs::create_directory(draft, error);
   if (error)
     throw ConfigError("traces cannot be written (" + config.traces + ": " + error.message() +
-                      "): give --traces a folder in one that this user may write to");
+                      "): give --traces a new folder in one that is there and may be written to");
   try {
     std::ofstream trace(draft / "trace.txt", std::ios::binary), machine(draft / "platform.json");
     for (int rank = 0; rank < ranks && trace; ++rank)
@@ -314,21 +314,39 @@ std::string headline(const Config& config, const Provenance& provenance,
          "), radius " + std::to_string(config.radius) + "\n";
 }
 
-std::string footer(const std::vector<PredictRecord>& records, const dtype::SystemModel& model) {
-  std::string out = "\nof the slowest rank; what the model does not know is -\n";
-  if (!model.injection_bytes_per_second)
+// What the reader has to know, and what to do for a - to become a number.
+std::string footer(const std::vector<Transfer>& transfers,
+                   const std::vector<std::vector<PredictRecord>>& by_transfer,
+                   const dtype::SystemModel& model) {
+  std::string out = "\nof the slowest rank; -: the model does not know it\n";
+  const bool off_node = std::any_of(by_transfer.front().begin(), by_transfer.front().end(),
+                                    [](const auto& record) { return record.nodes > 1; });
+  bool knows_off_node = false;
+  for (std::size_t i = 0; i < transfers.size(); ++i) {
+    const auto name = std::string(dtype::name(transfers[i]));
+    const bool on_device = transfers[i] == Transfer::device;
+    const auto& paths = on_device ? model.device_messages : model.host_messages;
+    const auto memory = std::string(on_device ? "device" : "host") + " memory";
+    knows_off_node = knows_off_node || (paths.on_node && paths.off_node);
+    if (!paths.on_node)
+      out += name + ": no messages on a node in " + memory +
+             ": calibrate with two ranks on a node or more\n";
+    if (off_node && !paths.off_node)
+      out += name + ": no messages between nodes in " + memory + ": calibrate on two nodes\n";
+    const auto& first = by_transfer[i].front();
+    if (!first.pack_s || !first.unpack_s)
+      out += name + ": no times of packing: calibrate where the fields are" +
+             (model.provenance.gpu.empty() ? "" : ", or give the other --memory") + "\n";
+  }
+  if (off_node && knows_off_node && !model.injection_bytes_per_second)
     out += "the model has no rate of injection: all ranks of a node send as if it were alone\n";
-  const bool nothing = std::none_of(records.begin(), records.end(),
-                                    [](const auto& record) { return record.total_s.has_value(); });
-  return out + (nothing
-                    ? "nothing can be predicted in whole: calibrate on two nodes, and where the "
-                      "fields are\n"
-                    : "");
+  return out;
 }
 
 }  // namespace
 
 int predict(const Config& config, MPI_Comm comm) {
+  constexpr int kMostRanks = 1 << 20;  // seconds
   if (config.ranks_per_node.size() > 1)
     throw ConfigError(
         "ranks per node cannot be used (a list, where any number of nodes is "
@@ -348,9 +366,10 @@ int predict(const Config& config, MPI_Comm comm) {
     std::vector<std::vector<PredictRecord>> by_transfer(transfers.size());
     std::int64_t done = 0;
     for (const auto nodes : config.nodes) {
-      if (nodes > std::numeric_limits<int>::max() / each)
+      if (nodes > kMostRanks / each)
         throw ConfigError("too many ranks (" + std::to_string(nodes) + " nodes of " +
-                          std::to_string(each) + "): MPI counts them as an int");
+                          std::to_string(each) + "): each is gone through; use at most " +
+                          std::to_string(kMostRanks));
       const auto domain = make_domain(config, comm::NodeHierarchy::regular(nodes, each));
       Traffic traffic(domain, config.shape.front());
       for (std::size_t i = 0; i < transfers.size(); ++i)
@@ -371,7 +390,7 @@ int predict(const Config& config, MPI_Comm comm) {
       all.insert(all.end(), records.begin(), records.end());
     }
     for (const auto& record : all) writer.write(record);
-    if (!config.quiet) print(text + footer(all, model));
+    if (!config.quiet) print(text + footer(transfers, by_transfer, model));
   });
   return 0;
 }

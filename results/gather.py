@@ -3,18 +3,19 @@
 """Tables and a plot of hierarchical gathers: the counterpart of Figure 3 of [TR14].
 
     mpirun -n 4 halocline gather --config configs/gather-fig3.toml --ranks-per-node 2 --output results/raw/gather.jsonl
-    results/gather.py [FILE [NAME]]         FILE (default: results/raw/gather.jsonl) -> results/gather/NAME.md, .svg and .png
-                                            (NAME: that of FILE without its end)
+    results/gather.py                       # results/raw/gather.jsonl -> results/gather/gather.md, .svg and .png
+    results/gather.py FILE NAME             # FILE -> results/gather/NAME.md, ...; NAME: that of FILE without its end
 
 FILE holds records of kind gather (results/README.md); several of one experiment count as their median. The plot needs
-matplotlib, the tables do not.
+matplotlib, the tables do not. Exit codes: 0 ok, 2 bad input (then nothing is written).
 """
+import argparse
 import collections
 import pathlib
 import statistics
 import sys
 
-from records import RESULTS, BadInput, fault, json_lines, pyplot
+from records import RESULTS, BadInput, fault, json_lines, prefer_matplotlib, pyplot
 
 # Of Okabe and Ito's palette, which the colour-blind can tell apart.
 STYLES = {
@@ -94,9 +95,19 @@ def source(first):
     return f"{origin['mpi_library'].split(',')[0]}, {'; '.join(origin['cpus'])}, commit {origin['git'][:12]}{dirty}, {origin['time']}"
 
 
+def notes(gathers):
+    """What the records tell a reader, by size."""
+    records = [record for variants in gathers.values() for sizes in variants.values() for of_size in sizes.values() for record in of_size]
+    return sorted({f"{size_text(record['bytes_per_rank'])}: {note}." for record in records for note in record["notes"]})
+
+
 def tables(gathers, level="##"):
     """A table for each order, with headings of this level."""
-    out = ["Medians in microseconds of the slowest rank; variants took turns, and each was verified before it was timed. `-`: not measured."]
+    out = [
+        "Medians in microseconds of the slowest rank; variants took turns, and each was verified before it was timed. `-`: not measured. Model: the"
+        " messages alone, by latency and rate of a link as measured in the same run. Set-up: making a plan again, its communicators kept.",
+        *notes(gathers),
+    ]
     for order, variants in gathers.items():
         sizes = sorted({size for of_variant in variants.values() for size in of_variant})
         ours, unpack = variants.get("zero-copy", {}), variants.get("hier-unpack", {})
@@ -143,6 +154,8 @@ def draw(gathers, first, path, ends=("svg", "png"), note=""):
             ratios.plot([size for size, _ in common], [ratio_ for _, ratio_ in common], **style)
         times.set(yscale="log", title=f"ranks {order}" + (" (nothing is reordered)" if nothing_reordered(variants) else ""))
         times.set_xscale("log", base=2)
+        sizes = sorted({size for of_variant in variants.values() for size in of_variant if size})
+        times.set_xticks(sizes[:: -(-len(sizes) // 8)])
         times.xaxis.set_major_formatter(lambda size, _: size_text(round(size)) if size >= 1 else "")
         lines |= {line.get_label(): line for line in times.lines}
         ratios.set(xlabel="bytes of each rank")
@@ -150,7 +163,7 @@ def draw(gathers, first, path, ends=("svg", "png"), note=""):
             axis.grid(alpha=0.3)
     axes[0][-1].legend(handles=list(lines.values()), fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
     axes[0][0].set_ylabel("time of a gather, microseconds (median, p10 to p90)")
-    axes[1][0].set_ylabel("time by that of zero-copy")
+    axes[1][0].set_ylabel("time relative to zero-copy's")
     figure.suptitle(f"Gather of {heading(first)}")
     figure.text(0.5, 0.005, source(first) + note, ha="center", fontsize=7)
     figure.tight_layout(rect=(0, 0.02, 1, 1))
@@ -163,26 +176,34 @@ def draw(gathers, first, path, ends=("svg", "png"), note=""):
     return written
 
 
-def main(arguments):
-    if arguments and arguments[0] in ("-h", "--help"):
-        print(__doc__.strip())
-        return 0
-    if len(arguments) > 2:
-        print("gather.py: too many arguments: see --help", file=sys.stderr)
-        return 2
-    file = pathlib.Path(arguments[0]) if arguments else RESULTS / "raw" / "gather.jsonl"
-    path = RESULTS / "gather" / f"{arguments[1] if len(arguments) > 1 else file.stem}.md"
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", metavar="FILE", type=pathlib.Path, nargs="?", default=RESULTS / "raw" / "gather.jsonl")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="of the files that are written")
+    parser.add_argument("--note", default="", help="what the records do not tell and a reader must know: a sentence")
+    parser.add_argument("--out", metavar="FOLDER", type=pathlib.Path, default=RESULTS / "gather", help="default: results/gather")
+    arguments = parser.parse_args()
+    name = arguments.name or arguments.file.stem
+    if pathlib.Path(name).name != name:
+        parser.error(f"NAME is a name, not '{name}': say --out FOLDER if it is to be elsewhere than in results/gather")
+    path = arguments.out / f"{name}.md"
     try:
-        gathers, first = read(file)
+        gathers, first = read(arguments.file)
+        path.parent.mkdir(exist_ok=True)
+        note = f" {arguments.note}" if arguments.note else ""
+        path.write_text(f"# Hierarchical gather: {heading(first)}\n\n{source(first)}.{note}\n\n{tables(gathers)}")
+        written = [path, *draw(gathers, first, path, note=note)]
     except BadInput as error:
         print(f"gather.py: {error}", file=sys.stderr)
         return 2
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(f"# Hierarchical gather: {heading(first)}\n\n{source(first)}.\n\n{tables(gathers)}")
-    for written in [path, *draw(gathers, first, path)]:
-        print(written)
+    except OSError as error:
+        print(f"gather.py: {error.filename} cannot be written ({error.strerror}): give another folder with --out", file=sys.stderr)
+        return 2
+    for each in written:
+        print(each)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    prefer_matplotlib()
+    sys.exit(main())

@@ -9,7 +9,7 @@ The plot needs matplotlib, the table does not.
 import pathlib
 import sys
 
-from records import RESULTS, BadInput, json_lines, pyplot
+from records import RESULTS, BadInput, json_lines, prefer_matplotlib, pyplot
 
 # [PEA21] section 6.4: the whole exchange is 1050 times as fast as the vendor's on 192 ranks and 917 times on 3072. If the vendor's
 # took equally long on both, TEMPI's became longer by this: the text has no times, and Figure 12 is not in it.
@@ -52,7 +52,7 @@ def table(predicted, simulated, name):
     return "\n".join(out) + "\n"
 
 
-def draw(predicted, simulated, path):
+def draw(predicted, simulated, name, path):
     plots = pyplot("predict.py")
     if plots is None:
         return []
@@ -82,7 +82,7 @@ def draw(predicted, simulated, path):
         axis.tick_params(axis="x", rotation=45)
         axis.grid(alpha=0.3)
         axis.legend(fontsize=8)
-    figure.suptitle(heading(predicted[-1]))
+    figure.suptitle(f"{name}: {heading(predicted[-1])}")
     figure.text(0.5, 0.005, f"{source(predicted[0])}; SimGrid {simulated[0]['simgrid']}", ha="center", fontsize=7)
     figure.tight_layout(rect=(0, 0.02, 1, 1))
     written = [path.with_suffix(".svg"), path.with_suffix(".png")]
@@ -105,10 +105,11 @@ def main(arguments):
         return 2
     path.parent.mkdir(exist_ok=True)
     path.write_text(table(predicted, simulated, name))
-    for written in [path, *draw(predicted, simulated, path)]:
+    for written in [path, *draw(predicted, simulated, name, path)]:
         print(written.relative_to(RESULTS.parent))
     return 0
 
 
 if __name__ == "__main__":
+    prefer_matplotlib()
     sys.exit(main(sys.argv[1:]))

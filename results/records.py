@@ -2,9 +2,12 @@
 """What the scripts of this folder share: reading records, checking them against a JSON Schema, and finding matplotlib."""
 
 import functools
+import importlib.util
 import json
+import os
 import pathlib
 import re
+import subprocess
 import sys
 
 RESULTS = pathlib.Path(__file__).resolve().parent
@@ -94,6 +97,15 @@ def fault(value, name, where="the record", schema=None):
     return next(filter(None, (fault(item, name, at, rule) if rule else None for item, at, rule in members)), None)
 
 
+def prefer_matplotlib():
+    """Starts the script again with Debian's Python if matplotlib is there alone: it need not be the first one in PATH."""
+    debian = "/usr/bin/python3"
+    if importlib.util.find_spec("matplotlib") or sys.prefix == "/usr" or not os.access(debian, os.X_OK):
+        return
+    if subprocess.run([debian, "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode == 0:
+        os.execv(debian, [debian, *sys.argv])
+
+
 def pyplot(program):
     """matplotlib.pyplot for files, or None after a line that says so."""
     try:
@@ -103,6 +115,6 @@ def pyplot(program):
         matplotlib.rcParams["svg.hashsalt"] = "halocline"
         from matplotlib import pyplot as module
     except ImportError:
-        print(f"{program}: no plots (matplotlib is not installed)", file=sys.stderr)
+        print(f"{program}: no plots ({sys.executable} has no matplotlib: install it; Debian: python3-matplotlib)", file=sys.stderr)
         return None
     return module

@@ -30,8 +30,8 @@ import tempfile
 import gather
 import study_plots
 from diff import seconds
-from records import RESULTS, BadInput
-from study_data import STATISTICS, Study, is_emulated, ratio_text, seconds_of
+from records import RESULTS, BadInput, prefer_matplotlib
+from study_data import NOISY, STATISTICS, Study, is_emulated, ratio_text, seconds_of
 from tables import markdown
 
 PHASES = (
@@ -134,7 +134,10 @@ def first_of_all(study):
             out.append(f"**Points are of different {what} ({'; '.join(values)}): compare no times across them.**")
     missing = sum(not point.done for point in study.points)
     if missing:
-        out.append(f"**{missing} of {len(study.points)} points are not done yet.**")
+        out.append(f"**Not done yet: {missing} of {len(study.points)} points.**")
+    noisy = [point.name for point in study.points if point.noisy()]
+    if noisy:
+        out.append(f"**Noisy, p90 more than {NOISY} times p10 of ours or of the vendor's fastest: {', '.join(noisy)}.**")
     crowded = [point.name for point in study.points if study.oversubscribed(point)]
     if crowded:
         out.append(f"**More ranks than cores: {', '.join(crowded)}.**")
@@ -161,9 +164,11 @@ def state(study, point):
         return f"begun, not finished: {point.name}.log" if point.begun else "not done"
     words = ["done"]
     if point.records:
+        words += ["**NOT VERIFIED**"] * any(not record["verified"] for record in point.records)
         if point.nodes != point.nodes_asked and not point.records[0]["nodes_emulated"]:
             words.append(f"asked for {point.nodes_asked} node{'s' if point.nodes_asked > 1 else ''}")
         words += ["emulated nodes"] * is_emulated(point.records[0])
+        words += ["noisy"] * point.noisy()
         words += {True: ["more ranks than cores"], None: ["cores not known"], False: []}[study.oversubscribed(point)]
     return ", ".join(words)
 
@@ -183,6 +188,9 @@ def points_table(study):
     return text + "".join(f"\n- {', '.join(names)}: {note}" for note, names in notes.items()) + ("\n" if notes else "")
 
 
+FIRST = "First: that with the fewest ranks that have something to send to others; of steps, with the fewest ranks."
+
+
 def scaling_tables(study):
     for group in study.groups:
         curves = group.fastest_curves("compare", "run") if group.scaling != "none" else []
@@ -192,13 +200,15 @@ def scaling_tables(study):
         table = []
         for curve in curves:
             found = {}
-            for (point, record, speedup, *_), (_, _, efficiency, *_) in zip(curve.speedups(), curve.efficiencies(group.scaling)):
-                faster = f"{ratio_text(speedup)}, " if group.scaling == "strong" else ""
+            for point, record in curve.samples:
+                found[point.place()] = seconds(seconds_of(record))
+            for point, record, efficiency, *_ in curve.efficiencies(group.scaling):
+                faster = f"{ratio_text(efficiency * point.ranks)}, " if group.scaling == "strong" else ""
                 found[point.place()] = f"{seconds(seconds_of(record))}; {faster}{efficiency:.2f}"
             table.append([curve.label, *(found.get(column, "-") for column in columns)])
         what = {
-            "weak": "Median; efficiency: T(fewest ranks) / T.",
-            "strong": "Median; speed-up T(fewest ranks) / T, efficiency: that by the increase in ranks.",
+            "weak": f"Median; efficiency: T(first) / T. {FIRST}",
+            "strong": f"Median; speed-up: T(first) / T, times the ranks of the first; efficiency: that by the ranks. {FIRST}",
         }
         yield f"### {group.heading()}\n\n{what[group.scaling]}\n\n{markdown(['method', *columns], table)}"
 
@@ -283,9 +293,12 @@ def write(study, folder):
         there = sorted(path.name for path in new.iterdir())
         for file in there:
             os.replace(new / file, folder / file)
-    for file in (f"{name}.{end}" for name in study_plots.NAMES for end in ("png", "pdf")):
-        if file not in there:
-            (folder / file).unlink(missing_ok=True)
+    plots = [folder / f"{name}.{end}" for name in study_plots.NAMES for end in ("png", "pdf")]
+    outdated = [path for path in plots if path.name not in there and path.exists()]
+    for path in outdated:
+        path.unlink()
+    if outdated:
+        print(f"study.py: removed, not of these results: {', '.join(path.name for path in outdated)}", file=sys.stderr)
     return [folder / file for file in there]
 
 
@@ -315,4 +328,5 @@ def main(words=None):
 
 
 if __name__ == "__main__":
+    prefer_matplotlib()
     sys.exit(main())

@@ -13,6 +13,7 @@ OF_POINT = ("ranks", "nodes", "nodes_emulated", "decomposition", "local", "globa
 # Settings that need no words: what nearly every record has.
 UNSAID = {"storage": ("shared-window", "device"), "shape": ("direct",), "messages_per": ("partner",)}
 WORDS = {"private": "private memory", "axes": "axes"}
+NOISY = 3  # so many times as long at p90 as at p10
 STATISTICS = ("median_s", "p10_s", "p90_s", "min_s", "max_s")
 
 
@@ -76,6 +77,11 @@ class Point:
     def timed(self):
         return [record for record in self.records if seconds_of(record)]
 
+    def noisy(self):
+        """Whether what is compared varies too much to be compared."""
+        compared = [record for record in (self.best(False), self.best(True)) if record] if self.command in ("compare", "run") else []
+        return any(seconds_of(record, field="p90_s") > NOISY * seconds_of(record, field="p10_s") for record in compared)
+
     def best(self, vendor):
         """The fastest verified record of the vendor's methods, or of ours; None without."""
         return min((record for record in self.timed() if is_vendor(record) == vendor), key=seconds_of, default=None)
@@ -119,19 +125,18 @@ class Curve:
     def at(self, point):
         return next((record for at, record in self.samples if at is point), None)
 
-    def speedups(self):
-        """(point, record, T(first) / T by median, by p90, by p10)."""
-        first = seconds_of(self.samples[0][1])
-        return [
-            (point, record, *(first / seconds_of(record, field=field) for field in ("median_s", "p90_s", "p10_s")))
-            for point, record in self.samples
-        ]
-
     def efficiencies(self, scaling):
-        """The same by what is ideal: as long as at the first point, or as many times faster as there are more ranks."""
-        first = self.samples[0][0].ranks
+        """(point, record, efficiency by median, by p90, by p10): T(first) / T, with strong scaling by the increase in ranks as well.
+        The first point is that with the fewest ranks that send something to others, of steps that with the fewest ranks."""
+        samples = [(point, record) for point, record in self.samples if self.kind == "run" or record["bytes_to_others"]]
+        if not samples:
+            return []
+        first, seconds = samples[0][0].ranks, seconds_of(samples[0][1])
         more = lambda point: point.ranks / first if scaling == "strong" else 1  # noqa: E731
-        return [(point, record, *(value / more(point) for value in values)) for point, record, *values in self.speedups()]
+        return [
+            (point, record, *(seconds / seconds_of(record, field=field) / more(point) for field in ("median_s", "p90_s", "p10_s")))
+            for point, record in samples
+        ]
 
 
 class Group:

@@ -25,7 +25,7 @@ STYLES = {
 PHASES = {"pack": ("#88ccee", "^"), "transfer": ("#ee8866", "o"), "unpack": ("#44bb99", "v"), "compute": ("#bbbbbb", "")}
 NAMES = ("figure12", "scaling", "methods", "phases", "gathers")
 FASTEST = "Of each method the variant that is fastest at the most ranks."
-CUT = "Bars that leave a panel are cut."
+CUT = "Error bars that leave a panel are cut."
 INCHES_OF_LETTER = 0.058  # of a caption
 
 
@@ -203,7 +203,7 @@ def draw_figure12(plots, study):
         left = page.panel(row, 0, f"{group.heading()}: phases")
         for curve in filter(None, shown):
             for place, phase in enumerate(("pack", "transfer", "unpack")):
-                samples = [(point, *statistics(record, phase)) for point, record in curve.samples]
+                samples = [(point, *statistics(record, phase)) for point, record in curve.samples if record["bytes_to_others"]]
                 add_line(left, study, samples, line_style(curve) | {"marker": PHASES[phase][1]}, place - 1)
         left.set_ylabel("time of an exchange (p10, median, p90)")
         log_scale(plots, left, "y", short_seconds)
@@ -221,7 +221,7 @@ def draw_figure12(plots, study):
             if samples:
                 add_line(right, study, samples, line_style(curve), place)
         right.axhline(1, color="black", linestyle="--", linewidth=0.8)
-        right.set_ylabel("by the fastest vendor method")
+        right.set_ylabel("speed-up over the fastest vendor method")
         if max(medians) > 20:
             log_scale(plots, right, "y", times)
         else:
@@ -236,7 +236,7 @@ def draw_figure12(plots, study):
                 for phase in ("pack", "transfer", "unpack")
             ]
             page.legend(row, handles, "phases", "lower left", side)
-    text = f"As Figure 12 of [PEA21]. Phases: the fastest method of ours and of the vendor's that packs. {FASTEST} {CUT}"
+    text = f"As Figure 12 of [PEA21]. Phases: the fastest method of ours and of the vendor's that packs, where something is sent to others. {FASTEST} {CUT}"
     return page.finish(
         text
     ), "The two panels of Figure 12 of [PEA21]: phases of an exchange, and speed-up over the fastest vendor method, by ranks."
@@ -259,28 +259,23 @@ def draw_scaling(plots, study):
         right = page.panel(row, 1, "efficiency")
         for place, curve in centered(curves):
             samples = [(point, *statistics(record)) for point, record in curve.samples]
+            efficiencies = [(point, *values) for point, _, *values in curve.efficiencies(group.scaling)]
             if not weak:
-                samples = [(point, *values) for point, _, *values in curve.speedups()]
+                samples = [(point, *(value * point.ranks for value in values)) for point, *values in efficiencies]
             add_line(left, study, samples, line_style(curve), place)
-            add_line(
-                right,
-                study,
-                [(point, *values) for point, _, *values in curve.efficiencies(group.scaling)],
-                line_style(curve),
-                place,
-            )
+            add_line(right, study, efficiencies, line_style(curve), place)
         ranks = sorted({point.ranks for point in of_group})
         if weak:
             left.set_ylabel("time (p10, median, p90)")
             log_scale(plots, left, "y", short_seconds)
         else:
-            left.plot(ranks, [count / ranks[0] for count in ranks], color="black", linewidth=0.8)
-            left.set_ylabel("T(fewest ranks) / T")
+            left.plot(ranks, ranks, color="black", linewidth=0.8)
+            left.set_ylabel("speed-up: ranks(first) T(first) / T")
             log_scale(plots, left, "y", times)
         right.axhline(1, color="black", linewidth=0.8)
-        best = max(median for curve in curves for _, _, median, *_ in curve.efficiencies(group.scaling))
-        right.set_ylim(0, 1.15 * max(1, best))
-        right.set_ylabel("T(fewest) / T" if weak else "T(fewest) ranks(fewest) / (T ranks)")
+        best = [median for curve in curves for _, _, median, *_ in curve.efficiencies(group.scaling)]
+        right.set_ylim(0, 1.15 * max([1, *best]))
+        right.set_ylabel("T(first) / T" if weak else "speed-up / ranks")
         for axis in (left, right):
             rank_axis(page, axis, of_group)
         page.legend(
@@ -288,10 +283,10 @@ def draw_scaling(plots, study):
             [handle(plots, curve.label, **line_style(curve)) for curve in curves]
             + [handle(plots, "ideal", color="black", linewidth=0.8)],
         )
-    text = f"{FASTEST} Run: a time step with its exchange and the stencil. {CUT}"
+    text = f"{FASTEST} Run: a time step with its exchange and the stencil. First: the fewest ranks that send to others; of run, the fewest. {CUT}"
     return page.finish(
         text
-    ), "Weak scaling: time and efficiency; strong scaling: speed-up and efficiency; each by the time at the fewest ranks."
+    ), "Weak scaling: time and efficiency; strong scaling: speed-up and efficiency."
 
 
 def draw_methods(plots, study):
@@ -393,7 +388,7 @@ def draw_phases(plots, study):
     page.figure.legend(handles=patches, loc="upper right", ncol=len(patches), frameon=False)
     text = (
         "Medians on the slowest rank, which may overlap and need not add up; the black mark (p10 to p90) and the number: the total."
-        f" >: beyond the axis. With strong scaling each point has its own axis. {FASTEST}"
+        f" >: goes on beyond. With strong scaling each point has its own axis. {FASTEST}"
     )
     return page.finish(text), "Medians of the phases, stacked; the black mark is the total."
 
@@ -423,18 +418,12 @@ def stack(axis, y, record, limit, hollow):
         )
         left += width
     median, p10, p90 = statistics(record)
-    beyond = median > 1.02 * limit
-    if not beyond:
-        axis.errorbar(
-            [median],
-            [y],
-            xerr=[[max(0, median - p10)], [max(0, min(p90, 1.02 * limit) - median)]],
-            color="black",
-            elinewidth=0.9,
-            capsize=2,
-        )
+    end = 1.02 * limit
+    if median <= end:
+        axis.plot([p10, min(p90, end)], [y, y], color="black", linewidth=0.9)
+        axis.plot([p10] + [p90] * (p90 <= end), [y] * (1 + (p90 <= end)), "|", color="black", markersize=4)
         axis.plot([median], [y], "|", color="black", markersize=9)
-    axis.text(
-        max(left, min(p90, 1.02 * limit)) + 0.02 * limit, y, ("> " if beyond else "") + seconds(median), va="center", fontsize=7.5
-    )
+    if p90 > end:
+        axis.plot([end], [y], ">", color="black", markersize=5)
+    axis.text(max(left, min(p90, end)) + 0.03 * limit, y, seconds(median), va="center", fontsize=7.5)
     return phases

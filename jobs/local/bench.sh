@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 flags=()
 while [[ $# -gt 0 ]]; do
   case $1 in
-    -h|--help) sed -n '2,7p' "$0"; exit 0 ;;
+    -h|--help) sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 0 ;;
     --only) [[ $# -ge 2 ]] || { echo "bench.sh: --only needs the name of a case" >&2; exit 2; }; flags+=("--only=$2"); shift ;;
     --*) flags+=("$1") ;;
     *) flags+=("--group=$1") ;;

@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 source jobs/local/deps.sh
 
-[[ $# -ge 1 ]] || { sed -n '2,8p' "$0"; exit 2; }
+[[ $# -ge 1 ]] || { sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2; }
 preset=$1; shift
 case $preset in
   release|debug|asan) kokkos=kokkos ;;

@@ -5,7 +5,7 @@
 # FOLDER gets gpu-check.json (everything in one object), gpu-check.md (for people) and a log of each step.
 # Exit code: 0, 1 if a step failed, 3 if nothing can be run here.
 set -uo pipefail
-[[ $# -le 1 ]] || { sed -n '2,6p' "$0"; exit 2; }
+[[ $# -le 1 ]] || { sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
 source "$here/env.sh"
 if [[ -d $here/bin ]]; then

@@ -4,7 +4,7 @@
 #   jobs/local/quickstart.sh [RANKS]     default: 2
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-case ${1:-2} in *[!0-9]*|0) sed -n '2,4p' "$0"; exit 2 ;; esac
+case ${1:-2} in *[!0-9]*|0) sed -n '2,4s/^# \{0,1\}//p' "$0"; exit 2 ;; esac
 ranks=${1:-2}
 source jobs/local/env.sh
 # A new build leaves out the tests; one that has them keeps them.

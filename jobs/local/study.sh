@@ -6,11 +6,13 @@
 # $HALOCLINE_BINARY: a program that is built already; then nothing is installed or built.
 set -euo pipefail
 case ${1:-} in
-  -h|--help) sed -n '2,6p' "$0"; exit 0 ;;
-  '') sed -n '2,6p' "$0" >&2; exit 2 ;;
+  -h|--help) sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  '') sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 here=$(cd "$(dirname "$0")/../.." && pwd)
+export HALOCLINE_SITE=$here/jobs/sites/local.sh
 if [[ -z ${HALOCLINE_BINARY:-} && " $* " != *" --dry-run "* ]]; then
+  "$here/jobs/studies/run.sh" "$@" --dry-run >/dev/null  # is there such a study?
   cd "$here"
   source jobs/local/deps.sh
   install_packages python3-matplotlib
@@ -20,4 +22,4 @@ if [[ -z ${HALOCLINE_BINARY:-} && " $* " != *" --dry-run "* ]]; then
   jobs/local/build.sh release "${options[@]}"
   cd "$OLDPWD"
 fi
-HALOCLINE_SITE=$here/jobs/sites/local.sh exec "$here/jobs/studies/run.sh" "$@"
+exec "$here/jobs/studies/run.sh" "$@"

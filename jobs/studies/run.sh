@@ -11,7 +11,7 @@
 # Exit code: 0; else that of the first point that failed (1 verification failed, 2 bad input, 3 environment), or 128 and the signal
 # that ended it (the same command again does the rest).
 set -euo pipefail
-usage() { sed -n '2,13p' "$0"; exit "$1"; }
+usage() { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit "$1"; }
 bad_input() { echo "run.sh: $*" >&2; exit 2; }
 cannot() { echo "run.sh: $*" >&2; exit 3; }
 
@@ -227,9 +227,7 @@ for point in "${todo[@]}"; do
 done
 point=
 if compgen -G "$folder/*-*x*.json*" >/dev/null; then
-  python=python3  # Debian's matplotlib is that of Debian's Python, which need not be the first one
-  "$python" -c 'import matplotlib' 2>/dev/null || [[ ! -x /usr/bin/python3 ]] || python=/usr/bin/python3
-  rc=0; "$python" results/study.py "$name" || rc=$?
+  rc=0; results/study.py "$name" || rc=$?
   [[ $rc == 0 || $code != 0 ]] || code=$rc
 fi
 [[ ${#failed[@]} == 0 ]] || echo "run.sh: ${#failed[@]} of ${#points[@]} points failed: ${failed[*]} (see $folder/POINT.log)" >&2
