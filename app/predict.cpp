@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `halocline predict`: what the halo exchange would take on other numbers of nodes.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -180,7 +182,7 @@ LinkRates rates_of(const dtype::MessageTimes& times) {
 }
 
 nlohmann::ordered_json platform_of(const dtype::SystemModel& model, Transfer transfer,
-                                   const comm::NodeHierarchy& nodes) {
+                                   const comm::NodeHierarchy& nodes, std::size_t rounds) {
   const auto& paths = transfer == Transfer::device ? model.device_messages : model.host_messages;
   if (!paths.on_node || !paths.off_node)
     throw ConfigError(
@@ -197,6 +199,7 @@ nlohmann::ordered_json platform_of(const dtype::SystemModel& model, Transfer tra
   constexpr int kPorts = 36;  // of a switch of InfiniBand
   return {{"nodes", nodes.nodes()},
           {"ranks_per_node", each},
+          {"rounds", rounds},
           {"overhead_s", off_node.overhead_s},
           {"on_node", link(on_node)},
           {"off_node", link(off_node)},
@@ -214,14 +217,12 @@ nlohmann::ordered_json platform_of(const dtype::SystemModel& model, Transfer tra
 void write_traces(const Config& config, const nlohmann::ordered_json& platform, int ranks,
                   Traffic& traffic) {
   namespace fs = std::filesystem;
-  const fs::path folder(config.traces), draft(config.traces + ".new");
+  const fs::path folder(config.traces), draft(config.traces + "." + std::to_string(getpid()));
   std::error_code error;
   if (fs::exists(fs::symlink_status(folder, error)))
     throw ConfigError("traces cannot be written (" + config.traces +
                       ": is there already): give --traces the path of a new folder");
-  fs::remove_all(draft, error);
-  fs::create_directory(draft, error);
-  if (error)
+  if (!fs::create_directory(draft, error))
     throw ConfigError("traces cannot be written (" + config.traces + ": " + error.message() +
                       "): give --traces a new folder in one that is there and may be written to");
   try {
@@ -294,7 +295,7 @@ std::string table_of(const std::vector<PredictRecord>& records) {
                    format_extent(record.decomposition), format_bytes(record.bytes_off_node_of_node),
                    seconds_or_dash(record.pack_s), seconds_or_dash(record.transfer_s),
                    seconds_or_dash(record.unpack_s), seconds_or_dash(record.total_s),
-                   !record.transfer_s        ? "-"
+                   !record.transfer_s || *record.transfer_s == 0 ? "-"
                    : record.injection_limits ? "injection"
                                              : "messages"});
   return "\n" + records.front().method + "\n" + table.str();
@@ -378,7 +379,7 @@ int predict(const Config& config, MPI_Comm comm) {
                       comm::predict_exchange(model, domain.nodes.node_of_ranks(), transfers[i],
                                              config.memory == Memory::device, std::ref(traffic))));
       if (!config.traces.empty())
-        write_traces(config, platform_of(model, transfers.front(), domain.nodes),
+        write_traces(config, platform_of(model, transfers.front(), domain.nodes, traffic(0).size()),
                      domain.nodes.ranks(), traffic);
       progress.update(++done);
     }

@@ -73,7 +73,7 @@ def draw(predicted, simulated, name, path):
         rest = {record["ranks"]: record["total_s"] - record["transfer_s"] for record in predicted}
         simulated_total = [(each, (second + rest[each]) / base) for each, second in zip(at, seconds) if each in rest]
         growth.plot(*zip(*simulated_total), **style, label="total with SimGrid's transfer")
-        growth.plot(*zip(*PAPER.items()), color="tab:purple", marker="*", markersize=11, linestyle="--", label="[PEA21] Figure 12, from its two speed-ups")
+        growth.plot(*zip(*PAPER.items()), color="tab:purple", marker="*", markersize=11, linestyle="--", label="[PEA21] 6.4, if the vendor takes equally long on both")
         growth.set(ylabel="time by that on 192 ranks", title="Growth with the number of ranks", ylim=(0, None))
     for axis in (times, growth):
         axis.set_xscale("log", base=2)

@@ -129,12 +129,19 @@ def first_of_all(study):
     ]
     if not out:
         out = ["Every record is verified: the program checks what it times, and times nothing else."]
-    for what, values in (("commits", study.commits()), ("MPIs", study.origins("mpi_library")), ("CPUs", study.origins("cpus"))):
+    for what, values in (("commits", study.commits()), ("MPIs", study.origins("mpi_library")), ("CPUs", study.origins("cpus")), ("GPUs", study.origins("gpus"))):
         if len(values) > 1:
             out.append(f"**Points are of different {what} ({'; '.join(values)}): compare no times across them.**")
-    missing = sum(not point.done for point in study.points)
-    if missing:
-        out.append(f"**Not done yet: {missing} of {len(study.points)} points.**")
+    missing = [point for point in study.points if not point.done]
+    failed = [point.name for point in missing if point.exit_code is not None]
+    if failed:
+        out.append(f"**Failed: {', '.join(failed)}.**")
+    largest = max(point.nodes_asked for point in study.points if point.path.exists())
+    larger = sum(point.nodes_asked > largest for point in missing)
+    if len(missing) > larger:
+        out.append(f"**Not done yet: {len(missing) - larger} of {len(study.points)} points.**")
+    if larger:
+        out.append(f"{larger} points of the study have more nodes than the largest that ran.")
     noisy = [point.name for point in study.points if point.noisy()]
     if noisy:
         out.append(f"**Noisy, p90 more than {NOISY} times p10 of ours or of the vendor's fastest: {', '.join(noisy)}.**")
@@ -160,9 +167,10 @@ def facts(study):
 
 
 def state(study, point):
-    if not point.done:
-        return f"begun, not finished: {point.name}.log" if point.begun else "not done"
-    words = ["done"]
+    if not point.done and not point.records:
+        how = "begun, not finished" if point.exit_code is None else f"**failed, exit code {point.exit_code}**"
+        return f"{how}: {point.name}.log" if point.begun else "not done"
+    words = ["done" if point.done else "**failed**"]
     if point.records:
         words += ["**NOT VERIFIED**"] * any(not record["verified"] for record in point.records)
         if point.nodes != point.nodes_asked and not point.records[0]["nodes_emulated"]:

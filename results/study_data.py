@@ -25,9 +25,14 @@ class Point:
         self.nodes, self.ranks = fields["nodes"], fields["ranks"]
         self.path = folder / f"{self.name}.{'json' if self.command == 'calibrate' else 'jsonl'}"
         self.done = self.path.exists()
-        self.begun = (folder / f"{self.name}.log").exists()
+        log, failed = folder / f"{self.name}.log", folder / f"{self.name}.failed.jsonl"
+        self.begun = log.exists()
+        ended = re.search(r"^# exit code (\d+)$", log.read_text(encoding="utf-8", errors="replace"), re.M) if self.begun else None
+        self.exit_code = int(ended[1]) if ended and not self.done else None
+        if not self.done and failed.exists():  # not all of it is verified
+            self.path = failed
         self.records = []
-        if self.done:
+        if self.path.exists():
             self.read()
         if self.records:
             self.nodes = self.records[0]["nodes"]
@@ -139,6 +144,12 @@ class Curve:
         ]
 
 
+def at_the_most_ranks(curve):
+    """The smallest is that of the fastest at the largest point."""
+    point, record = curve.samples[-1]
+    return -point.ranks, seconds_of(record)
+
+
 class Group:
     def __init__(self, fields, points):
         self.name, self.title, self.scaling = fields["name"], fields["title"], fields["scaling"]
@@ -175,8 +186,7 @@ class Group:
         """Of each exchange the curve that is fastest at the largest point where there is one, in the order of the records."""
         out = {}
         for curve in self.curves(*commands):
-            point, record = curve.samples[-1]
-            rank = (-point.ranks, seconds_of(record))
+            rank = at_the_most_ranks(curve)
             key = curve.kind, curve.exchange
             if key not in out or rank < out[key][0]:
                 out[key] = rank, curve
@@ -204,7 +214,7 @@ class Study:
             fields[key] for key in ("name", "title", "site", "launcher", "config")
         )
         self.points = [Point(point, folder) for point in fields["points"]]
-        if not any(point.done for point in self.points):
+        if not any(point.path.exists() for point in self.points):
             raise BadInput(f"{folder} has no results yet: run the study's job first")
         self.groups = [Group(group, self.points) for group in fields["groups"]]
         self.cores = cores_of_host(folder)

@@ -7,7 +7,7 @@ import textwrap
 import gather
 from diff import seconds
 from records import pyplot
-from study_data import is_emulated, ratio_text, seconds_of
+from study_data import at_the_most_ranks, is_emulated, ratio_text, seconds_of
 
 # Colour, marker: the same everywhere. Of Okabe and Ito's palette for ours; dark ones for the vendor's, whose lines are dashed.
 STYLES = {
@@ -195,7 +195,7 @@ def draw_figure12(plots, study):
         ]
         shown = [
             next(
-                (curve for curve in sorted(packing, key=lambda curve: seconds_of(curve.samples[-1][1])) if curve.vendor == vendor),
+                (curve for curve in sorted(packing, key=at_the_most_ranks) if curve.vendor == vendor),
                 None,
             )
             for vendor in (False, True)

@@ -253,6 +253,21 @@ class Unverified(OfStudy):
         wrong = [row for row in rows if row["verified"] == "false"]
         self.assertEqual({(row["point"], row["method"], row["ratio_to_baseline"]) for row in wrong}, {("b", "alltoallv", "")})
 
+    def test_a_point_that_failed_is_not_begun_or_done(self):
+        points = self.weak()
+        wrong = points["b"][3]
+        wrong[0]["verified"] = False
+        self.write(points | {"b": (*points["b"][:3], None), "c": ("weak", 8, "compare", None)})
+        (self.raw / "b.failed.jsonl").write_text("".join(json.dumps(record) + "\n" for record in wrong))
+        for name, code in (("b", 1), ("c", 3)):
+            (self.raw / f"{name}.log").write_text(f"# its header\nsome output\n# exit code {code}\n")
+        report, _ = self.made(code=1)
+        self.assertEqual(report.splitlines()[2], "**Not verified, and in no plot, table or ratio: b: alltoallv.**")
+        self.assertIn("\n**Failed: b, c.**\n", report)
+        self.assertEqual(self.of_points(report, "b")[3], "**failed**, **NOT VERIFIED**, cores not known")
+        self.assertEqual(self.of_points(report, "c")[3], "**failed, exit code 3**: c.log")
+        self.assertIn("| b | 4 ranks on 1 node | p2p: 3.00 ms |", report)
+
     def test_what_was_not_timed_has_a_row(self):
         points = self.weak()
         record = points["b"][3][0]
@@ -534,4 +549,5 @@ class Script(OfStudy):
 
 
 if __name__ == "__main__":
+    records.prefer_matplotlib()
     unittest.main(warnings="ignore")  # those of matplotlib's own code

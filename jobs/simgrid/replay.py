@@ -5,10 +5,10 @@
     jobs/simgrid/replay.sh [--output FILE] FOLDER...
 
 A FOLDER holds
-  trace.txt      SMPI's time-independent trace of all ranks, rank by rank: for each one "RANK init", then for each exchange
-                 "RANK irecv FROM TAG BYTES", "RANK isend TO TAG BYTES" and "RANK waitall", then "RANK finalize". Messages of an
-                 exchange from one rank to another need different tags: SMPI loses one of two with the same
-  platform.json  {"nodes", "ranks_per_node": consecutive ranks,
+  trace.txt      SMPI's time-independent trace of all ranks, rank by rank: for each one "RANK init", then for each round of each
+                 exchange "RANK irecv FROM TAG BYTES", "RANK isend TO TAG BYTES" and "RANK waitall", then "RANK finalize".
+                 Messages of a round from one rank to another need different tags: SMPI loses one of two with the same
+  platform.json  {"nodes", "ranks_per_node": consecutive ranks, "rounds": of an exchange,
                   "on_node", "off_node": {"latency_s", "bytes_per_s", "bandwidth_of"} of a message within a node and to another,
                   "overhead_s": what a rank needs to send a message before it can send another one,
                   "injection_bytes_per_s": what all ranks of a node can send to others, and receive at the same time,
@@ -72,7 +72,7 @@ def read_platform(path):
     time = (lambda value: is_number(value) and value >= 0, "a number, at least 0")
     count = (is_count, "a whole number, at least 1")
     checked(platform, {
-        "nodes": count, "ranks_per_node": count,
+        "nodes": count, "ranks_per_node": count, "rounds": count,
         "on_node": (lambda value: True, ""), "off_node": (lambda value: True, ""), "overhead_s": time,
         "injection_bytes_per_s": rate,
         "radix": (lambda value: is_count(value) and value >= 4 and value % 2 == 0, "an even number, at least 4"),
@@ -85,8 +85,8 @@ def read_platform(path):
     return platform
 
 
-def exchanges_in(path, ranks):
-    """How many each rank has; all must have as many."""
+def exchanges_in(path, ranks, rounds):
+    """How many each rank has, in so many rounds each; all must have as many."""
     counts = [0] * ranks
     number = 0
     try:
@@ -98,17 +98,17 @@ def exchanges_in(path, ranks):
         raise BadInput(f"{path} cannot be read ({error.strerror}): give folders that halocline predict --traces wrote") from error
     except (ValueError, IndexError) as error:
         raise BadInput(f"{path}: line {number} is not an action of one of the {ranks} ranks of platform.json") from error
-    if min(counts) == 0 or min(counts) != max(counts):
-        have = f"from {min(counts)} to {max(counts)} exchanges"
-        raise BadInput(f"{path}: the {ranks} ranks of platform.json have {have}: all must have as many, and at least one")
-    return counts[0]
+    if min(counts) == 0 or min(counts) != max(counts) or counts[0] % rounds:
+        have = f"from {min(counts)} to {max(counts)} rounds"
+        raise BadInput(f"{path}: the {ranks} ranks of platform.json have {have}: all must have as many, of whole exchanges of {rounds}")
+    return counts[0] // rounds
 
 
 def simulate(folder, version):
     platform = read_platform(folder / "platform.json")
     nodes, per_node = platform["nodes"], platform["ranks_per_node"]
     trace = (folder / "trace.txt").resolve()
-    exchanges = exchanges_in(trace, nodes * per_node)
+    exchanges = exchanges_in(trace, nodes * per_node, platform["rounds"])
     with tempfile.TemporaryDirectory() as work:
         work = pathlib.Path(work)
         (work / "hosts").write_text("".join(f"node-{node}-{rank}\n" for node in range(nodes) for rank in range(per_node)))

@@ -9,7 +9,7 @@ export OMP_PROC_BIND=close OMP_PLACES=cores
 
 nodes=
 if [[ -n ${LSB_DJOB_HOSTFILE:-} ]]; then  # a line for each core; the job's script runs on a node that is not for ranks
-  nodes=$(sort -u "$LSB_DJOB_HOSTFILE" | grep -cvE '^(batch|login)')
+  nodes=$(sort -u "$LSB_DJOB_HOSTFILE" | grep -cvE '^(batch|login)' || true)
 fi
 ranks_per_node=6 memory=device launcher=jsrun
 

@@ -12,9 +12,10 @@ export OMP_PROC_BIND=close OMP_PLACES=cores
 nodes=${SLURM_JOB_NUM_NODES:-} ranks_per_node=4 memory=device launcher=srun
 
 # launch NODES RANKS_PER_NODE COMMAND...: on the first nodes of the allocation. All ranks of a node see all of its GPUs and choose by
-# their number there: GPUs that are hidden from others (--gpus-per-task) cannot read each other's memory.
+# their number there: GPUs that are hidden from others (--gpus-per-task) cannot read each other's memory. 64: cores, of each one
+# hardware thread.
 launch() {
   local count=$1 ranks=$2; shift 2
   srun --nodes="$count" --ntasks=$((count * ranks)) --ntasks-per-node="$ranks" --cpus-per-task=$((64 / ranks)) \
-    --cpu-bind=cores --mpi=pmix "$@"
+    --threads-per-core=1 --cpu-bind=cores --mpi=pmix "$@"
 }

@@ -3,7 +3,7 @@
 #   jobs/studies/run.sh STUDY [--dry-run]     STUDY: jobs/studies/STUDY.sh, or the path of such a file
 # --dry-run lists the points, what is done, and the command of each; it takes no allocation.
 # Results go to results/raw/STUDY: of each point its records POINT.jsonl (calibrate: the model POINT.json), there only when it has
-# finished and is verified, and its output POINT.log; study.json, which lists all points; of each session what it ran on,
+# finished and is verified (else POINT.failed.jsonl), and its output POINT.log; study.json, which lists all points; of each session what it ran on,
 # session-TIME.txt. A point that needs more nodes than there are is left for a larger allocation. At the end results/study.py
 # makes tables and plots of what is there.
 # $HALOCLINE_SITE: name of a file in jobs/sites, or the path of one. $HALOCLINE_BINARY: the program, if it is not in build/.
@@ -28,7 +28,13 @@ done
 [[ $study != */* ]] || study=$(realpath -- "$study")
 site=${HALOCLINE_SITE:-}
 [[ $site != */* ]] || site=$(realpath -- "$site")
-cd "$(dirname "$0")/../.."
+root=$(realpath -- "$(dirname "$0")/../..")
+# What is named from elsewhere.
+[[ ${HALOCLINE_BINARY:-} != */* ]] || HALOCLINE_BINARY=$(realpath --no-symlinks -- "$HALOCLINE_BINARY")
+for variable in HALOCLINE_CONFIG HALOCLINE_MODEL; do
+  [[ ${!variable:-} != */* || ! -e ${!variable} ]] || printf -v "$variable" %s "$(realpath --no-symlinks --relative-base="$root" -- "${!variable}")"
+done
+cd "$root"
 
 # list FOLDER: the names that may be given, in one line. run.sh is no study.
 list() { local names; names=$(cd "jobs/$1" && printf '%s\n' *.sh | sed -n '/^run\.sh$/d; s/\.sh$//p'); echo "${names//$'\n'/, }"; }
@@ -41,8 +47,10 @@ list() { local names; names=$(cd "jobs/$1" && printf '%s\n' *.sh | sed -n '/^run
 # A site says how many nodes there are (nodes), what a study gets of each (ranks_per_node, memory), and how to start (launcher, launch).
 nodes='' ranks_per_node='' memory='' launcher=
 set +u  # modules read what is not set
+trap 'echo "run.sh: site $site ended with exit code $?: see what it says above, or run bash -ex $site" >&2; exit 3' EXIT
 # shellcheck source=/dev/null
 source "$site"
+trap - EXIT
 set -u
 [[ $ranks_per_node =~ ^[1-9][0-9]*$ && $memory =~ ^(host|device)$ && -n $launcher && $(declare -F launch) ]] ||
   bad_input "$site has to set ranks_per_node, memory (host or device) and launcher, and to define launch"
@@ -59,12 +67,14 @@ title='' config='' groups=() points=()
 declare -A group_titles=() group_scaling=() point_group=() point_nodes=() point_ranks=() point_line=()
 group() {
   [[ $# == 3 && $2 =~ ^(weak|strong|none)$ ]] || bad_input "$study: group takes NAME weak|strong|none TITLE, not '$*'"
-  groups+=("$1"); group_scaling[$1]=$2 group_titles[$1]=$3
+  groups+=("$1"); group_scaling[$1]=$2 group_titles[$1]="$3${HALOCLINE_CONFIG:+ (draft: the grid may be another)}"
 }
 point() {
   [[ -z ${HALOCLINE_CONFIG:-} || -z $config ]] || config=$HALOCLINE_CONFIG
   [[ $# -ge 4 && $2 =~ ^[1-9][0-9]*$ && $3 =~ ^[1-9][0-9]*$ && $4 =~ ^(compare|run|gather|calibrate)$ ]] ||
     bad_input "$study: point takes GROUP NODES RANKS_PER_NODE compare|run|gather|calibrate [FLAG...], not '$*'"
+  [[ $4 == calibrate || -z ${HALOCLINE_MODEL:-} || -r $HALOCLINE_MODEL ]] ||
+    bad_input "there is no model $HALOCLINE_MODEL (HALOCLINE_MODEL): run study calibrate first, or unset it"
   [[ -n ${group_scaling[$1]:-} ]] || bad_input "$study: there is no group '$1' for '$*'"
   local name=$1-$4-${2}x$3
   [[ -z ${point_line[$name]:-} ]] || bad_input "$study: two points are $name; put one of them into a group of its own"
@@ -78,23 +88,32 @@ point() {
 source "$study"
 [[ -n $title && ${#points[@]} -gt 0 ]] || bad_input "$study has no title, or no points"
 [[ -z $config || -r $config ]] || bad_input "there is no config $config for $study"
+[[ $config != *[[:space:]]* ]] || bad_input "the config's path has a space ($config): give it another name"
 name=$(basename "$study" .sh)
 [[ -z ${HALOCLINE_CONFIG:-} ]] || name=draft-$name title="$title (draft)"
 folder=results/raw/$name
 
 result() { if [[ ${point_line[$1]} == calibrate* ]]; then echo "$folder/$1.json"; else echo "$folder/$1.jsonl"; fi; }
-# The first line of a log: a result is of this point only if it is of this line.
-header() { echo "# $site, ${point_nodes[$1]} x ${point_ranks[$1]} ranks: halocline ${point_line[$1]}"; }
-todo=() already=() larger=() failed=()
+# The first line of a log: a result is of this point only if it is of this line, and so of this config, launch and model.
+of_all=$({ [[ -z $config ]] || cat "$config"; declare -f launch; } | cksum)
+of_model=$([[ ! -r ${HALOCLINE_MODEL:-} ]] || cksum <"$HALOCLINE_MODEL")
+header() {
+  local sum=${of_all%% *}
+  [[ ${point_line[$1]} == calibrate* || -z $of_model ]] || sum+=-${of_model%% *}
+  echo "# $site, ${point_nodes[$1]} x ${point_ranks[$1]} ranks: halocline ${point_line[$1]} [$sum]"
+}
+todo=() begun=() already=() larger=() failed=()
 for point in "${points[@]}"; do
   if [[ -s $(result "$point") ]]; then
     logged=$(head -n1 "$folder/$point.log" 2>/dev/null) || true
     [[ $logged == "$(header "$point")" ]] ||
-      bad_input "$(result "$point") is not of '$(header "$point")' (see its log): remove it, or move $folder away"
+      bad_input "$(result "$point") is not of '$(header "$point")' (its log tells of what; [] sums config, launch and model): remove it, or move $folder away"
     already+=("$point")
   elif [[ -n $nodes && ${point_nodes[$point]} -gt $nodes ]]; then larger+=("$point")
+  elif [[ -e $folder/$point.log ]]; then begun+=("$point")
   else todo+=("$point"); fi
 done
+todo+=("${begun[@]}")  # a point that hangs is not the first one again
 
 # launch_arguments POINT RESULT: sets arguments to those of launch.
 arguments=()
@@ -128,7 +147,9 @@ mkdir -p "$folder" 2>/dev/null || true
 [[ -d $folder && -w $folder ]] || bad_input "cannot write to $folder in $PWD: use a clone of your own"
 exec 8>"$folder/.lock"
 rc=0; flock --nonblock --conflict-exit-code 75 8 2>/dev/null || rc=$?  # anything else: a file system without locks
-[[ $rc != 75 ]] || cannot "another session goes through study $name: wait for it (sbatch -d singleton does)"
+[[ $rc != 75 ]] || cannot "another session goes through study $name: wait for it (sbatch -d singleton, bsub -w 'ended(NAME)')"
+locked=$rc
+[[ $locked == 0 ]] || echo "run.sh: no locks in $folder: see to it that no other session goes through study $name" >&2
 
 text() { local escaped=${1//\\/\\\\}; printf '"%s"' "${escaped//\"/\\\"}"; }  # as JSON
 write_study() {
@@ -205,7 +226,8 @@ fi
 for point in "${todo[@]}"; do
   result=$(result "$point") log=$folder/$point.log
   [[ ! -s $result ]] || { echo "$point: done by somebody else meanwhile"; continue; }
-  rm -f "$folder/.$point."*  # of sessions that were killed
+  [[ $locked != 0 ]] || rm -f "$folder/.$point."*  # of sessions that were killed
+  rm -f "$folder/$point.failed.jsonl"
   part=$folder/.$point.$$
   launch_arguments "$point" "$part"
   header "$point" >"$log"
@@ -216,8 +238,10 @@ for point in "${todo[@]}"; do
     mv "$part" "$result"
     echo "$point: done in $((SECONDS - begin)) s"
   else
-    rm -f "$part"
-    [[ $rc -le 3 ]] || rc=3  # the launcher's
+    # The launcher's, unless the program says what it is.
+    [[ $rc -le 3 ]] && grep -q '^halocline: ' "$log" || rc=3
+    if [[ $rc == 1 && -s $part ]]; then mv "$part" "$folder/$point.failed.jsonl"; else rm -f "$part"; fi
+    echo "# exit code $rc" >>"$log"
     [[ $code != 0 ]] || code=$rc
     failed+=("$point")
     reason=$(grep -m1 '^halocline: ' "$log") || reason="see $log"

@@ -46,7 +46,8 @@ class Project:
         slow.chmod(0o755)
         self.environment = dict(os.environ)
         self.environment |= {"HALOCLINE_BINARY": str(slow), "HALOCLINE_SITE": "local", "HALOCLINE_TEST_WAIT": str(self.wait)}
-        self.environment |= {"HALOCLINE_MODEL": str(self.folder / "no-model"), "OMPI_MCA_orte_tmpdir_base": str(self.folder)}
+        self.environment.pop("HALOCLINE_MODEL", None)
+        self.environment |= {"XDG_CONFIG_HOME": str(self.folder / "no-model"), "OMPI_MCA_orte_tmpdir_base": str(self.folder)}
 
     def study(self, *points, name="tiny", config="configs/small.toml"):
         """Writes a study of these points, each as in `point GROUP NODES ...`, all in group g."""
@@ -79,7 +80,7 @@ class Project:
 
     def results(self, study="tiny"):
         """Point -> its file, time of change and content, so that one who touches it is seen."""
-        files = [path for path in self.raw(study).glob("*.json*") if path.name != "study.json"]
+        files = [path for path in self.raw(study).glob("*.json*") if path.name != "study.json" and ".failed." not in path.name]
         return {path.stem: (path.name, path.stat().st_mtime_ns, path.read_bytes()) for path in files}
 
     def records(self, point, study="tiny"):

@@ -73,7 +73,12 @@ class Lsf(unittest.TestCase):
                 self.assertIn("exit code 0", self.output)
                 results = self.project.results(script.removesuffix(".lsf"))
                 self.assertTrue(results)
-                for path in self.project.raw(script.removesuffix(".lsf")).glob("*-2x6.json*"):
+                paths = [path for ranks in (6, 16) for path in self.project.raw(script.removesuffix(".lsf")).glob(f"*-2x{ranks}.json*")]
+                self.assertTrue(paths)
+                for path in paths:
+                    if script == "gather.lsf":
+                        self.assertIn("gather --config", path.read_text())
+                        continue
                     self.assertIn("--memory device" if path.suffix == ".jsonl" else "calibrate", path.read_text())
                 for path in self.project.folder.glob("*.out"):
                     path.unlink()

@@ -57,6 +57,14 @@ class ReFrame(unittest.TestCase):
         self.assert_failed("no records, see rfm_job.err", self.reframe("-r", "--tag=smoke", HALOCLINE_BINARY="/bin/false"))
         self.assert_failed("there is no program /nowhere: build it", self.reframe("-r", "--tag=smoke", HALOCLINE_BINARY="/nowhere"))
 
+    def test_records_of_a_program_that_crashed_do_not_count(self):
+        crash = self.project.folder / "crash"
+        crash.write_text(f'#!/bin/sh\n{BINARY} "$@"\nexit 139\n')
+        crash.chmod(0o755)
+        self.assert_failed("the program failed", self.reframe("-r", "--tag=smoke", HALOCLINE_BINARY=str(crash)))
+        crash.write_text("#!/bin/sh\n: >records.jsonl\n")
+        self.assert_failed("no records", self.reframe("-r", "--tag=smoke", HALOCLINE_BINARY=str(crash)))
+
     def test_scripts_are_those_of_the_site(self):
         resources = {
             "slurm-4gpu": ("#SBATCH --nodes=2", "#SBATCH --ntasks-per-node=4", "launch 2 4 "),

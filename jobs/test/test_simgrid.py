@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """jobs/simgrid/replay.sh: times of single messages, fair shares, trees of many sizes, and what is refused."""
 import json
+import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+BINARY = os.environ["HALOCLINE_BINARY"]
 REPLAY = SOURCE / "jobs" / "simgrid" / "replay.sh"
 ON, OFF, INJECTION = 40e9, 12e9, 20e9
 ON_LATENCY, OFF_LATENCY = 2e-6, 5e-6
@@ -15,7 +18,7 @@ ON_LATENCY, OFF_LATENCY = 2e-6, 5e-6
 
 def platform(nodes, ranks_per_node, on_node="message", off_node="rank", radix=36):
     return {
-        "nodes": nodes, "ranks_per_node": ranks_per_node,
+        "nodes": nodes, "ranks_per_node": ranks_per_node, "rounds": 1,
         "on_node": {"latency_s": ON_LATENCY, "bytes_per_s": ON, "bandwidth_of": on_node},
         "off_node": {"latency_s": OFF_LATENCY, "bytes_per_s": OFF, "bandwidth_of": off_node},
         "overhead_s": 0, "injection_bytes_per_s": INJECTION, "radix": radix,
@@ -35,7 +38,6 @@ def trace(ranks, messages, exchanges=1):
     return "\n".join(lines) + "\n"
 
 
-@unittest.skipUnless(shutil.which("smpirun"), "no smpirun in PATH: SimGrid is not installed (Debian: libsimgrid-dev)")
 class Replay(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -114,6 +116,21 @@ class Replay(unittest.TestCase):
         self.assertEqual([(r["kind"], r["nodes"], r["ranks"], r["exchanges"]) for r in self.records],
                          [("simulation", 2, 4, 1), ("simulation", 2, 4, 4)])
 
+    def test_what_the_program_writes_takes_what_it_predicts(self):
+        for shape, rounds in (("direct", 1), ("axes", 3)):
+            with self.subTest(shape=shape):
+                folder, record = self.directory / f"traces-{shape}", self.directory / f"{shape}.jsonl"
+                model = SOURCE / "configs" / "models" / "summit.json"
+                predict = [BINARY, "predict", "--model", model, "--memory", "device", "--methods", "alltoallv:device", "--nodes", "8",
+                           "--ranks-per-node", "2", "--shape", shape, "--iterations", "2", "--quiet"]  # fmt: skip
+                subprocess.run([*predict, "--traces", folder, "--output", record], check=True)
+                self.assertEqual(json.loads((folder / "platform.json").read_text())["rounds"], rounds)
+                run = self.replay(folder)
+                self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+                simulated, predicted = (json.loads(path.read_text()) for path in (self.output, record))
+                self.assertEqual(simulated["exchanges"], 2)
+                self.assertAlmostEqual(simulated["seconds"] / predicted["transfer_s"], 1, delta=0.05)
+
     def test_trees_of_many_sizes_have_the_same_latency_and_full_bisection(self):
         cases = []
         for nodes, radix in ((2, 4), (4, 4), (5, 4), (8, 4), (9, 4), (33, 4), (37, 36), (64, 36), (700, 36), (1100, 36)):
@@ -127,7 +144,8 @@ class Replay(unittest.TestCase):
         bad_path = dict(good["on_node"], bandwidth_of="socket")
         for number, (parameters, text, words) in enumerate((
                 (dict(good, nodes=0), text, "nodes must be a whole number"),
-                (dict(good, ranks_per_node=2), text, "from 0 to 1 exchanges"),
+                (dict(good, ranks_per_node=2), text, "from 0 to 1 rounds"),
+                (dict(good, rounds=2), text, "of whole exchanges of 2"),
                 (dict(good, overhead_s=-1), text, "overhead_s must be a number, at least 0"),
                 (dict(good, radix=5), text, "radix must be an even number"),
                 (dict(good, injection_bytes_per_s="fast"), text, "injection_bytes_per_s must be a number above 0"),
@@ -136,7 +154,7 @@ class Replay(unittest.TestCase):
                 (dict(good, colour=1), text, "takes an object with nodes"),
                 ("{", text, "is not JSON"),
                 (good, trace(3, []), "line 7 is not an action of one of the 2 ranks"),
-                (good, "0 init\n", "from 0 to 0 exchanges"),
+                (good, "0 init\n", "from 0 to 0 rounds"),
         )):
             run = self.replay(self.folder(f"bad{number}", parameters, text))
             self.assertEqual((run.returncode, run.stderr.count("\n")), (2, 1), run.stderr)
@@ -158,4 +176,7 @@ class Replay(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if not shutil.which("smpirun"):
+        print("test_simgrid.py: no smpirun in PATH: SimGrid is not installed (Debian: libsimgrid-dev)")
+        sys.exit(77)
     unittest.main()

@@ -56,7 +56,7 @@ class Studies(unittest.TestCase):
             records = self.project.records(name)
             self.assertTrue(records and all(record["verified"] and record["ranks"] == ranks for record in records), name)
         log = (self.project.raw() / "g-run-1x2.log").read_text()
-        self.assertTrue(log.startswith("# local, 1 x 2 ranks: halocline run --config configs/small.toml\n"), log)
+        self.assertTrue(log.startswith("# local, 1 x 2 ranks: halocline run --config configs/small.toml ["), log)
 
         study = json.loads((self.project.raw() / "study.json").read_text())
         self.assertEqual(
@@ -151,16 +151,53 @@ class Studies(unittest.TestCase):
             self.assertIn("2 of 3 points failed: g-compare-1x1 g-run-1x2", finished.stderr)
             results.append(self.project.results())
             self.assertEqual(list(results[-1]), ["g-compare-1x2"])
+            (failed,) = self.project.raw().glob("*.failed.jsonl")
+            self.assertEqual(failed.name, "g-compare-1x1.failed.jsonl")
+            self.assertEqual((self.project.raw() / "g-run-1x2.log").read_text().splitlines()[-1], "# exit code 2")
             self.assertIn("halocline: ", (self.project.raw() / "g-run-1x2.log").read_text())
         self.assertEqual(results[0], results[1])
 
     def test_a_launcher_that_fails_is_the_environment(self):
         self.project.study("1 1 compare")
-        finished = self.project.run("tiny", PATH=f"{self.bin('mpirun', 'echo no daemon; exit 213')}:{os.environ['PATH']}")
-        self.assert_code(3, finished)
-        self.assertIn("what the nodes are is not known (exit code 213", finished.stderr)
-        self.assertIn("g-compare-1x1.log", finished.stdout)
-        self.assertEqual(self.project.results(), {})
+        for code in (1, 2, 213):  # srun's own are 1, too
+            with self.subTest(code=code):
+                finished = self.project.run("tiny", PATH=f"{self.bin('mpirun', f'echo no daemon; exit {code}')}:{os.environ['PATH']}")
+                self.assert_code(3, finished)
+                self.assertIn(f"what the nodes are is not known (exit code {code}", finished.stderr)
+                self.assertIn("g-compare-1x1.log", finished.stdout)
+                self.assertEqual(self.project.results(), {})
+
+    def test_a_point_that_hangs_does_not_keep_others_waiting(self):
+        self.project.study("1 1 compare", "1 2 compare")
+        self.project.wait.write_text("g-compare-1x1")
+        for what in (lambda: (self.project.raw() / "g-compare-1x1.log").exists(), self.project.results):
+            job = self.project.start("jobs/studies/run.sh", "tiny")
+            wait_for(what, "the point does not come")
+            job.send_signal(signal.SIGTERM)
+            job.communicate(timeout=60)
+        self.assertEqual(list(self.project.results()), ["g-compare-1x2"])
+
+    def test_a_site_that_ends_the_script_is_named(self):
+        self.project.study("1 1 compare")
+        site = self.project.folder / "jobs" / "sites" / "broken.sh"
+        for text, code in (("exit 7", 7), ("false", 1)):
+            site.write_text(text + "\n")
+            self.assert_refused(3, f"site jobs/sites/broken.sh ended with exit code {code}", self.project.run("tiny", HALOCLINE_SITE="broken"))
+
+    def test_results_of_another_config_or_launch_or_model_are_not_mixed(self):
+        self.project.study("1 1 compare")
+        self.assert_code(0, self.project.run("tiny"))
+        config, site = (self.project.folder / name for name in ("configs/small.toml", "jobs/sites/local.sh"))
+        model = self.project.folder / "model.json"
+        model.write_text("{}")
+        self.assert_refused(2, "is not of", self.project.run("tiny", HALOCLINE_MODEL=str(model)))
+        self.assert_refused(2, "there is no model", self.project.run("tiny", HALOCLINE_MODEL="nowhere.json"))
+        for path, old, new in ((config, "8, 8, 8", "9, 9, 9"), (site, "mpirun -n", "mpirun -np")):
+            before = path.read_text()
+            path.write_text(before.replace(old, new))
+            self.assert_refused(2, "is not of", self.project.run("tiny"))
+            path.write_text(before)
+        self.assert_code(0, self.project.run("tiny"))
 
     def test_a_point_without_results_is_not_done(self):
         self.project.study("1 1 compare")
@@ -170,7 +207,7 @@ class Studies(unittest.TestCase):
 
     def bin(self, name, text):
         folder = self.project.folder / "bin"
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         (folder / name).write_text(f"#!/bin/sh\n{text}\n")
         (folder / name).chmod(0o755)
         return folder
@@ -187,7 +224,7 @@ class Studies(unittest.TestCase):
         self.assert_code(0, self.project.run("tiny"))
         results = self.project.results()
         self.project.study("1 1 compare --radius 2")
-        self.assert_refused(2, "is not of '# local, 1 x 1 ranks: halocline compare --config configs/small.toml --radius 2'", self.project.run("tiny"))
+        self.assert_refused(2, "is not of '# local, 1 x 1 ranks: halocline compare --config configs/small.toml --radius 2 [", self.project.run("tiny"))
         self.assertEqual(self.project.results(), results)
 
     def test_another_config_makes_a_draft(self):

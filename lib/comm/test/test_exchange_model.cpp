@@ -66,7 +66,7 @@ TEST(ExchangeModel, TheRateOfANodeLimitsItsRanksTogether) {
   auto model = model_of_host();
   constexpr std::int64_t kBytes = 1 << 20;
   const auto alone = on_host(model, 3, 4, ring(12, 4, kBytes));
-  model.injection_bytes_per_second = 1e9;  // a quarter of what four ranks could send
+  model.injection_bytes_per_second = 1e9;  // just what four ranks can send
   const auto together = on_host(model, 3, 4, ring(12, 4, kBytes));
   EXPECT_NEAR(*alone.seconds.phases.transfer, 10 * kMicro + kBytes * 4 * kNano, kTiny);
   EXPECT_FALSE(alone.seconds.injection_limits);
