@@ -296,8 +296,8 @@ std::string table_of(const std::vector<PredictRecord>& records) {
                    seconds_or_dash(record.pack_s), seconds_or_dash(record.transfer_s),
                    seconds_or_dash(record.unpack_s), seconds_or_dash(record.total_s),
                    !record.transfer_s || *record.transfer_s == 0 ? "-"
-                   : record.injection_limits ? "injection"
-                                             : "messages"});
+                   : record.injection_limits                     ? "injection"
+                                                                 : "messages"});
   return "\n" + records.front().method + "\n" + table.str();
 }
 

@@ -376,7 +376,7 @@ def draw_phases(plots, study):
             axis.set_yticks(range(len(curves)), [curve.label for curve in curves] if column == 0 else [""] * len(curves))
             around = 0.6 if len(curves) > 1 else 0.8
             axis.set_ylim(len(curves) - 1 + around, -around)
-            axis.set_xlim(0, 1.4 * limit)
+            axis.set_xlim(0, 1.5 * limit)
             axis.xaxis.set_major_locator(plots.MaxNLocator(4))
             axis.xaxis.set_major_formatter(plots.FuncFormatter(lambda value, _: short_seconds(value) if value else "0"))
             axis.grid(axis="y", visible=False)
@@ -393,6 +393,9 @@ def draw_phases(plots, study):
     return page.finish(text), "Medians of the phases, stacked; the black mark is the total."
 
 
+END = 1.25  # where what is longer is cut, by the longest bar that is shown whole
+
+
 def longest_bar(curves, points):
     """So long that all of ours are there as a whole, and the vendor's if that is not much longer."""
     found = [(curve.vendor, seconds_of(curve.at(point))) for curve in curves for point in points if curve.at(point)]
@@ -402,10 +405,10 @@ def longest_bar(curves, points):
 
 
 def stack(axis, y, record, limit, hollow):
-    """One bar, cut at `limit`; returns the phases that it has."""
+    """One bar, cut behind `limit`; returns the phases that it has."""
     left, phases = 0, [phase for phase in PHASES if seconds_of(record, phase)]
     for phase in phases:
-        width = min(seconds_of(record, phase), max(0, 1.02 * limit - left))
+        width = min(seconds_of(record, phase), max(0, END * limit - left))
         color = PHASES[phase][0]
         axis.barh(
             y,
@@ -418,7 +421,7 @@ def stack(axis, y, record, limit, hollow):
         )
         left += width
     median, p10, p90 = statistics(record)
-    end = 1.02 * limit
+    end = END * limit
     if median <= end:
         axis.plot([p10, min(p90, end)], [y, y], color="black", linewidth=0.9)
         axis.plot([p10] + [p90] * (p90 <= end), [y] * (1 + (p90 <= end)), "|", color="black", markersize=4)
