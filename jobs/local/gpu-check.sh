@@ -7,6 +7,7 @@
 set -uo pipefail
 [[ $# -le 1 ]] || { sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=jobs/local/env.sh
 source "$here/env.sh"
 if [[ -d $here/bin ]]; then
   root=$here programs=$here/bin out=${1:-$here/gpu-check}

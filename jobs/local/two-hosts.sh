@@ -39,7 +39,7 @@ near() {
     cat >/dev/shm/launch; chmod +x /dev/shm/launch" </dev/shm/launch || impossible "the second host cannot be set up"
   if [[ -n $rate ]]; then  # with a bucket that holds what goes out in one burst at high rates
     local shape="tc qdisc add dev wire root tbf rate $rate burst 300kb latency 50ms"
-    $shape && /dev/shm/launch far "$shape" || impossible "tc does not take the rate $rate"
+    { $shape && /dev/shm/launch far "$shape"; } || impossible "tc does not take the rate $rate"
   fi
   local slots=$((($(nproc) + 1) / 2))
   printf '192.0.2.%d slots=%d\n' 1 "$slots" 2 "$slots" >/dev/shm/hosts
@@ -61,6 +61,7 @@ case ${1:-} in
   '') usage 2 >&2 ;;
   -*) bad_input "there is no option '$1' (--help tells)" ;;
 esac
+# shellcheck source=jobs/local/env.sh
 source "$(dirname "$0")/env.sh"
 PATH=$PATH:/usr/sbin:/sbin  # where some keep ip
 mpiexec=${HALOCLINE_MPIEXEC:-mpirun}

@@ -69,9 +69,9 @@ build() {
     touch "$prefix/.complete-${wheels[$library]// /-}"
   fi
   say "building against $library in $build"
-  under "$library" cmake --preset release -B "$build" -DMPI_CXX_COMPILER="$prefix/bin/mpicxx" \
+  { under "$library" cmake --preset release -B "$build" -DMPI_CXX_COMPILER="$prefix/bin/mpicxx" \
     -DHALOCLINE_BUILD_TESTS=OFF -DHALOCLINE_BUILD_BENCHMARKS=ON >"$build.log" 2>&1 &&
-    under "$library" cmake --build "$build" --target halocline bench_dtype bench_exchange -j "${HALOCLINE_BUILD_JOBS:-$(nproc)}" >>"$build.log" 2>&1 ||
+    under "$library" cmake --build "$build" --target halocline bench_dtype bench_exchange -j "${HALOCLINE_BUILD_JOBS:-$(nproc)}" >>"$build.log" 2>&1; } ||
     { tail -n 40 "$build.log" >&2; echo "vendors.sh: the build against $library failed (see above and $build.log)" >&2; exit 3; }
 }
 
