@@ -239,8 +239,9 @@ std::optional<comm::LinkCost> measure_link(const comm::NodeHierarchy& nodes, boo
   int other = 1;
   while (other < nodes.ranks() && (nodes.node_of(other) == nodes.node_of(0)) != on_node) ++other;
   if (other == nodes.ranks()) return std::nullopt;
-  // Long enough for what a wire buffers to be little.
-  constexpr int kLong = 1 << 22;
+  // A longer one would change how malloc serves the buffers of all gathers, which then take twice
+  // as long.
+  constexpr int kLong = 1 << 18;
   Bytes buffer(kLong);
   const auto half_round_trip = [&](int bytes, int times) {
     std::vector<double> samples;
