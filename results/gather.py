@@ -15,7 +15,7 @@ import pathlib
 import statistics
 import sys
 
-from records import RESULTS, BadInput, fault, json_lines, prefer_matplotlib, pyplot
+from records import RESULTS, BadInput, clear_ending, fault, json_lines, prefer_matplotlib, pyplot
 
 # Of Okabe and Ito's palette, which the colour-blind can tell apart.
 STYLES = {
@@ -187,18 +187,12 @@ def main():
     if pathlib.Path(name).name != name:
         parser.error(f"NAME is a name, not '{name}': say --out FOLDER if it is to be elsewhere than in results/gather")
     path = arguments.out / f"{name}.md"
-    try:
+    with clear_ending("gather.py", "give another folder with --out"):
         gathers, first = read(arguments.file)
         path.parent.mkdir(exist_ok=True)
         note = f" {arguments.note}" if arguments.note else ""
         path.write_text(f"# Hierarchical gather: {heading(first)}\n\n{source(first)}.{note}\n\n{tables(gathers)}")
-        written = [path, *draw(gathers, first, path, note=note)]
-    except BadInput as error:
-        print(f"gather.py: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"gather.py: {error.filename} cannot be written ({error.strerror}): give another folder with --out", file=sys.stderr)
-        return 2
+        written = [path, *draw(gathers, first, path, note=f".{note}" if note else "")]
     for each in written:
         print(each)
     return 0

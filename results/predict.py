@@ -9,7 +9,7 @@ The plot needs matplotlib, the table does not.
 import pathlib
 import sys
 
-from records import RESULTS, BadInput, json_lines, prefer_matplotlib, pyplot
+from records import RESULTS, BadInput, clear_ending, json_lines, prefer_matplotlib, pyplot
 
 # [PEA21] section 6.4: the whole exchange is 1050 times as fast as the vendor's on 192 ranks and 917 times on 3072. If the vendor's
 # took equally long on both, TEMPI's became longer by this: the text has no times, and Figure 12 is not in it.
@@ -97,16 +97,14 @@ def main(arguments):
         return 0 if arguments in (["-h"], ["--help"]) else 2
     (name,) = arguments
     raw, path = RESULTS / "raw" / "predict", RESULTS / "predict" / f"{name}.md"
-    try:
+    with clear_ending("predict.py", f"make {path.parent} writable"):
         predicted = read(raw / f"{name}.jsonl", "predict")
         simulated = read(raw / f"{name}-simulated.jsonl", "simulation")
-    except BadInput as error:
-        print(f"predict.py: {error}", file=sys.stderr)
-        return 2
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(table(predicted, simulated, name))
-    for written in [path, *draw(predicted, simulated, name, path)]:
-        print(written.relative_to(RESULTS.parent))
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(table(predicted, simulated, name))
+        written = [path, *draw(predicted, simulated, name, path)]
+    for each in written:
+        print(each.relative_to(RESULTS.parent))
     return 0
 
 

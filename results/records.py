@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the scripts of this folder share: reading records, checking them against a JSON Schema, and finding matplotlib."""
 
+import contextlib
 import functools
 import importlib.util
 import json
@@ -15,6 +16,19 @@ RESULTS = pathlib.Path(__file__).resolve().parent
 
 class BadInput(Exception):
     """A file that cannot be used; the text says why and what to do."""
+
+
+@contextlib.contextmanager
+def clear_ending(program, hint):
+    """Input that cannot be used, and results that cannot be written, end the program with one line and exit code 2."""
+    try:
+        yield
+    except BadInput as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        raise SystemExit(2) from error
+    except OSError as error:
+        print(f"{program}: {error.filename} cannot be written ({error.strerror}): {hint}", file=sys.stderr)
+        raise SystemExit(2) from error
 
 
 def read_text(path, hint):

@@ -30,7 +30,7 @@ import tempfile
 import gather
 import study_plots
 from diff import seconds
-from records import RESULTS, BadInput, prefer_matplotlib
+from records import RESULTS, clear_ending, prefer_matplotlib
 from study_data import NOISY, STATISTICS, Study, is_emulated, ratio_text, seconds_of
 from tables import markdown
 
@@ -318,15 +318,9 @@ def main(words=None):
     arguments = parser.parse_args(words)
     if pathlib.Path(arguments.study).name != arguments.study or arguments.study.startswith("."):
         parser.error(f"STUDY is a name, not '{arguments.study}': say --raw FOLDER if it is elsewhere than in results/raw")
-    try:
+    with clear_ending("study.py", "give another folder with --out"):
         study = Study(arguments.raw or RESULTS / "raw" / arguments.study)
         written = write(study, arguments.out or RESULTS / arguments.study)
-    except BadInput as error:
-        print(f"study.py: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"study.py: {error.filename} cannot be written ({error.strerror}): give another folder with --out", file=sys.stderr)
-        return 2
     for path in written:
         print(path)
     wrong = unverified(study)

@@ -237,9 +237,8 @@ def draw_figure12(plots, study):
             ]
             page.legend(row, handles, "phases", "lower left", side)
     text = f"As Figure 12 of [PEA21]. Phases: the fastest method of ours and of the vendor's that packs, where something is sent to others. {FASTEST} {CUT}"
-    return page.finish(
-        text
-    ), "The two panels of Figure 12 of [PEA21]: phases of an exchange, and speed-up over the fastest vendor method, by ranks."
+    caption = "The two panels of Figure 12 of [PEA21]: phases of an exchange, and speed-up over the fastest vendor method, by ranks."
+    return page.finish(text), caption
 
 
 def draw_scaling(plots, study):
@@ -284,9 +283,8 @@ def draw_scaling(plots, study):
             + [handle(plots, "ideal", color="black", linewidth=0.8)],
         )
     text = f"{FASTEST} Run: a time step with its exchange and the stencil. First: the fewest ranks that send to others; of run, the fewest. {CUT}"
-    return page.finish(
-        text
-    ), "Weak scaling: time and efficiency; strong scaling: speed-up and efficiency."
+    caption = "Weak scaling: time and efficiency; strong scaling: speed-up and efficiency."
+    return page.finish(text), caption
 
 
 def draw_methods(plots, study):

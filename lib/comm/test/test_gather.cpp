@@ -426,6 +426,7 @@ TEST(Gather, InPlaceLeavesTheRootsBlockWhereItIs) {
 // Two ints of each of four ranks in the order 0, 2, 1, 3: with blocks of one receive type, as in
 // [TR14 Figure 6], the root would have r0 r2 r0 r2 r1 r3 r1 r3.
 TEST(ErrataC3, BlocksAreOfBasicElements) {
+  // The order takes four ranks that may stand for two nodes: with 4 and with 8 ranks it runs.
   if (world_size() % 4 != 0 || !can_emulate({2})) GTEST_SKIP() << "for 4 or 8 ranks of one host";
   const Communicator four(MPI_COMM_WORLD, world_rank() / 4,
                           std::vector{0, 2, 1, 3}[static_cast<std::size_t>(world_rank() % 4)]);
@@ -1021,6 +1022,7 @@ TEST(Alltoall, SendsAsManyMessagesAsItSays) {
 
 TEST(Alltoall, WhatAPlanCannotDoIsRefusedOnAllRanks) {
   const Scene scene({1}, RankOrder::ordered);
+  // A single rank has no partner whose counts could differ: the runs with 3 ranks and more test it.
   if (scene.ranks() == 1) GTEST_SKIP() << "for two ranks and more";
   const auto n = static_cast<std::size_t>(scene.ranks());
   std::vector<double> sent(2 * n), received(2 * n);

@@ -35,6 +35,7 @@ using Json = nlohmann::ordered_json;
 class Folder {
  public:
   Folder() {
+    // mkdtemp replaces the X's.
     auto name = (fs::temp_directory_path() / "halocline-model-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
     path_ = name;
