@@ -18,6 +18,7 @@
 #include "comm/gather/gather_plan.hpp"
 #include "commands.hpp"
 #include "domain.hpp"
+#include "dtype/support/message_buffer.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/support/region.hpp"
 #include "environment.hpp"
@@ -31,7 +32,7 @@ namespace halocline::app {
 namespace {
 
 using comm::GatherVariant;
-using Bytes = std::vector<std::byte>;
+using Bytes = dtype::MessageBuffer;
 
 /// The ranks in one order, and their nodes.
 struct Arrangement {
@@ -425,13 +426,19 @@ double bytes_needed(const Config& config, const Arrangement& arrangement) {
   const auto count = [&](auto keeps) {
     return static_cast<double>(std::count_if(variants.begin(), variants.end(), keeps));
   };
+  const auto allocated = [](double bytes) {
+    using Allocator = Bytes::allocator_type;
+    const auto page = static_cast<double>(Allocator::kHugePage);
+    return bytes < static_cast<double>(Allocator::kLong) ? bytes : std::ceil(bytes / page) * page;
+  };
+  const auto own = allocated(static_cast<double>(size));
   if (nodes.rank() == config.root)
-    return static_cast<double>(size) +
-           all * (1 + count([&](GatherVariant variant) {
-                    return comm::reorders(variant, arrangement.in_node_order());
-                  }));
+    return own + allocated(all) * (1 + count([&](GatherVariant variant) {
+                                     return comm::reorders(variant, arrangement.in_node_order());
+                                   }));
   const auto plans = count([](auto variant) { return variant != GatherVariant::mpi_gather; });
-  return static_cast<double>(size) * (1 + plans * static_cast<double>(tree.ranks.size() - 1));
+  return own +
+         plans * allocated(static_cast<double>(size) * static_cast<double>(tree.ranks.size() - 1));
 }
 
 // What MPI can count. Measuring would end at the first size that is too large.

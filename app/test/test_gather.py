@@ -105,7 +105,7 @@ class Gather(unittest.TestCase):
     def test_dry_run_counts_and_measures_nothing(self):
         outcome = self.gather(*QUICK, "--dry-run", "--output", "out")
         self.assertEqual(outcome.code, 0, outcome.stderr)
-        self.assertIn("messages between nodes: 1, in pieces of at most 64.0 KiB; of a linear gather that knows no nodes: 2\n", outcome.stdout)
+        self.assertIn("messages between nodes: 1, in pieces of at most 256 KiB; of a linear gather that knows no nodes: 2\n", outcome.stdout)
         self.assertIn("nothing was measured", outcome.stdout)
         self.assertFalse((self.directory / "out").exists())
 

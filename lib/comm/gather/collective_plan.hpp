@@ -15,6 +15,7 @@
 
 #include "comm/gather/node_communicators.hpp"
 #include "comm/gather/schedule.hpp"
+#include "dtype/support/message_buffer.hpp"
 
 namespace halocline::comm {
 
@@ -61,9 +62,9 @@ class CollectivePlan {
   }
 
   const std::shared_ptr<NodeCommunicators> communicators_;
-  std::deque<std::vector<std::byte>> kept_;  // what the schedule sends and receives beside buffers
-  std::optional<Schedule> schedule_;         // once its size of pieces is known
-  std::function<void()> last_;               // what follows the schedule
+  std::deque<dtype::MessageBuffer> kept_;  // what the schedule sends and receives beside buffers
+  std::optional<Schedule> schedule_;       // once its size of pieces is known
+  std::function<void()> last_;             // what follows the schedule
   ScheduleTraffic traffic_;
 };
 

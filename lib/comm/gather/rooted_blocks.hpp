@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/gather/gather_plan.hpp"
+#include "dtype/support/message_buffer.hpp"
 
 namespace halocline::comm::detail {
 
@@ -28,9 +29,9 @@ class RootedBlocks {
 
   /// Where `ranks` are for messages: at the root in their place, elsewhere in its own buffer, and
   /// those of others one behind the other in `passed_on`, which is made as long as that takes.
-  void place(const std::vector<int>& ranks, std::vector<std::byte>& passed_on);
+  void place(const std::vector<int>& ranks, dtype::MessageBuffer& passed_on);
   /// Where `ranks` are instead: all of them, one behind the other in this buffer.
-  void place_in(const std::vector<int>& ranks, std::vector<std::byte>& buffer);
+  void place_in(const std::vector<int>& ranks, dtype::MessageBuffer& buffer);
   ElementBlocks of(const std::vector<int>& ranks) const;
 
  private:

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "comm/gather/element_blocks.hpp"
+#include "dtype/support/message_buffer.hpp"
 
 namespace halocline::comm {
 
@@ -15,7 +15,7 @@ namespace halocline::comm {
 class Slots {
  public:
   /// Makes `buffer` as long as `count` of them, which take `bytes` each; it must stay.
-  Slots(std::vector<std::byte>& buffer, std::int64_t count, dtype::TypeExprPtr slot,
+  Slots(dtype::MessageBuffer& buffer, std::int64_t count, dtype::TypeExprPtr slot,
         std::int64_t bytes)
       : slot_(std::move(slot)), elements_(dtype::basic_element_count(*slot_)), bytes_(bytes) {
     buffer.resize(static_cast<std::size_t>(count * bytes));
