@@ -17,7 +17,7 @@ namespace {
 
 // Predefined types are neither committed nor freed; the parametrised Fortran types are predefined,
 // too, although they have a combiner of their own (MPI-3.1 section 17.2.5).
-bool is_predefined(int combiner) {
+bool is_of_predefined(int combiner) {
   return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
          combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
 }
@@ -265,8 +265,7 @@ struct Envelope {
 };
 
 void free_unless_predefined(MPI_Datatype handle) {
-  if (find_named_type(handle) != nullptr || is_predefined(Envelope(handle).combiner)) return;
-  MPI_Type_free(&handle);
+  if (!is_predefined(handle)) MPI_Type_free(&handle);
 }
 
 // Uninitialized scratch, on the stack where it is small.
@@ -429,7 +428,7 @@ Result<TypeExpr> read(MPI_Datatype handle, int depth) {
 
   Contents contents(handle, envelope);
   if (combiner == MPI_COMBINER_STRUCT) return decode_struct(contents, depth);
-  if (is_predefined(combiner)) {
+  if (is_of_predefined(combiner)) {
     const auto kind = combiner == MPI_COMBINER_F90_REAL      ? F90Kind::real
                       : combiner == MPI_COMBINER_F90_COMPLEX ? F90Kind::complex
                                                              : F90Kind::integer;
@@ -505,6 +504,10 @@ Datatype make_datatype(const TypeExpr& expr) {
 
 Result<TypeExprPtr> decode(MPI_Datatype handle) {
   return read_shared(handle, 0);
+}
+
+bool is_predefined(MPI_Datatype handle) {
+  return find_named_type(handle) != nullptr || is_of_predefined(Envelope(handle).combiner);
 }
 
 Result<TypeExpr> decode_value(MPI_Datatype handle) {

@@ -38,6 +38,9 @@ class Datatype {
 /// argument does not fit what this MPI takes, MpiError where MPI refuses.
 Datatype make_datatype(const TypeExpr& expr);
 
+/// Whether `handle` is one of MPI's own types. Local. Throws MpiError.
+bool is_predefined(MPI_Datatype handle);
+
 /// The constructor calls behind `handle`, read through MPI_Type_get_envelope and
 /// MPI_Type_get_contents (since MPI 4 their variants for large counts); every handle that MPI hands
 /// out on the way is freed again. Every combiner of MPI-3.1 is read. Local; O(number of constructor

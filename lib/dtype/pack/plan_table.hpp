@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Plans by handle, for callers that are given an MPI_Datatype at every call. Who can keep a
 // PackPlan does so instead.
-//
-// Best peer: [PEA21] looks every type up in a hash map of the C++ library and keeps entries of
-// freed types. Here a look-up is one probe of a flat table without a lock, and MPI itself drops the
-// entry when the type is freed.
 #pragma once
 
 #include <mpi.h>

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/interpose/calls.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <mutex>
+#include <string>
+#include <variant>
+
+#include "dtype/datatype.hpp"
+#include "dtype/type_expr.hpp"
+
+namespace halocline::interpose {
+
+namespace {
+
+constexpr std::array<const char*, kCalls> kNames = {
+    "MPI_Pack",      "MPI_Unpack",    "MPI_Send",      "MPI_Recv",
+    "MPI_Isend",     "MPI_Irecv",     "MPI_Sendrecv",  "MPI_Send_init",
+    "MPI_Recv_init", "MPI_Alltoallv", "MPI_Alltoallw", "MPI_Neighbor_alltoallw"};
+
+struct Noted {
+  std::atomic<std::int64_t> calls{0}, bytes{0}, nanoseconds{0};
+};
+std::array<std::array<Noted, 2>, kCalls> noted_calls;  // by path
+
+const char* name_of(Call call) {
+  return kNames[static_cast<std::size_t>(call)];
+}
+const char* name_of(Path path) {
+  return path == Path::engine ? "engine" : "mpi";
+}
+
+int world_rank() {
+  int rank = 0;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+std::string text_of(MPI_Datatype type) {
+  const auto expression = dtype::decode(type);
+  if (const auto* known = std::get_if<dtype::TypeExprPtr>(&expression)) return to_string(**known);
+  return std::get<UnsupportedDatatype>(expression).what();
+}
+
+// A type may have thousands of displacements.
+std::string shortened(std::string text) {
+  constexpr std::size_t kMost = 200;
+  if (text.size() > kMost) text.replace(kMost - 4, std::string::npos, " ...");
+  return text;
+}
+
+}  // namespace
+
+void note(Call call, Path path, MPI_Datatype type, std::int64_t count, double seconds) noexcept {
+  MPI_Count size = 0;
+  PMPI_Type_size_x(type, &size);
+  const auto bytes = size * count;
+  auto& noted = noted_calls[static_cast<std::size_t>(call)][static_cast<std::size_t>(path)];
+  ++noted.calls;
+  noted.bytes += bytes;
+  noted.nanoseconds += static_cast<std::int64_t>(seconds * 1e9);
+  if (settings().log != Settings::Log::calls) return;
+  try {
+    std::fprintf(stderr, "halocline[%d]: %s by %s: %lld of %s (%lld bytes) in %.2f us\n",
+                 world_rank(), name_of(call), name_of(path), static_cast<long long>(count),
+                 shortened(text_of(type)).c_str(), static_cast<long long>(bytes), seconds * 1e6);
+  } catch (const std::exception&) {
+    // No memory for telling of it.
+  }
+}
+
+void note_type(MPI_Datatype type, const char* decision) noexcept {
+  if (settings().log < Settings::Log::types) return;
+  try {
+    std::fprintf(stderr, "halocline[%d]: %s: %s\n", world_rank(), decision,
+                 shortened(text_of(type)).c_str());
+  } catch (const std::exception&) {
+    // No memory for telling of it.
+  }
+}
+
+void print_summary() noexcept {
+  const int rank = world_rank();
+  std::fprintf(stderr, "halocline[%d]: %-22s %-6s %12s %16s %12s\n", rank, "derived types in", "by",
+               "calls", "bytes", "seconds");
+  for (int call = 0; call < kCalls; ++call)
+    for (const auto path : {Path::engine, Path::mpi}) {
+      const auto& noted =
+          noted_calls[static_cast<std::size_t>(call)][static_cast<std::size_t>(path)];
+      if (noted.calls == 0) continue;
+      std::fprintf(stderr, "halocline[%d]: %-22s %-6s %12lld %16lld %12.6f\n", rank,
+                   name_of(static_cast<Call>(call)), name_of(path),
+                   static_cast<long long>(noted.calls), static_cast<long long>(noted.bytes),
+                   static_cast<double>(noted.nanoseconds) * 1e-9);
+    }
+}
+
+}  // namespace halocline::interpose

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the interposer did with the application's calls, for its user.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+
+#include "comm/interpose/settings.hpp"
+
+namespace halocline::interpose {
+
+enum class Call {
+  pack,
+  unpack,
+  send,
+  recv,
+  isend,
+  irecv,
+  sendrecv,
+  send_init,
+  recv_init,
+  alltoallv,
+  alltoallw,
+  neighbor_alltoallw
+};
+inline constexpr int kCalls = static_cast<int>(Call::neighbor_alltoallw) + 1;
+
+enum class Path { mpi, engine };
+
+/// Counts a call, and tells of it if that is wanted. Thread-safe.
+void note(Call call, Path path, MPI_Datatype type, std::int64_t count, double seconds) noexcept;
+
+/// Tells, if that is wanted, how a type is handled from now on: `decision` is what by whom.
+void note_type(MPI_Datatype type, const char* decision) noexcept;
+
+/// The table of all that was noted, on standard error of this rank.
+void print_summary() noexcept;
+
+/// Does `action`, which returns what MPI returned, for `count` instances of a type that is known.
+template <class F>
+int noted(Call call, Path path, MPI_Datatype type, std::int64_t count, F&& action) {
+  if (settings().log == Settings::Log::none) return action();
+  const double start = PMPI_Wtime();
+  const int code = action();
+  note(call, path, type, count, PMPI_Wtime() - start);
+  return code;
+}
+
+}  // namespace halocline::interpose

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The calls of MPI that start, complete and free requests.
+#include <dlfcn.h>
+#include <mpi.h>
+
+#include <cstdio>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "comm/interpose/requests.hpp"
+#include "comm/interpose/settings.hpp"
+
+namespace halocline::interpose {
+
+bool sees_completions() {
+  static const bool value = [] {
+    const std::pair<const char*, void*> functions[] = {
+#define HALOCLINE_OURS(name) {#name, reinterpret_cast<void*>(&name)}
+        HALOCLINE_OURS(MPI_Start),
+        HALOCLINE_OURS(MPI_Startall),
+        HALOCLINE_OURS(MPI_Wait),
+        HALOCLINE_OURS(MPI_Waitall),
+        HALOCLINE_OURS(MPI_Waitany),
+        HALOCLINE_OURS(MPI_Waitsome),
+        HALOCLINE_OURS(MPI_Test),
+        HALOCLINE_OURS(MPI_Testall),
+        HALOCLINE_OURS(MPI_Testany),
+        HALOCLINE_OURS(MPI_Testsome),
+        HALOCLINE_OURS(MPI_Request_get_status),
+        HALOCLINE_OURS(MPI_Request_free)};
+#undef HALOCLINE_OURS
+    for (const auto& [name, ours] : functions)
+      if (dlsym(RTLD_DEFAULT, name) != ours) {
+        if (settings().log != Settings::Log::none)
+          std::fprintf(stderr, "halocline: %s is another tool's: messages are left to MPI\n", name);
+        return false;
+      }
+    return true;
+  }();
+  return value;
+}
+
+}  // namespace halocline::interpose
+
+using namespace halocline::interpose;
+
+int MPI_Start(MPI_Request* request) {
+  auto* const entry = look() && request != nullptr ? find(*request) : nullptr;
+  if (entry == nullptr) return PMPI_Start(request);
+  entry->before_start();
+  const int code = PMPI_Start(request);
+  entry->active = code == MPI_SUCCESS;
+  return code;
+}
+
+int MPI_Startall(int count, MPI_Request requests[]) {
+  std::vector<Entry*> ours;
+  for (int i = 0; look() && i < count; ++i)
+    if (auto* const entry = find(requests[i])) ours.push_back(entry);
+  for (const auto* entry : ours) entry->before_start();
+  const int code = PMPI_Startall(count, requests);
+  for (auto* entry : ours) entry->active = code == MPI_SUCCESS;
+  return code;
+}
+
+int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+  if (!look()) return PMPI_Wait(request, status);
+  Taken taken(1, request);
+  if (taken.empty()) return PMPI_Wait(request, status);
+  MPI_Status own;
+  auto& got = status == MPI_STATUS_IGNORE ? own : *status;
+  const int code = PMPI_Wait(request, &got);
+  taken.end(0, code, got);
+  return code;
+}
+
+int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+  if (!look()) return PMPI_Test(request, flag, status);
+  Taken taken(1, request);
+  if (taken.empty()) return PMPI_Test(request, flag, status);
+  MPI_Status own;
+  auto& got = status == MPI_STATUS_IGNORE ? own : *status;
+  const int code = PMPI_Test(request, flag, &got);
+  if (code != MPI_SUCCESS || *flag != 0) taken.end(0, code, got);
+  return code;
+}
+
+int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
+  if (!look()) return PMPI_Waitany(count, requests, index, status);
+  Taken taken(count, requests);
+  if (taken.empty()) return PMPI_Waitany(count, requests, index, status);
+  MPI_Status own;
+  auto& got = status == MPI_STATUS_IGNORE ? own : *status;
+  *index = MPI_UNDEFINED;
+  const int code = PMPI_Waitany(count, requests, index, &got);
+  if (*index != MPI_UNDEFINED) taken.end(*index, code, got);
+  return code;
+}
+
+int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
+  if (!look()) return PMPI_Testany(count, requests, index, flag, status);
+  Taken taken(count, requests);
+  if (taken.empty()) return PMPI_Testany(count, requests, index, flag, status);
+  MPI_Status own;
+  auto& got = status == MPI_STATUS_IGNORE ? own : *status;
+  *index = MPI_UNDEFINED;
+  const int code = PMPI_Testany(count, requests, index, flag, &got);
+  if (*index != MPI_UNDEFINED) taken.end(*index, code, got);
+  return code;
+}
+
+int MPI_Waitall(int count, MPI_Request requests[], MPI_Status* statuses) {
+  if (!look()) return PMPI_Waitall(count, requests, statuses);
+  Taken taken(count, requests);
+  if (taken.empty()) return PMPI_Waitall(count, requests, statuses);
+  const Statuses got(count, statuses);
+  const int code = PMPI_Waitall(count, requests, got.list());
+  return end_several(code, count, got.list(), got.wanted(), taken);
+}
+
+int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status* statuses) {
+  if (!look()) return PMPI_Testall(count, requests, flag, statuses);
+  Taken taken(count, requests);
+  if (taken.empty()) return PMPI_Testall(count, requests, flag, statuses);
+  const Statuses got(count, statuses);
+  const int code = PMPI_Testall(count, requests, flag, got.list());
+  if (code == MPI_SUCCESS && *flag == 0) return code;
+  return end_several(code, count, got.list(), got.wanted(), taken);
+}
+
+int MPI_Waitsome(int incount, MPI_Request requests[], int* outcount, int indices[],
+                 MPI_Status* statuses) {
+  if (!look()) return PMPI_Waitsome(incount, requests, outcount, indices, statuses);
+  Taken taken(incount, requests);
+  if (taken.empty()) return PMPI_Waitsome(incount, requests, outcount, indices, statuses);
+  const Statuses got(incount, statuses);
+  *outcount = MPI_UNDEFINED;
+  const int code = PMPI_Waitsome(incount, requests, outcount, indices, got.list());
+  if (*outcount == MPI_UNDEFINED) return code;
+  return end_several(code, *outcount, got.list(), got.wanted(), taken, indices);
+}
+
+int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices[],
+                 MPI_Status* statuses) {
+  if (!look()) return PMPI_Testsome(incount, requests, outcount, indices, statuses);
+  Taken taken(incount, requests);
+  if (taken.empty()) return PMPI_Testsome(incount, requests, outcount, indices, statuses);
+  const Statuses got(incount, statuses);
+  *outcount = MPI_UNDEFINED;
+  const int code = PMPI_Testsome(incount, requests, outcount, indices, got.list());
+  if (*outcount == MPI_UNDEFINED) return code;
+  return end_several(code, *outcount, got.list(), got.wanted(), taken, indices);
+}
+
+// What is complete by this may be looked at before it is waited for.
+int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  auto* const entry = look() ? find(request) : nullptr;
+  if (entry == nullptr || !entry->active) return PMPI_Request_get_status(request, flag, status);
+  MPI_Status own;
+  auto& got = status == MPI_STATUS_IGNORE ? own : *status;
+  const int code = PMPI_Request_get_status(request, flag, &got);
+  if (code == MPI_SUCCESS && *flag != 0) {
+    entry->deliver(got);
+    entry->delivered = true;
+  }
+  return code;
+}
+
+int MPI_Request_free(MPI_Request* request) {
+  if (!look() || request == nullptr || !abandon(*request)) return PMPI_Request_free(request);
+  *request = MPI_REQUEST_NULL;
+  return MPI_SUCCESS;
+}

@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The same calls for Fortran's mpif.h and `use mpi`, whose functions call the profiling interface
+// inside of MPI, so that those for C never see them: arguments are replaced as there, and the
+// function that would have been called without the interposer is called. The names are those of
+// compilers that append an underscore. Who needs none of this is not asked for a Fortran library:
+// what it has is looked up at the first call.
+#include <dlfcn.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "comm/interpose/collectives.hpp"
+#include "comm/interpose/messages.hpp"
+
+using namespace halocline;
+using namespace halocline::interpose;
+
+namespace {
+
+static_assert(sizeof(MPI_Fint) == sizeof(int), "counts are handed on as they are");
+
+#ifdef MPI_F_STATUS_SIZE
+constexpr int kStatusSize = MPI_F_STATUS_SIZE;
+#else
+constexpr int kStatusSize = sizeof(MPI_Status) / sizeof(MPI_Fint);
+#endif
+
+// The function of that name behind ours.
+template <class... Arguments>
+using Function = void (*)(Arguments...);
+template <class... Arguments>
+Function<Arguments...> behind(const char* name, Function<Arguments...>) {
+  return reinterpret_cast<Function<Arguments...>>(dlsym(RTLD_NEXT, name));
+}
+#define HALOCLINE_BEHIND(name) static const auto mpi_function = behind(#name, name)
+
+// Addresses that stand for something else than a buffer: MPI_BOTTOM and MPI_IN_PLACE, under the
+// names that Open MPI and MPICH give them. Where none is found, nothing is replaced.
+const std::vector<const void*>& special_addresses() {
+  static const auto value = [] {
+    std::vector<const void*> out;
+    for (const char* name : {"mpi_fortran_bottom_", "mpi_fortran_in_place_"})
+      if (const auto* address = dlsym(RTLD_DEFAULT, name)) out.push_back(address);
+    for (const char* name : {"MPIR_F_MPI_BOTTOM", "MPIR_F_MPI_IN_PLACE"})
+      if (const auto* address = dlsym(RTLD_DEFAULT, name))
+        out.push_back(*static_cast<void* const*>(address));
+    return out;
+  }();
+  return value;
+}
+bool is_buffer(const void* address) {
+  const auto& special = special_addresses();
+  return !special.empty() && std::find(special.begin(), special.end(), address) == special.end();
+}
+
+MPI_Fint packed_type() {
+  return PMPI_Type_c2f(MPI_PACKED);
+}
+
+// One side of a message as Fortran gives it.
+struct Sent {
+  const void* buffer;
+  const MPI_Fint *count, *type, *partner;
+};
+
+// Calls carry(buffer, count, type) with what MPI is to carry: the packed bytes, which start(packed)
+// is told of before, and end(packed) afterwards if MPI had success; or what is given.
+template <class Carry, class Start, class End>
+void carry(Call call, const Sent& sent, MPI_Fint* error, Carry&& with, Start&& start, End&& end) {
+  const auto type = PMPI_Type_f2c(*sent.type);
+  auto* const known = find(type);
+  auto packed = is_buffer(sent.buffer)
+                    ? packed_instead(known, type, sent.buffer, *sent.count, *sent.partner)
+                    : std::nullopt;
+  if (!packed) {
+    by_mpi(call, known, type, *sent.count, [&] {
+      with(const_cast<void*>(sent.buffer), sent.count, sent.type);
+      return *error;
+    });
+    return;
+  }
+  noted(call, Path::engine, type, *sent.count, [&] {
+    start(*packed);
+    const MPI_Fint bytes = packed->bytes(), as = packed_type();
+    with(packed->data(), &bytes, &as);
+    if (*error == MPI_SUCCESS) end(*packed);
+    return *error;
+  });
+}
+
+const auto pack = [](const Travelling& packed) { packed.pack(); };
+const auto nothing = [](const Travelling&) {};
+
+// What is watched until a request is complete.
+auto watch_as(const MPI_Fint* request, Way way) {
+  return [=](Travelling& packed) { watch(PMPI_Request_f2c(*request), std::move(packed), way); };
+}
+auto watch_persistent_as(const MPI_Fint* request, Way way) {
+  return [=](Travelling& packed) {
+    watch_persistent(PMPI_Request_f2c(*request), std::move(packed), way);
+  };
+}
+
+std::vector<MPI_Request> in_c(int count, const MPI_Fint* requests) {
+  std::vector<MPI_Request> out;
+  for (int i = 0; i < count; ++i) out.push_back(PMPI_Request_f2c(requests[i]));
+  return out;
+}
+
+std::vector<MPI_Datatype> types_in_c(const MPI_Fint* types, std::size_t count) {
+  std::vector<MPI_Datatype> out;
+  for (std::size_t i = 0; i < count; ++i) out.push_back(PMPI_Type_f2c(types[i]));
+  return out;
+}
+
+// The caller's statuses or, if it wants none, our own.
+class FortranStatuses {
+ public:
+  FortranStatuses(int count, MPI_Fint* wanted, const MPI_Fint* none)
+      : own_(wanted == none ? static_cast<std::size_t>(count * kStatusSize) : 0),
+        list_(own_.empty() ? wanted : own_.data()) {}
+  MPI_Fint* list() const { return list_; }
+  bool wanted() const { return own_.empty(); }
+  std::vector<MPI_Status> in_c(int count) const {
+    std::vector<MPI_Status> out(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i)
+      PMPI_Status_f2c(list_ + i * kStatusSize, &out[static_cast<std::size_t>(i)]);
+    return out;
+  }
+  MPI_Status one_in_c() const { return in_c(1).front(); }
+
+ private:
+  std::vector<MPI_Fint> own_;
+  MPI_Fint* list_;
+};
+
+// Fortran counts requests from 1.
+void end_some(int completed, const MPI_Fint* indices, const FortranStatuses& got, Taken& taken,
+              MPI_Fint* error) {
+  if (completed == MPI_UNDEFINED) return;
+  std::vector<int> from_zero(indices, indices + completed);
+  for (auto& index : from_zero) --index;
+  *error = end_several(*error, completed, got.in_c(completed).data(), got.wanted(), taken,
+                       from_zero.data());
+}
+
+}  // namespace
+
+extern "C" {
+
+void mpi_type_commit_(MPI_Fint* type, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_type_commit_);
+  mpi_function(type, error);
+  if (*error == MPI_SUCCESS) committed(PMPI_Type_f2c(*type));
+}
+
+void mpi_type_dup_(MPI_Fint* old_type, MPI_Fint* new_type, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_type_dup_);
+  mpi_function(old_type, new_type, error);
+  if (*error == MPI_SUCCESS && find(PMPI_Type_f2c(*old_type)) != nullptr)
+    committed(PMPI_Type_f2c(*new_type));
+}
+
+void mpi_pack_(void* buffer, MPI_Fint* count, MPI_Fint* type, void* packed, MPI_Fint* size,
+               MPI_Fint* position, MPI_Fint* comm, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_pack_);
+  if (find(PMPI_Type_f2c(*type)) == nullptr || !is_buffer(buffer) || !is_buffer(packed))
+    return mpi_function(buffer, count, type, packed, size, position, comm, error);
+  *error =
+      MPI_Pack(buffer, *count, PMPI_Type_f2c(*type), packed, *size, position, PMPI_Comm_f2c(*comm));
+}
+
+void mpi_unpack_(void* packed, MPI_Fint* size, MPI_Fint* position, void* buffer, MPI_Fint* count,
+                 MPI_Fint* type, MPI_Fint* comm, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_unpack_);
+  if (find(PMPI_Type_f2c(*type)) == nullptr || !is_buffer(buffer) || !is_buffer(packed))
+    return mpi_function(packed, size, position, buffer, count, type, comm, error);
+  *error = MPI_Unpack(packed, *size, position, buffer, *count, PMPI_Type_f2c(*type),
+                      PMPI_Comm_f2c(*comm));
+}
+
+void mpi_send_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to, MPI_Fint* tag,
+               MPI_Fint* comm, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_send_);
+  const auto with = [&](void* data, const MPI_Fint* n, const MPI_Fint* of) {
+    mpi_function(data, const_cast<MPI_Fint*>(n), const_cast<MPI_Fint*>(of), to, tag, comm, error);
+  };
+  carry(Call::send, {buffer, count, type, to}, error, with, pack, nothing);
+}
+
+void mpi_recv_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* from, MPI_Fint* tag,
+               MPI_Fint* comm, MPI_Fint* status, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_recv_);
+  const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
+  const auto with = [&](void* data, const MPI_Fint* n, const MPI_Fint* of) {
+    mpi_function(data, const_cast<MPI_Fint*>(n), const_cast<MPI_Fint*>(of), from, tag, comm,
+                 got.list(), error);
+  };
+  carry(Call::recv, {buffer, count, type, from}, error, with, nothing,
+        [&](const Travelling& packed) { packed.unpack(got.one_in_c()); });
+}
+
+void mpi_sendrecv_(void* send_buffer, MPI_Fint* send_count, MPI_Fint* send_type, MPI_Fint* to,
+                   MPI_Fint* send_tag, void* buffer, MPI_Fint* count, MPI_Fint* type,
+                   MPI_Fint* from, MPI_Fint* tag, MPI_Fint* comm, MPI_Fint* status,
+                   MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_sendrecv_);
+  const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
+  const auto received = PMPI_Type_f2c(*type);
+  auto unpacked = is_buffer(buffer)
+                      ? packed_instead(find(received), received, buffer, *count, *from)
+                      : std::nullopt;
+  MPI_Fint bytes = unpacked ? unpacked->bytes() : *count, as = unpacked ? packed_type() : *type;
+  const auto with = [&](void* data, const MPI_Fint* n, const MPI_Fint* of) {
+    mpi_function(data, const_cast<MPI_Fint*>(n), const_cast<MPI_Fint*>(of), to, send_tag,
+                 unpacked ? unpacked->data() : buffer, &bytes, &as, from, tag, comm, got.list(),
+                 error);
+  };
+  carry(Call::sendrecv, {send_buffer, send_count, send_type, to}, error, with, pack, nothing);
+  if (*error == MPI_SUCCESS && unpacked) unpacked->unpack(got.one_in_c());
+}
+
+void mpi_isend_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to, MPI_Fint* tag,
+                MPI_Fint* comm, MPI_Fint* request, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_isend_);
+  const auto with = [&](void* data, const MPI_Fint* n, const MPI_Fint* of) {
+    mpi_function(data, const_cast<MPI_Fint*>(n), const_cast<MPI_Fint*>(of), to, tag, comm, request,
+                 error);
+  };
+  carry(Call::isend, {buffer, count, type, to}, error, with, pack, watch_as(request, Way::send));
+}
+
+void mpi_irecv_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* from, MPI_Fint* tag,
+                MPI_Fint* comm, MPI_Fint* request, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_irecv_);
+  const auto with = [&](void* data, const MPI_Fint* n, const MPI_Fint* of) {
+    mpi_function(data, const_cast<MPI_Fint*>(n), const_cast<MPI_Fint*>(of), from, tag, comm,
+                 request, error);
+  };
+  carry(Call::irecv, {buffer, count, type, from}, error, with, nothing,
+        watch_as(request, Way::receive));
+}
+
+void mpi_send_init_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to, MPI_Fint* tag,
+                    MPI_Fint* comm, MPI_Fint* request, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_send_init_);
+  const auto with = [&](void* data, const MPI_Fint* n, const MPI_Fint* of) {
+    mpi_function(data, const_cast<MPI_Fint*>(n), const_cast<MPI_Fint*>(of), to, tag, comm, request,
+                 error);
+  };
+  carry(Call::send_init, {buffer, count, type, to}, error, with, nothing,
+        watch_persistent_as(request, Way::send));
+}
+
+void mpi_recv_init_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* from, MPI_Fint* tag,
+                    MPI_Fint* comm, MPI_Fint* request, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_recv_init_);
+  const auto with = [&](void* data, const MPI_Fint* n, const MPI_Fint* of) {
+    mpi_function(data, const_cast<MPI_Fint*>(n), const_cast<MPI_Fint*>(of), from, tag, comm,
+                 request, error);
+  };
+  carry(Call::recv_init, {buffer, count, type, from}, error, with, nothing,
+        watch_persistent_as(request, Way::receive));
+}
+
+void mpi_start_(MPI_Fint* request, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_start_);
+  auto* const entry = look() ? find(PMPI_Request_f2c(*request)) : nullptr;
+  if (entry != nullptr) entry->before_start();
+  mpi_function(request, error);
+  if (entry != nullptr) entry->active = *error == MPI_SUCCESS;
+}
+
+void mpi_startall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_startall_);
+  std::vector<Entry*> ours;
+  if (look())
+    for (const auto request : in_c(*count, requests))
+      if (auto* const entry = find(request)) ours.push_back(entry);
+  for (const auto* entry : ours) entry->before_start();
+  mpi_function(count, requests, error);
+  for (auto* entry : ours) entry->active = *error == MPI_SUCCESS;
+}
+
+void mpi_wait_(MPI_Fint* request, MPI_Fint* status, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_wait_);
+  if (!look()) return mpi_function(request, status, error);
+  Taken taken(1, in_c(1, request).data());
+  const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
+  mpi_function(request, got.list(), error);
+  taken.end(0, *error, got.one_in_c());
+}
+
+void mpi_test_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_test_);
+  if (!look()) return mpi_function(request, flag, status, error);
+  Taken taken(1, in_c(1, request).data());
+  const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
+  mpi_function(request, flag, got.list(), error);
+  if (*error != MPI_SUCCESS || *flag != 0) taken.end(0, *error, got.one_in_c());
+}
+
+void mpi_waitany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint* status,
+                  MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_waitany_);
+  if (!look()) return mpi_function(count, requests, index, status, error);
+  Taken taken(*count, in_c(*count, requests).data());
+  const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
+  *index = MPI_UNDEFINED;
+  mpi_function(count, requests, index, got.list(), error);
+  if (*index != MPI_UNDEFINED) taken.end(*index - 1, *error, got.one_in_c());
+}
+
+void mpi_testany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint* flag,
+                  MPI_Fint* status, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_testany_);
+  if (!look()) return mpi_function(count, requests, index, flag, status, error);
+  Taken taken(*count, in_c(*count, requests).data());
+  const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
+  *index = MPI_UNDEFINED;
+  mpi_function(count, requests, index, flag, got.list(), error);
+  if (*index != MPI_UNDEFINED) taken.end(*index - 1, *error, got.one_in_c());
+}
+
+void mpi_waitall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* statuses, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_waitall_);
+  if (!look()) return mpi_function(count, requests, statuses, error);
+  Taken taken(*count, in_c(*count, requests).data());
+  const FortranStatuses got(*count, statuses, MPI_F_STATUSES_IGNORE);
+  mpi_function(count, requests, got.list(), error);
+  *error = end_several(*error, *count, got.in_c(*count).data(), got.wanted(), taken);
+}
+
+void mpi_testall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* flag, MPI_Fint* statuses,
+                  MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_testall_);
+  if (!look()) return mpi_function(count, requests, flag, statuses, error);
+  Taken taken(*count, in_c(*count, requests).data());
+  const FortranStatuses got(*count, statuses, MPI_F_STATUSES_IGNORE);
+  mpi_function(count, requests, flag, got.list(), error);
+  if (*error == MPI_SUCCESS && *flag == 0) return;
+  *error = end_several(*error, *count, got.in_c(*count).data(), got.wanted(), taken);
+}
+
+void mpi_waitsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* completed, MPI_Fint* indices,
+                   MPI_Fint* statuses, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_waitsome_);
+  if (!look()) return mpi_function(count, requests, completed, indices, statuses, error);
+  Taken taken(*count, in_c(*count, requests).data());
+  const FortranStatuses got(*count, statuses, MPI_F_STATUSES_IGNORE);
+  *completed = MPI_UNDEFINED;
+  mpi_function(count, requests, completed, indices, got.list(), error);
+  end_some(*completed, indices, got, taken, error);
+}
+
+void mpi_testsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* completed, MPI_Fint* indices,
+                   MPI_Fint* statuses, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_testsome_);
+  if (!look()) return mpi_function(count, requests, completed, indices, statuses, error);
+  Taken taken(*count, in_c(*count, requests).data());
+  const FortranStatuses got(*count, statuses, MPI_F_STATUSES_IGNORE);
+  *completed = MPI_UNDEFINED;
+  mpi_function(count, requests, completed, indices, got.list(), error);
+  end_some(*completed, indices, got, taken, error);
+}
+
+void mpi_request_get_status_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_request_get_status_);
+  auto* const entry = look() ? find(PMPI_Request_f2c(*request)) : nullptr;
+  if (entry == nullptr || !entry->active) return mpi_function(request, flag, status, error);
+  const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
+  mpi_function(request, flag, got.list(), error);
+  if (*error != MPI_SUCCESS || *flag == 0) return;
+  entry->deliver(got.one_in_c());
+  entry->delivered = true;
+}
+
+void mpi_request_free_(MPI_Fint* request, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_request_free_);
+  if (!look() || !abandon(PMPI_Request_f2c(*request))) return mpi_function(request, error);
+  *request = PMPI_Request_c2f(MPI_REQUEST_NULL);
+  *error = MPI_SUCCESS;
+}
+
+void mpi_alltoallv_(void* send_buffer, MPI_Fint* send_counts, MPI_Fint* send_displacements,
+                    MPI_Fint* send_type, void* buffer, MPI_Fint* counts, MPI_Fint* displacements,
+                    MPI_Fint* type, MPI_Fint* comm, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_alltoallv_);
+  const auto sent = PMPI_Type_f2c(*send_type), received = PMPI_Type_f2c(*type);
+  if ((find(sent) == nullptr && find(received) == nullptr) || !is_buffer(send_buffer) ||
+      !is_buffer(buffer))
+    return mpi_function(send_buffer, send_counts, send_displacements, send_type, buffer, counts,
+                        displacements, type, comm, error);
+  *error = MPI_Alltoallv(send_buffer, send_counts, send_displacements, sent, buffer, counts,
+                         displacements, received, PMPI_Comm_f2c(*comm));
+}
+
+void mpi_alltoallw_(void* send_buffer, MPI_Fint* send_counts, MPI_Fint* send_displacements,
+                    MPI_Fint* send_types, void* buffer, MPI_Fint* counts, MPI_Fint* displacements,
+                    MPI_Fint* types, MPI_Fint* comm, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_alltoallw_);
+  const auto in_c_comm = PMPI_Comm_f2c(*comm);
+  if (in_c_comm == MPI_COMM_NULL || !is_buffer(send_buffer) || !is_buffer(buffer))
+    return mpi_function(send_buffer, send_counts, send_displacements, send_types, buffer, counts,
+                        displacements, types, comm, error);
+  const auto partners = partners_of(in_c_comm).size();
+  *error = MPI_Alltoallw(send_buffer, send_counts, send_displacements,
+                         types_in_c(send_types, partners).data(), buffer, counts, displacements,
+                         types_in_c(types, partners).data(), in_c_comm);
+}
+
+void mpi_neighbor_alltoallw_(void* send_buffer, MPI_Fint* send_counts, MPI_Aint* send_displacements,
+                             MPI_Fint* send_types, void* buffer, MPI_Fint* counts,
+                             MPI_Aint* displacements, MPI_Fint* types, MPI_Fint* comm,
+                             MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_neighbor_alltoallw_);
+  const auto in_c_comm = PMPI_Comm_f2c(*comm);
+  if (in_c_comm == MPI_COMM_NULL || !is_buffer(send_buffer) || !is_buffer(buffer))
+    return mpi_function(send_buffer, send_counts, send_displacements, send_types, buffer, counts,
+                        displacements, types, comm, error);
+  const auto [in, out] = neighbors_of(in_c_comm);
+  *error = MPI_Neighbor_alltoallw(send_buffer, send_counts, send_displacements,
+                                  types_in_c(send_types, out.size()).data(), buffer, counts,
+                                  displacements, types_in_c(types, in.size()).data(), in_c_comm);
+}
+
+}  // extern "C"

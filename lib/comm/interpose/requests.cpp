@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/interpose/requests.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "dtype/pack/host/copy_range.hpp"
+#include "dtype/pack/host/host_packer.hpp"
+#include "dtype/support/message_buffer.hpp"
+
+namespace halocline::interpose {
+
+namespace {
+
+// ---- Memory: of sizes that are powers of two
+
+using Allocator = dtype::HugePageAllocator<std::byte>;
+
+constexpr int kSmallest = 8;  // 256 bytes
+constexpr std::size_t kMostKept = std::size_t{1} << 28;
+
+struct Stock {
+  std::mutex mutex;
+  std::array<std::vector<std::byte*>, 32> of_class;
+  std::size_t kept = 0;
+};
+Stock& stock() {
+  static auto* const the_stock = new Stock;  // in use until the very end
+  return *the_stock;
+}
+
+std::size_t size_of(int size_class) {
+  return std::size_t{1} << size_class;
+}
+
+// ---- Requests
+
+struct Table {
+  std::mutex mutex;
+  std::unordered_map<MPI_Request, std::unique_ptr<Entry>> watched;
+  std::vector<std::unique_ptr<Entry>> abandoned;
+  std::atomic<std::size_t> watched_count{0}, abandoned_count{0};
+
+  void count() {
+    watched_count = watched.size();
+    abandoned_count = abandoned.size();
+  }
+};
+Table& table() {
+  static auto* const the_table = new Table;
+  return *the_table;
+}
+
+void keep(std::unique_ptr<Entry> entry) {
+  auto& all = table();
+  const std::lock_guard lock(all.mutex);
+  const auto request = entry->request;
+  all.watched.insert_or_assign(request, std::move(entry));
+  all.count();
+}
+
+std::unique_ptr<Entry> take(MPI_Request request) {
+  auto& all = table();
+  const std::lock_guard lock(all.mutex);
+  const auto found = all.watched.find(request);
+  if (found == all.watched.end()) return nullptr;
+  auto entry = std::move(found->second);
+  all.watched.erase(found);
+  all.count();
+  return entry;
+}
+
+// What MPI_Request_free left to us: MPI goes on using memory that nobody else could give back.
+void progress_abandoned(bool wait) {
+  auto& all = table();
+  std::vector<std::unique_ptr<Entry>> list;
+  {
+    const std::lock_guard lock(all.mutex);
+    list.swap(all.abandoned);
+  }
+  std::erase_if(list, [wait](const std::unique_ptr<Entry>& entry) {
+    int done = 1;
+    MPI_Status status;
+    if (wait && entry->way == Way::receive) PMPI_Cancel(&entry->request);
+    const int code =
+        wait ? PMPI_Wait(&entry->request, &status) : PMPI_Test(&entry->request, &done, &status);
+    if (code == MPI_SUCCESS && done == 0) return false;
+    if (code == MPI_SUCCESS) entry->deliver(status);
+    if (entry->request != MPI_REQUEST_NULL) PMPI_Request_free(&entry->request);
+    return true;
+  });
+  const std::lock_guard lock(all.mutex);
+  std::move(list.begin(), list.end(), std::back_inserter(all.abandoned));
+  all.count();
+}
+
+bool is_class(int code, int error_class) {
+  int of_code = MPI_SUCCESS;
+  PMPI_Error_class(code, &of_code);
+  return of_code == error_class;
+}
+
+}  // namespace
+
+PackedBytes::PackedBytes(std::int64_t bytes)
+    : memory_(nullptr,
+              {std::max(kSmallest,
+                        static_cast<int>(std::bit_width(static_cast<std::uint64_t>(bytes - 1))))}) {
+  const int size_class = memory_.get_deleter().size_class;
+  {
+    auto& all = stock();
+    const std::lock_guard lock(all.mutex);
+    if (auto& list = all.of_class.at(static_cast<std::size_t>(size_class)); !list.empty()) {
+      memory_.reset(list.back());
+      list.pop_back();
+      all.kept -= size_of(size_class);
+      return;
+    }
+  }
+  memory_.reset(Allocator().allocate(size_of(size_class)));
+}
+
+void PackedBytes::GiveBack::operator()(std::byte* memory) const noexcept {
+  const auto size = size_of(size_class);
+  {
+    auto& all = stock();
+    const std::lock_guard lock(all.mutex);
+    if (all.kept + size <= kMostKept) {
+      try {
+        all.of_class.at(static_cast<std::size_t>(size_class)).push_back(memory);
+        all.kept += size;
+        return;
+      } catch (const std::bad_alloc&) {
+        // No room to remember it.
+      }
+    }
+  }
+  Allocator().deallocate(memory, size);
+}
+
+void Travelling::pack() const {
+  dtype::HostPacker().pack(plan_, buffer_, count_, data());
+}
+
+void Travelling::unpack(const MPI_Status& status) const {
+  int received = 0;
+  if (PMPI_Get_count(&status, MPI_PACKED, &received) != MPI_SUCCESS || received <= 0) return;
+  dtype::host::copy_range<dtype::host::Direction::unpack>(
+      plan_, reinterpret_cast<dtype::host::Address>(buffer_), count_, 0, std::min(received, bytes_),
+      reinterpret_cast<dtype::host::Address>(data()));
+}
+
+void watch(MPI_Request request, Travelling travelling, Way way) {
+  // Some MPIs have one request for everything that is complete when it is made.
+  auto entry = std::make_unique<Entry>(Entry{request, std::move(travelling), way, false, true});
+  int done = 0;
+  MPI_Status status;
+  if (PMPI_Request_get_status(request, &done, &status) == MPI_SUCCESS && done != 0)
+    entry->deliver(status);
+  else
+    keep(std::move(entry));
+}
+
+void watch_persistent(MPI_Request request, Travelling travelling, Way way) {
+  keep(std::make_unique<Entry>(Entry{request, std::move(travelling), way, true, false}));
+}
+
+void Entry::deliver(const MPI_Status& status) const {
+  int cancelled = 0;
+  if (way == Way::receive && !delivered &&
+      PMPI_Test_cancelled(&status, &cancelled) == MPI_SUCCESS && cancelled == 0)
+    travelling.unpack(status);
+}
+
+bool look() {
+  if (table().abandoned_count.load(std::memory_order_relaxed) != 0) progress_abandoned(false);
+  return table().watched_count.load(std::memory_order_relaxed) != 0;
+}
+
+Entry* find(MPI_Request request) {
+  auto& all = table();
+  const std::lock_guard lock(all.mutex);
+  const auto found = all.watched.find(request);
+  return found == all.watched.end() ? nullptr : found->second.get();
+}
+
+Taken::Taken(int count, const MPI_Request* requests) {
+  for (int i = 0; requests != nullptr && i < count; ++i)
+    if (requests[i] != MPI_REQUEST_NULL)
+      if (auto entry = take(requests[i])) all_.emplace_back(i, std::move(entry));
+}
+
+Taken::~Taken() {
+  for (auto& [index, entry] : all_)
+    if (entry != nullptr) keep(std::move(entry));
+}
+
+void Taken::end(int index, int code, const MPI_Status& status) {
+  const auto found = std::lower_bound(all_.begin(), all_.end(), index,
+                                      [](const auto& one, int i) { return one.first < i; });
+  if (found == all_.end() || found->first != index) return;
+  auto& entry = found->second;
+  if (!entry->active) return;  // to wait for an inactive request does nothing
+  if (code == MPI_SUCCESS) entry->deliver(status);
+  entry->active = entry->delivered = false;
+  if (!entry->persistent) entry.reset();
+}
+
+int end_several(int code, int completed, const MPI_Status* statuses, bool wanted, Taken& taken,
+                const int* indices) {
+  const bool some_failed = is_class(code, MPI_ERR_IN_STATUS);
+  if (code != MPI_SUCCESS && !some_failed) return code;  // nothing is complete
+  int first_error = MPI_SUCCESS;
+  for (int i = 0; i < completed; ++i) {
+    const int error = some_failed ? statuses[i].MPI_ERROR : MPI_SUCCESS;
+    if (is_class(error, MPI_ERR_PENDING)) continue;
+    taken.end(indices != nullptr ? indices[i] : i, error, statuses[i]);
+    if (first_error == MPI_SUCCESS) first_error = error;
+  }
+  return wanted || !some_failed ? code : first_error;
+}
+
+bool abandon(MPI_Request request) {
+  auto entry = take(request);
+  if (entry == nullptr) return false;
+  if (!entry->active) {
+    PMPI_Request_free(&entry->request);
+    return true;
+  }
+  auto& all = table();
+  const std::lock_guard lock(all.mutex);
+  all.abandoned.push_back(std::move(entry));
+  all.count();
+  return true;
+}
+
+void finish_abandoned() noexcept {
+  if (table().abandoned_count != 0) progress_abandoned(true);
+}
+
+}  // namespace halocline::interpose

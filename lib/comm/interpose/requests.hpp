@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Packed bytes that travel in the place of derived types, and the requests under which they do.
+//
+// Best peer: [PEA21] leaves persistent calls to MPI and looks for its own requests in a map at
+// every wait; here the application holds MPI's own request, a wait that meets none of ours costs
+// one load, and a request that is complete when it is made is never kept.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "dtype/pack/pack_plan.hpp"
+
+namespace halocline::interpose {
+
+/// Memory for packed bytes, from a stock and back to it. Thread-safe.
+class PackedBytes {
+ public:
+  /// Throws std::bad_alloc.
+  explicit PackedBytes(std::int64_t bytes);
+  std::byte* data() const { return memory_.get(); }
+
+ private:
+  struct GiveBack {
+    int size_class;
+    void operator()(std::byte* memory) const noexcept;
+  };
+  std::unique_ptr<std::byte, GiveBack> memory_;
+};
+
+/// `count` instances at `buffer`, and room for their packed bytes, which MPI counts by an int.
+class Travelling {
+ public:
+  /// Throws std::bad_alloc.
+  Travelling(const dtype::PackPlan& plan, const void* buffer, int count)
+      : plan_(plan),
+        buffer_(const_cast<void*>(buffer)),
+        count_(count),
+        bytes_(static_cast<int>(plan.packed_bytes(count))),
+        packed_(bytes_) {}
+
+  void* data() const { return packed_.data(); }
+  int bytes() const { return bytes_; }
+  void pack() const;
+  /// What was received, which may be less than there is room for.
+  void unpack(const MPI_Status& status) const;
+
+ private:
+  dtype::PackPlan plan_;
+  void* buffer_;
+  int count_, bytes_;
+  PackedBytes packed_;
+};
+
+enum class Way { send, receive };
+
+/// Keeps what travels under a request that MPI has just started, until it is complete.
+void watch(MPI_Request request, Travelling travelling, Way way);
+/// Likewise of a persistent request, until that is freed.
+void watch_persistent(MPI_Request request, Travelling travelling, Way way);
+
+/// What travels under a request.
+struct Entry {
+  MPI_Request request;
+  Travelling travelling;
+  Way way;
+  bool persistent, active;
+  bool delivered = false;  ///< complete and unpacked, but not yet waited for
+
+  /// What is to be sent is packed.
+  void before_start() const {
+    if (way == Way::send) travelling.pack();
+  }
+  /// A receive is complete: its bytes go to their places.
+  void deliver(const MPI_Status& status) const;
+};
+
+/// Whether the calls that complete requests arrive here: where another tool takes one of them and
+/// asks MPI itself, what was received would stay packed. O(1).
+bool sees_completions();
+
+/// Whether a call on requests has to look for ours. O(1); lets abandoned requests make progress.
+bool look();
+
+/// Of a watched request that no call is completing, or nullptr; it stays watched.
+Entry* find(MPI_Request request);
+
+/// Those of some requests that are ours, taken out while a call of MPI may complete them: it may
+/// give the handle to another thread's request before it returns. What is not complete afterwards,
+/// or persistent, is watched again.
+class Taken {
+ public:
+  Taken(int count, const MPI_Request* requests);
+  Taken(const Taken&) = delete;
+  Taken& operator=(const Taken&) = delete;
+  ~Taken();
+
+  bool empty() const { return all_.empty(); }
+  /// MPI has completed request `index`; `code` is whether with success.
+  void end(int index, int code, const MPI_Status& status);
+
+ private:
+  std::vector<std::pair<int, std::unique_ptr<Entry>>> all_;
+};
+
+/// Of a call that completes several requests: the caller's statuses or, if it wants none, our own,
+/// since we have to know what was received.
+class Statuses {
+ public:
+  Statuses(int count, MPI_Status* wanted)
+      : own_(wanted == MPI_STATUSES_IGNORE ? static_cast<std::size_t>(count) : 0),
+        list_(own_.empty() ? wanted : own_.data()) {}
+  MPI_Status* list() const { return list_; }
+  bool wanted() const { return own_.empty(); }
+
+ private:
+  std::vector<MPI_Status> own_;
+  MPI_Status* list_;
+};
+
+/// Ends what a call completed: `completed` requests, of which status i is that of request
+/// indices[i], or of request i. Returns what the caller is to get for `code`: where no statuses are
+/// wanted, an error itself instead of that there is one in the statuses.
+int end_several(int code, int completed, const MPI_Status* statuses, bool wanted, Taken& taken,
+                const int* indices = nullptr);
+
+/// Frees a request that is ours as soon as it is complete; false if it is not ours.
+bool abandon(MPI_Request request);
+/// Abandoned requests come to their end: before MPI_Finalize goes on.
+void finish_abandoned() noexcept;
+
+}  // namespace halocline::interpose

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/interpose/settings.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <string_view>
+
+namespace halocline::interpose {
+
+namespace {
+
+template <class T>
+struct Choice {
+  std::string_view name;
+  T value;
+};
+
+template <class T>
+void read(const char* variable, std::span<const Choice<T>> choices, T& out) {
+  const char* const text = std::getenv(variable);
+  if (text == nullptr || *text == '\0') return;
+  for (const auto& [name, value] : choices)
+    if (name == text) {
+      out = value;
+      return;
+    }
+  std::fprintf(stderr, "halocline: %s is '%s', and counts as unset: give one of", variable, text);
+  for (const auto& choice : choices) std::fprintf(stderr, " %s", choice.name.data());
+  std::fprintf(stderr, "\n");
+}
+
+Settings from_environment() {
+  using Mode = Settings::Mode;
+  using Log = Settings::Log;
+  constexpr Choice<Mode> kModes[] = {
+      {"off", Mode::off}, {"auto", Mode::automatic}, {"engine", Mode::engine}};
+  constexpr Choice<Log> kLogs[] = {
+      {"summary", Log::summary}, {"types", Log::types}, {"calls", Log::calls}};
+  Settings out;
+  read<Mode>("HALOCLINE_MPI", kModes, out.mode);
+  read<Log>("HALOCLINE_MPI_LOG", kLogs, out.log);
+  return out;
+}
+
+}  // namespace
+
+const Settings& settings() {
+  static const Settings value = from_environment();
+  return value;
+}
+
+}  // namespace halocline::interpose

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the user of the interposer asks for, by environment variables.
+#pragma once
+
+namespace halocline::interpose {
+
+/// HALOCLINE_MPI and HALOCLINE_MPI_LOG.
+struct Settings {
+  enum class Mode {
+    off,        ///< "off": every call goes to MPI as it is
+    automatic,  ///< unset or "auto": the engine takes over what it is measured to be faster at
+    engine      ///< "engine": it takes over all that it can, to see what that does
+  };
+  enum class Log {
+    none,     ///< unset
+    summary,  ///< "summary": at MPI_Finalize, what went which way
+    types,    ///< "types": also each type, when it is first used
+    calls     ///< "calls": also each call with a derived type
+  };
+  Mode mode = Mode::automatic;
+  Log log = Log::none;
+};
+
+/// Read at the first call; a value that is none of these counts as unset, after a line on standard
+/// error. O(1), no lock.
+const Settings& settings();
+
+}  // namespace halocline::interpose
