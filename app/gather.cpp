@@ -240,10 +240,8 @@ std::optional<comm::LinkCost> measure_link(const comm::NodeHierarchy& nodes, boo
   int other = 1;
   while (other < nodes.ranks() && (nodes.node_of(other) == nodes.node_of(0)) != on_node) ++other;
   if (other == nodes.ranks()) return std::nullopt;
-  // A longer one would change how malloc serves the buffers of all gathers, which then take twice
-  // as long.
-  constexpr int kLong = 1 << 18;
-  Bytes buffer(kLong);
+  constexpr int kLongMessage = 1 << 22;  // a shaped wire lets 300 kB through at once
+  Bytes buffer(kLongMessage);
   const auto half_round_trip = [&](int bytes, int times) {
     std::vector<double> samples;
     const int partner = nodes.rank() == 0 ? other : 0;
@@ -260,9 +258,9 @@ std::optional<comm::LinkCost> measure_link(const comm::NodeHierarchy& nodes, boo
     HALOCLINE_MPI(MPI_Bcast(&out, 1, MPI_DOUBLE, 0, comm));
     return out;
   };
-  const double alpha = half_round_trip(1, 41), of_long = half_round_trip(kLong, 9);
+  const double alpha = half_round_trip(1, 41), of_long = half_round_trip(kLongMessage, 9);
   if (of_long <= alpha) return std::nullopt;
-  return comm::LinkCost{alpha, (of_long - alpha) / kLong};
+  return comm::LinkCost{alpha, (of_long - alpha) / kLongMessage};
 }
 
 /// What messages cost here, as far as it could be measured.
@@ -427,9 +425,8 @@ double bytes_needed(const Config& config, const Arrangement& arrangement) {
     return static_cast<double>(std::count_if(variants.begin(), variants.end(), keeps));
   };
   const auto allocated = [](double bytes) {
-    using Allocator = Bytes::allocator_type;
-    const auto page = static_cast<double>(Allocator::kHugePage);
-    return bytes < static_cast<double>(Allocator::kLong) ? bytes : std::ceil(bytes / page) * page;
+    const auto whole = static_cast<std::size_t>(std::min(bytes, std::ldexp(1, 62)));
+    return static_cast<double>(Bytes::allocator_type::allocated(whole));
   };
   const auto own = allocated(static_cast<double>(size));
   if (nodes.rank() == config.root)

@@ -7,7 +7,7 @@
     results/gather.py FILE NAME             # FILE -> results/gather/NAME.md, ...; NAME: that of FILE without its end
 
 FILE holds records of kind gather (results/README.md); several of one experiment count as their median. The plot needs
-matplotlib, the tables do not. Exit codes: 0 ok, 2 bad input (then nothing is written).
+matplotlib, the tables do not. Exit codes: 0 ok, 2 bad input (then nothing is written), or no place for results.
 """
 import argparse
 import collections
@@ -77,6 +77,13 @@ def ratio(a, b):
     return "-" if not a or not b else f"{a / b:.2f}"
 
 
+def order_text(order, variants):
+    """The ranks of an `ordered` communicator are in the order of their nodes unless the launcher dealt them out otherwise."""
+    plans = [record for of_size in variants.get("hier-unpack", {}).values() for record in of_size]
+    dealt_out = order == "ordered" and any(record["reordered_bytes"] for record in plans)
+    return "in the launcher's order, which is not that of their nodes" if dealt_out else order
+
+
 def nothing_reordered(variants):
     """Whether the ranks are in the order of their nodes, as those variants show that would reorder."""
     would = [record for name in ("hier-unpack", "hier-sendrecv", "hier-plan") for of_size in variants.get(name, {}).values() for record in of_size]
@@ -122,7 +129,7 @@ def tables(gathers, level="##"):
             row.append(cell(median(ours.get(size, []), "setup_s")))
             rows.append(row)
         columns += ["hier-unpack / zero-copy", "mpi-gather / zero-copy", "zero-copy, model", "zero-copy, set-up"]
-        out += ["", f"{level} Ranks {order}", ""]
+        out += ["", f"{level} Ranks {order_text(order, variants)}", ""]
         if nothing_reordered(variants):
             out += [NOTHING_REORDERED, ""]
         out += ["| " + " | ".join(columns) + " |", "|" + "---:|" * len(columns)]
@@ -152,7 +159,7 @@ def draw(gathers, first, path, ends=("svg", "png"), note=""):
             times.fill_between(at, low, high, color=color, alpha=0.1, linewidth=0)
             common = [(size, seconds / ours[size]) for size, seconds in points if ours.get(size)]
             ratios.plot([size for size, _ in common], [ratio_ for _, ratio_ in common], **style)
-        times.set(yscale="log", title=f"ranks {order}" + (" (nothing is reordered)" if nothing_reordered(variants) else ""))
+        times.set(yscale="log", title=f"ranks {order_text(order, variants)}" + (" (nothing is reordered)" if nothing_reordered(variants) else ""))
         times.set_xscale("log", base=2)
         sizes = sorted({size for of_variant in variants.values() for size in of_variant if size})
         times.set_xticks(sizes[:: -(-len(sizes) // 8)])
@@ -184,7 +191,7 @@ def main():
     parser.add_argument("--out", metavar="FOLDER", type=pathlib.Path, default=RESULTS / "gather", help="default: results/gather")
     arguments = parser.parse_args()
     name = arguments.name or arguments.file.stem
-    if pathlib.Path(name).name != name:
+    if pathlib.Path(name).name != name or name.startswith("."):
         parser.error(f"NAME is a name, not '{name}': say --out FOLDER if it is to be elsewhere than in results/gather")
     path = arguments.out / f"{name}.md"
     with clear_ending("gather.py", "give another folder with --out"):

@@ -43,7 +43,7 @@ near() {
   fi
   local slots=$((($(nproc) + 1) / 2))
   printf '192.0.2.%d slots=%d\n' 1 "$slots" 2 "$slots" >/dev/shm/hosts
-  # Neither host knows that the other one's ranks are on the same cores: who waits lets them run.
+  # Neither host knows that the other one's ranks are on the same cores: where these are too few, who waits lets others run.
   export OMPI_MCA_mpi_yield_when_idle="${OMPI_MCA_mpi_yield_when_idle:-1}"
   export OMPI_MCA_plm_rsh_agent=/dev/shm/launch OMPI_MCA_orte_default_hostfile=/dev/shm/hosts OMPI_MCA_orte_tmpdir_base=/dev/shm \
     OMPI_MCA_rmaps_base_mapping_policy=node OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader,tcp \

@@ -21,9 +21,9 @@ struct TreeForms {
   bool operator==(const TreeForms&) const = default;
 };
 
-/// Of 64 to 1024 KiB, tried on a node with 2 x 2 ranks and buffers on huge pages, these were the
-/// fastest for 256 KiB of each rank, up to 1.6 times as fast as 64 KiB; 64 (where both sides copy
-/// messages, not the kernel) and 512 KiB (where it does) were faster for 1 MiB.
+/// Of 64 to 512 KiB, tried on a node with 2 x 2 ranks where the kernel copies messages, these were
+/// the fastest for 256 KiB of each rank, 1.3 to 1.4 times as fast as 64 KiB; for 1 MiB, 512 KiB
+/// were. Where both sides copy, 64 to 128 KiB were up to 1.4 times as fast as these.
 inline constexpr std::int64_t kChunkBytes = std::int64_t{1} << 18;
 
 /// Of a plan: the same on all ranks.
