@@ -27,7 +27,8 @@ def clear_ending(program, hint):
         print(f"{program}: {error}", file=sys.stderr)
         raise SystemExit(2) from error
     except OSError as error:
-        print(f"{program}: {error.filename or "a result"} cannot be written ({error.strerror}): {hint}", file=sys.stderr)
+        what = error.filename or "a result"
+        print(f"{program}: {what} cannot be written ({error.strerror}): {hint}", file=sys.stderr)
         raise SystemExit(2) from error
 
 
