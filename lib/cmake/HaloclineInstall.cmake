@@ -1,10 +1,11 @@
-# cmake --install: libraries, headers, the program, and the package files for find_package(Halocline).
+# cmake --install: libraries (libhalocline_mpi.so among them), headers, the program, and the package files for find_package(Halocline).
 include(CMakePackageConfigHelpers)
 install(TARGETS halocline_dtype halocline_dtype_kokkos halocline_comm EXPORT HaloclineTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/dtype ${PROJECT_SOURCE_DIR}/lib/comm
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/halocline
   FILES_MATCHING PATTERN "*.hpp" PATTERN test EXCLUDE PATTERN bench EXCLUDE PATTERN example EXCLUDE)
+install(TARGETS halocline_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS halocline RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Halocline)
 install(EXPORT HaloclineTargets NAMESPACE halocline:: DESTINATION ${package_dir})

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+   An ordinary MPI program that knows nothing of Halocline: packs, unpacks and exchanges parts of a block of 128^3 doubles that are
+   described by derived types, checks what arrived, and prints what each takes.
+
+     mpicc -O2 pack_halo.c -o pack_halo
+     mpirun -n 2 pack_halo
+     mpirun -n 2 -x LD_PRELOAD=$PWD/build/release/lib/libhalocline_mpi.so pack_halo */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { N = 128, RADIUS = 3, STORED = N + 2 * RADIUS, TIMES = 200 };
+
+static int compare(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
+  return (x > y) - (x < y);
+}
+static double median(double* values) {
+  qsort(values, TIMES, sizeof *values, compare);
+  return values[TIMES / 2];
+}
+
+static MPI_Datatype box(int z, int y, int x) {
+  const int sizes[] = {STORED, STORED, STORED}, subsizes[] = {z, y, x}, starts[] = {RADIUS, RADIUS, RADIUS};
+  MPI_Datatype type;
+  MPI_Type_create_subarray(3, sizes, subsizes, starts, MPI_ORDER_C, MPI_DOUBLE, &type);
+  return type;
+}
+/* Every eighth point and its right neighbour, somewhere else in each row: as of particles near a boundary. */
+static MPI_Datatype scattered(void) {
+  static int places[N * N / 4];
+  int count = 0;
+  for (int y = 0; y < N; ++y)
+    for (int x = 0; x < N / 4; ++x) places[count++] = y * STORED + 4 * x + (x * 7 + y * 3) % 3;
+  MPI_Datatype type;
+  MPI_Type_create_indexed_block(count, 1, places, MPI_DOUBLE, &type);
+  return type;
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank, ranks;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const int points = STORED * STORED * STORED, next = (rank + 1) % ranks, previous = (rank + ranks - 1) % ranks;
+  double* const field = malloc(points * sizeof *field);
+  double* const ghost = malloc(points * sizeof *ghost);
+  for (int i = 0; i < points; ++i) field[i] = i + 0.25 * rank;
+  const struct {
+    const char* name;
+    MPI_Datatype type;
+  } parts[] = {{"x face, rows of 24 bytes", box(N, N, RADIUS)},
+               {"y face, rows of 1 KiB", box(N, RADIUS, N)},
+               {"z face", box(RADIUS, N, N)},
+               {"edge along z", box(N, RADIUS, RADIUS)},
+               {"corner", box(RADIUS, RADIUS, RADIUS)},
+               {"scattered doubles", scattered()}};
+
+  int wrong = 0;
+  if (rank == 0) printf("%-26s %10s %14s %14s %14s\n", "part", "bytes", "pack, us", "unpack, us", "exchange, us");
+  for (size_t p = 0; p < sizeof parts / sizeof *parts; ++p) {
+    MPI_Datatype type = parts[p].type;
+    MPI_Type_commit(&type);
+    int bytes, position;
+    MPI_Pack_size(1, type, MPI_COMM_WORLD, &bytes);
+    void* const packed = malloc(bytes);
+    double pack[TIMES], unpack[TIMES], exchange[TIMES];
+    for (int i = 0; i < points; ++i) ghost[i] = -1;
+    for (int i = 0; i < TIMES; ++i) {
+      double start = MPI_Wtime();
+      position = 0;
+      MPI_Pack(field, 1, type, packed, bytes, &position, MPI_COMM_WORLD);
+      pack[i] = MPI_Wtime() - start;
+      start = MPI_Wtime();
+      position = 0;
+      MPI_Unpack(packed, bytes, &position, ghost, 1, type, MPI_COMM_WORLD);
+      unpack[i] = MPI_Wtime() - start;
+    }
+    for (int i = 0; i < points; ++i) wrong += ghost[i] != -1 && ghost[i] != field[i];
+    for (int i = 0; i < TIMES; ++i) {
+      MPI_Barrier(MPI_COMM_WORLD);
+      const double start = MPI_Wtime();
+      MPI_Request requests[2];
+      MPI_Irecv(ghost, 1, type, previous, 0, MPI_COMM_WORLD, &requests[0]);
+      MPI_Isend(field, 1, type, next, 0, MPI_COMM_WORLD, &requests[1]);
+      MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+      exchange[i] = MPI_Wtime() - start;
+    }
+    for (int i = 0; i < points; ++i) wrong += ghost[i] != -1 && ghost[i] != i + 0.25 * previous;
+    if (rank == 0)
+      printf("%-26s %10d %14.2f %14.2f %14.2f\n", parts[p].name, position, 1e6 * median(pack), 1e6 * median(unpack),
+             1e6 * median(exchange));
+    MPI_Type_free(&type);
+    free(packed);
+  }
+  MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (rank == 0) printf("%s\n", wrong == 0 ? "all points are right" : "SOME POINTS ARE WRONG");
+  free(field);
+  free(ghost);
+  MPI_Finalize();
+  return wrong != 0;
+}

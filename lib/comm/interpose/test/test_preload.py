@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The interposer as its user has it: loaded in front of the MPI of programs that know nothing of it."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+LIBRARY = os.environ["HALOCLINE_INTERPOSER"]
+MPIEXEC = os.environ["HALOCLINE_MPIEXEC"]
+EXAMPLES = pathlib.Path(__file__).resolve().parent.parent / "examples"
+TIMEOUT_S = 120
+
+
+def run(*command):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S)
+
+
+class Library(unittest.TestCase):
+    def symbols(self, which):
+        finished = run("nm", "-D", which, "--format=posix", LIBRARY)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        return [line.split()[0] for line in finished.stdout.splitlines()]
+
+    def test_shows_mpis_names_alone(self):
+        names = self.symbols("--defined-only")
+        self.assertIn("MPI_Pack", names)
+        self.assertIn("mpi_pack_", names)
+        self.assertEqual([name for name in names if not re.fullmatch("MPI_[A-Z][a-z_]+|mpi_[a-z_]+", name)], [])
+
+    def test_calls_the_profiling_interface_alone(self):
+        self.assertEqual([name for name in self.symbols("--undefined-only") if re.match("MPI_[A-Z][a-z]|mpi_", name)], [])
+
+    def test_brings_no_runtime_of_its_own(self):
+        needed = re.findall(r"NEEDED +(\S+)", run("objdump", "-p", LIBRARY).stdout)
+        self.assertTrue(needed)
+        self.assertEqual([name for name in needed if re.match("lib(stdc|gcc|gomp|omp|kokkos)", name)], [])
+
+
+class Preloaded(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+
+    def program(self, compiler, source):
+        # Debian's development package of Open MPI brings both compilers.
+        self.assertIsNotNone(shutil.which(compiler), f"{compiler} is missing")
+        path = pathlib.Path(self.folder.name) / source
+        finished = run(compiler, "-O2", "-Wall", "-Werror", EXAMPLES / source, "-o", path.with_suffix(".x"))
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        return path.with_suffix(".x")
+
+    def launch(self, program, ranks=2, **variables):
+        words = [word for item in variables.items() for word in ("-x", "=".join(item))]
+        finished = run(MPIEXEC, "-n", ranks, *words, program)
+        self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
+        self.assertIn("all points are right", finished.stdout)
+        return finished.stderr
+
+    def test_programs_give_the_same_results(self):
+        for compiler, source in (("mpicc", "pack_halo.c"), ("mpifort", "pack_halo.f90")):
+            with self.subTest(source=source):
+                program = self.program(compiler, source)
+                self.assertEqual(self.launch(program), "")
+                self.assertEqual(self.launch(program, LD_PRELOAD=LIBRARY), "")
+                told = self.launch(program, LD_PRELOAD=LIBRARY, HALOCLINE_MPI="engine", HALOCLINE_MPI_LOG="summary")
+                for call in ("MPI_Pack", "MPI_Unpack", "MPI_Isend", "MPI_Irecv"):
+                    self.assertRegex(told, rf"halocline\[0\]: {call} +engine +[1-9]")
+
+    def test_tells_what_it_does(self):
+        program = self.program("mpicc", "pack_halo.c")
+        of_types = self.launch(program, ranks=1, LD_PRELOAD=LIBRARY, HALOCLINE_MPI_LOG="types")
+        self.assertIn("packing by engine", of_types)
+        self.assertIn("subarray(C,{134,134,134},{128,128,3},{3,3,3},double)", of_types)
+        self.assertNotRegex(of_types, r"MPI_Pack by engine: ")
+        of_calls = self.launch(program, ranks=1, LD_PRELOAD=LIBRARY, HALOCLINE_MPI_LOG="calls")
+        self.assertRegex(of_calls, r"halocline\[0\]: MPI_Pack by engine: 1 of subarray.* \(393216 bytes\) in [0-9.]+ us")
+
+    def test_can_be_switched_off(self):
+        program = self.program("mpicc", "pack_halo.c")
+        self.assertEqual(self.launch(program, LD_PRELOAD=LIBRARY, HALOCLINE_MPI="off", HALOCLINE_MPI_LOG="calls"), "")
+        wrong = self.launch(program, ranks=1, LD_PRELOAD=LIBRARY, HALOCLINE_MPI="maybe")
+        self.assertEqual(wrong, "halocline: HALOCLINE_MPI is 'maybe', and counts as unset: give one of off auto engine\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
