@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "provenance.hpp"
 
+#include <dlfcn.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -39,6 +40,21 @@ std::string mpi_standard() {
   int minor = 0;
   HALOCLINE_MPI(MPI_Get_version(&major, &minor));
   return std::to_string(major) + "." + std::to_string(minor);
+}
+
+// Whether what MPI's baselines call is not MPI's own: then MPI_X and PMPI_X are not of one file.
+bool interposed() {
+  const auto file = [](const std::string& name) -> const void* {
+    Dl_info info{};
+    void* const function = dlsym(RTLD_DEFAULT, name.c_str());
+    return function != nullptr && dladdr(function, &info) != 0 ? info.dli_fbase : nullptr;
+  };
+  constexpr std::array kCalled = {"MPI_Pack",      "MPI_Unpack",    "MPI_Isend",
+                                  "MPI_Irecv",     "MPI_Send_init", "MPI_Recv_init",
+                                  "MPI_Start",     "MPI_Startall",  "MPI_Waitall",
+                                  "MPI_Alltoallv", "MPI_Alltoallw", "MPI_Neighbor_alltoallw"};
+  return std::any_of(kCalled.begin(), kCalled.end(),
+                     [&](const std::string& name) { return file(name) != file("P" + name); });
 }
 
 std::string kokkos_version() {
@@ -171,6 +187,7 @@ Provenance gather_provenance(const Config& config, MPI_Comm comm) {
   return {
       .mpi_library = mpi_library(),
       .mpi_standard = mpi_standard(),
+      .interposed = interposed(),
       .kokkos_version = kokkos_version(),
       .kokkos_spaces = kokkos_spaces(),
       .cuda =
@@ -196,6 +213,7 @@ nlohmann::ordered_json to_json(const Provenance& provenance) {
   out["build_type"] = build().type;
   out["mpi_library"] = provenance.mpi_library;
   out["mpi_standard"] = provenance.mpi_standard;
+  out["interposed"] = provenance.interposed;
   out["kokkos"] = provenance.kokkos_version;
   out["kokkos_spaces"] = provenance.kokkos_spaces;
   out["cuda"] =

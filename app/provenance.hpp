@@ -38,6 +38,7 @@ struct ModelUsed {
 struct Provenance {
   std::string mpi_library;  ///< first line of MPI_Get_library_version
   std::string mpi_standard;
+  bool interposed = false;  ///< another library stands in front of MPI, as ours may
   std::string kokkos_version;
   std::vector<std::string> kokkos_spaces;
   std::string cuda;                ///< the device's driver; empty without a device

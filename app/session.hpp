@@ -115,6 +115,10 @@ int with_domain(const Config& config, const comm::NodeHierarchy& nodes, MPI_Comm
   std::optional<ResultWriter> writer;
   on_root(comm, [&] { writer.emplace(ResultWriter::for_records(config, provenance)); });
   say(config, comm, describe_model(provenance));
+  if (provenance.interposed)
+    say(config, comm,
+        "another library stands in front of MPI: the vendor's methods are not the vendor's "
+        "alone\n");
   const Setup setup{writer ? &*writer : nullptr, model ? &*model : nullptr};
   return config.element == Element::float64 ? body(double{}, domain, setup)
                                             : body(float{}, domain, setup);

@@ -49,7 +49,7 @@ OUTCOME = (
 # What tells the rows of a table apart, the rest being its heading.
 IN_ROW = ("method", "storage", "shape")
 # Where it ran: tells records apart only in a file that has several.
-CONTEXT = ("mpi_library", "cpus", "gpus")
+CONTEXT = ("mpi_library", "interposed", "cpus", "gpus")
 # What the final fields of a run depend on beside its identity.
 STATE = ("steps", "stages", "seed", "inject")
 
@@ -70,7 +70,7 @@ class Record:
         # What versions did that did not record it.
         self.earlier = {"memory": "host", "storage": "device" if fields.get("memory") == "device" else "private",
                         "nodes_emulated": False, "reorder": "none", "overlap": False, "progress": None,
-                        "shape": "direct", "neighbors": 26, "messages_per": "partner"}
+                        "shape": "direct", "neighbors": 26, "messages_per": "partner", "interposed": False}
         self.method = fields["method"], self.setting("storage"), self.setting("shape")
         self.verified = fields["verified"]
         self.baseline = None
@@ -85,7 +85,10 @@ class Record:
     def setting(self, name):
         if name == "stencil" and self.fields["kind"] == "compare":
             return None  # as configured; it computes none
-        value = self.provenance.get(name) if name in CONTEXT else self.fields[name] if name in self.fields else self.earlier[name]
+        value = (
+            self.provenance.get(name, self.earlier.get(name)) if name in CONTEXT
+            else self.fields[name] if name in self.fields else self.earlier[name]
+        )  # fmt: skip
         return tuple(value) if isinstance(value, list) else value
 
     def key(self, names):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The interposer as its user has it: loaded in front of the MPI of programs that know nothing of it."""
+import json
 import os
 import pathlib
 import re
@@ -11,6 +12,7 @@ import unittest
 
 LIBRARY = os.environ["HALOCLINE_INTERPOSER"]
 MPIEXEC = os.environ["HALOCLINE_MPIEXEC"]
+HALOCLINE = os.environ["HALOCLINE_BINARY"]
 EXAMPLES = pathlib.Path(__file__).resolve().parent.parent / "examples"
 TIMEOUT_S = 120
 
@@ -79,6 +81,17 @@ class Preloaded(unittest.TestCase):
         self.assertNotRegex(of_types, r"MPI_Pack by engine: ")
         of_calls = self.launch(program, ranks=1, LD_PRELOAD=LIBRARY, HALOCLINE_MPI_LOG="calls")
         self.assertRegex(of_calls, r"halocline\[0\]: MPI_Pack by engine: 1 of subarray.* \(393216 bytes\) in [0-9.]+ us")
+
+    def test_is_in_the_record_of_what_it_changes(self):
+        for variables, interposed in (({}, False), ({"LD_PRELOAD": LIBRARY}, True)):
+            with self.subTest(interposed=interposed), tempfile.TemporaryDirectory() as folder:
+                words = [word for item in variables.items() for word in ("-x", "=".join(item))]
+                compare = ("compare", "--local", 8, 8, 8, "--iterations", 2, "--methods", "alltoallv,vendor-pack", "--output", f"{folder}/out")
+                finished = run(MPIEXEC, "-n", 1, *words, HALOCLINE, *compare)
+                self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
+                records = [json.loads(line) for line in pathlib.Path(folder, "out").read_text(encoding="utf-8").splitlines()]
+                self.assertEqual({record["provenance"]["interposed"] for record in records}, {interposed})
+                self.assertEqual("stands in front of MPI" in finished.stdout, interposed)
 
     def test_can_be_switched_off(self):
         program = self.program("mpicc", "pack_halo.c")
