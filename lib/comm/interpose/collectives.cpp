@@ -103,7 +103,7 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side,
     if (count == 0) continue;
     const auto type = side.type(i);
     if (type == MPI_DATATYPE_NULL) return std::nullopt;
-    auto* const known = find(type);
+    auto* const known = known_type(type);
     if (known == nullptr && !dtype::is_predefined(type)) return std::nullopt;
     const auto* const pays = known == nullptr ? nullptr : known->to_send(type, count);
     part.plan = pays != nullptr ? pays : std::get_if<dtype::PackPlan>(&dtype::cached_plan(type));
@@ -134,8 +134,9 @@ std::optional<PackedSide> try_to_pack(const Side<Displacement>& side,
 
 // Whether a type among these was committed in the interposer's sight.
 bool any_known(const std::vector<bool>& partners, const MPI_Datatype* types) {
-  return types != nullptr && std::any_of(types, types + partners.size(),
-                                         [](MPI_Datatype type) { return find(type) != nullptr; });
+  return types != nullptr && std::any_of(types, types + partners.size(), [](MPI_Datatype type) {
+           return known_type(type) != nullptr;
+         });
 }
 
 }  // namespace
@@ -190,7 +191,7 @@ int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls
                           recvtype, comm);
   };
   if (comm == MPI_COMM_NULL || sendbuf == MPI_IN_PLACE ||
-      (find(sendtype) == nullptr && find(recvtype) == nullptr))
+      (known_type(sendtype) == nullptr && known_type(recvtype) == nullptr))
     return as_it_is();
   const auto partners = partners_of(comm);
   const auto sent = try_to_pack(Side<int>{sendbuf, sendcounts, sdispls, &sendtype, true}, partners);

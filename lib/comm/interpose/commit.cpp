@@ -17,6 +17,7 @@ int MPI_Type_commit(MPI_Datatype* datatype) {
 int MPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const int code = PMPI_Type_dup(oldtype, newtype);
   // The copy of a committed type is committed.
-  if (code == MPI_SUCCESS && interpose::find(oldtype) != nullptr) interpose::committed(*newtype);
+  if (code == MPI_SUCCESS && interpose::known_type(oldtype) != nullptr)
+    interpose::committed(*newtype);
   return code;
 }

@@ -46,7 +46,7 @@ bool sees_completions() {
 using namespace halocline::interpose;
 
 int MPI_Start(MPI_Request* request) {
-  auto* const entry = look() && request != nullptr ? find(*request) : nullptr;
+  auto* const entry = look() && request != nullptr ? watched(*request) : nullptr;
   if (entry == nullptr) return PMPI_Start(request);
   entry->before_start();
   const int code = PMPI_Start(request);
@@ -57,7 +57,7 @@ int MPI_Start(MPI_Request* request) {
 int MPI_Startall(int count, MPI_Request requests[]) {
   std::vector<Entry*> ours;
   for (int i = 0; look() && i < count; ++i)
-    if (auto* const entry = find(requests[i])) ours.push_back(entry);
+    if (auto* const entry = watched(requests[i])) ours.push_back(entry);
   for (const auto* entry : ours) entry->before_start();
   const int code = PMPI_Startall(count, requests);
   for (auto* entry : ours) entry->active = code == MPI_SUCCESS;
@@ -155,7 +155,7 @@ int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices
 
 // What is complete by this may be looked at before it is waited for.
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
-  auto* const entry = look() ? find(request) : nullptr;
+  auto* const entry = look() ? watched(request) : nullptr;
   if (entry == nullptr || !entry->active) return PMPI_Request_get_status(request, flag, status);
   MPI_Status own;
   auto& got = status == MPI_STATUS_IGNORE ? own : *status;

@@ -71,7 +71,7 @@ struct Sent {
 template <class Carry, class Start, class End>
 void carry(Call call, const Sent& sent, MPI_Fint* error, Carry&& with, Start&& start, End&& end) {
   const auto type = PMPI_Type_f2c(*sent.type);
-  auto* const known = find(type);
+  auto* const known = known_type(type);
   auto packed = is_buffer(sent.buffer)
                     ? packed_instead(known, type, sent.buffer, *sent.count, *sent.partner)
                     : std::nullopt;
@@ -160,14 +160,14 @@ void mpi_type_commit_(MPI_Fint* type, MPI_Fint* error) {
 void mpi_type_dup_(MPI_Fint* old_type, MPI_Fint* new_type, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_type_dup_);
   mpi_function(old_type, new_type, error);
-  if (*error == MPI_SUCCESS && find(PMPI_Type_f2c(*old_type)) != nullptr)
+  if (*error == MPI_SUCCESS && known_type(PMPI_Type_f2c(*old_type)) != nullptr)
     committed(PMPI_Type_f2c(*new_type));
 }
 
 void mpi_pack_(void* buffer, MPI_Fint* count, MPI_Fint* type, void* packed, MPI_Fint* size,
                MPI_Fint* position, MPI_Fint* comm, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_pack_);
-  if (find(PMPI_Type_f2c(*type)) == nullptr || !is_buffer(buffer) || !is_buffer(packed))
+  if (known_type(PMPI_Type_f2c(*type)) == nullptr || !is_buffer(buffer) || !is_buffer(packed))
     return mpi_function(buffer, count, type, packed, size, position, comm, error);
   *error =
       MPI_Pack(buffer, *count, PMPI_Type_f2c(*type), packed, *size, position, PMPI_Comm_f2c(*comm));
@@ -176,7 +176,7 @@ void mpi_pack_(void* buffer, MPI_Fint* count, MPI_Fint* type, void* packed, MPI_
 void mpi_unpack_(void* packed, MPI_Fint* size, MPI_Fint* position, void* buffer, MPI_Fint* count,
                  MPI_Fint* type, MPI_Fint* comm, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_unpack_);
-  if (find(PMPI_Type_f2c(*type)) == nullptr || !is_buffer(buffer) || !is_buffer(packed))
+  if (known_type(PMPI_Type_f2c(*type)) == nullptr || !is_buffer(buffer) || !is_buffer(packed))
     return mpi_function(packed, size, position, buffer, count, type, comm, error);
   *error = MPI_Unpack(packed, *size, position, buffer, *count, PMPI_Type_f2c(*type),
                       PMPI_Comm_f2c(*comm));
@@ -211,7 +211,7 @@ void mpi_sendrecv_(void* send_buffer, MPI_Fint* send_count, MPI_Fint* send_type,
   const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
   const auto received = PMPI_Type_f2c(*type);
   auto unpacked = is_buffer(buffer)
-                      ? packed_instead(find(received), received, buffer, *count, *from)
+                      ? packed_instead(known_type(received), received, buffer, *count, *from)
                       : std::nullopt;
   MPI_Fint bytes = unpacked ? unpacked->bytes() : *count, as = unpacked ? packed_type() : *type;
   const auto with = [&](void* data, const MPI_Fint* n, const MPI_Fint* of) {
@@ -268,7 +268,7 @@ void mpi_recv_init_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* fro
 
 void mpi_start_(MPI_Fint* request, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_start_);
-  auto* const entry = look() ? find(PMPI_Request_f2c(*request)) : nullptr;
+  auto* const entry = look() ? watched(PMPI_Request_f2c(*request)) : nullptr;
   if (entry != nullptr) entry->before_start();
   mpi_function(request, error);
   if (entry != nullptr) entry->active = *error == MPI_SUCCESS;
@@ -279,7 +279,7 @@ void mpi_startall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* error) {
   std::vector<Entry*> ours;
   if (look())
     for (const auto request : in_c(*count, requests))
-      if (auto* const entry = find(request)) ours.push_back(entry);
+      if (auto* const entry = watched(request)) ours.push_back(entry);
   for (const auto* entry : ours) entry->before_start();
   mpi_function(count, requests, error);
   for (auto* entry : ours) entry->active = *error == MPI_SUCCESS;
@@ -369,7 +369,7 @@ void mpi_testsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* completed, MPI
 
 void mpi_request_get_status_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_request_get_status_);
-  auto* const entry = look() ? find(PMPI_Request_f2c(*request)) : nullptr;
+  auto* const entry = look() ? watched(PMPI_Request_f2c(*request)) : nullptr;
   if (entry == nullptr || !entry->active) return mpi_function(request, flag, status, error);
   const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
   mpi_function(request, flag, got.list(), error);
@@ -390,7 +390,7 @@ void mpi_alltoallv_(void* send_buffer, MPI_Fint* send_counts, MPI_Fint* send_dis
                     MPI_Fint* type, MPI_Fint* comm, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_alltoallv_);
   const auto sent = PMPI_Type_f2c(*send_type), received = PMPI_Type_f2c(*type);
-  if ((find(sent) == nullptr && find(received) == nullptr) || !is_buffer(send_buffer) ||
+  if ((known_type(sent) == nullptr && known_type(received) == nullptr) || !is_buffer(send_buffer) ||
       !is_buffer(buffer))
     return mpi_function(send_buffer, send_counts, send_displacements, send_type, buffer, counts,
                         displacements, type, comm, error);

@@ -28,7 +28,7 @@ std::optional<Travelling> packed_instead(KnownType* known, MPI_Datatype type, co
 using namespace halocline::interpose;
 
 int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  auto* const known = find(datatype);
+  auto* const known = known_type(datatype);
   const auto packed = packed_instead(known, datatype, buf, count, dest);
   if (!packed)
     return by_mpi(Call::send, known, datatype, count,
@@ -41,7 +41,7 @@ int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int ta
 
 int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
              MPI_Status* status) {
-  auto* const known = find(datatype);
+  auto* const known = known_type(datatype);
   const auto packed = packed_instead(known, datatype, buf, count, source);
   if (!packed)
     return by_mpi(Call::recv, known, datatype, count,
@@ -59,7 +59,7 @@ int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, M
 int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                  void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
                  MPI_Comm comm, MPI_Status* status) {
-  auto *const sent = find(sendtype), *const received = find(recvtype);
+  auto *const sent = known_type(sendtype), *const received = known_type(recvtype);
   const auto packed = packed_instead(sent, sendtype, sendbuf, sendcount, dest);
   const auto to_unpack = packed_instead(received, recvtype, recvbuf, recvcount, source);
   if (!packed && !to_unpack)
@@ -85,7 +85,7 @@ int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int 
 
 int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
               MPI_Request* request) {
-  auto* const known = find(datatype);
+  auto* const known = known_type(datatype);
   auto packed = packed_instead(known, datatype, buf, count, dest);
   if (!packed)
     return by_mpi(Call::isend, known, datatype, count,
@@ -101,7 +101,7 @@ int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int t
 
 int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
               MPI_Request* request) {
-  auto* const known = find(datatype);
+  auto* const known = known_type(datatype);
   auto packed = packed_instead(known, datatype, buf, count, source);
   if (!packed)
     return by_mpi(Call::irecv, known, datatype, count,
@@ -116,7 +116,7 @@ int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, 
 
 int MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
                   MPI_Comm comm, MPI_Request* request) {
-  auto* const known = find(datatype);
+  auto* const known = known_type(datatype);
   auto packed = packed_instead(known, datatype, buf, count, dest);
   if (!packed)
     return by_mpi(Call::send_init, known, datatype, count,
@@ -131,7 +131,7 @@ int MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, i
 
 int MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
                   MPI_Request* request) {
-  auto* const known = find(datatype);
+  auto* const known = known_type(datatype);
   auto packed = packed_instead(known, datatype, buf, count, source);
   if (!packed)
     return by_mpi(Call::recv_init, known, datatype, count,

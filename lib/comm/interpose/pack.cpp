@@ -26,7 +26,7 @@ bool fits(const dtype::PackPlan& plan, const void* buffer, int count, const void
 
 int MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize,
              int* position, MPI_Comm comm) {
-  auto* const known = interpose::find(datatype);
+  auto* const known = interpose::known_type(datatype);
   if (known == nullptr) return PMPI_Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
   const auto* const plan = known->to_pack(datatype);
   if (plan == nullptr || !fits(*plan, inbuf, incount, outbuf, outsize, position, comm))
@@ -42,7 +42,7 @@ int MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf
 
 int MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int outcount,
                MPI_Datatype datatype, MPI_Comm comm) {
-  auto* const known = interpose::find(datatype);
+  auto* const known = interpose::known_type(datatype);
   if (known == nullptr)
     return PMPI_Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm);
   const auto* const plan = known->to_pack(datatype);

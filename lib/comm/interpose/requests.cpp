@@ -185,7 +185,7 @@ bool look() {
   return table().watched_count.load(std::memory_order_relaxed) != 0;
 }
 
-Entry* find(MPI_Request request) {
+Entry* watched(MPI_Request request) {
   auto& all = table();
   const std::lock_guard lock(all.mutex);
   const auto found = all.watched.find(request);

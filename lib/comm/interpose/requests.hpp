@@ -88,7 +88,7 @@ bool sees_completions();
 bool look();
 
 /// Of a watched request that no call is completing, or nullptr; it stays watched.
-Entry* find(MPI_Request request);
+Entry* watched(MPI_Request request);
 
 /// Those of some requests that are ours, taken out while a call of MPI may complete them: it may
 /// give the handle to another thread's request before it returns. What is not complete afterwards,

@@ -76,7 +76,7 @@ const KnownType::Learned& KnownType::learn(MPI_Datatype handle) {
 void committed(MPI_Datatype handle) noexcept {
   if (settings().mode == Settings::Mode::off) return;
   try {
-    if (find(handle) != nullptr || dtype::is_predefined(handle)) return;
+    if (known_type(handle) != nullptr || dtype::is_predefined(handle)) return;
     watch_finalize();
     table().insert(handle, std::make_unique<KnownType>());
   } catch (const std::exception&) {
@@ -84,7 +84,7 @@ void committed(MPI_Datatype handle) noexcept {
   }
 }
 
-KnownType* find(MPI_Datatype handle) noexcept {
+KnownType* known_type(MPI_Datatype handle) noexcept {
   return table().find(handle);
 }
 

@@ -66,6 +66,6 @@ void committed(MPI_Datatype handle) noexcept;
 
 /// nullptr for types that were not remembered: MPI's own, and those that were committed by other
 /// ways than the interposer sees.
-KnownType* find(MPI_Datatype handle) noexcept;
+KnownType* known_type(MPI_Datatype handle) noexcept;
 
 }  // namespace halocline::interpose

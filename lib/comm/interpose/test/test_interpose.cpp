@@ -165,8 +165,11 @@ void for_random_layouts(int count, const std::function<void(const Layout&, int)>
   dtype::test::CallGenerator generator(20251123);
   for (int i = 0; i < count;) {
     const auto call = generator.next();
+    // MPIs need not move the padding of long doubles.
+    if (to_string(*call.expr).find("long_double") != std::string::npos) continue;
     const Layout layout(dtype::test::lowered(call.expr), call.count);
-    if (!layout.disjoint() || (mpi_too && !layout.mpi_is_right())) continue;
+    // MPICH 5.0 divides by zero when it receives types without data from another rank.
+    if (layout.bytes() == 0 || !layout.disjoint() || (mpi_too && !layout.mpi_is_right())) continue;
     f(layout, i++);
     if (testing::Test::HasFailure()) FAIL() << "at type " << i << ": " << to_string(*call.expr);
   }
@@ -465,23 +468,28 @@ TEST(Errors, OfMessagesThatAreTooLongAreMpis) {
   EXPECT_EQ(MPI_Wait(&send, MPI_STATUS_IGNORE), MPI_SUCCESS);
 }
 
+// MPIs differ in what they notice: of a packed buffer that is too short, MPICH says nothing.
 TEST(Errors, OfWrongArgumentsAreMpis) {
   const ErrorsReturn errors_return;
   const Layout layout("vector(5,2,3,int)", 4);
   auto memory = layout.filled(0);
   Memory packed(1000);
-  int position = 0;
-  const auto pack = [&](int count, MPI_Datatype type, int size, MPI_Comm comm) {
-    position = 8;
-    return class_of(
-        MPI_Pack(layout.buffer(memory), count, type, packed.data(), size, &position, comm));
+  const auto pack = [&](auto* function, int count, MPI_Datatype type, int size, MPI_Comm comm) {
+    int position = 8;
+    const int code =
+        function(layout.buffer(memory), count, type, packed.data(), size, &position, comm);
+    return std::pair(class_of(code), position);
   };
-  EXPECT_EQ(pack(4, layout.type(), 1000, MPI_COMM_WORLD), MPI_SUCCESS);
-  EXPECT_EQ(position, 8 + layout.bytes());
-  EXPECT_NE(pack(4, layout.type(), 8 + layout.bytes() - 1, MPI_COMM_WORLD), MPI_SUCCESS);
-  EXPECT_NE(pack(-1, layout.type(), 1000, MPI_COMM_WORLD), MPI_SUCCESS);
-  EXPECT_NE(pack(4, MPI_DATATYPE_NULL, 1000, MPI_COMM_WORLD), MPI_SUCCESS);
-  EXPECT_NE(pack(4, layout.type(), 1000, MPI_COMM_NULL), MPI_SUCCESS);
+  const auto as_mpi_packs = [&](int count, MPI_Datatype type, int size, MPI_Comm comm) {
+    const auto got = pack(&MPI_Pack, count, type, size, comm);
+    EXPECT_EQ(got, pack(&PMPI_Pack, count, type, size, comm));
+    return got.first;
+  };
+  EXPECT_EQ(as_mpi_packs(4, layout.type(), 1000, MPI_COMM_WORLD), MPI_SUCCESS);
+  as_mpi_packs(4, layout.type(), 8 + layout.bytes() - 1, MPI_COMM_WORLD);
+  EXPECT_EQ(as_mpi_packs(-1, layout.type(), 1000, MPI_COMM_WORLD), MPI_ERR_COUNT);
+  EXPECT_EQ(as_mpi_packs(4, MPI_DATATYPE_NULL, 1000, MPI_COMM_WORLD), MPI_ERR_TYPE);
+  EXPECT_EQ(as_mpi_packs(4, layout.type(), 1000, MPI_COMM_NULL), MPI_ERR_COMM);
   const auto send = [&](int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
     return class_of(MPI_Send(layout.buffer(memory), count, type, to, tag, comm));
   };
