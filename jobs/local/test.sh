@@ -15,14 +15,14 @@ install_tools() {
   exec 9>&-
 }
 
-# A test starts a Slurm of its own; the daemons that these packages would start are not wanted.
-install_for_studies() (
+# A test compiles Fortran; another starts a Slurm of its own: the daemons that these packages would start are not wanted.
+install_for_tests() (
   policy=/usr/sbin/policy-rc.d
   if [[ $(id -u) == 0 && ! -e $policy ]]; then
     trap 'rm -f "$policy"' EXIT
     printf '#!/bin/sh\nexit 101\n' >"$policy"; chmod +x "$policy"
   fi
-  install_packages munge slurmctld slurmd slurm-client libsimgrid-dev python3-matplotlib
+  install_packages gfortran munge slurmctld slurmd slurm-client libsimgrid-dev python3-matplotlib
 )
 
 [[ $# -gt 0 ]] || set -- release asan
@@ -34,7 +34,7 @@ for preset in "$@"; do
   [[ $preset != asan ]] || benchmarks=OFF
   jobs/local/build.sh "$preset" -DHALOCLINE_BUILD_TESTS=ON -DHALOCLINE_BUILD_BENCHMARKS=$benchmarks ${CI:+-DHALOCLINE_WERROR=ON}
   install_tools  # the build has installed Python by now
-  [[ $preset == asan ]] || install_for_studies
+  [[ $preset == asan ]] || install_for_tests
   printf '== testing preset %s\n' "$preset"
   # One at a time: concurrent mpiexecs of one user share, and remove, a folder of Open MPI's.
   ctest --preset "$preset" || code=$?

@@ -49,7 +49,7 @@ def named_files(root):
         for lists in (root / top).rglob("CMakeLists.txt"):
             text = re.sub(r"#.*", "", lists.read_text())
             for word in re.findall(r"[\w./-]*test[\w./-]*", text):
-                yield (lists.parent / word).with_suffix("")
+                yield (lists.parent / word.lstrip("/")).with_suffix("")
 
 
 def main():
