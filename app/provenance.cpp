@@ -2,19 +2,18 @@
 #include "provenance.hpp"
 
 #include <dlfcn.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <Kokkos_Core.hpp>
 #include <algorithm>
 #include <array>
 #include <ctime>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
 #include "dtype/device/device.hpp"
+#include "dtype/support/machine.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "environment.hpp"
 #include "halocline_build.hpp"
@@ -23,17 +22,6 @@
 namespace halocline::app {
 
 namespace {
-
-std::string first_line(std::string_view text) {
-  return std::string(text.substr(0, text.find('\n')));
-}
-
-std::string mpi_library() {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-  int length = 0;
-  HALOCLINE_MPI(MPI_Get_library_version(text.data(), &length));
-  return first_line(text.data());
-}
 
 std::string mpi_standard() {
   int major = 0;
@@ -92,23 +80,6 @@ std::vector<std::string> hosts(MPI_Comm comm) {
   int length = 0;
   HALOCLINE_MPI(MPI_Get_processor_name(mine.data(), &length));
   return each_once(mine, comm);
-}
-
-// What the kernel calls the processor: by name on x86, by numbers of its maker on Arm.
-std::string cpu_model() {
-  std::ifstream file("/proc/cpuinfo");
-  std::string implementer, part;
-  for (std::string line; std::getline(file, line);) {
-    const auto colon = line.find(": ");
-    if (colon == std::string::npos) continue;
-    const auto value = line.substr(colon + 2);
-    if (line.starts_with("model name") || line.starts_with("cpu\t")) return value;
-    if (line.starts_with("CPU implementer")) implementer = value;
-    if (line.starts_with("CPU part")) part = value;
-  }
-  if (!part.empty()) return "implementer " + implementer + " part " + part;
-  utsname system{};
-  return uname(&system) == 0 ? system.machine : "unknown";
 }
 
 std::vector<std::string> cpus(MPI_Comm comm) {

@@ -116,20 +116,14 @@ class Bench {
             [=, p = p2p.get()] { p->recv(m->in(), m->count(), m->type(), other, 1); }, m};
   }
 
-  // MPI's own way; nullopt where it would not work, or not end.
+  // MPI's own way, whatever stands in front of it; nullopt where it would not work, or not end.
   std::optional<Way> vendor(std::string name, const MessageMemory& memory, bool on_device) const {
     if (on_device && (!aware_ || memory.blocks() > kMaxVendorBlocks)) return std::nullopt;
-    const int other = 1 - pair_.rank();
-    const auto* m = &memory;
-    const int count = checked_int(m->count(), "count");
-    return Way{
-        std::move(name),
-        [=] { HALOCLINE_MPI(MPI_Send(m->out(), count, m->type(), other, 2, MPI_COMM_WORLD)); },
-        [=] {
-          HALOCLINE_MPI(
-              MPI_Recv(m->in(), count, m->type(), other, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-        },
-        m};
+    return by_mpi<PMPI_Send, PMPI_Recv>(std::move(name), memory);
+  }
+  // The way through our interposer, if that was loaded.
+  Way interposed(std::string name, const MessageMemory& memory) const {
+    return by_mpi<MPI_Send, MPI_Recv>(std::move(name), memory);
   }
 
   // A copy on rank 0, twice for a message there and back.
@@ -154,6 +148,20 @@ class Bench {
   bool aware() const { return aware_; }
 
  private:
+  template <auto send, auto recv>
+  Way by_mpi(std::string name, const MessageMemory& memory) const {
+    const int other = 1 - pair_.rank();
+    const auto* m = &memory;
+    const int count = checked_int(m->count(), "count");
+    return {std::move(name),
+            [=] { HALOCLINE_MPI(send(m->out(), count, m->type(), other, 2, MPI_COMM_WORLD)); },
+            [=] {
+              HALOCLINE_MPI(
+                  recv(m->in(), count, m->type(), other, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            },
+            m};
+  }
+
   Arguments options_;
   PingPong pair_;
   dtype::ResourceCache* resources_;
@@ -306,6 +314,26 @@ std::vector<Case> long_messages(const Bench& bench) {
   return out;
 }
 
+// What programs get that have our interposer loaded, in ordinary memory.
+std::vector<Case> interposed(const Bench& bench) {
+  std::vector<Case> out;
+  const auto sizes = bench.options().smoke
+                         ? std::vector<std::int64_t>{1 << 10}
+                         : std::vector<std::int64_t>{1 << 10, 1 << 12, 1 << 14, 1 << 16,
+                                                     1 << 18, 1 << 20, 1 << 22};
+  for (const auto bytes : sizes)
+    for (std::int64_t block = 8; block <= bytes / 2 && block <= 1 << 13; block *= 4) {
+      out.push_back({bytes_name(bytes) + "-b" + std::to_string(block), [bytes, block](Bench& b) {
+                       const auto memory = b.memory(blocks(bytes, block, 2 * block), false);
+                       return measure(b, memory,
+                                      {b.interposed("interposed", memory),
+                                       *b.vendor("vendor", memory, false)},
+                                      0.2, "interposed");
+                     }});
+    }
+  return out;
+}
+
 constexpr Column kFig9Columns[] = {
     {"bytes", "bytes", 9, 0},   {"host us", "host_us", 9, 2}, {"device us", "device_us", 9, 2},
     {"d2h us", "d2h_us", 9, 2}, {"h2d us", "h2d_us", 9, 2},   {"staged us", "staged_us", 9, 2},
@@ -322,6 +350,14 @@ constexpr Column kHostColumns[] = {
     {"blocks", "blocks", 8, 0},        {"ours us", "ours_us", 10, 2},
     {"p10", "ours_p10_us", 9, 2},      {"p90", "ours_p90_us", 9, 2},
     {"vendor us", "vendor_us", 10, 2}, {"/vendor", "vs_vendor", 8, 2}};
+constexpr Column kInterposedColumns[] = {{"blocks", "blocks", 8, 0},
+                                         {"interposed us", "interposed_us", 13, 2},
+                                         {"p10", "interposed_p10_us", 9, 2},
+                                         {"p90", "interposed_p90_us", 9, 2},
+                                         {"MPI us", "vendor_us", 10, 2},
+                                         {"p10", "vendor_p10_us", 9, 2},
+                                         {"p90", "vendor_p90_us", 9, 2},
+                                         {"/MPI", "vs_vendor", 8, 2}};
 constexpr Column kLongColumns[] = {
     {"bytes", "bytes", 9, 0},        {"whole us", "whole_us", 10, 1},
     {"64KiB us", "64KiB_us", 10, 1}, {"256KiB us", "256KiB_us", 10, 1},
@@ -347,6 +383,11 @@ const Group kGroups[] = {
     {"long",
      {"blocks of 64 bytes, 128 apart: one message, and chunks", kLongColumns},
      long_messages},
+    {"interposed",
+     {"blocks with gaps of their length, by MPI_Send and MPI_Recv, in front of which our "
+      "interposer may stand (LD_PRELOAD=libhalocline_mpi.so)",
+      kInterposedColumns},
+     interposed},
 };
 
 void print_regret(std::vector<double> regrets, bool json) {

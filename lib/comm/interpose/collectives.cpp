@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <exception>
 #include <optional>
+#include <memory>
+#include <numeric>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -24,43 +26,49 @@ using namespace halocline::interpose;
 
 namespace {
 
-// What goes to or comes from one partner.
-struct Part {
-  const dtype::PackPlan* plan;
-  const void* buffer;
-  int count;
-};
+// What goes to or comes from one partner, if there is one and it gets something.
+using Part = DeviceMessage::Part;
 
 // The packed bytes of all partners, one behind the other, in place of what one side of a collective
-// sends or receives.
+// sends or receives. Parts of nobody are none.
 class PackedSide {
  public:
-  explicit PackedSide(std::vector<Part> parts, std::int64_t bytes)
-      : parts_(std::move(parts)), packed_(bytes), types_(parts_.size(), MPI_PACKED) {
+  PackedSide(std::vector<std::optional<Part>> parts, bool on_device)
+      : types_(parts.size(), MPI_PACKED) {
     int offset = 0;
-    for (const auto& part : parts_) {
+    for (auto& part : parts) {
       counts_.push_back(
-          static_cast<int>(part.count == 0 ? 0 : part.plan->packed_bytes(part.count)));
+          part ? static_cast<int>(part->plan.packed_bytes(part->count)) : 0);
       offsets_.push_back(offset);
       addresses_.push_back(offset);
       offset += counts_.back();
+      if (part) parts_.push_back({*std::move(part)});
     }
+    if (on_device)
+      on_device_ = std::make_unique<DeviceMessage>(parts_);
+    else
+      packed_ = PackedBytes(offset);
   }
 
   void pack() const {
-    for (std::size_t i = 0; i < parts_.size(); ++i)
-      if (parts_[i].count > 0)
-        dtype::HostPacker().pack(*parts_[i].plan, parts_[i].buffer, parts_[i].count,
-                                 packed_.data() + offsets_[i]);
+    if (on_device_ != nullptr) return on_device_->pack();
+    auto* to = packed_.data();
+    for (const auto& part : parts_) {
+      dtype::HostPacker().pack(part.plan, part.buffer, part.count, to);
+      to += part.plan.packed_bytes(part.count);
+    }
   }
   void unpack() const {
-    for (std::size_t i = 0; i < parts_.size(); ++i)
-      if (parts_[i].count > 0)
-        dtype::HostPacker().unpack(*parts_[i].plan, packed_.data() + offsets_[i],
-                                   const_cast<void*>(parts_[i].buffer), parts_[i].count);
+    if (on_device_ != nullptr)
+      return on_device_->unpack(std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0}));
+    const auto* from = packed_.data();
+    for (const auto& part : parts_) {
+      dtype::HostPacker().unpack(part.plan, from, part.buffer, part.count);
+      from += part.plan.packed_bytes(part.count);
+    }
   }
 
-  void* data() const { return packed_.data(); }
+  void* data() const { return on_device_ != nullptr ? on_device_->data() : packed_.data(); }
   const int* counts() const { return counts_.data(); }
   const int* offsets() const { return offsets_.data(); }
   const MPI_Aint* addresses() const { return addresses_.data(); }
@@ -69,6 +77,7 @@ class PackedSide {
  private:
   std::vector<Part> parts_;
   PackedBytes packed_;
+  std::unique_ptr<DeviceMessage> on_device_;
   std::vector<int> counts_, offsets_;
   std::vector<MPI_Aint> addresses_;
   std::vector<MPI_Datatype> types_;
@@ -84,73 +93,89 @@ struct Side {
   bool one_type;
 
   MPI_Datatype type(int i) const { return types[one_type ? 0 : i]; }
+  void* buffer_of(int i) const {
+    MPI_Aint lower = 0, unit = 1;
+    if (one_type) PMPI_Type_get_extent(types[0], &lower, &unit);
+    return reinterpret_cast<void*>(
+        reinterpret_cast<std::uintptr_t>(buffer) +
+        static_cast<std::uintptr_t>(unit * static_cast<MPI_Aint>(displacements[i])));
+  }
+  bool is_given() const {
+    return buffer != MPI_IN_PLACE && counts != nullptr && displacements != nullptr &&
+           types != nullptr;
+  }
 };
 
-// `side` packed, if the engine is to do that: where most of the bytes are of types that it takes
-// over, and it knows all others. Nothing is packed yet. `partners`: whether there is one.
+// Whether the engine is to pack a side: if it takes over most of the bytes, or some of a device.
 template <class Displacement>
-std::optional<PackedSide> packed_instead(const Side<Displacement>& side,
-                                         const std::vector<bool>& partners) {
-  if (side.buffer == MPI_IN_PLACE || side.counts == nullptr || side.displacements == nullptr ||
-      side.types == nullptr)
-    return std::nullopt;
-  std::vector<Part> parts;
-  std::int64_t all = 0, taken_over = 0;
-  for (int i = 0; i < static_cast<int>(partners.size()); ++i) {
-    const int count = partners[static_cast<std::size_t>(i)] ? side.counts[i] : 0;
-    if (count < 0) return std::nullopt;
-    auto& part = parts.emplace_back(Part{nullptr, nullptr, count});
-    if (count == 0) continue;
+bool is_ours(const Side<Displacement>& side, const Partners& partners) {
+  std::int64_t all = 0, ours = 0;
+  bool on_device = false;
+  for (int i = 0; i < partners.count; ++i) {
+    if (!partners.is_there(i) || side.counts[i] == 0) continue;
     const auto type = side.type(i);
-    if (type == MPI_DATATYPE_NULL) return std::nullopt;
+    if (side.counts[i] < 0 || type == MPI_DATATYPE_NULL) return false;
+    MPI_Count size = 0;
+    PMPI_Type_size_x(type, &size);
+    all += size * side.counts[i];
     auto* const known = known_type(type);
-    if (known == nullptr && !dtype::is_predefined(type)) return std::nullopt;
-    const auto* const pays = known == nullptr ? nullptr : known->to_send(type, count);
-    part.plan = pays != nullptr ? pays : std::get_if<dtype::PackPlan>(&dtype::cached_plan(type));
-    if (part.plan == nullptr) return std::nullopt;
-    const auto unit = side.one_type ? part.plan->bounds().extent : 1;
-    part.buffer = reinterpret_cast<const void*>(
-        reinterpret_cast<std::uintptr_t>(side.buffer) +
-        static_cast<std::uintptr_t>(unit * static_cast<std::int64_t>(side.displacements[i])));
-    if (!is_of(*part.plan, part.buffer)) return std::nullopt;
-    const auto bytes = part.plan->packed_bytes(count);
-    all += bytes;
-    if (pays != nullptr) taken_over += bytes;
+    const auto by = known == nullptr
+                        ? Handling{}
+                        : known->to_send(type, side.buffer_of(i), side.counts[i]);
+    if (by.plan != nullptr) ours += size * side.counts[i];
+    on_device = on_device || is_packed_by_device(by.memory);
   }
-  if (all == 0 || all > INT_MAX || 2 * taken_over < all) return std::nullopt;
-  return PackedSide(std::move(parts), all);
+  return ours > 0 && all <= INT_MAX && (on_device || 2 * ours >= all);
 }
 
-// Likewise; without memory for it, or types for which a plan could not be made, MPI does it.
+// `side` packed, if the engine is to do that and it knows all types. Nothing is packed yet. Without
+// memory for it, MPI does it.
 template <class Displacement>
-std::optional<PackedSide> try_to_pack(const Side<Displacement>& side,
-                                      const std::vector<bool>& partners) {
+std::optional<PackedSide> packed_instead(const Side<Displacement>& side,
+                                         const Partners& partners) {
+  if (!side.is_given() || !is_ours(side, partners)) return std::nullopt;
   try {
-    return packed_instead(side, partners);
+    std::vector<std::optional<Part>> parts(static_cast<std::size_t>(partners.count));
+    bool on_device = false, on_host = false;
+    for (int i = 0; i < partners.count; ++i) {
+      if (!partners.is_there(i) || side.counts[i] == 0) continue;
+      const auto type = side.type(i);
+      if (known_type(type) == nullptr && !dtype::is_predefined(type)) return std::nullopt;
+      const auto* const plan = std::get_if<dtype::PackPlan>(&dtype::cached_plan(type));
+      auto* const buffer = side.buffer_of(i);
+      if (plan == nullptr || !is_of(*plan, buffer)) return std::nullopt;
+      const auto kind = kind_of(*plan, buffer);
+      on_device = on_device || is_packed_by_device(kind);
+      on_host = on_host || kind == dtype::MemoryKind::host;
+      parts[static_cast<std::size_t>(i)] = Part{*plan, buffer, side.counts[i]};
+    }
+    if (on_device && on_host) return std::nullopt;  // no packer reaches both
+    return PackedSide(std::move(parts), on_device);
   } catch (const std::exception&) {
     return std::nullopt;
   }
 }
 
 // Whether a type among these was committed in the interposer's sight.
-bool any_known(const std::vector<bool>& partners, const MPI_Datatype* types) {
-  return types != nullptr && std::any_of(types, types + partners.size(), [](MPI_Datatype type) {
-           return known_type(type) != nullptr;
-         });
+bool any_known(const Partners& partners, const MPI_Datatype* types) {
+  for (int i = 0; types != nullptr && i < partners.count; ++i)
+    if ((i == 0 || types[i] != types[i - 1]) && known_type(types[i]) != nullptr) return true;
+  return false;
 }
 
 }  // namespace
 
 namespace halocline::interpose {
 
-std::vector<bool> partners_of(MPI_Comm comm) {
-  int size = 0, between_groups = 0;
+Partners partners_of(MPI_Comm comm) {
+  Partners out;
+  int between_groups = 0;
   PMPI_Comm_test_inter(comm, &between_groups);
   if (between_groups != 0)
-    PMPI_Comm_remote_size(comm, &size);
+    PMPI_Comm_remote_size(comm, &out.count);
   else
-    PMPI_Comm_size(comm, &size);
-  return std::vector<bool>(static_cast<std::size_t>(size), true);
+    PMPI_Comm_size(comm, &out.count);
+  return out;
 }
 
 Neighbors neighbors_of(MPI_Comm comm) {
@@ -159,12 +184,12 @@ Neighbors neighbors_of(MPI_Comm comm) {
   if (topology == MPI_CART) {
     int dimensions = 0;
     PMPI_Cartdim_get(comm, &dimensions);
-    std::vector<bool> all;
+    Partners all{2 * dimensions, {}};
     for (int i = 0; i < dimensions; ++i) {
       int below = MPI_PROC_NULL, above = MPI_PROC_NULL;
       PMPI_Cart_shift(comm, i, 1, &below, &above);
-      all.push_back(below != MPI_PROC_NULL);
-      all.push_back(above != MPI_PROC_NULL);
+      all.there.push_back(below != MPI_PROC_NULL);
+      all.there.push_back(above != MPI_PROC_NULL);
     }
     return {all, all};
   }
@@ -177,8 +202,7 @@ Neighbors neighbors_of(MPI_Comm comm) {
     int weighted = 0;
     PMPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted);
   }
-  return {std::vector<bool>(static_cast<std::size_t>(in), true),
-          std::vector<bool>(static_cast<std::size_t>(out), true)};
+  return {{in, {}}, {out, {}}};
 }
 
 }  // namespace halocline::interpose
@@ -194,9 +218,9 @@ int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls
       (known_type(sendtype) == nullptr && known_type(recvtype) == nullptr))
     return as_it_is();
   const auto partners = partners_of(comm);
-  const auto sent = try_to_pack(Side<int>{sendbuf, sendcounts, sdispls, &sendtype, true}, partners);
+  const auto sent = packed_instead(Side<int>{sendbuf, sendcounts, sdispls, &sendtype, true}, partners);
   const auto received =
-      try_to_pack(Side<int>{recvbuf, recvcounts, rdispls, &recvtype, true}, partners);
+      packed_instead(Side<int>{recvbuf, recvcounts, rdispls, &recvtype, true}, partners);
   if (!sent && !received) return noted(Call::alltoallv, Path::mpi, sendtype, 1, as_it_is);
   return noted(Call::alltoallv, Path::engine, sendtype, 1, [&] {
     if (sent) {
@@ -225,9 +249,9 @@ int MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls
   const auto partners = partners_of(comm);
   if (!any_known(partners, sendtypes) && !any_known(partners, recvtypes)) return as_it_is();
   const auto sent =
-      try_to_pack(Side<int>{sendbuf, sendcounts, sdispls, sendtypes, false}, partners);
+      packed_instead(Side<int>{sendbuf, sendcounts, sdispls, sendtypes, false}, partners);
   const auto received =
-      try_to_pack(Side<int>{recvbuf, recvcounts, rdispls, recvtypes, false}, partners);
+      packed_instead(Side<int>{recvbuf, recvcounts, rdispls, recvtypes, false}, partners);
   if (!sent && !received) return noted(Call::alltoallw, Path::mpi, sendtypes[0], 1, as_it_is);
   return noted(Call::alltoallw, Path::engine, sendtypes[0], 1, [&] {
     if (sent) {
@@ -257,10 +281,10 @@ int MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MP
   const auto [in, out] = neighbors_of(comm);
   if (!any_known(out, sendtypes) && !any_known(in, recvtypes)) return as_it_is();
   const auto sent =
-      try_to_pack(Side<MPI_Aint>{sendbuf, sendcounts, sdispls, sendtypes, false}, out);
+      packed_instead(Side<MPI_Aint>{sendbuf, sendcounts, sdispls, sendtypes, false}, out);
   const auto received =
-      try_to_pack(Side<MPI_Aint>{recvbuf, recvcounts, rdispls, recvtypes, false}, in);
-  const auto type = !out.empty() ? sendtypes[0] : recvtypes[0];
+      packed_instead(Side<MPI_Aint>{recvbuf, recvcounts, rdispls, recvtypes, false}, in);
+  const auto type = out.count > 0 ? sendtypes[0] : recvtypes[0];
   if (!sent && !received) return noted(Call::neighbor_alltoallw, Path::mpi, type, 1, as_it_is);
   return noted(Call::neighbor_alltoallw, Path::engine, type, 1, [&] {
     if (sent) {

@@ -4,16 +4,24 @@
 
 #include <mpi.h>
 
+#include <cstddef>
 #include <vector>
 
 namespace halocline::interpose {
 
-/// One for each rank, of the other group if there are two.
-std::vector<bool> partners_of(MPI_Comm comm);
+/// One for each rank of a group, or for each neighbor.
+struct Partners {
+  int count = 0;
+  std::vector<bool> there;  ///< whether there is one: a grid may end somewhere; empty: all are
 
-/// Whether there is one, by neighbor: a grid that is not periodic ends somewhere.
+  bool is_there(int i) const { return there.empty() || there[static_cast<std::size_t>(i)]; }
+};
+
+/// Of the other group if there are two.
+Partners partners_of(MPI_Comm comm);
+
 struct Neighbors {
-  std::vector<bool> in, out;
+  Partners in, out;
 };
 Neighbors neighbors_of(MPI_Comm comm);
 

@@ -110,9 +110,9 @@ std::vector<MPI_Request> in_c(int count, const MPI_Fint* requests) {
   return out;
 }
 
-std::vector<MPI_Datatype> types_in_c(const MPI_Fint* types, std::size_t count) {
+std::vector<MPI_Datatype> types_in_c(const MPI_Fint* types, int count) {
   std::vector<MPI_Datatype> out;
-  for (std::size_t i = 0; i < count; ++i) out.push_back(PMPI_Type_f2c(types[i]));
+  for (int i = 0; i < count; ++i) out.push_back(PMPI_Type_f2c(types[i]));
   return out;
 }
 
@@ -406,7 +406,7 @@ void mpi_alltoallw_(void* send_buffer, MPI_Fint* send_counts, MPI_Fint* send_dis
   if (in_c_comm == MPI_COMM_NULL || !is_buffer(send_buffer) || !is_buffer(buffer))
     return mpi_function(send_buffer, send_counts, send_displacements, send_types, buffer, counts,
                         displacements, types, comm, error);
-  const auto partners = partners_of(in_c_comm).size();
+  const auto partners = partners_of(in_c_comm).count;
   *error = MPI_Alltoallw(send_buffer, send_counts, send_displacements,
                          types_in_c(send_types, partners).data(), buffer, counts, displacements,
                          types_in_c(types, partners).data(), in_c_comm);
@@ -423,8 +423,8 @@ void mpi_neighbor_alltoallw_(void* send_buffer, MPI_Fint* send_counts, MPI_Aint*
                         displacements, types, comm, error);
   const auto [in, out] = neighbors_of(in_c_comm);
   *error = MPI_Neighbor_alltoallw(send_buffer, send_counts, send_displacements,
-                                  types_in_c(send_types, out.size()).data(), buffer, counts,
-                                  displacements, types_in_c(types, in.size()).data(), in_c_comm);
+                                  types_in_c(send_types, out.count).data(), buffer, counts,
+                                  displacements, types_in_c(types, in.count).data(), in_c_comm);
 }
 
 }  // extern "C"

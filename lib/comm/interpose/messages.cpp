@@ -12,12 +12,11 @@ namespace halocline::interpose {
 std::optional<Travelling> packed_instead(KnownType* known, MPI_Datatype type, const void* buffer,
                                          int count, int partner) {
   if (known == nullptr || count <= 0 || partner == MPI_PROC_NULL) return std::nullopt;
-  const auto* const plan = known->to_send(type, count);
-  if (plan == nullptr || !sees_completions() || !is_of(*plan, buffer) ||
-      plan->packed_bytes(count) > INT_MAX || plan->packed_bytes(count) == 0)
+  const auto by = known->to_send(type, buffer, count);
+  if (by.plan == nullptr || !sees_completions() || by.plan->packed_bytes(count) > INT_MAX)
     return std::nullopt;
   try {
-    return Travelling(*plan, buffer, count);
+    return Travelling(by, buffer, count);
   } catch (const std::exception&) {
     return std::nullopt;  // MPI may do with less memory
   }

@@ -9,17 +9,26 @@
 
 using namespace halocline;
 using interpose::Call;
+using interpose::Handling;
 using interpose::Path;
 
 namespace {
 
-// Whether `plan`'s bytes of `count` instances at `buffer` fit behind `position`, and nothing else
-// is amiss: if not, MPI has to say so.
-bool fits(const dtype::PackPlan& plan, const void* buffer, int count, const void* packed, int size,
-          const int* position, MPI_Comm comm) {
-  return count > 0 && interpose::is_of(plan, buffer) && packed != nullptr && position != nullptr &&
-         *position >= 0 && plan.packed_bytes(count) <= std::int64_t{size} - *position &&
-         comm != MPI_COMM_NULL;
+// How `count` instances at `buffer` are packed or unpacked: by MPI unless they fit behind
+// `position` and nothing else is amiss, which it would have to say.
+Handling handling(interpose::KnownType& known, MPI_Datatype type, const void* buffer, int count,
+                  const void* packed, int size, const int* position, MPI_Comm comm) {
+  const auto by = known.to_pack(type, buffer, count);
+  const bool fits = by.plan != nullptr && packed != nullptr && position != nullptr &&
+                    *position >= 0 &&
+                    by.plan->packed_bytes(count) <= std::int64_t{size} - *position &&
+                    comm != MPI_COMM_NULL;
+  return fits ? by : Handling{};
+}
+
+bool by_device(const Handling& by, const void* packed) {
+  return interpose::is_packed_by_device(by.memory) ||
+         dtype::kind_of_memory(packed) == dtype::MemoryKind::device;
 }
 
 }  // namespace
@@ -28,14 +37,18 @@ int MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf
              int* position, MPI_Comm comm) {
   auto* const known = interpose::known_type(datatype);
   if (known == nullptr) return PMPI_Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
-  const auto* const plan = known->to_pack(datatype);
-  if (plan == nullptr || !fits(*plan, inbuf, incount, outbuf, outsize, position, comm))
+  const auto by = handling(*known, datatype, inbuf, incount, outbuf, outsize, position, comm);
+  if (by.plan == nullptr)
     return noted(Call::pack, Path::mpi, datatype, incount, [&] {
       return PMPI_Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
     });
   return noted(Call::pack, Path::engine, datatype, incount, [&] {
-    dtype::HostPacker().pack(*plan, inbuf, incount, static_cast<std::byte*>(outbuf) + *position);
-    *position += static_cast<int>(plan->packed_bytes(incount));
+    auto* const packed = static_cast<std::byte*>(outbuf) + *position;
+    if (by_device(by, packed))
+      interpose::pack_by_device(*by.plan, inbuf, incount, packed);
+    else
+      dtype::HostPacker().pack(*by.plan, inbuf, incount, packed);
+    *position += static_cast<int>(by.plan->packed_bytes(incount));
     return MPI_SUCCESS;
   });
 }
@@ -45,15 +58,18 @@ int MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int o
   auto* const known = interpose::known_type(datatype);
   if (known == nullptr)
     return PMPI_Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm);
-  const auto* const plan = known->to_pack(datatype);
-  if (plan == nullptr || !fits(*plan, outbuf, outcount, inbuf, insize, position, comm))
+  const auto by = handling(*known, datatype, outbuf, outcount, inbuf, insize, position, comm);
+  if (by.plan == nullptr)
     return noted(Call::unpack, Path::mpi, datatype, outcount, [&] {
       return PMPI_Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm);
     });
   return noted(Call::unpack, Path::engine, datatype, outcount, [&] {
-    dtype::HostPacker().unpack(*plan, static_cast<const std::byte*>(inbuf) + *position, outbuf,
-                               outcount);
-    *position += static_cast<int>(plan->packed_bytes(outcount));
+    const auto* const packed = static_cast<const std::byte*>(inbuf) + *position;
+    if (by_device(by, packed))
+      interpose::unpack_by_device(*by.plan, packed, outbuf, outcount);
+    else
+      dtype::HostPacker().unpack(*by.plan, packed, outbuf, outcount);
+    *position += static_cast<int>(by.plan->packed_bytes(outcount));
     return MPI_SUCCESS;
   });
 }

@@ -146,16 +146,35 @@ void PackedBytes::GiveBack::operator()(std::byte* memory) const noexcept {
   Allocator().deallocate(memory, size);
 }
 
+Travelling::Travelling(const Handling& by, const void* buffer, int count)
+    : plan_(*by.plan),
+      buffer_(const_cast<void*>(buffer)),
+      count_(count),
+      bytes_(static_cast<int>(by.plan->packed_bytes(count))) {
+  if (is_packed_by_device(by.memory))
+    on_device_ = std::make_unique<DeviceMessage>(
+        std::vector{DeviceMessage::Part{plan_, buffer_, count}});
+  else
+    packed_ = PackedBytes(bytes_);
+}
+
 void Travelling::pack() const {
-  dtype::HostPacker().pack(plan_, buffer_, count_, data());
+  if (on_device_ != nullptr)
+    on_device_->pack();
+  else
+    dtype::HostPacker().pack(plan_, buffer_, count_, packed_.data());
 }
 
 void Travelling::unpack(const MPI_Status& status) const {
   int received = 0;
   if (PMPI_Get_count(&status, MPI_PACKED, &received) != MPI_SUCCESS || received <= 0) return;
-  dtype::host::copy_range<dtype::host::Direction::unpack>(
-      plan_, reinterpret_cast<dtype::host::Address>(buffer_), count_, 0, std::min(received, bytes_),
-      reinterpret_cast<dtype::host::Address>(data()));
+  received = std::min(received, bytes_);
+  if (on_device_ != nullptr)
+    on_device_->unpack(received);
+  else
+    dtype::host::copy_range<dtype::host::Direction::unpack>(
+        plan_, reinterpret_cast<dtype::host::Address>(buffer_), count_, 0, received,
+        reinterpret_cast<dtype::host::Address>(packed_.data()));
 }
 
 void watch(MPI_Request request, Travelling travelling, Way way) {

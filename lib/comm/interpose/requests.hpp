@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/interpose/types.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
 namespace halocline::interpose {
@@ -21,6 +22,7 @@ namespace halocline::interpose {
 /// Memory for packed bytes, from a stock and back to it. Thread-safe.
 class PackedBytes {
  public:
+  PackedBytes() : memory_(nullptr, GiveBack{0}) {}
   /// Throws std::bad_alloc.
   explicit PackedBytes(std::int64_t bytes);
   std::byte* data() const { return memory_.get(); }
@@ -36,15 +38,10 @@ class PackedBytes {
 /// `count` instances at `buffer`, and room for their packed bytes, which MPI counts by an int.
 class Travelling {
  public:
-  /// Throws std::bad_alloc.
-  Travelling(const dtype::PackPlan& plan, const void* buffer, int count)
-      : plan_(plan),
-        buffer_(const_cast<void*>(buffer)),
-        count_(count),
-        bytes_(static_cast<int>(plan.packed_bytes(count))),
-        packed_(bytes_) {}
+  /// Throws std::bad_alloc, and what a DeviceMessage does.
+  Travelling(const Handling& by, const void* buffer, int count);
 
-  void* data() const { return packed_.data(); }
+  void* data() const { return on_device_ != nullptr ? on_device_->data() : packed_.data(); }
   int bytes() const { return bytes_; }
   void pack() const;
   /// What was received, which may be less than there is room for.
@@ -55,6 +52,7 @@ class Travelling {
   void* buffer_;
   int count_, bytes_;
   PackedBytes packed_;
+  std::unique_ptr<DeviceMessage> on_device_;
 };
 
 enum class Way { send, receive };

@@ -2,8 +2,9 @@
 // What the interposer knows of the application's datatypes.
 //
 // Best peer: [PEA21] makes a type's plan when it is committed, which then takes up to eight times
-// as long, and takes over every call with it; here a commit leaves a note, the first use makes the
-// plan, and the engine takes over where that pays.
+// as long, and takes over every call with it; here a commit leaves a note, the first uses are
+// MPI's, and then both are measured: a type that is used once costs nothing, and the engine takes
+// over where that pays.
 #pragma once
 
 #include <mpi.h>
@@ -12,46 +13,16 @@
 #include <cstdint>
 #include <optional>
 
+#include "comm/interpose/choice.hpp"
+#include "comm/interpose/devices.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
 namespace halocline::interpose {
 
-/// Of one committed datatype. Thread-safe.
-class KnownType {
- public:
-  /// Where all runs of memory are this long or longer, MPI's loops over them are as fast as ours.
-  static constexpr std::int64_t kLongRun = 4096;
-
-  KnownType() = default;
-  KnownType(const KnownType&) = delete;
-  KnownType& operator=(const KnownType&) = delete;
-  ~KnownType() { delete learned_.load(); }
-
-  /// The plan by which the engine packs and unpacks, or nullptr if MPI is to do it. Makes the plan
-  /// at the first call of both; O(1) at all later ones.
-  const dtype::PackPlan* to_pack(MPI_Datatype handle) {
-    const auto& learned = of(handle);
-    return learned.packs ? &*learned.plan : nullptr;
-  }
-  /// Likewise for messages of `count` instances.
-  const dtype::PackPlan* to_send(MPI_Datatype handle, std::int64_t count) {
-    const auto& learned = of(handle);
-    return learned.sends && count > 0 ? &*learned.plan : nullptr;
-  }
-
- private:
-  struct Learned {
-    std::optional<dtype::PackPlan> plan;
-    std::int64_t mean_run = 0;
-    bool packs = false, sends = false;
-  };
-  const Learned& of(MPI_Datatype handle) {
-    const auto* learned = learned_.load(std::memory_order_acquire);
-    return learned != nullptr ? *learned : learn(handle);
-  }
-  const Learned& learn(MPI_Datatype handle);
-
-  std::atomic<const Learned*> learned_{nullptr};
+/// How a call is done.
+struct Handling {
+  const dtype::PackPlan* plan = nullptr;  ///< of the engine; nullptr: by MPI
+  dtype::MemoryKind memory = dtype::MemoryKind::host;  ///< that the data are in
 };
 
 /// Whether `plan` finds memory at `buffer`: MPI_BOTTOM is right for types of absolute addresses,
@@ -60,6 +31,46 @@ inline bool is_of(const dtype::PackPlan& plan, const void* buffer) {
   constexpr std::int64_t kNoAddress = 65536;  // below which no memory is
   return buffer != MPI_BOTTOM || plan.bounds().true_lb >= kNoAddress;
 }
+
+/// Of one committed datatype. Thread-safe. In memory of a device the engine handles all that is not
+/// contiguous; in the host's what it was found to be faster at, after kMpiUses uses by MPI; with
+/// HALOCLINE_MPI=engine all that is not contiguous. A type that MPI packs otherwise than its type
+/// map says stays MPI's: ranks without the interposer go by that.
+class KnownType {
+ public:
+  static constexpr int kMpiUses = 2;
+
+  KnownType() = default;
+  KnownType(const KnownType&) = delete;
+  KnownType& operator=(const KnownType&) = delete;
+  ~KnownType() { delete verdict_.load(); }
+
+  /// To pack or unpack `count` instances at `buffer`, which may be read. O(1) but for the calls
+  /// that translate the type and measure.
+  Handling to_pack(MPI_Datatype handle, const void* buffer, std::int64_t count) {
+    const auto* verdict = verdict_.load(std::memory_order_acquire);
+    if (verdict == nullptr) verdict = judge(handle, buffer, count);
+    if (verdict == nullptr || !verdict->plan || count <= 0 || !is_of(*verdict->plan, buffer))
+      return {};
+    const auto memory = kind_of(*verdict->plan, buffer);
+    if (!verdict->packs && !is_packed_by_device(memory)) return {};
+    return {&*verdict->plan, memory};
+  }
+  /// Likewise to send or receive them.
+  Handling to_send(MPI_Datatype handle, const void* buffer, std::int64_t count);
+
+ private:
+  struct Verdict {
+    std::optional<dtype::PackPlan> plan;  // none: MPI does it all
+    bool packs = false;                   // the engine, in the host's memory
+    PackRates rates{};                    // of both, there
+  };
+  const Verdict* judge(MPI_Datatype handle, const void* buffer, std::int64_t count);
+
+  std::atomic<const Verdict*> verdict_{nullptr};
+  std::atomic<int> uses_{0};
+  std::atomic<std::int64_t> last_message_{0};  // twice its bytes, and 1 if it pays
+};
 
 /// Remembers a type that was just committed, until it is freed, unless it is MPI's own.
 void committed(MPI_Datatype handle) noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The packed bytes of one message, any stretch of them. Internal to lib/comm/p2p.
+// The packed bytes of one message, any stretch of them. Internal to lib/comm.
 //
 // Best peer: MPICH's segments pack any stretch on the host; here a transport's packer does, on the
 // host or on a device.

@@ -69,6 +69,10 @@ constexpr Group kGroups[] = {
     {"lookup", "find a plan by its handle", lookup},
     {"reconstruct", "the cheapest type path of a displacement sequence", reconstruct},
     {"select", "choose a transfer by the system model", select},
+    {"interposed", "table1 and tiny through MPI_Pack: start with LD_PRELOAD=libhalocline_mpi.so",
+     measured<interposed>},
+    {"calls", "calls that the interposer passes on: start with LD_PRELOAD=libhalocline_mpi.so",
+     calls},
 };
 
 struct Arguments {

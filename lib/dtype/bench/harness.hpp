@@ -79,8 +79,9 @@ Method by_hand(Loop loop) {
   return {with(PackMove{}), with(UnpackMove{})};
 }
 
-/// by_rule: from the expression, not from what MPI makes of it.
-enum class Mode { whole, by_rule, segments, fused, threads };
+/// by_rule: from the expression, not from what MPI makes of it. interposed: by MPI_Pack itself, in
+/// front of which our interposer stands if it was loaded.
+enum class Mode { whole, by_rule, segments, fused, threads, interposed };
 
 /// Its parts are packed one behind the other; one call of a method is all of them.
 struct Case {
@@ -98,7 +99,7 @@ struct Benchmark {
 /// Packing is as good as the loop by hand from this ratio of rates on (the rest is noise; below it,
 /// a row is measured again) or, where packs are of so few bytes that they are nearly all overhead,
 /// up to so much more time for each of these.
-inline constexpr double kGoodRatio = 0.95, kGoodOverheadNs = 20;
+inline constexpr double kGoodRatio = 0.95, kGoodOverheadNs = 20, kGoodInterposedNs = 60;
 inline constexpr std::int64_t kOverheadBelowBytes = 4096;
 
 /// Verifies a case, then measures it.
@@ -123,5 +124,7 @@ std::vector<Benchmark> copy(const Options& options);
 std::vector<Benchmark> lookup(const Options& options);
 std::vector<Benchmark> reconstruct(const Options& options);
 std::vector<Benchmark> select(const Options& options);
+std::vector<Case> interposed(const Options& options);
+std::vector<Benchmark> calls(const Options& options);
 
 }  // namespace halocline::dtype::bench

@@ -11,13 +11,18 @@ namespace halocline::dtype {
 
 namespace {
 
+bool device_is_named() {
+  const char* const name = std::getenv("HALOCLINE_DEVICE");
+  return name != nullptr && *name != '\0';
+}
+
 struct Current {
   std::string why_not;
   std::unique_ptr<Device> device;
 
   Current() {
     const char* wanted = std::getenv("HALOCLINE_DEVICE");
-    if (wanted == nullptr || std::string_view(wanted).empty())
+    if (!device_is_named())
       device = detail::make_cuda_device(why_not);
     else if (std::string_view(wanted) == "emulated")
       device = std::make_unique<EmulatedDevice>();
@@ -51,6 +56,16 @@ const char* name(MemoryKind kind) {
 
 Device* current_device() {
   return current().device.get();
+}
+
+MemoryKind kind_of_memory(const void* address) noexcept {
+  static const bool emulated = device_is_named();
+  if (!emulated) return detail::kind_by_cuda_driver(address);
+  try {
+    return current_device()->kind_of(address);
+  } catch (const std::exception&) {
+    return MemoryKind::host;
+  }
 }
 
 const std::string& why_no_device() {

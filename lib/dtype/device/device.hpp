@@ -116,6 +116,11 @@ class Device {
 /// none: see why_no_device().
 Device* current_device();
 
+/// The kind of the memory that holds `address`, for a guest in somebody else's process: as the
+/// driver says if the process has loaded one, which is looked for again when anything was loaded;
+/// nothing is started. `host` for all that no device knows. 30 ns where there is no driver.
+MemoryKind kind_of_memory(const void* address) noexcept;
+
 /// Why current_device() is nullptr, for people.
 const std::string& why_no_device();
 

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whether the engine is to do what MPI could, by what both were measured to take.
+//
+// Best peer: [PEA21] takes over every type that it can canonicalise, and asks its model only how;
+// here MPI's own way is one of those that are compared, and wins where it is as good.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "dtype/pack/pack_plan.hpp"
+#include "dtype/select/system_model.hpp"
+
+namespace halocline::interpose {
+
+/// What packing a type takes, in seconds for each byte.
+struct PackRates {
+  double ours, mpi;
+};
+
+/// Packs `count` instances at `buffer`, but not much more than a mebibyte, by `plan` and by MPI, in
+/// turns; the fastest of each. nullopt if the bytes differ: then MPI's are what its other calls go
+/// by. Only reads the buffer. Takes some 10 us, or a few packs. Throws std::bad_alloc.
+std::optional<PackRates> measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle,
+                                         const void* buffer, std::int64_t count);
+
+/// Of HALOCLINE_MODEL, or where `halocline calibrate` puts it: nullptr if there is none. If it
+/// cannot be read, or is of another machine, a line on standard error says so, and there is none.
+/// Read at the first call.
+const dtype::SystemModel* model();
+
+/// Whether all ranks are on this node, as far as the launcher tells: else all are taken to be
+/// elsewhere. Nothing that would need the other ranks is asked.
+bool all_ranks_are_near();
+
+/// Whether a message of so many packed bytes is faster packed by us, sent as a whole and unpacked
+/// than streamed by MPI, which packs, moves and unpacks pieces of kPiece at once. With P and V for
+/// packing by us and by MPI (unpacking takes as long), M for a contiguous message of n bytes:
+///
+///     ours  2 P(n) + M(n)
+///     MPI   M(0) + W(n) + V(min(n, kPiece))
+///
+/// where W(n) is V(n) on a node, where packing is what moves the bytes, and otherwise the longer of
+/// V(n) and M(n) - M(0). results/interpose has what comes of it. Without a model of the machine it
+/// is not known to be faster.
+bool message_pays(const PackRates& rates, std::int64_t bytes);
+inline constexpr std::int64_t kPiece = 32768;
+
+}  // namespace halocline::interpose

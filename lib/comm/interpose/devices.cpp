@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/interpose/devices.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <mutex>
+
+#include "comm/device/gpu_awareness.hpp"
+#include "comm/interpose/choice.hpp"
+#include "comm/interpose/requests.hpp"
+#include "dtype/device/resource_cache.hpp"
+#include "dtype/pack/host/host_packer.hpp"
+#include "dtype/select/transfer_selector.hpp"
+#include "dtype/support/error.hpp"
+
+namespace halocline::interpose {
+
+using comm::Transport;
+using dtype::MemoryKind;
+using dtype::Transfer;
+
+struct Lane {
+  explicit Lane(Transfer transfer) : transport(transfer, packer, &dtype::current_resources()) {}
+
+  dtype::HostPacker packer;
+  Transport transport;
+  std::mutex mutex;
+};
+
+namespace {
+
+std::atomic<bool> lanes_made{false};
+
+// Streams and what is compiled for them are made once; there is a device.
+Lane& lane(Transfer transfer) {
+  static std::mutex mutex;
+  static auto* const all = new std::array<std::unique_ptr<Lane>, dtype::kTransfers>;
+  const std::lock_guard lock(mutex);
+  auto& one = (*all)[static_cast<std::size_t>(transfer)];
+  if (one == nullptr) {
+    if (dtype::current_device() == nullptr) throw EnvironmentError(dtype::why_no_device());
+    one = std::make_unique<Lane>(transfer);
+    lanes_made = true;
+  }
+  return *one;
+}
+
+// The model, if it is of this device.
+const dtype::SystemModel* model_of_device() {
+  static const auto* const value = [] {
+    const auto* const all = model();
+    if (all == nullptr) return all;
+    auto here = all->provenance;
+    const auto& device = dtype::current_device()->properties();
+    here.gpu = device.name, here.driver = device.driver, here.emulated = device.emulated;
+    const auto differences = dtype::require_match(all->provenance, here, true);
+    if (differences.empty()) return all;
+    std::fprintf(stderr, "halocline: the system model is of another device (%s): not used\n",
+                 differences.c_str());
+    return static_cast<const dtype::SystemModel*>(nullptr);
+  }();
+  return value;
+}
+
+Transfer transfer_of(const std::vector<DeviceMessage::Part>& parts) {
+  if (dtype::current_device() == nullptr) throw EnvironmentError(dtype::why_no_device());
+  bool host_access = true;
+  std::vector<dtype::Message> messages;
+  for (const auto& part : parts) {
+    host_access = host_access && host_can_address(kind_of(part.plan, part.buffer));
+    const auto shape = dtype::shape_of(part.plan);
+    messages.push_back({part.plan.packed_bytes(part.count), shape, shape,
+                        all_ranks_are_near() ? dtype::Reach::on_node : dtype::Reach::off_node});
+  }
+  return select_transfer(
+             model_of_device(), messages,
+             dtype::possible_transfers(
+                 {.device_messages = comm::probe_gpu_awareness(*dtype::current_device()).aware,
+                  .mapped_memory = true,
+                  .host_access = host_access}))
+      .transfer;
+}
+
+// Whether a kernel may write packed bytes there, or read them.
+bool is_for_kernels(const void* packed) {
+  return dtype::kind_of_memory(packed) != MemoryKind::host;
+}
+
+}  // namespace
+
+MemoryKind kind_of(const dtype::PackPlan& plan, const void* buffer) noexcept {
+  return dtype::kind_of_memory(
+      reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(buffer) +
+                                    static_cast<std::uintptr_t>(plan.bounds().true_lb)));
+}
+
+void pack_by_device(const dtype::PackPlan& plan, const void* buffer, std::int64_t count,
+                    void* packed) {
+  or_end([&] {
+    auto& [packer, transport, mutex] = lane(Transfer::device);
+    const auto bytes = plan.packed_bytes(count);
+    const auto size = static_cast<std::size_t>(bytes);
+    const std::lock_guard lock(mutex);
+    if (!is_packed_by_device(kind_of(plan, buffer))) {
+      const PackedBytes here(bytes);
+      packer.pack(plan, buffer, count, here.data());
+      transport.copy(packed, here.data(), size);
+      transport.packer().fence();
+    } else if (is_for_kernels(packed)) {
+      transport.packer().pack(plan, buffer, count, packed);
+      transport.packer().fence();
+    } else {
+      const auto there = transport.own_memory(size);
+      transport.packer().pack(plan, buffer, count, there.data());
+      transport.copy(packed, there.data(), size);
+      transport.packer().fence();
+    }
+  });
+}
+
+void unpack_by_device(const dtype::PackPlan& plan, const void* packed, void* buffer,
+                      std::int64_t count) {
+  or_end([&] {
+    auto& [packer, transport, mutex] = lane(Transfer::device);
+    const auto bytes = plan.packed_bytes(count);
+    const auto size = static_cast<std::size_t>(bytes);
+    const std::lock_guard lock(mutex);
+    if (!is_packed_by_device(kind_of(plan, buffer))) {
+      const PackedBytes here(bytes);
+      transport.copy(here.data(), packed, size);
+      transport.packer().fence();
+      packer.unpack(plan, here.data(), buffer, count);
+    } else if (is_for_kernels(packed)) {
+      transport.packer().unpack(plan, packed, buffer, count);
+      transport.packer().fence();
+    } else {
+      const auto there = transport.own_memory(size);
+      transport.copy(there.data(), packed, size);
+      transport.packer().unpack(plan, there.data(), buffer, count);
+      transport.packer().fence();
+    }
+  });
+}
+
+DeviceMessage::DeviceMessage(const std::vector<Part>& parts) : lane_(lane(transfer_of(parts))) {
+  for (const auto& part : parts) {
+    streams_.emplace_back(lane_.transport, part.plan, part.buffer, part.count);
+    bytes_ += streams_.back().bytes();
+  }
+  message_ = lane_.transport.message(static_cast<std::size_t>(bytes_));
+}
+
+// Memory goes back when no kernel uses it any more, also after an error.
+DeviceMessage::~DeviceMessage() { lane_.transport.settle(); }
+
+void DeviceMessage::pack() {
+  or_end([this] {
+    const std::lock_guard lock(lane_.mutex);
+    std::int64_t at = 0;
+    for (auto& stream : streams_) {
+      stream.pack(0, stream.bytes(), message_.packed() + at);
+      at += stream.bytes();
+    }
+    lane_.transport.to_wire(message_, static_cast<std::size_t>(bytes_));
+  });
+}
+
+void DeviceMessage::unpack(std::int64_t bytes) {
+  or_end([&] {
+    const std::lock_guard lock(lane_.mutex);
+    lane_.transport.from_wire(message_, static_cast<std::size_t>(bytes));
+    std::int64_t at = 0;
+    for (auto& stream : streams_) {
+      const auto here = std::min(stream.bytes(), bytes - at);
+      if (here <= 0) break;
+      stream.unpack(0, here, message_.packed() + at);
+      at += here;
+    }
+    lane_.transport.packer().fence();
+  });
+}
+
+void release_devices() noexcept {
+  if (lanes_made) dtype::current_resources().release_kept();
+}
+
+}  // namespace halocline::interpose

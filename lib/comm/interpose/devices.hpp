@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Buffers in memory of a device, and managed ones: [PEA21] section 4.
+//
+// Best peer: [PEA21] looks a buffer up with CUDA's run-time library at every call, which makes a
+// context where there was none; here the driver is asked, if the application has loaded it.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <exception>
+#include <vector>
+
+#include "comm/device/transport.hpp"
+#include "comm/p2p/packed_stream.hpp"
+#include "dtype/device/device.hpp"
+#include "dtype/pack/pack_plan.hpp"
+
+namespace halocline::interpose {
+
+/// The kind of memory that the data of `plan` at `buffer` begin in.
+dtype::MemoryKind kind_of(const dtype::PackPlan& plan, const void* buffer) noexcept;
+
+/// Whether kernels pack it: the host could follow pointers to managed memory, but would move it.
+inline bool is_packed_by_device(dtype::MemoryKind kind) {
+  return kind == dtype::MemoryKind::device || kind == dtype::MemoryKind::managed;
+}
+
+/// Packs and unpacks `count` instances where `buffer`, `packed` or both are in memory of a device;
+/// done on return. Ends the job if the device fails.
+void pack_by_device(const dtype::PackPlan& plan, const void* buffer, std::int64_t count,
+                    void* packed);
+void unpack_by_device(const dtype::PackPlan& plan, const void* packed, void* buffer,
+                      std::int64_t count);
+
+/// A transport that all threads share, one after the other.
+struct Lane;
+
+/// The packed bytes of some buffers that kernels pack, one behind the other, on their way by the
+/// transfer that the system model says is fastest: `device` where MPI takes device memory,
+/// `one-shot` or `staged`; `host` if the host can address all.
+class DeviceMessage {
+ public:
+  struct Part {
+    dtype::PackPlan plan;
+    void* buffer;
+    std::int64_t count;
+  };
+  /// Throws EnvironmentError, and ConfigError if no transfer is possible.
+  explicit DeviceMessage(const std::vector<Part>& parts);
+  DeviceMessage(const DeviceMessage&) = delete;
+  DeviceMessage& operator=(const DeviceMessage&) = delete;
+  ~DeviceMessage();
+
+  /// For MPI.
+  std::byte* data() const { return message_.wire(); }
+  /// Both are done on return, and end the job if the device fails.
+  void pack();
+  /// The first `bytes`, which may be fewer than there is room for.
+  void unpack(std::int64_t bytes);
+
+ private:
+  Lane& lane_;
+  std::deque<comm::detail::PackedStream> streams_;
+  comm::Transport::Message message_;
+  std::int64_t bytes_ = 0;
+};
+
+/// Does what can fail with a device, after which nothing that is on its way could be trusted: then
+/// it tells why, and ends the job.
+template <class F>
+void or_end(F&& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "halocline: %s\n", error.what());
+    PMPI_Abort(MPI_COMM_WORLD, 3);
+  }
+}
+
+/// Gives back what nobody uses: before MPI_Finalize goes on.
+void release_devices() noexcept;
+
+}  // namespace halocline::interpose

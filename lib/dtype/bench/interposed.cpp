@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What programs get that have our interposer loaded: packs through MPI_Pack, and what the calls
+// cost that it passes on to MPI. MPI's own have the names of the profiling interface.
+#include <mpi.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dtype/datatype.hpp"
+#include "harness.hpp"
+
+namespace halocline::dtype::bench {
+
+namespace {
+
+template <auto pack_, auto unpack_, auto send_, auto recv_, auto isend_, auto irecv_, auto wait_,
+          auto waitall_, auto alltoallv_, auto alltoallw_>
+struct Names {
+  static constexpr auto pack = pack_;
+  static constexpr auto unpack = unpack_;
+  static constexpr auto send = send_;
+  static constexpr auto recv = recv_;
+  static constexpr auto isend = isend_;
+  static constexpr auto irecv = irecv_;
+  static constexpr auto wait = wait_;
+  static constexpr auto waitall = waitall_;
+  static constexpr auto alltoallv = alltoallv_;
+  static constexpr auto alltoallw = alltoallw_;
+};
+using Through = Names<MPI_Pack, MPI_Unpack, MPI_Send, MPI_Recv, MPI_Isend, MPI_Irecv, MPI_Wait,
+                      MPI_Waitall, MPI_Alltoallv, MPI_Alltoallw>;
+using Direct = Names<PMPI_Pack, PMPI_Unpack, PMPI_Send, PMPI_Recv, PMPI_Isend, PMPI_Irecv,
+                     PMPI_Wait, PMPI_Waitall, PMPI_Alltoallv, PMPI_Alltoallw>;
+
+// What the calls use: they send nothing anywhere, or a few bytes to the rank itself.
+struct Arguments {
+  std::array<int, 4> memory{}, packed{};
+  std::array<int, 1> counts{1}, displacements{0};
+  std::array<MPI_Datatype, 1> types{};
+  std::array<MPI_Request, 2> requests{};
+  Datatype handle;
+};
+
+constexpr int kBytes = sizeof(Arguments::packed);
+
+// `calls(names)` makes `intercepted` calls by these names.
+template <class Calls>
+Benchmark benchmark_of(std::string name, double target_ns, int intercepted, Calls calls) {
+  const auto measure = [=](const Options& options) {
+    const auto repeated = [&calls](auto names) {
+      return [&calls, names](std::int64_t times) {
+        for (; times > 0; --times) calls(names);
+      };
+    };
+    std::vector<Contender> both;
+    both.emplace_back("through", repeated(Through()));
+    both.emplace_back("mpi", repeated(Direct()));
+    const Effort effort = options.smoke ? Effort{0, 0, 1} : Effort{0.5, 20e3, 100};
+    for (auto& contender : both) contender.calibrate(effort.sample_ns);
+    take_turns(both, effort);
+    std::vector<double> more;
+    for (std::size_t i = 0; i < both[0].ns().size(); ++i)
+      more.push_back((both[0].ns()[i] - both[1].ns()[i]) / intercepted);
+    Row row{.verified = true, .note = {}, .fields = {}};
+    for (const auto& contender : both) append_times(row, contender);
+    row.fields.emplace_back("calls", intercepted);
+    row.fields.emplace_back("more_ns", median(more));
+    row.fields.emplace_back("good_more_ns", target_ns);
+    return row;
+  };
+  return {std::move(name), measure};
+}
+
+void add_calls(std::vector<Benchmark>& out, const std::string& kind, double target_ns,
+               const char* type_text) {
+  const auto all = std::make_shared<Arguments>();
+  auto type = MPI_INT;
+  if (type_text != nullptr) {
+    all->handle = make_datatype(*parse_type(type_text));
+    type = all->handle.get();
+  }
+  all->types = {type};
+  const auto add = [&](const char* name, int intercepted, auto calls) {
+    out.push_back(benchmark_of(name + ("-" + kind), target_ns, intercepted,
+                               [=](auto names) { calls(names, *all, type); }));
+  };
+  add("pack", 1, [](auto mpi, Arguments& a, MPI_Datatype of) {
+    int position = 0;
+    mpi.pack(a.memory.data(), 1, of, a.packed.data(), kBytes, &position, MPI_COMM_SELF);
+  });
+  add("unpack", 1, [](auto mpi, Arguments& a, MPI_Datatype of) {
+    int position = 0;
+    mpi.unpack(a.packed.data(), kBytes, &position, a.memory.data(), 1, of, MPI_COMM_SELF);
+  });
+  add("send", 1, [](auto mpi, Arguments& a, MPI_Datatype of) {
+    mpi.send(a.memory.data(), 1, of, MPI_PROC_NULL, 0, MPI_COMM_SELF);
+  });
+  add("recv", 1, [](auto mpi, Arguments& a, MPI_Datatype of) {
+    mpi.recv(a.memory.data(), 1, of, MPI_PROC_NULL, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+  });
+  add("isend-wait", 2, [](auto mpi, Arguments& a, MPI_Datatype of) {
+    mpi.isend(a.memory.data(), 1, of, MPI_PROC_NULL, 0, MPI_COMM_SELF, a.requests.data());
+    mpi.wait(a.requests.data(), MPI_STATUS_IGNORE);
+  });
+  add("irecv-isend-waitall", 3, [](auto mpi, Arguments& a, MPI_Datatype of) {
+    mpi.irecv(a.packed.data(), 1, of, 0, 0, MPI_COMM_SELF, a.requests.data());
+    mpi.isend(a.memory.data(), 1, of, 0, 0, MPI_COMM_SELF, a.requests.data() + 1);
+    mpi.waitall(2, a.requests.data(), MPI_STATUSES_IGNORE);
+  });
+  add("alltoallv", 1, [](auto mpi, Arguments& a, MPI_Datatype of) {
+    mpi.alltoallv(a.memory.data(), a.counts.data(), a.displacements.data(), of, a.packed.data(),
+                  a.counts.data(), a.displacements.data(), of, MPI_COMM_SELF);
+  });
+  add("alltoallw", 1, [](auto mpi, Arguments& a, MPI_Datatype) {
+    mpi.alltoallw(a.memory.data(), a.counts.data(), a.displacements.data(), a.types.data(),
+                  a.packed.data(), a.counts.data(), a.displacements.data(), a.types.data(),
+                  MPI_COMM_SELF);
+  });
+}
+
+}  // namespace
+
+std::vector<Case> interposed(const Options& options) {
+  auto cases = table1(options);
+  for (auto& one : tiny(options)) cases.push_back(std::move(one));
+  for (auto& one : cases) one.mode = Mode::interposed;
+  return cases;
+}
+
+std::vector<Benchmark> calls(const Options&) {
+  std::vector<Benchmark> out;
+  add_calls(out, "named", 10, nullptr);
+  add_calls(out, "derived", 30, "contiguous(2,int)");
+  return out;
+}
+
+}  // namespace halocline::dtype::bench

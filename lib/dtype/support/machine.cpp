@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dtype/support/machine.hpp"
+
+#include <mpi.h>
+#include <sys/utsname.h>
+
+#include <array>
+#include <fstream>
+#include <string_view>
+
+#include "dtype/support/mpi_check.hpp"
+
+namespace halocline {
+
+std::string cpu_model() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string implementer, part;
+  for (std::string line; std::getline(file, line);) {
+    const auto colon = line.find(": ");
+    if (colon == std::string::npos) continue;
+    const auto value = line.substr(colon + 2);
+    if (line.starts_with("model name") || line.starts_with("cpu\t")) return value;
+    if (line.starts_with("CPU implementer")) implementer = value;
+    if (line.starts_with("CPU part")) part = value;
+  }
+  if (!part.empty()) return "implementer " + implementer + " part " + part;
+  utsname system{};
+  return uname(&system) == 0 ? system.machine : "unknown";
+}
+
+std::string mpi_library() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  HALOCLINE_MPI(MPI_Get_library_version(text.data(), &length));
+  const std::string_view all = text.data();
+  return std::string(all.substr(0, all.find('\n')));
+}
+
+}  // namespace halocline
