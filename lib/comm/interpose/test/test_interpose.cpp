@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "dtype/datatype.hpp"
+#include "dtype/device/device.hpp"
 #include "dtype/test/random_call.hpp"
 #include "dtype/type_map.hpp"
 
@@ -67,7 +69,34 @@ int class_of(int code) {
   return out;
 }
 
-using Memory = std::vector<std::byte>;
+// As HALOCLINE_TEST_MEMORY says, of an emulated device, whose memory this program may follow
+// pointers to; or ordinary memory.
+template <class T>
+struct Allocator {
+  using value_type = T;
+  Allocator() = default;
+  template <class U>
+  Allocator(const Allocator<U>&) noexcept {}  // NOLINT(google-explicit-constructor)
+
+  static std::optional<dtype::MemoryKind> kind() {
+    const auto* const text = std::getenv("HALOCLINE_TEST_MEMORY");
+    if (text == nullptr) return std::nullopt;
+    return std::string(text) == "managed" ? dtype::MemoryKind::managed : dtype::MemoryKind::device;
+  }
+  T* allocate(std::size_t n) {
+    if (const auto of = kind())
+      return static_cast<T*>(dtype::current_device()->allocate(*of, n * sizeof(T)));
+    return std::allocator<T>().allocate(n);
+  }
+  void deallocate(T* array, std::size_t n) {
+    if (const auto of = kind())
+      dtype::current_device()->release(*of, array);
+    else
+      std::allocator<T>().deallocate(array, n);
+  }
+  bool operator==(const Allocator&) const = default;
+};
+using Memory = std::vector<std::byte, Allocator<std::byte>>;
 
 // Without telling what all of them are.
 bool same(const Memory& a, const Memory& b) {
@@ -97,7 +126,8 @@ class Layout {
     return std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
   }
 
-  // Open MPI packs some types of negative strides wrongly.
+  // Open MPI packs some types of negative strides wrongly, and Open MPI 5.0 copies some wrongly to
+  // the rank itself.
   bool mpi_is_right() const {
     auto memory = filled(0), unpacked = poisoned();
     Memory there(static_cast<std::size_t>(bytes()) + 1);
@@ -107,7 +137,10 @@ class Layout {
     if (there != packed(0)) return false;
     position = 0;
     PMPI_Unpack(there.data(), bytes(), &position, buffer(unpacked), count_, type(), MPI_COMM_WORLD);
-    return unpacked == received_from(0);
+    auto copied = poisoned();
+    PMPI_Sendrecv(buffer(memory), count_, type(), 0, 0, buffer(copied), count_, type(), 0, 0,
+                  MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    return unpacked == received_from(0) && copied == received_from(0);
   }
 
   Memory poisoned() const { return Memory(static_cast<std::size_t>(room_), kPoison); }
@@ -317,13 +350,16 @@ TEST(Interposer, IsInFrontOfMpi) {
   Dl_info pack{}, profiling{};
   ASSERT_NE(dladdr(dlsym(RTLD_DEFAULT, "MPI_Pack"), &pack), 0);
   ASSERT_NE(dladdr(dlsym(RTLD_DEFAULT, "PMPI_Pack"), &profiling), 0);
-  EXPECT_NE(std::string(pack.dli_fname).find("libhalocline_mpi"), std::string::npos);
-  EXPECT_EQ(std::string(profiling.dli_fname).find("libhalocline_mpi"), std::string::npos);
+  EXPECT_NE(pack.dli_fbase, profiling.dli_fbase);
 }
 
 TEST(Messages, OfRandomTypesAreTheTypeMaps) {
-  for_random_layouts(kRandomTypes, [](const Layout& layout, int i) {
-    around_the_ring(layout, static_cast<Completion>(i % kCompletions), i);
+  // Unless it is forced, the engine takes over later.
+  const auto* const mode = std::getenv("HALOCLINE_MPI");
+  const int uses = mode != nullptr && std::string(mode) == "auto" ? 4 : 1;
+  for_random_layouts(kRandomTypes, [=](const Layout& layout, int i) {
+    for (int use = 0; use < uses; ++use)
+      around_the_ring(layout, static_cast<Completion>((i + use) % kCompletions), i);
   });
 }
 
@@ -433,7 +469,58 @@ TEST(Messages, ThatAreCancelledLeaveTheBufferAlone) {
   EXPECT_PRED2(same, memory, layout.poisoned());
 }
 
+TEST(Messages, ArriveWhoseRequestWasFreed) {
+  const Layout layout("hvector(300,1,80,vector(4,1,2,double))", 2);
+  auto sent = layout.filled(world_rank()), received = layout.poisoned();
+  const auto expected = layout.received_from(previous_rank());
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Irecv(layout.buffer(received), 2, layout.type(), previous_rank(), 0, MPI_COMM_WORLD,
+            &request);
+  MPI_Request_free(&request);
+  EXPECT_EQ(request, MPI_REQUEST_NULL);
+  MPI_Send(layout.buffer(sent), 2, layout.type(), next_rank(), 0, MPI_COMM_WORLD);
+  for (int i = 0; i < 1000000 && !same(received, expected); ++i) {
+    int done = 0;
+    MPI_Request none = MPI_REQUEST_NULL;
+    MPI_Test(&none, &done, MPI_STATUS_IGNORE);
+    MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &done, MPI_STATUS_IGNORE);
+  }
+  EXPECT_PRED2(same, received, expected);
+}
+
 // ---- Errors
+
+int handled = 0;
+void count_error(MPI_Comm*, int*, ...) {
+  ++handled;
+}
+
+TEST(Errors, GoToTheHandlerOfTheCommunicator) {
+  if (world_size() == 1) GTEST_SKIP() << "for two ranks and more";
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_create_errhandler(count_error, &handler);
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, handler);
+  const Layout longer("vector(6,2,3,int)", 4), shorter("vector(5,2,3,int)", 4);
+  auto sent = longer.filled(world_rank()), received = shorter.poisoned();
+  const auto errors_of = [&](auto* receive) {
+    MPI_Request send = MPI_REQUEST_NULL;
+    MPI_Isend(longer.buffer(sent), 4, longer.type(), next_rank(), 0, comm, &send);
+    handled = 0;
+    const int code = receive(shorter.buffer(received), 4, shorter.type(), previous_rank(), 0, comm,
+                             MPI_STATUS_IGNORE);
+    const std::pair out(class_of(code), handled);
+    MPI_Wait(&send, MPI_STATUS_IGNORE);
+    return out;
+  };
+  const auto of_mpi = errors_of(&PMPI_Recv), ours = errors_of(&MPI_Recv);
+  EXPECT_EQ(ours, of_mpi);
+  EXPECT_EQ(ours.first, MPI_ERR_TRUNCATE);
+  EXPECT_GT(ours.second, 0);
+  MPI_Comm_free(&comm);
+  MPI_Errhandler_free(&handler);
+}
 
 TEST(Errors, OfMessagesThatAreTooLongAreMpis) {
   // Open MPI 4.1 does not notice it of packed bytes that a rank sends itself: two ranks test it.

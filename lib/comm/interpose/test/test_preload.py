@@ -13,6 +13,7 @@ import unittest
 LIBRARY = os.environ["HALOCLINE_INTERPOSER"]
 MPIEXEC = os.environ["HALOCLINE_MPIEXEC"]
 HALOCLINE = os.environ["HALOCLINE_BINARY"]
+MESSAGES = os.environ["HALOCLINE_INTERPOSE_TEST"]
 EXAMPLES = pathlib.Path(__file__).resolve().parent.parent / "examples"
 TIMEOUT_S = 120
 
@@ -92,6 +93,39 @@ class Preloaded(unittest.TestCase):
                 records = [json.loads(line) for line in pathlib.Path(folder, "out").read_text(encoding="utf-8").splitlines()]
                 self.assertEqual({record["provenance"]["interposed"] for record in records}, {interposed})
                 self.assertEqual("stands in front of MPI" in finished.stdout, interposed)
+
+    def model(self, seconds):
+        """The file of a model of this machine, but for messages that all take that long."""
+        path = pathlib.Path(self.folder.name) / "model.json"
+        finished = run(MPIEXEC, "-n", 2, HALOCLINE, "calibrate", "--max-seconds", 2, "--model", path)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        model = json.loads(path.read_text(encoding="utf-8"))
+        for curve in model["messages"]["host"]["on_node"]:
+            curve["seconds"] = [seconds] * len(curve["seconds"])
+        path.write_text(json.dumps(model), encoding="utf-8")
+        return path
+
+    def engines_part(self, call, told):
+        """Of the first rank's calls."""
+        calls = {path: sum(map(int, re.findall(rf"halocline\[0\]: {call} +{path} +(\d+)", told))) for path in ("engine", "mpi")}
+        return calls["engine"] / sum(calls.values())
+
+    def test_sends_packed_what_the_model_says_is_faster(self):
+        for seconds, at_least, at_most in ((1e-12, 0.2, 0.9), (1e3, 0, 0)):
+            with self.subTest(seconds=seconds):
+                variables = {"HALOCLINE_MPI": "auto", "HALOCLINE_MPI_LOG": "summary", "HALOCLINE_MODEL": self.model(seconds)}
+                words = [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
+                finished = run(MPIEXEC, "-n", 2, *words, MESSAGES)
+                self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
+                for call in ("MPI_Isend", "MPI_Irecv"):
+                    self.assertGreaterEqual(self.engines_part(call, finished.stderr), at_least)
+                    self.assertLessEqual(self.engines_part(call, finished.stderr), at_most)
+
+    def test_goes_on_without_a_model_that_it_cannot_use(self):
+        program = self.program("mpicc", "pack_halo.c")
+        told = self.launch(program, ranks=1, LD_PRELOAD=LIBRARY, HALOCLINE_MODEL="/nowhere/model.json")
+        self.assertEqual(told.count("/nowhere/model.json"), 1, told)
+        self.assertIn("goes on without a model", told)
 
     def test_can_be_switched_off(self):
         program = self.program("mpicc", "pack_halo.c")

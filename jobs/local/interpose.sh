@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Measures what programs get that have build/release/lib/libhalocline_mpi.so in front of their MPI: builds it, measures a model of
+# this machine on two ranks, then packs beside loops by hand, calls that are passed on, messages between two ranks, and the two
+# example programs, each with and without. Writes tables and a plot to results/interpose/; raw results stay in
+# results/raw/interpose/. Exit codes: 0, 1 if a row is not verified, others as of what failed.
+#   jobs/local/interpose.sh [--quick]       --quick: few samples, for a draft in results/raw/interpose/
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+quick=()
+case ${1:-} in
+  '') ;;
+  --quick) quick=(--quick) ;;
+  -h|--help) sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  *) echo "interpose.sh: no argument is called '$1': --help tells the rest" >&2; exit 2 ;;
+esac
+source jobs/local/env.sh
+options=(-DHALOCLINE_BUILD_BENCHMARKS=ON)
+[[ -e build/release/CMakeCache.txt ]] || options+=(-DHALOCLINE_BUILD_TESTS=OFF)
+jobs/local/build.sh release "${options[@]}" >&2
+
+raw=results/raw/interpose library=$PWD/build/release/lib/libhalocline_mpi.so
+mkdir -p "$raw"
+export HALOCLINE_MODEL=$PWD/$raw/model.json
+mpirun -n 2 build/release/app/halocline calibrate >&2
+
+code=0
+# measure NAME RANKS PROGRAM ARGUMENT...: rows of a program that has the library in front, behind a line of provenance.
+measure() {
+  local file=$raw/$1.jsonl ranks=$2 rc=0; shift 2
+  results/tables.py provenance debian "jobs/local/interpose.sh ${quick[*]}" >"$file"
+  mpirun -n "$ranks" env LD_PRELOAD="$library" "$@" --json "${quick[@]}" >>"$file" || rc=$?
+  [[ $rc -le 1 ]] || { echo "interpose.sh: nothing was measured (exit code $rc of $1)" >&2; exit "$rc"; }
+  [[ $rc == 0 ]] || code=1
+}
+measure calls 1 build/release/lib/dtype/bench/bench_dtype --group=calls
+measure packs 1 build/release/lib/dtype/bench/bench_dtype --group=interposed
+measure messages 2 build/release/lib/comm/bench/bench_messages --groups=interposed
+
+# The examples, as their README tells to start them.
+examples=lib/comm/interpose/examples
+for language in c f90; do
+  compiler=mpicc; [[ $language == c ]] || compiler=mpifort
+  command -v "$compiler" >/dev/null && "$compiler" -O2 "$examples/pack_halo.$language" -o "$raw/pack_halo_$language" 2>/dev/null ||
+    { echo "interpose.sh: $compiler cannot compile pack_halo.$language: left out" >&2; rm -f "$raw"/halo-$language-*; continue; }
+  mpirun -n 2 "$raw/pack_halo_$language" >"$raw/halo-$language-without.txt"
+  mpirun -n 2 env LD_PRELOAD="$library" "$raw/pack_halo_$language" >"$raw/halo-$language-with.txt"
+done
+
+if [[ ${#quick[@]} -gt 0 ]]; then results/interpose.py "$raw" "$raw"; else results/interpose.py "$raw"; fi
+exit "$code"

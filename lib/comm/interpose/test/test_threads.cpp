@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Threads that make, use and free types and send each other messages at once, with the interposer
+// in front of MPI: each thread has types of its own, or all share one. Exit code 1 if anything that
+// arrives is wrong.
+#include <mpi.h>
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr int kThreads = 4, kTimes = 300, kBlocks = 200;
+std::atomic<int> wrong{0};
+
+MPI_Datatype every(int stride) {
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Type_vector(kBlocks, 1, stride, MPI_INT, &type);
+  MPI_Type_commit(&type);
+  return type;
+}
+
+// Sends every `stride`th int to the other rank's thread of this number, and packs them.
+void exchange(MPI_Datatype type, int stride, int thread, int other, int time) {
+  const auto points = static_cast<std::size_t>(kBlocks * stride);
+  std::vector<int> sent(points), received(points, -1), packed(kBlocks);
+  for (std::size_t i = 0; i < points; ++i) sent[i] = static_cast<int>(i) + time;
+  std::array<MPI_Request, 2> requests{};
+  MPI_Irecv(received.data(), 1, type, other, thread, MPI_COMM_WORLD, requests.data());
+  MPI_Isend(sent.data(), 1, type, other, thread, MPI_COMM_WORLD, requests.data() + 1);
+  int position = 0;
+  MPI_Pack(sent.data(), 1, type, packed.data(), kBlocks * 4, &position, MPI_COMM_WORLD);
+  MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);
+  for (std::size_t i = 0; i < points; ++i) {
+    const bool in_type = i % static_cast<std::size_t>(stride) == 0;
+    if (received[i] != (in_type ? sent[i] : -1)) ++wrong;
+    if (in_type && packed[i / static_cast<std::size_t>(stride)] != sent[i]) ++wrong;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int provided = MPI_THREAD_SINGLE, rank = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (provided < MPI_THREAD_MULTIPLE) {
+    if (rank == 0) std::printf("this MPI is for one thread at a time\n");
+    MPI_Finalize();
+    return 0;
+  }
+  auto shared = every(7);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread)
+    threads.emplace_back([=] {
+      for (int time = 0; time < kTimes; ++time) {
+        auto own = every(2 + (thread + time) % 5);
+        exchange(own, 2 + (thread + time) % 5, thread, 1 - rank, time);
+        MPI_Type_free(&own);
+        exchange(shared, 7, thread, 1 - rank, time);
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  MPI_Type_free(&shared);
+  if (wrong != 0) std::printf("rank %d: %d points are wrong\n", rank, wrong.load());
+  MPI_Finalize();
+  return wrong != 0 ? 1 : 0;
+}

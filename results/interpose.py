@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tables and a plot of what jobs/local/interpose.sh measured, which calls this script.
+
+    interpose.py [FOLDER [TARGET]]     FOLDER (results/raw/interpose) -> TARGET/README.md, messages.png and .svg (results/interpose)
+
+Ratios are of rates: above 1 is faster through the interposer. The plot needs matplotlib, the tables do not. Exit codes: 0 ok, 2 bad
+input (then nothing is written).
+"""
+import json
+import pathlib
+import re
+import sys
+
+from records import RESULTS, prefer_matplotlib, pyplot
+from tables import markdown, number
+
+MIB = 1 << 20
+
+
+def read(path):
+    """Provenance, and rows."""
+    try:
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("{")]
+        return lines[0]["provenance"], lines[1:]
+    except (OSError, IndexError, KeyError, json.JSONDecodeError) as error:
+        sys.exit(f"interpose.py: {path} cannot be used ({type(error).__name__}: {error}): measure with jobs/local/interpose.sh")
+
+
+def spread(row, field, scale=1.0, digits=1):
+    values = [row[f"{field}{part}_ns"] / scale for part in ("", "_p10", "_p90")]
+    return f"{values[0]:.{digits}f} ({values[1]:.{digits}f}-{values[2]:.{digits}f})"
+
+
+def packs(rows):
+    table = [
+        [
+            row["case"],
+            str(row["bytes"]),
+            spread(row, "pack"),
+            number(row["pack_vs_hand"]) + "/" + number(row["unpack_vs_hand"]),
+            number(row.get("vendor_pack_vs_hand")) + "/" + number(row.get("vendor_unpack_vs_hand")),
+            *(f"{row[ours + '_ns'] - row[hand + '_ns']:.0f}" if row["bytes"] < 4096 else "" for ours, hand in (("pack", "hand"), ("unpack", "hand_unpack"))),
+            "yes" if row["verified"] else "**no**",
+        ]
+        for row in rows
+    ]
+    header = ["case", "bytes", "MPI_Pack through it, ns", "by the loop by hand", "MPI's own by it", "pack: ns more than by hand", "unpack", "verified"]
+    return markdown(header, table)
+
+
+def calls(rows):
+    table = [
+        [row["case"], str(row["calls"]), spread(row, "mpi"), spread(row, "through"), f"{row['more_ns']:.1f}", f"{row['good_more_ns']:.0f}"]
+        for row in rows
+    ]
+    return markdown(["calls", "intercepted", "by MPI, ns", "through the interposer, ns", "more for each, ns", "at most"], table)
+
+
+def messages(rows):
+    table = [
+        [
+            row["case"],
+            str(row["bytes"]),
+            str(row["blocks"]),
+            spread(row, "interposed", 1e3, 2),
+            spread(row, "vendor", 1e3, 2),
+            number(row.get("vs_vendor")),
+            "yes" if row["verified"] else "**no**",
+        ]
+        for row in rows
+    ]
+    return markdown(["message", "bytes", "blocks", "through it, us", "MPI, us", "faster", "verified"], table)
+
+
+def example(folder, language):
+    """part -> times without and with, or nothing if the program was not run."""
+    out = {}
+    for which in ("without", "with"):
+        path = folder / f"halo-{language}-{which}.txt"
+        if not path.exists():
+            return ""
+        for line in path.read_text(encoding="utf-8").splitlines():
+            found = re.fullmatch(r"(.+?) +(\d+) +([\d.]+) +([\d.]+) +([\d.]+)", line.strip())
+            if found:
+                out.setdefault(found[1], []).extend(float(found[i]) for i in (3, 4, 5))
+    table = [[part, *(f"{t[i]:.2f} -> {t[i + 3]:.2f} ({t[i] / max(t[i + 3], 1e-3):.2f}x)" for i in range(3))] for part, t in out.items() if len(t) == 6]
+    return markdown(["part", "pack, us", "unpack, us", "exchange, us"], table)
+
+
+def draw(rows, title, stem):
+    prefer_matplotlib()
+    plots = pyplot("interpose.py")
+    if plots is None:
+        return False
+    figure, axis = plots.subplots(figsize=(8, 4.5))
+    blocks = sorted({row["bytes"] // row["blocks"] for row in rows})
+    for index, block in enumerate(blocks):
+        points = sorted((row["bytes"], row["vs_vendor"]) for row in rows if row["bytes"] // row["blocks"] == block and row.get("vs_vendor"))
+        axis.plot(*zip(*points), "os^vD*"[index % 6] + "-", label=f"blocks of {block} bytes")
+    axis.axhline(1, color="grey", linewidth=0.8)
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(sorted({row["bytes"] for row in rows}), [f"{b // MIB} MiB" if b >= MIB else f"{b // 1024} KiB" for b in sorted({row["bytes"] for row in rows})])
+    axis.set_ylim(bottom=0)
+    axis.set_xlabel("packed bytes of a message")
+    axis.set_ylabel("rate through the interposer by that of MPI")
+    axis.set_title(title, fontsize="small")
+    axis.legend(fontsize="small")
+    figure.tight_layout()
+    for end in (".png", ".svg"):
+        figure.savefig(stem.with_suffix(end), dpi=150)
+    return True
+
+
+def main():
+    if {"-h", "--help"} & set(sys.argv[1:]) or len(sys.argv) > 3:
+        print(__doc__)
+        sys.exit(0 if len(sys.argv) <= 3 else 2)
+    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else RESULTS / "raw/interpose")
+    target = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else RESULTS / "interpose")
+    facts, call_rows = read(folder / "calls.jsonl")
+    pack_rows, message_rows = read(folder / "packs.jsonl")[1], read(folder / "messages.jsonl")[1]
+    mpi = call_rows[0]["mpi"]
+    commit = facts["git"][:12] + (" with changes" if facts["dirty"] else "")
+    target.mkdir(parents=True, exist_ok=True)
+    drawn = draw(message_rows, f"{mpi}, {facts['cpu']}, commit {commit}", target / "messages")
+    lines = [
+        "# What programs get that have libhalocline_mpi.so in front of their MPI\n",
+        "Medians of interleaved samples, 10th to 90th percentile in brackets; ratios are of rates, so above 1 is faster through it. Every row was verified byte "
+        "by byte before it was timed. `HALOCLINE_MPI` is `auto`: the engine takes over what it was measured to be faster at. Model: that of this machine.\n",
+        "## Packing\n",
+        "The rows of Table 1 of [RMG03], and packs below 4 KiB, where what counts is how much more a call takes than the loop by hand.\n",
+        packs(pack_rows),
+        "## Calls that are passed on\n",
+        "Of MPI's own types (`named`), and of a derived one that is contiguous; to nobody or to the rank itself.\n",
+        calls(call_rows),
+        "## Messages\n",
+        "Half of the time there and back between two ranks of a node; blocks with gaps of their length.\n",
+        "![rate of messages through the interposer by that of MPI](messages.png)\n" if drawn else "",
+        messages(message_rows),
+    ]
+    for language, name in (("c", "C"), ("f90", "Fortran")):
+        table = example(folder, language)
+        if table:
+            lines += [f"## The example in {name}\n", "Parts of a block of 128^3 doubles, two ranks, medians: without -> with.\n", table]
+    lines += ["## Provenance\n", f"{mpi}; {facts['cpu']}; {facts['time']}; commit {commit}; compiler {call_rows[0]['compiler']}; `{facts['command'].strip()}`"]
+    (target / "README.md").write_text("\n".join(line for line in lines if line) + "\n", encoding="utf-8")
+    print(f"written: {target}/README.md")
+
+
+if __name__ == "__main__":
+    main()
