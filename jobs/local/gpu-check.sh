@@ -17,7 +17,7 @@ else
   root=$(cd "$here/../.." && pwd) build=${HALOCLINE_GPU_BUILD:-build/release-cuda}
   out=${1:-$root/results/raw/gpu-check} programs=$(mktemp -d)
   trap 'rm -rf "$programs"' EXIT
-  ln -s "$root/$build"/{app/halocline,lib/dtype/test/dtype_device_packer,lib/dtype/bench/bench_device,lib/comm/bench/bench_messages} "$programs/"
+  ln -s "$root/$build"/{app/halocline,lib/dtype/test/dtype_device_packer,lib/dtype/bench/bench_device,lib/comm/bench/bench_messages,lib/comm/interpose/test/comm_interpose_device} "$programs/"
   revision=$(git -C "$root" rev-parse HEAD 2>/dev/null || echo unknown)
 fi
 command -v mpirun >/dev/null || { echo "gpu-check.sh: no mpirun in PATH: load an MPI, or use the folder of gpu-pack.sh" >&2; exit 3; }
@@ -60,6 +60,10 @@ for ranks in 1 2; do
     step "state-$method-np$ranks" 60 same_state "$ranks" "$method"
   done
 done
+# Messages through the interposer, in memory that the test can look into as well.
+for ranks in 1 2; do
+  step "interposer-np$ranks" 90 env HALOCLINE_TEST_MEMORY=managed mpirun -n "$ranks" --bind-to none "$programs/comm_interpose_device"
+done
 methods=alltoallv:one-shot,alltoallv:staged
 # What compare takes by itself is possible: `shared` where processes can open each other's device memory.
 step possible-np2 60 run 2 "$programs/halocline" compare --local 16 16 16 --memory device --iterations 2 --output "$out/possible.jsonl"
@@ -71,7 +75,7 @@ done
 [[ $aware == 0 ]] || methods+=,alltoallv:device
 step bench 200 bash -c '"$1" --json >"$2" && test -s "$2"' - "$programs/bench_device" "$out/bench.jsonl"
 if step calibrate 60 run 2 "$programs/halocline" calibrate --max-seconds 30 --model "$out/model.json"; then
-  step messages 90 bash -c 'run 2 "$1" --quick --json --model="$2" >"$3" && test -s "$3"' - "$programs/bench_messages" "$out/model.json" "$out/messages.jsonl"
+  step messages 90 bash -c 'run 2 "$1" --groups=fig9,fig11,host,long --quick --json --model="$2" >"$3" && test -s "$3"' - "$programs/bench_messages" "$out/model.json" "$out/messages.jsonl"
   step choice-64-np2 60 run 2 "$programs/halocline" compare --local 64 64 64 --memory device --model "$out/model.json" \
     --methods "alltoallv,$methods" --max-seconds 5 --output "$out/compare.jsonl"
 fi

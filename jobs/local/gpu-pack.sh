@@ -8,7 +8,8 @@ cd "$(dirname "$0")/../.."
 folder=${1:-build/gpu-pack} build=build/release-cuda mpi=.deps/openmpi-cuda limit_mb=40
 fail() { echo "gpu-pack.sh: $*" >&2; exit 3; }
 [[ $# -le 1 ]] || { sed -n '2,5s/^# \{0,1\}//p' "$0"; exit 2; }
-programs=(app/halocline lib/dtype/test/dtype_device_packer lib/dtype/bench/bench_device lib/comm/bench/bench_messages)
+programs=(app/halocline lib/dtype/test/dtype_device_packer lib/dtype/bench/bench_device lib/comm/bench/bench_messages
+  lib/comm/interpose/test/comm_interpose_device)
 for program in "${programs[@]}"; do
   [[ -x $build/$program ]] || fail "no $build/$program: run jobs/local/build.sh release-cuda first"
 done

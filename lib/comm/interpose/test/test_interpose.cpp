@@ -126,8 +126,15 @@ class Layout {
     return std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
   }
 
-  // Open MPI packs some types of negative strides wrongly, and Open MPI 5.0 copies some wrongly to
-  // the rank itself.
+  // In one run of memory, which the engine leaves to MPI.
+  bool is_one_run() const {
+    for (std::size_t i = 1; i < places_.size(); ++i)
+      if (places_[i] != places_[i - 1] + 1) return false;
+    return true;
+  }
+
+  // Open MPI packs some types of negative strides wrongly, and Open MPI 5.0 and Intel MPI copy some
+  // wrongly to the rank itself.
   bool mpi_is_right() const {
     auto memory = filled(0), unpacked = poisoned();
     Memory there(static_cast<std::size_t>(bytes()) + 1);
@@ -202,7 +209,8 @@ void for_random_layouts(int count, const std::function<void(const Layout&, int)>
     if (to_string(*call.expr).find("long_double") != std::string::npos) continue;
     const Layout layout(dtype::test::lowered(call.expr), call.count);
     // MPICH 5.0 divides by zero when it receives types without data from another rank.
-    if (layout.bytes() == 0 || !layout.disjoint() || (mpi_too && !layout.mpi_is_right())) continue;
+    if (layout.bytes() == 0 || !layout.disjoint()) continue;
+    if ((mpi_too || layout.is_one_run()) && !layout.mpi_is_right()) continue;
     f(layout, i++);
     if (testing::Test::HasFailure()) FAIL() << "at type " << i << ": " << to_string(*call.expr);
   }
@@ -515,8 +523,7 @@ TEST(Errors, GoToTheHandlerOfTheCommunicator) {
     return out;
   };
   const auto of_mpi = errors_of(&PMPI_Recv), ours = errors_of(&MPI_Recv);
-  EXPECT_EQ(ours, of_mpi);
-  EXPECT_EQ(ours.first, MPI_ERR_TRUNCATE);
+  EXPECT_EQ(ours, of_mpi);  // MPICH has success once the handler has returned
   EXPECT_GT(ours.second, 0);
   MPI_Comm_free(&comm);
   MPI_Errhandler_free(&handler);
@@ -676,7 +683,8 @@ class Pairs {
     while (std::ssize(layouts_) < world_size() * world_size()) {
       const auto call = generator.next();
       Layout layout(dtype::test::lowered(call.expr), call.count);
-      if (layout.disjoint() && layout.mpi_is_right()) layouts_.push_back(std::move(layout));
+      if (layout.bytes() > 0 && layout.disjoint() && layout.mpi_is_right())
+        layouts_.push_back(std::move(layout));
     }
   }
   const Layout& of(int from, int to) const {
@@ -717,17 +725,25 @@ struct Room {
 
 TEST(Alltoallw, OfRandomTypesIsTheTypeMaps) {
   const Pairs pairs;
-  Room sent, received;
-  for (int rank = 0; rank < world_size(); ++rank) {
-    sent.add(pairs.of(world_rank(), rank), pairs.of(world_rank(), rank).filled(world_rank()));
-    received.add(pairs.of(rank, world_rank()), pairs.of(rank, world_rank()).poisoned());
+  const auto is_right = [&](auto* alltoallw) {
+    Room sent, received;
+    for (int rank = 0; rank < world_size(); ++rank) {
+      sent.add(pairs.of(world_rank(), rank), pairs.of(world_rank(), rank).filled(world_rank()));
+      received.add(pairs.of(rank, world_rank()), pairs.of(rank, world_rank()).poisoned());
+    }
+    alltoallw(sent.memory.data(), sent.counts.data(), sent.displacements.data(), sent.types.data(),
+              received.memory.data(), received.counts.data(), received.displacements.data(),
+              received.types.data(), MPI_COMM_WORLD);
+    for (int rank = 0; rank < world_size(); ++rank)
+      if (received.part(static_cast<std::size_t>(rank)) !=
+          pairs.of(rank, world_rank()).received_from(rank))
+        return false;
+    return true;
+  };
+  // Open MPI 5.0 is wrong about some of the rank to itself.
+  if (is_right(&PMPI_Alltoallw) || world_size() > 1) {
+    EXPECT_TRUE(is_right(&MPI_Alltoallw));
   }
-  MPI_Alltoallw(sent.memory.data(), sent.counts.data(), sent.displacements.data(),
-                sent.types.data(), received.memory.data(), received.counts.data(),
-                received.displacements.data(), received.types.data(), MPI_COMM_WORLD);
-  for (int rank = 0; rank < world_size(); ++rank)
-    EXPECT_PRED2(same, received.part(static_cast<std::size_t>(rank)),
-                 pairs.of(rank, world_rank()).received_from(rank));
 }
 
 TEST(Alltoallv, OfDerivedTypesIsTheTypeMap) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The scale of all other groups: plain copies and empty launches.
+// The scale of all other groups: plain copies and empty launches; and what it costs to find out where
+// memory is.
 #include <algorithm>
 
 #include "dtype/bench/device/harness.hpp"
@@ -10,6 +11,9 @@ std::vector<DeviceBenchmark> device_copies(const DeviceOptions& options) {
   constexpr std::int64_t kMebi = 1 << 20;
   std::vector<DeviceBenchmark> out = {
       {"empty-kernel", [](DeviceHarness& harness) { return harness.measure_empty_kernel(); }}};
+  for (const auto kind : {MemoryKind::host, MemoryKind::pinned, MemoryKind::device})
+    out.push_back({std::string("kind-of-") + name(kind),
+                   [=](DeviceHarness& harness) { return harness.measure_kind_of(kind); }});
   const auto add = [&](const std::string& what, Direction direction, MemoryKind packed,
                        std::int64_t most) {
     if (options.smoke) most = 1;

@@ -491,4 +491,19 @@ Row DeviceHarness::measure_empty_kernel() {
   return row;
 }
 
+Row DeviceHarness::measure_kind_of(MemoryKind kind) {
+  device_packed_.grow(1);
+  pinned_packed_.grow(1);
+  Row row;
+  const void* const address = kind == MemoryKind::device   ? device_packed_.data()
+                              : kind == MemoryKind::pinned ? pinned_packed_.data()
+                                                           : static_cast<const void*>(&row);
+  row.verified = kind_of_memory(address) == kind;
+  const auto ask = [address](std::int64_t calls) {
+    for (; calls > 0; --calls) asm volatile("" : : "r"(kind_of_memory(address)));
+  };
+  compare({{"ours", ask}}, 0.1, row);
+  return row;
+}
+
 }  // namespace halocline::dtype::bench

@@ -100,6 +100,8 @@ class DeviceHarness {
   Row measure_copy(Direction direction, MemoryKind packed, std::int64_t bytes);
   /// Launching nothing and waiting for it.
   Row measure_empty_kernel();
+  /// Finding out that an address is in such memory, as guests do: [PEA21] section 6.3.
+  Row measure_kind_of(MemoryKind kind);
 
  private:
   struct Job;
