@@ -675,7 +675,8 @@ TEST(Types, LeaveNothingBehind) {
 
 // ---- Collectives
 
-// What rank `from` sends to rank `to`: a layout for each pair, of types that may be received.
+// What rank `from` sends to rank `to`: a layout for each pair, of types that may be received. Some
+// that are one run of memory Open MPI's MPI_Alltoallw copies wrongly to the rank itself.
 class Pairs {
  public:
   Pairs() {
@@ -683,7 +684,7 @@ class Pairs {
     while (std::ssize(layouts_) < world_size() * world_size()) {
       const auto call = generator.next();
       Layout layout(dtype::test::lowered(call.expr), call.count);
-      if (layout.bytes() > 0 && layout.disjoint() && layout.mpi_is_right())
+      if (!layout.is_one_run() && layout.disjoint() && layout.mpi_is_right())
         layouts_.push_back(std::move(layout));
     }
   }
@@ -725,25 +726,17 @@ struct Room {
 
 TEST(Alltoallw, OfRandomTypesIsTheTypeMaps) {
   const Pairs pairs;
-  const auto is_right = [&](auto* alltoallw) {
-    Room sent, received;
-    for (int rank = 0; rank < world_size(); ++rank) {
-      sent.add(pairs.of(world_rank(), rank), pairs.of(world_rank(), rank).filled(world_rank()));
-      received.add(pairs.of(rank, world_rank()), pairs.of(rank, world_rank()).poisoned());
-    }
-    alltoallw(sent.memory.data(), sent.counts.data(), sent.displacements.data(), sent.types.data(),
-              received.memory.data(), received.counts.data(), received.displacements.data(),
-              received.types.data(), MPI_COMM_WORLD);
-    for (int rank = 0; rank < world_size(); ++rank)
-      if (received.part(static_cast<std::size_t>(rank)) !=
-          pairs.of(rank, world_rank()).received_from(rank))
-        return false;
-    return true;
-  };
-  // Open MPI 5.0 is wrong about some of the rank to itself.
-  if (is_right(&PMPI_Alltoallw) || world_size() > 1) {
-    EXPECT_TRUE(is_right(&MPI_Alltoallw));
+  Room sent, received;
+  for (int rank = 0; rank < world_size(); ++rank) {
+    sent.add(pairs.of(world_rank(), rank), pairs.of(world_rank(), rank).filled(world_rank()));
+    received.add(pairs.of(rank, world_rank()), pairs.of(rank, world_rank()).poisoned());
   }
+  MPI_Alltoallw(sent.memory.data(), sent.counts.data(), sent.displacements.data(),
+                sent.types.data(), received.memory.data(), received.counts.data(),
+                received.displacements.data(), received.types.data(), MPI_COMM_WORLD);
+  for (int rank = 0; rank < world_size(); ++rank)
+    EXPECT_PRED2(same, received.part(static_cast<std::size_t>(rank)),
+                 pairs.of(rank, world_rank()).received_from(rank));
 }
 
 TEST(Alltoallv, OfDerivedTypesIsTheTypeMap) {
