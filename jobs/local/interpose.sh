@@ -27,7 +27,7 @@ code=0
 # measure NAME RANKS PROGRAM ARGUMENT...: rows of a program that has the library in front, behind a line of provenance.
 measure() {
   local file=$raw/$1.jsonl ranks=$2 rc=0; shift 2
-  results/tables.py provenance debian "jobs/local/interpose.sh ${quick[*]}" >"$file"
+  results/tables.py provenance debian "jobs/local/interpose.sh${quick[*]:+ ${quick[*]}}" >"$file"
   mpirun -n "$ranks" env LD_PRELOAD="$library" "$@" --json "${quick[@]}" >>"$file" || rc=$?
   [[ $rc -le 1 ]] || { echo "interpose.sh: nothing was measured (exit code $rc of $1)" >&2; exit "$rc"; }
   [[ $rc == 0 ]] || code=1
