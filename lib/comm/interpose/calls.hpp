@@ -18,6 +18,7 @@ enum class Call {
   isend,
   irecv,
   sendrecv,
+  sendrecv_recv,  ///< its other side
   send_init,
   recv_init,
   alltoallv,

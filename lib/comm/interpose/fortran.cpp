@@ -56,45 +56,22 @@ bool is_buffer(const void* address) {
   return !special.empty() && std::find(special.begin(), special.end(), address) == special.end();
 }
 
-MPI_Fint packed_type() {
-  return PMPI_Type_c2f(MPI_PACKED);
+// What Fortran sends or receives.
+Content content(const void* buffer, const MPI_Fint* count, const MPI_Fint* type,
+                const MPI_Fint* partner) {
+  return {buffer, *count, PMPI_Type_f2c(*type), *partner, !is_buffer(buffer)};
 }
 
-// One side of a message as Fortran gives it.
-struct Sent {
-  const void* buffer;
-  const MPI_Fint *count, *type, *partner;
-};
-
-// Calls carry(buffer, count, type) with what MPI is to carry: the packed bytes, which start(packed)
-// is told of before, and end(packed) afterwards if MPI had success; or what is given.
-template <class Carry, class Start, class End>
-void carry(Call call, const Sent& sent, MPI_Fint* error, Carry&& with, Start&& start, End&& end) {
-  const auto type = PMPI_Type_f2c(*sent.type);
-  auto* const known = known_type(type);
-  auto packed = is_buffer(sent.buffer)
-                    ? packed_instead(known, type, sent.buffer, *sent.count, *sent.partner)
-                    : std::nullopt;
-  if (!packed) {
-    by_mpi(call, known, type, *sent.count, [&] {
-      with(const_cast<void*>(sent.buffer), sent.count, sent.type);
-      return *error;
-    });
-    return;
-  }
-  noted(call, Path::engine, type, *sent.count, [&] {
-    start(*packed);
-    const MPI_Fint bytes = packed->bytes(), as = packed_type();
-    with(packed->data(), &bytes, &as);
-    if (*error == MPI_SUCCESS) end(*packed);
+// The call of MPI that carry() makes, with addresses of count and type; `error` is what it sets.
+template <class Call>
+auto by_fortran(const MPI_Fint* error, Call call) {
+  return [=](const void* data, MPI_Fint count, MPI_Datatype type) {
+    auto handle = PMPI_Type_c2f(type);
+    call(const_cast<void*>(data), &count, &handle);
     return *error;
-  });
+  };
 }
 
-const auto pack = [](const Travelling& packed) { packed.pack(); };
-const auto nothing = [](const Travelling&) {};
-
-// What is watched until a request is complete.
 auto watch_as(const MPI_Fint* request, Way way) {
   return [=](Travelling& packed) { watch(PMPI_Request_f2c(*request), std::move(packed), way); };
 }
@@ -185,21 +162,20 @@ void mpi_unpack_(void* packed, MPI_Fint* size, MPI_Fint* position, void* buffer,
 void mpi_send_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to, MPI_Fint* tag,
                MPI_Fint* comm, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_send_);
-  const auto with = [&](void* data, const MPI_Fint* n, const MPI_Fint* of) {
-    mpi_function(data, const_cast<MPI_Fint*>(n), const_cast<MPI_Fint*>(of), to, tag, comm, error);
-  };
-  carry(Call::send, {buffer, count, type, to}, error, with, pack, nothing);
+  const auto by_mpi = by_fortran(error, [=](void* data, MPI_Fint* n, MPI_Fint* of) {
+    mpi_function(data, n, of, to, tag, comm, error);
+  });
+  carry(Call::send, content(buffer, count, type, to), by_mpi, kPack, kNothing);
 }
 
 void mpi_recv_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* from, MPI_Fint* tag,
                MPI_Fint* comm, MPI_Fint* status, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_recv_);
   const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
-  const auto with = [&](void* data, const MPI_Fint* n, const MPI_Fint* of) {
-    mpi_function(data, const_cast<MPI_Fint*>(n), const_cast<MPI_Fint*>(of), from, tag, comm,
-                 got.list(), error);
-  };
-  carry(Call::recv, {buffer, count, type, from}, error, with, nothing,
+  const auto by_mpi = by_fortran(error, [&](void* data, MPI_Fint* n, MPI_Fint* of) {
+    mpi_function(data, n, of, from, tag, comm, got.list(), error);
+  });
+  carry(Call::recv, content(buffer, count, type, from), by_mpi, kNothing,
         [&](const Travelling& packed) { packed.unpack(got.one_in_c()); });
 }
 
@@ -209,60 +185,52 @@ void mpi_sendrecv_(void* send_buffer, MPI_Fint* send_count, MPI_Fint* send_type,
                    MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_sendrecv_);
   const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
-  const auto received = PMPI_Type_f2c(*type);
-  auto unpacked = is_buffer(buffer)
-                      ? packed_instead(known_type(received), received, buffer, *count, *from)
-                      : std::nullopt;
-  MPI_Fint bytes = unpacked ? unpacked->bytes() : *count, as = unpacked ? packed_type() : *type;
-  const auto with = [&](void* data, const MPI_Fint* n, const MPI_Fint* of) {
-    mpi_function(data, const_cast<MPI_Fint*>(n), const_cast<MPI_Fint*>(of), to, send_tag,
-                 unpacked ? unpacked->data() : buffer, &bytes, &as, from, tag, comm, got.list(),
-                 error);
-  };
-  carry(Call::sendrecv, {send_buffer, send_count, send_type, to}, error, with, pack, nothing);
-  if (*error == MPI_SUCCESS && unpacked) unpacked->unpack(got.one_in_c());
+  const auto by_mpi = by_fortran(error, [&](void* data, MPI_Fint* n, MPI_Fint* of) {
+    const auto both = by_fortran(error, [&](void* room, MPI_Fint* m, MPI_Fint* as) {
+      mpi_function(data, n, of, to, send_tag, room, m, as, from, tag, comm, got.list(), error);
+    });
+    carry(Call::sendrecv_recv, content(buffer, count, type, from), both, kNothing,
+          [&](const Travelling& packed) { packed.unpack(got.one_in_c()); });
+  });
+  carry(Call::sendrecv, content(send_buffer, send_count, send_type, to), by_mpi, kPack, kNothing);
 }
 
 void mpi_isend_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to, MPI_Fint* tag,
                 MPI_Fint* comm, MPI_Fint* request, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_isend_);
-  const auto with = [&](void* data, const MPI_Fint* n, const MPI_Fint* of) {
-    mpi_function(data, const_cast<MPI_Fint*>(n), const_cast<MPI_Fint*>(of), to, tag, comm, request,
-                 error);
-  };
-  carry(Call::isend, {buffer, count, type, to}, error, with, pack, watch_as(request, Way::send));
+  const auto by_mpi = by_fortran(error, [=](void* data, MPI_Fint* n, MPI_Fint* of) {
+    mpi_function(data, n, of, to, tag, comm, request, error);
+  });
+  carry(Call::isend, content(buffer, count, type, to), by_mpi, kPack, watch_as(request, Way::send));
 }
 
 void mpi_irecv_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* from, MPI_Fint* tag,
                 MPI_Fint* comm, MPI_Fint* request, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_irecv_);
-  const auto with = [&](void* data, const MPI_Fint* n, const MPI_Fint* of) {
-    mpi_function(data, const_cast<MPI_Fint*>(n), const_cast<MPI_Fint*>(of), from, tag, comm,
-                 request, error);
-  };
-  carry(Call::irecv, {buffer, count, type, from}, error, with, nothing,
+  const auto by_mpi = by_fortran(error, [=](void* data, MPI_Fint* n, MPI_Fint* of) {
+    mpi_function(data, n, of, from, tag, comm, request, error);
+  });
+  carry(Call::irecv, content(buffer, count, type, from), by_mpi, kNothing,
         watch_as(request, Way::receive));
 }
 
 void mpi_send_init_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to, MPI_Fint* tag,
                     MPI_Fint* comm, MPI_Fint* request, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_send_init_);
-  const auto with = [&](void* data, const MPI_Fint* n, const MPI_Fint* of) {
-    mpi_function(data, const_cast<MPI_Fint*>(n), const_cast<MPI_Fint*>(of), to, tag, comm, request,
-                 error);
-  };
-  carry(Call::send_init, {buffer, count, type, to}, error, with, nothing,
+  const auto by_mpi = by_fortran(error, [=](void* data, MPI_Fint* n, MPI_Fint* of) {
+    mpi_function(data, n, of, to, tag, comm, request, error);
+  });
+  carry(Call::send_init, content(buffer, count, type, to), by_mpi, kNothing,
         watch_persistent_as(request, Way::send));
 }
 
 void mpi_recv_init_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* from, MPI_Fint* tag,
                     MPI_Fint* comm, MPI_Fint* request, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_recv_init_);
-  const auto with = [&](void* data, const MPI_Fint* n, const MPI_Fint* of) {
-    mpi_function(data, const_cast<MPI_Fint*>(n), const_cast<MPI_Fint*>(of), from, tag, comm,
-                 request, error);
-  };
-  carry(Call::recv_init, {buffer, count, type, from}, error, with, nothing,
+  const auto by_mpi = by_fortran(error, [=](void* data, MPI_Fint* n, MPI_Fint* of) {
+    mpi_function(data, n, of, from, tag, comm, request, error);
+  });
+  carry(Call::recv_init, content(buffer, count, type, from), by_mpi, kNothing,
         watch_persistent_as(request, Way::receive));
 }
 

@@ -27,118 +27,72 @@ std::optional<Travelling> packed_instead(KnownType* known, MPI_Datatype type, co
 using namespace halocline::interpose;
 
 int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  auto* const known = known_type(datatype);
-  const auto packed = packed_instead(known, datatype, buf, count, dest);
-  if (!packed)
-    return by_mpi(Call::send, known, datatype, count,
-                  [&] { return PMPI_Send(buf, count, datatype, dest, tag, comm); });
-  return noted(Call::send, Path::engine, datatype, count, [&] {
-    packed->pack();
-    return PMPI_Send(packed->data(), packed->bytes(), MPI_PACKED, dest, tag, comm);
-  });
+  const auto by_mpi = [&](const void* data, int n, MPI_Datatype type) {
+    return PMPI_Send(data, n, type, dest, tag, comm);
+  };
+  return carry(Call::send, {buf, count, datatype, dest}, by_mpi, kPack, kNothing);
 }
 
 int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
              MPI_Status* status) {
-  auto* const known = known_type(datatype);
-  const auto packed = packed_instead(known, datatype, buf, count, source);
-  if (!packed)
-    return by_mpi(Call::recv, known, datatype, count,
-                  [&] { return PMPI_Recv(buf, count, datatype, source, tag, comm, status); });
-  return noted(Call::recv, Path::engine, datatype, count, [&] {
-    MPI_Status own;
-    auto& got = status == MPI_STATUS_IGNORE ? own : *status;
-    const int code =
-        PMPI_Recv(packed->data(), packed->bytes(), MPI_PACKED, source, tag, comm, &got);
-    if (code == MPI_SUCCESS) packed->unpack(got);
-    return code;
-  });
+  MPI_Status own;
+  const auto by_mpi = [&](void* data, int n, MPI_Datatype type) {
+    // What is packed has to be known how much there is of it.
+    if (type == MPI_PACKED && status == MPI_STATUS_IGNORE) status = &own;
+    return PMPI_Recv(data, n, type, source, tag, comm, status);
+  };
+  return carry(Call::recv, {buf, count, datatype, source}, by_mpi, kNothing,
+               [&](const Travelling& packed) { packed.unpack(*status); });
 }
 
 int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                  void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
                  MPI_Comm comm, MPI_Status* status) {
-  auto *const sent = known_type(sendtype), *const received = known_type(recvtype);
-  const auto packed = packed_instead(sent, sendtype, sendbuf, sendcount, dest);
-  const auto to_unpack = packed_instead(received, recvtype, recvbuf, recvcount, source);
-  if (!packed && !to_unpack)
-    return by_mpi(Call::sendrecv, sent, sendtype, sendcount, [&] {
-      return PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                           recvtype, source, recvtag, comm, status);
-    });
-  return noted(Call::sendrecv, Path::engine, sendtype, sendcount, [&] {
-    MPI_Status own;
-    auto& got = status == MPI_STATUS_IGNORE ? own : *status;
-    if (packed) {
-      packed->pack();
-      sendbuf = packed->data(), sendcount = packed->bytes(), sendtype = MPI_PACKED;
-    }
-    if (to_unpack)
-      recvbuf = to_unpack->data(), recvcount = to_unpack->bytes(), recvtype = MPI_PACKED;
-    const int code = PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                                   recvtype, source, recvtag, comm, &got);
-    if (code == MPI_SUCCESS && to_unpack) to_unpack->unpack(got);
-    return code;
-  });
+  MPI_Status own;
+  const auto by_mpi = [&](const void* data, int n, MPI_Datatype type) {
+    const auto both = [&](void* to, int room, MPI_Datatype of) {
+      if (of == MPI_PACKED && status == MPI_STATUS_IGNORE) status = &own;
+      return PMPI_Sendrecv(data, n, type, dest, sendtag, to, room, of, source, recvtag, comm,
+                           status);
+    };
+    return carry(Call::sendrecv_recv, {recvbuf, recvcount, recvtype, source}, both, kNothing,
+                 [&](const Travelling& packed) { packed.unpack(*status); });
+  };
+  return carry(Call::sendrecv, {sendbuf, sendcount, sendtype, dest}, by_mpi, kPack, kNothing);
 }
 
 int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
               MPI_Request* request) {
-  auto* const known = known_type(datatype);
-  auto packed = packed_instead(known, datatype, buf, count, dest);
-  if (!packed)
-    return by_mpi(Call::isend, known, datatype, count,
-                  [&] { return PMPI_Isend(buf, count, datatype, dest, tag, comm, request); });
-  return noted(Call::isend, Path::engine, datatype, count, [&] {
-    packed->pack();
-    const int code =
-        PMPI_Isend(packed->data(), packed->bytes(), MPI_PACKED, dest, tag, comm, request);
-    if (code == MPI_SUCCESS) watch(*request, std::move(*packed), Way::send);
-    return code;
-  });
+  const auto by_mpi = [&](const void* data, int n, MPI_Datatype type) {
+    return PMPI_Isend(data, n, type, dest, tag, comm, request);
+  };
+  return carry(Call::isend, {buf, count, datatype, dest}, by_mpi, kPack,
+               watch_as(request, Way::send));
 }
 
 int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
               MPI_Request* request) {
-  auto* const known = known_type(datatype);
-  auto packed = packed_instead(known, datatype, buf, count, source);
-  if (!packed)
-    return by_mpi(Call::irecv, known, datatype, count,
-                  [&] { return PMPI_Irecv(buf, count, datatype, source, tag, comm, request); });
-  return noted(Call::irecv, Path::engine, datatype, count, [&] {
-    const int code =
-        PMPI_Irecv(packed->data(), packed->bytes(), MPI_PACKED, source, tag, comm, request);
-    if (code == MPI_SUCCESS) watch(*request, std::move(*packed), Way::receive);
-    return code;
-  });
+  const auto by_mpi = [&](void* data, int n, MPI_Datatype type) {
+    return PMPI_Irecv(data, n, type, source, tag, comm, request);
+  };
+  return carry(Call::irecv, {buf, count, datatype, source}, by_mpi, kNothing,
+               watch_as(request, Way::receive));
 }
 
 int MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
                   MPI_Comm comm, MPI_Request* request) {
-  auto* const known = known_type(datatype);
-  auto packed = packed_instead(known, datatype, buf, count, dest);
-  if (!packed)
-    return by_mpi(Call::send_init, known, datatype, count,
-                  [&] { return PMPI_Send_init(buf, count, datatype, dest, tag, comm, request); });
-  return noted(Call::send_init, Path::engine, datatype, count, [&] {
-    const int code =
-        PMPI_Send_init(packed->data(), packed->bytes(), MPI_PACKED, dest, tag, comm, request);
-    if (code == MPI_SUCCESS) watch_persistent(*request, std::move(*packed), Way::send);
-    return code;
-  });
+  const auto by_mpi = [&](const void* data, int n, MPI_Datatype type) {
+    return PMPI_Send_init(data, n, type, dest, tag, comm, request);
+  };
+  return carry(Call::send_init, {buf, count, datatype, dest}, by_mpi, kNothing,
+               watch_persistent_as(request, Way::send));
 }
 
 int MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
                   MPI_Request* request) {
-  auto* const known = known_type(datatype);
-  auto packed = packed_instead(known, datatype, buf, count, source);
-  if (!packed)
-    return by_mpi(Call::recv_init, known, datatype, count,
-                  [&] { return PMPI_Recv_init(buf, count, datatype, source, tag, comm, request); });
-  return noted(Call::recv_init, Path::engine, datatype, count, [&] {
-    const int code =
-        PMPI_Recv_init(packed->data(), packed->bytes(), MPI_PACKED, source, tag, comm, request);
-    if (code == MPI_SUCCESS) watch_persistent(*request, std::move(*packed), Way::receive);
-    return code;
-  });
+  const auto by_mpi = [&](void* data, int n, MPI_Datatype type) {
+    return PMPI_Recv_init(data, n, type, source, tag, comm, request);
+  };
+  return carry(Call::recv_init, {buf, count, datatype, source}, by_mpi, kNothing,
+               watch_persistent_as(request, Way::receive));
 }
