@@ -40,8 +40,11 @@ measure messages 2 build/release/lib/comm/bench/bench_messages --groups=interpos
 examples=lib/comm/interpose/examples
 for language in c f90; do
   compiler=mpicc; [[ $language == c ]] || compiler=mpifort
-  command -v "$compiler" >/dev/null && "$compiler" -O2 "$examples/pack_halo.$language" -o "$raw/pack_halo_$language" 2>/dev/null ||
-    { echo "interpose.sh: $compiler cannot compile pack_halo.$language: left out" >&2; rm -f "$raw"/halo-$language-*; continue; }
+  if ! "$compiler" -O2 "$examples/pack_halo.$language" -o "$raw/pack_halo_$language" 2>"$raw/compiler.log"; then
+    echo "interpose.sh: $compiler cannot compile pack_halo.$language (see $raw/compiler.log): left out" >&2
+    rm -f "$raw/halo-$language"-*
+    continue
+  fi
   mpirun -n 2 "$raw/pack_halo_$language" >"$raw/halo-$language-without.txt"
   mpirun -n 2 env LD_PRELOAD="$library" "$raw/pack_halo_$language" >"$raw/halo-$language-with.txt"
 done

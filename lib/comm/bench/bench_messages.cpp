@@ -325,10 +325,10 @@ std::vector<Case> interposed(const Bench& bench) {
     for (std::int64_t block = 8; block <= bytes / 2 && block <= 1 << 13; block *= 4) {
       out.push_back({bytes_name(bytes) + "-b" + std::to_string(block), [bytes, block](Bench& b) {
                        const auto memory = b.memory(blocks(bytes, block, 2 * block), false);
-                       return measure(b, memory,
-                                      {b.interposed("interposed", memory),
-                                       *b.vendor("vendor", memory, false)},
-                                      0.2, "interposed");
+                       return measure(
+                           b, memory,
+                           {b.interposed("interposed", memory), *b.vendor("vendor", memory, false)},
+                           0.2, "interposed");
                      }});
     }
   return out;
@@ -350,14 +350,11 @@ constexpr Column kHostColumns[] = {
     {"blocks", "blocks", 8, 0},        {"ours us", "ours_us", 10, 2},
     {"p10", "ours_p10_us", 9, 2},      {"p90", "ours_p90_us", 9, 2},
     {"vendor us", "vendor_us", 10, 2}, {"/vendor", "vs_vendor", 8, 2}};
-constexpr Column kInterposedColumns[] = {{"blocks", "blocks", 8, 0},
-                                         {"interposed us", "interposed_us", 13, 2},
-                                         {"p10", "interposed_p10_us", 9, 2},
-                                         {"p90", "interposed_p90_us", 9, 2},
-                                         {"MPI us", "vendor_us", 10, 2},
-                                         {"p10", "vendor_p10_us", 9, 2},
-                                         {"p90", "vendor_p90_us", 9, 2},
-                                         {"/MPI", "vs_vendor", 8, 2}};
+constexpr Column kInterposedColumns[] = {
+    {"blocks", "blocks", 8, 0},         {"interposed us", "interposed_us", 13, 2},
+    {"p10", "interposed_p10_us", 9, 2}, {"p90", "interposed_p90_us", 9, 2},
+    {"MPI us", "vendor_us", 10, 2},     {"p10", "vendor_p10_us", 9, 2},
+    {"p90", "vendor_p90_us", 9, 2},     {"/MPI", "vs_vendor", 8, 2}};
 constexpr Column kLongColumns[] = {
     {"bytes", "bytes", 9, 0},        {"whole us", "whole_us", 10, 1},
     {"64KiB us", "64KiB_us", 10, 1}, {"256KiB us", "256KiB_us", 10, 1},

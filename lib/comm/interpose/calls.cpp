@@ -15,10 +15,19 @@ namespace halocline::interpose {
 
 namespace {
 
-constexpr std::array<const char*, kCalls> kNames = {
-    "MPI_Pack",          "MPI_Unpack",    "MPI_Send",      "MPI_Recv",      "MPI_Isend",
-    "MPI_Irecv",         "MPI_Sendrecv",  "  its receive", "MPI_Send_init", "MPI_Recv_init",
-    "MPI_Alltoallv",     "MPI_Alltoallw", "MPI_Neighbor_alltoallw"};
+constexpr std::array<const char*, kCalls> kNames = {"MPI_Pack",
+                                                    "MPI_Unpack",
+                                                    "MPI_Send",
+                                                    "MPI_Recv",
+                                                    "MPI_Isend",
+                                                    "MPI_Irecv",
+                                                    "MPI_Sendrecv",
+                                                    "  its receive",
+                                                    "MPI_Send_init",
+                                                    "MPI_Recv_init",
+                                                    "MPI_Alltoallv",
+                                                    "MPI_Alltoallw",
+                                                    "MPI_Neighbor_alltoallw"};
 
 struct Noted {
   std::atomic<std::int64_t> calls{0}, bytes{0}, nanoseconds{0};

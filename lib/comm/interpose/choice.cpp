@@ -125,8 +125,7 @@ bool message_pays(const PackRates& rates, std::int64_t bytes) {
   if (!path) return false;
   const auto n = static_cast<double>(bytes), piece = std::min(n, double{kPiece});
   const double latency = path->at(1, 0), message = path->at(1, n);
-  const double moved =
-      near ? rates.mpi * n : std::max(rates.mpi * n, message - latency);
+  const double moved = near ? rates.mpi * n : std::max(rates.mpi * n, message - latency);
   const double ours = 2 * rates.ours * n + message;
   const double mpi = latency + moved + rates.mpi * piece;
   return ours < kWorthwhile * mpi;

@@ -7,9 +7,9 @@
 #include <climits>
 #include <cstdint>
 #include <exception>
-#include <optional>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -37,8 +37,7 @@ class PackedSide {
       : types_(parts.size(), MPI_PACKED) {
     int offset = 0;
     for (auto& part : parts) {
-      counts_.push_back(
-          part ? static_cast<int>(part->plan.packed_bytes(part->count)) : 0);
+      counts_.push_back(part ? static_cast<int>(part->plan.packed_bytes(part->count)) : 0);
       offsets_.push_back(offset);
       addresses_.push_back(offset);
       offset += counts_.back();
@@ -119,9 +118,8 @@ bool is_ours(const Side<Displacement>& side, const Partners& partners) {
     PMPI_Type_size_x(type, &size);
     all += size * side.counts[i];
     auto* const known = known_type(type);
-    const auto by = known == nullptr
-                        ? Handling{}
-                        : known->to_send(type, side.buffer_of(i), side.counts[i]);
+    const auto by =
+        known == nullptr ? Handling{} : known->to_send(type, side.buffer_of(i), side.counts[i]);
     if (by.plan != nullptr) ours += size * side.counts[i];
     on_device = on_device || is_packed_by_device(by.memory);
   }
@@ -131,8 +129,7 @@ bool is_ours(const Side<Displacement>& side, const Partners& partners) {
 // `side` packed, if the engine is to do that and it knows all types. Nothing is packed yet. Without
 // memory for it, MPI does it.
 template <class Displacement>
-std::optional<PackedSide> packed_instead(const Side<Displacement>& side,
-                                         const Partners& partners) {
+std::optional<PackedSide> packed_instead(const Side<Displacement>& side, const Partners& partners) {
   if (!side.is_given() || !is_ours(side, partners)) return std::nullopt;
   try {
     std::vector<std::optional<Part>> parts(static_cast<std::size_t>(partners.count));
@@ -218,7 +215,8 @@ int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls
       (known_type(sendtype) == nullptr && known_type(recvtype) == nullptr))
     return as_it_is();
   const auto partners = partners_of(comm);
-  const auto sent = packed_instead(Side<int>{sendbuf, sendcounts, sdispls, &sendtype, true}, partners);
+  const auto sent =
+      packed_instead(Side<int>{sendbuf, sendcounts, sdispls, &sendtype, true}, partners);
   const auto received =
       packed_instead(Side<int>{recvbuf, recvcounts, rdispls, &recvtype, true}, partners);
   if (!sent && !received) return noted(Call::alltoallv, Path::mpi, sendtype, 1, as_it_is);

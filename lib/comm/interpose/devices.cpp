@@ -155,7 +155,9 @@ DeviceMessage::DeviceMessage(const std::vector<Part>& parts) : lane_(lane(transf
 }
 
 // Memory goes back when no kernel uses it any more, also after an error.
-DeviceMessage::~DeviceMessage() { lane_.transport.settle(); }
+DeviceMessage::~DeviceMessage() {
+  lane_.transport.settle();
+}
 
 void DeviceMessage::pack() {
   or_end([this] {

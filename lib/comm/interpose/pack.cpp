@@ -19,10 +19,9 @@ namespace {
 Handling handling(interpose::KnownType& known, MPI_Datatype type, const void* buffer, int count,
                   const void* packed, int size, const int* position, MPI_Comm comm) {
   const auto by = known.to_pack(type, buffer, count);
-  const bool fits = by.plan != nullptr && packed != nullptr && position != nullptr &&
-                    *position >= 0 &&
-                    by.plan->packed_bytes(count) <= std::int64_t{size} - *position &&
-                    comm != MPI_COMM_NULL;
+  const bool fits =
+      by.plan != nullptr && packed != nullptr && position != nullptr && *position >= 0 &&
+      by.plan->packed_bytes(count) <= std::int64_t{size} - *position && comm != MPI_COMM_NULL;
   return fits ? by : Handling{};
 }
 

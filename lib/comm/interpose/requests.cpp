@@ -152,8 +152,8 @@ Travelling::Travelling(const Handling& by, const void* buffer, int count)
       count_(count),
       bytes_(static_cast<int>(by.plan->packed_bytes(count))) {
   if (is_packed_by_device(by.memory))
-    on_device_ = std::make_unique<DeviceMessage>(
-        std::vector{DeviceMessage::Part{plan_, buffer_, count}});
+    on_device_ =
+        std::make_unique<DeviceMessage>(std::vector{DeviceMessage::Part{plan_, buffer_, count}});
   else
     packed_ = PackedBytes(bytes_);
 }

@@ -21,7 +21,7 @@ namespace halocline::interpose {
 
 /// How a call is done.
 struct Handling {
-  const dtype::PackPlan* plan = nullptr;  ///< of the engine; nullptr: by MPI
+  const dtype::PackPlan* plan = nullptr;               ///< of the engine; nullptr: by MPI
   dtype::MemoryKind memory = dtype::MemoryKind::host;  ///< that the data are in
 };
 

@@ -102,8 +102,8 @@ Method by_mpi(const Jobs& jobs) {
   return {batch([all = jobs.all, size](std::byte* memory, std::byte* packed) {
             int position = 0;
             for (const auto& job : all)
-              HALOCLINE_MPI(pack(memory + job.offset, static_cast<int>(job.count), job.handle, packed,
-                                 size, &position, MPI_COMM_SELF));
+              HALOCLINE_MPI(pack(memory + job.offset, static_cast<int>(job.count), job.handle,
+                                 packed, size, &position, MPI_COMM_SELF));
           }),
           batch([all = jobs.all, size](std::byte* memory, std::byte* packed) {
             int position = 0;
