@@ -109,7 +109,7 @@ if [[ $action == interpose ]]; then
           mpirun -n "$ranks" env HALOCLINE_MPI=engine LD_PRELOAD="$preload" "$(find "$build" -name "$name" -type f)"
       done
     done
-    passes "$library" "as it is by default, 2 ranks" mpirun -n 2 "$program"
+    passes "$library" "as it is by default, 2 ranks" mpirun -n 2 env HALOCLINE_MPI=auto "$program"
     passes "$library" "threads, 2 ranks" mpirun -n 2 env HALOCLINE_MPI=engine "${program}_threads"
     for first in engine off; do
       second=off; [[ $first == engine ]] || second=engine

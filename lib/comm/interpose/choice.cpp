@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -10,8 +12,10 @@
 #include <filesystem>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "comm/interpose/requests.hpp"
+#include "comm/interpose/settings.hpp"
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/support/error.hpp"
 #include "dtype/support/machine.hpp"
@@ -50,9 +54,33 @@ PackRates fastest(Ours&& ours, Mpi&& mpi, std::int64_t bytes) {
   return {of_ours / n, of_mpi / n};
 }
 
+// Whether with success, and as many bytes as there should be.
+bool pack_by_mpi(MPI_Datatype handle, const void* buffer, std::int64_t count, std::byte* packed,
+                 std::int64_t bytes) {
+  int position = 0;
+  const int code = PMPI_Pack(buffer, static_cast<int>(count), handle, packed,
+                             static_cast<int>(bytes), &position, MPI_COMM_SELF);
+  return code == MPI_SUCCESS && position == bytes;
+}
+
+bool same(const PackedBytes& a, const PackedBytes& b, std::int64_t bytes) {
+  return std::memcmp(a.data(), b.data(), static_cast<std::size_t>(bytes)) == 0;
+}
+
+// As good as random.
+std::vector<std::byte> different_bytes(std::int64_t bytes) {
+  std::vector<std::byte> out(static_cast<std::size_t>(bytes));
+  std::uint32_t state = 1;
+  for (auto& byte : out) {
+    state = state * 1664525 + 1013904223;
+    byte = static_cast<std::byte>(state >> 24);
+  }
+  return out;
+}
+
 std::optional<dtype::SystemModel> read_model_of_user() {
+  const auto* const given = std::getenv("HALOCLINE_MODEL");
   try {
-    const auto* const given = std::getenv("HALOCLINE_MODEL");
     const auto path = dtype::default_model_path();
     if ((given == nullptr || *given == '\0') && !std::filesystem::exists(path)) return std::nullopt;
     auto out = dtype::read_model(path);
@@ -65,7 +93,12 @@ std::optional<dtype::SystemModel> read_model_of_user() {
                         "): measure this one with 'halocline calibrate'");
     return out;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "halocline: %s; goes on without a model\n", error.what());
+    // Who has asked for none need not hear of it, and one rank is enough.
+    const bool is_asked_for = given != nullptr || settings().log != Settings::Log::none;
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (is_asked_for && rank == 0)
+      std::fprintf(stderr, "halocline: %s; goes on without a model\n", error.what());
     return std::nullopt;
   }
 }
@@ -77,27 +110,41 @@ int number_in(const char* variable) {
 
 }  // namespace
 
-std::optional<PackRates> measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle,
-                                         const void* buffer, std::int64_t count) {
+Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const void* buffer,
+                         std::int64_t count) {
+  using What = Measured::What;
   constexpr std::int64_t kAtMost = std::int64_t{1} << 20;
-  const auto size = plan.packed_bytes(1);
-  const auto sampled = std::clamp<std::int64_t>(kAtMost / size, 1, count);
+  const auto& bounds = plan.bounds();
+  if (bounds.size > kLongestMeasured) return {What::too_long};
+  const auto sampled = std::clamp<std::int64_t>(kAtMost / bounds.size, 1, count);
   const auto bytes = plan.packed_bytes(sampled);
-  if (bytes > std::numeric_limits<int>::max()) return std::nullopt;
   const PackedBytes our_bytes(bytes), mpi_bytes(bytes);
-  int position = 0, code = MPI_SUCCESS;
   const auto by_us = [&] { dtype::HostPacker().pack(plan, buffer, sampled, our_bytes.data()); };
-  const auto by_mpi = [&] {
-    position = 0;
-    code = PMPI_Pack(buffer, static_cast<int>(sampled), handle, mpi_bytes.data(),
-                     static_cast<int>(bytes), &position, MPI_COMM_SELF);
-  };
-  by_us();
-  by_mpi();
-  if (code != MPI_SUCCESS || position != bytes ||
-      std::memcmp(our_bytes.data(), mpi_bytes.data(), static_cast<std::size_t>(bytes)) != 0)
-    return std::nullopt;
-  return fastest(by_us, by_mpi, bytes);
+  const auto by_mpi = [&] { pack_by_mpi(handle, buffer, sampled, mpi_bytes.data(), bytes); };
+
+  const auto few = std::min<std::int64_t>(sampled, 3);
+  const auto stride = bounds.extent * (few - 1);
+  const auto first = bounds.true_lb + std::min<std::int64_t>(stride, 0);
+  const auto span = bounds.true_extent + std::abs(stride);
+  if (span <= kAtMost) {
+    const auto noise = different_bytes(span);
+    const auto* const origin = reinterpret_cast<const void*>(
+        reinterpret_cast<std::uintptr_t>(noise.data()) - static_cast<std::uintptr_t>(first));
+    const auto few_bytes = plan.packed_bytes(few);
+    dtype::HostPacker().pack(plan, origin, few, our_bytes.data());
+    if (!pack_by_mpi(handle, origin, few, mpi_bytes.data(), few_bytes) ||
+        !same(our_bytes, mpi_bytes, few_bytes))
+      return {What::different};
+  } else {
+    by_us();
+    if (!pack_by_mpi(handle, buffer, sampled, mpi_bytes.data(), bytes) ||
+        !same(our_bytes, mpi_bytes, bytes))
+      return {What::different};
+    if (std::all_of(our_bytes.data(), our_bytes.data() + bytes,
+                    [&](std::byte byte) { return byte == *our_bytes.data(); }))
+      return {What::inconclusive};
+  }
+  return {What::rates, fastest(by_us, by_mpi, bytes)};
 }
 
 const dtype::SystemModel* model() {
@@ -109,9 +156,10 @@ bool all_ranks_are_near() {
   static const bool value = [] {
     int ranks = 0;
     PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    // Open MPI's, that of MPICH and Intel MPI, Slurm's.
-    return ranks == 1 || number_in("OMPI_COMM_WORLD_LOCAL_SIZE") == ranks ||
-           number_in("MPI_LOCALNRANKS") == ranks || number_in("SLURM_STEP_NUM_NODES") == 1;
+    // Open MPI's, that of MPICH and Intel MPI; where neither has started us, Slurm's.
+    const int open_mpi = number_in("OMPI_COMM_WORLD_LOCAL_SIZE");
+    const int near = open_mpi > 0 ? open_mpi : number_in("MPI_LOCALNRANKS");
+    return ranks == 1 || near == ranks || (near < 0 && number_in("SLURM_STEP_NUM_NODES") == 1);
   }();
   return value;
 }

@@ -20,11 +20,24 @@ struct PackRates {
   double ours, mpi;
 };
 
-/// Packs `count` instances at `buffer`, but not much more than a mebibyte, by `plan` and by MPI, in
-/// turns; the fastest of each. nullopt if the bytes differ: then MPI's are what its other calls go
-/// by. Only reads the buffer. Takes some 10 us, or a few packs. Throws std::bad_alloc.
-std::optional<PackRates> measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle,
-                                         const void* buffer, std::int64_t count);
+struct Measured {
+  enum class What {
+    rates,
+    different,     ///< packed bytes: then MPI's are what its other calls go by
+    inconclusive,  ///< the bytes are all the same: they could not differ
+    too_long       ///< one instance has more than kLongestMeasured bytes
+  };
+  What what;
+  PackRates rates{0, 0};
+};
+inline constexpr std::int64_t kLongestMeasured = std::int64_t{1} << 25;
+
+/// Packs `count` instances at `buffer`, but of a mebibyte or one, by `plan` and by MPI, in turns;
+/// the fastest of each. First both pack other memory, with different bytes in all places, if the
+/// instances are in a mebibyte of it, or else what the buffer holds. Only reads the buffer. Takes
+/// some 10 us, or a few packs. Throws std::bad_alloc.
+Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const void* buffer,
+                         std::int64_t count);
 
 /// Of HALOCLINE_MODEL, or where `halocline calibrate` puts it: nullptr if there is none. If it
 /// cannot be read, or is of another machine, a line on standard error says so, and there is none.

@@ -137,7 +137,9 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, const P
     for (int i = 0; i < partners.count; ++i) {
       if (!partners.is_there(i) || side.counts[i] == 0) continue;
       const auto type = side.type(i);
-      if (known_type(type) == nullptr && !dtype::is_predefined(type)) return std::nullopt;
+      const auto* const known = known_type(type);
+      if (known == nullptr ? !dtype::is_predefined(type) : known->is_packed_otherwise())
+        return std::nullopt;
       const auto* const plan = std::get_if<dtype::PackPlan>(&dtype::cached_plan(type));
       auto* const buffer = side.buffer_of(i);
       if (plan == nullptr || !is_of(*plan, buffer)) return std::nullopt;
@@ -153,11 +155,16 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, const P
   }
 }
 
-// Whether a type among these was committed in the interposer's sight.
-bool any_known(const Partners& partners, const MPI_Datatype* types) {
-  for (int i = 0; types != nullptr && i < partners.count; ++i)
-    if ((i == 0 || types[i] != types[i - 1]) && known_type(types[i]) != nullptr) return true;
-  return false;
+// The first of these types that was committed in the interposer's sight, or MPI_DATATYPE_NULL.
+MPI_Datatype first_known(int count, const MPI_Datatype* types) {
+  for (int i = 0; types != nullptr && i < count; ++i)
+    if ((i == 0 || types[i] != types[i - 1]) && known_type(types[i]) != nullptr) return types[i];
+  return MPI_DATATYPE_NULL;
+}
+MPI_Datatype first_known(int count, const MPI_Datatype* types, int other_count,
+                         const MPI_Datatype* other_types) {
+  const auto found = first_known(count, types);
+  return found != MPI_DATATYPE_NULL ? found : first_known(other_count, other_types);
 }
 
 }  // namespace
@@ -175,22 +182,14 @@ Partners partners_of(MPI_Comm comm) {
   return out;
 }
 
-Neighbors neighbors_of(MPI_Comm comm) {
+std::pair<int, int> neighbor_counts(MPI_Comm comm) {
   int topology = MPI_UNDEFINED, in = 0, out = 0;
   PMPI_Topo_test(comm, &topology);
   if (topology == MPI_CART) {
     int dimensions = 0;
     PMPI_Cartdim_get(comm, &dimensions);
-    Partners all{2 * dimensions, {}};
-    for (int i = 0; i < dimensions; ++i) {
-      int below = MPI_PROC_NULL, above = MPI_PROC_NULL;
-      PMPI_Cart_shift(comm, i, 1, &below, &above);
-      all.there.push_back(below != MPI_PROC_NULL);
-      all.there.push_back(above != MPI_PROC_NULL);
-    }
-    return {all, all};
-  }
-  if (topology == MPI_GRAPH) {
+    in = out = 2 * dimensions;
+  } else if (topology == MPI_GRAPH) {
     int rank = 0;
     PMPI_Comm_rank(comm, &rank);
     PMPI_Graph_neighbors_count(comm, rank, &in);
@@ -199,7 +198,23 @@ Neighbors neighbors_of(MPI_Comm comm) {
     int weighted = 0;
     PMPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted);
   }
-  return {{in, {}}, {out, {}}};
+  return {in, out};
+}
+
+Neighbors neighbors_of(MPI_Comm comm) {
+  const auto [in, out] = neighbor_counts(comm);
+  Neighbors neighbors{{in, {}}, {out, {}}};
+  int topology = MPI_UNDEFINED;
+  PMPI_Topo_test(comm, &topology);
+  for (int i = 0; topology == MPI_CART && i < in / 2; ++i) {
+    int below = MPI_PROC_NULL, above = MPI_PROC_NULL;
+    PMPI_Cart_shift(comm, i, 1, &below, &above);
+    for (const int neighbor : {below, above}) {
+      neighbors.in.there.push_back(neighbor != MPI_PROC_NULL);
+      neighbors.out.there.push_back(neighbor != MPI_PROC_NULL);
+    }
+  }
+  return neighbors;
 }
 
 }  // namespace halocline::interpose
@@ -245,13 +260,14 @@ int MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls
   };
   if (comm == MPI_COMM_NULL || sendbuf == MPI_IN_PLACE) return as_it_is();
   const auto partners = partners_of(comm);
-  if (!any_known(partners, sendtypes) && !any_known(partners, recvtypes)) return as_it_is();
+  const auto type = first_known(partners.count, sendtypes, partners.count, recvtypes);
+  if (type == MPI_DATATYPE_NULL) return as_it_is();
   const auto sent =
       packed_instead(Side<int>{sendbuf, sendcounts, sdispls, sendtypes, false}, partners);
   const auto received =
       packed_instead(Side<int>{recvbuf, recvcounts, rdispls, recvtypes, false}, partners);
-  if (!sent && !received) return noted(Call::alltoallw, Path::mpi, sendtypes[0], 1, as_it_is);
-  return noted(Call::alltoallw, Path::engine, sendtypes[0], 1, [&] {
+  if (!sent && !received) return noted(Call::alltoallw, Path::mpi, type, 1, as_it_is);
+  return noted(Call::alltoallw, Path::engine, type, 1, [&] {
     if (sent) {
       sent->pack();
       sendbuf = sent->data(), sendcounts = sent->counts(), sdispls = sent->offsets();
@@ -276,13 +292,14 @@ int MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MP
                                    rdispls, recvtypes, comm);
   };
   if (comm == MPI_COMM_NULL) return as_it_is();
+  const auto [in_count, out_count] = neighbor_counts(comm);
+  const auto type = first_known(out_count, sendtypes, in_count, recvtypes);
+  if (type == MPI_DATATYPE_NULL) return as_it_is();
   const auto [in, out] = neighbors_of(comm);
-  if (!any_known(out, sendtypes) && !any_known(in, recvtypes)) return as_it_is();
   const auto sent =
       packed_instead(Side<MPI_Aint>{sendbuf, sendcounts, sdispls, sendtypes, false}, out);
   const auto received =
       packed_instead(Side<MPI_Aint>{recvbuf, recvcounts, rdispls, recvtypes, false}, in);
-  const auto type = out.count > 0 ? sendtypes[0] : recvtypes[0];
   if (!sent && !received) return noted(Call::neighbor_alltoallw, Path::mpi, type, 1, as_it_is);
   return noted(Call::neighbor_alltoallw, Path::engine, type, 1, [&] {
     if (sent) {

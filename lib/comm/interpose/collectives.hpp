@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace halocline::interpose {
@@ -20,6 +21,8 @@ struct Partners {
 /// Of the other group if there are two.
 Partners partners_of(MPI_Comm comm);
 
+/// Sources and destinations.
+std::pair<int, int> neighbor_counts(MPI_Comm comm);
 struct Neighbors {
   Partners in, out;
 };

@@ -23,8 +23,19 @@ using comm::Transport;
 using dtype::MemoryKind;
 using dtype::Transfer;
 
+namespace {
+
+// Of the device, which must be there: little of its memory is kept from the application.
+dtype::ResourceCache& resources() {
+  constexpr std::size_t kMostKept = std::size_t{1} << 27;
+  static auto* const the_resources = new dtype::ResourceCache(*dtype::current_device(), kMostKept);
+  return *the_resources;
+}
+
+}  // namespace
+
 struct Lane {
-  explicit Lane(Transfer transfer) : transport(transfer, packer, &dtype::current_resources()) {}
+  explicit Lane(Transfer transfer) : transport(transfer, packer, &resources()) {}
 
   dtype::HostPacker packer;
   Transport transport;
@@ -156,6 +167,7 @@ DeviceMessage::DeviceMessage(const std::vector<Part>& parts) : lane_(lane(transf
 
 // Memory goes back when no kernel uses it any more, also after an error.
 DeviceMessage::~DeviceMessage() {
+  const std::lock_guard lock(lane_.mutex);
   lane_.transport.settle();
 }
 
@@ -187,7 +199,7 @@ void DeviceMessage::unpack(std::int64_t bytes) {
 }
 
 void release_devices() noexcept {
-  if (lanes_made) dtype::current_resources().release_kept();
+  if (lanes_made) resources().release_kept();
 }
 
 }  // namespace halocline::interpose

@@ -389,10 +389,10 @@ void mpi_neighbor_alltoallw_(void* send_buffer, MPI_Fint* send_counts, MPI_Aint*
   if (in_c_comm == MPI_COMM_NULL || !is_buffer(send_buffer) || !is_buffer(buffer))
     return mpi_function(send_buffer, send_counts, send_displacements, send_types, buffer, counts,
                         displacements, types, comm, error);
-  const auto [in, out] = neighbors_of(in_c_comm);
+  const auto [in, out] = neighbor_counts(in_c_comm);
   *error = MPI_Neighbor_alltoallw(send_buffer, send_counts, send_displacements,
-                                  types_in_c(send_types, out.count).data(), buffer, counts,
-                                  displacements, types_in_c(types, in.count).data(), in_c_comm);
+                                  types_in_c(send_types, out).data(), buffer, counts, displacements,
+                                  types_in_c(types, in).data(), in_c_comm);
 }
 
 }  // extern "C"

@@ -26,6 +26,18 @@ std::optional<Travelling> packed_instead(KnownType* known, MPI_Datatype type, co
 
 using namespace halocline::interpose;
 
+// MPICH has success once a handler has returned from an error: then nothing is watched, and nothing
+// was received, unless MPI says so.
+namespace {
+
+MPI_Status* emptied(MPI_Status* wanted, MPI_Status& own) {
+  auto* const out = wanted == MPI_STATUS_IGNORE ? &own : wanted;
+  PMPI_Status_set_elements(out, MPI_PACKED, 0);
+  return out;
+}
+
+}  // namespace
+
 int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto by_mpi = [&](const void* data, int n, MPI_Datatype type) {
     return PMPI_Send(data, n, type, dest, tag, comm);
@@ -37,8 +49,7 @@ int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, M
              MPI_Status* status) {
   MPI_Status own;
   const auto by_mpi = [&](void* data, int n, MPI_Datatype type) {
-    // What is packed has to be known how much there is of it.
-    if (type == MPI_PACKED && status == MPI_STATUS_IGNORE) status = &own;
+    if (type == MPI_PACKED) status = emptied(status, own);
     return PMPI_Recv(data, n, type, source, tag, comm, status);
   };
   return carry(Call::recv, {buf, count, datatype, source}, by_mpi, kNothing,
@@ -51,7 +62,7 @@ int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int 
   MPI_Status own;
   const auto by_mpi = [&](const void* data, int n, MPI_Datatype type) {
     const auto both = [&](void* to, int room, MPI_Datatype of) {
-      if (of == MPI_PACKED && status == MPI_STATUS_IGNORE) status = &own;
+      if (of == MPI_PACKED) status = emptied(status, own);
       return PMPI_Sendrecv(data, n, type, dest, sendtag, to, room, of, source, recvtag, comm,
                            status);
     };
@@ -64,6 +75,7 @@ int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int 
 int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
               MPI_Request* request) {
   const auto by_mpi = [&](const void* data, int n, MPI_Datatype type) {
+    if (type == MPI_PACKED) *request = MPI_REQUEST_NULL;
     return PMPI_Isend(data, n, type, dest, tag, comm, request);
   };
   return carry(Call::isend, {buf, count, datatype, dest}, by_mpi, kPack,
@@ -73,6 +85,7 @@ int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int t
 int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
               MPI_Request* request) {
   const auto by_mpi = [&](void* data, int n, MPI_Datatype type) {
+    if (type == MPI_PACKED) *request = MPI_REQUEST_NULL;
     return PMPI_Irecv(data, n, type, source, tag, comm, request);
   };
   return carry(Call::irecv, {buf, count, datatype, source}, by_mpi, kNothing,
@@ -82,6 +95,7 @@ int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, 
 int MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
                   MPI_Comm comm, MPI_Request* request) {
   const auto by_mpi = [&](const void* data, int n, MPI_Datatype type) {
+    if (type == MPI_PACKED) *request = MPI_REQUEST_NULL;
     return PMPI_Send_init(data, n, type, dest, tag, comm, request);
   };
   return carry(Call::send_init, {buf, count, datatype, dest}, by_mpi, kNothing,
@@ -91,6 +105,7 @@ int MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, i
 int MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
                   MPI_Request* request) {
   const auto by_mpi = [&](void* data, int n, MPI_Datatype type) {
+    if (type == MPI_PACKED) *request = MPI_REQUEST_NULL;
     return PMPI_Recv_init(data, n, type, source, tag, comm, request);
   };
   return carry(Call::recv_init, {buf, count, datatype, source}, by_mpi, kNothing,

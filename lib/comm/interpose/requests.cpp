@@ -25,7 +25,9 @@ namespace {
 using Allocator = dtype::HugePageAllocator<std::byte>;
 
 constexpr int kSmallest = 8;  // 256 bytes
-constexpr std::size_t kMostKept = std::size_t{1} << 28;
+// From here on huge pages, of which each is two of these.
+constexpr std::size_t kLong = std::size_t{1} << 20;
+constexpr std::size_t kMostKept = std::size_t{1} << 27;
 
 struct Stock {
   std::mutex mutex;
@@ -37,8 +39,19 @@ Stock& stock() {
   return *the_stock;
 }
 
+// What a class takes of the system.
 std::size_t size_of(int size_class) {
-  return std::size_t{1} << size_class;
+  const auto size = std::size_t{1} << size_class;
+  return size < kLong ? size : Allocator::allocated(size);
+}
+std::byte* allocate(std::size_t size) {
+  return size < kLong ? static_cast<std::byte*>(::operator new(size)) : Allocator().allocate(size);
+}
+void deallocate(std::byte* memory, std::size_t size) {
+  if (size < kLong)
+    ::operator delete(memory);
+  else
+    Allocator().deallocate(memory, size);
 }
 
 // ---- Requests
@@ -125,7 +138,7 @@ PackedBytes::PackedBytes(std::int64_t bytes)
       return;
     }
   }
-  memory_.reset(Allocator().allocate(size_of(size_class)));
+  memory_.reset(allocate(size_of(size_class)));
 }
 
 void PackedBytes::GiveBack::operator()(std::byte* memory) const noexcept {
@@ -143,7 +156,16 @@ void PackedBytes::GiveBack::operator()(std::byte* memory) const noexcept {
       }
     }
   }
-  Allocator().deallocate(memory, size);
+  deallocate(memory, size);
+}
+
+void release_stock() noexcept {
+  auto& all = stock();
+  const std::lock_guard lock(all.mutex);
+  for (std::size_t size_class = 0; size_class < all.of_class.size(); ++size_class)
+    for (auto* const memory : std::exchange(all.of_class[size_class], {}))
+      deallocate(memory, size_of(static_cast<int>(size_class)));
+  all.kept = 0;
 }
 
 Travelling::Travelling(const Handling& by, const void* buffer, int count)
@@ -178,17 +200,19 @@ void Travelling::unpack(const MPI_Status& status) const {
 }
 
 void watch(MPI_Request request, Travelling travelling, Way way) {
-  // Some MPIs have one request for everything that is complete when it is made.
+  if (request == MPI_REQUEST_NULL) return;  // an error that a handler has taken
   auto entry = std::make_unique<Entry>(Entry{request, std::move(travelling), way, false, true});
+  // Some MPIs have one request for all sends that are complete when they are made. Not of receives:
+  // what has failed would be told to the wrong error handler.
   int done = 0;
-  MPI_Status status;
-  if (PMPI_Request_get_status(request, &done, &status) == MPI_SUCCESS && done != 0)
-    entry->deliver(status);
-  else
-    keep(std::move(entry));
+  if (way == Way::send &&
+      PMPI_Request_get_status(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done != 0)
+    return;
+  keep(std::move(entry));
 }
 
 void watch_persistent(MPI_Request request, Travelling travelling, Way way) {
+  if (request == MPI_REQUEST_NULL) return;
   keep(std::make_unique<Entry>(Entry{request, std::move(travelling), way, true, false}));
 }
 
@@ -244,7 +268,12 @@ int end_several(int code, int completed, const MPI_Status* statuses, bool wanted
     taken.end(indices != nullptr ? indices[i] : i, error, statuses[i]);
     if (first_error == MPI_SUCCESS) first_error = error;
   }
-  return wanted || !some_failed ? code : first_error;
+#ifdef OPEN_MPI
+  if (!wanted && some_failed) return first_error;
+#else
+  (void)wanted, (void)first_error;
+#endif
+  return code;
 }
 
 bool abandon(MPI_Request request) {

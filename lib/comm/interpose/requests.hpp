@@ -35,6 +35,9 @@ class PackedBytes {
   std::unique_ptr<std::byte, GiveBack> memory_;
 };
 
+/// Gives back what nobody uses of the stock.
+void release_stock() noexcept;
+
 /// `count` instances at `buffer`, and room for their packed bytes, which MPI counts by an int.
 class Travelling {
  public:
@@ -122,8 +125,8 @@ class Statuses {
 };
 
 /// Ends what a call completed: `completed` requests, of which status i is that of request
-/// indices[i], or of request i. Returns what the caller is to get for `code`: where no statuses are
-/// wanted, an error itself instead of that there is one in the statuses.
+/// indices[i], or of request i. Returns what the caller is to get for `code`: from Open MPI, where
+/// no statuses are wanted, an error itself instead of that there is one in the statuses.
 int end_several(int code, int completed, const MPI_Status* statuses, bool wanted, Taken& taken,
                 const int* indices = nullptr);
 

@@ -30,6 +30,7 @@ dtype::HandleTable<KnownType>& table() {
 int at_finalize(MPI_Comm, int, void*, void*) {
   finish_abandoned();
   release_devices();
+  release_stock();
   if (settings().log != Settings::Log::none) print_summary();
   return MPI_SUCCESS;
 }
@@ -97,15 +98,18 @@ const KnownType::Verdict* KnownType::judge(MPI_Datatype handle, const void* buff
     } else if (verdict->plan && on_device) {
       told = "engine in memory of a device";
     } else if (verdict->plan) {
-      if (count <= 0 || !is_of(*verdict->plan, buffer)) return nullptr;  // the next use will tell
-      if (const auto rates = measure_packing(*verdict->plan, handle, buffer, count)) {
-        verdict->rates = *rates;
-        verdict->packs = rates->ours < rates->mpi;
-        told = decision(*rates);
-      } else {
-        verdict->plan.reset();
+      if (!is_of(*verdict->plan, buffer)) return nullptr;  // the next use will tell
+      const auto found = measure_packing(*verdict->plan, handle, buffer, count);
+      verdict->rates = found.rates;
+      verdict->packs = found.rates.ours < found.rates.mpi;
+      told = decision(found.rates);
+      if (found.what == Measured::What::inconclusive) return nullptr;
+      if (found.what == Measured::What::too_long) told = "all by mpi: too long to measure";
+      if (found.what == Measured::What::different) {
         told = "all by mpi, which packs it otherwise than the type map says";
+        verdict->packed_otherwise = true;
       }
+      if (found.what != Measured::What::rates) verdict->plan.reset();
     }
   } catch (const std::exception&) {
     verdict->plan.reset();  // what went wrong is MPI's to find out, or memory's

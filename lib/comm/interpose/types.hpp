@@ -48,21 +48,29 @@ class KnownType {
   /// To pack or unpack `count` instances at `buffer`, which may be read. O(1) but for the calls
   /// that translate the type and measure.
   Handling to_pack(MPI_Datatype handle, const void* buffer, std::int64_t count) {
+    if (count <= 0) return {};
     const auto* verdict = verdict_.load(std::memory_order_acquire);
     if (verdict == nullptr) verdict = judge(handle, buffer, count);
-    if (verdict == nullptr || !verdict->plan || count <= 0 || !is_of(*verdict->plan, buffer))
-      return {};
+    if (verdict == nullptr || !verdict->plan || !is_of(*verdict->plan, buffer)) return {};
     const auto memory = kind_of(*verdict->plan, buffer);
-    if (!verdict->packs && !is_packed_by_device(memory)) return {};
+    if (is_packed_by_device(memory) ? dtype::current_device() == nullptr : !verdict->packs)
+      return {};
     return {&*verdict->plan, memory};
   }
   /// Likewise to send or receive them.
   Handling to_send(MPI_Datatype handle, const void* buffer, std::int64_t count);
 
+  /// Whether MPI was found to pack it otherwise than its type map says.
+  bool is_packed_otherwise() const {
+    const auto* const verdict = verdict_.load(std::memory_order_acquire);
+    return verdict != nullptr && verdict->packed_otherwise;
+  }
+
  private:
   struct Verdict {
     std::optional<dtype::PackPlan> plan;  // none: MPI does it all
     bool packs = false;                   // the engine, in the host's memory
+    bool packed_otherwise = false;        // by MPI: then there is no plan
     PackRates rates{};                    // of both, there
   };
   const Verdict* judge(MPI_Datatype handle, const void* buffer, std::int64_t count);

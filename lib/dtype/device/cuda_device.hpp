@@ -12,7 +12,4 @@ namespace halocline::dtype::detail {
 /// The CUDA device that is current, or nullptr and why not.
 std::unique_ptr<Device> make_cuda_device(std::string& why_not);
 
-/// kind_of_memory() by CUDA's driver.
-MemoryKind kind_by_cuda_driver(const void* address) noexcept;
-
 }  // namespace halocline::dtype::detail

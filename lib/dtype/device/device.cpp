@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dtype/device/device.hpp"
 
+#include <dlfcn.h>
+#include <link.h>
+
+#include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
@@ -14,6 +19,41 @@ namespace {
 bool device_is_named() {
   const char* const name = std::getenv("HALOCLINE_DEVICE");
   return name != nullptr && *name != '\0';
+}
+
+// CUDA's driver as one finds it in a process, whatever this was built with: of cuda.h, the function
+// cuPointerGetAttribute and the numbers that it takes and gives.
+using AttributeQuery = int(void* value, int attribute, std::uint64_t address);
+constexpr int kSuccess = 0, kMemoryType = 2, kIsManaged = 8;
+constexpr unsigned kTypeDevice = 2;
+
+// Of a driver that is loaded already; nullptr if none is.
+AttributeQuery* loaded_query() {
+  static std::atomic<AttributeQuery*> known{nullptr};
+  static std::atomic<unsigned long long> looked_after{0};  // how many libraries had been loaded
+  if (auto* const query = known.load(std::memory_order_acquire)) return query;
+  unsigned long long loaded = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* out) {
+        *static_cast<unsigned long long*>(out) = info->dlpi_adds;
+        return 1;
+      },
+      &loaded);
+  if (looked_after.load(std::memory_order_acquire) != loaded) {
+    if (void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD))
+      known = reinterpret_cast<AttributeQuery*>(dlsym(driver, "cuPointerGetAttribute"));
+    looked_after.store(loaded, std::memory_order_release);
+  }
+  return known.load(std::memory_order_acquire);
+}
+
+MemoryKind kind_by_driver(const void* address) {
+  auto* const query = loaded_query();
+  unsigned type = 0, managed = 0;
+  const auto at = reinterpret_cast<std::uint64_t>(address);
+  if (query == nullptr || query(&type, kMemoryType, at) != kSuccess) return MemoryKind::host;
+  if (query(&managed, kIsManaged, at) == kSuccess && managed != 0) return MemoryKind::managed;
+  return type == kTypeDevice ? MemoryKind::device : MemoryKind::pinned;
 }
 
 struct Current {
@@ -60,7 +100,7 @@ Device* current_device() {
 
 MemoryKind kind_of_memory(const void* address) noexcept {
   static const bool emulated = device_is_named();
-  if (!emulated) return detail::kind_by_cuda_driver(address);
+  if (!emulated) return kind_by_driver(address);
   try {
     return current_device()->kind_of(address);
   } catch (const std::exception&) {

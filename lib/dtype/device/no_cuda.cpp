@@ -9,8 +9,4 @@ std::unique_ptr<Device> make_cuda_device(std::string& why_not) {
   return nullptr;
 }
 
-MemoryKind kind_by_cuda_driver(const void*) noexcept {
-  return MemoryKind::host;
-}
-
 }  // namespace halocline::dtype::detail

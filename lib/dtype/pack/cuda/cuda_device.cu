@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cuda.h>
-#include <dlfcn.h>
-#include <link.h>
 
-#include <atomic>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -237,42 +234,6 @@ std::unique_ptr<Device> make_cuda_device(std::string& why_not) {
   if (code == cudaSuccess && devices > 0) return std::make_unique<CudaDevice>(index);
   why_not = code == cudaSuccess ? "CUDA sees no device" : cudaGetErrorString(code);
   return nullptr;
-}
-
-namespace {
-
-using AttributeQuery = CUresult(void*, CUpointer_attribute, CUdeviceptr);
-
-/// cuPointerGetAttribute of a driver that is loaded already; nullptr if none is.
-AttributeQuery* loaded_query() {
-  static std::atomic<AttributeQuery*> known{nullptr};
-  static std::atomic<unsigned long long> looked_after{0};  // how many libraries had been loaded
-  if (auto* const query = known.load(std::memory_order_relaxed)) return query;
-  unsigned long long loaded = 0;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* out) {
-        *static_cast<unsigned long long*>(out) = info->dlpi_adds;
-        return 1;
-      },
-      &loaded);
-  if (looked_after.load(std::memory_order_relaxed) == loaded) return nullptr;
-  if (void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD))
-    known = reinterpret_cast<AttributeQuery*>(dlsym(driver, "cuPointerGetAttribute"));
-  looked_after = loaded;
-  return known.load();
-}
-
-}  // namespace
-
-MemoryKind kind_by_cuda_driver(const void* address) noexcept {
-  auto* const query = loaded_query();
-  unsigned type = 0, managed = 0;
-  const auto at = reinterpret_cast<CUdeviceptr>(address);
-  if (query == nullptr || query(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, at) != CUDA_SUCCESS)
-    return MemoryKind::host;
-  if (query(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, at) == CUDA_SUCCESS && managed != 0)
-    return MemoryKind::managed;
-  return type == CU_MEMORYTYPE_DEVICE ? MemoryKind::device : MemoryKind::pinned;
 }
 
 }  // namespace detail
