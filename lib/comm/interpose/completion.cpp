@@ -56,8 +56,9 @@ int MPI_Start(MPI_Request* request) {
 
 int MPI_Startall(int count, MPI_Request requests[]) {
   std::vector<Entry*> ours;
-  for (int i = 0; look() && i < count; ++i)
-    if (auto* const entry = watched(requests[i])) ours.push_back(entry);
+  if (look())
+    for (int i = 0; i < count; ++i)
+      if (auto* const entry = watched(requests[i])) ours.push_back(entry);
   for (const auto* entry : ours) entry->before_start();
   const int code = PMPI_Startall(count, requests);
   for (auto* entry : ours) entry->active = code == MPI_SUCCESS;

@@ -38,22 +38,31 @@ Function<Arguments...> behind(const char* name, Function<Arguments...>) {
 #define HALOCLINE_BEHIND(name) static const auto mpi_function = behind(#name, name)
 
 // Addresses that stand for something else than a buffer: MPI_BOTTOM and MPI_IN_PLACE, under the
-// names that Open MPI and MPICH give them. Where none is found, nothing is replaced.
-const std::vector<const void*>& special_addresses() {
+// names that Open MPI gives them, and MPICH to variables that it sets at its first call.
+struct SpecialAddresses {
+  std::vector<const void*> known;
+  std::vector<const void* const*> variables;
+};
+const SpecialAddresses& special_addresses() {
   static const auto value = [] {
-    std::vector<const void*> out;
+    SpecialAddresses out;
     for (const char* name : {"mpi_fortran_bottom_", "mpi_fortran_in_place_"})
-      if (const auto* address = dlsym(RTLD_DEFAULT, name)) out.push_back(address);
+      if (const auto* address = dlsym(RTLD_DEFAULT, name)) out.known.push_back(address);
     for (const char* name : {"MPIR_F_MPI_BOTTOM", "MPIR_F_MPI_IN_PLACE"})
       if (const auto* address = dlsym(RTLD_DEFAULT, name))
-        out.push_back(*static_cast<void* const*>(address));
+        out.variables.push_back(static_cast<const void* const*>(address));
     return out;
   }();
   return value;
 }
+// Where it is not known which addresses are special, none is replaced.
 bool is_buffer(const void* address) {
-  const auto& special = special_addresses();
-  return !special.empty() && std::find(special.begin(), special.end(), address) == special.end();
+  const auto& [known, variables] = special_addresses();
+  if (known.empty() && variables.empty()) return false;
+  return std::find(known.begin(), known.end(), address) == known.end() &&
+         std::none_of(variables.begin(), variables.end(), [address](const void* const* variable) {
+           return *variable == nullptr || *variable == address;
+         });
 }
 
 // What Fortran sends or receives.
@@ -198,6 +207,7 @@ void mpi_sendrecv_(void* send_buffer, MPI_Fint* send_count, MPI_Fint* send_type,
 void mpi_isend_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to, MPI_Fint* tag,
                 MPI_Fint* comm, MPI_Fint* request, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_isend_);
+  *request = PMPI_Request_c2f(MPI_REQUEST_NULL);  // what stays if an error is handled
   const auto by_mpi = by_fortran(error, [=](void* data, MPI_Fint* n, MPI_Fint* of) {
     mpi_function(data, n, of, to, tag, comm, request, error);
   });
@@ -207,6 +217,7 @@ void mpi_isend_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to, MPI
 void mpi_irecv_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* from, MPI_Fint* tag,
                 MPI_Fint* comm, MPI_Fint* request, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_irecv_);
+  *request = PMPI_Request_c2f(MPI_REQUEST_NULL);  // what stays if an error is handled
   const auto by_mpi = by_fortran(error, [=](void* data, MPI_Fint* n, MPI_Fint* of) {
     mpi_function(data, n, of, from, tag, comm, request, error);
   });
@@ -217,6 +228,7 @@ void mpi_irecv_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* from, M
 void mpi_send_init_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to, MPI_Fint* tag,
                     MPI_Fint* comm, MPI_Fint* request, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_send_init_);
+  *request = PMPI_Request_c2f(MPI_REQUEST_NULL);  // what stays if an error is handled
   const auto by_mpi = by_fortran(error, [=](void* data, MPI_Fint* n, MPI_Fint* of) {
     mpi_function(data, n, of, to, tag, comm, request, error);
   });
@@ -227,6 +239,7 @@ void mpi_send_init_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to,
 void mpi_recv_init_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* from, MPI_Fint* tag,
                     MPI_Fint* comm, MPI_Fint* request, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_recv_init_);
+  *request = PMPI_Request_c2f(MPI_REQUEST_NULL);  // what stays if an error is handled
   const auto by_mpi = by_fortran(error, [=](void* data, MPI_Fint* n, MPI_Fint* of) {
     mpi_function(data, n, of, from, tag, comm, request, error);
   });

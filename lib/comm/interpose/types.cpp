@@ -2,6 +2,7 @@
 #include "comm/interpose/types.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -27,7 +28,11 @@ dtype::HandleTable<KnownType>& table() {
   return *the_table;
 }
 
+// Then attributes of types can be set no more.
+std::atomic<bool> is_over{false};
+
 int at_finalize(MPI_Comm, int, void*, void*) {
+  is_over = true;
   finish_abandoned();
   release_devices();
   release_stock();
@@ -47,10 +52,6 @@ void watch_finalize() {
     PMPI_Comm_free_keyval(&keyval);
   });
 }
-
-}  // namespace
-
-namespace {
 
 // What the engine handles a type by; nullopt for what is one run of memory or nothing at all, and
 // for what it does not know.
@@ -136,7 +137,7 @@ Handling KnownType::to_send(MPI_Datatype handle, const void* buffer, std::int64_
 }
 
 void committed(MPI_Datatype handle) noexcept {
-  if (settings().mode == Settings::Mode::off) return;
+  if (settings().mode == Settings::Mode::off || is_over) return;
   try {
     if (known_type(handle) != nullptr || dtype::is_predefined(handle)) return;
     watch_finalize();

@@ -121,6 +121,21 @@ class Preloaded(unittest.TestCase):
                     self.assertGreaterEqual(self.engines_part(call, finished.stderr), at_least)
                     self.assertLessEqual(self.engines_part(call, finished.stderr), at_most)
 
+    def test_leaves_nothing_to_mpi_that_it_is_forced_to_do(self):
+        finished = run(MPIEXEC, "-n", 2, "-x", "HALOCLINE_MPI=engine", "-x", "HALOCLINE_MPI_LOG=summary", MESSAGES)
+        self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
+        calls = ("Pack", "Send", "Recv", "Isend", "Irecv", "Sendrecv", "Send_init", "Recv_init", "Alltoallv", "Alltoallw", "Neighbor_alltoallw")
+        for call in calls:
+            self.assertGreater(self.engines_part(f"MPI_{call}", finished.stderr), 0.5, call)
+
+    def test_works_on_devices(self):
+        variables = {"HALOCLINE_DEVICE": "emulated", "HALOCLINE_TEST_MEMORY": "device", "HALOCLINE_MPI_LOG": "summary"}
+        words = [word for item in variables.items() for word in ("-x", "=".join(item))]
+        finished = run(MPIEXEC, "-n", 2, *words, MESSAGES + "_device")
+        self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
+        for call in ("Send", "Recv", "Isend", "Irecv", "Sendrecv", "Send_init", "Recv_init", "Alltoallw", "Neighbor_alltoallw"):
+            self.assertGreater(self.engines_part(f"MPI_{call}", finished.stderr), 0.5, call)
+
     def test_goes_on_without_a_model_that_it_cannot_use(self):
         program = self.program("mpicc", "pack_halo.c")
         told = self.launch(program, ranks=1, LD_PRELOAD=LIBRARY, HALOCLINE_MODEL="/nowhere/model.json")
