@@ -81,10 +81,10 @@ auto by_fortran(const MPI_Fint* error, Call call) {
   };
 }
 
-auto watch_as(const MPI_Fint* request, Way way) {
+auto watch_fortran(const MPI_Fint* request, Way way) {
   return [=](Travelling& packed) { watch(PMPI_Request_f2c(*request), std::move(packed), way); };
 }
-auto watch_persistent_as(const MPI_Fint* request, Way way) {
+auto watch_persistent_fortran(const MPI_Fint* request, Way way) {
   return [=](Travelling& packed) {
     watch_persistent(PMPI_Request_f2c(*request), std::move(packed), way);
   };
@@ -211,7 +211,8 @@ void mpi_isend_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to, MPI
   const auto by_mpi = by_fortran(error, [=](void* data, MPI_Fint* n, MPI_Fint* of) {
     mpi_function(data, n, of, to, tag, comm, request, error);
   });
-  carry(Call::isend, content(buffer, count, type, to), by_mpi, kPack, watch_as(request, Way::send));
+  carry(Call::isend, content(buffer, count, type, to), by_mpi, kPack,
+        watch_fortran(request, Way::send));
 }
 
 void mpi_irecv_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* from, MPI_Fint* tag,
@@ -222,7 +223,7 @@ void mpi_irecv_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* from, M
     mpi_function(data, n, of, from, tag, comm, request, error);
   });
   carry(Call::irecv, content(buffer, count, type, from), by_mpi, kNothing,
-        watch_as(request, Way::receive));
+        watch_fortran(request, Way::receive));
 }
 
 void mpi_send_init_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to, MPI_Fint* tag,
@@ -233,7 +234,7 @@ void mpi_send_init_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to,
     mpi_function(data, n, of, to, tag, comm, request, error);
   });
   carry(Call::send_init, content(buffer, count, type, to), by_mpi, kNothing,
-        watch_persistent_as(request, Way::send));
+        watch_persistent_fortran(request, Way::send));
 }
 
 void mpi_recv_init_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* from, MPI_Fint* tag,
@@ -244,7 +245,7 @@ void mpi_recv_init_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* fro
     mpi_function(data, n, of, from, tag, comm, request, error);
   });
   carry(Call::recv_init, content(buffer, count, type, from), by_mpi, kNothing,
-        watch_persistent_as(request, Way::receive));
+        watch_persistent_fortran(request, Way::receive));
 }
 
 void mpi_start_(MPI_Fint* request, MPI_Fint* error) {
