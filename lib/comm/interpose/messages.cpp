@@ -10,11 +10,18 @@
 namespace halocline::interpose {
 
 std::optional<Travelling> packed_instead(KnownType* known, MPI_Datatype type, const void* buffer,
-                                         int count, int partner) {
+                                         int count, int partner, Way way) {
   if (known == nullptr || count <= 0 || partner == MPI_PROC_NULL) return std::nullopt;
   const auto by = known->to_send(type, buffer, count);
   if (by.plan == nullptr || !sees_completions() || by.plan->packed_bytes(count) > INT_MAX)
     return std::nullopt;
+#ifdef OPEN_MPI
+  if (way == Way::receive && !is_packed_by_device(by.memory) &&
+      settings().mode != Settings::Mode::engine)
+    return std::nullopt;
+#else
+  (void)way;
+#endif
   try {
     return Travelling(by, buffer, count);
   } catch (const std::exception&) {
@@ -42,7 +49,7 @@ int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int ta
   const auto by_mpi = [&](const void* data, int n, MPI_Datatype type) {
     return PMPI_Send(data, n, type, dest, tag, comm);
   };
-  return carry(Call::send, {buf, count, datatype, dest}, by_mpi, kPack, kNothing);
+  return carry(Call::send, {buf, count, datatype, dest, Way::send}, by_mpi, kPack, kNothing);
 }
 
 int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
@@ -52,7 +59,7 @@ int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, M
     if (type == MPI_PACKED) status = emptied(status, own);
     return PMPI_Recv(data, n, type, source, tag, comm, status);
   };
-  return carry(Call::recv, {buf, count, datatype, source}, by_mpi, kNothing,
+  return carry(Call::recv, {buf, count, datatype, source, Way::receive}, by_mpi, kNothing,
                [&](const Travelling& packed) { packed.unpack(*status); });
 }
 
@@ -66,10 +73,11 @@ int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int 
       return PMPI_Sendrecv(data, n, type, dest, sendtag, to, room, of, source, recvtag, comm,
                            status);
     };
-    return carry(Call::sendrecv_recv, {recvbuf, recvcount, recvtype, source}, both, kNothing,
-                 [&](const Travelling& packed) { packed.unpack(*status); });
+    return carry(Call::sendrecv_recv, {recvbuf, recvcount, recvtype, source, Way::receive}, both,
+                 kNothing, [&](const Travelling& packed) { packed.unpack(*status); });
   };
-  return carry(Call::sendrecv, {sendbuf, sendcount, sendtype, dest}, by_mpi, kPack, kNothing);
+  return carry(Call::sendrecv, {sendbuf, sendcount, sendtype, dest, Way::send}, by_mpi, kPack,
+               kNothing);
 }
 
 int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
@@ -78,7 +86,7 @@ int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int t
     if (type == MPI_PACKED) *request = MPI_REQUEST_NULL;
     return PMPI_Isend(data, n, type, dest, tag, comm, request);
   };
-  return carry(Call::isend, {buf, count, datatype, dest}, by_mpi, kPack,
+  return carry(Call::isend, {buf, count, datatype, dest, Way::send}, by_mpi, kPack,
                watch_as(request, Way::send));
 }
 
@@ -88,7 +96,7 @@ int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, 
     if (type == MPI_PACKED) *request = MPI_REQUEST_NULL;
     return PMPI_Irecv(data, n, type, source, tag, comm, request);
   };
-  return carry(Call::irecv, {buf, count, datatype, source}, by_mpi, kNothing,
+  return carry(Call::irecv, {buf, count, datatype, source, Way::receive}, by_mpi, kNothing,
                watch_as(request, Way::receive));
 }
 
@@ -98,7 +106,7 @@ int MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, i
     if (type == MPI_PACKED) *request = MPI_REQUEST_NULL;
     return PMPI_Send_init(data, n, type, dest, tag, comm, request);
   };
-  return carry(Call::send_init, {buf, count, datatype, dest}, by_mpi, kNothing,
+  return carry(Call::send_init, {buf, count, datatype, dest, Way::send}, by_mpi, kNothing,
                watch_persistent_as(request, Way::send));
 }
 
@@ -108,6 +116,6 @@ int MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int t
     if (type == MPI_PACKED) *request = MPI_REQUEST_NULL;
     return PMPI_Recv_init(data, n, type, source, tag, comm, request);
   };
-  return carry(Call::recv_init, {buf, count, datatype, source}, by_mpi, kNothing,
+  return carry(Call::recv_init, {buf, count, datatype, source, Way::receive}, by_mpi, kNothing,
                watch_persistent_as(request, Way::receive));
 }

@@ -16,8 +16,11 @@ namespace halocline::interpose {
 
 /// What MPI is to carry instead of `count` instances of `type`, which is `known`, to or from
 /// `partner`; none if that is to be the type itself. Nothing is packed yet.
+///
+/// Open MPI's receives of contiguous bytes write all of a message that is longer, where the kernel
+/// copies it (4.1.4): with it, receives into the host's memory stay MPI's unless they are forced.
 std::optional<Travelling> packed_instead(KnownType* known, MPI_Datatype type, const void* buffer,
-                                         int count, int partner);
+                                         int count, int partner, Way way);
 
 /// What a call sends or receives.
 struct Content {
@@ -25,6 +28,7 @@ struct Content {
   int count;
   MPI_Datatype type;
   int partner;
+  Way way;
   bool stays = false;  ///< as it is
 };
 
@@ -32,10 +36,10 @@ struct Content {
 /// `start(packed)`, with its packed bytes; then, if MPI had success, also `end(packed)`.
 template <class ByMpi, class Start, class End>
 int carry(Call call, const Content& content, ByMpi&& by_mpi, Start&& start, End&& end) {
-  const auto& [buffer, count, type, partner, stays] = content;
+  const auto& [buffer, count, type, partner, way, stays] = content;
   auto* const known = stays ? nullptr : known_type(type);
   if (known == nullptr) return by_mpi(const_cast<void*>(buffer), count, type);
-  auto packed = packed_instead(known, type, buffer, count, partner);
+  auto packed = packed_instead(known, type, buffer, count, partner, way);
   if (!packed)
     return noted(call, Path::mpi, type, count, [&] {
       return by_mpi(const_cast<void*>(content.buffer), content.count, content.type);

@@ -27,7 +27,7 @@ Handling handling(interpose::KnownType& known, MPI_Datatype type, const void* bu
 
 bool by_device(const Handling& by, const void* packed) {
   return interpose::is_packed_by_device(by.memory) ||
-         dtype::kind_of_memory(packed) == dtype::MemoryKind::device;
+         (dtype::has_device_memory() && dtype::kind_of_memory(packed) == dtype::MemoryKind::device);
 }
 
 }  // namespace

@@ -17,8 +17,11 @@ namespace halocline::dtype {
 namespace {
 
 bool device_is_named() {
-  const char* const name = std::getenv("HALOCLINE_DEVICE");
-  return name != nullptr && *name != '\0';
+  static const bool value = [] {
+    const char* const name = std::getenv("HALOCLINE_DEVICE");
+    return name != nullptr && *name != '\0';
+  }();
+  return value;
 }
 
 // CUDA's driver as one finds it in a process, whatever this was built with: of cuda.h, the function
@@ -27,9 +30,10 @@ using AttributeQuery = int(void* value, int attribute, std::uint64_t address);
 constexpr int kSuccess = 0, kMemoryType = 2, kIsManaged = 8;
 constexpr unsigned kTypeDevice = 2;
 
+std::atomic<AttributeQuery*> known{nullptr};
+
 // Of a driver that is loaded already; nullptr if none is.
 AttributeQuery* loaded_query() {
-  static std::atomic<AttributeQuery*> known{nullptr};
   static std::atomic<unsigned long long> looked_after{0};  // how many libraries had been loaded
   if (auto* const query = known.load(std::memory_order_acquire)) return query;
   unsigned long long loaded = 0;
@@ -99,13 +103,16 @@ Device* current_device() {
 }
 
 MemoryKind kind_of_memory(const void* address) noexcept {
-  static const bool emulated = device_is_named();
-  if (!emulated) return kind_by_driver(address);
+  if (!device_is_named()) return kind_by_driver(address);
   try {
     return current_device()->kind_of(address);
   } catch (const std::exception&) {
     return MemoryKind::host;
   }
+}
+
+bool has_device_memory() noexcept {
+  return known.load(std::memory_order_relaxed) != nullptr || device_is_named();
 }
 
 const std::string& why_no_device() {

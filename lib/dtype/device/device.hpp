@@ -121,6 +121,10 @@ Device* current_device();
 /// nothing is started. `host` for all that no device knows. 30 ns where there is no driver.
 MemoryKind kind_of_memory(const void* address) noexcept;
 
+/// Whether kind_of_memory() has found a driver so far, or an emulated device: else all memory that
+/// it was asked about is of the host. 2 ns.
+bool has_device_memory() noexcept;
+
 /// Why current_device() is nullptr, for people.
 const std::string& why_no_device();
 
