@@ -36,7 +36,7 @@ measure calls 1 build/release/lib/dtype/bench/bench_dtype --group=calls
 measure packs 1 build/release/lib/dtype/bench/bench_dtype --group=interposed
 measure messages 2 build/release/lib/comm/bench/bench_messages --groups=interposed
 
-# The examples, as their README tells to start them.
+# The examples, as their sources tell to build and start them.
 examples=lib/comm/interpose/examples
 for language in c f90; do
   compiler=mpicc; [[ $language == c ]] || compiler=mpifort

@@ -40,8 +40,8 @@ Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const
                          std::int64_t count);
 
 /// Of HALOCLINE_MODEL, or where `halocline calibrate` puts it: nullptr if there is none. If it
-/// cannot be read, or is of another machine, a line on standard error says so, and there is none.
-/// Read at the first call.
+/// cannot be read, or is of another machine, there is none, and rank 0 says so on standard error
+/// if that variable is set or a log is wanted. Read at the first call.
 const dtype::SystemModel* model();
 
 /// Whether all ranks are on this node, as far as the launcher tells: else all are taken to be
@@ -56,8 +56,9 @@ bool all_ranks_are_near();
 ///     MPI   M(0) + W(n) + V(min(n, kPiece))
 ///
 /// where W(n) is V(n) on a node, where packing is what moves the bytes, and otherwise the longer of
-/// V(n) and M(n) - M(0). results/interpose has what comes of it. Without a model of the machine it
-/// is not known to be faster.
+/// V(n) and M(n) - M(0). With Open MPI, whose receives stay its own, the second P(n) is in truth
+/// MPI's, which it does while the rest is on its way. results/interpose has what comes of it.
+/// Without a model of the machine it is not known to be faster.
 bool message_pays(const PackRates& rates, std::int64_t bytes);
 inline constexpr std::int64_t kPiece = 32768;
 
