@@ -63,6 +63,8 @@ std::string movements_table(const SystemModel& model) {
   };
   add("host to host on the node", model.host_messages.on_node);
   add("host to host between nodes", model.host_messages.off_node);
+  add("host to host on the node, streamed", model.streamed_messages.on_node);
+  add("host to host between nodes, streamed", model.streamed_messages.off_node);
   add("device to device on the node", model.device_messages.on_node);
   add("device to device between nodes", model.device_messages.off_node);
   if (model.injection_bytes_per_second)

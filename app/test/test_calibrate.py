@@ -84,7 +84,7 @@ class Calibrate(Emulated):
         self.assertEqual(self.left, ["model.json"])
         self.assertEqual(model["schema"], "halocline-model/1")
         self.assertEqual({place: list(paths) for place, paths in model["messages"].items()},
-                         {"host": ["on_node"], "device": ["on_node"]})
+                         {"host": ["on_node"], "streamed": ["on_node"], "device": ["on_node"]})
         for place in model["messages"].values():
             self.assertEqual([entry["messages"] for entry in place["on_node"]], [1, 4, 26])
         self.assertEqual(list(model["copies"]), ["device_to_host", "host_to_device"])
@@ -250,7 +250,7 @@ class WithoutDevice(InDirectory):
             self.assertEqual(record["predicted_s"] is None, method == "vendor-p2p")
         if model["provenance"]["gpu"]:
             return  # there is a device
-        self.assertEqual((list(model["messages"]), list(model["packing"])), (["host"], ["host"]))
+        self.assertEqual((list(model["messages"]), list(model["packing"])), (["host", "streamed"], ["host"]))
         self.assertNotIn("copies", model)
         self.assertIn("not measured: packing to device memory", outcome.stdout)
 

@@ -116,11 +116,18 @@ struct Calibration::State {
     Measure measure;
   };
 
+  // Where messages lie, and how MPI is given them.
+  struct Messages {
+    MemoryKind memory;
+    detail::Form form;
+    MessagePaths SystemModel::*out;
+  };
+
   std::vector<Task> tasks();
   Task of_device(std::string name, std::int64_t points, Measure measure);
-  Task of_messages(std::string name, MemoryKind memory, int partner, std::string nobody,
+  Task of_messages(std::string name, const Messages& messages, int partner, std::string nobody,
                    std::optional<dtype::MessageTimes> MessagePaths::*path);
-  void exchange(MemoryKind memory, int partner, const Effort& effort,
+  void exchange(const Messages& messages, int partner, const Effort& effort,
                 std::optional<dtype::MessageTimes>& out);
   Task of_injection();
   void inject(const Effort& effort, std::optional<double>& out);
@@ -156,9 +163,10 @@ Calibration::State::Task Calibration::State::of_device(std::string name, std::in
 }
 
 Calibration::State::Task Calibration::State::of_messages(
-    std::string name, MemoryKind memory, int partner, std::string nobody,
+    std::string name, const Messages& messages, int partner, std::string nobody,
     std::optional<dtype::MessageTimes> MessagePaths::*path) {
   Part part{std::move(name), message_points(), ""};
+  const auto memory = messages.memory;
   const auto device = [&](int rank) { return abilities[static_cast<std::size_t>(rank)]; };
   if (memory == MemoryKind::device && device(0).device == 0)
     part.why_not = why_no_device();
@@ -168,28 +176,31 @@ Calibration::State::Task Calibration::State::of_messages(
     part.why_not = "rank " + std::to_string(partner) + " has no device";
   else if (memory == MemoryKind::device && (device(0).aware == 0 || device(partner).aware == 0))
     part.why_not = "this MPI does not take device memory" + why_not_aware;
-  return {std::move(part), [this, memory, partner, path](const Effort& effort, SystemModel& model) {
-            auto& paths =
-                memory == MemoryKind::device ? model.device_messages : model.host_messages;
-            exchange(memory, partner, effort, paths.*path);
+  return {std::move(part),
+          [this, messages, partner, path](const Effort& effort, SystemModel& model) {
+            exchange(messages, partner, effort, (model.*messages.out).*path);
           }};
 }
 
-void Calibration::State::exchange(MemoryKind memory, int partner, const Effort& effort,
+void Calibration::State::exchange(const Messages& messages, int partner, const Effort& effort,
                                   std::optional<dtype::MessageTimes>& out) {
   const bool busy = comm.rank() == 0 || comm.rank() == partner;
+  const auto form = messages.form;
   // What a device's messages go through on the host is pinned.
-  if (memory == MemoryKind::host && options.resources != nullptr) memory = MemoryKind::pinned;
+  const auto memory = messages.memory == MemoryKind::host && options.resources != nullptr
+                          ? MemoryKind::pinned
+                          : messages.memory;
   detail::TouchedMemory sent, received;
   collectively(comm.get(), [&] {
     if (!busy) return;
-    sent = {options.resources, memory, grid.message_bytes.back()};
-    received = {options.resources, memory, grid.message_bytes.back()};
+    const auto bytes = message_memory(grid, form);
+    sent = {options.resources, memory, bytes};
+    received = {options.resources, memory, bytes};
   });
   if (comm.rank() == 0)
-    out = detail::measure_ping_pong(comm.get(), partner, sent, received, grid, effort);
+    out = detail::measure_ping_pong(comm.get(), partner, sent, received, form, grid, effort);
   else if (busy)
-    detail::serve_ping_pong(comm.get(), 0, sent, received);
+    detail::serve_ping_pong(comm.get(), 0, sent, received, form);
   join(comm.get());
 }
 
@@ -229,10 +240,10 @@ void Calibration::State::inject(const Effort& effort, std::optional<double>& out
 }
 
 std::vector<Calibration::State::Task> Calibration::State::tasks() {
-  const auto messages = [&](const std::string& place, MemoryKind memory) {
-    return std::array{of_messages(place + " messages on the node", memory, partners.on_node,
+  const auto messages = [&](const std::string& which, const Messages& what) {
+    return std::array{of_messages(which + " messages on the node", what, partners.on_node,
                                   "rank 0 is alone on its node", &MessagePaths::on_node),
-                      of_messages(place + " messages between nodes", memory, partners.off_node,
+                      of_messages(which + " messages between nodes", what, partners.off_node,
                                   "all ranks are on one node", &MessagePaths::off_node)};
   };
   const auto packing = [&](std::string name, MemoryKind packed,
@@ -245,8 +256,13 @@ std::vector<Calibration::State::Task> Calibration::State::tasks() {
                        });
                      });
   };
-  auto [host_near, host_far] = messages("host", MemoryKind::host);
-  auto [device_near, device_far] = messages("device", MemoryKind::device);
+  using detail::Form;
+  auto [host_near, host_far] =
+      messages("host", {MemoryKind::host, Form::whole, &SystemModel::host_messages});
+  auto [streamed_near, streamed_far] =
+      messages("streamed", {MemoryKind::host, Form::streamed, &SystemModel::streamed_messages});
+  auto [device_near, device_far] =
+      messages("device", {MemoryKind::device, Form::whole, &SystemModel::device_messages});
   return {of_device("launch and synchronization", 2,
                     [this](const Effort& effort, SystemModel& model) {
                       alone(comm, [&] {
@@ -257,6 +273,8 @@ std::vector<Calibration::State::Task> Calibration::State::tasks() {
                     }),
           std::move(host_near),
           std::move(host_far),
+          std::move(streamed_near),
+          std::move(streamed_far),
           std::move(device_near),
           std::move(device_far),
           of_injection(),
@@ -300,7 +318,7 @@ Calibration::~Calibration() = default;
 
 std::int64_t Calibration::memory_bytes() const {
   const auto& grid = state_->grid;
-  return 2 * grid.message_bytes.back() + grid.copy_bytes.back() + field_bytes(grid) +
+  return 2 * message_memory(grid, detail::Form::streamed) + grid.copy_bytes.back() + field_bytes(grid) +
          2 * grid.packs.bytes.back();
 }
 

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "comm/mpi/streamed_bytes.hpp"
 #include "dtype/support/mpi_check.hpp"
 
 namespace halocline::comm::detail {
@@ -20,8 +22,13 @@ using Order = std::array<std::int64_t, 3>;  // messages, bytes of each, calls
 
 class Player {
  public:
-  Player(MPI_Comm comm, int partner, const TouchedMemory& sent, const TouchedMemory& received)
-      : comm_(comm), partner_(partner), sent_(sent.data()), received_(received.data()) {}
+  Player(MPI_Comm comm, int partner, const TouchedMemory& sent, const TouchedMemory& received,
+         Form form)
+      : comm_(comm),
+        partner_(partner),
+        sent_(sent.data()),
+        received_(received.data()),
+        form_(form) {}
 
   void order(const Order& order) {
     HALOCLINE_MPI(MPI_Send(order.data(), 3, MPI_INT64_T, partner_, kOrderTag, comm_));
@@ -36,9 +43,15 @@ class Player {
   // Returns this rank's seconds of a round trip, after one that does not count.
   double play(const Order& order, bool first) {
     const auto [messages, bytes, calls] = order;
-    round_trip(messages, bytes, first);
+    Shape shape{bytes, static_cast<int>(bytes), MPI_BYTE};
+    std::optional<StreamedBytes> streamed;
+    if (form_ == Form::streamed) {
+      streamed.emplace(static_cast<int>(bytes));
+      shape = {bytes + StreamedBytes::kRoom, 1, streamed->type()};
+    }
+    round_trip(messages, shape, first);
     const auto start = steady_seconds();
-    for (auto i = calls; i > 0; --i) round_trip(messages, bytes, first);
+    for (auto i = calls; i > 0; --i) round_trip(messages, shape, first);
     return (steady_seconds() - start) / static_cast<double>(calls);
   }
 
@@ -53,22 +66,29 @@ class Player {
   }
 
  private:
-  void round_trip(std::int64_t messages, std::int64_t bytes, bool first) {
+  // Of one message: what it takes of the memory, and what MPI is given.
+  struct Shape {
+    std::int64_t memory;
+    int count;
+    MPI_Datatype type;
+  };
+
+  void round_trip(std::int64_t messages, const Shape& shape, bool first) {
     requests_.clear();
     // What comes back is expected before anything is sent, as in an exchange.
-    receive(messages, bytes);
+    receive(messages, shape);
     if (!first) wait();
-    send(messages, bytes);
+    send(messages, shape);
     wait();
   }
-  void receive(std::int64_t messages, std::int64_t bytes) {
+  void receive(std::int64_t messages, const Shape& shape) {
     for (std::int64_t i = 0; i < messages; ++i)
-      HALOCLINE_MPI(MPI_Irecv(received_ + i * bytes, static_cast<int>(bytes), MPI_BYTE, partner_,
+      HALOCLINE_MPI(MPI_Irecv(received_ + i * shape.memory, shape.count, shape.type, partner_,
                               kMessageTag, comm_, &requests_.emplace_back()));
   }
-  void send(std::int64_t messages, std::int64_t bytes) {
+  void send(std::int64_t messages, const Shape& shape) {
     for (std::int64_t i = 0; i < messages; ++i)
-      HALOCLINE_MPI(MPI_Isend(sent_ + i * bytes, static_cast<int>(bytes), MPI_BYTE, partner_,
+      HALOCLINE_MPI(MPI_Isend(sent_ + i * shape.memory, shape.count, shape.type, partner_,
                               kMessageTag, comm_, &requests_.emplace_back()));
   }
   void wait() {
@@ -80,15 +100,22 @@ class Player {
   MPI_Comm comm_;
   int partner_;
   std::byte *sent_, *received_;
+  Form form_;
   std::vector<MPI_Request> requests_;
 };
 
 }  // namespace
 
+std::int64_t message_memory(const Grid& grid, Form form) {
+  const auto bytes = grid.message_bytes.back();
+  return form == Form::whole ? bytes
+                             : bytes + grid.messages_at_once.back() * StreamedBytes::kRoom;
+}
+
 dtype::MessageTimes measure_ping_pong(MPI_Comm comm, int partner, const TouchedMemory& sent,
-                                      const TouchedMemory& received, const Grid& grid,
+                                      const TouchedMemory& received, Form form, const Grid& grid,
                                       const Effort& effort) {
-  Player player(comm, partner, sent, received);
+  Player player(comm, partner, sent, received, form);
   const auto& sizes = grid.message_bytes;
   const auto trials = [&](std::size_t layer) {
     std::vector<Trial> out;
@@ -121,8 +148,8 @@ dtype::MessageTimes measure_ping_pong(MPI_Comm comm, int partner, const TouchedM
 }
 
 void serve_ping_pong(MPI_Comm comm, int partner, const TouchedMemory& sent,
-                     const TouchedMemory& received) {
-  Player player(comm, partner, sent, received);
+                     const TouchedMemory& received, Form form) {
+  Player player(comm, partner, sent, received, form);
   for (auto order = player.next_order(); order[2] > 0; order = player.next_order())
     player.tell(player.play(order, false));
 }

@@ -6,21 +6,29 @@
 
 #include <mpi.h>
 
+#include <cstdint>
+
 #include "comm/calibrate/grid.hpp"
 #include "comm/calibrate/local_times.hpp"
 #include "dtype/select/time_table.hpp"
 
 namespace halocline::comm::detail {
 
+/// How MPI is given the bytes: as one run of memory or as StreamedBytes.
+enum class Form { whole, streamed };
+
+/// The memory that messages of a grid are in on either side.
+std::int64_t message_memory(const Grid& grid, Form form);
+
 /// Half a round trip: all messages there, then as many back, each way at once and nonblocking; of
 /// the two ranks' times the longer. Called on one rank of the pair, serve_ping_pong() on the
-/// other. Both memories hold grid.message_bytes.back() bytes.
+/// other. Both memories hold message_memory().
 dtype::MessageTimes measure_ping_pong(MPI_Comm comm, int partner, const TouchedMemory& sent,
-                                      const TouchedMemory& received, const Grid& grid,
+                                      const TouchedMemory& received, Form form, const Grid& grid,
                                       const Effort& effort);
 
 /// Answers until the partner has measured everything.
 void serve_ping_pong(MPI_Comm comm, int partner, const TouchedMemory& sent,
-                     const TouchedMemory& received);
+                     const TouchedMemory& received, Form form);
 
 }  // namespace halocline::comm::detail

@@ -167,7 +167,7 @@ bool all_ranks_are_near() {
 bool message_pays(const PackRates& rates, std::int64_t bytes) {
   constexpr double kWorthwhile = 0.9;  // of MPI's time: less is noise
   if (model() == nullptr) return false;
-  const auto& paths = model()->host_messages;
+  const auto& paths = kStreams ? model()->streamed_messages : model()->host_messages;
   const bool near = all_ranks_are_near();
   const auto& path = near ? paths.on_node : paths.off_node;
   if (!path) return false;

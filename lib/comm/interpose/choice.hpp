@@ -50,15 +50,15 @@ bool all_ranks_are_near();
 
 /// Whether a message of so many packed bytes is faster packed by us, sent as a whole and unpacked
 /// than streamed by MPI, which packs, moves and unpacks pieces of kPiece at once. With P and V for
-/// packing by us and by MPI (unpacking takes as long), M for a contiguous message of n bytes:
+/// packing by us and by MPI (unpacking takes as long), M for a message of n bytes, as streamed() has
+/// them moved:
 ///
 ///     ours  2 P(n) + M(n)
 ///     MPI   M(0) + W(n) + V(min(n, kPiece))
 ///
 /// where W(n) is V(n) on a node, where packing is what moves the bytes, and otherwise the longer of
-/// V(n) and M(n) - M(0). With Open MPI, whose receives stay its own, the second P(n) is in truth
-/// MPI's, which it does while the rest is on its way. results/interpose has what comes of it.
-/// Without a model of the machine it is not known to be faster.
+/// V(n) and M(n) - M(0). results/interpose has what comes of it. Without a model of the machine that
+/// has such messages it is not known to be faster.
 bool message_pays(const PackRates& rates, std::int64_t bytes);
 inline constexpr std::int64_t kPiece = 32768;
 

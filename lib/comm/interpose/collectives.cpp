@@ -33,37 +33,51 @@ using Part = DeviceMessage::Part;
 // sends or receives. Parts of nobody are none.
 class PackedSide {
  public:
-  PackedSide(std::vector<std::optional<Part>> parts, bool on_device)
+  // `one_type`: a call that takes one for all partners, so that they cannot be streamed.
+  PackedSide(std::vector<std::optional<Part>> parts, bool on_device, bool one_type)
       : types_(parts.size(), MPI_PACKED) {
     int offset = 0;
+    std::vector<Part> on_device_parts;
     for (auto& part : parts) {
-      counts_.push_back(part ? static_cast<int>(part->plan.packed_bytes(part->count)) : 0);
+      const auto bytes = part ? part->plan.packed_bytes(part->count) : 0;
+      counts_.push_back(static_cast<int>(bytes));
       offsets_.push_back(offset);
       addresses_.push_back(offset);
-      offset += counts_.back();
-      if (part) parts_.push_back({*std::move(part)});
+      offset += static_cast<int>(bytes);
+      if (!part) continue;
+      if (on_device) {
+        on_device_parts.push_back(*std::move(part));
+        continue;
+      }
+      auto type = one_type ? nullptr : streamed(bytes);
+      if (type != nullptr) {
+        types_[counts_.size() - 1] = type->type();
+        counts_.back() = 1;
+        offset += comm::StreamedBytes::kRoom;
+      }
+      parts_.push_back({*std::move(part), offsets_.back(), std::move(type)});
     }
     if (on_device)
-      on_device_ = std::make_unique<DeviceMessage>(parts_);
+      on_device_ = std::make_unique<DeviceMessage>(on_device_parts);
     else
       packed_ = PackedBytes(offset);
   }
 
   void pack() const {
     if (on_device_ != nullptr) return on_device_->pack();
-    auto* to = packed_.data();
-    for (const auto& part : parts_) {
+    for (const auto& [part, offset, type] : parts_) {
+      auto* const to = packed_.data() + offset;
       dtype::HostPacker().pack(part.plan, part.buffer, part.count, to);
-      to += part.plan.packed_bytes(part.count);
+      if (type != nullptr) type->part(to);
     }
   }
   void unpack() const {
     if (on_device_ != nullptr)
       return on_device_->unpack(std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0}));
-    const auto* from = packed_.data();
-    for (const auto& part : parts_) {
+    for (const auto& [part, offset, type] : parts_) {
+      auto* const from = packed_.data() + offset;
+      if (type != nullptr) type->join(from);
       dtype::HostPacker().unpack(part.plan, from, part.buffer, part.count);
-      from += part.plan.packed_bytes(part.count);
     }
   }
 
@@ -74,7 +88,12 @@ class PackedSide {
   const MPI_Datatype* types() const { return types_.data(); }
 
  private:
-  std::vector<Part> parts_;
+  struct InHost {
+    Part part;
+    int offset;
+    std::shared_ptr<const comm::StreamedBytes> type;  // nullptr: one run
+  };
+  std::vector<InHost> parts_;
   PackedBytes packed_;
   std::unique_ptr<DeviceMessage> on_device_;
   std::vector<int> counts_, offsets_;
@@ -106,8 +125,12 @@ struct Side {
 };
 
 // Whether the engine is to pack a side: if it takes over most of the bytes, or some of a device.
+// What is received by one type for all partners, and so would have to be one run of memory, is left
+// to an MPI whose messages are streamed, unless the engine is forced.
 template <class Displacement>
-bool is_ours(const Side<Displacement>& side, const Partners& partners) {
+bool is_ours(const Side<Displacement>& side, Way way, const Partners& partners) {
+  const bool is_for_devices = kStreams && side.one_type && way == Way::receive &&
+                              settings().mode != Settings::Mode::engine;
   std::int64_t all = 0, ours = 0;
   bool on_device = false;
   for (int i = 0; i < partners.count; ++i) {
@@ -123,14 +146,16 @@ bool is_ours(const Side<Displacement>& side, const Partners& partners) {
     if (by.plan != nullptr) ours += size * side.counts[i];
     on_device = on_device || is_packed_by_device(by.memory);
   }
-  return ours > 0 && all <= INT_MAX && (on_device || 2 * ours >= all);
+  return ours > 0 && all + partners.count * comm::StreamedBytes::kRoom <= INT_MAX &&
+         (on_device || (!is_for_devices && 2 * ours >= all));
 }
 
 // `side` packed, if the engine is to do that and it knows all types. Nothing is packed yet. Without
 // memory for it, MPI does it.
 template <class Displacement>
-std::optional<PackedSide> packed_instead(const Side<Displacement>& side, const Partners& partners) {
-  if (!side.is_given() || !is_ours(side, partners)) return std::nullopt;
+std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way,
+                                         const Partners& partners) {
+  if (!side.is_given() || !is_ours(side, way, partners)) return std::nullopt;
   try {
     std::vector<std::optional<Part>> parts(static_cast<std::size_t>(partners.count));
     bool on_device = false, on_host = false;
@@ -149,7 +174,7 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, const P
       parts[static_cast<std::size_t>(i)] = Part{*plan, buffer, side.counts[i]};
     }
     if (on_device && on_host) return std::nullopt;  // no packer reaches both
-    return PackedSide(std::move(parts), on_device);
+    return PackedSide(std::move(parts), on_device, side.one_type);
   } catch (const std::exception&) {
     return std::nullopt;
   }
@@ -231,9 +256,9 @@ int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls
     return as_it_is();
   const auto partners = partners_of(comm);
   const auto sent =
-      packed_instead(Side<int>{sendbuf, sendcounts, sdispls, &sendtype, true}, partners);
+      packed_instead(Side<int>{sendbuf, sendcounts, sdispls, &sendtype, true}, Way::send, partners);
   const auto received =
-      packed_instead(Side<int>{recvbuf, recvcounts, rdispls, &recvtype, true}, partners);
+      packed_instead(Side<int>{recvbuf, recvcounts, rdispls, &recvtype, true}, Way::receive, partners);
   if (!sent && !received) return noted(Call::alltoallv, Path::mpi, sendtype, 1, as_it_is);
   return noted(Call::alltoallv, Path::engine, sendtype, 1, [&] {
     if (sent) {
@@ -263,9 +288,9 @@ int MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls
   const auto type = first_known(partners.count, sendtypes, partners.count, recvtypes);
   if (type == MPI_DATATYPE_NULL) return as_it_is();
   const auto sent =
-      packed_instead(Side<int>{sendbuf, sendcounts, sdispls, sendtypes, false}, partners);
+      packed_instead(Side<int>{sendbuf, sendcounts, sdispls, sendtypes, false}, Way::send, partners);
   const auto received =
-      packed_instead(Side<int>{recvbuf, recvcounts, rdispls, recvtypes, false}, partners);
+      packed_instead(Side<int>{recvbuf, recvcounts, rdispls, recvtypes, false}, Way::receive, partners);
   if (!sent && !received) return noted(Call::alltoallw, Path::mpi, type, 1, as_it_is);
   return noted(Call::alltoallw, Path::engine, type, 1, [&] {
     if (sent) {
@@ -297,9 +322,9 @@ int MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MP
   if (type == MPI_DATATYPE_NULL) return as_it_is();
   const auto [in, out] = neighbors_of(comm);
   const auto sent =
-      packed_instead(Side<MPI_Aint>{sendbuf, sendcounts, sdispls, sendtypes, false}, out);
+      packed_instead(Side<MPI_Aint>{sendbuf, sendcounts, sdispls, sendtypes, false}, Way::send, out);
   const auto received =
-      packed_instead(Side<MPI_Aint>{recvbuf, recvcounts, rdispls, recvtypes, false}, in);
+      packed_instead(Side<MPI_Aint>{recvbuf, recvcounts, rdispls, recvtypes, false}, Way::receive, in);
   if (!sent && !received) return noted(Call::neighbor_alltoallw, Path::mpi, type, 1, as_it_is);
   return noted(Call::neighbor_alltoallw, Path::engine, type, 1, [&] {
     if (sent) {

@@ -162,7 +162,11 @@ DeviceMessage::DeviceMessage(const std::vector<Part>& parts) : lane_(lane(transf
     streams_.emplace_back(lane_.transport, part.plan, part.buffer, part.count);
     bytes_ += streams_.back().bytes();
   }
-  message_ = lane_.transport.message(static_cast<std::size_t>(bytes_));
+  message_ = lane_.transport.message(static_cast<std::size_t>(bytes_ + comm::StreamedBytes::kRoom));
+}
+
+bool DeviceMessage::is_for_host() const {
+  return lane_.transport.transfer() != Transfer::device;
 }
 
 // Memory goes back when no kernel uses it any more, also after an error.

@@ -55,8 +55,10 @@ class DeviceMessage {
   DeviceMessage& operator=(const DeviceMessage&) = delete;
   ~DeviceMessage();
 
-  /// For MPI.
+  /// For MPI, with StreamedBytes::kRoom behind them if they are for the host.
   std::byte* data() const { return message_.wire(); }
+  /// Whether the host can address what MPI gets.
+  bool is_for_host() const;
   /// Both are done on return, and end the job if the device fails.
   void pack();
   /// The first `bytes`, which may be fewer than there is room for.

@@ -67,8 +67,8 @@ bool is_buffer(const void* address) {
 
 // What Fortran sends or receives.
 Content content(const void* buffer, const MPI_Fint* count, const MPI_Fint* type,
-                const MPI_Fint* partner, Way way) {
-  return {buffer, *count, PMPI_Type_f2c(*type), *partner, way, !is_buffer(buffer)};
+                const MPI_Fint* partner) {
+  return {buffer, *count, PMPI_Type_f2c(*type), *partner, !is_buffer(buffer)};
 }
 
 // The call of MPI that carry() makes, with addresses of count and type; `error` is what it sets.
@@ -174,7 +174,7 @@ void mpi_send_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to, MPI_
   const auto by_mpi = by_fortran(error, [=](void* data, MPI_Fint* n, MPI_Fint* of) {
     mpi_function(data, n, of, to, tag, comm, error);
   });
-  carry(Call::send, content(buffer, count, type, to, Way::send), by_mpi, kPack, kNothing);
+  carry(Call::send, content(buffer, count, type, to), by_mpi, kPack, kNothing);
 }
 
 void mpi_recv_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* from, MPI_Fint* tag,
@@ -184,7 +184,7 @@ void mpi_recv_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* from, MP
   const auto by_mpi = by_fortran(error, [&](void* data, MPI_Fint* n, MPI_Fint* of) {
     mpi_function(data, n, of, from, tag, comm, got.list(), error);
   });
-  carry(Call::recv, content(buffer, count, type, from, Way::receive), by_mpi, kNothing,
+  carry(Call::recv, content(buffer, count, type, from), by_mpi, kNothing,
         [&](const Travelling& packed) { packed.unpack(got.one_in_c()); });
 }
 
@@ -198,10 +198,10 @@ void mpi_sendrecv_(void* send_buffer, MPI_Fint* send_count, MPI_Fint* send_type,
     const auto both = by_fortran(error, [&](void* room, MPI_Fint* m, MPI_Fint* as) {
       mpi_function(data, n, of, to, send_tag, room, m, as, from, tag, comm, got.list(), error);
     });
-    carry(Call::sendrecv_recv, content(buffer, count, type, from, Way::receive), both, kNothing,
+    carry(Call::sendrecv_recv, content(buffer, count, type, from), both, kNothing,
           [&](const Travelling& packed) { packed.unpack(got.one_in_c()); });
   });
-  carry(Call::sendrecv, content(send_buffer, send_count, send_type, to, Way::send), by_mpi, kPack,
+  carry(Call::sendrecv, content(send_buffer, send_count, send_type, to), by_mpi, kPack,
         kNothing);
 }
 
@@ -212,7 +212,7 @@ void mpi_isend_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to, MPI
   const auto by_mpi = by_fortran(error, [=](void* data, MPI_Fint* n, MPI_Fint* of) {
     mpi_function(data, n, of, to, tag, comm, request, error);
   });
-  carry(Call::isend, content(buffer, count, type, to, Way::send), by_mpi, kPack,
+  carry(Call::isend, content(buffer, count, type, to), by_mpi, kPack,
         watch_fortran(request, Way::send));
 }
 
@@ -223,7 +223,7 @@ void mpi_irecv_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* from, M
   const auto by_mpi = by_fortran(error, [=](void* data, MPI_Fint* n, MPI_Fint* of) {
     mpi_function(data, n, of, from, tag, comm, request, error);
   });
-  carry(Call::irecv, content(buffer, count, type, from, Way::receive), by_mpi, kNothing,
+  carry(Call::irecv, content(buffer, count, type, from), by_mpi, kNothing,
         watch_fortran(request, Way::receive));
 }
 
@@ -234,7 +234,7 @@ void mpi_send_init_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to,
   const auto by_mpi = by_fortran(error, [=](void* data, MPI_Fint* n, MPI_Fint* of) {
     mpi_function(data, n, of, to, tag, comm, request, error);
   });
-  carry(Call::send_init, content(buffer, count, type, to, Way::send), by_mpi, kNothing,
+  carry(Call::send_init, content(buffer, count, type, to), by_mpi, kNothing,
         watch_persistent_fortran(request, Way::send));
 }
 
@@ -245,7 +245,7 @@ void mpi_recv_init_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* fro
   const auto by_mpi = by_fortran(error, [=](void* data, MPI_Fint* n, MPI_Fint* of) {
     mpi_function(data, n, of, from, tag, comm, request, error);
   });
-  carry(Call::recv_init, content(buffer, count, type, from, Way::receive), by_mpi, kNothing,
+  carry(Call::recv_init, content(buffer, count, type, from), by_mpi, kNothing,
         watch_persistent_fortran(request, Way::receive));
 }
 

@@ -10,18 +10,11 @@
 namespace halocline::interpose {
 
 std::optional<Travelling> packed_instead(KnownType* known, MPI_Datatype type, const void* buffer,
-                                         int count, int partner, Way way) {
+                                         int count, int partner) {
   if (known == nullptr || count <= 0 || partner == MPI_PROC_NULL) return std::nullopt;
   const auto by = known->to_send(type, buffer, count);
   if (by.plan == nullptr || !sees_completions() || by.plan->packed_bytes(count) > INT_MAX)
     return std::nullopt;
-#ifdef OPEN_MPI
-  if (way == Way::receive && !is_packed_by_device(by.memory) &&
-      settings().mode != Settings::Mode::engine)
-    return std::nullopt;
-#else
-  (void)way;
-#endif
   try {
     return Travelling(by, buffer, count);
   } catch (const std::exception&) {
@@ -49,17 +42,17 @@ int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int ta
   const auto by_mpi = [&](const void* data, int n, MPI_Datatype type) {
     return PMPI_Send(data, n, type, dest, tag, comm);
   };
-  return carry(Call::send, {buf, count, datatype, dest, Way::send}, by_mpi, kPack, kNothing);
+  return carry(Call::send, {buf, count, datatype, dest}, by_mpi, kPack, kNothing);
 }
 
 int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
              MPI_Status* status) {
   MPI_Status own;
   const auto by_mpi = [&](void* data, int n, MPI_Datatype type) {
-    if (type == MPI_PACKED) status = emptied(status, own);
+    if (type != datatype) status = emptied(status, own);
     return PMPI_Recv(data, n, type, source, tag, comm, status);
   };
-  return carry(Call::recv, {buf, count, datatype, source, Way::receive}, by_mpi, kNothing,
+  return carry(Call::recv, {buf, count, datatype, source}, by_mpi, kNothing,
                [&](const Travelling& packed) { packed.unpack(*status); });
 }
 
@@ -69,53 +62,53 @@ int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int 
   MPI_Status own;
   const auto by_mpi = [&](const void* data, int n, MPI_Datatype type) {
     const auto both = [&](void* to, int room, MPI_Datatype of) {
-      if (of == MPI_PACKED) status = emptied(status, own);
+      if (of != recvtype) status = emptied(status, own);
       return PMPI_Sendrecv(data, n, type, dest, sendtag, to, room, of, source, recvtag, comm,
                            status);
     };
-    return carry(Call::sendrecv_recv, {recvbuf, recvcount, recvtype, source, Way::receive}, both,
+    return carry(Call::sendrecv_recv, {recvbuf, recvcount, recvtype, source}, both,
                  kNothing, [&](const Travelling& packed) { packed.unpack(*status); });
   };
-  return carry(Call::sendrecv, {sendbuf, sendcount, sendtype, dest, Way::send}, by_mpi, kPack,
+  return carry(Call::sendrecv, {sendbuf, sendcount, sendtype, dest}, by_mpi, kPack,
                kNothing);
 }
 
 int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
               MPI_Request* request) {
   const auto by_mpi = [&](const void* data, int n, MPI_Datatype type) {
-    if (type == MPI_PACKED) *request = MPI_REQUEST_NULL;
+    if (type != datatype) *request = MPI_REQUEST_NULL;
     return PMPI_Isend(data, n, type, dest, tag, comm, request);
   };
-  return carry(Call::isend, {buf, count, datatype, dest, Way::send}, by_mpi, kPack,
+  return carry(Call::isend, {buf, count, datatype, dest}, by_mpi, kPack,
                watch_as(request, Way::send));
 }
 
 int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
               MPI_Request* request) {
   const auto by_mpi = [&](void* data, int n, MPI_Datatype type) {
-    if (type == MPI_PACKED) *request = MPI_REQUEST_NULL;
+    if (type != datatype) *request = MPI_REQUEST_NULL;
     return PMPI_Irecv(data, n, type, source, tag, comm, request);
   };
-  return carry(Call::irecv, {buf, count, datatype, source, Way::receive}, by_mpi, kNothing,
+  return carry(Call::irecv, {buf, count, datatype, source}, by_mpi, kNothing,
                watch_as(request, Way::receive));
 }
 
 int MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
                   MPI_Comm comm, MPI_Request* request) {
   const auto by_mpi = [&](const void* data, int n, MPI_Datatype type) {
-    if (type == MPI_PACKED) *request = MPI_REQUEST_NULL;
+    if (type != datatype) *request = MPI_REQUEST_NULL;
     return PMPI_Send_init(data, n, type, dest, tag, comm, request);
   };
-  return carry(Call::send_init, {buf, count, datatype, dest, Way::send}, by_mpi, kNothing,
+  return carry(Call::send_init, {buf, count, datatype, dest}, by_mpi, kNothing,
                watch_persistent_as(request, Way::send));
 }
 
 int MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
                   MPI_Request* request) {
   const auto by_mpi = [&](void* data, int n, MPI_Datatype type) {
-    if (type == MPI_PACKED) *request = MPI_REQUEST_NULL;
+    if (type != datatype) *request = MPI_REQUEST_NULL;
     return PMPI_Recv_init(data, n, type, source, tag, comm, request);
   };
-  return carry(Call::recv_init, {buf, count, datatype, source, Way::receive}, by_mpi, kNothing,
+  return carry(Call::recv_init, {buf, count, datatype, source}, by_mpi, kNothing,
                watch_persistent_as(request, Way::receive));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What messages of derived types become: MPI carries packed bytes, as MPI_PACKED, which match any
+// What messages of derived types become: MPI carries packed bytes of MPI_PACKED, which match any
 // type at the other end, whether or not the partner has the interposer.
 #pragma once
 
@@ -16,11 +16,8 @@ namespace halocline::interpose {
 
 /// What MPI is to carry instead of `count` instances of `type`, which is `known`, to or from
 /// `partner`; none if that is to be the type itself. Nothing is packed yet.
-///
-/// Open MPI's receives of contiguous bytes write all of a message that is longer, where the kernel
-/// copies it (4.1.4): with it, receives into the host's memory stay MPI's unless they are forced.
 std::optional<Travelling> packed_instead(KnownType* known, MPI_Datatype type, const void* buffer,
-                                         int count, int partner, Way way);
+                                         int count, int partner);
 
 /// What a call sends or receives.
 struct Content {
@@ -28,25 +25,24 @@ struct Content {
   int count;
   MPI_Datatype type;
   int partner;
-  Way way;
   bool stays = false;  ///< as it is
 };
 
 /// Calls `by_mpi(buffer, count, type)`, which returns what MPI does, with what is given or, after
-/// `start(packed)`, with its packed bytes; then, if MPI had success, also `end(packed)`.
+/// `start(packed)`, with its packed bytes, of another type; then, if MPI had success, also `end(packed)`.
 template <class ByMpi, class Start, class End>
 int carry(Call call, const Content& content, ByMpi&& by_mpi, Start&& start, End&& end) {
-  const auto& [buffer, count, type, partner, way, stays] = content;
+  const auto& [buffer, count, type, partner, stays] = content;
   auto* const known = stays ? nullptr : known_type(type);
   if (known == nullptr) return by_mpi(const_cast<void*>(buffer), count, type);
-  auto packed = packed_instead(known, type, buffer, count, partner, way);
+  auto packed = packed_instead(known, type, buffer, count, partner);
   if (!packed)
     return noted(call, Path::mpi, type, count, [&] {
       return by_mpi(const_cast<void*>(content.buffer), content.count, content.type);
     });
   return noted(call, Path::engine, type, count, [&] {
     start(*packed);
-    const int code = by_mpi(packed->data(), packed->bytes(), MPI_PACKED);
+    const int code = by_mpi(packed->data(), packed->count(), packed->type());
     if (code == MPI_SUCCESS) end(*packed);
     return code;
   });

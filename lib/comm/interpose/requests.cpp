@@ -22,6 +22,7 @@ namespace {
 
 // ---- Memory: of sizes that are powers of two
 
+using comm::StreamedBytes;
 using Allocator = dtype::HugePageAllocator<std::byte>;
 
 constexpr int kSmallest = 8;  // 256 bytes
@@ -41,7 +42,7 @@ Stock& stock() {
 
 // What a class takes of the system.
 std::size_t size_of(int size_class) {
-  const auto size = std::size_t{1} << size_class;
+  const auto size = (std::size_t{1} << size_class) + StreamedBytes::kRoom;
   return size < kLong ? size : Allocator::allocated(size);
 }
 std::byte* allocate(std::size_t size) {
@@ -52,6 +53,27 @@ void deallocate(std::byte* memory, std::size_t size) {
     ::operator delete(memory);
   else
     Allocator().deallocate(memory, size);
+}
+
+// ---- Types: the last one of each of some places, by length
+
+struct StreamedTypes {
+  static constexpr int kPlaceBits = 6;
+  struct Place {
+    std::int64_t bytes = 0;
+    std::shared_ptr<const StreamedBytes> type;
+  };
+  std::mutex mutex;
+  std::array<Place, 1 << kPlaceBits> places;
+
+  Place& place_of(std::int64_t bytes) {
+    constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio
+    return places.at((static_cast<std::uint64_t>(bytes) * kSpread) >> (64 - kPlaceBits));
+  }
+};
+StreamedTypes& streamed_types() {
+  static auto* const the_types = new StreamedTypes;
+  return *the_types;
 }
 
 // ---- Requests
@@ -159,7 +181,21 @@ void PackedBytes::GiveBack::operator()(std::byte* memory) const noexcept {
   deallocate(memory, size);
 }
 
+std::shared_ptr<const StreamedBytes> streamed(std::int64_t bytes) {
+  if (!kStreams || bytes < 2) return nullptr;
+  auto& all = streamed_types();
+  const std::lock_guard lock(all.mutex);
+  auto& place = all.place_of(bytes);
+  if (place.bytes != bytes)
+    place = {bytes, std::make_shared<const StreamedBytes>(static_cast<int>(bytes))};
+  return place.type;
+}
+
 void release_stock() noexcept {
+  {
+    const std::lock_guard lock(streamed_types().mutex);
+    streamed_types().places.fill({});
+  }
   auto& all = stock();
   const std::lock_guard lock(all.mutex);
   for (std::size_t size_class = 0; size_class < all.of_class.size(); ++size_class)
@@ -178,6 +214,7 @@ Travelling::Travelling(const Handling& by, const void* buffer, int count)
         std::make_unique<DeviceMessage>(std::vector{DeviceMessage::Part{plan_, buffer_, count}});
   else
     packed_ = PackedBytes(bytes_);
+  if (on_device_ == nullptr || on_device_->is_for_host()) streamed_ = streamed(bytes_);
 }
 
 void Travelling::pack() const {
@@ -185,12 +222,14 @@ void Travelling::pack() const {
     on_device_->pack();
   else
     dtype::HostPacker().pack(plan_, buffer_, count_, packed_.data());
+  if (streamed_ != nullptr) streamed_->part(data());
 }
 
 void Travelling::unpack(const MPI_Status& status) const {
   int received = 0;
   if (PMPI_Get_count(&status, MPI_PACKED, &received) != MPI_SUCCESS || received <= 0) return;
   received = std::min(received, bytes_);
+  if (streamed_ != nullptr && received == bytes_) streamed_->join(data());
   if (on_device_ != nullptr)
     on_device_->unpack(received);
   else

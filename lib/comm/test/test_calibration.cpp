@@ -201,15 +201,17 @@ TEST(Calibration, MeasuresAllThatThereIs) {
   std::vector<std::string> parts;
   const auto model = calibrate({.resources = &resources, .seconds = 0.2}, parts);
   const bool pair = world_size() > 1;
-  EXPECT_EQ(parts.size(), pair ? 7u : 5u);
+  EXPECT_EQ(parts.size(), pair ? 8u : 5u);
   if (world_rank() > 0) {
     EXPECT_EQ(model, dtype::SystemModel());
     return;
   }
   EXPECT_TRUE(model.launch_seconds && model.synchronize_seconds);
   EXPECT_EQ(model.host_messages.on_node.has_value(), pair);
+  EXPECT_EQ(model.streamed_messages.on_node.has_value(), pair);
   EXPECT_EQ(model.device_messages.on_node.has_value(), pair);
-  EXPECT_FALSE(model.host_messages.off_node || model.device_messages.off_node);
+  EXPECT_FALSE(model.host_messages.off_node || model.streamed_messages.off_node ||
+               model.device_messages.off_node);
   EXPECT_TRUE(model.device_to_host && model.host_to_device);
   for (const auto* times : {&model.device_packing, &model.mapped_packing, &model.host_packing})
     EXPECT_TRUE(times->pack && times->unpack);

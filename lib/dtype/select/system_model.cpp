@@ -41,6 +41,7 @@ constexpr std::array kScalars{std::pair{"launch_seconds", &SystemModel::launch_s
 constexpr double kMaxRate = 1e18;
 constexpr const char* kInjection = "injection_bytes_per_second";
 constexpr std::array kMessages{std::pair{"host", &SystemModel::host_messages},
+                               std::pair{"streamed", &SystemModel::streamed_messages},
                                std::pair{"device", &SystemModel::device_messages}};
 constexpr std::array kPaths{std::pair{"on_node", &MessagePaths::on_node},
                             std::pair{"off_node", &MessagePaths::off_node}};

@@ -55,6 +55,8 @@ struct SystemModel {
   std::optional<double> injection_bytes_per_second;
 
   MessagePaths host_messages;           ///< [PEA21] T_cpu-cpu: between pinned host memory
+  /// Likewise, of bytes that are not one run of memory, which MPI moves as it moves derived types.
+  MessagePaths streamed_messages;
   MessagePaths device_messages;         ///< [PEA21] T_gpu-gpu: between device memory
   std::optional<Curve> device_to_host;  ///< [PEA21] T_d2h: a copy to pinned host memory
   std::optional<Curve> host_to_device;  ///< [PEA21] T_h2d: a copy from there

@@ -65,7 +65,7 @@ inline SystemModel whole_model() {
                                              static_cast<double>(block);
                       });
   };
-  for (auto* paths : {&model.host_messages, &model.device_messages}) {
+  for (auto* paths : {&model.host_messages, &model.streamed_messages, &model.device_messages}) {
     paths->on_node = messages();
     paths->off_node = messages();
   }

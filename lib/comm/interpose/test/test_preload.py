@@ -100,8 +100,9 @@ class Preloaded(unittest.TestCase):
         finished = run(MPIEXEC, "-n", 2, HALOCLINE, "calibrate", "--max-seconds", 2, "--model", path)
         self.assertEqual(finished.returncode, 0, finished.stderr)
         model = json.loads(path.read_text(encoding="utf-8"))
-        for curve in model["messages"]["host"]["on_node"]:
-            curve["seconds"] = [seconds] * len(curve["seconds"])
+        for place in ("host", "streamed"):
+            for curve in model["messages"][place]["on_node"]:
+                curve["seconds"] = [seconds] * len(curve["seconds"])
         path.write_text(json.dumps(model), encoding="utf-8")
         return path
 
