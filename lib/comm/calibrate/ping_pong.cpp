@@ -46,8 +46,9 @@ class Player {
     Shape shape{bytes, static_cast<int>(bytes), MPI_BYTE};
     std::optional<StreamedBytes> streamed;
     if (form_ == Form::streamed) {
-      streamed.emplace(static_cast<int>(bytes));
-      shape = {bytes + StreamedBytes::kRoom, 1, streamed->type()};
+      const auto at_least = std::max<std::int64_t>(bytes, 2);
+      streamed.emplace(static_cast<int>(at_least));
+      shape = {at_least + StreamedBytes::kRoom, 1, streamed->type()};
     }
     round_trip(messages, shape, first);
     const auto start = steady_seconds();
@@ -108,8 +109,9 @@ class Player {
 
 std::int64_t message_memory(const Grid& grid, Form form) {
   const auto bytes = grid.message_bytes.back();
+  // A byte is two there.
   return form == Form::whole ? bytes
-                             : bytes + grid.messages_at_once.back() * StreamedBytes::kRoom;
+                             : bytes + grid.messages_at_once.back() * (StreamedBytes::kRoom + 1);
 }
 
 dtype::MessageTimes measure_ping_pong(MPI_Comm comm, int partner, const TouchedMemory& sent,

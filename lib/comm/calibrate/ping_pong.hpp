@@ -14,7 +14,7 @@
 
 namespace halocline::comm::detail {
 
-/// How MPI is given the bytes: as one run of memory or as StreamedBytes.
+/// How MPI is given the bytes: as one run of memory or as StreamedBytes, of which 2 are the least.
 enum class Form { whole, streamed };
 
 /// The memory that messages of a grid are in on either side.

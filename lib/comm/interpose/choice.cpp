@@ -168,12 +168,11 @@ bool message_pays(const PackRates& rates, std::int64_t bytes) {
   constexpr double kWorthwhile = 0.9;  // of MPI's time: less is noise
   if (model() == nullptr) return false;
   const auto& paths = kStreams ? model()->streamed_messages : model()->host_messages;
-  const bool near = all_ranks_are_near();
-  const auto& path = near ? paths.on_node : paths.off_node;
+  const auto& path = all_ranks_are_near() ? paths.on_node : paths.off_node;
   if (!path) return false;
   const auto n = static_cast<double>(bytes), piece = std::min(n, double{kPiece});
   const double latency = path->at(1, 0), message = path->at(1, n);
-  const double moved = near ? rates.mpi * n : std::max(rates.mpi * n, message - latency);
+  const double moved = std::max(rates.mpi * n, message - latency);
   const double ours = 2 * rates.ours * n + message;
   const double mpi = latency + moved + rates.mpi * piece;
   return ours < kWorthwhile * mpi;

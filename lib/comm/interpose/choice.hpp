@@ -54,11 +54,10 @@ bool all_ranks_are_near();
 /// them moved:
 ///
 ///     ours  2 P(n) + M(n)
-///     MPI   M(0) + W(n) + V(min(n, kPiece))
+///     MPI   M(0) + max(V(n), M(n) - M(0)) + V(min(n, kPiece))
 ///
-/// where W(n) is V(n) on a node, where packing is what moves the bytes, and otherwise the longer of
-/// V(n) and M(n) - M(0). results/interpose has what comes of it. Without a model of the machine that
-/// has such messages it is not known to be faster.
+/// results/interpose has what comes of it. Without a model of the machine that has such messages it
+/// is not known to be faster.
 bool message_pays(const PackRates& rates, std::int64_t bytes);
 inline constexpr std::int64_t kPiece = 32768;
 
