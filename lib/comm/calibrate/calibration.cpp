@@ -318,8 +318,8 @@ Calibration::~Calibration() = default;
 
 std::int64_t Calibration::memory_bytes() const {
   const auto& grid = state_->grid;
-  return 2 * message_memory(grid, detail::Form::streamed) + grid.copy_bytes.back() + field_bytes(grid) +
-         2 * grid.packs.bytes.back();
+  return 2 * message_memory(grid, detail::Form::streamed) + grid.copy_bytes.back() +
+         field_bytes(grid) + 2 * grid.packs.bytes.back();
 }
 
 std::int64_t Calibration::points() const {

@@ -50,8 +50,8 @@ bool all_ranks_are_near();
 
 /// Whether a message of so many packed bytes is faster packed by us, sent as a whole and unpacked
 /// than streamed by MPI, which packs, moves and unpacks pieces of kPiece at once. With P and V for
-/// packing by us and by MPI (unpacking takes as long), M for a message of n bytes, as streamed() has
-/// them moved:
+/// packing by us and by MPI (unpacking takes as long), M for a message of n bytes, as streamed()
+/// has them moved:
 ///
 ///     ours  2 P(n) + M(n)
 ///     MPI   M(0) + max(V(n), M(n) - M(0)) + V(min(n, kPiece))

@@ -10,6 +10,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "comm/interpose/requests.hpp"
 #include "comm/interpose/types.hpp"
 #include "dtype/datatype.hpp"
+#include "dtype/pack/handle_table.hpp"
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/pack/plan_table.hpp"
 
@@ -25,6 +27,72 @@ using namespace halocline;
 using namespace halocline::interpose;
 
 namespace {
+
+auto& groups() {
+  using Table = dtype::HandleTable<Group, dtype::HandlesOf::communicators>;
+  static auto* const the_groups = new Table;
+  return *the_groups;
+}
+
+int partner_count(MPI_Comm comm) {
+  int count = 0, between_groups = 0;
+  PMPI_Comm_test_inter(comm, &between_groups);
+  if (between_groups != 0)
+    PMPI_Comm_remote_size(comm, &count);
+  else
+    PMPI_Comm_size(comm, &count);
+  return count;
+}
+
+Group::Between neighbors_of(MPI_Comm comm) {
+  Group::Between out;
+  auto& [sources, destinations] = out;
+  int topology = MPI_UNDEFINED;
+  PMPI_Topo_test(comm, &topology);
+  if (topology == MPI_CART) {
+    int dimensions = 0;
+    PMPI_Cartdim_get(comm, &dimensions);
+    for (int i = 0; i < dimensions; ++i) {
+      int below = MPI_PROC_NULL, above = MPI_PROC_NULL;
+      PMPI_Cart_shift(comm, i, 1, &below, &above);
+      for (const int neighbor : {below, above}) sources.there.push_back(neighbor != MPI_PROC_NULL);
+    }
+    sources.count = 2 * dimensions;
+    destinations = sources;
+  } else if (topology == MPI_GRAPH) {
+    int rank = 0;
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Graph_neighbors_count(comm, rank, &sources.count);
+    destinations = sources;
+  } else if (topology == MPI_DIST_GRAPH) {
+    int weighted = 0;
+    PMPI_Dist_graph_neighbors_count(comm, &sources.count, &destinations.count, &weighted);
+  }
+  return out;
+}
+
+// One side of a call.
+template <class Displacement>
+struct Side {
+  const void* buffer;
+  const int* counts;
+  const Displacement* displacements;  // bytes, or extents of the type
+  const MPI_Datatype* types;          // one, or one for each partner
+  bool one_type;
+
+  MPI_Datatype type(int i) const { return types[one_type ? 0 : i]; }
+  void* buffer_of(int i) const {
+    MPI_Aint lower = 0, unit = 1;
+    if (one_type) PMPI_Type_get_extent(types[0], &lower, &unit);
+    return reinterpret_cast<void*>(
+        reinterpret_cast<std::uintptr_t>(buffer) +
+        static_cast<std::uintptr_t>(unit * static_cast<MPI_Aint>(displacements[i])));
+  }
+  bool is_given() const {
+    return buffer != MPI_IN_PLACE && counts != nullptr && displacements != nullptr &&
+           types != nullptr;
+  }
+};
 
 // What goes to or comes from one partner, if there is one and it gets something.
 using Part = DeviceMessage::Part;
@@ -35,7 +103,7 @@ class PackedSide {
  public:
   // `one_type`: a call that takes one for all partners, so that they cannot be streamed.
   PackedSide(std::vector<std::optional<Part>> parts, bool on_device, bool one_type)
-      : types_(parts.size(), MPI_PACKED) {
+      : types_(parts.size(), MPI_PACKED), one_type_(one_type) {
     int offset = 0;
     std::vector<Part> on_device_parts;
     for (auto& part : parts) {
@@ -81,11 +149,17 @@ class PackedSide {
     }
   }
 
-  void* data() const { return on_device_ != nullptr ? on_device_->data() : packed_.data(); }
-  const int* counts() const { return counts_.data(); }
-  const int* offsets() const { return offsets_.data(); }
-  const MPI_Aint* addresses() const { return addresses_.data(); }
-  const MPI_Datatype* types() const { return types_.data(); }
+  // What MPI gets instead.
+  template <class Displacement>
+  Side<Displacement> side() const {
+    const Displacement* displacements = nullptr;
+    if constexpr (std::is_same_v<Displacement, int>)
+      displacements = offsets_.data();
+    else
+      displacements = addresses_.data();
+    return {on_device_ != nullptr ? on_device_->data() : packed_.data(), counts_.data(),
+            displacements, types_.data(), one_type_};
+  }
 
  private:
   struct InHost {
@@ -99,29 +173,7 @@ class PackedSide {
   std::vector<int> counts_, offsets_;
   std::vector<MPI_Aint> addresses_;
   std::vector<MPI_Datatype> types_;
-};
-
-// One side of a call as the application gives it.
-template <class Displacement>
-struct Side {
-  const void* buffer;
-  const int* counts;
-  const Displacement* displacements;  // bytes, or extents of the type
-  const MPI_Datatype* types;          // one, or one for each partner
-  bool one_type;
-
-  MPI_Datatype type(int i) const { return types[one_type ? 0 : i]; }
-  void* buffer_of(int i) const {
-    MPI_Aint lower = 0, unit = 1;
-    if (one_type) PMPI_Type_get_extent(types[0], &lower, &unit);
-    return reinterpret_cast<void*>(
-        reinterpret_cast<std::uintptr_t>(buffer) +
-        static_cast<std::uintptr_t>(unit * static_cast<MPI_Aint>(displacements[i])));
-  }
-  bool is_given() const {
-    return buffer != MPI_IN_PLACE && counts != nullptr && displacements != nullptr &&
-           types != nullptr;
-  }
+  bool one_type_;
 };
 
 // Whether the engine is to pack a side: if it takes over most of the bytes, or some of a device.
@@ -129,8 +181,8 @@ struct Side {
 // to an MPI whose messages are streamed, unless the engine is forced.
 template <class Displacement>
 bool is_ours(const Side<Displacement>& side, Way way, const Partners& partners) {
-  const bool is_for_devices = kStreams && side.one_type && way == Way::receive &&
-                              settings().mode != Settings::Mode::engine;
+  const bool is_for_devices =
+      kStreams && side.one_type && way == Way::receive && settings().mode != Settings::Mode::engine;
   std::int64_t all = 0, ours = 0;
   bool on_device = false;
   for (int i = 0; i < partners.count; ++i) {
@@ -180,164 +232,134 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way
   }
 }
 
-// The first of these types that was committed in the interposer's sight, or MPI_DATATYPE_NULL.
-MPI_Datatype first_known(int count, const MPI_Datatype* types) {
-  for (int i = 0; types != nullptr && i < count; ++i)
-    if ((i == 0 || types[i] != types[i - 1]) && known_type(types[i]) != nullptr) return types[i];
-  return MPI_DATATYPE_NULL;
-}
-MPI_Datatype first_known(int count, const MPI_Datatype* types, int other_count,
-                         const MPI_Datatype* other_types) {
-  const auto found = first_known(count, types);
-  return found != MPI_DATATYPE_NULL ? found : first_known(other_count, other_types);
+// The types of a call, all of which are asked for little before it is asked what each is used for.
+class Types {
+ public:
+  void add(int count, const MPI_Datatype* types) {
+    for (int i = 0; types != nullptr && i < count; ++i) {
+      if (i != 0 && types[i] == types[i - 1]) continue;
+      const auto* const known = known_type(types[i]);
+      if (known == nullptr) continue;
+      if (first_ == MPI_DATATYPE_NULL) first_ = types[i];
+      most_ = std::max(most_, known->sends());
+    }
+  }
+  // The first that was committed in the interposer's sight, or MPI_DATATYPE_NULL.
+  MPI_Datatype first() const { return first_; }
+  // Whether some of it may be the engine's.
+  bool may_be_ours() const {
+    return most_ == KnownType::Sends::open ||
+           (most_ == KnownType::Sends::by_mpi_on_host && is_there_device_memory());
+  }
+
+ private:
+  MPI_Datatype first_ = MPI_DATATYPE_NULL;
+  KnownType::Sends most_ = KnownType::Sends::by_mpi;
+};
+
+// Does a collective, which `by_mpi(sent, received)` does with what it gets, with packed bytes on
+// the sides that are the engine's.
+template <class Displacement, class ByMpi>
+int carry_all(Call call, const Types& types, const Side<Displacement>& sent,
+              const Partners& destinations, const Side<Displacement>& received,
+              const Partners& sources, ByMpi&& by_mpi) {
+  const auto as_it_is = [&] { return by_mpi(sent, received); };
+  if (!types.may_be_ours()) return noted(call, Path::mpi, types.first(), 1, as_it_is);
+  const auto packed = packed_instead(sent, Way::send, destinations);
+  const auto room = packed_instead(received, Way::receive, sources);
+  if (!packed && !room) return noted(call, Path::mpi, types.first(), 1, as_it_is);
+  return noted(call, Path::engine, types.first(), 1, [&] {
+    if (packed) packed->pack();
+    const int code = by_mpi(packed ? packed->template side<Displacement>() : sent,
+                            room ? room->template side<Displacement>() : received);
+    if (code == MPI_SUCCESS && room) room->unpack();
+    return code;
+  });
 }
 
 }  // namespace
 
 namespace halocline::interpose {
 
-Partners partners_of(MPI_Comm comm) {
-  Partners out;
-  int between_groups = 0;
-  PMPI_Comm_test_inter(comm, &between_groups);
-  if (between_groups != 0)
-    PMPI_Comm_remote_size(comm, &out.count);
-  else
-    PMPI_Comm_size(comm, &out.count);
-  return out;
-}
-
-std::pair<int, int> neighbor_counts(MPI_Comm comm) {
-  int topology = MPI_UNDEFINED, in = 0, out = 0;
-  PMPI_Topo_test(comm, &topology);
-  if (topology == MPI_CART) {
-    int dimensions = 0;
-    PMPI_Cartdim_get(comm, &dimensions);
-    in = out = 2 * dimensions;
-  } else if (topology == MPI_GRAPH) {
-    int rank = 0;
-    PMPI_Comm_rank(comm, &rank);
-    PMPI_Graph_neighbors_count(comm, rank, &in);
-    out = in;
-  } else if (topology == MPI_DIST_GRAPH) {
-    int weighted = 0;
-    PMPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted);
+const Group* group_of(MPI_Comm comm) noexcept {
+  if (const auto* const known = groups().find(comm)) return known;
+  try {
+    return groups().insert(
+        comm, std::make_unique<Group>(Group{{partner_count(comm), {}}, neighbors_of(comm)}));
+  } catch (const std::exception&) {
+    return nullptr;
   }
-  return {in, out};
-}
-
-Neighbors neighbors_of(MPI_Comm comm) {
-  const auto [in, out] = neighbor_counts(comm);
-  Neighbors neighbors{{in, {}}, {out, {}}};
-  int topology = MPI_UNDEFINED;
-  PMPI_Topo_test(comm, &topology);
-  for (int i = 0; topology == MPI_CART && i < in / 2; ++i) {
-    int below = MPI_PROC_NULL, above = MPI_PROC_NULL;
-    PMPI_Cart_shift(comm, i, 1, &below, &above);
-    for (const int neighbor : {below, above}) {
-      neighbors.in.there.push_back(neighbor != MPI_PROC_NULL);
-      neighbors.out.there.push_back(neighbor != MPI_PROC_NULL);
-    }
-  }
-  return neighbors;
 }
 
 }  // namespace halocline::interpose
 
+// What is none of ours is passed on before anything else is done: these take some nanoseconds.
+
 int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],
                   MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
                   MPI_Datatype recvtype, MPI_Comm comm) {
-  const auto as_it_is = [&] {
+  Types types;
+  if (comm != MPI_COMM_NULL && sendbuf != MPI_IN_PLACE) {
+    types.add(1, &sendtype);
+    types.add(1, &recvtype);
+  }
+  const auto* const group = types.first() == MPI_DATATYPE_NULL ? nullptr : group_of(comm);
+  if (group == nullptr)
     return PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
                           recvtype, comm);
-  };
-  if (comm == MPI_COMM_NULL || sendbuf == MPI_IN_PLACE ||
-      (known_type(sendtype) == nullptr && known_type(recvtype) == nullptr))
-    return as_it_is();
-  const auto partners = partners_of(comm);
-  const auto sent =
-      packed_instead(Side<int>{sendbuf, sendcounts, sdispls, &sendtype, true}, Way::send, partners);
-  const auto received =
-      packed_instead(Side<int>{recvbuf, recvcounts, rdispls, &recvtype, true}, Way::receive, partners);
-  if (!sent && !received) return noted(Call::alltoallv, Path::mpi, sendtype, 1, as_it_is);
-  return noted(Call::alltoallv, Path::engine, sendtype, 1, [&] {
-    if (sent) {
-      sent->pack();
-      sendbuf = sent->data(), sendcounts = sent->counts(), sdispls = sent->offsets();
-      sendtype = MPI_PACKED;
-    }
-    if (received) {
-      recvbuf = received->data(), recvcounts = received->counts(), rdispls = received->offsets();
-      recvtype = MPI_PACKED;
-    }
-    const int code = as_it_is();
-    if (code == MPI_SUCCESS && received) received->unpack();
-    return code;
-  });
+  return carry_all(Call::alltoallv, types, Side<int>{sendbuf, sendcounts, sdispls, &sendtype, true},
+                   group->ranks, Side<int>{recvbuf, recvcounts, rdispls, &recvtype, true},
+                   group->ranks, [=](const Side<int>& sent, const Side<int>& received) {
+                     return PMPI_Alltoallv(sent.buffer, sent.counts, sent.displacements,
+                                           sent.type(0), const_cast<void*>(received.buffer),
+                                           received.counts, received.displacements,
+                                           received.type(0), comm);
+                   });
 }
 
 int MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[],
                   const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
                   const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  const auto as_it_is = [&] {
+  Types types;
+  const Group* group = nullptr;
+  if (any_known_type() && comm != MPI_COMM_NULL && sendbuf != MPI_IN_PLACE &&
+      (group = group_of(comm)) != nullptr) {
+    types.add(group->ranks.count, sendtypes);
+    types.add(group->ranks.count, recvtypes);
+  }
+  if (types.first() == MPI_DATATYPE_NULL)
     return PMPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
                           recvtypes, comm);
-  };
-  if (comm == MPI_COMM_NULL || sendbuf == MPI_IN_PLACE) return as_it_is();
-  const auto partners = partners_of(comm);
-  const auto type = first_known(partners.count, sendtypes, partners.count, recvtypes);
-  if (type == MPI_DATATYPE_NULL) return as_it_is();
-  const auto sent =
-      packed_instead(Side<int>{sendbuf, sendcounts, sdispls, sendtypes, false}, Way::send, partners);
-  const auto received =
-      packed_instead(Side<int>{recvbuf, recvcounts, rdispls, recvtypes, false}, Way::receive, partners);
-  if (!sent && !received) return noted(Call::alltoallw, Path::mpi, type, 1, as_it_is);
-  return noted(Call::alltoallw, Path::engine, type, 1, [&] {
-    if (sent) {
-      sent->pack();
-      sendbuf = sent->data(), sendcounts = sent->counts(), sdispls = sent->offsets();
-      sendtypes = sent->types();
-    }
-    if (received) {
-      recvbuf = received->data(), recvcounts = received->counts(), rdispls = received->offsets();
-      recvtypes = received->types();
-    }
-    const int code = as_it_is();
-    if (code == MPI_SUCCESS && received) received->unpack();
-    return code;
-  });
+  return carry_all(Call::alltoallw, types,
+                   Side<int>{sendbuf, sendcounts, sdispls, sendtypes, false}, group->ranks,
+                   Side<int>{recvbuf, recvcounts, rdispls, recvtypes, false}, group->ranks,
+                   [=](const Side<int>& sent, const Side<int>& received) {
+                     return PMPI_Alltoallw(sent.buffer, sent.counts, sent.displacements, sent.types,
+                                           const_cast<void*>(received.buffer), received.counts,
+                                           received.displacements, received.types, comm);
+                   });
 }
 
 int MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MPI_Aint sdispls[],
                            const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
                            const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
                            MPI_Comm comm) {
-  const auto as_it_is = [&] {
+  Types types;
+  const Group* group = nullptr;
+  if (any_known_type() && comm != MPI_COMM_NULL && (group = group_of(comm)) != nullptr) {
+    types.add(group->neighbors.destinations.count, sendtypes);
+    types.add(group->neighbors.sources.count, recvtypes);
+  }
+  if (types.first() == MPI_DATATYPE_NULL)
     return PMPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
                                    rdispls, recvtypes, comm);
-  };
-  if (comm == MPI_COMM_NULL) return as_it_is();
-  const auto [in_count, out_count] = neighbor_counts(comm);
-  const auto type = first_known(out_count, sendtypes, in_count, recvtypes);
-  if (type == MPI_DATATYPE_NULL) return as_it_is();
-  const auto [in, out] = neighbors_of(comm);
-  const auto sent =
-      packed_instead(Side<MPI_Aint>{sendbuf, sendcounts, sdispls, sendtypes, false}, Way::send, out);
-  const auto received =
-      packed_instead(Side<MPI_Aint>{recvbuf, recvcounts, rdispls, recvtypes, false}, Way::receive, in);
-  if (!sent && !received) return noted(Call::neighbor_alltoallw, Path::mpi, type, 1, as_it_is);
-  return noted(Call::neighbor_alltoallw, Path::engine, type, 1, [&] {
-    if (sent) {
-      sent->pack();
-      sendbuf = sent->data(), sendcounts = sent->counts(), sdispls = sent->addresses();
-      sendtypes = sent->types();
-    }
-    if (received) {
-      recvbuf = received->data(), recvcounts = received->counts(), rdispls = received->addresses();
-      recvtypes = received->types();
-    }
-    const int code = as_it_is();
-    if (code == MPI_SUCCESS && received) received->unpack();
-    return code;
-  });
+  using Given = Side<MPI_Aint>;
+  return carry_all(
+      Call::neighbor_alltoallw, types, Given{sendbuf, sendcounts, sdispls, sendtypes, false},
+      group->neighbors.destinations, Given{recvbuf, recvcounts, rdispls, recvtypes, false},
+      group->neighbors.sources, [=](const Given& sent, const Given& received) {
+        return PMPI_Neighbor_alltoallw(sent.buffer, sent.counts, sent.displacements, sent.types,
+                                       const_cast<void*>(received.buffer), received.counts,
+                                       received.displacements, received.types, comm);
+      });
 }

@@ -5,7 +5,6 @@
 #include <mpi.h>
 
 #include <cstddef>
-#include <utility>
 #include <vector>
 
 namespace halocline::interpose {
@@ -13,19 +12,21 @@ namespace halocline::interpose {
 /// One for each rank of a group, or for each neighbor.
 struct Partners {
   int count = 0;
-  std::vector<bool> there;  ///< whether there is one: a grid may end somewhere; empty: all are
+  std::vector<bool> there{};  ///< whether there is one: a grid may end somewhere; empty: all are
 
   bool is_there(int i) const { return there.empty() || there[static_cast<std::size_t>(i)]; }
 };
 
-/// Of the other group if there are two.
-Partners partners_of(MPI_Comm comm);
-
-/// Sources and destinations.
-std::pair<int, int> neighbor_counts(MPI_Comm comm);
-struct Neighbors {
-  Partners in, out;
+/// Those of a communicator, which stay the same until it is freed.
+struct Group {
+  struct Between {
+    Partners sources, destinations;
+  };
+  Partners ranks;  ///< of the other group if there are two
+  Between neighbors;
 };
-Neighbors neighbors_of(MPI_Comm comm);
+
+/// Asks MPI once for each communicator. nullptr if there is no memory for the answer.
+const Group* group_of(MPI_Comm comm) noexcept;
 
 }  // namespace halocline::interpose

@@ -24,6 +24,10 @@ namespace halocline::interpose {
 /// The kind of memory that the data of `plan` at `buffer` begin in.
 dtype::MemoryKind kind_of(const dtype::PackPlan& plan, const void* buffer) noexcept;
 
+/// Whether any memory may be of a device: as far as was seen at one of some calls, for who leaves
+/// to MPI what is not. 2 ns.
+bool is_there_device_memory() noexcept;
+
 /// Whether kernels pack it: the host could follow pointers to managed memory, but would move it.
 inline bool is_packed_by_device(dtype::MemoryKind kind) {
   return kind == dtype::MemoryKind::device || kind == dtype::MemoryKind::managed;

@@ -201,8 +201,7 @@ void mpi_sendrecv_(void* send_buffer, MPI_Fint* send_count, MPI_Fint* send_type,
     carry(Call::sendrecv_recv, content(buffer, count, type, from), both, kNothing,
           [&](const Travelling& packed) { packed.unpack(got.one_in_c()); });
   });
-  carry(Call::sendrecv, content(send_buffer, send_count, send_type, to), by_mpi, kPack,
-        kNothing);
+  carry(Call::sendrecv, content(send_buffer, send_count, send_type, to), by_mpi, kPack, kNothing);
 }
 
 void mpi_isend_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to, MPI_Fint* tag,
@@ -386,10 +385,12 @@ void mpi_alltoallw_(void* send_buffer, MPI_Fint* send_counts, MPI_Fint* send_dis
                     MPI_Fint* types, MPI_Fint* comm, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_alltoallw_);
   const auto in_c_comm = PMPI_Comm_f2c(*comm);
-  if (in_c_comm == MPI_COMM_NULL || !is_buffer(send_buffer) || !is_buffer(buffer))
+  const auto* const group =
+      any_known_type() && in_c_comm != MPI_COMM_NULL ? group_of(in_c_comm) : nullptr;
+  if (group == nullptr || !is_buffer(send_buffer) || !is_buffer(buffer))
     return mpi_function(send_buffer, send_counts, send_displacements, send_types, buffer, counts,
                         displacements, types, comm, error);
-  const auto partners = partners_of(in_c_comm).count;
+  const auto partners = group->ranks.count;
   *error = MPI_Alltoallw(send_buffer, send_counts, send_displacements,
                          types_in_c(send_types, partners).data(), buffer, counts, displacements,
                          types_in_c(types, partners).data(), in_c_comm);
@@ -401,13 +402,16 @@ void mpi_neighbor_alltoallw_(void* send_buffer, MPI_Fint* send_counts, MPI_Aint*
                              MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_neighbor_alltoallw_);
   const auto in_c_comm = PMPI_Comm_f2c(*comm);
-  if (in_c_comm == MPI_COMM_NULL || !is_buffer(send_buffer) || !is_buffer(buffer))
+  const auto* const group =
+      any_known_type() && in_c_comm != MPI_COMM_NULL ? group_of(in_c_comm) : nullptr;
+  if (group == nullptr || !is_buffer(send_buffer) || !is_buffer(buffer))
     return mpi_function(send_buffer, send_counts, send_displacements, send_types, buffer, counts,
                         displacements, types, comm, error);
-  const auto [in, out] = neighbor_counts(in_c_comm);
-  *error = MPI_Neighbor_alltoallw(send_buffer, send_counts, send_displacements,
-                                  types_in_c(send_types, out).data(), buffer, counts, displacements,
-                                  types_in_c(types, in).data(), in_c_comm);
+  const auto& [sources, destinations] = group->neighbors;
+  *error =
+      MPI_Neighbor_alltoallw(send_buffer, send_counts, send_displacements,
+                             types_in_c(send_types, destinations.count).data(), buffer, counts,
+                             displacements, types_in_c(types, sources.count).data(), in_c_comm);
 }
 
 }  // extern "C"

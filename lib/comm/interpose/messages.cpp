@@ -66,11 +66,10 @@ int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int 
       return PMPI_Sendrecv(data, n, type, dest, sendtag, to, room, of, source, recvtag, comm,
                            status);
     };
-    return carry(Call::sendrecv_recv, {recvbuf, recvcount, recvtype, source}, both,
-                 kNothing, [&](const Travelling& packed) { packed.unpack(*status); });
+    return carry(Call::sendrecv_recv, {recvbuf, recvcount, recvtype, source}, both, kNothing,
+                 [&](const Travelling& packed) { packed.unpack(*status); });
   };
-  return carry(Call::sendrecv, {sendbuf, sendcount, sendtype, dest}, by_mpi, kPack,
-               kNothing);
+  return carry(Call::sendrecv, {sendbuf, sendcount, sendtype, dest}, by_mpi, kPack, kNothing);
 }
 
 int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,

@@ -29,7 +29,8 @@ struct Content {
 };
 
 /// Calls `by_mpi(buffer, count, type)`, which returns what MPI does, with what is given or, after
-/// `start(packed)`, with its packed bytes, of another type; then, if MPI had success, also `end(packed)`.
+/// `start(packed)`, with its packed bytes, of another type; then, if MPI had success, also
+/// `end(packed)`.
 template <class ByMpi, class Start, class End>
 int carry(Call call, const Content& content, ByMpi&& by_mpi, Start&& start, End&& end) {
   const auto& [buffer, count, type, partner, stays] = content;

@@ -39,8 +39,8 @@ class PackedBytes {
 /// How MPI moves packed bytes of the host: streamed with Open MPI, whose receives of one run of
 /// memory write all of a message that is longer where the kernel copies it (4.1.4), and which moves
 /// derived types like that as well, so that the two differ in who packs. Of bytes below 2, and with
-/// other MPIs, nullptr: as one run of MPI_PACKED. O(1) but for the first of its length; thread-safe.
-/// Throws MpiError and std::bad_alloc.
+/// other MPIs, nullptr: as one run of MPI_PACKED. O(1) but for the first of its length;
+/// thread-safe. Throws MpiError and std::bad_alloc.
 std::shared_ptr<const comm::StreamedBytes> streamed(std::int64_t bytes);
 #ifdef OPEN_MPI
 inline constexpr bool kStreams = true;

@@ -16,17 +16,13 @@
 #include "comm/interpose/settings.hpp"
 #include "dtype/dataloop.hpp"
 #include "dtype/datatype.hpp"
-#include "dtype/pack/handle_table.hpp"
 #include "dtype/type_tree.hpp"
 
 namespace halocline::interpose {
 
-namespace {
+dtype::HandleTable<KnownType>* const known_types = new dtype::HandleTable<KnownType>;
 
-dtype::HandleTable<KnownType>& table() {
-  static auto* const the_table = new dtype::HandleTable<KnownType>;
-  return *the_table;
-}
+namespace {
 
 // Then attributes of types can be set no more.
 std::atomic<bool> is_over{false};
@@ -94,7 +90,7 @@ const KnownType::Verdict* KnownType::judge(MPI_Datatype handle, const void* buff
   try {
     verdict->plan = plan_with_gaps(handle);
     if (verdict->plan && forced) {
-      verdict->packs = true;
+      verdict->packs = verdict->sends = true;
       told = "all by engine";
     } else if (verdict->plan && on_device) {
       told = "engine in memory of a device";
@@ -103,6 +99,7 @@ const KnownType::Verdict* KnownType::judge(MPI_Datatype handle, const void* buff
       const auto found = measure_packing(*verdict->plan, handle, buffer, count);
       verdict->rates = found.rates;
       verdict->packs = found.rates.ours < found.rates.mpi;
+      verdict->sends = verdict->packs && model() != nullptr;
       told = decision(found.rates);
       if (found.what == Measured::What::inconclusive) return nullptr;
       if (found.what == Measured::What::too_long) told = "all by mpi: too long to measure";
@@ -124,6 +121,7 @@ const KnownType::Verdict* KnownType::judge(MPI_Datatype handle, const void* buff
 }
 
 Handling KnownType::to_send(MPI_Datatype handle, const void* buffer, std::int64_t count) {
+  if (sends() != Sends::open && !is_there_device_memory()) return {};
   const auto by = to_pack(handle, buffer, count);
   if (by.plan == nullptr || is_packed_by_device(by.memory) ||
       settings().mode == Settings::Mode::engine)
@@ -137,18 +135,14 @@ Handling KnownType::to_send(MPI_Datatype handle, const void* buffer, std::int64_
 }
 
 void committed(MPI_Datatype handle) noexcept {
-  if (settings().mode == Settings::Mode::off || is_over) return;
+  if (settings().mode == Settings::Mode::off || is_over || known_types == nullptr) return;
   try {
     if (known_type(handle) != nullptr || dtype::is_predefined(handle)) return;
     watch_finalize();
-    table().insert(handle, std::make_unique<KnownType>());
+    known_types->insert(handle, std::make_unique<KnownType>());
   } catch (const std::exception&) {
     // MPI goes on handling it.
   }
-}
-
-KnownType* known_type(MPI_Datatype handle) noexcept {
-  return table().find(handle);
 }
 
 }  // namespace halocline::interpose

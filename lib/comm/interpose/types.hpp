@@ -15,6 +15,7 @@
 
 #include "comm/interpose/choice.hpp"
 #include "comm/interpose/devices.hpp"
+#include "dtype/pack/handle_table.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
 namespace halocline::interpose {
@@ -60,6 +61,14 @@ class KnownType {
   /// Likewise to send or receive them.
   Handling to_send(MPI_Datatype handle, const void* buffer, std::int64_t count);
 
+  /// What to_send() may say: that MPI does it, but for data in memory of a device, or either.
+  enum class Sends { by_mpi, by_mpi_on_host, open };
+  Sends sends() const {
+    const auto* const verdict = verdict_.load(std::memory_order_acquire);
+    if (verdict == nullptr || verdict->sends) return Sends::open;
+    return verdict->plan ? Sends::by_mpi_on_host : Sends::by_mpi;
+  }
+
   /// Whether MPI was found to pack it otherwise than its type map says.
   bool is_packed_otherwise() const {
     const auto* const verdict = verdict_.load(std::memory_order_acquire);
@@ -70,6 +79,7 @@ class KnownType {
   struct Verdict {
     std::optional<dtype::PackPlan> plan;  // none: MPI does it all
     bool packs = false;                   // the engine, in the host's memory
+    bool sends = false;                   // likewise, perhaps
     bool packed_otherwise = false;        // by MPI: then there is no plan
     PackRates rates{};                    // of both, there
   };
@@ -83,8 +93,18 @@ class KnownType {
 /// Remembers a type that was just committed, until it is freed, unless it is MPI's own.
 void committed(MPI_Datatype handle) noexcept;
 
+/// Those that are; nullptr before the library's statics are there.
+extern dtype::HandleTable<KnownType>* const known_types;
+
 /// nullptr for types that were not remembered: MPI's own, and those that were committed by other
 /// ways than the interposer sees.
-KnownType* known_type(MPI_Datatype handle) noexcept;
+inline KnownType* known_type(MPI_Datatype handle) noexcept {
+  return known_types != nullptr ? known_types->find(handle) : nullptr;
+}
+
+/// Whether there are any others. O(1).
+inline bool any_known_type() noexcept {
+  return known_types != nullptr && !known_types->empty();
+}
 
 }  // namespace halocline::interpose

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What we know of datatypes, by handle, until they are freed.
+// What we know of datatypes and of communicators, by handle, until they are freed.
 //
 // Best peer: [PEA21] looks every type up in a hash map of the C++ library and keeps entries of
 // freed types. Here a look-up is one probe of a flat table without a lock, and MPI itself drops the
-// entry when the type is freed.
+// entry when the handle is freed.
 #pragma once
 
 #include <mpi.h>
@@ -19,13 +19,16 @@
 
 namespace halocline::dtype {
 
+/// What handles are of; in some MPIs all are integers.
+enum class HandlesOf { datatypes, communicators };
+
 namespace detail {
 
 /// What MPI has to do with a table. It is never destroyed, since MPI drops entries when it likes,
 /// even after the statics are gone.
 class HandleTableBase {
  public:
-  HandleTableBase() = default;
+  explicit HandleTableBase(HandlesOf of) : of_(of) {}
   HandleTableBase(const HandleTableBase&) = delete;
   HandleTableBase& operator=(const HandleTableBase&) = delete;
 
@@ -43,35 +46,50 @@ class HandleTableBase {
       return static_cast<Key>(handle);
   }
 
-  /// Lets MPI erase the entry when the type is freed; not of predefined types, which never are, and
-  /// on which some MPIs take no attribute. Once for an entry: again would drop it. Throws MpiError.
-  void attach(MPI_Datatype handle);
+  /// Lets MPI erase the entry when the handle is freed; not of predefined types, which never are,
+  /// and on which some MPIs take no attribute. Once for an entry: again would drop it. Throws
+  /// MpiError.
+  void attach_to_type(MPI_Datatype handle);
+  void attach_to_communicator(MPI_Comm handle);
   virtual void erase(Key key) = 0;
 
  private:
-  static int on_free(MPI_Datatype handle, int keyval, void* value, void* table);
+  static int on_free_type(MPI_Datatype handle, int keyval, void* value, void* table);
+  static int on_free_communicator(MPI_Comm handle, int keyval, void* value, void* table);
+  void make_keyval();
 
+  HandlesOf of_;
   std::once_flag once_;
   int keyval_ = MPI_KEYVAL_INVALID;
 };
 
 }  // namespace detail
 
-/// One T for each datatype that it was given for. All of it is local and thread-safe as far as the
+/// One T for each handle that it was given for. All of it is local and thread-safe as far as the
 /// MPI is. To be allocated and never freed.
-template <class T>
+template <class T, HandlesOf of = HandlesOf::datatypes>
 class HandleTable final : detail::HandleTableBase {
  public:
-  /// Of this handle, or nullptr. Lives until the type is freed. O(1), takes no lock.
-  T* find(MPI_Datatype handle) const { return find(key_of(handle)); }
+  using Handle = std::conditional_t<of == HandlesOf::datatypes, MPI_Datatype, MPI_Comm>;
 
-  /// Keeps `value`, unless another thread was faster, until the type is freed. Throws MpiError.
-  T* insert(MPI_Datatype handle, std::unique_ptr<T> value) {
+  HandleTable() : HandleTableBase(of) {}
+
+  /// Of this handle, or nullptr. Lives until that is freed. O(1), takes no lock.
+  T* find(Handle handle) const { return find_key(key_of(handle)); }
+
+  /// Whether no handle has one now. O(1), takes no lock.
+  bool empty() const { return entries_.load(std::memory_order_relaxed) == 0; }
+
+  /// Keeps `value`, unless another thread was faster, until the handle is freed. Throws MpiError.
+  T* insert(Handle handle, std::unique_ptr<T> value) {
     const auto key = key_of(handle);
-    const auto [entry, is_new] = insert(key, std::move(value));
+    const auto [entry, is_new] = insert_key(key, std::move(value));
     if (!is_new) return entry;
     try {
-      attach(handle);
+      if constexpr (of == HandlesOf::datatypes)
+        attach_to_type(handle);
+      else
+        attach_to_communicator(handle);
     } catch (...) {
       erase(key);  // nobody would drop it
       throw;
@@ -100,7 +118,7 @@ class HandleTable final : detail::HandleTableBase {
     }
   };
 
-  T* find(Key key) const {
+  T* find_key(Key key) const {
     const auto& slots = *slots_.load(std::memory_order_acquire);
     for (auto i = slots.first(key);; i = slots.next(i)) {
       const auto& slot = slots.list[i];
@@ -111,11 +129,12 @@ class HandleTable final : detail::HandleTableBase {
   }
 
   // The entry of the key, and whether it is this one.
-  std::pair<T*, bool> insert(Key key, std::unique_ptr<T> value) {
+  std::pair<T*, bool> insert_key(Key key, std::unique_ptr<T> value) {
     const std::lock_guard lock(writers_);
-    if (auto* found = find(key)) return {found, false};
+    if (auto* found = find_key(key)) return {found, false};
     if (2 * (used_ + 1) > slots_.load()->list.size()) grow();
     put(*slots_.load(), key, value.get());
+    ++entries_;
     return {value.release(), true};
   }
 
@@ -127,7 +146,8 @@ class HandleTable final : detail::HandleTableBase {
       auto& slot = slots.list[i];
       if (slot.key.load() == kEmpty) return;
       if (slot.key.load() != key) continue;
-      delete slot.entry.exchange(nullptr);
+      if (const std::unique_ptr<T> entry(slot.entry.exchange(nullptr)); entry != nullptr)
+        --entries_;
       return;
     }
   }
@@ -158,7 +178,8 @@ class HandleTable final : detail::HandleTableBase {
     return first;
   }();
   std::atomic<Slots*> slots_{all_slots_.front().get()};
-  std::size_t used_ = 0;
+  std::size_t used_ = 0;  // keys in the slots
+  std::atomic<std::size_t> entries_{0};
 };
 
 }  // namespace halocline::dtype

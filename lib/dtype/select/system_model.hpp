@@ -54,7 +54,7 @@ struct SystemModel {
   /// enough. It limits them as the bandwidth of each rank limits that rank: max-rate [GOS16].
   std::optional<double> injection_bytes_per_second;
 
-  MessagePaths host_messages;           ///< [PEA21] T_cpu-cpu: between pinned host memory
+  MessagePaths host_messages;  ///< [PEA21] T_cpu-cpu: between pinned host memory
   /// Likewise, of bytes that are not one run of memory, which MPI moves as it moves derived types.
   MessagePaths streamed_messages;
   MessagePaths device_messages;         ///< [PEA21] T_gpu-gpu: between device memory
