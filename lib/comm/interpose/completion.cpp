@@ -28,6 +28,11 @@ bool sees_completions() {
         HALOCLINE_OURS(MPI_Testany),
         HALOCLINE_OURS(MPI_Testsome),
         HALOCLINE_OURS(MPI_Request_get_status),
+#ifdef HALOCLINE_HAS_GET_STATUS_SOME
+        HALOCLINE_OURS(MPI_Request_get_status_any),
+        HALOCLINE_OURS(MPI_Request_get_status_all),
+        HALOCLINE_OURS(MPI_Request_get_status_some),
+#endif
         HALOCLINE_OURS(MPI_Request_free)};
 #undef HALOCLINE_OURS
     for (const auto& [name, ours] : functions)
@@ -45,24 +50,28 @@ bool sees_completions() {
 
 using namespace halocline::interpose;
 
+namespace {
+
+// What is complete by this may be looked at before it is waited for.
+[[maybe_unused]] void seen(MPI_Request request, const MPI_Status& status) {
+  auto* const entry = watched(request);
+  if (entry != nullptr && entry->active) entry->deliver(status);
+}
+
+}  // namespace
+
 int MPI_Start(MPI_Request* request) {
   auto* const entry = look() && request != nullptr ? watched(*request) : nullptr;
   if (entry == nullptr) return PMPI_Start(request);
   entry->before_start();
-  const int code = PMPI_Start(request);
-  entry->active = code == MPI_SUCCESS;
-  return code;
+  return PMPI_Start(request);
 }
 
 int MPI_Startall(int count, MPI_Request requests[]) {
-  std::vector<Entry*> ours;
   if (look())
     for (int i = 0; i < count; ++i)
-      if (auto* const entry = watched(requests[i])) ours.push_back(entry);
-  for (const auto* entry : ours) entry->before_start();
-  const int code = PMPI_Startall(count, requests);
-  for (auto* entry : ours) entry->active = code == MPI_SUCCESS;
-  return code;
+      if (auto* const entry = watched(requests[i])) entry->before_start();
+  return PMPI_Startall(count, requests);
 }
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
@@ -154,19 +163,47 @@ int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices
   return end_several(code, *outcount, got.list(), got.wanted(), taken, indices);
 }
 
-// What is complete by this may be looked at before it is waited for.
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   auto* const entry = look() ? watched(request) : nullptr;
   if (entry == nullptr || !entry->active) return PMPI_Request_get_status(request, flag, status);
   MPI_Status own;
   auto& got = status == MPI_STATUS_IGNORE ? own : *status;
   const int code = PMPI_Request_get_status(request, flag, &got);
-  if (code == MPI_SUCCESS && *flag != 0) {
-    entry->deliver(got);
-    entry->delivered = true;
-  }
+  if (code == MPI_SUCCESS && *flag != 0) entry->deliver(got);
   return code;
 }
+
+#ifdef HALOCLINE_HAS_GET_STATUS_SOME
+int MPI_Request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag,
+                               MPI_Status* status) {
+  if (!look()) return PMPI_Request_get_status_any(count, requests, index, flag, status);
+  MPI_Status own;
+  auto& got = status == MPI_STATUS_IGNORE ? own : *status;
+  const int code = PMPI_Request_get_status_any(count, requests, index, flag, &got);
+  if (code == MPI_SUCCESS && *flag != 0 && *index != MPI_UNDEFINED) seen(requests[*index], got);
+  return code;
+}
+
+int MPI_Request_get_status_all(int count, const MPI_Request requests[], int* flag,
+                               MPI_Status* statuses) {
+  if (!look()) return PMPI_Request_get_status_all(count, requests, flag, statuses);
+  const Statuses got(count, statuses);
+  const int code = PMPI_Request_get_status_all(count, requests, flag, got.list());
+  for (int i = 0; code == MPI_SUCCESS && *flag != 0 && i < count; ++i)
+    seen(requests[i], got.list()[i]);
+  return code;
+}
+
+int MPI_Request_get_status_some(int incount, const MPI_Request requests[], int* outcount,
+                                int indices[], MPI_Status* statuses) {
+  if (!look()) return PMPI_Request_get_status_some(incount, requests, outcount, indices, statuses);
+  const Statuses got(incount, statuses);
+  const int code = PMPI_Request_get_status_some(incount, requests, outcount, indices, got.list());
+  for (int i = 0; code == MPI_SUCCESS && *outcount != MPI_UNDEFINED && i < *outcount; ++i)
+    seen(requests[indices[i]], got.list()[i]);
+  return code;
+}
+#endif
 
 int MPI_Request_free(MPI_Request* request) {
   if (!look() || request == nullptr || !abandon(*request)) return PMPI_Request_free(request);

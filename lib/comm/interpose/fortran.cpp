@@ -90,11 +90,23 @@ auto watch_persistent_fortran(const MPI_Fint* request, Way way) {
   };
 }
 
-std::vector<MPI_Request> in_c(int count, const MPI_Fint* requests) {
-  std::vector<MPI_Request> out;
-  for (int i = 0; i < count; ++i) out.push_back(PMPI_Request_f2c(requests[i]));
-  return out;
-}
+// Requests of which a call completes some.
+class FortranRequests {
+ public:
+  FortranRequests(int count, const MPI_Fint* requests)
+      : requests_(requests), in_c_(static_cast<std::size_t>(count)) {
+    read();
+  }
+  const MPI_Request* in_c() const { return in_c_.data(); }
+  // As the call leaves them.
+  void read() {
+    for (auto& request : in_c_) request = PMPI_Request_f2c(requests_[&request - in_c_.data()]);
+  }
+
+ private:
+  const MPI_Fint* requests_;
+  std::vector<MPI_Request> in_c_;
+};
 
 std::vector<MPI_Datatype> types_in_c(const MPI_Fint* types, int count) {
   std::vector<MPI_Datatype> out;
@@ -253,35 +265,35 @@ void mpi_start_(MPI_Fint* request, MPI_Fint* error) {
   auto* const entry = look() ? watched(PMPI_Request_f2c(*request)) : nullptr;
   if (entry != nullptr) entry->before_start();
   mpi_function(request, error);
-  if (entry != nullptr) entry->active = *error == MPI_SUCCESS;
 }
 
 void mpi_startall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_startall_);
-  std::vector<Entry*> ours;
   if (look())
-    for (const auto request : in_c(*count, requests))
-      if (auto* const entry = watched(request)) ours.push_back(entry);
-  for (const auto* entry : ours) entry->before_start();
+    for (int i = 0; i < *count; ++i)
+      if (auto* const entry = watched(PMPI_Request_f2c(requests[i]))) entry->before_start();
   mpi_function(count, requests, error);
-  for (auto* entry : ours) entry->active = *error == MPI_SUCCESS;
 }
 
 void mpi_wait_(MPI_Fint* request, MPI_Fint* status, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_wait_);
   if (!look()) return mpi_function(request, status, error);
-  Taken taken(1, in_c(1, request).data());
+  FortranRequests all(1, request);
+  Taken taken(1, all.in_c());
   const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
   mpi_function(request, got.list(), error);
+  all.read();
   taken.end(0, *error, got.one_in_c());
 }
 
 void mpi_test_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_test_);
   if (!look()) return mpi_function(request, flag, status, error);
-  Taken taken(1, in_c(1, request).data());
+  FortranRequests all(1, request);
+  Taken taken(1, all.in_c());
   const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
   mpi_function(request, flag, got.list(), error);
+  all.read();
   if (*error != MPI_SUCCESS || *flag != 0) taken.end(0, *error, got.one_in_c());
 }
 
@@ -289,10 +301,12 @@ void mpi_waitany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint
                   MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_waitany_);
   if (!look()) return mpi_function(count, requests, index, status, error);
-  Taken taken(*count, in_c(*count, requests).data());
+  FortranRequests all(*count, requests);
+  Taken taken(*count, all.in_c());
   const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
   *index = MPI_UNDEFINED;
   mpi_function(count, requests, index, got.list(), error);
+  all.read();
   if (*index != MPI_UNDEFINED) taken.end(*index - 1, *error, got.one_in_c());
 }
 
@@ -300,19 +314,23 @@ void mpi_testany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint
                   MPI_Fint* status, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_testany_);
   if (!look()) return mpi_function(count, requests, index, flag, status, error);
-  Taken taken(*count, in_c(*count, requests).data());
+  FortranRequests all(*count, requests);
+  Taken taken(*count, all.in_c());
   const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
   *index = MPI_UNDEFINED;
   mpi_function(count, requests, index, flag, got.list(), error);
+  all.read();
   if (*index != MPI_UNDEFINED) taken.end(*index - 1, *error, got.one_in_c());
 }
 
 void mpi_waitall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* statuses, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_waitall_);
   if (!look()) return mpi_function(count, requests, statuses, error);
-  Taken taken(*count, in_c(*count, requests).data());
+  FortranRequests all(*count, requests);
+  Taken taken(*count, all.in_c());
   const FortranStatuses got(*count, statuses, MPI_F_STATUSES_IGNORE);
   mpi_function(count, requests, got.list(), error);
+  all.read();
   *error = end_several(*error, *count, got.in_c(*count).data(), got.wanted(), taken);
 }
 
@@ -320,9 +338,11 @@ void mpi_testall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* flag, MPI_Fint*
                   MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_testall_);
   if (!look()) return mpi_function(count, requests, flag, statuses, error);
-  Taken taken(*count, in_c(*count, requests).data());
+  FortranRequests all(*count, requests);
+  Taken taken(*count, all.in_c());
   const FortranStatuses got(*count, statuses, MPI_F_STATUSES_IGNORE);
   mpi_function(count, requests, flag, got.list(), error);
+  all.read();
   if (*error == MPI_SUCCESS && *flag == 0) return;
   *error = end_several(*error, *count, got.in_c(*count).data(), got.wanted(), taken);
 }
@@ -331,10 +351,12 @@ void mpi_waitsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* completed, MPI
                    MPI_Fint* statuses, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_waitsome_);
   if (!look()) return mpi_function(count, requests, completed, indices, statuses, error);
-  Taken taken(*count, in_c(*count, requests).data());
+  FortranRequests all(*count, requests);
+  Taken taken(*count, all.in_c());
   const FortranStatuses got(*count, statuses, MPI_F_STATUSES_IGNORE);
   *completed = MPI_UNDEFINED;
   mpi_function(count, requests, completed, indices, got.list(), error);
+  all.read();
   end_some(*completed, indices, got, taken, error);
 }
 
@@ -342,10 +364,12 @@ void mpi_testsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* completed, MPI
                    MPI_Fint* statuses, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_testsome_);
   if (!look()) return mpi_function(count, requests, completed, indices, statuses, error);
-  Taken taken(*count, in_c(*count, requests).data());
+  FortranRequests all(*count, requests);
+  Taken taken(*count, all.in_c());
   const FortranStatuses got(*count, statuses, MPI_F_STATUSES_IGNORE);
   *completed = MPI_UNDEFINED;
   mpi_function(count, requests, completed, indices, got.list(), error);
+  all.read();
   end_some(*completed, indices, got, taken, error);
 }
 
@@ -357,7 +381,6 @@ void mpi_request_get_status_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status
   mpi_function(request, flag, got.list(), error);
   if (*error != MPI_SUCCESS || *flag == 0) return;
   entry->deliver(got.one_in_c());
-  entry->delivered = true;
 }
 
 void mpi_request_free_(MPI_Fint* request, MPI_Fint* error) {

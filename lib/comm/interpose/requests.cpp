@@ -240,26 +240,30 @@ void Travelling::unpack(const MPI_Status& status) const {
 
 void watch(MPI_Request request, Travelling travelling, Way way) {
   if (request == MPI_REQUEST_NULL) return;  // an error that a handler has taken
-  auto entry = std::make_unique<Entry>(Entry{request, std::move(travelling), way, false, true});
   // Some MPIs have one request for all sends that are complete when they are made. Not of receives:
   // what has failed would be told to the wrong error handler.
   int done = 0;
   if (way == Way::send &&
       PMPI_Request_get_status(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done != 0)
     return;
-  keep(std::move(entry));
+  or_end([&] {
+    keep(std::make_unique<Entry>(Entry{request, std::move(travelling), way, false, true}));
+  });
 }
 
 void watch_persistent(MPI_Request request, Travelling travelling, Way way) {
   if (request == MPI_REQUEST_NULL) return;
-  keep(std::make_unique<Entry>(Entry{request, std::move(travelling), way, true, false}));
+  or_end([&] {
+    keep(std::make_unique<Entry>(Entry{request, std::move(travelling), way, true, false}));
+  });
 }
 
-void Entry::deliver(const MPI_Status& status) const {
+void Entry::deliver(const MPI_Status& status) {
   int cancelled = 0;
   if (way == Way::receive && !delivered &&
       PMPI_Test_cancelled(&status, &cancelled) == MPI_SUCCESS && cancelled == 0)
     travelling.unpack(status);
+  delivered = true;
 }
 
 bool look() {
@@ -274,10 +278,12 @@ Entry* watched(MPI_Request request) {
   return found == all.watched.end() ? nullptr : found->second.get();
 }
 
-Taken::Taken(int count, const MPI_Request* requests) {
-  for (int i = 0; requests != nullptr && i < count; ++i)
-    if (requests[i] != MPI_REQUEST_NULL)
-      if (auto entry = take(requests[i])) all_.emplace_back(i, std::move(entry));
+Taken::Taken(int count, const MPI_Request* requests) : requests_(requests) {
+  or_end([&] {
+    for (int i = 0; requests != nullptr && i < count; ++i)
+      if (requests[i] != MPI_REQUEST_NULL)
+        if (auto entry = take(requests[i])) all_.emplace_back(i, std::move(entry));
+  });
 }
 
 Taken::~Taken() {
@@ -291,8 +297,9 @@ void Taken::end(int index, int code, const MPI_Status& status) {
   if (found == all_.end() || found->first != index) return;
   auto& entry = found->second;
   if (!entry->active) return;  // to wait for an inactive request does nothing
+  if (!entry->persistent && requests_[index] == entry->request) return;
   if (code == MPI_SUCCESS) entry->deliver(status);
-  entry->active = entry->delivered = false;
+  entry->active = false;
   if (!entry->persistent) entry.reset();
 }
 

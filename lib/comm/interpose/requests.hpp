@@ -77,7 +77,8 @@ class Travelling {
 
 enum class Way { send, receive };
 
-/// Keeps what travels under a request that MPI has just started, until it is complete.
+/// Keeps what travels under a request that MPI has just started, until it is complete. Ends the job
+/// if there is no memory for that.
 void watch(MPI_Request request, Travelling travelling, Way way);
 /// Likewise of a persistent request, until that is freed.
 void watch_persistent(MPI_Request request, Travelling travelling, Way way);
@@ -90,12 +91,14 @@ struct Entry {
   bool persistent, active;
   bool delivered = false;  ///< complete and unpacked, but not yet waited for
 
-  /// What is to be sent is packed.
-  void before_start() const {
+  /// What is to be sent is packed. If the start fails nothing is known of the request, and whoever
+  /// waits for it finds it complete and empty if it is not active.
+  void before_start() {
     if (way == Way::send) travelling.pack();
+    active = true, delivered = false;
   }
   /// A receive is complete: its bytes go to their places.
-  void deliver(const MPI_Status& status) const;
+  void deliver(const MPI_Status& status);
 };
 
 /// Whether the calls that complete requests arrive here: where another tool takes one of them and
@@ -113,16 +116,21 @@ Entry* watched(MPI_Request request);
 /// or persistent, is watched again.
 class Taken {
  public:
+  /// The requests must be there as long as this, as MPI leaves them. Ends the job if there is no
+  /// memory for the list.
   Taken(int count, const MPI_Request* requests);
   Taken(const Taken&) = delete;
   Taken& operator=(const Taken&) = delete;
   ~Taken();
 
   bool empty() const { return all_.empty(); }
-  /// MPI has completed request `index`; `code` is whether with success.
+  /// MPI has completed request `index`; `code` is whether with success. One that is neither null
+  /// nor persistent has met an error that leaves it as it was, such as the failure of a process
+  /// that it may not need.
   void end(int index, int code, const MPI_Status& status);
 
  private:
+  const MPI_Request* requests_;
   std::vector<std::pair<int, std::unique_ptr<Entry>>> all_;
 };
 
