@@ -93,7 +93,7 @@ void note_type(MPI_Datatype type, const char* decision) noexcept {
 void print_summary() noexcept {
   const int rank = world_rank();
   std::fprintf(stderr, "halocline[%d]: %-22s %-6s %12s %16s %12s\n", rank, "derived types in", "by",
-               "calls", "bytes", "seconds");
+               "calls", "bytes", "seconds in it");
   for (int call = 0; call < kCalls; ++call)
     for (const auto path : {Path::engine, Path::mpi}) {
       const auto& noted =

@@ -30,9 +30,13 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Both ways in turns, as many calls to a sample as the clock needs.
+struct Both {
+  double ours, mpi;
+};
+
+// Seconds of both ways, in turns, as many calls to a sample as the clock needs.
 template <class Ours, class Mpi>
-PackRates fastest(Ours&& ours, Mpi&& mpi, std::int64_t bytes) {
+Both fastest(Ours&& ours, Mpi&& mpi) {
   constexpr double kSample = 1e-6, kAtMost = 2e-3;
   constexpr int kRounds = 5;
   const auto sample = [](auto&& pack, int calls) {
@@ -44,14 +48,21 @@ PackRates fastest(Ours&& ours, Mpi&& mpi, std::int64_t bytes) {
     return static_cast<int>(std::clamp(kSample / std::max(sample(pack, 1), 1e-9), 1.0, 100.0));
   };
   const int our_calls = calls_of(ours), mpi_calls = calls_of(mpi);
-  double of_ours = std::numeric_limits<double>::infinity(), of_mpi = of_ours;
+  Both out{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
   const auto start = Clock::now();
   for (int round = 0; round < kRounds && (round < 2 || seconds_since(start) < kAtMost); ++round) {
-    of_ours = std::min(of_ours, sample(ours, our_calls));
-    of_mpi = std::min(of_mpi, sample(mpi, mpi_calls));
+    out.ours = std::min(out.ours, sample(ours, our_calls));
+    out.mpi = std::min(out.mpi, sample(mpi, mpi_calls));
   }
+  return out;
+}
+
+// Of one instance of `bytes` and of so many.
+PackTime line(double one, double all, std::int64_t bytes, std::int64_t instances) {
   const auto n = static_cast<double>(bytes);
-  return {of_ours / n, of_mpi / n};
+  if (instances == 1) return {0, one / n};
+  const double byte = std::max(all - one, 0.0) / (n * static_cast<double>(instances - 1));
+  return {std::max(one - byte * n, 0.0), byte};
 }
 
 // Whether with success, and as many bytes as there should be.
@@ -80,9 +91,18 @@ std::vector<std::byte> different_bytes(std::int64_t bytes) {
 
 std::optional<dtype::SystemModel> read_model_of_user() {
   const auto* const given = std::getenv("HALOCLINE_MODEL");
+  const bool is_given = given != nullptr && *given != '\0';
+  const bool is_logged = settings().log != Settings::Log::none;
   try {
     const auto path = dtype::default_model_path();
-    if ((given == nullptr || *given == '\0') && !std::filesystem::exists(path)) return std::nullopt;
+    if (!is_given && !std::filesystem::exists(path)) {
+      if (is_logged && is_first_rank())
+        std::fprintf(stderr,
+                     "halocline: there is no system model (%s): messages are left to MPI until "
+                     "'halocline calibrate' has measured one\n",
+                     path.c_str());
+      return std::nullopt;
+    }
     auto out = dtype::read_model(path);
     auto here = out.provenance;  // devices are compared when one is met
     here.cpu = cpu_model();
@@ -93,12 +113,10 @@ std::optional<dtype::SystemModel> read_model_of_user() {
                         "): measure this one with 'halocline calibrate'");
     return out;
   } catch (const std::exception& error) {
-    // Who has asked for none need not hear of it, and one rank is enough.
-    const bool is_asked_for = given != nullptr || settings().log != Settings::Log::none;
-    int rank = 0;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (is_asked_for && rank == 0)
-      std::fprintf(stderr, "halocline: %s; goes on without a model\n", error.what());
+    // Who has asked for none need not hear of it.
+    if ((is_given || is_logged) && is_first_rank())
+      std::fprintf(stderr, "halocline: %s; goes on without a model, messages are left to MPI\n",
+                   error.what());
     return std::nullopt;
   }
 }
@@ -113,14 +131,19 @@ int number_in(const char* variable) {
 Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const void* buffer,
                          std::int64_t count) {
   using What = Measured::What;
-  constexpr std::int64_t kAtMost = std::int64_t{1} << 20;
+  constexpr std::int64_t kAtMost = std::int64_t{1} << 20, kGrowth = 8;
   const auto& bounds = plan.bounds();
   if (bounds.size > kLongestMeasured) return {What::too_long};
   const auto sampled = std::clamp<std::int64_t>(kAtMost / bounds.size, 1, count);
   const auto bytes = plan.packed_bytes(sampled);
   const PackedBytes our_bytes(bytes), mpi_bytes(bytes);
-  const auto by_us = [&] { dtype::HostPacker().pack(plan, buffer, sampled, our_bytes.data()); };
-  const auto by_mpi = [&] { pack_by_mpi(handle, buffer, sampled, mpi_bytes.data(), bytes); };
+  const auto by_us = [&](std::int64_t n) {
+    return [&, n] { dtype::HostPacker().pack(plan, buffer, n, our_bytes.data()); };
+  };
+  const auto by_mpi = [&](std::int64_t n) {
+    return
+        [&, n] { return pack_by_mpi(handle, buffer, n, mpi_bytes.data(), plan.packed_bytes(n)); };
+  };
 
   const auto few = std::min<std::int64_t>(sampled, 3);
   const auto stride = bounds.extent * (few - 1);
@@ -136,15 +159,18 @@ Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const
         !same(our_bytes, mpi_bytes, few_bytes))
       return {What::different};
   } else {
-    by_us();
-    if (!pack_by_mpi(handle, buffer, sampled, mpi_bytes.data(), bytes) ||
-        !same(our_bytes, mpi_bytes, bytes))
-      return {What::different};
+    by_us(sampled)();
+    if (!by_mpi(sampled)() || !same(our_bytes, mpi_bytes, bytes)) return {What::different};
     if (std::all_of(our_bytes.data(), our_bytes.data() + bytes,
                     [&](std::byte byte) { return byte == *our_bytes.data(); }))
       return {What::inconclusive};
   }
-  return {What::rates, fastest(by_us, by_mpi, bytes)};
+  const auto all = fastest(by_us(sampled), by_mpi(sampled));
+  const auto one = sampled == 1 ? all : fastest(by_us(1), by_mpi(1));
+  return {What::times,
+          {line(one.ours, all.ours, bounds.size, sampled),
+           line(one.mpi, all.mpi, bounds.size, sampled)},
+          bytes < kAtMost / kGrowth ? bytes * kGrowth : std::numeric_limits<std::int64_t>::max()};
 }
 
 const dtype::SystemModel* model() {
@@ -164,17 +190,16 @@ bool all_ranks_are_near() {
   return value;
 }
 
-bool message_pays(const PackRates& rates, std::int64_t bytes) {
+bool message_pays(const PackTimes& times, std::int64_t bytes) {
   constexpr double kWorthwhile = 0.9;  // of MPI's time: less is noise
   if (model() == nullptr) return false;
   const auto& paths = kStreams ? model()->streamed_messages : model()->host_messages;
   const auto& path = all_ranks_are_near() ? paths.on_node : paths.off_node;
   if (!path) return false;
-  const auto n = static_cast<double>(bytes), piece = std::min(n, double{kPiece});
-  const double latency = path->at(1, 0), message = path->at(1, n);
-  const double moved = std::max(rates.mpi * n, message - latency);
-  const double ours = 2 * rates.ours * n + message;
-  const double mpi = latency + moved + rates.mpi * piece;
+  const double latency = path->at(1, 0), message = path->at(1, static_cast<double>(bytes));
+  const double ours = 2 * times.ours.of(bytes) + message;
+  const double mpi = latency + std::max(times.mpi.of(bytes), message - latency) +
+                     times.mpi.of(std::min(bytes, kPiece));
   return ours < kWorthwhile * mpi;
 }
 

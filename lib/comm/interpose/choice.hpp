@@ -15,27 +15,33 @@
 
 namespace halocline::interpose {
 
-/// What packing a type takes, in seconds for each byte.
-struct PackRates {
-  double ours, mpi;
+/// What packing takes, in seconds: for a call, and for each byte.
+struct PackTime {
+  double call, byte;
+  double of(std::int64_t bytes) const { return call + byte * static_cast<double>(bytes); }
+};
+struct PackTimes {
+  PackTime ours, mpi;
+  bool ours_is_faster(std::int64_t bytes) const { return ours.of(bytes) < mpi.of(bytes); }
 };
 
 struct Measured {
   enum class What {
-    rates,
+    times,
     different,     ///< packed bytes: then MPI's are what its other calls go by
     inconclusive,  ///< the bytes are all the same: they could not differ
     too_long       ///< one instance has more than kLongestMeasured bytes
   };
   What what;
-  PackRates rates{0, 0};
+  PackTimes times{};
+  std::int64_t up_to = 0;  ///< bytes that they are good for: caches make longer packs others
 };
 inline constexpr std::int64_t kLongestMeasured = std::int64_t{1} << 25;
 
-/// Packs `count` instances at `buffer`, but of a mebibyte or one, by `plan` and by MPI, in turns;
-/// the fastest of each. First both pack other memory, with different bytes in all places, if the
-/// instances are in a mebibyte of it, or else what the buffer holds. Only reads the buffer. Takes
-/// some 10 us, or a few packs. Throws std::bad_alloc.
+/// Packs one of `count` instances at `buffer`, and all, but of a mebibyte or one, by `plan` and by
+/// MPI, in turns; the fastest of each. First both pack other memory, with different bytes in all
+/// places, if the instances are in a mebibyte of it, or else what the buffer holds. Only reads the
+/// buffer. Takes some 10 us, or a few packs. Throws std::bad_alloc.
 Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const void* buffer,
                          std::int64_t count);
 
@@ -58,7 +64,7 @@ bool all_ranks_are_near();
 ///
 /// results/interpose has what comes of it. Without a model of the machine that has such messages it
 /// is not known to be faster.
-bool message_pays(const PackRates& rates, std::int64_t bytes);
+bool message_pays(const PackTimes& times, std::int64_t bytes);
 inline constexpr std::int64_t kPiece = 32768;
 
 }  // namespace halocline::interpose

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -174,7 +175,12 @@ int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 }
 
 #ifdef HALOCLINE_HAS_GET_STATUS_SOME
-int MPI_Request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag,
+// Intel MPI has them without the standard's const.
+using Requests = std::conditional_t<std::is_invocable_v<decltype(PMPI_Request_get_status_all), int,
+                                                        const MPI_Request*, int*, MPI_Status*>,
+                                    const MPI_Request*, MPI_Request*>;
+
+int MPI_Request_get_status_any(int count, Requests requests, int* index, int* flag,
                                MPI_Status* status) {
   if (!look()) return PMPI_Request_get_status_any(count, requests, index, flag, status);
   MPI_Status own;
@@ -184,8 +190,7 @@ int MPI_Request_get_status_any(int count, const MPI_Request requests[], int* ind
   return code;
 }
 
-int MPI_Request_get_status_all(int count, const MPI_Request requests[], int* flag,
-                               MPI_Status* statuses) {
+int MPI_Request_get_status_all(int count, Requests requests, int* flag, MPI_Status* statuses) {
   if (!look()) return PMPI_Request_get_status_all(count, requests, flag, statuses);
   const Statuses got(count, statuses);
   const int code = PMPI_Request_get_status_all(count, requests, flag, got.list());
@@ -194,8 +199,8 @@ int MPI_Request_get_status_all(int count, const MPI_Request requests[], int* fla
   return code;
 }
 
-int MPI_Request_get_status_some(int incount, const MPI_Request requests[], int* outcount,
-                                int indices[], MPI_Status* statuses) {
+int MPI_Request_get_status_some(int incount, Requests requests, int* outcount, int indices[],
+                                MPI_Status* statuses) {
   if (!look()) return PMPI_Request_get_status_some(incount, requests, outcount, indices, statuses);
   const Statuses got(incount, statuses);
   const int code = PMPI_Request_get_status_some(incount, requests, outcount, indices, got.list());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/interpose/settings.hpp"
 
+#include <mpi.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <span>
@@ -25,8 +27,10 @@ void read(const char* variable, std::span<const Choice<T>> choices, T& out) {
       out = value;
       return;
     }
+  if (!is_first_rank()) return;
   std::fprintf(stderr, "halocline: %s is '%s', and counts as unset: give one of", variable, text);
-  for (const auto& choice : choices) std::fprintf(stderr, " %s", choice.name.data());
+  for (const auto& choice : choices)
+    std::fprintf(stderr, "%s %s", &choice == choices.data() ? "" : ",", choice.name.data());
   std::fprintf(stderr, "\n");
 }
 
@@ -44,6 +48,13 @@ Settings from_environment() {
 }
 
 }  // namespace
+
+bool is_first_rank() {
+  int is_ready = 0, rank = 0;
+  PMPI_Initialized(&is_ready);
+  if (is_ready != 0) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank == 0;
+}
 
 const Settings& settings() {
   static const Settings value = from_environment();

@@ -25,4 +25,7 @@ struct Settings {
 /// error. O(1), no lock.
 const Settings& settings();
 
+/// Whether this process is the one that tells what is the same for all.
+bool is_first_rank();
+
 }  // namespace halocline::interpose

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdio>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -69,53 +70,67 @@ dtype::MemoryKind memory_of(MPI_Datatype handle, const void* buffer) {
       reinterpret_cast<std::uintptr_t>(buffer) + static_cast<std::uintptr_t>(first)));
 }
 
-std::string decision(const PackRates& rates) {
-  char text[100];
-  std::snprintf(text, sizeof text, "%s packs faster (%.3g to %.3g ns a byte)",
-                rates.ours < rates.mpi ? "engine" : "mpi", std::min(rates.ours, rates.mpi) * 1e9,
-                std::max(rates.ours, rates.mpi) * 1e9);
+std::string decision(const PackTimes& times, bool packs, bool sends) {
+  const auto& [ours, mpi] = times;
+  char text[200];
+  std::snprintf(
+      text, sizeof text,
+      "packed by %s (engine %.0f ns and %.3g ns a byte, mpi %.0f and %.3g), messages by %s",
+      packs ? "the faster" : "mpi", ours.call * 1e9, ours.byte * 1e9, mpi.call * 1e9,
+      mpi.byte * 1e9,
+      sends                ? "the model"
+      : model() == nullptr ? "mpi: there is no model"
+                           : "mpi");
   return text;
 }
 
 }  // namespace
 
-const KnownType::Verdict* KnownType::judge(MPI_Datatype handle, const void* buffer,
-                                           std::int64_t count) {
+const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype handle,
+                                           const void* buffer, std::int64_t count) {
   const bool forced = settings().mode == Settings::Mode::engine;
   const bool on_device = is_packed_by_device(memory_of(handle, buffer));
-  if (!forced && !on_device && uses_.fetch_add(1, std::memory_order_relaxed) < kMpiUses)
+  if (last == nullptr && !forced && !on_device &&
+      uses_.fetch_add(1, std::memory_order_relaxed) < kMpiUses)
     return nullptr;
   auto verdict = std::make_unique<Verdict>();
   std::string told = "all by mpi";
   try {
     verdict->plan = plan_with_gaps(handle);
-    if (verdict->plan && forced) {
+    if (!verdict->plan) {
+      // One run of memory, or unknown.
+    } else if (forced) {
       verdict->packs = verdict->sends = true;
+      verdict->times = {{0, 0}, {1, 1}};
+      verdict->up_to = std::numeric_limits<std::int64_t>::max();
       told = "all by engine";
-    } else if (verdict->plan && on_device) {
+    } else if (on_device) {
+      verdict->sends = true;  // in the host's memory that is open
       told = "engine in memory of a device";
-    } else if (verdict->plan) {
-      if (!is_of(*verdict->plan, buffer)) return nullptr;  // the next use will tell
+    } else {
+      if (!is_of(*verdict->plan, buffer)) return last;  // the next use will tell
       const auto found = measure_packing(*verdict->plan, handle, buffer, count);
-      verdict->rates = found.rates;
-      verdict->packs = found.rates.ours < found.rates.mpi;
+      if (found.what == Measured::What::inconclusive) return last;
+      const auto& [ours, mpi] = verdict->times = found.times;
+      verdict->up_to = found.up_to;
+      verdict->packs = ours.call < mpi.call || ours.byte < mpi.byte;
       verdict->sends = verdict->packs && model() != nullptr;
-      told = decision(found.rates);
-      if (found.what == Measured::What::inconclusive) return nullptr;
+      told = decision(found.times, verdict->packs, verdict->sends);
       if (found.what == Measured::What::too_long) told = "all by mpi: too long to measure";
       if (found.what == Measured::What::different) {
         told = "all by mpi, which packs it otherwise than the type map says";
         verdict->packed_otherwise = true;
       }
-      if (found.what != Measured::What::rates) verdict->plan.reset();
+      if (found.what != Measured::What::times) verdict->plan.reset();
     }
   } catch (const std::exception&) {
     verdict->plan.reset();  // what went wrong is MPI's to find out, or memory's
   }
-  const Verdict* expected = nullptr;
   // Another thread may have been faster.
-  if (!verdict_.compare_exchange_strong(expected, verdict.get(), std::memory_order_acq_rel))
-    return expected;
+  const Verdict* current = last;
+  if (!verdict_.compare_exchange_strong(current, verdict.get(), std::memory_order_acq_rel))
+    return current;
+  verdict->last.reset(last);
   note_type(handle, told.c_str());
   return verdict.release();
 }
@@ -129,13 +144,21 @@ Handling KnownType::to_send(MPI_Datatype handle, const void* buffer, std::int64_
   const auto bytes = by.plan->packed_bytes(count);
   const auto last = last_message_.load(std::memory_order_relaxed);
   if (last / 2 == bytes) return last % 2 != 0 ? by : Handling{};
-  const bool pays = message_pays(verdict_.load(std::memory_order_acquire)->rates, bytes);
+  const bool pays = message_pays(verdict_.load(std::memory_order_acquire)->times, bytes);
   last_message_.store(2 * bytes + (pays ? 1 : 0), std::memory_order_relaxed);
   return pays ? by : Handling{};
 }
 
 void committed(MPI_Datatype handle) noexcept {
-  if (settings().mode == Settings::Mode::off || is_over || known_types == nullptr) return;
+  if (settings().mode == Settings::Mode::off) {
+    static const bool told [[maybe_unused]] = [] {
+      if (settings().log != Settings::Log::none && is_first_rank())
+        std::fprintf(stderr, "halocline: HALOCLINE_MPI is off: all is left to MPI\n");
+      return true;
+    }();
+    return;
+  }
+  if (is_over || known_types == nullptr) return;
   try {
     if (known_type(handle) != nullptr || dtype::is_predefined(handle)) return;
     watch_finalize();

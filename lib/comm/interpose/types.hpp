@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "comm/interpose/choice.hpp"
@@ -51,11 +52,16 @@ class KnownType {
   Handling to_pack(MPI_Datatype handle, const void* buffer, std::int64_t count) {
     if (count <= 0) return {};
     const auto* verdict = verdict_.load(std::memory_order_acquire);
-    if (verdict == nullptr) verdict = judge(handle, buffer, count);
+    if (verdict == nullptr) verdict = judge(nullptr, handle, buffer, count);
     if (verdict == nullptr || !verdict->plan || !is_of(*verdict->plan, buffer)) return {};
     const auto memory = kind_of(*verdict->plan, buffer);
-    if (is_packed_by_device(memory) ? dtype::current_device() == nullptr : !verdict->packs)
-      return {};
+    if (is_packed_by_device(memory)) {
+      if (dtype::current_device() == nullptr) return {};
+      return {&*verdict->plan, memory};
+    }
+    const auto bytes = verdict->plan->packed_bytes(count);
+    if (bytes > verdict->up_to) verdict = judge(verdict, handle, buffer, count);
+    if (!verdict->plan || !verdict->packs || !verdict->times.ours_is_faster(bytes)) return {};
     return {&*verdict->plan, memory};
   }
   /// Likewise to send or receive them.
@@ -78,12 +84,16 @@ class KnownType {
  private:
   struct Verdict {
     std::optional<dtype::PackPlan> plan;  // none: MPI does it all
-    bool packs = false;                   // the engine, in the host's memory
-    bool sends = false;                   // likewise, perhaps
+    bool packs = false;                   // the engine, some counts in the host's memory
+    bool sends = false;                   // likewise
     bool packed_otherwise = false;        // by MPI: then there is no plan
-    PackRates rates{};                    // of both, there
+    PackTimes times{};                    // of both, there
+    std::int64_t up_to = 0;               // bytes there
+    std::unique_ptr<const Verdict> last;  // that somebody may still go by
   };
-  const Verdict* judge(MPI_Datatype handle, const void* buffer, std::int64_t count);
+  // The new one, or another thread's; the last one if there can be none.
+  const Verdict* judge(const Verdict* last, MPI_Datatype handle, const void* buffer,
+                       std::int64_t count);
 
   std::atomic<const Verdict*> verdict_{nullptr};
   std::atomic<int> uses_{0};
