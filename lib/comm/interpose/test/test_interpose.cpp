@@ -17,179 +17,32 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "dtype/datatype.hpp"
-#include "dtype/device/device.hpp"
+#include "comm/interpose/test/layout.hpp"
 #include "dtype/test/random_call.hpp"
-#include "dtype/type_map.hpp"
 
 namespace halocline {
 namespace {
 
-using dtype::Datatype;
-using dtype::TypeExprPtr;
-
-constexpr std::byte kPoison{0xA5};
-
-int world_rank() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
-int world_size() {
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
-int next_rank() {
-  return (world_rank() + 1) % world_size();
-}
-int previous_rank() {
-  return (world_rank() + world_size() - 1) % world_size();
-}
-
-// MPI tells of errors instead of ending the program.
-class ErrorsReturn {
- public:
-  ErrorsReturn() { set(MPI_ERRORS_RETURN); }
-  ~ErrorsReturn() { set(MPI_ERRORS_ARE_FATAL); }
-
- private:
-  static void set(MPI_Errhandler handler) {
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
-    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
-  }
-};
-
-int class_of(int code) {
-  int out = MPI_SUCCESS;
-  MPI_Error_class(code, &out);
-  return out;
-}
-
-// As HALOCLINE_TEST_MEMORY says, of an emulated device, whose memory this program may follow
-// pointers to; or ordinary memory.
-template <class T>
-struct Allocator {
-  using value_type = T;
-  Allocator() = default;
-  template <class U>
-  Allocator(const Allocator<U>&) noexcept {}  // NOLINT(google-explicit-constructor)
-
-  static std::optional<dtype::MemoryKind> kind() {
-    const auto* const text = std::getenv("HALOCLINE_TEST_MEMORY");
-    if (text == nullptr) return std::nullopt;
-    return std::string(text) == "managed" ? dtype::MemoryKind::managed : dtype::MemoryKind::device;
-  }
-  T* allocate(std::size_t n) {
-    if (const auto of = kind())
-      return static_cast<T*>(dtype::current_device()->allocate(*of, n * sizeof(T)));
-    return std::allocator<T>().allocate(n);
-  }
-  void deallocate(T* array, std::size_t n) {
-    if (const auto of = kind())
-      dtype::current_device()->release(*of, array);
-    else
-      std::allocator<T>().deallocate(array, n);
-  }
-  bool operator==(const Allocator&) const = default;
-};
-using Memory = std::vector<std::byte, Allocator<std::byte>>;
-
-// Without telling what all of them are.
-bool same(const Memory& a, const Memory& b) {
-  return a == b;
-}
-
-// Some instances of a type in an array of bytes, and where their data are in it.
-class Layout {
- public:
-  Layout(const TypeExprPtr& expr, std::int64_t count)
-      : count_(static_cast<int>(count)), type_(dtype::make_datatype(*expr)) {
-    places_ = dtype::byte_displacements(dtype::type_map(*expr), count);
-    if (places_.empty()) return;
-    const auto [least, greatest] = std::minmax_element(places_.begin(), places_.end());
-    origin_ = (-*least / 64 + 2) * 64;
-    room_ = *greatest + origin_ + 64;
-  }
-  Layout(const char* text, std::int64_t count) : Layout(dtype::parse_type(text), count) {}
-
-  int count() const { return count_; }
-  MPI_Datatype type() const { return type_.get(); }
-  int bytes() const { return static_cast<int>(places_.size()); }
-  // No byte twice: such a type may be received.
-  bool disjoint() const {
-    auto sorted = places_;
-    std::sort(sorted.begin(), sorted.end());
-    return std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
-  }
-
-  // In one run of memory, which the engine leaves to MPI.
-  bool is_one_run() const {
-    for (std::size_t i = 1; i < places_.size(); ++i)
-      if (places_[i] != places_[i - 1] + 1) return false;
-    return true;
-  }
-
-  // Open MPI packs some types of negative strides wrongly, and Open MPI 5.0 and Intel MPI copy some
-  // wrongly to the rank itself.
-  bool mpi_is_right() const {
-    auto memory = filled(0), unpacked = poisoned();
-    Memory there(static_cast<std::size_t>(bytes()) + 1);
-    int position = 0;
-    PMPI_Pack(buffer(memory), count_, type(), there.data(), bytes(), &position, MPI_COMM_WORLD);
-    there.pop_back();
-    if (there != packed(0)) return false;
-    position = 0;
-    PMPI_Unpack(there.data(), bytes(), &position, buffer(unpacked), count_, type(), MPI_COMM_WORLD);
-    auto copied = poisoned();
-    PMPI_Sendrecv(buffer(memory), count_, type(), 0, 0, buffer(copied), count_, type(), 0, 0,
-                  MPI_COMM_SELF, MPI_STATUS_IGNORE);
-    return unpacked == received_from(0) && copied == received_from(0);
-  }
-
-  Memory poisoned() const { return Memory(static_cast<std::size_t>(room_), kPoison); }
-  // What rank `rank` sends.
-  Memory filled(int rank) const {
-    auto out = poisoned();
-    for (std::size_t i = 0; i < out.size(); ++i)
-      out[i] = static_cast<std::byte>(i * 31 + i / 256 + static_cast<std::size_t>(rank) * 101 + 7);
-    return out;
-  }
-  // The packed bytes of that.
-  Memory packed(int rank) const {
-    const auto memory = filled(rank);
-    Memory out;
-    for (const auto place : places_)
-      out.push_back(memory[static_cast<std::size_t>(place + origin_)]);
-    return out;
-  }
-  // Poisoned memory after the first `bytes` of these have been received.
-  Memory received(const Memory& packed, int bytes) const {
-    auto out = poisoned();
-    for (int i = 0; i < bytes; ++i)
-      out[static_cast<std::size_t>(places_[static_cast<std::size_t>(i)] + origin_)] =
-          packed[static_cast<std::size_t>(i)];
-    return out;
-  }
-  Memory received_from(int rank) const { return received(packed(rank), bytes()); }
-
-  std::byte* buffer(Memory& memory) const { return memory.data() + origin_; }
-
- private:
-  int count_;
-  Datatype type_;
-  std::vector<std::int64_t> places_;
-  std::int64_t origin_ = 0, room_ = 0;
-};
+using namespace interpose::test;
 
 #ifdef __SANITIZE_ADDRESS__
-constexpr int kRandomTypes = 100, kCommits = 10000;
+constexpr int kRandomTypes = 100, kCommits = 10000, kMessages = 1000;
 #else
-constexpr int kRandomTypes = 1000, kCommits = 1000000;
+constexpr int kRandomTypes = 1000, kCommits = 1000000, kMessages = 20000;
 #endif
+
+std::int64_t resident_bytes() {
+  long long pages = 0;
+  if (std::FILE* const file = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(file, "%*d %lld", &pages) != 1) pages = 0;
+    std::fclose(file);
+  }
+  return pages * 4096;
+}
 
 bool some_rank_without_it() {
   const auto* const mode = std::getenv("HALOCLINE_MPI");
@@ -462,6 +315,41 @@ TEST(Messages, OutliveTheirTypes) {
   EXPECT_PRED2(same, received, expected);
 }
 
+// The buffer is MPI_BOTTOM: all is in the type.
+TEST(Messages, OfAbsoluteAddressesAreTheTypeMaps) {
+  const Layout layout("vector(500,3,5,double)", 2);
+  auto sent = layout.filled(world_rank()), received = layout.poisoned();
+  const auto at = [&](Memory& memory) {
+    MPI_Aint address = 0;
+    const int one = 1;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Get_address(layout.buffer(memory), &address);
+    MPI_Type_create_hindexed(1, &one, &address, layout.type(), &type);
+    const dtype::Datatype inner(type);
+    MPI_Type_create_resized(type, 0, 0, &type);  // a second one would be the same
+    MPI_Type_commit(&type);
+    return dtype::Datatype(type);
+  };
+  const auto from = at(sent), to = at(received);
+  const auto expected = layout.received(layout.packed(previous_rank()), layout.bytes() / 2);
+  for (int use = 0; use < 4; ++use) {
+    std::fill(received.begin(), received.end(), kPoison);
+    MPI_Sendrecv(MPI_BOTTOM, 1, from.get(), next_rank(), 0, MPI_BOTTOM, 1, to.get(),
+                 previous_rank(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    EXPECT_PRED2(same, received, expected);
+  }
+  Memory packed(static_cast<std::size_t>(layout.bytes() / 2));
+  int position = 0;
+  MPI_Pack(MPI_BOTTOM, 1, from.get(), packed.data(), layout.bytes() / 2, &position, MPI_COMM_SELF);
+  auto whole = layout.packed(world_rank());
+  whole.resize(packed.size());
+  EXPECT_PRED2(same, packed, whole);
+  std::fill(received.begin(), received.end(), kPoison);
+  position = 0;
+  MPI_Unpack(packed.data(), layout.bytes() / 2, &position, MPI_BOTTOM, 1, to.get(), MPI_COMM_SELF);
+  EXPECT_PRED2(same, received, layout.received(packed, layout.bytes() / 2));
+}
+
 TEST(Messages, ThatAreCancelledLeaveTheBufferAlone) {
   const Layout layout("vector(5,2,3,int)", 4);
   auto memory = layout.poisoned();
@@ -476,6 +364,78 @@ TEST(Messages, ThatAreCancelledLeaveTheBufferAlone) {
   EXPECT_NE(cancelled, 0);
   EXPECT_PRED2(same, memory, layout.poisoned());
 }
+
+TEST(Messages, LeaveNothingBehind) {
+  const auto use_messages = [](int times) {
+    for (int i = 0; i < times; ++i) {
+      const Layout layout("vector(40,2,3,int)", 1 + i % 50);
+      auto sent = layout.filled(world_rank()), received = layout.poisoned();
+      std::array<MPI_Request, 2> requests{};
+      MPI_Irecv(layout.buffer(received), layout.count(), layout.type(), previous_rank(), 0,
+                MPI_COMM_WORLD, &requests[0]);
+      MPI_Isend(layout.buffer(sent), layout.count(), layout.type(), next_rank(), 0, MPI_COMM_WORLD,
+                &requests[1]);
+      MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);
+    }
+  };
+  use_messages(kMessages / 10);
+  const auto before = resident_bytes();
+  use_messages(kMessages);
+#ifndef __SANITIZE_ADDRESS__  // which keeps what is freed for a while
+  EXPECT_LT(resident_bytes() - before, 1 << 20);
+#else
+  (void)before;
+#endif
+}
+
+TEST(Messages, ThatPersistArriveAgainAfterTheirStatusWasSeen) {
+  const Layout layout("vector(500,2,3,int)", 4);
+  auto sent = layout.filled(world_rank()), received = layout.poisoned();
+  std::array<MPI_Request, 2> requests{};
+  MPI_Recv_init(layout.buffer(received), 4, layout.type(), previous_rank(), 0, MPI_COMM_WORLD,
+                &requests[0]);
+  MPI_Send_init(layout.buffer(sent), 4, layout.type(), next_rank(), 0, MPI_COMM_WORLD,
+                &requests[1]);
+  for (int round = 0; round < 3; ++round) {
+    std::fill(received.begin(), received.end(), kPoison);
+    MPI_Startall(2, requests.data());
+    for (int flag = 0; flag == 0;) MPI_Request_get_status(requests[0], &flag, MPI_STATUS_IGNORE);
+    EXPECT_PRED2(same, received, layout.received_from(previous_rank()));
+    std::fill(received.begin(), received.end(), kPoison);
+    MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);
+    EXPECT_PRED2(same, received, layout.poisoned());
+  }
+  for (auto& request : requests) MPI_Request_free(&request);
+}
+
+#ifdef HALOCLINE_HAS_GET_STATUS_SOME
+// What is complete by MPI 4.1's calls may be looked at, and is left alone when it is waited for.
+TEST(Messages, AreThereOnceAnyStatusSaysSo) {
+  const Layout layout("vector(500,2,3,int)", 4);
+  for (int how = 0; how < 3; ++how) {
+    auto sent = layout.filled(world_rank()), received = layout.poisoned();
+    MPI_Request send = MPI_REQUEST_NULL;
+    std::array<MPI_Request, 2> requests{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    std::array<MPI_Status, 2> statuses{};
+    std::array<int, 2> indices{};
+    MPI_Irecv(layout.buffer(received), 4, layout.type(), previous_rank(), 0, MPI_COMM_WORLD,
+              &requests[1]);
+    MPI_Isend(layout.buffer(sent), 4, layout.type(), next_rank(), 0, MPI_COMM_WORLD, &send);
+    for (int done = 0; done == 0 || done == MPI_UNDEFINED;) {
+      if (how == 0)
+        MPI_Request_get_status_any(2, requests.data(), indices.data(), &done, statuses.data());
+      if (how == 1) MPI_Request_get_status_all(2, requests.data(), &done, statuses.data());
+      if (how == 2)
+        MPI_Request_get_status_some(2, requests.data(), &done, indices.data(), statuses.data());
+    }
+    EXPECT_PRED2(same, received, layout.received_from(previous_rank())) << how;
+    std::fill(received.begin(), received.end(), kPoison);
+    MPI_Wait(&requests[1], statuses.data());
+    EXPECT_PRED2(same, received, layout.poisoned()) << how;
+    MPI_Wait(&send, MPI_STATUS_IGNORE);
+  }
+}
+#endif
 
 TEST(Messages, ArriveWhoseRequestWasFreed) {
   const Layout layout("hvector(300,1,80,vector(4,1,2,double))", 2);
@@ -575,6 +535,53 @@ TEST(Errors, OfMessagesThatAreTooLongAreMpis) {
   EXPECT_EQ(MPI_Wait(&send, MPI_STATUS_IGNORE), MPI_SUCCESS);
 }
 
+// With its handler, and without a request that could be waited for.
+TEST(Errors, OfNonblockingCallsAreMpis) {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_create_errhandler(count_error, &handler);
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, handler);
+  const Layout layout("vector(5,2,3,int)", 4);
+  auto memory = layout.filled(0);
+  const auto errors_of = [&](auto* start) {
+    handled = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code =
+        start(layout.buffer(memory), 4, layout.type(), world_size() + 5, 0, comm, &request);
+    return std::tuple(class_of(code), handled, request == MPI_REQUEST_NULL);
+  };
+  EXPECT_EQ(errors_of(&MPI_Isend), errors_of(&PMPI_Isend));
+  EXPECT_EQ(errors_of(&MPI_Irecv), errors_of(&PMPI_Irecv));
+  EXPECT_EQ(errors_of(&MPI_Send_init), errors_of(&PMPI_Send_init));
+  EXPECT_EQ(errors_of(&MPI_Recv_init), errors_of(&PMPI_Recv_init));
+  EXPECT_PRED2(same, memory, layout.filled(0));
+  MPI_Comm_free(&comm);
+  MPI_Errhandler_free(&handler);
+}
+
+// Whatever has been started by then can be waited for, and all can be started again.
+TEST(Errors, OfStartsLeaveRequestsUsable) {
+  const ErrorsReturn errors_return;
+  const Layout layout("vector(500,2,3,int)", 4);
+  auto sent = layout.filled(world_rank()), received = layout.poisoned();
+  std::array<MPI_Request, 3> requests{MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  MPI_Recv_init(layout.buffer(received), 4, layout.type(), previous_rank(), 0, MPI_COMM_WORLD,
+                &requests[0]);
+  MPI_Send_init(layout.buffer(sent), 4, layout.type(), next_rank(), 0, MPI_COMM_WORLD,
+                &requests[1]);
+  EXPECT_NE(MPI_Startall(3, requests.data()), MPI_SUCCESS);
+  MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);
+  for (int round = 0; round < 2; ++round) {
+    std::fill(received.begin(), received.end(), kPoison);
+    ASSERT_EQ(MPI_Startall(2, requests.data()), MPI_SUCCESS);
+    MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);
+    EXPECT_PRED2(same, received, layout.received_from(previous_rank()));
+  }
+  MPI_Request_free(&requests[0]);
+  MPI_Request_free(&requests[1]);
+}
+
 // MPIs differ in what they notice: of a packed buffer that is too short, MPICH says nothing.
 TEST(Errors, OfWrongArgumentsAreMpis) {
   const ErrorsReturn errors_return;
@@ -655,15 +662,6 @@ TEST(Types, ThatAreCopiedAreKnown) {
   MPI_Type_free(&copy);
 }
 
-std::int64_t resident_bytes() {
-  long long pages = 0;
-  if (std::FILE* const file = std::fopen("/proc/self/statm", "r")) {
-    if (std::fscanf(file, "%*d %lld", &pages) != 1) pages = 0;
-    std::fclose(file);
-  }
-  return pages * 4096;
-}
-
 TEST(Types, LeaveNothingBehind) {
   std::array<int, 40> memory{}, packed{};
   const auto use_types = [&](int times) {
@@ -684,122 +682,6 @@ TEST(Types, LeaveNothingBehind) {
 #else
   (void)before;
 #endif
-}
-
-// ---- Collectives
-
-// What rank `from` sends to rank `to`: a layout for each pair, of types that may be received. Some
-// that are one run of memory Open MPI's MPI_Alltoallw copies wrongly to the rank itself.
-class Pairs {
- public:
-  Pairs() {
-    dtype::test::CallGenerator generator(11);
-    while (std::ssize(layouts_) < world_size() * world_size()) {
-      const auto call = generator.next();
-      Layout layout(dtype::test::lowered(call.expr), call.count);
-      if (!layout.is_one_run() && layout.disjoint() && layout.mpi_is_right())
-        layouts_.push_back(std::move(layout));
-    }
-  }
-  const Layout& of(int from, int to) const {
-    return layouts_[static_cast<std::size_t>(from * world_size() + to)];
-  }
-
- private:
-  std::vector<Layout> layouts_;
-};
-
-// One memory for all partners of a collective, and where their buffers are in it.
-struct Place {
-  const Layout* layout;
-  std::size_t begin = 0;
-};
-struct Room {
-  std::vector<Place> places;
-  Memory memory;
-  std::vector<int> counts, displacements;
-  std::vector<MPI_Aint> addresses;
-  std::vector<MPI_Datatype> types;
-
-  void add(const Layout& layout, Memory content) {
-    places.push_back({&layout, memory.size()});
-    counts.push_back(layout.count());
-    displacements.push_back(static_cast<int>(
-        memory.size() + static_cast<std::size_t>(layout.buffer(content) - content.data())));
-    addresses.push_back(displacements.back());
-    types.push_back(layout.type());
-    memory.insert(memory.end(), content.begin(), content.end());
-  }
-  Memory part(std::size_t i) const {
-    const auto end = i + 1 < places.size() ? places[i + 1].begin : memory.size();
-    return {memory.begin() + static_cast<std::ptrdiff_t>(places[i].begin),
-            memory.begin() + static_cast<std::ptrdiff_t>(end)};
-  }
-};
-
-TEST(Alltoallw, OfRandomTypesIsTheTypeMaps) {
-  const Pairs pairs;
-  Room sent, received;
-  for (int rank = 0; rank < world_size(); ++rank) {
-    sent.add(pairs.of(world_rank(), rank), pairs.of(world_rank(), rank).filled(world_rank()));
-    received.add(pairs.of(rank, world_rank()), pairs.of(rank, world_rank()).poisoned());
-  }
-  MPI_Alltoallw(sent.memory.data(), sent.counts.data(), sent.displacements.data(),
-                sent.types.data(), received.memory.data(), received.counts.data(),
-                received.displacements.data(), received.types.data(), MPI_COMM_WORLD);
-  for (int rank = 0; rank < world_size(); ++rank)
-    EXPECT_PRED2(same, received.part(static_cast<std::size_t>(rank)),
-                 pairs.of(rank, world_rank()).received_from(rank));
-}
-
-TEST(Alltoallv, OfDerivedTypesIsTheTypeMap) {
-  const Layout one("resized(vector(3,2,4,int),0,64)", 1);
-  const auto ranks = static_cast<std::size_t>(world_size());
-  // Rank r sends r + 1 instances to each, with a hole of one instance between them.
-  const int mine = world_rank() + 1;
-  std::vector<int> send_counts(ranks, mine), send_at(ranks), counts(ranks), at(ranks);
-  for (std::size_t i = 0; i < ranks; ++i) {
-    send_at[i] = static_cast<int>(i) * (mine + 1);
-    counts[i] = static_cast<int>(i) + 1;
-    at[i] = i == 0 ? 0 : at[i - 1] + counts[i - 1] + 1;
-  }
-  std::vector<int> sent(16 * ranks * static_cast<std::size_t>(mine + 1)),
-      received(16 * static_cast<std::size_t>(at.back() + counts.back() + 1), -1);
-  for (std::size_t i = 0; i < sent.size(); ++i)
-    sent[i] = 1000000 * world_rank() + static_cast<int>(i);
-  MPI_Alltoallv(sent.data(), send_counts.data(), send_at.data(), one.type(), received.data(),
-                counts.data(), at.data(), one.type(), MPI_COMM_WORLD);
-  std::vector<int> expected(received.size(), -1);
-  for (std::size_t from = 0; from < ranks; ++from)
-    for (int instance = 0; instance < counts[from]; ++instance)
-      for (const int place : {0, 1, 4, 5, 8, 9})
-        expected[static_cast<std::size_t>(16 * (at[from] + instance) + place)] =
-            1000000 * static_cast<int>(from) + 16 * (world_rank() * (counts[from] + 1) + instance) +
-            place;
-  EXPECT_EQ(received, expected);
-}
-
-// A line of ranks with two ends: what is beyond is not touched.
-TEST(NeighborAlltoallw, LeavesWhatHasNoNeighborAlone) {
-  const std::array dimensions = {world_size()};
-  const std::array periods = {0};
-  MPI_Comm line = MPI_COMM_NULL;
-  MPI_Cart_create(MPI_COMM_WORLD, 1, dimensions.data(), periods.data(), 0, &line);
-  const Layout layout("vector(50,3,5,double)", 2);
-  Room sent, received;
-  for (int side = 0; side < 2; ++side) {
-    sent.add(layout, layout.filled(2 * world_rank() + side));
-    received.add(layout, layout.poisoned());
-  }
-  MPI_Neighbor_alltoallw(sent.memory.data(), sent.counts.data(), sent.addresses.data(),
-                         sent.types.data(), received.memory.data(), received.counts.data(),
-                         received.addresses.data(), received.types.data(), line);
-  EXPECT_PRED2(same, received.part(0),
-               world_rank() == 0 ? layout.poisoned() : layout.received_from(2 * world_rank() - 1));
-  EXPECT_PRED2(same, received.part(1),
-               world_rank() == world_size() - 1 ? layout.poisoned()
-                                                : layout.received_from(2 * world_rank() + 2));
-  MPI_Comm_free(&line);
 }
 
 }  // namespace

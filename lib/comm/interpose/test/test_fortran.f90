@@ -1,0 +1,210 @@
+! SPDX-License-Identifier: BSD-3-Clause
+! Every call of Fortran that the interposer stands in front of, with a derived type: every fourth double of a column. What does not
+! belong to it must stay as it was.
+program test_fortran
+  use mpi
+  implicit none
+  integer, parameter :: n = 4000, step = 4, ways = 16
+  double precision, allocatable :: field(:, :), ghost(:, :)
+  character :: packed(8 * n)
+  integer :: rank, ranks, next, previous, error, type, plain, wrong, way, round, position, bytes, line, i
+  integer(kind=mpi_address_kind) :: from, extent
+  integer, allocatable :: counts(:), places(:), addresses(:), types(:)
+  integer(kind=mpi_address_kind) :: sides(2)
+
+  call mpi_init(error)
+  call mpi_comm_rank(mpi_comm_world, rank, error)
+  call mpi_comm_size(mpi_comm_world, ranks, error)
+  next = mod(rank + 1, ranks)
+  previous = mod(rank + ranks - 1, ranks)
+  allocate (field(n, max(ranks, 2)), ghost(n, max(ranks, 2)))
+  field = reshape([(i + n * 100 * rank, i=1, size(field))] * 1d0, shape(field))
+  wrong = 0
+
+  call mpi_type_vector(n / step, 1, step, mpi_double_precision, plain, error)
+  from = 0
+  extent = 8 * n
+  call mpi_type_create_resized(plain, from, extent, type, error)
+  call mpi_type_commit(type, error)
+  call mpi_type_free(plain, error)
+  call mpi_type_dup(type, plain, error)  ! as committed as the other
+  call mpi_type_free(type, error)
+  type = plain
+
+  call mpi_pack_size(1, type, mpi_comm_world, bytes, error)
+  do round = 1, 4
+    ghost = -1
+    position = 0
+    call mpi_pack(field, 1, type, packed, size(packed), position, mpi_comm_world, error)
+    call check(position == 8 * n / step .and. bytes >= position)
+    position = 0
+    call mpi_unpack(packed, size(packed), position, ghost, 1, type, mpi_comm_world, error)
+    call check(position == 8 * n / step)
+    call check_column(1, rank, 1)
+    do way = 1, ways
+      ghost = -1
+      call exchange(way)
+      call check_column(1, previous, 1)
+    end do
+  end do
+
+  allocate (counts(ranks), places(ranks), addresses(ranks), types(ranks))
+  counts = 1
+  places = [(i, i=0, ranks - 1)]
+  addresses = 8 * n * places
+  types = type
+  do round = 1, 4
+    ghost = -1
+    call mpi_alltoallv(field, counts, places, type, ghost, counts, places, type, mpi_comm_world, error)
+    do i = 1, ranks
+      call check_column(i, i - 1, rank + 1)
+    end do
+    ghost = -1
+    call mpi_alltoallw(field, counts, addresses, types, ghost, counts, addresses, types, mpi_comm_world, error)
+    do i = 1, ranks
+      call check_column(i, i - 1, rank + 1)
+    end do
+  end do
+  call mpi_cart_create(mpi_comm_world, 1, [ranks], [.true.], .false., line, error)
+  sides = [0, 8 * n]
+  do round = 1, 4
+    ghost = -1
+    call mpi_neighbor_alltoallw(field, [1, 1], sides, [type, type], ghost, [1, 1], sides, [type, type], line, error)
+    ! What a rank sends down arrives from above. With two ranks or one, MPIs differ in which of two messages is which.
+    if (ranks > 2) then
+      call check_column(1, previous, 2)
+      call check_column(2, next, 1)
+    end if
+  end do
+  call mpi_comm_free(line, error)
+  call mpi_type_free(type, error)
+
+  call mpi_allreduce(mpi_in_place, wrong, 1, mpi_integer, mpi_sum, mpi_comm_world, error)
+  if (rank == 0) print '(a)', trim(merge('all points are right ', 'SOME POINTS ARE WRONG', wrong == 0))
+  call mpi_finalize(error)
+  if (wrong /= 0) stop 1
+
+contains
+
+  subroutine check(right)
+    logical, intent(in) :: right
+    if (.not. right) wrong = wrong + 1
+  end subroutine
+
+  ! That a column of the ghost is a column of that rank's field, where the type has elements.
+  subroutine check_column(column, of_rank, of_column)
+    integer, intent(in) :: column, of_rank, of_column
+    integer :: i
+    call check(all(ghost(1::step, column) == field(1::step, of_column) + 100d0 * n * (of_rank - rank)))
+    do i = 2, step
+      call check(all(ghost(i::step, column) == -1d0))
+    end do
+  end subroutine
+
+  subroutine check_status(status)
+    integer, intent(in) :: status(mpi_status_size)
+    integer :: count
+    call mpi_get_count(status, type, count, error)
+    call check(count == 1 .and. status(mpi_source) == previous .and. status(mpi_tag) == 7)
+  end subroutine
+
+  subroutine exchange(way)
+    integer, intent(in) :: way
+    integer :: requests(2), status(mpi_status_size), statuses(mpi_status_size, 2), index, completed, indices(2), left, i
+    logical :: done
+    status(mpi_source) = previous
+    select case (way)
+    case (1)
+      call mpi_sendrecv(field, 1, type, next, 7, ghost, 1, type, previous, 7, mpi_comm_world, status, error)
+      call check_status(status)
+      return
+    case (2)
+      call mpi_isend(field, 1, type, next, 7, mpi_comm_world, requests(2), error)
+      call mpi_recv(ghost, 1, type, mpi_any_source, 7, mpi_comm_world, status, error)
+      call check_status(status)
+      call mpi_wait(requests(2), mpi_status_ignore, error)
+      return
+    case (3)
+      call mpi_irecv(ghost, 1, type, previous, 7, mpi_comm_world, requests(1), error)
+      call mpi_send(field, 1, type, next, 7, mpi_comm_world, error)
+      call mpi_wait(requests(1), status, error)
+      call check_status(status)
+      return
+    case (4, 5)
+      call mpi_recv_init(ghost, 1, type, previous, 7, mpi_comm_world, requests(1), error)
+      call mpi_send_init(field, 1, type, next, 7, mpi_comm_world, requests(2), error)
+      if (way == 4) then
+        call mpi_startall(2, requests, error)
+      else
+        call mpi_start(requests(1), error)
+        call mpi_start(requests(2), error)
+      end if
+      call mpi_waitall(2, requests, statuses, error)
+      call check_status(statuses(:, 1))
+      call mpi_request_free(requests(1), error)
+      call mpi_request_free(requests(2), error)
+      return
+    end select
+
+    call mpi_irecv(ghost, 1, type, previous, 7, mpi_comm_world, requests(1), error)
+    call mpi_isend(field, 1, type, next, 7, mpi_comm_world, requests(2), error)
+    done = .false.
+    left = 2
+    select case (way)
+    case (6)
+      call mpi_waitall(2, requests, statuses, error)
+      call check_status(statuses(:, 1))
+    case (7)
+      call mpi_waitall(2, requests, mpi_statuses_ignore, error)
+    case (8)
+      do while (.not. done)
+        call mpi_testall(2, requests, done, statuses, error)
+      end do
+      call check_status(statuses(:, 1))
+    case (9)
+      do i = 1, 2
+        call mpi_waitany(2, requests, index, status, error)
+        if (index == 1) call check_status(status)
+      end do
+    case (10)
+      do while (left > 0)
+        call mpi_testany(2, requests, index, done, status, error)
+        if (.not. done) cycle
+        left = left - 1
+        if (index == 1) call check_status(status)
+      end do
+    case (11, 12)
+      do while (left > 0)
+        if (way == 11) call mpi_waitsome(2, requests, completed, indices, statuses, error)
+        if (way == 12) call mpi_testsome(2, requests, completed, indices, statuses, error)
+        do i = 1, completed
+          if (indices(i) == 1) call check_status(statuses(:, i))
+        end do
+        left = left - completed
+      end do
+    case (13)
+      do while (.not. done)
+        call mpi_test(requests(1), done, status, error)
+      end do
+      call check_status(status)
+      call mpi_wait(requests(2), mpi_status_ignore, error)
+    case (14)
+      do while (.not. done)
+        call mpi_request_get_status(requests(1), done, status, error)
+      end do
+      call check_status(status)
+      call check_column(1, previous, 1)
+      call mpi_waitall(2, requests, mpi_statuses_ignore, error)
+    case (15)
+      call mpi_request_free(requests(2), error)
+      call check(requests(2) == mpi_request_null)
+      call mpi_wait(requests(1), status, error)
+      call check_status(status)
+    case (16)
+      call mpi_wait(requests(2), status, error)
+      call mpi_wait(requests(1), mpi_status_ignore, error)
+    end select
+    call check(all(requests == mpi_request_null))
+  end subroutine
+
+end program
