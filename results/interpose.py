@@ -132,7 +132,8 @@ def main():
         "The rows of Table 1 of [RMG03], and packs below 4 KiB, where what counts is how much more a call takes than the loop by hand.\n",
         packs(pack_rows),
         "## Calls that are passed on\n",
-        "Of MPI's own types (`named`), and of a derived one that is contiguous; to nobody or to the rank itself.\n",
+        "Of MPI's own types (`named`), of a derived one that is contiguous (`derived`), and of one with gaps whose messages are MPI's by the model (`gaps`); to nobody or "
+        "to the rank itself, which is its only neighbor on either side.\n",
         calls(call_rows),
         "## Messages\n",
         "Half of the time there and back between two ranks of a node; blocks with gaps of their length.\n",

@@ -197,7 +197,7 @@ bool message_pays(const PackTimes& times, std::int64_t bytes) {
   const auto& path = all_ranks_are_near() ? paths.on_node : paths.off_node;
   if (!path) return false;
   const double latency = path->at(1, 0), message = path->at(1, static_cast<double>(bytes));
-  const double ours = 2 * times.ours.of(bytes) + message;
+  const double ours = 2 * (kTravelling + times.ours.of(bytes)) + message;
   const double mpi = latency + std::max(times.mpi.of(bytes), message - latency) +
                      times.mpi.of(std::min(bytes, kPiece));
   return ours < kWorthwhile * mpi;

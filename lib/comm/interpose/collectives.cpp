@@ -81,9 +81,13 @@ struct Side {
   bool one_type;
 
   MPI_Datatype type(int i) const { return types[one_type ? 0 : i]; }
-  void* buffer_of(int i) const {
-    MPI_Aint lower = 0, unit = 1;
-    if (one_type) PMPI_Type_get_extent(types[0], &lower, &unit);
+  // Bytes of a displacement.
+  MPI_Aint unit() const {
+    MPI_Aint lower = 0, out = 1;
+    if (one_type) PMPI_Type_get_extent(types[0], &lower, &out);
+    return out;
+  }
+  void* buffer_of(int i, MPI_Aint unit) const {
     return reinterpret_cast<void*>(
         reinterpret_cast<std::uintptr_t>(buffer) +
         static_cast<std::uintptr_t>(unit * static_cast<MPI_Aint>(displacements[i])));
@@ -183,22 +187,35 @@ template <class Displacement>
 bool is_ours(const Side<Displacement>& side, Way way, const Partners& partners) {
   const bool is_for_devices =
       kStreams && side.one_type && way == Way::receive && settings().mode != Settings::Mode::engine;
-  std::int64_t all = 0, ours = 0;
+  if (is_for_devices && !is_there_device_memory()) return false;
+  const auto unit = side.unit();
+  std::int64_t ours = 0;
   bool on_device = false;
+  int left_to_mpi = -1;  // the last one of them, where all memory is the host's
   for (int i = 0; i < partners.count; ++i) {
     if (!partners.is_there(i) || side.counts[i] == 0) continue;
-    const auto type = side.type(i);
-    if (side.counts[i] < 0 || type == MPI_DATATYPE_NULL) return false;
-    MPI_Count size = 0;
-    PMPI_Type_size_x(type, &size);
-    all += size * side.counts[i];
-    auto* const known = known_type(type);
-    const auto by =
-        known == nullptr ? Handling{} : known->to_send(type, side.buffer_of(i), side.counts[i]);
-    if (by.plan != nullptr) ours += size * side.counts[i];
+    if (left_to_mpi >= 0 && side.type(i) == side.type(left_to_mpi) &&
+        side.counts[i] == side.counts[left_to_mpi])
+      continue;
+    if (side.counts[i] < 0 || side.type(i) == MPI_DATATYPE_NULL) return false;
+    auto* const known = known_type(side.type(i));
+    if (known == nullptr) continue;
+    const auto by = known->to_send(side.type(i), side.buffer_of(i, unit), side.counts[i]);
+    if (by.plan != nullptr)
+      ours += by.plan->packed_bytes(side.counts[i]);
+    else if (!dtype::has_device_memory())
+      left_to_mpi = i;
     on_device = on_device || is_packed_by_device(by.memory);
   }
-  return ours > 0 && all + partners.count * comm::StreamedBytes::kRoom <= INT_MAX &&
+  if (ours == 0) return false;
+  std::int64_t all = 0;
+  for (int i = 0; i < partners.count; ++i) {
+    if (!partners.is_there(i) || side.counts[i] == 0) continue;
+    MPI_Count size = 0;
+    PMPI_Type_size_x(side.type(i), &size);
+    all += size * side.counts[i];
+  }
+  return all + partners.count * comm::StreamedBytes::kRoom <= INT_MAX &&
          (on_device || (!is_for_devices && 2 * ours >= all));
 }
 
@@ -210,6 +227,7 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way
   if (!side.is_given() || !is_ours(side, way, partners)) return std::nullopt;
   try {
     std::vector<std::optional<Part>> parts(static_cast<std::size_t>(partners.count));
+    const auto unit = side.unit();
     bool on_device = false, on_host = false;
     for (int i = 0; i < partners.count; ++i) {
       if (!partners.is_there(i) || side.counts[i] == 0) continue;
@@ -218,7 +236,7 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way
       if (known == nullptr ? !dtype::is_predefined(type) : known->is_packed_otherwise())
         return std::nullopt;
       const auto* const plan = std::get_if<dtype::PackPlan>(&dtype::cached_plan(type));
-      auto* const buffer = side.buffer_of(i);
+      auto* const buffer = side.buffer_of(i, unit);
       if (plan == nullptr || !is_of(*plan, buffer)) return std::nullopt;
       const auto kind = kind_of(*plan, buffer);
       on_device = on_device || is_packed_by_device(kind);

@@ -135,18 +135,28 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
   return verdict.release();
 }
 
-Handling KnownType::to_send(MPI_Datatype handle, const void* buffer, std::int64_t count) {
-  if (sends() != Sends::open && !is_there_device_memory()) return {};
-  const auto by = to_pack(handle, buffer, count);
-  if (by.plan == nullptr || is_packed_by_device(by.memory) ||
-      settings().mode == Settings::Mode::engine)
-    return by;
-  const auto bytes = by.plan->packed_bytes(count);
+bool KnownType::pays(const Verdict& verdict, std::int64_t bytes) {
+  if (settings().mode == Settings::Mode::engine) return true;
   const auto last = last_message_.load(std::memory_order_relaxed);
-  if (last / 2 == bytes) return last % 2 != 0 ? by : Handling{};
-  const bool pays = message_pays(verdict_.load(std::memory_order_acquire)->times, bytes);
-  last_message_.store(2 * bytes + (pays ? 1 : 0), std::memory_order_relaxed);
-  return pays ? by : Handling{};
+  if (last / 2 == bytes) return last % 2 != 0;
+  const bool out = message_pays(verdict.times, bytes);
+  last_message_.store(2 * bytes + (out ? 1 : 0), std::memory_order_relaxed);
+  return out;
+}
+
+Handling KnownType::to_send(MPI_Datatype handle, const void* buffer, std::int64_t count) {
+  // What MPI is to have is told before it is asked where the buffer is.
+  if (const auto* const verdict = verdict_.load(std::memory_order_acquire);
+      verdict != nullptr && count > 0) {
+    if (!verdict->plan) return {};
+    const auto bytes = verdict->plan->packed_bytes(count);
+    const bool is_mpis = !verdict->sends || (bytes <= verdict->up_to && !pays(*verdict, bytes));
+    if (is_mpis && !is_there_device_memory()) return {};
+  }
+  const auto by = to_pack(handle, buffer, count);
+  if (by.plan == nullptr || is_packed_by_device(by.memory)) return by;
+  const auto& verdict = *verdict_.load(std::memory_order_acquire);
+  return pays(verdict, by.plan->packed_bytes(count)) ? by : Handling{};
 }
 
 void committed(MPI_Datatype handle) noexcept {

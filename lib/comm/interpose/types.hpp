@@ -94,6 +94,8 @@ class KnownType {
   // The new one, or another thread's; the last one if there can be none.
   const Verdict* judge(const Verdict* last, MPI_Datatype handle, const void* buffer,
                        std::int64_t count);
+  // Whether a message of so many bytes, in the host's memory, is to be the engine's.
+  bool pays(const Verdict& verdict, std::int64_t bytes);
 
   std::atomic<const Verdict*> verdict_{nullptr};
   std::atomic<int> uses_{0};
