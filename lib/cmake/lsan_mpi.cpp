@@ -71,6 +71,13 @@ int MPI_Finalize() {
   return PMPI_Finalize();
 }
 
+// Open MPI 4.1 keeps a string of it.
+int MPI_Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm peer, int remote_leader,
+                         int tag, MPI_Comm* out) {
+  const InMpi scope;
+  return PMPI_Intercomm_create(local, local_leader, peer, remote_leader, tag, out);
+}
+
 // Threads that MPI starts, such as Open MPI's for events.
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*routine)(void*),
                    void* argument) noexcept {

@@ -103,10 +103,9 @@ bool is_for_kernels(const void* packed) {
 
 }  // namespace
 
-MemoryKind kind_of(const dtype::PackPlan& plan, const void* buffer) noexcept {
-  return dtype::kind_of_memory(
-      reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(buffer) +
-                                    static_cast<std::uintptr_t>(plan.bounds().true_lb)));
+MemoryKind kind_at(const void* buffer, std::int64_t displacement) noexcept {
+  return dtype::kind_of_memory(reinterpret_cast<const void*>(
+      reinterpret_cast<std::uintptr_t>(buffer) + static_cast<std::uintptr_t>(displacement)));
 }
 
 bool is_there_device_memory() noexcept {

@@ -21,8 +21,12 @@
 
 namespace halocline::interpose {
 
-/// The kind of memory that the data of `plan` at `buffer` begin in.
-dtype::MemoryKind kind_of(const dtype::PackPlan& plan, const void* buffer) noexcept;
+/// The kind of memory that holds what is so many bytes behind `buffer`, which need not be memory.
+dtype::MemoryKind kind_at(const void* buffer, std::int64_t displacement) noexcept;
+/// That the data of `plan` at `buffer` begin in.
+inline dtype::MemoryKind kind_of(const dtype::PackPlan& plan, const void* buffer) noexcept {
+  return kind_at(buffer, plan.bounds().true_lb);
+}
 
 /// Whether any memory may be of a device: as far as was seen at one of some calls, for who leaves
 /// to MPI what is not. 2 ns.

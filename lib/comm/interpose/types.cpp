@@ -66,8 +66,7 @@ std::optional<dtype::PackPlan> plan_with_gaps(MPI_Datatype handle) {
 dtype::MemoryKind memory_of(MPI_Datatype handle, const void* buffer) {
   MPI_Aint first = 0, extent = 0;
   PMPI_Type_get_true_extent(handle, &first, &extent);
-  return dtype::kind_of_memory(reinterpret_cast<const void*>(
-      reinterpret_cast<std::uintptr_t>(buffer) + static_cast<std::uintptr_t>(first)));
+  return kind_at(buffer, first);
 }
 
 std::string decision(const PackTimes& times, bool packs, bool sends) {
