@@ -129,12 +129,12 @@ int number_in(const char* variable) {
 }  // namespace
 
 Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const void* buffer,
-                         std::int64_t count) {
+                         std::int64_t count, std::int64_t at_most) {
   using What = Measured::What;
-  constexpr std::int64_t kAtMost = std::int64_t{1} << 20, kGrowth = 8;
+  constexpr std::int64_t kGrowth = 8;
   const auto& bounds = plan.bounds();
   if (bounds.size > kLongestMeasured) return {What::too_long};
-  const auto sampled = std::clamp<std::int64_t>(kAtMost / bounds.size, 1, count);
+  const auto sampled = std::clamp<std::int64_t>(at_most / bounds.size, 1, count);
   const auto bytes = plan.packed_bytes(sampled);
   const PackedBytes our_bytes(bytes), mpi_bytes(bytes);
   const auto by_us = [&](std::int64_t n) {
@@ -149,7 +149,7 @@ Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const
   const auto stride = bounds.extent * (few - 1);
   const auto first = bounds.true_lb + std::min<std::int64_t>(stride, 0);
   const auto span = bounds.true_extent + std::abs(stride);
-  if (span <= kAtMost) {
+  if (span <= kFirstMeasured) {
     const auto noise = different_bytes(span);
     const auto* const origin = reinterpret_cast<const void*>(
         reinterpret_cast<std::uintptr_t>(noise.data()) - static_cast<std::uintptr_t>(first));
@@ -170,7 +170,8 @@ Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const
   return {What::times,
           {line(one.ours, all.ours, bounds.size, sampled),
            line(one.mpi, all.mpi, bounds.size, sampled)},
-          bytes < kAtMost / kGrowth ? bytes * kGrowth : std::numeric_limits<std::int64_t>::max()};
+          bytes < kLongestMeasured / kGrowth ? bytes * kGrowth
+                                             : std::numeric_limits<std::int64_t>::max()};
 }
 
 const dtype::SystemModel* model() {
@@ -190,12 +191,28 @@ bool all_ranks_are_near() {
   return value;
 }
 
+const dtype::MessageTimes* message_times() {
+  static const auto* const value = [] {
+    const dtype::MessageTimes* none = nullptr;
+    if (model() == nullptr) return none;
+    const auto& paths = kStreams ? model()->streamed_messages : model()->host_messages;
+    const auto& path = all_ranks_are_near() ? paths.on_node : paths.off_node;
+    if (path) return &*path;
+    if (settings().log != Settings::Log::none && is_first_rank())
+      std::fprintf(stderr,
+                   "halocline: the system model has no %smessages %s: they are left to MPI until "
+                   "'halocline calibrate' has measured them\n",
+                   kStreams ? "streamed " : "",
+                   all_ranks_are_near() ? "on a node" : "between nodes");
+    return none;
+  }();
+  return value;
+}
+
 bool message_pays(const PackTimes& times, std::int64_t bytes) {
   constexpr double kWorthwhile = 0.9;  // of MPI's time: less is noise
-  if (model() == nullptr) return false;
-  const auto& paths = kStreams ? model()->streamed_messages : model()->host_messages;
-  const auto& path = all_ranks_are_near() ? paths.on_node : paths.off_node;
-  if (!path) return false;
+  const auto* const path = message_times();
+  if (path == nullptr || bytes > path->measured().front().curve.bytes().back()) return false;
   const double latency = path->at(1, 0), message = path->at(1, static_cast<double>(bytes));
   const double ours = 2 * (kTravelling + times.ours.of(bytes)) + message;
   const double mpi = latency + std::max(times.mpi.of(bytes), message - latency) +

@@ -38,12 +38,13 @@ struct Measured {
 };
 inline constexpr std::int64_t kLongestMeasured = std::int64_t{1} << 25;
 
-/// Packs one of `count` instances at `buffer`, and all, but of a mebibyte or one, by `plan` and by
-/// MPI, in turns; the fastest of each. First both pack other memory, with different bytes in all
-/// places, if the instances are in a mebibyte of it, or else what the buffer holds. Only reads the
-/// buffer. Takes some 10 us, or a few packs. Throws std::bad_alloc.
+/// Packs one of `count` instances at `buffer`, and all, but one or of `at_most` packed bytes, by
+/// `plan` and by MPI, in turns; the fastest of each. First both pack other memory, with different
+/// bytes in all places, if the instances are in a mebibyte of it, or else what the buffer holds.
+/// Only reads the buffer. Takes some 10 us, or a few packs. Throws std::bad_alloc.
 Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const void* buffer,
-                         std::int64_t count);
+                         std::int64_t count, std::int64_t at_most);
+inline constexpr std::int64_t kFirstMeasured = std::int64_t{1} << 20;
 
 /// Of HALOCLINE_MODEL, or where `halocline calibrate` puts it: nullptr if there is none. If it
 /// cannot be read, or is of another machine, there is none, and rank 0 says so on standard error
@@ -54,6 +55,10 @@ const dtype::SystemModel* model();
 /// elsewhere. Nothing that would need the other ranks is asked.
 bool all_ranks_are_near();
 
+/// Of the model, for messages as streamed() has them moved, to where the other ranks are; nullptr
+/// if there are none.
+const dtype::MessageTimes* message_times();
+
 /// Whether a message of so many packed bytes is faster packed by us, sent as a whole and unpacked
 /// than streamed by MPI, which packs, moves and unpacks pieces of kPiece at once. With P and V for
 /// packing by us and by MPI (unpacking takes as long), M for a message of n bytes, as streamed()
@@ -62,8 +67,8 @@ bool all_ranks_are_near();
 ///     ours  2 (kTravelling + P(n)) + M(n)
 ///     MPI   M(0) + max(V(n), M(n) - M(0)) + V(min(n, kPiece))
 ///
-/// results/interpose has what comes of it. Without a model of the machine that has such messages it
-/// is not known to be faster.
+/// results/interpose has what comes of it. False if there are no message_times(), or if more bytes
+/// than they know.
 bool message_pays(const PackTimes& times, std::int64_t bytes);
 inline constexpr std::int64_t kPiece = 32768;
 /// What it takes us at either end to find memory and to keep it while the message travels: 40 ns in

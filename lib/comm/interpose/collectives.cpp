@@ -235,7 +235,8 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way
       const auto* const known = known_type(type);
       if (known == nullptr ? !dtype::is_predefined(type) : known->is_packed_otherwise())
         return std::nullopt;
-      const auto* const plan = std::get_if<dtype::PackPlan>(&dtype::cached_plan(type));
+      const auto* plan = known != nullptr ? known->plan() : nullptr;
+      if (plan == nullptr) plan = std::get_if<dtype::PackPlan>(&dtype::cached_plan(type));
       auto* const buffer = side.buffer_of(i, unit);
       if (plan == nullptr || !is_of(*plan, buffer)) return std::nullopt;
       const auto kind = kind_of(*plan, buffer);

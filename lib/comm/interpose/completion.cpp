@@ -78,7 +78,6 @@ int MPI_Startall(int count, MPI_Request requests[]) {
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   if (!look()) return PMPI_Wait(request, status);
   Taken taken(1, request);
-  if (taken.empty()) return PMPI_Wait(request, status);
   MPI_Status own;
   auto& got = status == MPI_STATUS_IGNORE ? own : *status;
   const int code = PMPI_Wait(request, &got);
@@ -89,7 +88,6 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (!look()) return PMPI_Test(request, flag, status);
   Taken taken(1, request);
-  if (taken.empty()) return PMPI_Test(request, flag, status);
   MPI_Status own;
   auto& got = status == MPI_STATUS_IGNORE ? own : *status;
   const int code = PMPI_Test(request, flag, &got);
@@ -100,7 +98,6 @@ int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
 int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
   if (!look()) return PMPI_Waitany(count, requests, index, status);
   Taken taken(count, requests);
-  if (taken.empty()) return PMPI_Waitany(count, requests, index, status);
   MPI_Status own;
   auto& got = status == MPI_STATUS_IGNORE ? own : *status;
   *index = MPI_UNDEFINED;
@@ -112,7 +109,6 @@ int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* statu
 int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
   if (!look()) return PMPI_Testany(count, requests, index, flag, status);
   Taken taken(count, requests);
-  if (taken.empty()) return PMPI_Testany(count, requests, index, flag, status);
   MPI_Status own;
   auto& got = status == MPI_STATUS_IGNORE ? own : *status;
   *index = MPI_UNDEFINED;
@@ -124,44 +120,40 @@ int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_St
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status* statuses) {
   if (!look()) return PMPI_Waitall(count, requests, statuses);
   Taken taken(count, requests);
-  if (taken.empty()) return PMPI_Waitall(count, requests, statuses);
   const Statuses got(count, statuses);
   const int code = PMPI_Waitall(count, requests, got.list());
-  return end_several(code, count, got.list(), got.wanted(), taken);
+  return end_several(code, count, got.list(), taken);
 }
 
 int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status* statuses) {
   if (!look()) return PMPI_Testall(count, requests, flag, statuses);
   Taken taken(count, requests);
-  if (taken.empty()) return PMPI_Testall(count, requests, flag, statuses);
   const Statuses got(count, statuses);
   const int code = PMPI_Testall(count, requests, flag, got.list());
   if (code == MPI_SUCCESS && *flag == 0) return code;
-  return end_several(code, count, got.list(), got.wanted(), taken);
+  return end_several(code, count, got.list(), taken);
 }
 
 int MPI_Waitsome(int incount, MPI_Request requests[], int* outcount, int indices[],
                  MPI_Status* statuses) {
   if (!look()) return PMPI_Waitsome(incount, requests, outcount, indices, statuses);
   Taken taken(incount, requests);
-  if (taken.empty()) return PMPI_Waitsome(incount, requests, outcount, indices, statuses);
   const Statuses got(incount, statuses);
   *outcount = MPI_UNDEFINED;
   const int code = PMPI_Waitsome(incount, requests, outcount, indices, got.list());
   if (*outcount == MPI_UNDEFINED) return code;
-  return end_several(code, *outcount, got.list(), got.wanted(), taken, indices);
+  return end_several(code, *outcount, got.list(), taken, indices);
 }
 
 int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices[],
                  MPI_Status* statuses) {
   if (!look()) return PMPI_Testsome(incount, requests, outcount, indices, statuses);
   Taken taken(incount, requests);
-  if (taken.empty()) return PMPI_Testsome(incount, requests, outcount, indices, statuses);
   const Statuses got(incount, statuses);
   *outcount = MPI_UNDEFINED;
   const int code = PMPI_Testsome(incount, requests, outcount, indices, got.list());
   if (*outcount == MPI_UNDEFINED) return code;
-  return end_several(code, *outcount, got.list(), got.wanted(), taken, indices);
+  return end_several(code, *outcount, got.list(), taken, indices);
 }
 
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {

@@ -5,10 +5,13 @@
 // compilers that append an underscore. Who needs none of this is not asked for a Fortran library:
 // what it has is looked up at the first call.
 #include <dlfcn.h>
+#include <link.h>
 #include <mpi.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -28,12 +31,35 @@ constexpr int kStatusSize = MPI_F_STATUS_SIZE;
 constexpr int kStatusSize = sizeof(MPI_Status) / sizeof(MPI_Fint);
 #endif
 
+// Of all libraries of the process, also of those that were loaded without showing their names.
+void* find_behind(const char* name, const void* ours) {
+  if (auto* const next = dlsym(RTLD_NEXT, name)) return next;
+  std::vector<std::string> libraries;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* out) {
+        static_cast<std::vector<std::string>*>(out)->emplace_back(info->dlpi_name);
+        return 0;
+      },
+      &libraries);
+  for (const auto& path : libraries) {
+    void* const library = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) continue;
+    void* const found = dlsym(library, name);
+    dlclose(library);
+    if (found != nullptr && found != ours) return found;
+  }
+  std::fprintf(stderr, "halocline: %s was called, but no MPI for Fortran is there\n", name);
+  PMPI_Abort(MPI_COMM_WORLD, 3);
+  return nullptr;
+}
+
 // The function of that name behind ours.
 template <class... Arguments>
 using Function = void (*)(Arguments...);
 template <class... Arguments>
-Function<Arguments...> behind(const char* name, Function<Arguments...>) {
-  return reinterpret_cast<Function<Arguments...>>(dlsym(RTLD_NEXT, name));
+Function<Arguments...> behind(const char* name, Function<Arguments...> ours) {
+  return reinterpret_cast<Function<Arguments...>>(
+      find_behind(name, reinterpret_cast<const void*>(ours)));
 }
 #define HALOCLINE_BEHIND(name) static const auto mpi_function = behind(#name, name)
 
@@ -121,7 +147,6 @@ class FortranStatuses {
       : own_(wanted == none ? static_cast<std::size_t>(count * kStatusSize) : 0),
         list_(own_.empty() ? wanted : own_.data()) {}
   MPI_Fint* list() const { return list_; }
-  bool wanted() const { return own_.empty(); }
   std::vector<MPI_Status> in_c(int count) const {
     std::vector<MPI_Status> out(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i)
@@ -129,6 +154,12 @@ class FortranStatuses {
     return out;
   }
   MPI_Status one_in_c() const { return in_c(1).front(); }
+  // Of nothing, until MPI says what there was.
+  void empty() const {
+    MPI_Status nothing{};
+    PMPI_Status_set_elements(&nothing, MPI_PACKED, 0);
+    PMPI_Status_c2f(&nothing, list_);
+  }
 
  private:
   std::vector<MPI_Fint> own_;
@@ -141,8 +172,7 @@ void end_some(int completed, const MPI_Fint* indices, const FortranStatuses& got
   if (completed == MPI_UNDEFINED) return;
   std::vector<int> from_zero(indices, indices + completed);
   for (auto& index : from_zero) --index;
-  *error = end_several(*error, completed, got.in_c(completed).data(), got.wanted(), taken,
-                       from_zero.data());
+  *error = end_several(*error, completed, got.in_c(completed).data(), taken, from_zero.data());
 }
 
 }  // namespace
@@ -194,6 +224,7 @@ void mpi_recv_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* from, MP
   HALOCLINE_BEHIND(mpi_recv_);
   const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
   const auto by_mpi = by_fortran(error, [&](void* data, MPI_Fint* n, MPI_Fint* of) {
+    if (*of != *type) got.empty();
     mpi_function(data, n, of, from, tag, comm, got.list(), error);
   });
   carry(Call::recv, content(buffer, count, type, from), by_mpi, kNothing,
@@ -208,6 +239,7 @@ void mpi_sendrecv_(void* send_buffer, MPI_Fint* send_count, MPI_Fint* send_type,
   const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
   const auto by_mpi = by_fortran(error, [&](void* data, MPI_Fint* n, MPI_Fint* of) {
     const auto both = by_fortran(error, [&](void* room, MPI_Fint* m, MPI_Fint* as) {
+      if (*as != *type) got.empty();
       mpi_function(data, n, of, to, send_tag, room, m, as, from, tag, comm, got.list(), error);
     });
     carry(Call::sendrecv_recv, content(buffer, count, type, from), both, kNothing,
@@ -300,7 +332,7 @@ void mpi_test_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status, MPI_Fint* er
 void mpi_waitany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint* status,
                   MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_waitany_);
-  if (!look()) return mpi_function(count, requests, index, status, error);
+  if (!look() || *count <= 0) return mpi_function(count, requests, index, status, error);
   FortranRequests all(*count, requests);
   Taken taken(*count, all.in_c());
   const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
@@ -313,7 +345,7 @@ void mpi_waitany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint
 void mpi_testany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint* flag,
                   MPI_Fint* status, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_testany_);
-  if (!look()) return mpi_function(count, requests, index, flag, status, error);
+  if (!look() || *count <= 0) return mpi_function(count, requests, index, flag, status, error);
   FortranRequests all(*count, requests);
   Taken taken(*count, all.in_c());
   const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
@@ -325,32 +357,33 @@ void mpi_testany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint
 
 void mpi_waitall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* statuses, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_waitall_);
-  if (!look()) return mpi_function(count, requests, statuses, error);
+  if (!look() || *count <= 0) return mpi_function(count, requests, statuses, error);
   FortranRequests all(*count, requests);
   Taken taken(*count, all.in_c());
   const FortranStatuses got(*count, statuses, MPI_F_STATUSES_IGNORE);
   mpi_function(count, requests, got.list(), error);
   all.read();
-  *error = end_several(*error, *count, got.in_c(*count).data(), got.wanted(), taken);
+  *error = end_several(*error, *count, got.in_c(*count).data(), taken);
 }
 
 void mpi_testall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* flag, MPI_Fint* statuses,
                   MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_testall_);
-  if (!look()) return mpi_function(count, requests, flag, statuses, error);
+  if (!look() || *count <= 0) return mpi_function(count, requests, flag, statuses, error);
   FortranRequests all(*count, requests);
   Taken taken(*count, all.in_c());
   const FortranStatuses got(*count, statuses, MPI_F_STATUSES_IGNORE);
   mpi_function(count, requests, flag, got.list(), error);
   all.read();
   if (*error == MPI_SUCCESS && *flag == 0) return;
-  *error = end_several(*error, *count, got.in_c(*count).data(), got.wanted(), taken);
+  *error = end_several(*error, *count, got.in_c(*count).data(), taken);
 }
 
 void mpi_waitsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* completed, MPI_Fint* indices,
                    MPI_Fint* statuses, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_waitsome_);
-  if (!look()) return mpi_function(count, requests, completed, indices, statuses, error);
+  if (!look() || *count <= 0)
+    return mpi_function(count, requests, completed, indices, statuses, error);
   FortranRequests all(*count, requests);
   Taken taken(*count, all.in_c());
   const FortranStatuses got(*count, statuses, MPI_F_STATUSES_IGNORE);
@@ -363,7 +396,8 @@ void mpi_waitsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* completed, MPI
 void mpi_testsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* completed, MPI_Fint* indices,
                    MPI_Fint* statuses, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_testsome_);
-  if (!look()) return mpi_function(count, requests, completed, indices, statuses, error);
+  if (!look() || *count <= 0)
+    return mpi_function(count, requests, completed, indices, statuses, error);
   FortranRequests all(*count, requests);
   Taken taken(*count, all.in_c());
   const FortranStatuses got(*count, statuses, MPI_F_STATUSES_IGNORE);

@@ -13,8 +13,9 @@ std::optional<Travelling> packed_instead(KnownType* known, MPI_Datatype type, co
                                          int count, int partner) {
   if (known == nullptr || count <= 0 || partner == MPI_PROC_NULL) return std::nullopt;
   const auto by = known->to_send(type, buffer, count);
-  if (by.plan == nullptr || !sees_completions() || by.plan->packed_bytes(count) > INT_MAX)
-    return std::nullopt;
+  if (by.plan == nullptr || !sees_completions()) return std::nullopt;
+  const auto bytes = by.plan->packed_bytes(count);
+  if (bytes > INT_MAX || (kStreams && bytes < 2)) return std::nullopt;  // one byte is one run
   try {
     return Travelling(by, buffer, count);
   } catch (const std::exception&) {

@@ -137,6 +137,16 @@ void progress_abandoned(bool wait) {
   all.count();
 }
 
+// Whether another thread may start requests while a call of this one completes some.
+bool threads_may_race() {
+  static const bool value = [] {
+    int level = MPI_THREAD_SINGLE;
+    PMPI_Query_thread(&level);
+    return level == MPI_THREAD_MULTIPLE;
+  }();
+  return value;
+}
+
 bool is_class(int code, int error_class) {
   int of_code = MPI_SUCCESS;
   PMPI_Error_class(code, &of_code);
@@ -279,46 +289,61 @@ Entry* watched(MPI_Request request) {
 }
 
 Taken::Taken(int count, const MPI_Request* requests) : requests_(requests) {
+  if (requests == nullptr || count <= 0) return;
   or_end([&] {
-    for (int i = 0; requests != nullptr && i < count; ++i)
-      if (requests[i] != MPI_REQUEST_NULL)
-        if (auto entry = take(requests[i])) all_.emplace_back(i, std::move(entry));
+    if (!threads_may_race()) {
+      before_.assign(requests, requests + count);
+      return;
+    }
+    auto& all = table();
+    const std::lock_guard lock(all.mutex);
+    for (int i = 0; i < count; ++i)
+      if (const auto found = all.watched.find(requests[i]); found != all.watched.end()) {
+        taken_.emplace_back(i, std::move(found->second));
+        all.watched.erase(found);
+      }
+    all.count();
   });
 }
 
+// What MPI has ended without telling is nobody's any more.
 Taken::~Taken() {
-  for (auto& [index, entry] : all_)
-    if (entry != nullptr) keep(std::move(entry));
+  for (auto& [index, entry] : taken_)
+    if (entry != nullptr && (entry->persistent || requests_[index] == entry->request))
+      keep(std::move(entry));
 }
 
 void Taken::end(int index, int code, const MPI_Status& status) {
-  const auto found = std::lower_bound(all_.begin(), all_.end(), index,
-                                      [](const auto& one, int i) { return one.first < i; });
-  if (found == all_.end() || found->first != index) return;
-  auto& entry = found->second;
-  if (!entry->active) return;  // to wait for an inactive request does nothing
-  if (!entry->persistent && requests_[index] == entry->request) return;
-  if (code == MPI_SUCCESS) entry->deliver(status);
-  entry->active = false;
-  if (!entry->persistent) entry.reset();
+  std::unique_ptr<Entry> here;
+  auto* entry = &here;
+  if (before_.empty()) {
+    const auto found = std::lower_bound(taken_.begin(), taken_.end(), index,
+                                        [](const auto& one, int i) { return one.first < i; });
+    if (found == taken_.end() || found->first != index) return;
+    entry = &found->second;
+  } else {
+    here = take(before_[static_cast<std::size_t>(index)]);
+    if (here == nullptr) return;
+  }
+  auto& one = **entry;
+  const bool stays = one.persistent || requests_[index] == one.request;
+  const bool has_ended = one.persistent || !stays;
+  if (one.active && has_ended) {  // to wait for an inactive one does nothing
+    if (code == MPI_SUCCESS) one.deliver(status);
+    one.active = false;
+  }
+  if (here != nullptr && stays) keep(std::move(here));
 }
 
-int end_several(int code, int completed, const MPI_Status* statuses, bool wanted, Taken& taken,
+int end_several(int code, int completed, const MPI_Status* statuses, Taken& taken,
                 const int* indices) {
   const bool some_failed = is_class(code, MPI_ERR_IN_STATUS);
   if (code != MPI_SUCCESS && !some_failed) return code;  // nothing is complete
-  int first_error = MPI_SUCCESS;
   for (int i = 0; i < completed; ++i) {
     const int error = some_failed ? statuses[i].MPI_ERROR : MPI_SUCCESS;
     if (is_class(error, MPI_ERR_PENDING)) continue;
     taken.end(indices != nullptr ? indices[i] : i, error, statuses[i]);
-    if (first_error == MPI_SUCCESS) first_error = error;
   }
-#ifdef OPEN_MPI
-  if (!wanted && some_failed) return first_error;
-#else
-  (void)wanted, (void)first_error;
-#endif
   return code;
 }
 

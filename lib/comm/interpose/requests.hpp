@@ -111,9 +111,10 @@ bool look();
 /// Of a watched request that no call is completing, or nullptr; it stays watched.
 Entry* watched(MPI_Request request);
 
-/// Those of some requests that are ours, taken out while a call of MPI may complete them: it may
-/// give the handle to another thread's request before it returns. What is not complete afterwards,
-/// or persistent, is watched again.
+/// Those of some requests that are ours while a call of MPI may complete them. With threads they
+/// are taken out, since MPI may give the handle to another thread's request before the call
+/// returns, and what is neither complete afterwards nor persistent is watched again: O(count).
+/// Without, they are looked for once they are complete: O(completed).
 class Taken {
  public:
   /// The requests must be there as long as this, as MPI leaves them. Ends the job if there is no
@@ -123,7 +124,6 @@ class Taken {
   Taken& operator=(const Taken&) = delete;
   ~Taken();
 
-  bool empty() const { return all_.empty(); }
   /// MPI has completed request `index`; `code` is whether with success. One that is neither null
   /// nor persistent has met an error that leaves it as it was, such as the failure of a process
   /// that it may not need.
@@ -131,7 +131,8 @@ class Taken {
 
  private:
   const MPI_Request* requests_;
-  std::vector<std::pair<int, std::unique_ptr<Entry>>> all_;
+  std::vector<MPI_Request> before_;                            // without threads: as they were
+  std::vector<std::pair<int, std::unique_ptr<Entry>>> taken_;  // with threads
 };
 
 /// Of a call that completes several requests: the caller's statuses or, if it wants none, our own,
@@ -142,7 +143,6 @@ class Statuses {
       : own_(wanted == MPI_STATUSES_IGNORE ? static_cast<std::size_t>(count) : 0),
         list_(own_.empty() ? wanted : own_.data()) {}
   MPI_Status* list() const { return list_; }
-  bool wanted() const { return own_.empty(); }
 
  private:
   std::vector<MPI_Status> own_;
@@ -150,9 +150,8 @@ class Statuses {
 };
 
 /// Ends what a call completed: `completed` requests, of which status i is that of request
-/// indices[i], or of request i. Returns what the caller is to get for `code`: from Open MPI, where
-/// no statuses are wanted, an error itself instead of that there is one in the statuses.
-int end_several(int code, int completed, const MPI_Status* statuses, bool wanted, Taken& taken,
+/// indices[i], or of request i. Returns `code`, which is the caller's.
+int end_several(int code, int completed, const MPI_Status* statuses, Taken& taken,
                 const int* indices = nullptr);
 
 /// Frees a request that is ours as soon as it is complete; false if it is not ours.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdio>
 #include <exception>
 #include <limits>
@@ -76,10 +77,7 @@ std::string decision(const PackTimes& times, bool packs, bool sends) {
       text, sizeof text,
       "packed by %s (engine %.0f ns and %.3g ns a byte, mpi %.0f and %.3g), messages by %s",
       packs ? "the faster" : "mpi", ours.call * 1e9, ours.byte * 1e9, mpi.call * 1e9,
-      mpi.byte * 1e9,
-      sends                ? "the model"
-      : model() == nullptr ? "mpi: there is no model"
-                           : "mpi");
+      mpi.byte * 1e9, sends ? "the model" : "mpi: there is no model of them");
   return text;
 }
 
@@ -89,9 +87,12 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
                                            const void* buffer, std::int64_t count) {
   const bool forced = settings().mode == Settings::Mode::engine;
   const bool on_device = is_packed_by_device(memory_of(handle, buffer));
-  if (last == nullptr && !forced && !on_device &&
-      uses_.fetch_add(1, std::memory_order_relaxed) < kMpiUses)
-    return nullptr;
+  if (last == nullptr && !forced && !on_device) {
+    const auto use = uses_.fetch_add(1, std::memory_order_relaxed);
+    if (use < kMpiUses || (is_inconclusive_.load(std::memory_order_relaxed) &&
+                           !std::has_single_bit(static_cast<unsigned>(use))))
+      return nullptr;
+  }
   auto verdict = std::make_unique<Verdict>();
   std::string told = "all by mpi";
   try {
@@ -108,12 +109,16 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
       told = "engine in memory of a device";
     } else {
       if (!is_of(*verdict->plan, buffer)) return last;  // the next use will tell
-      const auto found = measure_packing(*verdict->plan, handle, buffer, count);
-      if (found.what == Measured::What::inconclusive) return last;
+      const auto found = measure_packing(*verdict->plan, handle, buffer, count,
+                                         last == nullptr ? kFirstMeasured : kLongestMeasured);
+      if (found.what == Measured::What::inconclusive) {
+        is_inconclusive_ = true;
+        return last;
+      }
       const auto& [ours, mpi] = verdict->times = found.times;
       verdict->up_to = found.up_to;
       verdict->packs = ours.call < mpi.call || ours.byte < mpi.byte;
-      verdict->sends = verdict->packs && model() != nullptr;
+      verdict->sends = message_times() != nullptr;
       told = decision(found.times, verdict->packs, verdict->sends);
       if (found.what == Measured::What::too_long) told = "all by mpi: too long to measure";
       if (found.what == Measured::What::different) {
@@ -123,6 +128,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
       if (found.what != Measured::What::times) verdict->plan.reset();
     }
   } catch (const std::exception&) {
+    if (last != nullptr) return last;
     verdict->plan.reset();  // what went wrong is MPI's to find out, or memory's
   }
   // Another thread may have been faster.
@@ -134,12 +140,12 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
   return verdict.release();
 }
 
-bool KnownType::pays(const Verdict& verdict, std::int64_t bytes) {
+bool KnownType::Verdict::pays(std::int64_t bytes) const {
   if (settings().mode == Settings::Mode::engine) return true;
-  const auto last = last_message_.load(std::memory_order_relaxed);
-  if (last / 2 == bytes) return last % 2 != 0;
-  const bool out = message_pays(verdict.times, bytes);
-  last_message_.store(2 * bytes + (out ? 1 : 0), std::memory_order_relaxed);
+  const auto known = last_message.load(std::memory_order_relaxed);
+  if (known / 2 == bytes) return known % 2 != 0;
+  const bool out = message_pays(times, bytes);
+  last_message.store(2 * bytes + (out ? 1 : 0), std::memory_order_relaxed);
   return out;
 }
 
@@ -149,13 +155,13 @@ Handling KnownType::to_send(MPI_Datatype handle, const void* buffer, std::int64_
       verdict != nullptr && count > 0) {
     if (!verdict->plan) return {};
     const auto bytes = verdict->plan->packed_bytes(count);
-    const bool is_mpis = !verdict->sends || (bytes <= verdict->up_to && !pays(*verdict, bytes));
+    const bool is_mpis = !verdict->sends || (bytes <= verdict->up_to && !verdict->pays(bytes));
     if (is_mpis && !is_there_device_memory()) return {};
   }
   const auto by = to_pack(handle, buffer, count);
   if (by.plan == nullptr || is_packed_by_device(by.memory)) return by;
   const auto& verdict = *verdict_.load(std::memory_order_acquire);
-  return pays(verdict, by.plan->packed_bytes(count)) ? by : Handling{};
+  return verdict.pays(by.plan->packed_bytes(count)) ? by : Handling{};
 }
 
 void committed(MPI_Datatype handle) noexcept {
@@ -167,7 +173,9 @@ void committed(MPI_Datatype handle) noexcept {
     }();
     return;
   }
-  if (is_over || known_types == nullptr) return;
+  int is_initialized = 0;  // not so by MPI 4's sessions, whose types are left to MPI
+  PMPI_Initialized(&is_initialized);
+  if (is_over || is_initialized == 0 || known_types == nullptr) return;
   try {
     if (known_type(handle) != nullptr || dtype::is_predefined(handle)) return;
     watch_finalize();

@@ -75,6 +75,11 @@ class KnownType {
     return verdict->plan ? Sends::by_mpi_on_host : Sends::by_mpi;
   }
 
+  /// By which it is packed, or nullptr as long as nobody has asked for it.
+  const dtype::PackPlan* plan() const {
+    const auto* const verdict = verdict_.load(std::memory_order_acquire);
+    return verdict != nullptr && verdict->plan ? &*verdict->plan : nullptr;
+  }
   /// Whether MPI was found to pack it otherwise than its type map says.
   bool is_packed_otherwise() const {
     const auto* const verdict = verdict_.load(std::memory_order_acquire);
@@ -85,21 +90,22 @@ class KnownType {
   struct Verdict {
     std::optional<dtype::PackPlan> plan;  // none: MPI does it all
     bool packs = false;                   // the engine, some counts in the host's memory
-    bool sends = false;                   // likewise
+    bool sends = false;                   // messages, perhaps
     bool packed_otherwise = false;        // by MPI: then there is no plan
     PackTimes times{};                    // of both, there
     std::int64_t up_to = 0;               // bytes there
     std::unique_ptr<const Verdict> last;  // that somebody may still go by
+    mutable std::atomic<std::int64_t> last_message{0};  // twice its bytes, and 1 if it pays
+
+    // Whether a message of so many bytes, in the host's memory, is to be the engine's.
+    bool pays(std::int64_t bytes) const;
   };
   // The new one, or another thread's; the last one if there can be none.
   const Verdict* judge(const Verdict* last, MPI_Datatype handle, const void* buffer,
                        std::int64_t count);
-  // Whether a message of so many bytes, in the host's memory, is to be the engine's.
-  bool pays(const Verdict& verdict, std::int64_t bytes);
-
   std::atomic<const Verdict*> verdict_{nullptr};
   std::atomic<int> uses_{0};
-  std::atomic<std::int64_t> last_message_{0};  // twice its bytes, and 1 if it pays
+  std::atomic<bool> is_inconclusive_{false};  // what was measured so far: then less and less often
 };
 
 /// Remembers a type that was just committed, until it is freed, unless it is MPI's own.

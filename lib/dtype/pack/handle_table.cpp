@@ -29,10 +29,13 @@ int HandleTableBase::on_free_communicator(MPI_Comm handle, int, void*, void* tab
 void HandleTableBase::attach_to_type(MPI_Datatype handle) {
   if (is_predefined(handle)) return;
   make_keyval();
+  if (keyval_ == MPI_KEYVAL_INVALID) throw EnvironmentError("no entries of types in MPI_Finalize");
   HALOCLINE_MPI(MPI_Type_set_attr(handle, keyval_, nullptr));
 }
 void HandleTableBase::attach_to_communicator(MPI_Comm handle) {
   make_keyval();
+  if (keyval_ == MPI_KEYVAL_INVALID)
+    throw EnvironmentError("no entries of communicators in MPI_Finalize");
   HALOCLINE_MPI(MPI_Comm_set_attr(handle, keyval_, nullptr));
 }
 

@@ -48,7 +48,7 @@ class HandleTableBase {
 
   /// Lets MPI erase the entry when the handle is freed; not of predefined types, which never are,
   /// and on which some MPIs take no attribute. Once for an entry: again would drop it. Throws
-  /// MpiError.
+  /// MpiError, and EnvironmentError once MPI_Finalize has begun.
   void attach_to_type(MPI_Datatype handle);
   void attach_to_communicator(MPI_Comm handle);
   virtual void erase(Key key) = 0;
@@ -80,7 +80,8 @@ class HandleTable final : detail::HandleTableBase {
   /// Whether no handle has one now. O(1), takes no lock.
   bool empty() const { return entries_.load(std::memory_order_relaxed) == 0; }
 
-  /// Keeps `value`, unless another thread was faster, until the handle is freed. Throws MpiError.
+  /// Keeps `value`, unless another thread was faster, until the handle is freed. Throws MpiError,
+  /// and EnvironmentError once MPI_Finalize has begun.
   T* insert(Handle handle, std::unique_ptr<T> value) {
     const auto key = key_of(handle);
     const auto [entry, is_new] = insert_key(key, std::move(value));
