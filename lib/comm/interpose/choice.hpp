@@ -67,10 +67,12 @@ const dtype::MessageTimes* message_times();
 ///     ours  2 (kTravelling + P(n)) + M(n)
 ///     MPI   M(0) + max(V(n), M(n) - M(0)) + V(min(n, kPiece))
 ///
-/// results/interpose has what comes of it. False if there are no message_times(), or if more bytes
-/// than they know.
+/// results/interpose has what comes of it. False if there are no message_times(), or if they do not
+/// know as many bytes, and beyond kLongestMessage, whose packed bytes no cache keeps for the way:
+/// blocks of 16 bytes then took up to twice MPI's time, and those of 8 bytes gained nothing.
 bool message_pays(const PackTimes& times, std::int64_t bytes);
 inline constexpr std::int64_t kPiece = 32768;
+inline constexpr std::int64_t kLongestMessage = std::int64_t{1} << 23;
 /// What it takes us at either end to find memory and to keep it while the message travels: 40 ns in
 /// blocking calls, 100 ns in others.
 inline constexpr double kTravelling = 50e-9;

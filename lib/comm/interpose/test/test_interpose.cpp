@@ -582,6 +582,24 @@ TEST(Errors, OfStartsLeaveRequestsUsable) {
   MPI_Request_free(&requests[1]);
 }
 
+// The code of MPI itself, whichever that is.
+TEST(Errors, OfSeveralWithoutStatusesAreMpis) {
+  if (world_size() == 1) GTEST_SKIP() << "for two ranks and more";
+  const ErrorsReturn errors_return;
+  const Layout longer("vector(6,2,3,int)", 4), shorter("vector(5,2,3,int)", 4);
+  auto sent = longer.filled(world_rank()), received = shorter.poisoned();
+  const auto code_of = [&](auto* receive, auto* complete) {
+    std::array<MPI_Request, 2> requests{};
+    receive(shorter.buffer(received), 4, shorter.type(), previous_rank(), 0, MPI_COMM_WORLD,
+            &requests[0]);
+    MPI_Isend(longer.buffer(sent), 4, longer.type(), next_rank(), 0, MPI_COMM_WORLD, &requests[1]);
+    const int code = class_of(complete(1, requests.data(), MPI_STATUSES_IGNORE));
+    MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+    return code;
+  };
+  EXPECT_EQ(code_of(&MPI_Irecv, &MPI_Waitall), code_of(&PMPI_Irecv, &PMPI_Waitall));
+}
+
 // MPIs differ in what they notice: of a packed buffer that is too short, MPICH says nothing.
 TEST(Errors, OfWrongArgumentsAreMpis) {
   const ErrorsReturn errors_return;
