@@ -96,7 +96,7 @@ int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
 }
 
 int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
-  if (!look()) return PMPI_Waitany(count, requests, index, status);
+  if (!look() || count <= 0) return PMPI_Waitany(count, requests, index, status);
   Taken taken(count, requests);
   MPI_Status own;
   auto& got = status == MPI_STATUS_IGNORE ? own : *status;
@@ -107,7 +107,7 @@ int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* statu
 }
 
 int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
-  if (!look()) return PMPI_Testany(count, requests, index, flag, status);
+  if (!look() || count <= 0) return PMPI_Testany(count, requests, index, flag, status);
   Taken taken(count, requests);
   MPI_Status own;
   auto& got = status == MPI_STATUS_IGNORE ? own : *status;
@@ -118,7 +118,7 @@ int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_St
 }
 
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status* statuses) {
-  if (!look()) return PMPI_Waitall(count, requests, statuses);
+  if (!look() || count <= 0) return PMPI_Waitall(count, requests, statuses);
   Taken taken(count, requests);
   const Statuses got(count, statuses);
   const int code = PMPI_Waitall(count, requests, got.list());
@@ -126,7 +126,7 @@ int MPI_Waitall(int count, MPI_Request requests[], MPI_Status* statuses) {
 }
 
 int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status* statuses) {
-  if (!look()) return PMPI_Testall(count, requests, flag, statuses);
+  if (!look() || count <= 0) return PMPI_Testall(count, requests, flag, statuses);
   Taken taken(count, requests);
   const Statuses got(count, statuses);
   const int code = PMPI_Testall(count, requests, flag, got.list());
@@ -136,7 +136,7 @@ int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status* status
 
 int MPI_Waitsome(int incount, MPI_Request requests[], int* outcount, int indices[],
                  MPI_Status* statuses) {
-  if (!look()) return PMPI_Waitsome(incount, requests, outcount, indices, statuses);
+  if (!look() || incount <= 0) return PMPI_Waitsome(incount, requests, outcount, indices, statuses);
   Taken taken(incount, requests);
   const Statuses got(incount, statuses);
   *outcount = MPI_UNDEFINED;
@@ -147,7 +147,7 @@ int MPI_Waitsome(int incount, MPI_Request requests[], int* outcount, int indices
 
 int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices[],
                  MPI_Status* statuses) {
-  if (!look()) return PMPI_Testsome(incount, requests, outcount, indices, statuses);
+  if (!look() || incount <= 0) return PMPI_Testsome(incount, requests, outcount, indices, statuses);
   Taken taken(incount, requests);
   const Statuses got(incount, statuses);
   *outcount = MPI_UNDEFINED;
@@ -174,7 +174,8 @@ using Requests = std::conditional_t<std::is_invocable_v<decltype(PMPI_Request_ge
 
 int MPI_Request_get_status_any(int count, Requests requests, int* index, int* flag,
                                MPI_Status* status) {
-  if (!look()) return PMPI_Request_get_status_any(count, requests, index, flag, status);
+  if (!look() || count <= 0)
+    return PMPI_Request_get_status_any(count, requests, index, flag, status);
   MPI_Status own;
   auto& got = status == MPI_STATUS_IGNORE ? own : *status;
   const int code = PMPI_Request_get_status_any(count, requests, index, flag, &got);
@@ -183,7 +184,7 @@ int MPI_Request_get_status_any(int count, Requests requests, int* index, int* fl
 }
 
 int MPI_Request_get_status_all(int count, Requests requests, int* flag, MPI_Status* statuses) {
-  if (!look()) return PMPI_Request_get_status_all(count, requests, flag, statuses);
+  if (!look() || count <= 0) return PMPI_Request_get_status_all(count, requests, flag, statuses);
   const Statuses got(count, statuses);
   const int code = PMPI_Request_get_status_all(count, requests, flag, got.list());
   for (int i = 0; code == MPI_SUCCESS && *flag != 0 && i < count; ++i)
@@ -193,7 +194,8 @@ int MPI_Request_get_status_all(int count, Requests requests, int* flag, MPI_Stat
 
 int MPI_Request_get_status_some(int incount, Requests requests, int* outcount, int indices[],
                                 MPI_Status* statuses) {
-  if (!look()) return PMPI_Request_get_status_some(incount, requests, outcount, indices, statuses);
+  if (!look() || incount <= 0)
+    return PMPI_Request_get_status_some(incount, requests, outcount, indices, statuses);
   const Statuses got(incount, statuses);
   const int code = PMPI_Request_get_status_some(incount, requests, outcount, indices, got.list());
   for (int i = 0; code == MPI_SUCCESS && *outcount != MPI_UNDEFINED && i < *outcount; ++i)

@@ -314,25 +314,19 @@ Taken::~Taken() {
 }
 
 void Taken::end(int index, int code, const MPI_Status& status) {
-  std::unique_ptr<Entry> here;
-  auto* entry = &here;
-  if (before_.empty()) {
+  Entry* entry = nullptr;
+  if (!before_.empty()) {
+    entry = watched(before_[static_cast<std::size_t>(index)]);
+  } else {
     const auto found = std::lower_bound(taken_.begin(), taken_.end(), index,
                                         [](const auto& one, int i) { return one.first < i; });
-    if (found == taken_.end() || found->first != index) return;
-    entry = &found->second;
-  } else {
-    here = take(before_[static_cast<std::size_t>(index)]);
-    if (here == nullptr) return;
+    if (found != taken_.end() && found->first == index) entry = found->second.get();
   }
-  auto& one = **entry;
-  const bool stays = one.persistent || requests_[index] == one.request;
-  const bool has_ended = one.persistent || !stays;
-  if (one.active && has_ended) {  // to wait for an inactive one does nothing
-    if (code == MPI_SUCCESS) one.deliver(status);
-    one.active = false;
-  }
-  if (here != nullptr && stays) keep(std::move(here));
+  if (entry == nullptr || !entry->active) return;  // to wait for an inactive one does nothing
+  if (!entry->persistent && requests_[index] == entry->request) return;
+  if (code == MPI_SUCCESS) entry->deliver(status);
+  entry->active = false;
+  if (!before_.empty() && !entry->persistent) take(entry->request);
 }
 
 int end_several(int code, int completed, const MPI_Status* statuses, Taken& taken,

@@ -112,7 +112,8 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
       const auto found = measure_packing(*verdict->plan, handle, buffer, count,
                                          last == nullptr ? kFirstMeasured : kLongestMeasured);
       if (found.what == Measured::What::inconclusive) {
-        is_inconclusive_ = true;
+        if (!is_inconclusive_.exchange(true))
+          note_type(handle, "by mpi for now: all bytes that it packs are the same");
         return last;
       }
       const auto& [ours, mpi] = verdict->times = found.times;

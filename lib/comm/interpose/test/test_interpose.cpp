@@ -559,6 +559,21 @@ TEST(Errors, OfNonblockingCallsAreMpis) {
   MPI_Errhandler_free(&handler);
 }
 
+// Also while some of ours are pending.
+TEST(Errors, OfWrongCountsOfRequestsAreMpis) {
+  const ErrorsReturn errors_return;
+  const Layout layout("vector(5,2,3,int)", 4);
+  auto memory = layout.poisoned();
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Irecv(layout.buffer(memory), 4, layout.type(), MPI_ANY_SOURCE, 98, MPI_COMM_WORLD, &request);
+  int done = 0;
+  EXPECT_NE(MPI_Waitall(-1, &request, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+  EXPECT_NE(MPI_Testall(-1, &request, &done, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Waitall(0, nullptr, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+  MPI_Cancel(&request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 // Whatever has been started by then can be waited for, and all can be started again.
 TEST(Errors, OfStartsLeaveRequestsUsable) {
   const ErrorsReturn errors_return;
