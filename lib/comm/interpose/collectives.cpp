@@ -28,11 +28,8 @@ using namespace halocline::interpose;
 
 namespace {
 
-auto& groups() {
-  using Table = dtype::HandleTable<Group, dtype::HandlesOf::communicators>;
-  static auto* const the_groups = new Table;
-  return *the_groups;
-}
+using Groups = dtype::HandleTable<Group, dtype::HandlesOf::communicators>;
+Groups* const groups = new Groups;
 
 int partner_count(MPI_Comm comm) {
   int count = 0, between_groups = 0;
@@ -267,8 +264,13 @@ class Types {
   MPI_Datatype first() const { return first_; }
   // Whether some of it may be the engine's.
   bool may_be_ours() const {
-    return most_ == KnownType::Sends::open ||
-           (most_ == KnownType::Sends::by_mpi_on_host && is_there_device_memory());
+    return first_ != MPI_DATATYPE_NULL &&
+           (most_ == KnownType::Sends::open ||
+            (most_ == KnownType::Sends::by_mpi_on_host && is_there_device_memory()));
+  }
+  // Whether the call is MPI's and nobody wants to know of it.
+  bool are_mpis() const {
+    return first_ == MPI_DATATYPE_NULL || (settings().log == Settings::Log::none && !may_be_ours());
   }
 
  private:
@@ -277,11 +279,12 @@ class Types {
 };
 
 // Does a collective, which `by_mpi(sent, received)` does with what it gets, with packed bytes on
-// the sides that are the engine's.
+// the sides that are the engine's. Apart from its callers, so that what these pass on does not pay
+// for its registers and its stack.
 template <class Displacement, class ByMpi>
-int carry_all(Call call, const Types& types, const Side<Displacement>& sent,
-              const Partners& destinations, const Side<Displacement>& received,
-              const Partners& sources, ByMpi&& by_mpi) {
+[[gnu::noinline]] int carry_all(Call call, const Types& types, const Side<Displacement>& sent,
+                                const Partners& destinations, const Side<Displacement>& received,
+                                const Partners& sources, ByMpi&& by_mpi) {
   const auto as_it_is = [&] { return by_mpi(sent, received); };
   if (!types.may_be_ours()) return noted(call, Path::mpi, types.first(), 1, as_it_is);
   const auto packed = packed_instead(sent, Way::send, destinations);
@@ -301,9 +304,9 @@ int carry_all(Call call, const Types& types, const Side<Displacement>& sent,
 namespace halocline::interpose {
 
 const Group* group_of(MPI_Comm comm) noexcept {
-  if (const auto* const known = groups().find(comm)) return known;
+  if (const auto* const known = groups->find(comm)) return known;
   try {
-    return groups().insert(
+    return groups->insert(
         comm, std::make_unique<Group>(Group{{partner_count(comm), {}}, neighbors_of(comm)}));
   } catch (const std::exception&) {
     return nullptr;
@@ -322,7 +325,7 @@ int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls
     types.add(1, &sendtype);
     types.add(1, &recvtype);
   }
-  const auto* const group = types.first() == MPI_DATATYPE_NULL ? nullptr : group_of(comm);
+  const auto* const group = types.are_mpis() ? nullptr : group_of(comm);
   if (group == nullptr)
     return PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
                           recvtype, comm);
@@ -346,7 +349,7 @@ int MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls
     types.add(group->ranks.count, sendtypes);
     types.add(group->ranks.count, recvtypes);
   }
-  if (types.first() == MPI_DATATYPE_NULL)
+  if (types.are_mpis())
     return PMPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
                           recvtypes, comm);
   return carry_all(Call::alltoallw, types,
@@ -369,7 +372,7 @@ int MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MP
     types.add(group->neighbors.destinations.count, sendtypes);
     types.add(group->neighbors.sources.count, recvtypes);
   }
-  if (types.first() == MPI_DATATYPE_NULL)
+  if (types.are_mpis())
     return PMPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
                                    rdispls, recvtypes, comm);
   using Given = Side<MPI_Aint>;

@@ -8,6 +8,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -75,7 +76,12 @@ class HandleTable final : detail::HandleTableBase {
   HandleTable() : HandleTableBase(of) {}
 
   /// Of this handle, or nullptr. Lives until that is freed. O(1), takes no lock.
-  T* find(Handle handle) const { return find_key(key_of(handle)); }
+  T* find(Handle handle) const {
+    const auto key = key_of(handle);
+    const auto lowest = lowest_.load(std::memory_order_relaxed);
+    if (key - lowest > highest_.load(std::memory_order_relaxed) - lowest) return nullptr;
+    return find_key(key);
+  }
 
   /// Whether no handle has one now. O(1), takes no lock.
   bool empty() const { return entries_.load(std::memory_order_relaxed) == 0; }
@@ -109,13 +115,14 @@ class HandleTable final : detail::HandleTableBase {
     std::atomic<T*> entry{nullptr};
   };
   struct Slots {
-    explicit Slots(std::size_t size) : list(size) {}
+    explicit Slots(std::size_t size) : list(size), last(size - 1) {}
     std::vector<Slot> list;  // a power of two of them
-    std::size_t next(std::size_t i) const { return (i + 1) & (list.size() - 1); }
+    std::size_t last;        // index
+    std::size_t next(std::size_t i) const { return (i + 1) & last; }
     std::size_t first(Key key) const {
       // Fibonacci hashing: handles differ in their middle bits.
       constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;
-      return static_cast<std::size_t>((key * kGolden) >> 32) & (list.size() - 1);
+      return static_cast<std::size_t>((key * kGolden) >> 32) & last;
     }
   };
 
@@ -135,6 +142,8 @@ class HandleTable final : detail::HandleTableBase {
     if (auto* found = find_key(key)) return {found, false};
     if (2 * (used_ + 1) > slots_.load()->list.size()) grow();
     put(*slots_.load(), key, value.get());
+    lowest_ = std::min(lowest_.load(), key);
+    highest_ = std::max(highest_.load(), key);
     ++entries_;
     return {value.release(), true};
   }
@@ -181,6 +190,9 @@ class HandleTable final : detail::HandleTableBase {
   std::atomic<Slots*> slots_{all_slots_.front().get()};
   std::size_t used_ = 0;  // keys in the slots
   std::atomic<std::size_t> entries_{0};
+  // Of all keys so far. MPI's own handles are mostly elsewhere, and so are found to be none of
+  // these without a probe.
+  std::atomic<Key> lowest_{~Key{0}}, highest_{0};
 };
 
 }  // namespace halocline::dtype
