@@ -74,6 +74,29 @@ bool pack_by_mpi(MPI_Datatype handle, const void* buffer, std::int64_t count, st
   return code == MPI_SUCCESS && position == bytes;
 }
 
+bool unpack_by_mpi(const std::byte* packed, std::int64_t bytes, void* buffer, std::int64_t count,
+                   MPI_Datatype handle) {
+  int position = 0;
+  return PMPI_Unpack(packed, static_cast<int>(bytes), &position, buffer, static_cast<int>(count),
+                     handle, MPI_COMM_SELF) == MPI_SUCCESS;
+}
+
+// Of so many instances of `bytes` and of one: `ours(n)` and `mpi(n)` are what does n of them.
+template <class Ours, class Mpi>
+PackTimes times_of(std::int64_t bytes, std::int64_t instances, Ours&& ours, Mpi&& mpi) {
+  constexpr std::int64_t kGrowth = 8;
+  const auto all = fastest(ours(instances), mpi(instances));
+  const auto one = instances == 1 ? all : fastest(ours(1), mpi(1));
+  return {line(one.ours, all.ours, bytes, instances), line(one.mpi, all.mpi, bytes, instances),
+          bytes * instances < kLongestMeasured / kGrowth
+              ? bytes * instances * kGrowth
+              : std::numeric_limits<std::int64_t>::max()};
+}
+
+std::int64_t sample_of(std::int64_t count, std::int64_t bytes, std::int64_t at_most) {
+  return std::clamp<std::int64_t>(at_most / bytes, 1, count);
+}
+
 bool same(const PackedBytes& a, const PackedBytes& b, std::int64_t bytes) {
   return std::memcmp(a.data(), b.data(), static_cast<std::size_t>(bytes)) == 0;
 }
@@ -131,10 +154,9 @@ int number_in(const char* variable) {
 Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const void* buffer,
                          std::int64_t count, std::int64_t at_most) {
   using What = Measured::What;
-  constexpr std::int64_t kGrowth = 8;
   const auto& bounds = plan.bounds();
   if (bounds.size > kLongestMeasured) return {What::too_long};
-  const auto sampled = std::clamp<std::int64_t>(at_most / bounds.size, 1, count);
+  const auto sampled = sample_of(count, bounds.size, at_most);
   const auto bytes = plan.packed_bytes(sampled);
   const PackedBytes our_bytes(bytes), mpi_bytes(bytes);
   const auto by_us = [&](std::int64_t n) {
@@ -165,13 +187,20 @@ Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const
                     [&](std::byte byte) { return byte == *our_bytes.data(); }))
       return {What::inconclusive};
   }
-  const auto all = fastest(by_us(sampled), by_mpi(sampled));
-  const auto one = sampled == 1 ? all : fastest(by_us(1), by_mpi(1));
-  return {What::times,
-          {line(one.ours, all.ours, bounds.size, sampled),
-           line(one.mpi, all.mpi, bounds.size, sampled)},
-          bytes < kLongestMeasured / kGrowth ? bytes * kGrowth
-                                             : std::numeric_limits<std::int64_t>::max()};
+  return {What::times, times_of(bounds.size, sampled, by_us, by_mpi)};
+}
+
+PackTimes measure_unpacking(const dtype::PackPlan& plan, MPI_Datatype handle,
+                            const std::byte* packed, void* buffer, std::int64_t count,
+                            std::int64_t at_most) {
+  const auto by_us = [&](std::int64_t n) {
+    return [&, n] { dtype::HostPacker().unpack(plan, packed, buffer, n); };
+  };
+  const auto by_mpi = [&](std::int64_t n) {
+    return [&, n] { unpack_by_mpi(packed, plan.packed_bytes(n), buffer, n, handle); };
+  };
+  const auto size = plan.bounds().size;
+  return times_of(size, sample_of(count, size, at_most), by_us, by_mpi);
 }
 
 const dtype::SystemModel* model() {

@@ -7,6 +7,7 @@
 
 #include <mpi.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -22,6 +23,7 @@ struct PackTime {
 };
 struct PackTimes {
   PackTime ours, mpi;
+  std::int64_t up_to = 0;  ///< bytes that they are good for: caches make longer packs others
   bool ours_is_faster(std::int64_t bytes) const { return ours.of(bytes) < mpi.of(bytes); }
 };
 
@@ -34,7 +36,6 @@ struct Measured {
   };
   What what;
   PackTimes times{};
-  std::int64_t up_to = 0;  ///< bytes that they are good for: caches make longer packs others
 };
 inline constexpr std::int64_t kLongestMeasured = std::int64_t{1} << 25;
 
@@ -45,6 +46,12 @@ inline constexpr std::int64_t kLongestMeasured = std::int64_t{1} << 25;
 Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const void* buffer,
                          std::int64_t count, std::int64_t at_most);
 inline constexpr std::int64_t kFirstMeasured = std::int64_t{1} << 20;
+
+/// Likewise unpacks them, again and again, to where the application wants them: from `packed`,
+/// which has them all. One instance must be one of times above.
+PackTimes measure_unpacking(const dtype::PackPlan& plan, MPI_Datatype handle,
+                            const std::byte* packed, void* buffer, std::int64_t count,
+                            std::int64_t at_most);
 
 /// Of HALOCLINE_MODEL, or where `halocline calibrate` puts it: nullptr if there is none. If it
 /// cannot be read, or is of another machine, there is none, and rank 0 says so on standard error
@@ -61,8 +68,8 @@ const dtype::MessageTimes* message_times();
 
 /// Whether a message of so many packed bytes is faster packed by us, sent as a whole and unpacked
 /// than streamed by MPI, which packs, moves and unpacks pieces of kPiece at once. With P and V for
-/// packing by us and by MPI (unpacking takes as long), M for a message of n bytes, as streamed()
-/// has them moved:
+/// packing by us and by MPI (unpacking is taken to be as long), M for a message of n bytes, as
+/// streamed() has them moved:
 ///
 ///     ours  2 (kTravelling + P(n)) + M(n)
 ///     MPI   M(0) + max(V(n), M(n) - M(0)) + V(min(n, kPiece))

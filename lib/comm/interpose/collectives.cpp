@@ -28,9 +28,6 @@ using namespace halocline::interpose;
 
 namespace {
 
-using Groups = dtype::HandleTable<Group, dtype::HandlesOf::communicators>;
-Groups* const groups = new Groups;
-
 int partner_count(MPI_Comm comm) {
   int count = 0, between_groups = 0;
   PMPI_Comm_test_inter(comm, &between_groups);
@@ -188,20 +185,13 @@ bool is_ours(const Side<Displacement>& side, Way way, const Partners& partners) 
   const auto unit = side.unit();
   std::int64_t ours = 0;
   bool on_device = false;
-  int left_to_mpi = -1;  // the last one of them, where all memory is the host's
   for (int i = 0; i < partners.count; ++i) {
     if (!partners.is_there(i) || side.counts[i] == 0) continue;
-    if (left_to_mpi >= 0 && side.type(i) == side.type(left_to_mpi) &&
-        side.counts[i] == side.counts[left_to_mpi])
-      continue;
     if (side.counts[i] < 0 || side.type(i) == MPI_DATATYPE_NULL) return false;
     auto* const known = known_type(side.type(i));
     if (known == nullptr) continue;
     const auto by = known->to_send(side.type(i), side.buffer_of(i, unit), side.counts[i]);
-    if (by.plan != nullptr)
-      ours += by.plan->packed_bytes(side.counts[i]);
-    else if (!dtype::has_device_memory())
-      left_to_mpi = i;
+    if (by.plan != nullptr) ours += by.plan->packed_bytes(side.counts[i]);
     on_device = on_device || is_packed_by_device(by.memory);
   }
   if (ours == 0) return false;
@@ -248,25 +238,28 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way
   }
 }
 
-// The types of a call, all of which are asked for little before it is asked what each is used for.
+// What is known of the types of a call before it is asked what else they come with.
 class Types {
  public:
-  void add(int count, const MPI_Datatype* types) {
-    for (int i = 0; types != nullptr && i < count; ++i) {
-      if (i != 0 && types[i] == types[i - 1]) continue;
-      const auto* const known = known_type(types[i]);
+  // Of one side: one, or as many as there are partners.
+  void add(const Partners& partners, const int* counts, const MPI_Datatype* types, bool one_type) {
+    if (counts == nullptr || types == nullptr || (one_type && known_type(*types) == nullptr))
+      return;
+    for (int i = 0; i < partners.count; ++i) {
+      const auto type = types[one_type ? 0 : i];
+      if (i != 0 && counts[i] == counts[i - 1] && (one_type || type == types[i - 1])) continue;
+      const auto* const known = known_type(type);
       if (known == nullptr) continue;
-      if (first_ == MPI_DATATYPE_NULL) first_ = types[i];
-      most_ = std::max(most_, known->sends());
+      if (first_ == MPI_DATATYPE_NULL) first_ = type;
+      most_ = std::max(most_, known->sends(counts[i]));
     }
   }
   // The first that was committed in the interposer's sight, or MPI_DATATYPE_NULL.
   MPI_Datatype first() const { return first_; }
   // Whether some of it may be the engine's.
   bool may_be_ours() const {
-    return first_ != MPI_DATATYPE_NULL &&
-           (most_ == KnownType::Sends::open ||
-            (most_ == KnownType::Sends::by_mpi_on_host && is_there_device_memory()));
+    return most_ == KnownType::Sends::open ||
+           (most_ == KnownType::Sends::by_mpi_on_host && is_there_device_memory());
   }
   // Whether the call is MPI's and nobody wants to know of it.
   bool are_mpis() const {
@@ -299,39 +292,24 @@ template <class Displacement, class ByMpi>
   });
 }
 
-}  // namespace
-
-namespace halocline::interpose {
-
-const Group* group_of(MPI_Comm comm) noexcept {
-  if (const auto* const known = groups->find(comm)) return known;
-  try {
-    return groups->insert(
-        comm, std::make_unique<Group>(Group{{partner_count(comm), {}}, neighbors_of(comm)}));
-  } catch (const std::exception&) {
-    return nullptr;
-  }
-}
-
-}  // namespace halocline::interpose
-
-// What is none of ours is passed on before anything else is done: these take some nanoseconds.
-
-int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],
-                  MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
-                  MPI_Datatype recvtype, MPI_Comm comm) {
+[[gnu::noinline]] int carry_alltoallv(const void* sendbuf, const int sendcounts[],
+                                      const int sdispls[], MPI_Datatype sendtype, void* recvbuf,
+                                      const int recvcounts[], const int rdispls[],
+                                      MPI_Datatype recvtype, MPI_Comm comm) {
   Types types;
-  if (comm != MPI_COMM_NULL && sendbuf != MPI_IN_PLACE) {
-    types.add(1, &sendtype);
-    types.add(1, &recvtype);
+  const Group* group = nullptr;
+  if ((known_type(sendtype) != nullptr || known_type(recvtype) != nullptr) &&
+      comm != MPI_COMM_NULL && sendbuf != MPI_IN_PLACE && (group = group_of(comm)) != nullptr) {
+    types.add(group->ranks, sendcounts, &sendtype, true);
+    types.add(group->ranks, recvcounts, &recvtype, true);
   }
-  const auto* const group = types.are_mpis() ? nullptr : group_of(comm);
-  if (group == nullptr)
+  if (types.are_mpis())
     return PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
                           recvtype, comm);
-  return carry_all(Call::alltoallv, types, Side<int>{sendbuf, sendcounts, sdispls, &sendtype, true},
-                   group->ranks, Side<int>{recvbuf, recvcounts, rdispls, &recvtype, true},
-                   group->ranks, [=](const Side<int>& sent, const Side<int>& received) {
+  using Given = Side<int>;
+  return carry_all(Call::alltoallv, types, Given{sendbuf, sendcounts, sdispls, &sendtype, true},
+                   group->ranks, Given{recvbuf, recvcounts, rdispls, &recvtype, true}, group->ranks,
+                   [=](const Given& sent, const Given& received) {
                      return PMPI_Alltoallv(sent.buffer, sent.counts, sent.displacements,
                                            sent.type(0), const_cast<void*>(received.buffer),
                                            received.counts, received.displacements,
@@ -339,38 +317,40 @@ int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls
                    });
 }
 
-int MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[],
-                  const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
-                  const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
+[[gnu::noinline]] int carry_alltoallw(const void* sendbuf, const int sendcounts[],
+                                      const int sdispls[], const MPI_Datatype sendtypes[],
+                                      void* recvbuf, const int recvcounts[], const int rdispls[],
+                                      const MPI_Datatype recvtypes[], MPI_Comm comm) {
   Types types;
   const Group* group = nullptr;
   if (any_known_type() && comm != MPI_COMM_NULL && sendbuf != MPI_IN_PLACE &&
       (group = group_of(comm)) != nullptr) {
-    types.add(group->ranks.count, sendtypes);
-    types.add(group->ranks.count, recvtypes);
+    types.add(group->ranks, sendcounts, sendtypes, false);
+    types.add(group->ranks, recvcounts, recvtypes, false);
   }
   if (types.are_mpis())
     return PMPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
                           recvtypes, comm);
-  return carry_all(Call::alltoallw, types,
-                   Side<int>{sendbuf, sendcounts, sdispls, sendtypes, false}, group->ranks,
-                   Side<int>{recvbuf, recvcounts, rdispls, recvtypes, false}, group->ranks,
-                   [=](const Side<int>& sent, const Side<int>& received) {
+  using Given = Side<int>;
+  return carry_all(Call::alltoallw, types, Given{sendbuf, sendcounts, sdispls, sendtypes, false},
+                   group->ranks, Given{recvbuf, recvcounts, rdispls, recvtypes, false},
+                   group->ranks, [=](const Given& sent, const Given& received) {
                      return PMPI_Alltoallw(sent.buffer, sent.counts, sent.displacements, sent.types,
                                            const_cast<void*>(received.buffer), received.counts,
                                            received.displacements, received.types, comm);
                    });
 }
 
-int MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MPI_Aint sdispls[],
-                           const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
-                           const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
-                           MPI_Comm comm) {
+[[gnu::noinline]] int carry_neighbor_alltoallw(const void* sendbuf, const int sendcounts[],
+                                               const MPI_Aint sdispls[],
+                                               const MPI_Datatype sendtypes[], void* recvbuf,
+                                               const int recvcounts[], const MPI_Aint rdispls[],
+                                               const MPI_Datatype recvtypes[], MPI_Comm comm) {
   Types types;
   const Group* group = nullptr;
   if (any_known_type() && comm != MPI_COMM_NULL && (group = group_of(comm)) != nullptr) {
-    types.add(group->neighbors.destinations.count, sendtypes);
-    types.add(group->neighbors.sources.count, recvtypes);
+    types.add(group->neighbors.destinations, sendcounts, sendtypes, false);
+    types.add(group->neighbors.sources, recvcounts, recvtypes, false);
   }
   if (types.are_mpis())
     return PMPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
@@ -384,4 +364,67 @@ int MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MP
                                        const_cast<void*>(received.buffer), received.counts,
                                        received.displacements, received.types, comm);
       });
+}
+
+// Whether it is told at once that none of them was committed in the interposer's sight.
+inline bool are_unknown(int count, const MPI_Datatype* types) {
+  for (int i = 0; types != nullptr && i < count; ++i)
+    if (may_be_known(types[i])) return false;
+  return true;
+}
+
+}  // namespace
+
+namespace halocline::interpose {
+
+dtype::HandleTable<Group, dtype::HandlesOf::communicators>* const groups =
+    new dtype::HandleTable<Group, dtype::HandlesOf::communicators>;
+
+const Group* new_group(MPI_Comm comm) noexcept {
+  try {
+    return groups->insert(
+        comm, std::make_unique<Group>(Group{{partner_count(comm), {}}, neighbors_of(comm)}));
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+}  // namespace halocline::interpose
+
+// These are leaves: what is none of ours is passed on in a few nanoseconds.
+
+int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],
+                  MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
+                  MPI_Datatype recvtype, MPI_Comm comm) {
+  if (are_unknown(1, &sendtype) && are_unknown(1, &recvtype))
+    return PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+                          recvtype, comm);
+  return carry_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+                         recvtype, comm);
+}
+
+int MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[],
+                  const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
+                  const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
+  const auto* const group = groups->find(comm);
+  if (!any_known_type() || (group != nullptr && are_unknown(group->ranks.count, sendtypes) &&
+                            are_unknown(group->ranks.count, recvtypes)))
+    return PMPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+                          recvtypes, comm);
+  return carry_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+                         recvtypes, comm);
+}
+
+int MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MPI_Aint sdispls[],
+                           const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
+                           const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
+                           MPI_Comm comm) {
+  const auto* const group = groups->find(comm);
+  if (!any_known_type() ||
+      (group != nullptr && are_unknown(group->neighbors.destinations.count, sendtypes) &&
+       are_unknown(group->neighbors.sources.count, recvtypes)))
+    return PMPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                   rdispls, recvtypes, comm);
+  return carry_neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                  rdispls, recvtypes, comm);
 }

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "dtype/pack/handle_table.hpp"
+
 namespace halocline::interpose {
 
 /// One for each rank of a group, or for each neighbor.
@@ -26,7 +28,16 @@ struct Group {
   Between neighbors;
 };
 
+/// Those that were asked for.
+extern dtype::HandleTable<Group, dtype::HandlesOf::communicators>* const groups;
+
+/// Asks MPI.
+const Group* new_group(MPI_Comm comm) noexcept;
+
 /// Asks MPI once for each communicator. nullptr if there is no memory for the answer.
-const Group* group_of(MPI_Comm comm) noexcept;
+inline const Group* group_of(MPI_Comm comm) noexcept {
+  const auto* const known = groups->find(comm);
+  return known != nullptr ? known : new_group(comm);
+}
 
 }  // namespace halocline::interpose

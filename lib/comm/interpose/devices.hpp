@@ -37,6 +37,11 @@ inline bool is_packed_by_device(dtype::MemoryKind kind) {
   return kind == dtype::MemoryKind::device || kind == dtype::MemoryKind::managed;
 }
 
+/// Whether packed bytes are in memory that the host cannot reach.
+inline bool is_on_device(const void* packed) {
+  return dtype::has_device_memory() && dtype::kind_of_memory(packed) == dtype::MemoryKind::device;
+}
+
 /// Packs and unpacks `count` instances where `buffer`, `packed` or both are in memory of a device;
 /// done on return. Ends the job if the device fails.
 void pack_by_device(const dtype::PackPlan& plan, const void* buffer, std::int64_t count,

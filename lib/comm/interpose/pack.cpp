@@ -14,20 +14,15 @@ using interpose::Path;
 
 namespace {
 
-// How `count` instances at `buffer` are packed or unpacked: by MPI unless they fit behind
-// `position` and nothing else is amiss, which it would have to say.
-Handling handling(interpose::KnownType& known, MPI_Datatype type, const void* buffer, int count,
-                  const void* packed, int size, const int* position, MPI_Comm comm) {
-  const auto by = known.to_pack(type, buffer, count);
-  const bool fits =
-      by.plan != nullptr && packed != nullptr && position != nullptr && *position >= 0 &&
-      by.plan->packed_bytes(count) <= std::int64_t{size} - *position && comm != MPI_COMM_NULL;
-  return fits ? by : Handling{};
+// What is left behind `position` of `size` packed bytes, or less than nothing if anything is amiss,
+// which MPI would have to say.
+std::int64_t room_behind(const void* packed, int size, const int* position, MPI_Comm comm) {
+  if (packed == nullptr || position == nullptr || *position < 0 || comm == MPI_COMM_NULL) return -1;
+  return std::int64_t{size} - *position;
 }
 
 bool by_device(const Handling& by, const void* packed) {
-  return interpose::is_packed_by_device(by.memory) ||
-         (dtype::has_device_memory() && dtype::kind_of_memory(packed) == dtype::MemoryKind::device);
+  return interpose::is_packed_by_device(by.memory) || interpose::is_on_device(packed);
 }
 
 }  // namespace
@@ -36,8 +31,9 @@ int MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf
              int* position, MPI_Comm comm) {
   auto* const known = interpose::known_type(datatype);
   if (known == nullptr) return PMPI_Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
-  const auto by = handling(*known, datatype, inbuf, incount, outbuf, outsize, position, comm);
-  if (by.plan == nullptr)
+  const auto by = known->to_pack(datatype, inbuf, incount);
+  if (by.plan == nullptr ||
+      by.plan->packed_bytes(incount) > room_behind(outbuf, outsize, position, comm))
     return noted(Call::pack, Path::mpi, datatype, incount, [&] {
       return PMPI_Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
     });
@@ -57,13 +53,14 @@ int MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int o
   auto* const known = interpose::known_type(datatype);
   if (known == nullptr)
     return PMPI_Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm);
-  const auto by = handling(*known, datatype, outbuf, outcount, inbuf, insize, position, comm);
+  const auto room = room_behind(inbuf, insize, position, comm);
+  const auto* const packed = room < 0 ? nullptr : static_cast<const std::byte*>(inbuf) + *position;
+  const auto by = known->to_unpack(datatype, outbuf, outcount, packed, room);
   if (by.plan == nullptr)
     return noted(Call::unpack, Path::mpi, datatype, outcount, [&] {
       return PMPI_Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm);
     });
   return noted(Call::unpack, Path::engine, datatype, outcount, [&] {
-    const auto* const packed = static_cast<const std::byte*>(inbuf) + *position;
     if (by_device(by, packed))
       interpose::unpack_by_device(*by.plan, packed, outbuf, outcount);
     else

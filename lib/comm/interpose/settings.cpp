@@ -2,6 +2,7 @@
 #include "comm/interpose/settings.hpp"
 
 #include <mpi.h>
+#include <strings.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -23,7 +24,7 @@ void read(const char* variable, std::span<const Choice<T>> choices, T& out) {
   const char* const text = std::getenv(variable);
   if (text == nullptr || *text == '\0') return;
   for (const auto& [name, value] : choices)
-    if (name == text) {
+    if (strcasecmp(name.data(), text) == 0) {
       out = value;
       return;
     }

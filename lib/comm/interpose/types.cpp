@@ -70,15 +70,19 @@ dtype::MemoryKind memory_of(MPI_Datatype handle, const void* buffer) {
   return kind_at(buffer, first);
 }
 
-std::string decision(const PackTimes& times, bool packs, bool sends) {
-  const auto& [ours, mpi] = times;
-  char text[200];
-  std::snprintf(
-      text, sizeof text,
-      "packed by %s (engine %.0f ns and %.3g ns a byte, mpi %.0f and %.3g), messages by %s",
-      packs ? "the faster" : "mpi", ours.call * 1e9, ours.byte * 1e9, mpi.call * 1e9,
-      mpi.byte * 1e9, sends ? "the model" : "mpi: there is no model of them");
+// Who packs or unpacks so many bytes, and why.
+std::string text_of(const char* what, const PackTimes& times, std::int64_t bytes) {
+  const auto& [ours, mpi, up_to] = times;
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "%lld bytes %s by %s (engine %.0f ns and %.3g ns a byte, mpi %.0f and %.3g)",
+                static_cast<long long>(bytes), what, times.ours_is_faster(bytes) ? "engine" : "mpi",
+                ours.call * 1e9, ours.byte * 1e9, mpi.call * 1e9, mpi.byte * 1e9);
   return text;
+}
+
+PackTimes times_of_forced() {
+  return {{0, 0}, {1, 1}, std::numeric_limits<std::int64_t>::max()};
 }
 
 }  // namespace
@@ -100,12 +104,10 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
     if (!verdict->plan) {
       // One run of memory, or unknown.
     } else if (forced) {
-      verdict->packs = verdict->sends = true;
-      verdict->times = {{0, 0}, {1, 1}};
-      verdict->up_to = std::numeric_limits<std::int64_t>::max();
+      verdict->forced = true;
+      verdict->times = times_of_forced();
       told = "all by engine";
     } else if (on_device) {
-      verdict->sends = true;  // in the host's memory that is open
       told = "engine in memory of a device";
     } else {
       if (!is_of(*verdict->plan, buffer)) return last;  // the next use will tell
@@ -116,11 +118,12 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
           note_type(handle, "by mpi for now: all bytes that it packs are the same");
         return last;
       }
-      const auto& [ours, mpi] = verdict->times = found.times;
-      verdict->up_to = found.up_to;
-      verdict->packs = ours.call < mpi.call || ours.byte < mpi.byte;
-      verdict->sends = message_times() != nullptr;
-      told = decision(found.times, verdict->packs, verdict->sends);
+      verdict->times = found.times;
+      const auto bytes = verdict->plan->packed_bytes(count);
+      told = text_of("packed", found.times, bytes) + ", messages by " +
+             (message_times() == nullptr ? "mpi: there is no model of them"
+              : verdict->pays(bytes)     ? "engine"
+                                         : "mpi");
       if (found.what == Measured::What::too_long) told = "all by mpi: too long to measure";
       if (found.what == Measured::What::different) {
         told = "all by mpi, which packs it otherwise than the type map says";
@@ -141,28 +144,42 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
   return verdict.release();
 }
 
-bool KnownType::Verdict::pays(std::int64_t bytes) const {
-  if (settings().mode == Settings::Mode::engine) return true;
-  const auto known = last_message.load(std::memory_order_relaxed);
-  if (known / 2 == bytes) return known % 2 != 0;
-  const bool out = message_pays(times, bytes);
+const KnownType::Unpacking* KnownType::judge_unpacking(const Unpacking* last,
+                                                       const Verdict& verdict, MPI_Datatype handle,
+                                                       void* buffer, std::int64_t count,
+                                                       const std::byte* packed) {
+  try {
+    auto unpacking = std::make_unique<Unpacking>();
+    unpacking->times = verdict.forced
+                           ? times_of_forced()
+                           : measure_unpacking(*verdict.plan, handle, packed, buffer, count,
+                                               last == nullptr ? kFirstMeasured : kLongestMeasured);
+    const Unpacking* current = last;
+    if (!unpacking_.compare_exchange_strong(current, unpacking.get(), std::memory_order_acq_rel))
+      return current;
+    unpacking->last.reset(last);
+    if (!verdict.forced)
+      note_type(handle,
+                text_of("unpacked", unpacking->times, verdict.plan->packed_bytes(count)).c_str());
+    return unpacking.release();
+  } catch (const std::exception&) {
+    return last;
+  }
+}
+
+bool KnownType::Verdict::computes_to_pay(std::int64_t bytes) const {
+  const bool out = times.ours_is_faster(bytes) && message_pays(times, bytes);
   last_message.store(2 * bytes + (out ? 1 : 0), std::memory_order_relaxed);
   return out;
 }
 
 Handling KnownType::to_send(MPI_Datatype handle, const void* buffer, std::int64_t count) {
   // What MPI is to have is told before it is asked where the buffer is.
-  if (const auto* const verdict = verdict_.load(std::memory_order_acquire);
-      verdict != nullptr && count > 0) {
-    if (!verdict->plan) return {};
-    const auto bytes = verdict->plan->packed_bytes(count);
-    const bool is_mpis = !verdict->sends || (bytes <= verdict->up_to && !verdict->pays(bytes));
-    if (is_mpis && !is_there_device_memory()) return {};
-  }
-  const auto by = to_pack(handle, buffer, count);
-  if (by.plan == nullptr || is_packed_by_device(by.memory)) return by;
-  const auto& verdict = *verdict_.load(std::memory_order_acquire);
-  return verdict.pays(by.plan->packed_bytes(count)) ? by : Handling{};
+  if (const auto who = sends(count);
+      who == Sends::by_mpi || (who == Sends::by_mpi_on_host && !is_there_device_memory()))
+    return {};
+  const auto found = find(handle, buffer, count);
+  return found.by_engine_if([&] { return found.verdict->pays(found.bytes); });
 }
 
 void committed(MPI_Datatype handle) noexcept {

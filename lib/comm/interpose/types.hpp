@@ -10,6 +10,7 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -45,34 +46,45 @@ class KnownType {
   KnownType() = default;
   KnownType(const KnownType&) = delete;
   KnownType& operator=(const KnownType&) = delete;
-  ~KnownType() { delete verdict_.load(); }
-
-  /// To pack or unpack `count` instances at `buffer`, which may be read. O(1) but for the calls
-  /// that translate the type and measure.
-  Handling to_pack(MPI_Datatype handle, const void* buffer, std::int64_t count) {
-    if (count <= 0) return {};
-    const auto* verdict = verdict_.load(std::memory_order_acquire);
-    if (verdict == nullptr) verdict = judge(nullptr, handle, buffer, count);
-    if (verdict == nullptr || !verdict->plan || !is_of(*verdict->plan, buffer)) return {};
-    const auto memory = kind_of(*verdict->plan, buffer);
-    if (is_packed_by_device(memory)) {
-      if (dtype::current_device() == nullptr) return {};
-      return {&*verdict->plan, memory};
-    }
-    const auto bytes = verdict->plan->packed_bytes(count);
-    if (bytes > verdict->up_to) verdict = judge(verdict, handle, buffer, count);
-    if (!verdict->plan || !verdict->packs || !verdict->times.ours_is_faster(bytes)) return {};
-    return {&*verdict->plan, memory};
+  ~KnownType() {
+    delete verdict_.load();
+    delete unpacking_.load();
   }
-  /// Likewise to send or receive them.
+
+  /// To pack `count` instances at `buffer`, which may be read. O(1) but for the calls that
+  /// translate the type and measure.
+  Handling to_pack(MPI_Datatype handle, const void* buffer, std::int64_t count) {
+    const auto found = find(handle, buffer, count);
+    return found.by_engine_if([&] { return found.verdict->times.ours_is_faster(found.bytes); });
+  }
+  /// To unpack them from the first of `room` bytes, which it may do more than once: by MPI if these
+  /// are not enough.
+  Handling to_unpack(MPI_Datatype handle, void* buffer, std::int64_t count, const std::byte* packed,
+                     std::int64_t room) {
+    const auto found = find(handle, buffer, count);
+    if (found.bytes > room) return {};
+    return found.by_engine_if([&] {
+      if (is_on_device(packed)) return true;
+      const auto* unpacking = unpacking_.load(std::memory_order_acquire);
+      if (unpacking == nullptr || found.bytes > unpacking->times.up_to)
+        unpacking = judge_unpacking(unpacking, *found.verdict, handle, buffer, count, packed);
+      return unpacking != nullptr && unpacking->times.ours_is_faster(found.bytes);
+    });
+  }
+  /// To send or receive them.
   Handling to_send(MPI_Datatype handle, const void* buffer, std::int64_t count);
 
-  /// What to_send() may say: that MPI does it, but for data in memory of a device, or either.
+  /// What to_send() may say of so many: that MPI does it, but for data in memory of a device, or
+  /// either. O(1).
   enum class Sends { by_mpi, by_mpi_on_host, open };
-  Sends sends() const {
+  Sends sends(std::int64_t count) const {
+    if (count <= 0) return Sends::by_mpi;
     const auto* const verdict = verdict_.load(std::memory_order_acquire);
-    if (verdict == nullptr || verdict->sends) return Sends::open;
-    return verdict->plan ? Sends::by_mpi_on_host : Sends::by_mpi;
+    if (verdict == nullptr) return Sends::open;
+    if (!verdict->plan) return Sends::by_mpi;
+    const auto bytes = verdict->plan->packed_bytes(count);
+    return verdict->pays(bytes) || bytes > verdict->times.up_to ? Sends::open
+                                                                : Sends::by_mpi_on_host;
   }
 
   /// By which it is packed, or nullptr as long as nobody has asked for it.
@@ -88,22 +100,63 @@ class KnownType {
 
  private:
   struct Verdict {
-    std::optional<dtype::PackPlan> plan;  // none: MPI does it all
-    bool packs = false;                   // the engine, some counts in the host's memory
-    bool sends = false;                   // messages, perhaps
-    bool packed_otherwise = false;        // by MPI: then there is no plan
-    PackTimes times{};                    // of both, there
-    std::int64_t up_to = 0;               // bytes there
-    std::unique_ptr<const Verdict> last;  // that somebody may still go by
+    std::optional<dtype::PackPlan> plan;                // none: MPI does it all
+    bool forced = false;                                // the engine does
+    bool packed_otherwise = false;                      // by MPI: then there is no plan
+    PackTimes times{};                                  // of both, in the host's memory
+    std::unique_ptr<const Verdict> last;                // that somebody may still go by
     mutable std::atomic<std::int64_t> last_message{0};  // twice its bytes, and 1 if it pays
 
     // Whether a message of so many bytes, in the host's memory, is to be the engine's.
-    bool pays(std::int64_t bytes) const;
+    bool pays(std::int64_t bytes) const {
+      if (forced) return true;
+      const auto known = last_message.load(std::memory_order_relaxed);
+      return known / 2 == bytes ? known % 2 != 0 : computes_to_pay(bytes);
+    }
+    bool computes_to_pay(std::int64_t bytes) const;
   };
+  struct Unpacking {
+    PackTimes times;
+    std::unique_ptr<const Unpacking> last;
+  };
+
+  // What is known of the instances of a call.
+  struct Found {
+    const Verdict* verdict = nullptr;  // nullptr: they are MPI's, wherever they are
+    dtype::MemoryKind memory = dtype::MemoryKind::host;
+    std::int64_t bytes = 0;
+
+    // In memory of a device, or if the engine `is_faster()` in the host's.
+    template <class IsFaster>
+    Handling by_engine_if(IsFaster&& is_faster) const {
+      if (verdict == nullptr || (!is_packed_by_device(memory) && !is_faster())) return {};
+      return {&*verdict->plan, memory};
+    }
+  };
+  Found find(MPI_Datatype handle, const void* buffer, std::int64_t count) {
+    if (count <= 0) return {};
+    const auto* verdict = verdict_.load(std::memory_order_acquire);
+    if (verdict == nullptr) verdict = judge(nullptr, handle, buffer, count);
+    if (verdict == nullptr || !verdict->plan || !is_of(*verdict->plan, buffer)) return {};
+    const auto memory = kind_of(*verdict->plan, buffer);
+    const auto bytes = verdict->plan->packed_bytes(count);
+    if (is_packed_by_device(memory)) {
+      if (dtype::current_device() == nullptr) return {};
+    } else if (bytes > verdict->times.up_to) {
+      verdict = judge(verdict, handle, buffer, count);
+      if (!verdict->plan) return {};
+    }
+    return {verdict, memory, bytes};
+  }
+
   // The new one, or another thread's; the last one if there can be none.
   const Verdict* judge(const Verdict* last, MPI_Datatype handle, const void* buffer,
                        std::int64_t count);
+  const Unpacking* judge_unpacking(const Unpacking* last, const Verdict& verdict,
+                                   MPI_Datatype handle, void* buffer, std::int64_t count,
+                                   const std::byte* packed);
   std::atomic<const Verdict*> verdict_{nullptr};
+  std::atomic<const Unpacking*> unpacking_{nullptr};
   std::atomic<int> uses_{0};
   std::atomic<bool> is_inconclusive_{false};  // what was measured so far: then less and less often
 };
@@ -118,6 +171,11 @@ extern dtype::HandleTable<KnownType>* const known_types;
 /// ways than the interposer sees.
 inline KnownType* known_type(MPI_Datatype handle) noexcept {
   return known_types != nullptr ? known_types->find(handle) : nullptr;
+}
+
+/// Whether it may be another; false for most of MPI's own.
+inline bool may_be_known(MPI_Datatype handle) noexcept {
+  return known_types != nullptr && known_types->may_have(handle);
 }
 
 /// Whether there are any others. O(1).

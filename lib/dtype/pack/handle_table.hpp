@@ -75,13 +75,15 @@ class HandleTable final : detail::HandleTableBase {
 
   HandleTable() : HandleTableBase(of) {}
 
-  /// Of this handle, or nullptr. Lives until that is freed. O(1), takes no lock.
-  T* find(Handle handle) const {
-    const auto key = key_of(handle);
+  /// False if this handle never had one, which is told so of most of MPI's own. O(1), takes no
+  /// lock.
+  bool may_have(Handle handle) const {
     const auto lowest = lowest_.load(std::memory_order_relaxed);
-    if (key - lowest > highest_.load(std::memory_order_relaxed) - lowest) return nullptr;
-    return find_key(key);
+    return key_of(handle) - lowest <= highest_.load(std::memory_order_relaxed) - lowest;
   }
+
+  /// Of this handle, or nullptr. Lives until that is freed. O(1), takes no lock.
+  T* find(Handle handle) const { return may_have(handle) ? find_key(key_of(handle)) : nullptr; }
 
   /// Whether no handle has one now. O(1), takes no lock.
   bool empty() const { return entries_.load(std::memory_order_relaxed) == 0; }

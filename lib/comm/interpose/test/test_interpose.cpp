@@ -214,12 +214,42 @@ TEST(Interposer, IsInFrontOfMpi) {
   EXPECT_NE(pack.dli_fbase, profiling.dli_fbase);
 }
 
-TEST(Messages, OfRandomTypesAreTheTypeMaps) {
-  // Unless it is forced, the engine takes over later.
+// After which the engine has taken over what it does: unless it is forced, it does so later.
+int enough_uses() {
   const auto* const mode = std::getenv("HALOCLINE_MPI");
-  const int uses = mode != nullptr && std::string(mode) == "auto" ? 4 : 1;
-  for_random_layouts(kRandomTypes, [=](const Layout& layout, int i) {
-    for (int use = 0; use < uses; ++use)
+  return mode != nullptr && std::string(mode) == "auto" ? 4 : 1;
+}
+
+TEST(Packs, OfRandomTypesAreTheTypeMaps) {
+  for_random_layouts(kRandomTypes, [](const Layout& layout, int i) {
+    constexpr int kBefore = 5, kBehind = 7;
+    auto memory = layout.filled(i);
+    Memory expected(kBefore, kPoison);
+    for (const auto byte : layout.packed(i)) expected.push_back(byte);
+    expected.insert(expected.end(), kBehind, kPoison);
+    const int size = kBefore + layout.bytes();
+    for (int use = 0; use < enough_uses(); ++use) {
+      Memory packed(expected.size(), kPoison);
+      int position = kBefore;
+      MPI_Pack(layout.buffer(memory), layout.count(), layout.type(), packed.data(), size, &position,
+               MPI_COMM_WORLD);
+      EXPECT_EQ(position, size);
+      EXPECT_PRED2(same, packed, expected);
+    }
+    for (int use = 0; use < enough_uses(); ++use) {
+      auto unpacked = layout.poisoned();
+      int position = kBefore;
+      MPI_Unpack(expected.data(), size, &position, layout.buffer(unpacked), layout.count(),
+                 layout.type(), MPI_COMM_WORLD);
+      EXPECT_EQ(position, size);
+      EXPECT_PRED2(same, unpacked, layout.received_from(i));
+    }
+  });
+}
+
+TEST(Messages, OfRandomTypesAreTheTypeMaps) {
+  for_random_layouts(kRandomTypes, [](const Layout& layout, int i) {
+    for (int use = 0; use < enough_uses(); ++use)
       around_the_ring(layout, static_cast<Completion>((i + use) % kCompletions), i);
   });
 }
@@ -618,6 +648,14 @@ TEST(Errors, OfWrongArgumentsAreMpis) {
   EXPECT_EQ(as_mpi_packs(-1, layout.type(), 1000, MPI_COMM_WORLD), MPI_ERR_COUNT);
   EXPECT_EQ(as_mpi_packs(4, MPI_DATATYPE_NULL, 1000, MPI_COMM_WORLD), MPI_ERR_TYPE);
   EXPECT_EQ(as_mpi_packs(4, layout.type(), 1000, MPI_COMM_NULL), MPI_ERR_COMM);
+  const auto unpack = [&](auto* function, int size) {
+    int position = 8;
+    const int code = function(packed.data(), size, &position, layout.buffer(memory), 4,
+                              layout.type(), MPI_COMM_WORLD);
+    return std::pair(class_of(code), position);
+  };
+  for (const int size : {8 + layout.bytes(), 8 + layout.bytes() - 1, 0})
+    EXPECT_EQ(unpack(&MPI_Unpack, size), unpack(&PMPI_Unpack, size)) << size;
   const auto send = [&](int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
     return class_of(MPI_Send(layout.buffer(memory), count, type, to, tag, comm));
   };
