@@ -159,7 +159,7 @@ class Preloaded(unittest.TestCase):
     def test_can_be_switched_off(self):
         program = self.program("mpicc", "pack_halo.c")
         self.assertEqual(self.launch(program, LD_PRELOAD=LIBRARY, HALOCLINE_MPI="off"), "")
-        told = self.launch(program, LD_PRELOAD=LIBRARY, HALOCLINE_MPI="off", HALOCLINE_MPI_LOG="calls")
+        told = self.launch(program, LD_PRELOAD=LIBRARY, HALOCLINE_MPI="Off", HALOCLINE_MPI_LOG="calls")
         self.assertEqual(told, "halocline: HALOCLINE_MPI is off: all is left to MPI\n")
         wrong = self.launch(program,  LD_PRELOAD=LIBRARY, HALOCLINE_MPI="maybe")
         self.assertEqual(wrong, "halocline: HALOCLINE_MPI is 'maybe', and counts as unset: give one of off, auto, engine\n")
