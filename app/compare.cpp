@@ -31,8 +31,9 @@ bool same_on_all_ranks(bool of_root, MPI_Comm comm) {
   return value != 0;
 }
 
-// Methods take turns, in reverse order every other iteration (A B B A ...), each started together
-// on all ranks.
+// Methods take turns, in reverse order every other iteration, each started together on all ranks.
+// Each pair of iterations begins with another one (A B B A, B A A B, ...), since the first and the
+// last of a pair find the caches as they left them themselves.
 void measure(const Config& config, std::vector<Contender*> contenders, MPI_Comm comm) {
   const bool root = rank_of(comm) == 0;
   Progress progress(root && !config.quiet, "compare", config.warmup + config.iterations);
@@ -52,6 +53,7 @@ void measure(const Config& config, std::vector<Contender*> contenders, MPI_Comm 
       contender->record.phases.total.push_back(total);
     }
     std::reverse(contenders.begin(), contenders.end());
+    if (i % 2 == 1) std::rotate(contenders.begin(), contenders.begin() + 1, contenders.end());
     progress.update(i + 1);
     late = same_on_all_ranks(MPI_Wtime() - begin > config.max_seconds, comm);
   }

@@ -245,21 +245,21 @@ Effort effort_of(const Arguments& arguments) {
   return {8, 15, 1000};
 }
 
-// A B B A ..., each way started together on all ranks.
+// A B B A, B A A B, ..., each way started together on all ranks.
 void take_turns(std::vector<Way>& ways, const Effort& effort) {
   const double begin = MPI_Wtime();
   int more = 1;
+  std::vector<Way*> order;
+  for (auto& way : ways) order.push_back(&way);
   for (int i = 0; more != 0; ++i) {
-    const auto turn = [&](Way& way) {
+    for (auto* way : order) {
       HALOCLINE_MPI(MPI_Barrier(MPI_COMM_WORLD));
       const double start = MPI_Wtime();
-      way.exchange();
-      way.seconds.push_back(MPI_Wtime() - start);
-    };
-    if (i % 2 == 0)
-      std::for_each(ways.begin(), ways.end(), turn);
-    else
-      std::for_each(ways.rbegin(), ways.rend(), turn);
+      way->exchange();
+      way->seconds.push_back(MPI_Wtime() - start);
+    }
+    std::reverse(order.begin(), order.end());
+    if (i % 2 == 1) std::rotate(order.begin(), order.begin() + 1, order.end());
     more = i + 1 < effort.least || (i + 1 < effort.most && MPI_Wtime() - begin < effort.seconds);
     HALOCLINE_MPI(MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD));
   }

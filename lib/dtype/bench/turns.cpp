@@ -37,9 +37,12 @@ void take_turns(std::vector<Contender>& contenders, const Effort& effort) {
   const auto sample = [&](Contender& contender) {
     if (rounds == 0 || contender.ns().front() <= effort.slow_ns) contender.sample_once();
   };
+  std::vector<Contender*> order;
+  for (auto& contender : contenders) order.push_back(&contender);
   do {
-    std::for_each(contenders.begin(), contenders.end(), sample);
-    std::for_each(contenders.rbegin(), contenders.rend(), sample);
+    for (auto* contender : order) sample(*contender);
+    for (auto one = order.rbegin(); one != order.rend(); ++one) sample(**one);
+    if (!order.empty()) std::rotate(order.begin(), order.begin() + 1, order.end());
   } while (++rounds < effort.rounds || nanoseconds_since(start) < effort.seconds * 1e9);
 }
 
