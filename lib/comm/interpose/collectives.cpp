@@ -239,51 +239,83 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way
 }
 
 // What is known of the types of a call before it is asked what else they come with.
-class Types {
- public:
-  // Of one side: one, or as many as there are partners.
-  void add(const Partners& partners, const int* counts, const MPI_Datatype* types, bool one_type) {
-    if (counts == nullptr || types == nullptr || (one_type && known_type(*types) == nullptr))
-      return;
-    for (int i = 0; i < partners.count; ++i) {
-      const auto type = types[one_type ? 0 : i];
-      if (i != 0 && counts[i] == counts[i - 1] && (one_type || type == types[i - 1])) continue;
-      const auto* const known = known_type(type);
-      if (known == nullptr) continue;
-      if (first_ == MPI_DATATYPE_NULL) first_ = type;
-      most_ = std::max(most_, known->sends(counts[i]));
-    }
-  }
-  // The first that was committed in the interposer's sight, or MPI_DATATYPE_NULL.
-  MPI_Datatype first() const { return first_; }
+struct Types {
+  MPI_Datatype first = MPI_DATATYPE_NULL;  // that was committed in the interposer's sight
+  KnownType::Sends most = KnownType::Sends::by_mpi;
+
   // Whether some of it may be the engine's.
   bool may_be_ours() const {
-    return most_ == KnownType::Sends::open ||
-           (most_ == KnownType::Sends::by_mpi_on_host && is_there_device_memory());
+    return most == KnownType::Sends::open ||
+           (most == KnownType::Sends::by_mpi_on_host && is_there_device_memory());
   }
   // Whether the call is MPI's and nobody wants to know of it.
   bool are_mpis() const {
-    return first_ == MPI_DATATYPE_NULL || (settings().log == Settings::Log::none && !may_be_ours());
+    return first == MPI_DATATYPE_NULL || (settings().log == Settings::Log::none && !may_be_ours());
   }
-
- private:
-  MPI_Datatype first_ = MPI_DATATYPE_NULL;
-  KnownType::Sends most_ = KnownType::Sends::by_mpi;
 };
 
+// Of both sides: one type, or as many as there are partners. As are_unknown(), one loop for both,
+// whose end the processor foresees once and not twice.
+template <bool one_type>
+Types types_of(const Partners& destinations, const int* sent, const MPI_Datatype* sent_types,
+               const Partners& sources, const int* received, const MPI_Datatype* received_types) {
+  Types out;
+  std::pair last_sent(MPI_DATATYPE_NULL, 0), last_received = last_sent;
+  const auto add = [&](auto& last, MPI_Datatype type, int count) {
+    const std::pair one(type, count);
+    if (one == last_sent || one == last_received) return;
+    last = one;
+    const auto* const known = known_type(type);
+    if (known == nullptr) return;
+    if (out.first == MPI_DATATYPE_NULL) out.first = type;
+    out.most = std::max(out.most, known->sends(count));
+  };
+  const int to = sent != nullptr && sent_types != nullptr ? destinations.count : 0,
+            from = received != nullptr && received_types != nullptr ? sources.count : 0;
+  for (int i = 0; i < std::max(to, from); ++i) {
+    if (i < to) add(last_sent, sent_types[one_type ? 0 : i], sent[i]);
+    if (i < from) add(last_received, received_types[one_type ? 0 : i], received[i]);
+  }
+  return out;
+}
+
+// Whether it is told at once that none was committed in the interposer's sight.
+[[gnu::noinline]] bool are_unknown(int to, const MPI_Datatype* sent, int from,
+                                   const MPI_Datatype* received) {
+  if (sent == nullptr || to <= 0) sent = received, to = from;
+  if (received == nullptr || from <= 0) received = sent, from = to;
+  if (received == nullptr) return true;
+  const auto known = known_types->handles();
+  bool none = true;
+  for (int i = 0; i < std::max(to, from); ++i)
+    none = none & !known.may_have(sent[std::min(i, to - 1)]) &
+           !known.may_have(received[std::min(i, from - 1)]);
+  return none;
+}
+
+// Whether a call is MPI's and nobody wants to know of it. Apart from its callers, as what carries a
+// call: what they pass on does not pay for its registers, nor for fetching its code.
+template <bool one_type>
+[[gnu::noinline]] bool are_mpis(const Partners& destinations, const int* sent,
+                                const MPI_Datatype* sent_types, const Partners& sources,
+                                const int* received, const MPI_Datatype* received_types) {
+  return types_of<one_type>(destinations, sent, sent_types, sources, received, received_types)
+      .are_mpis();
+}
+
 // Does a collective, which `by_mpi(sent, received)` does with what it gets, with packed bytes on
-// the sides that are the engine's. Apart from its callers, so that what these pass on does not pay
-// for its registers and its stack.
-template <class Displacement, class ByMpi>
-[[gnu::noinline]] int carry_all(Call call, const Types& types, const Side<Displacement>& sent,
-                                const Partners& destinations, const Side<Displacement>& received,
-                                const Partners& sources, ByMpi&& by_mpi) {
+// the sides that are the engine's.
+template <bool one_type, class Displacement, class ByMpi>
+int carry_all(Call call, const Side<Displacement>& sent, const Partners& destinations,
+              const Side<Displacement>& received, const Partners& sources, ByMpi&& by_mpi) {
+  const auto types = types_of<one_type>(destinations, sent.counts, sent.types, sources,
+                                        received.counts, received.types);
   const auto as_it_is = [&] { return by_mpi(sent, received); };
-  if (!types.may_be_ours()) return noted(call, Path::mpi, types.first(), 1, as_it_is);
+  if (!types.may_be_ours()) return noted(call, Path::mpi, types.first, 1, as_it_is);
   const auto packed = packed_instead(sent, Way::send, destinations);
   const auto room = packed_instead(received, Way::receive, sources);
-  if (!packed && !room) return noted(call, Path::mpi, types.first(), 1, as_it_is);
-  return noted(call, Path::engine, types.first(), 1, [&] {
+  if (!packed && !room) return noted(call, Path::mpi, types.first, 1, as_it_is);
+  return noted(call, Path::engine, types.first, 1, [&] {
     if (packed) packed->pack();
     const int code = by_mpi(packed ? packed->template side<Displacement>() : sent,
                             room ? room->template side<Displacement>() : received);
@@ -296,49 +328,32 @@ template <class Displacement, class ByMpi>
                                       const int sdispls[], MPI_Datatype sendtype, void* recvbuf,
                                       const int recvcounts[], const int rdispls[],
                                       MPI_Datatype recvtype, MPI_Comm comm) {
-  Types types;
-  const Group* group = nullptr;
-  if ((known_type(sendtype) != nullptr || known_type(recvtype) != nullptr) &&
-      comm != MPI_COMM_NULL && sendbuf != MPI_IN_PLACE && (group = group_of(comm)) != nullptr) {
-    types.add(group->ranks, sendcounts, &sendtype, true);
-    types.add(group->ranks, recvcounts, &recvtype, true);
-  }
-  if (types.are_mpis())
-    return PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-                          recvtype, comm);
   using Given = Side<int>;
-  return carry_all(Call::alltoallv, types, Given{sendbuf, sendcounts, sdispls, &sendtype, true},
-                   group->ranks, Given{recvbuf, recvcounts, rdispls, &recvtype, true}, group->ranks,
-                   [=](const Given& sent, const Given& received) {
-                     return PMPI_Alltoallv(sent.buffer, sent.counts, sent.displacements,
-                                           sent.type(0), const_cast<void*>(received.buffer),
-                                           received.counts, received.displacements,
-                                           received.type(0), comm);
-                   });
+  const auto& ranks = group_of(comm)->ranks;
+  return carry_all<true>(Call::alltoallv, Given{sendbuf, sendcounts, sdispls, &sendtype, true},
+                         ranks, Given{recvbuf, recvcounts, rdispls, &recvtype, true}, ranks,
+                         [=](const Given& sent, const Given& received) {
+                           return PMPI_Alltoallv(sent.buffer, sent.counts, sent.displacements,
+                                                 sent.type(0), const_cast<void*>(received.buffer),
+                                                 received.counts, received.displacements,
+                                                 received.type(0), comm);
+                         });
 }
 
 [[gnu::noinline]] int carry_alltoallw(const void* sendbuf, const int sendcounts[],
                                       const int sdispls[], const MPI_Datatype sendtypes[],
                                       void* recvbuf, const int recvcounts[], const int rdispls[],
                                       const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  Types types;
-  const Group* group = nullptr;
-  if (any_known_type() && comm != MPI_COMM_NULL && sendbuf != MPI_IN_PLACE &&
-      (group = group_of(comm)) != nullptr) {
-    types.add(group->ranks, sendcounts, sendtypes, false);
-    types.add(group->ranks, recvcounts, recvtypes, false);
-  }
-  if (types.are_mpis())
-    return PMPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-                          recvtypes, comm);
   using Given = Side<int>;
-  return carry_all(Call::alltoallw, types, Given{sendbuf, sendcounts, sdispls, sendtypes, false},
-                   group->ranks, Given{recvbuf, recvcounts, rdispls, recvtypes, false},
-                   group->ranks, [=](const Given& sent, const Given& received) {
-                     return PMPI_Alltoallw(sent.buffer, sent.counts, sent.displacements, sent.types,
-                                           const_cast<void*>(received.buffer), received.counts,
-                                           received.displacements, received.types, comm);
-                   });
+  const auto& ranks = group_of(comm)->ranks;
+  return carry_all<false>(Call::alltoallw, Given{sendbuf, sendcounts, sdispls, sendtypes, false},
+                          ranks, Given{recvbuf, recvcounts, rdispls, recvtypes, false}, ranks,
+                          [=](const Given& sent, const Given& received) {
+                            return PMPI_Alltoallw(sent.buffer, sent.counts, sent.displacements,
+                                                  sent.types, const_cast<void*>(received.buffer),
+                                                  received.counts, received.displacements,
+                                                  received.types, comm);
+                          });
 }
 
 [[gnu::noinline]] int carry_neighbor_alltoallw(const void* sendbuf, const int sendcounts[],
@@ -346,31 +361,21 @@ template <class Displacement, class ByMpi>
                                                const MPI_Datatype sendtypes[], void* recvbuf,
                                                const int recvcounts[], const MPI_Aint rdispls[],
                                                const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  Types types;
-  const Group* group = nullptr;
-  if (any_known_type() && comm != MPI_COMM_NULL && (group = group_of(comm)) != nullptr) {
-    types.add(group->neighbors.destinations, sendcounts, sendtypes, false);
-    types.add(group->neighbors.sources, recvcounts, recvtypes, false);
-  }
-  if (types.are_mpis())
-    return PMPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-                                   rdispls, recvtypes, comm);
   using Given = Side<MPI_Aint>;
-  return carry_all(
-      Call::neighbor_alltoallw, types, Given{sendbuf, sendcounts, sdispls, sendtypes, false},
-      group->neighbors.destinations, Given{recvbuf, recvcounts, rdispls, recvtypes, false},
-      group->neighbors.sources, [=](const Given& sent, const Given& received) {
+  const auto& [sources, destinations] = group_of(comm)->neighbors;
+  return carry_all<false>(
+      Call::neighbor_alltoallw, Given{sendbuf, sendcounts, sdispls, sendtypes, false}, destinations,
+      Given{recvbuf, recvcounts, rdispls, recvtypes, false}, sources,
+      [=](const Given& sent, const Given& received) {
         return PMPI_Neighbor_alltoallw(sent.buffer, sent.counts, sent.displacements, sent.types,
                                        const_cast<void*>(received.buffer), received.counts,
                                        received.displacements, received.types, comm);
       });
 }
 
-// Whether it is told at once that none of them was committed in the interposer's sight.
-inline bool are_unknown(int count, const MPI_Datatype* types) {
-  for (int i = 0; types != nullptr && i < count; ++i)
-    if (may_be_known(types[i])) return false;
-  return true;
+// nullptr for a collective that is in place, and for one of no communicator.
+inline const Group* group_unless_in_place(const void* sendbuf, MPI_Comm comm) {
+  return comm != MPI_COMM_NULL && sendbuf != MPI_IN_PLACE ? group_of(comm) : nullptr;
 }
 
 }  // namespace
@@ -391,12 +396,13 @@ const Group* new_group(MPI_Comm comm) noexcept {
 
 }  // namespace halocline::interpose
 
-// These are leaves: what is none of ours is passed on in a few nanoseconds.
-
 int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],
                   MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
                   MPI_Datatype recvtype, MPI_Comm comm) {
-  if (are_unknown(1, &sendtype) && are_unknown(1, &recvtype))
+  const Group* group = nullptr;
+  if ((!may_be_known(sendtype) && !may_be_known(recvtype)) ||
+      (group = group_unless_in_place(sendbuf, comm)) == nullptr ||
+      are_mpis<true>(group->ranks, sendcounts, &sendtype, group->ranks, recvcounts, &recvtype))
     return PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
                           recvtype, comm);
   return carry_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
@@ -406,9 +412,10 @@ int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls
 int MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[],
                   const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
                   const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  const auto* const group = groups->find(comm);
-  if (!any_known_type() || (group != nullptr && are_unknown(group->ranks.count, sendtypes) &&
-                            are_unknown(group->ranks.count, recvtypes)))
+  const Group* group = nullptr;
+  if (!any_known_type() || (group = group_unless_in_place(sendbuf, comm)) == nullptr ||
+      are_unknown(group->ranks.count, sendtypes, group->ranks.count, recvtypes) ||
+      are_mpis<false>(group->ranks, sendcounts, sendtypes, group->ranks, recvcounts, recvtypes))
     return PMPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
                           recvtypes, comm);
   return carry_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
@@ -419,10 +426,12 @@ int MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MP
                            const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
                            const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
                            MPI_Comm comm) {
-  const auto* const group = groups->find(comm);
-  if (!any_known_type() ||
-      (group != nullptr && are_unknown(group->neighbors.destinations.count, sendtypes) &&
-       are_unknown(group->neighbors.sources.count, recvtypes)))
+  const Group* group = nullptr;
+  if (!any_known_type() || (group = group_unless_in_place(sendbuf, comm)) == nullptr ||
+      are_unknown(group->neighbors.destinations.count, sendtypes, group->neighbors.sources.count,
+                  recvtypes) ||
+      are_mpis<false>(group->neighbors.destinations, sendcounts, sendtypes,
+                      group->neighbors.sources, recvcounts, recvtypes))
     return PMPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
                                    rdispls, recvtypes, comm);
   return carry_neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,

@@ -77,9 +77,20 @@ class HandleTable final : detail::HandleTableBase {
 
   /// False if this handle never had one, which is told so of most of MPI's own. O(1), takes no
   /// lock.
-  bool may_have(Handle handle) const {
-    const auto lowest = lowest_.load(std::memory_order_relaxed);
-    return key_of(handle) - lowest <= highest_.load(std::memory_order_relaxed) - lowest;
+  bool may_have(Handle handle) const { return handles().may_have(handle); }
+
+  /// Of all handles that had one so far, for who asks may_have() of many.
+  class Handles {
+   public:
+    bool may_have(Handle handle) const { return key_of(handle) - lowest_ <= range_; }
+
+   private:
+    friend HandleTable;
+    Handles(Key lowest, Key highest) : lowest_(lowest), range_(highest - lowest) {}
+    Key lowest_, range_;
+  };
+  Handles handles() const {
+    return {lowest_.load(std::memory_order_relaxed), highest_.load(std::memory_order_relaxed)};
   }
 
   /// Of this handle, or nullptr. Lives until that is freed. O(1), takes no lock.
