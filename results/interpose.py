@@ -119,7 +119,7 @@ def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else RESULTS / "raw/interpose")
     target = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else RESULTS / "interpose")
     facts, call_rows = read(folder / "calls.jsonl")
-    pack_rows, message_rows = read(folder / "packs.jsonl")[1], read(folder / "messages.jsonl")[1]
+    pack_rows, message_rows, plain_rows = (read(folder / f"{name}.jsonl")[1] for name in ("packs", "messages", "plain"))
     mpi = call_rows[0]["mpi"]
     commit = facts["git"][:12] + (" with changes" if facts["dirty"] else "")
     target.mkdir(parents=True, exist_ok=True)
@@ -133,12 +133,16 @@ def main():
         packs(pack_rows),
         "## Calls that are passed on\n",
         "Of MPI's own types (`named`), of a derived one that is contiguous (`derived`), and of one with gaps whose messages are MPI's by the model (`gaps`); to nobody or "
-        "to the rank itself, which is its only neighbor on either side.\n",
+        "to the rank itself, which is its only neighbor on either side. `kind-of-host` is none of them: it is what each use of the engine pays to find out that a "
+        "buffer is in the host's memory, here in a process without CUDA's driver; `bench_device` has it with one (`kind-of-*`) [PEA21 section 6.3].\n",
         calls(call_rows),
         "## Messages\n",
         "Half of the time there and back between two ranks of a node; blocks with gaps of their length.\n",
         "![rate of messages through the interposer by that of MPI](messages.png)\n" if drawn else "",
         messages(message_rows),
+        "## Programs without derived types\n",
+        "The same of doubles, in a process that never makes a type.\n",
+        messages(plain_rows),
     ]
     for language, name in (("c", "C"), ("f90", "Fortran")):
         table = example(folder, language)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Measures what programs get that have build/release/lib/libhalocline_mpi.so in front of their MPI: builds it, measures a model of
-# this machine on two ranks, then packs beside loops by hand, calls that are passed on, messages between two ranks, and the two
-# example programs, each with and without. Writes tables and a plot to results/interpose/; raw results stay in
-# results/raw/interpose/. Exit codes: 0, 1 if a row is not verified, others as of what failed.
+# this machine on two ranks, then packs beside loops by hand, calls that are passed on, messages between two ranks with derived
+# types and without, and the two example programs, each with it and without. Writes tables and a plot to results/interpose/; raw
+# results stay in results/raw/interpose/. Exit codes: 0, 1 if a row is not verified, others as of what failed.
 #   jobs/local/interpose.sh [--quick]       --quick: few samples, for a draft in results/raw/interpose/
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -35,6 +35,7 @@ measure() {
 measure calls 1 build/release/lib/dtype/bench/bench_dtype --group=calls
 measure packs 1 build/release/lib/dtype/bench/bench_dtype --group=interposed
 measure messages 2 build/release/lib/comm/bench/bench_messages --groups=interposed
+measure plain 2 build/release/lib/comm/bench/bench_messages --groups=plain
 
 # The examples, as their sources tell to build and start them.
 examples=lib/comm/interpose/examples

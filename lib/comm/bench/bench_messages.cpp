@@ -334,6 +334,22 @@ std::vector<Case> interposed(const Bench& bench) {
   return out;
 }
 
+// What a program pays that has our interposer loaded and no use for it: in a process of this group
+// alone there never is a derived type.
+std::vector<Case> plain(const Bench& bench) {
+  std::vector<Case> out;
+  const std::int64_t largest = bench.options().smoke ? 8 : 1 << 22;
+  for (std::int64_t bytes = 8; bytes <= largest; bytes *= 8)
+    out.push_back({bytes_name(bytes), [bytes](Bench& b) {
+                     const auto memory = b.memory({dtype::named("double"), bytes / 8}, false);
+                     return measure(
+                         b, memory,
+                         {b.interposed("interposed", memory), *b.vendor("vendor", memory, false)},
+                         0.5, "interposed");
+                   }});
+  return out;
+}
+
 constexpr Column kFig9Columns[] = {
     {"bytes", "bytes", 9, 0},   {"host us", "host_us", 9, 2}, {"device us", "device_us", 9, 2},
     {"d2h us", "d2h_us", 9, 2}, {"h2d us", "h2d_us", 9, 2},   {"staged us", "staged_us", 9, 2},
@@ -385,6 +401,9 @@ const Group kGroups[] = {
       "interposer may stand (LD_PRELOAD=libhalocline_mpi.so)",
       kInterposedColumns},
      interposed},
+    {"plain",
+     {"doubles, by MPI_Send and MPI_Recv, in a process without derived types", kInterposedColumns},
+     plain},
 };
 
 void print_regret(std::vector<double> regrets, bool json) {

@@ -166,7 +166,7 @@ struct Methods {
   std::optional<Method> ours, vendor;
 };
 
-// Appends the fields of one direction; returns how often it was measured again.
+// Appends the fields of one direction; returns how often it was measured for as long again.
 int measure_direction(Row& row, const Direction& direction, const Methods& methods,
                       std::int64_t bytes, double good_overhead_ns, const Patience& patience) {
   const auto& effort = patience.effort;
@@ -188,24 +188,20 @@ int measure_direction(Row& row, const Direction& direction, const Methods& metho
   const auto vendor = add_if(direction.vendor, methods.vendor);
 
   take_turns(contenders, effort);
-  auto best = contenders;
   const auto good = [&] {
-    return ours == kNone || ratio(best[ours], best[hand]) >= kGoodRatio ||
-           median(best[ours].ns()) - median(best[hand].ns()) <= good_overhead_ns;
+    return ours == kNone || ratio(contenders[ours], contenders[hand]) >= kGoodRatio ||
+           median(contenders[ours].ns()) - median(contenders[hand].ns()) <= good_overhead_ns;
   };
   int reruns = 0;
-  for (; reruns < patience.reruns && !good(); ++reruns) {
-    take_turns(contenders, effort);
-    if (ratio(contenders[ours], contenders[hand]) > ratio(best[ours], best[hand]))
-      best = contenders;
-  }
+  for (; reruns < patience.reruns && !good(); ++reruns) take_turns(contenders, effort);
   const auto append_ratio = [&](const std::string& name, std::size_t a, std::size_t b) {
-    if (a != kNone && b != kNone) row.fields.emplace_back(name, ratio(best[a], best[b]));
+    if (a != kNone && b != kNone)
+      row.fields.emplace_back(name, ratio(contenders[a], contenders[b]));
   };
   append_ratio(direction.ours + "_vs_hand", ours, hand);
   append_ratio(direction.ours + "_vs_vendor", ours, vendor);
   append_ratio(direction.vendor + "_vs_hand", vendor, hand);
-  for (const auto& contender : best) append_times(row, contender);
+  for (const auto& contender : contenders) append_times(row, contender);
   return reruns;
 }
 

@@ -97,8 +97,8 @@ struct Benchmark {
 };
 
 /// Packing is as good as the loop by hand from this ratio of rates on (the rest is noise; below it,
-/// a row is measured again) or, where packs are of so few bytes that they are nearly all overhead,
-/// up to so much more time for each of these.
+/// a row is measured for longer) or, where packs are of so few bytes that they are nearly all
+/// overhead, up to so much more time for each of these.
 inline constexpr double kGoodRatio = 0.95, kGoodOverheadNs = 20, kGoodInterposedNs = 60;
 inline constexpr std::int64_t kOverheadBelowBytes = 4096;
 

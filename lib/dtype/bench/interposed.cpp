@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What programs get that have our interposer loaded: packs through MPI_Pack, and what the calls
 // cost that it passes on to MPI. MPI's own have the names of the profiling interface.
+#include <benchmark/benchmark.h>
 #include <mpi.h>
 
 #include <array>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "dtype/datatype.hpp"
+#include "dtype/device/device.hpp"
 #include "harness.hpp"
 
 namespace halocline::dtype::bench {
@@ -161,6 +164,12 @@ std::vector<Benchmark> calls(const Options&) {
   add_calls(out, "derived", 30, "contiguous(2,int)");
   // Which the engine would pack, but whose messages are MPI's without a model.
   add_calls(out, "gaps", 30, "vector(2,1,2,int)", Which::messages);
+  // What each use of the engine pays to know where the data are; MPI need not know it.
+  out.push_back(benchmark_of("kind-of-host", 30, 1, [memory = 0](auto names) {
+    benchmark::DoNotOptimize(&memory);  // or there would be no loop
+    if constexpr (std::is_same_v<decltype(names), Through>)
+      benchmark::DoNotOptimize(kind_of_memory(&memory));
+  }));
   return out;
 }
 

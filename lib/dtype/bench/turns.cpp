@@ -31,11 +31,11 @@ double Contender::sample(std::int64_t calls) const {
 }
 
 void take_turns(std::vector<Contender>& contenders, const Effort& effort) {
-  for (auto& contender : contenders) contender.forget();
   const auto start = Clock::now();
   std::size_t rounds = 0;
   const auto sample = [&](Contender& contender) {
-    if (rounds == 0 || contender.ns().front() <= effort.slow_ns) contender.sample_once();
+    if (contender.ns().size() < 2 || contender.ns().front() <= effort.slow_ns)
+      contender.sample_once();
   };
   std::vector<Contender*> order;
   for (auto& contender : contenders) order.push_back(&contender);

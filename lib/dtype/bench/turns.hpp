@@ -39,7 +39,6 @@ class Contender {
   /// As many calls to a sample as the clock needs.
   void calibrate(double sample_ns);
   void sample_once() { ns_.push_back(sample(calls_)); }
-  void forget() { ns_.clear(); }
 
   const std::string& name() const { return name_; }
   const Calls& calls() const { return run_; }
@@ -55,7 +54,7 @@ class Contender {
   std::vector<double> ns_;
 };
 
-/// Replaces the samples of all contenders.
+/// Adds to the samples of all contenders.
 void take_turns(std::vector<Contender>& contenders, const Effort& effort);
 
 /// The median over the rounds that both were in of the rate of `a` divided by that of `b`.
