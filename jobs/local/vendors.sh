@@ -87,11 +87,13 @@ jobs/local/build.sh release "${options[@]}" >&2
 for library in "${libraries[@]}"; do [[ $library == debian ]] || build "$library"; done
 [[ $action != build ]] || exit 0
 
-# passes LIBRARY TITLE COMMAND...: whether a program of tests does; if not, its last lines are shown.
+# passes LIBRARY TITLE COMMAND...: whether a program of tests does, and the engine some of its calls; if not, its last lines are
+# shown. (A library that cannot be preloaded is none to the loader.)
 code=0
 passes() {
   local library=$1 title=$2 log=.vendors/interpose.log rc=0; shift 2
-  under "$library" timeout 600 "$@" >"$log" 2>&1 || rc=$?
+  HALOCLINE_MPI_LOG=summary under "$library" timeout 600 "$@" >"$log" 2>&1 || rc=$?
+  [[ $rc != 0 ]] || grep -qE '^halocline\[[0-9]+\]: .* engine +[1-9]' "$log" || { echo "no call was the engine's" >>"$log"; rc=1; }
   if [[ $rc == 0 ]]; then say "$library: $title: passed"; else tail -n 30 "$log" >&2; say "$library: $title: FAILED (exit code $rc)"; code=1; fi
 }
 

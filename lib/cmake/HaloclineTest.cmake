@@ -1,8 +1,8 @@
 # Tests that start under mpiexec, and the environment that every test of the tree runs in.
 find_package(GTest REQUIRED)
 
-# One VARIABLE=value per entry: what lets Open MPI 4 and 5 run more ranks than cores, as root or not, and what makes
-# the sanitizers report in a way that can be acted on.
+# One VARIABLE=value per entry: what lets Open MPI 4 and 5 run more ranks than cores, as root or not, what keeps a user's
+# settings out, and what makes the sanitizers report in a way that can be acted on.
 set(HALOCLINE_TEST_ENVIRONMENT
   OMPI_ALLOW_RUN_AS_ROOT=1
   OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -13,6 +13,9 @@ set(HALOCLINE_TEST_ENVIRONMENT
   # Containers often forbid the system call behind single-copy; Open MPI then complains at every start.
   OMPI_MCA_btl_vader_single_copy_mechanism=none
   OMP_NUM_THREADS=1
+  # The system model that a user has measured would choose other methods.
+  HALOCLINE_MODEL=
+  XDG_CONFIG_HOME=${PROJECT_BINARY_DIR}/no-config
   # Threads that spin while they wait make tests many times slower when other ranks need the cores.
   OMP_WAIT_POLICY=passive)
 if(HALOCLINE_SANITIZE)

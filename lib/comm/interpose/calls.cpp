@@ -62,19 +62,23 @@ std::string shortened(std::string text) {
 
 }  // namespace
 
-void note(Call call, Path path, MPI_Datatype type, std::int64_t count, double seconds) noexcept {
-  MPI_Count size = 0;
-  PMPI_Type_size_x(type, &size);
-  const auto bytes = size * count;
+void note(Call call, Path path, const Subject& subject, double seconds) noexcept {
+  auto [type, count, bytes] = subject;
+  if (bytes < 0) {
+    MPI_Count size = 0;
+    PMPI_Type_size_x(type, &size);
+    bytes = size * count;
+  }
   auto& noted = noted_calls[static_cast<std::size_t>(call)][static_cast<std::size_t>(path)];
   ++noted.calls;
   noted.bytes += bytes;
   noted.nanoseconds += static_cast<std::int64_t>(seconds * 1e9);
   if (settings().log != Settings::Log::calls) return;
   try {
-    std::fprintf(stderr, "halocline[%d]: %s by %s: %lld of %s (%lld bytes) in %.2f us\n",
-                 world_rank(), name_of(call), name_of(path), static_cast<long long>(count),
-                 shortened(text_of(type)).c_str(), static_cast<long long>(bytes), seconds * 1e6);
+    const auto instances = count == 0 ? "several, first " : std::to_string(count) + " of ";
+    std::fprintf(stderr, "halocline[%d]: %s by %s: %s%s (%lld bytes) in %.2f us\n", world_rank(),
+                 name_of(call), name_of(path), instances.c_str(), shortened(text_of(type)).c_str(),
+                 static_cast<long long>(bytes), seconds * 1e6);
   } catch (const std::exception&) {
     // No memory for telling of it.
   }

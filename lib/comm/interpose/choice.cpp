@@ -238,12 +238,16 @@ const dtype::MessageTimes* message_times() {
   return value;
 }
 
+bool message_may_pay(std::int64_t bytes) {
+  const auto* const path = message_times();
+  return path != nullptr &&
+         bytes <= std::min(kLongestMessage, path->measured().front().curve.bytes().back());
+}
+
 bool message_pays(const PackTimes& times, std::int64_t bytes) {
   constexpr double kWorthwhile = 0.9;  // of MPI's time: less is noise
+  if (!message_may_pay(bytes)) return false;
   const auto* const path = message_times();
-  if (path == nullptr ||
-      bytes > std::min(kLongestMessage, path->measured().front().curve.bytes().back()))
-    return false;
   const double latency = path->at(1, 0), message = path->at(1, static_cast<double>(bytes));
   const double ours = 2 * (kTravelling + times.ours.of(bytes)) + message;
   const double mpi = latency + std::max(times.mpi.of(bytes), message - latency) +

@@ -78,6 +78,8 @@ const dtype::MessageTimes* message_times();
 /// know as many bytes, and beyond kLongestMessage, whose packed bytes no cache keeps for the way:
 /// blocks of 16 bytes then took up to twice MPI's time, and those of 8 bytes gained nothing.
 bool message_pays(const PackTimes& times, std::int64_t bytes);
+/// False if it says so whoever packs how fast.
+bool message_may_pay(std::int64_t bytes);
 inline constexpr std::int64_t kPiece = 32768;
 inline constexpr std::int64_t kLongestMessage = std::int64_t{1} << 23;
 /// What it takes us at either end to find memory and to keep it while the message travels: 40 ns in

@@ -174,6 +174,19 @@ class PackedSide {
   bool one_type_;
 };
 
+// What a side sends or receives.
+template <class Displacement>
+std::int64_t bytes_of(const Side<Displacement>& side, const Partners& partners) {
+  std::int64_t out = 0;
+  for (int i = 0; side.is_given() && i < partners.count; ++i) {
+    if (!partners.is_there(i) || side.counts[i] == 0) continue;
+    MPI_Count size = 0;
+    PMPI_Type_size_x(side.type(i), &size);
+    out += size * side.counts[i];
+  }
+  return out;
+}
+
 // Whether the engine is to pack a side: if it takes over most of the bytes, or some of a device.
 // What is received by one type for all partners, and so would have to be one run of memory, is left
 // to an MPI whose messages are streamed, unless the engine is forced.
@@ -195,13 +208,7 @@ bool is_ours(const Side<Displacement>& side, Way way, const Partners& partners) 
     on_device = on_device || is_packed_by_device(by.memory);
   }
   if (ours == 0) return false;
-  std::int64_t all = 0;
-  for (int i = 0; i < partners.count; ++i) {
-    if (!partners.is_there(i) || side.counts[i] == 0) continue;
-    MPI_Count size = 0;
-    PMPI_Type_size_x(side.type(i), &size);
-    all += size * side.counts[i];
-  }
+  const auto all = bytes_of(side, partners);
   return all + partners.count * comm::StreamedBytes::kRoom <= INT_MAX &&
          (on_device || (!is_for_devices && 2 * ours >= all));
 }
@@ -311,11 +318,13 @@ int carry_all(Call call, const Side<Displacement>& sent, const Partners& destina
   const auto types = types_of<one_type>(destinations, sent.counts, sent.types, sources,
                                         received.counts, received.types);
   const auto as_it_is = [&] { return by_mpi(sent, received); };
-  if (!types.may_be_ours()) return noted(call, Path::mpi, types.first, 1, as_it_is);
+  const auto subject = Subject::of_several(
+      types.first, settings().log == Settings::Log::none ? 0 : bytes_of(sent, destinations));
+  if (!types.may_be_ours()) return noted(call, Path::mpi, subject, as_it_is);
   const auto packed = packed_instead(sent, Way::send, destinations);
   const auto room = packed_instead(received, Way::receive, sources);
-  if (!packed && !room) return noted(call, Path::mpi, types.first, 1, as_it_is);
-  return noted(call, Path::engine, types.first, 1, [&] {
+  if (!packed && !room) return noted(call, Path::mpi, subject, as_it_is);
+  return noted(call, Path::engine, subject, [&] {
     if (packed) packed->pack();
     const int code = by_mpi(packed ? packed->template side<Displacement>() : sent,
                             room ? room->template side<Displacement>() : received);

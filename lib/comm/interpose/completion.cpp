@@ -62,21 +62,21 @@ namespace {
 }  // namespace
 
 int MPI_Start(MPI_Request* request) {
-  auto* const entry = look() && request != nullptr ? watched(*request) : nullptr;
+  auto* const entry = look(1, request) ? watched(*request) : nullptr;
   if (entry == nullptr) return PMPI_Start(request);
   entry->before_start();
   return PMPI_Start(request);
 }
 
 int MPI_Startall(int count, MPI_Request requests[]) {
-  if (look())
+  if (look(count, requests))
     for (int i = 0; i < count; ++i)
       if (auto* const entry = watched(requests[i])) entry->before_start();
   return PMPI_Startall(count, requests);
 }
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-  if (!look()) return PMPI_Wait(request, status);
+  if (!look(1, request)) return PMPI_Wait(request, status);
   Taken taken(1, request);
   MPI_Status own;
   auto& got = status == MPI_STATUS_IGNORE ? own : *status;
@@ -86,7 +86,7 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
 }
 
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  if (!look()) return PMPI_Test(request, flag, status);
+  if (!look(1, request)) return PMPI_Test(request, flag, status);
   Taken taken(1, request);
   MPI_Status own;
   auto& got = status == MPI_STATUS_IGNORE ? own : *status;
@@ -96,7 +96,7 @@ int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
 }
 
 int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
-  if (!look() || count <= 0) return PMPI_Waitany(count, requests, index, status);
+  if (!look(count, requests)) return PMPI_Waitany(count, requests, index, status);
   Taken taken(count, requests);
   MPI_Status own;
   auto& got = status == MPI_STATUS_IGNORE ? own : *status;
@@ -107,7 +107,7 @@ int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* statu
 }
 
 int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
-  if (!look() || count <= 0) return PMPI_Testany(count, requests, index, flag, status);
+  if (!look(count, requests)) return PMPI_Testany(count, requests, index, flag, status);
   Taken taken(count, requests);
   MPI_Status own;
   auto& got = status == MPI_STATUS_IGNORE ? own : *status;
@@ -118,7 +118,7 @@ int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_St
 }
 
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status* statuses) {
-  if (!look() || count <= 0) return PMPI_Waitall(count, requests, statuses);
+  if (!look(count, requests)) return PMPI_Waitall(count, requests, statuses);
   Taken taken(count, requests);
   const Statuses got(count, statuses);
   const int code = PMPI_Waitall(count, requests, got.list());
@@ -126,7 +126,7 @@ int MPI_Waitall(int count, MPI_Request requests[], MPI_Status* statuses) {
 }
 
 int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status* statuses) {
-  if (!look() || count <= 0) return PMPI_Testall(count, requests, flag, statuses);
+  if (!look(count, requests)) return PMPI_Testall(count, requests, flag, statuses);
   Taken taken(count, requests);
   const Statuses got(count, statuses);
   const int code = PMPI_Testall(count, requests, flag, got.list());
@@ -136,7 +136,8 @@ int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status* status
 
 int MPI_Waitsome(int incount, MPI_Request requests[], int* outcount, int indices[],
                  MPI_Status* statuses) {
-  if (!look() || incount <= 0) return PMPI_Waitsome(incount, requests, outcount, indices, statuses);
+  if (!look(incount, requests))
+    return PMPI_Waitsome(incount, requests, outcount, indices, statuses);
   Taken taken(incount, requests);
   const Statuses got(incount, statuses);
   *outcount = MPI_UNDEFINED;
@@ -147,7 +148,8 @@ int MPI_Waitsome(int incount, MPI_Request requests[], int* outcount, int indices
 
 int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices[],
                  MPI_Status* statuses) {
-  if (!look() || incount <= 0) return PMPI_Testsome(incount, requests, outcount, indices, statuses);
+  if (!look(incount, requests))
+    return PMPI_Testsome(incount, requests, outcount, indices, statuses);
   Taken taken(incount, requests);
   const Statuses got(incount, statuses);
   *outcount = MPI_UNDEFINED;
@@ -157,7 +159,7 @@ int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices
 }
 
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
-  auto* const entry = look() ? watched(request) : nullptr;
+  auto* const entry = look(1, &request) ? watched(request) : nullptr;
   if (entry == nullptr || !entry->active) return PMPI_Request_get_status(request, flag, status);
   MPI_Status own;
   auto& got = status == MPI_STATUS_IGNORE ? own : *status;
@@ -174,7 +176,7 @@ using Requests = std::conditional_t<std::is_invocable_v<decltype(PMPI_Request_ge
 
 int MPI_Request_get_status_any(int count, Requests requests, int* index, int* flag,
                                MPI_Status* status) {
-  if (!look() || count <= 0)
+  if (!look(count, requests))
     return PMPI_Request_get_status_any(count, requests, index, flag, status);
   MPI_Status own;
   auto& got = status == MPI_STATUS_IGNORE ? own : *status;
@@ -184,7 +186,7 @@ int MPI_Request_get_status_any(int count, Requests requests, int* index, int* fl
 }
 
 int MPI_Request_get_status_all(int count, Requests requests, int* flag, MPI_Status* statuses) {
-  if (!look() || count <= 0) return PMPI_Request_get_status_all(count, requests, flag, statuses);
+  if (!look(count, requests)) return PMPI_Request_get_status_all(count, requests, flag, statuses);
   const Statuses got(count, statuses);
   const int code = PMPI_Request_get_status_all(count, requests, flag, got.list());
   for (int i = 0; code == MPI_SUCCESS && *flag != 0 && i < count; ++i)
@@ -194,7 +196,7 @@ int MPI_Request_get_status_all(int count, Requests requests, int* flag, MPI_Stat
 
 int MPI_Request_get_status_some(int incount, Requests requests, int* outcount, int indices[],
                                 MPI_Status* statuses) {
-  if (!look() || incount <= 0)
+  if (!look(incount, requests))
     return PMPI_Request_get_status_some(incount, requests, outcount, indices, statuses);
   const Statuses got(incount, statuses);
   const int code = PMPI_Request_get_status_some(incount, requests, outcount, indices, got.list());
@@ -205,7 +207,7 @@ int MPI_Request_get_status_some(int incount, Requests requests, int* outcount, i
 #endif
 
 int MPI_Request_free(MPI_Request* request) {
-  if (!look() || request == nullptr || !abandon(*request)) return PMPI_Request_free(request);
+  if (!look(1, request) || !abandon(*request)) return PMPI_Request_free(request);
   *request = MPI_REQUEST_NULL;
   return MPI_SUCCESS;
 }

@@ -38,10 +38,10 @@ int carry(Call call, const Content& content, ByMpi&& by_mpi, Start&& start, End&
   if (known == nullptr) return by_mpi(const_cast<void*>(buffer), count, type);
   auto packed = packed_instead(known, type, buffer, count, partner);
   if (!packed)
-    return noted(call, Path::mpi, type, count, [&] {
+    return noted(call, Path::mpi, {type, count}, [&] {
       return by_mpi(const_cast<void*>(content.buffer), content.count, content.type);
     });
-  return noted(call, Path::engine, type, count, [&] {
+  return noted(call, Path::engine, {type, count}, [&] {
     start(*packed);
     const int code = by_mpi(packed->data(), packed->count(), packed->type());
     if (code == MPI_SUCCESS) end(*packed);

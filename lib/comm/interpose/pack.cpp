@@ -34,10 +34,10 @@ int MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf
   const auto by = known->to_pack(datatype, inbuf, incount);
   if (by.plan == nullptr ||
       by.plan->packed_bytes(incount) > room_behind(outbuf, outsize, position, comm))
-    return noted(Call::pack, Path::mpi, datatype, incount, [&] {
+    return noted(Call::pack, Path::mpi, {datatype, incount}, [&] {
       return PMPI_Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
     });
-  return noted(Call::pack, Path::engine, datatype, incount, [&] {
+  return noted(Call::pack, Path::engine, {datatype, incount}, [&] {
     auto* const packed = static_cast<std::byte*>(outbuf) + *position;
     if (by_device(by, packed))
       interpose::pack_by_device(*by.plan, inbuf, incount, packed);
@@ -57,10 +57,10 @@ int MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int o
   const auto* const packed = room < 0 ? nullptr : static_cast<const std::byte*>(inbuf) + *position;
   const auto by = known->to_unpack(datatype, outbuf, outcount, packed, room);
   if (by.plan == nullptr)
-    return noted(Call::unpack, Path::mpi, datatype, outcount, [&] {
+    return noted(Call::unpack, Path::mpi, {datatype, outcount}, [&] {
       return PMPI_Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm);
     });
-  return noted(Call::unpack, Path::engine, datatype, outcount, [&] {
+  return noted(Call::unpack, Path::engine, {datatype, outcount}, [&] {
     if (by_device(by, packed))
       interpose::unpack_by_device(*by.plan, packed, outbuf, outcount);
     else

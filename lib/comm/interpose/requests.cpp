@@ -8,6 +8,7 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -19,6 +20,8 @@
 namespace halocline::interpose {
 
 namespace {
+
+constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio: upper bits hash
 
 // ---- Memory: of sizes that are powers of two
 
@@ -67,7 +70,6 @@ struct StreamedTypes {
   std::array<Place, 1 << kPlaceBits> places;
 
   Place& place_of(std::int64_t bytes) {
-    constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio
     return places.at((static_cast<std::uint64_t>(bytes) * kSpread) >> (64 - kPlaceBits));
   }
 };
@@ -78,15 +80,35 @@ StreamedTypes& streamed_types() {
 
 // ---- Requests
 
+// MPI's handles are pointers or integers.
+using HandleBits = std::conditional_t<sizeof(MPI_Request) == 8, std::uint64_t, std::uint32_t>;
+
+// Entries change under the mutex.
 struct Table {
   std::mutex mutex;
   std::unordered_map<MPI_Request, std::unique_ptr<Entry>> watched;
   std::vector<std::unique_ptr<Entry>> abandoned;
+  std::vector<std::unique_ptr<Entry>> left_to_mpi;  // what it may write to until the process ends
   std::atomic<std::size_t> watched_count{0}, abandoned_count{0};
+  // How many of those that are watched have this hash: what nobody watches is known without a lock.
+  std::array<std::atomic<std::uint32_t>, 256> of_hash{};
 
-  void count() {
+  std::atomic<std::uint32_t>& with_hash_of(MPI_Request request) {
+    return of_hash[std::bit_cast<HandleBits>(request) * kSpread >> 56];
+  }
+  void insert(std::unique_ptr<Entry> entry) {
+    const auto request = entry->request;
+    if (watched.insert_or_assign(request, std::move(entry)).second) ++with_hash_of(request);
     watched_count = watched.size();
-    abandoned_count = abandoned.size();
+  }
+  std::unique_ptr<Entry> extract(MPI_Request request) {
+    const auto found = watched.find(request);
+    if (found == watched.end()) return nullptr;
+    auto entry = std::move(found->second);
+    watched.erase(found);
+    --with_hash_of(request);
+    watched_count = watched.size();
+    return entry;
   }
 };
 Table& table() {
@@ -97,44 +119,39 @@ Table& table() {
 void keep(std::unique_ptr<Entry> entry) {
   auto& all = table();
   const std::lock_guard lock(all.mutex);
-  const auto request = entry->request;
-  all.watched.insert_or_assign(request, std::move(entry));
-  all.count();
+  all.insert(std::move(entry));
 }
 
 std::unique_ptr<Entry> take(MPI_Request request) {
   auto& all = table();
   const std::lock_guard lock(all.mutex);
-  const auto found = all.watched.find(request);
-  if (found == all.watched.end()) return nullptr;
-  auto entry = std::move(found->second);
-  all.watched.erase(found);
-  all.count();
-  return entry;
+  return all.extract(request);
 }
 
-// What MPI_Request_free left to us: MPI goes on using memory that nobody else could give back.
-void progress_abandoned(bool wait) {
+// What MPI_Request_free left to us: MPI goes on using memory that nobody else could give back. At
+// the end, sends are waited for; receives that have not arrived are not, since nothing may come,
+// nor cancelled, since then the sender might wait for ever.
+void progress_abandoned(bool at_end) {
   auto& all = table();
   std::vector<std::unique_ptr<Entry>> list;
   {
     const std::lock_guard lock(all.mutex);
     list.swap(all.abandoned);
   }
-  std::erase_if(list, [wait](const std::unique_ptr<Entry>& entry) {
+  std::erase_if(list, [at_end](const std::unique_ptr<Entry>& entry) {
     int done = 1;
     MPI_Status status;
-    if (wait && entry->way == Way::receive) PMPI_Cancel(&entry->request);
-    const int code =
-        wait ? PMPI_Wait(&entry->request, &status) : PMPI_Test(&entry->request, &done, &status);
-    if (code == MPI_SUCCESS && done == 0) return false;
-    if (code == MPI_SUCCESS) entry->deliver(status);
-    if (entry->request != MPI_REQUEST_NULL) PMPI_Request_free(&entry->request);
-    return true;
+    const int code = at_end && entry->way == Way::send ? PMPI_Wait(&entry->request, &status)
+                                                       : PMPI_Test(&entry->request, &done, &status);
+    if (code == MPI_SUCCESS && done != 0) entry->deliver(status);
+    const bool is_over = code != MPI_SUCCESS || done != 0;
+    if ((is_over || at_end) && entry->request != MPI_REQUEST_NULL)
+      PMPI_Request_free(&entry->request);
+    return is_over;
   });
   const std::lock_guard lock(all.mutex);
-  std::move(list.begin(), list.end(), std::back_inserter(all.abandoned));
-  all.count();
+  std::move(list.begin(), list.end(), std::back_inserter(at_end ? all.left_to_mpi : all.abandoned));
+  all.abandoned_count = all.abandoned.size();
 }
 
 // Whether another thread may start requests while a call of this one completes some.
@@ -281,6 +298,13 @@ bool look() {
   return table().watched_count.load(std::memory_order_relaxed) != 0;
 }
 
+bool look(int count, const MPI_Request* requests) {
+  return look() && requests != nullptr &&
+         std::any_of(requests, requests + std::max(count, 0), [](MPI_Request request) {
+           return table().with_hash_of(request).load(std::memory_order_relaxed) != 0;
+         });
+}
+
 Entry* watched(MPI_Request request) {
   auto& all = table();
   const std::lock_guard lock(all.mutex);
@@ -298,11 +322,7 @@ Taken::Taken(int count, const MPI_Request* requests) : requests_(requests) {
     auto& all = table();
     const std::lock_guard lock(all.mutex);
     for (int i = 0; i < count; ++i)
-      if (const auto found = all.watched.find(requests[i]); found != all.watched.end()) {
-        taken_.emplace_back(i, std::move(found->second));
-        all.watched.erase(found);
-      }
-    all.count();
+      if (auto entry = all.extract(requests[i])) taken_.emplace_back(i, std::move(entry));
   });
 }
 
@@ -351,7 +371,7 @@ bool abandon(MPI_Request request) {
   auto& all = table();
   const std::lock_guard lock(all.mutex);
   all.abandoned.push_back(std::move(entry));
-  all.count();
+  all.abandoned_count = all.abandoned.size();
   return true;
 }
 

@@ -3,7 +3,8 @@
 //
 // Best peer: [PEA21] leaves persistent calls to MPI and looks for its own requests in a map at
 // every wait; here the application holds MPI's own request, a wait that meets none of ours costs
-// one load, and a request that is complete when it is made is never kept.
+// one load if there are none and two if there are, and a request that is complete when it is made
+// is never kept.
 #pragma once
 
 #include <mpi.h>
@@ -107,6 +108,9 @@ bool sees_completions();
 
 /// Whether a call on requests has to look for ours. O(1); lets abandoned requests make progress.
 bool look();
+/// Likewise of a call on these: also false if it is told at once that none is ours. O(count), no
+/// lock.
+bool look(int count, const MPI_Request* requests);
 
 /// Of a watched request that no call is completing, or nullptr; it stays watched.
 Entry* watched(MPI_Request request);
@@ -156,7 +160,8 @@ int end_several(int code, int completed, const MPI_Status* statuses, Taken& take
 
 /// Frees a request that is ours as soon as it is complete; false if it is not ours.
 bool abandon(MPI_Request request);
-/// Abandoned requests come to their end: before MPI_Finalize goes on.
+/// Abandoned sends come to their end, and of receives what has arrived, before MPI_Finalize goes
+/// on; into other receives MPI may write until then, for nobody.
 void finish_abandoned() noexcept;
 
 }  // namespace halocline::interpose

@@ -91,11 +91,11 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
                                            const void* buffer, std::int64_t count) {
   const bool forced = settings().mode == Settings::Mode::engine;
   const bool on_device = is_packed_by_device(memory_of(handle, buffer));
-  if (last == nullptr && !forced && !on_device) {
+  if (!forced && !on_device) {
     const auto use = uses_.fetch_add(1, std::memory_order_relaxed);
-    if (use < kMpiUses || (is_inconclusive_.load(std::memory_order_relaxed) &&
-                           !std::has_single_bit(static_cast<unsigned>(use))))
-      return nullptr;
+    if ((last == nullptr && use < kMpiUses) || (is_inconclusive_.load(std::memory_order_relaxed) &&
+                                                !std::has_single_bit(static_cast<unsigned>(use))))
+      return last;
   }
   auto verdict = std::make_unique<Verdict>();
   std::string told = "all by mpi";
@@ -115,9 +115,12 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
                                          last == nullptr ? kFirstMeasured : kLongestMeasured);
       if (found.what == Measured::What::inconclusive) {
         if (!is_inconclusive_.exchange(true))
-          note_type(handle, "by mpi for now: all bytes that it packs are the same");
+          note_type(handle, last == nullptr
+                                ? "by mpi for now: all bytes that it packs are the same"
+                                : "as before for now: all bytes that it packs are the same");
         return last;
       }
+      is_inconclusive_ = false;
       verdict->times = found.times;
       const auto bytes = verdict->plan->packed_bytes(count);
       told = text_of("packed", found.times, bytes) + ", messages by " +

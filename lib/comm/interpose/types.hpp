@@ -83,8 +83,9 @@ class KnownType {
     if (verdict == nullptr) return Sends::open;
     if (!verdict->plan) return Sends::by_mpi;
     const auto bytes = verdict->plan->packed_bytes(count);
-    return verdict->pays(bytes) || bytes > verdict->times.up_to ? Sends::open
-                                                                : Sends::by_mpi_on_host;
+    return verdict->pays(bytes) || (bytes > verdict->times.up_to && message_may_pay(bytes))
+               ? Sends::open
+               : Sends::by_mpi_on_host;
   }
 
   /// By which it is packed, or nullptr as long as nobody has asked for it.
@@ -158,7 +159,7 @@ class KnownType {
   std::atomic<const Verdict*> verdict_{nullptr};
   std::atomic<const Unpacking*> unpacking_{nullptr};
   std::atomic<int> uses_{0};
-  std::atomic<bool> is_inconclusive_{false};  // what was measured so far: then less and less often
+  std::atomic<bool> is_inconclusive_{false};  // what was measured last: then less and less often
 };
 
 /// Remembers a type that was just committed, until it is freed, unless it is MPI's own.

@@ -2,11 +2,13 @@
 // Instances of a type in memory, and where MPI has to find their bytes: of the type map.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <mpi.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -38,6 +40,34 @@ inline int next_rank() {
 }
 inline int previous_rank() {
   return (world_rank() + world_size() - 1) % world_size();
+}
+
+// After which the engine has taken over what it does: unless it is forced, it does so later.
+inline int enough_uses() {
+  const auto* const mode = std::getenv("HALOCLINE_MPI");
+  return mode != nullptr && std::string(mode) == "auto" ? 4 : 1;
+}
+
+inline std::int64_t resident_bytes() {
+  long long pages = 0;
+  if (std::FILE* const file = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(file, "%*d %lld", &pages) != 1) pages = 0;
+    std::fclose(file);
+  }
+  return pages * 4096;
+}
+
+// Does `action(times)` often; afterwards the process is to have grown by less than a mebibyte.
+template <class F>
+void expect_no_growth(int times, F&& action) {
+  action(times / 10);
+  const auto before = resident_bytes();
+  action(times);
+#ifndef __SANITIZE_ADDRESS__  // which keeps what is freed for a while
+  EXPECT_LT(resident_bytes() - before, 1 << 20);
+#else
+  (void)before;
+#endif
 }
 
 // MPI tells of errors instead of ending the program.

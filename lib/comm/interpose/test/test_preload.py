@@ -95,7 +95,8 @@ class Preloaded(unittest.TestCase):
         self.assertIn("subarray(C,{134,134,134},{128,128,3},{3,3,3},double)", of_types)
         self.assertNotRegex(of_types, r"MPI_Pack by engine: ")
         of_calls = self.launch(program, ranks=1, LD_PRELOAD=LIBRARY, HALOCLINE_MPI_LOG="calls")
-        self.assertRegex(of_calls, r"halocline\[0\]: MPI_Pack by engine: 1 of subarray.* \(393216 bytes\) in [0-9.]+ us")
+        # Scattered doubles, which no MPI packs as fast.
+        self.assertRegex(of_calls, r"halocline\[0\]: MPI_Pack by engine: 1 of .* \(32768 bytes\) in [0-9.]+ us")
 
     def test_is_in_the_record_of_what_it_changes(self):
         for variables, interposed in (({}, False), ({"LD_PRELOAD": LIBRARY}, True)):
@@ -133,8 +134,9 @@ class Preloaded(unittest.TestCase):
                 # But for types that are used once.
                 finished = run(MPIEXEC, "-n", 2, *words, MESSAGES, "--gtest_filter=-*LeaveNothingBehind")
                 self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
-                self.assertGreaterEqual(self.engines_part("MPI_Isend", finished.stderr), at_least)
-                self.assertLessEqual(self.engines_part("MPI_Isend", finished.stderr), at_most)
+                for call in ("MPI_Isend", "MPI_Alltoallw"):
+                    self.assertGreaterEqual(self.engines_part(call, finished.stderr), at_least, call)
+                    self.assertLessEqual(self.engines_part(call, finished.stderr), at_most, call)
 
     def test_leaves_nothing_to_mpi_that_it_is_forced_to_do(self):
         finished = run(MPIEXEC, "-n", 2, "-x", "HALOCLINE_MPI=engine", "-x", "HALOCLINE_MPI_LOG=summary", MESSAGES)
