@@ -51,7 +51,7 @@ def packs(rows):
 
 def calls(rows):
     table = [
-        [row["case"], str(row["calls"]), spread(row, "mpi"), spread(row, "through"), f"{row['more_ns']:.1f}", f"{row['good_more_ns']:.0f}"]
+        [row["case"], str(row["calls"]), spread(row, "mpi"), spread(row, "through"), f"{row['more_ns']:.1f}", number(row.get("good_more_ns"), 0)]
         for row in rows
     ]
     return markdown(["calls", "intercepted", "by MPI, ns", "through the interposer, ns", "more for each, ns", "at most"], table)
@@ -133,8 +133,8 @@ def main():
         packs(pack_rows),
         "## Calls that are passed on\n",
         "Of MPI's own types (`named`), of a derived one that is contiguous (`derived`), and of one with gaps whose messages are MPI's by the model (`gaps`); to nobody or "
-        "to the rank itself, which is its only neighbor on either side. `kind-of-host` is none of them: it is what each use of the engine pays to find out that a "
-        "buffer is in the host's memory, here in a process without CUDA's driver; `bench_device` has it with one (`kind-of-*`) [PEA21 section 6.3].\n",
+        "to the rank itself, which is its only neighbor on either side. The last two are what learning costs: of a type when it is committed (made and freed, too), and "
+        "with each use of the engine that a buffer is in the host's memory, here in a process without CUDA's driver; `bench_device` has it with one (`kind-of-*`) [PEA21 section 6.3].\n",
         calls(call_rows),
         "## Messages\n",
         "Half of the time there and back between two ranks of a node; blocks with gaps of their length.\n",

@@ -4,7 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
-#include <mutex>
+#include <cstdlib>
 #include <string>
 #include <variant>
 
@@ -33,6 +33,8 @@ struct Noted {
   std::atomic<std::int64_t> calls{0}, bytes{0}, nanoseconds{0};
 };
 std::array<std::array<Noted, 2>, kCalls> noted_calls;  // by path
+Noted noted_measurements;
+std::atomic<bool> is_summed_up{false};
 
 const char* name_of(Call call) {
   return kNames[static_cast<std::size_t>(call)];
@@ -84,6 +86,11 @@ void note(Call call, Path path, const Subject& subject, double seconds) noexcept
   }
 }
 
+void note_measurement(double seconds) noexcept {
+  ++noted_measurements.calls;
+  noted_measurements.nanoseconds += static_cast<std::int64_t>(seconds * 1e9);
+}
+
 void note_type(MPI_Datatype type, const char* decision) noexcept {
   if (settings().log < Settings::Log::types) return;
   try {
@@ -95,6 +102,7 @@ void note_type(MPI_Datatype type, const char* decision) noexcept {
 }
 
 void print_summary() noexcept {
+  is_summed_up = true;
   const int rank = world_rank();
   std::fprintf(stderr, "halocline[%d]: %-22s %-6s %12s %16s %12s\n", rank, "derived types in", "by",
                "calls", "bytes", "seconds in it");
@@ -108,6 +116,25 @@ void print_summary() noexcept {
                    static_cast<long long>(noted.calls), static_cast<long long>(noted.bytes),
                    static_cast<double>(noted.nanoseconds) * 1e-9);
     }
+  if (const auto& measured = noted_measurements; measured.calls != 0)
+    std::fprintf(stderr, "halocline[%d]: %-22s %-6s %12lld %16s %12.6f\n", rank,
+                 "measured who is faster", "both", static_cast<long long>(measured.calls), "",
+                 static_cast<double>(measured.nanoseconds) * 1e-9);
+}
+
+// Of a program whose types were never seen there is no summary, nor a rank to ask for any more:
+// the launcher's variables tell it.
+[[gnu::destructor]] static void tell_of_nothing() {
+  int was_initialized = 0;  // else it is another process that the launcher needs
+  PMPI_Initialized(&was_initialized);
+  if (was_initialized == 0 || is_summed_up || settings().log == Settings::Log::none ||
+      settings().mode == Settings::Mode::off)
+    return;
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"})
+    if (const char* const rank = std::getenv(variable); rank != nullptr && rank[0] != '0') return;
+  std::fprintf(stderr,
+               "halocline: no derived type was committed in its sight (mpi_f08 is not): all was "
+               "left to MPI\n");
 }
 
 }  // namespace halocline::interpose

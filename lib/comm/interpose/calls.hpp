@@ -40,6 +40,16 @@ struct Subject {
 
 /// Counts a call, and tells of it if that is wanted. Thread-safe.
 void note(Call call, Path path, const Subject& subject, double seconds) noexcept;
+void note_measurement(double seconds) noexcept;
+
+/// Does `measure`, which finds out who is faster at something, and counts that.
+template <class F>
+auto timed_measurement(F&& measure) {
+  const double start = PMPI_Wtime();
+  auto out = measure();
+  note_measurement(PMPI_Wtime() - start);
+  return out;
+}
 
 /// Tells, if that is wanted, how a type is handled from now on: `decision` is what by whom.
 void note_type(MPI_Datatype type, const char* decision) noexcept;

@@ -11,6 +11,7 @@
 #include <exception>
 #include <filesystem>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -101,15 +102,18 @@ bool same(const PackedBytes& a, const PackedBytes& b, std::int64_t bytes) {
   return std::memcmp(a.data(), b.data(), static_cast<std::size_t>(bytes)) == 0;
 }
 
-// As good as random.
-std::vector<std::byte> different_bytes(std::int64_t bytes) {
-  std::vector<std::byte> out(static_cast<std::size_t>(bytes));
-  std::uint32_t state = 1;
-  for (auto& byte : out) {
-    state = state * 1664525 + 1013904223;
-    byte = static_cast<std::byte>(state >> 24);
-  }
-  return out;
+// kFirstMeasured of them, as good as random: made once, since that takes longer than most packs.
+const std::byte* different_bytes() {
+  static const auto* const bytes = [] {
+    auto all = std::make_unique<std::vector<std::uint64_t>>(kFirstMeasured / 8);
+    std::uint64_t state = 1;
+    for (auto& some : *all) {
+      state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+      some = state;
+    }
+    return all.release();
+  }();
+  return reinterpret_cast<const std::byte*>(bytes->data());
 }
 
 std::optional<dtype::SystemModel> read_model_of_user() {
@@ -172,9 +176,8 @@ Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const
   const auto first = bounds.true_lb + std::min<std::int64_t>(stride, 0);
   const auto span = bounds.true_extent + std::abs(stride);
   if (span <= kFirstMeasured) {
-    const auto noise = different_bytes(span);
     const auto* const origin = reinterpret_cast<const void*>(
-        reinterpret_cast<std::uintptr_t>(noise.data()) - static_cast<std::uintptr_t>(first));
+        reinterpret_cast<std::uintptr_t>(different_bytes()) - static_cast<std::uintptr_t>(first));
     const auto few_bytes = plan.packed_bytes(few);
     dtype::HostPacker().pack(plan, origin, few, our_bytes.data());
     if (!pack_by_mpi(handle, origin, few, mpi_bytes.data(), few_bytes) ||
@@ -244,15 +247,13 @@ bool message_may_pay(std::int64_t bytes) {
          bytes <= std::min(kLongestMessage, path->measured().front().curve.bytes().back());
 }
 
-bool message_pays(const PackTimes& times, std::int64_t bytes) {
-  constexpr double kWorthwhile = 0.9;  // of MPI's time: less is noise
-  if (!message_may_pay(bytes)) return false;
+std::optional<MessageTime> message_time(const PackTimes& times, std::int64_t bytes) {
+  if (!message_may_pay(bytes)) return std::nullopt;
   const auto* const path = message_times();
   const double latency = path->at(1, 0), message = path->at(1, static_cast<double>(bytes));
-  const double ours = 2 * (kTravelling + times.ours.of(bytes)) + message;
-  const double mpi = latency + std::max(times.mpi.of(bytes), message - latency) +
-                     times.mpi.of(std::min(bytes, kPiece));
-  return ours < kWorthwhile * mpi;
+  return MessageTime{2 * (kTravelling + times.ours.of(bytes)) + message,
+                     latency + std::max(times.mpi.of(bytes), message - latency) +
+                         times.mpi.of(std::min(bytes, kPiece))};
 }
 
 }  // namespace halocline::interpose

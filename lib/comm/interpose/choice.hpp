@@ -42,7 +42,8 @@ inline constexpr std::int64_t kLongestMeasured = std::int64_t{1} << 25;
 /// Packs one of `count` instances at `buffer`, and all, but one or of `at_most` packed bytes, by
 /// `plan` and by MPI, in turns; the fastest of each. First both pack other memory, with different
 /// bytes in all places, if the instances are in a mebibyte of it, or else what the buffer holds.
-/// Only reads the buffer. Takes some 10 us, or a few packs. Throws std::bad_alloc.
+/// Only reads the buffer. Takes as long as some 10 packs by MPI, at least 40 us. Throws
+/// std::bad_alloc.
 Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const void* buffer,
                          std::int64_t count, std::int64_t at_most);
 inline constexpr std::int64_t kFirstMeasured = std::int64_t{1} << 20;
@@ -66,19 +67,26 @@ bool all_ranks_are_near();
 /// if there are none.
 const dtype::MessageTimes* message_times();
 
-/// Whether a message of so many packed bytes is faster packed by us, sent as a whole and unpacked
-/// than streamed by MPI, which packs, moves and unpacks pieces of kPiece at once. With P and V for
-/// packing by us and by MPI (unpacking is taken to be as long), M for a message of n bytes, as
-/// streamed() has them moved:
+/// What a message of so many packed bytes takes, in seconds, if we pack it, send it as a whole and
+/// unpack it, and if MPI streams it, which packs, moves and unpacks pieces of kPiece at once. With
+/// P and V for packing by us and by MPI (unpacking is taken to be as long), M for a message of n
+/// bytes, as streamed() has them moved:
 ///
 ///     ours  2 (kTravelling + P(n)) + M(n)
 ///     MPI   M(0) + max(V(n), M(n) - M(0)) + V(min(n, kPiece))
 ///
-/// results/interpose has what comes of it. False if there are no message_times(), or if they do not
-/// know as many bytes, and beyond kLongestMessage, whose packed bytes no cache keeps for the way:
-/// blocks of 16 bytes then took up to twice MPI's time, and those of 8 bytes gained nothing.
-bool message_pays(const PackTimes& times, std::int64_t bytes);
-/// False if it says so whoever packs how fast.
+/// results/interpose has what comes of it. nullopt unless message_may_pay().
+struct MessageTime {
+  double ours, mpi;
+  bool pays() const {
+    constexpr double kWorthwhile = 0.9;  // less is noise
+    return ours < kWorthwhile * mpi;
+  }
+};
+std::optional<MessageTime> message_time(const PackTimes& times, std::int64_t bytes);
+/// False if there are no message_times(), or if they do not know as many bytes, and beyond
+/// kLongestMessage, whose packed bytes no cache keeps for the way: blocks of 16 bytes then took up
+/// to twice MPI's time, and those of 8 bytes gained nothing.
 bool message_may_pay(std::int64_t bytes);
 inline constexpr std::int64_t kPiece = 32768;
 inline constexpr std::int64_t kLongestMessage = std::int64_t{1} << 23;

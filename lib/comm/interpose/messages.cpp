@@ -10,9 +10,9 @@
 namespace halocline::interpose {
 
 std::optional<Travelling> packed_instead(KnownType* known, MPI_Datatype type, const void* buffer,
-                                         int count, int partner) {
+                                         int count, int partner, KnownType::Request request) {
   if (known == nullptr || count <= 0 || partner == MPI_PROC_NULL) return std::nullopt;
-  const auto by = known->to_send(type, buffer, count);
+  const auto by = known->to_send(type, buffer, count, request);
   if (by.plan == nullptr || !sees_completions()) return std::nullopt;
   const auto bytes = by.plan->packed_bytes(count);
   if (bytes > INT_MAX || (kStreams && bytes < 2)) return std::nullopt;  // one byte is one run

@@ -17,7 +17,7 @@ namespace halocline::interpose {
 /// What MPI is to carry instead of `count` instances of `type`, which is `known`, to or from
 /// `partner`; none if that is to be the type itself. Nothing is packed yet.
 std::optional<Travelling> packed_instead(KnownType* known, MPI_Datatype type, const void* buffer,
-                                         int count, int partner);
+                                         int count, int partner, KnownType::Request request);
 
 /// What a call sends or receives.
 struct Content {
@@ -36,7 +36,10 @@ int carry(Call call, const Content& content, ByMpi&& by_mpi, Start&& start, End&
   const auto& [buffer, count, type, partner, stays] = content;
   auto* const known = stays ? nullptr : known_type(type);
   if (known == nullptr) return by_mpi(const_cast<void*>(buffer), count, type);
-  auto packed = packed_instead(known, type, buffer, count, partner);
+  const bool is_persistent = call == Call::send_init || call == Call::recv_init;
+  auto packed =
+      packed_instead(known, type, buffer, count, partner,
+                     is_persistent ? KnownType::Request::persistent : KnownType::Request::ordinary);
   if (!packed)
     return noted(call, Path::mpi, {type, count}, [&] {
       return by_mpi(const_cast<void*>(content.buffer), content.count, content.type);

@@ -81,6 +81,17 @@ std::string text_of(const char* what, const PackTimes& times, std::int64_t bytes
   return text;
 }
 
+std::string text_of_messages(const PackTimes& times, std::int64_t bytes) {
+  if (message_times() == nullptr) return "mpi: there is no model of them";
+  const auto time = message_time(times, bytes);
+  if (!time) return "mpi: too long";
+  const bool ours = times.ours_is_faster(bytes) && time->pays();
+  char text[96];
+  std::snprintf(text, sizeof text, "%s (engine %.3g us, mpi %.3g, by the model)",
+                ours ? "engine" : "mpi", time->ours * 1e6, time->mpi * 1e6);
+  return text;
+}
+
 PackTimes times_of_forced() {
   return {{0, 0}, {1, 1}, std::numeric_limits<std::int64_t>::max()};
 }
@@ -98,7 +109,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
       return last;
   }
   auto verdict = std::make_unique<Verdict>();
-  std::string told = "all by mpi";
+  std::string told = "all by mpi: one run of memory, or unknown";
   try {
     verdict->plan = plan_with_gaps(handle);
     if (!verdict->plan) {
@@ -111,8 +122,10 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
       told = "engine in memory of a device";
     } else {
       if (!is_of(*verdict->plan, buffer)) return last;  // the next use will tell
-      const auto found = measure_packing(*verdict->plan, handle, buffer, count,
-                                         last == nullptr ? kFirstMeasured : kLongestMeasured);
+      const auto found = timed_measurement([&] {
+        return measure_packing(*verdict->plan, handle, buffer, count,
+                               last == nullptr ? kFirstMeasured : kLongestMeasured);
+      });
       if (found.what == Measured::What::inconclusive) {
         if (!is_inconclusive_.exchange(true))
           note_type(handle, last == nullptr
@@ -124,9 +137,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
       verdict->times = found.times;
       const auto bytes = verdict->plan->packed_bytes(count);
       told = text_of("packed", found.times, bytes) + ", messages by " +
-             (message_times() == nullptr ? "mpi: there is no model of them"
-              : verdict->pays(bytes)     ? "engine"
-                                         : "mpi");
+             text_of_messages(found.times, bytes);
       if (found.what == Measured::What::too_long) told = "all by mpi: too long to measure";
       if (found.what == Measured::What::different) {
         told = "all by mpi, which packs it otherwise than the type map says";
@@ -153,10 +164,10 @@ const KnownType::Unpacking* KnownType::judge_unpacking(const Unpacking* last,
                                                        const std::byte* packed) {
   try {
     auto unpacking = std::make_unique<Unpacking>();
-    unpacking->times = verdict.forced
-                           ? times_of_forced()
-                           : measure_unpacking(*verdict.plan, handle, packed, buffer, count,
-                                               last == nullptr ? kFirstMeasured : kLongestMeasured);
+    unpacking->times = verdict.forced ? times_of_forced() : timed_measurement([&] {
+      return measure_unpacking(*verdict.plan, handle, packed, buffer, count,
+                               last == nullptr ? kFirstMeasured : kLongestMeasured);
+    });
     const Unpacking* current = last;
     if (!unpacking_.compare_exchange_strong(current, unpacking.get(), std::memory_order_acq_rel))
       return current;
@@ -171,17 +182,19 @@ const KnownType::Unpacking* KnownType::judge_unpacking(const Unpacking* last,
 }
 
 bool KnownType::Verdict::computes_to_pay(std::int64_t bytes) const {
-  const bool out = times.ours_is_faster(bytes) && message_pays(times, bytes);
+  const auto time = message_time(times, bytes);
+  const bool out = times.ours_is_faster(bytes) && time && time->pays();
   last_message.store(2 * bytes + (out ? 1 : 0), std::memory_order_relaxed);
   return out;
 }
 
-Handling KnownType::to_send(MPI_Datatype handle, const void* buffer, std::int64_t count) {
+Handling KnownType::to_send(MPI_Datatype handle, const void* buffer, std::int64_t count,
+                            Request request) {
   // What MPI is to have is told before it is asked where the buffer is.
   if (const auto who = sends(count);
       who == Sends::by_mpi || (who == Sends::by_mpi_on_host && !is_there_device_memory()))
     return {};
-  const auto found = find(handle, buffer, count);
+  const auto found = find(handle, buffer, count, request);
   return found.by_engine_if([&] { return found.verdict->pays(found.bytes); });
 }
 

@@ -3,8 +3,8 @@
 //
 // Best peer: [PEA21] makes a type's plan when it is committed, which then takes up to eight times
 // as long, and takes over every call with it; here a commit leaves a note, the first uses are
-// MPI's, and then both are measured: a type that is used once costs nothing, and the engine takes
-// over where that pays.
+// MPI's, and then both are measured, which takes about as long as these uses did: a type that is
+// used a few times costs next to nothing, and the engine takes over where that pays.
 #pragma once
 
 #include <mpi.h>
@@ -41,7 +41,7 @@ inline bool is_of(const dtype::PackPlan& plan, const void* buffer) {
 /// map says stays MPI's: ranks without the interposer go by that.
 class KnownType {
  public:
-  static constexpr int kMpiUses = 2;
+  static constexpr int kMpiUses = 10;
 
   KnownType() = default;
   KnownType(const KnownType&) = delete;
@@ -71,8 +71,11 @@ class KnownType {
       return unpacking != nullptr && unpacking->times.ours_is_faster(found.bytes);
     });
   }
-  /// To send or receive them.
-  Handling to_send(MPI_Datatype handle, const void* buffer, std::int64_t count);
+  /// To send or receive them; a persistent request is made to be used often, and so counts for all
+  /// the uses by MPI.
+  enum class Request { ordinary, persistent };
+  Handling to_send(MPI_Datatype handle, const void* buffer, std::int64_t count,
+                   Request request = Request::ordinary);
 
   /// What to_send() may say of so many: that MPI does it, but for data in memory of a device, or
   /// either. O(1).
@@ -134,10 +137,14 @@ class KnownType {
       return {&*verdict->plan, memory};
     }
   };
-  Found find(MPI_Datatype handle, const void* buffer, std::int64_t count) {
+  Found find(MPI_Datatype handle, const void* buffer, std::int64_t count,
+             Request request = Request::ordinary) {
     if (count <= 0) return {};
     const auto* verdict = verdict_.load(std::memory_order_acquire);
-    if (verdict == nullptr) verdict = judge(nullptr, handle, buffer, count);
+    if (verdict == nullptr) {
+      if (request == Request::persistent) uses_.fetch_add(kMpiUses, std::memory_order_relaxed);
+      verdict = judge(nullptr, handle, buffer, count);
+    }
     if (verdict == nullptr || !verdict->plan || !is_of(*verdict->plan, buffer)) return {};
     const auto memory = kind_of(*verdict->plan, buffer);
     const auto bytes = verdict->plan->packed_bytes(count);

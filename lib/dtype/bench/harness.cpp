@@ -242,7 +242,7 @@ Row measure(const Case& the_case, const Options& options) {
     // Its first uses are MPI's own.
     arena().memory.fill(1);
     const auto first_uses = by_mpi<MPI_Pack, MPI_Unpack>(jobs);
-    first_uses.pack(arena().memory.data(), arena().packed.data(), 4);
+    first_uses.pack(arena().memory.data(), arena().packed.data(), 12);
   }
   auto packer = the_case.mode == Mode::interposed
                     ? Result<Method>(by_mpi<MPI_Pack, MPI_Unpack>(jobs))

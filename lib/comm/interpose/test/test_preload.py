@@ -134,7 +134,7 @@ class Preloaded(unittest.TestCase):
                 # But for types that are used once.
                 finished = run(MPIEXEC, "-n", 2, *words, MESSAGES, "--gtest_filter=-*LeaveNothingBehind")
                 self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
-                for call in ("MPI_Isend", "MPI_Alltoallw"):
+                for call in ("MPI_Isend", "MPI_Send_init", "MPI_Alltoallw"):
                     self.assertGreaterEqual(self.engines_part(call, finished.stderr), at_least, call)
                     self.assertLessEqual(self.engines_part(call, finished.stderr), at_most, call)
 
