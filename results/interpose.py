@@ -10,6 +10,7 @@ input (then nothing is written).
 import json
 import pathlib
 import re
+import statistics
 import sys
 
 from records import RESULTS, prefer_matplotlib, pyplot
@@ -74,17 +75,20 @@ def messages(rows):
 
 
 def example(folder, language):
-    """part -> times without and with, or nothing if the program was not run."""
-    out = {}
+    """Times without and with of each part, of the median run; nothing if the program was not run."""
+    runs = {}
     for which in ("without", "with"):
-        path = folder / f"halo-{language}-{which}.txt"
-        if not path.exists():
-            return ""
-        for line in path.read_text(encoding="utf-8").splitlines():
-            found = re.fullmatch(r"(.+?) +(\d+) +([\d.]+) +([\d.]+) +([\d.]+)", line.strip())
-            if found:
-                out.setdefault(found[1], []).extend(float(found[i]) for i in (3, 4, 5))
-    table = [[part, *(f"{t[i]:.2f} -> {t[i + 3]:.2f} ({t[i] / max(t[i + 3], 1e-3):.2f}x)" for i in range(3))] for part, t in out.items() if len(t) == 6]
+        for path in folder.glob(f"halo-{language}-{which}-*.txt"):
+            for line in path.read_text(encoding="utf-8").splitlines():
+                found = re.fullmatch(r"(.+?) +(\d+) +([\d.]+) +([\d.]+) +([\d.]+)", line.strip())
+                if found:
+                    runs.setdefault(found[1], {}).setdefault(which, []).append([float(found[i]) for i in (3, 4, 5)])
+    if not runs:
+        return ""
+    table = []
+    for part, of_part in runs.items():
+        without, through = ([statistics.median(times) for times in zip(*of_part[which])] for which in ("without", "with"))
+        table.append([part, *(f"{a:.2f} -> {b:.2f} ({a / max(b, 1e-3):.2f}x)" for a, b in zip(without, through))])
     return markdown(["part", "pack, us", "unpack, us", "exchange, us"], table)
 
 
@@ -147,7 +151,7 @@ def main():
     for language, name in (("c", "C"), ("f90", "Fortran")):
         table = example(folder, language)
         if table:
-            lines += [f"## The example in {name}\n", "Parts of a block of 128^3 doubles, two ranks, medians: without -> with.\n", table]
+            lines += [f"## The example in {name}\n", "Parts of a block of 128^3 doubles, two ranks: without -> with, medians of five runs in turns.\n", table]
     lines += ["## Provenance\n", f"{mpi}; {facts['cpu']}; {facts['time']}; commit {commit}; compiler {call_rows[0]['compiler']}; `{facts['command'].strip()}`"]
     (target / "README.md").write_text("\n".join(line for line in lines if line) + "\n", encoding="utf-8")
     print(f"written: {target}/README.md")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures what programs get that have build/release/lib/libhalocline_mpi.so in front of their MPI: builds it, measures a model of
 # this machine on two ranks, then packs beside loops by hand, calls that are passed on, messages between two ranks with derived
-# types and without, and the two example programs, each with it and without. Writes tables and a plot to results/interpose/; raw
+# types and without, and the two example programs, with it and without in turns. Writes tables and a plot to results/interpose/; raw
 # results stay in results/raw/interpose/. Exit codes: 0, 1 if a row is not verified, others as of what failed.
 #   jobs/local/interpose.sh [--quick]       --quick: few samples, for a draft in results/raw/interpose/
 set -euo pipefail
@@ -46,8 +46,11 @@ for language in c f90; do
     rm -f "$raw/halo-$language"-*
     continue
   fi
-  mpirun -n 2 "$raw/pack_halo_$language" >"$raw/halo-$language-without.txt"
-  mpirun -n 2 env LD_PRELOAD="$library" "$raw/pack_halo_$language" >"$raw/halo-$language-with.txt"
+  rm -f "$raw/halo-$language"-*
+  for turn in 1 2 3 4 5; do
+    mpirun -n 2 "$raw/pack_halo_$language" >"$raw/halo-$language-without-$turn.txt"
+    mpirun -n 2 env LD_PRELOAD="$library" "$raw/pack_halo_$language" >"$raw/halo-$language-with-$turn.txt"
+  done
 done
 
 if [[ ${#quick[@]} -gt 0 ]]; then results/interpose.py "$raw" "$raw"; else results/interpose.py "$raw"; fi
