@@ -38,8 +38,8 @@ int partner_count(MPI_Comm comm) {
   return count;
 }
 
-Group::Between neighbors_of(MPI_Comm comm) {
-  Group::Between out;
+Between neighbors_of(MPI_Comm comm) {
+  Between out;
   auto& [sources, destinations] = out;
   int topology = MPI_UNDEFINED;
   PMPI_Topo_test(comm, &topology);
@@ -261,62 +261,84 @@ struct Types {
   }
 };
 
-// Of both sides: one type, or as many as there are partners. As are_unknown(), one loop for both,
-// whose end the processor foresees once and not twice.
+// Of both sides: one type, or as many as there are partners.
 template <bool one_type>
-Types types_of(const Partners& destinations, const int* sent, const MPI_Datatype* sent_types,
-               const Partners& sources, const int* received, const MPI_Datatype* received_types) {
+Types types_of(const Between& partners, const int* sent, const MPI_Datatype* sent_types,
+               const int* received, const MPI_Datatype* received_types) {
   Types out;
-  std::pair last_sent(MPI_DATATYPE_NULL, 0), last_received = last_sent;
-  const auto add = [&](auto& last, MPI_Datatype type, int count) {
-    const std::pair one(type, count);
-    if (one == last_sent || one == last_received) return;
-    last = one;
-    const auto* const known = known_type(type);
-    if (known == nullptr) return;
-    if (out.first == MPI_DATATYPE_NULL) out.first = type;
-    out.most = std::max(out.most, known->sends(count));
+  const auto add = [&](const Partners& to, const int* counts, const MPI_Datatype* types) {
+    if (counts == nullptr || types == nullptr) return;
+    std::pair last(MPI_DATATYPE_NULL, 0);
+    for (int i = 0; i < to.count; ++i) {
+      const std::pair one(types[one_type ? 0 : i], counts[i]);
+      if (one == last) continue;
+      last = one;
+      const auto* const known = known_type(one.first);
+      if (known == nullptr) continue;
+      if (out.first == MPI_DATATYPE_NULL) out.first = one.first;
+      out.most = std::max(out.most, known->sends(one.second));
+    }
   };
-  const int to = sent != nullptr && sent_types != nullptr ? destinations.count : 0,
-            from = received != nullptr && received_types != nullptr ? sources.count : 0;
-  for (int i = 0; i < std::max(to, from); ++i) {
-    if (i < to) add(last_sent, sent_types[one_type ? 0 : i], sent[i]);
-    if (i < from) add(last_received, received_types[one_type ? 0 : i], received[i]);
-  }
+  add(partners.destinations, sent, sent_types);
+  add(partners.sources, received, received_types);
   return out;
 }
 
-// Whether it is told at once that none was committed in the interposer's sight.
-[[gnu::noinline]] bool are_unknown(int to, const MPI_Datatype* sent, int from,
-                                   const MPI_Datatype* received) {
-  if (sent == nullptr || to <= 0) sent = received, to = from;
-  if (received == nullptr || from <= 0) received = sent, from = to;
-  if (received == nullptr) return true;
-  const auto known = known_types->handles();
-  bool none = true;
-  for (int i = 0; i < std::max(to, from); ++i)
-    none = none & !known.may_have(sent[std::min(i, to - 1)]) &
-           !known.may_have(received[std::min(i, from - 1)]);
-  return none;
+// As are_mpis(), of a call that is not known to be so, and is then, unless `passed_on` is nullptr.
+template <bool one_type>
+[[gnu::noinline]] bool are_found_mpis(PassedOn* passed_on, std::uint64_t hash,
+                                      const Between& partners, const int* sent,
+                                      const MPI_Datatype* sent_types, const int* received,
+                                      const MPI_Datatype* received_types) {
+  const auto types = types_of<one_type>(partners, sent, sent_types, received, received_types);
+  const bool out = types.are_mpis();
+  if (out && passed_on != nullptr)
+    passed_on->insert(hash, types.most == KnownType::Sends::by_mpi_on_host);
+  return out;
 }
 
-// Whether a call is MPI's and nobody wants to know of it. Apart from its callers, as what carries a
-// call: what they pass on does not pay for its registers, nor for fetching its code.
+// Whether a call is MPI's and nobody wants to know of it. Of little code, which has to be fetched
+// and decoded anew after what a call of MPI takes, and one loop, since its end is not foreseen
+// then.
 template <bool one_type>
-[[gnu::noinline]] bool are_mpis(const Partners& destinations, const int* sent,
-                                const MPI_Datatype* sent_types, const Partners& sources,
-                                const int* received, const MPI_Datatype* received_types) {
-  return types_of<one_type>(destinations, sent, sent_types, sources, received, received_types)
-      .are_mpis();
+[[gnu::always_inline]] inline bool are_mpis(Group& group, const Between& partners, const int* sent,
+                                            const MPI_Datatype* sent_types, const int* received,
+                                            const MPI_Datatype* received_types) {
+  const int count = partners.sources.count;
+  auto* passed_on = &group.passed_on;
+  std::uint64_t hash = times_learnt.load(std::memory_order_acquire);
+  if (partners.destinations.count != count || sent == nullptr || sent_types == nullptr ||
+      received == nullptr || received_types == nullptr) {
+    passed_on = nullptr;
+  } else {
+    constexpr std::uint64_t kMix = 0x9E3779B97F4A7C15u;
+    const auto add = [&](MPI_Datatype type, int of_it) {
+      const auto one = dtype::key_of(type) + static_cast<std::uint64_t>(of_it) * kMix;
+      hash += one * one;
+    };
+    hash *= kMix;
+    for (int i = 0; i < count; ++i) {
+      add(sent_types[one_type ? 0 : i], sent[i]);
+      add(received_types[one_type ? 0 : i], received[i]);
+    }
+    hash *= 2;
+    const auto found = passed_on->find(hash);
+    if (found == PassedOn::Found::mpis ||
+        (found == PassedOn::Found::mpis_on_host && !is_there_device_memory()))
+      return true;
+  }
+  return are_found_mpis<one_type>(passed_on, hash, partners, sent, sent_types, received,
+                                  received_types);
 }
 
 // Does a collective, which `by_mpi(sent, received)` does with what it gets, with packed bytes on
 // the sides that are the engine's.
 template <bool one_type, class Displacement, class ByMpi>
-int carry_all(Call call, const Side<Displacement>& sent, const Partners& destinations,
-              const Side<Displacement>& received, const Partners& sources, ByMpi&& by_mpi) {
-  const auto types = types_of<one_type>(destinations, sent.counts, sent.types, sources,
-                                        received.counts, received.types);
+int carry_all(Call call, const Between& partners, const Side<Displacement>& sent,
+              const Side<Displacement>& received, ByMpi&& by_mpi) {
+  const auto& [sources, destinations] = partners;
+  const auto types =
+      types_of<one_type>(partners, sent.counts, sent.types, received.counts, received.types);
   const auto as_it_is = [&] { return by_mpi(sent, received); };
   const auto subject = Subject::of_several(
       types.first, settings().log == Settings::Log::none ? 0 : bytes_of(sent, destinations));
@@ -338,15 +360,14 @@ int carry_all(Call call, const Side<Displacement>& sent, const Partners& destina
                                       const int recvcounts[], const int rdispls[],
                                       MPI_Datatype recvtype, MPI_Comm comm) {
   using Given = Side<int>;
-  const auto& ranks = group_of(comm)->ranks;
-  return carry_all<true>(Call::alltoallv, Given{sendbuf, sendcounts, sdispls, &sendtype, true},
-                         ranks, Given{recvbuf, recvcounts, rdispls, &recvtype, true}, ranks,
-                         [=](const Given& sent, const Given& received) {
-                           return PMPI_Alltoallv(sent.buffer, sent.counts, sent.displacements,
-                                                 sent.type(0), const_cast<void*>(received.buffer),
-                                                 received.counts, received.displacements,
-                                                 received.type(0), comm);
-                         });
+  return carry_all<true>(
+      Call::alltoallv, group_of(comm)->ranks, Given{sendbuf, sendcounts, sdispls, &sendtype, true},
+      Given{recvbuf, recvcounts, rdispls, &recvtype, true},
+      [=](const Given& sent, const Given& received) {
+        return PMPI_Alltoallv(sent.buffer, sent.counts, sent.displacements, sent.type(0),
+                              const_cast<void*>(received.buffer), received.counts,
+                              received.displacements, received.type(0), comm);
+      });
 }
 
 [[gnu::noinline]] int carry_alltoallw(const void* sendbuf, const int sendcounts[],
@@ -354,15 +375,14 @@ int carry_all(Call call, const Side<Displacement>& sent, const Partners& destina
                                       void* recvbuf, const int recvcounts[], const int rdispls[],
                                       const MPI_Datatype recvtypes[], MPI_Comm comm) {
   using Given = Side<int>;
-  const auto& ranks = group_of(comm)->ranks;
-  return carry_all<false>(Call::alltoallw, Given{sendbuf, sendcounts, sdispls, sendtypes, false},
-                          ranks, Given{recvbuf, recvcounts, rdispls, recvtypes, false}, ranks,
-                          [=](const Given& sent, const Given& received) {
-                            return PMPI_Alltoallw(sent.buffer, sent.counts, sent.displacements,
-                                                  sent.types, const_cast<void*>(received.buffer),
-                                                  received.counts, received.displacements,
-                                                  received.types, comm);
-                          });
+  return carry_all<false>(
+      Call::alltoallw, group_of(comm)->ranks, Given{sendbuf, sendcounts, sdispls, sendtypes, false},
+      Given{recvbuf, recvcounts, rdispls, recvtypes, false},
+      [=](const Given& sent, const Given& received) {
+        return PMPI_Alltoallw(sent.buffer, sent.counts, sent.displacements, sent.types,
+                              const_cast<void*>(received.buffer), received.counts,
+                              received.displacements, received.types, comm);
+      });
 }
 
 [[gnu::noinline]] int carry_neighbor_alltoallw(const void* sendbuf, const int sendcounts[],
@@ -371,19 +391,19 @@ int carry_all(Call call, const Side<Displacement>& sent, const Partners& destina
                                                const int recvcounts[], const MPI_Aint rdispls[],
                                                const MPI_Datatype recvtypes[], MPI_Comm comm) {
   using Given = Side<MPI_Aint>;
-  const auto& [sources, destinations] = group_of(comm)->neighbors;
-  return carry_all<false>(
-      Call::neighbor_alltoallw, Given{sendbuf, sendcounts, sdispls, sendtypes, false}, destinations,
-      Given{recvbuf, recvcounts, rdispls, recvtypes, false}, sources,
-      [=](const Given& sent, const Given& received) {
-        return PMPI_Neighbor_alltoallw(sent.buffer, sent.counts, sent.displacements, sent.types,
-                                       const_cast<void*>(received.buffer), received.counts,
-                                       received.displacements, received.types, comm);
-      });
+  return carry_all<false>(Call::neighbor_alltoallw, group_of(comm)->neighbors,
+                          Given{sendbuf, sendcounts, sdispls, sendtypes, false},
+                          Given{recvbuf, recvcounts, rdispls, recvtypes, false},
+                          [=](const Given& sent, const Given& received) {
+                            return PMPI_Neighbor_alltoallw(
+                                sent.buffer, sent.counts, sent.displacements, sent.types,
+                                const_cast<void*>(received.buffer), received.counts,
+                                received.displacements, received.types, comm);
+                          });
 }
 
 // nullptr for a collective that is in place, and for one of no communicator.
-inline const Group* group_unless_in_place(const void* sendbuf, MPI_Comm comm) {
+inline Group* group_unless_in_place(const void* sendbuf, MPI_Comm comm) {
   return comm != MPI_COMM_NULL && sendbuf != MPI_IN_PLACE ? group_of(comm) : nullptr;
 }
 
@@ -394,10 +414,11 @@ namespace halocline::interpose {
 dtype::HandleTable<Group, dtype::HandlesOf::communicators>* const groups =
     new dtype::HandleTable<Group, dtype::HandlesOf::communicators>;
 
-const Group* new_group(MPI_Comm comm) noexcept {
+Group* new_group(MPI_Comm comm) noexcept {
   try {
-    return groups->insert(
-        comm, std::make_unique<Group>(Group{{partner_count(comm), {}}, neighbors_of(comm)}));
+    const Partners ranks{partner_count(comm)};
+    return groups->insert(comm,
+                          std::unique_ptr<Group>(new Group{{ranks, ranks}, neighbors_of(comm)}));
   } catch (const std::exception&) {
     return nullptr;
   }
@@ -408,10 +429,10 @@ const Group* new_group(MPI_Comm comm) noexcept {
 int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],
                   MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
                   MPI_Datatype recvtype, MPI_Comm comm) {
-  const Group* group = nullptr;
+  Group* group = nullptr;
   if ((!may_be_known(sendtype) && !may_be_known(recvtype)) ||
       (group = group_unless_in_place(sendbuf, comm)) == nullptr ||
-      are_mpis<true>(group->ranks, sendcounts, &sendtype, group->ranks, recvcounts, &recvtype))
+      are_mpis<true>(*group, group->ranks, sendcounts, &sendtype, recvcounts, &recvtype))
     return PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
                           recvtype, comm);
   return carry_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
@@ -421,10 +442,9 @@ int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls
 int MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[],
                   const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
                   const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  const Group* group = nullptr;
-  if (!any_known_type() || (group = group_unless_in_place(sendbuf, comm)) == nullptr ||
-      are_unknown(group->ranks.count, sendtypes, group->ranks.count, recvtypes) ||
-      are_mpis<false>(group->ranks, sendcounts, sendtypes, group->ranks, recvcounts, recvtypes))
+  Group* group = nullptr;
+  if (times_learnt == 0 || (group = group_unless_in_place(sendbuf, comm)) == nullptr ||
+      are_mpis<false>(*group, group->ranks, sendcounts, sendtypes, recvcounts, recvtypes))
     return PMPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
                           recvtypes, comm);
   return carry_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
@@ -435,12 +455,9 @@ int MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MP
                            const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
                            const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
                            MPI_Comm comm) {
-  const Group* group = nullptr;
-  if (!any_known_type() || (group = group_unless_in_place(sendbuf, comm)) == nullptr ||
-      are_unknown(group->neighbors.destinations.count, sendtypes, group->neighbors.sources.count,
-                  recvtypes) ||
-      are_mpis<false>(group->neighbors.destinations, sendcounts, sendtypes,
-                      group->neighbors.sources, recvcounts, recvtypes))
+  Group* group = nullptr;
+  if (times_learnt == 0 || (group = group_unless_in_place(sendbuf, comm)) == nullptr ||
+      are_mpis<false>(*group, group->neighbors, sendcounts, sendtypes, recvcounts, recvtypes))
     return PMPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
                                    rdispls, recvtypes, comm);
   return carry_neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,

@@ -443,11 +443,11 @@ void mpi_alltoallw_(void* send_buffer, MPI_Fint* send_counts, MPI_Fint* send_dis
   HALOCLINE_BEHIND(mpi_alltoallw_);
   const auto in_c_comm = PMPI_Comm_f2c(*comm);
   const auto* const group =
-      any_known_type() && in_c_comm != MPI_COMM_NULL ? group_of(in_c_comm) : nullptr;
+      times_learnt != 0 && in_c_comm != MPI_COMM_NULL ? group_of(in_c_comm) : nullptr;
   if (group == nullptr || !is_buffer(send_buffer) || !is_buffer(buffer))
     return mpi_function(send_buffer, send_counts, send_displacements, send_types, buffer, counts,
                         displacements, types, comm, error);
-  const auto partners = group->ranks.count;
+  const auto partners = group->ranks.sources.count;
   *error = MPI_Alltoallw(send_buffer, send_counts, send_displacements,
                          types_in_c(send_types, partners).data(), buffer, counts, displacements,
                          types_in_c(types, partners).data(), in_c_comm);
@@ -460,7 +460,7 @@ void mpi_neighbor_alltoallw_(void* send_buffer, MPI_Fint* send_counts, MPI_Aint*
   HALOCLINE_BEHIND(mpi_neighbor_alltoallw_);
   const auto in_c_comm = PMPI_Comm_f2c(*comm);
   const auto* const group =
-      any_known_type() && in_c_comm != MPI_COMM_NULL ? group_of(in_c_comm) : nullptr;
+      times_learnt != 0 && in_c_comm != MPI_COMM_NULL ? group_of(in_c_comm) : nullptr;
   if (group == nullptr || !is_buffer(send_buffer) || !is_buffer(buffer))
     return mpi_function(send_buffer, send_counts, send_displacements, send_types, buffer, counts,
                         displacements, types, comm, error);

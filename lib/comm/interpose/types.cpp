@@ -23,6 +23,7 @@
 namespace halocline::interpose {
 
 dtype::HandleTable<KnownType>* const known_types = new dtype::HandleTable<KnownType>;
+std::atomic<std::uint64_t> times_learnt{0};
 
 namespace {
 
@@ -153,6 +154,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
   const Verdict* current = last;
   if (!verdict_.compare_exchange_strong(current, verdict.get(), std::memory_order_acq_rel))
     return current;
+  times_learnt.fetch_add(1, std::memory_order_release);
   verdict->last.reset(last);
   note_type(handle, told.c_str());
   return verdict.release();
@@ -214,6 +216,7 @@ void committed(MPI_Datatype handle) noexcept {
     if (known_type(handle) != nullptr || dtype::is_predefined(handle)) return;
     watch_finalize();
     known_types->insert(handle, std::make_unique<KnownType>());
+    times_learnt.fetch_add(1, std::memory_order_release);
   } catch (const std::exception&) {
     // MPI goes on handling it.
   }

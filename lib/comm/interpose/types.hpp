@@ -175,20 +175,19 @@ void committed(MPI_Datatype handle) noexcept;
 /// Those that are; nullptr before the library's statics are there.
 extern dtype::HandleTable<KnownType>* const known_types;
 
-/// nullptr for types that were not remembered: MPI's own, and those that were committed by other
-/// ways than the interposer sees.
-inline KnownType* known_type(MPI_Datatype handle) noexcept {
-  return known_types != nullptr ? known_types->find(handle) : nullptr;
-}
-
 /// Whether it may be another; false for most of MPI's own.
 inline bool may_be_known(MPI_Datatype handle) noexcept {
   return known_types != nullptr && known_types->may_have(handle);
 }
 
-/// Whether there are any others. O(1).
-inline bool any_known_type() noexcept {
-  return known_types != nullptr && !known_types->empty();
+/// nullptr for types that were not remembered: MPI's own, and those that were committed by other
+/// ways than the interposer sees.
+inline KnownType* known_type(MPI_Datatype handle) noexcept {
+  return may_be_known(handle) ? known_types->find(handle) : nullptr;
 }
+
+/// How often KnownType::sends() may have come to say otherwise than before of a handle: 0 as long
+/// as no type was remembered.
+extern std::atomic<std::uint64_t> times_learnt;
 
 }  // namespace halocline::interpose

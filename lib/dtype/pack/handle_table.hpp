@@ -23,6 +23,15 @@ namespace halocline::dtype {
 /// What handles are of; in some MPIs all are integers.
 enum class HandlesOf { datatypes, communicators };
 
+/// A number for a handle, which is a pointer or an integer.
+template <class Handle>
+std::uintptr_t key_of(Handle handle) {
+  if constexpr (std::is_pointer_v<Handle>)
+    return reinterpret_cast<std::uintptr_t>(handle);
+  else
+    return static_cast<std::uintptr_t>(handle);
+}
+
 namespace detail {
 
 /// What MPI has to do with a table. It is never destroyed, since MPI drops entries when it likes,
@@ -37,15 +46,6 @@ class HandleTableBase {
   using Key = std::uintptr_t;
 
   ~HandleTableBase() = default;
-
-  /// MPI's handles are pointers or integers.
-  template <class Handle>
-  static Key key_of(Handle handle) {
-    if constexpr (std::is_pointer_v<Handle>)
-      return reinterpret_cast<Key>(handle);
-    else
-      return static_cast<Key>(handle);
-  }
 
   /// Lets MPI erase the entry when the handle is freed; not of predefined types, which never are,
   /// and on which some MPIs take no attribute. Once for an entry: again would drop it. Throws
@@ -77,27 +77,13 @@ class HandleTable final : detail::HandleTableBase {
 
   /// False if this handle never had one, which is told so of most of MPI's own. O(1), takes no
   /// lock.
-  bool may_have(Handle handle) const { return handles().may_have(handle); }
-
-  /// Of all handles that had one so far, for who asks may_have() of many.
-  class Handles {
-   public:
-    bool may_have(Handle handle) const { return key_of(handle) - lowest_ <= range_; }
-
-   private:
-    friend HandleTable;
-    Handles(Key lowest, Key highest) : lowest_(lowest), range_(highest - lowest) {}
-    Key lowest_, range_;
-  };
-  Handles handles() const {
-    return {lowest_.load(std::memory_order_relaxed), highest_.load(std::memory_order_relaxed)};
+  bool may_have(Handle handle) const {
+    const auto lowest = lowest_.load(std::memory_order_relaxed);
+    return key_of(handle) - lowest <= highest_.load(std::memory_order_relaxed) - lowest;
   }
 
   /// Of this handle, or nullptr. Lives until that is freed. O(1), takes no lock.
-  T* find(Handle handle) const { return may_have(handle) ? find_key(key_of(handle)) : nullptr; }
-
-  /// Whether no handle has one now. O(1), takes no lock.
-  bool empty() const { return entries_.load(std::memory_order_relaxed) == 0; }
+  T* find(Handle handle) const { return find_key(key_of(handle)); }
 
   /// Keeps `value`, unless another thread was faster, until the handle is freed. Throws MpiError,
   /// and EnvironmentError once MPI_Finalize has begun.
@@ -157,7 +143,6 @@ class HandleTable final : detail::HandleTableBase {
     put(*slots_.load(), key, value.get());
     lowest_ = std::min(lowest_.load(), key);
     highest_ = std::max(highest_.load(), key);
-    ++entries_;
     return {value.release(), true};
   }
 
@@ -169,8 +154,7 @@ class HandleTable final : detail::HandleTableBase {
       auto& slot = slots.list[i];
       if (slot.key.load() == kEmpty) return;
       if (slot.key.load() != key) continue;
-      if (const std::unique_ptr<T> entry(slot.entry.exchange(nullptr)); entry != nullptr)
-        --entries_;
+      delete slot.entry.exchange(nullptr);
       return;
     }
   }
@@ -202,7 +186,6 @@ class HandleTable final : detail::HandleTableBase {
   }();
   std::atomic<Slots*> slots_{all_slots_.front().get()};
   std::size_t used_ = 0;  // keys in the slots
-  std::atomic<std::size_t> entries_{0};
   // Of all keys so far. MPI's own handles are mostly elsewhere, and so are found to be none of
   // these without a probe.
   std::atomic<Key> lowest_{~Key{0}}, highest_{0};
