@@ -297,37 +297,38 @@ template <bool one_type>
   return out;
 }
 
-// Whether a call is MPI's and nobody wants to know of it. Of little code, which has to be fetched
-// and decoded anew after what a call of MPI takes, and one loop, since its end is not foreseen
-// then.
-template <bool one_type>
-[[gnu::always_inline]] inline bool are_mpis(Group& group, const Between& partners, const int* sent,
+// Whether a call is MPI's and nobody wants to know of it, as are all that are in place, or of no
+// communicator. Of little code, which has to be fetched and decoded anew after what a call of MPI
+// takes, and one loop, since its end is not foreseen then.
+template <bool one_type, Between Group::*partners>
+[[gnu::always_inline]] inline bool are_mpis(const void* sendbuf, const int* sent,
                                             const MPI_Datatype* sent_types, const int* received,
-                                            const MPI_Datatype* received_types) {
-  const int count = partners.sources.count;
-  auto* passed_on = &group.passed_on;
-  std::uint64_t hash = times_learnt.load(std::memory_order_acquire);
-  if (partners.destinations.count != count || sent == nullptr || sent_types == nullptr ||
-      received == nullptr || received_types == nullptr) {
-    passed_on = nullptr;
-  } else {
-    constexpr std::uint64_t kMix = 0x9E3779B97F4A7C15u;
-    const auto add = [&](MPI_Datatype type, int of_it) {
-      const auto one = dtype::key_of(type) + static_cast<std::uint64_t>(of_it) * kMix;
-      hash += one * one;
-    };
-    hash *= kMix;
-    for (int i = 0; i < count; ++i) {
-      add(sent_types[one_type ? 0 : i], sent[i]);
-      add(received_types[one_type ? 0 : i], received[i]);
-    }
-    hash *= 2;
-    const auto found = passed_on->find(hash);
-    if (found == PassedOn::Found::mpis ||
-        (found == PassedOn::Found::mpis_on_host && !is_there_device_memory()))
-      return true;
+                                            const MPI_Datatype* received_types, MPI_Comm comm) {
+  const auto learnt = times_learnt.load(std::memory_order_acquire);
+  if (learnt == 0 || sendbuf == MPI_IN_PLACE || comm == MPI_COMM_NULL) return true;
+  auto* const group = group_of(comm);
+  if (group == nullptr) return true;
+  const auto& between = group->*partners;
+  const int count = between.sources.count;
+  if (between.destinations.count != count || sent == nullptr || sent_types == nullptr ||
+      received == nullptr || received_types == nullptr)
+    return are_found_mpis<one_type>(nullptr, 0, between, sent, sent_types, received,
+                                    received_types);
+  constexpr std::uint64_t kMix = 0x9E3779B97F4A7C15u;
+  auto hash = learnt * kMix;
+  const auto add = [&](MPI_Datatype type, int of_it) {
+    const auto one = dtype::key_of(type) + static_cast<std::uint64_t>(of_it) * kMix;
+    hash += one * one;
+  };
+  for (int i = 0; i < count; ++i) {
+    add(sent_types[one_type ? 0 : i], sent[i]);
+    add(received_types[one_type ? 0 : i], received[i]);
   }
-  return are_found_mpis<one_type>(passed_on, hash, partners, sent, sent_types, received,
+  hash *= 2;  // even
+  const auto found = group->passed_on.find(hash);
+  return found == PassedOn::Found::mpis ||
+         (found == PassedOn::Found::mpis_on_host && !is_there_device_memory()) ||
+         are_found_mpis<one_type>(&group->passed_on, hash, between, sent, sent_types, received,
                                   received_types);
 }
 
@@ -402,11 +403,6 @@ int carry_all(Call call, const Between& partners, const Side<Displacement>& sent
                           });
 }
 
-// nullptr for a collective that is in place, and for one of no communicator.
-inline Group* group_unless_in_place(const void* sendbuf, MPI_Comm comm) {
-  return comm != MPI_COMM_NULL && sendbuf != MPI_IN_PLACE ? group_of(comm) : nullptr;
-}
-
 }  // namespace
 
 namespace halocline::interpose {
@@ -429,10 +425,8 @@ Group* new_group(MPI_Comm comm) noexcept {
 int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],
                   MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
                   MPI_Datatype recvtype, MPI_Comm comm) {
-  Group* group = nullptr;
   if ((!may_be_known(sendtype) && !may_be_known(recvtype)) ||
-      (group = group_unless_in_place(sendbuf, comm)) == nullptr ||
-      are_mpis<true>(*group, group->ranks, sendcounts, &sendtype, recvcounts, &recvtype))
+      are_mpis<true, &Group::ranks>(sendbuf, sendcounts, &sendtype, recvcounts, &recvtype, comm))
     return PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
                           recvtype, comm);
   return carry_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
@@ -442,9 +436,7 @@ int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls
 int MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[],
                   const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
                   const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  Group* group = nullptr;
-  if (times_learnt == 0 || (group = group_unless_in_place(sendbuf, comm)) == nullptr ||
-      are_mpis<false>(*group, group->ranks, sendcounts, sendtypes, recvcounts, recvtypes))
+  if (are_mpis<false, &Group::ranks>(sendbuf, sendcounts, sendtypes, recvcounts, recvtypes, comm))
     return PMPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
                           recvtypes, comm);
   return carry_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
@@ -455,9 +447,8 @@ int MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MP
                            const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
                            const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
                            MPI_Comm comm) {
-  Group* group = nullptr;
-  if (times_learnt == 0 || (group = group_unless_in_place(sendbuf, comm)) == nullptr ||
-      are_mpis<false>(*group, group->neighbors, sendcounts, sendtypes, recvcounts, recvtypes))
+  if (are_mpis<false, &Group::neighbors>(sendbuf, sendcounts, sendtypes, recvcounts, recvtypes,
+                                         comm))
     return PMPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
                                    rdispls, recvtypes, comm);
   return carry_neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
