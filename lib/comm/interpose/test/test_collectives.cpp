@@ -65,6 +65,12 @@ struct Room {
   }
 };
 
+void alltoallw(const Room& sent, Room& received) {
+  MPI_Alltoallw(sent.memory.data(), sent.counts.data(), sent.displacements.data(),
+                sent.types.data(), received.memory.data(), received.counts.data(),
+                received.displacements.data(), received.types.data(), MPI_COMM_WORLD);
+}
+
 TEST(Alltoallw, OfRandomTypesIsTheTypeMaps) {
   const Pairs pairs;
   Room sent, received;
@@ -75,9 +81,7 @@ TEST(Alltoallw, OfRandomTypesIsTheTypeMaps) {
   const auto poisoned = received.memory;
   for (int use = 0; use < enough_uses(); ++use) {
     received.memory = poisoned;
-    MPI_Alltoallw(sent.memory.data(), sent.counts.data(), sent.displacements.data(),
-                  sent.types.data(), received.memory.data(), received.counts.data(),
-                  received.displacements.data(), received.types.data(), MPI_COMM_WORLD);
+    alltoallw(sent, received);
     for (int rank = 0; rank < world_size(); ++rank)
       EXPECT_PRED2(same, received.part(static_cast<std::size_t>(rank)),
                    pairs.of(rank, world_rank()).received_from(rank));
@@ -95,9 +99,7 @@ TEST(Alltoallw, OfManyBlocksIsTheTypeMap) {
   const auto poisoned = received.memory;
   for (int use = 0; use < 4 * enough_uses(); ++use) {
     received.memory = poisoned;
-    MPI_Alltoallw(sent.memory.data(), sent.counts.data(), sent.displacements.data(),
-                  sent.types.data(), received.memory.data(), received.counts.data(),
-                  received.displacements.data(), received.types.data(), MPI_COMM_WORLD);
+    alltoallw(sent, received);
     for (int rank = 0; rank < world_size(); ++rank)
       EXPECT_PRED2(same, received.part(static_cast<std::size_t>(rank)),
                    layout.received_from(world_size() * rank + world_rank()));
@@ -206,9 +208,7 @@ TEST(Alltoallw, OfAllKindsAtOnce) {
     add(sent, me, rank, layout_of(me, rank).filled(me));
     add(received, rank, me, layout_of(rank, me).poisoned());
   }
-  MPI_Alltoallw(sent.memory.data(), sent.counts.data(), sent.displacements.data(),
-                sent.types.data(), received.memory.data(), received.counts.data(),
-                received.displacements.data(), received.types.data(), MPI_COMM_WORLD);
+  alltoallw(sent, received);
   for (int rank = 0; rank < world_size(); ++rank) {
     const auto& layout = layout_of(rank, me);
     EXPECT_PRED2(same, received.part(static_cast<std::size_t>(rank)),
