@@ -314,22 +314,16 @@ template <bool one_type, Between Group::*partners>
       received == nullptr || received_types == nullptr)
     return are_found_mpis<one_type>(nullptr, 0, between, sent, sent_types, received,
                                     received_types);
-  constexpr std::uint64_t kMix = 0x9E3779B97F4A7C15u;
-  auto hash = learnt * kMix;
-  const auto add = [&](MPI_Datatype type, int of_it) {
-    const auto one = dtype::key_of(type) + static_cast<std::uint64_t>(of_it) * kMix;
-    hash += one * one;
-  };
+  ExchangeHash hash(learnt);
   for (int i = 0; i < count; ++i) {
-    add(sent_types[one_type ? 0 : i], sent[i]);
-    add(received_types[one_type ? 0 : i], received[i]);
+    hash.add(sent_types[one_type ? 0 : i], sent[i]);
+    hash.add(received_types[one_type ? 0 : i], received[i]);
   }
-  hash *= 2;  // even
-  const auto found = group->passed_on.find(hash);
+  const auto found = group->passed_on.find(hash.value());
   return found == PassedOn::Found::mpis ||
          (found == PassedOn::Found::mpis_on_host && !is_there_device_memory()) ||
-         are_found_mpis<one_type>(&group->passed_on, hash, between, sent, sent_types, received,
-                                  received_types);
+         are_found_mpis<one_type>(&group->passed_on, hash.value(), between, sent, sent_types,
+                                  received, received_types);
 }
 
 // Does a collective, which `by_mpi(sent, received)` does with what it gets, with packed bytes on

@@ -22,9 +22,28 @@ struct Partners {
   bool is_there(int i) const { return there.empty() || there[static_cast<std::size_t>(i)]; }
 };
 
-/// Calls that were found to be MPI's, by even hashes of what they exchange, so that the same call
-/// again is passed on without asking for each of its types. Two calls of one hash are both passed
-/// on, which is never wrong. Thread-safe.
+/// An even number for what a call exchanges, and for how much is known of types. Order, sides and
+/// the collective do not count: whether a call is MPI's does not depend on them either. Two calls
+/// that differ otherwise have the same with a probability of 2^-60.
+class ExchangeHash {
+ public:
+  explicit ExchangeHash(std::uint64_t times_learnt) : start_(times_learnt * 0xD6E8FEB86659FD93u) {}
+  void add(MPI_Datatype type, int count) {
+    constexpr std::uint64_t kMix = 0x9E3779B97F4A7C15u, kMixAgain = 0xBF58476D1CE4E5B9u;
+    auto one =
+        (dtype::key_of(type) + static_cast<std::uint64_t>(count) * kMix + start_) * kMixAgain;
+    one ^= one >> 32;  // or equal sums, of keys, counts and their products, were equal hashes
+    sum_ += one * one;
+  }
+  std::uint64_t value() const { return 2 * sum_; }
+
+ private:
+  std::uint64_t start_, sum_ = 0;
+};
+
+/// Calls that were found to be MPI's, by their hashes, so that the same call again is passed on
+/// without asking for each of its types. All are forgotten whenever something is learnt of any
+/// type, since hashes then are others. Thread-safe.
 class PassedOn {
  public:
   enum class Found {

@@ -186,8 +186,9 @@ inline KnownType* known_type(MPI_Datatype handle) noexcept {
   return may_be_known(handle) ? known_types->find(handle) : nullptr;
 }
 
-/// How often KnownType::sends() may have come to say otherwise than before of a handle: 0 as long
-/// as no type was remembered.
+/// How often KnownType::sends() may have come to say otherwise than before of a handle: 0 until a
+/// type is remembered. That one is freed does not count: its handle is nobody's until it is
+/// committed again, which counts.
 extern std::atomic<std::uint64_t> times_learnt;
 
 }  // namespace halocline::interpose

@@ -186,8 +186,8 @@ class HandleTable final : detail::HandleTableBase {
   }();
   std::atomic<Slots*> slots_{all_slots_.front().get()};
   std::size_t used_ = 0;  // keys in the slots
-  // Of all keys so far. MPI's own handles are mostly elsewhere, and so are found to be none of
-  // these without a probe.
+  // Of all keys so far. MPI's own handles are mostly elsewhere, which may_have() tells without a
+  // probe.
   std::atomic<Key> lowest_{~Key{0}}, highest_{0};
 };
 

@@ -5,12 +5,48 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
+#include <vector>
 
 #include "comm/interpose/collectives.hpp"
+#include "comm/interpose/test/layout.hpp"
 #include "comm/interpose/types.hpp"
 
 namespace halocline::interpose {
 namespace {
+
+struct Exchanged {
+  std::uintptr_t type;
+  int count;
+};
+std::uint64_t hash_of(std::uint64_t times_learnt, const std::vector<Exchanged>& all) {
+  ExchangeHash hash(times_learnt);
+  for (const auto& [key, count] : all) {
+    MPI_Datatype type{};  // a pointer or an integer
+    std::memcpy(&type, &key, sizeof type);
+    hash.add(type, count);
+  }
+  return hash.value();
+}
+
+TEST(ExchangeHash, GoesByTypesAndCountsTogether) {
+  constexpr std::uintptr_t a = 0x4c000010, b = a + 0x40, c = b + 0x40;
+  const auto hash = hash_of(3, {{a, 1}, {b, 2}, {b, 2}, {c, 0}});
+  EXPECT_EQ(hash % 2, 0);
+  EXPECT_EQ(hash_of(3, {{c, 0}, {b, 2}, {a, 1}, {b, 2}}), hash);
+  EXPECT_NE(hash_of(4, {{a, 1}, {b, 2}, {b, 2}, {c, 0}}), hash);
+  EXPECT_NE(hash_of(3, {{a, 2}, {b, 1}, {b, 2}, {c, 0}}), hash);
+  // Whose sums of types, counts, their squares and products are the same.
+  EXPECT_NE(hash_of(3, {{a, 2}, {b, 0}, {c, 1}}), hash_of(3, {{a, 1}, {b, 2}, {c, 0}}));
+  EXPECT_NE(hash_of(3, {{a, 2}, {a, 2}, {a, 2}, {a, 0}}),
+            hash_of(3, {{a, 3}, {a, 1}, {a, 1}, {a, 1}}));
+  // As if a type or a count were another one, and less or more learnt since.
+  for (int more = 1; more < 5; ++more) {
+    EXPECT_NE(hash_of(3 + static_cast<std::uint64_t>(more), {{a, 1}}), hash_of(3, {{a, 1 + more}}));
+    EXPECT_NE(hash_of(3 + static_cast<std::uint64_t>(more), {{a, 2}, {a + 1, 1}}),
+              hash_of(3, {{a, 1}, {a + 1, 2}}));
+  }
+}
 
 TEST(PassedOn, FindsWhatWasInserted) {
   PassedOn calls;
@@ -41,6 +77,31 @@ TEST(PassedOn, IsOverOnceATypeIsNewOrMeasured) {
     MPI_Pack(memory.data(), 1, type, packed.data(), sizeof packed, &position, MPI_COMM_WORLD);
   }
   EXPECT_GT(times_learnt.load(), committed);
+  MPI_Type_free(&type);
+}
+
+// What the engine has in memory of a device has a plan since then.
+TEST(PassedOn, IsNoCallOfOtherCountsOrOfATypeThatIsNew) {
+  const test::Layout layout("vector(10,1,2,int)", 1);
+  auto sent = layout.filled(1), received = layout.poisoned();
+  const auto exchange = [&](MPI_Datatype type, int count) {
+    constexpr int kHere = 0;
+    MPI_Alltoallw(layout.buffer(sent), &count, &kHere, &type, layout.buffer(received), &count,
+                  &kHere, &type, MPI_COMM_SELF);
+  };
+  // Committed out of sight, and so unknown.
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Type_vector(10, 1, 2, MPI_INT, &type);
+  PMPI_Type_commit(&type);
+  for (int i = 0; i < 2; ++i) exchange(type, 1);
+  EXPECT_EQ(known_type(type), nullptr);
+  MPI_Type_commit(&type);
+  ASSERT_NE(known_type(type), nullptr);
+  for (int i = 0; i < 2; ++i) exchange(type, 0);
+  EXPECT_EQ(known_type(type)->plan(), nullptr);
+  exchange(type, 1);
+  EXPECT_NE(known_type(type)->plan(), nullptr);
+  EXPECT_PRED2(test::same, received, layout.received_from(1));
   MPI_Type_free(&type);
 }
 
