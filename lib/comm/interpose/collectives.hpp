@@ -27,13 +27,14 @@ struct Partners {
 /// that differ otherwise have the same with a probability of 2^-60.
 class ExchangeHash {
  public:
-  explicit ExchangeHash(std::uint64_t times_learnt) : start_(times_learnt * 0xD6E8FEB86659FD93u) {}
+  explicit ExchangeHash(std::uint64_t times_learnt)
+      : start_((times_learnt + 1) * 0xD6E8FEB86659FD93u) {}
   void add(MPI_Datatype type, int count) {
-    constexpr std::uint64_t kMix = 0x9E3779B97F4A7C15u, kMixAgain = 0xBF58476D1CE4E5B9u;
-    auto one =
-        (dtype::key_of(type) + static_cast<std::uint64_t>(count) * kMix + start_) * kMixAgain;
-    one ^= one >> 32;  // or equal sums, of keys, counts and their products, were equal hashes
-    sum_ += one * one;
+    __extension__ using Wide = unsigned __int128;
+    const auto product = Wide{dtype::key_of(type) + start_} *
+                         Wide{static_cast<std::uint64_t>(count) + 0x9E3779B97F4A7C15u};
+    // Of one half alone, equal sums of types, counts and their products were equal hashes.
+    sum_ += static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
   }
   std::uint64_t value() const { return 2 * sum_; }
 
