@@ -217,6 +217,7 @@ TEST(Alltoallw, OfAllKindsAtOnce) {
 }
 
 TEST(Alltoallw, BetweenGroupsIsWithTheOther) {
+  // A single rank has no other group: the runs with two and three test it.
   if (world_size() == 1) GTEST_SKIP() << "for two ranks and more";
   MPI_Comm half = MPI_COMM_NULL, both = MPI_COMM_NULL;
   const int side = world_rank() % 2;
@@ -245,6 +246,7 @@ TEST(NeighborAlltoallw, OfDistributedGraphsHasBothDirections) {
   const int ranks = world_size(), me = world_rank();
   const std::array sources{(me + ranks - 1) % ranks, (me + 2 * ranks - 2) % ranks},
       destinations{(me + 1) % ranks, (me + 2) % ranks};
+  // With fewer, both messages are between the same two ranks, and MPI may swap them: np3 tests it.
   if (ranks < 3) GTEST_SKIP() << "for three ranks: else two messages have the same ends";
   MPI_Comm graph = MPI_COMM_NULL;
   MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, sources.data(), MPI_UNWEIGHTED, 2,
@@ -266,6 +268,7 @@ TEST(NeighborAlltoallw, OfDistributedGraphsHasBothDirections) {
 
 // A line: the ends have one neighbor, what is between has two.
 TEST(NeighborAlltoallw, OfGraphsHasTheirNeighbors) {
+  // A single rank has no neighbor: the runs with two and three test it.
   if (world_size() == 1) GTEST_SKIP() << "for two ranks and more";
   const int ranks = world_size(), me = world_rank();
   std::vector<int> ends, edges, neighbors;

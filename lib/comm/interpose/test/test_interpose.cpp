@@ -495,6 +495,7 @@ void count_error(MPI_Comm*, int*, ...) {
 }
 
 TEST(Errors, GoToTheHandlerOfTheCommunicator) {
+  // As of messages that are too long, below: two ranks test it.
   if (world_size() == 1) GTEST_SKIP() << "for two ranks and more";
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   MPI_Comm comm = MPI_COMM_NULL;
