@@ -57,12 +57,98 @@ std::string text(const Dargs& dargs) {
   });
 }
 
+std::string call_text(std::string_view name) {
+  return std::string(name);
+}
 template <class First, class... Rest>
-std::string call(const char* name, const First& first, const Rest&... rest) {
+std::string call_text(std::string_view name, const First& first, const Rest&... rest) {
   std::string out = std::string(name) + "(" + text(first);
   ((out += "," + text(rest)), ...);
   return out + ")";
 }
+
+std::vector<std::int64_t> blocklengths_of(const StretchedVector& t) {
+  std::vector<std::int64_t> out(t.ends->size());
+  std::adjacent_difference(t.ends->begin(), t.ends->end(), out.begin());
+  return out;
+}
+
+// Hands the constructor's name and its arguments to `call`, and returns what that does.
+template <class Call>
+auto with_arguments(const TypeExpr& expr, Call&& call) {
+  return std::visit(
+      Overload{
+          [&](const Named& t) { return call(t.type->name); },
+          [&](const Contiguous& t) { return call("contiguous", t.count, t.old); },
+          [&](const Vector& t) { return call("vector", t.count, t.blocklength, t.stride, t.old); },
+          [&](const Hvector& t) {
+            return call("hvector", t.count, t.blocklength, t.stride, t.old);
+          },
+          [&](const Indexed& t) { return call("indexed", t.blocklengths, t.displacements, t.old); },
+          [&](const Hindexed& t) {
+            return call("hindexed", t.blocklengths, t.displacements, t.old);
+          },
+          [&](const IndexedBlock& t) {
+            return call("indexed_block", t.blocklength, t.displacements, t.old);
+          },
+          [&](const HindexedBlock& t) {
+            return call("hindexed_block", t.blocklength, t.displacements, t.old);
+          },
+          [&](const Struct& t) { return call("struct", t.blocklengths, t.displacements, t.old); },
+          [&](const Subarray& t) {
+            return call("subarray", t.order, t.sizes, t.subsizes, t.starts, t.old);
+          },
+          [&](const Darray& t) {
+            return call("darray", t.size, t.rank, t.gsizes, t.distribs, Dargs{t.dargs}, t.psizes,
+                        t.order, t.old);
+          },
+          [&](const Resized& t) { return call("resized", t.old, t.lb, t.extent); },
+          [&](const Dup& t) { return call("dup", t.old); },
+          [&](const BoundedVector& t) {
+            return call("bounded_vector", t.start, t.blocklength, t.stride, t.bound, t.old);
+          },
+          [&](const CircularVector& t) {
+            return call("circular_vector", t.start, t.blocklength, t.stride, t.end, t.bound, t.old);
+          },
+          [&](const Bucket& t) { return call("bucket", t.size, t.counts, t.old); },
+          [&](const StretchedVector& t) {
+            return call("stretched_vector", t.types, t.index, blocklengths_of(t), t.old);
+          },
+          [&](const Triangular& t) {
+            return call("triangular", t.count, t.blocklength, t.change, t.stride, t.old);
+          },
+      },
+      expr.node);
+}
+
+// Appends what tells an expression from all others: before each list and name how long it is.
+struct Numbers {
+  std::vector<std::int64_t>& out;
+
+  void add(std::int64_t value) const { out.push_back(value); }
+  void add(Order order) const { add(static_cast<std::int64_t>(order)); }
+  void add(Distribution distribution) const { add(static_cast<std::int64_t>(distribution)); }
+  void add(const Dargs& dargs) const { add(dargs.values); }
+  void add(const TypeExprPtr& old) const { add(*old); }
+  void add(std::string_view name) const { add_all(name); }
+  template <class T>
+  void add(const std::vector<T>& list) const {
+    add_all(list);
+  }
+  void add(const TypeExpr& expr) const {
+    with_arguments(expr, [this](std::string_view name, const auto&... all) {
+      add(name);
+      (add(all), ...);
+    });
+  }
+
+ private:
+  template <class List>
+  void add_all(const List& list) const {
+    add(static_cast<std::int64_t>(list.size()));
+    for (const auto& item : list) add(item);
+  }
+};
 
 constexpr const char* kPredefined = "such as double, int, byte";
 constexpr const char* kConstructors =
@@ -87,12 +173,6 @@ std::shared_ptr<const std::vector<std::int64_t>> ends_of(
   std::int64_t end = 0;
   for (const auto blocklength : blocklengths) ends.push_back(end = checked_add(end, blocklength));
   return std::make_shared<const std::vector<std::int64_t>>(std::move(ends));
-}
-
-std::vector<std::int64_t> blocklengths_of(const StretchedVector& t) {
-  std::vector<std::int64_t> out(t.ends->size());
-  std::adjacent_difference(t.ends->begin(), t.ends->end(), out.begin());
-  return out;
 }
 
 // Recursive descent over the grammar in the header; the position is kept for messages.
@@ -490,47 +570,13 @@ std::vector<TypeExprPtr> types_inside(const TypeExpr& expr) {
 }
 
 std::string to_string(const TypeExpr& expr) {
-  return std::visit(
-      Overload{
-          [](const Named& t) { return std::string(t.type->name); },
-          [](const Contiguous& t) { return call("contiguous", t.count, t.old); },
-          [](const Vector& t) { return call("vector", t.count, t.blocklength, t.stride, t.old); },
-          [](const Hvector& t) { return call("hvector", t.count, t.blocklength, t.stride, t.old); },
-          [](const Indexed& t) { return call("indexed", t.blocklengths, t.displacements, t.old); },
-          [](const Hindexed& t) {
-            return call("hindexed", t.blocklengths, t.displacements, t.old);
-          },
-          [](const IndexedBlock& t) {
-            return call("indexed_block", t.blocklength, t.displacements, t.old);
-          },
-          [](const HindexedBlock& t) {
-            return call("hindexed_block", t.blocklength, t.displacements, t.old);
-          },
-          [](const Struct& t) { return call("struct", t.blocklengths, t.displacements, t.old); },
-          [](const Subarray& t) {
-            return call("subarray", t.order, t.sizes, t.subsizes, t.starts, t.old);
-          },
-          [](const Darray& t) {
-            return call("darray", t.size, t.rank, t.gsizes, t.distribs, Dargs{t.dargs}, t.psizes,
-                        t.order, t.old);
-          },
-          [](const Resized& t) { return call("resized", t.old, t.lb, t.extent); },
-          [](const Dup& t) { return call("dup", t.old); },
-          [](const BoundedVector& t) {
-            return call("bounded_vector", t.start, t.blocklength, t.stride, t.bound, t.old);
-          },
-          [](const CircularVector& t) {
-            return call("circular_vector", t.start, t.blocklength, t.stride, t.end, t.bound, t.old);
-          },
-          [](const Bucket& t) { return call("bucket", t.size, t.counts, t.old); },
-          [](const StretchedVector& t) {
-            return call("stretched_vector", t.types, t.index, blocklengths_of(t), t.old);
-          },
-          [](const Triangular& t) {
-            return call("triangular", t.count, t.blocklength, t.change, t.stride, t.old);
-          },
-      },
-      expr.node);
+  return with_arguments(expr, [](const auto&... all) { return call_text(all...); });
+}
+
+std::vector<std::int64_t> to_numbers(const TypeExpr& expr) {
+  std::vector<std::int64_t> out;
+  Numbers{out}.add(expr);
+  return out;
 }
 
 TypeExprPtr parse_type(std::string_view text) {

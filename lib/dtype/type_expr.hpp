@@ -164,6 +164,10 @@ std::vector<TypeExprPtr> types_inside(const TypeExpr& expr);
 /// parse_type(to_string(e)) equals e.
 std::string to_string(const TypeExpr& expr);
 
+/// The expression as numbers, to compare and to sort by: equal for equal expressions and for no
+/// others. O(constructor arguments).
+std::vector<std::int64_t> to_numbers(const TypeExpr& expr);
+
 // clang-format off
 /// Parses one type expression: the standard's constructor names in lower case with the arguments in
 /// the standard's order, lists in braces, white space free.

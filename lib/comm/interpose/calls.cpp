@@ -6,8 +6,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <variant>
 
+#include "comm/interpose/choice.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/type_expr.hpp"
 
@@ -33,7 +35,8 @@ struct Noted {
   std::atomic<std::int64_t> calls{0}, bytes{0}, nanoseconds{0};
 };
 std::array<std::array<Noted, 2>, kCalls> noted_calls;  // by path
-Noted noted_measurements;
+std::atomic<std::int64_t> nanoseconds_of_measuring{0};
+std::array<std::atomic<std::int64_t>, kFates> noted_fates;
 std::atomic<bool> is_summed_up{false};
 
 const char* name_of(Call call) {
@@ -41,6 +44,11 @@ const char* name_of(Call call) {
 }
 const char* name_of(Path path) {
   return path == Path::engine ? "engine" : "mpi";
+}
+// Whether what it sends or receives is on its way once it has returned, or not yet.
+bool only_starts(Call call) {
+  return call == Call::isend || call == Call::irecv || call == Call::send_init ||
+         call == Call::recv_init;
 }
 
 int world_rank() {
@@ -86,40 +94,90 @@ void note(Call call, Path path, const Subject& subject, double seconds) noexcept
   }
 }
 
-void note_measurement(double seconds) noexcept {
-  ++noted_measurements.calls;
-  noted_measurements.nanoseconds += static_cast<std::int64_t>(seconds * 1e9);
+NotedMeasurement::~NotedMeasurement() {
+  nanoseconds_of_measuring += static_cast<std::int64_t>((PMPI_Wtime() - start_) * 1e9);
 }
 
-void note_type(MPI_Datatype type, const char* decision) noexcept {
-  if (settings().log < Settings::Log::types) return;
-  try {
-    std::fprintf(stderr, "halocline[%d]: %s: %s\n", world_rank(), decision,
-                 shortened(text_of(type)).c_str());
-  } catch (const std::exception&) {
-    // No memory for telling of it.
+void note_fate(Fate fate) noexcept {
+  ++noted_fates[static_cast<std::size_t>(fate)];
+}
+
+void tell_of_type(MPI_Datatype type, const std::string& decision) {
+  std::fprintf(stderr, "halocline[%d]: %s: %s\n", world_rank(), decision.c_str(),
+               shortened(text_of(type)).c_str());
+}
+
+namespace {
+
+template <class... Args>
+std::string text(const char* format, const Args&... args) {
+  char out[512];
+  std::snprintf(out, sizeof out, format, args...);
+  return out;
+}
+
+std::string text_of_mode() {
+  if (settings().mode == Settings::Mode::engine)
+    return "HALOCLINE_MPI is engine: all types with gaps";
+  return "HALOCLINE_MPI is auto, messages " +
+         (message_times() != nullptr ? "by the model in " + dtype::default_model_path()
+                                     : std::string("left to MPI without a model of them"));
+}
+
+std::string text_of_types() {
+  const auto fate = [](Fate one) {
+    return static_cast<long long>(noted_fates[static_cast<std::size_t>(one)]);
+  };
+  auto left = fate(Fate::committed);
+  auto out = text("%lld types were committed", left);
+  for (const auto& [one, what] : {std::pair(Fate::measured, "measured"),
+                                  {Fate::equal, "equal to a measured one"},
+                                  {Fate::taken, "the engine's"},
+                                  {Fate::left, "contiguous or unknown"}}) {
+    if (fate(one) != 0) out += text(", %lld %s", fate(one), what);
+    left -= fate(one);
   }
+  return left == 0 ? out : out + text(", %lld used too rarely to be measured", left);
 }
 
-void print_summary() noexcept {
-  is_summed_up = true;
-  const int rank = world_rank();
-  std::fprintf(stderr, "halocline[%d]: %-22s %-6s %12s %16s %12s\n", rank, "derived types in", "by",
-               "calls", "bytes", "seconds in it");
+std::string summary() {
+  const auto begin = text("halocline[%d]: ", world_rank());
+  auto out = begin + text_of_mode() + '\n' + begin + text_of_types() + '\n';
+  bool is_any = false, is_any_start = false;
+  std::string rows;
   for (int call = 0; call < kCalls; ++call)
     for (const auto path : {Path::engine, Path::mpi}) {
       const auto& noted =
           noted_calls[static_cast<std::size_t>(call)][static_cast<std::size_t>(path)];
       if (noted.calls == 0) continue;
-      std::fprintf(stderr, "halocline[%d]: %-22s %-6s %12lld %16lld %12.6f\n", rank,
-                   name_of(static_cast<Call>(call)), name_of(path),
-                   static_cast<long long>(noted.calls), static_cast<long long>(noted.bytes),
-                   static_cast<double>(noted.nanoseconds) * 1e-9);
+      const bool starts = only_starts(static_cast<Call>(call));
+      is_any = true, is_any_start = is_any_start || starts;
+      rows += begin + text("%-22s %-6s %12lld %16lld %12.6f%s\n", name_of(static_cast<Call>(call)),
+                           name_of(path), static_cast<long long>(noted.calls),
+                           static_cast<long long>(noted.bytes),
+                           static_cast<double>(noted.nanoseconds) * 1e-9, starts ? " *" : "");
     }
-  if (const auto& measured = noted_measurements; measured.calls != 0)
-    std::fprintf(stderr, "halocline[%d]: %-22s %-6s %12lld %16s %12.6f\n", rank,
-                 "measured who is faster", "both", static_cast<long long>(measured.calls), "",
-                 static_cast<double>(measured.nanoseconds) * 1e-9);
+  if (is_any)
+    out +=
+        begin +
+        text("%-22s %-6s %12s %16s %12s\n", "derived types in", "by", "calls", "bytes", "seconds") +
+        rows;
+  if (is_any_start) out += begin + "* to start it; waiting for it is not in it\n";
+  if (nanoseconds_of_measuring != 0)
+    out += begin + text("finding out who is faster took %.6f seconds\n",
+                        static_cast<double>(nanoseconds_of_measuring) * 1e-9);
+  return out;
+}
+
+}  // namespace
+
+void print_summary() noexcept {
+  is_summed_up = true;
+  try {
+    std::fputs(summary().c_str(), stderr);
+  } catch (const std::exception&) {
+    // No memory for telling of it.
+  }
 }
 
 // Of a program whose types were never seen there is no summary, nor a rank to ask for any more:

@@ -5,6 +5,8 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <exception>
+#include <string>
 
 #include "comm/interpose/settings.hpp"
 
@@ -40,21 +42,46 @@ struct Subject {
 
 /// Counts a call, and tells of it if that is wanted. Thread-safe.
 void note(Call call, Path path, const Subject& subject, double seconds) noexcept;
-void note_measurement(double seconds) noexcept;
 
-/// Does `measure`, which finds out who is faster at something, and counts that.
+/// Counts the time of its life as spent on finding out who is faster at something.
+class NotedMeasurement {
+ public:
+  NotedMeasurement() = default;
+  NotedMeasurement(const NotedMeasurement&) = delete;
+  NotedMeasurement& operator=(const NotedMeasurement&) = delete;
+  ~NotedMeasurement();
+
+ private:
+  double start_ = PMPI_Wtime();
+};
+
+/// What becomes of a type that was committed.
+enum class Fate {
+  committed,
+  measured,  ///< by MPI and the engine
+  equal,     ///< known from another one
+  taken,     ///< by the engine, without measuring
+  left       ///< to MPI, without measuring
+};
+inline constexpr int kFates = static_cast<int>(Fate::left) + 1;
+/// Counts a type. Thread-safe.
+void note_fate(Fate fate) noexcept;
+
+/// Tells how a type is handled from now on: `decision` is what by whom.
+void tell_of_type(MPI_Datatype type, const std::string& decision);
+
+/// Likewise, if that is wanted; `decision()` is a std::string.
 template <class F>
-auto timed_measurement(F&& measure) {
-  const double start = PMPI_Wtime();
-  auto out = measure();
-  note_measurement(PMPI_Wtime() - start);
-  return out;
+void note_type(MPI_Datatype type, F&& decision) noexcept {
+  if (settings().log < Settings::Log::types) return;
+  try {
+    tell_of_type(type, decision());
+  } catch (const std::exception&) {
+    // No memory for telling of it.
+  }
 }
 
-/// Tells, if that is wanted, how a type is handled from now on: `decision` is what by whom.
-void note_type(MPI_Datatype type, const char* decision) noexcept;
-
-/// The table of all that was noted, on standard error of this rank.
+/// The table of all that was noted, on standard error of this rank, at once.
 void print_summary() noexcept;
 
 /// Does `action`, which returns what MPI returned, for what is of a type that is known.

@@ -11,9 +11,9 @@
 #include <exception>
 #include <filesystem>
 #include <limits>
-#include <memory>
+#include <mutex>
 #include <string>
-#include <vector>
+#include <system_error>
 
 #include "comm/interpose/requests.hpp"
 #include "comm/interpose/settings.hpp"
@@ -35,25 +35,30 @@ struct Both {
   double ours, mpi;
 };
 
-// Seconds of both ways, in turns, as many calls to a sample as the clock needs.
+// Seconds of both ways, in turns, as many calls to a sample as the clock needs, until it is clear
+// who is faster.
 template <class Ours, class Mpi>
 Both fastest(Ours&& ours, Mpi&& mpi) {
-  constexpr double kSample = 1e-6, kAtMost = 2e-3;
-  constexpr int kRounds = 5;
+  constexpr double kSample = 5e-7, kAtMost = 2e-3, kClear = 1.5;
+  constexpr int kAtLeast = 3, kRounds = 5;
   const auto sample = [](auto&& pack, int calls) {
     const auto start = Clock::now();
     for (int i = 0; i < calls; ++i) pack();
     return seconds_since(start) / calls;
   };
-  const auto calls_of = [&](auto&& pack) {
-    return static_cast<int>(std::clamp(kSample / std::max(sample(pack, 1), 1e-9), 1.0, 100.0));
+  const auto calls_in = [](double seconds) {
+    return static_cast<int>(std::clamp(kSample / std::max(seconds, 1e-9), 1.0, 100.0));
   };
-  const int our_calls = calls_of(ours), mpi_calls = calls_of(mpi);
-  Both out{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
   const auto start = Clock::now();
-  for (int round = 0; round < kRounds && (round < 2 || seconds_since(start) < kAtMost); ++round) {
+  Both out{sample(ours, 1), sample(mpi, 1)};
+  const int our_calls = calls_in(out.ours), mpi_calls = calls_in(out.mpi);
+  const auto is_clear = [&] {
+    return std::max(out.ours, out.mpi) > kClear * std::min(out.ours, out.mpi);
+  };
+  for (int round = 1; round < kRounds; ++round) {
     out.ours = std::min(out.ours, sample(ours, our_calls));
     out.mpi = std::min(out.mpi, sample(mpi, mpi_calls));
+    if (round + 1 >= kAtLeast && (is_clear() || seconds_since(start) > kAtMost)) break;
   }
   return out;
 }
@@ -102,23 +107,29 @@ bool same(const PackedBytes& a, const PackedBytes& b, std::int64_t bytes) {
   return std::memcmp(a.data(), b.data(), static_cast<std::size_t>(bytes)) == 0;
 }
 
-// kFirstMeasured of them, as good as random: made once, since that takes longer than most packs.
-const std::byte* different_bytes() {
-  static const auto* const bytes = [] {
-    auto all = std::make_unique<std::vector<std::uint64_t>>(kFirstMeasured / 8);
-    std::uint64_t state = 1;
-    for (auto& some : *all) {
-      state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-      some = state;
-    }
-    return all.release();
-  }();
-  return reinterpret_cast<const std::byte*>(bytes->data());
+// So many bytes, at most kFirstMeasured, as good as random: made once, as far as they are asked
+// for, since that takes longer than most packs.
+const std::byte* different_bytes(std::int64_t bytes) {
+  static std::mutex mutex;
+  static auto* const words = new std::uint32_t[kFirstMeasured / sizeof(std::uint32_t)];
+  static std::uint32_t made = 0;
+  const std::lock_guard lock(mutex);
+  for (; std::int64_t{made} * 4 < bytes; ++made) {
+    auto word = made * 0x9E3779B9u;
+    word = (word ^ word >> 16) * 0x85EBCA6Bu;
+    word = (word ^ word >> 13) * 0xC2B2AE35u;
+    words[made] = word ^ word >> 16;
+  }
+  return reinterpret_cast<const std::byte*>(words);
+}
+
+bool is_model_given() {
+  const auto* const given = std::getenv("HALOCLINE_MODEL");
+  return given != nullptr && *given != '\0';
 }
 
 std::optional<dtype::SystemModel> read_model_of_user() {
-  const auto* const given = std::getenv("HALOCLINE_MODEL");
-  const bool is_given = given != nullptr && *given != '\0';
+  const bool is_given = is_model_given();
   const bool is_logged = settings().log != Settings::Log::none;
   try {
     const auto path = dtype::default_model_path();
@@ -176,8 +187,9 @@ Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const
   const auto first = bounds.true_lb + std::min<std::int64_t>(stride, 0);
   const auto span = bounds.true_extent + std::abs(stride);
   if (span <= kFirstMeasured) {
-    const auto* const origin = reinterpret_cast<const void*>(
-        reinterpret_cast<std::uintptr_t>(different_bytes()) - static_cast<std::uintptr_t>(first));
+    const auto* const origin =
+        reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(different_bytes(span)) -
+                                      static_cast<std::uintptr_t>(first));
     const auto few_bytes = plan.packed_bytes(few);
     dtype::HostPacker().pack(plan, origin, few, our_bytes.data());
     if (!pack_by_mpi(handle, origin, few, mpi_bytes.data(), few_bytes) ||
@@ -209,6 +221,11 @@ PackTimes measure_unpacking(const dtype::PackPlan& plan, MPI_Datatype handle,
 const dtype::SystemModel* model() {
   static const auto value = read_model_of_user();
   return value ? &*value : nullptr;
+}
+
+bool is_model_missing() {
+  std::error_code error;
+  return is_model_given() && !std::filesystem::exists(dtype::default_model_path(), error);
 }
 
 bool all_ranks_are_near() {
@@ -247,13 +264,14 @@ bool message_may_pay(std::int64_t bytes) {
          bytes <= std::min(kLongestMessage, path->measured().front().curve.bytes().back());
 }
 
-std::optional<MessageTime> message_time(const PackTimes& times, std::int64_t bytes) {
-  if (!message_may_pay(bytes)) return std::nullopt;
-  const auto* const path = message_times();
-  const double latency = path->at(1, 0), message = path->at(1, static_cast<double>(bytes));
-  return MessageTime{2 * (kTravelling + times.ours.of(bytes)) + message,
-                     latency + std::max(times.mpi.of(bytes), message - latency) +
-                         times.mpi.of(std::min(bytes, kPiece))};
+MessageTime message_time(const dtype::MessageTimes& messages, const PackTimes& packing,
+                         std::int64_t bytes, Traffic traffic) {
+  const double latency = messages.at(1, 0), message = messages.at(1, static_cast<double>(bytes));
+  const double ours = 2 * (kTravelling + packing.ours.of(bytes)) + message;
+  const double mpi = packing.mpi.of(bytes);
+  if (traffic == Traffic::both_ways) return {ours + message - latency, 2 * mpi + message};
+  return {ours,
+          latency + std::max(mpi, message - latency) + packing.mpi.of(std::min(bytes, kPiece))};
 }
 
 }  // namespace halocline::interpose

@@ -24,7 +24,11 @@ struct PackTime {
 struct PackTimes {
   PackTime ours, mpi;
   std::int64_t up_to = 0;  ///< bytes that they are good for: caches make longer packs others
-  bool ours_is_faster(std::int64_t bytes) const { return ours.of(bytes) < mpi.of(bytes); }
+  /// By more than what comes and goes from run to run.
+  bool ours_is_faster(std::int64_t bytes) const {
+    constexpr double kNoise = 0.95;
+    return ours.of(bytes) < kNoise * mpi.of(bytes);
+  }
 };
 
 struct Measured {
@@ -42,8 +46,8 @@ inline constexpr std::int64_t kLongestMeasured = std::int64_t{1} << 25;
 /// Packs one of `count` instances at `buffer`, and all, but one or of `at_most` packed bytes, by
 /// `plan` and by MPI, in turns; the fastest of each. First both pack other memory, with different
 /// bytes in all places, if the instances are in a mebibyte of it, or else what the buffer holds.
-/// Only reads the buffer. Takes as long as some 10 packs by MPI, at least 40 us. Throws
-/// std::bad_alloc.
+/// Only reads the buffer. Takes as long as three or four packs by each, or twice that if they are
+/// about as fast, and at least 5 us. Throws std::bad_alloc.
 Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const void* buffer,
                          std::int64_t count, std::int64_t at_most);
 inline constexpr std::int64_t kFirstMeasured = std::int64_t{1} << 20;
@@ -59,6 +63,9 @@ PackTimes measure_unpacking(const dtype::PackPlan& plan, MPI_Datatype handle,
 /// if that variable is set or a log is wanted. Read at the first call.
 const dtype::SystemModel* model();
 
+/// Whether HALOCLINE_MODEL names no file. O(1).
+bool is_model_missing();
+
 /// Whether all ranks are on this node, as far as the launcher tells: else all are taken to be
 /// elsewhere. Nothing that would need the other ranks is asked.
 bool all_ranks_are_near();
@@ -67,15 +74,22 @@ bool all_ranks_are_near();
 /// if there are none.
 const dtype::MessageTimes* message_times();
 
+/// Whether a message is alone on its way, or another one comes the other way at the same time, as
+/// in the exchange of a halo.
+enum class Traffic { one_way, both_ways };
+
 /// What a message of so many packed bytes takes, in seconds, if we pack it, send it as a whole and
-/// unpack it, and if MPI streams it, which packs, moves and unpacks pieces of kPiece at once. With
-/// P and V for packing by us and by MPI (unpacking is taken to be as long), M for a message of n
-/// bytes, as streamed() has them moved:
+/// unpack it, and if MPI streams it, which packs, moves and unpacks pieces of kPiece. With P and V
+/// for packing by us and by MPI (unpacking is taken to be as long), M for a message of n bytes, as
+/// streamed() has them moved:
 ///
-///     ours  2 (kTravelling + P(n)) + M(n)
-///     MPI   M(0) + max(V(n), M(n) - M(0)) + V(min(n, kPiece))
+///     one way    ours  2 (kTravelling + P(n)) + M(n)
+///                MPI   M(0) + max(V(n), M(n) - M(0)) + V(min(n, kPiece))
+///     both ways  ours  2 (kTravelling + P(n)) + 2 M(n) - M(0)
+///                MPI   2 V(n) + M(n)
 ///
-/// results/interpose has what comes of it. nullopt unless message_may_pay().
+/// One way, MPI packs at one end while it unpacks at the other; both ways, each end does both, and
+/// both ends copy. results/interpose has what comes of it.
 struct MessageTime {
   double ours, mpi;
   bool pays() const {
@@ -83,7 +97,8 @@ struct MessageTime {
     return ours < kWorthwhile * mpi;
   }
 };
-std::optional<MessageTime> message_time(const PackTimes& times, std::int64_t bytes);
+MessageTime message_time(const dtype::MessageTimes& messages, const PackTimes& packing,
+                         std::int64_t bytes, Traffic traffic);
 /// False if there are no message_times(), or if they do not know as many bytes, and beyond
 /// kLongestMessage, whose packed bytes no cache keeps for the way: blocks of 16 bytes then took up
 /// to twice MPI's time, and those of 8 bytes gained nothing.

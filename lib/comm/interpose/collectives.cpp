@@ -203,7 +203,8 @@ bool is_ours(const Side<Displacement>& side, Way way, const Partners& partners) 
     if (side.counts[i] < 0 || side.type(i) == MPI_DATATYPE_NULL) return false;
     auto* const known = known_type(side.type(i));
     if (known == nullptr) continue;
-    const auto by = known->to_send(side.type(i), side.buffer_of(i, unit), side.counts[i]);
+    const auto by =
+        known->to_send(side.type(i), side.buffer_of(i, unit), side.counts[i], Traffic::both_ways);
     if (by.plan != nullptr) ours += by.plan->packed_bytes(side.counts[i]);
     on_device = on_device || is_packed_by_device(by.memory);
   }
@@ -276,7 +277,7 @@ Types types_of(const Between& partners, const int* sent, const MPI_Datatype* sen
       const auto* const known = known_type(one.first);
       if (known == nullptr) continue;
       if (out.first == MPI_DATATYPE_NULL) out.first = one.first;
-      out.most = std::max(out.most, known->sends(one.second));
+      out.most = std::max(out.most, known->sends(one.second, Traffic::both_ways));
     }
   };
   add(partners.destinations, sent, sent_types);

@@ -9,10 +9,15 @@
 
 namespace halocline::interpose {
 
-std::optional<Travelling> packed_instead(KnownType* known, MPI_Datatype type, const void* buffer,
-                                         int count, int partner, KnownType::Request request) {
+std::optional<Travelling> packed_instead(Call call, KnownType* known, MPI_Datatype type,
+                                         const void* buffer, int count, int partner) {
+  using Request = KnownType::Request;
   if (known == nullptr || count <= 0 || partner == MPI_PROC_NULL) return std::nullopt;
-  const auto by = known->to_send(type, buffer, count, request);
+  const auto traffic =
+      call == Call::send || call == Call::recv ? Traffic::one_way : Traffic::both_ways;
+  const bool is_persistent = call == Call::send_init || call == Call::recv_init;
+  const auto by = known->to_send(type, buffer, count, traffic,
+                                 is_persistent ? Request::persistent : Request::ordinary);
   if (by.plan == nullptr || !sees_completions()) return std::nullopt;
   const auto bytes = by.plan->packed_bytes(count);
   if (bytes > INT_MAX || (kStreams && bytes < 2)) return std::nullopt;  // one byte is one run

@@ -15,9 +15,10 @@
 namespace halocline::interpose {
 
 /// What MPI is to carry instead of `count` instances of `type`, which is `known`, to or from
-/// `partner`; none if that is to be the type itself. Nothing is packed yet.
-std::optional<Travelling> packed_instead(KnownType* known, MPI_Datatype type, const void* buffer,
-                                         int count, int partner, KnownType::Request request);
+/// `partner` by a `call`; none if that is to be the type itself. Nothing is packed yet. Calls that
+/// return before their message is complete are taken to have another one come the other way.
+std::optional<Travelling> packed_instead(Call call, KnownType* known, MPI_Datatype type,
+                                         const void* buffer, int count, int partner);
 
 /// What a call sends or receives.
 struct Content {
@@ -36,10 +37,7 @@ int carry(Call call, const Content& content, ByMpi&& by_mpi, Start&& start, End&
   const auto& [buffer, count, type, partner, stays] = content;
   auto* const known = stays ? nullptr : known_type(type);
   if (known == nullptr) return by_mpi(const_cast<void*>(buffer), count, type);
-  const bool is_persistent = call == Call::send_init || call == Call::recv_init;
-  auto packed =
-      packed_instead(known, type, buffer, count, partner,
-                     is_persistent ? KnownType::Request::persistent : KnownType::Request::ordinary);
+  auto packed = packed_instead(call, known, type, buffer, count, partner);
   if (!packed)
     return noted(call, Path::mpi, {type, count}, [&] {
       return by_mpi(const_cast<void*>(content.buffer), content.count, content.type);

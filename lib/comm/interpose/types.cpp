@@ -49,16 +49,13 @@ void watch_finalize() {
       return;
     PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);
     PMPI_Comm_free_keyval(&keyval);
+    if (is_model_missing()) model();  // which tells
   });
 }
 
-// What the engine handles a type by; nullopt for what is one run of memory or nothing at all, and
-// for what it does not know.
-std::optional<dtype::PackPlan> plan_with_gaps(MPI_Datatype handle) {
-  auto tree = dtype::translate(handle);
-  auto* const known = std::get_if<dtype::TypeTree>(&tree);
-  if (known == nullptr) return std::nullopt;
-  auto form = dtype::canonicalize(*known);
+// What the engine handles a type by; nullopt for what is one run of memory or nothing at all.
+std::optional<dtype::PackPlan> plan_with_gaps(const dtype::TypeExpr& expression) {
+  auto form = dtype::canonicalize(dtype::translate(expression));
   const auto& bounds = form.bounds;
   const auto runs = form.runs();
   if (bounds.size == 0 || (runs <= 1 && bounds.size == bounds.extent)) return std::nullopt;
@@ -82,15 +79,19 @@ std::string text_of(const char* what, const PackTimes& times, std::int64_t bytes
   return text;
 }
 
-std::string text_of_messages(const PackTimes& times, std::int64_t bytes) {
-  if (message_times() == nullptr) return "mpi: there is no model of them";
-  const auto time = message_time(times, bytes);
-  if (!time) return "mpi: too long";
-  const bool ours = times.ours_is_faster(bytes) && time->pays();
-  char text[96];
-  std::snprintf(text, sizeof text, "%s (engine %.3g us, mpi %.3g, by the model)",
-                ours ? "engine" : "mpi", time->ours * 1e6, time->mpi * 1e6);
-  return text;
+std::string text_of_messages(const PackTimes& packing, std::int64_t bytes) {
+  if (message_times() == nullptr) return "messages by mpi: there is no model of them";
+  if (!message_may_pay(bytes)) return "messages by mpi: too long";
+  const auto way = [&](const char* name, Traffic traffic) {
+    const auto time = message_time(*message_times(), packing, bytes, traffic);
+    char text[96];
+    std::snprintf(text, sizeof text, "%s by %s (engine %.3g us, mpi %.3g)", name,
+                  packing.ours_is_faster(bytes) && time.pays() ? "engine" : "mpi", time.ours * 1e6,
+                  time.mpi * 1e6);
+    return std::string(text);
+  };
+  return "messages, by the model, " + way("one way", Traffic::one_way) + ", " +
+         way("both ways", Traffic::both_ways);
 }
 
 PackTimes times_of_forced() {
@@ -99,56 +100,89 @@ PackTimes times_of_forced() {
 
 }  // namespace
 
+bool KnownType::seeks_findings(int use, MPI_Datatype handle, std::int64_t count) {
+  constexpr int kUses = 3;
+  constexpr std::int64_t kBytes = 65536;  // which take longer to pack than findings to find
+  if (!is_anything_kept()) return false;
+  MPI_Count size = 0;
+  PMPI_Type_size_x(handle, &size);
+  return (use >= kUses || size * count * use >= kBytes) && !has_sought_.exchange(true);
+}
+
 const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype handle,
                                            const void* buffer, std::int64_t count) {
   const bool forced = settings().mode == Settings::Mode::engine;
   const bool on_device = is_packed_by_device(memory_of(handle, buffer));
+  bool may_measure = true;
   if (!forced && !on_device) {
-    const auto use = uses_.fetch_add(1, std::memory_order_relaxed);
-    if ((last == nullptr && use < kMpiUses) || (is_inconclusive_.load(std::memory_order_relaxed) &&
-                                                !std::has_single_bit(static_cast<unsigned>(use))))
+    const auto use = uses_.fetch_add(1, std::memory_order_relaxed) + 1;
+    may_measure = last != nullptr || use > kMpiUses;
+    if (is_inconclusive_.load(std::memory_order_relaxed) &&
+        !std::has_single_bit(static_cast<unsigned>(use)))
       return last;
+    if (!may_measure && !seeks_findings(use, handle, count)) return last;
   }
+  const NotedMeasurement noted;
   auto verdict = std::make_unique<Verdict>();
-  std::string told = "all by mpi: one run of memory, or unknown";
+  auto& found = verdict->found;
+  auto fate = Fate::left;
+  const char* why = "all by mpi: one run of memory";
   try {
-    verdict->plan = plan_with_gaps(handle);
-    if (!verdict->plan) {
-      // One run of memory, or unknown.
-    } else if (forced) {
-      verdict->forced = true;
-      verdict->times = times_of_forced();
-      told = "all by engine";
-    } else if (on_device) {
-      told = "engine in memory of a device";
+    const auto expression = dtype::decode_value(handle);
+    const auto* const known = std::get_if<dtype::TypeExpr>(&expression);
+    const auto bytes_of = [&] { return found.plan ? found.plan->packed_bytes(count) : 0; };
+    if (known == nullptr) {
+      if (!may_measure) return last;
+      why = "all by mpi: unknown";
+    } else if (forced || on_device) {
+      found.plan = plan_with_gaps(*known);
+      verdict->forced = forced;
+      if (forced) found.packing = times_of_forced();
+      if (found.plan) {
+        fate = Fate::taken;
+        why = forced ? "all by engine" : "engine in memory of a device";
+      }
+    } else if (auto findings = kept(*known);
+               findings &&
+               (found = *std::move(findings), !found.plan || bytes_of() <= found.packing.up_to)) {
+      if (found.plan) {
+        fate = Fate::equal;
+        why = nullptr;
+        if (!is_of(*found.plan, buffer)) return last;
+        if (found.unpacking.up_to > 0) learn_unpacking(nullptr, found.unpacking);
+      }
+    } else if (!may_measure) {
+      return last;
     } else {
-      if (!is_of(*verdict->plan, buffer)) return last;  // the next use will tell
-      const auto found = timed_measurement([&] {
-        return measure_packing(*verdict->plan, handle, buffer, count,
-                               last == nullptr ? kFirstMeasured : kLongestMeasured);
-      });
-      if (found.what == Measured::What::inconclusive) {
-        if (!is_inconclusive_.exchange(true))
-          note_type(handle, last == nullptr
-                                ? "by mpi for now: all bytes that it packs are the same"
-                                : "as before for now: all bytes that it packs are the same");
-        return last;
+      found = {.plan = plan_with_gaps(*known)};
+      if (found.plan) {
+        if (!is_of(*found.plan, buffer)) return last;  // the next use will tell
+        const auto measured = measure_packing(*found.plan, handle, buffer, count,
+                                              last == nullptr ? kFirstMeasured : kLongestMeasured);
+        if (measured.what == Measured::What::inconclusive) {
+          if (!is_inconclusive_.exchange(true))
+            note_type(handle, [&] {
+              return std::string(last == nullptr ? "by mpi" : "as before") +
+                     " for now: all bytes that it packs are the same";
+            });
+          return last;
+        }
+        is_inconclusive_ = false;
+        found.packing = measured.times;
+        found.packed_otherwise = measured.what == Measured::What::different;
+        fate = Fate::measured;
+        why = measured.what == Measured::What::times       ? nullptr
+              : measured.what == Measured::What::different ? "all by mpi, which packs it otherwise "
+                                                             "than the type map says"
+                                                           : "all by mpi: too long to measure";
+        if (why != nullptr) found.plan.reset();
       }
-      is_inconclusive_ = false;
-      verdict->times = found.times;
-      const auto bytes = verdict->plan->packed_bytes(count);
-      told = text_of("packed", found.times, bytes) + ", messages by " +
-             text_of_messages(found.times, bytes);
-      if (found.what == Measured::What::too_long) told = "all by mpi: too long to measure";
-      if (found.what == Measured::What::different) {
-        told = "all by mpi, which packs it otherwise than the type map says";
-        verdict->packed_otherwise = true;
-      }
-      if (found.what != Measured::What::times) verdict->plan.reset();
+      keep(*known, found);
     }
   } catch (const std::exception&) {
-    if (last != nullptr) return last;
-    verdict->plan.reset();  // what went wrong is MPI's to find out, or memory's
+    if (last != nullptr || !may_measure) return last;
+    found.plan.reset();
+    why = "all by mpi: no memory";  // or what went wrong is MPI's to find out
   }
   // Another thread may have been faster.
   const Verdict* current = last;
@@ -156,48 +190,66 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
     return current;
   times_learnt.fetch_add(1, std::memory_order_release);
   verdict->last.reset(last);
-  note_type(handle, told.c_str());
+  if (last == nullptr) note_fate(fate);
+  note_type(handle, [&]() -> std::string {
+    if (why != nullptr) return why;
+    const auto bytes = found.plan->packed_bytes(count);
+    return text_of("packed", found.packing, bytes) + ", " + text_of_messages(found.packing, bytes) +
+           (fate == Fate::equal ? ", as measured of an equal type" : "");
+  });
   return verdict.release();
+}
+
+const KnownType::Unpacking* KnownType::learn_unpacking(const Unpacking* last,
+                                                       const PackTimes& times) {
+  auto unpacking = std::make_unique<Unpacking>();
+  unpacking->times = times;
+  const Unpacking* current = last;
+  if (!unpacking_.compare_exchange_strong(current, unpacking.get(), std::memory_order_acq_rel))
+    return current;
+  unpacking->last.reset(last);
+  return unpacking.release();
 }
 
 const KnownType::Unpacking* KnownType::judge_unpacking(const Unpacking* last,
                                                        const Verdict& verdict, MPI_Datatype handle,
                                                        void* buffer, std::int64_t count,
                                                        const std::byte* packed) {
+  if (verdict.forced) return learn_unpacking(last, times_of_forced());
+  if (last == nullptr && unpackings_.fetch_add(1, std::memory_order_relaxed) < kMpiUnpackings)
+    return nullptr;
+  const NotedMeasurement noted;
   try {
-    auto unpacking = std::make_unique<Unpacking>();
-    unpacking->times = verdict.forced ? times_of_forced() : timed_measurement([&] {
-      return measure_unpacking(*verdict.plan, handle, packed, buffer, count,
-                               last == nullptr ? kFirstMeasured : kLongestMeasured);
+    auto found = verdict.found;
+    found.unpacking = measure_unpacking(*found.plan, handle, packed, buffer, count,
+                                        last == nullptr ? kFirstMeasured : kLongestMeasured);
+    if (const auto expression = dtype::decode_value(handle);
+        const auto* const known = std::get_if<dtype::TypeExpr>(&expression))
+      keep(*known, found);
+    note_type(handle, [&] {
+      return text_of("unpacked", found.unpacking, found.plan->packed_bytes(count));
     });
-    const Unpacking* current = last;
-    if (!unpacking_.compare_exchange_strong(current, unpacking.get(), std::memory_order_acq_rel))
-      return current;
-    unpacking->last.reset(last);
-    if (!verdict.forced)
-      note_type(handle,
-                text_of("unpacked", unpacking->times, verdict.plan->packed_bytes(count)).c_str());
-    return unpacking.release();
+    return learn_unpacking(last, found.unpacking);
   } catch (const std::exception&) {
     return last;
   }
 }
 
-bool KnownType::Verdict::computes_to_pay(std::int64_t bytes) const {
-  const auto time = message_time(times, bytes);
-  const bool out = times.ours_is_faster(bytes) && time && time->pays();
-  last_message.store(2 * bytes + (out ? 1 : 0), std::memory_order_relaxed);
+bool KnownType::Verdict::computes_to_pay(std::int64_t bytes, Traffic traffic) const {
+  const bool out = found.packing.ours_is_faster(bytes) && message_may_pay(bytes) &&
+                   message_time(*message_times(), found.packing, bytes, traffic).pays();
+  last_message(traffic).store(2 * bytes + (out ? 1 : 0), std::memory_order_relaxed);
   return out;
 }
 
 Handling KnownType::to_send(MPI_Datatype handle, const void* buffer, std::int64_t count,
-                            Request request) {
+                            Traffic traffic, Request request) {
   // What MPI is to have is told before it is asked where the buffer is.
-  if (const auto who = sends(count);
+  if (const auto who = sends(count, traffic);
       who == Sends::by_mpi || (who == Sends::by_mpi_on_host && !is_there_device_memory()))
     return {};
   const auto found = find(handle, buffer, count, request);
-  return found.by_engine_if([&] { return found.verdict->pays(found.bytes); });
+  return found.by_engine_if([&] { return found.verdict->pays(found.bytes, traffic); });
 }
 
 void committed(MPI_Datatype handle) noexcept {
@@ -216,6 +268,7 @@ void committed(MPI_Datatype handle) noexcept {
     if (known_type(handle) != nullptr || dtype::is_predefined(handle)) return;
     watch_finalize();
     known_types->insert(handle, std::make_unique<KnownType>());
+    note_fate(Fate::committed);
     times_learnt.fetch_add(1, std::memory_order_release);
   } catch (const std::exception&) {
     // MPI goes on handling it.

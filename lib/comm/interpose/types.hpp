@@ -3,20 +3,21 @@
 //
 // Best peer: [PEA21] makes a type's plan when it is committed, which then takes up to eight times
 // as long, and takes over every call with it; here a commit leaves a note, the first uses are
-// MPI's, and then both are measured, which takes about as long as these uses did, or some 10 us: a
-// type that is used a few times costs next to nothing, and the engine takes over where that pays.
+// MPI's, and then both are measured, which takes less than these uses did: a type that is used a
+// few times costs next to nothing, and the engine takes over where that pays.
 #pragma once
 
 #include <mpi.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "comm/interpose/choice.hpp"
 #include "comm/interpose/devices.hpp"
+#include "comm/interpose/findings.hpp"
 #include "dtype/pack/handle_table.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
@@ -37,11 +38,14 @@ inline bool is_of(const dtype::PackPlan& plan, const void* buffer) {
 
 /// Of one committed datatype. Thread-safe. In memory of a device the engine handles all that is not
 /// contiguous; in the host's what it was found to be faster at, after kMpiUses uses by MPI; with
-/// HALOCLINE_MPI=engine all that is not contiguous. A type that MPI packs otherwise than its type
-/// map says stays MPI's: ranks without the interposer go by that.
+/// HALOCLINE_MPI=engine all that is not contiguous. What was found of a type of the same
+/// constructors' calls is sought first, with the third use or, of 64 KiB or more, with the first. A
+/// type that MPI packs otherwise than its type map says stays MPI's: ranks without the interposer
+/// go by that.
 class KnownType {
  public:
-  static constexpr int kMpiUses = 10;
+  static constexpr int kMpiUses = 20;
+  static constexpr int kMpiUnpackings = 10;  ///< more, by MPI_Unpack, until that is measured
 
   KnownType() = default;
   KnownType(const KnownType&) = delete;
@@ -55,7 +59,8 @@ class KnownType {
   /// translate the type and measure.
   Handling to_pack(MPI_Datatype handle, const void* buffer, std::int64_t count) {
     const auto found = find(handle, buffer, count);
-    return found.by_engine_if([&] { return found.verdict->times.ours_is_faster(found.bytes); });
+    return found.by_engine_if(
+        [&] { return found.verdict->found.packing.ours_is_faster(found.bytes); });
   }
   /// To unpack them from the first of `room` bytes, which it may do more than once: by MPI if these
   /// are not enough.
@@ -74,19 +79,20 @@ class KnownType {
   /// To send or receive them; a persistent request is made to be used often, and so counts for all
   /// the uses by MPI.
   enum class Request { ordinary, persistent };
-  Handling to_send(MPI_Datatype handle, const void* buffer, std::int64_t count,
+  Handling to_send(MPI_Datatype handle, const void* buffer, std::int64_t count, Traffic traffic,
                    Request request = Request::ordinary);
 
   /// What to_send() may say of so many: that MPI does it, but for data in memory of a device, or
   /// either. O(1).
   enum class Sends { by_mpi, by_mpi_on_host, open };
-  Sends sends(std::int64_t count) const {
+  Sends sends(std::int64_t count, Traffic traffic) const {
     if (count <= 0) return Sends::by_mpi;
     const auto* const verdict = verdict_.load(std::memory_order_acquire);
     if (verdict == nullptr) return Sends::open;
-    if (!verdict->plan) return Sends::by_mpi;
-    const auto bytes = verdict->plan->packed_bytes(count);
-    return verdict->pays(bytes) || (bytes > verdict->times.up_to && message_may_pay(bytes))
+    const auto& [plan, packed_otherwise, packing, unpacking] = verdict->found;
+    if (!plan) return Sends::by_mpi;
+    const auto bytes = plan->packed_bytes(count);
+    return verdict->pays(bytes, traffic) || (bytes > packing.up_to && message_may_pay(bytes))
                ? Sends::open
                : Sends::by_mpi_on_host;
   }
@@ -94,30 +100,32 @@ class KnownType {
   /// By which it is packed, or nullptr as long as nobody has asked for it.
   const dtype::PackPlan* plan() const {
     const auto* const verdict = verdict_.load(std::memory_order_acquire);
-    return verdict != nullptr && verdict->plan ? &*verdict->plan : nullptr;
+    return verdict != nullptr && verdict->found.plan ? &*verdict->found.plan : nullptr;
   }
   /// Whether MPI was found to pack it otherwise than its type map says.
   bool is_packed_otherwise() const {
     const auto* const verdict = verdict_.load(std::memory_order_acquire);
-    return verdict != nullptr && verdict->packed_otherwise;
+    return verdict != nullptr && verdict->found.packed_otherwise;
   }
 
  private:
   struct Verdict {
-    std::optional<dtype::PackPlan> plan;                // none: MPI does it all
-    bool forced = false;                                // the engine does
-    bool packed_otherwise = false;                      // by MPI: then there is no plan
-    PackTimes times{};                                  // of both, in the host's memory
-    std::unique_ptr<const Verdict> last;                // that somebody may still go by
-    mutable std::atomic<std::int64_t> last_message{0};  // twice its bytes, and 1 if it pays
+    Findings found;                       // but for unpacking, which is judged by itself
+    bool forced = false;                  // the engine does
+    std::unique_ptr<const Verdict> last;  // that somebody may still go by
+    // Of each traffic, twice its bytes, and 1 if it pays.
+    mutable std::array<std::atomic<std::int64_t>, 2> last_messages{};
 
     // Whether a message of so many bytes, in the host's memory, is to be the engine's.
-    bool pays(std::int64_t bytes) const {
+    bool pays(std::int64_t bytes, Traffic traffic) const {
       if (forced) return true;
-      const auto known = last_message.load(std::memory_order_relaxed);
-      return known / 2 == bytes ? known % 2 != 0 : computes_to_pay(bytes);
+      const auto known = last_message(traffic).load(std::memory_order_relaxed);
+      return known / 2 == bytes ? known % 2 != 0 : computes_to_pay(bytes, traffic);
     }
-    bool computes_to_pay(std::int64_t bytes) const;
+    bool computes_to_pay(std::int64_t bytes, Traffic traffic) const;
+    std::atomic<std::int64_t>& last_message(Traffic traffic) const {
+      return last_messages[static_cast<std::size_t>(traffic)];
+    }
   };
   struct Unpacking {
     PackTimes times;
@@ -134,7 +142,7 @@ class KnownType {
     template <class IsFaster>
     Handling by_engine_if(IsFaster&& is_faster) const {
       if (verdict == nullptr || (!is_packed_by_device(memory) && !is_faster())) return {};
-      return {&*verdict->plan, memory};
+      return {&*verdict->found.plan, memory};
     }
   };
   Found find(MPI_Datatype handle, const void* buffer, std::int64_t count,
@@ -145,27 +153,32 @@ class KnownType {
       if (request == Request::persistent) uses_.fetch_add(kMpiUses, std::memory_order_relaxed);
       verdict = judge(nullptr, handle, buffer, count);
     }
-    if (verdict == nullptr || !verdict->plan || !is_of(*verdict->plan, buffer)) return {};
-    const auto memory = kind_of(*verdict->plan, buffer);
-    const auto bytes = verdict->plan->packed_bytes(count);
+    if (verdict == nullptr || !verdict->found.plan || !is_of(*verdict->found.plan, buffer))
+      return {};
+    const auto memory = kind_of(*verdict->found.plan, buffer);
+    const auto bytes = verdict->found.plan->packed_bytes(count);
     if (is_packed_by_device(memory)) {
       if (dtype::current_device() == nullptr) return {};
-    } else if (bytes > verdict->times.up_to) {
+    } else if (bytes > verdict->found.packing.up_to) {
       verdict = judge(verdict, handle, buffer, count);
-      if (!verdict->plan) return {};
+      if (!verdict->found.plan) return {};
     }
     return {verdict, memory, bytes};
   }
 
+  // Whether findings of an equal type are to be sought now: not again until it is measured.
+  bool seeks_findings(int use, MPI_Datatype handle, std::int64_t count);
   // The new one, or another thread's; the last one if there can be none.
   const Verdict* judge(const Verdict* last, MPI_Datatype handle, const void* buffer,
                        std::int64_t count);
   const Unpacking* judge_unpacking(const Unpacking* last, const Verdict& verdict,
                                    MPI_Datatype handle, void* buffer, std::int64_t count,
                                    const std::byte* packed);
+  const Unpacking* learn_unpacking(const Unpacking* last, const PackTimes& times);
   std::atomic<const Verdict*> verdict_{nullptr};
   std::atomic<const Unpacking*> unpacking_{nullptr};
-  std::atomic<int> uses_{0};
+  std::atomic<int> uses_{0}, unpackings_{0};
+  std::atomic<bool> has_sought_{false};
   std::atomic<bool> is_inconclusive_{false};  // what was measured last: then less and less often
 };
 

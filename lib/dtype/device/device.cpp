@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include "dtype/device/cuda_device.hpp"
@@ -35,19 +36,29 @@ std::atomic<AttributeQuery*> known{nullptr};
 // Of a driver that is loaded already; nullptr if none is.
 AttributeQuery* loaded_query() {
   static std::atomic<unsigned long long> looked_after{0};  // how many libraries had been loaded
+  struct Loaded {
+    unsigned long long libraries = 0;
+    std::string driver;  // its path
+  };
   if (auto* const query = known.load(std::memory_order_acquire)) return query;
-  unsigned long long loaded = 0;
+  Loaded loaded;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* out) {
-        *static_cast<unsigned long long*>(out) = info->dlpi_adds;
-        return 1;
+        auto& [libraries, driver] = *static_cast<Loaded*>(out);
+        if (libraries == 0 && looked_after.load(std::memory_order_acquire) == info->dlpi_adds)
+          return 1;
+        libraries = info->dlpi_adds;
+        if (std::string_view(info->dlpi_name).ends_with("/libcuda.so.1")) driver = info->dlpi_name;
+        return 0;
       },
       &loaded);
-  if (looked_after.load(std::memory_order_acquire) != loaded) {
-    if (void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD))
-      known = reinterpret_cast<AttributeQuery*>(dlsym(driver, "cuPointerGetAttribute"));
-    looked_after.store(loaded, std::memory_order_release);
-  }
+  if (loaded.libraries == 0) return nullptr;
+  // By its path: dlopen() looks for a name alone in all folders, which takes longer than most
+  // packs.
+  if (void* const driver =
+          loaded.driver.empty() ? nullptr : dlopen(loaded.driver.c_str(), RTLD_LAZY | RTLD_NOLOAD))
+    known = reinterpret_cast<AttributeQuery*>(dlsym(driver, "cuPointerGetAttribute"));
+  looked_after.store(loaded.libraries, std::memory_order_release);
   return known.load(std::memory_order_acquire);
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "dtype/support/error.hpp"
 #include "dtype/type_expr.hpp"
@@ -81,6 +83,46 @@ TEST(TypeExpr, ParametrizedFortranTypesAreNamed) {
     EXPECT_NE(error_of(text).find("digits and a range"), std::string::npos) << error_of(text);
   EXPECT_NE(error_of("f90_real(-1,1)").find("not negative"), std::string::npos);
   EXPECT_NE(error_of("f90_integer(99999999999)").find("too large"), std::string::npos);
+}
+
+TEST(TypeExpr, AreTheSameNumbersIfTheyAreTheSame) {
+  // Each differs from others in one argument, in the order of two, or in where a list ends.
+  const char* const all[] = {"int",
+                             "contiguous(2,int)",
+                             "vector(1,2,3,int)",
+                             "vector(1,2,3,float)",
+                             "vector(1,3,2,int)",
+                             "hvector(1,2,3,int)",
+                             "indexed({1,2},{3,4},int)",
+                             "indexed({1,3},{2,4},int)",
+                             "hindexed({1,2},{3,4},int)",
+                             "indexed_block(1,{2,3},int)",
+                             "indexed_block(2,{1,3},int)",
+                             "hindexed_block(1,{2,3},int)",
+                             "struct({1,1},{0,8},{int,double})",
+                             "struct({1,1},{0,8},{double,int})",
+                             "struct({1,1},{0,8},{contiguous(2,int),double})",
+                             "subarray(C,{4,4},{2,2},{0,1},int)",
+                             "subarray(F,{4,4},{2,2},{0,1},int)",
+                             "subarray(C,{4,4},{2,2},{1,0},int)",
+                             "darray(2,0,{4},{block},{default},{2},C,int)",
+                             "darray(2,0,{4},{cyclic},{default},{2},C,int)",
+                             "darray(2,0,{4},{block},{2},{2},C,int)",
+                             "resized(int,0,8)",
+                             "resized(int,8,0)",
+                             "dup(int)",
+                             "dup(dup(int))",
+                             "stretched_vector(2,0,{1,2},int)",
+                             "stretched_vector(2,1,{1,2},int)",
+                             "bucket(4,{1,2},int)",
+                             "triangular(4,2,1,8,int)"};
+  std::map<std::vector<std::int64_t>, std::string> seen;
+  for (const auto* text : all) {
+    const auto numbers = to_numbers(*parse_type(text));
+    EXPECT_EQ(numbers, to_numbers(*parse_type(text)));
+    const auto [at, is_new] = seen.emplace(numbers, text);
+    EXPECT_TRUE(is_new) << text << " as " << at->second;
+  }
 }
 
 TEST(TypeExpr, UnknownNamesAreAnsweredWithTheKnownOnes) {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What was found out about a type stays known of all that the same calls of constructors make.
+//
+// Best peer: [PEA21] learns each handle anew; here what was measured of one is true of the next,
+// since MPI handles both alike: it goes by the constructors, not by the type map alone.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <optional>
+
+#include "comm/interpose/choice.hpp"
+#include "dtype/pack/pack_plan.hpp"
+#include "dtype/type_expr.hpp"
+
+namespace halocline::interpose {
+
+/// Of one type, in the host's memory.
+struct Findings {
+  std::optional<dtype::PackPlan> plan{};  ///< of the engine; none: MPI does it all
+  bool packed_otherwise = false;          ///< by MPI than the type map says: then there is no plan
+  PackTimes packing{}, unpacking{};       ///< up_to is 0 of what was not measured
+};
+
+/// Keeps what was found of an expression's type, where it is good for as many bytes as what was
+/// before. Of up to 1000 expressions, with up to a million numbers in all and in their plans; then
+/// it begins anew. O(arguments log kept); thread-safe. Throws std::bad_alloc.
+void keep(const dtype::TypeExpr& expression, const Findings& findings);
+
+/// What was kept. O(arguments + log kept); thread-safe. Throws std::bad_alloc.
+std::optional<Findings> kept(const dtype::TypeExpr& expression);
+
+/// Whether anything was. O(1), no lock.
+bool is_anything_kept() noexcept;
+
+}  // namespace halocline::interpose
