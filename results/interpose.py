@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tables and a plot of what jobs/local/interpose.sh measured, which calls this script.
 
-    interpose.py [FOLDER [TARGET]]     FOLDER (results/raw/interpose) -> TARGET/README.md, messages.png and .svg (results/interpose)
+    interpose.py [FOLDER [TARGET]]     FOLDER (results/raw/interpose) -> TARGET/README.md, messages and both-ways (.png and .svg)
+                                       (results/interpose)
 
 Ratios are of rates: above 1 is faster through the interposer. The plot needs matplotlib, the tables do not. Exit codes: 0 ok, 2 bad
 input (then nothing is written).
@@ -123,11 +124,12 @@ def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else RESULTS / "raw/interpose")
     target = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else RESULTS / "interpose")
     facts, call_rows = read(folder / "calls.jsonl")
-    pack_rows, message_rows, plain_rows = (read(folder / f"{name}.jsonl")[1] for name in ("packs", "messages", "plain"))
+    pack_rows, message_rows, both_rows, plain_rows = (read(folder / f"{name}.jsonl")[1] for name in ("packs", "messages", "both-ways", "plain"))
     mpi = call_rows[0]["mpi"]
     commit = facts["git"][:12] + (" with changes" if facts["dirty"] else "")
     target.mkdir(parents=True, exist_ok=True)
-    drawn = draw(message_rows, f"{mpi}, {facts['cpu']}, commit {commit}", target / "messages")
+    title = f"{mpi}, {facts['cpu']}, commit {commit}"
+    drawn = draw(message_rows, f"one way: {title}", target / "messages") and draw(both_rows, f"both ways at once: {title}", target / "both-ways")
     lines = [
         "# What programs get that have libhalocline_mpi.so in front of their MPI\n",
         "Medians of interleaved samples, 10th to 90th percentile in brackets; ratios are of rates, so above 1 is faster through it. Every row was verified byte "
@@ -144,6 +146,10 @@ def main():
         "Half of the time there and back between two ranks of a node; blocks with gaps of their length.\n",
         "![rate of messages through the interposer by that of MPI](messages.png)\n" if drawn else "",
         messages(message_rows),
+        "## Messages both ways at once\n",
+        "The same messages, which both ranks send at once by `MPI_Irecv`, `MPI_Isend` and `MPI_Waitall`: the time of such an exchange.\n",
+        "![rate of exchanges through the interposer by that of MPI](both-ways.png)\n" if drawn else "",
+        messages(both_rows),
         "## Programs without derived types\n",
         "The same of doubles, in a process that never makes a type.\n",
         messages(plain_rows),

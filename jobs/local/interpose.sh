@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Measures what programs get that have build/release/lib/libhalocline_mpi.so in front of their MPI: builds it, measures a model of
 # this machine on two ranks, then packs beside loops by hand, calls that are passed on, messages between two ranks with derived
-# types and without, and the two example programs, with it and without in turns. Writes tables and a plot to results/interpose/; raw
-# results stay in results/raw/interpose/. Exit codes: 0, 1 if a row is not verified, others as of what failed.
+# types, one way and both ways at once, and without, and the two example programs, with it and without in turns. Writes tables and
+# plots to results/interpose/; raw results stay in results/raw/interpose/. Exit codes: 0, 1 if a row is not verified, others as of
+# what failed.
 #   jobs/local/interpose.sh [--quick]       --quick: few samples, for a draft in results/raw/interpose/
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -10,7 +11,7 @@ quick=()
 case ${1:-} in
   '') ;;
   --quick) quick=(--quick) ;;
-  -h|--help) sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  -h|--help) sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 0 ;;
   *) echo "interpose.sh: no argument is called '$1': --help tells the rest" >&2; exit 2 ;;
 esac
 source jobs/local/env.sh
@@ -35,6 +36,7 @@ measure() {
 measure calls 1 build/release/lib/dtype/bench/bench_dtype --group=calls
 measure packs 1 build/release/lib/dtype/bench/bench_dtype --group=interposed
 measure messages 2 build/release/lib/comm/bench/bench_messages --groups=interposed
+measure both-ways 2 build/release/lib/comm/bench/bench_messages --groups=both-ways
 measure plain 2 build/release/lib/comm/bench/bench_messages --groups=plain
 
 # The examples, as their sources tell to build and start them.

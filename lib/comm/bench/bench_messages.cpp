@@ -126,6 +126,14 @@ class Bench {
     return by_mpi<MPI_Send, MPI_Recv>(std::move(name), memory);
   }
 
+  // Likewise both, but for messages that both ranks send at once, as in the exchange of a halo.
+  Way vendor_both_ways(std::string name, const MessageMemory& memory) const {
+    return both_ways<PMPI_Irecv, PMPI_Isend, PMPI_Waitall>(std::move(name), memory);
+  }
+  Way interposed_both_ways(std::string name, const MessageMemory& memory) const {
+    return both_ways<MPI_Irecv, MPI_Isend, MPI_Waitall>(std::move(name), memory);
+  }
+
   // A copy on rank 0, twice for a message there and back.
   Way copy(std::string name, const MessageMemory& to, const MessageMemory& from) const {
     if (pair_.rank() != 0) return {std::move(name), [] {}, [] {}, nullptr};
@@ -160,6 +168,20 @@ class Bench {
                   recv(m->in(), count, m->type(), other, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             },
             m};
+  }
+  // There and back are one such exchange each.
+  template <auto irecv, auto isend, auto waitall>
+  Way both_ways(std::string name, const MessageMemory& memory) const {
+    const int other = 1 - pair_.rank();
+    const auto* m = &memory;
+    const int count = checked_int(m->count(), "count");
+    const auto exchange = [=] {
+      MPI_Request requests[2];
+      HALOCLINE_MPI(irecv(m->in(), count, m->type(), other, 2, MPI_COMM_WORLD, &requests[0]));
+      HALOCLINE_MPI(isend(m->out(), count, m->type(), other, 2, MPI_COMM_WORLD, &requests[1]));
+      HALOCLINE_MPI(waitall(2, requests, MPI_STATUSES_IGNORE));
+    };
+    return {std::move(name), exchange, exchange, m};
   }
 
   Arguments options_;
@@ -314,24 +336,31 @@ std::vector<Case> long_messages(const Bench& bench) {
   return out;
 }
 
-// What programs get that have our interposer loaded, in ordinary memory.
-std::vector<Case> interposed(const Bench& bench) {
+// What programs get that have our interposer loaded, in ordinary memory: blocks with gaps of their
+// length, of which `ways(bench, memory)` are two ways.
+template <class Ways>
+std::vector<Case> beside_mpi(const Bench& bench, Ways ways) {
   std::vector<Case> out;
-  const auto sizes = bench.options().smoke
-                         ? std::vector<std::int64_t>{1 << 10}
-                         : std::vector<std::int64_t>{1 << 10, 1 << 12, 1 << 14, 1 << 16,
-                                                     1 << 18, 1 << 20, 1 << 22};
-  for (const auto bytes : sizes)
-    for (std::int64_t block = 8; block <= bytes / 2 && block <= 1 << 13; block *= 4) {
-      out.push_back({bytes_name(bytes) + "-b" + std::to_string(block), [bytes, block](Bench& b) {
-                       const auto memory = b.memory(blocks(bytes, block, 2 * block), false);
-                       return measure(
-                           b, memory,
-                           {b.interposed("interposed", memory), *b.vendor("vendor", memory, false)},
-                           0.2, "interposed");
-                     }});
-    }
+  const std::int64_t largest = bench.options().smoke ? 1 << 10 : 1 << 22;
+  for (std::int64_t bytes = 1 << 10; bytes <= largest; bytes *= 4)
+    for (std::int64_t block = 8; block <= bytes / 2 && block <= 1 << 13; block *= 4)
+      out.push_back(
+          {bytes_name(bytes) + "-b" + std::to_string(block), [bytes, block, ways](Bench& b) {
+             const auto memory = b.memory(blocks(bytes, block, 2 * block), false);
+             return measure(b, memory, ways(b, memory), 0.2, "interposed");
+           }});
   return out;
+}
+std::vector<Case> interposed(const Bench& bench) {
+  return beside_mpi(bench, [](const Bench& b, const MessageMemory& memory) {
+    return std::vector{b.interposed("interposed", memory), *b.vendor("vendor", memory, false)};
+  });
+}
+std::vector<Case> both_ways(const Bench& bench) {
+  return beside_mpi(bench, [](const Bench& b, const MessageMemory& memory) {
+    return std::vector{b.interposed_both_ways("interposed", memory),
+                       b.vendor_both_ways("vendor", memory)};
+  });
 }
 
 // What a program pays that has our interposer loaded and no use for it: in a process of this group
@@ -401,6 +430,10 @@ const Group kGroups[] = {
       "interposer may stand (LD_PRELOAD=libhalocline_mpi.so)",
       kInterposedColumns},
      interposed},
+    {"both-ways",
+     {"likewise, by MPI_Irecv, MPI_Isend and MPI_Waitall, from both ranks at once",
+      kInterposedColumns},
+     both_ways},
     {"plain",
      {"doubles, by MPI_Send and MPI_Recv, in a process without derived types", kInterposedColumns},
      plain},

@@ -266,11 +266,12 @@ bool message_may_pay(std::int64_t bytes) {
 
 MessageTime message_time(const dtype::MessageTimes& messages, const PackTimes& packing,
                          std::int64_t bytes, Traffic traffic) {
+  constexpr double kBlocking = 100e-9, kNonblocking = 400e-9;
   const double latency = messages.at(1, 0), message = messages.at(1, static_cast<double>(bytes));
-  const double ours = 2 * (kTravelling + packing.ours.of(bytes)) + message;
-  const double mpi = packing.mpi.of(bytes);
-  if (traffic == Traffic::both_ways) return {ours + message - latency, 2 * mpi + message};
-  return {ours,
+  const double ours = 2 * packing.ours.of(bytes) + message, mpi = packing.mpi.of(bytes);
+  if (traffic == Traffic::both_ways)
+    return {2 * kNonblocking + ours + message - latency, 2 * mpi + message};
+  return {2 * kBlocking + ours,
           latency + std::max(mpi, message - latency) + packing.mpi.of(std::min(bytes, kPiece))};
 }
 

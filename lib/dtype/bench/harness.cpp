@@ -240,9 +240,11 @@ Row measure(const Case& the_case, const Options& options) {
   Methods methods{the_case.hand, std::nullopt, std::nullopt};
   if (the_case.mode == Mode::interposed) {
     // Its first uses are MPI's own.
+    constexpr int kFirstUses = 24;
     arena().memory.fill(1);
     const auto first_uses = by_mpi<MPI_Pack, MPI_Unpack>(jobs);
-    first_uses.pack(arena().memory.data(), arena().packed.data(), 12);
+    first_uses.pack(arena().memory.data(), arena().packed.data(), kFirstUses);
+    first_uses.unpack(arena().memory.data(), arena().packed.data(), kFirstUses);
   }
   auto packer = the_case.mode == Mode::interposed
                     ? Result<Method>(by_mpi<MPI_Pack, MPI_Unpack>(jobs))
