@@ -80,7 +80,7 @@ class Project:
 
     def results(self, study="tiny"):
         """Point -> its file, time of change and content, so that one who touches it is seen."""
-        files = [path for path in self.raw(study).glob("*.json*") if path.name != "study.json" and ".failed." not in path.name]
+        files = [path for path in self.raw(study).glob("*.json*") if not path.name.startswith("study.json") and ".failed." not in path.name]
         return {path.stem: (path.name, path.stat().st_mtime_ns, path.read_bytes()) for path in files}
 
     def records(self, point, study="tiny"):
