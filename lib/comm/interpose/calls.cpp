@@ -131,7 +131,7 @@ std::string text_of_types() {
   auto left = fate(Fate::committed);
   auto out = text("%lld types were committed", left);
   for (const auto& [one, what] : {std::pair(Fate::measured, "measured"),
-                                  {Fate::equal, "equal to a measured one"},
+                                  {Fate::equal, "as equal ones before"},
                                   {Fate::taken, "the engine's"},
                                   {Fate::left, "contiguous or unknown"}}) {
     if (fate(one) != 0) out += text(", %lld %s", fate(one), what);

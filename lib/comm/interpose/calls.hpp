@@ -59,7 +59,7 @@ class NotedMeasurement {
 enum class Fate {
   committed,
   measured,  ///< by MPI and the engine
-  equal,     ///< known from another one
+  equal,     ///< goes by what is known of another one
   taken,     ///< by the engine, without measuring
   left       ///< to MPI, without measuring
 };

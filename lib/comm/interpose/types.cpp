@@ -145,12 +145,10 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
     } else if (auto findings = kept(*known);
                findings &&
                (found = *std::move(findings), !found.plan || bytes_of() <= found.packing.up_to)) {
-      if (found.plan) {
-        fate = Fate::equal;
-        why = nullptr;
-        if (!is_of(*found.plan, buffer)) return last;
-        if (found.unpacking.up_to > 0) learn_unpacking(nullptr, found.unpacking);
-      }
+      fate = Fate::equal;
+      why = found.plan ? nullptr : "all by mpi, as of an equal type";
+      if (found.plan && !is_of(*found.plan, buffer)) return last;
+      if (found.unpacking.up_to > 0) learn_unpacking(nullptr, found.unpacking);
     } else if (!may_measure) {
       return last;
     } else {
@@ -215,11 +213,12 @@ const KnownType::Unpacking* KnownType::judge_unpacking(const Unpacking* last,
                                                        const Verdict& verdict, MPI_Datatype handle,
                                                        void* buffer, std::int64_t count,
                                                        const std::byte* packed) {
-  if (verdict.forced) return learn_unpacking(last, times_of_forced());
-  if (last == nullptr && unpackings_.fetch_add(1, std::memory_order_relaxed) < kMpiUnpackings)
+  if (last == nullptr && !verdict.forced &&
+      unpackings_.fetch_add(1, std::memory_order_relaxed) < kMpiUnpackings)
     return nullptr;
   const NotedMeasurement noted;
   try {
+    if (verdict.forced) return learn_unpacking(last, times_of_forced());
     auto found = verdict.found;
     found.unpacking = measure_unpacking(*found.plan, handle, packed, buffer, count,
                                         last == nullptr ? kFirstMeasured : kLongestMeasured);
