@@ -121,10 +121,13 @@ auto with_arguments(const TypeExpr& expr, Call&& call) {
       expr.node);
 }
 
-// Appends what tells an expression from all others: before each list and name how long it is.
+// Appends what tells an expression from all others, until there are more than `most`: before each
+// list and name how long it is.
 struct Numbers {
   std::vector<std::int64_t>& out;
+  std::size_t most;
 
+  bool are_too_many() const { return out.size() > most; }
   void add(std::int64_t value) const { out.push_back(value); }
   void add(Order order) const { add(static_cast<std::int64_t>(order)); }
   void add(Distribution distribution) const { add(static_cast<std::int64_t>(distribution)); }
@@ -136,6 +139,7 @@ struct Numbers {
     add_all(list);
   }
   void add(const TypeExpr& expr) const {
+    if (are_too_many()) return;
     with_arguments(expr, [this](std::string_view name, const auto&... all) {
       add(name);
       (add(all), ...);
@@ -146,7 +150,10 @@ struct Numbers {
   template <class List>
   void add_all(const List& list) const {
     add(static_cast<std::int64_t>(list.size()));
-    for (const auto& item : list) add(item);
+    for (const auto& item : list) {
+      if (are_too_many()) return;
+      add(item);
+    }
   }
 };
 
@@ -573,9 +580,11 @@ std::string to_string(const TypeExpr& expr) {
   return with_arguments(expr, [](const auto&... all) { return call_text(all...); });
 }
 
-std::vector<std::int64_t> to_numbers(const TypeExpr& expr) {
+std::optional<std::vector<std::int64_t>> to_numbers(const TypeExpr& expr, std::size_t most) {
   std::vector<std::int64_t> out;
-  Numbers{out}.add(expr);
+  const Numbers numbers{out, most};
+  numbers.add(expr);
+  if (numbers.are_too_many()) return std::nullopt;
   return out;
 }
 

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -165,8 +166,9 @@ std::vector<TypeExprPtr> types_inside(const TypeExpr& expr);
 std::string to_string(const TypeExpr& expr);
 
 /// The expression as numbers, to compare and to sort by: equal for equal expressions and for no
-/// others. O(constructor arguments).
-std::vector<std::int64_t> to_numbers(const TypeExpr& expr);
+/// others. nullopt if there are more than `most`. O(numbers); types inside count as often as they
+/// are there.
+std::optional<std::vector<std::int64_t>> to_numbers(const TypeExpr& expr, std::size_t most);
 
 // clang-format off
 /// Parses one type expression: the standard's constructor names in lower case with the arguments in

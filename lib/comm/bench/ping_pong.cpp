@@ -94,7 +94,7 @@ void PingPong::exchange(const Way& way) const {
 bool PingPong::is_right(const Way& way) const {
   if (way.memory == nullptr) return true;
   // What is checked is what is measured: who chooses by experience has some then.
-  constexpr int kFirstTimes = 20;
+  constexpr int kFirstTimes = 70;
   way.memory->reset();
   for (int i = 0; i < kFirstTimes; ++i) exchange(way);
   way.memory->reset();

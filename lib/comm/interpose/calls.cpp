@@ -129,15 +129,17 @@ std::string text_of_types() {
     return static_cast<long long>(noted_fates[static_cast<std::size_t>(one)]);
   };
   auto left = fate(Fate::committed);
-  auto out = text("%lld types were committed", left);
+  auto out = text("types committed: %lld", left);
   for (const auto& [one, what] : {std::pair(Fate::measured, "measured"),
-                                  {Fate::equal, "as equal ones before"},
+                                  {Fate::equal, "as equal ones that were"},
                                   {Fate::taken, "the engine's"},
                                   {Fate::left, "contiguous or unknown"}}) {
-    if (fate(one) != 0) out += text(", %lld %s", fate(one), what);
+    if (fate(one) != 0) out += text(", %s: %lld", what, fate(one));
     left -= fate(one);
   }
-  return left == 0 ? out : out + text(", %lld used too rarely to be measured", left);
+  return left == 0
+             ? out
+             : out + text(", not measured, mostly since they were used too rarely: %lld", left);
 }
 
 std::string summary() {
@@ -163,7 +165,7 @@ std::string summary() {
         text("%-22s %-6s %12s %16s %12s\n", "derived types in", "by", "calls", "bytes", "seconds") +
         rows;
   if (is_any_start) out += begin + "* to start it; waiting for it is not in it\n";
-  if (nanoseconds_of_measuring != 0)
+  if (settings().mode != Settings::Mode::engine && nanoseconds_of_measuring != 0)
     out += begin + text("finding out who is faster took %.6f seconds\n",
                         static_cast<double>(nanoseconds_of_measuring) * 1e-9);
   return out;

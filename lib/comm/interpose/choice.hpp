@@ -46,8 +46,8 @@ inline constexpr std::int64_t kLongestMeasured = std::int64_t{1} << 25;
 /// Packs one of `count` instances at `buffer`, and all, but one or of `at_most` packed bytes, by
 /// `plan` and by MPI, in turns; the fastest of each. First both pack other memory, with different
 /// bytes in all places, if the instances are in a mebibyte of it, or else what the buffer holds.
-/// Only reads the buffer. Takes as long as three or four packs by each, or twice that if they are
-/// about as fast, and at least 5 us. Throws std::bad_alloc.
+/// Only reads the buffer. Takes as long as some four packs by each, or six if they are about as
+/// fast, twice that for several instances, and at least 5 us. Throws std::bad_alloc.
 Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const void* buffer,
                          std::int64_t count, std::int64_t at_most);
 inline constexpr std::int64_t kFirstMeasured = std::int64_t{1} << 20;
@@ -82,7 +82,7 @@ enum class Traffic { one_way, both_ways };
 /// unpack it, and if MPI streams it, which packs, moves and unpacks pieces of kPiece. With P and V
 /// for packing by us and by MPI (unpacking is taken to be as long), M for a message of n bytes, as
 /// streamed() has them moved, and K for what it takes us at either end to find memory and to keep
-/// it while the message travels: 0.1 us, or 0.4 where the call returns before that is over:
+/// it while the message travels, 0.1 us or, both ways, 0.4:
 ///
 ///     one way    ours  2 (K + P(n)) + M(n)
 ///                MPI   M(0) + max(V(n), M(n) - M(0)) + V(min(n, kPiece))

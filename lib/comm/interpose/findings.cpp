@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/interpose/findings.hpp"
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,49 +16,71 @@ namespace {
 constexpr std::size_t kMostKept = 1000, kMostNumbers = 1'000'000;
 
 struct Kept {
-  std::mutex mutex;
-  std::map<std::vector<std::int64_t>, Findings> all;
-  std::size_t numbers = 0;  // of expressions, and as many as plans have words
-  std::atomic<bool> is_any{false};
+  Met met{std::nullopt, 0};
+  std::size_t size;  // in numbers: of the expression and of a plan
 };
-Kept& the_kept() {
-  static auto* const value = new Kept;  // in use until the very end
+struct Table {
+  std::mutex mutex;
+  std::map<std::vector<std::int64_t>, Kept> all;
+  std::size_t size = 0;
+
+  // The entry of an expression, new or not, with so much of a plan.
+  Kept& entry(std::vector<std::int64_t> numbers, std::size_t plan) {
+    const auto needed = numbers.size() + plan;
+    auto found = all.find(numbers);
+    if (found == all.end()) {
+      if (all.size() >= kMostKept || size + needed > kMostNumbers) make_room(needed);
+      found = all.try_emplace(std::move(numbers), Kept{.size = 0}).first;
+    }
+    auto& out = found->second;
+    if (needed > out.size) size += needed - out.size, out.size = needed;
+    return out;
+  }
+  void make_room(std::size_t needed) {
+    constexpr double kMost = 0.75;  // or there would soon be no room again
+    std::erase_if(all, [](const auto& one) { return !one.second.met.findings; });
+    size = 0;
+    for (const auto& [numbers, one] : all) size += one.size;
+    if (static_cast<double>(all.size()) > kMost * kMostKept ||
+        static_cast<double>(size + needed) > kMost * kMostNumbers)
+      all.clear(), size = 0;
+  }
+};
+Table& table() {
+  static auto* const value = new Table;  // in use until the very end
   return *value;
+}
+
+std::size_t size_of(const Findings& findings) {
+  return findings.plan ? static_cast<std::size_t>(findings.plan->metadata_bytes()) / 8 : 0;
 }
 
 }  // namespace
 
 void keep(const dtype::TypeExpr& expression, const Findings& findings) {
-  auto numbers = dtype::to_numbers(expression);
-  const auto size =
-      numbers.size() +
-      (findings.plan ? static_cast<std::size_t>(findings.plan->metadata_bytes()) / 8 : 0);
-  if (size > kMostNumbers) return;
-  auto& [mutex, all, all_numbers, is_any] = the_kept();
-  const std::lock_guard lock(mutex);
-  if (all.size() >= kMostKept || all_numbers + size > kMostNumbers) all.clear(), all_numbers = 0;
-  const auto [at, is_new] = all.try_emplace(std::move(numbers), findings);
-  if (is_new) {
-    all_numbers += size;
-  } else {
-    auto& [key, known] = *at;
-    if (findings.packing.up_to >= known.packing.up_to)
-      known = {findings.plan, findings.packed_otherwise, findings.packing, known.unpacking};
-    if (findings.unpacking.up_to >= known.unpacking.up_to) known.unpacking = findings.unpacking;
+  auto numbers = dtype::to_numbers(expression, kMostNumbers);
+  const auto plan = size_of(findings);
+  if (!numbers || numbers->size() + plan > kMostNumbers / 2) return;
+  auto& all = table();
+  const std::lock_guard lock(all.mutex);
+  auto& known = all.entry(*std::move(numbers), plan).met.findings;
+  if (!known || !findings.plan) {
+    known = findings;
+    return;
   }
-  is_any = true;
+  if (!known->plan) return;
+  if (findings.packing.up_to >= known->packing.up_to) known->packing = findings.packing;
+  if (findings.unpacking.up_to >= known->unpacking.up_to) known->unpacking = findings.unpacking;
 }
 
-std::optional<Findings> kept(const dtype::TypeExpr& expression) {
-  const auto numbers = dtype::to_numbers(expression);
-  auto& [mutex, all, all_numbers, is_any] = the_kept();
-  const std::lock_guard lock(mutex);
-  const auto found = all.find(numbers);
-  return found == all.end() ? std::nullopt : std::optional(found->second);
-}
-
-bool is_anything_kept() noexcept {
-  return the_kept().is_any;
+Met meet(const dtype::TypeExpr& expression) {
+  auto numbers = dtype::to_numbers(expression, kMostNumbers / 2);
+  if (!numbers) return {std::nullopt, 1};
+  auto& all = table();
+  const std::lock_guard lock(all.mutex);
+  auto& met = all.entry(*std::move(numbers), 0).met;
+  ++met.times;
+  return met;
 }
 
 }  // namespace halocline::interpose

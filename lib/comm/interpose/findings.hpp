@@ -23,15 +23,18 @@ struct Findings {
   PackTimes packing{}, unpacking{};       ///< up_to is 0 of what was not measured
 };
 
-/// Keeps what was found of an expression's type, where it is good for as many bytes as what was
-/// before. Of up to 1000 expressions, with up to a million numbers in all and in their plans; then
-/// it begins anew. O(arguments log kept); thread-safe. Throws std::bad_alloc.
+/// Keeps what was found of an expression's type: of times those that are good for more bytes, and
+/// that it has no plan for ever. Of up to 1000 expressions, with up to a million numbers in all and
+/// in their plans; then it forgets those that were only met or, if that does not help, all.
+/// O(arguments log kept); thread-safe. Throws std::bad_alloc.
 void keep(const dtype::TypeExpr& expression, const Findings& findings);
 
-/// What was kept. O(arguments + log kept); thread-safe. Throws std::bad_alloc.
-std::optional<Findings> kept(const dtype::TypeExpr& expression);
-
-/// Whether anything was. O(1), no lock.
-bool is_anything_kept() noexcept;
+/// What is kept of an expression.
+struct Met {
+  std::optional<Findings> findings;
+  int times;  ///< that it was met, this one included
+};
+/// Likewise; counts, and so keeps that, too.
+Met meet(const dtype::TypeExpr& expression);
 
 }  // namespace halocline::interpose

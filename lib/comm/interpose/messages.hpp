@@ -15,8 +15,8 @@
 namespace halocline::interpose {
 
 /// What MPI is to carry instead of `count` instances of `type`, which is `known`, to or from
-/// `partner` by a `call`; none if that is to be the type itself. Nothing is packed yet. Calls that
-/// return before their message is complete are taken to have another one come the other way.
+/// `partner` by a `call`; none if that is to be the type itself. Nothing is packed yet. All calls
+/// but MPI_Send and MPI_Recv are taken to have another one come the other way.
 std::optional<Travelling> packed_instead(Call call, KnownType* known, MPI_Datatype type,
                                          const void* buffer, int count, int partner);
 

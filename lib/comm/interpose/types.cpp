@@ -2,6 +2,7 @@
 #include "comm/interpose/types.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstdio>
@@ -9,6 +10,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 #include <variant>
@@ -100,30 +102,56 @@ PackTimes times_of_forced() {
 
 }  // namespace
 
+KnownType::KnownType(MPI_Datatype handle) {
+  constexpr int kBits = 10;
+  static std::array<std::atomic<std::uint32_t>, std::size_t{1} << kBits> uses{};
+  MPI_Count size = 0;
+  MPI_Aint first = 0, extent = 0;
+  PMPI_Type_size_x(handle, &size);
+  PMPI_Type_get_true_extent(handle, &first, &extent);
+  size_ = size;
+  const auto hash = (static_cast<std::uint64_t>(size) + 0x9E3779B97F4A7C15u) *
+                    (2 * static_cast<std::uint64_t>(extent) + 0xD6E8FEB86659FD93u);
+  alike_uses_ = &uses.at((hash ^ hash >> 32) * 0x9E3779B97F4A7C15u >> (64 - kBits));
+}
+
+bool KnownType::is_due(int use, std::int64_t count) const {
+  return use > kMostMpiUses || (use > kMpiUses && size_ * count * use >= kMpiBytes);
+}
+
 bool KnownType::seeks_findings(int use, MPI_Datatype handle, std::int64_t count) {
   constexpr int kUses = 3;
-  constexpr std::int64_t kBytes = 65536;  // which take longer to pack than findings to find
-  if (!is_anything_kept()) return false;
-  MPI_Count size = 0;
-  PMPI_Type_size_x(handle, &size);
-  return (use >= kUses || size * count * use >= kBytes) && !has_sought_.exchange(true);
+  // Which take longer to pack than findings to find, in all and for each number of the type.
+  constexpr std::int64_t kBytes = 65536, kBytesOfNumber = 256;
+  const auto alike = alike_uses_->load(std::memory_order_relaxed);  // threads may forget some
+  alike_uses_->store(alike + 1, std::memory_order_relaxed);
+  const auto bytes = size_ * count * use;
+  if (alike < kMpiUses || (use < kUses && bytes < kBytes) || has_sought_) return false;
+  int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
+  PMPI_Type_get_envelope(handle, &integers, &addresses, &types, &combiner);
+  constexpr int kShort = 20;
+  const bool is_short = integers + addresses + types <= kShort;
+  return (is_short || bytes >= kBytesOfNumber * (integers + addresses + types)) &&
+         !has_sought_.exchange(true);
 }
 
 const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype handle,
                                            const void* buffer, std::int64_t count) {
   const bool forced = settings().mode == Settings::Mode::engine;
   const bool on_device = is_packed_by_device(memory_of(handle, buffer));
+  constexpr int kOften = 3;
   bool may_measure = true;
   if (!forced && !on_device) {
     const auto use = uses_.fetch_add(1, std::memory_order_relaxed) + 1;
-    may_measure = last != nullptr || use > kMpiUses;
+    may_measure = last != nullptr || is_due(use, count);
     if (is_inconclusive_.load(std::memory_order_relaxed) &&
         !std::has_single_bit(static_cast<unsigned>(use)))
       return last;
     if (!may_measure && !seeks_findings(use, handle, count)) return last;
   }
   const NotedMeasurement noted;
-  auto verdict = std::make_unique<Verdict>();
+  std::unique_ptr<Verdict> verdict(new (std::nothrow) Verdict);
+  if (verdict == nullptr) return last;
   auto& found = verdict->found;
   auto fate = Fate::left;
   const char* why = "all by mpi: one run of memory";
@@ -142,14 +170,19 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
         fate = Fate::taken;
         why = forced ? "all by engine" : "engine in memory of a device";
       }
-    } else if (auto findings = kept(*known);
-               findings &&
-               (found = *std::move(findings), !found.plan || bytes_of() <= found.packing.up_to)) {
+    } else if (const auto met = meet(*known);
+               met.findings &&
+               (found = *met.findings, !found.plan || bytes_of() <= found.packing.up_to)) {
       fate = Fate::equal;
       why = found.plan ? nullptr : "all by mpi, as of an equal type";
       if (found.plan && !is_of(*found.plan, buffer)) return last;
-      if (found.unpacking.up_to > 0) learn_unpacking(nullptr, found.unpacking);
-    } else if (!may_measure) {
+      if (found.unpacking.up_to > 0)
+        learn_unpacking(nullptr, found.unpacking);
+      else if (met.times > 2 * kOften)
+        unpackings_ = kMpiUnpackings;
+    } else if (!may_measure && (met.findings || met.times < kOften)) {
+      if (!met.findings)
+        *alike_uses_ = 0;  // of types that are alike and all others not all are sought in vain
       return last;
     } else {
       found = {.plan = plan_with_gaps(*known)};
@@ -168,7 +201,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
         is_inconclusive_ = false;
         found.packing = measured.times;
         found.packed_otherwise = measured.what == Measured::What::different;
-        fate = Fate::measured;
+        fate = measured.what == Measured::What::too_long ? Fate::left : Fate::measured;
         why = measured.what == Measured::What::times       ? nullptr
               : measured.what == Measured::What::different ? "all by mpi, which packs it otherwise "
                                                              "than the type map says"
@@ -189,6 +222,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
   times_learnt.fetch_add(1, std::memory_order_release);
   verdict->last.reset(last);
   if (last == nullptr) note_fate(fate);
+  if (fate == Fate::equal && settings().log < Settings::Log::calls) return verdict.release();
   note_type(handle, [&]() -> std::string {
     if (why != nullptr) return why;
     const auto bytes = found.plan->packed_bytes(count);
@@ -266,7 +300,7 @@ void committed(MPI_Datatype handle) noexcept {
   try {
     if (known_type(handle) != nullptr || dtype::is_predefined(handle)) return;
     watch_finalize();
-    known_types->insert(handle, std::make_unique<KnownType>());
+    known_types->insert(handle, std::make_unique<KnownType>(handle));
     note_fate(Fate::committed);
     times_learnt.fetch_add(1, std::memory_order_release);
   } catch (const std::exception&) {

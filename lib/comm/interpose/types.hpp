@@ -37,17 +37,22 @@ inline bool is_of(const dtype::PackPlan& plan, const void* buffer) {
 }
 
 /// Of one committed datatype. Thread-safe. In memory of a device the engine handles all that is not
-/// contiguous; in the host's what it was found to be faster at, after kMpiUses uses by MPI; with
-/// HALOCLINE_MPI=engine all that is not contiguous. What was found of a type of the same
-/// constructors' calls is sought first, with the third use or, of 64 KiB or more, with the first. A
+/// contiguous; in the host's what it was found to be faster at, after some uses by MPI; with
+/// HALOCLINE_MPI=engine all that is not contiguous. Where types of its size and extent are often
+/// used, what was found of a type of the same constructors' calls is sought first, with the third
+/// use or, of 64 KiB or more, with the first; the third type of the same calls is measured then. A
 /// type that MPI packs otherwise than its type map says stays MPI's: ranks without the interposer
 /// go by that.
 class KnownType {
  public:
-  static constexpr int kMpiUses = 20;
+  /// By MPI: more than kMpiUses of kMpiBytes in all, or more than kMostMpiUses, until a type is
+  /// measured, which takes about as long as packing kMpiBytes.
+  static constexpr int kMpiUses = 20, kMostMpiUses = 128;
+  static constexpr std::int64_t kMpiBytes = std::int64_t{1} << 17;
   static constexpr int kMpiUnpackings = 10;  ///< more, by MPI_Unpack, until that is measured
 
-  KnownType() = default;
+  /// One that was just committed.
+  explicit KnownType(MPI_Datatype handle);
   KnownType(const KnownType&) = delete;
   KnownType& operator=(const KnownType&) = delete;
   ~KnownType() {
@@ -150,7 +155,7 @@ class KnownType {
     if (count <= 0) return {};
     const auto* verdict = verdict_.load(std::memory_order_acquire);
     if (verdict == nullptr) {
-      if (request == Request::persistent) uses_.fetch_add(kMpiUses, std::memory_order_relaxed);
+      if (request == Request::persistent) uses_.fetch_add(kMostMpiUses, std::memory_order_relaxed);
       verdict = judge(nullptr, handle, buffer, count);
     }
     if (verdict == nullptr || !verdict->found.plan || !is_of(*verdict->found.plan, buffer))
@@ -166,7 +171,9 @@ class KnownType {
     return {verdict, memory, bytes};
   }
 
-  // Whether findings of an equal type are to be sought now: not again until it is measured.
+  // Whether it is to be measured with this use, and whether findings of an equal type are to be
+  // sought now, which is not so again until then.
+  bool is_due(int use, std::int64_t count) const;
   bool seeks_findings(int use, MPI_Datatype handle, std::int64_t count);
   // The new one, or another thread's; the last one if there can be none.
   const Verdict* judge(const Verdict* last, MPI_Datatype handle, const void* buffer,
@@ -175,6 +182,9 @@ class KnownType {
                                    MPI_Datatype handle, void* buffer, std::int64_t count,
                                    const std::byte* packed);
   const Unpacking* learn_unpacking(const Unpacking* last, const PackTimes& times);
+
+  std::int64_t size_;                       // bytes
+  std::atomic<std::uint32_t>* alike_uses_;  // of types of its size and extent, about
   std::atomic<const Verdict*> verdict_{nullptr};
   std::atomic<const Unpacking*> unpacking_{nullptr};
   std::atomic<int> uses_{0}, unpackings_{0};

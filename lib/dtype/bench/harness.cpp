@@ -240,7 +240,7 @@ Row measure(const Case& the_case, const Options& options) {
   Methods methods{the_case.hand, std::nullopt, std::nullopt};
   if (the_case.mode == Mode::interposed) {
     // Its first uses are MPI's own.
-    constexpr int kFirstUses = 24;
+    constexpr int kFirstUses = 140;
     arena().memory.fill(1);
     const auto first_uses = by_mpi<MPI_Pack, MPI_Unpack>(jobs);
     first_uses.pack(arena().memory.data(), arena().packed.data(), kFirstUses);

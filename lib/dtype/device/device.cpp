@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
-#include <string>
 #include <string_view>
 
 #include "dtype/device/cuda_device.hpp"
@@ -33,12 +32,14 @@ constexpr unsigned kTypeDevice = 2;
 
 std::atomic<AttributeQuery*> known{nullptr};
 
-// Of a driver that is loaded already; nullptr if none is.
+// Of a driver that is loaded already; nullptr if none is. It may have been loaded by any of its
+// names, of which all begin alike, and is asked for by its path: by a name alone dlopen() would
+// look through all folders, which takes longer than most packs.
 AttributeQuery* loaded_query() {
   static std::atomic<unsigned long long> looked_after{0};  // how many libraries had been loaded
   struct Loaded {
     unsigned long long libraries = 0;
-    std::string driver;  // its path
+    char driver[4096] = {};
   };
   if (auto* const query = known.load(std::memory_order_acquire)) return query;
   Loaded loaded;
@@ -48,15 +49,16 @@ AttributeQuery* loaded_query() {
         if (libraries == 0 && looked_after.load(std::memory_order_acquire) == info->dlpi_adds)
           return 1;
         libraries = info->dlpi_adds;
-        if (std::string_view(info->dlpi_name).ends_with("/libcuda.so.1")) driver = info->dlpi_name;
+        const std::string_view path(info->dlpi_name);
+        if (path.substr(path.rfind('/') + 1).starts_with("libcuda.so") &&
+            path.size() < sizeof driver)
+          path.copy(driver, path.size());
         return 0;
       },
       &loaded);
   if (loaded.libraries == 0) return nullptr;
-  // By its path: dlopen() looks for a name alone in all folders, which takes longer than most
-  // packs.
   if (void* const driver =
-          loaded.driver.empty() ? nullptr : dlopen(loaded.driver.c_str(), RTLD_LAZY | RTLD_NOLOAD))
+          *loaded.driver == '\0' ? nullptr : dlopen(loaded.driver, RTLD_LAZY | RTLD_NOLOAD))
     known = reinterpret_cast<AttributeQuery*>(dlsym(driver, "cuPointerGetAttribute"));
   looked_after.store(loaded.libraries, std::memory_order_release);
   return known.load(std::memory_order_acquire);

@@ -45,7 +45,7 @@ inline int previous_rank() {
 // After which the engine has taken over what it does: unless it is forced, it does so later.
 inline int enough_uses() {
   const auto* const mode = std::getenv("HALOCLINE_MPI");
-  return mode != nullptr && std::string(mode) == "auto" ? 32 : 1;
+  return mode != nullptr && std::string(mode) == "auto" ? 140 : 1;
 }
 
 inline std::int64_t resident_bytes() {

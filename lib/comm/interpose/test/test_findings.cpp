@@ -21,71 +21,107 @@ PackTimes times_up_to(std::int64_t bytes, double ours = 1e-9, double mpi = 2e-9)
 
 TEST(Findings, AreOfEqualExpressionsAlone) {
   const auto type = dtype::parse_type("vector(11,1,3,int)");
-  EXPECT_FALSE(kept(*type));
+  EXPECT_FALSE(meet(*type).findings);
   keep(*type, {.packing = times_up_to(100)});
-  EXPECT_TRUE(is_anything_kept());
-  const auto found = kept(*dtype::parse_type("vector(11,1,3,int)"));
+  const auto [found, times] = meet(*dtype::parse_type("vector(11,1,3,int)"));
   ASSERT_TRUE(found);
+  EXPECT_EQ(times, 2);
   EXPECT_FALSE(found->plan);
   EXPECT_EQ(found->packing.up_to, 100);
   // The same type map by other calls, whose way through MPI is another.
   for (const auto* other : {"hvector(11,1,12,int)", "vector(11,1,3,float)", "vector(11,1,4,int)",
                             "dup(vector(11,1,3,int))"})
-    EXPECT_FALSE(kept(*dtype::parse_type(other))) << other;
+    EXPECT_FALSE(meet(*dtype::parse_type(other)).findings) << other;
 }
 
 TEST(Findings, OfMoreBytesStay) {
   const auto type = dtype::parse_type("vector(12,1,3,int)");
-  keep(*type, {.packing = times_up_to(100), .unpacking = times_up_to(70)});
-  keep(*type, {.packing = times_up_to(300)});
-  EXPECT_EQ(kept(*type)->packing.up_to, 300);
-  EXPECT_EQ(kept(*type)->unpacking.up_to, 70);
-  keep(*type, {.packing = times_up_to(200)});
-  EXPECT_EQ(kept(*type)->packing.up_to, 300);
+  const auto plan = dtype::make_plan(*type);
+  keep(*type, {.plan = plan, .packing = times_up_to(100), .unpacking = times_up_to(70)});
+  keep(*type, {.plan = plan, .packing = times_up_to(300)});
+  EXPECT_EQ(meet(*type).findings->packing.up_to, 300);
+  EXPECT_EQ(meet(*type).findings->unpacking.up_to, 70);
+  keep(*type, {.plan = plan, .packing = times_up_to(200)});
+  EXPECT_EQ(meet(*type).findings->packing.up_to, 300);
+  // That MPI packs it otherwise is so from then on.
+  keep(*type, {.packed_otherwise = true});
+  keep(*type, {.plan = plan, .packing = times_up_to(400)});
+  EXPECT_TRUE(meet(*type).findings->packed_otherwise);
+  EXPECT_FALSE(meet(*type).findings->plan);
+}
+
+dtype::TypeExprPtr one_of_many(int i) {
+  return dtype::parse_type("indexed({1,1,1},{0,2," + std::to_string(i) + "},int)");
 }
 
 TEST(Findings, TakeNoMoreThanSoMuchMemory) {
   test::expect_no_growth(20000, [](int times) {
-    for (int i = 0; i < times; ++i)
-      keep(*dtype::parse_type("indexed({1,1,1},{0,2," + std::to_string(i) + "},int)"), {});
+    for (int i = 0; i < times; ++i) {
+      meet(*one_of_many(2 * i));
+      keep(*one_of_many(2 * i + 1), {});
+    }
   });
 }
 
-// Uses of a type until it has a plan.
-int uses_until_known(MPI_Datatype type, int count) {
-  const std::vector<double> memory(20000, 1.5);
-  std::vector<double> packed(20000);
-  int uses = 0;
-  for (; known_type(type)->plan() == nullptr && uses < 100; ++uses) {
-    int position = 0;
-    MPI_Pack(memory.data(), count, type, packed.data(),
-             static_cast<int>(packed.size() * sizeof(double)), &position, MPI_COMM_WORLD);
+TEST(Findings, StayWhereOthersAreOnlyMet) {
+  for (int round = 0; round < 2; ++round) {  // of the first there may be too many before
+    keep(*one_of_many(-1), {});
+    for (int i = 0; i < 5000; ++i) meet(*one_of_many(-2 - i));
   }
-  return uses;
+  EXPECT_TRUE(meet(*one_of_many(-1)).findings);
 }
-MPI_Datatype committed_vector(int count, int stride) {
+
+// Uses of a new type until it has a plan, of up to so many.
+int uses_until_known(int count, int stride, int instances, int at_most = 200) {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   MPI_Type_vector(count, 1, stride, MPI_DOUBLE, &type);
   MPI_Type_commit(&type);
-  return type;
-}
-int uses_until_vector_is_known(int count, int stride, int instances = 1) {
-  auto type = committed_vector(count, stride);
-  const auto uses = uses_until_known(type, instances);
+  const std::vector<double> memory(20000, 1.5);
+  std::vector<double> packed(20000);
+  int uses = 0;
+  for (; known_type(type)->plan() == nullptr && uses < at_most; ++uses) {
+    int position = 0;
+    MPI_Pack(memory.data(), instances, type, packed.data(),
+             static_cast<int>(packed.size() * sizeof(double)), &position, MPI_COMM_WORLD);
+  }
   MPI_Type_free(&type);
   return uses;
 }
 
 TEST(Findings, MakeEqualTypesKnownSooner) {
-  EXPECT_EQ(uses_until_vector_is_known(13, 3), KnownType::kMpiUses + 1);
-  EXPECT_EQ(uses_until_vector_is_known(13, 3), 3);
-  EXPECT_EQ(uses_until_vector_is_known(13, 4), KnownType::kMpiUses + 1);
-  // More bytes than what was measured is good for.
-  EXPECT_EQ(uses_until_vector_is_known(13, 3, 100), KnownType::kMpiUses + 1);
-  EXPECT_EQ(uses_until_vector_is_known(13, 3, 100), 3);
+  EXPECT_EQ(uses_until_known(13, 3, 1), KnownType::kMostMpiUses + 1);
+  EXPECT_EQ(uses_until_known(13, 3, 1), 3);
+  EXPECT_EQ(uses_until_known(13, 4, 1), KnownType::kMostMpiUses + 1);
+  // More bytes than what was measured is good for, and enough for kMpiBytes.
+  EXPECT_EQ(uses_until_known(13, 3, 100), KnownType::kMpiUses + 1);
+  EXPECT_EQ(uses_until_known(13, 3, 100), 3);
   // 64 KiB and more.
-  EXPECT_EQ(uses_until_vector_is_known(8192, 2), KnownType::kMpiUses + 1);
-  EXPECT_EQ(uses_until_vector_is_known(8192, 2), 1);
+  EXPECT_EQ(uses_until_known(8192, 2, 1), KnownType::kMpiUses + 1);
+  EXPECT_EQ(uses_until_known(8192, 2, 1), 1);
+}
+
+TEST(Findings, AreMadeOfTypesThatLiveShortlyAgainAndAgain) {
+  constexpr int kLife = 5;
+  int lives = 0;
+  while (lives < 20 && uses_until_known(17, 3, 1, kLife) == kLife) ++lives;
+  EXPECT_GE(lives * kLife, KnownType::kMpiUses);
+  EXPECT_LT(lives, 15);
+  EXPECT_EQ(uses_until_known(17, 3, 1), 3);
+  // Others of the same size and extent, each of its own.
+  for (int i = 0; i < 10; ++i) {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    const int places[] = {0, 1 + i, 50};
+    MPI_Type_create_indexed_block(3, 1, places, MPI_DOUBLE, &type);
+    MPI_Type_commit(&type);
+    const std::vector<double> memory(51, 1.5);
+    std::vector<double> packed(3);
+    for (int use = 0; use < 10; ++use) {
+      int position = 0;
+      MPI_Pack(memory.data(), 1, type, packed.data(), 24, &position, MPI_COMM_WORLD);
+    }
+    EXPECT_EQ(known_type(type)->plan(), nullptr) << i;
+    MPI_Type_free(&type);
+  }
 }
 
 TEST(MessageTime, GoesByWhoPacksWhereAtOnce) {
