@@ -64,12 +64,6 @@ std::optional<dtype::PackPlan> plan_with_gaps(const dtype::TypeExpr& expression)
   return dtype::PackPlan(std::move(form));
 }
 
-dtype::MemoryKind memory_of(MPI_Datatype handle, const void* buffer) {
-  MPI_Aint first = 0, extent = 0;
-  PMPI_Type_get_true_extent(handle, &first, &extent);
-  return kind_at(buffer, first);
-}
-
 // Who packs or unpacks so many bytes, and why.
 std::string text_of(const char* what, const PackTimes& times, std::int64_t bytes) {
   const auto& [ours, mpi, up_to] = times;
@@ -109,7 +103,7 @@ KnownType::KnownType(MPI_Datatype handle) {
   MPI_Aint first = 0, extent = 0;
   PMPI_Type_size_x(handle, &size);
   PMPI_Type_get_true_extent(handle, &first, &extent);
-  size_ = size;
+  size_ = size, true_lb_ = first;
   const auto hash = (static_cast<std::uint64_t>(size) + 0x9E3779B97F4A7C15u) *
                     (2 * static_cast<std::uint64_t>(extent) + 0xD6E8FEB86659FD93u);
   alike_uses_ = &uses.at((hash ^ hash >> 32) * 0x9E3779B97F4A7C15u >> (64 - kBits));
@@ -138,7 +132,7 @@ bool KnownType::seeks_findings(int use, MPI_Datatype handle, std::int64_t count)
 const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype handle,
                                            const void* buffer, std::int64_t count) {
   const bool forced = settings().mode == Settings::Mode::engine;
-  const bool on_device = is_packed_by_device(memory_of(handle, buffer));
+  const bool on_device = is_packed_by_device(kind_at(buffer, true_lb_));
   constexpr int kOften = 3;
   bool may_measure = true;
   if (!forced && !on_device) {

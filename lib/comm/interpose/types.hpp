@@ -46,9 +46,9 @@ inline bool is_of(const dtype::PackPlan& plan, const void* buffer) {
 class KnownType {
  public:
   /// By MPI: more than kMpiUses of kMpiBytes in all, or more than kMostMpiUses, until a type is
-  /// measured, which takes about as long as packing kMpiBytes.
+  /// measured, which takes less than these do.
   static constexpr int kMpiUses = 20, kMostMpiUses = 128;
-  static constexpr std::int64_t kMpiBytes = std::int64_t{1} << 17;
+  static constexpr std::int64_t kMpiBytes = std::int64_t{1} << 19;
   static constexpr int kMpiUnpackings = 10;  ///< more, by MPI_Unpack, until that is measured
 
   /// One that was just committed.
@@ -183,7 +183,7 @@ class KnownType {
                                    const std::byte* packed);
   const Unpacking* learn_unpacking(const Unpacking* last, const PackTimes& times);
 
-  std::int64_t size_;                       // bytes
+  std::int64_t size_, true_lb_;             // bytes
   std::atomic<std::uint32_t>* alike_uses_;  // of types of its size and extent, about
   std::atomic<const Verdict*> verdict_{nullptr};
   std::atomic<const Unpacking*> unpacking_{nullptr};

@@ -92,8 +92,8 @@ TEST(Findings, MakeEqualTypesKnownSooner) {
   EXPECT_EQ(uses_until_known(13, 3, 1), KnownType::kMostMpiUses + 1);
   EXPECT_EQ(uses_until_known(13, 3, 1), 3);
   EXPECT_EQ(uses_until_known(13, 4, 1), KnownType::kMostMpiUses + 1);
-  // More bytes than what was measured is good for, and enough for kMpiBytes.
-  EXPECT_EQ(uses_until_known(13, 3, 100), KnownType::kMpiUses + 1);
+  // More bytes than what was measured is good for.
+  EXPECT_EQ(uses_until_known(13, 3, 100), KnownType::kMpiBytes / (13 * 8 * 100) + 1);
   EXPECT_EQ(uses_until_known(13, 3, 100), 3);
   // 64 KiB and more.
   EXPECT_EQ(uses_until_known(8192, 2, 1), KnownType::kMpiUses + 1);
