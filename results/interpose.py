@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables and a plot of what jobs/local/interpose.sh measured, which calls this script.
+"""Tables and plots of what jobs/local/interpose.sh measured, which calls this script.
 
     interpose.py [FOLDER [TARGET]]     FOLDER (results/raw/interpose) -> TARGET/README.md, messages and both-ways (.png and .svg)
                                        (results/interpose)
 
-Ratios are of rates: above 1 is faster through the interposer. The plot needs matplotlib, the tables do not. Exit codes: 0 ok, 2 bad
+Ratios are of rates: above 1 is faster through the interposer. The plots need matplotlib, the tables do not. Exit codes: 0 ok, 2 bad
 input (then nothing is written).
 """
 import json

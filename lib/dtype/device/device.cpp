@@ -39,26 +39,29 @@ AttributeQuery* loaded_query() {
   static std::atomic<unsigned long long> looked_after{0};  // how many libraries had been loaded
   struct Loaded {
     unsigned long long libraries = 0;
-    char driver[4096] = {};
+    char* driver = nullptr;
+    char path[4096];  // of the driver; left as it is, since most calls find nothing new
   };
   if (auto* const query = known.load(std::memory_order_acquire)) return query;
   Loaded loaded;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* out) {
-        auto& [libraries, driver] = *static_cast<Loaded*>(out);
+        auto& [libraries, driver, copy] = *static_cast<Loaded*>(out);
         if (libraries == 0 && looked_after.load(std::memory_order_acquire) == info->dlpi_adds)
           return 1;
         libraries = info->dlpi_adds;
         const std::string_view path(info->dlpi_name);
         if (path.substr(path.rfind('/') + 1).starts_with("libcuda.so") &&
-            path.size() < sizeof driver)
-          path.copy(driver, path.size());
+            path.size() < sizeof copy) {
+          driver = copy;
+          copy[path.copy(copy, path.size())] = '\0';
+        }
         return 0;
       },
       &loaded);
   if (loaded.libraries == 0) return nullptr;
   if (void* const driver =
-          *loaded.driver == '\0' ? nullptr : dlopen(loaded.driver, RTLD_LAZY | RTLD_NOLOAD))
+          loaded.driver == nullptr ? nullptr : dlopen(loaded.driver, RTLD_LAZY | RTLD_NOLOAD))
     known = reinterpret_cast<AttributeQuery*>(dlsym(driver, "cuPointerGetAttribute"));
   looked_after.store(loaded.libraries, std::memory_order_release);
   return known.load(std::memory_order_acquire);

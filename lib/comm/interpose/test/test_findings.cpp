@@ -100,6 +100,46 @@ TEST(Findings, MakeEqualTypesKnownSooner) {
   EXPECT_EQ(uses_until_known(8192, 2, 1), 1);
 }
 
+// A new vector of so many doubles that was packed thrice, when others were often used.
+MPI_Datatype used_vector(int count) {
+  uses_until_known(count, 3, 1, KnownType::kMpiUses);
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Type_vector(count, 1, 3, MPI_DOUBLE, &type);
+  MPI_Type_commit(&type);
+  const std::vector<double> memory(1000, 1.5);
+  std::vector<double> packed(1000);
+  for (int use = 0; use < 3; ++use) {
+    int position = 0;
+    MPI_Pack(memory.data(), 1, type, packed.data(), 8000, &position, MPI_COMM_WORLD);
+  }
+  return type;
+}
+
+TEST(Findings, OfUnpackingAreGoneByAtOnce) {
+  for (const bool ours_is_faster : {true, false}) {
+    const int count = ours_is_faster ? 31 : 32;
+    const auto expression = dtype::parse_type("vector(" + std::to_string(count) + ",1,3,double)");
+    keep(*expression, {.plan = dtype::make_plan(*expression),
+                       .packing = times_up_to(1000),
+                       .unpacking = times_up_to(1000, 1e-9, ours_is_faster ? 2e-9 : 1e-9)});
+    auto type = used_vector(count);
+    std::vector<double> memory(1000), packed(1000);
+    const auto by = known_type(type)->to_unpack(
+        type, memory.data(), 1, reinterpret_cast<const std::byte*>(packed.data()), 8000);
+    EXPECT_EQ(by.plan != nullptr, ours_is_faster);
+    EXPECT_NE(known_type(type)->to_pack(type, memory.data(), 1).plan, nullptr);
+    MPI_Type_free(&type);
+  }
+}
+
+TEST(Findings, ThatMpiPacksOtherwiseAreGoneBy) {
+  keep(*dtype::parse_type("vector(33,1,3,double)"), {.packed_otherwise = true});
+  auto type = used_vector(33);
+  EXPECT_TRUE(known_type(type)->is_packed_otherwise());
+  EXPECT_EQ(known_type(type)->plan(), nullptr);
+  MPI_Type_free(&type);
+}
+
 TEST(Findings, AreMadeOfTypesThatLiveShortlyAgainAndAgain) {
   constexpr int kLife = 5;
   int lives = 0;
