@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The emulated device, and the cache of what devices give.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
-
-#include <array>
 
 #include <array>
 #include <functional>
@@ -303,6 +302,22 @@ TEST(EmulatedDevice, LiesBetweenPagesThatNobodyCanTouch) {
   EXPECT_FALSE(readable(end - 2 * 4096 - 1));
   device.release(MemoryKind::device, memory);
   for (const int file : ends) close(file);
+}
+
+TEST(MemoryKind, IsAsADriverSaysOnceItIsLoaded) {
+  if (has_device_memory()) GTEST_SKIP() << "there is a driver already";
+  const auto kind_at = [](std::uintptr_t address) {
+    return kind_of_memory(reinterpret_cast<const void*>(address));
+  };
+  EXPECT_EQ(kind_at(2000), MemoryKind::host);
+  EXPECT_FALSE(has_device_memory());
+  // Stays loaded, as it is known from now on.
+  ASSERT_NE(dlopen(HALOCLINE_FAKE_DRIVER, RTLD_LAZY), nullptr) << dlerror();
+  EXPECT_EQ(kind_at(1000), MemoryKind::pinned);
+  EXPECT_EQ(kind_at(2000), MemoryKind::device);
+  EXPECT_EQ(kind_at(3000), MemoryKind::managed);
+  EXPECT_EQ(kind_at(4000), MemoryKind::host);
+  EXPECT_TRUE(has_device_memory());
 }
 
 TEST(ResourceCache, ServesManyThreads) {
