@@ -729,7 +729,7 @@ TEST(Gatherv, ScatterAndAllgatherAreTheTypeMaps) {
             counts.push_back(send.each() * (root % 2 == 0 || rank == 0 ? most : some));
           }
           const GatherOptions options{form_of(random()), form_of(random()),
-                                      root % 3 == 1 ? 200 : kChunkBytes};
+                                      root % 3 == 1 ? 200 + 2 * most : kChunkBytes};
           EXPECT_EQ(gather_once(scene, send, receive, counts, root, GatherVariant::mpi_gather,
                                 options, false),
                     "");
