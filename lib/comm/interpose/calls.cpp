@@ -133,7 +133,7 @@ std::string text_of_types() {
   for (const auto& [one, what] : {std::pair(Fate::measured, "measured"),
                                   {Fate::equal, "as equal ones that were"},
                                   {Fate::taken, "the engine's"},
-                                  {Fate::left, "contiguous or unknown"}}) {
+                                  {Fate::left, "contiguous, unknown or too long"}}) {
     if (fate(one) != 0) out += text(", %s: %lld", what, fate(one));
     left -= fate(one);
   }

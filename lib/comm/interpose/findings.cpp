@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -27,12 +28,12 @@ struct Table {
   // The entry of an expression, new or not, with so much of a plan.
   Kept& entry(std::vector<std::int64_t> numbers, std::size_t plan) {
     const auto needed = numbers.size() + plan;
-    auto found = all.find(numbers);
-    if (found == all.end()) {
-      if (all.size() >= kMostKept || size + needed > kMostNumbers) make_room(needed);
-      found = all.try_emplace(std::move(numbers), Kept{.size = 0}).first;
-    }
-    auto& out = found->second;
+    const auto known = all.find(numbers);
+    if (const auto had = known == all.end() ? 0 : known->second.size;
+        (known == all.end() && all.size() >= kMostKept) ||
+        (needed > had && size + needed - had > kMostNumbers))
+      make_room(needed);
+    auto& out = all.try_emplace(std::move(numbers), Kept{.size = 0}).first->second;
     if (needed > out.size) size += needed - out.size, out.size = needed;
     return out;
   }
@@ -57,20 +58,21 @@ std::size_t size_of(const Findings& findings) {
 
 }  // namespace
 
-void keep(const dtype::TypeExpr& expression, const Findings& findings) {
+bool keep(const dtype::TypeExpr& expression, const Findings& findings) {
   auto numbers = dtype::to_numbers(expression, kMostNumbers);
   const auto plan = size_of(findings);
-  if (!numbers || numbers->size() + plan > kMostNumbers / 2) return;
+  if (!numbers || numbers->size() + plan > kMostNumbers / 2) return false;
   auto& all = table();
   const std::lock_guard lock(all.mutex);
   auto& known = all.entry(*std::move(numbers), plan).met.findings;
   if (!known || !findings.plan) {
     known = findings;
-    return;
+    return true;
   }
-  if (!known->plan) return;
+  if (!known->plan) return true;
   if (findings.packing.up_to >= known->packing.up_to) known->packing = findings.packing;
   if (findings.unpacking.up_to >= known->unpacking.up_to) known->unpacking = findings.unpacking;
+  return true;
 }
 
 Met meet(const dtype::TypeExpr& expression) {
@@ -79,7 +81,7 @@ Met meet(const dtype::TypeExpr& expression) {
   auto& all = table();
   const std::lock_guard lock(all.mutex);
   auto& met = all.entry(*std::move(numbers), 0).met;
-  ++met.times;
+  if (met.times < std::numeric_limits<int>::max()) ++met.times;
   return met;
 }
 

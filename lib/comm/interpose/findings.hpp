@@ -26,8 +26,9 @@ struct Findings {
 /// Keeps what was found of an expression's type: of times those that are good for more bytes, and
 /// that it has no plan for ever. Of up to 1000 expressions, with up to a million numbers in all and
 /// in their plans; then it forgets those that were only met or, if that does not help, all.
-/// O(arguments log kept); thread-safe. Throws std::bad_alloc.
-void keep(const dtype::TypeExpr& expression, const Findings& findings);
+/// False if these are half a million or more: then it is not kept. O(arguments log kept);
+/// thread-safe. Throws std::bad_alloc.
+bool keep(const dtype::TypeExpr& expression, const Findings& findings);
 
 /// What is kept of an expression.
 struct Met {

@@ -14,8 +14,8 @@ struct Settings {
   enum class Log {
     none,     ///< unset
     summary,  ///< "summary": at MPI_Finalize, what went which way
-    types,    ///< "types": also each type, when it is first used
-    calls     ///< "calls": also each call with a derived type
+    types,    ///< "types": also each type that is measured
+    calls     ///< "calls": also all other types, and each call with a derived one
   };
   Mode mode = Mode::automatic;
   Log log = Log::none;

@@ -143,6 +143,11 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
       return last;
     if (!may_measure && !seeks_findings(use, handle, count)) return last;
   }
+  // Of types that are alike and all others not all are sought in vain.
+  const auto is_sought_later = [&] {
+    if (!may_measure) *alike_uses_ = 0;
+    return last;
+  };
   const NotedMeasurement noted;
   std::unique_ptr<Verdict> verdict(new (std::nothrow) Verdict);
   if (verdict == nullptr) return last;
@@ -154,7 +159,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
     const auto* const known = std::get_if<dtype::TypeExpr>(&expression);
     const auto bytes_of = [&] { return found.plan ? found.plan->packed_bytes(count) : 0; };
     if (known == nullptr) {
-      if (!may_measure) return last;
+      if (!may_measure) return is_sought_later();
       why = "all by mpi: unknown";
     } else if (forced || on_device) {
       found.plan = plan_with_gaps(*known);
@@ -169,19 +174,19 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
                (found = *met.findings, !found.plan || bytes_of() <= found.packing.up_to)) {
       fate = Fate::equal;
       why = found.plan ? nullptr : "all by mpi, as of an equal type";
-      if (found.plan && !is_of(*found.plan, buffer)) return last;
+      if (found.plan && !is_of(*found.plan, buffer)) return is_sought_later();
       if (found.unpacking.up_to > 0)
         learn_unpacking(nullptr, found.unpacking);
       else if (met.times > 2 * kOften)
         unpackings_ = kMpiUnpackings;
-    } else if (!may_measure && (met.findings || met.times < kOften)) {
-      if (!met.findings)
-        *alike_uses_ = 0;  // of types that are alike and all others not all are sought in vain
-      return last;
+    } else if (!may_measure &&
+               (met.times < kOften ||
+                (met.findings && !std::has_single_bit(static_cast<unsigned>(met.times))))) {
+      return is_sought_later();
     } else {
       found = {.plan = plan_with_gaps(*known)};
       if (found.plan) {
-        if (!is_of(*found.plan, buffer)) return last;  // the next use will tell
+        if (!is_of(*found.plan, buffer)) return is_sought_later();  // another use will tell
         const auto measured = measure_packing(*found.plan, handle, buffer, count,
                                               last == nullptr ? kFirstMeasured : kLongestMeasured);
         if (measured.what == Measured::What::inconclusive) {
@@ -190,7 +195,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
               return std::string(last == nullptr ? "by mpi" : "as before") +
                      " for now: all bytes that it packs are the same";
             });
-          return last;
+          return is_sought_later();
         }
         is_inconclusive_ = false;
         found.packing = measured.times;
@@ -202,10 +207,10 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
                                                            : "all by mpi: too long to measure";
         if (why != nullptr) found.plan.reset();
       }
-      keep(*known, found);
+      if (!keep(*known, found)) *alike_uses_ = 0;
     }
   } catch (const std::exception&) {
-    if (last != nullptr || !may_measure) return last;
+    if (last != nullptr || !may_measure) return is_sought_later();
     found.plan.reset();
     why = "all by mpi: no memory";  // or what went wrong is MPI's to find out
   }

@@ -38,11 +38,11 @@ inline bool is_of(const dtype::PackPlan& plan, const void* buffer) {
 
 /// Of one committed datatype. Thread-safe. In memory of a device the engine handles all that is not
 /// contiguous; in the host's what it was found to be faster at, after some uses by MPI; with
-/// HALOCLINE_MPI=engine all that is not contiguous. Where types of its size and extent are often
-/// used, what was found of a type of the same constructors' calls is sought first, with the third
-/// use or, of 64 KiB or more, with the first; the third type of the same calls is measured then. A
-/// type that MPI packs otherwise than its type map says stays MPI's: ranks without the interposer
-/// go by that.
+/// HALOCLINE_MPI=engine all that is not contiguous. After twenty uses of types of its size and
+/// extent, what was found of a type of the same constructors' calls is sought first, with the third
+/// use or, of 64 KiB or more, with the first; if that is in vain, not before twenty more, and what
+/// is sought for the third time is measured. A type that MPI packs otherwise than its type map says
+/// stays MPI's: ranks without the interposer go by that.
 class KnownType {
  public:
   /// By MPI: more than kMpiUses of kMpiBytes in all, or more than kMostMpiUses, until a type is
@@ -155,7 +155,8 @@ class KnownType {
     if (count <= 0) return {};
     const auto* verdict = verdict_.load(std::memory_order_acquire);
     if (verdict == nullptr) {
-      if (request == Request::persistent) uses_.fetch_add(kMostMpiUses, std::memory_order_relaxed);
+      if (request == Request::persistent && uses_.load(std::memory_order_relaxed) < kMostMpiUses)
+        uses_.fetch_add(kMostMpiUses, std::memory_order_relaxed);
       verdict = judge(nullptr, handle, buffer, count);
     }
     if (verdict == nullptr || !verdict->found.plan || !is_of(*verdict->found.plan, buffer))

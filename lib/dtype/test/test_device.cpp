@@ -305,6 +305,7 @@ TEST(EmulatedDevice, LiesBetweenPagesThatNobodyCanTouch) {
 }
 
 TEST(MemoryKind, IsAsADriverSaysOnceItIsLoaded) {
+  kind_of_memory(nullptr);
   if (has_device_memory()) GTEST_SKIP() << "there is a driver already";
   const auto kind_at = [](std::uintptr_t address) {
     return kind_of_memory(reinterpret_cast<const void*>(address));

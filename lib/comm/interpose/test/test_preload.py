@@ -112,8 +112,9 @@ class Preloaded(unittest.TestCase):
     def model(self, seconds):
         """The file of a model of this machine, but for messages that all take that long."""
         path = pathlib.Path(self.folder.name) / "model.json"
-        finished = run(MPIEXEC, "-n", 2, HALOCLINE, "calibrate", "--max-seconds", 2, "--model", path)
-        self.assertEqual(finished.returncode, 0, finished.stderr)
+        if not path.exists():
+            finished = run(MPIEXEC, "-n", 2, HALOCLINE, "calibrate", "--max-seconds", 2, "--model", path)
+            self.assertEqual(finished.returncode, 0, finished.stderr)
         model = json.loads(path.read_text(encoding="utf-8"))
         for place in ("host", "streamed"):
             for curve in model["messages"][place]["on_node"]:

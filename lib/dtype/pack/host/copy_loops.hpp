@@ -342,8 +342,7 @@ struct StridedRow {
     if constexpr (B::kRuns > 0) {
       // More than four stores into the same lines hide from the prefetcher that they are a stream:
       // doubles two apart, in no cache, took 1.1 times as long.
-      constexpr Address kLine = 64;
-      if (kDirection == Direction::unpack && s <= kLine)
+      if (kDirection == Direction::unpack && s < static_cast<Address>(kLineBytes))
         return steps(width, count, s, q, memory, packed);
       const Address s3 = opaque(3 * s);
       for (; count >= B::kRuns + B::kSpare; count -= B::kRuns) {
