@@ -143,7 +143,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
       return last;
     if (!may_measure && !seeks_findings(use, handle, count)) return last;
   }
-  // Of types that are alike and all others not all are sought in vain.
+  // What was sought in vain is not sought again before some more uses of types that are alike.
   const auto is_sought_later = [&] {
     if (!may_measure) *alike_uses_ = 0;
     return last;
@@ -207,7 +207,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
                                                            : "all by mpi: too long to measure";
         if (why != nullptr) found.plan.reset();
       }
-      if (!keep(*known, found)) *alike_uses_ = 0;
+      if (!keep(*known, found)) *alike_uses_ = 0;  // the next one would be sought in vain
     }
   } catch (const std::exception&) {
     if (last != nullptr || !may_measure) return is_sought_later();

@@ -728,6 +728,7 @@ TEST(Gatherv, ScatterAndAllgatherAreTheTypeMaps) {
             const auto some = static_cast<std::int64_t>(random() % (most + 1));
             counts.push_back(send.each() * (root % 2 == 0 || rank == 0 ? most : some));
           }
+          // Pieces of few elements, or of some hundreds of the longest parts.
           const GatherOptions options{form_of(random()), form_of(random()),
                                       root % 3 == 1 ? 200 + 2 * most : kChunkBytes};
           EXPECT_EQ(gather_once(scene, send, receive, counts, root, GatherVariant::mpi_gather,

@@ -118,7 +118,7 @@ Device* current_device();
 
 /// The kind of the memory that holds `address`, for a guest in somebody else's process: as the
 /// driver says if the process has loaded one, which is looked for again when anything was loaded;
-/// nothing is started. `host` for all that no device knows. 30 ns where there is no driver.
+/// nothing is started. `host` for all that no device knows. 20 ns where there is no driver.
 MemoryKind kind_of_memory(const void* address) noexcept;
 
 /// Whether kind_of_memory() has found a driver so far, or an emulated device: else all memory that
