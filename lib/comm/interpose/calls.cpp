@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/interpose/calls.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -77,7 +78,7 @@ void note(Call call, Path path, const Subject& subject, double seconds) noexcept
   if (bytes < 0) {
     MPI_Count size = 0;
     PMPI_Type_size_x(type, &size);
-    bytes = size * count;
+    bytes = size * std::max<std::int64_t>(count, 0);  // a negative one is an error of the program
   }
   auto& noted = noted_calls[static_cast<std::size_t>(call)][static_cast<std::size_t>(path)];
   ++noted.calls;
@@ -137,9 +138,11 @@ std::string text_of_types() {
     if (fate(one) != 0) out += text(", %s: %lld", what, fate(one));
     left -= fate(one);
   }
-  return left == 0
-             ? out
-             : out + text(", not measured, mostly since they were used too rarely: %lld", left);
+  if (left == 0) return out;
+  return out + text(settings().mode == Settings::Mode::engine
+                        ? ", not used: %lld"
+                        : ", not measured, mostly since they were used too rarely: %lld",
+                    left);
 }
 
 std::string summary() {

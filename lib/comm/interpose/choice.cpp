@@ -153,8 +153,8 @@ std::optional<dtype::SystemModel> read_model_of_user() {
   } catch (const std::exception& error) {
     // Who has asked for none need not hear of it.
     if ((is_given || is_logged) && is_first_rank())
-      std::fprintf(stderr, "halocline: %s; goes on without a model, messages are left to MPI\n",
-                   error.what());
+      std::fprintf(stderr, "halocline: %s; goes on without a model%s\n", error.what(),
+                   settings().mode == Settings::Mode::engine ? "" : ", messages are left to MPI");
     return std::nullopt;
   }
 }

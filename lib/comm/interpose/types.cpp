@@ -66,12 +66,10 @@ std::optional<dtype::PackPlan> plan_with_gaps(const dtype::TypeExpr& expression)
 
 // Who packs or unpacks so many bytes, and why.
 std::string text_of(const char* what, const PackTimes& times, std::int64_t bytes) {
-  const auto& [ours, mpi, up_to] = times;
   char text[160];
-  std::snprintf(text, sizeof text,
-                "%lld bytes %s by %s (engine %.0f ns and %.3g ns a byte, mpi %.0f and %.3g)",
+  std::snprintf(text, sizeof text, "%lld bytes %s by %s (engine %.3g us, mpi %.3g us)",
                 static_cast<long long>(bytes), what, times.ours_is_faster(bytes) ? "engine" : "mpi",
-                ours.call * 1e9, ours.byte * 1e9, mpi.call * 1e9, mpi.byte * 1e9);
+                times.ours.of(bytes) * 1e6, times.mpi.of(bytes) * 1e6);
   return text;
 }
 
@@ -81,7 +79,7 @@ std::string text_of_messages(const PackTimes& packing, std::int64_t bytes) {
   const auto way = [&](const char* name, Traffic traffic) {
     const auto time = message_time(*message_times(), packing, bytes, traffic);
     char text[96];
-    std::snprintf(text, sizeof text, "%s by %s (engine %.3g us, mpi %.3g)", name,
+    std::snprintf(text, sizeof text, "%s by %s (engine %.3g us, mpi %.3g us)", name,
                   packing.ours_is_faster(bytes) && time.pays() ? "engine" : "mpi", time.ours * 1e6,
                   time.mpi * 1e6);
     return std::string(text);
