@@ -279,7 +279,7 @@ Handling KnownType::to_send(MPI_Datatype handle, const void* buffer, std::int64_
       who == Sends::by_mpi || (who == Sends::by_mpi_on_host && !is_there_device_memory()))
     return {};
   const auto found = find(handle, buffer, count, request);
-  return found.by_engine_if([&] { return found.verdict->pays(found.bytes, traffic); });
+  return by_engine_if(found, [&] { return found.verdict->pays(found.bytes, traffic); });
 }
 
 void committed(MPI_Datatype handle) noexcept {

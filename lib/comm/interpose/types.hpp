@@ -64,8 +64,8 @@ class KnownType {
   /// translate the type and measure.
   Handling to_pack(MPI_Datatype handle, const void* buffer, std::int64_t count) {
     const auto found = find(handle, buffer, count);
-    return found.by_engine_if(
-        [&] { return found.verdict->found.packing.ours_is_faster(found.bytes); });
+    return by_engine_if(found,
+                        [&] { return found.verdict->found.packing.ours_is_faster(found.bytes); });
   }
   /// To unpack them from the first of `room` bytes, which it may do more than once: by MPI if these
   /// are not enough.
@@ -73,10 +73,11 @@ class KnownType {
                      std::int64_t room) {
     const auto found = find(handle, buffer, count);
     if (found.bytes > room) return {};
-    return found.by_engine_if([&] {
+    return by_engine_if(found, [&] {
       if (is_on_device(packed)) return true;
       const auto* unpacking = unpacking_.load(std::memory_order_acquire);
-      if (unpacking == nullptr || found.bytes > unpacking->times.up_to)
+      if ((unpacking == nullptr || found.bytes > unpacking->times.up_to) &&
+          !is_packed_by_device(kind_at(buffer, true_lb_)))
         unpacking = judge_unpacking(unpacking, *found.verdict, handle, buffer, count, packed);
       return unpacking != nullptr && unpacking->times.ours_is_faster(found.bytes);
     });
@@ -140,15 +141,8 @@ class KnownType {
   // What is known of the instances of a call.
   struct Found {
     const Verdict* verdict = nullptr;  // nullptr: they are MPI's, wherever they are
-    dtype::MemoryKind memory = dtype::MemoryKind::host;
+    const void* buffer = nullptr;
     std::int64_t bytes = 0;
-
-    // In memory of a device, or if the engine `is_faster()` in the host's.
-    template <class IsFaster>
-    Handling by_engine_if(IsFaster&& is_faster) const {
-      if (verdict == nullptr || (!is_packed_by_device(memory) && !is_faster())) return {};
-      return {&*verdict->found.plan, memory};
-    }
   };
   Found find(MPI_Datatype handle, const void* buffer, std::int64_t count,
              Request request = Request::ordinary) {
@@ -161,15 +155,24 @@ class KnownType {
     }
     if (verdict == nullptr || !verdict->found.plan || !is_of(*verdict->found.plan, buffer))
       return {};
-    const auto memory = kind_of(*verdict->found.plan, buffer);
-    const auto bytes = verdict->found.plan->packed_bytes(count);
-    if (is_packed_by_device(memory)) {
-      if (dtype::current_device() == nullptr) return {};
-    } else if (bytes > verdict->found.packing.up_to) {
+    const auto bytes = size_ * count;
+    if (bytes > verdict->found.packing.up_to && !is_packed_by_device(kind_at(buffer, true_lb_))) {
       verdict = judge(verdict, handle, buffer, count);
       if (!verdict->found.plan) return {};
     }
-    return {verdict, memory, bytes};
+    return {verdict, buffer, bytes};
+  }
+
+  // In memory of a device, or if the engine `is_faster()` in the host's; that comes first, since
+  // where the memory is takes longer to find out.
+  template <class IsFaster>
+  Handling by_engine_if(const Found& found, IsFaster&& is_faster) const {
+    if (found.verdict == nullptr) return {};
+    const bool faster = is_faster();
+    if (!faster && !is_there_device_memory()) return {};
+    const auto memory = kind_at(found.buffer, true_lb_);
+    if (is_packed_by_device(memory) ? dtype::current_device() == nullptr : !faster) return {};
+    return {&*found.verdict->found.plan, memory};
   }
 
   // Whether it is to be measured with this use, and whether findings of an equal type are to be
