@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Dependencies point one way, app -> lib/comm -> lib/dtype; Kokkos and CUDA stay where they belong; every test on disk is built.
+"""Dependencies point one way, app -> lib/comm -> lib/dtype; Kokkos and CUDA stay where they belong; headers are included once, and
+first by the source of their name, which so shows that they compile alone; every test on disk is built.
 
     check_layering.py ROOT       exit 0, or 1 after one line per violation
 """
@@ -43,6 +44,17 @@ def violations_of(path, include):
         yield "CUDA belongs to *.cu in " + ", ".join(CUDA_FOLDERS)
 
 
+def violations_of_own_header(root, path, includes):
+    """What is wrong with how a header guards itself, or with what a source includes first."""
+    if path.suffix == ".hpp" and not re.search(r"^#pragma once$", (root / path).read_text(), re.MULTILINE):
+        yield f"{path} has no #pragma once"
+    own = path.with_suffix(".hpp")
+    if path.suffix == ".cpp" and (root / own).exists():
+        first = includes[0] if includes else "nothing"
+        if own.as_posix() not in (first, f"lib/{first}", (path.parent / first).as_posix()):
+            yield f"{path} includes {first} first: it has to be {own.name}, which so compiles alone"
+
+
 def named_files(root):
     """Every name in a CMakeLists.txt of lib/ or app/ that may stand for a test, as a path without its suffix."""
     for top in ("lib", "app"):
@@ -58,7 +70,9 @@ def main():
     seen = 0
     for path in sources(root):
         seen += 1
-        for include in INCLUDE.findall((root / path).read_text()):
+        includes = INCLUDE.findall((root / path).read_text())
+        found += violations_of_own_header(root, path, includes)
+        for include in includes:
             found += [f"{path} includes {include}: {rule}" for rule in violations_of(path, include)]
     named = set(named_files(root))
     for top in ("lib", "app"):
