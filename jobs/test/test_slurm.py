@@ -9,6 +9,7 @@ that no Slurm of the machine's own is in the way.
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -41,6 +42,7 @@ SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
 GresTypes=gpu
 KillWait=2
+SchedulerParameters=batch_sched_delay=0
 NodeName=node1 NodeAddr=192.0.2.1 Port=6821 CPUs=64 RealMemory=1000 Gres=gpu:4
 NodeName=node2 NodeAddr=192.0.2.1 Port=6822 CPUs=64 RealMemory=1000 Gres=gpu:4
 PartitionName=gpu Nodes=ALL Default=YES State=UP
@@ -144,20 +146,22 @@ class Slurm(unittest.TestCase):
         del self.project.environment["HALOCLINE_SITE"]
         self.raw = self.project.raw("draft-weak")
 
-    def submit(self, *options):
-        """The job's number."""
-        job = self.project.start("bash", "-c", f"source ./site.sh && sbatch --parsable --nodes=2 {' '.join(options)} jobs/slurm/weak.sbatch")
+    def submit(self):
+        job = self.project.start("bash", "-c", "source ./site.sh && sbatch --parsable --nodes=2 jobs/slurm/weak.sbatch")
         out, err = job.communicate(timeout=120)
         self.job = out.strip()
-        self.assertTrue(self.job.isdigit(), out + err)
-        return job.returncode
+        self.assertTrue(job.returncode == 0 and self.job.isdigit(), out + err)
 
     def output(self):
         path = self.project.folder / f"halocline-weak-{self.job}.out"
         return path.read_text() if path.exists() else ""
 
     def ended(self):
-        wait_for(lambda: not subprocess.run(["squeue", "-h", "-j", self.job], capture_output=True, text=True).stdout.strip(), "the job does not end", 60)
+        """The job's exit code and signal; sbatch --wait would ask more and more rarely."""
+        wait_for(lambda: not subprocess.run(["squeue", "-h", "-j", self.job], capture_output=True, text=True).stdout.strip(),
+                 lambda: f"the job does not end:\n{self.output()}", 120)  # fmt: skip
+        job = subprocess.run(["scontrol", "--oneliner", "show", "job", self.job], capture_output=True, text=True, check=True).stdout
+        return re.search(r" ExitCode=(\S+)", job)[1]
 
     def results(self):
         return self.project.results("draft-weak")
@@ -166,7 +170,8 @@ class Slurm(unittest.TestCase):
         wait_for(lambda: (self.raw / f"{point}.log").exists(), lambda: f"no {point} has begun:\n{self.output()}", 60)
 
     def test_weak_scaling_on_two_nodes(self):
-        self.assertEqual(self.submit("--wait"), 0, self.output())
+        self.submit()
+        self.assertEqual(self.ended(), "0:0", self.output())
         names = [f"weak-{command}-{nodes}x2" for nodes in (1, 2) for command in ("compare", "run")]
         self.assertEqual(sorted(self.results()), sorted(names), self.output())
         for name in names:
@@ -211,7 +216,8 @@ class Slurm(unittest.TestCase):
                 if how:
                     self.assertIn(f"stopped by SIGTERM in point {point}", self.output())
         self.assertEqual(sorted(before), ["weak-compare-1x2", "weak-compare-2x2"])  # the one that was cut off is not first again
-        self.assertEqual(self.submit("--wait"), 0, self.output())
+        self.submit()
+        self.assertEqual(self.ended(), "0:0", self.output())
         self.assertIn("done already: weak-compare-1x2 weak-compare-2x2\n", self.output())
         after = self.results()
         self.assertEqual({name: after[name] for name in before}, before)
