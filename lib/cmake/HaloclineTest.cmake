@@ -10,6 +10,8 @@ set(HALOCLINE_TEST_ENVIRONMENT
   PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
   OMPI_MCA_hwloc_base_binding_policy=none
   OMPI_MCA_mpi_yield_when_idle=1
+  # What is to fail fails at once: Open MPI 4 waits a second or two for ranks that are long gone.
+  OMPI_MCA_odls_base_sigkill_timeout=0
   # Containers often forbid the system call behind single-copy; Open MPI then complains at every start.
   OMPI_MCA_btl_vader_single_copy_mechanism=none
   OMP_NUM_THREADS=1
