@@ -54,8 +54,7 @@ def own_session():
 
 
 def several(function, cases):
-    """(case, function(case)) of each case, in order; several at a time, since a start mostly waits, and mpiexec sleeps for
-    seconds after a job that failed."""
+    """(case, function(case)) of each case, in order; several at a time, since a start mostly waits."""
     with concurrent.futures.ThreadPoolExecutor(max_workers=12) as pool:
         yield from zip(cases, pool.map(function, cases))
 

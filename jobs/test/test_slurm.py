@@ -22,6 +22,7 @@ INSIDE = "HALOCLINE_SLURM_INSIDE"
 DAEMONS = ("munged", "slurmctld", "slurmd")
 NODES = ("node1", "node2")
 START_S = 30
+ENDS = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL")
 
 CONFIGURATION = """
 ClusterName=emulated
@@ -156,12 +157,14 @@ class Slurm(unittest.TestCase):
         path = self.project.folder / f"halocline-weak-{self.job}.out"
         return path.read_text() if path.exists() else ""
 
+    def state(self):
+        command = ["scontrol", "--oneliner", "show", "job", self.job]
+        return re.search(r" JobState=(\S+)", subprocess.run(command, capture_output=True, text=True, check=True).stdout)[1]
+
     def ended(self):
-        """The job's exit code and signal; sbatch --wait would ask more and more rarely."""
-        wait_for(lambda: not subprocess.run(["squeue", "-h", "-j", self.job], capture_output=True, text=True).stdout.strip(),
-                 lambda: f"the job does not end:\n{self.output()}", 120)  # fmt: skip
-        job = subprocess.run(["scontrol", "--oneliner", "show", "job", self.job], capture_output=True, text=True, check=True).stdout
-        return re.search(r" ExitCode=(\S+)", job)[1]
+        """How; sbatch --wait would ask more and more rarely."""
+        wait_for(lambda: self.state() in ENDS, lambda: f"the job does not end:\n{self.output()}", 120)
+        return self.state()
 
     def results(self):
         return self.project.results("draft-weak")
@@ -171,7 +174,7 @@ class Slurm(unittest.TestCase):
 
     def test_weak_scaling_on_two_nodes(self):
         self.submit()
-        self.assertEqual(self.ended(), "0:0", self.output())
+        self.assertEqual(self.ended(), "COMPLETED", self.output())
         names = [f"weak-{command}-{nodes}x2" for nodes in (1, 2) for command in ("compare", "run")]
         self.assertEqual(sorted(self.results()), sorted(names), self.output())
         for name in names:
@@ -217,7 +220,7 @@ class Slurm(unittest.TestCase):
                     self.assertIn(f"stopped by SIGTERM in point {point}", self.output())
         self.assertEqual(sorted(before), ["weak-compare-1x2", "weak-compare-2x2"])  # the one that was cut off is not first again
         self.submit()
-        self.assertEqual(self.ended(), "0:0", self.output())
+        self.assertEqual(self.ended(), "COMPLETED", self.output())
         self.assertIn("done already: weak-compare-1x2 weak-compare-2x2\n", self.output())
         after = self.results()
         self.assertEqual({name: after[name] for name in before}, before)

@@ -21,8 +21,14 @@ std::int64_t room_behind(const void* packed, int size, const int* position, MPI_
   return std::int64_t{size} - *position;
 }
 
-bool by_device(const Handling& by, const void* packed) {
-  return interpose::is_packed_by_device(by.memory) || interpose::is_on_device(packed);
+// Who packs what `by` says, between the data and `packed`: MPI if only a device could, and there is
+// none for us.
+enum class Who { mpi, host, device };
+Who who(const Handling& by, const void* packed) {
+  if (by.plan == nullptr) return Who::mpi;
+  if (!interpose::is_packed_by_device(by.memory) && !interpose::is_on_device(packed))
+    return Who::host;
+  return dtype::current_device() != nullptr ? Who::device : Who::mpi;
 }
 
 }  // namespace
@@ -32,14 +38,16 @@ int MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf
   auto* const known = interpose::known_type(datatype);
   if (known == nullptr) return PMPI_Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
   const auto by = known->to_pack(datatype, inbuf, incount);
-  if (by.plan == nullptr ||
-      by.plan->packed_bytes(incount) > room_behind(outbuf, outsize, position, comm))
+  const bool fits = by.plan != nullptr &&
+                    by.plan->packed_bytes(incount) <= room_behind(outbuf, outsize, position, comm);
+  auto* const packed = fits ? static_cast<std::byte*>(outbuf) + *position : nullptr;
+  const auto packer = fits ? who(by, packed) : Who::mpi;
+  if (packer == Who::mpi)
     return noted(Call::pack, Path::mpi, {datatype, incount}, [&] {
       return PMPI_Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
     });
   return noted(Call::pack, Path::engine, {datatype, incount}, [&] {
-    auto* const packed = static_cast<std::byte*>(outbuf) + *position;
-    if (by_device(by, packed))
+    if (packer == Who::device)
       interpose::pack_by_device(*by.plan, inbuf, incount, packed);
     else
       dtype::HostPacker().pack(*by.plan, inbuf, incount, packed);
@@ -56,12 +64,13 @@ int MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int o
   const auto room = room_behind(inbuf, insize, position, comm);
   const auto* const packed = room < 0 ? nullptr : static_cast<const std::byte*>(inbuf) + *position;
   const auto by = known->to_unpack(datatype, outbuf, outcount, packed, room);
-  if (by.plan == nullptr)
+  const auto unpacker = who(by, packed);
+  if (unpacker == Who::mpi)
     return noted(Call::unpack, Path::mpi, {datatype, outcount}, [&] {
       return PMPI_Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm);
     });
   return noted(Call::unpack, Path::engine, {datatype, outcount}, [&] {
-    if (by_device(by, packed))
+    if (unpacker == Who::device)
       interpose::unpack_by_device(*by.plan, packed, outbuf, outcount);
     else
       dtype::HostPacker().unpack(*by.plan, packed, outbuf, outcount);

@@ -36,13 +36,14 @@ inline bool is_of(const dtype::PackPlan& plan, const void* buffer) {
   return buffer != MPI_BOTTOM || plan.bounds().true_lb >= kNoAddress;
 }
 
-/// Of one committed datatype. Thread-safe. In memory of a device the engine handles all that is not
-/// contiguous; in the host's what it was found to be faster at, after some uses by MPI; with
-/// HALOCLINE_MPI=engine all that is not contiguous. After twenty uses of types of its size and
-/// extent, what was found of a type of the same constructors' calls is sought first, with the third
-/// use or, of 64 KiB or more, with the first; if that is in vain, not before twenty more, and what
-/// is sought for the third time is measured. A type that MPI packs otherwise than its type map says
-/// stays MPI's: ranks without the interposer go by that.
+/// Of one committed datatype. Thread-safe. In memory of a device, once one was seen
+/// (is_there_device_memory()), the engine handles all that is not contiguous; in the host's what it
+/// was found to be faster at, after some uses by MPI; with HALOCLINE_MPI=engine all that is not
+/// contiguous. After twenty uses of types of its size and extent, what was found of a type of the
+/// same constructors' calls is sought first, with the third use or, of 64 KiB or more, with the
+/// first; if that is in vain, not before twenty more, and what is sought for the third time is
+/// measured. A type that MPI packs otherwise than its type map says stays MPI's: ranks without the
+/// interposer go by that.
 class KnownType {
  public:
   /// By MPI: more than kMpiUses of kMpiBytes in all, or more than kMostMpiUses, until a type is
@@ -74,12 +75,14 @@ class KnownType {
     const auto found = find(handle, buffer, count);
     if (found.bytes > room) return {};
     return by_engine_if(found, [&] {
-      if (is_on_device(packed)) return true;
       const auto* unpacking = unpacking_.load(std::memory_order_acquire);
-      if ((unpacking == nullptr || found.bytes > unpacking->times.up_to) &&
-          !is_packed_by_device(kind_at(buffer, true_lb_)))
-        unpacking = judge_unpacking(unpacking, *found.verdict, handle, buffer, count, packed);
-      return unpacking != nullptr && unpacking->times.ours_is_faster(found.bytes);
+      if (unpacking == nullptr || found.bytes > unpacking->times.up_to) {
+        const auto memory = kind_of(*found.verdict->found.plan, buffer);  // notices a driver
+        if (!is_packed_by_device(memory) && !is_on_device(packed))
+          unpacking = judge_unpacking(unpacking, *found.verdict, handle, buffer, count, packed);
+      }
+      return is_on_device(packed) ||
+             (unpacking != nullptr && unpacking->times.ours_is_faster(found.bytes));
     });
   }
   /// To send or receive them; a persistent request is made to be used often, and so counts for all
@@ -156,7 +159,8 @@ class KnownType {
     if (verdict == nullptr || !verdict->found.plan || !is_of(*verdict->found.plan, buffer))
       return {};
     const auto bytes = size_ * count;
-    if (bytes > verdict->found.packing.up_to && !is_packed_by_device(kind_at(buffer, true_lb_))) {
+    if (bytes > verdict->found.packing.up_to &&
+        !is_packed_by_device(kind_of(*verdict->found.plan, buffer))) {
       verdict = judge(verdict, handle, buffer, count);
       if (!verdict->found.plan) return {};
     }
@@ -170,9 +174,10 @@ class KnownType {
     if (found.verdict == nullptr) return {};
     const bool faster = is_faster();
     if (!faster && !is_there_device_memory()) return {};
-    const auto memory = kind_at(found.buffer, true_lb_);
+    const auto& plan = *found.verdict->found.plan;
+    const auto memory = kind_of(plan, found.buffer);
     if (is_packed_by_device(memory) ? dtype::current_device() == nullptr : !faster) return {};
-    return {&*found.verdict->found.plan, memory};
+    return {&plan, memory};
   }
 
   // Whether it is to be measured with this use, and whether findings of an equal type are to be

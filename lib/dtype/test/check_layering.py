@@ -38,6 +38,8 @@ def violations_of(path, include):
         path.as_posix() in KOKKOS_IN_APP or is_test(path) or path.is_relative_to("lib/dtype/pack/kokkos")
     ):
         yield "Kokkos belongs to lib/dtype/pack/kokkos, " + ", ".join(sorted(KOKKOS_IN_APP))
+    if include == "nlohmann/json.hpp" and path.suffix == ".hpp" and not is_test(path):
+        yield "headers name json_fwd.hpp, or all that include them need the library"
     if CUDA.match(include) and not (
         (any(map(path.is_relative_to, CUDA_FOLDERS)) and path.suffix in {".cu", ".cuh"}) or path.is_relative_to("lib/cmake")
     ):
@@ -48,7 +50,7 @@ def violations_of_own_header(root, path, includes):
     """What is wrong with how a header guards itself, or with what a source includes first."""
     if path.suffix == ".hpp" and not re.search(r"^#pragma once$", (root / path).read_text(), re.MULTILINE):
         yield f"{path} has no #pragma once"
-    own = path.with_suffix(".hpp")
+    own = path.with_name(path.stem.removeprefix("no_") + ".hpp")  # or what is built instead
     if path.suffix == ".cpp" and (root / own).exists():
         first = includes[0] if includes else "nothing"
         if own.as_posix() not in (first, f"lib/{first}", (path.parent / first).as_posix()):

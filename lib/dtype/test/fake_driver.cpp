@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CUDA's driver as far as kind_of_memory() asks it: thousands of an address tell where it is.
+// CUDA's driver as far as kind_of_memory() asks it: thousands of an address tell where it is, and
+// so many bytes from one address are of a device.
 #include <cstdint>
+
+extern "C" {
+std::uint64_t halocline_device_begin = 0, halocline_device_bytes = 0;
+}
 
 extern "C" int cuPointerGetAttribute(void* value, int attribute, std::uint64_t address) {
   constexpr int kInvalidValue = 1, kMemoryType = 2, kIsManaged = 8;
   constexpr unsigned kHost = 1, kDevice = 2;
-  const auto kind = address / 1000;
+  const auto kind = address - halocline_device_begin < halocline_device_bytes ? 2 : address / 1000;
   if (kind < 1 || kind > 3) return kInvalidValue;
   auto& out = *static_cast<unsigned*>(value);
   if (attribute == kMemoryType)

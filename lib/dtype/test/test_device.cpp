@@ -315,7 +315,7 @@ TEST(MemoryKind, IsAsADriverSaysOnceItIsLoaded) {
   EXPECT_EQ(kind_at(2000), MemoryKind::host);
   EXPECT_FALSE(has_device_memory());
   // Stays loaded, as it is known from now on.
-  ASSERT_NE(dlopen(HALOCLINE_FAKE_DRIVER, RTLD_LAZY), nullptr) << dlerror();
+  ASSERT_NE(dlopen(HALOCLINE_TEST_DRIVER, RTLD_LAZY), nullptr) << dlerror();
   EXPECT_EQ(kind_at(1000), MemoryKind::pinned);
   EXPECT_EQ(kind_at(2000), MemoryKind::device);
   EXPECT_EQ(kind_at(3000), MemoryKind::managed);

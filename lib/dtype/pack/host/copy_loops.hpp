@@ -639,19 +639,19 @@ NestKernel choose_kernel(const Nest& nest) {
   if (levels.size() > 1 && row.packed_stride > levels[1].packed_stride)
     return tiles_kernel<kDirection, Width>;
   constexpr auto kBytes = Width::kBytes;
+  if constexpr (kBytes > 0) {
+    if (levels.size() > 1) {
+      if (row.count == 2) return rows_kernel<ShortRow<kDirection, Width, 2>>;
+      if (row.count == 3) return rows_kernel<ShortRow<kDirection, Width, 3>>;
+      if (row.count == 4) return rows_kernel<ShortRow<kDirection, Width, 4>>;
+    }
+  }
   if constexpr (kBytes == 4 || kBytes == 8) {
     using Element = typename ChunkOf<kBytes>::Type;
     if (row.packed_stride == kBytes) {
       if (row.stride == 2 * kBytes) return rows_kernel<ElementRow<kDirection, Element, 2>>;
       if (row.stride == 3 * kBytes) return rows_kernel<ElementRow<kDirection, Element, 3>>;
       if (row.stride == 4 * kBytes) return rows_kernel<ElementRow<kDirection, Element, 4>>;
-    }
-  }
-  if constexpr (kBytes > 0) {
-    if (levels.size() > 1) {
-      if (row.count == 2) return rows_kernel<ShortRow<kDirection, Width, 2>>;
-      if (row.count == 3) return rows_kernel<ShortRow<kDirection, Width, 3>>;
-      if (row.count == 4) return rows_kernel<ShortRow<kDirection, Width, 4>>;
     }
   }
   return rows_kernel<StridedRow<kDirection, Width>>;
