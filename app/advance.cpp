@@ -5,6 +5,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "field_views.hpp"
+
 namespace halocline::app {
 
 namespace {
@@ -109,8 +111,8 @@ void launch_on(const Domain& domain, const StencilSpec& spec, double diffusion_n
   const auto stored = domain.halo.stored();
   const comm::Int3 stride{per_point, per_point * stored[0], per_point * stored[0] * stored[1]};
   using Kernel = Advance<T, kLineCount, kRadius, ExecutionSpace>;
-  Kernel kernel{.in = in.template working_array<ExecutionSpace>(array),
-                .out = out.template working_array<ExecutionSpace>(array),
+  Kernel kernel{.in = working_array_of<ExecutionSpace>(in, array),
+                .out = working_array_of<ExecutionSpace>(out, array),
                 .row_length = 0,
                 .rows = 0,
                 .rows_per_step = 1,

@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include <Kokkos_Core.hpp>
 #include <algorithm>
 #include <array>
 #include <ctime>
@@ -18,6 +17,7 @@
 #include "environment.hpp"
 #include "halocline_build.hpp"
 #include "halocline_git.hpp"
+#include "kokkos_runtime.hpp"
 
 namespace halocline::app {
 
@@ -43,22 +43,6 @@ bool interposed() {
                                   "MPI_Alltoallv", "MPI_Alltoallw", "MPI_Neighbor_alltoallw"};
   return std::any_of(kCalled.begin(), kCalled.end(),
                      [&](const std::string& name) { return file(name) != file("P" + name); });
-}
-
-std::string kokkos_version() {
-  return std::to_string(KOKKOS_VERSION / 10000) + "." + std::to_string(KOKKOS_VERSION / 100 % 100) +
-         "." + std::to_string(KOKKOS_VERSION % 100);
-}
-
-std::vector<std::string> kokkos_spaces() {
-  std::vector<std::string> spaces{Kokkos::DefaultExecutionSpace::name()};
-  if (const std::string host = Kokkos::DefaultHostExecutionSpace::name(); host != spaces.front())
-    spaces.push_back(host);
-#ifdef KOKKOS_ENABLE_SERIAL
-  if (const std::string serial = Kokkos::Serial::name(); serial != spaces.back())
-    spaces.push_back(serial);
-#endif
-  return spaces;
 }
 
 using Name = std::array<char, std::max(256, MPI_MAX_PROCESSOR_NAME)>;

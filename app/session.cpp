@@ -8,10 +8,10 @@
 
 #include "comm/mpi/communicator.hpp"
 #include "dtype/pack/host/host_packer.hpp"
-#include "dtype/pack/kokkos/kokkos_packer.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/support/region.hpp"
 #include "environment.hpp"
+#include "kokkos_runtime.hpp"
 #include "table.hpp"
 #include "verify.hpp"
 
@@ -131,8 +131,7 @@ bool admit(const Config& config, const Domain& domain, const MemoryEstimate& est
 }
 
 std::unique_ptr<dtype::Packer> make_packer(const Config& config) {
-  if (config.packer == PackerKind::kokkos)
-    return std::make_unique<dtype::KokkosPacker<HostSpace>>();
+  if (config.packer == PackerKind::kokkos) return make_kokkos_packer();
   return std::make_unique<dtype::HostPacker>();
 }
 
@@ -195,7 +194,7 @@ Record make_record(const Config& config, const Domain& domain, const comm::Excha
   record.bytes_off_node_of_node = *std::max_element(of_nodes.begin(), of_nodes.end());
   record.bytes_off_node_total = std::accumulate(of_nodes.begin(), of_nodes.end(), std::int64_t{0});
   record.messages_off_node = max_over_ranks(plan.traffic().messages_off_node, comm);
-  record.threads = HostSpace().concurrency();
+  record.threads = kokkos_threads();
   if (messages != config.messages)
     record.notes.push_back("one message per partner: this method has no others");
   // All ranks describe their regions alike, so rank 0's reasons are everybody's unless it has no

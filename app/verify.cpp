@@ -10,6 +10,7 @@
 
 #include "dtype/support/mpi_check.hpp"
 #include "environment.hpp"
+#include "field_views.hpp"
 #include "table.hpp"
 
 namespace halocline::app {
@@ -108,7 +109,7 @@ template <class T, class Body>
 void for_each_element(const char* label, const Domain& domain, const FieldSet<T>& fields,
                       Body body) {
   for (int a = 0; a < fields.arrays(); ++a) {
-    const auto view = fields.array(a);
+    const auto view = array_of(fields, a);
     const ElementMap map(domain, a);
     Kokkos::parallel_for(
         label, Policy({0, 0, 0}, {view.extent_int(0), view.extent_int(1), view.extent_int(2)}),
@@ -155,7 +156,7 @@ std::optional<std::string> check_exchange(const Domain& domain, const FieldSet<T
   std::int64_t wrong = 0;
   std::string first;
   for (int a = 0; a < fields.arrays(); ++a) {
-    const auto view = fields.array(a);
+    const auto view = array_of(fields, a);
     const ElementMap map(domain, a);
     const auto is_wrong = [=](std::int64_t z, std::int64_t y, std::int64_t e) {
       return !is_right(map, map(z, y, e), std::bit_cast<Bits<T>>(view(z, y, e)));
@@ -221,7 +222,7 @@ WaveCheck check_wave(const Domain& domain, const FieldSet<T>& fields, const Sten
   std::vector<double> deviation(static_cast<std::size_t>(domain.fields));
   for (int field = 0; field < domain.fields; ++field) {
     const int a = domain.layout == Layout::soa ? field : 0;
-    const auto view = fields.array(a);
+    const auto view = array_of(fields, a);
     const ElementMap map(domain, a);
     deviation[static_cast<std::size_t>(field)] = reduce_array<T, Kokkos::Max<double>>(
         "halocline::check_wave", view,
@@ -252,7 +253,7 @@ template <class T>
 std::uint64_t state_hash(const Domain& domain, const FieldSet<T>& fields, MPI_Comm comm) {
   std::uint64_t hash = 0;
   for (int a = 0; a < fields.arrays(); ++a) {
-    const auto view = fields.array(a);
+    const auto view = array_of(fields, a);
     const ElementMap map(domain, a);
     hash += reduce_array<T, Kokkos::Sum<std::uint64_t>>(
         "halocline::state_hash", view,

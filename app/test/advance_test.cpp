@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "field_views.hpp"
 #include "overlap.hpp"
 
 namespace halocline::app {
@@ -140,7 +141,7 @@ std::vector<T> owned_values(const Domain& domain, const FieldSet<T>& fields) {
   for (int a = 0; a < fields.arrays(); ++a)
     for_each_point(domain.halo.interior(), [&](const comm::Int3& p) {
       for (std::int64_t e = 0; e < domain.elements_per_point(); ++e)
-        out.push_back(fields.array(a)(p[2], p[1], p[0] * domain.elements_per_point() + e));
+        out.push_back(array_of(fields, a)(p[2], p[1], p[0] * domain.elements_per_point() + e));
     });
   return out;
 }
@@ -150,7 +151,7 @@ template <class T, class Value>
 void set(const Domain& domain, const FieldSet<T>& fields, bool owned, Value value) {
   for (int a = 0; a < fields.arrays(); ++a) {
     const ElementMap map(domain, a);
-    const auto view = fields.array(a);
+    const auto view = array_of(fields, a);
     for (std::int64_t z = 0; z < view.extent_int(0); ++z)
       for (std::int64_t y = 0; y < view.extent_int(1); ++y)
         for (std::int64_t e = 0; e < view.extent_int(2); ++e)

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "advance.hpp"
+#include "field_views.hpp"
 #include "stencil.hpp"
 #include "verify.hpp"
 
@@ -20,7 +21,7 @@ constexpr double kDiffusionNumber = 0.05;
 template <class Body>
 void for_each_element(const Domain& domain, const FieldSet<double>& fields, Body body) {
   for (int a = 0; a < fields.arrays(); ++a) {
-    const auto view = fields.array(a);
+    const auto view = array_of(fields, a);
     const ElementMap map(domain, a);
     for (int z = 0; z < view.extent_int(0); ++z)
       for (int y = 0; y < view.extent_int(1); ++y)

@@ -12,7 +12,7 @@ import sys
 SOURCES = {".hpp", ".cpp", ".cu", ".cuh", ".h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 KOKKOS = re.compile(r"Kokkos_|impl/Kokkos")
-KOKKOS_IN_APP = {"app/fields.hpp", "app/main.cpp", "app/provenance.cpp", "app/tools.cpp"}
+KOKKOS_IN_APP = {"app/field_views.hpp", "app/kokkos_runtime.cpp", "app/main.cpp", "app/tools.cpp"}
 CUDA_FOLDERS = ("lib/dtype/pack/cuda", "lib/dtype/bench/cuda")
 CUDA = re.compile(r"cuda|cub/|thrust/|nv/|cooperative_groups")
 
