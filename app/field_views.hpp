@@ -23,7 +23,7 @@ using ArrayView = Kokkos::View<T***, Kokkos::LayoutRight, typename ExecutionSpac
 template <class T>
 ArrayView<T> array_of(const FieldSet<T>& fields, int index) {
   const auto [planes, rows, row] = fields.extents();
-  return {fields.address(index), planes, rows, row};
+  return ArrayView<T>(fields.address(index), planes, rows, row);
 }
 
 /// The array that is exchanged and computed on, for kernels of that space: HostSpace unless
@@ -31,7 +31,7 @@ ArrayView<T> array_of(const FieldSet<T>& fields, int index) {
 template <class ExecutionSpace, class T>
 ArrayView<T, ExecutionSpace> working_array_of(const FieldSet<T>& fields, int index) {
   const auto [planes, rows, row] = fields.extents();
-  return {fields.working_address(index), planes, rows, row};
+  return ArrayView<T, ExecutionSpace>(fields.working_address(index), planes, rows, row);
 }
 
 /// Maps an element's place in an array to its field and global point; small enough to be captured

@@ -40,16 +40,16 @@ class FieldSet {
   /// Of each array, ghosts included: planes in z, rows in y, elements in a row.
   std::array<std::size_t, 3> extents() const { return extents_; }
 
-  /// First element of an array, in the memory of the host and of the one that is exchanged and
-  /// computed on.
+  /// Where an array begins in the memory of the host, and where that one does which is exchanged
+  /// and computed on.
   T* address(int index) const { return at(host_memory_, index); }
   T* working_address(int index) const;
-  /// Whether kernels of the host cannot work on these fields.
-  bool on_device() const;
-
-  /// Likewise, of all arrays.
+  /// Likewise, for all arrays.
   std::vector<void*> addresses() const;
   std::vector<void*> working_addresses() const;
+
+  /// Whether kernels of the host cannot work on the arrays that are exchanged.
+  bool on_device() const;
 
   /// Copies all arrays between the host's memory and the one that is exchanged; complete on return.
   /// Nothing without a device.

@@ -16,10 +16,10 @@ std::string kokkos_version();
 /// Names of its execution spaces: the default one first, that of the host, Serial.
 std::vector<std::string> kokkos_spaces();
 
-/// Threads that run kernels on the host.
+/// Threads that run kernels on the host. Kokkos must be initialised.
 int kokkos_threads();
 
-/// Packs with them. Kokkos must be initialised.
+/// One that packs by kernels on the host, with all these threads. Kokkos must be initialised.
 std::unique_ptr<dtype::Packer> make_kokkos_packer();
 
 }  // namespace halocline::app

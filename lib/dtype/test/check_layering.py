@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Dependencies point one way, app -> lib/comm -> lib/dtype; Kokkos and CUDA stay where they belong; headers are included once, and
-first by the source of their name, which so shows that they compile alone; every test on disk is built.
+"""Dependencies point one way, app -> lib/comm -> lib/dtype; Kokkos and CUDA stay where they belong; headers are included once, name
+no header of nlohmann/json, and come first in the source of their name, which so shows that they compile alone; every test on disk is
+built.
 
     check_layering.py ROOT       exit 0, or 1 after one line per violation
 """

@@ -232,41 +232,6 @@ TEST(Packs, OfRandomTypesAreTheTypeMaps) {
   });
 }
 
-#ifdef HALOCLINE_TEST_DRIVER
-// Of one that this build cannot use, whose driver is loaded at any time: the engine does not touch
-// it.
-TEST(Packs, InMemoryOfADeviceAreMpis) {
-  void* const driver = dlopen(HALOCLINE_TEST_DRIVER, RTLD_LAZY);
-  ASSERT_NE(driver, nullptr) << dlerror();
-  const auto number = [driver](const char* name) -> std::uint64_t& {
-    return *static_cast<std::uint64_t*>(dlsym(driver, name));
-  };
-  const Layout layout("vector(100,1,2,double)", 3);
-  auto memory = layout.filled(1);
-  const auto expected = layout.packed(1);
-  auto packed = expected;
-  for (const bool is_packed : {true, false}) {
-    const auto& there = is_packed ? packed : memory;
-    number("halocline_device_begin") = reinterpret_cast<std::uintptr_t>(there.data());
-    number("halocline_device_bytes") = there.size();
-    for (int use = 0; use < enough_uses(); ++use) {
-      std::fill(packed.begin(), packed.end(), kPoison);
-      int position = 0;
-      MPI_Pack(layout.buffer(memory), layout.count(), layout.type(), packed.data(), layout.bytes(),
-               &position, MPI_COMM_WORLD);
-      EXPECT_EQ(position, layout.bytes());
-      ASSERT_PRED2(same, packed, expected);
-      position = 0;
-      MPI_Unpack(packed.data(), layout.bytes(), &position, layout.buffer(memory), layout.count(),
-                 layout.type(), MPI_COMM_WORLD);
-      EXPECT_EQ(position, layout.bytes());
-      ASSERT_PRED2(same, memory, layout.filled(1));
-    }
-  }
-  number("halocline_device_bytes") = 0;
-}
-#endif
-
 TEST(Messages, OfRandomTypesAreTheTypeMaps) {
   for_random_layouts(kRandomTypes, [](const Layout& layout, int i) {
     for (int use = 0; use < enough_uses(); ++use)
