@@ -163,8 +163,7 @@ class Slurm(unittest.TestCase):
 
     def ended(self):
         """How; sbatch --wait would ask more and more rarely."""
-        wait_for(lambda: self.state() not in LIVES, lambda: f"the job does not end:\n{self.output()}", 120)
-        return self.state()
+        return wait_for(lambda: None if (state := self.state()) in LIVES else state, lambda: f"the job does not end:\n{self.output()}", 120)
 
     def results(self):
         return self.project.results("draft-weak")

@@ -131,7 +131,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
                                            const void* buffer, std::int64_t count) {
   const bool forced = settings().mode == Settings::Mode::engine;
   const bool on_device = is_packed_by_device(kind_at(buffer, true_lb_));
-  if (on_device && dtype::current_device() == nullptr) return last;  // the host cannot measure it
+  if (on_device && dtype::current_device() == nullptr) return last;  // it is MPI's
   constexpr int kOften = 3;
   bool may_measure = true;
   if (!forced && !on_device) {

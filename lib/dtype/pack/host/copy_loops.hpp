@@ -410,8 +410,8 @@ struct TwinRow {
 };
 
 // Every kStep-th element of a basic type, in code as of a loop by hand: vectors are stored when
-// packing; when unpacking, the batches' rhythm of loads and stores took up to 1.3 times as long for
-// elements two apart.
+// packing; when unpacking, the batches' rhythm of loads and stores took up to 1.25 times as long
+// for elements two apart.
 template <Direction kDirection, class Element, std::int64_t kStep>
 struct ElementRow {
   static ElementRow of(std::int64_t) { return {}; }
