@@ -64,11 +64,16 @@ std::string text_of(MPI_Datatype type) {
   return std::get<UnsupportedDatatype>(expression).what();
 }
 
-// A type may have thousands of displacements.
-std::string shortened(std::string text) {
+// A type may have thousands of displacements: then the number of MPI's arguments tells how many.
+std::string shortened_text_of(MPI_Datatype type) {
   constexpr std::size_t kMost = 200;
-  if (text.size() > kMost) text.replace(kMost - 4, std::string::npos, " ...");
-  return text;
+  auto out = text_of(type);
+  if (out.size() <= kMost) return out;
+  int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
+  PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+  out.resize(kMost);
+  return out + " ... (" + std::to_string(std::int64_t{integers} + addresses + types) +
+         " arguments)";
 }
 
 }  // namespace
@@ -86,9 +91,10 @@ void note(Call call, Path path, const Subject& subject, double seconds) noexcept
   noted.nanoseconds += static_cast<std::int64_t>(seconds * 1e9);
   if (settings().log != Settings::Log::calls) return;
   try {
-    const auto instances = count == 0 ? "several, first " : std::to_string(count) + " of ";
+    const auto instances =
+        subject.bytes >= 0 ? "several types, the first " : std::to_string(count) + " of ";
     std::fprintf(stderr, "halocline[%d]: %s by %s: %s%s (%lld bytes) in %.2f us\n", world_rank(),
-                 name_of(call), name_of(path), instances.c_str(), shortened(text_of(type)).c_str(),
+                 name_of(call), name_of(path), instances.c_str(), shortened_text_of(type).c_str(),
                  static_cast<long long>(bytes), seconds * 1e6);
   } catch (const std::exception&) {
     // No memory for telling of it.
@@ -105,7 +111,7 @@ void note_fate(Fate fate) noexcept {
 
 void tell_of_type(MPI_Datatype type, const std::string& decision) {
   std::fprintf(stderr, "halocline[%d]: %s: %s\n", world_rank(), decision.c_str(),
-               shortened(text_of(type)).c_str());
+               shortened_text_of(type).c_str());
 }
 
 namespace {

@@ -84,9 +84,10 @@ void note_type(MPI_Datatype type, F&& decision) noexcept {
 /// The table of all that was noted, on standard error of this rank, at once.
 void print_summary() noexcept;
 
-/// Does `action`, which returns what MPI returned, for what is of a type that is known.
+/// Does `action`, which returns what MPI returned and may still change `path`, for what is of a
+/// type that is known.
 template <class F>
-int noted(Call call, Path path, const Subject& subject, F&& action) {
+int noted(Call call, const Path& path, const Subject& subject, F&& action) {
   if (settings().log == Settings::Log::none) return action();
   const double start = PMPI_Wtime();
   const int code = action();

@@ -101,6 +101,25 @@ bool is_for_kernels(const void* packed) {
   return dtype::kind_of_memory(packed) != MemoryKind::host;
 }
 
+void tell_once(const std::exception& error) noexcept {
+  static std::atomic_flag is_told;
+  if (!is_told.test_and_set()) std::fprintf(stderr, "halocline: left to MPI: %s\n", error.what());
+}
+
+// Whether `work(lane)` is done.
+template <class Work>
+bool is_done_by_device(Work&& work) noexcept {
+  try {
+    auto& one = lane(Transfer::device);
+    const std::lock_guard lock(one.mutex);
+    work(one);
+    return true;
+  } catch (const std::exception& error) {
+    tell_once(error);
+    return false;
+  }
+}
+
 }  // namespace
 
 MemoryKind kind_at(const void* buffer, std::int64_t displacement) noexcept {
@@ -117,16 +136,15 @@ bool is_there_device_memory() noexcept {
   return dtype::has_device_memory();
 }
 
-void pack_by_device(const dtype::PackPlan& plan, const void* buffer, std::int64_t count,
-                    void* packed) {
-  or_end([&] {
-    auto& [packer, transport, mutex] = lane(Transfer::device);
+bool pack_by_device(const dtype::PackPlan& plan, const void* buffer, std::int64_t count,
+                    void* packed) noexcept {
+  return is_done_by_device([&](const Lane& lane) {
+    const auto& transport = lane.transport;
     const auto bytes = plan.packed_bytes(count);
     const auto size = static_cast<std::size_t>(bytes);
-    const std::lock_guard lock(mutex);
     if (!is_packed_by_device(kind_of(plan, buffer))) {
       const PackedBytes here(bytes);
-      packer.pack(plan, buffer, count, here.data());
+      lane.packer.pack(plan, buffer, count, here.data());
       transport.copy(packed, here.data(), size);
       transport.packer().fence();
     } else if (is_for_kernels(packed)) {
@@ -141,18 +159,17 @@ void pack_by_device(const dtype::PackPlan& plan, const void* buffer, std::int64_
   });
 }
 
-void unpack_by_device(const dtype::PackPlan& plan, const void* packed, void* buffer,
-                      std::int64_t count) {
-  or_end([&] {
-    auto& [packer, transport, mutex] = lane(Transfer::device);
+bool unpack_by_device(const dtype::PackPlan& plan, const void* packed, void* buffer,
+                      std::int64_t count) noexcept {
+  return is_done_by_device([&](const Lane& lane) {
+    const auto& transport = lane.transport;
     const auto bytes = plan.packed_bytes(count);
     const auto size = static_cast<std::size_t>(bytes);
-    const std::lock_guard lock(mutex);
     if (!is_packed_by_device(kind_of(plan, buffer))) {
       const PackedBytes here(bytes);
       transport.copy(here.data(), packed, size);
       transport.packer().fence();
-      packer.unpack(plan, here.data(), buffer, count);
+      lane.packer.unpack(plan, here.data(), buffer, count);
     } else if (is_for_kernels(packed)) {
       transport.packer().unpack(plan, packed, buffer, count);
       transport.packer().fence();

@@ -43,11 +43,12 @@ inline bool is_on_device(const void* packed) {
 }
 
 /// Packs and unpacks `count` instances where `buffer`, `packed` or both are in memory of a device;
-/// done on return. Ends the job if the device fails.
-void pack_by_device(const dtype::PackPlan& plan, const void* buffer, std::int64_t count,
-                    void* packed);
-void unpack_by_device(const dtype::PackPlan& plan, const void* packed, void* buffer,
-                      std::int64_t count);
+/// done on return. False if the device cannot, for lack of memory or since it fails, which the
+/// first time is told on standard error: then all of it is still to be done.
+bool pack_by_device(const dtype::PackPlan& plan, const void* buffer, std::int64_t count,
+                    void* packed) noexcept;
+bool unpack_by_device(const dtype::PackPlan& plan, const void* packed, void* buffer,
+                      std::int64_t count) noexcept;
 
 /// A transport that all threads share, one after the other.
 struct Lane;

@@ -42,15 +42,14 @@ int MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf
                     by.plan->packed_bytes(incount) <= room_behind(outbuf, outsize, position, comm);
   auto* const packed = fits ? static_cast<std::byte*>(outbuf) + *position : nullptr;
   const auto packer = fits ? who(by, packed) : Who::mpi;
-  if (packer == Who::mpi)
-    return noted(Call::pack, Path::mpi, {datatype, incount}, [&] {
-      return PMPI_Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
-    });
-  return noted(Call::pack, Path::engine, {datatype, incount}, [&] {
-    if (packer == Who::device)
-      interpose::pack_by_device(*by.plan, inbuf, incount, packed);
-    else
+  auto path = packer == Who::mpi ? Path::mpi : Path::engine;
+  return noted(Call::pack, path, {datatype, incount}, [&] {
+    if (packer == Who::host) {
       dtype::HostPacker().pack(*by.plan, inbuf, incount, packed);
+    } else if (packer == Who::mpi || !interpose::pack_by_device(*by.plan, inbuf, incount, packed)) {
+      path = Path::mpi;
+      return PMPI_Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
+    }
     *position += static_cast<int>(by.plan->packed_bytes(incount));
     return MPI_SUCCESS;
   });
@@ -65,15 +64,15 @@ int MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int o
   const auto* const packed = room < 0 ? nullptr : static_cast<const std::byte*>(inbuf) + *position;
   const auto by = known->to_unpack(datatype, outbuf, outcount, packed, room);
   const auto unpacker = who(by, packed);
-  if (unpacker == Who::mpi)
-    return noted(Call::unpack, Path::mpi, {datatype, outcount}, [&] {
-      return PMPI_Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm);
-    });
-  return noted(Call::unpack, Path::engine, {datatype, outcount}, [&] {
-    if (unpacker == Who::device)
-      interpose::unpack_by_device(*by.plan, packed, outbuf, outcount);
-    else
+  auto path = unpacker == Who::mpi ? Path::mpi : Path::engine;
+  return noted(Call::unpack, path, {datatype, outcount}, [&] {
+    if (unpacker == Who::host) {
       dtype::HostPacker().unpack(*by.plan, packed, outbuf, outcount);
+    } else if (unpacker == Who::mpi ||
+               !interpose::unpack_by_device(*by.plan, packed, outbuf, outcount)) {
+      path = Path::mpi;
+      return PMPI_Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm);
+    }
     *position += static_cast<int>(by.plan->packed_bytes(outcount));
     return MPI_SUCCESS;
   });

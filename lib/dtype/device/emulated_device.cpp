@@ -78,6 +78,11 @@ void EmulatedDevice::free(const std::byte* memory, const Block& block) {
             static_cast<off_t>(pages));
 }
 
+void EmulatedDevice::limit(std::size_t max_bytes) {
+  const std::lock_guard lock(mutex_);
+  max_bytes_ = max_bytes;
+}
+
 MemoryKind EmulatedDevice::kind_of(const void* address) const {
   const std::lock_guard lock(mutex_);
   const auto* byte = static_cast<const std::byte*>(address);

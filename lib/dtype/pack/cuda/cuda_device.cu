@@ -231,6 +231,10 @@ std::unique_ptr<Device> make_cuda_device(std::string& why_not) {
   int devices = 0, index = 0;
   auto code = cudaGetDeviceCount(&devices);
   if (code == cudaSuccess && devices > 0) code = cudaGetDevice(&index);
+  // Kernels for other devices than this one are none.
+  cudaFuncAttributes attributes{};
+  if (code == cudaSuccess && devices > 0) code = cudaFuncGetAttributes(&attributes, do_nothing);
+  if (code != cudaSuccess) cudaGetLastError();
   if (code == cudaSuccess && devices > 0) return std::make_unique<CudaDevice>(index);
   why_not = code == cudaSuccess ? "CUDA sees no device" : cudaGetErrorString(code);
   return nullptr;
