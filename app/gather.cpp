@@ -135,7 +135,7 @@ class Buffers {
   Bytes sent_, received_;
 };
 
-struct Contender {
+struct GatherContender {
   std::unique_ptr<comm::GatherPlan> plan;
   GatherRecord record;
   std::string region;  // for profilers
@@ -155,10 +155,10 @@ GatherTraffic of_all_ranks(const comm::ScheduleTraffic& traffic, MPI_Comm comm) 
 }
 
 // Makes the plan of a variant, twice: the first one also makes what the communicator keeps.
-Contender prepare(GatherVariant variant, const Arrangement& arrangement, Buffers& buffers,
-                  std::int64_t bytes, const Config& config) {
+GatherContender prepare(GatherVariant variant, const Arrangement& arrangement, Buffers& buffers,
+                        std::int64_t bytes, const Config& config) {
   const MPI_Comm comm = arrangement.comm->get();
-  Contender out;
+  GatherContender out;
   const auto make = [&] {
     out.plan =
         std::make_unique<comm::GatherPlan>(arrangement.communicators, buffers.get(), variant);
@@ -189,7 +189,8 @@ Contender prepare(GatherVariant variant, const Arrangement& arrangement, Buffers
 
 // Variants take turns, in another random order each time, until `end` on any rank's clock, but
 // once.
-void measure(const Config& config, std::vector<Contender*> contenders, double end, MPI_Comm comm) {
+void measure(const Config& config, std::vector<GatherContender*> contenders, double end,
+             MPI_Comm comm) {
   std::mt19937_64 random(static_cast<std::uint64_t>(config.seed));  // the same on all ranks
   for (std::int64_t i = 0; i < config.warmup + config.iterations; ++i) {
     comm::shuffle(contenders, random);
@@ -216,9 +217,9 @@ void measure(const Config& config, std::vector<Contender*> contenders, double en
   }
 }
 
-void set_ratios(std::vector<Contender>& contenders) {
+void set_ratios(std::vector<GatherContender>& contenders) {
   const auto baseline =
-      std::find_if(contenders.begin(), contenders.end(), [](const Contender& contender) {
+      std::find_if(contenders.begin(), contenders.end(), [](const GatherContender& contender) {
         return contender.record.variant == to_string(GatherVariant::mpi_gather) &&
                !contender.record.samples.empty();
       });
@@ -352,14 +353,14 @@ std::string note_of(const Arrangement& arrangement) {
 }
 
 // A row for each size, a column for each variant.
-std::string times_table(const std::vector<std::vector<Contender>>& by_size) {
+std::string times_table(const std::vector<std::vector<GatherContender>>& by_size) {
   std::vector<Column> columns{{"bytes per rank"}};
   for (const auto& contender : by_size.front()) columns.push_back({contender.record.variant});
   const auto place = [&](GatherVariant variant) {
     const auto& row = by_size.front();
     return std::find_if(
                row.begin(), row.end(),
-               [&](const Contender& c) { return c.record.variant == to_string(variant); }) -
+               [&](const GatherContender& c) { return c.record.variant == to_string(variant); }) -
            row.begin();
   };
   const auto ours = place(GatherVariant::zero_copy);
@@ -535,7 +536,7 @@ int gather(const Config& config, MPI_Comm comm) {
   std::vector<GatherRecord> records;
   std::int64_t done = 0;
   for (const auto& arrangement : arrangements) {
-    std::vector<std::vector<Contender>> by_size;
+    std::vector<std::vector<GatherContender>> by_size;
     for (const auto bytes : config.sizes) {
       Buffers buffers(config, arrangement, bytes);
       auto& contenders = by_size.emplace_back();
@@ -544,7 +545,7 @@ int gather(const Config& config, MPI_Comm comm) {
         predict(contenders.back().record, contenders.back().plan->forms(), arrangement,
                 links.cost());
       }
-      std::vector<Contender*> verified;
+      std::vector<GatherContender*> verified;
       for (auto& contender : contenders)
         if (contender.record.verified)
           verified.push_back(&contender);

@@ -10,6 +10,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # g++ 12 reports string concatenations as overlapping copies (GCC bug 105651).
   list(APPEND halocline_cxx_options -Wno-restrict)
 endif()
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # All that is compiled is in included files then, where g++ warns of classes made of what is anonymous.
+  list(APPEND halocline_cxx_options -Wno-subobject-linkage)
+endif()
 if(HALOCLINE_MARCH AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   # AVX-512 targets are refused: Debian's g++ 12.2 miscompiles nested copy loops for them (SLP vectoriser).
   if(NOT HALOCLINE_MARCH MATCHES "^x86-64(-v[23])?$")

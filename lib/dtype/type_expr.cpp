@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "dtype/lower.hpp"
+#include "dtype/support/comma_separated.hpp"
 #include "dtype/support/error.hpp"
 #include "dtype/support/narrow.hpp"
 #include "dtype/support/overload.hpp"
@@ -36,15 +37,9 @@ std::string text(Distribution distribution) {
   }
 }
 
-template <class T, class Text>
-std::string listed(const std::vector<T>& list, Text text_of) {
-  std::string out = "{";
-  for (std::size_t i = 0; i < list.size(); ++i) out += (i == 0 ? "" : ",") + text_of(list[i]);
-  return out + "}";
-}
 template <class T>
 std::string text(const std::vector<T>& list) {
-  return listed(list, [](const T& item) { return text(item); });
+  return "{" + comma_separated(list, [](const T& item) { return text(item); }) + "}";
 }
 
 // The list of dargs, in which one number has a name.
@@ -52,9 +47,12 @@ struct Dargs {
   const std::vector<std::int64_t>& values;
 };
 std::string text(const Dargs& dargs) {
-  return listed(dargs.values, [](std::int64_t darg) {
-    return darg == kDefaultDarg ? std::string("default") : text(darg);
-  });
+  return "{" +
+         comma_separated(dargs.values,
+                         [](std::int64_t darg) {
+                           return darg == kDefaultDarg ? std::string("default") : text(darg);
+                         }) +
+         "}";
 }
 
 std::string call_text(std::string_view name) {

@@ -7,6 +7,7 @@
 
 #include "dtype/datatype.hpp"
 #include "dtype/lower.hpp"
+#include "dtype/support/comma_separated.hpp"
 #include "dtype/support/narrow.hpp"
 #include "dtype/support/overload.hpp"
 
@@ -423,14 +424,9 @@ TypeTree tree_of(Part part) {
   return {std::move(part.tree), bounds_of(part.shape)};
 }
 
-template <class T, class Text>
-std::string listed(const std::vector<T>& list, Text text) {
-  std::string out = "<";
-  for (std::size_t i = 0; i < list.size(); ++i) out += (i == 0 ? "" : ",") + text(list[i]);
-  return out + ">";
-}
 std::string listed(const std::vector<std::int64_t>& list) {
-  return listed(list, [](std::int64_t number) { return std::to_string(number); });
+  return "<" + comma_separated(list, [](std::int64_t number) { return std::to_string(number); }) +
+         ">";
 }
 
 }  // namespace
@@ -486,8 +482,10 @@ std::string to_string(const TreeNode& tree) {
             return out + "," + text(n.stride) + "," + to_string(*n.child) + ")";
           },
           [&](const Strc& n) {
-            return "strc(" + text(n.displacements.size()) + "," + listed(n.displacements) + "," +
-                   listed(n.children, [](const auto& child) { return to_string(*child); }) + ")";
+            return "strc(" + text(n.displacements.size()) + "," + listed(n.displacements) + ",<" +
+                   comma_separated(n.children,
+                                   [](const auto& child) { return to_string(*child); }) +
+                   ">)";
           },
       },
       tree.node);

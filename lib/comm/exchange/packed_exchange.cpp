@@ -13,7 +13,6 @@ namespace halocline::comm::detail {
 namespace {
 
 using Parts = PackedMessages::Parts;
-using Direction = PackedMessages::Direction;
 
 // What the vendor packs goes through MPI wherever it goes.
 Pieces travelling(const Pieces& pieces, int rank, Packing packing) {
@@ -53,10 +52,10 @@ class PackedExchange final : public Backend {
         call_(collective == Collective::alltoall ? MPI_Alltoallv : MPI_Neighbor_alltoallv),
         transport_(std::move(transport)),
         unit_type_(unit_type(units, packing == Packing::ours ? MPI_BYTE : MPI_PACKED)),
-        out_(*comm_, travelling(setting.sends, comm_->rank(), packing), Direction::out, packing,
-             transport_, Parts::one, units, plans),
-        in_(*comm_, travelling(setting.receives, comm_->rank(), packing), Direction::in, packing,
-            transport_, Parts::one, units, plans),
+        out_(*comm_, travelling(setting.sends, comm_->rank(), packing),
+             PackedMessages::Direction::out, packing, transport_, Parts::one, units, plans),
+        in_(*comm_, travelling(setting.receives, comm_->rank(), packing),
+            PackedMessages::Direction::in, packing, transport_, Parts::one, units, plans),
         own_(*comm_, staying(setting.sends, packing), staying(setting.receives, packing),
              transport_, plans),
         out_counts_(out_, collective, comm_->size()),

@@ -27,8 +27,7 @@ struct Partners {
 /// that differ otherwise have the same with a probability of 2^-60.
 class ExchangeHash {
  public:
-  explicit ExchangeHash(std::uint64_t times_learnt)
-      : start_((times_learnt + 1) * 0xD6E8FEB86659FD93u) {}
+  explicit ExchangeHash(std::uint64_t learnt) : start_((learnt + 1) * 0xD6E8FEB86659FD93u) {}
   void add(MPI_Datatype type, int count) {
     __extension__ using Wide = unsigned __int128;
     const auto product = Wide{dtype::key_of(type) + start_} *

@@ -206,9 +206,9 @@ bool take_turns(const CopyNest& a, const CopyNest& b) {
 
 // ---- Steps ----
 
-class Compiler {
+class CopyCompiler {
  public:
-  explicit Compiler(CopyProgram& program) : program_(program) {}
+  explicit CopyCompiler(CopyProgram& program) : program_(program) {}
 
   void add(const CopyJob& job) {
     const auto shared =
@@ -409,7 +409,7 @@ std::int64_t detail::CopyNest::bytes() const {
 
 CopyPlan::CopyPlan(const std::vector<CopyJob>& jobs, Begin begin) {
   auto program = std::make_shared<CopyProgram>();
-  Compiler compiler(*program);
+  CopyCompiler compiler(*program);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     check(jobs[i], i);
     if (jobs[i].bytes() > 0) compiler.add(jobs[i]);

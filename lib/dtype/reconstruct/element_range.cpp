@@ -19,7 +19,7 @@ namespace halocline::dtype {
 namespace {
 
 // How many leaves, each of which is a basic element, there are in a tree.
-class Elements {
+class LeafCounts {
  public:
   std::int64_t operator()(const TreeNodePtr& tree) {
     if (const auto found = counts_.find(tree); found != counts_.end()) return found->second;
@@ -52,7 +52,7 @@ class Elements {
 // Cuts stretches of elements out of trees.
 class Cut {
  public:
-  Elements& elements() { return elements_; }
+  LeafCounts& elements() { return elements_; }
 
   // Appends what stands for elements [first, last) of `tree` at displacement `at`.
   void append(const TreeNodePtr& tree, std::int64_t at, ElementRange range) {
@@ -144,7 +144,7 @@ class Cut {
     });
   }
 
-  Elements elements_;
+  LeafCounts elements_;
   Strc out_;
 };
 
@@ -156,7 +156,7 @@ class Cut {
 }  // namespace
 
 std::int64_t basic_element_count(const TypeExpr& expr) {
-  return Elements()(translate(expr).root);
+  return LeafCounts()(translate(expr).root);
 }
 
 TypeExprPtr element_ranges(const TypeExpr& expr, const std::vector<ElementRange>& ranges) {

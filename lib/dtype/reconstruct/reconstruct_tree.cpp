@@ -15,9 +15,8 @@ namespace halocline::dtype {
 namespace {
 
 using detail::Elements;
+using detail::kDearest;
 using detail::Subtree;
-
-constexpr auto kNone = std::numeric_limits<std::int64_t>::max() / 4;  // dearer than any tree
 
 // The kind of an element.
 std::int32_t kind_of(const Sequence& sequence, std::size_t i) {
@@ -55,7 +54,7 @@ class ExactSearch {
  private:
   enum class Root : std::uint8_t { leaf, vec, idx, idxbuc, strc };
   struct Choice {
-    std::int64_t cost = kNone;
+    std::int64_t cost = kDearest;
     Root root = Root::leaf;
     std::size_t child = 0;    // length of the repeated prefix; of the first member of a strc
     std::int64_t stride = 0;  // of idxbuc
@@ -63,7 +62,7 @@ class ExactSearch {
   };
   struct Segment {
     Choice best;
-    std::int64_t members = kNone;  // of a strc that begins here: the cheapest ones, at least one
+    std::int64_t members = kDearest;  // of a strc that begins here: the cheapest ones, at least one
     std::size_t first_member = 0;
     std::size_t equal = 0;  // elements that follow the first of both segments alike
   };
@@ -224,7 +223,7 @@ class Heuristic {
       const auto folded = fold(prefix, kinds, least);
       const auto left = std::ssize(folded.kinds);
       if (left == 0 || left == prefix.size()) continue;
-      Subtree other{nullptr, kNone};
+      Subtree other{nullptr, kDearest};
       if (2 * left <= prefix.size()) {
         auto found = run(folded.view(), folded.trees);
         other = {std::move(found.root), found.cost};
@@ -349,7 +348,7 @@ class Heuristic {
   Subtree members(const Sequence& sequence, std::span<const Subtree> kinds) const {
     const auto& d = sequence.displacements;
     const auto n = d.size();
-    if (sequence.kinds.empty()) return {nullptr, kNone};  // one stretch, which is its path
+    if (sequence.kinds.empty()) return {nullptr, kDearest};  // one stretch, which is its path
     Strc out;
     auto cost = options_.costs.strc;
     for (std::size_t i = 0, end; i < n; i = end) {

@@ -14,9 +14,8 @@ namespace halocline::dtype {
 namespace {
 
 using detail::Alternative;
+using detail::kDearest;
 using detail::Subtree;
-
-constexpr auto kNone = std::numeric_limits<std::int64_t>::max() / 4;  // dearer than any path
 
 // [KT15] Algorithm 6 with two states per repeated prefix (errata A.4): normalised, and with the
 // shift of the sequence.
@@ -47,7 +46,7 @@ class Programme {
  private:
   enum class Root { leaf, vec, idx, idxbuc, bucket, triangular, other };
   struct Choice {
-    std::int64_t cost = kNone;
+    std::int64_t cost = kDearest;
     Root root = Root::leaf;
     std::size_t child = 0;  // among the repeated prefixes
     bool child_shift = false;
@@ -158,7 +157,7 @@ class Programme {
           best = {costs.triangular + child, Root::triangular, i, child_shift};
         if (!options_.bucket) continue;
         const auto left = best.cost - child - costs.bucket;
-        const auto most = costs.lookup == 0 ? kNone : left / costs.lookup;
+        const auto most = costs.lookup == 0 ? kDearest : left / costs.lookup;
         if (left <= 0) continue;
         if (const auto found = detail::find_bucket(all, base, most))
           offer(best, {costs.bucket + found->count * costs.lookup + child, Root::bucket, i,

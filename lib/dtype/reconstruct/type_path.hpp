@@ -68,6 +68,9 @@ struct Subtree {
   std::int64_t cost;
 };
 
+/// Costs more than any tree or path.
+inline constexpr auto kDearest = std::numeric_limits<std::int64_t>::max() / 4;
+
 /// What there is for a prefix beside paths over shorter ones, if it costs less than `cost`;
 /// `is_vector`: the prefix is a vector of a shorter one.
 using Alternative =

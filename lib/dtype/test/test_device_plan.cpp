@@ -21,7 +21,6 @@ namespace halocline::dtype::test {
 namespace {
 
 using device::Address;
-using device::Call;
 using device::DevicePlan;
 using device::Direction;
 using device::JobTable;
@@ -280,11 +279,11 @@ std::int64_t displacement_of(const PackPlan& plan, std::int64_t count, std::int6
 template <class Form>
 void expect_places(const JobTable& table, const PackPlan& plan, std::int64_t count) {
   const device::TableView<Form> view(table.bytes.data());
-  const Call call{.memory = 0,
-                  .packed = 0,
-                  .instances = count,
-                  .words = table.words * static_cast<std::uint64_t>(count),
-                  .per_thread = 1};
+  const device::Call call{.memory = 0,
+                          .packed = 0,
+                          .instances = count,
+                          .words = table.words * static_cast<std::uint64_t>(count),
+                          .per_thread = 1};
   std::mt19937_64 engine(1);
   for (int i = 0; i < 2000; ++i) {
     const auto from_end = engine() % 3 == 0;
@@ -362,7 +361,7 @@ TEST(JobTable, DividesExactly) {
     ASSERT_FALSE(table.wide);
     ASSERT_EQ(table.levels, 2);
     const device::TableView<device::Narrow> view(table.bytes.data());
-    const Call call{
+    const device::Call call{
         .memory = 0, .packed = 0, .instances = 1, .words = table.words, .per_thread = 1};
     for (std::int64_t i = 1; i <= 3 * block; ++i) {
       const auto word = blocks * block - i;
@@ -381,7 +380,8 @@ TEST(JobTable, TransposesRunInTiles) {
   const device::TableView<device::Narrow> view(table.bytes.data());
   ASSERT_EQ(view.header->entries, 1u);
   EXPECT_EQ(table.levels, 4);
-  const Call call{.memory = 0, .packed = 0, .instances = 1, .words = table.words, .per_thread = 1};
+  const device::Call call{
+      .memory = 0, .packed = 0, .instances = 1, .words = table.words, .per_thread = 1};
   std::set<Address> memory_lines, packed_lines;
   for (std::uint32_t word = 0; word < 256; ++word) {
     const auto place = device::place_of<0>(view, view.entries[0], word, call);
