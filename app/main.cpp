@@ -95,6 +95,8 @@ int main(int argc, char** argv) {
       return abort_job(comm, error);
     } catch (const CudaError& error) {
       return abort_job(comm, error);
+    } catch (const NoDeviceMemory& error) {
+      return abort_job(comm, error);
     } catch (const ConfigError& error) {
       return end_job(comm, error, kBadInput);
     } catch (const EnvironmentError& error) {

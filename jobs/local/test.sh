@@ -31,7 +31,7 @@ for preset in "$@"; do
   # Benchmarks check themselves in release; with sanitizers they only take long to build. Warnings stop our own CI, not a user
   # whose compiler knows more of them.
   options=(-DHALOCLINE_BUILD_TESTS=ON -DHALOCLINE_BUILD_BENCHMARKS=ON ${CI:+-DHALOCLINE_WERROR=ON})
-  # Several sources as one take three quarters of the time; release shows that each of them compiles alone.
+  # Several sources as one take three quarters of the time; that each compiles alone is seen in release.
   [[ $preset != asan ]] || options+=(-DHALOCLINE_BUILD_BENCHMARKS=OFF -DCMAKE_UNITY_BUILD=ON)
   jobs/local/build.sh "$preset" "${options[@]}"
   install_tools  # the build has installed Python by now

@@ -64,16 +64,14 @@ std::string text_of(MPI_Datatype type) {
   return std::get<UnsupportedDatatype>(expression).what();
 }
 
-// A type may have thousands of displacements: then the number of MPI's arguments tells how many.
+// A type may have thousands of displacements.
 std::string shortened_text_of(MPI_Datatype type) {
   constexpr std::size_t kMost = 200;
   auto out = text_of(type);
   if (out.size() <= kMost) return out;
-  int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
-  PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+  const auto characters = std::to_string(out.size());
   out.resize(kMost);
-  return out + " ... (" + std::to_string(std::int64_t{integers} + addresses + types) +
-         " arguments)";
+  return out + " ... (of " + characters + " characters)";
 }
 
 }  // namespace
@@ -91,8 +89,7 @@ void note(Call call, Path path, const Subject& subject, double seconds) noexcept
   noted.nanoseconds += static_cast<std::int64_t>(seconds * 1e9);
   if (settings().log != Settings::Log::calls) return;
   try {
-    const auto instances =
-        subject.bytes >= 0 ? "several types, the first " : std::to_string(count) + " of ";
+    const auto instances = subject.bytes >= 0 ? "types such as " : std::to_string(count) + " of ";
     std::fprintf(stderr, "halocline[%d]: %s by %s: %s%s (%lld bytes) in %.2f us\n", world_rank(),
                  name_of(call), name_of(path), instances.c_str(), shortened_text_of(type).c_str(),
                  static_cast<long long>(bytes), seconds * 1e6);

@@ -8,6 +8,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 
 #include "comm/device/gpu_awareness.hpp"
 #include "comm/interpose/choice.hpp"
@@ -101,23 +102,34 @@ bool is_for_kernels(const void* packed) {
   return dtype::kind_of_memory(packed) != MemoryKind::host;
 }
 
-void tell_once(const std::exception& error) noexcept {
+void tell_once(const std::exception& error) {
   static std::atomic_flag is_told;
   if (!is_told.test_and_set()) std::fprintf(stderr, "halocline: left to MPI: %s\n", error.what());
 }
 
-// Whether `work(lane)` is done.
+// Whether there was the memory to do `work(lane, room)`, with so many bytes of the device.
 template <class Work>
-bool is_done_by_device(Work&& work) noexcept {
-  try {
-    auto& one = lane(Transfer::device);
-    const std::lock_guard lock(one.mutex);
-    work(one);
-    return true;
-  } catch (const std::exception& error) {
-    tell_once(error);
-    return false;
-  }
+bool is_done_by_device(std::size_t bytes, Work&& work) {
+  bool is_done = false;
+  or_end([&] {
+    try {
+      auto& one = lane(Transfer::device);
+      const std::lock_guard lock(one.mutex);
+      const auto room = one.transport.own_memory(bytes);
+      try {
+        work(one, room.data());
+      } catch (const std::exception&) {
+        one.transport.settle();  // before the memory goes back
+        throw;
+      }
+      is_done = true;
+    } catch (const NoDeviceMemory& error) {
+      tell_once(error);
+    } catch (const std::bad_alloc& error) {
+      tell_once(error);
+    }
+  });
+  return is_done;
 }
 
 }  // namespace
@@ -137,48 +149,42 @@ bool is_there_device_memory() noexcept {
 }
 
 bool pack_by_device(const dtype::PackPlan& plan, const void* buffer, std::int64_t count,
-                    void* packed) noexcept {
-  return is_done_by_device([&](const Lane& lane) {
-    const auto& transport = lane.transport;
-    const auto bytes = plan.packed_bytes(count);
-    const auto size = static_cast<std::size_t>(bytes);
-    if (!is_packed_by_device(kind_of(plan, buffer))) {
+                    void* packed) {
+  const auto bytes = plan.packed_bytes(count);
+  const auto size = static_cast<std::size_t>(bytes);
+  const bool by_kernel = is_packed_by_device(kind_of(plan, buffer));
+  const bool in_place = !by_kernel || is_for_kernels(packed);
+  return is_done_by_device(in_place ? 0 : size, [&](const Lane& lane, std::byte* room) {
+    const auto& [packer, transport, mutex] = lane;
+    if (!by_kernel) {
       const PackedBytes here(bytes);
-      lane.packer.pack(plan, buffer, count, here.data());
+      packer.pack(plan, buffer, count, here.data());
       transport.copy(packed, here.data(), size);
-      transport.packer().fence();
-    } else if (is_for_kernels(packed)) {
-      transport.packer().pack(plan, buffer, count, packed);
-      transport.packer().fence();
-    } else {
-      const auto there = transport.own_memory(size);
-      transport.packer().pack(plan, buffer, count, there.data());
-      transport.copy(packed, there.data(), size);
-      transport.packer().fence();
+      return transport.packer().fence();
     }
+    transport.packer().pack(plan, buffer, count, in_place ? packed : room);
+    if (!in_place) transport.copy(packed, room, size);
+    transport.packer().fence();
   });
 }
 
 bool unpack_by_device(const dtype::PackPlan& plan, const void* packed, void* buffer,
-                      std::int64_t count) noexcept {
-  return is_done_by_device([&](const Lane& lane) {
-    const auto& transport = lane.transport;
-    const auto bytes = plan.packed_bytes(count);
-    const auto size = static_cast<std::size_t>(bytes);
-    if (!is_packed_by_device(kind_of(plan, buffer))) {
+                      std::int64_t count) {
+  const auto bytes = plan.packed_bytes(count);
+  const auto size = static_cast<std::size_t>(bytes);
+  const bool by_kernel = is_packed_by_device(kind_of(plan, buffer));
+  const bool in_place = !by_kernel || is_for_kernels(packed);
+  return is_done_by_device(in_place ? 0 : size, [&](const Lane& lane, std::byte* room) {
+    const auto& [packer, transport, mutex] = lane;
+    if (!by_kernel) {
       const PackedBytes here(bytes);
       transport.copy(here.data(), packed, size);
       transport.packer().fence();
-      lane.packer.unpack(plan, here.data(), buffer, count);
-    } else if (is_for_kernels(packed)) {
-      transport.packer().unpack(plan, packed, buffer, count);
-      transport.packer().fence();
-    } else {
-      const auto there = transport.own_memory(size);
-      transport.copy(there.data(), packed, size);
-      transport.packer().unpack(plan, there.data(), buffer, count);
-      transport.packer().fence();
+      return packer.unpack(plan, here.data(), buffer, count);
     }
+    if (!in_place) transport.copy(room, packed, size);
+    transport.packer().unpack(plan, in_place ? packed : room, buffer, count);
+    transport.packer().fence();
   });
 }
 
@@ -188,6 +194,12 @@ DeviceMessage::DeviceMessage(const std::vector<Part>& parts) : lane_(lane(transf
     bytes_ += streams_.back().bytes();
   }
   message_ = lane_.transport.message(static_cast<std::size_t>(bytes_ + comm::StreamedBytes::kRoom));
+  const std::lock_guard lock(lane_.mutex);
+  std::int64_t at = 0;
+  for (const auto& stream : streams_) {
+    stream.prepare(message_.packed() + at);
+    at += stream.bytes();
+  }
 }
 
 bool DeviceMessage::is_for_host() const {

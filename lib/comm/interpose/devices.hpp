@@ -43,12 +43,12 @@ inline bool is_on_device(const void* packed) {
 }
 
 /// Packs and unpacks `count` instances where `buffer`, `packed` or both are in memory of a device;
-/// done on return. False if the device cannot, for lack of memory or since it fails, which the
-/// first time is told on standard error: then all of it is still to be done.
+/// done on return. False if there is no memory left for that, which is told once on standard error:
+/// then all is still to be done. Ends the job if the device fails.
 bool pack_by_device(const dtype::PackPlan& plan, const void* buffer, std::int64_t count,
-                    void* packed) noexcept;
+                    void* packed);
 bool unpack_by_device(const dtype::PackPlan& plan, const void* packed, void* buffer,
-                      std::int64_t count) noexcept;
+                      std::int64_t count);
 
 /// A transport that all threads share, one after the other.
 struct Lane;
@@ -63,7 +63,8 @@ class DeviceMessage {
     void* buffer;
     std::int64_t count;
   };
-  /// Throws EnvironmentError, and ConfigError if no transfer is possible.
+  /// Throws EnvironmentError, also if there is no memory left for what pack() and unpack() need,
+  /// and ConfigError if no transfer is possible.
   explicit DeviceMessage(const std::vector<Part>& parts);
   DeviceMessage(const DeviceMessage&) = delete;
   DeviceMessage& operator=(const DeviceMessage&) = delete;
@@ -75,7 +76,7 @@ class DeviceMessage {
   bool is_for_host() const;
   /// Both are done on return, and end the job if the device fails.
   void pack();
-  /// The first `bytes`, which may be fewer than there is room for.
+  /// The first `bytes`, which may be fewer than there is room for; that may take more memory.
   void unpack(std::int64_t bytes);
 
  private:

@@ -62,7 +62,7 @@ class Device {
   /// The kind of memory that holds `address`; what the device does not know is of the host.
   virtual MemoryKind kind_of(const void* address) const = 0;
 
-  /// Memory of any kind but `host`, aligned to 256 bytes. Throws EnvironmentError if there is none.
+  /// Memory of any kind but `host`, aligned to 256 bytes. Throws NoDeviceMemory if there is none.
   virtual void* allocate(MemoryKind kind, std::size_t bytes) = 0;
   /// Of what allocate() returned for that kind.
   virtual void release(MemoryKind kind, void* memory) noexcept = 0;

@@ -46,6 +46,11 @@ struct Name {
   std::size_t bytes;
 };
 
+NoDeviceMemory no_memory(std::size_t bytes, MemoryKind kind) {
+  return NoDeviceMemory("no memory on the emulated device (" + std::to_string(bytes) +
+                        " bytes of kind " + name(kind) + "): use less");
+}
+
 }  // namespace
 
 EmulatedDevice::EmulatedDevice(std::size_t max_bytes, MemoryKind elsewhere)
@@ -102,9 +107,7 @@ void* EmulatedDevice::allocate(MemoryKind kind, std::size_t bytes) {
     memory = kind == MemoryKind::device
                  ? map(block)
                  : static_cast<std::byte*>(std::aligned_alloc(kAlignment, block.bytes));
-  if (memory == nullptr)
-    throw EnvironmentError("no memory on the emulated device (" + std::to_string(bytes) +
-                           " bytes of kind " + name(kind) + "): use less");
+  if (memory == nullptr) throw no_memory(bytes, kind);
   blocks_.emplace(memory, block);
   bytes_ += block.bytes;
   return memory;
@@ -239,6 +242,10 @@ void EmulatedDevice::synchronize(Stream stream) {
 std::unique_ptr<Packer> EmulatedDevice::make_packer(Stream stream) {
   check(stream);
   return std::make_unique<EmulatedPacker>(EmulatedPacker::OfStream{
+      .expect_room =
+          [this](std::size_t bytes) {
+            if (bytes > free_bytes()) throw no_memory(bytes, MemoryKind::device);
+          },
       .submit = [this, stream](Operation launch) { submit(stream, std::move(launch)); },
       .wait = [this, stream] { synchronize(stream); }});
 }

@@ -40,7 +40,13 @@ class MpiError : public EnvironmentError {
   int code_;
 };
 
-/// A CUDA call failed. Exit code 3.
+/// A device has no memory left for what was to be begun. Exit code 3.
+class NoDeviceMemory : public EnvironmentError {
+ public:
+  using EnvironmentError::EnvironmentError;
+};
+
+/// A CUDA call failed, but for lack of memory. Exit code 3.
 class CudaError : public EnvironmentError {
  public:
   CudaError(int code, const char* name, const char* text, const char* call, const char* file,

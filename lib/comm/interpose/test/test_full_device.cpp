@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A device without memory for packed bytes leaves all to MPI.
+// A device without memory for what packing takes leaves it to MPI.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstddef>
-#include <cstring>
+#include <numeric>
+#include <vector>
 
 #include "comm/interpose/devices.hpp"
 #include "comm/interpose/test/layout.hpp"
@@ -14,60 +16,131 @@
 namespace halocline::interpose {
 namespace {
 
-// No memory from its begin to its end, but for what is allocated already.
+using dtype::EmulatedDevice;
+using Doubles = std::vector<double, test::Allocator<double>>;
+
+// While it lives there is no memory but for what is allocated already.
 class Full {
  public:
-  Full() {
-    release_devices();
-    device().limit(device().bytes());
-  }
+  explicit Full(EmulatedDevice& device) : device_(device) { device.limit(device.bytes()); }
   Full(const Full&) = delete;
   Full& operator=(const Full&) = delete;
-  ~Full() { device().limit(static_cast<std::size_t>(-1)); }
+  ~Full() { device_.limit(static_cast<std::size_t>(-1)); }
 
-  static dtype::EmulatedDevice& device() {
-    return dynamic_cast<dtype::EmulatedDevice&>(*dtype::current_device());
-  }
+ private:
+  EmulatedDevice& device_;
 };
 
-TEST(FullDevice, LeavesAllToMpi) {
-  constexpr int kBlocks = 100, kStride = 3, kDoubles = kBlocks * kStride;
-  constexpr int kPackedBytes = kBlocks * static_cast<int>(sizeof(double));
-  MPI_Datatype type = MPI_DATATYPE_NULL;
-  MPI_Type_vector(kBlocks, 1, kStride, MPI_DOUBLE, &type);
-  MPI_Type_commit(&type);
-  std::vector<double, test::Allocator<double>> memory(kDoubles), to(kDoubles);
-  for (int i = 0; i < kDoubles; ++i) memory[static_cast<std::size_t>(i)] = i;
-  std::vector<double> packed(kBlocks);
-  const auto pack_and_unpack = [&] {
-    std::fill(packed.begin(), packed.end(), -1);
-    std::fill(to.begin(), to.end(), -1);
-    int position = 0;
-    MPI_Pack(memory.data(), 1, type, packed.data(), kPackedBytes, &position, MPI_COMM_SELF);
-    EXPECT_EQ(position, kPackedBytes);
-    for (int i = 0; i < kBlocks; ++i) ASSERT_EQ(packed[static_cast<std::size_t>(i)], i * kStride);
-    position = 0;
-    MPI_Unpack(packed.data(), kPackedBytes, &position, to.data(), 1, type, MPI_COMM_SELF);
-    EXPECT_EQ(position, kPackedBytes);
-    for (int i = 0; i < kDoubles; ++i)
-      ASSERT_EQ(to[static_cast<std::size_t>(i)], i % kStride == 0 ? i : -1);
-  };
-  const auto by = known_type(type)->to_pack(type, memory.data(), 1);
-  ASSERT_NE(by.plan, nullptr);
-  {
-    const Full full;
-    EXPECT_FALSE(pack_by_device(*by.plan, memory.data(), 1, packed.data()));
-    EXPECT_FALSE(unpack_by_device(*by.plan, packed.data(), to.data(), 1));
-    pack_and_unpack();
-    std::fill(to.begin(), to.end(), -1);
-    MPI_Sendrecv(memory.data(), 1, type, 0, 0, to.data(), 1, type, 0, 0, MPI_COMM_SELF,
-                 MPI_STATUS_IGNORE);
-    for (int i = 0; i < kDoubles; ++i)
-      ASSERT_EQ(to[static_cast<std::size_t>(i)], i % kStride == 0 ? i : -1);
+class FullDevice : public testing::Test {
+ protected:
+  static constexpr int kBlocks = 1000, kDoubles = 4 * kBlocks;
+  static constexpr int kPackedBytes = kBlocks * static_cast<int>(sizeof(double));
+
+  void SetUp() override {
+    device_ = dynamic_cast<EmulatedDevice*>(dtype::current_device());
+    // Of a real one all memory would have to be taken from whoever else uses it.
+    if (device_ == nullptr) GTEST_SKIP() << "only an emulated device has as much memory as we say";
+    std::iota(from_.begin(), from_.end(), 0.0);
+    for (int i = 0; i < kBlocks; ++i) places_.push_back(4 * i + i * i % 3);
   }
-  EXPECT_TRUE(pack_by_device(*by.plan, memory.data(), 1, packed.data()));
-  pack_and_unpack();
-  MPI_Type_free(&type);
+  void TearDown() override {
+    if (type_ != MPI_DATATYPE_NULL) MPI_Type_free(&type_);
+  }
+
+  // One double each, at `places_`: as a vector if these are at equal distances, else as a list, for
+  // which kernels need a table in the memory of the device.
+  void make_type(bool strided) {
+    if (strided) {
+      for (int i = 0; i < kBlocks; ++i) places_[static_cast<std::size_t>(i)] = 3 * i;
+      MPI_Type_vector(kBlocks, 1, 3, MPI_DOUBLE, &type_);
+    } else {
+      MPI_Type_create_indexed_block(kBlocks, 1, places_.data(), MPI_DOUBLE, &type_);
+    }
+    MPI_Type_commit(&type_);
+  }
+  const dtype::PackPlan& plan() { return *known_type(type_)->to_pack(type_, from_.data(), 1).plan; }
+
+  template <class Packed>
+  void expect_packed(const Packed& packed) const {
+    for (std::size_t i = 0; i < places_.size(); ++i)
+      ASSERT_EQ(packed[i], from_[static_cast<std::size_t>(places_[i])]) << i;
+  }
+  // And no others.
+  void expect_unpacked() {
+    std::vector<double> expected(kDoubles, -1);
+    for (const auto place : places_)
+      expected[static_cast<std::size_t>(place)] = from_[static_cast<std::size_t>(place)];
+    EXPECT_TRUE(std::equal(to_.begin(), to_.end(), expected.begin()));
+    std::fill(to_.begin(), to_.end(), -1);
+  }
+  template <class Packed>
+  void pack_and_unpack(Packed& packed) {
+    std::fill(packed.begin(), packed.end(), -1);
+    int position = 0;
+    MPI_Pack(from_.data(), 1, type_, packed.data(), kPackedBytes, &position, MPI_COMM_SELF);
+    EXPECT_EQ(position, kPackedBytes);
+    expect_packed(packed);
+    position = 0;
+    MPI_Unpack(packed.data(), kPackedBytes, &position, to_.data(), 1, type_, MPI_COMM_SELF);
+    EXPECT_EQ(position, kPackedBytes);
+    expect_unpacked();
+  }
+  void exchange() {
+    MPI_Sendrecv(from_.data(), 1, type_, 0, 0, to_.data(), 1, type_, 0, 0, MPI_COMM_SELF,
+                 MPI_STATUS_IGNORE);
+    expect_unpacked();
+  }
+
+  EmulatedDevice* device_ = nullptr;
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+  std::vector<int> places_;
+  Doubles from_ = Doubles(kDoubles), to_ = Doubles(kDoubles, -1);
+  std::vector<double> packed_ = std::vector<double>(kBlocks);
+};
+
+TEST_F(FullDevice, LeavesToMpiWhatItHasNoRoomFor) {
+  make_type(true);
+  release_devices();
+  {
+    const Full full(*device_);
+    EXPECT_FALSE(pack_by_device(plan(), from_.data(), 1, packed_.data()));
+    EXPECT_FALSE(unpack_by_device(plan(), packed_.data(), to_.data(), 1));
+    pack_and_unpack(packed_);
+    exchange();
+  }
+  EXPECT_TRUE(pack_by_device(plan(), from_.data(), 1, packed_.data()));
+  expect_packed(packed_);
+  EXPECT_TRUE(unpack_by_device(plan(), packed_.data(), to_.data(), 1));
+  expect_unpacked();
+}
+
+TEST_F(FullDevice, LeavesToMpiWhatItHasNoRoomForTheListsOf) {
+  make_type(false);
+  Doubles packed_there(kBlocks);
+  // What is packed of this is kept, so that there is memory for all but the lists.
+  MPI_Datatype strided = MPI_DATATYPE_NULL;
+  MPI_Type_vector(kBlocks, 1, 2, MPI_DOUBLE, &strided);
+  MPI_Type_commit(&strided);
+  const auto keep_memory = [&] {
+    MPI_Sendrecv(from_.data(), 1, strided, 0, 0, to_.data(), 1, strided, 0, 0, MPI_COMM_SELF,
+                 MPI_STATUS_IGNORE);
+    std::fill(to_.begin(), to_.end(), -1);
+  };
+  keep_memory();
+  {
+    const Full full(*device_);
+    keep_memory();
+    exchange();
+    EXPECT_FALSE(pack_by_device(plan(), from_.data(), 1, packed_.data()));
+    pack_and_unpack(packed_);
+    pack_and_unpack(packed_there);
+  }
+  exchange();
+  EXPECT_TRUE(pack_by_device(plan(), from_.data(), 1, packed_there.data()));
+  expect_packed(packed_there);
+  EXPECT_TRUE(unpack_by_device(plan(), packed_there.data(), to_.data(), 1));
+  expect_unpacked();
+  MPI_Type_free(&strided);
 }
 
 }  // namespace

@@ -10,7 +10,9 @@ namespace halocline::detail {
 inline void check_cuda(cudaError_t code, const char* call, const char* file, int line) {
   if (code == cudaSuccess) return;
   cudaGetLastError();  // lest it be found again by who asks for the error of a launch
-  throw CudaError(code, cudaGetErrorName(code), cudaGetErrorString(code), call, file, line);
+  const CudaError error(code, cudaGetErrorName(code), cudaGetErrorString(code), call, file, line);
+  if (code == cudaErrorMemoryAllocation) throw NoDeviceMemory(error.what());
+  throw error;
 }
 
 /// Makes a device current for this thread while it lives.
@@ -32,5 +34,6 @@ class OnDevice {
 
 }  // namespace halocline::detail
 
-/// Evaluates a call of CUDA's run-time library once and throws CudaError unless it succeeds.
+/// Evaluates a call of CUDA's run-time library once and throws CudaError, or
+/// NoDeviceMemory, unless it succeeds.
 #define HALOCLINE_CUDA(call) ::halocline::detail::check_cuda((call), #call, __FILE__, __LINE__)

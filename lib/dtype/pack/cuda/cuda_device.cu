@@ -231,10 +231,14 @@ std::unique_ptr<Device> make_cuda_device(std::string& why_not) {
   int devices = 0, index = 0;
   auto code = cudaGetDeviceCount(&devices);
   if (code == cudaSuccess && devices > 0) code = cudaGetDevice(&index);
-  // Kernels for other devices than this one are none.
-  cudaFuncAttributes attributes{};
-  if (code == cudaSuccess && devices > 0) code = cudaFuncGetAttributes(&attributes, do_nothing);
-  if (code != cudaSuccess) cudaGetLastError();
+  if (code == cudaSuccess && devices > 0) {
+    // What else goes wrong here, for lack of memory, need not do so later.
+    cudaFuncAttributes attributes{};
+    const auto of_kernel = cudaFuncGetAttributes(&attributes, do_nothing);
+    if (of_kernel == cudaErrorNoKernelImageForDevice || of_kernel == cudaErrorInvalidDeviceFunction)
+      code = of_kernel;
+    if (of_kernel != cudaSuccess) cudaGetLastError();
+  }
   if (code == cudaSuccess && devices > 0) return std::make_unique<CudaDevice>(index);
   why_not = code == cudaSuccess ? "CUDA sees no device" : cudaGetErrorString(code);
   return nullptr;

@@ -18,8 +18,10 @@ class EmulatedPacker final : public TablePacker {
   explicit EmulatedPacker(std::size_t max_argument_bytes = 4032)
       : max_argument_bytes_(max_argument_bytes) {}
 
-  /// What an emulated stream does with a launch, and how it is waited for.
+  /// Whether there is memory for a table, or else NoDeviceMemory; what an emulated stream does with
+  /// a launch, and how it is waited for.
   struct OfStream {
+    std::function<void(std::size_t bytes)> expect_room;
     std::function<void(std::function<void()>)> submit;
     std::function<void()> wait;
   };
@@ -36,7 +38,9 @@ class EmulatedPacker final : public TablePacker {
   void launch(const Launch& launch) const override;
 
   std::size_t max_argument_bytes_;
-  OfStream stream_{.submit = [](const std::function<void()>& launch) { launch(); }, .wait = [] {}};
+  OfStream stream_{.expect_room = [](std::size_t) {},
+                   .submit = [](const std::function<void()>& launch) { launch(); },
+                   .wait = [] {}};
 };
 
 }  // namespace halocline::dtype

@@ -149,22 +149,26 @@ void TablePacker::launch(const ResidentTable& slot, Call call, Direction directi
                 .blocks = (call.words + tile - 1) / tile});
 }
 
-void TablePacker::copy(const PackPlan& plan, Address memory, std::int64_t count, Address packed,
-                       Direction direction) const {
-  if (plan.packed_bytes(count) == 0) return;
+const TablePacker::ResidentTable& TablePacker::table_of(const PackPlan& plan, Address memory,
+                                                        std::int64_t count, Address packed) const {
   const auto& state = state_of(plan);
   const auto log2 = device::word_log2(memory | packed);
   // So many bytes may be as many words.
   const bool one = count == 1, many = plan.packed_bytes(count) >= std::int64_t{1} << 31;
   const auto& slot = state.by_alignment[static_cast<std::size_t>(log2)][one ? 1 : 0][many ? 1 : 0];
-  const auto& table = resident(slot, [&] {
+  return resident(slot, [&] {
     const TableJob job{.plan = &state.form,
                        .tables = address(state.tables.get()),
                        .count = one ? 1 : 0,
                        .buffers = {0}};
     return device::make_table({&job, 1}, std::int64_t{1} << log2, many);
   });
-  launch(table,
+}
+
+void TablePacker::copy(const PackPlan& plan, Address memory, std::int64_t count, Address packed,
+                       Direction direction) const {
+  if (plan.packed_bytes(count) == 0) return;
+  launch(table_of(plan, memory, count, packed),
          {.memory = memory, .packed = packed, .instances = count, .words = 0, .per_thread = 0},
          direction);
 }
@@ -203,6 +207,11 @@ void TablePacker::copy(const CopyPlan& plan) const {
   const auto window = address(state.window.get());
   copy(state.from, window, Direction::pack);
   copy(state.to, window, Direction::unpack);
+}
+
+void TablePacker::prepare(const PackPlan& plan, const void* buffer, std::int64_t count,
+                          const void* packed) const {
+  if (plan.packed_bytes(count) != 0) table_of(plan, address(buffer), count, address(packed));
 }
 
 // For a message buffer as every allocator returns it.

@@ -25,6 +25,8 @@ class TablePacker : public Packer {
   void pack(const FusedPlan& plan, void* packed) const final;
   void unpack(const FusedPlan& plan, const void* packed) const final;
   void copy(const CopyPlan& plan) const final;
+  void prepare(const PackPlan& plan, const void* buffer, std::int64_t count,
+               const void* packed) const final;
   void prepare(const FusedPlan& plan) const final;
   void prepare(const CopyPlan& plan) const final;
 
@@ -58,6 +60,8 @@ class TablePacker : public Packer {
   const FusedState& state_of(const FusedPlan& plan) const;
   const CopyState& state_of(const CopyPlan& plan) const;
   void launch(const ResidentTable& table, device::Call call, device::Direction direction) const;
+  const ResidentTable& table_of(const PackPlan& plan, device::Address memory, std::int64_t count,
+                                device::Address packed) const;
   template <class Make>
   const ResidentTable& resident(const ResidentTable& slot, Make make) const;
   void copy(const PackPlan& plan, device::Address memory, std::int64_t count,
