@@ -63,8 +63,8 @@ class DeviceMessage {
     void* buffer;
     std::int64_t count;
   };
-  /// Throws EnvironmentError, also if there is no memory left for what pack() and unpack() need,
-  /// and ConfigError if no transfer is possible.
+  /// Throws EnvironmentError, also if there is no memory left for packed bytes or lists, and
+  /// ConfigError if no transfer is possible.
   explicit DeviceMessage(const std::vector<Part>& parts);
   DeviceMessage(const DeviceMessage&) = delete;
   DeviceMessage& operator=(const DeviceMessage&) = delete;
@@ -74,9 +74,10 @@ class DeviceMessage {
   std::byte* data() const { return message_.wire(); }
   /// Whether the host can address what MPI gets.
   bool is_for_host() const;
-  /// Both are done on return, and end the job if the device fails.
+  /// Both are done on return, and end the job if the device fails or has no memory for a kernel.
   void pack();
-  /// The first `bytes`, which may be fewer than there is room for; that may take more memory.
+  /// The first `bytes`; fewer than there is room for may take more memory, without which the job
+  /// ends as well.
   void unpack(std::int64_t bytes);
 
  private:

@@ -31,7 +31,7 @@ class PackedStream {
   /// The way back. The begin of the stream, [0, last), may always be unpacked; where there are no
   /// parts, the instance that it ends in is packed, overwritten and unpacked.
   void unpack(std::int64_t first, std::int64_t last, const std::byte* packed);
-  /// Then to pack or unpack all of them, at `packed`, takes no more memory. May fence.
+  /// Makes ready what it takes to pack or unpack all of them at `packed`; may fence.
   void prepare(const std::byte* packed) const {
     transport_.packer().prepare(plan_, buffer_, count_, packed);
   }

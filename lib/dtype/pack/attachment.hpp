@@ -5,7 +5,8 @@
 #include <array>
 #include <cstddef>
 #include <memory>
-#include <mutex>
+
+#include "dtype/support/once.hpp"
 
 namespace halocline::dtype::detail {
 
@@ -20,7 +21,7 @@ class Attachment {
   template <class T, class Make>
   const T& get(Backend backend, Make make) const {
     auto& slot = slots_[static_cast<std::size_t>(backend)];
-    std::call_once(slot.once, [&] { slot.object = std::shared_ptr<const T>(make()); });
+    slot.once([&] { slot.object = std::shared_ptr<const T>(make()); });
     return *static_cast<const T*>(slot.object.get());
   }
 
@@ -29,7 +30,7 @@ class Attachment {
 
  private:
   struct Slot {
-    std::once_flag once;
+    Once once;
     std::shared_ptr<const void> object;
   };
   mutable std::array<Slot, 3> slots_;

@@ -40,7 +40,7 @@ void HandleTableBase::attach_to_communicator(MPI_Comm handle) {
 }
 
 void HandleTableBase::make_keyval() {
-  std::call_once(once_, [this] {
+  once_([this] {
     // MPI_Finalize first deletes the attributes of MPI_COMM_SELF: then ours goes, too.
     int at_finalize = MPI_KEYVAL_INVALID;
     const bool of_types = of_ == HandlesOf::datatypes;

@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "dtype/support/once.hpp"
+
 namespace halocline::dtype {
 
 /// What handles are of; in some MPIs all are integers.
@@ -60,7 +62,7 @@ class HandleTableBase {
   void make_keyval();
 
   HandlesOf of_;
-  std::once_flag once_;
+  Once once_;
   int keyval_ = MPI_KEYVAL_INVALID;
 };
 

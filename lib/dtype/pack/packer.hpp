@@ -34,8 +34,7 @@ class Packer {
   /// All copies of a plan, each between memories that this packer reaches.
   virtual void copy(const CopyPlan& plan) const = 0;
 
-  /// Makes ready what the first of these calls would otherwise have to, now; may fence. Then they
-  /// need no more memory.
+  /// Makes ready what the first of these calls would otherwise have to, now; may fence.
   virtual void prepare(const PackPlan&, const void* /*buffer*/, std::int64_t /*count*/,
                        const void* /*packed*/) const {}
   virtual void prepare(const FusedPlan&) const {}

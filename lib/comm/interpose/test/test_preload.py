@@ -16,7 +16,7 @@ HALOCLINE = os.environ["HALOCLINE_BINARY"]
 MESSAGES = os.environ["HALOCLINE_INTERPOSE_TEST"]
 HERE = pathlib.Path(__file__).resolve().parent
 EXAMPLES = HERE.parent / "examples"
-CALLS = ("Unpack", "Send", "Recv", "Isend", "Irecv", "Sendrecv", "Send_init", "Recv_init", "Alltoallv", "Alltoallw", "Neighbor_alltoallw")
+CALLS = ("Pack", "Unpack", "Send", "Recv", "Isend", "Irecv", "Sendrecv", "Send_init", "Recv_init", "Alltoallv", "Alltoallw", "Neighbor_alltoallw")
 TIMEOUT_S = 120
 
 

@@ -232,12 +232,11 @@ std::unique_ptr<Device> make_cuda_device(std::string& why_not) {
   auto code = cudaGetDeviceCount(&devices);
   if (code == cudaSuccess && devices > 0) code = cudaGetDevice(&index);
   if (code == cudaSuccess && devices > 0) {
-    // What else goes wrong here, for lack of memory, need not do so later.
+    // Whether it can run our kernels; that there is no memory for one now need not stay so.
     cudaFuncAttributes attributes{};
-    const auto of_kernel = cudaFuncGetAttributes(&attributes, do_nothing);
-    if (of_kernel == cudaErrorNoKernelImageForDevice || of_kernel == cudaErrorInvalidDeviceFunction)
-      code = of_kernel;
-    if (of_kernel != cudaSuccess) cudaGetLastError();
+    code = cudaFuncGetAttributes(&attributes, do_nothing);
+    if (code == cudaErrorMemoryAllocation) code = cudaSuccess;
+    cudaGetLastError();
   }
   if (code == cudaSuccess && devices > 0) return std::make_unique<CudaDevice>(index);
   why_not = code == cudaSuccess ? "CUDA sees no device" : cudaGetErrorString(code);

@@ -12,7 +12,8 @@ namespace halocline::dtype {
 /// memory, managed memory, mapped host memory. Nothing synchronises but fence(), and the first use
 /// of a plan that has lists or more jobs than fit into a kernel's arguments. The stream is the
 /// caller's and must outlive the packer. Errors that earlier work of the stream has met are thrown
-/// by whichever call learns of them, as CudaError. O(packed bytes).
+/// by whichever call learns of them, as CudaError; lack of memory for a plan or a kernel as
+/// NoDeviceMemory. O(packed bytes).
 class CudaPacker final : public TablePacker {
  public:
   /// `device`: the index of the device that the stream is of; any may be current when packing.

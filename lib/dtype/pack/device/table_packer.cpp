@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <mutex>
+
+#include "dtype/support/once.hpp"
 
 namespace halocline::dtype {
 
@@ -30,7 +31,7 @@ constexpr std::uint64_t kWordsForBatches = std::uint64_t{1} << 19;
 
 /// A table that is made at its first use.
 struct TablePacker::ResidentTable {
-  mutable std::once_flag once;
+  mutable Once once;
   mutable JobTable table;
   mutable std::shared_ptr<const void> resident;
 };
@@ -126,7 +127,7 @@ const TablePacker::CopyState& TablePacker::state_of(const CopyPlan& plan) const 
 template <class Make>
 const TablePacker::ResidentTable& TablePacker::resident(const ResidentTable& slot,
                                                         Make make) const {
-  std::call_once(slot.once, [&] {
+  slot.once([&] {
     slot.table = make();
     auto& bytes = slot.table.bytes;
     if (const auto carried = argument_bytes(bytes.size()); carried > 0)
