@@ -138,13 +138,13 @@ std::string text_of_types() {
                                   {Fate::equal, "as equal ones that were"},
                                   {Fate::taken, "the engine's"},
                                   {Fate::left, "contiguous, unknown or too long"}}) {
-    if (fate(one) != 0) out += text(", %s: %lld", what, fate(one));
+    if (fate(one) != 0) out += text("; %s: %lld", what, fate(one));
     left -= fate(one);
   }
   if (left == 0) return out;
   return out + text(settings().mode == Settings::Mode::engine
-                        ? ", not used: %lld"
-                        : ", not measured, mostly since they were used too rarely: %lld",
+                        ? "; not used: %lld"
+                        : "; not measured, mostly since they were used too rarely: %lld",
                     left);
 }
 

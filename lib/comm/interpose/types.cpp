@@ -64,13 +64,18 @@ std::optional<dtype::PackPlan> plan_with_gaps(const dtype::TypeExpr& expression)
   return dtype::PackPlan(std::move(form));
 }
 
+std::string text_of_choice(bool is_ours, double ours, double mpi) {
+  char text[96];
+  std::snprintf(text, sizeof text, "by %s (engine %.3g us, mpi %.3g us%s)",
+                is_ours ? "engine" : "mpi", ours * 1e6, mpi * 1e6,
+                !is_ours && ours < mpi ? ": too little a gain" : "");
+  return text;
+}
+
 // Who packs or unpacks so many bytes, and why.
 std::string text_of(const char* what, const PackTimes& times, std::int64_t bytes) {
-  char text[160];
-  std::snprintf(text, sizeof text, "%lld bytes %s by %s (engine %.3g us, mpi %.3g us)",
-                static_cast<long long>(bytes), what, times.ours_is_faster(bytes) ? "engine" : "mpi",
-                times.ours.of(bytes) * 1e6, times.mpi.of(bytes) * 1e6);
-  return text;
+  return std::to_string(bytes) + " bytes " + what + ' ' +
+         text_of_choice(times.ours_is_faster(bytes), times.ours.of(bytes), times.mpi.of(bytes));
 }
 
 std::string text_of_messages(const PackTimes& packing, std::int64_t bytes) {
@@ -78,14 +83,10 @@ std::string text_of_messages(const PackTimes& packing, std::int64_t bytes) {
   if (!message_may_pay(bytes)) return "messages by mpi: too long";
   const auto way = [&](const char* name, Traffic traffic) {
     const auto time = message_time(*message_times(), packing, bytes, traffic);
-    char text[96];
-    std::snprintf(text, sizeof text, "%s by %s (engine %.3g us, mpi %.3g us)", name,
-                  packing.ours_is_faster(bytes) && time.pays() ? "engine" : "mpi", time.ours * 1e6,
-                  time.mpi * 1e6);
-    return std::string(text);
+    return name + text_of_choice(packing.ours_is_faster(bytes) && time.pays(), time.ours, time.mpi);
   };
-  return "messages, by the model, " + way("one way", Traffic::one_way) + ", " +
-         way("both ways", Traffic::both_ways);
+  return "messages, by the model, " + way("one way ", Traffic::one_way) + ", " +
+         way("both ways ", Traffic::both_ways);
 }
 
 PackTimes times_of_forced() {

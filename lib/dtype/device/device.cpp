@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
@@ -120,8 +121,17 @@ Device* current_device() {
 
 MemoryKind kind_of_memory(const void* address) noexcept {
   if (!device_is_named()) return kind_by_driver(address);
+  static const Device* const named = [] {
+    const Device* device = nullptr;
+    try {
+      device = current_device();
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "halocline: %s\n", error.what());
+    }
+    return device;
+  }();
   try {
-    return current_device()->kind_of(address);
+    return named != nullptr ? named->kind_of(address) : MemoryKind::host;
   } catch (const std::exception&) {
     return MemoryKind::host;
   }

@@ -159,6 +159,11 @@ class Preloaded(unittest.TestCase):
         self.assertEqual(told.count("/nowhere/model.json"), 1, told)
         self.assertIn("goes on without a model", told)
 
+    def test_tells_once_that_there_is_no_such_device(self):
+        program = self.program("mpicc", "pack_halo.c")
+        told = self.launch(program, ranks=1, LD_PRELOAD=LIBRARY, HALOCLINE_DEVICE="nonsense")
+        self.assertEqual(told.count("HALOCLINE_DEVICE is 'nonsense'"), 1, told)
+
     def test_can_be_switched_off(self):
         program = self.program("mpicc", "pack_halo.c")
         self.assertEqual(self.launch(program, LD_PRELOAD=LIBRARY, HALOCLINE_MPI="off"), "")
