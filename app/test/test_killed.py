@@ -97,7 +97,7 @@ class Killed:
 
     def still_alive(self):
         there = processes()
-        return [rank for rank in self.ranks if rank in there and there[rank][1]]
+        return [rank for rank in self.ranks if rank in there]
 
 
 class KilledRank(unittest.TestCase):

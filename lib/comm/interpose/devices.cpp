@@ -107,17 +107,26 @@ void tell_once(const std::exception& error) {
   if (!is_told.test_and_set()) std::fprintf(stderr, "halocline: left to MPI: %s\n", error.what());
 }
 
-// Whether there was the memory to do `work(lane, room)`, with so many bytes of the device.
-template <class Work>
-bool is_done_by_device(std::size_t bytes, Work&& work) {
+// Whether there was the memory to bring data to `packed` or back. If these are the host's, it does
+// `by_host(lane, here, bytes)`, with the host's memory for packed bytes, which the device has; else
+// `by_kernel(lane, room, bytes)`, with the device's, or nullptr where kernels reach `packed`.
+template <class ByHost, class ByKernel>
+bool is_done_by_device(const dtype::PackPlan& plan, const void* buffer, std::int64_t count,
+                       const void* packed, ByHost&& by_host, ByKernel&& by_kernel) {
+  const auto bytes = plan.packed_bytes(count);
+  const auto size = static_cast<std::size_t>(bytes);
+  const bool is_of_host = !is_packed_by_device(kind_of(plan, buffer));
   bool is_done = false;
   or_end([&] {
     try {
       auto& one = lane(Transfer::device);
       const std::lock_guard lock(one.mutex);
-      const auto room = one.transport.own_memory(bytes);
+      const auto room = one.transport.own_memory(is_of_host || is_for_kernels(packed) ? 0 : size);
       try {
-        work(one, room.data());
+        if (is_of_host)
+          by_host(one, PackedBytes(bytes).data(), size);
+        else
+          by_kernel(one, room.data(), size);
       } catch (const std::exception&) {
         one.transport.settle();  // before the memory goes back
         throw;
@@ -150,42 +159,34 @@ bool is_there_device_memory() noexcept {
 
 bool pack_by_device(const dtype::PackPlan& plan, const void* buffer, std::int64_t count,
                     void* packed) {
-  const auto bytes = plan.packed_bytes(count);
-  const auto size = static_cast<std::size_t>(bytes);
-  const bool by_kernel = is_packed_by_device(kind_of(plan, buffer));
-  const bool in_place = !by_kernel || is_for_kernels(packed);
-  return is_done_by_device(in_place ? 0 : size, [&](const Lane& lane, std::byte* room) {
-    const auto& [packer, transport, mutex] = lane;
-    if (!by_kernel) {
-      const PackedBytes here(bytes);
-      packer.pack(plan, buffer, count, here.data());
-      transport.copy(packed, here.data(), size);
-      return transport.packer().fence();
-    }
-    transport.packer().pack(plan, buffer, count, in_place ? packed : room);
-    if (!in_place) transport.copy(packed, room, size);
-    transport.packer().fence();
-  });
+  return is_done_by_device(
+      plan, buffer, count, packed,
+      [&](const Lane& lane, std::byte* here, std::size_t bytes) {
+        lane.packer.pack(plan, buffer, count, here);
+        lane.transport.copy(packed, here, bytes);
+        lane.transport.packer().fence();
+      },
+      [&](const Lane& lane, std::byte* room, std::size_t bytes) {
+        lane.transport.packer().pack(plan, buffer, count, room != nullptr ? room : packed);
+        if (room != nullptr) lane.transport.copy(packed, room, bytes);
+        lane.transport.packer().fence();
+      });
 }
 
 bool unpack_by_device(const dtype::PackPlan& plan, const void* packed, void* buffer,
                       std::int64_t count) {
-  const auto bytes = plan.packed_bytes(count);
-  const auto size = static_cast<std::size_t>(bytes);
-  const bool by_kernel = is_packed_by_device(kind_of(plan, buffer));
-  const bool in_place = !by_kernel || is_for_kernels(packed);
-  return is_done_by_device(in_place ? 0 : size, [&](const Lane& lane, std::byte* room) {
-    const auto& [packer, transport, mutex] = lane;
-    if (!by_kernel) {
-      const PackedBytes here(bytes);
-      transport.copy(here.data(), packed, size);
-      transport.packer().fence();
-      return packer.unpack(plan, here.data(), buffer, count);
-    }
-    if (!in_place) transport.copy(room, packed, size);
-    transport.packer().unpack(plan, in_place ? packed : room, buffer, count);
-    transport.packer().fence();
-  });
+  return is_done_by_device(
+      plan, buffer, count, packed,
+      [&](const Lane& lane, std::byte* here, std::size_t bytes) {
+        lane.transport.copy(here, packed, bytes);
+        lane.transport.packer().fence();
+        lane.packer.unpack(plan, here, buffer, count);
+      },
+      [&](const Lane& lane, std::byte* room, std::size_t bytes) {
+        if (room != nullptr) lane.transport.copy(room, packed, bytes);
+        lane.transport.packer().unpack(plan, room != nullptr ? room : packed, buffer, count);
+        lane.transport.packer().fence();
+      });
 }
 
 DeviceMessage::DeviceMessage(const std::vector<Part>& parts) : lane_(lane(transfer_of(parts))) {

@@ -25,7 +25,8 @@ class EmulatedDevice final : public Device {
   explicit EmulatedDevice(std::size_t max_bytes = std::size_t(-1),
                           MemoryKind elsewhere = MemoryKind::host);
   ~EmulatedDevice() override;
-  /// From now on.
+
+  /// Sets `max_bytes` anew; what is allocated stays.
   void limit(std::size_t max_bytes);
 
   const Properties& properties() const override { return properties_; }

@@ -85,6 +85,13 @@ class FullDevice : public testing::Test {
     EXPECT_EQ(position, kPackedBytes);
     expect_unpacked();
   }
+  template <class Packed>
+  void expect_by_device(Packed& packed) {
+    EXPECT_TRUE(pack_by_device(plan(), from_.data(), 1, packed.data()));
+    expect_packed(packed);
+    EXPECT_TRUE(unpack_by_device(plan(), packed.data(), to_.data(), 1));
+    expect_unpacked();
+  }
   void exchange() {
     MPI_Sendrecv(from_.data(), 1, type_, 0, 0, to_.data(), 1, type_, 0, 0, MPI_COMM_SELF,
                  MPI_STATUS_IGNORE);
@@ -108,10 +115,7 @@ TEST_F(FullDevice, LeavesToMpiWhatItHasNoRoomFor) {
     pack_and_unpack(packed_);
     exchange();
   }
-  EXPECT_TRUE(pack_by_device(plan(), from_.data(), 1, packed_.data()));
-  expect_packed(packed_);
-  EXPECT_TRUE(unpack_by_device(plan(), packed_.data(), to_.data(), 1));
-  expect_unpacked();
+  expect_by_device(packed_);
 }
 
 TEST_F(FullDevice, LeavesToMpiWhatItHasNoRoomForTheListsOf) {
@@ -136,10 +140,7 @@ TEST_F(FullDevice, LeavesToMpiWhatItHasNoRoomForTheListsOf) {
     pack_and_unpack(packed_there);
   }
   exchange();
-  EXPECT_TRUE(pack_by_device(plan(), from_.data(), 1, packed_there.data()));
-  expect_packed(packed_there);
-  EXPECT_TRUE(unpack_by_device(plan(), packed_there.data(), to_.data(), 1));
-  expect_unpacked();
+  expect_by_device(packed_there);
   MPI_Type_free(&strided);
 }
 
