@@ -2,6 +2,7 @@
 #include "dtype/device/resource_cache.hpp"
 
 #include "dtype/support/contract.hpp"
+#include "dtype/support/error.hpp"
 
 namespace halocline::dtype {
 
@@ -12,7 +13,7 @@ ResourceCache::Buffer ResourceCache::buffer(MemoryKind kind, std::size_t bytes) 
   if (memory == nullptr) {
     try {
       memory = device_.allocate(kind, bytes);
-    } catch (const EnvironmentError&) {
+    } catch (const NoDeviceMemory&) {
       // What is kept may be what is missing.
       if (kept_bytes() == 0) throw;
       release_kept();

@@ -58,7 +58,7 @@ class ResourceCache {
     void* memory_ = nullptr;
   };
   /// At least that many bytes, aligned to 256, with any contents; none of 0. What is kept serves
-  /// if it is at most twice as large. Throws EnvironmentError if there is no memory even when
+  /// if it is at most twice as large. Throws NoDeviceMemory if there is none even when
   /// nothing is kept. O(log buffers) but for what is made.
   Buffer buffer(MemoryKind kind, std::size_t bytes);
 

@@ -34,6 +34,6 @@ class OnDevice {
 
 }  // namespace halocline::detail
 
-/// Evaluates a call of CUDA's run-time library once and throws CudaError, or
-/// NoDeviceMemory, unless it succeeds.
+/// Evaluates a call of CUDA's run-time library once and throws CudaError or NoDeviceMemory
+/// unless it succeeds.
 #define HALOCLINE_CUDA(call) ::halocline::detail::check_cuda((call), #call, __FILE__, __LINE__)
