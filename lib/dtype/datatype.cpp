@@ -10,6 +10,8 @@
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/support/narrow.hpp"
 #include "dtype/support/overload.hpp"
+#include "dtype/type_part.hpp"
+#include "dtype/vendor_check.hpp"
 
 namespace halocline::dtype {
 
@@ -362,30 +364,6 @@ UnsupportedDatatype unread_combiner(int combiner) {
   return UnsupportedDatatype("combiner " + std::to_string(combiner) + " is not read by Halocline");
 }
 
-// Reading recurses; what is nested deeper than this is not read.
-constexpr int kMaxDepth = 1000;
-
-Result<TypeExprPtr> read_shared(MPI_Datatype handle, int depth);
-
-Result<TypeExpr> decode_struct(Contents& contents, int depth) {
-  const auto n = contents.count();
-  Struct out;
-  out.blocklengths = contents.counts(n);
-  out.displacements = contents.byte_list(n);
-  out.old.reserve(static_cast<std::size_t>(n));
-  for (std::int64_t i = 0; i < n; ++i) {
-    // Neighbours of one type share its expression, and later its tree.
-    if (i > 0 && contents.type(i) == contents.type(i - 1)) {
-      out.old.push_back(out.old.back());
-      continue;
-    }
-    auto old = read_shared(contents.type(i), depth + 1);
-    if (auto* reason = std::get_if<UnsupportedDatatype>(&old)) return std::move(*reason);
-    out.old.push_back(std::get<TypeExprPtr>(std::move(old)));
-  }
-  return TypeExpr{std::move(out)};
-}
-
 Subarray decode_subarray(Contents& contents, TypeExprPtr old) {
   Subarray out{};
   const auto n = contents.integer();
@@ -411,7 +389,94 @@ Darray decode_darray(Contents& contents, TypeExprPtr old) {
   return out;
 }
 
-Result<TypeExpr> read(MPI_Datatype handle, int depth) {
+// Reads a type from its innermost types outwards. Each type gets the bounds that this MPI gives it:
+// a program lays out its arrays by those, also where the standard's rule says otherwise.
+class Reader {
+ public:
+  explicit Reader(bool with_trees) : with_trees_(with_trees) {}
+
+  Result<TypeExpr> read(MPI_Datatype handle) {
+    auto made = constructor_call(handle, 0);
+    if (std::holds_alternative<UnsupportedDatatype>(made)) return made;
+    auto out = bounded(handle, std::get<TypeExpr>(std::move(made)));
+    if (auto* reason = std::get_if<UnsupportedDatatype>(&out)) return std::move(*reason);
+    return std::get<Bounded>(std::move(out)).expr;
+  }
+  Result<TypeExprPtr> read_shared(MPI_Datatype handle) { return read_shared(handle, 0); }
+  Result<detail::Part> read_part(MPI_Datatype handle) {
+    auto made = constructor_call(handle, 0);
+    if (auto* reason = std::get_if<UnsupportedDatatype>(&made)) return std::move(*reason);
+    auto expr = std::get<TypeExpr>(std::move(made));
+    const bool is_named = std::holds_alternative<Named>(expr.node);
+    auto part = detail::part_of(std::move(expr), with_trees_, parts_);
+    if (is_named) return part;
+    const auto adopted = adopt_bounds(handle, part);
+    if (const auto* reason = std::get_if<UnsupportedDatatype>(&adopted)) return *reason;
+    return part;
+  }
+
+ private:
+  // Reading recurses; a type that is nested deeper than this is not read.
+  static constexpr int kMaxDepth = 1000;
+
+  // Gives a part the lb and the extent that MPI tells of its type: whether they are others than the
+  // rule's. Unsupported if MPI's size or true bounds say that its data lie elsewhere.
+  static Result<bool> adopt_bounds(MPI_Datatype handle, detail::Part& part) {
+    const auto ours = part.shape.bounds(), mpis = mpi_bounds(handle);
+    const bool holds_data = mpis.true_lb <= ours.true_lb &&
+                            ours.true_lb + ours.true_extent <= mpis.true_lb + mpis.true_extent;
+    if (mpis.size != ours.size || (ours.size != 0 && !holds_data))
+      return UnsupportedDatatype(
+          "this MPI places data of a type inside elsewhere than its constructor says");
+    if (mpis.lb == ours.lb && mpis.extent == ours.extent) return false;
+    part.shape.resize(mpis.lb, mpis.extent);
+    return true;
+  }
+
+  struct Bounded {
+    TypeExpr expr;
+    detail::Part part;
+  };
+  // An expression with MPI's bounds, and the part of it.
+  Result<Bounded> bounded(MPI_Datatype handle, TypeExpr made) const {
+    auto part = detail::part_of(made, with_trees_, parts_);
+    if (std::holds_alternative<Named>(made.node)) return Bounded{std::move(made), std::move(part)};
+    const auto adopted = adopt_bounds(handle, part);
+    if (const auto* reason = std::get_if<UnsupportedDatatype>(&adopted)) return *reason;
+    if (!std::get<bool>(adopted)) return Bounded{std::move(made), std::move(part)};
+    const auto bounds = part.shape.bounds();
+    auto old = std::make_shared<const TypeExpr>(std::move(made));
+    return Bounded{TypeExpr{Resized{std::move(old), bounds.lb, bounds.extent}}, std::move(part)};
+  }
+
+  Result<TypeExpr> constructor_call(MPI_Datatype handle, int depth);
+  Result<TypeExpr> struct_call(Contents& contents, int depth);
+  Result<TypeExprPtr> read_shared(MPI_Datatype handle, int depth);
+
+  bool with_trees_;
+  detail::KnownParts parts_;  // of the types inside
+};
+
+Result<TypeExpr> Reader::struct_call(Contents& contents, int depth) {
+  const auto n = contents.count();
+  Struct out;
+  out.blocklengths = contents.counts(n);
+  out.displacements = contents.byte_list(n);
+  out.old.reserve(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) {
+    // Neighbours of one type share its expression, and later its tree.
+    if (i > 0 && contents.type(i) == contents.type(i - 1)) {
+      out.old.push_back(out.old.back());
+      continue;
+    }
+    auto old = read_shared(contents.type(i), depth + 1);
+    if (auto* reason = std::get_if<UnsupportedDatatype>(&old)) return std::move(*reason);
+    out.old.push_back(std::get<TypeExprPtr>(std::move(old)));
+  }
+  return TypeExpr{std::move(out)};
+}
+
+Result<TypeExpr> Reader::constructor_call(MPI_Datatype handle, int depth) {
   if (const auto* found = find_named_type(handle)) return TypeExpr{Named{found}};
   if (depth > kMaxDepth)
     return UnsupportedDatatype("datatype nested deeper than " + std::to_string(kMaxDepth) +
@@ -427,7 +492,7 @@ Result<TypeExpr> read(MPI_Datatype handle, int depth) {
   }
 
   Contents contents(handle, envelope);
-  if (combiner == MPI_COMBINER_STRUCT) return decode_struct(contents, depth);
+  if (combiner == MPI_COMBINER_STRUCT) return struct_call(contents, depth);
   if (is_of_predefined(combiner)) {
     const auto kind = combiner == MPI_COMBINER_F90_REAL      ? F90Kind::real
                       : combiner == MPI_COMBINER_F90_COMPLEX ? F90Kind::complex
@@ -478,11 +543,16 @@ Result<TypeExpr> read(MPI_Datatype handle, int depth) {
   }
 }
 
-Result<TypeExprPtr> read_shared(MPI_Datatype handle, int depth) {
+Result<TypeExprPtr> Reader::read_shared(MPI_Datatype handle, int depth) {
   if (const auto* found = find_named_type(handle)) return named(*found);
-  auto value = read(handle, depth);
-  if (auto* reason = std::get_if<UnsupportedDatatype>(&value)) return std::move(*reason);
-  return std::make_shared<const TypeExpr>(std::get<TypeExpr>(std::move(value)));
+  auto made = constructor_call(handle, depth);
+  if (auto* reason = std::get_if<UnsupportedDatatype>(&made)) return std::move(*reason);
+  auto with_bounds = bounded(handle, std::get<TypeExpr>(std::move(made)));
+  if (auto* reason = std::get_if<UnsupportedDatatype>(&with_bounds)) return std::move(*reason);
+  auto [expr, part] = std::get<Bounded>(std::move(with_bounds));
+  auto out = std::make_shared<const TypeExpr>(std::move(expr));
+  parts_.emplace(out.get(), std::move(part));
+  return out;
 }
 
 }  // namespace
@@ -503,7 +573,7 @@ Datatype make_datatype(const TypeExpr& expr) {
 }
 
 Result<TypeExprPtr> decode(MPI_Datatype handle) {
-  return read_shared(handle, 0);
+  return Reader(false).read_shared(handle);
 }
 
 bool is_predefined(MPI_Datatype handle) {
@@ -511,7 +581,11 @@ bool is_predefined(MPI_Datatype handle) {
 }
 
 Result<TypeExpr> decode_value(MPI_Datatype handle) {
-  return read(handle, 0);
+  return Reader(false).read(handle);
+}
+
+Result<detail::Part> detail::read_part(MPI_Datatype handle) {
+  return Reader(true).read_part(handle);
 }
 
 }  // namespace halocline::dtype

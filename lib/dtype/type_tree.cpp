@@ -10,86 +10,15 @@
 #include "dtype/support/comma_separated.hpp"
 #include "dtype/support/narrow.hpp"
 #include "dtype/support/overload.hpp"
+#include "dtype/type_part.hpp"
 
 namespace halocline::dtype {
 
 namespace {
 
-// Bounds with what is needed to combine them further: which of lb and ub were set explicitly (by
-// resized or subarray, or by such a type inside), and the alignment that pads a natural upper
-// bound.
-struct Shape {
-  std::int64_t size = 0;
-  std::int64_t true_lb = 0, true_ub = 0;  // meaningful if has_data
-  std::int64_t alignment = 1;
-  bool has_data = false;
-  bool explicit_lb = false, explicit_ub = false;
-  std::int64_t explicit_lb_value = 0, explicit_ub_value = 0;
-
-  std::int64_t lb() const { return explicit_lb ? explicit_lb_value : has_data ? true_lb : 0; }
-  std::int64_t ub() const {
-    if (explicit_ub) return explicit_ub_value;
-    if (!has_data) return lb();
-    return true_ub + (-(true_ub - lb()) & (alignment - 1));  // a power of two
-  }
-  std::int64_t extent() const { return ub() - lb(); }
-
-  // Adds the data and bounds of `other`.
-  void unite(const Shape& other) {
-    size = checked_add(size, other.size);
-    if (other.has_data) {
-      true_lb = has_data ? std::min(true_lb, other.true_lb) : other.true_lb;
-      true_ub = has_data ? std::max(true_ub, other.true_ub) : other.true_ub;
-      alignment = std::max(alignment, other.alignment);
-      has_data = true;
-    }
-    if (other.explicit_lb) {
-      explicit_lb_value = explicit_lb ? std::min(explicit_lb_value, other.explicit_lb_value)
-                                      : other.explicit_lb_value;
-      explicit_lb = true;
-    }
-    if (other.explicit_ub) {
-      explicit_ub_value = explicit_ub ? std::max(explicit_ub_value, other.explicit_ub_value)
-                                      : other.explicit_ub_value;
-      explicit_ub = true;
-    }
-  }
-
-  // Becomes `count` copies, the least and the greatest displacement among them being these. In
-  // place, since a Shape is large.
-  void copy(std::int64_t count, std::int64_t least, std::int64_t greatest) {
-    if (count == 0) {
-      *this = {};
-      return;
-    }
-    size = checked_multiply(count, size);
-    true_lb = checked_add(true_lb, least);
-    true_ub = checked_add(true_ub, greatest);
-    explicit_lb_value = checked_add(explicit_lb_value, least);
-    explicit_ub_value = checked_add(explicit_ub_value, greatest);
-  }
-
-  void move_by(std::int64_t displacement) { copy(1, displacement, displacement); }
-
-  Shape at(std::int64_t displacement) const {
-    Shape out = *this;
-    out.move_by(displacement);
-    return out;
-  }
-
-  // Becomes `count` copies, `stride` bytes apart.
-  void repeat(std::int64_t count, std::int64_t stride) {
-    const auto last = count == 0 ? 0 : checked_multiply(count - 1, stride);
-    copy(count, std::min<std::int64_t>(last, 0), std::max<std::int64_t>(last, 0));
-  }
-};
-
-// A type as both of what is computed from it, together and from the leaves up. Without a tree if
-// the bounds alone are asked for.
-struct Part {
-  Shape shape;
-  TreeNodePtr tree;
-};
+using detail::KnownParts;
+using detail::Part;
+using detail::Shape;
 
 // Null over children that are null.
 template <class Node>
@@ -258,6 +187,7 @@ Part array_part(const Constructor& t, const std::vector<std::int64_t>& sizes, Pa
 // Computes the part of a constructor. Those that are taken by value give their lists to the tree.
 struct PartOf {
   bool with_tree;
+  const KnownParts& known;
 
   Part operator()(const Named& t) const {
     static const auto& all = *new auto([] {
@@ -323,9 +253,7 @@ struct PartOf {
   Part operator()(const Darray& t) const { return array_part(t, t.gsizes, part_of(*t.old)); }
   Part operator()(const Resized& t) const {
     Part out = part_of(*t.old);
-    out.shape.explicit_lb = out.shape.explicit_ub = true;
-    out.shape.explicit_lb_value = checked_bytes(t.lb, false);
-    out.shape.explicit_ub_value = checked_add(t.lb, t.extent);
+    out.shape.resize(t.lb, t.extent);
     return out;
   }
   Part operator()(const Dup& t) const { return part_of(*t.old); }
@@ -367,7 +295,10 @@ struct PartOf {
 
  private:
   static Part part_of(const NamedType& type);
-  Part part_of(const TypeExpr& expr) const { return std::visit(*this, expr.node); }
+  Part part_of(const TypeExpr& expr) const {
+    if (const auto found = known.find(&expr); found != known.end()) return found->second;
+    return std::visit(*this, expr.node);
+  }
   Part in_sequence(const std::vector<StridedBlocks>& all, const TypeExpr& inner) const {
     const auto old = part_of(inner);
     const auto extent = old.shape.extent();
@@ -412,16 +343,8 @@ Part PartOf::part_of(const NamedType& type) {
   return {shape, node(std::move(members))};
 }
 
-TypeBounds bounds_of(const Shape& s) {
-  return {.size = s.size,
-          .lb = s.lb(),
-          .extent = s.extent(),
-          .true_lb = s.has_data ? s.true_lb : 0,
-          .true_extent = s.has_data ? s.true_ub - s.true_lb : 0};
-}
-
 TypeTree tree_of(Part part) {
-  return {std::move(part.tree), bounds_of(part.shape)};
+  return {std::move(part.tree), part.shape.bounds()};
 }
 
 std::string listed(const std::vector<std::int64_t>& list) {
@@ -432,17 +355,21 @@ std::string listed(const std::vector<std::int64_t>& list) {
 }  // namespace
 
 TypeBounds type_bounds(const TypeExpr& expr) {
-  return bounds_of(std::visit(PartOf{.with_tree = false}, expr.node).shape);
+  return std::visit(PartOf{.with_tree = false, .known = {}}, expr.node).shape.bounds();
 }
 
 TypeTree translate(const TypeExpr& expr) {
-  return tree_of(std::visit(PartOf{.with_tree = true}, expr.node));
+  return tree_of(std::visit(PartOf{.with_tree = true, .known = {}}, expr.node));
+}
+
+detail::Part detail::part_of(TypeExpr expr, bool with_tree, const KnownParts& known) {
+  return std::visit(PartOf{.with_tree = with_tree, .known = known}, std::move(expr).node);
 }
 
 Result<TypeTree> translate(MPI_Datatype handle) {
-  auto expr = decode_value(handle);
-  if (auto* reason = std::get_if<UnsupportedDatatype>(&expr)) return std::move(*reason);
-  return tree_of(std::visit(PartOf{.with_tree = true}, std::get<TypeExpr>(std::move(expr)).node));
+  auto part = detail::read_part(handle);
+  if (auto* reason = std::get_if<UnsupportedDatatype>(&part)) return std::move(*reason);
+  return tree_of(std::get<Part>(std::move(part)));
 }
 
 IdxBuc with_lists(const RuleBuc& node) {

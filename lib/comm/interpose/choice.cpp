@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/interpose/choice.hpp"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -12,6 +15,7 @@
 #include <filesystem>
 #include <limits>
 #include <mutex>
+#include <new>
 #include <string>
 #include <system_error>
 
@@ -100,18 +104,22 @@ PackTimes times_of(std::int64_t bytes, std::int64_t instances, Ours&& ours, Mpi&
 }
 
 std::int64_t sample_of(std::int64_t count, std::int64_t bytes, std::int64_t at_most) {
-  return std::clamp<std::int64_t>(at_most / bytes, 1, count);
+  return std::min(std::max<std::int64_t>(at_most / bytes, 1), count);
 }
 
 bool same(const PackedBytes& a, const PackedBytes& b, std::int64_t bytes) {
   return std::memcmp(a.data(), b.data(), static_cast<std::size_t>(bytes)) == 0;
 }
 
-// So many bytes, at most kFirstMeasured, as good as random: made once, as far as they are asked
-// for, since that takes longer than most packs.
+// What is packed from a wrong place is seen, unless that is a multiple of this away: 17 pages of
+// any size up to 64 KiB.
+constexpr std::int64_t kPeriod = std::int64_t{17} << 16;
+
+// At most kPeriod bytes that are as good as random: made once, as far as they are asked for, since
+// that takes longer than most packs.
 const std::byte* different_bytes(std::int64_t bytes) {
   static std::mutex mutex;
-  static auto* const words = new std::uint32_t[kFirstMeasured / sizeof(std::uint32_t)];
+  static auto* const words = new std::uint32_t[kPeriod / sizeof(std::uint32_t)];
   static std::uint32_t made = 0;
   const std::lock_guard lock(mutex);
   for (; std::int64_t{made} * 4 < bytes; ++made) {
@@ -122,6 +130,57 @@ const std::byte* different_bytes(std::int64_t bytes) {
   }
   return reinterpret_cast<const std::byte*>(words);
 }
+
+// Memory to read, in which the bytes tell their places: beyond kPeriod bytes a file of so many,
+// mapped again and again, which takes no more memory than once.
+class TellingMemory {
+ public:
+  static constexpr std::int64_t kMost = kPeriod << 13;  // 9 GB: Linux allows 2^16 mappings
+
+  // Throws std::bad_alloc.
+  explicit TellingMemory(std::int64_t bytes) {
+    if (bytes <= kPeriod) {
+      data_ = different_bytes(bytes);
+      return;
+    }
+    const int file = file_of_period();
+    mapped_ = static_cast<std::size_t>((bytes / kPeriod + 1) * kPeriod);
+    auto* const begin = static_cast<std::byte*>(
+        ::mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    if (begin == MAP_FAILED) throw std::bad_alloc();
+    for (std::size_t at = 0; at < mapped_; at += kPeriod)
+      if (::mmap(begin + at, kPeriod, PROT_READ, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED) {
+        ::munmap(begin, mapped_);
+        throw std::bad_alloc();
+      }
+    data_ = begin;
+  }
+  TellingMemory(const TellingMemory&) = delete;
+  TellingMemory& operator=(const TellingMemory&) = delete;
+  ~TellingMemory() {
+    if (mapped_ != 0) ::munmap(const_cast<std::byte*>(data_), mapped_);
+  }
+
+  const std::byte* data() const { return data_; }
+
+ private:
+  static int file_of_period() {
+    static std::mutex mutex;
+    static int file = -1;
+    const std::lock_guard lock(mutex);
+    if (file >= 0) return file;
+    const int made = ::memfd_create("halocline", MFD_CLOEXEC);
+    if (made < 0) throw std::bad_alloc();
+    if (::write(made, different_bytes(kPeriod), kPeriod) != kPeriod) {
+      ::close(made);
+      throw std::bad_alloc();
+    }
+    return file = made;
+  }
+
+  const std::byte* data_ = nullptr;
+  std::size_t mapped_ = 0;  // bytes; 0 without mappings
+};
 
 bool is_model_given() {
   const auto* const given = std::getenv("HALOCLINE_MODEL");
@@ -166,43 +225,38 @@ int number_in(const char* variable) {
 
 }  // namespace
 
-Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const void* buffer,
-                         std::int64_t count, std::int64_t at_most) {
+Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, std::int64_t count,
+                         std::int64_t at_most) {
   using What = Measured::What;
   const auto& bounds = plan.bounds();
-  if (bounds.size > kLongestMeasured) return {What::too_long};
-  const auto sampled = sample_of(count, bounds.size, at_most);
-  const auto bytes = plan.packed_bytes(sampled);
+  const auto stride = std::abs(bounds.extent);
+  constexpr auto kMost = TellingMemory::kMost / 4;
+  if (bounds.size > kLongestMeasured || bounds.true_extent > kMost || stride > kMost)
+    return {What::too_long};
+  // MPI may go another way for several instances than for one.
+  const std::int64_t compared = bounds.size <= kFirstMeasured ? 3 : 2;
+  const auto in_reach = kMost / std::max<std::int64_t>(stride, 1);
+  const auto timed = std::min(sample_of(count, bounds.size, at_most), std::max(in_reach, compared));
+  const auto instances = std::max(compared, timed);
+  const auto distance = bounds.extent * (instances - 1);
+  const TellingMemory memory(bounds.true_extent + std::abs(distance));
+  const auto first = bounds.true_lb + std::min<std::int64_t>(distance, 0);
+  const auto* const origin = reinterpret_cast<const void*>(
+      reinterpret_cast<std::uintptr_t>(memory.data()) - static_cast<std::uintptr_t>(first));
+  const auto bytes = plan.packed_bytes(instances);
   const PackedBytes our_bytes(bytes), mpi_bytes(bytes);
   const auto by_us = [&](std::int64_t n) {
-    return [&, n] { dtype::HostPacker().pack(plan, buffer, n, our_bytes.data()); };
+    return [&, n] { dtype::HostPacker().pack(plan, origin, n, our_bytes.data()); };
   };
   const auto by_mpi = [&](std::int64_t n) {
     return
-        [&, n] { return pack_by_mpi(handle, buffer, n, mpi_bytes.data(), plan.packed_bytes(n)); };
+        [&, n] { return pack_by_mpi(handle, origin, n, mpi_bytes.data(), plan.packed_bytes(n)); };
   };
-
-  const auto few = std::min<std::int64_t>(sampled, 3);
-  const auto stride = bounds.extent * (few - 1);
-  const auto first = bounds.true_lb + std::min<std::int64_t>(stride, 0);
-  const auto span = bounds.true_extent + std::abs(stride);
-  if (span <= kFirstMeasured) {
-    const auto* const origin =
-        reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(different_bytes(span)) -
-                                      static_cast<std::uintptr_t>(first));
-    const auto few_bytes = plan.packed_bytes(few);
-    dtype::HostPacker().pack(plan, origin, few, our_bytes.data());
-    if (!pack_by_mpi(handle, origin, few, mpi_bytes.data(), few_bytes) ||
-        !same(our_bytes, mpi_bytes, few_bytes))
-      return {What::different};
-  } else {
-    by_us(sampled)();
-    if (!by_mpi(sampled)() || !same(our_bytes, mpi_bytes, bytes)) return {What::different};
-    if (std::all_of(our_bytes.data(), our_bytes.data() + bytes,
-                    [&](std::byte byte) { return byte == *our_bytes.data(); }))
-      return {What::inconclusive};
-  }
-  return {What::times, times_of(bounds.size, sampled, by_us, by_mpi)};
+  by_us(compared)();
+  if (!by_mpi(compared)() || !same(our_bytes, mpi_bytes, plan.packed_bytes(compared)))
+    return {What::different};
+  if (count == 0) return {What::alike};
+  return {What::times, times_of(bounds.size, timed, by_us, by_mpi)};
 }
 
 PackTimes measure_unpacking(const dtype::PackPlan& plan, MPI_Datatype handle,

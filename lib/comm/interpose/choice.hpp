@@ -34,26 +34,29 @@ struct PackTimes {
 struct Measured {
   enum class What {
     times,
-    different,     ///< packed bytes: then MPI's are what its other calls go by
-    inconclusive,  ///< the bytes are all the same: they could not differ
-    too_long       ///< one instance has more than kLongestMeasured bytes
+    alike,      ///< packed bytes; nothing was timed
+    different,  ///< packed bytes: then MPI's are what its other calls go by
+    too_long    ///< one instance has more than kLongestMeasured bytes, or reaches too far
   };
   What what;
   PackTimes times{};
 };
 inline constexpr std::int64_t kLongestMeasured = std::int64_t{1} << 25;
-
-/// Packs one of `count` instances at `buffer`, and all, but one or of `at_most` packed bytes, by
-/// `plan` and by MPI, in turns; the fastest of each. First both pack other memory, with different
-/// bytes in all places, if the instances are in a mebibyte of it, or else what the buffer holds.
-/// Only reads the buffer. Takes as long as some four packs by each, or six if they are about as
-/// fast, twice that for several instances, and at least 5 us. Throws std::bad_alloc.
-Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const void* buffer,
-                         std::int64_t count, std::int64_t at_most);
 inline constexpr std::int64_t kFirstMeasured = std::int64_t{1} << 20;
 
-/// Likewise unpacks them, again and again, to where the application wants them: from `packed`,
-/// which has them all. One instance must be one of times above.
+/// Compares what `plan` and MPI pack of several instances, then times both in turns: one instance,
+/// and up to `count` of them, but one or `at_most` packed bytes. With a count of 0, nothing is
+/// timed.
+///
+/// Both pack memory of the library's own, whose bytes tell every place from others: the program's
+/// may be about to be received, or hold nothing but zeros. Takes as long as some four packs by
+/// each, or six if they are about as fast, twice that for several instances, and at least 5 us.
+/// Throws std::bad_alloc.
+Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, std::int64_t count,
+                         std::int64_t at_most);
+
+/// Times unpacking by `plan` and by MPI as measure_packing() does, again and again to where the
+/// application wants the instances. `packed` has them all. measure_packing() must have given times.
 PackTimes measure_unpacking(const dtype::PackPlan& plan, MPI_Datatype handle,
                             const std::byte* packed, void* buffer, std::int64_t count,
                             std::int64_t at_most);

@@ -227,12 +227,12 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way
     for (int i = 0; i < partners.count; ++i) {
       if (!partners.is_there(i) || side.counts[i] == 0) continue;
       const auto type = side.type(i);
-      const auto* const known = known_type(type);
-      if (known == nullptr ? !dtype::is_predefined(type) : known->is_packed_otherwise())
-        return std::nullopt;
-      const auto* plan = known != nullptr ? known->plan() : nullptr;
-      if (plan == nullptr) plan = std::get_if<dtype::PackPlan>(&dtype::cached_plan(type));
       auto* const buffer = side.buffer_of(i, unit);
+      auto* const known = known_type(type);
+      if (known == nullptr && !dtype::is_predefined(type)) return std::nullopt;
+      const auto* plan = known != nullptr ? known->plan(type, buffer) : nullptr;
+      if (known != nullptr && known->is_packed_otherwise()) return std::nullopt;
+      if (plan == nullptr) plan = std::get_if<dtype::PackPlan>(&dtype::cached_plan(type));
       if (plan == nullptr || !is_of(*plan, buffer)) return std::nullopt;
       const auto kind = kind_of(*plan, buffer);
       on_device = on_device || is_packed_by_device(kind);

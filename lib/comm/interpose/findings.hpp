@@ -20,6 +20,7 @@ namespace halocline::interpose {
 struct Findings {
   std::optional<dtype::PackPlan> plan{};  ///< of the engine; none: MPI does it all
   bool packed_otherwise = false;          ///< by MPI than the type map says: then there is no plan
+  bool compared = false;                  ///< what the plan packs with what MPI packs
   PackTimes packing{}, unpacking{};       ///< up_to is 0 of what was not measured
 };
 

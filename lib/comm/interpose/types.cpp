@@ -134,13 +134,11 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
   const bool on_device = is_packed_by_device(kind_at(buffer, true_lb_));
   if (on_device && dtype::current_device() == nullptr) return last;  // it is MPI's
   constexpr int kOften = 3;
+  const bool was_timed = last != nullptr && last->found.packing.up_to > 0;
   bool may_measure = true;
   if (!forced && !on_device) {
     const auto use = uses_.fetch_add(1, std::memory_order_relaxed) + 1;
-    may_measure = last != nullptr || is_due(use, count);
-    if (is_inconclusive_.load(std::memory_order_relaxed) &&
-        !std::has_single_bit(static_cast<unsigned>(use)))
-      return last;
+    may_measure = was_timed || count == 0 || is_due(use, count);
     if (!may_measure && !seeks_findings(use, handle, count)) return last;
   }
   // What was sought in vain is not sought again before some more uses of types that are alike.
@@ -153,14 +151,14 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
   if (verdict == nullptr) return last;
   auto& found = verdict->found;
   auto fate = Fate::left;
-  const char* why = "all by mpi: one run of memory";
+  std::string why = "all by mpi: one run of memory";
   try {
     const auto expression = dtype::decode_value(handle);
     const auto* const known = std::get_if<dtype::TypeExpr>(&expression);
     const auto bytes_of = [&] { return found.plan ? found.plan->packed_bytes(count) : 0; };
     if (known == nullptr) {
       if (!may_measure) return is_sought_later();
-      why = "all by mpi: unknown";
+      why = "all by mpi: " + std::string(std::get<UnsupportedDatatype>(expression).what());
     } else if (forced || on_device) {
       found.plan = plan_with_gaps(*known);
       verdict->forced = forced;
@@ -173,7 +171,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
                met.findings &&
                (found = *met.findings, !found.plan || bytes_of() <= found.packing.up_to)) {
       fate = Fate::equal;
-      why = found.plan ? nullptr : "all by mpi, as of an equal type";
+      why = found.plan ? "" : "all by mpi, as of an equal type";
       if (found.plan && !is_of(*found.plan, buffer)) return is_sought_later();
       if (found.unpacking.up_to > 0)
         learn_unpacking(nullptr, found.unpacking);
@@ -186,26 +184,18 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
     } else {
       found = {.plan = plan_with_gaps(*known)};
       if (found.plan) {
-        if (!is_of(*found.plan, buffer)) return is_sought_later();  // another use will tell
-        const auto measured = measure_packing(*found.plan, handle, buffer, count,
-                                              last == nullptr ? kFirstMeasured : kLongestMeasured);
-        if (measured.what == Measured::What::inconclusive) {
-          if (!is_inconclusive_.exchange(true))
-            note_type(handle, [&] {
-              return std::string(last == nullptr ? "by mpi" : "as before") +
-                     " for now: all bytes that it packs are the same";
-            });
-          return is_sought_later();
-        }
-        is_inconclusive_ = false;
+        const auto measured = measure_packing(*found.plan, handle, count,
+                                              was_timed ? kLongestMeasured : kFirstMeasured);
         found.packing = measured.times;
         found.packed_otherwise = measured.what == Measured::What::different;
+        found.compared =
+            measured.what == Measured::What::times || measured.what == Measured::What::alike;
         fate = measured.what == Measured::What::too_long ? Fate::left : Fate::measured;
-        why = measured.what == Measured::What::times       ? nullptr
+        why = found.compared                               ? ""
               : measured.what == Measured::What::different ? "all by mpi, which packs it otherwise "
                                                              "than the type map says"
                                                            : "all by mpi: too long to measure";
-        if (why != nullptr) found.plan.reset();
+        if (!found.compared) found.plan.reset();
       }
       if (!keep(*known, found)) *alike_uses_ = 0;  // the next one would be sought in vain
     }
@@ -223,12 +213,24 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
   if (last == nullptr) note_fate(fate);
   if (fate == Fate::equal && settings().log < Settings::Log::calls) return verdict.release();
   note_type(handle, [&]() -> std::string {
-    if (why != nullptr) return why;
+    if (!why.empty()) return why;
+    if (found.packing.up_to == 0) return "for now, packed together with other types alone";
     const auto bytes = found.plan->packed_bytes(count);
     return text_of("packed", found.packing, bytes) + ", " + text_of_messages(found.packing, bytes) +
            (fate == Fate::equal ? ", as measured of an equal type" : "");
   });
   return verdict.release();
+}
+
+const dtype::PackPlan* KnownType::plan(MPI_Datatype handle, const void* buffer) {
+  const auto* verdict = verdict_.load(std::memory_order_acquire);
+  const auto is_enough = [&] {
+    return verdict != nullptr &&
+           (verdict->forced || verdict->found.compared || !verdict->found.plan);
+  };
+  if (!is_enough() && !is_packed_by_device(kind_at(buffer, true_lb_)))
+    verdict = judge(verdict, handle, buffer, 0);
+  return verdict != nullptr && verdict->found.plan ? &*verdict->found.plan : nullptr;
 }
 
 const KnownType::Unpacking* KnownType::learn_unpacking(const Unpacking* last,

@@ -98,19 +98,17 @@ class KnownType {
     if (count <= 0) return Sends::by_mpi;
     const auto* const verdict = verdict_.load(std::memory_order_acquire);
     if (verdict == nullptr) return Sends::open;
-    const auto& [plan, packed_otherwise, packing, unpacking] = verdict->found;
-    if (!plan) return Sends::by_mpi;
-    const auto bytes = plan->packed_bytes(count);
-    return verdict->pays(bytes, traffic) || (bytes > packing.up_to && message_may_pay(bytes))
+    const auto& found = verdict->found;
+    if (!found.plan) return Sends::by_mpi;
+    const auto bytes = found.plan->packed_bytes(count);
+    return verdict->pays(bytes, traffic) || (bytes > found.packing.up_to && message_may_pay(bytes))
                ? Sends::open
                : Sends::by_mpi_on_host;
   }
 
-  /// By which it is packed, or nullptr as long as nobody has asked for it.
-  const dtype::PackPlan* plan() const {
-    const auto* const verdict = verdict_.load(std::memory_order_acquire);
-    return verdict != nullptr && verdict->found.plan ? &*verdict->found.plan : nullptr;
-  }
+  /// Returns the plan for a call that takes other types as well: compared with what MPI packs,
+  /// unless the engine is forced or the data are in memory of a device. nullptr if there is none.
+  const dtype::PackPlan* plan(MPI_Datatype handle, const void* buffer);
   /// Whether MPI was found to pack it otherwise than its type map says.
   bool is_packed_otherwise() const {
     const auto* const verdict = verdict_.load(std::memory_order_acquire);
@@ -184,7 +182,8 @@ class KnownType {
   // sought now, which is not so again until then.
   bool is_due(int use, std::int64_t count) const;
   bool seeks_findings(int use, MPI_Datatype handle, std::int64_t count);
-  // The new one, or another thread's; the last one if there can be none.
+  // Makes a new verdict from this use, or from a comparison alone if `count` is 0. Returns it or
+  // another thread's, or the last one if there can be none.
   const Verdict* judge(const Verdict* last, MPI_Datatype handle, const void* buffer,
                        std::int64_t count);
   const Unpacking* judge_unpacking(const Unpacking* last, const Verdict& verdict,
@@ -198,7 +197,6 @@ class KnownType {
   std::atomic<const Unpacking*> unpacking_{nullptr};
   std::atomic<int> uses_{0}, unpackings_{0};
   std::atomic<bool> has_sought_{false};
-  std::atomic<bool> is_inconclusive_{false};  // what was measured last: then less and less often
 };
 
 /// Remembers a type that was just committed, until it is freed, unless it is MPI's own.

@@ -362,7 +362,8 @@ class CopyCompiler {
     for (auto k = rank + 1; k < levels.size(); ++k) step.units *= levels[k].count;
     step.twins = twins_of(std::span(levels).first(rank + 1));
     std::for_each(begin, end, [&](CopyNest& nest) {
-      nest.kernel = host::choose_kernels({nest.run, std::span(nest.levels).first(rank + 1)}).pack;
+      nest.kernel =
+          host::choose_kernels({nest.run, std::span(nest.levels).first(rank + 1)}, false).pack;
     });
   }
 

@@ -29,12 +29,99 @@ constexpr std::int64_t kMaxPartsBytes = 4096;
 constexpr std::size_t kMaxParts = 64;
 constexpr std::int64_t kChunkBytes = 16384;
 
+constexpr auto kAny = std::numeric_limits<std::int64_t>::max();
+
+// The most steps of the last level with which no two runs overlap, as far as the strides tell: each
+// stride must be at least the span of all levels with shorter strides. 0 if the other levels
+// overlap already.
+std::int64_t steps_without_overlap(std::int64_t run, const std::vector<LoopLevel>& levels) {
+  const auto length = [](const LoopLevel& level) { return std::abs(level.stride); };
+  auto inner = std::vector(levels.begin(), levels.end() - 1);
+  std::sort(inner.begin(), inner.end(),
+            [&](const auto& a, const auto& b) { return length(a) < length(b); });
+  const auto last = length(levels.back());
+  std::int64_t steps = kAny, span = run, shorter_span = run;
+  for (const auto& level : inner) {
+    if (length(level) < span) return 0;
+    if (length(level) > last && last > 0)
+      steps = std::min(steps, (length(level) - span) / last + 1);
+    span += (level.count - 1) * length(level);
+    if (length(level) <= last) shorter_span = span;
+  }
+  return last >= shorter_span ? steps : 1;
+}
+
 StridedOp strided_op(std::int64_t displacement, std::int64_t packed_offset, std::int64_t run,
                      std::vector<LoopLevel> levels) {
   const auto innermost = innermost_level(run, levels);
+  const auto free_steps = innermost > 0 ? steps_without_overlap(run, levels) : kAny;
   std::rotate(levels.begin(), levels.begin() + innermost,
               levels.begin() + std::min<std::ptrdiff_t>(innermost + 1, std::ssize(levels)));
-  return {displacement, packed_offset, run, std::move(levels), innermost};
+  return {displacement, packed_offset, run, std::move(levels), innermost, free_steps};
+}
+
+struct Run {
+  std::int64_t packed_offset, displacement;
+  auto operator<=>(const Run&) const = default;
+};
+// Calls visit(run) for each run in the levels up to rank `top`.
+template <class Visit>
+void for_each_run(const StridedOp& part, int top, const Visit& visit) {
+  const auto visit_level = [&](const auto& self, int rank, Run at) -> void {
+    if (rank < 0) return visit(at);
+    const auto& level = part.level(rank);
+    for (auto i = level.count; i > 0; --i) {
+      self(self, rank - 1, at);
+      at.packed_offset += level.packed_stride, at.displacement += level.stride;
+    }
+  };
+  visit_level(visit_level, top, {part.packed_offset, part.displacement});
+}
+
+// The most repetitions, `stride` bytes apart, of which no two parts overlap: kAny if that is so for
+// all, 0 if the parts of one repetition overlap or are too many to tell.
+std::int64_t repetitions_without_overlap(const std::vector<StridedOp>& parts, std::int64_t stride) {
+  constexpr std::size_t kMostRuns = 512;
+  struct Interval {
+    std::int64_t begin, end;
+    auto operator<=>(const Interval&) const = default;
+  };
+  if (parts.size() == 1) return kAny;
+  std::vector<Interval> runs;
+  std::int64_t least_gap = kAny;
+  const auto are_disjoint = [&] {
+    std::sort(runs.begin(), runs.end());
+    least_gap = kAny;
+    for (std::size_t i = 1; i < runs.size(); ++i)
+      least_gap = std::min(least_gap, runs[i].begin - runs[i - 1].end);
+    return least_gap >= 0;
+  };
+  for (const auto& part : parts) {
+    std::int64_t count = 1;
+    for (int rank = 0; rank < part.top(); ++rank) count *= part.level(rank).count;
+    if (runs.size() + static_cast<std::size_t>(count) > kMostRuns) return 0;
+    for_each_run(part, part.top() - 1, [&](const Run& at) {
+      runs.push_back({at.displacement, at.displacement + part.run});
+    });
+  }
+  const auto step = std::abs(stride);
+  if (!are_disjoint()) return 0;
+  if (step == 0) return kAny;
+  const auto most = least_gap / step + 1;
+  // On a circle of the length of a step, all repetitions stand at the same places.
+  const auto size = runs.size();
+  for (std::size_t i = 0; i < size; ++i) {
+    auto& [begin, end] = runs[i];
+    if (end - begin > step) return most;
+    const auto turns = (begin % step + step) % step - begin;
+    begin += turns, end += turns;
+    if (end > step) {
+      const auto over = end - step;
+      end = step;
+      runs.push_back({0, over});
+    }
+  }
+  return are_disjoint() ? kAny : most;
 }
 
 // Takes a body apart into strided loops; false if there are too many.
@@ -146,24 +233,12 @@ class Compiler {
     if (is_list(loop)) return std::nullopt;
     std::vector<StridedOp> parts;
     if (!take_apart(loop, 0, 0, {}, parts)) return std::nullopt;
-    struct Run {
-      std::int64_t packed_offset, displacement;
-      auto operator<=>(const Run&) const = default;
-    };
     std::vector<Run> runs;
     const auto run = parts[0].run;
     if (run >= kLineBytes || loop.size > kMaxRuns * run) return std::nullopt;
-    const auto add = [&](auto&& self, const StridedOp& part, int rank, Run at) -> void {
-      if (rank < 0) return runs.push_back(at);
-      const auto& level = part.level(rank);
-      for (auto i = level.count; i > 0; --i) {
-        self(self, part, rank - 1, at);
-        at.packed_offset += level.packed_stride, at.displacement += level.stride;
-      }
-    };
     for (const auto& part : parts) {
       if (part.run != run) return std::nullopt;
-      add(add, part, part.top(), {part.packed_offset, part.displacement});
+      for_each_run(part, part.top(), [&](const Run& at) { runs.push_back(at); });
     }
     std::sort(runs.begin(), runs.end());
     std::vector<std::int64_t> displacements;
@@ -282,6 +357,7 @@ class Compiler {
       return;
     }
     const auto lines = lines_of(op.parts);
+    op.free_repetitions = repetitions_without_overlap(op.parts, stride);
     group_short_runs(op);
     const bool one_pass = op.groups.size() + op.parts.size() == 1;
     op.chunk = one_pass ? std::numeric_limits<std::int64_t>::max() / 2
@@ -462,11 +538,18 @@ std::int64_t blocks_of(const Op& list) {
   return blocks;
 }
 
+// Whether the loops of all steps may write a byte twice, so that their order is that of the type
+// map.
+bool unpacks_in_order(const StridedOp& op) {
+  return !op.levels.empty() && op.level(op.top()).count > op.free_steps;
+}
+
 // What is known of an op once all are there.
 void finish(Op& op) {
   if (is_list(op)) op.blocks = blocks_of(op);
   if (op.kind == Op::Kind::strided)
-    op.kernels = host::choose_kernels({op.strided.run, op.strided.levels});
+    op.kernels =
+        host::choose_kernels({op.strided.run, op.strided.levels}, unpacks_in_order(op.strided));
 }
 
 template <class T>
@@ -497,7 +580,8 @@ PackPlan::PackPlan(CanonicalForm form) {
   finish(program->root);
   program->word_bytes = word_bytes_of(*program);
   if (program->entry(1).kind == Op::Kind::strided)
-    program->one = host::choose_kernels(program->nest_of_one());
+    program->one =
+        host::choose_kernels(program->nest_of_one(), unpacks_in_order(program->entry(1).strided));
   program_ = std::move(program);
 }
 

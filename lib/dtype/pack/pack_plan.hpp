@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,6 +41,9 @@ struct StridedOp {
   /// The rank of levels[0]: its place in packed order, in which the others stand behind it. If it
   /// is not 0, the two innermost loops run in tiles.
   int innermost = 0;
+  /// The most steps of the level of the highest rank with which unpacking may follow any order,
+  /// since no two runs overlap. Without tiles the order is that of the type map anyway.
+  std::int64_t free_steps = std::numeric_limits<std::int64_t>::max();
 
   /// The highest rank.
   int top() const { return static_cast<int>(levels.size()) - 1; }
@@ -102,6 +106,8 @@ struct Op {
   std::vector<AtomGroup> groups;
   std::vector<StridedOp> parts;
   std::int64_t chunk = 0;
+  /// The most repetitions at once that may be unpacked part by part, since no two parts overlap.
+  std::int64_t free_repetitions = 0;
   host::NestKernels kernels;  ///< strided: what copies all of it
 
   bool operator==(const Op&) const = default;

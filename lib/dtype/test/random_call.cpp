@@ -11,6 +11,7 @@
 #include "dtype/lower.hpp"
 #include "dtype/support/error.hpp"
 #include "dtype/support/overload.hpp"
+#include "dtype/type_map.hpp"
 
 namespace halocline::dtype::test {
 
@@ -561,6 +562,26 @@ TypeExprPtr lowered(const TypeExprPtr& expr) {
           return out;
       },
       out->node);
+}
+
+TypeExprPtr with_mpi_bounds(const TypeExprPtr& expr) {
+  if (std::holds_alternative<Named>(expr->node)) return expr;
+  auto out = expr;
+  const auto olds = types_inside(*expr);
+  for (std::size_t i = 0; i < olds.size(); ++i) {
+    auto old = with_mpi_bounds(olds[i]);
+    if (old == nullptr) return nullptr;
+    if (old != olds[i]) out = with_old(*out, i, std::move(old));
+  }
+  const auto handle = make_datatype(*expr);
+  MPI_Aint lb = 0, extent = 0, true_lb = 0, true_extent = 0;
+  MPI_Type_get_extent(handle.get(), &lb, &extent);
+  MPI_Type_get_true_extent(handle.get(), &true_lb, &true_extent);
+  const auto map = type_map(*out);
+  if (!map.entries.empty() &&
+      (map.true_lb < true_lb || map.true_lb + map.true_extent > true_lb + true_extent))
+    return nullptr;
+  return map.lb == lb && map.extent == extent ? out : type(Resized{out, lb, extent});
 }
 
 std::vector<TypeExprPtr> nesting(const TypeExprPtr& expr) {

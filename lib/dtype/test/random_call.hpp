@@ -65,6 +65,12 @@ class CallGenerator {
 /// `expr` with lower() in place of every constructor that MPI does not have.
 TypeExprPtr lowered(const TypeExprPtr& expr);
 
+/// Returns `expr` with a `resized` around every type whose lb or extent this MPI gives otherwise
+/// than the type map does: programs lay out their arrays by MPI_Type_get_extent. Shares no code
+/// with decode(), which it judges. nullptr if a type has data outside of the true bounds that MPI
+/// gives it. `expr` has constructors of MPI alone.
+TypeExprPtr with_mpi_bounds(const TypeExprPtr& expr);
+
 /// `expr` and all types that it is made of, from the outside inwards, each expression once.
 std::vector<TypeExprPtr> nesting(const TypeExprPtr& expr);
 

@@ -101,8 +101,10 @@ class Scene {
  public:
   Scene(const Call& call, const std::vector<std::int64_t>& displacements, const Noise& noise)
       : length_(std::ssize(displacements)),
+        displacements_(displacements),
         source_(displacements, call.memory_offset),
         destination_(displacements, call.memory_offset),
+        bytes_(noise.bytes),
         complement_(noise.complement) {
     source_.fill(noise.bytes);
     packed_.reserve(displacements.size());
@@ -142,10 +144,32 @@ class Scene {
     return std::nullopt;
   }
 
+  /// What a packer unpacks wrongly of bytes that have one place: the last one must stay there.
+  /// Nothing if all places differ.
+  template <class AnyPacker>
+  std::optional<std::string> wrong_order(AnyPacker&& packer, std::string name, const PackPlan& plan,
+                                         const Call& call) const {
+    if (unpackable_) return std::nullopt;
+    Stream stream(length_, call.packed_offset);
+    std::copy_n(bytes_.begin(), length_, stream.data());
+    destination_.fill(complement_);
+    for (std::int64_t i = 0; i < length_; ++i)
+      destination_.at(displacements_[static_cast<std::size_t>(i)]) = stream.data()[i];
+    const Bytes expected(destination_.data(), destination_.data() + destination_.length());
+    destination_.fill(complement_);
+    packer.unpack(plan, stream.data(), destination_.buffer(), call.count);
+    packer.fence();
+    const auto difference =
+        first_difference(destination_.data(), expected.data(), destination_.length());
+    if (difference.empty()) return std::nullopt;
+    return name + "::unpack of overlapping places: memory " + difference;
+  }
+
  private:
   std::int64_t length_;
+  const std::vector<std::int64_t>& displacements_;
   Memory source_, destination_;
-  const Bytes& complement_;
+  const Bytes &bytes_, &complement_;
   Bytes packed_, unpacked_;
   bool unpackable_ = true;  // no byte twice: overlap must not be received into
 };

@@ -206,19 +206,12 @@ class Judge {
   // What is wrong first; nothing if all is well.
   std::optional<std::string> wrong(const Call& call) {
     const auto map = type_map(*call.expr);
-    const auto handle = make_datatype(*call.expr);
-    int size = 0;
-    HALOCLINE_MPI(MPI_Type_size(handle.get(), &size));
-    if (size != map.size) return "MPI_Type_size is " + std::to_string(size);
-
-    const auto decoded = decode(handle.get());
-    if (const auto* reason = std::get_if<UnsupportedDatatype>(&decoded)) return reason->what();
     const auto in_mpi = lowered(call.expr);
-    const auto text = to_string(*std::get<TypeExprPtr>(decoded));
-    if (text != to_string(*in_mpi)) return "decoded as " + text;
     if (in_mpi != call.expr &&
         byte_displacements(type_map(*in_mpi), call.count) != byte_displacements(map, call.count))
-      return "lowered to " + text;
+      return "lowered to " + to_string(*in_mpi);
+    if (auto bad = wrong_by_handle({in_mpi, call.count, call.memory_offset, call.packed_offset}))
+      return bad;
 
     const auto tree = translate(*call.expr);
     const TypeBounds expected{map.size, map.lb, map.extent, map.true_lb, map.true_extent};
@@ -235,6 +228,7 @@ class Judge {
 
     const Scene scene(call, displacements, noise_);
     if (auto bad = scene.wrong(HostPacker(), "HostPacker", plan, call)) return bad;
+    if (auto bad = scene.wrong_order(HostPacker(), "HostPacker", plan, call)) return bad;
     if (auto bad = scene.wrong(openmp_, "KokkosPacker<OpenMP>", plan, call)) return bad;
     if (auto bad = scene.wrong(words_, "KokkosDevicePacker<OpenMP>", plan, call)) return bad;
     if (auto bad = scene.wrong(EmulatedPacker(), "EmulatedPacker", plan, call)) return bad;
@@ -250,6 +244,31 @@ class Judge {
   }
 
  private:
+  // What is wrong with the plan of an MPI datatype, whose instances lie as MPI_Type_get_extent
+  // says.
+  std::optional<std::string> wrong_by_handle(const Call& call) {
+    const auto handle = make_datatype(*call.expr);
+    const auto expected = with_mpi_bounds(call.expr);
+    const auto decoded = decode(handle.get());
+    const auto planned = make_plan(handle.get());
+    if (const auto* reason = std::get_if<UnsupportedDatatype>(&decoded)) {
+      if (expected != nullptr) return reason->what();
+      if (std::holds_alternative<PackPlan>(planned)) return "planned, but not decoded";
+      return std::nullopt;
+    }
+    const auto text = to_string(*std::get<TypeExprPtr>(decoded));
+    if (expected == nullptr || text != to_string(*expected)) return "decoded as " + text;
+    if (expected == call.expr) return std::nullopt;
+    const auto displacements = byte_displacements(type_map(*expected), call.count);
+    if (displacements.empty()) return std::nullopt;
+    const auto [least, greatest] = std::minmax_element(displacements.begin(), displacements.end());
+    if (*greatest - *least >= CallGenerator::kMaxSpan) return std::nullopt;  // MPI's bounds are far
+    const Scene scene(call, displacements, noise_);
+    const auto& plan = std::get<PackPlan>(planned);
+    if (auto bad = scene.wrong(HostPacker(), "HostPacker by MPI's bounds", plan, call)) return bad;
+    return scene.wrong_order(HostPacker(), "HostPacker by MPI's bounds", plan, call);
+  }
+
   Noise noise_;
   // Shares of a few bytes, which begin and end anywhere.
   KokkosPacker<Kokkos::OpenMP> openmp_{Kokkos::OpenMP(), 24};

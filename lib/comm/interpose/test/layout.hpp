@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Instances of a type in memory, and where MPI has to find their bytes: of the type map.
+// Instances of a type in memory, laid out by MPI_Type_get_extent, and the places of their bytes:
+// those of the type map.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,6 +18,7 @@
 
 #include "dtype/datatype.hpp"
 #include "dtype/device/device.hpp"
+#include "dtype/test/random_call.hpp"
 #include "dtype/type_map.hpp"
 
 namespace halocline::interpose::test {
@@ -128,7 +130,9 @@ class Layout {
  public:
   Layout(const TypeExprPtr& expr, std::int64_t count)
       : count_(static_cast<int>(count)), type_(dtype::make_datatype(*expr)) {
-    places_ = dtype::byte_displacements(dtype::type_map(*expr), count);
+    const auto in_mpi = dtype::test::with_mpi_bounds(expr);
+    if (in_mpi == nullptr) return;  // this MPI has its data elsewhere
+    places_ = dtype::byte_displacements(dtype::type_map(*in_mpi), count);
     if (places_.empty()) return;
     const auto [least, greatest] = std::minmax_element(places_.begin(), places_.end());
     origin_ = (-*least / 64 + 2) * 64;

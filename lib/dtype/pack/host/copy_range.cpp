@@ -15,17 +15,27 @@ namespace {
 using detail::Op;
 using detail::StridedOp;
 
-// The levels of a box; those of one step vanish. Counts are at least 2 otherwise, so that 61 levels
-// would exceed any memory.
+// Counts are at least 2, so that 61 levels would exceed any memory.
+constexpr std::size_t kMostLevels = 64;
+
+// Whether a copy of `steps` steps of the highest level may follow the order of execution: packing
+// may always, unpacking only if no byte is written twice.
+template <Direction kDirection>
+bool may_reorder(const StridedOp& op, std::int64_t steps) {
+  return kDirection == Direction::pack || steps <= op.free_steps;
+}
+
+// The levels of a box; those of one step vanish. In packed order, if the runs must not be
+// reordered.
 class BoxLevels {
  public:
-  BoxLevels(const StridedOp& op, int rank, std::int64_t count) {
+  BoxLevels(const StridedOp& op, int rank, std::int64_t count, bool may_reorder) {
     const auto add = [&](int k) {
       const auto& level = op.level(k);
       const auto steps = k == rank ? count : level.count;
       if (steps != 1) levels_[size_++] = {steps, level.stride, level.packed_stride};
     };
-    const auto first = op.innermost <= rank ? op.innermost : 0;
+    const auto first = may_reorder && op.innermost <= rank ? op.innermost : 0;
     if (rank >= 0) add(first);
     for (int k = 0; k <= rank; ++k)
       if (k != first) add(k);
@@ -34,7 +44,7 @@ class BoxLevels {
 
  private:
   std::size_t size_ = 0;
-  LoopLevel levels_[64];
+  LoopLevel levels_[kMostLevels];
 };
 
 template <Direction kDirection>
@@ -47,9 +57,12 @@ struct Copy {
   }
   Address packed_at(std::int64_t offset) const { return packed + static_cast<Address>(offset); }
 
-  // Below a few repetitions, the loops of the child are as good as those around its parts.
+  // Below a few repetitions, the loops of the child are as good as those around its parts. Parts
+  // that overlap are unpacked with their repetition, as the type map has them.
   static bool takes_parts(const Op& op, std::int64_t repetitions) {
     constexpr std::int64_t kFew = 4;
+    if (kDirection == Direction::unpack && std::min(op.chunk, repetitions) > op.free_repetitions)
+      return false;
     return repetitions >= kFew || op.groups.size() + op.parts.size() == 1;
   }
 
@@ -68,8 +81,10 @@ struct Copy {
     return detail::cut(
         op, first, last,
         [&](std::int64_t inside, std::int64_t at, int rank, std::int64_t count) {
-          copy_nest<kDirection>({op.run, BoxLevels(op, rank, count)},
-                                memory_at(displacement + inside), packed_at(offset + at));
+          const auto steps = rank == op.top() ? count : 1;
+          copy_nest<kDirection>(
+              {op.run, BoxLevels(op, rank, count, may_reorder<kDirection>(op, steps))},
+              memory_at(displacement + inside), packed_at(offset + at));
           return true;
         },
         [&](std::int64_t inside, std::int64_t at, std::int64_t bytes) {
@@ -169,8 +184,8 @@ struct Copy {
       for (const auto& group : op.groups)
         copy_group<kDirection>(group, {steps, op.stride, op.child_size}, memory, at);
       for (const auto& part : op.parts) {
-        copy_nest<kDirection>({part.run, BoxLevels(part, part.top(), steps)},
-                              memory + static_cast<Address>(part.displacement),
+        const BoxLevels levels(part, part.top(), steps, may_reorder<kDirection>(part, steps));
+        copy_nest<kDirection>({part.run, levels}, memory + static_cast<Address>(part.displacement),
                               at + static_cast<Address>(part.packed_offset));
       }
     }
@@ -206,9 +221,11 @@ template <Direction kDirection>
     }
     if (root.kind == Op::Kind::strided) {
       const auto& strided = root.strided;
-      const BoxLevels levels(strided, strided.top(), strided.level(strided.top()).count * count);
-      return root.kernels.get<kDirection>()({strided.run, levels}, copy.memory_at(program.start),
-                                            packed);
+      const auto steps = strided.level(strided.top()).count * count;
+      const BoxLevels levels(strided, strided.top(), steps, true);
+      const auto kernel = may_reorder<kDirection>(strided, steps) ? root.kernels.get<kDirection>()
+                                                                  : unpack_in_order;
+      return kernel({strided.run, levels}, copy.memory_at(program.start), packed);
     }
   }
   detail::walk(program, count, first, last, copy);
@@ -216,8 +233,17 @@ template <Direction kDirection>
 
 }  // namespace
 
-NestKernels choose_kernels(const Nest& nest) {
-  return {choose_kernel<Direction::pack>(nest), choose_kernel<Direction::unpack>(nest)};
+void unpack_in_order(const Nest& nest, Address memory, Address packed) {
+  LoopLevel levels[kMostLevels];
+  const auto end = std::copy(nest.levels.begin(), nest.levels.end(), levels);
+  std::sort(levels, end,
+            [](const auto& a, const auto& b) { return a.packed_stride < b.packed_stride; });
+  copy_nest<Direction::unpack>({nest.run, {levels, nest.levels.size()}}, memory, packed);
+}
+
+NestKernels choose_kernels(const Nest& nest, bool unpacks_in_order) {
+  return {choose_kernel<Direction::pack>(nest),
+          unpacks_in_order ? unpack_in_order : choose_kernel<Direction::unpack>(nest)};
 }
 
 TwinKernel choose_twin_kernel(const Nest& nest) {

@@ -36,9 +36,15 @@ struct NestKernels {
   bool operator==(const NestKernels&) const = default;
 };
 
-/// What copies this nest, and all others that differ from it in one count: that of the only level,
-/// of the last of several, or of any that runs in tiles. O(1).
-NestKernels choose_kernels(const Nest& nest);
+/// Chooses the kernels for a nest, and for nests that differ from it in one count: that of the only
+/// level, of the last of several levels, or of any level that runs in tiles. If it
+/// `unpacks_in_order`, unpacking ignores the order of the levels and follows the packed bytes.
+/// O(1).
+NestKernels choose_kernels(const Nest& nest, bool unpacks_in_order);
+
+/// Unpacks the runs of a nest in the order of the packed bytes, whatever the order of its levels
+/// is.
+void unpack_in_order(const Nest& nest, Address memory, Address packed);
 
 /// Copies, beside each run of a nest, another one that is so many bytes apart on either side.
 using TwinKernel = void (*)(const Nest& nest, Address memory, Address packed, Address memory_apart,
