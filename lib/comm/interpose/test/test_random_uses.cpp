@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Random programs in front of the interposer: types that are used with one count for a while, and
+// then with another one, so that whatever was learnt before is tried on what it was not learnt
+// from. Buffers lie as MPI_Type_get_extent says. PMPI's functions tell what the MPI alone does.
+//
+//   comm_interpose_random [--types N] [--messages M] [--seed S]
+#include <gtest/gtest.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/interpose/test/layout.hpp"
+#include "dtype/datatype.hpp"
+#include "dtype/select/system_model.hpp"
+#include "dtype/support/machine.hpp"
+#include "dtype/test/flags.hpp"
+#include "dtype/test/model.hpp"
+#include "dtype/test/random_call.hpp"
+#include "dtype/type_map.hpp"
+
+namespace halocline {
+namespace {
+
+using namespace interpose::test;
+using dtype::TypeExprPtr;
+using dtype::test::CallGenerator;
+
+struct Options {
+#ifdef __SANITIZE_ADDRESS__
+  std::int64_t types = 500, messages = 200;
+#else
+  std::int64_t types = 5000, messages = 2000;
+#endif
+  std::uint64_t seed = halocline::test::seed_of_today();
+};
+
+Options read_options() {
+  Options out;
+  halocline::test::read_flags([&](std::string_view flag, std::string_view value) {
+    if (flag == "--types")
+      out.types = halocline::test::number<std::int64_t>(flag, value);
+    else if (flag == "--messages")
+      out.messages = halocline::test::number<std::int64_t>(flag, value);
+    else if (flag == "--seed")
+      out.seed = halocline::test::number<std::uint64_t>(flag, value);
+    else
+      return false;
+    return true;
+  });
+  return out;
+}
+
+bool is_forced() {
+  const auto* const mode = std::getenv("HALOCLINE_MPI");
+  return mode != nullptr && std::string(mode) == "engine";
+}
+
+std::string library() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  return text.data();
+}
+
+// Types at which this MPI itself is known to divide by zero (MPICH: members without data) or not to
+// come back from MPI_Type_commit (Intel MPI).
+bool mpi_survives(const TypeExprPtr& expr) {
+  static const bool mpich = library().starts_with("MPICH"), intel = library().starts_with("Intel");
+  if (!mpich && !intel) return true;
+  const auto types = dtype::test::nesting(expr);
+  return std::none_of(types.begin(), types.end(), [&](const TypeExprPtr& one) {
+    const auto inside = dtype::types_inside(*one);
+    return std::any_of(inside.begin(), inside.end(),
+                       [](const auto& old) { return dtype::type_bounds(*old).size == 0; });
+  });
+}
+
+// Instances of one type, from 1 to kMostInstances of them in one memory.
+class Instances {
+ public:
+  static constexpr int kMostInstances = 5;
+  static constexpr std::int64_t kMostSpan = std::int64_t{1} << 20;
+
+  // None of a type that MPI has elsewhere, or that reaches far.
+  static std::optional<Instances> of(const TypeExprPtr& expr) {
+    const auto in_mpi = dtype::test::with_mpi_bounds(expr);
+    if (in_mpi == nullptr) return std::nullopt;
+    Instances out;
+    out.map_ = dtype::type_map(*in_mpi);
+    if (out.map_.entries.empty() || out.map_.size > 1 << 14) return std::nullopt;
+    const auto distance = out.map_.extent * (kMostInstances - 1);
+    const auto first = out.map_.true_lb + std::min<std::int64_t>(distance, 0);
+    const auto span = out.map_.true_extent + std::abs(distance);
+    if (span > kMostSpan) return std::nullopt;
+    out.type_ = dtype::make_datatype(*expr);
+    constexpr std::int64_t kGap = 64;
+    out.origin_ = kGap - first;
+    out.room_ = static_cast<std::size_t>(span + 2 * kGap);
+    return out;
+  }
+
+  MPI_Datatype type() const { return type_.get(); }
+  int bytes(int count) const { return static_cast<int>(map_.size) * count; }
+  std::byte* buffer(std::vector<std::byte>& memory) const { return memory.data() + origin_; }
+  std::size_t room() const { return room_; }
+
+  // The packed bytes of `memory` by the type map.
+  std::vector<std::byte> packed(const std::vector<std::byte>& memory, int count) const {
+    std::vector<std::byte> out;
+    for_each_byte(count, [&](std::size_t at) { out.push_back(memory[at]); });
+    return out;
+  }
+  // `memory` after `packed` was unpacked by the type map.
+  std::vector<std::byte> unpacked(const std::vector<std::byte>& packed, int count,
+                                  std::vector<std::byte> memory) const {
+    auto from = packed.begin();
+    for_each_byte(count, [&](std::size_t at) { memory[at] = *from++; });
+    return memory;
+  }
+  bool is_disjoint(int count) const {
+    std::vector<bool> seen(room_);
+    bool out = true;
+    for_each_byte(count, [&](std::size_t at) {
+      out = out && !seen[at];
+      seen[at] = true;
+    });
+    return out;
+  }
+
+ private:
+  template <class Visit>
+  void for_each_byte(int count, Visit&& visit) const {
+    for (int i = 0; i < count; ++i)
+      for (const auto& entry : map_.entries)
+        for (std::int64_t b = 0; b < entry.type->size; ++b)
+          visit(static_cast<std::size_t>(origin_ + i * map_.extent + entry.displacement + b));
+  }
+
+  dtype::TypeMap map_;
+  dtype::Datatype type_;
+  std::int64_t origin_ = 0;
+  std::size_t room_ = 0;
+};
+
+// A model of this machine in which messages take next to no time, so that the engine carries what
+// it packs faster. The file is gone after the tests.
+class ModelOfFastMessages {
+ public:
+  ModelOfFastMessages() {
+    const int file = ::mkstemp(path_.data());
+    if (file < 0) return;
+    ::close(file);
+    dtype::SystemModel model;
+    model.provenance.cpu = cpu_model();
+    model.provenance.mpi = mpi_library();
+    constexpr double kLatency = 1e-9, kPerByte = 1e-15;
+    const auto messages = dtype::test::linear_messages(kLatency, kPerByte);
+    model.host_messages = {messages, messages};
+    model.streamed_messages = {messages, messages};
+    dtype::write_model(model, path_.data());
+    ::setenv("HALOCLINE_MODEL", path_.data(), 1);
+  }
+  ~ModelOfFastMessages() { ::unlink(path_.data()); }
+
+ private:
+  std::array<char, 32> path_{"/tmp/halocline-model-XXXXXX"};
+};
+
+class RandomUses : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { static const ModelOfFastMessages model; }
+  void SetUp() override {
+    if (world_rank() == 0)
+      std::printf("seed %llu\n", static_cast<unsigned long long>(options_.seed));
+  }
+
+  std::int64_t between(std::int64_t first, std::int64_t last) {
+    return first +
+           static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(last - first + 1));
+  }
+  // How often a type is used before; every tenth for long.
+  int uses() { return static_cast<int>(between(1, 10) == 1 ? between(0, 300) : between(0, 40)); }
+  int count() { return static_cast<int>(between(1, Instances::kMostInstances)); }
+  std::vector<std::byte> noise(std::size_t bytes) {
+    std::vector<std::byte> out(bytes);
+    for (auto& byte : out) byte = static_cast<std::byte>(engine_());
+    return out;
+  }
+  // Calls f(instances, text) for `number` random types, the same ones on all ranks.
+  template <class F>
+  void for_random_types(std::int64_t number, F&& f) {
+    CallGenerator generator(options_.seed);
+    for (std::int64_t i = 0; i < number;) {
+      const auto expr = dtype::test::lowered(generator.next().expr);
+      // MPIs need not move the padding of long doubles.
+      if (to_string(*expr).find("long_double") != std::string::npos || !mpi_survives(expr))
+        continue;
+      const auto instances = Instances::of(expr);
+      if (!instances) continue;
+      f(*instances, to_string(*expr));
+      ASSERT_FALSE(HasFailure()) << "type " << i << " of seed " << options_.seed;
+      ++i;
+    }
+  }
+
+  const Options options_ = read_options();
+  std::mt19937_64 engine_{options_.seed};
+};
+
+struct Packs {
+  std::vector<std::byte> packed;
+  int position = 0;
+};
+
+TEST_F(RandomUses, PackAndUnpackTheTypeMapWithEachCount) {
+  const bool forced = is_forced();
+  std::int64_t mpi_wrong = 0;
+  for_random_types(options_.types, [&](const Instances& type, const std::string& text) {
+    const int before = uses(), first_count = count();
+    auto memory = noise(type.room());
+    std::vector<std::byte> room(static_cast<std::size_t>(type.bytes(Instances::kMostInstances)) +
+                                8);
+    auto scratch = memory;
+    for (int use = 0; use < before; ++use) {
+      int position = 0;
+      MPI_Pack(type.buffer(memory), first_count, type.type(), room.data(), type.bytes(first_count),
+               &position, MPI_COMM_SELF);
+      position = 0;
+      MPI_Unpack(room.data(), type.bytes(first_count), &position, type.buffer(scratch), first_count,
+                 type.type(), MPI_COMM_SELF);
+    }
+    for (int use = 0; use < 3; ++use) {
+      const int n = count(), bytes = type.bytes(n);
+      const auto pack = [&](auto&& by) {
+        Packs out{std::vector<std::byte>(static_cast<std::size_t>(bytes))};
+        by(type.buffer(memory), n, type.type(), out.packed.data(), bytes, &out.position,
+           MPI_COMM_SELF);
+        return out;
+      };
+      const auto ours = pack(MPI_Pack), mpis = pack(PMPI_Pack);
+      const auto expected = type.packed(memory, n);
+      const bool mpi_is_right = mpis.packed == expected;
+      mpi_wrong += mpi_is_right ? 0 : 1;
+      ASSERT_EQ(ours.position, bytes) << text;
+      ASSERT_TRUE(ours.packed == mpis.packed || (forced && ours.packed == expected))
+          << n << " of " << text << " packed otherwise after " << before << " packs of "
+          << first_count;
+
+      const auto packed = noise(static_cast<std::size_t>(bytes));
+      const auto poison = noise(type.room());
+      const auto unpack = [&](auto&& by) {
+        auto out = poison;
+        int position = 0;
+        by(packed.data(), bytes, &position, type.buffer(out), n, type.type(), MPI_COMM_SELF);
+        return out;
+      };
+      const auto our_memory = unpack(MPI_Unpack), mpi_memory = unpack(PMPI_Unpack);
+      ASSERT_TRUE(our_memory == mpi_memory ||
+                  (forced && our_memory == type.unpacked(packed, n, poison)))
+          << n << " of " << text << " unpacked otherwise after " << before << " uses of "
+          << first_count << (type.is_disjoint(n) ? "" : ", whose places overlap");
+      if (mpi_is_right) {
+        ASSERT_TRUE(our_memory == type.unpacked(packed, n, poison)) << n << " of " << text;
+      }
+    }
+  });
+  if (world_rank() == 0)
+    std::printf("of %lld packs the MPI's own were not the type map's in %lld\n",
+                static_cast<long long>(3 * options_.types), static_cast<long long>(mpi_wrong));
+}
+
+// Between all ranks in a ring, or of one rank with itself.
+enum class How { isend, sendrecv, persistent, alltoallw, neighbor_alltoallw };
+constexpr int kHows = static_cast<int>(How::neighbor_alltoallw) + 1;
+
+TEST_F(RandomUses, ReceiveWhatIsSentWithEachCount) {
+  const int next = next_rank(), previous = previous_rank();
+  MPI_Comm ring = MPI_COMM_NULL;
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &previous, MPI_UNWEIGHTED, 1, &next,
+                                 MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &ring);
+  const auto ranks = static_cast<std::size_t>(world_size());
+  // Some MPIs copy some types to the rank itself wrongly, or crash: their part in it is left out.
+  const bool mpi_copies = world_size() == 1 && !is_forced();
+  const auto move = [&](How how, const Instances& type, std::byte* from, std::byte* to, int n) {
+    std::array<MPI_Request, 2> requests{};
+    switch (how) {
+      case How::isend:
+        MPI_Irecv(to, n, type.type(), previous, 0, MPI_COMM_WORLD, &requests[0]);
+        MPI_Isend(from, n, type.type(), next, 0, MPI_COMM_WORLD, &requests[1]);
+        MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);
+        break;
+      case How::sendrecv:
+        MPI_Sendrecv(from, n, type.type(), next, 0, to, n, type.type(), previous, 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+        break;
+      case How::persistent:
+        MPI_Recv_init(to, n, type.type(), previous, 0, MPI_COMM_WORLD, &requests[0]);
+        MPI_Send_init(from, n, type.type(), next, 0, MPI_COMM_WORLD, &requests[1]);
+        MPI_Startall(2, requests.data());
+        MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);
+        for (auto& request : requests) MPI_Request_free(&request);
+        break;
+      case How::alltoallw: {
+        std::vector<int> sends(ranks), receives(ranks), at(ranks);
+        const std::vector<MPI_Datatype> types(ranks, type.type());
+        sends[static_cast<std::size_t>(next)] = n;
+        receives[static_cast<std::size_t>(previous)] = n;
+        MPI_Alltoallw(from, sends.data(), at.data(), types.data(), to, receives.data(), at.data(),
+                      types.data(), MPI_COMM_WORLD);
+        break;
+      }
+      case How::neighbor_alltoallw: {
+        const MPI_Aint at = 0;
+        const auto handle = type.type();
+        MPI_Neighbor_alltoallw(from, &n, &at, &handle, to, &n, &at, &handle, ring);
+        break;
+      }
+    }
+  };
+  for_random_types(options_.messages, [&](const Instances& type, const std::string& text) {
+    const auto how = static_cast<How>(between(0, kHows - 1));
+    const int before = uses() / 4, first_count = count(), n = count();
+    const std::uint64_t of_messages = engine_();
+    if (mpi_copies || !type.is_disjoint(std::max(n, first_count))) return;
+    // Ranks draw alike, so that each knows what the other one sends.
+    const auto content = [&](int rank) {
+      std::mt19937_64 engine(of_messages + static_cast<std::uint64_t>(rank));
+      std::vector<std::byte> out(type.room());
+      for (auto& byte : out) byte = static_cast<std::byte>(engine());
+      return out;
+    };
+    auto mine = content(world_rank());
+    const auto theirs = content(previous);
+    // Where MPI packs wrongly there is no right message between it and the engine.
+    const auto packed = type.packed(mine, n);
+    auto mpis = packed;
+    int position = 0;
+    PMPI_Pack(type.buffer(mine), n, type.type(), mpis.data(), type.bytes(n), &position,
+              MPI_COMM_SELF);
+    int right = mpis == packed ? 1 : 0;
+    MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (right == 0) return;
+    std::vector<std::byte> received(type.room());
+    for (int use = 0; use < before; ++use)
+      move(how, type, type.buffer(mine), type.buffer(received), first_count);
+    const auto poison = content(-1);
+    received = poison;
+    move(how, type, type.buffer(mine), type.buffer(received), n);
+    ASSERT_TRUE(received == type.unpacked(type.packed(theirs, n), n, poison))
+        << n << " of " << text << " arrived otherwise after " << before << " messages of "
+        << first_count << " by way " << static_cast<int>(how);
+  });
+  MPI_Comm_free(&ring);
+}
+
+}  // namespace
+}  // namespace halocline
