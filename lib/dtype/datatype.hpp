@@ -41,11 +41,19 @@ Datatype make_datatype(const TypeExpr& expr);
 /// Whether `handle` is one of MPI's own types. Local. Throws MpiError.
 bool is_predefined(MPI_Datatype handle);
 
-/// The constructor calls behind `handle`, read through MPI_Type_get_envelope and
-/// MPI_Type_get_contents (since MPI 4 their variants for large counts); every handle that MPI hands
-/// out on the way is freed again. Every combiner of MPI-3.1 is read. Local; O(number of constructor
-/// arguments). Predefined types that Halocline does not know, such as the removed MPI_LB, and
-/// combiners of later standards are an UnsupportedDatatype.
+/// Returns the constructor calls behind `handle`, with the bounds that this MPI gives each of its
+/// types.
+///
+/// Reads through MPI_Type_get_envelope and MPI_Type_get_contents, since MPI 4 through their variants
+/// for large counts, and frees every handle that MPI hands out on the way. Reads every combiner of
+/// MPI-3.1. Where MPI's lb or extent of a type, outermost or inside, differs from the standard's
+/// rule, the expression has a Resized around that type: programs lay out their arrays by
+/// MPI_Type_get_extent. Local; O(number of constructor arguments).
+///
+/// \return UnsupportedDatatype for predefined types that Halocline does not know, such as the
+///   removed MPI_LB, for combiners of later standards, and for types whose size or true bounds say
+///   that this MPI places their data elsewhere than the constructors do.
+/// \throws ConfigError for sizes or displacements beyond 2^61 bytes.
 Result<TypeExprPtr> decode(MPI_Datatype handle);
 
 /// decode(), as a value whose lists may be moved elsewhere.

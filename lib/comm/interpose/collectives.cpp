@@ -230,7 +230,7 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way
       auto* const buffer = side.buffer_of(i, unit);
       auto* const known = known_type(type);
       if (known == nullptr && !dtype::is_predefined(type)) return std::nullopt;
-      const auto* plan = known != nullptr ? known->plan(type, buffer) : nullptr;
+      const auto* plan = known != nullptr ? known->compared_plan(type, buffer) : nullptr;
       if (known != nullptr && known->is_packed_otherwise()) return std::nullopt;
       if (plan == nullptr) plan = std::get_if<dtype::PackPlan>(&dtype::cached_plan(type));
       if (plan == nullptr || !is_of(*plan, buffer)) return std::nullopt;

@@ -222,7 +222,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
   return verdict.release();
 }
 
-const dtype::PackPlan* KnownType::plan(MPI_Datatype handle, const void* buffer) {
+const dtype::PackPlan* KnownType::compared_plan(MPI_Datatype handle, const void* buffer) {
   const auto* verdict = verdict_.load(std::memory_order_acquire);
   const auto is_enough = [&] {
     return verdict != nullptr &&
@@ -230,7 +230,7 @@ const dtype::PackPlan* KnownType::plan(MPI_Datatype handle, const void* buffer) 
   };
   if (!is_enough() && !is_packed_by_device(kind_at(buffer, true_lb_)))
     verdict = judge(verdict, handle, buffer, 0);
-  return verdict != nullptr && verdict->found.plan ? &*verdict->found.plan : nullptr;
+  return plan();
 }
 
 const KnownType::Unpacking* KnownType::learn_unpacking(const Unpacking* last,

@@ -108,7 +108,13 @@ class KnownType {
 
   /// Returns the plan for a call that takes other types as well: compared with what MPI packs,
   /// unless the engine is forced or the data are in memory of a device. nullptr if there is none.
-  const dtype::PackPlan* plan(MPI_Datatype handle, const void* buffer);
+  const dtype::PackPlan* compared_plan(MPI_Datatype handle, const void* buffer);
+  /// Returns the plan that calls go by; nullptr as long as none was asked for, and if MPI does it
+  /// all.
+  const dtype::PackPlan* plan() const {
+    const auto* const verdict = verdict_.load(std::memory_order_acquire);
+    return verdict != nullptr && verdict->found.plan ? &*verdict->found.plan : nullptr;
+  }
   /// Whether MPI was found to pack it otherwise than its type map says.
   bool is_packed_otherwise() const {
     const auto* const verdict = verdict_.load(std::memory_order_acquire);

@@ -15,6 +15,7 @@
 #include "dtype/datatype.hpp"
 #include "dtype/device/emulated_device.hpp"
 #include "dtype/support/mpi_check.hpp"
+#include "dtype/test/random_call.hpp"
 #include "dtype/type_map.hpp"
 #include "world.hpp"
 
@@ -39,13 +40,13 @@ struct Machine {
   dtype::ResourceCache resources;
 };
 
-// A type and how many of it, in an array of ints.
+// A type and how many of it, in an array of ints, laid out by MPI_Type_get_extent.
 class Layout {
  public:
   Layout(const char* text, int count)
       : count_(count), type_(dtype::make_datatype(*dtype::parse_type(text))) {
-    for (const auto byte :
-         dtype::byte_displacements(dtype::type_map(*dtype::parse_type(text)), count))
+    const auto in_mpi = dtype::test::with_mpi_bounds(dtype::parse_type(text));
+    for (const auto byte : dtype::byte_displacements(dtype::type_map(*in_mpi), count))
       if (byte % 4 == 0) places_.push_back(byte / 4);
     const auto [least, greatest] = std::minmax_element(places_.begin(), places_.end());
     if (places_.empty()) return;
@@ -85,17 +86,18 @@ class Layout {
 };
 
 // Sixty ints each, in one instance or several; the last two are in one run.
-const std::vector<std::pair<const char*, int>> kSixty{
-    {"vector(20,3,7,int)", 1},
-    {"hvector(3,5,100,int)", 4},
-    {"vector(6,2,-5,int)", 5},
-    {"hvector(6,1,4,vector(10,1,8,int))", 1},  // columns: packed in tiles
-    {"subarray(C,{8,6,10},{3,5,4},{2,1,1},int)", 1},
-    {"indexed({1,4,7,8},{50,0,20,31},int)", 3},
-    {"struct({3,2,1},{0,40,100},{int,vector(2,2,5,int),int})", 5},
-    {"struct({40,4},{0,400},{int,vector(5,1,7,int)})", 1},
-    {"contiguous(15,int)", 4},
-    {"resized(contiguous(60,int),-8,800)", 1},
+const std::vector<std::pair<const char*, int>> kSixty {
+  {"vector(20,3,7,int)", 1}, {"hvector(3,5,100,int)", 4}, {"vector(6,2,-5,int)", 5},
+      {"hvector(6,1,4,vector(10,1,8,int))", 1},  // columns: packed in tiles
+      {"subarray(C,{8,6,10},{3,5,4},{2,1,1},int)", 1}, {"indexed({1,4,7,8},{50,0,20,31},int)", 3},
+      {"struct({3,2,1},{0,40,100},{int,vector(2,2,5,int),int})", 5},
+      {"struct({40,4},{0,400},{int,vector(5,1,7,int)})", 1}, {"contiguous(15,int)", 4},
+      {"resized(contiguous(60,int),-8,800)", 1},
+// Their extents are 40 bytes to Open MPI, and 16 to the standard's rule.
+#if !defined(MPICH_VERSION) && !defined(I_MPI_VERSION)
+      {"contiguous(4,struct({2,1,1},{8,40,0},{int,contiguous(0,int),int}))", 5},
+      {"struct({2,1,1},{8,40,0},{int,contiguous(0,int),int})", 20},
+#endif
 };
 
 struct Case {

@@ -3,6 +3,8 @@
 // simpler variants.
 #pragma once
 
+#include <mpi.h>
+
 #include <cstdint>
 #include <functional>
 #include <random>
@@ -64,6 +66,14 @@ class CallGenerator {
 
 /// `expr` with lower() in place of every constructor that MPI does not have.
 TypeExprPtr lowered(const TypeExprPtr& expr);
+
+/// Tells whether this MPI can pack and send structs with a member that has no data: MPICH, and
+/// Intel MPI which is made of it, may divide by zero.
+#if defined(MPICH_VERSION) || defined(I_MPI_VERSION)
+inline constexpr bool kMembersMayBeEmpty = false;
+#else
+inline constexpr bool kMembersMayBeEmpty = true;
+#endif
 
 /// Returns `expr` with a `resized` around every type whose lb or extent this MPI gives otherwise
 /// than the type map does: programs lay out their arrays by MPI_Type_get_extent. Shares no code

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "dtype/support/mpi_check.hpp"
+#include "dtype/type_map.hpp"
 #include "dtype/type_tree.hpp"
 #include "dtype/vendor_check.hpp"
 
@@ -71,6 +72,39 @@ std::string decoded(MPI_Datatype handle) {
 TEST(Datatype, EveryCombinerIsReadBack) {
   for (const auto* text : kEveryCombiner)
     EXPECT_EQ(decoded(make_datatype(*parse_type(text)).get()), text);
+}
+
+// Of each, some MPI tells another extent than the rule, at the outside or within.
+TEST(Datatype, HasTheBoundsThatThisMpiGivesToItAndToTypesInside) {
+  const auto in_mpi = [](const TypeExprPtr& expr) {
+    return mpi_bounds(make_datatype(*expr).get());
+  };
+  for (const std::string inner :
+       {"hvector(3,1,9,struct({1,1},{0,1},{char,double}))",
+        "struct({1,1,1},{8,40,0},{double,contiguous(0,double),int})",
+        "struct({1,1},{0,5},{char,hvector(200,1,9,int)})",
+        "hindexed({1,1},{0,803},struct({1,1},{0,8},{double,int}))", "hvector(4,1,7,float)"}) {
+    const auto extent = in_mpi(parse_type(inner)).extent;
+    for (const auto& text : {inner, "contiguous(3," + inner + ")", "vector(3,2,4," + inner + ")",
+                             "resized(contiguous(3," + inner + "),0,4096)",
+                             "struct({2,3},{0,1000},{" + inner + ",int})"}) {
+      SCOPED_TRACE(text);
+      const auto handle = make_datatype(*parse_type(text));
+      const auto read = decode(handle.get());
+      ASSERT_TRUE(std::holds_alternative<TypeExprPtr>(read));
+      const auto bounds = type_bounds(*std::get<TypeExprPtr>(read)),
+                 mpis = mpi_bounds(handle.get());
+      EXPECT_EQ(bounds.lb, mpis.lb);
+      EXPECT_EQ(bounds.extent, mpis.extent);
+      EXPECT_EQ(bounds, std::get<TypeTree>(translate(handle.get())).bounds);
+      // The second element of a block stands an extent of MPI's behind the first one.
+      const auto places = byte_displacements(type_map(*std::get<TypeExprPtr>(read)), 1);
+      const auto one = static_cast<std::size_t>(type_bounds(*parse_type(inner)).size);
+      if (text != inner) {
+        EXPECT_EQ(places[one] - places[0], extent);
+      }
+    }
+  }
 }
 
 TEST(Datatype, IsCommitted) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "dtype/datatype.hpp"
@@ -48,6 +50,43 @@ TEST(PackPlan, InstancesContinueInThePackedStreamToo) {
             (std::vector<LoopLevel>{{4, 8, 24}, {3, 64, 8}, {1, 192, 96}}));
   EXPECT_EQ(strided_of(plan).level(0), (LoopLevel{3, 64, 8}));
   EXPECT_EQ(strided_of(plan).level(1), (LoopLevel{4, 8, 24}));
+}
+
+// Three instances of this transposition overlap; they must be unpacked one after the other.
+TEST(PackPlan, TilesAreForPlacesThatDoNotOverlap) {
+  const auto plan = plan_of("contiguous(128,resized(vector(128,1,256,c_double_complex),0,16))");
+  EXPECT_EQ(strided_of(plan).innermost, 1);
+  EXPECT_EQ(strided_of(plan).free_steps, 256);  // two instances
+  constexpr std::int64_t kPlaces = 128 * 256;
+  struct Element {
+    std::int64_t number, zero;
+    bool operator==(const Element&) const = default;
+  };
+  for (const std::int64_t count : {1, 2, 3, 5}) {
+    std::vector<Element> packed, memory(kPlaces + 128 * 5), expected = memory;
+    for (std::int64_t instance = 0; instance < count; ++instance)
+      for (std::int64_t x = 0; x < 128; ++x)
+        for (std::int64_t y = 0; y < 128; ++y) {
+          packed.push_back({std::ssize(packed) + 1, 0});
+          expected[static_cast<std::size_t>(instance * 128 + x + y * 256)] = packed.back();
+        }
+    HostPacker().unpack(plan, packed.data(), memory.data(), count);
+    EXPECT_EQ(memory, expected) << count;
+  }
+}
+
+TEST(PackPlan, PartsAreForPlacesThatDoNotOverlap) {
+  const auto free_repetitions = [](const char* text) {
+    return plan_of(text).program().root.free_repetitions;
+  };
+  constexpr auto kAny = std::numeric_limits<std::int64_t>::max();
+  // Records side by side, and interleaved ones.
+  EXPECT_EQ(free_repetitions("hvector(100,1,64,struct({1,1},{0,20},{double,int}))"), kAny);
+  EXPECT_EQ(free_repetitions("hvector(100,1,16,struct({1,1},{0,1608},{double,int}))"), kAny);
+  // Two arrays: the first one reaches the second one after a hundred records.
+  EXPECT_EQ(free_repetitions("hvector(64,1,8,struct({1,1},{0,800},{double,int}))"), 100);
+  // The parts of one record overlap.
+  EXPECT_EQ(free_repetitions("hvector(100,1,64,struct({1,1},{0,4},{double,int}))"), 0);
 }
 
 TEST(PackPlan, OneInstanceHasNoLoopOverInstances) {
