@@ -219,7 +219,8 @@ PackTimes measure_unpacking(const dtype::PackPlan& plan, MPI_Datatype handle,
 }
 
 const dtype::SystemModel* model() {
-  static const auto value = read_model_of_user();
+  // Never destroyed: a program may send while it ends.
+  static const auto& value = *new auto(read_model_of_user());
   return value ? &*value : nullptr;
 }
 

@@ -34,6 +34,7 @@ std::atomic<bool> is_over{false};
 
 int at_finalize(MPI_Comm, int, void*, void*) {
   is_over = true;
+  known_types->close();  // from here on calls go to MPI at once
   finish_abandoned();
   release_devices();
   release_stock();
