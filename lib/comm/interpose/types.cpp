@@ -294,9 +294,10 @@ void committed(MPI_Datatype handle) noexcept {
     }();
     return;
   }
+  if (is_over || known_types == nullptr) return;
   int is_initialized = 0;  // not so by MPI 4's sessions, whose types are left to MPI
   PMPI_Initialized(&is_initialized);
-  if (is_over || is_initialized == 0 || known_types == nullptr) return;
+  if (is_initialized == 0) return;
   try {
     if (known_type(handle) != nullptr || dtype::is_predefined(handle)) return;
     watch_finalize();
