@@ -81,7 +81,11 @@ std::string text_of(const char* what, const PackTimes& times, std::int64_t bytes
 
 std::string text_of_messages(const PackTimes& packing, std::int64_t bytes) {
   if (message_times() == nullptr) return "messages by mpi: there is no model of them";
-  if (!message_may_pay(bytes)) return "messages by mpi: too long";
+  if (!message_may_pay(bytes))
+    return "messages by mpi: " +
+           (bytes > kLongestMessage
+                ? "too long"
+                : "not measured beyond " + dtype::text_of_bytes(message_times()->reach(1)));
   const auto way = [&](const char* name, Traffic traffic) {
     const auto time = message_time(*message_times(), packing, bytes, traffic);
     return name + text_of_choice(packing.ours_is_faster(bytes) && time.pays(), time.ours, time.mpi);

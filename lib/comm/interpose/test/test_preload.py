@@ -171,6 +171,17 @@ class Preloaded(unittest.TestCase):
         for call in ("Unpack", "Send", "Recv", "Isend", "Irecv", "Sendrecv", "Send_init", "Recv_init", "Alltoallw", "Neighbor_alltoallw"):
             self.assertGreater(self.engines_part(f"MPI_{call}", finished.stderr), 0.5, call)
 
+    def test_goes_no_further_than_the_model(self):
+        model = json.loads(self.model(1e-12).read_text(encoding="utf-8"))
+        for place in ("host", "streamed"):
+            model["messages"][place]["on_node"] = [{"messages": 1, "bytes": [1, 64], "seconds": [0.084, 1e-6]}]
+        path = pathlib.Path(self.folder.name) / "cut.json"
+        path.write_text(json.dumps(model), encoding="utf-8")
+        told = self.launch(self.program("mpicc", "pack_halo.c"), ranks=2, LD_PRELOAD=LIBRARY, HALOCLINE_MPI_LOG="types", HALOCLINE_MODEL=str(path))
+        self.assertIn("messages by mpi: not measured beyond 64 B", told)
+        self.assertNotIn("too long", told)
+        self.assertEqual(told.count("over 10 times as slow as their neighbours: "), 1, told)
+
     def test_goes_on_without_a_model_that_it_cannot_use(self):
         program = self.program("mpicc", "pack_halo.c")
         told = self.launch(program, ranks=1, LD_PRELOAD=LIBRARY, HALOCLINE_MODEL="/nowhere/model.json")
