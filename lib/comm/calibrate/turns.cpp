@@ -37,6 +37,15 @@ double least_seconds(std::span<const double> seconds_per_call) {
   return out;
 }
 
+namespace {
+
+// A trial that takes kDisturbed times as long as it should is followed by a shorter one, any other
+// one by a longer one, until that is long enough.
+constexpr double kDisturbed = 10;
+constexpr std::int64_t kShorter = 8;
+
+}  // namespace
+
 std::vector<Timed> take_turns(std::span<const Trial> trials, double seconds, const Clock& now) {
   const auto begin = now();
   struct Point {
@@ -45,13 +54,17 @@ std::vector<Timed> take_turns(std::span<const Trial> trials, double seconds, con
     Timed timed{};
   };
   std::vector<Point> points;
-  for (const auto& trial : trials) points.push_back({calls_per_trial(trial(1)), {}});
+  for (const auto& trial : trials)
+    points.push_back({std::min(calls_per_trial(trial(1)), kShorter), {}});
   const auto sample = [&](std::size_t i) {
     auto& [calls, samples, timed] = points[i];
     const auto each = trials[i](calls);
-    // The first trial may have been a disturbed one, by which too few calls make a trial.
-    calls = std::max(calls, calls_per_trial(each));
     samples.push_back(each);
+    // Short trials may pass between two disturbances, where each call of a long one meets some.
+    if (each * static_cast<double>(calls) > kDisturbed * kTrialSeconds)
+      calls = std::max<std::int64_t>(calls / kShorter, 1);
+    else
+      calls = std::max(calls, std::min(calls_per_trial(each), calls * kShorter));
   };
   const auto turn = [&](bool forwards, auto takes_part) {
     for (std::size_t i = 0; i < points.size(); ++i)

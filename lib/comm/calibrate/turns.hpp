@@ -24,7 +24,7 @@ double steady_seconds();
 /// Makes so many calls, after one that does not count, and returns the seconds of one of them.
 using Trial = std::function<double(std::int64_t calls)>;
 
-/// A trial lasts about that long, or one call.
+/// A trial lasts about that long, or one call; less after disturbed ones.
 inline constexpr double kTrialSeconds = 2e-4;
 /// Trials of a point.
 inline constexpr int kLeastTrials = 3, kMostTrials = 21;

@@ -88,6 +88,21 @@ TEST(Turns, AFewDescheduledSamplesDoNotCount) {
   }
 }
 
+// Each call of the next trials meets a disturbance, as where two ranks wait for one core.
+TEST(Turns, TrialsStayShortWhileLongOnesAreDisturbed) {
+  double now = 0;
+  std::int64_t most = 0;
+  const std::vector<Trial> one{[&](std::int64_t calls) {
+    const double each = calls <= 4 ? 1e-6 : 4e-3;
+    most = std::max(most, calls);
+    now += each * static_cast<double>(calls);
+    return each;
+  }};
+  EXPECT_NEAR(take_turns(one, 0, [&] { return now; })[0].seconds, 1e-6, 1e-12);
+  EXPECT_LT(most, 10);
+  EXPECT_LT(now, 0.2);
+}
+
 TEST(Turns, SamplesThatNeverAgreeAreNoisy) {
   double now = 0, seconds = 1e-3;
   const std::vector<Trial> one{[&](std::int64_t) {

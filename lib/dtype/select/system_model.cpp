@@ -302,11 +302,12 @@ Json parse_json(std::string_view text, const std::string& source) {
 
 // Whether a point is odd beside one of `bytes` and `seconds`, both of a point with less and more.
 constexpr double kOdd = 10;
+constexpr double kOddJump = 40;  // caches and TLBs that end explain up to some 15
 bool is_odd_beside_more(double seconds, double of_more) {
   return seconds > kOdd * of_more;
 }
 bool is_odd_beside_less(double seconds, double of_less, double times_as_much) {
-  return seconds > kOdd * of_less * times_as_much;
+  return seconds > kOddJump * of_less * times_as_much;
 }
 
 // Of points along one axis: value(i) is the time of point i. Calls note(i) for each odd one, whose

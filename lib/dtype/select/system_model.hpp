@@ -73,9 +73,9 @@ struct SystemModel {
   bool operator==(const SystemModel&) const = default;
 };
 
-/// Returns the points that take over 10 times as long as a longer one beside them, or as their
-/// bytes and the shorter one beside them explain: nothing but a disturbed measurement does. In
-/// words, one entry for each. O(size).
+/// Returns the points that take over 10 times as long as a longer one beside them, or over 40 times
+/// as long as their bytes and the shorter one beside them explain: nothing but a disturbed
+/// measurement does. In words, one entry for each. O(size).
 std::vector<std::string> odd_points(const SystemModel& model);
 
 /// Returns one line for the user of a model on what is wrong with it (incomplete, noisy,

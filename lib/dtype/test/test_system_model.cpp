@@ -144,6 +144,7 @@ TEST(SystemModel, PointsThatCannotBeAreFound) {
   EXPECT_EQ(odd({4.06e-6, 4.36e-4, 4.8e-6, 6.8e-6}), Odd{"host messages on_node, 1 at once: 64 B"});
   EXPECT_EQ(odd({0.084, 4.4e-6, 4.8e-6, 6.8e-6}), Odd{"host messages on_node, 1 at once: 1 B"});
   EXPECT_EQ(odd({4.06e-6, 4.4e-6, 4.8e-6, 0.0157}), Odd{"host messages on_node, 1 at once: 1 KiB"});
+  EXPECT_EQ(odd({4.06e-6, 4.4e-6, 4.8e-6, 13 * 4 * 4.8e-6}), Odd{});  // the end of a cache
   model = {};
   model.host_packing.pack = PackTable({bytes, {8}, {16, 64}}, {1, 1, 1, 50, 2, 2, 3, 3}, "test");
   EXPECT_EQ(odd_points(model), Odd{"host pack: 64 B in blocks of 8 B, 64 B apart"});
