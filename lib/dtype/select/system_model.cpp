@@ -346,6 +346,27 @@ void find_odd(const std::string& name, const PackTable& table, std::vector<std::
         });
 }
 
+// Parts that end before bandwidths begin, with where: of models that do not say so themselves.
+std::vector<std::string> early_ends(const SystemModel& model) {
+  std::vector<std::string> out;
+  const auto check = [&](const std::string& name, std::int64_t last) {
+    if (last < kBandwidthBytes) out.push_back(name + ": up to " + text_of_bytes(last));
+  };
+  for (const auto& [place, paths] : kMessages)
+    for (const auto& [path, member] : kPaths)
+      if (const auto& times = model.*paths.*member)
+        check(std::string(place) + " messages " + path,
+              times->measured().front().curve.bytes().back());
+  for (const auto& [name, member] : kCopies)
+    if (const auto& curve = model.*member)
+      check(std::string("copies ") + name, curve->bytes().back());
+  for (const auto& [place, times] : kPacking)
+    for (const auto& [direction, member] : kDirections)
+      if (const auto& table = model.*times.*member)
+        check(std::string(place) + " " + direction, table->axes().bytes.back());
+  return out;
+}
+
 // Up to so many, and how many more there are.
 std::string list_of(const std::vector<std::string>& entries) {
   constexpr std::size_t kMost = 3;
@@ -464,7 +485,7 @@ std::string flaws_of(const SystemModel& model, const std::string& path) {
   const auto add = [&](const std::string& what, const std::vector<std::string>& entries) {
     if (!entries.empty()) out.append(out.empty() ? "" : "; ").append(what + list_of(entries));
   };
-  add("cut short: ", model.incomplete);
+  add("cut short: ", model.incomplete.empty() ? early_ends(model) : model.incomplete);
   add("noisy: ", model.noisy);
   add("over 10 times as slow as their neighbours: ", odd_points(model));
   if (out.empty()) return out;

@@ -78,8 +78,8 @@ struct SystemModel {
 /// measurement does. In words, one entry for each. O(size).
 std::vector<std::string> odd_points(const SystemModel& model);
 
-/// Returns one line for the user of a model on what is wrong with it (incomplete, noisy,
-/// odd_points()) and the remedy; empty if nothing is. O(size).
+/// Returns one line for the user of a model on what is wrong with it (incomplete or ending below
+/// kBandwidthBytes, noisy, odd_points()) and the remedy; empty if nothing is. O(size).
 std::string flaws_of(const SystemModel& model, const std::string& path);
 
 /// The model as a JSON object of schema halocline-model/1. Bytes and counts are integers, times are

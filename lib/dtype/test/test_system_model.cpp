@@ -131,6 +131,16 @@ TEST(SystemModel, KeepsWhatIsWrongWithIt) {
   EXPECT_NE(flaws.find("copies: 64 B"), std::string::npos);
 }
 
+TEST(SystemModel, OlderOnesThatEndEarlyAreNamed) {
+  SystemModel model;
+  model.host_messages.on_node = MessageTimes({{1, {{1, 64}, {1e-6, 1.1e-6}, "test"}}}, "test");
+  model.device_to_host = linear_curve(1, 1);
+  const auto flaws = flaws_of(model, "it");
+  EXPECT_TRUE(is_clear(flaws)) << flaws;
+  EXPECT_NE(flaws.find("(cut short: host messages on_node: up to 64 B)"), std::string::npos)
+      << flaws;
+}
+
 // What a busy machine left in models that were written before they said so of themselves.
 TEST(SystemModel, PointsThatCannotBeAreFound) {
   SystemModel model;
