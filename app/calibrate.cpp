@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <filesystem>
 #include <vector>
 
@@ -114,8 +115,8 @@ std::string packing_table(const SystemModel& model) {
          ", launch and synchronization apart\n" + table.str();
 }
 
-// The fastest transfer of one message by bytes and block, for blocks that are `kStride` apart;
-// empty if none was measured.
+// The fastest transfer of one message by bytes and block, for blocks that are `kStride` apart, and
+// - for more bytes than were measured; empty if none was measured.
 std::string choices_table(const SystemModel& model, dtype::Reach reach, const std::string& where) {
   constexpr std::int64_t kStride = 2112;  // rows of 256 doubles and some ghosts
   constexpr std::array<std::int64_t, 5> kBlocks{8, 32, 128, 512, 2048};
@@ -124,6 +125,7 @@ std::string choices_table(const SystemModel& model, dtype::Reach reach, const st
     columns.push_back({"blocks of " + format_bytes(static_cast<double>(block)), Align::left});
   Table table(columns);
   const auto possible = dtype::possible_transfers({.device_messages = true, .mapped_memory = true});
+  bool is_any = false;
   for (std::int64_t bytes = 64; bytes <= std::int64_t{16} << 20; bytes *= 8) {
     std::vector<std::string> row{format_bytes(static_cast<double>(bytes))};
     for (const auto block : kBlocks) {
@@ -131,13 +133,28 @@ std::string choices_table(const SystemModel& model, dtype::Reach reach, const st
       const dtype::Message message{bytes, shape, shape, reach};
       const auto choice = select_transfer(&model, {&message, 1}, possible);
       const auto seconds = choice.seconds[static_cast<std::size_t>(choice.transfer)];
-      if (!seconds) return "";
-      row.push_back(std::string(name(choice.transfer)) + " " + format_seconds(*seconds));
+      is_any = is_any || seconds;
+      row.push_back(seconds ? std::string(name(choice.transfer)) + " " + format_seconds(*seconds)
+                            : "-");
     }
     table.add_row(row);
   }
+  if (!is_any) return "";
   return "\nfastest transfer of a message " + where + ", for blocks " +
          format_bytes(static_cast<double>(kStride)) + " apart in device memory\n" + table.str();
+}
+
+// What the measurement does not cover, and whether to believe it.
+std::string describe_flaws(const SystemModel& model) {
+  std::string out;
+  for (const auto& part : model.incomplete)
+    out += "cut short: " + part + "; longer ones count as not measured\n";
+  for (const auto& part : model.noisy) out += "noisy: " + part + "\n";
+  for (const auto& point : odd_points(model))
+    out += "over 10 times as slow as its neighbours: " + point + "\n";
+  return out.empty() ? ""
+                     : "\n" + out +
+                           "measure again while nothing else runs, or for longer (--max-seconds)\n";
 }
 
 std::string describe(const SystemModel& model) {
@@ -150,7 +167,7 @@ std::string describe(const SystemModel& model) {
   if (model.host_messages.on_node || model.host_messages.off_node || model.device_to_host)
     out += movements_table(model);
   return out + packing_table(model) + choices_table(model, dtype::Reach::on_node, "on the node") +
-         choices_table(model, dtype::Reach::off_node, "between nodes");
+         choices_table(model, dtype::Reach::off_node, "between nodes") + describe_flaws(model);
 }
 
 std::string place_to_write(const Config& config) {
@@ -189,7 +206,10 @@ int calibrate(const Config& config, MPI_Comm comm) {
   on_root(comm, [&] {
     dtype::write_model(model, path);
     if (config.json) print(to_json(model));
-    if (tables) print(describe(model) + "\nwritten to " + path + "\n");
+    if (tables)
+      print(describe(model) + "\nwritten to " + path + "\n");
+    else if (const auto flaws = flaws_of(model, path); !flaws.empty())
+      std::fprintf(stderr, "halocline: %s\n", flaws.c_str());
   });
   return 0;
 }

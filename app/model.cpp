@@ -80,6 +80,9 @@ std::optional<dtype::SystemModel> load_model(const Config& config,
            config.force_model ? "used by force" : "not used; measure one with halocline calibrate");
       if (!config.force_model) return;
     }
+    if (const auto flaws = flaws_of(model, path); !flaws.empty())
+      std::fprintf(stderr, "halocline: %s; until then, what it does not cover goes by defaults\n",
+                   flaws.c_str());
     text = to_json(model);
   });
   text = broadcast(std::move(text), comm);
@@ -102,10 +105,13 @@ std::string model_state(const Config& config, const Provenance& provenance) {
   if (path.empty()) return "none (no HALOCLINE_MODEL, XDG_CONFIG_HOME or HOME is set)";
   if (!exists(path)) return path + " (none there: transfers are chosen by their defaults)";
   try {
-    const auto model = dtype::read_model(path).provenance;
+    const auto whole = dtype::read_model(path);
+    const auto& model = whole.provenance;
     const auto differences = dtype::require_match(model, machine_of(provenance), true);
     if (!differences.empty()) return path + " (of another machine: " + differences + ")";
-    return path + " (of this machine, measured " + model.time + " on " + model.host + ")";
+    const auto flaws = flaws_of(whole, path);
+    return path + " (of this machine, measured " + model.time + " on " + model.host + ")" +
+           (flaws.empty() ? "" : "; " + flaws);
   } catch (const Error& error) {
     return path + " (cannot be used: " + error.what() + ")";
   }

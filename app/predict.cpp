@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -121,6 +122,8 @@ dtype::SystemModel read_model(const Config& config, Provenance& provenance) {
         "no system model (none of --model, HALOCLINE_MODEL, XDG_CONFIG_HOME and HOME "
         "is set): name one with --model");
   auto model = dtype::read_model(path);
+  if (const auto flaws = flaws_of(model, path); !flaws.empty())
+    std::fprintf(stderr, "halocline: %s\n", flaws.c_str());
   provenance.model = {path, model.provenance.time, model.provenance.host, model.provenance.git,
                       dtype::require_match(model.provenance, machine_of(provenance), true)};
   return model;
@@ -169,7 +172,14 @@ struct LinkRates {
 };
 
 // Of messages of one rank: latency and rate of a single one, and what each further one adds.
-LinkRates rates_of(const dtype::MessageTimes& times) {
+LinkRates rates_of(const dtype::MessageTimes& times, const std::string& where) {
+  const auto& last_curve = times.measured().back();
+  if (const auto end = last_curve.curve.bytes().back();
+      !last_curve.curve.reaches(2 * static_cast<double>(end), last_curve.messages))
+    throw ConfigError("traces cannot be written (the model's messages " + where + " end at " +
+                      dtype::text_of_bytes(end) +
+                      ", where they have no bandwidth yet): measure it again with "
+                      "'halocline calibrate', for longer");
   const auto& most = times.measured().back();
   const double alone = times.at(1, 0);
   const double each = most.messages == 1 ? 0
@@ -189,7 +199,8 @@ nlohmann::ordered_json platform_of(const dtype::SystemModel& model, Transfer tra
         "traces cannot be written (the model has no messages on the node or between nodes for "
         "transfer " +
         std::string(dtype::name(transfer)) + "): calibrate on two nodes of two ranks or more");
-  const auto on_node = rates_of(*paths.on_node), off_node = rates_of(*paths.off_node);
+  const auto on_node = rates_of(*paths.on_node, "on the node"),
+             off_node = rates_of(*paths.off_node, "between nodes");
   const auto each = nodes.ranks() / nodes.nodes();
   const auto link = [](const LinkRates& rates) -> nlohmann::ordered_json {
     return {{"latency_s", rates.latency_s},
@@ -277,6 +288,7 @@ PredictRecord record_of(const Config& config, const Domain& domain, Transfer tra
   out.unpack_s = prediction.seconds.phases.unpack;
   out.total_s = prediction.seconds.total;
   out.injection_limits = prediction.seconds.injection_limits;
+  if (prediction.seconds.unknown) out.unknown = prediction.seconds.unknown->text();
   return out;
 }
 
@@ -295,9 +307,10 @@ std::string table_of(const std::vector<PredictRecord>& records) {
                    format_extent(record.decomposition), format_bytes(record.bytes_off_node_of_node),
                    seconds_or_dash(record.pack_s), seconds_or_dash(record.transfer_s),
                    seconds_or_dash(record.unpack_s), seconds_or_dash(record.total_s),
-                   !record.transfer_s || *record.transfer_s == 0 ? "-"
-                   : record.injection_limits                     ? "injection"
-                                                                 : "messages"});
+                   !record.unknown.empty()                         ? "-: " + record.unknown
+                   : !record.transfer_s || *record.transfer_s == 0 ? "-"
+                   : record.injection_limits                       ? "injection"
+                                                                   : "messages"});
   return "\n" + records.front().method + "\n" + table.str();
 }
 
@@ -313,6 +326,15 @@ std::string headline(const Config& config, const Provenance& provenance,
          ", " + format_count(config.fields, "field") + " of " +
          std::string(to_string(config.element)) + " (" + std::string(to_string(config.layout)) +
          "), radius " + std::to_string(config.radius) + "\n";
+}
+
+bool knows_packing(const dtype::SystemModel& model, Transfer transfer) {
+  const auto& times = transfer == Transfer::host       ? model.host_packing
+                      : transfer == Transfer::one_shot ? model.mapped_packing
+                                                       : model.device_packing;
+  return times.pack && times.unpack &&
+         (transfer == Transfer::host || (model.launch_seconds && model.synchronize_seconds)) &&
+         (transfer != Transfer::staged || (model.device_to_host && model.host_to_device));
 }
 
 // What the reader has to know, and what to do for a - to become a number.
@@ -334,8 +356,7 @@ std::string footer(const std::vector<Transfer>& transfers,
              ": calibrate with two ranks on a node or more\n";
     if (off_node && !paths.off_node)
       out += name + ": no messages between nodes in " + memory + ": calibrate on two nodes\n";
-    const auto& first = by_transfer[i].front();
-    if (!first.pack_s || !first.unpack_s)
+    if (!knows_packing(model, transfers[i]))
       out += name + ": no times of packing: calibrate where the fields are" +
              (model.provenance.gpu.empty() ? "" : ", or give the other --memory") + "\n";
   }

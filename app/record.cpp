@@ -359,6 +359,7 @@ Json to_json(const PredictRecord& record, const Provenance& provenance) {
   out["limited_by"] = !record.transfer_s        ? Json()
                       : record.injection_limits ? Json("injection")
                                                 : Json("messages");
+  out["unknown"] = record.unknown.empty() ? Json() : Json(record.unknown);
   out["provenance"] = to_json(provenance);
   return out;
 }

@@ -163,6 +163,7 @@ struct PredictRecord {
   double bytes_off_node_total = 0;
   std::optional<double> pack_s, transfer_s, unpack_s, total_s;  ///< none: not in the model
   bool injection_limits = false;  ///< the rate of a node, not that of its ranks
+  std::string unknown;            ///< why there is no total_s; empty if there is one
 };
 
 /// The record as a JSON object of schema halocline/1 and kind "predict", in the order of

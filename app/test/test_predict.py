@@ -110,10 +110,36 @@ class Predict(unittest.TestCase):
         self.assertIsNotNone(record["transfer_s"])
         self.assertEqual(len(self.records(*SMALL, "--nodes", "1,2", "--memory", "device")), 6)
 
+    def test_goes_no_further_than_the_model(self):
+        cut = model()
+        cut["messages"]["host"]["off_node"] = [{"messages": 1, "bytes": [1, 64], "seconds": [9e-7, 9.46e-7]}]
+        cut["incomplete"] = ["host messages between nodes: up to 64 B instead of 64 MiB"]
+        self.write("cut.json", cut)
+        (record,) = self.records(*SMALL, "--nodes", "2", name="cut.json")
+        reason = "host messages between nodes: not measured beyond 64 B"
+        self.assertEqual((record["transfer_s"], record["total_s"], record["limited_by"], record["unknown"]), (None, None, None, reason))
+        self.assertIsNotNone(record["pack_s"])
+        outcome = self.predict(*SMALL, "--nodes", "2", name="cut.json")
+        self.assertIn("-: " + reason, outcome.stdout)
+        self.assertEqual(len(outcome.ours), 1, outcome.stderr)
+        self.assertRegex(outcome.ours[0], r"cut\.json .*up to 64 B instead of 64 MiB.*calibrate")
+        traces = self.predict(*SMALL, "--nodes", "2", "--traces", "t", "--quiet", name="cut.json")
+        self.assertEqual(traces.code, 2, traces.stderr)
+        self.assertRegex(traces.ours[-1], r"^halocline: traces cannot be written \(.* between nodes end at 64 B.*\): .*calibrate")
+
+    def test_models_of_a_disturbed_measurement_are_named(self):
+        odd = model()
+        odd["messages"]["host"]["on_node"][0] = {"messages": 1, "bytes": [1, 64, 1048577], "seconds": [0.084, 1e-6, 1e-4]}
+        self.write("odd.json", odd)
+        outcome = self.predict(*SMALL, "--nodes", "1", "--ranks-per-node", "2", name="odd.json")
+        self.assertEqual((outcome.code, len(outcome.ours)), (0, 1), outcome.stderr)
+        self.assertRegex(outcome.ours[0], r"odd\.json .*10 times as slow as their neighbours: host messages on_node, 1 at once: 1 B.*calibrate")
+
     def test_models_that_come_along_predict(self):
         models = sorted((SOURCE / "configs" / "models").glob("*.json"))
         self.assertTrue(models)
         for path in models:
+            self.assertEqual(self.predict("--nodes", "1", name=path).ours, [])
             records = self.records("--nodes", "1,64", "--ranks-per-node", "6", "--memory", "device", name=path)
             self.assertTrue(any(record["total_s"] for record in records), path)
 

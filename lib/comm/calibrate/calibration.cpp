@@ -97,6 +97,16 @@ std::vector<std::pair<int, int>> pairs_of_two_nodes(const NodeHierarchy& nodes) 
   return out;
 }
 
+// The first of some points, and how many more there are.
+std::string few_of(const std::vector<std::string>& points) {
+  constexpr std::size_t kMost = 4;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(points.size(), kMost); ++i)
+    out.append(out.empty() ? "" : ", ").append(points[i]);
+  if (points.size() > kMost) out += " and " + std::to_string(points.size() - kMost) + " more";
+  return out;
+}
+
 }  // namespace
 
 struct Calibration::State {
@@ -340,12 +350,20 @@ SystemModel Calibration::measure(const std::function<void(std::int64_t points)>&
     // A part that took less than its share leaves the rest to the others.
     const auto left = std::max(end - detail::steady_seconds(), 0.0);
     auto done = ended;
-    state_->measures[i]({left / static_cast<double>(parts_left--),
-                         [&](std::size_t more) {
-                           done += static_cast<std::int64_t>(more);
-                           progress(done);
-                         }},
-                        model);
+    std::vector<std::string> noisy;
+    state_->measures[i](
+        {left / static_cast<double>(parts_left--),
+         [&](std::size_t more) {
+           done += static_cast<std::int64_t>(more);
+           progress(done);
+         },
+         [&](std::int64_t reached, std::int64_t wanted) {
+           model.incomplete.push_back(parts_[i].name + ": up to " + dtype::text_of_bytes(reached) +
+                                      " instead of " + dtype::text_of_bytes(wanted));
+         },
+         [&](const std::string& point) { noisy.push_back(point); }},
+        model);
+    if (!noisy.empty()) model.noisy.push_back(parts_[i].name + ": " + few_of(noisy));
     ended += parts_[i].points;
     if (state_->comm.rank() == 0) progress(ended);
   }

@@ -56,9 +56,9 @@ class Calibration {
   std::int64_t points() const;
 
   /// Measures all parts and returns the model, without provenance, on rank 0; an empty one on the
-  /// other ranks. `progress` is called on rank 0, with the number of points that are done.
-  /// Collective. Throws EnvironmentError, on all ranks alike, if there is no memory or the device
-  /// fails.
+  /// other ranks. The model says of itself what was cut short and what stayed noisy. `progress` is
+  /// called on rank 0, with the number of points that are done. Collective. Throws
+  /// EnvironmentError, on all ranks alike, if there is no memory or the device fails.
   dtype::SystemModel measure(const std::function<void(std::int64_t points)>& progress);
 
  private:

@@ -39,11 +39,13 @@ Grid make_grid(double seconds) {
     return {
         .message_bytes = message_sizes(4 * kMi, 16),
         .messages_at_once = {1, 4, 26},
+        .bytes_at_once = 8 * kMi,  // so that 26 have a bandwidth
         .copy_bytes = sizes(64, 4 * kMi, 16),
-        .packs = {sizes(64, 1 * kMi, 16), {8, 128, 2 * kKi}, {16, 512 + kLine, 16 * kKi + kLine}},
+        .packs = {{64, kKi, 32 * kKi, kMi}, {8, 128, 2 * kKi}, {16, 512 + kLine, 16 * kKi + kLine}},
         .bytes_growth = 16};
   return {.message_bytes = message_sizes(64 * kMi, 4),
           .messages_at_once = {1, 2, 4, 8, 16, 26},
+          .bytes_at_once = 64 * kMi,
           .copy_bytes = sizes(64, 64 * kMi, 4),
           .packs = {sizes(64, 16 * kMi, 4),
                     {8, 32, 128, 512, 2 * kKi, 16 * kKi},
@@ -85,9 +87,9 @@ PackLayer pack_layer(const dtype::PackTable::Axes& axes, std::int64_t bytes) {
 }
 
 std::size_t numbers_for(const Grid& grid, std::int64_t bytes) {
-  return static_cast<std::size_t>(
-      std::count_if(grid.messages_at_once.begin(), grid.messages_at_once.end(),
-                    [&](auto messages) { return messages * bytes <= grid.message_bytes.back(); }));
+  return static_cast<std::size_t>(std::count_if(
+      grid.messages_at_once.begin(), grid.messages_at_once.end(),
+      [&](auto messages) { return messages == 1 || messages * bytes <= grid.bytes_at_once; }));
 }
 
 }  // namespace halocline::comm::detail

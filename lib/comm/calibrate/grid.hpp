@@ -15,8 +15,9 @@ namespace halocline::comm::detail {
 
 /// Sizes. Bytes and blocks are powers of two.
 struct Grid {
-  std::vector<std::int64_t> message_bytes;  ///< also of all messages of several at once
+  std::vector<std::int64_t> message_bytes;
   std::vector<std::int64_t> messages_at_once;
+  std::int64_t bytes_at_once;  ///< of several messages together, at most
   std::vector<std::int64_t> copy_bytes;
   dtype::PackTable::Axes packs;
   std::int64_t bytes_growth;  ///< from a size to the next, about
@@ -52,8 +53,8 @@ struct PackLayer {
 };
 PackLayer pack_layer(const dtype::PackTable::Axes& axes, std::int64_t bytes);
 
-/// For how many of the numbers of messages that many bytes each are measured: those that together
-/// are at most the largest single message.
+/// For how many of the numbers of messages that many bytes each are measured: 1, and those that
+/// together have at most bytes_at_once.
 std::size_t numbers_for(const Grid& grid, std::int64_t bytes);
 
 }  // namespace halocline::comm::detail

@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "dtype/select/time_table.hpp"
 #include "dtype/support/mpi_check.hpp"
 
 namespace halocline::comm::detail {
@@ -45,7 +46,9 @@ double measure_injection(MPI_Comm comm, int partner, const TouchedMemory& sent,
   }
   if (rank != 0) return 0;
   effort.done(1);
-  return static_cast<double>(kInjectionBytes) * (ranks / 2) / median(std::move(trials));
+  const auto timed = evaluate(std::move(trials));
+  if (!timed.settled) effort.noisy(dtype::text_of_bytes(kInjectionBytes) + " of each rank");
+  return static_cast<double>(kInjectionBytes) * (ranks / 2) / timed.seconds;
 }
 
 }  // namespace halocline::comm::detail

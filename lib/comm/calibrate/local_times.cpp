@@ -48,6 +48,11 @@ std::vector<double> column(const std::vector<std::vector<double>>& layers, std::
   return out;
 }
 
+// Tells of layers that were not measured for lack of time.
+void tell_of_end(const std::vector<std::int64_t>& bytes, std::size_t layers, const Effort& effort) {
+  if (layers < bytes.size()) effort.cut(bytes[layers - 1], bytes.back());
+}
+
 template <class T>
 std::vector<T> first(std::vector<T> values, std::size_t count) {
   values.resize(count);
@@ -75,8 +80,26 @@ dtype::PackTimes measure_packer(const dtype::Packer& packer, std::byte* fields, 
     }
     return out;
   };
-  const auto times = measure({axes.bytes.size(), static_cast<double>(grid.bytes_growth), trials},
-                             effort.seconds, steady_seconds, effort.done);
+  const auto growth = static_cast<double>(grid.bytes_growth);
+  // The same blocks, of fewer bytes.
+  const auto lesser = [&](std::size_t i, std::size_t point) -> std::vector<Lesser> {
+    if (i == 0) return {};
+    const auto& shapes = layers[i].shape_at;
+    const auto place = std::find(shapes.begin(), shapes.end(), point / 2) - shapes.begin();
+    const auto shape = layers[i - 1].shape_at[static_cast<std::size_t>(place)];
+    return {{i - 1, 2 * shape + point % 2,
+             static_cast<double>(axes.bytes[i]) / static_cast<double>(axes.bytes[i - 1])}};
+  };
+  const auto [times, noisy] = measure({axes.bytes.size(), growth, trials, lesser}, effort.seconds,
+                                      steady_seconds, effort.done);
+  tell_of_end(axes.bytes, times.size(), effort);
+  for (const auto& [layer, point] : noisy) {
+    const auto& shape = layers[layer].shapes[point / 2];
+    effort.noisy(dtype::text_of_bytes(shape.bytes) + " in blocks of " +
+                 dtype::text_of_bytes(shape.block_bytes) + ", " +
+                 dtype::text_of_bytes(shape.stride_bytes) + " apart" +
+                 (point % 2 == 0 ? "" : " (unpacking)"));
+  }
   auto measured = axes;
   measured.bytes.resize(times.size());
   const auto table = [&](std::size_t direction) {
@@ -118,7 +141,10 @@ LaunchTimes measure_launch(dtype::ResourceCache& resources, const Effort& effort
                           })};
   const auto times = take_turns(trials, effort.seconds, steady_seconds);
   effort.done(trials.size());
-  return {less(times[1], times[0]), std::max(times[0], kLeastTime)};
+  const auto synchronize = times[0].seconds;
+  if (!times[0].settled) effort.noisy("synchronization");
+  if (!times[1].settled) effort.noisy("launch");
+  return {less(times[1].seconds, synchronize), std::max(synchronize, kLeastTime)};
 }
 
 CopyTimes measure_copies(dtype::ResourceCache& resources, const Grid& grid,
@@ -138,8 +164,18 @@ CopyTimes measure_copies(dtype::ResourceCache& resources, const Grid& grid,
     };
     return std::vector{copy(here, there), copy(there, here)};
   };
-  const auto times = measure({sizes.size(), static_cast<double>(grid.bytes_growth), trials},
-                             effort.seconds, steady_seconds, effort.done);
+  const auto growth = static_cast<double>(grid.bytes_growth);
+  const auto lesser = [&](std::size_t i, std::size_t point) -> std::vector<Lesser> {
+    if (i == 0) return {};
+    return {{i - 1, point, growth}};
+  };
+  const auto [found, noisy] =
+      measure({sizes.size(), growth, trials, lesser}, effort.seconds, steady_seconds, effort.done);
+  const auto& times = found;
+  tell_of_end(sizes, times.size(), effort);
+  for (const auto& [layer, point] : noisy)
+    effort.noisy(dtype::text_of_bytes(sizes[layer]) +
+                 (point == 0 ? " to the host" : " to the device"));
   const auto curve = [&](std::size_t direction) {
     return dtype::Curve(first(sizes, times.size()),
                         less(column(times, direction), launch.synchronize), "calibration");

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "comm/calibrate/grid.hpp"
 #include "comm/calibrate/turns.hpp"
@@ -17,10 +18,13 @@
 
 namespace halocline::comm::detail {
 
-/// How long a part may take, and whom to tell of points that are done.
+/// How long a part may take, and whom to tell what.
 struct Effort {
   double seconds;
-  std::function<void(std::size_t points)> done;
+  std::function<void(std::size_t points)> done;  ///< points are measured
+  /// The times end at so many bytes instead of others.
+  std::function<void(std::int64_t reached, std::int64_t wanted)> cut;
+  std::function<void(const std::string& point)> noisy;  ///< a point is, to the end
 };
 
 /// Memory of any kind that was written to before, so that nobody times its first use; in

@@ -108,7 +108,7 @@ class Player {
 }  // namespace
 
 std::int64_t message_memory(const Grid& grid, Form form) {
-  const auto bytes = grid.message_bytes.back();
+  const auto bytes = std::max(grid.message_bytes.back(), grid.bytes_at_once);
   // A byte is two there.
   return form == Form::whole ? bytes
                              : bytes + grid.messages_at_once.back() * (StreamedBytes::kRoom + 1);
@@ -131,9 +131,25 @@ dtype::MessageTimes measure_ping_pong(MPI_Comm comm, int partner, const TouchedM
           });
     return out;
   };
-  const auto times = measure({sizes.size(), static_cast<double>(grid.bytes_growth), trials},
-                             effort.seconds, steady_seconds, effort.done);
+  const auto& numbers = grid.messages_at_once;
+  const auto times_as_much = [](std::int64_t more, std::int64_t less) {
+    return static_cast<double>(more) / static_cast<double>(less);
+  };
+  // Messages of fewer bytes, and fewer messages.
+  const auto lesser = [&](std::size_t layer, std::size_t i) {
+    std::vector<Lesser> out;
+    if (layer > 0) out.push_back({layer - 1, i, times_as_much(sizes[layer], sizes[layer - 1])});
+    if (i > 0) out.push_back({layer, i - 1, times_as_much(numbers[i], numbers[i - 1])});
+    return out;
+  };
+  const auto [times, noisy] =
+      measure({sizes.size(), static_cast<double>(grid.bytes_growth), trials, lesser},
+              effort.seconds, steady_seconds, effort.done);
   player.order({});
+  if (times.size() < sizes.size()) effort.cut(sizes[times.size() - 1], sizes.back());
+  for (const auto& [layer, i] : noisy)
+    effort.noisy(std::to_string(numbers[i]) + (numbers[i] == 1 ? " message of " : " messages of ") +
+                 dtype::text_of_bytes(sizes[layer]));
 
   std::vector<dtype::MessageTimes::AtOnce> measured;
   for (std::size_t i = 0; i < grid.messages_at_once.size(); ++i) {

@@ -49,14 +49,14 @@ bool carries_device_memory(dtype::Device& device) {
 
 GpuAwareness probe_gpu_awareness(dtype::Device& device) {
   if (device.properties().emulated) return {true, "the device is emulated"};
-  // A process has one real device.
-  static const auto known = [&]() -> GpuAwareness {
+  // A process has one real device. Never destroyed: plans may be used until the process ends.
+  static const auto& known = *new auto([&]() -> GpuAwareness {
     const auto said = ask_mpi_for_gpu_awareness();
     if (!said.aware) return said;
     if (carries_device_memory(device))
       return {true, said.source + ", and a message in device memory arrived"};
     return {false, said.source + ", but a message in device memory arrived wrong"};
-  }();
+  }());
   return known;
 }
 

@@ -14,7 +14,8 @@ namespace halocline::comm::detail {
 
 namespace {
 
-const dtype::HostPacker kHostPacker;
+// Never destroyed: plans of static storage use it while the process ends.
+const dtype::HostPacker& kHostPacker = *new const dtype::HostPacker;
 
 void add(std::optional<double>& sum, const std::optional<double>& seconds) {
   if (seconds) sum = sum.value_or(0) + *seconds;

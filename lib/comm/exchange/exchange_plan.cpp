@@ -90,7 +90,7 @@ PendingExchange ExchangePlan::start() {
 }
 
 PendingExchange::~PendingExchange() {
-  if (backend_ == nullptr) return;
+  if (backend_ == nullptr || mpi_is_over()) return;
   try {
     finish();
   } catch (const std::exception& error) {

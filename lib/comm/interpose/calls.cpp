@@ -191,9 +191,11 @@ void print_summary() noexcept {
 // Of a program whose types were never seen there is no summary, nor a rank to ask for any more:
 // the launcher's variables tell it.
 [[gnu::destructor]] static void tell_of_nothing() {
+  // Without a log, MPI is not called while the process ends.
+  if (is_summed_up || std::getenv("HALOCLINE_MPI_LOG") == nullptr) return;
   int was_initialized = 0;  // else it is another process that the launcher needs
   PMPI_Initialized(&was_initialized);
-  if (was_initialized == 0 || is_summed_up || settings().log == Settings::Log::none ||
+  if (was_initialized == 0 || settings().log == Settings::Log::none ||
       settings().mode == Settings::Mode::off)
     return;
   for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"})

@@ -208,6 +208,9 @@ std::optional<dtype::SystemModel> read_model_of_user() {
         !differences.empty())
       throw ConfigError(path + ": the system model is of another machine (" + differences +
                         "): measure this one with 'halocline calibrate'");
+    if (const auto flaws = flaws_of(out, path);
+        !flaws.empty() && (is_given || is_logged) && is_first_rank())
+      std::fprintf(stderr, "halocline: %s\n", flaws.c_str());
     return out;
   } catch (const std::exception& error) {
     // Who has asked for none need not hear of it.
@@ -273,7 +276,8 @@ PackTimes measure_unpacking(const dtype::PackPlan& plan, MPI_Datatype handle,
 }
 
 const dtype::SystemModel* model() {
-  static const auto value = read_model_of_user();
+  // Never destroyed: a program may send while it ends.
+  static const auto& value = *new auto(read_model_of_user());
   return value ? &*value : nullptr;
 }
 
@@ -314,8 +318,7 @@ const dtype::MessageTimes* message_times() {
 
 bool message_may_pay(std::int64_t bytes) {
   const auto* const path = message_times();
-  return path != nullptr &&
-         bytes <= std::min(kLongestMessage, path->measured().front().curve.bytes().back());
+  return path != nullptr && bytes <= std::min(kLongestMessage, path->reach(1));
 }
 
 MessageTime message_time(const dtype::MessageTimes& messages, const PackTimes& packing,

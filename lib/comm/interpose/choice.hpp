@@ -103,7 +103,7 @@ struct MessageTime {
 };
 MessageTime message_time(const dtype::MessageTimes& messages, const PackTimes& packing,
                          std::int64_t bytes, Traffic traffic);
-/// False if there are no message_times(), or if they do not know as many bytes, and beyond
+/// False if there are no message_times(), beyond their reach() of one message, and beyond
 /// kLongestMessage, whose packed bytes no cache keeps for the way: blocks of 16 bytes then took up
 /// to twice MPI's time, and those of 8 bytes gained nothing.
 bool message_may_pay(std::int64_t bytes);

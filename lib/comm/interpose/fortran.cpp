@@ -70,7 +70,8 @@ struct SpecialAddresses {
   std::vector<const void* const*> variables;
 };
 const SpecialAddresses& special_addresses() {
-  static const auto value = [] {
+  // Never destroyed: a program may send while it ends.
+  static const auto& value = *new auto([] {
     SpecialAddresses out;
     for (const char* name : {"mpi_fortran_bottom_", "mpi_fortran_in_place_"})
       if (const auto* address = dlsym(RTLD_DEFAULT, name)) out.known.push_back(address);
@@ -78,7 +79,7 @@ const SpecialAddresses& special_addresses() {
       if (const auto* address = dlsym(RTLD_DEFAULT, name))
         out.variables.push_back(static_cast<const void* const*>(address));
     return out;
-  }();
+  }());
   return value;
 }
 // Where it is not known which addresses are special, none is replaced.

@@ -34,6 +34,7 @@ std::atomic<bool> is_over{false};
 
 int at_finalize(MPI_Comm, int, void*, void*) {
   is_over = true;
+  known_types->close();  // from here on calls go to MPI at once
   finish_abandoned();
   release_devices();
   release_stock();
@@ -80,7 +81,11 @@ std::string text_of(const char* what, const PackTimes& times, std::int64_t bytes
 
 std::string text_of_messages(const PackTimes& packing, std::int64_t bytes) {
   if (message_times() == nullptr) return "messages by mpi: there is no model of them";
-  if (!message_may_pay(bytes)) return "messages by mpi: too long";
+  if (!message_may_pay(bytes))
+    return "messages by mpi: " +
+           (bytes > kLongestMessage
+                ? "too long"
+                : "not measured beyond " + dtype::text_of_bytes(message_times()->reach(1)));
   const auto way = [&](const char* name, Traffic traffic) {
     const auto time = message_time(*message_times(), packing, bytes, traffic);
     return name + text_of_choice(packing.ours_is_faster(bytes) && time.pays(), time.ours, time.mpi);
@@ -295,9 +300,10 @@ void committed(MPI_Datatype handle) noexcept {
     }();
     return;
   }
+  if (is_over || known_types == nullptr) return;
   int is_initialized = 0;  // not so by MPI 4's sessions, whose types are left to MPI
   PMPI_Initialized(&is_initialized);
-  if (is_over || is_initialized == 0 || known_types == nullptr) return;
+  if (is_initialized == 0) return;
   try {
     if (known_type(handle) != nullptr || dtype::is_predefined(handle)) return;
     watch_finalize();

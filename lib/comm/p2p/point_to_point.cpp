@@ -27,7 +27,8 @@ using dtype::Transfer;
 
 namespace {
 
-const dtype::HostPacker kHostPacker;
+// Never destroyed: plans of static storage use it while the process ends.
+const dtype::HostPacker& kHostPacker = *new const dtype::HostPacker;
 constexpr std::int64_t kMinChunkBytes = 64;
 constexpr std::size_t kMaxKnownPlans = 4096;
 
@@ -309,6 +310,7 @@ PointToPoint::Request::Request(detail::Engine* engine, std::shared_ptr<detail::O
 PointToPoint::Request::Request(Request&&) noexcept = default;
 
 PointToPoint::Request::~Request() {
+  if (mpi_is_over()) return;  // nothing is left to wait for
   try {
     wait();
   } catch (const std::exception&) {

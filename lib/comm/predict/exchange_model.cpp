@@ -59,7 +59,7 @@ Prediction predict_exchange(const dtype::SystemModel& model, const std::vector<i
                             dtype::Transfer transfer, bool on_device, const TrafficOf& traffic_of) {
   const int ranks = static_cast<int>(node_of.size());
   const auto nodes = index(1 + *std::max_element(node_of.begin(), node_of.end()));
-  Prediction out{{{0, 0, 0}, 0, false}, {}};
+  Prediction out{{{0, 0, 0}, 0}, {}};
 
   // What leaves each node, by round.
   std::vector<std::vector<double>> leaving;
@@ -97,6 +97,11 @@ Prediction predict_exchange(const dtype::SystemModel& model, const std::vector<i
       dtype::PhaseSeconds mine{0, 0, 0};
       if (!round.sent.empty()) mine = phase_seconds(model, round.sent, transfer);
       add(mine.unpack, copy_seconds(model, round.kept, on_device));
+      auto& unknown = out.seconds.unknown;
+      if (!unknown && !mine.total()) {
+        if (!round.sent.empty()) unknown = unknown_part(model, round.sent, transfer);
+        if (!unknown) unknown = unknown_part_of_copy(model, round.kept, on_device);
+      }
       raise(slowest[i].alone, mine.transfer);
       if (round.off_node_messages > 0 && mine.transfer && model.injection_bytes_per_second) {
         const auto latency = paths.off_node->at(round.off_node_messages, 0);

@@ -36,6 +36,8 @@ struct ExchangeSeconds {
   dtype::PhaseSeconds phases;
   std::optional<double> total;    ///< of the slowest rank
   bool injection_limits = false;  ///< transfer takes longer than any rank's messages alone
+  /// The first part of the model because of which there is no total.
+  std::optional<dtype::Unknown> unknown = std::nullopt;
 };
 
 /// Sums over all ranks, and of the busiest.

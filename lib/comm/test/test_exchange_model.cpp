@@ -94,6 +94,33 @@ TEST(ExchangeModel, RoundsWaitForEachOther) {
   EXPECT_EQ(three.load.messages, 3);
 }
 
+// What a busy machine left: no number is made of it, and the reason is told.
+TEST(ExchangeModel, GoesNoFurtherThanTheModel) {
+  auto model = model_of_host();
+  model.host_messages.off_node =
+      dtype::MessageTimes({{1, {{1, 64}, {9e-7, 9.46e-7}, "test"}}}, "test");
+  constexpr std::int64_t kBytes = 1876951;
+  const auto out = on_host(model, 2, 1, ring(2, 1, kBytes)).seconds;
+  EXPECT_FALSE(out.phases.transfer || out.total);
+  EXPECT_TRUE(out.phases.pack && out.phases.unpack);
+  ASSERT_TRUE(out.unknown);
+  EXPECT_EQ(out.unknown->text(), "host messages between nodes: not measured beyond 64 B");
+  EXPECT_TRUE(on_host(model, 2, 1, ring(2, 1, 64)).seconds.total);
+  EXPECT_FALSE(on_host(model, 2, 1, ring(2, 1, 64)).seconds.unknown);
+
+  model = model_of_host();
+  model.host_packing.unpack = dtype::PackTable({{1, 4096}, {8}, {8}}, {1e-9, 2e-9}, "test");
+  const auto packed = on_host(model, 2, 1, ring(2, 1, kBytes)).seconds;
+  EXPECT_FALSE(packed.phases.unpack);
+  EXPECT_EQ(packed.unknown->text(), "unpacking by the host: not measured beyond 4 KiB");
+  // What a rank keeps.
+  model = model_of_host();
+  model.host_packing.pack = dtype::PackTable({{1, 4096}, {8}, {8}}, {1e-9, 2e-9}, "test");
+  const auto kept = on_host(model, 1, 1, ring(1, 0, kBytes)).seconds;
+  EXPECT_FALSE(kept.total);
+  EXPECT_EQ(kept.unknown->text(), "packing by the host: not measured beyond 4 KiB");
+}
+
 TEST(ExchangeModel, KnowsWhatItDoesNotKnow) {
   auto model = model_of_host();
   model.host_messages.off_node.reset();

@@ -84,6 +84,14 @@ class HandleTable final : detail::HandleTableBase {
     return key_of(handle) - lowest <= highest_.load(std::memory_order_relaxed) - lowest;
   }
 
+  /// Makes may_have() false for every handle, for the end of MPI: whoever asks it first then leaves
+  /// all to MPI. Entries stay until their handles are freed. O(1).
+  void close() {
+    const std::lock_guard lock(writers_);
+    highest_ = 0;
+    lowest_ = ~Key{0};
+  }
+
   /// Of this handle, or nullptr. Lives until that is freed. O(1), takes no lock.
   T* find(Handle handle) const { return find_key(key_of(handle)); }
 

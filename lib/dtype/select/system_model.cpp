@@ -38,6 +38,8 @@ constexpr std::array kMachine{
     std::pair{"driver", &ModelProvenance::driver}, std::pair{"mpi", &ModelProvenance::mpi}};
 constexpr std::array kScalars{std::pair{"launch_seconds", &SystemModel::launch_seconds},
                               std::pair{"synchronize_seconds", &SystemModel::synchronize_seconds}};
+constexpr std::array kFlaws{std::pair{"incomplete", &SystemModel::incomplete},
+                            std::pair{"noisy", &SystemModel::noisy}};
 constexpr double kMaxRate = 1e18;
 constexpr const char* kInjection = "injection_bytes_per_second";
 constexpr std::array kMessages{std::pair{"host", &SystemModel::host_messages},
@@ -184,6 +186,12 @@ std::vector<std::int64_t> integers(const Value& value) {
   return out;
 }
 
+std::vector<std::string> texts(const Value& value) {
+  std::vector<std::string> out;
+  for (const auto& element : value.elements()) out.push_back(element.text());
+  return out;
+}
+
 // Numbers nested in arrays of these lengths.
 void append_nested(const Value& value, std::span<const std::size_t> lengths,
                    std::vector<double>& out) {
@@ -290,6 +298,85 @@ Json parse_json(std::string_view text, const std::string& source) {
   }
 }
 
+// ---- Points that cannot be
+
+// Whether a point is odd beside one of `bytes` and `seconds`, both of a point with less and more.
+constexpr double kOdd = 10;
+constexpr double kOddJump = 40;  // caches and TLBs that end explain up to some 15
+bool is_odd_beside_more(double seconds, double of_more) {
+  return seconds > kOdd * of_more;
+}
+bool is_odd_beside_less(double seconds, double of_less, double times_as_much) {
+  return seconds > kOddJump * of_less * times_as_much;
+}
+
+// Of points along one axis: value(i) is the time of point i. Calls note(i) for each odd one, whose
+// neighbours are those that are not.
+template <class Value, class Note>
+void find_odd(const std::vector<std::int64_t>& bytes, Value value, Note note) {
+  std::optional<std::size_t> less;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const bool is_odd = (i + 1 < bytes.size() && is_odd_beside_more(value(i), value(i + 1))) ||
+                        (less && is_odd_beside_less(value(i), value(*less),
+                                                    static_cast<double>(bytes[i]) /
+                                                        static_cast<double>(bytes[*less])));
+    if (is_odd)
+      note(i);
+    else
+      less = i;
+  }
+}
+
+void find_odd(const std::string& name, const Curve& curve, std::vector<std::string>& out) {
+  find_odd(
+      curve.bytes(), [&](std::size_t i) { return curve.seconds()[i]; },
+      [&](std::size_t i) { out.push_back(name + ": " + text_of_bytes(curve.bytes()[i])); });
+}
+
+void find_odd(const std::string& name, const PackTable& table, std::vector<std::string>& out) {
+  const auto& [bytes, blocks, strides] = table.axes();
+  const auto shapes = blocks.size() * strides.size();
+  for (std::size_t shape = 0; shape < shapes; ++shape)
+    find_odd(
+        bytes, [&](std::size_t i) { return table.seconds()[i * shapes + shape]; },
+        [&](std::size_t i) {
+          out.push_back(name + ": " + text_of_bytes(bytes[i]) + " in blocks of " +
+                        text_of_bytes(blocks[shape / strides.size()]) + ", " +
+                        text_of_bytes(strides[shape % strides.size()]) + " apart");
+        });
+}
+
+// Parts that end before bandwidths begin, with where: of models that do not say so themselves.
+std::vector<std::string> early_ends(const SystemModel& model) {
+  std::vector<std::string> out;
+  const auto check = [&](const std::string& name, std::int64_t last) {
+    if (last < kBandwidthBytes) out.push_back(name + ": up to " + text_of_bytes(last));
+  };
+  for (const auto& [place, paths] : kMessages)
+    for (const auto& [path, member] : kPaths)
+      if (const auto& times = model.*paths.*member)
+        check(std::string(place) + " messages " + path,
+              times->measured().front().curve.bytes().back());
+  for (const auto& [name, member] : kCopies)
+    if (const auto& curve = model.*member)
+      check(std::string("copies ") + name, curve->bytes().back());
+  for (const auto& [place, times] : kPacking)
+    for (const auto& [direction, member] : kDirections)
+      if (const auto& table = model.*times.*member)
+        check(std::string(place) + " " + direction, table->axes().bytes.back());
+  return out;
+}
+
+// Up to so many, and how many more there are.
+std::string list_of(const std::vector<std::string>& entries) {
+  constexpr std::size_t kMost = 3;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(entries.size(), kMost); ++i)
+    out.append(out.empty() ? "" : ", ").append(entries[i]);
+  if (entries.size() > kMost) out += " and " + std::to_string(entries.size() - kMost) + " more";
+  return out;
+}
+
 // ---- Files
 
 std::string message_of(int error) {
@@ -375,6 +462,37 @@ std::string variable(const char* name) {
 
 }  // namespace
 
+std::vector<std::string> odd_points(const SystemModel& model) {
+  std::vector<std::string> out;
+  for (const auto& [place, paths] : kMessages)
+    for (const auto& [path, member] : kPaths)
+      if (const auto& times = model.*paths.*member)
+        for (const auto& [messages, curve] : times->measured())
+          find_odd(std::string(place) + " messages " + path + ", " + std::to_string(messages) +
+                       " at once",
+                   curve, out);
+  for (const auto& [name, member] : kCopies)
+    if (const auto& curve = model.*member) find_odd(std::string("copies ") + name, *curve, out);
+  for (const auto& [place, times] : kPacking)
+    for (const auto& [direction, member] : kDirections)
+      if (const auto& table = model.*times.*member)
+        find_odd(std::string(place) + " " + direction, *table, out);
+  return out;
+}
+
+std::string flaws_of(const SystemModel& model, const std::string& path) {
+  std::string out;
+  const auto add = [&](const std::string& what, const std::vector<std::string>& entries) {
+    if (!entries.empty()) out.append(out.empty() ? "" : "; ").append(what + list_of(entries));
+  };
+  add("cut short: ", model.incomplete.empty() ? early_ends(model) : model.incomplete);
+  add("noisy: ", model.noisy);
+  add("over 10 times as slow as their neighbours: ", odd_points(model));
+  if (out.empty()) return out;
+  return "system model " + path + " is of a disturbed or short measurement (" + out +
+         "): measure again with 'halocline calibrate' while nothing else runs";
+}
+
 std::string to_json(const SystemModel& model) {
   Json out;
   out["schema"] = kSchema;
@@ -392,6 +510,8 @@ std::string to_json(const SystemModel& model) {
     for (const auto& [direction, member] : kDirections)
       if (const auto& table = model.*times.*member)
         out["packing"][place][direction] = to_json(*table);
+  for (const auto& [name, member] : kFlaws)
+    if (const auto& flaws = model.*member; !flaws.empty()) out[name] = flaws;
   // Names of processors and hosts need not be UTF-8; the file is.
   return out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -414,6 +534,8 @@ SystemModel parse_model(std::string_view json, const std::string& source) {
         *found, kCopies, [](const Value& value) { return curve_of(value); }, out);
   if (const auto found = members.find("packing"))
     read_members(*found, kPacking, pack_times_of, out);
+  for (const auto& [name, member] : kFlaws)
+    if (const auto found = members.find(name)) out.*member = texts(*found);
   members.check_rest();
   return out;
 }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "dtype/select/time_table.hpp"
 
@@ -64,11 +65,26 @@ struct SystemModel {
   PackTimes mapped_packing;  ///< [PEA21] T_host-pack, -unpack: kernels, mapped pinned host memory
   PackTimes host_packing;    ///< the host packer, without a stream
 
+  /// What was cut short, with what it reaches and should have reached, an entry for each part.
+  std::vector<std::string> incomplete;
+  /// Points whose samples did not agree, or contradicted those of others, to the end.
+  std::vector<std::string> noisy;
+
   bool operator==(const SystemModel&) const = default;
 };
 
+/// Returns the points that take over 10 times as long as a longer one beside them, or over 40 times
+/// as long as their bytes and the shorter one beside them explain: nothing but a disturbed
+/// measurement does. In words, one entry for each. O(size).
+std::vector<std::string> odd_points(const SystemModel& model);
+
+/// Returns one line for the user of a model on what is wrong with it (incomplete or ending below
+/// kBandwidthBytes, noisy, odd_points()) and the remedy; empty if nothing is. O(size).
+std::string flaws_of(const SystemModel& model, const std::string& path);
+
 /// The model as a JSON object of schema halocline-model/1. Bytes and counts are integers, times are
-/// seconds; keys of what was not measured are absent. O(size).
+/// seconds; keys of what was not measured are absent, and so are "incomplete" and "noisy" where
+/// nothing is. O(size).
 std::string to_json(const SystemModel& model);
 
 /// The model of such an object; numbers are the same bit by bit. Throws ConfigError that names

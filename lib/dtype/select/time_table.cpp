@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <span>
 #include <utility>
 
@@ -60,6 +61,17 @@ double along_bytes(const std::vector<std::int64_t>& points, double bytes, Value 
                    (bytes - point(above - 1)) / (point(above) - point(above - 1)));
 }
 
+// The rule of reach(); value(i) is the time of point i.
+template <class Value>
+std::int64_t reach_along(const std::vector<std::int64_t>& points, std::int64_t messages,
+                         Value value) {
+  const auto last = points.size() - 1;
+  const bool is_long = static_cast<double>(points[last]) * static_cast<double>(messages) >=
+                       static_cast<double>(kBandwidthBytes);
+  const bool grows = last == 0 || value(last) > value(last - 1);
+  return is_long && grows ? points[last] * kBeyond : points[last];
+}
+
 std::vector<double> logarithms(const std::vector<std::int64_t>& points) {
   std::vector<double> out;
   for (const auto point : points) out.push_back(std::log2(static_cast<double>(point)));
@@ -84,6 +96,23 @@ Curve::Curve(std::vector<std::int64_t> bytes, std::vector<double> seconds, const
   check_seconds(seconds_, bytes_.size(), where);
 }
 
+std::string text_of_bytes(std::int64_t bytes) {
+  constexpr double kKibi = 1024;
+  auto number = static_cast<double>(bytes);
+  const char* unit = "B";
+  for (const char* next : {"KiB", "MiB", "GiB", "TiB"}) {
+    if (number < kKibi) break;
+    number /= kKibi, unit = next;
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*g %s", number < 100 ? 3 : 4, number, unit);
+  return text;
+}
+
+std::int64_t Curve::reach(std::int64_t messages) const {
+  return reach_along(bytes_, messages, [&](std::size_t i) { return seconds_[i]; });
+}
+
 double Curve::at(double bytes) const {
   return along_bytes(bytes_, bytes, [&](std::size_t i) { return seconds_[i]; });
 }
@@ -97,20 +126,33 @@ MessageTimes::MessageTimes(std::vector<AtOnce> measured, const std::string& wher
       refuse(where, entry("", i) + ".messages is not above " + entry("", i - 1) + ".messages");
 }
 
-double MessageTimes::at(std::int64_t messages, double bytes) const {
+MessageTimes::Around MessageTimes::around(std::int64_t messages) const {
   const auto above =
       std::lower_bound(measured_.begin(), measured_.end(), messages,
                        [](const AtOnce& a, std::int64_t b) { return a.messages < b; });
-  if (above == measured_.end()) {
-    const auto& most = measured_.back();
-    return most.curve.at(bytes) *
-           (static_cast<double>(messages) / static_cast<double>(most.messages));
-  }
-  if (above == measured_.begin()) return above->curve.at(bytes);
-  const auto below = above - 1;
-  return std::lerp(below->curve.at(bytes), above->curve.at(bytes),
-                   static_cast<double>(messages - below->messages) /
-                       static_cast<double>(above->messages - below->messages));
+  if (above == measured_.end()) return {above - 1, above};
+  const bool is_measured = above == measured_.begin() || above->messages == messages;
+  return {is_measured ? above : above - 1, above + 1};
+}
+
+double MessageTimes::at(std::int64_t messages, double bytes) const {
+  const auto [first, last] = around(messages);
+  const auto above = last - 1;
+  if (messages > above->messages)
+    return above->curve.at(bytes) *
+           (static_cast<double>(messages) / static_cast<double>(above->messages));
+  if (above == first) return above->curve.at(bytes);
+  return std::lerp(first->curve.at(bytes), above->curve.at(bytes),
+                   static_cast<double>(messages - first->messages) /
+                       static_cast<double>(above->messages - first->messages));
+}
+
+std::int64_t MessageTimes::reach(std::int64_t messages) const {
+  const auto [first, last] = around(messages);
+  auto out = first->curve.reach(first->messages);
+  for (auto one = first + 1; one != last; ++one)
+    out = std::min(out, one->curve.reach(one->messages));
+  return out;
 }
 
 PackTable::PackTable(Axes axes, std::vector<double> seconds, const std::string& where)
@@ -128,15 +170,21 @@ PackTable::OfShape PackTable::of(std::int64_t block_bytes, std::int64_t stride_b
   return {*this, locate(log_block_, block_bytes), locate(log_stride_, stride_bytes)};
 }
 
-double PackTable::OfShape::at(double bytes) const {
+double PackTable::OfShape::seconds_at(std::size_t point) const {
   const auto strides = table_.log_stride_.size(), blocks = table_.log_block_.size();
-  return along_bytes(table_.axes_.bytes, bytes, [&](std::size_t i) {
-    const auto of_block = [&](std::size_t j) {
-      const auto* row = &table_.seconds_[(i * blocks + j) * strides];
-      return std::lerp(row[stride_.below], row[stride_.above], stride_.fraction);
-    };
-    return std::lerp(of_block(block_.below), of_block(block_.above), block_.fraction);
-  });
+  const auto of_block = [&](std::size_t j) {
+    const auto* row = &table_.seconds_[(point * blocks + j) * strides];
+    return std::lerp(row[stride_.below], row[stride_.above], stride_.fraction);
+  };
+  return std::lerp(of_block(block_.below), of_block(block_.above), block_.fraction);
+}
+
+double PackTable::OfShape::at(double bytes) const {
+  return along_bytes(table_.axes_.bytes, bytes, [&](std::size_t i) { return seconds_at(i); });
+}
+
+std::int64_t PackTable::OfShape::reach() const {
+  return reach_along(table_.axes_.bytes, 1, [&](std::size_t i) { return seconds_at(i); });
 }
 
 }  // namespace halocline::dtype

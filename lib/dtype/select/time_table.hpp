@@ -19,6 +19,17 @@ namespace halocline::dtype {
 inline constexpr auto kMaxPoint = std::int64_t{1} << 40;
 inline constexpr double kMaxSeconds = 1e9;
 
+/// How far measured times may be used; the one rule of all tables, which reach() applies. Up to the
+/// last point they are measured. Beyond it, the slope of the last two points is a bandwidth if the
+/// last point has at least kBandwidthBytes (several messages: all together) and took longer than
+/// the point before it. It is then good for up to kBeyond times the bytes of the last point.
+/// at() also answers beyond the reach, with a number that means nothing.
+inline constexpr auto kBandwidthBytes = std::int64_t{1} << 20;
+inline constexpr std::int64_t kBeyond = 64;
+
+/// Writes a number of bytes with its unit: "64 B", "1.79 MiB".
+std::string text_of_bytes(std::int64_t bytes);
+
 /// Seconds over bytes, by what was measured: exact at the measured points and linear between them;
 /// up to the first point its time (the latency); beyond the last one on with the slope of the last
 /// two (the bandwidth), which counts as 0 if it is negative; of a single point, in proportion to
@@ -31,6 +42,15 @@ class Curve {
 
   /// The time for `bytes` >= 0. O(log points).
   double at(double bytes) const;
+
+  /// Returns the largest number of bytes that at() is good for, where a point stands for that many
+  /// `messages` of its bytes each. O(1).
+  std::int64_t reach(std::int64_t messages = 1) const;
+  /// Returns whether at(bytes) is good. O(1).
+  bool reaches(double bytes, std::int64_t messages = 1) const {
+    return bytes <= static_cast<double>(bytes_.back()) ||
+           bytes <= static_cast<double>(reach(messages));
+  }
 
   const std::vector<std::int64_t>& bytes() const { return bytes_; }
   const std::vector<double>& seconds() const { return seconds_; }
@@ -59,10 +79,20 @@ class MessageTimes {
   /// numbers).
   double at(std::int64_t messages, double bytes) const;
 
+  /// Returns the largest number of bytes of each message that at() is good for: as far as the
+  /// curves reach that it uses. O(log numbers).
+  std::int64_t reach(std::int64_t messages) const;
+
   const std::vector<AtOnce>& measured() const { return measured_; }
   bool operator==(const MessageTimes&) const = default;
 
  private:
+  /// The curves that at() uses for a number of messages: one or two, from `first` to before `last`.
+  struct Around {
+    std::vector<AtOnce>::const_iterator first, last;
+  };
+  Around around(std::int64_t messages) const;
+
   std::vector<AtOnce> measured_;
 };
 
@@ -94,8 +124,17 @@ class PackTable {
         : table_(table), block_(block), stride_(stride) {}
     /// The time for `bytes` >= 0, by the rule of Curve. O(log points).
     double at(double bytes) const;
+    /// Returns the largest number of bytes that at() is good for. O(1).
+    std::int64_t reach() const;
+    /// Returns whether at(bytes) is good. O(1).
+    bool reaches(double bytes) const {
+      return bytes <= static_cast<double>(table_.axes_.bytes.back()) ||
+             bytes <= static_cast<double>(reach());
+    }
 
    private:
+    double seconds_at(std::size_t point) const;
+
     const PackTable& table_;
     Place block_, stride_;
   };

@@ -35,6 +35,8 @@ Seconds sum(std::initializer_list<Seconds> terms) {
 struct Group {
   std::int64_t messages = 0;
   double bytes = 0;
+
+  double mean_bytes() const { return bytes / static_cast<double>(messages); }
 };
 
 // Messages that go to other ranks.
@@ -47,13 +49,19 @@ struct Traffic {
       group.bytes += static_cast<double>(message.bytes);
     }
   }
+  bool none() const { return on_node.messages + off_node.messages == 0; }
+  double bytes() const { return on_node.bytes + off_node.bytes; }
   Group on_node, off_node;
 };
 
+bool reaches(const MessageTimes& times, const Group& group) {
+  return group.mean_bytes() <= static_cast<double>(times.reach(group.messages));
+}
+
 Seconds arrival(const std::optional<MessageTimes>& times, const Group& group) {
   if (group.messages == 0) return 0;
-  if (!times) return std::nullopt;
-  return times->at(group.messages, group.bytes / static_cast<double>(group.messages));
+  if (!times || !reaches(*times, group)) return std::nullopt;
+  return times->at(group.messages, group.mean_bytes());
 }
 
 Seconds arrival(const MessagePaths& paths, const Traffic& traffic) {
@@ -64,9 +72,9 @@ Seconds arrival(const MessagePaths& paths, const Traffic& traffic) {
 }
 
 Seconds copy(const std::optional<Curve>& curve, const Traffic& traffic) {
-  if (traffic.on_node.messages + traffic.off_node.messages == 0) return 0;
-  if (!curve) return std::nullopt;
-  return curve->at(traffic.on_node.bytes + traffic.off_node.bytes);
+  if (traffic.none()) return 0;
+  if (!curve || !curve->reaches(traffic.bytes())) return std::nullopt;
+  return curve->at(traffic.bytes());
 }
 
 Seconds by_kernel(const std::optional<PackTable>& table, std::span<const Message> messages,
@@ -76,6 +84,7 @@ Seconds by_kernel(const std::optional<PackTable>& table, std::span<const Message
   for (const auto& message : messages) {
     const auto& shape = message.*side;
     const auto times = table->of(shape.block_bytes, shape.stride_bytes);
+    if (!times.reaches(static_cast<double>(message.bytes))) return std::nullopt;
     const auto floor = times.at(0);
     longest_floor = std::max(longest_floor, floor);
     beyond += std::max(times.at(static_cast<double>(message.bytes)) - floor, 0.0);
@@ -90,6 +99,7 @@ Seconds by_host(const std::optional<PackTable>& table, std::span<const Message> 
   for (const auto& message : messages) {
     const auto& shape = message.*side;
     const auto times = table->of(shape.block_bytes, shape.stride_bytes);
+    if (!times.reaches(static_cast<double>(message.bytes))) return std::nullopt;
     out += times.at(static_cast<double>(message.bytes));
   }
   return out;
@@ -115,6 +125,61 @@ std::array<PhaseSeconds, kTransfers> phases(const SystemModel& model,
            {by_host(model.host_packing.pack, messages, &Message::source), host_arrival,
             by_host(model.host_packing.unpack, messages, &Message::destination)}}};
 }
+
+// What is missing of the parts of a model, by the functions above: the first one.
+class Missing {
+ public:
+  Missing(const SystemModel& model, std::span<const Message> messages)
+      : model_(model), messages_(messages), traffic_(messages) {}
+
+  const std::optional<Unknown>& first() const { return first_; }
+
+  void launch() {
+    if (!model_.launch_seconds || !model_.synchronize_seconds) note("launch and synchronization");
+  }
+  void packing(const std::string& name, const std::optional<PackTable>& table,
+               BlockShape Message::*side) {
+    if (!table) return note(name);
+    for (const auto& message : messages_) {
+      const auto& shape = message.*side;
+      const auto times = table->of(shape.block_bytes, shape.stride_bytes);
+      if (!times.reaches(static_cast<double>(message.bytes))) note(name, times.reach());
+    }
+  }
+  void packing(const std::string& where, const PackTimes& times) {
+    packing("packing " + where, times.pack, &Message::source);
+    packing("unpacking " + where, times.unpack, &Message::destination);
+  }
+  void arrival(const std::string& which, const MessagePaths& paths) {
+    arrival(which + " messages on the node", paths.on_node, traffic_.on_node);
+    arrival(which + " messages between nodes", paths.off_node, traffic_.off_node);
+  }
+  void copies() {
+    copy("copies from the device to the host", model_.device_to_host);
+    copy("copies from the host to the device", model_.host_to_device);
+  }
+
+ private:
+  void note(const std::string& part, std::optional<std::int64_t> reach = std::nullopt) {
+    if (!first_) first_ = {part, reach};
+  }
+  void arrival(const std::string& name, const std::optional<MessageTimes>& times,
+               const Group& group) {
+    if (group.messages == 0) return;
+    if (!times) return note(name);
+    if (!reaches(*times, group)) note(name, times->reach(group.messages));
+  }
+  void copy(const std::string& name, const std::optional<Curve>& curve) {
+    if (traffic_.none()) return;
+    if (!curve) return note(name);
+    if (!curve->reaches(traffic_.bytes())) note(name, curve->reach());
+  }
+
+  const SystemModel& model_;
+  std::span<const Message> messages_;
+  Traffic traffic_;
+  std::optional<Unknown> first_;
+};
 
 Transfer default_transfer(std::span<const Message> messages, TransferSet possible) {
   double bytes = 0;
@@ -181,6 +246,39 @@ PhaseSeconds phase_seconds(const SystemModel& model, std::span<const Message> me
   return phases(model, messages)[index(transfer)];
 }
 
+std::string Unknown::text() const {
+  return part + ": not measured" + (reach ? " beyond " + text_of_bytes(*reach) : "");
+}
+
+std::optional<Unknown> unknown_part(const SystemModel& model, std::span<const Message> messages,
+                                    Transfer transfer) {
+  Missing missing(model, messages);
+  if (transfer != Transfer::host) missing.launch();
+  if (transfer == Transfer::host)
+    missing.packing("by the host", model.host_packing);
+  else if (transfer == Transfer::one_shot)
+    missing.packing("to mapped memory", model.mapped_packing);
+  else
+    missing.packing("to device memory", model.device_packing);
+  if (transfer == Transfer::staged) missing.copies();
+  if (transfer == Transfer::device)
+    missing.arrival("device", model.device_messages);
+  else
+    missing.arrival("host", model.host_messages);
+  return missing.first();
+}
+
+std::optional<Unknown> unknown_part_of_copy(const SystemModel& model,
+                                            std::span<const Message> messages, bool on_device) {
+  Missing missing(model, messages);
+  if (messages.empty()) return std::nullopt;
+  if (on_device) missing.launch();
+  missing.packing(on_device ? "packing to device memory" : "packing by the host",
+                  on_device ? model.device_packing.pack : model.host_packing.pack,
+                  &Message::source);
+  return missing.first();
+}
+
 std::optional<double> copy_seconds(const SystemModel& model, std::span<const Message> messages,
                                    bool on_device) {
   if (messages.empty()) return 0;
@@ -208,7 +306,7 @@ Selection select_transfer(const SystemModel* model, std::span<const Message> mes
   out.transfer = fastest ? *fastest : default_transfer(messages, possible);
   out.reason = possible.count() == 1 ? "the only one possible"
                : fastest             ? "fastest by the system model"
-               : model != nullptr    ? "default: nothing that is possible was measured"
+               : model != nullptr    ? "default: nothing that is possible was measured this far"
                                      : "default: no system model";
   return out;
 }

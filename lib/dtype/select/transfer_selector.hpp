@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "dtype/pack/pack_plan.hpp"
@@ -79,17 +80,27 @@ struct Message {
 struct Selection {
   Transfer transfer;
   /// What each transfer takes, by enumerator; nullopt where it is not possible or something that it
-  /// needs was not measured.
+  /// needs was not measured, or not for so many bytes.
   std::array<std::optional<double>, kTransfers> seconds;
   std::string_view reason;  ///< in a few words
 };
 
-/// What the parts of an exchange take; nullopt where something that is needed was not measured.
+/// What the parts of an exchange take; nullopt where something that is needed was not measured, or
+/// does not reach as far (kBandwidthBytes).
 struct PhaseSeconds {
   std::optional<double> pack;      ///< with the copy to the host, if staged
   std::optional<double> transfer;  ///< until all messages have arrived
   std::optional<double> unpack;    ///< with the copy from the host, if staged
   std::optional<double> total() const;
+};
+
+/// A part of a model that does not say what was asked of it.
+struct Unknown {
+  std::string part;                   ///< "host messages on the node"
+  std::optional<std::int64_t> reach;  ///< bytes; none: it was not measured at all
+
+  /// "host messages on the node: not measured beyond 64 B".
+  std::string text() const;
 };
 
 /// From so many bytes on that are packed at once, staged is the default rather than one-shot: its
@@ -114,7 +125,8 @@ inline constexpr std::int64_t kDefaultStagedBytes = std::int64_t{1} << 20;
 ///   length; on the node and off it at once, the longer of both.
 /// - D and H, copies to and from the host: one each, of all bytes that are sent.
 ///
-/// A transfer that was not measured is chosen only if none was, or without a model (nullptr). Then
+/// A transfer that was not measured, or not for so many bytes, is chosen only if none was, or
+/// without a model (nullptr). Then
 /// it is the first of these that is possible: device; one-shot below kDefaultStagedBytes, else
 /// staged; one-shot; staged; host. Of equal times the first enumerator wins.
 ///
@@ -127,6 +139,16 @@ Selection select_transfer(const SystemModel* model, std::span<const Message> mes
 /// once and unpacked by one launch. Pure; O(messages * log points).
 PhaseSeconds phase_seconds(const SystemModel& model, std::span<const Message> messages,
                            Transfer transfer);
+
+/// Returns the first part of the model because of which phase_seconds() has no total; nullopt if it
+/// has one. O(messages * log points).
+std::optional<Unknown> unknown_part(const SystemModel& model, std::span<const Message> messages,
+                                    Transfer transfer);
+
+/// Returns the part of the model because of which copy_seconds() has no answer; nullopt if it has
+/// one. O(messages * log points).
+std::optional<Unknown> unknown_part_of_copy(const SystemModel& model,
+                                            std::span<const Message> messages, bool on_device);
 
 /// What one copy from layout to layout of all these messages takes, by a kernel if `on_device`: as
 /// packing them, since as many bytes are moved. nullopt if that was not measured. Messages' reach

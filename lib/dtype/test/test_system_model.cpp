@@ -118,6 +118,51 @@ TEST(SystemModel, IsReadAsItWasWritten) {
   EXPECT_EQ(parse_model(to_json(model), "it"), model);
 }
 
+TEST(SystemModel, KeepsWhatIsWrongWithIt) {
+  auto model = whole_model();
+  EXPECT_EQ(to_json(model).find("incomplete"), std::string::npos);
+  EXPECT_EQ(flaws_of(model, "it"), "");
+  model.incomplete = {"host messages on the node: up to 64 B instead of 64 MiB"};
+  model.noisy = {"copies: 64 B"};
+  EXPECT_EQ(parse_model(to_json(model), "it"), model);
+  const auto flaws = flaws_of(model, "it");
+  EXPECT_TRUE(is_clear(flaws)) << flaws;
+  EXPECT_NE(flaws.find("up to 64 B instead of 64 MiB"), std::string::npos);
+  EXPECT_NE(flaws.find("copies: 64 B"), std::string::npos);
+}
+
+TEST(SystemModel, OlderOnesThatEndEarlyAreNamed) {
+  SystemModel model;
+  model.host_messages.on_node = MessageTimes({{1, {{1, 64}, {1e-6, 1.1e-6}, "test"}}}, "test");
+  model.device_to_host = linear_curve(1, 1);
+  const auto flaws = flaws_of(model, "it");
+  EXPECT_TRUE(is_clear(flaws)) << flaws;
+  EXPECT_NE(flaws.find("(cut short: host messages on_node: up to 64 B)"), std::string::npos)
+      << flaws;
+}
+
+// What a busy machine left in models that were written before they said so of themselves.
+TEST(SystemModel, PointsThatCannotBeAreFound) {
+  SystemModel model;
+  const std::vector<std::int64_t> bytes{1, 64, 256, 1024};
+  const auto odd = [&](std::vector<double> seconds) {
+    model.host_messages.on_node = MessageTimes({{1, {bytes, std::move(seconds), "test"}}}, "test");
+    return odd_points(model);
+  };
+  using Odd = std::vector<std::string>;
+  EXPECT_EQ(odd({4.06e-6, 4.4e-6, 4.8e-6, 6.8e-6}), Odd{});
+  EXPECT_EQ(odd({4.06e-6, 4.36e-4, 4.8e-6, 6.8e-6}), Odd{"host messages on_node, 1 at once: 64 B"});
+  EXPECT_EQ(odd({0.084, 4.4e-6, 4.8e-6, 6.8e-6}), Odd{"host messages on_node, 1 at once: 1 B"});
+  EXPECT_EQ(odd({4.06e-6, 4.4e-6, 4.8e-6, 0.0157}), Odd{"host messages on_node, 1 at once: 1 KiB"});
+  EXPECT_EQ(odd({4.06e-6, 4.4e-6, 4.8e-6, 13 * 4 * 4.8e-6}), Odd{});  // the end of a cache
+  model = {};
+  model.host_packing.pack = PackTable({bytes, {8}, {16, 64}}, {1, 1, 1, 50, 2, 2, 3, 3}, "test");
+  EXPECT_EQ(odd_points(model), Odd{"host pack: 64 B in blocks of 8 B, 64 B apart"});
+  model.device_to_host = Curve(bytes, {1, 1, 99, 1}, "test");
+  EXPECT_EQ(odd_points(model).size(), 2u);
+  EXPECT_TRUE(is_clear(flaws_of(model, "it")));
+}
+
 TEST(SystemModel, HoldsWhatWasMeasuredOnly) {
   const SystemModel nothing;
   EXPECT_EQ(parse_model(to_json(nothing), "it"), nothing);

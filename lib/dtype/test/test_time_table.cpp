@@ -83,6 +83,52 @@ TEST(Curve, OfGrowingTimesNeverFalls) {
   }
 }
 
+TEST(Reach, OfAShortCurveIsItsLastPoint) {
+  const Curve curve({1, 64}, {1e-6, 1.1e-6}, "test");
+  EXPECT_EQ(curve.reach(), 64);
+  EXPECT_TRUE(curve.reaches(64));
+  EXPECT_FALSE(curve.reaches(65));
+  EXPECT_EQ(Curve({8}, {0.5}, "test").reach(), 8);
+}
+
+TEST(Reach, OfALongCurveIsSomeTimesItsLastPoint) {
+  const Curve curve({64, kBandwidthBytes}, {1e-6, 1e-4}, "test");
+  EXPECT_EQ(curve.reach(), kBeyond * kBandwidthBytes);
+  EXPECT_TRUE(curve.reaches(2e6));
+  EXPECT_FALSE(curve.reaches(1e9));
+  EXPECT_EQ(Curve({64, kBandwidthBytes - 1}, {1e-6, 1e-4}, "test").reach(), kBandwidthBytes - 1);
+  // Without a slope there is no bandwidth.
+  EXPECT_EQ(Curve({64, kBandwidthBytes}, {1e-4, 1e-4}, "test").reach(), kBandwidthBytes);
+}
+
+TEST(Reach, OfSeveralMessagesCountsAllTheirBytes) {
+  const Curve shorter({1, 1 << 16}, {1e-6, 1e-5}, "test");
+  const Curve longer({1, 1 << 20}, {1e-6, 1e-4}, "test");
+  const MessageTimes times({{1, longer}, {4, shorter}, {16, shorter}}, "test");
+  EXPECT_EQ(times.reach(1), kBeyond << 20);
+  EXPECT_EQ(times.reach(2), 1 << 16);  // as far as the curve of 4
+  EXPECT_EQ(times.reach(4), 1 << 16);
+  EXPECT_EQ(times.reach(16), kBeyond << 16);
+  EXPECT_EQ(times.reach(26), kBeyond << 16);
+}
+
+TEST(Reach, OfPacksIsThatOfTheirShape) {
+  const PackTable table({{64, kBandwidthBytes}, {8, 16}, {32}}, {1e-6, 1e-6, 1e-4, 1e-6}, "test");
+  EXPECT_EQ(table.of(8, 32).reach(), kBeyond * kBandwidthBytes);
+  EXPECT_EQ(table.of(16, 32).reach(), kBandwidthBytes);
+  EXPECT_TRUE(table.of(8, 32).reaches(1e7));
+  EXPECT_FALSE(table.of(16, 32).reaches(1e7));
+}
+
+TEST(Bytes, HaveTheirUnit) {
+  EXPECT_EQ(text_of_bytes(0), "0 B");
+  EXPECT_EQ(text_of_bytes(64), "64 B");
+  EXPECT_EQ(text_of_bytes(1023), "1023 B");
+  EXPECT_EQ(text_of_bytes(1 << 14), "16 KiB");
+  EXPECT_EQ(text_of_bytes(1876951), "1.79 MiB");
+  EXPECT_EQ(text_of_bytes(kMaxPoint), "1 TiB");
+}
+
 // Whatever a table may hold.
 TEST(Tables, AreFinite) {
   const auto least = std::numeric_limits<double>::denorm_min();

@@ -14,6 +14,8 @@ LIBRARY = os.environ["HALOCLINE_INTERPOSER"]
 MPIEXEC = os.environ["HALOCLINE_MPIEXEC"]
 HALOCLINE = os.environ["HALOCLINE_BINARY"]
 MESSAGES = os.environ["HALOCLINE_INTERPOSE_TEST"]
+END = os.environ["HALOCLINE_END_TEST"]
+WAYS_TO_END = ("types-kept", "requests-left", "at-exit", "calls-in-finalize", "threads")
 HERE = pathlib.Path(__file__).resolve().parent
 EXAMPLES = HERE.parent / "examples"
 CALLS = ("Pack", "Unpack", "Send", "Recv", "Isend", "Irecv", "Sendrecv", "Send_init", "Recv_init", "Alltoallv", "Alltoallw", "Neighbor_alltoallw")
@@ -43,6 +45,10 @@ class Library(unittest.TestCase):
         needed = re.findall(r"NEEDED +(\S+)", run("objdump", "-p", LIBRARY).stdout)
         self.assertTrue(needed)
         self.assertEqual([name for name in needed if re.match("lib(stdc|gcc|gomp|omp|kokkos)", name)], [])
+
+
+    def test_is_never_unloaded(self):
+        self.assertRegex(run("readelf", "-d", LIBRARY).stdout, r"FLAGS_1.*NODELETE")
 
 
 class Preloaded(unittest.TestCase):
@@ -119,6 +125,7 @@ class Preloaded(unittest.TestCase):
         for place in ("host", "streamed"):
             for curve in model["messages"][place]["on_node"]:
                 curve["seconds"] = [seconds] * len(curve["seconds"])
+                curve["bytes"][-1] = 1 << 30  # also if the measurement was cut short
         path.write_text(json.dumps(model), encoding="utf-8")
         return path
 
@@ -139,6 +146,18 @@ class Preloaded(unittest.TestCase):
                     self.assertGreaterEqual(self.engines_part(call, finished.stderr), at_least, call)
                     self.assertLessEqual(self.engines_part(call, finished.stderr), at_most, call)
 
+    def test_programs_end_in_every_way(self):
+        # What is freed too early is overwritten, so that its use is noticed.
+        variables = {"LD_PRELOAD": LIBRARY, "HALOCLINE_MPI": "auto", "HALOCLINE_MPI_LOG": "summary",
+                     "HALOCLINE_MODEL": self.model(1e-12), "MALLOC_PERTURB_": "165"}
+        words = [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
+        for way in WAYS_TO_END:
+            for ranks in (2, 4):
+                with self.subTest(way=way, ranks=ranks):
+                    finished = run(MPIEXEC, "-n", ranks, *words, END, way)
+                    self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
+                    self.assertGreater(self.engines_part("MPI_Isend", finished.stderr), 0)
+
     def test_leaves_nothing_to_mpi_that_it_is_forced_to_do(self):
         finished = run(MPIEXEC, "-n", 2, "-x", "HALOCLINE_MPI=engine", "-x", "HALOCLINE_MPI_LOG=summary", MESSAGES)
         self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
@@ -152,6 +171,17 @@ class Preloaded(unittest.TestCase):
         self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
         for call in ("Unpack", "Send", "Recv", "Isend", "Irecv", "Sendrecv", "Send_init", "Recv_init", "Alltoallw", "Neighbor_alltoallw"):
             self.assertGreater(self.engines_part(f"MPI_{call}", finished.stderr), 0.5, call)
+
+    def test_goes_no_further_than_the_model(self):
+        model = json.loads(self.model(1e-12).read_text(encoding="utf-8"))
+        for place in ("host", "streamed"):
+            model["messages"][place]["on_node"] = [{"messages": 1, "bytes": [1, 64], "seconds": [0.084, 1e-6]}]
+        path = pathlib.Path(self.folder.name) / "cut.json"
+        path.write_text(json.dumps(model), encoding="utf-8")
+        told = self.launch(self.program("mpicc", "pack_halo.c"), ranks=2, LD_PRELOAD=LIBRARY, HALOCLINE_MPI_LOG="types", HALOCLINE_MODEL=str(path))
+        self.assertIn("messages by mpi: not measured beyond 64 B", told)
+        self.assertNotIn("too long", told)
+        self.assertEqual(told.count("over 10 times as slow as their neighbours: "), 1, told)
 
     def test_goes_on_without_a_model_that_it_cannot_use(self):
         program = self.program("mpicc", "pack_halo.c")

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Fails if an object file registers a destructor that runs when the process ends.
+#   check_no_exit_destructors.sh NM FILE...
+set -euo pipefail
+nm=$1; shift
+# Undefined symbols that registrations need; a function of one line's attribute is not one.
+if found=$("$nm" -A --undefined-only "$@" | grep -E ' U (__cxa_atexit|atexit|__cxa_thread_atexit)$'); then
+  printf 'objects with static storage that are destroyed at exit; make them live for ever (static auto& x = *new T):\n%s\n' "$found" >&2
+  exit 1
+fi
