@@ -98,7 +98,7 @@ dtype::TypedSequence read_displacements(const std::string& path) {
       throw ConfigError("file is cut off (" + path + ": " + std::to_string(text.size()) +
                         " bytes are no multiple of 8): write 64-bit integers");
     out.displacements.resize(text.size() / sizeof(std::int64_t));
-    std::memcpy(out.displacements.data(), text.data(), text.size());
+    if (!text.empty()) std::memcpy(out.displacements.data(), text.data(), text.size());
     for (std::size_t i = 0; i < out.displacements.size(); ++i)
       if (const auto value = out.displacements[i]; value > kLimit || value < -kLimit)
         throw ConfigError("displacement is too large (number " + std::to_string(i + 1) + " of " +
