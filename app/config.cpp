@@ -20,6 +20,7 @@
 #include <system_error>
 
 #include "dtype/support/error.hpp"
+#include "dtype/support/text_file.hpp"
 #include "environment.hpp"
 #include "methods.hpp"
 #include "provenance.hpp"
@@ -31,9 +32,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Tokens = std::vector<std::string>;
 
+// One line of bearable length, whatever the user has written.
 [[noreturn]] void fail(const std::string& problem, const std::string& cause,
                        const std::string& remedy) {
-  throw ConfigError(problem + " (" + cause + "): " + remedy);
+  constexpr std::size_t kMost = 400;
+  throw ConfigError(halocline::excerpt(problem, kMost) + " (" + halocline::excerpt(cause, kMost) +
+                    "): " + remedy);
 }
 
 // A value as the user may have written it, for messages: one short line, whatever bytes are in it.
@@ -532,18 +536,9 @@ std::string line_of(const std::string& path, int line) {
 }
 
 Values read_file(const std::string& path) {
-  constexpr std::string_view readable = "give --config a text file that this user may read";
-  std::error_code ignored;
-  const auto kind = std::filesystem::status(path, ignored).type();
-  using Kind = std::filesystem::file_type;
-  if (kind == Kind::directory || kind == Kind::character || kind == Kind::block)
-    fail("config file cannot be read", path + ": is a directory or a device",
-         std::string(readable));
-  errno = 0;
-  std::ifstream file(path);
-  if (!file)
-    fail("config file cannot be read", path + ": " + std::generic_category().message(errno),
-         std::string(readable));
+  constexpr FileKind kind{"config file", "give --config a text file", 16 << 20, true};
+  constexpr int kMostNested = 8;  // beyond every value that some key takes
+  std::istringstream file(read_whole_file(path, kind));
 
   Values values;
   std::string line;
@@ -562,15 +557,16 @@ Values read_file(const std::string& path) {
     if (option == nullptr || !option->in_file)
       fail("unknown key " + excerpt(key) + " in config file", line_of(path, at),
            "use the long flags that halocline --help lists, without their dashes");
-    const auto value =
-        Json::parse(trimmed(std::string_view(text).substr(equals + 1)), nullptr, false);
+    const auto written = trimmed(std::string_view(text).substr(equals + 1));
+    if (nests_deeper_than(written, kMostNested))
+      fail(key + " is nested too deep", where, "give " + option->expected);
+    const auto value = Json::parse(written, nullptr, false);
     if (value.is_discarded() || value.is_null() || value.is_object())
       fail(key + " has no value that can be read", where,
            R"(write a number, true, false, a "string" or a [list, of, these], all on one line)");
     if (!values.emplace(key, std::pair{value, at}).second)
       fail(key + " stands twice in config file", line_of(path, at), "give each key once");
   }
-  if (file.bad()) fail("config file cannot be read", path, std::string(readable));
   return values;
 }
 
@@ -862,19 +858,22 @@ std::string as_toml(const Config& config) {
 
 }  // namespace
 
+std::variant<std::string, Config> read_arguments(int argc, const char* const* argv) {
+  const auto line = parse_command_line(argc, argv);
+  if (!line.text.empty()) return line.text;
+  auto config = merge(line);
+  if (line.print_config) return as_toml(config);
+  return config;
+}
+
 std::optional<Config> parse_config(MPI_Comm comm, int argc, const char* const* argv) {
   std::string text;  // stays empty if there is nothing left to do
   on_root(comm, [&] {
-    const auto line = parse_command_line(argc, argv);
-    if (!line.text.empty()) {
-      print(line.text);
-      return;
-    }
-    const auto config = merge(line);
-    if (line.print_config)
-      print(as_toml(config));
+    const auto asked = read_arguments(argc, argv);
+    if (const auto* answer = std::get_if<std::string>(&asked))
+      print(*answer);
     else
-      text = effective_config_json(config);
+      text = effective_config_json(std::get<Config>(asked));
   });
   text = broadcast(std::move(text), comm);
   if (text.empty()) return std::nullopt;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "comm/exchange/method.hpp"
@@ -109,6 +110,11 @@ struct Config {
   std::string typemap;        ///< path; empty: none
   std::string expression;
 };
+
+/// Returns what the command line, with its config file, asks for: a text to print (--help,
+/// --version, --print-config) or the effective configuration. Local. Throws ConfigError as
+/// parse_config() does.
+std::variant<std::string, Config> read_arguments(int argc, const char* const* argv);
 
 /// Parses the command line and the config file on rank 0, broadcasts the effective configuration
 /// and validates it on every rank. Collective over `comm`.

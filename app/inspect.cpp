@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "inspect.hpp"
+
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -15,6 +19,7 @@
 #include "dtype/reconstruct/normalize.hpp"
 #include "dtype/reconstruct/reconstruct_tree.hpp"
 #include "dtype/reconstruct/typed_sequence.hpp"
+#include "dtype/support/overload.hpp"
 #include "dtype/type_expr.hpp"
 #include "dtype/type_map.hpp"
 #include "dtype/type_tree.hpp"
@@ -151,6 +156,61 @@ std::string to_text(const Reconstructed& found) {
   return out;
 }
 
+// About how much work an expression is, here and in MPI: what stands in a list is copied for each
+// of its entries. As a double, which lists in lists do not overflow.
+double work_of(const dtype::TypeExpr& expr) {
+  constexpr double kMember = 8;  // a member of a struct has a type of its own
+  const auto list = [](auto length, const dtype::TypeExprPtr& old) {
+    return 1 + static_cast<double>(length) * work_of(*old);
+  };
+  return std::visit(
+      Overload{
+          [](const dtype::Named& t) { return static_cast<double>(t.type->members.size()); },
+          [&](const dtype::Indexed& t) { return list(t.displacements.size(), t.old); },
+          [&](const dtype::Hindexed& t) { return list(t.displacements.size(), t.old); },
+          [&](const dtype::IndexedBlock& t) { return list(t.displacements.size(), t.old); },
+          [&](const dtype::HindexedBlock& t) { return list(t.displacements.size(), t.old); },
+          [](const dtype::Struct& t) {
+            double sum = 1;
+            for (const auto& old : t.old) sum += kMember + work_of(*old);
+            return sum;
+          },
+          [](const dtype::Subarray& t) {
+            return static_cast<double>(t.sizes.size()) + work_of(*t.old);
+          },
+          [](const dtype::Darray& t) {
+            auto work = work_of(*t.old);
+            // A last block that is shorter has a type of its own.
+            for (const auto psize : t.psizes) work = psize == 1 ? work + 1 : 2 * work + kMember;
+            return work;
+          },
+          [](const dtype::BoundedVector& t) { return 1 + 2 * (kMember + work_of(*t.old)); },
+          [](const dtype::CircularVector& t) {
+            const auto length =
+                std::max(static_cast<double>(t.end) - static_cast<double>(t.start), 0.0);
+            const auto bound = static_cast<double>(t.bound);
+            const auto blocks = length / static_cast<double>(t.stride) + 1;
+            const auto turns_of_block = std::ceil(static_cast<double>(t.blocklength - 1) / bound);
+            const auto members = std::min(3 * (length / bound + 1), blocks * (turns_of_block + 1));
+            return 1 + members * (kMember + work_of(*t.old));
+          },
+          [&](const dtype::Bucket& t) { return list(t.counts.size(), t.old); },
+          [&](const dtype::StretchedVector& t) { return list(t.ends->size(), t.old); },
+          [&](const dtype::Triangular& t) { return list(t.change == 0 ? 1 : t.count, t.old); },
+          [](const auto& t) { return 1 + work_of(*t.old); },
+      },
+      expr.node);
+}
+
+// Throws for what would take minutes or all memory.
+void require_little_work(const dtype::TypeExpr& expr) {
+  constexpr double kMost = 1 << 23;
+  if (work_of(expr) > kMost)
+    throw ConfigError(
+        "expression is too large to inspect (it has millions of blocks, since each entry of a list "
+        "holds all that is inside of it): use shorter lists or fewer levels of them");
+}
+
 // Everything there is to say about a type; `form` is the reason where there is none.
 struct Findings {
   std::string expression;
@@ -167,6 +227,7 @@ struct Findings {
 
 Findings examine(const std::string& text) {
   const auto expr = dtype::parse_type(text);
+  require_little_work(*expr);
   const auto bounds = dtype::type_bounds(*expr);  // refuses what would overflow inside of MPI
   const auto type = [&] {
     try {
@@ -196,8 +257,14 @@ Findings examine(const std::string& text) {
   out.form = dtype::canonicalize(tree);
   out.normalized = dtype::normalize(tree.root);
   out.leaves = dtype::leaves_of(*tree.root);
-  if (out.leaves > 0 && out.leaves <= kMostElements)
-    out.reconstructed = reconstruct(dtype::typed_sequence(dtype::type_map(*expr)));
+  if (out.leaves > 0 && out.leaves <= kMostElements) {
+    // Of the normalised tree, which has no loops over nothing.
+    dtype::TypeMap map;
+    dtype::for_each_leaf(*out.normalized->root, 0, [&](const dtype::Leaf& leaf, std::int64_t at) {
+      map.entries.push_back({leaf.type, at});
+    });
+    out.reconstructed = reconstruct(dtype::typed_sequence(map));
+  }
   return out;
 }
 
@@ -271,6 +338,16 @@ std::string as_text(const Findings& findings) {
 
 }  // namespace
 
+std::string inspect_expression(const std::string& expression, bool json) {
+  const auto findings = examine(expression);
+  return json ? as_json(findings) : as_text(findings);
+}
+
+std::string inspect_sequence(const dtype::TypedSequence& sequence, bool json) {
+  const auto found = reconstruct(sequence);
+  return json ? to_json(found).dump() + "\n" : to_text(found);
+}
+
 int inspect(const Config& config, MPI_Comm comm) {
   const auto given = (config.expression.empty() ? 0 : 1) + (config.displacements.empty() ? 0 : 1) +
                      (config.typemap.empty() ? 0 : 1);
@@ -282,14 +359,12 @@ int inspect(const Config& config, MPI_Comm comm) {
     throw ConfigError(
         "expression, displacements and typemap exclude each other (inspect): give one of them");
   on_root(comm, [&] {
-    if (!config.expression.empty()) {
-      const auto findings = examine(config.expression);
-      print(config.json ? as_json(findings) : as_text(findings));
-      return;
-    }
-    const auto found = reconstruct(config.typemap.empty() ? read_displacements(config.displacements)
-                                                          : read_type_map(config.typemap));
-    print(config.json ? to_json(found).dump() + "\n" : to_text(found));
+    if (!config.expression.empty())
+      print(inspect_expression(config.expression, config.json));
+    else
+      print(inspect_sequence(config.typemap.empty() ? read_displacements(config.displacements)
+                                                    : read_type_map(config.typemap),
+                             config.json));
   });
   return 0;
 }

@@ -13,7 +13,6 @@
 #include <cstdio>
 #include <deque>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -131,22 +130,39 @@ std::string system_message() {
   return std::generic_category().message(errno);
 }
 
-// An append-only descriptor, locked for as long as it lives so that jobs may share a file.
+// What keeps `path` from being opened, after a call that set errno. Asks a symbolic link first,
+// which is "not there" or "there" depending on the call.
+std::string cause_at(const std::string& path) {
+  const int error = errno;
+  struct stat status {};
+  if ((error == ENOENT || error == EEXIST) && lstat(path.c_str(), &status) == 0 &&
+      S_ISLNK(status.st_mode))
+    return "is a symbolic link to a file that does not exist";
+  errno = error;
+  return system_message();
+}
+
+// An append-only descriptor, locked for as long as it lives so that jobs may share a file, also one
+// that they create, or take back, at the same moment.
 class Appender {
  public:
   explicit Appender(const std::string& path) : path_(path) {
-    constexpr int kFlags = O_APPEND | O_CLOEXEC;
-    constexpr mode_t kMode = 0666;
-    descriptor_ = open(path.c_str(), kFlags | O_RDWR | O_CREAT | O_EXCL, kMode);
-    created_ = descriptor_ >= 0;
-    if (!created_ && errno == EEXIST) descriptor_ = open(path.c_str(), kFlags | O_RDWR);
-    if (descriptor_ < 0 && errno == EACCES) descriptor_ = open(path.c_str(), kFlags | O_WRONLY);
-    struct stat status {};
-    if (descriptor_ < 0 || fstat(descriptor_, &status) != 0) fail();
-    // Some parallel file systems have no locks; there a single write per line has to be enough.
-    static_cast<void>(flock(descriptor_, LOCK_EX));
-    if (fstat(descriptor_, &status) != 0) fail();
-    length_ = status.st_size;
+    constexpr int kMostAttempts = 1000;  // each time another job has taken the file back
+    for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+      open_or_create();
+      // Some parallel file systems have no locks; there a single write per line has to be enough.
+      locked_ = flock(descriptor_, LOCK_EX) == 0;
+      struct stat ours {};
+      struct stat there {};
+      if (fstat(descriptor_, &ours) != 0) fail();
+      length_ = ours.st_size;
+      const bool is_there = stat(path_.c_str(), &there) == 0 && ours.st_ino == there.st_ino &&
+                            ours.st_dev == there.st_dev;
+      if (is_there) return;
+      close(std::exchange(descriptor_, -1));
+    }
+    errno = ESTALE;
+    fail();
   }
   Appender(const Appender&) = delete;
   Appender& operator=(const Appender&) = delete;
@@ -155,22 +171,44 @@ class Appender {
   bool empty() const { return length_ == 0; }
 
   // In one write, all of it or an exception; on a line of its own, whatever came before.
-  void append(const std::string& line) const {
+  void append(const std::string& line) {
     const auto text = (ends_within_a_line() ? "\n" : "") + line;
     errno = ENOSPC;  // what a short write means
     const auto written = ::write(descriptor_, text.data(), text.size());
+    if (written > 0) written_ = written;
     if (written != static_cast<ssize_t>(text.size())) fail();
+    // File systems of other machines learn only now that they are full. Devices have no disk.
+    if (fsync(descriptor_) != 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO)) fail();
   }
 
   // Back to what the file was before. Best effort: there is nobody left to tell.
   void undo() const {
-    if (created_)
-      unlink(path_.c_str());
+    struct stat status {};
+    // Without locks, others may have written meanwhile.
+    if (!locked_ && (fstat(descriptor_, &status) != 0 || status.st_size != length_ + written_))
+      return;
+    if (created_ && locked_ && length_ == 0)
+      unlink(path_.c_str());  // who waits for the lock sees that, and creates it again
     else
       static_cast<void>(ftruncate(descriptor_, length_) == 0);
   }
 
  private:
+  void open_or_create() {
+    constexpr int kFlags = O_APPEND | O_CLOEXEC;
+    constexpr mode_t kMode = 0666;
+    created_ = false;
+    descriptor_ = open(path_.c_str(), kFlags | O_RDWR);
+    if (descriptor_ < 0 && errno == EACCES) descriptor_ = open(path_.c_str(), kFlags | O_WRONLY);
+    if (descriptor_ < 0 && errno == ENOENT) {
+      descriptor_ = open(path_.c_str(), kFlags | O_RDWR | O_CREAT | O_EXCL, kMode);
+      created_ = descriptor_ >= 0;
+      // Another job was faster.
+      if (!created_ && errno == EEXIST) descriptor_ = open(path_.c_str(), kFlags | O_RDWR);
+    }
+    if (descriptor_ < 0) fail();
+  }
+
   // Another program has died while it wrote. False where the file may not be read.
   bool ends_within_a_line() const {
     char last = '\n';
@@ -178,14 +216,14 @@ class Appender {
   }
 
   [[noreturn]] void fail() const {
-    throw EnvironmentError("result cannot be written (" + path_ + ": " + system_message() +
+    throw EnvironmentError("result cannot be written (" + path_ + ": " + cause_at(path_) +
                            "): free space there or give another path with --output or --csv");
   }
 
   std::string path_;
   int descriptor_ = -1;
-  bool created_ = false;
-  off_t length_ = 0;
+  bool created_ = false, locked_ = false;
+  off_t length_ = 0, written_ = 0;
 };
 
 [[noreturn]] void refuse(const char* flag, const std::string& path, const std::string& cause) {
@@ -193,7 +231,8 @@ class Appender {
                     "): give a file in a directory that exists and that this user may write to");
 }
 
-// That `path` can be appended to now, without leaving a file that was not there.
+// That `path` can be appended to now, or created: by creating another file in its folder, since
+// this one may be created and used by another job at this moment.
 void check_appendable(const char* flag, const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) == 0) {
@@ -203,10 +242,32 @@ void check_appendable(const char* flag, const std::string& path) {
     if (access(path.c_str(), W_OK) != 0) refuse(flag, path, system_message());
     return;
   }
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (errno != ENOENT || lstat(path.c_str(), &status) == 0) refuse(flag, path, cause_at(path));
+  auto folder = std::filesystem::path(path).parent_path();
+  if (path.ends_with('/')) {
+    errno = EISDIR;
+    refuse(flag, path, system_message());
+  }
+  auto probe = (folder / ".halocline-XXXXXX").string();
+  const int descriptor = mkostemp(probe.data(), O_CLOEXEC);
   if (descriptor < 0) refuse(flag, path, system_message());
   close(descriptor);
-  unlink(path.c_str());
+  unlink(probe.c_str());
+}
+
+// The begin of a file, at most `most` bytes; nothing of what is no regular file. Waits while a job
+// writes to it, whose bytes may be taken back.
+std::string first_bytes(const std::string& path, std::size_t most) {
+  std::string out;
+  if (!std::filesystem::is_regular_file(path)) return out;
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return out;
+  static_cast<void>(flock(descriptor, LOCK_SH));
+  out.resize(most);
+  const auto got = pread(descriptor, out.data(), most, 0);
+  close(descriptor);
+  out.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+  return out;
 }
 
 // Also for files that are not there yet.
@@ -383,12 +444,10 @@ ResultWriter::ResultWriter(const Config& config, const Provenance& provenance, c
   check_appendable("csv", csv_);
   if (!output_.empty() && same_file(output_, csv_))
     throw ConfigError("output and csv are one file (" + csv_ + "): give two");
-  std::string header;
-  if (std::filesystem::is_regular_file(csv_)) {
-    std::ifstream file(csv_);
-    std::getline(file, header);
-  }
-  if (!header.empty() && header + "\n" != csv_header(csv_cells(example)))
+  const auto expected = csv_header(csv_cells(example));
+  const auto begin = first_bytes(csv_, expected.size() + 1);
+  const auto header = begin.substr(0, begin.find('\n'));
+  if (!header.empty() && header + "\n" != expected)
     throw ConfigError("csv has other columns than this version writes (" + csv_ +
                       "): give a new file");
 }
@@ -411,7 +470,7 @@ void ResultWriter::append(const Json& json) const {
     if (!output_.empty()) files.emplace_back(output_).append(line_of(json));
     if (!csv_.empty()) {
       const auto cells = csv_cells(json);
-      const auto& file = files.emplace_back(csv_);
+      auto& file = files.emplace_back(csv_);
       file.append((file.empty() ? csv_header(cells) : "") + csv_row(cells));
     }
   } catch (...) {

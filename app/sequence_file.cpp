@@ -2,18 +2,15 @@
 #include "sequence_file.hpp"
 
 #include <algorithm>
-#include <cctype>
-#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <string_view>
-#include <system_error>
+#include <vector>
 
 #include "dtype/basic_type.hpp"
 #include "dtype/support/error.hpp"
+#include "dtype/support/text_file.hpp"
 #include "dtype/type_map.hpp"
 
 namespace halocline::app {
@@ -23,20 +20,10 @@ namespace {
 constexpr std::string_view kSpace = " \t\r";
 constexpr auto kLimit = std::int64_t{1} << 61;
 
-std::string contents(const std::string& path) {
-  const auto refuse = [&](const std::string& cause) -> ConfigError {
-    return ConfigError("file cannot be read (" + path + ": " + cause +
-                       "): give a file that this user may read");
-  };
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) throw refuse("is a directory");
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw refuse(std::generic_category().message(errno));
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) throw refuse(std::generic_category().message(errno));
-  return text;
-}
+constexpr FileKind kDisplacements{"displacements", "give --displacements a file", 1 << 30, true};
+constexpr FileKind kTypeMap{"typemap", "give --typemap a file", 1 << 30, true};
+// As many as a file of 64-bit integers may hold: a text has more elements in fewer bytes.
+constexpr auto kMostElements = std::int64_t{1} << 27;
 
 ConfigError wrong(const std::string& path, std::int64_t line, const std::string& what,
                   const std::string& expected) {
@@ -78,15 +65,6 @@ std::int64_t displacement(std::string_view line, const std::string& path, std::i
   return value;
 }
 
-// As much of a word as a message can bear.
-std::string printable(std::string_view word) {
-  constexpr std::size_t kShown = 40;
-  std::string out(word.substr(0, kShown));
-  for (auto& c : out)
-    if (std::iscntrl(static_cast<unsigned char>(c)) != 0) c = '?';
-  return out + (word.size() > kShown ? "..." : "");
-}
-
 // The predefined type of a name as an expression has it; nullptr if there is none.
 const dtype::NamedType* named_type(std::string_view name) {
   try {
@@ -98,6 +76,13 @@ const dtype::NamedType* named_type(std::string_view name) {
   }
 }
 
+template <class Element>
+void require_room(const std::vector<Element>& elements, const std::string& path) {
+  if (std::ssize(elements) > kMostElements)
+    throw ConfigError("sequence is too long (" + path + "): give at most " +
+                      std::to_string(kMostElements) + " elements");
+}
+
 void require_elements(const dtype::TypedSequence& sequence, const std::string& path) {
   if (sequence.displacements.empty())
     throw ConfigError("sequence is empty (" + path + "): give at least one displacement");
@@ -106,14 +91,14 @@ void require_elements(const dtype::TypedSequence& sequence, const std::string& p
 }  // namespace
 
 dtype::TypedSequence read_displacements(const std::string& path) {
-  const auto text = contents(path);
+  const auto text = read_whole_file(path, kDisplacements);
   dtype::TypedSequence out{{}, {}, {{1}}};
   if (path.ends_with(".i64")) {
     if (text.size() % sizeof(std::int64_t) != 0)
       throw ConfigError("file is cut off (" + path + ": " + std::to_string(text.size()) +
                         " bytes are no multiple of 8): write 64-bit integers");
     out.displacements.resize(text.size() / sizeof(std::int64_t));
-    std::memcpy(out.displacements.data(), text.data(), text.size());
+    if (!text.empty()) std::memcpy(out.displacements.data(), text.data(), text.size());
     for (std::size_t i = 0; i < out.displacements.size(); ++i)
       if (const auto value = out.displacements[i]; value > kLimit || value < -kLimit)
         throw ConfigError("displacement is too large (number " + std::to_string(i + 1) + " of " +
@@ -121,6 +106,7 @@ dtype::TypedSequence read_displacements(const std::string& path) {
   } else {
     for_each_line(text, [&](std::string_view line, std::int64_t number) {
       out.displacements.push_back(displacement(line, path, number, "one per line"));
+      require_room(out.displacements, path);
     });
   }
   require_elements(out, path);
@@ -128,17 +114,18 @@ dtype::TypedSequence read_displacements(const std::string& path) {
 }
 
 dtype::TypedSequence read_type_map(const std::string& path) {
-  const auto text = contents(path);
+  const auto text = read_whole_file(path, kTypeMap);
   dtype::TypeMap map;
   for_each_line(text, [&](std::string_view line, std::int64_t number) {
     const auto name = take_word(line);
     const auto* named = named_type(name);
     if (named == nullptr)
-      throw wrong(path, number, "'" + printable(name) + "' is no predefined type",
+      throw wrong(path, number, "'" + excerpt(name, 40) + "' is no predefined type",
                   "give one of MPI's, such as double, and its displacement");
     const auto at = displacement(line, path, number, "a type and one displacement per line");
     for (const auto& member : named->members)
       map.entries.push_back({member.type, at + member.displacement});
+    require_room(map.entries, path);
   });
   auto out = dtype::typed_sequence(map);
   require_elements(out, path);

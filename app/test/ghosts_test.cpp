@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "advance.hpp"
 #include "field_views.hpp"
@@ -132,6 +133,41 @@ TEST_F(Ghosts, AreDeclaredByLinesAndWeights) {
   EXPECT_EQ(needed_neighbors(diagonals), comm::DirectionSet::all());
   const StencilSpec lines{{0, 1, 0}, stencil_spec(Stencil::point26).coefficients, 4};
   EXPECT_EQ(needed_neighbors(lines).size(), 6);  // (1,1,0), its opposite, and their four faces
+}
+
+// One wrong value among all is seen, in whichever field it is. With this many fields side by side,
+// a pass over all elements for each field would not end.
+TEST_F(Ghosts, WaveIsCheckedInEachField) {
+  for (const auto layout : {Layout::soa, Layout::aos})
+    for (const int fields : {3, layout == Layout::aos ? 65536 : 65}) {
+      Config config;
+      config.local = {2, 1, 1};
+      config.radius = 1;
+      config.fields = fields;
+      config.layout = layout;
+      config.stencil = Stencil::point26;
+      const auto domain = make_domain(config, comm::NodeHierarchy(MPI_COMM_SELF));
+      const FieldSet<double> set(domain, nullptr);
+      set_wave(domain, set);
+      const auto passed = [&] {
+        return check_wave(domain, set, stencil_spec(config.stencil), kDiffusionNumber, 0,
+                          MPI_COMM_WORLD)
+            .passed();
+      };
+      EXPECT_TRUE(passed());
+      for (const int wrong : {0, 1, fields - 1}) {
+        double* found = nullptr;
+        for_each_element(domain, set, [&](double& value, const ElementMap::Place& place) {
+          if (place.owned && place.field == wrong) found = &value;
+        });
+        ASSERT_NE(found, nullptr);
+        const auto right = std::exchange(*found, *found + 1e-6);
+        EXPECT_FALSE(passed()) << "field " << wrong << " of " << fields;
+        *found = std::numeric_limits<double>::quiet_NaN();
+        EXPECT_FALSE(passed()) << "field " << wrong << " of " << fields;
+        *found = right;
+      }
+    }
 }
 
 /// Wraps a periodic domain of one rank, in some directions.

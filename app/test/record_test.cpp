@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "dtype/support/error.hpp"
 #include "table.hpp"
@@ -219,6 +222,87 @@ TEST_F(ResultFiles, ShortWriteIsCutOffAgain) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
   EXPECT_EQ(contents(config_.output), "before\n");
   EXPECT_FALSE(fs::exists(config_.csv));
+}
+
+// Each job is a process that starts with the others, when there is no file yet. Some have no room
+// for their records, and must not take those of others with them.
+TEST_F(ResultFiles, JobsThatCreateThemAtOnceLoseNothing) {
+  constexpr int kRounds = 40, kJobs = 8, kWithoutRoom = 2;
+  std::signal(SIGXFSZ, SIG_IGN);
+  for (int round = 0; round < kRounds; ++round) {
+    int gate[2];
+    ASSERT_EQ(pipe(gate), 0);
+    std::vector<pid_t> jobs;
+    for (int job = 0; job < kJobs; ++job) {
+      jobs.push_back(fork());
+      if (jobs.back() != 0) continue;
+      close(gate[1]);
+      char opened = 0;
+      static_cast<void>(!read(gate[0], &opened, 1));  // until the other end is closed
+      int code = 1;
+      try {
+        if (job < kWithoutRoom) {
+          const rlimit small{1, 1};
+          setrlimit(RLIMIT_FSIZE, &small);
+        }
+        ResultWriter::for_records(config_, {}).write(record_);
+        code = 0;
+      } catch (const EnvironmentError&) {
+        code = 3;
+      } catch (...) {  // no other test is for this process
+        code = 2;
+      }
+      _exit(code);
+    }
+    close(gate[0]);
+    close(gate[1]);
+    for (int job = 0; job < kJobs; ++job) {
+      int status = 0;
+      ASSERT_EQ(waitpid(jobs[static_cast<std::size_t>(job)], &status, 0),
+                jobs[static_cast<std::size_t>(job)]);
+      ASSERT_TRUE(WIFEXITED(status));
+      ASSERT_EQ(WEXITSTATUS(status), job < kWithoutRoom ? 3 : 0);
+    }
+    const auto lines = [](const std::string& text) {
+      return std::count(text.begin(), text.end(), '\n');
+    };
+    const auto json = contents(config_.output), csv = contents(config_.csv);
+    ASSERT_EQ(lines(json), kJobs - kWithoutRoom) << "round " << round;
+    ASSERT_EQ(lines(csv), 1 + kJobs - kWithoutRoom) << "round " << round;
+    ASSERT_TRUE(csv.starts_with("schema,")) << csv;
+    ASSERT_EQ(std::distance(fs::directory_iterator(directory_), {}), 2);
+    fs::remove(config_.output);
+    fs::remove(config_.csv);
+  }
+}
+
+TEST_F(ResultFiles, SayWhatALinkIs) {
+  const auto message = [&](const fs::path& path) -> std::string {
+    config_.output = path;
+    try {
+      ResultWriter::for_records(config_, {});
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto dangling = directory_ / "dangling", loop = directory_ / "loop";
+  config_.csv.clear();
+  fs::create_symlink("nowhere", dangling);
+  fs::create_symlink("loop", loop);
+  EXPECT_NE(message(dangling).find("is a symbolic link to a file that does not exist"),
+            std::string::npos)
+      << message(dangling);
+  EXPECT_NE(message(loop).find("symbolic links"), std::string::npos) << message(loop);
+  std::ofstream(directory_ / "nowhere") << "";
+  EXPECT_EQ(message(dangling), "");
+}
+
+// Sparse, since a file of that size is found only on other machines.
+TEST_F(ResultFiles, CsvOfAnySizeIsReadToItsHeaderAlone) {
+  std::ofstream(config_.csv) << "x,y";
+  fs::resize_file(config_.csv, std::uintmax_t{1} << 40);
+  EXPECT_THROW(ResultWriter::for_records(config_, {}), ConfigError);
 }
 
 }  // namespace

@@ -53,6 +53,8 @@ BAD_FILES = [
     ("local", "local = [8, 8,"),
     ("local", "local = [8, 8, 8] 8"),
     ("local", "local = 8"),
+    ("sizes is nested too deep", "sizes = " + "[" * 100000 + "]" * 100000),
+    ("quiet is nested too deep", "quiet = " + '{"a":' * 100000 + "1" + "}" * 100000),
     ("local", "local = [8, 8, 8]\nglobal = [8, 8, 8]"),
     ("decomposition", "decomposition = [0, 1, 1]"),
     ("reorder", 'reorder = "auto"'),
@@ -90,6 +92,11 @@ BAD_FILES = [
     ("config", 'config = "other.toml"'),
 ]
 
+# Two of what is inside, forty times: a short text for 2^40 entries.
+DOUBLED = "byte"
+for level in range(40):
+    DOUBLED = f"hindexed({{1,1}},{{0,{2 ** level}}},{DOUBLED})"
+
 BAD_COMMAND_LINES = [
     ("subcommand", []),
     ("frobnicate", ["frobnicate"]),
@@ -124,7 +131,15 @@ BAD_COMMAND_LINES = [
     ("nowhere.toml", ["run", "--config", "nowhere.toml"]),
     ("config", ["run", "--config", "."]),
     ("config", ["run", "--config", "/dev/zero"]),
+    ("displacements cannot be read", ["inspect", "--displacements", "/dev/zero"]),
+    ("typemap cannot be read", ["inspect", "--typemap", "/dev/zero"]),
+    ("system model cannot be read", ["predict", "--model", "/dev/zero"]),
     ("expression", ["inspect"]),
+    ("1000 nested", ["inspect", "dup(" * 20000]),
+    ("1000 nested", ["inspect", "subarray(C,{%s},{%s},{%s},int)" % (",".join("3" * 1001), ",".join("2" * 1001), ",".join("0" * 1001))]),
+    ("too large to inspect", ["inspect", "triangular(60000000,0,1,60000000,int)"]),
+    ("too large to inspect", ["inspect", "circular_vector(0,2,3,7000000,7,int)"]),
+    ("too large to inspect", ["inspect", DOUBLED]),
     ("byt", ["inspect", "vector(3,1,-1,byt)"]),
     ("expression", ["inspect", "vector(3,1"]),
     ("expression", ["inspect", "contiguous(-1,byte)"]),
@@ -232,6 +247,15 @@ class BadInput(InDirectory):
 
     def test_command_lines(self):
         self.assert_all_refused([(names, None, arguments) for names, arguments in BAD_COMMAND_LINES])
+
+    def test_output_that_is_a_link_to_nothing(self):
+        os.symlink("nowhere", self.directory / "dangling")
+        os.symlink("loop", self.directory / "loop")
+        for flag in ("output", "csv"):
+            outcome = self.halocline(*TINY_RUN, "--" + flag, "dangling")
+            self.assert_refused(outcome, f"{flag} cannot be written (dangling: is a symbolic link to a file that does not exist)")
+            self.assert_refused(self.halocline(*TINY_RUN, "--" + flag, "loop"), "Too many levels of symbolic links")
+        self.assertFalse((self.directory / "nowhere").exists())
 
     def test_output_that_cannot_be_written(self):
         foreign = self.directory / "foreign.csv"
@@ -454,6 +478,35 @@ class Inspect(InDirectory):
         self.assertEqual(self.halocline("inspect", "--displacements", str(self.directory / "none")).code, 2)
         self.assertEqual(self.halocline("inspect", "--displacements", str(self.directory)).code, 2)
         self.assertEqual(self.halocline("inspect", "double", "--displacements", "x").code, 2)
+
+    def test_huge_files_are_refused_by_name(self):
+        """Sparse ones, of terabytes."""
+        with open(self.directory / "huge.i64", "wb") as file:
+            file.truncate(3 << 40)
+        for key, arguments in (
+            ("displacements", ("inspect", "--displacements")), ("typemap", ("inspect", "--typemap")),
+            ("config file", ("run", "--config")), ("system model", ("predict", "--model")),
+        ):  # fmt: skip
+            outcome = self.halocline(*arguments, "huge.i64")
+            self.assert_refused(outcome, f"{key} cannot be read (huge.i64: is longer than ")
+
+    def test_displacements_from_a_pipe(self):
+        outcome = self.halocline("inspect", "--json", "--displacements", "/dev/stdin", inside=("sh", "-c", 'printf "0\\n3\\n6\\n" | "$@"', "sh"))
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+        self.assertEqual(json.loads(outcome.stdout)["path"], "vec(3,3,leaf(1))")
+
+    def test_counts_do_not_matter(self):
+        """However many ranks, elements of nothing, or loops over it: each answers at once."""
+        nothing = "contiguous(2000000000,contiguous(2000000000,contiguous(0,int)))"
+        for expression, elements in (
+            ("darray(2147483647,5,{2147483647},{block},{default},{2147483647},C,int)", 1),
+            ("darray(2147483647,5,{2147483647},{cyclic},{default},{2147483647},C,int)", 1),
+            (f"struct({{1,1}},{{0,0}},{{{nothing},vector(2,1,3,int)}})", 2),
+            (f"struct({{1,1}},{{0,0}},{{triangular(2000000,0,1,9,{nothing}),int}})", 1),
+            (f"struct({{1,1}},{{0,0}},{{bounded_vector(0,1,2,2000000000,{nothing}),int}})", 1),
+        ):
+            with self.subTest(expression=expression):
+                self.assertEqual(self.inspect(expression)["elements"], elements)
 
     def test_equal_layouts_have_one_form(self):
         forms = ("hvector(3,1,53,contiguous(13,byte))", "hvector(3,13,53,byte)", "hvector(3,1,53,vector(1,13,1,byte))")

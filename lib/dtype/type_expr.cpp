@@ -11,6 +11,7 @@
 #include "dtype/support/error.hpp"
 #include "dtype/support/narrow.hpp"
 #include "dtype/support/overload.hpp"
+#include "dtype/support/text_file.hpp"
 
 namespace halocline::dtype {
 
@@ -193,7 +194,7 @@ class Parser {
   }
 
  private:
-  static constexpr int kMaxDepth = 1000;
+  static constexpr std::size_t kMaxDepth = 1000;
 
   TypeExprPtr type_expr() {
     skip_space();
@@ -204,22 +205,29 @@ class Parser {
       if (find_predefined(name) == nullptr) {
         at_ = begin;
         fail("a predefined type " + std::string(kPredefined) + ", or a constructor: " +
-             kConstructors + " (unknown name '" + std::string(name) + "'; see halocline --help)");
+             kConstructors + " (unknown name '" + excerpt(name) + "'; see halocline --help)");
       }
       return named(name);
     }
     const auto parse = find_constructor(name);
     if (parse == nullptr) {
       at_ = begin;
-      fail("a constructor: " + std::string(kConstructors) + " (unknown name '" + std::string(name) +
+      fail("a constructor: " + std::string(kConstructors) + " (unknown name '" + excerpt(name) +
            "'; see halocline --help)");
     }
-    if (++depth_ > kMaxDepth) fail("at most 1000 nested constructors");
+    const auto outside = depth_;
+    nest(1);
     expect('(');
     auto result = (this->*parse)();
     expect(')');
-    --depth_;
+    depth_ = outside;
     return result;
+  }
+
+  // What is parsed next lies inside of so many more loops.
+  void nest(std::size_t levels) {
+    depth_ += levels;
+    if (depth_ > kMaxDepth) fail("at most 1000 nested constructors and dimensions of arrays");
   }
 
   // Called through pointers, each parser has its own small frame: nesting is deep.
@@ -320,6 +328,7 @@ class Parser {
       if (t.sizes[d] < 1 || t.subsizes[d] < 1 || t.starts[d] < 0 || t.subsizes[d] > t.sizes[d] ||
           t.starts[d] > t.sizes[d] - t.subsizes[d])
         fail("1 <= subsize and start + subsize <= size in dimension " + std::to_string(d));
+    nest(t.sizes.size() - 1);
     expect(',');
     t.old = type_expr();
     return type(std::move(t));
@@ -353,6 +362,7 @@ class Parser {
       processes /= psize;
     }
     if (processes != 1) fail("as many processes in the grid as size says");
+    nest(t.gsizes.size() - 1);
     expect(',');
     t.order = order(), expect(',');
     t.old = type_expr();
@@ -522,13 +532,14 @@ class Parser {
   }
 
   [[noreturn]] void fail(const std::string& wanted) const {
+    constexpr std::size_t kShown = 120;
     throw ConfigError("type expression does not parse (at character " + std::to_string(at_ + 1) +
-                      " of '" + std::string(text_) + "'): expected " + wanted);
+                      " of '" + excerpt(text_, kShown, at_) + "'): expected " + wanted);
   }
 
   std::string_view text_;
   std::size_t at_ = 0;
-  int depth_ = 0;
+  std::size_t depth_ = 0;
 };
 
 }  // namespace
@@ -536,7 +547,7 @@ class Parser {
 TypeExprPtr named(std::string_view name) {
   const auto* found = find_predefined(name);
   if (found == nullptr)
-    throw ConfigError("unknown predefined type (" + std::string(name) + "): use one of MPI's, " +
+    throw ConfigError("unknown predefined type (" + excerpt(name) + "): use one of MPI's, " +
                       kPredefined);
   return named(*found);
 }

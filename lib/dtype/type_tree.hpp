@@ -92,32 +92,49 @@ TreeNodePtr tree_node(Node value) {
   return std::make_shared<const TreeNode>(std::move(value));  // in place, where it costs least
 }
 
-/// Calls visit(leaf, displacement) for every leaf of a tree that stands at `at`, in order.
-/// O(leaves).
+/// Calls visit(leaf, displacement) for every leaf of a tree that stands at `at`, in order. Returns
+/// whether there is one. O(leaves): loops over what has no leaves end at once.
 template <class Visit>
-void for_each_leaf(const TreeNode& tree, std::int64_t at, const Visit& visit) {
+bool for_each_leaf(const TreeNode& tree, std::int64_t at, const Visit& visit) {
   if (const auto* leaf = std::get_if<Leaf>(&tree.node)) {
     visit(*leaf, at);
-  } else if (const auto* vec = std::get_if<Vec>(&tree.node)) {
-    for (std::int64_t i = 0; i < vec->count; ++i)
-      for_each_leaf(*vec->child, at + i * vec->stride, visit);
-  } else if (const auto* idx = std::get_if<Idx>(&tree.node)) {
-    for (const auto displacement : idx->displacements)
-      for_each_leaf(*idx->child, at + displacement, visit);
-  } else if (const auto* buckets = std::get_if<IdxBuc>(&tree.node)) {
-    for (std::size_t i = 0; i < buckets->displacements.size(); ++i)
-      for (std::int64_t j = 0; j < buckets->blocklengths[i]; ++j)
-        for_each_leaf(*buckets->child, at + buckets->displacements[i] + j * buckets->stride, visit);
-  } else if (const auto* by_rule = std::get_if<RuleBuc>(&tree.node)) {
-    for (std::int64_t i = 0; i < by_rule->rule.count; ++i)
-      for (std::int64_t j = 0; j < by_rule->rule.length(i); ++j)
-        for_each_leaf(*by_rule->child, at + by_rule->rule.displacement(i) + j * by_rule->stride,
-                      visit);
-  } else {
-    const auto& members = std::get<Strc>(tree.node);
-    for (std::size_t i = 0; i < members.children.size(); ++i)
-      for_each_leaf(*members.children[i], at + members.displacements[i], visit);
+    return true;
   }
+  if (const auto* members = std::get_if<Strc>(&tree.node)) {
+    bool any = false;
+    for (std::size_t i = 0; i < members->children.size(); ++i)
+      any = for_each_leaf(*members->children[i], at + members->displacements[i], visit) || any;
+    return any;
+  }
+  if (const auto* vec = std::get_if<Vec>(&tree.node)) {
+    for (std::int64_t i = 0; i < vec->count; ++i)
+      if (!for_each_leaf(*vec->child, at + i * vec->stride, visit)) return false;
+    return vec->count > 0;
+  }
+  if (const auto* idx = std::get_if<Idx>(&tree.node)) {
+    for (const auto displacement : idx->displacements)
+      if (!for_each_leaf(*idx->child, at + displacement, visit)) return false;
+    return !idx->displacements.empty();
+  }
+  bool any = false;
+  const auto bucket = [&](std::int64_t length, std::int64_t first, std::int64_t stride,
+                          const TreeNode& child) {
+    for (std::int64_t j = 0; j < length; ++j)
+      if (!for_each_leaf(child, first + j * stride, visit)) return false;
+    any = any || length > 0;
+    return true;
+  };
+  if (const auto* buckets = std::get_if<IdxBuc>(&tree.node)) {
+    for (std::size_t i = 0; i < buckets->displacements.size(); ++i)
+      if (!bucket(buckets->blocklengths[i], at + buckets->displacements[i], buckets->stride,
+                  *buckets->child))
+        return false;
+  } else {
+    const auto& [rule, stride, child] = std::get<RuleBuc>(tree.node);
+    for (std::int64_t i = 0; i < rule.count; ++i)
+      if (!bucket(rule.length(i), at + rule.displacement(i), stride, *child)) return false;
+  }
+  return any;
 }
 
 /// A datatype as a tree of nodes and the bounds of one instance. Immutable; equal subtrees may be

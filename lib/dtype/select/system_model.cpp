@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "dtype/support/error.hpp"
+#include "dtype/support/text_file.hpp"
 
 namespace halocline::dtype {
 
@@ -171,7 +171,7 @@ class Members {
   void check_rest() const {
     for (const auto& [name, json] : json_.items())
       if (std::find(asked_.begin(), asked_.end(), name) == asked_.end())
-        value_.refuse("has the unknown key " + Json(name).dump());
+        value_.refuse("has the unknown key " + excerpt(Json(name).dump()));
   }
 
  private:
@@ -289,6 +289,8 @@ ModelProvenance provenance_of(const Value& value) {
 Json parse_json(std::string_view text, const std::string& source) {
   const Json nothing;
   const Value whole(nothing, source, "");
+  constexpr int kMostNested = 16;  // beyond every part of a model
+  if (nests_deeper_than(text, kMostNested)) whole.refuse("is nested too deep");
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
@@ -381,12 +383,6 @@ std::string list_of(const std::vector<std::string>& entries) {
 
 std::string message_of(int error) {
   return std::generic_category().message(error);
-}
-
-[[noreturn]] void fail_to_read(const std::string& path, const std::string& cause) {
-  throw ConfigError(
-      "system model cannot be read (" + path + ": " + cause +
-      "): measure one with 'halocline calibrate', or name a file that this user may read");
 }
 
 [[noreturn]] void fail_to_write(const std::string& path, int error) {
@@ -541,14 +537,9 @@ SystemModel parse_model(std::string_view json, const std::string& source) {
 }
 
 SystemModel read_model(const std::string& path) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  if (error) fail_to_read(path, error.message());
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::string text(size, ' ');
-  if (!file.read(text.data(), std::ssize(text))) fail_to_read(path, message_of(errno));
-  return parse_model(text, path);
+  constexpr FileKind kind{"system model", "measure one with 'halocline calibrate', or name a file",
+                          64 << 20};
+  return parse_model(read_whole_file(path, kind), path);
 }
 
 void write_model(const SystemModel& model, const std::string& path) {
