@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `halocline compare`: the same exchange through several methods, side by side.
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -18,10 +19,15 @@ namespace {
 
 /// One method under comparison.
 struct Contender {
+  /// Runs an exchange of `plan` and returns what is wrong with it, if anything. Collective.
+  using Verify =
+      std::function<std::optional<std::string>(comm::ExchangePlan& plan, const Verification&)>;
+
   std::string label;  ///< in tables
   comm::ExchangePlan plan;
   Record record;
-  std::string region;                  ///< for profilers
+  std::string region;  ///< for profilers
+  Verify verify;
   std::optional<std::string> problem;  ///< why it is not verified
 };
 
@@ -217,6 +223,12 @@ int compare_as(const Config& config, Methods methods, const Domain& domain, cons
   const ComparedFields<T> fields(config, domain, methods, comm);
 
   std::vector<Contender> contenders;
+  auto seed = static_cast<std::uint64_t>(config.seed);
+  const auto verify = [&](Contender& contender, int number) {
+    const Verification verification{number, seed++};
+    if (!contender.problem) contender.problem = contender.verify(contender.plan, verification);
+    contender.record.verified = !contender.problem;
+  };
   const auto add = [&](const comm::Method& method, const HaloFields<T>& halo,
                        comm::HaloShape shape) {
     comm::ExchangePlan plan(comm, halo.jobs(shape), method,
@@ -227,14 +239,17 @@ int compare_as(const Config& config, Methods methods, const Domain& domain, cons
                              .windows = halo.windows(),
                              .message_of_tag = message_of_tag(config, domain)});
     auto record = make_record(config, domain, plan, shape, halo.storage(), comm);
-    auto problem = halo.verify(plan, shape);
-    record.verified = !problem;
     auto label = record.method;
     if (shape != comm::HaloShape::direct) label += ", " + record.shape;
     if (fields.shared && record.storage == "private") label += ", private memory";
     auto region = "halocline: " + label;
-    contenders.push_back({std::move(label), std::move(plan), std::move(record), std::move(region),
-                          std::move(problem)});
+    auto& contender = contenders.emplace_back(
+        Contender{std::move(label), std::move(plan), std::move(record), std::move(region),
+                  [&halo, shape](comm::ExchangePlan& of, const Verification& verification) {
+                    return halo.verify(of, shape, verification);
+                  },
+                  std::nullopt});
+    for (int number = 1; number <= Verification::kBeforeTiming; ++number) verify(contender, number);
   };
   for (const auto& method : methods.list)
     for (const auto* halo : fields.of(method))
@@ -252,6 +267,14 @@ int compare_as(const Config& config, Methods methods, const Domain& domain, cons
   for (auto& contender : contenders)
     if (!contender.problem) verified.push_back(&contender);
   if (!verified.empty()) measure(config, verified, comm);
+  for (auto* contender : verified) {
+    verify(*contender, Verification::kBeforeTiming + 1);
+    if (!contender->problem) continue;
+    contender->record.phases = {};
+    contender->record.iterations = 0;
+  }
+  std::erase_if(verified,
+                [](const Contender* contender) { return contender->problem.has_value(); });
   set_ratios(verified);
 
   const auto write = [&] {
@@ -261,8 +284,8 @@ int compare_as(const Config& config, Methods methods, const Domain& domain, cons
     say(config, comm, describe_table(contenders));
     for (const auto& contender : contenders)
       if (contender.problem)
-        report_failure(comm, "method " + contender.label + ", exchange: " + *contender.problem +
-                                 "): it was not timed");
+        report_failure(
+            comm, "method " + contender.label + ", " + *contender.problem + "): it has no times");
     return verified.size() == contenders.size() ? 0 : 1;
   });
 }

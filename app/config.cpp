@@ -391,6 +391,9 @@ class Options {
     group_ = "";
     add("inject", &Config::inject, "",
         "break one message, to see verification fail [run, compare, gather]");
+    add("inject-from", &Config::inject_from, "N", Range{1, INT_MAX},
+        "break only the N-th verified exchange of each method and those after it "
+        "[run, compare, gather]");
   }
 
   const std::vector<Option>& all() const { return options_; }
@@ -643,7 +646,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
       "Halocline measures 3-D, 26-neighbour halo exchanges of strided data written as MPI "
       "datatypes, and compares\n"
       "our packing and exchange with what the installed MPI does. Every result is verified before "
-      "it is timed.",
+      "it is timed,\nand once more after that.",
       "halocline");
   cli.formatter(std::make_shared<HelpFormatter>());
   cli.fallthrough();

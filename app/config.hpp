@@ -30,7 +30,7 @@ enum class Neighbors { six, eighteen, all, automatic };
 enum class Messages { partner, region, field };
 enum class Describe { subarray, vector, hvector, hindexed, structure };
 enum class PackerKind { host, kokkos };
-enum class Inject { none, drop, swap, flip };
+enum class Inject { none, drop, swap, flip, stale };
 
 template <>
 struct EnumNames<comm::RankOrder> {
@@ -98,6 +98,7 @@ struct Config {
   int threads = 0;  ///< per rank; 0: this rank's share of its node
   std::int64_t seed = 1;
   Inject inject = Inject::none;
+  std::int64_t inject_from = 1;  ///< number of a plan's first verified exchange that is broken
 
   std::string output;  ///< path; empty: none
   std::string csv;     ///< path; empty: none
@@ -197,7 +198,8 @@ template <>
 struct EnumNames<Inject> {
   static constexpr std::array table{
       std::pair{Inject::none, "none"}, std::pair{Inject::drop, "drop"},
-      std::pair{Inject::swap, "swap"}, std::pair{Inject::flip, "flip"}};
+      std::pair{Inject::swap, "swap"}, std::pair{Inject::flip, "flip"},
+      std::pair{Inject::stale, "stale"}};
 };
 
 }  // namespace halocline::app

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "comm/mpi/communicator.hpp"
 #include "dtype/support/mpi_check.hpp"
@@ -37,8 +38,9 @@ void write(const comm::ExchangeJob& job, const std::vector<std::byte>& bytes, MP
 
 }  // namespace
 
-FaultInjector::FaultInjector(Inject kind, const std::vector<comm::ExchangeJob>& jobs, MPI_Comm comm)
-    : kind_(kind), comm_(comm) {
+FaultInjector::FaultInjector(Inject kind, std::int64_t from,
+                             const std::vector<comm::ExchangeJob>& jobs, MPI_Comm comm)
+    : kind_(kind), from_(from), comm_(comm) {
   if (kind == Inject::none || rank_of(comm) != 0) return;
   if (jobs.empty())
     throw ConfigError(
@@ -52,7 +54,7 @@ FaultInjector::FaultInjector(Inject kind, const std::vector<comm::ExchangeJob>& 
     if (&job != victim_ && packed_size(job) == packed_size(*victim_)) twins_.push_back(&job);
 }
 
-void FaultInjector::around(const std::function<void()>& exchange) const {
+void FaultInjector::around(std::int64_t number, const std::function<void()>& exchange) const {
   if (kind_ == Inject::none) return exchange();
   std::vector<std::byte> before;
   comm::collectively(comm_, [&] {
@@ -60,14 +62,19 @@ void FaultInjector::around(const std::function<void()>& exchange) const {
   });
   exchange();
   comm::collectively(comm_, [&] {
-    if (victim_ != nullptr) spoil(before);
+    if (victim_ == nullptr) return;
+    auto after = read(*victim_, comm_);
+    if (number >= from_) spoil(before, after);
+    last_ = std::move(after);
   });
 }
 
-void FaultInjector::spoil(const std::vector<std::byte>& before) const {
-  auto after = read(*victim_, comm_);
+void FaultInjector::spoil(const std::vector<std::byte>& before,
+                          std::vector<std::byte> after) const {
   if (kind_ == Inject::drop) {
     write(*victim_, before, comm_);
+  } else if (kind_ == Inject::stale) {
+    if (!last_.empty()) write(*victim_, last_, comm_);
   } else if (kind_ == Inject::flip) {
     after[after.size() / 2] ^= std::byte{1};
     write(*victim_, after, comm_);

@@ -13,7 +13,6 @@
 #include "environment.hpp"
 #include "kokkos_runtime.hpp"
 #include "table.hpp"
-#include "verify.hpp"
 
 namespace halocline::app {
 
@@ -51,7 +50,7 @@ HaloFields<T>::HaloFields(const Config& config, const Domain& domain, Storage st
           return comm::halo_jobs(domain.decomposition, domain.rank, domain.halo, domain.arrays(),
                                  std::ref(types), halo_messages(domain, shape));
         };
-        jobs_.try_emplace(shape, jobs(*types_), jobs(*host_types_), config.inject, comm);
+        jobs_.try_emplace(shape, jobs(*types_), jobs(*host_types_), config, comm);
       }
     });
   } catch (const MpiError&) {
@@ -74,17 +73,21 @@ std::string HaloFields<T>::storage() const {
 }
 
 template <class T>
-std::optional<std::string> HaloFields<T>::verify(comm::ExchangePlan& plan,
-                                                 comm::HaloShape shape) const {
+std::optional<std::string> HaloFields<T>::verify(comm::ExchangePlan& plan, comm::HaloShape shape,
+                                                 const Verification& verification) const {
   const Region region("halocline: verify");
   const auto exchange = [&] {
-    jobs_.at(shape).injector.around([&] {
+    jobs_.at(shape).injector.around(verification.number, [&] {
       fields_->to_device();
-      plan.start().finish();
+      auto pending = plan.start();
+      for (std::int64_t i = 0; config_.overlap && i < config_.progress; ++i) pending.progress();
+      pending.finish();
       fields_->from_device();
     });
   };
-  return check_exchange(domain_, *fields_, shape, config_.seed, exchange, comm_);
+  auto problem = check_exchange(domain_, *fields_, shape, verification.seed, exchange, comm_);
+  if (problem) *problem = verification.name() + ": " + *problem;
+  return problem;
 }
 
 template class HaloFields<double>;

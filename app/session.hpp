@@ -3,6 +3,7 @@
 // record.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "methods.hpp"
 #include "model.hpp"
 #include "record.hpp"
+#include "verify.hpp"
 
 namespace halocline::app {
 
@@ -46,8 +48,10 @@ class HaloFields {
   std::string storage() const;
 
   /// Runs one exchange, of jobs(shape), on poisoned, position-dependent contents and compares
-  /// everything; see check_exchange(). Applies config.inject. Collective.
-  std::optional<std::string> verify(comm::ExchangePlan& plan, comm::HaloShape shape) const;
+  /// everything; see check_exchange(). Makes the calls of MPI that overlap makes meanwhile, too.
+  /// Applies config.inject. The result begins with the name of the exchange. Collective.
+  std::optional<std::string> verify(comm::ExchangePlan& plan, comm::HaloShape shape,
+                                    const Verification& verification) const;
 
  private:
   struct Jobs {
@@ -55,9 +59,11 @@ class HaloFields {
     std::vector<comm::ExchangeJob> on_host;  // the same regions, where faults are injected
     FaultInjector injector;
 
-    Jobs(std::vector<comm::ExchangeJob> all, std::vector<comm::ExchangeJob> of_host, Inject fault,
-         MPI_Comm comm)
-        : working(std::move(all)), on_host(std::move(of_host)), injector(fault, on_host, comm) {}
+    Jobs(std::vector<comm::ExchangeJob> all, std::vector<comm::ExchangeJob> of_host,
+         const Config& config, MPI_Comm comm)
+        : working(std::move(all)),
+          on_host(std::move(of_host)),
+          injector(config.inject, config.inject_from, on_host, comm) {}
     Jobs(const Jobs&) = delete;  // the injector refers to the jobs
     Jobs& operator=(const Jobs&) = delete;
   };

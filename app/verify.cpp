@@ -54,11 +54,16 @@ KOKKOS_INLINE_FUNCTION std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// The bits of a number in [1, 2) that belongs to one point of one field.
+// Hashes a value and its place.
+KOKKOS_INLINE_FUNCTION std::uint64_t hash(std::uint64_t global_index, std::uint64_t bits) {
+  return mix(mix(global_index) ^ bits);
+}
+
+// The bits of a number in [1, 2) that belongs to one point of one field. `salt`: a mixed seed.
 template <class T>
-KOKKOS_INLINE_FUNCTION Bits<T> pattern(std::uint64_t global_index, std::uint64_t seed) {
+KOKKOS_INLINE_FUNCTION Bits<T> pattern(std::uint64_t global_index, std::uint64_t salt) {
   return BitsOf<T>::one |
-         static_cast<Bits<T>>(mix(global_index ^ mix(seed)) >> (64 - BitsOf<T>::mantissa));
+         static_cast<Bits<T>>(mix(global_index ^ salt) >> (64 - BitsOf<T>::mantissa));
 }
 
 // The value of a unit wave at a point; a function of global coordinates alone.
@@ -130,11 +135,16 @@ typename Reducer::value_type reduce_array(const char* label, const ArrayView<T>&
 
 }  // namespace
 
+std::string Verification::name() const {
+  return number > kBeforeTiming ? "exchange after the timed ones"
+                                : "exchange " + std::to_string(number);
+}
+
 template <class T>
 std::optional<std::string> check_exchange(const Domain& domain, const FieldSet<T>& fields,
-                                          comm::HaloShape shape, std::int64_t seed,
+                                          comm::HaloShape shape, std::uint64_t seed,
                                           const std::function<void()>& exchange, MPI_Comm comm) {
-  const auto salt = static_cast<std::uint64_t>(seed);
+  const auto salt = mix(seed);
   const auto needed = domain.needed.bits();
   const auto filled = comm::filled_directions(domain.needed, shape).bits();
   const auto poison = poison_of<T>(domain.rank);
@@ -190,6 +200,38 @@ std::optional<std::string> check_exchange(const Domain& domain, const FieldSet<T
   first.resize(static_cast<std::size_t>(length));
   HALOCLINE_MPI(MPI_Bcast(first.data(), length, MPI_CHAR, witness, comm));
   return std::to_string(all_wrong) + " elements are wrong; the first: " + first;
+}
+
+template <class T>
+bool ghosts_match(const Domain& domain, const FieldSet<T>& fields, MPI_Comm comm) {
+  std::uint64_t difference = 0;
+  for (int a = 0; a < fields.arrays(); ++a) {
+    const auto view = array_of(fields, a);
+    const ElementMap map(domain, a);
+    const auto hash_of = [&](const comm::Box& box) {
+      const auto& [x, y, z] = box.begin;
+      const std::int64_t each = domain.elements_per_point();
+      std::uint64_t sum = 0;
+      Kokkos::parallel_reduce(
+          "halocline::ghosts_match",
+          Policy({z, y, x * each},
+                 {z + box.extent[2], y + box.extent[1], (x + box.extent[0]) * each}),
+          [=](std::int64_t k, std::int64_t j, std::int64_t e, std::uint64_t& part) {
+            part += hash(map.global_index(map(k, j, e)), std::bit_cast<Bits<T>>(view(k, j, e)));
+          },
+          sum);
+      return sum;
+    };
+    comm::for_each_direction([&](comm::Direction direction) {
+      if (!domain.decomposition.neighbor(domain.rank, direction)) return;
+      if (domain.needed.contains(direction))
+        difference += hash_of(domain.halo.ghost_box(direction));
+      if (domain.needed.contains(direction.opposite()))
+        difference -= hash_of(domain.halo.send_box(direction));
+    });
+  }
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &difference, 1, MPI_UINT64_T, MPI_SUM, comm));
+  return difference == 0;
 }
 
 template <class T>
@@ -258,26 +300,27 @@ WaveCheck check_wave(const Domain& domain, const FieldSet<T>& fields, const Sten
 
 template <class T>
 std::uint64_t state_hash(const Domain& domain, const FieldSet<T>& fields, MPI_Comm comm) {
-  std::uint64_t hash = 0;
+  std::uint64_t total = 0;
   for (int a = 0; a < fields.arrays(); ++a) {
     const auto view = array_of(fields, a);
     const ElementMap map(domain, a);
-    hash += reduce_array<T, Kokkos::Sum<std::uint64_t>>(
+    total += reduce_array<T, Kokkos::Sum<std::uint64_t>>(
         "halocline::state_hash", view,
         [=](std::int64_t z, std::int64_t y, std::int64_t e, std::uint64_t& sum) {
           const auto place = map(z, y, e);
           if (place.owned)
-            sum += mix(mix(map.global_index(place)) ^ std::bit_cast<Bits<T>>(view(z, y, e)));
+            sum += hash(map.global_index(place), std::bit_cast<Bits<T>>(view(z, y, e)));
         });
   }
-  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &hash, 1, MPI_UINT64_T, MPI_SUM, comm));
-  return hash;
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &total, 1, MPI_UINT64_T, MPI_SUM, comm));
+  return total;
 }
 
 #define HALOCLINE_INSTANTIATE(T)                                                                \
   template std::optional<std::string> check_exchange(const Domain&, const FieldSet<T>&,         \
-                                                     comm::HaloShape, std::int64_t,             \
+                                                     comm::HaloShape, std::uint64_t,            \
                                                      const std::function<void()>&, MPI_Comm);   \
+  template bool ghosts_match(const Domain&, const FieldSet<T>&, MPI_Comm);                      \
   template void set_wave(const Domain&, const FieldSet<T>&);                                    \
   template void set_outer_ghosts(const Domain&, const FieldSet<T>&, const StencilSpec&, double, \
                                  std::int64_t);                                                 \

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,6 +14,17 @@
 
 namespace halocline::app {
 
+/// Names an exchange of a plan that is verified. A plan may prepare in its first exchange what it
+/// uses again from the second one on. So two are verified before it is timed, and one after that.
+struct Verification {
+  int number;          ///< among those of the plan, from 1
+  std::uint64_t seed;  ///< of the values; another one each time, since old data must not pass
+
+  static constexpr int kBeforeTiming = 2;
+  /// "exchange 1", "exchange 2", "exchange after the timed ones".
+  std::string name() const;
+};
+
 /// Fills the owned points with values that follow from seed, field and global point, and the ghosts
 /// with a NaN; runs `exchange`; and compares every stored element bitwise: ghosts that are needed
 /// with the value of the point that they mirror; owned points, ghosts that are not needed and those
@@ -21,8 +33,14 @@ namespace halocline::app {
 /// them, the same text on every rank. Collective.
 template <class T>
 std::optional<std::string> check_exchange(const Domain& domain, const FieldSet<T>& fields,
-                                          comm::HaloShape shape, std::int64_t seed,
+                                          comm::HaloShape shape, std::uint64_t seed,
                                           const std::function<void()>& exchange, MPI_Comm comm);
+
+/// Compares the ghosts that are needed with the points that they mirror, by the sums of hashes of
+/// place and bits over all ranks. Returns true if they hold the same values, bit for bit.
+/// Collective.
+template <class T>
+bool ghosts_match(const Domain& domain, const FieldSet<T>& fields, MPI_Comm comm);
 
 /// Sets the owned points to the plane waves field_wave() of unit amplitude and the ghosts to NaN.
 /// Local.

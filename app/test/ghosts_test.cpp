@@ -181,22 +181,32 @@ class Wrapped {
   /// that passes as an exchange of that shape.
   bool passes(comm::HaloShape shape, const comm::DirectionSet& filled,
               const comm::DirectionSet& wrong = {}, double error = 0) const {
-    const auto wrap = [&] {
-      std::map<std::uint64_t, double> owned;
-      const ElementMap any_map(domain_, 0);
-      for_each_element(domain_, fields_, [&](double& value, const ElementMap::Place& place) {
-        if (place.owned) owned[any_map.global_index(place)] = value;
-      });
-      for_each_element(domain_, fields_, [&](double& value, const ElementMap::Place& place) {
-        const auto direction = comm::Direction::from_index(place.ghost);
-        if (place.owned || place.outside || !filled.contains(direction)) return;
-        value = owned.at(any_map.global_index(place)) + (wrong.contains(direction) ? error : 0);
-      });
-    };
-    return !check_exchange(domain_, fields_, shape, 1, wrap, MPI_COMM_WORLD);
+    return !check_exchange(
+        domain_, fields_, shape, 1, [&] { wrap(filled, wrong, error); }, MPI_COMM_WORLD);
+  }
+
+  /// Fills the ghosts in the same way around a wave; returns whether they match it.
+  bool match(const comm::DirectionSet& filled, const comm::DirectionSet& wrong = {},
+             double error = 0) const {
+    set_wave(domain_, fields_);
+    wrap(filled, wrong, error);
+    return ghosts_match(domain_, fields_, MPI_COMM_WORLD);
   }
 
  private:
+  void wrap(const comm::DirectionSet& filled, const comm::DirectionSet& wrong, double error) const {
+    std::map<std::uint64_t, double> owned;
+    const ElementMap any_map(domain_, 0);
+    for_each_element(domain_, fields_, [&](double& value, const ElementMap::Place& place) {
+      if (place.owned) owned[any_map.global_index(place)] = value;
+    });
+    for_each_element(domain_, fields_, [&](double& value, const ElementMap::Place& place) {
+      const auto direction = comm::Direction::from_index(place.ghost);
+      if (place.owned || place.outside || !filled.contains(direction)) return;
+      value = owned.at(any_map.global_index(place)) + (wrong.contains(direction) ? error : 0);
+    });
+  }
+
   static Config config_of(Neighbors neighbors, bool periodic) {
     Config config;
     config.subcommand = Subcommand::compare;
@@ -231,6 +241,18 @@ TEST_F(Ghosts, ThatAreNeededHaveToBeFilled) {
     // Beyond open boundaries, nothing is.
     EXPECT_TRUE(Wrapped(Neighbors::all, false).passes(shape, {}));
   }
+}
+
+TEST_F(Ghosts, ThatAreNeededHaveToMatch) {
+  const auto edges = comm::DirectionSet::along_at_most(2), all = comm::DirectionSet::all();
+  const Wrapped eighteen(Neighbors::eighteen, true);
+  EXPECT_TRUE(eighteen.match(edges));
+  EXPECT_TRUE(eighteen.match(all, only(comm::Direction::from_index(0)), 1));
+  EXPECT_FALSE(eighteen.match(comm::DirectionSet::along_at_most(1)));
+  comm::for_each_direction([&](comm::Direction direction) {
+    EXPECT_FALSE(Wrapped(Neighbors::all, true).match(all, only(direction), 1e-15));
+  });
+  EXPECT_TRUE(Wrapped(Neighbors::all, false).match({}));
 }
 
 }  // namespace

@@ -22,10 +22,11 @@ class Outcome:
         self.ours = [line for line in finished.stderr.splitlines() if line.startswith("halocline:")]
 
 
-def halocline(*arguments, ranks=1, cwd=None, inside=()):
-    """One rank runs without mpiexec, which a user may do as well. `inside`: a command that runs the rest of its line."""
+def halocline(*arguments, ranks=1, cwd=None, inside=(), program=()):
+    """One rank runs without mpiexec, which a user may do as well. `inside`: a command that runs the rest of its line;
+    `program`: a command in which each rank runs the program."""
     launcher = [*inside] if ranks == 1 else [*inside, MPIEXEC, "-n", str(ranks)]
-    command = launcher + [BINARY] + [str(argument) for argument in arguments]
+    command = launcher + [*program, BINARY] + [str(argument) for argument in arguments]
     with own_session() as environment:
         return Outcome(
             subprocess.run(
@@ -55,6 +56,7 @@ def own_session():
 
 def several(function, cases):
     """(case, function(case)) of each case, in order; several at a time, since a start mostly waits."""
+    cases = list(cases)  # they are gone through twice
     with concurrent.futures.ThreadPoolExecutor(max_workers=12) as pool:
         yield from zip(cases, pool.map(function, cases))
 

@@ -56,7 +56,10 @@ class Exchanged {
 
   const FieldSet<double>& fields() const { return fields_.fields(); }
   void exchange() { plan_.start().finish(); }
-  std::optional<std::string> verify() { return fields_.verify(plan_, shape()); }
+  std::optional<std::string> verify() {
+    ++verified_;
+    return fields_.verify(plan_, shape(), {verified_, static_cast<std::uint64_t>(verified_)});
+  }
 
  private:
   comm::HaloShape shape() const { return config_.shape.front(); }
@@ -65,6 +68,7 @@ class Exchanged {
   const Domain& domain_;
   HaloFields<double> fields_;
   comm::ExchangePlan plan_;
+  int verified_ = 0;
 };
 
 /// The hash of the state after some substeps, which begin with NaN in all ghosts.
