@@ -30,6 +30,7 @@
 #include <utility>
 #include <vector>
 
+#include "dtype/pack/kokkos/kokkos_threads.hpp"
 #include "dtype/support/error.hpp"
 #include "harness.hpp"
 #include "report.hpp"
@@ -175,7 +176,7 @@ class Threads {
  public:
   explicit Threads(bool many)
       : kokkos_(Kokkos::InitializationSettings()
-                    .set_num_threads(many ? unbind() : 1)
+                    .set_num_threads(many ? unbind() : limit_kokkos_threads(1))
                     .set_disable_warnings(true)) {
     sched_setaffinity(0, sizeof given_, &given_);
     cpu_set_t one;
@@ -193,7 +194,14 @@ class Threads {
     sched_setaffinity(0, sizeof all, &all);
     const bool known = sched_getaffinity(0, sizeof all, &all) == 0;
     const auto* wanted = std::getenv("OMP_NUM_THREADS");
-    return std::max(wanted != nullptr ? std::atoi(wanted) : known ? CPU_COUNT(&all) : 1, 1);
+    const int threads = std::max(wanted != nullptr ? std::atoi(wanted)
+                                 : known           ? CPU_COUNT(&all)
+                                                   : 1,
+                                 1);
+    if (threads > kMostKokkosThreads)
+      std::fprintf(stderr, "bench_dtype: %d threads instead of %d: Kokkos has room for no more\n",
+                   kMostKokkosThreads, threads);
+    return limit_kokkos_threads(threads);
   }
   static cpu_set_t given() {
     cpu_set_t set;
