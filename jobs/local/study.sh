@@ -2,7 +2,7 @@
 # Runs a study on this machine with its mpirun: installs what is missing, builds, goes through the points, and makes tables and
 # plots. On a fresh Debian 12, as root, nothing else is needed.
 #   jobs/local/study.sh NAME [--dry-run]      NAME: local (minutes), or another of jobs/studies
-# Results are in results/NAME. The same again runs only what is not done yet; jobs/studies/run.sh --help tells the rest.
+# Results are in results/mine/NAME. The same again runs only what is not done yet; jobs/studies/run.sh --help tells the rest.
 # $HALOCLINE_BINARY: a program that is built already; then nothing is installed or built.
 set -euo pipefail
 case ${1:-} in

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures under several MPI libraries: installs them from PyPI into .vendors/NAME, builds Halocline against each in
-# .vendors/NAME/build, runs the same under all of them, and writes tables with a column per library to results/vendors/.
+# .vendors/NAME/build, runs the same under all of them, and writes tables with a column per library to results/mine/vendors/.
 #   jobs/local/vendors.sh [LIBRARY...] [bench [GROUP...] [FLAG...]]      as jobs/local/bench.sh, which lists the groups; default: all
 #   jobs/local/vendors.sh [LIBRARY...] compare [-n RANKS] [FLAG...]      halocline compare, 2 ranks unless told otherwise
 #   jobs/local/vendors.sh [LIBRARY...] exchange [FLAG...]                bench_exchange on 2 ranks: exchanges beside twins in plain MPI

@@ -53,7 +53,8 @@ class Halocline(rfm.RunOnlyRegressionTest):
         path = pathlib.Path(self.stagedir) / RECORDS
         if not path.exists():
             raise SanityError(f"no records, see {self.stderr} in {self.stagedir}")
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        # Lines end at a line feed alone: strings of JSON may hold other ends of lines.
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
     @sanity_function
     def verified(self):

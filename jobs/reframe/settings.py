@@ -34,7 +34,7 @@ def of_site(*names):
     """What the site's file sets."""
     script = "source \"$0\" >&2; for name in \"$@\"; do printf '%s\\n' \"${!name:-}\"; done"
     told = subprocess.run(["bash", "-c", script, SITE, *names], stdout=subprocess.PIPE, text=True)
-    values = told.stdout.splitlines()
+    values = told.stdout.split("\n")[:-1]
     if not SITE.is_file() or told.returncode != 0 or values[-1] not in SCHEDULERS:
         raise ConfigError(f"{SITE} is no site of which the launcher is one of {', '.join(SCHEDULERS)}: set HALOCLINE_SITE")
     return values

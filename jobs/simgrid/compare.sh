@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The exchange on many nodes of a machine by the model and by SimGrid, side by side: tables and a plot in results/predict/.
+# The exchange on many nodes of a machine by the model and by SimGrid, side by side: tables and a plot in results/mine/predict/.
 #   jobs/simgrid/compare.sh [NAME [FLAG...]]       NAME (default: summit): configs/models/NAME.json; flags of halocline predict
 # Without flags: as in Figure 12 of [PEA21], in device memory, 6 ranks on each node, 256^3 points of each. The model goes to 16,384
 # nodes, SimGrid to 512 (ten minutes; NODES="2 4 8 16 32 64" takes one).

@@ -37,7 +37,7 @@ class Project:
         """In `folder`, which is somebody else's to remove."""
         self.folder = pathlib.Path(folder)
         for name in ("jobs", "configs", "results"):
-            keep = shutil.ignore_patterns("raw", "__pycache__", "*.md", "*.png", "*.svg", "*.pdf")
+            keep = shutil.ignore_patterns("raw", "mine", "__pycache__", "*.md", "*.png", "*.svg", "*.pdf")
             shutil.copytree(SOURCE / name, self.folder / name, ignore=keep)
         (self.folder / "configs" / "small.toml").write_text(SMALL)
         self.wait = self.folder / "wait"
