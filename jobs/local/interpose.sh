@@ -6,12 +6,13 @@
 # what failed.
 #   jobs/local/interpose.sh [--quick]       --quick: few samples, for a draft in results/raw/interpose/
 set -euo pipefail
+# shellcheck source=jobs/local/script.sh
+source "$(dirname "$0")/script.sh"
 cd "$(dirname "$0")/../.."
 quick=()
 case ${1:-} in
   '') ;;
   --quick) quick=(--quick) ;;
-  -h|--help) sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 0 ;;
   *) echo "interpose.sh: no argument is called '$1': --help tells the rest" >&2; exit 2 ;;
 esac
 source jobs/local/env.sh

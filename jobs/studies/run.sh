@@ -11,7 +11,9 @@
 # Exit code: 0; else that of the first point that failed (1 verification failed, 2 bad input, 3 environment), or 128 and the signal
 # that ended it (the same command again does the rest).
 set -euo pipefail
-usage() { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit "$1"; }
+# shellcheck source=jobs/local/script.sh
+source "$(dirname "$0")/../local/script.sh"
+usage() { header; exit "$1"; }
 bad_input() { echo "run.sh: $*" >&2; exit 2; }
 cannot() { echo "run.sh: $*" >&2; exit 3; }
 
