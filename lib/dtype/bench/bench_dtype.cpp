@@ -34,6 +34,7 @@
 #include "dtype/support/error.hpp"
 #include "harness.hpp"
 #include "report.hpp"
+#include "rows.hpp"
 
 namespace halocline::dtype::bench {
 
@@ -256,5 +257,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "bench_dtype: %s\n", error.what());
   }
   MPI_Finalize();
-  return code;
+  return halocline::dtype::bench::end_output("bench_dtype", code);
 }
