@@ -155,6 +155,7 @@ root = 1
 overlap = true
 progress = 3
 memory = "device"
+gpu-aware-mpi = "no"
 methods = ["vendor-pack", "alltoallv"]
 describe = "struct"
 packer = "kokkos"
