@@ -46,6 +46,10 @@ def resolve(wanted, flags):
     return found
 
 
+def wheels_for(machine, python):
+    return [*(f"--platform={platform}_{machine}" for platform in PLATFORMS), "--only-binary=:all:", f"--python-version={python}"]
+
+
 def main():
     if {"-h", "--help"} & set(sys.argv[1:]):
         print(__doc__.strip())
@@ -55,18 +59,19 @@ def main():
             print(f"renew.py: there is no '{name}': use {', '.join(PACKAGES)}", file=sys.stderr)
             return 2
         wanted, machines = PACKAGES[name]
-        # The versions that pip chooses here, and those hashes that other machines and Pythons have beside them.
-        all_found = resolve(wanted, ["--no-deps", "--no-binary=:all:"] if machines is None else [])
+        # The versions that the oldest Python can take, then the hashes of their files for all machines and Pythons.
+        all_found = resolve(wanted, ["--no-deps", "--no-binary=:all:"] if machines is None else wheels_for(machines[0], PYTHONS[0]))
         if all_found is None:
-            print(f"renew.py: pip finds no {' '.join(wanted)} for this machine", file=sys.stderr)
+            print(f"renew.py: pip finds no {' '.join(wanted)} for {machines and machines[0]}, Python {PYTHONS[0]}", file=sys.stderr)
             return 3
         pins = [f"{package}=={version}" for package, version in all_found]
         for machine in machines or ():
             for python in PYTHONS:
-                for pin in pins:
-                    platforms = [f"--platform={platform}_{machine}" for platform in PLATFORMS]
-                    found = resolve([pin], [*platforms, "--only-binary=:all:", "--no-deps", f"--python-version={python}"]) or {}
-                    for key, hashes in found.items():
+                flags = [*wheels_for(machine, python), "--no-deps"]
+                every = resolve(pins, flags)
+                # Where there is no wheel, the source is taken.
+                for found in [every] if every else [resolve([pin], flags) or resolve([pin], ["--no-deps", "--no-binary=:all:"]) for pin in pins]:
+                    for key, hashes in (found or {}).items():
                         all_found[key] |= hashes
         lines = [f"# Made by jobs/local/requirements/renew.py {name}: change versions there."]
         for (package, version), hashes in sorted(all_found.items()):
