@@ -55,7 +55,8 @@ class EveryScript(unittest.TestCase):
                     cwd=SOURCE, env=os.environ | {"CDPATH": f"{folder}/other"}, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
                 )  # fmt: skip
                 self.assertEqual((finished.returncode, finished.stderr), (0, ""))
-                self.assertIn(" ".join(paragraph(path, text).split()), " ".join(finished.stdout.split()))
+                first = paragraph(path, text).split("?")[0]
+                self.assertIn(" ".join(first.split()), " ".join(finished.stdout.split()))
                 seen += 1
         self.assertGreater(seen, 30)
 
