@@ -11,6 +11,7 @@
 #include "commands.hpp"
 #include "dtype/select/transfer_selector.hpp"
 #include "environment.hpp"
+#include "methods.hpp"
 #include "model.hpp"
 #include "progress.hpp"
 #include "table.hpp"
@@ -189,8 +190,9 @@ int calibrate(const Config& config, MPI_Comm comm) {
                         folder.string() + "): make it, or give another path");
     dtype::require_writable_model(path);
   });
-  comm::Calibration calibration(comm,
-                                {.resources = resources_if_any(), .seconds = config.max_seconds});
+  comm::Calibration calibration(comm, {.resources = resources_if_any(),
+                                       .gpu_aware_mpi = gpu_awareness_by_flag(config),
+                                       .seconds = config.max_seconds});
   if (config.dry_run) {
     on_root(comm, [&] { print(describe_dry_run(config, calibration, path)); });
     return 0;

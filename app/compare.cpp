@@ -9,6 +9,7 @@
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/support/region.hpp"
 #include "environment.hpp"
+#include "methods.hpp"
 #include "progress.hpp"
 #include "session.hpp"
 #include "table.hpp"
@@ -233,6 +234,7 @@ int compare_as(const Config& config, Methods methods, const Domain& domain, cons
                        comm::HaloShape shape) {
     comm::ExchangePlan plan(comm, halo.jobs(shape), method,
                             {.packer = packer.get(),
+                             .gpu_aware_mpi = gpu_awareness_by_flag(config),
                              .model = setup.model,
                              .nodes = &domain.nodes,
                              .chunk_bytes = config.chunk_bytes,

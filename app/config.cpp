@@ -19,6 +19,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "dtype/pack/kokkos/kokkos_threads.hpp"
 #include "dtype/support/error.hpp"
 #include "dtype/support/text_file.hpp"
 #include "environment.hpp"
@@ -271,6 +272,10 @@ class Options {
         "whether opposite sides of the grid are neighbours" + halo);
 
     add("memory", &Config::memory, "", "where the fields are and the stencil runs" + halo);
+    add("gpu-aware-mpi", &Config::gpu_aware_mpi, "",
+        "whether MPI takes messages in device memory; ask: $HALOCLINE_GPU_AWARE_MPI (yes, no), "
+        "else "
+        "what MPI says and a message shows [run, compare, calibrate, info]");
 
     group_ = "Stencil and time steps";
     add("stencil", &Config::stencil, "",
@@ -337,9 +342,11 @@ class Options {
         "~/.config/halocline/model.json [run, compare, calibrate, predict, info]");
     add("force-model", &Config::force_model, "",
         "use a system model of another CPU, GPU, driver or MPI all the same" + both);
-    // OpenMP runtimes crash on thread counts far beyond any machine's.
-    add("threads", &Config::threads, "N", Range{0, 1024},
-        "threads per rank; 0: this rank's share of its node [run, compare, info]");
+    add("threads", &Config::threads, "N", Range{0, dtype::kMostKokkosThreads},
+        "threads per rank; 0: $KOKKOS_NUM_THREADS or $OMP_NUM_THREADS, else this rank's share of "
+        "its "
+        "node, at most " +
+            std::to_string(dtype::kMostKokkosThreads) + " [run, compare, info]");
     add("seed", &Config::seed, "N", Range{0, INT64_MAX},
         "of the values that fill the fields, of random orders [run, compare, gather]");
 

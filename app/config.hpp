@@ -26,6 +26,7 @@ enum class Layout { soa, aos };
 enum class Element { float64, float32 };
 enum class Stencil { heat13, heat9, heat3, point26 };
 enum class Memory { host, device };
+enum class GpuAwareMpi { ask, yes, no };
 enum class Neighbors { six, eighteen, all, automatic };
 enum class Messages { partner, region, field };
 enum class Describe { subarray, vector, hvector, hindexed, structure };
@@ -59,6 +60,7 @@ struct Config {
   Element element = Element::float64;
   bool periodic = true;
   Memory memory = Memory::host;
+  GpuAwareMpi gpu_aware_mpi = GpuAwareMpi::ask;
   std::optional<std::array<int, 3>>
       decomposition;  ///< ranks along each axis; unset: chosen by the program
   /// Of emulated nodes: one number for all, or one for each; empty: the real nodes.
@@ -148,6 +150,12 @@ template <>
 struct EnumNames<Memory> {
   static constexpr std::array table{std::pair{Memory::host, "host"},
                                     std::pair{Memory::device, "device"}};
+};
+template <>
+struct EnumNames<GpuAwareMpi> {
+  static constexpr std::array table{std::pair{GpuAwareMpi::ask, "ask"},
+                                    std::pair{GpuAwareMpi::yes, "yes"},
+                                    std::pair{GpuAwareMpi::no, "no"}};
 };
 template <>
 struct EnumNames<Element> {

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "dtype/pack/kokkos/kokkos_threads.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/support/narrow.hpp"
 
@@ -50,6 +51,13 @@ std::optional<int> threads_in_environment(const char* name) {
   const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), value);
   if (error != std::errc{} || value < 1) return std::nullopt;
   return value;
+}
+
+// The choice of `wanted` threads, or of as many as Kokkos has room for.
+ThreadChoice limited(int wanted, const std::string& reason) {
+  constexpr int kMost = dtype::kMostKokkosThreads;
+  if (wanted <= kMost) return {wanted, reason, wanted};
+  return {kMost, reason + "; Kokkos has room for " + std::to_string(kMost), wanted};
 }
 
 }  // namespace
@@ -127,13 +135,13 @@ ThreadChoice choose_threads(const Config& config, MPI_Comm comm) {
   const int ranks = size_of(node);
   HALOCLINE_MPI(MPI_Comm_free(&node));
 
-  if (config.threads > 0) return {config.threads, "threads option"};
+  if (config.threads > 0) return limited(config.threads, "threads option");
   for (const char* name : {"KOKKOS_NUM_THREADS", "OMP_NUM_THREADS"})
-    if (const auto threads = threads_in_environment(name)) return {*threads, name};
+    if (const auto threads = threads_in_environment(name)) return limited(*threads, name);
   const int cores = mask.empty() ? bound_cores() : bits_in(mask);
-  return {std::max(1, std::min(cores / ranks, bound_cores())),
-          "share of the node: " + std::to_string(cores) + " hardware threads, " +
-              std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks")};
+  return limited(std::max(1, std::min(cores / ranks, bound_cores())),
+                 "share of the node: " + std::to_string(cores) + " hardware threads, " +
+                     std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks"));
 }
 
 void say(const Config& config, MPI_Comm comm, const std::string& text) {

@@ -74,11 +74,12 @@ Samples max_over_ranks(Samples samples, MPI_Comm comm);
 struct ThreadChoice {
   int threads = 1;
   std::string reason;
+  int wanted = threads;  ///< more than `threads` where Kokkos has no room for all of them
 };
 
 /// config.threads if positive, else KOKKOS_NUM_THREADS or OMP_NUM_THREADS if set, else the cores
 /// that the ranks of this node may use divided by their number, at least 1 and no more than this
-/// rank is bound to. Collective.
+/// rank is bound to; at most dtype::kMostKokkosThreads. Collective.
 ThreadChoice choose_threads(const Config& config, MPI_Comm comm);
 
 /// Number of hardware threads that this process may run on.

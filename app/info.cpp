@@ -4,12 +4,13 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "comm/device/gpu_awareness.hpp"
 #include "comm/exchange/method.hpp"
+#include "comm/mpi/communicator.hpp"
 #include "commands.hpp"
 #include "domain.hpp"
 #include "dtype/device/device.hpp"
 #include "environment.hpp"
+#include "methods.hpp"
 #include "model.hpp"
 #include "provenance.hpp"
 
@@ -17,11 +18,11 @@ namespace halocline::app {
 
 namespace {
 
-// What the MPI says and, where there is a device, what came of trying.
-std::string gpu_awareness() {
+// What is known of the MPI, which is not asked where there is no device.
+std::string describe_gpu_awareness(const Config& config) {
   auto* const device = dtype::current_device();
-  const auto known =
-      device != nullptr ? comm::probe_gpu_awareness(*device) : comm::ask_mpi_for_gpu_awareness();
+  if (device == nullptr) return "not asked (no device)";
+  const auto known = gpu_awareness(config, *device);
   return std::string(known.aware ? "yes (" : "no (") + known.source + ")";
 }
 
@@ -50,13 +51,14 @@ int info(const Config& config, MPI_Comm comm) {
   auto facts = to_json(provenance);
   facts.erase("config");
   facts.erase("environment");
+  facts.erase("gpu_aware_mpi");
   facts["ranks"] = size_of(comm);
   facts["nodes"] = nodes.nodes();
   facts["nodes_emulated"] = nodes.emulated();
   facts["threads"] = choice.threads;
   facts["threads_reason"] = choice.reason;
   facts["device"] = device();
-  facts["gpu_aware_mpi"] = gpu_awareness();
+  comm::collectively(comm, [&] { facts["gpu_aware_mpi"] = describe_gpu_awareness(config); });
   if (rank_of(comm) == 0) facts["model"] = model_state(config, provenance);
   facts["methods"] = nlohmann::ordered_json::array();
   for (const auto exchange : comm::all_exchanges())

@@ -13,6 +13,7 @@
 #include "commands.hpp"
 #include "config.hpp"
 #include "dtype/device/device.hpp"
+#include "dtype/pack/kokkos/kokkos_threads.hpp"
 #include "dtype/support/error.hpp"
 #include "environment.hpp"
 #include "tools.hpp"
@@ -44,25 +45,36 @@ int dispatch(const app::Config& config, MPI_Comm comm) {
   return app::info(config, comm);
 }
 
+// One line on stderr, in one write, whatever is in the message.
+void report(std::string line) {
+  std::replace_if(
+      line.begin(), line.end(), [](unsigned char c) { return c < ' '; }, ' ');
+  std::fputs((line + "\n").c_str(), stderr);
+}
+
+// A flag that is too large is refused; an environment, or a machine, that has more threads than
+// Kokkos need not be meant for this program, so it is limited.
+int threads_for_kokkos(const app::Config& config, MPI_Comm comm) {
+  const auto choice = app::choose_threads(config, comm);
+  if (choice.wanted > choice.threads && app::rank_of(comm) == 0)
+    report("halocline: " + std::to_string(choice.threads) + " threads per rank instead of " +
+           std::to_string(choice.wanted) + " (" + choice.reason +
+           "): give --threads N for another number");
+  return dtype::limit_kokkos_threads(choice.threads);
+}
+
 int parse_and_dispatch(int argc, char** argv, MPI_Comm comm) {
   const auto config = app::parse_config(comm, argc, argv);
   if (!config) return 0;
   // Kokkos asks for this or warns; binding is the launcher's business.
   setenv("OMP_PROC_BIND", "false", 0);
   const Kokkos::ScopeGuard kokkos(Kokkos::InitializationSettings()
-                                      .set_num_threads(app::choose_threads(*config, comm).threads)
+                                      .set_num_threads(threads_for_kokkos(*config, comm))
                                       .set_disable_warnings(true));
   const app::ToolsConnection tools;
   // One rank's device is all ranks' business: without this, only that rank would learn of an error.
   comm::collectively(comm, [] { dtype::current_device(); });
   return dispatch(*config, comm);
-}
-
-// One line on stderr, in one write, whatever is in the message.
-void report(std::string line) {
-  std::replace_if(
-      line.begin(), line.end(), [](unsigned char c) { return c < ' '; }, ' ');
-  std::fputs((line + "\n").c_str(), stderr);
 }
 
 // An error that every rank has: one line, and all end in the ordinary way.

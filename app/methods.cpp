@@ -15,6 +15,17 @@ dtype::ResourceCache* device_resources(const Config& config) {
   return &dtype::current_resources();
 }
 
+std::optional<bool> gpu_awareness_by_flag(const Config& config) {
+  if (config.gpu_aware_mpi == GpuAwareMpi::ask) return std::nullopt;
+  return config.gpu_aware_mpi == GpuAwareMpi::yes;
+}
+
+comm::GpuAwareness gpu_awareness(const Config& config, dtype::Device& device) {
+  if (const auto aware = gpu_awareness_by_flag(config))
+    return {*aware, std::string("gpu-aware-mpi is ") + (*aware ? "yes" : "no")};
+  return comm::probe_gpu_awareness(device);
+}
+
 std::vector<comm::Method> methods_on_host() {
   std::vector<comm::Method> out;
   for (const auto exchange : comm::all_exchanges())
@@ -63,7 +74,7 @@ Methods methods_to_compare(const Config& config, const comm::NodeHierarchy& node
   }
   comm::GpuAwareness awareness{true, ""};  // a dry run tries nothing, and counts what may be
   comm::collectively(comm, [&] {
-    if (!config.dry_run) awareness = comm::probe_gpu_awareness(device_resources(config)->device());
+    if (!config.dry_run) awareness = gpu_awareness(config, device_resources(config)->device());
   });
   int aware = awareness.aware ? 1 : 0;
   HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &aware, 1, MPI_INT, MPI_MIN, comm));

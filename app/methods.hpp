@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,13 @@ namespace halocline::app {
 /// Of the device that config.memory asks for, nullptr for `host`. Throws ConfigError if there is
 /// none.
 dtype::ResourceCache* device_resources(const Config& config);
+
+/// Returns what --gpu-aware-mpi says of the MPI; nothing for `ask`.
+std::optional<bool> gpu_awareness_by_flag(const Config& config);
+
+/// Returns whether messages may stand in memory of `device`: what the flag says, else
+/// comm::probe_gpu_awareness(). Local. \throws ConfigError as that function does
+comm::GpuAwareness gpu_awareness(const Config& config, dtype::Device& device);
 
 /// What is exchanged by, and why not by more, if so.
 struct Methods {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "comm/mpi/communicator.hpp"
 #include "dtype/device/device.hpp"
 #include "dtype/support/machine.hpp"
 #include "dtype/support/mpi_check.hpp"
@@ -18,6 +19,7 @@
 #include "halocline_build.hpp"
 #include "halocline_git.hpp"
 #include "kokkos_runtime.hpp"
+#include "methods.hpp"
 
 namespace halocline::app {
 
@@ -138,6 +140,21 @@ std::string version_line() {
          (build().dirty.value_or(false) ? ", dirty)" : ")");
 }
 
+namespace {
+
+// Whether MPI takes the messages of fields in device memory, and how that is known.
+std::string awareness_used(const Config& config, MPI_Comm comm) {
+  auto* const device = dtype::current_device();
+  if (config.memory != Memory::device || config.subcommand == Subcommand::predict ||
+      device == nullptr)
+    return "";
+  comm::GpuAwareness known;
+  comm::collectively(comm, [&] { known = gpu_awareness(config, *device); });
+  return std::string(known.aware ? "yes (" : "no (") + known.source + ")";
+}
+
+}  // namespace
+
 Provenance gather_provenance(const Config& config, MPI_Comm comm) {
   return {
       .mpi_library = mpi_library(),
@@ -150,6 +167,7 @@ Provenance gather_provenance(const Config& config, MPI_Comm comm) {
       .cpus = cpus(comm),
       .gpus = gpus(comm),
       .hosts = hosts(comm),
+      .gpu_aware_mpi = awareness_used(config, comm),
       .binding = binding(comm),
       .time = utc_now(),
       .environment = tuning_environment(),
@@ -176,6 +194,9 @@ nlohmann::ordered_json to_json(const Provenance& provenance) {
   out["cpus"] = provenance.cpus;
   out["gpus"] = provenance.gpus;
   out["hosts"] = provenance.hosts;
+  out["gpu_aware_mpi"] = provenance.gpu_aware_mpi.empty()
+                             ? nlohmann::ordered_json()
+                             : nlohmann::ordered_json(provenance.gpu_aware_mpi);
   out["binding"] = provenance.binding;
   out["time"] = provenance.time;
   out["environment"] = provenance.environment;

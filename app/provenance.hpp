@@ -45,8 +45,9 @@ struct Provenance {
   std::vector<std::string> cpus;   ///< models of the ranks' processors, each once, in rank order
   std::vector<std::string> gpus;   ///< names of the ranks' devices, each once, in rank order
   std::vector<std::string> hosts;  ///< each once, in rank order
-  std::string binding;             ///< hardware threads that each rank may use, in words
-  std::string time;                ///< UTC, ISO 8601
+  std::string gpu_aware_mpi;  ///< of rank 0, with how it is known; empty: no fields on a device
+  std::string binding;        ///< hardware threads that each rank may use, in words
+  std::string time;           ///< UTC, ISO 8601
   std::map<std::string, std::string>
       environment;  ///< OMPI_MCA_*, OMP_*, KOKKOS_*, UCX_*, HALOCLINE_*, CUDA_VISIBLE_DEVICES
   std::optional<ModelUsed> model;  ///< unset: none

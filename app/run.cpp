@@ -7,6 +7,7 @@
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/support/region.hpp"
 #include "environment.hpp"
+#include "methods.hpp"
 #include "overlap.hpp"
 #include "progress.hpp"
 #include "session.hpp"
@@ -309,8 +310,12 @@ std::optional<std::string> why_no_overlap(const Config& config, const Record& re
 template <class T>
 int run_as(const Config& config, const Domain& domain, const Setup& setup, MPI_Comm comm) {
   const auto packer = make_packer(config);
-  Simulation<T> simulation(
-      config, domain, {.packer = packer.get(), .model = setup.model, .nodes = &domain.nodes}, comm);
+  Simulation<T> simulation(config, domain,
+                           {.packer = packer.get(),
+                            .gpu_aware_mpi = gpu_awareness_by_flag(config),
+                            .model = setup.model,
+                            .nodes = &domain.nodes},
+                           comm);
   Record record = make_record(config, domain, simulation.plan(), config.shape.front(),
                               simulation.where_fields_are(), comm);
   if (config.memory == Memory::device && !config.periodic)

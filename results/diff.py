@@ -13,26 +13,30 @@ OLD and NEW are what halocline run or compare wrote with --output: JSON lines of
 Records of both files belong together if they agree in what was asked for: method, ranks, grid, fields, layout and so on. Several
 of one experiment in a file count as their median.
 
-What decides, if it differs by more than P percent (the column "by" says which it was):
+What decides, if it differs by more than P percent (the column "by" says which it was), and if there is no doubt of it:
   ratio   time by that of a vendor method of the same run: OLD's baseline, or else another that is in both files.
           Methods of a compare take turns, so what slows the machine mostly slows both, and this may be compared across runs. Two
           runs of one program differ all the same, by more than 5 % on a busy machine: measure several times into one file. It
           cannot tell what slows all methods alike, the vendor's too; the times beside it show that.
   total   the median time itself where there is no such ratio: of run, and of compare without a vendor method in both files. With
           --by-total everywhere. Trust it on a machine that does nothing else.
+In doubt there is no verdict, and no regression:
+  noise          p10 to p90 of the times of OLD and of NEW overlap: measure longer, several times, or on a quieter machine
+  contradicting  the ratio says slower and the time says faster, or the other way round, as where the vendor's method alone has
+                 changed: measure both on one machine in one state, or say --by-total
 It is a regression whatever P is if a method is no longer verified, or if run ends in other fields after the same steps from the
 same values. A record that only one of the files has is listed and decides nothing.
 
-Exit codes: 0 no regression, 1 a regression, 2 bad input (unreadable, not JSON, another schema, nothing in common).
+Exit codes: 0 no regression, 1 a regression, 2 bad input (unreadable, not JSON, another schema, nothing in common), 3 the result
+cannot be written.
 Standard library only.
 """
 import argparse
 import collections
 import math
 import statistics
-import sys
 
-from records import BadInput, json_lines
+from records import BadInput, damaged, end, excerpt_of_text, fault, json_lines, tell
 
 SCHEMA = "halocline/1"
 # What was asked for, and tells experiments apart ...
@@ -60,11 +64,14 @@ class Record:
     def __init__(self, fields):
         if fields.get("schema") != SCHEMA:
             raise BadInput(
-                f"is of schema {fields.get('schema', 'none')}, not {SCHEMA}: give what halocline run or compare wrote with --output"
+                f"is of schema {excerpt_of_text(str(fields.get('schema', 'none')))}, not {SCHEMA}: give what halocline run or compare wrote with --output"
                 " (rows of benchmarks: results/tables.py)"
             )
         if fields.get("kind") == "gather":
             raise BadInput("is of halocline gather: give what halocline run or compare wrote with --output")
+        wrong = fault(fields, "schema.json", all_there=False)
+        if wrong:
+            raise ValueError(wrong)
         self.fields = fields
         self.provenance = fields["provenance"]
         # What versions did that did not record it.
@@ -78,9 +85,10 @@ class Record:
             self.baseline = fields["baseline"], fields.get("baseline_storage", self.method[1]), fields.get("baseline_shape", "direct")
         total = fields["phases"]["total"]
         self.total = None if total is None else float(total["median_s"])
-        if self.total is not None and not (math.isfinite(self.total) and self.total > 0):
+        self.low, self.high = (total and total.get(field) for field in ("p10_s", "p90_s"))
+        if self.total is not None and not self.total > 0:
             raise ValueError(f"a median of {self.total} s")
-        hash(self.key(IDENTITY + CONTEXT))  # all there, and of the right kind?
+        hash((self.key(IDENTITY + CONTEXT), self.state(), fields["state_hash"]))  # all there, and of the right kind?
 
     def setting(self, name):
         if name == "stencil" and self.fields["kind"] == "compare":
@@ -134,13 +142,13 @@ class File:
 def read(path):
     for number, fields in json_lines(path, "give what halocline run or compare wrote with --output"):
         try:
-            if set(fields) == {"provenance"}:
-                continue  # what jobs/local/vendors.sh begins its files with
-            yield Record(fields)
+            with damaged("", "measure again"):
+                if set(fields) == {"provenance"}:
+                    continue  # what jobs/local/vendors.sh begins its files with
+                record = Record(fields)
+            yield record
         except BadInput as error:
-            raise BadInput(f"line {number} of {path} {error}") from error
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise BadInput(f"line {number} of {path} is damaged ({type(error).__name__}: {error}): measure again") from error
+            raise BadInput(f"line {number} of {path} {str(error).strip()}") from error
 
 
 def names_to_match(old, new):
@@ -175,6 +183,7 @@ class Pair:
         self.label = ", ".join(part for part in self.method if part != "direct")
         self.records = old_records, new_records
         self.totals = [median(record.total for record in records) for records in self.records]
+        self.spreads = [(median(record.low for record in records), median(record.high for record in records)) for records in self.records]
         self.baseline, self.ratios = common_ratio(old, new, *self.records)
         self.by = "total" if by_total or None in self.ratios else "ratio"
 
@@ -197,10 +206,20 @@ class Pair:
             return False, "not timed"
         if self.by == "ratio" and self.method == self.baseline:
             return False, "baseline"
-        if change > tolerance:
-            return True, "SLOWER"
         # As many times faster as it would have to be slower.
-        return False, "faster" if 1 / (1 + change) - 1 > tolerance else "ok"
+        is_slower, is_faster = change > tolerance, change <= -1 or 1 / (1 + change) - 1 > tolerance
+        if not (is_slower or is_faster):
+            return False, "ok"
+        if self.by == "ratio" and change * self.change("total") < 0:
+            return False, "contradicting"
+        if self.is_noise():
+            return False, "noise"
+        return is_slower, "SLOWER" if is_slower else "faster"
+
+    def is_noise(self):
+        """Whether p10 to p90 of the times before and after overlap."""
+        (low, high), (new_low, new_high) = self.spreads
+        return None not in (low, high, new_low, new_high) and low <= new_high and new_low <= high
 
 
 def common_ratio(old, new, old_records, new_records):
@@ -337,10 +356,10 @@ def main(words=None):
     try:
         regressions = compare(File(arguments.old), File(arguments.new), arguments.tolerance, arguments.by_total)
     except BadInput as error:
-        print(f"diff-results.sh: {error}", file=sys.stderr)
+        tell("diff-results.sh", str(error))
         return 2
     return 1 if regressions else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end("diff-results.sh", main)

@@ -3,8 +3,8 @@
 """Tables and a plot of hierarchical gathers: the counterpart of Figure 3 of [TR14].
 
     mpirun -n 4 halocline gather --config configs/gather-fig3.toml --ranks-per-node 2 --output results/raw/gather.jsonl
-    results/gather.py                       # results/raw/gather.jsonl -> results/gather/gather.md, .svg and .png
-    results/gather.py FILE NAME             # FILE -> results/gather/NAME.md, ...; NAME: that of FILE without its end
+    results/gather.py                       # results/raw/gather.jsonl -> results/mine/gather/gather.md, .svg and .png
+    results/gather.py FILE NAME             # FILE -> results/mine/gather/NAME.md, ...; NAME: that of FILE without its end
 
 FILE holds records of kind gather (results/README.md); several of one experiment count as their median. The plot needs
 matplotlib, the tables do not. Exit codes: 0 ok, 2 bad input (then nothing is written), or no place for results.
@@ -13,9 +13,8 @@ import argparse
 import collections
 import pathlib
 import statistics
-import sys
 
-from records import RESULTS, BadInput, clear_ending, fault, json_lines, prefer_matplotlib, pyplot
+from records import PLACE, RESULTS, BadInput, clear_ending, end, fault, json_lines, prefer_matplotlib, pyplot, shown
 
 # Of Okabe and Ito's palette, which the colour-blind can tell apart.
 STYLES = {
@@ -188,23 +187,23 @@ def main():
     parser.add_argument("file", metavar="FILE", type=pathlib.Path, nargs="?", default=RESULTS / "raw" / "gather.jsonl")
     parser.add_argument("name", metavar="NAME", nargs="?", help="of the files that are written")
     parser.add_argument("--note", default="", help="what the records do not tell and a reader must know: a sentence")
-    parser.add_argument("--out", metavar="FOLDER", type=pathlib.Path, default=RESULTS / "gather", help="default: results/gather")
+    parser.add_argument("--out", metavar="FOLDER", type=pathlib.Path, default=PLACE / "gather", help="default: results/mine/gather")
     arguments = parser.parse_args()
     name = arguments.name or arguments.file.stem
     if pathlib.Path(name).name != name or name.startswith("."):
-        parser.error(f"NAME is a name, not '{name}': say --out FOLDER if it is to be elsewhere than in results/gather")
+        parser.error(f"NAME is a name, not '{name}': say --out FOLDER if it is to be elsewhere than in results/mine/gather")
     path = arguments.out / f"{name}.md"
     with clear_ending("gather.py", "give another folder with --out"):
         gathers, first = read(arguments.file)
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         note = f" {arguments.note}" if arguments.note else ""
-        path.write_text(f"# Hierarchical gather: {heading(first)}\n\n{source(first)}.{note}\n\n{tables(gathers)}")
+        path.write_text(f"# Hierarchical gather: {heading(first)}\n\n{source(first)}.{note}\n\n{tables(gathers)}", encoding="utf-8")
         written = [path, *draw(gathers, first, path, note=f".{note}" if note else "")]
     for each in written:
-        print(each)
+        print(shown(each))
     return 0
 
 
 if __name__ == "__main__":
     prefer_matplotlib()
-    sys.exit(main())
+    end("gather.py", main)

@@ -3,30 +3,29 @@
 """Tables and plots of what jobs/local/interpose.sh measured, which calls this script.
 
     interpose.py [FOLDER [TARGET]]     FOLDER (results/raw/interpose) -> TARGET/README.md, messages and both-ways (.png and .svg)
-                                       (results/interpose)
+                                       (results/mine/interpose)
 
 Ratios are of rates: above 1 is faster through the interposer. The plots need matplotlib, the tables do not. Exit codes: 0 ok, 2 bad
 input (then nothing is written).
 """
-import json
 import pathlib
 import re
 import statistics
 import sys
 
-from records import RESULTS, prefer_matplotlib, pyplot
+from records import PLACE, RESULTS, clear_ending, damaged, end, lines_of, load, prefer_matplotlib, pyplot, read_text, shown
 from tables import markdown, number
 
 MIB = 1 << 20
+AGAIN = "measure with jobs/local/interpose.sh"
 
 
 def read(path):
     """Provenance, and rows."""
-    try:
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("{")]
+    text = read_text(path, AGAIN)
+    with damaged(path, AGAIN):
+        lines = [load(line) for line in lines_of(text) if line.startswith("{")]
         return lines[0]["provenance"], lines[1:]
-    except (OSError, IndexError, KeyError, json.JSONDecodeError) as error:
-        sys.exit(f"interpose.py: {path} cannot be used ({type(error).__name__}: {error}): measure with jobs/local/interpose.sh")
 
 
 def spread(row, field, scale=1.0, digits=1):
@@ -80,7 +79,7 @@ def example(folder, language):
     runs = {}
     for which in ("without", "with"):
         for path in folder.glob(f"halo-{language}-{which}-*.txt"):
-            for line in path.read_text(encoding="utf-8").splitlines():
+            for line in lines_of(read_text(path, AGAIN)):
                 found = re.fullmatch(r"(.+?) +(\d+) +([\d.]+) +([\d.]+) +([\d.]+)", line.strip())
                 if found:
                     runs.setdefault(found[1], {}).setdefault(which, []).append([float(found[i]) for i in (3, 4, 5)])
@@ -120,11 +119,24 @@ def draw(rows, title, stem):
 def main():
     if {"-h", "--help"} & set(sys.argv[1:]) or len(sys.argv) > 3:
         print(__doc__)
-        sys.exit(0 if len(sys.argv) <= 3 else 2)
+        return 0 if len(sys.argv) <= 3 else 2
+    with clear_ending("interpose.py", "give another TARGET"):
+        write()
+    return 0
+
+
+def write():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else RESULTS / "raw/interpose")
-    target = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else RESULTS / "interpose")
+    target = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else PLACE / "interpose")
     facts, call_rows = read(folder / "calls.jsonl")
     pack_rows, message_rows, both_rows, plain_rows = (read(folder / f"{name}.jsonl")[1] for name in ("packs", "messages", "both-ways", "plain"))
+    with damaged(folder, AGAIN):
+        text = document(folder, target, facts, call_rows, pack_rows, message_rows, both_rows, plain_rows)
+    (target / "README.md").write_text(text, encoding="utf-8")
+    print(f"written: {shown(target)}/README.md")
+
+
+def document(folder, target, facts, call_rows, pack_rows, message_rows, both_rows, plain_rows):
     mpi = call_rows[0]["mpi"]
     commit = facts["git"][:12] + (" with changes" if facts["dirty"] else "")
     target.mkdir(parents=True, exist_ok=True)
@@ -159,9 +171,8 @@ def main():
         if table:
             lines += [f"## The example in {name}\n", "Parts of a block of 128^3 doubles, two ranks: without -> with, medians of five runs in turns.\n", table]
     lines += ["## Provenance\n", f"{mpi}; {facts['cpu']}; {facts['time']}; commit {commit}; compiler {call_rows[0]['compiler']}; `{facts['command'].strip()}`"]
-    (target / "README.md").write_text("\n".join(line for line in lines if line) + "\n", encoding="utf-8")
-    print(f"written: {target}/README.md")
+    return "\n".join(line for line in lines if line) + "\n"
 
 
 if __name__ == "__main__":
-    main()
+    end("interpose.py", main)

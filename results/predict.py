@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The exchange on many nodes by the model and by SimGrid: what jobs/simgrid/compare.sh has written.
 
-    results/predict.py NAME     results/raw/predict/NAME.jsonl, NAME-simulated.jsonl -> results/predict/NAME.md, .svg and .png
+    results/predict.py NAME     results/raw/predict/NAME.jsonl, NAME-simulated.jsonl -> results/mine/predict/NAME.md, .svg and .png
 
 The plot needs matplotlib, the table does not.
 """
 import pathlib
 import sys
 
-from records import RESULTS, BadInput, clear_ending, json_lines, prefer_matplotlib, pyplot
+from records import PLACE, RESULTS, BadInput, clear_ending, damaged, end, json_lines, prefer_matplotlib, pyplot, shown
 
 # [PEA21] section 6.4: the whole exchange is 1050 times as fast as the vendor's on 192 ranks and 917 times on 3072. If the vendor's
 # took equally long on both, TEMPI's became longer by this: the text has no times, and Figure 12 is not in it.
@@ -96,18 +96,21 @@ def main(arguments):
         print(__doc__.strip(), file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments in (["-h"], ["--help"]) else 2
     (name,) = arguments
-    raw, path = RESULTS / "raw" / "predict", RESULTS / "predict" / f"{name}.md"
+    raw, path = RESULTS / "raw" / "predict", PLACE / "predict" / f"{name}.md"
     with clear_ending("predict.py", f"make {path.parent} writable"):
         predicted = read(raw / f"{name}.jsonl", "predict")
         simulated = read(raw / f"{name}-simulated.jsonl", "simulation")
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(table(predicted, simulated, name))
-        written = [path, *draw(predicted, simulated, name, path)]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with damaged(raw / f"{name}.jsonl", "run jobs/simgrid/compare.sh again"):
+            text = table(predicted, simulated, name)
+            plots = draw(predicted, simulated, name, path)
+        path.write_text(text, encoding="utf-8")
+        written = [path, *plots]
     for each in written:
-        print(each.relative_to(RESULTS.parent))
+        print(shown(each))
     return 0
 
 
 if __name__ == "__main__":
     prefer_matplotlib()
-    sys.exit(main(sys.argv[1:]))
+    end("predict.py", lambda: main(sys.argv[1:]))

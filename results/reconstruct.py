@@ -3,14 +3,13 @@
 """A table and a plot of type reconstruction: time and comparisons against the length of the sequence.
 
     jobs/local/bench.sh reconstruct --json >results/raw/reconstruct.jsonl
-    results/reconstruct.py                  results/raw/reconstruct.jsonl -> results/reconstruct/reconstruct.md and .svg
+    results/reconstruct.py                  results/raw/reconstruct.jsonl -> results/mine/reconstruct/reconstruct.md and .svg
 
 The plot needs matplotlib, the table does not.
 """
-import json
 import sys
 
-from records import RESULTS, pyplot
+from records import PLACE, RESULTS, clear_ending, damaged, end, lines_of, load, pyplot, read_text, shown
 from tables import markdown, provenance
 
 RAW = RESULTS / "raw" / "reconstruct.jsonl"
@@ -68,34 +67,43 @@ def draw(rows, path):
     axes[0].legend(fontsize="x-small")
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
-    print(path.relative_to(RESULTS.parent))
+    print(shown(path))
 
 
 def main():
     if len(sys.argv) > 1:
         print(__doc__, end="")
         return 0 if sys.argv[1] in ("-h", "--help") else 2
-    try:
-        rows = [json.loads(line) for line in RAW.read_text().splitlines() if line.startswith("{")]
+    with clear_ending("reconstruct.py", "make it writable, or name another place in HALOCLINE_RESULTS"):
+        write()
+    return 0
+
+
+def write():
+    again = "run jobs/local/bench.sh reconstruct --json"
+    text = read_text(RAW, again)
+    with damaged(shown(RAW), again):
+        rows = [load(line) for line in lines_of(text) if line.startswith("{")]
         rows.sort(key=lambda row: (FAMILIES.index(family(row)), row["n"]))
-    except (OSError, KeyError, ValueError) as error:
-        print(f"reconstruct.py: {RAW.relative_to(RESULTS.parent)} cannot be used ({error}): run jobs/local/bench.sh reconstruct --json", file=sys.stderr)
-        return 2
+        text = document(rows)
+    directory = PLACE / "reconstruct"
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "reconstruct.md").write_text(text, encoding="utf-8")
+    print(f"{shown(directory / 'reconstruct.md')}: {len(rows)} rows")
+    with damaged(shown(RAW), again):
+        draw(rows, directory / "reconstruct.svg")
+
+
+def document(rows):
     table = markdown(["sequence"] + [title for title, _, _ in COLUMNS], [[family(row)] + [cell(row, field, digits) for _, field, digits in COLUMNS] for row in rows])
     facts = provenance("", "")
-    text = (
+    return (
         "# reconstruct\n\nThe repeated prefixes of a sequence of n displacements beside the plain search over all divisors of n, and the\n"
         "cheapest path, extended path and tree. Medians; every row is verified. `-`: not measured.\n\n"
         f"{table}\n## Provenance\n\nCommit {facts['git'][:12]}{' with changes' if facts['dirty'] else ''}, {facts['time']}, compiler {rows[0]['compiler']}, "
         f"{facts['cpu']}; `jobs/local/bench.sh reconstruct --json`\n"
     )
-    directory = RESULTS / "reconstruct"
-    directory.mkdir(exist_ok=True)
-    (directory / "reconstruct.md").write_text(text)
-    print(f"{(directory / 'reconstruct.md').relative_to(RESULTS.parent)}: {len(rows)} rows")
-    draw(rows, directory / "reconstruct.svg")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end("reconstruct.py", main)

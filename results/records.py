@@ -1,21 +1,80 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the scripts of this folder share: reading records, checking them against a JSON Schema, and finding matplotlib."""
+"""What the scripts share: reading records, checking them against a JSON Schema, ending with a clear line, finding matplotlib."""
 
 import contextlib
 import functools
 import importlib.util
+import io
 import json
 import os
 import pathlib
 import re
+import signal
+import stat
 import subprocess
 import sys
+import traceback
 
 RESULTS = pathlib.Path(__file__).resolve().parent
+# Whoever measures does not overwrite what is kept with the project: HALOCLINE_RESULTS=results asks for that.
+PLACE = pathlib.Path(os.environ.get("HALOCLINE_RESULTS") or RESULTS / "mine")
+LARGEST = 1 << 30  # bytes of a file; the largest study has some megabytes
 
 
 class BadInput(Exception):
     """A file that cannot be used; the text says why and what to do."""
+
+
+def one_line(text):
+    """Returns `text` with an escape for everything that would end a line or steer a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def tell(program, text):
+    """Prints one line on standard error, if somebody listens."""
+    with contextlib.suppress(OSError, AttributeError):
+        print(f"{program}: {one_line(text)}", file=sys.stderr, flush=True)
+
+
+class CheckedOutput(io.FileIO):
+    """Standard output that remembers why it could not be written, whoever writes: argparse ignores that."""
+
+    fault = None
+
+    def write(self, data):
+        try:
+            return super().write(data)
+        except OSError as error:
+            self.fault = error
+            return len(data)
+
+
+def end(program, main):
+    """Runs `main` and ends the process with the exit code that it returns.
+
+    Standard output that cannot be written is one line and exit code 3. So is a fault of the script itself, after its traceback:
+    Python's own exit code for it, 1, means something else here."""
+    if sys.stdout is None:
+        tell(program, "stdout is closed: send it to a terminal, a pipe or a file")
+        sys.exit(3)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` is no error
+    sys.stdout.flush()
+    output = CheckedOutput(sys.stdout.fileno(), "w", closefd=False)
+    # Any character, whatever the locale is.
+    sys.stdout = io.TextIOWrapper(io.BufferedWriter(output), sys.stdout.encoding, "backslashreplace", line_buffering=output.isatty())
+    try:
+        code = main()
+    except SystemExit as error:
+        code = error.code
+    except Exception:
+        code = 3
+        traceback.print_exc()
+        tell(program, "this is a fault of the script, not a result: please report it with the files")
+    sys.stdout.flush()
+    if output.fault:
+        tell(program, f"stdout cannot be written ({output.fault.strerror}): send it to a terminal, a pipe or a file on a disk with free space")
+        code = 3
+    sys.exit(code)
 
 
 @contextlib.contextmanager
@@ -24,35 +83,99 @@ def clear_ending(program, hint):
     try:
         yield
     except BadInput as error:
-        print(f"{program}: {error}", file=sys.stderr)
+        tell(program, str(error))
         raise SystemExit(2) from error
     except OSError as error:
         what = error.filename or "a result"
-        print(f"{program}: {what} cannot be written ({error.strerror}): {hint}", file=sys.stderr)
+        tell(program, f"{what} cannot be written ({error.strerror}): {hint}")
         raise SystemExit(2) from error
 
 
-def read_text(path, hint):
+@contextlib.contextmanager
+def damaged(what, hint):
+    """Turns what Python says of values that are missing or of another kind into BadInput: `what` is damaged."""
     try:
-        return pathlib.Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        reason = excerpt_of_text(str(error))
+        raise BadInput(f"{what} is damaged ({type(error).__name__}: {reason}): {hint}") from error
+
+
+def read_text(path, hint, errors="strict"):
+    """Returns the text of a file, its line ends as they are. Throws BadInput if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            kind = os.fstat(file.fileno()).st_mode
+            if not (stat.S_ISREG(kind) or stat.S_ISFIFO(kind)):  # a device may never end
+                raise BadInput(f"{path} cannot be read (it is no file): {hint}")
+            content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise BadInput(f"{path} cannot be read (it has more than {LARGEST >> 20} MiB): {hint}")
+        return content.decode("utf-8", errors)
+    except (OSError, ValueError, MemoryError) as error:
         raise BadInput(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}): {hint}") from error
+
+
+def lines_of(text):
+    """Returns the lines of `text`. They end at a line feed alone. Python's splitlines also ends them at U+2028 and others, which
+    strings of JSON may hold as they are."""
+    lines = text.split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
 
 
 def no_number(name):
     raise ValueError(f"{name} is no JSON")
 
 
+def finite(word):
+    value = float(word)
+    if value - value != 0:
+        raise ValueError(f"{excerpt_of_text(word)} is too large")
+    return value
+
+
+def whole(word):
+    if len(word) > 20:  # of 64 bits
+        raise ValueError(f"{excerpt_of_text(word)} is too large")
+    return int(word)
+
+
+def load(text):
+    """Returns the value that JSON `text` holds. Throws ValueError for what no record can hold: NaN, numbers beyond 64 bits, values
+    nested too deep, halves of surrogate pairs."""
+    try:
+        value = json.loads(text, parse_constant=no_number, parse_float=finite, parse_int=whole)
+        if "\\ud" in text or "\\uD" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+    except UnicodeEncodeError as error:
+        raise ValueError("half of a surrogate pair") from error
+    return value
+
+
 def json_lines(path, hint):
     """(line number, value) of each line that is not empty."""
-    lines = read_text(path, hint).splitlines()
+    lines = lines_of(read_text(path, hint))
     for number, line in enumerate(lines, 1):
         try:
-            if line.strip():
-                yield number, json.loads(line, parse_constant=no_number)
+            if line.strip(" \t\r"):
+                yield number, load(line)
         except ValueError as error:
             how = "cut off or damaged" if number == len(lines) else "damaged"
             raise BadInput(f"line {number} of {path} is {how} ({error}): {hint}") from error
+
+
+def excerpt_of_text(text):
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def excerpt(value):
+    """Returns the beginning of `value` as JSON, for a message."""
+    try:
+        return excerpt_of_text(json.dumps(value))
+    except RecursionError:
+        return "..."
 
 
 @functools.cache
@@ -70,24 +193,25 @@ def is_a(value, kind):
     return isinstance(value, TYPES[kind]) and (kind == "boolean") == isinstance(value, bool)
 
 
-def fault(value, name, where="the record", schema=None):
-    """How `value` differs from the JSON Schema in file `name`, or None. Knows what our schemas use of that language."""
+def fault(value, name, where="the record", schema=None, all_there=True):
+    """How `value` differs from the JSON Schema in file `name`, or None. Knows what our schemas use of that language. `all_there`:
+    False for records of other versions, whose members may be fewer or more."""
     schema = schema or schema_file(name)
     if "$ref" in schema:
         file, _, path = schema["$ref"].partition("#/")
         part = functools.reduce(lambda outer, key: outer[key], path.split("/"), schema_file(file or name))
-        return fault(value, file or name, where, part)
+        return fault(value, file or name, where, part, all_there)
     if "oneOf" in schema:
-        faults = [fault(value, name, where, choice) for choice in schema["oneOf"]]
+        faults = [fault(value, name, where, choice, all_there) for choice in schema["oneOf"]]
         return None if None in faults else faults[-1]
     kinds = schema.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
     if kinds and not any(is_a(value, kind) for kind in kinds):
         return f"{where} is no {' or '.join(kinds)}"
     if value not in schema.get("enum", [value]) or value != schema.get("const", value):
-        return f"{where} is {json.dumps(value)}"
-    if isinstance(value, str) and not re.search(schema.get("pattern", ""), value):
-        return f"{where} is {json.dumps(value)}"
+        return f"{where} is {excerpt(value)}"
+    if isinstance(value, str) and not re.search(re.sub(r"\$$", r"\\Z", schema.get("pattern", "")), value):
+        return f"{where} is {excerpt(value)}"
     if is_a(value, "number"):
         inside = schema.get("minimum", value) <= value <= schema.get("maximum", value)
         return (
@@ -100,16 +224,16 @@ def fault(value, name, where="the record", schema=None):
     elif isinstance(value, dict):
         properties = schema.get("properties", {})
         missing = [key for key in schema.get("required", ()) if key not in value]
-        if missing:
+        if missing and all_there:
             return f"{where} has no {', '.join(missing)}"
         others = schema.get("additionalProperties", {})
         unknown = [key for key in value if key not in properties]
-        if unknown and others is False:
-            return f"{where} has an unknown {', '.join(unknown)}"
+        if unknown and others is False and all_there:
+            return f"{where} has an unknown {excerpt_of_text(', '.join(unknown))}"
         members = [(item, f"{where}.{key}".replace("the record.", ""), properties.get(key, others)) for key, item in value.items()]
     else:
         members = []
-    return next(filter(None, (fault(item, name, at, rule) if rule else None for item, at, rule in members)), None)
+    return next(filter(None, (fault(item, name, at, rule, all_there) if rule else None for item, at, rule in members)), None)
 
 
 def prefer_matplotlib():
@@ -119,6 +243,12 @@ def prefer_matplotlib():
         return
     if subprocess.run([debian, "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode == 0:
         os.execv(debian, [debian, *sys.argv])
+
+
+def shown(path):
+    """Returns a path for people: within the project, from its folder."""
+    path = pathlib.Path(path).resolve()
+    return path.relative_to(RESULTS.parent) if path.is_relative_to(RESULTS.parent) else path
 
 
 def pyplot(program):

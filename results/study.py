@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One table, plots and a report of a scaling study.
 
+    results/study.py --check                # says what a report of any study would lack here
     jobs/local/study.sh local               # or a batch job of jobs/slurm or jobs/lsf; each calls this script at its end
-    results/study.py STUDY                  # results/raw/STUDY -> results/STUDY: data.csv, REPORT.md, and plots as .png and .pdf
+    results/study.py STUDY                  # results/raw/STUDY -> results/mine/STUDY: data.csv, REPORT.md, and plots as .png and .pdf
 
 Works on what is done: results/raw/STUDY has study.json, which lists the points, and POINT.jsonl of each point that is done. Call it
 again when more is. What it writes:
@@ -17,6 +18,9 @@ again when more is. What it writes:
 A plot is there if there is something to plot, and matplotlib 3.6 or later to do it (Debian: python3-matplotlib). All else takes the
 standard library. What is not verified is in no plot and no ratio, and the report begins with it.
 
+What it writes is ignored by git. HALOCLINE_RESULTS=results writes to results/STUDY, which is kept with the project. A plot that is there
+already stays if it cannot be drawn again here.
+
 Exit codes: 0 ok, 1 something is not verified (all is written, without it), 2 bad input (then nothing is written or changed).
 """
 
@@ -24,13 +28,12 @@ import argparse
 import csv
 import os
 import pathlib
-import sys
 import tempfile
 
 import gather
 import study_plots
 from diff import seconds
-from records import RESULTS, clear_ending, prefer_matplotlib
+from records import PLACE, RESULTS, clear_ending, end, prefer_matplotlib, pyplot, shown, tell
 from study_data import NOISY, STATISTICS, Study, is_emulated, ratio_text, seconds_of
 from tables import markdown
 
@@ -297,38 +300,47 @@ def write(study, folder):
         new = pathlib.Path(name)
         figures = study_plots.draw(study, new, "study.py")
         write_csv(study, new / "data.csv")
-        (new / "REPORT.md").write_text(report(study, figures), encoding="utf-8")
+        (new / "REPORT.md").write_text(report(study, figures or {}), encoding="utf-8")
         there = sorted(path.name for path in new.iterdir())
         for file in there:
             os.replace(new / file, folder / file)
-    plots = [folder / f"{name}.{end}" for name in study_plots.NAMES for end in ("png", "pdf")]
+    plots = [folder / f"{name}.{ending}" for name in study_plots.NAMES for ending in ("png", "pdf")]
     outdated = [path for path in plots if path.name not in there and path.exists()]
-    for path in outdated:
-        path.unlink()
-    if outdated:
-        print(f"study.py: removed, not of these results: {', '.join(path.name for path in outdated)}", file=sys.stderr)
+    names = ", ".join(path.name for path in outdated)
+    if outdated and figures is None:
+        tell("study.py", f"kept, of earlier results: {names}")
+    elif outdated:
+        for path in outdated:
+            path.unlink()
+        tell("study.py", f"removed, not of these results: {names}")
     return [folder / file for file in there]
 
 
 def main(words=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("study", metavar="STUDY", help="name of the study, such as local or weak")
+    parser.add_argument("study", metavar="STUDY", nargs="?", help="name of the study, such as local or weak")
+    parser.add_argument("--check", action="store_true", help="say what a report would lack here, and write nothing")
     parser.add_argument("--raw", metavar="FOLDER", type=pathlib.Path, help="what the study left (default: results/raw/STUDY)")
-    parser.add_argument("--out", metavar="FOLDER", type=pathlib.Path, help="where to write (default: results/STUDY)")
+    parser.add_argument("--out", metavar="FOLDER", type=pathlib.Path, help="where to write (default: results/mine/STUDY)")
     arguments = parser.parse_args(words)
+    if arguments.check:
+        pyplot("study.py")
+        return 0
+    if arguments.study is None:
+        parser.error("give the name of a study")
     if pathlib.Path(arguments.study).name != arguments.study or arguments.study.startswith("."):
         parser.error(f"STUDY is a name, not '{arguments.study}': say --raw FOLDER if it is elsewhere than in results/raw")
     with clear_ending("study.py", "give another folder with --out"):
         study = Study(arguments.raw or RESULTS / "raw" / arguments.study)
-        written = write(study, arguments.out or RESULTS / arguments.study)
+        written = write(study, arguments.out or PLACE / arguments.study)
     for path in written:
-        print(path)
+        print(shown(path))
     wrong = unverified(study)
     if wrong:
-        print(f"study.py: not verified, and left out of plots and ratios: {', '.join(wrong)}", file=sys.stderr)
+        tell("study.py", f"not verified, and left out of plots and ratios: {', '.join(wrong)}")
     return 1 if wrong else 0
 
 
 if __name__ == "__main__":
     prefer_matplotlib()
-    sys.exit(main())
+    end("study.py", main)

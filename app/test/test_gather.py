@@ -138,7 +138,7 @@ class Gather(unittest.TestCase):
         script = [sys.executable, str(script)]
         finished = subprocess.run([*script, str(self.directory / "out"), "few"], capture_output=True, text=True, check=False)
         self.assertEqual(finished.returncode, 0, finished.stderr)
-        text = (self.directory / "results" / "gather" / "few.md").read_text()
+        text = (self.directory / "results" / "mine" / "gather" / "few.md").read_text()
         self.assertIn("# Hierarchical gather: 4 ranks on 2 emulated nodes, root 0\n", text)
         self.assertEqual(len(re.findall(r"(?m)^\| 4 KiB \|", text)), 2)
         self.assertEqual(text.count("Nothing is reordered"), 1)
@@ -158,7 +158,7 @@ class Gather(unittest.TestCase):
             self.assertEqual((finished.returncode, finished.stdout), (2, ""))
             self.assertIn(message, finished.stderr)
             self.assertEqual(len(finished.stderr.splitlines()), 1)
-        self.assertEqual((self.directory / "results" / "gather" / "few.md").read_text(), text)
+        self.assertEqual((self.directory / "results" / "mine" / "gather" / "few.md").read_text(), text)
 
 
 if __name__ == "__main__":

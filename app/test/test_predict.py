@@ -181,7 +181,7 @@ class Predict(unittest.TestCase):
         (raw / "small-simulated.jsonl").write_text(json.dumps(simulated[0]) + "\n")
         made = subprocess.run([*script, "small"], capture_output=True, text=True, check=False)
         self.assertEqual(made.returncode, 0, made.stderr)
-        rows = [line for line in (results / "predict" / "small.md").read_text().splitlines() if line.startswith("| ")]
+        rows = [line for line in (results / "mine" / "predict" / "small.md").read_text().splitlines() if line.startswith("| ")]
         self.assertEqual(len(rows), 3)
         self.assertTrue(rows[1].endswith("| - | - |"), rows[1])
         self.assertTrue(rows[2].endswith("| 1.100 |"), rows[2])

@@ -436,11 +436,17 @@ class Plots(OfStudy):
         self.write(self.weak())
         finished = self.study()
         self.assertEqual(finished.returncode, 0)
-        no_plots, removed = finished.stderr.splitlines()
+        no_plots, kept = finished.stderr.splitlines()
         self.assertRegex(no_plots, "study.py: no plots .*has no matplotlib: install it")
-        self.assertEqual(removed, "study.py: removed, not of these results: scaling.png")
-        self.assertEqual(sorted(path.name for path in self.out.iterdir()), ["REPORT.md", "data.csv", "mine.png"])
+        self.assertEqual(kept, "study.py: kept, of earlier results: scaling.png")
+        self.assertEqual(sorted(path.name for path in self.out.iterdir()), ["REPORT.md", "data.csv", "mine.png", "scaling.png"])
         self.assertNotIn("![", (self.out / "REPORT.md").read_text())
+
+    def test_what_a_report_would_lack_is_said_before(self):
+        finished = self.study("--check")
+        self.assertEqual((finished.returncode, finished.stdout), (0, ""))
+        self.assertRegex(finished.stderr, r"\Astudy\.py: no plots .*has no matplotlib: install it.*\n\Z")
+        self.assertFalse(self.out.exists())
 
     @unittest.skipUnless(HAS_MATPLOTLIB, "matplotlib is not installed")
     def test_all_of_them(self):

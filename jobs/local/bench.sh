@@ -6,11 +6,13 @@
 # CASE is a name or a pattern such as '3d-*'. --json: one JSON object per row on stdout and nothing else. Other flags are
 # bench_dtype's: --quick (few samples), --points=N (edge of the block in groups halo and copy), --benchmark_...
 set -euo pipefail
+# shellcheck source=jobs/local/script.sh
+source "$(dirname "$0")/script.sh"
 cd "$(dirname "$0")/../.."
 flags=()
 while [[ $# -gt 0 ]]; do
   case $1 in
-    -h|--help) sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h|--help) header; exit 0 ;;
     --only) [[ $# -ge 2 ]] || { echo "bench.sh: --only needs the name of a case" >&2; exit 2; }; flags+=("--only=$2"); shift ;;
     --*) flags+=("$1") ;;
     *) flags+=("--group=$1") ;;

@@ -7,10 +7,13 @@
 # CMake that knows it; Kokkos for Hopper goes to .deps/kokkos-cuda. Its programs start only where a CUDA driver is.
 # Safe to call again: what is there already is left alone. $HALOCLINE_BUILD_TARGETS, if set, is what is built instead of everything.
 set -euo pipefail
+# shellcheck source=jobs/local/script.sh
+source "$(dirname "$0")/script.sh"
 cd "$(dirname "$0")/../.."
+[[ $PWD != *';'* ]] || { echo "build.sh: the path $PWD has a ';', at which CMake divides lists: rename that folder" >&2; exit 2; }
 source jobs/local/deps.sh
 
-[[ $# -ge 1 ]] || { sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 1 ]] || { header >&2; exit 2; }
 preset=$1; shift
 case $preset in
   release|debug|asan) kokkos=kokkos ;;
@@ -18,7 +21,7 @@ case $preset in
   *) echo "build.sh: unknown preset '$preset': use release, debug, asan or release-cuda" >&2; exit 2 ;;
 esac
 cmake=cmake cuda_options=()
-jobs=${HALOCLINE_BUILD_JOBS:-$(nproc)}
+jobs=${HALOCLINE_BUILD_JOBS:-$(cores)}
 
 # The same search as the project's own, so that both always agree on which Kokkos is used.
 site_has_kokkos() {
@@ -38,16 +41,18 @@ build_kokkos() {
     rm -rf "$work" "$prefix"; mkdir -p "$work"
     say "no Kokkos >= 4.7 found: getting 4.7.00 from the PyPI source package pygenten 0.1.5"
     python3 -m venv "$work/venv"
-    printf 'pygenten==0.1.5 --hash=sha256:e620f05c742905e2db705d875f1cac92ef0ed453f9e6734e9beda26cc0f9cce7\n' >"$work/requirements.txt"
-    "$work/venv/bin/pip" download -q --disable-pip-version-check --no-deps --no-binary pygenten --require-hashes \
-      -r "$work/requirements.txt" -d "$work" >"$work/pip.log" 2>&1 || { cat "$work/pip.log" >&2; exit 3; }
+    "$work/venv/bin/python3" -m pip download -q --disable-pip-version-check --no-deps --no-binary pygenten --require-hashes \
+      -r jobs/local/requirements/kokkos.txt -d "$work" >"$work/pip.log" 2>&1 || { cat "$work/pip.log" >&2; exit 3; }
     tar -xzf "$work"/pygenten-0.1.5.tar.gz -C "$work"
     if [[ $kokkos == kokkos-cuda ]]; then
       spaces+=", CUDA for Hopper"
+      # Flags go through a shell: a copy whose path has nothing that means something there.
+      local header; header=$(mktemp -d)/kokkos_cuda_13.hpp
+      cp lib/cmake/kokkos_4.7.00_cuda_13.hpp "$header"
       # Memory of cudaMallocAsync is not for GPU-aware MPI and CUDA IPC.
       options=("${cuda_options[@]}" -DKokkos_ENABLE_CUDA=ON -DKokkos_ENABLE_COMPILE_AS_CMAKE_LANGUAGE=ON -DKokkos_ARCH_HOPPER90=ON
                -DKokkos_ENABLE_IMPL_CUDA_MALLOC_ASYNC=OFF -DCMAKE_CUDA_ARCHITECTURES=90
-               -DCMAKE_CUDA_FLAGS="-include $PWD/lib/cmake/kokkos_4.7.00_cuda_13.hpp")
+               -DCMAKE_CUDA_FLAGS="-include $header")
     fi
     say "building Kokkos 4.7.00 ($spaces) into .deps/$kokkos"
     # Several sources as one: the headers are read twice rather than twenty times, which is a fourth of the time.
@@ -72,8 +77,8 @@ if [[ $preset == release-cuda ]]; then
   cuda_options+=(-DCMAKE_CUDA_COMPILER="$nvcc")
   version=$(cmake --version 2>/dev/null | sed -n 's/^cmake version //p')
   if [[ $(printf '%s\n' 3.31 "${version:-0}" | sort -V | head -n1) != 3.31 ]]; then
-    lock_deps lock; install_wheels cuda cmake==3.31.10; exec 9>&-  # one that knows CUDA 13
-    cmake=$PWD/.deps/cuda/bin/cmake
+    lock_deps lock; install_wheels .deps/cuda cmake; exec 9>&-  # one that knows CUDA 13
+    cmake=$(echo "$PWD"/.deps/cuda/lib/python3*/site-packages/cmake/data/bin/cmake)
   fi
   probe_options+=(-DHALOCLINE_CUDA=ON)
 fi

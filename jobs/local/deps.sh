@@ -29,15 +29,21 @@ install_packages() {
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# install_wheels FOLDER WHEEL...: what is missing of these from PyPI, into a virtual environment in .deps/FOLDER.
+# install_wheels FOLDER NAME...: what jobs/local/requirements/NAME.txt lists, from PyPI, into a virtual environment in FOLDER. Each
+# file is one whose hash stands there. .complete keeps the hash of each list that is installed.
 install_wheels() {
-  local folder=.deps/$1 missing=() wheel; shift
-  for wheel in "$@"; do grep -qwF -- "$wheel" "$folder/.complete" 2>/dev/null || missing+=("$wheel"); done
-  [[ ${#missing[@]} -gt 0 ]] || return 0
-  say "installing from PyPI into $folder: ${missing[*]}"
-  [[ -e $folder/.complete ]] || { rm -rf "$folder"; python3 -m venv "$folder"; }
-  "$folder/bin/pip" install -q --disable-pip-version-check "${missing[@]}"
-  echo "${missing[*]}" >>"$folder/.complete"
+  local folder=$1 name list sum; shift
+  for name in "$@"; do
+    list=jobs/local/requirements/$name.txt
+    sum=$(sha256sum <"$list")
+    ! grep -qxF -- "$sum" "$folder/.complete" 2>/dev/null || continue
+    say "installing from PyPI into $folder: $(sed -n 's/^\([^ #]*==[^ ]*\).*/\1/p' "$list" | paste -sd' ')"
+    [[ -e $folder/.complete ]] || { rm -rf "$folder"; python3 -m venv "$folder"; }
+    # By its Python: pip's own script begins with a path, which may have spaces and more in it.
+    "$folder/bin/python3" -m pip install -q --disable-pip-version-check --require-hashes -r "$list" >&2 ||
+      { echo "${0##*/}: not installed from PyPI: $list (see above)" >&2; exit 3; }
+    echo "$sum" >>"$folder/.complete"
+  done
 }
 
 # find_cuda: nvcc of $CUDACXX or $PATH if it has the headers, else that of PyPI, in .deps/cuda. Sets nvcc, toolkit (the folder with
@@ -54,8 +60,7 @@ find_cuda() {
     toolkit=$(cd "${include%%$'\n'*}/.." && pwd)
   else
     lock_deps lock
-    install_wheels cuda nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-runtime==13.0.96 \
-      nvidia-cuda-cccl==13.0.85 nvidia-nvtx==13.0.85
+    install_wheels .deps/cuda cuda
     toolkit=$(echo "$PWD"/.deps/cuda/lib/python3*/site-packages/nvidia/cu13); nvcc=$toolkit/bin/nvcc
     ln -sfn lib "$toolkit/lib64"  # where nvcc looks, and the name that CMake looks for
     ln -sfn libcudart.so.13 "$toolkit/lib/libcudart.so"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares two result files of halocline run or compare, and exits with 1 if something has become slower.
+# What has become slower between two files of result records? Exits with 1 if something has.
 #   jobs/local/diff-results.sh OLD NEW [--tolerance P] [--by-total]
 # --help explains what is compared with what, and what decides. Takes Python 3 and nothing else.
 set -euo pipefail

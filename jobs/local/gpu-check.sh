@@ -5,7 +5,9 @@
 # FOLDER gets gpu-check.json (everything in one object), gpu-check.md (for people) and a log of each step.
 # Exit code: 0, 1 if a step failed, 3 if nothing can be run here.
 set -uo pipefail
-[[ $# -le 1 ]] || { sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 2; }
+# shellcheck source=jobs/local/script.sh
+source "$(dirname "$0")/script.sh"
+[[ $# -le 1 ]] || { header >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=jobs/local/env.sh
 source "$here/env.sh"

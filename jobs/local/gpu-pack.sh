@@ -4,10 +4,12 @@
 # Takes the programs of build/release-cuda (jobs/local/build.sh release-cuda) and Open MPI of .deps/openmpi-cuda
 # (jobs/local/openmpi-cuda.sh), stripped, with the libraries that they need beside glibc and the driver.
 set -euo pipefail
+# shellcheck source=jobs/local/script.sh
+source "$(dirname "$0")/script.sh"
 cd "$(dirname "$0")/../.."
 folder=${1:-build/gpu-pack} build=build/release-cuda mpi=.deps/openmpi-cuda limit_mb=40
 fail() { echo "gpu-pack.sh: $*" >&2; exit 3; }
-[[ $# -le 1 ]] || { sed -n '2,5s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -le 1 ]] || { header >&2; exit 2; }
 programs=(app/halocline lib/dtype/test/dtype_device_packer lib/dtype/bench/bench_device lib/comm/bench/bench_messages
   lib/comm/interpose/test/comm_interpose_device)
 for program in "${programs[@]}"; do
@@ -28,7 +30,7 @@ ldd "$folder"/bin/* | sed -n 's/^\t\([^ ]*\) => \(\/[^ ]*\) .*/\1 \2/p' | sort -
 done
 # Libraries that only the MPI of this machine needs come along, too; they do no harm.
 cp configs/correctness.toml "$folder/configs/"
-cp jobs/local/gpu-check.sh jobs/local/env.sh "$folder/"
+cp jobs/local/gpu-check.sh jobs/local/script.sh jobs/local/env.sh "$folder/"
 git rev-parse HEAD >"$folder/revision" 2>/dev/null || echo unknown >"$folder/revision"
 megabytes=$(du -sm "$folder" | cut -f1)
 [[ $megabytes -le $limit_mb ]] || fail "$folder has $megabytes MB, more than $limit_mb"

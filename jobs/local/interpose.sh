@@ -2,16 +2,17 @@
 # Measures what programs get that have build/release/lib/libhalocline_mpi.so in front of their MPI: builds it, measures a model of
 # this machine on two ranks, then packs beside loops by hand, calls that are passed on, messages between two ranks with derived
 # types, one way and both ways at once, and without, and the two example programs, with it and without in turns. Writes tables and
-# plots to results/interpose/; raw results stay in results/raw/interpose/. Exit codes: 0, 1 if a row is not verified, others as of
+# plots to results/mine/interpose/; raw results stay in results/raw/interpose/. Exit codes: 0, 1 if a row is not verified, others as of
 # what failed.
 #   jobs/local/interpose.sh [--quick]       --quick: few samples, for a draft in results/raw/interpose/
 set -euo pipefail
+# shellcheck source=jobs/local/script.sh
+source "$(dirname "$0")/script.sh"
 cd "$(dirname "$0")/../.."
 quick=()
 case ${1:-} in
   '') ;;
   --quick) quick=(--quick) ;;
-  -h|--help) sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 0 ;;
   *) echo "interpose.sh: no argument is called '$1': --help tells the rest" >&2; exit 2 ;;
 esac
 source jobs/local/env.sh

@@ -9,9 +9,11 @@
 #   prefix=$PWD/.deps/openmpi-cuda; export OPAL_PREFIX=$prefix PATH=$prefix/bin:$PATH LD_LIBRARY_PATH=$prefix/lib
 # Safe to call again: what is there already is left alone.
 set -euo pipefail
+# shellcheck source=jobs/local/script.sh
+source "$(dirname "$0")/script.sh"
 cd "$(dirname "$0")/../.."
 source jobs/local/deps.sh
-[[ $# -eq 0 ]] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -eq 0 ]] || { header >&2; exit 2; }
 fail() { echo "openmpi-cuda.sh: $*" >&2; exit 3; }
 prefix=$PWD/.deps/openmpi-cuda work=$PWD/.deps/openmpi-cuda-work
 archive=openmpi_5.0.7.orig.tar.xz archive_sha256=97f10c04e9b9a1771db3fd005009e4c07afa3ce739f940e41eb0fc7397cb9473
@@ -71,7 +73,7 @@ if ! complete; then
      ../openmpi-5.0.7/configure --prefix="$prefix" --with-cuda="$toolkit" --with-cuda-libdir="$cuda_stubs" "${options[@]}" \
        --disable-static --disable-dependency-tracking &&
      grep '#define OPAL_CUDA_SUPPORT 1' opal/include/opal_config.h &&
-     make -j "${HALOCLINE_BUILD_JOBS:-$(nproc)}" && make install DESTDIR="$work/root") >"$work/build.log" 2>&1 ||
+     make -j "${HALOCLINE_BUILD_JOBS:-$(cores)}" && make install DESTDIR="$work/root") >"$work/build.log" 2>&1 ||
     { tail -n 40 "$work/build.log" >&2; fail "Open MPI did not build, or without CUDA (see above and $work/build.log)"; }
   mkdir "$prefix"
   (cd "$work/root$prefix" &&

@@ -3,8 +3,10 @@
 # vendor MPI's, each verified before it is timed. On a fresh Debian 12, as root, nothing else is needed.
 #   jobs/local/quickstart.sh [RANKS]     default: 2
 set -euo pipefail
+# shellcheck source=jobs/local/script.sh
+source "$(dirname "$0")/script.sh"
 cd "$(dirname "$0")/../.."
-case ${1:-2} in *[!0-9]*|0) sed -n '2,4s/^# \{0,1\}//p' "$0"; exit 2 ;; esac
+case ${1:-2} in *[!0-9]*|0) header >&2; exit 2 ;; esac
 ranks=${1:-2}
 source jobs/local/env.sh
 # A new build leaves out the tests; one that has them keeps them.

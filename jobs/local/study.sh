@@ -2,13 +2,12 @@
 # Runs a study on this machine with its mpirun: installs what is missing, builds, goes through the points, and makes tables and
 # plots. On a fresh Debian 12, as root, nothing else is needed.
 #   jobs/local/study.sh NAME [--dry-run]      NAME: local (minutes), or another of jobs/studies
-# Results are in results/NAME. The same again runs only what is not done yet; jobs/studies/run.sh --help tells the rest.
+# Results are in results/mine/NAME. The same again runs only what is not done yet; jobs/studies/run.sh --help tells the rest.
 # $HALOCLINE_BINARY: a program that is built already; then nothing is installed or built.
 set -euo pipefail
-case ${1:-} in
-  -h|--help) sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 0 ;;
-  '') sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
-esac
+# shellcheck source=jobs/local/script.sh
+source "$(dirname "$0")/script.sh"
+[[ -n ${1:-} ]] || { header >&2; exit 2; }
 here=$(cd "$(dirname "$0")/../.." && pwd)
 export HALOCLINE_SITE=$here/jobs/sites/local.sh
 if [[ -z ${HALOCLINE_BINARY:-} && " $* " != *" --dry-run "* ]]; then

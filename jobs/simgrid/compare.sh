@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# The exchange on many nodes of a machine by the model and by SimGrid, side by side: tables and a plot in results/predict/.
+# The exchange on many nodes of a machine by the model and by SimGrid, side by side: tables and a plot in results/mine/predict/.
 #   jobs/simgrid/compare.sh [NAME [FLAG...]]       NAME (default: summit): configs/models/NAME.json; flags of halocline predict
 # Without flags: as in Figure 12 of [PEA21], in device memory, 6 ranks on each node, 256^3 points of each. The model goes to 16,384
 # nodes, SimGrid to 512 (ten minutes; NODES="2 4 8 16 32 64" takes one).
 # Exit code: 0; 2 bad input; 3 SimGrid is not there, or failed.
 set -euo pipefail
+# shellcheck source=jobs/local/script.sh
+source "$(dirname "$0")/../local/script.sh"
 cd "$(dirname "$0")/../.."
-if [[ ${1-} == -h || ${1-} == --help ]]; then sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 0; fi
 name=${1-summit}; shift || true
 [[ $# -gt 0 ]] || set -- --memory device --methods alltoallv:device --ranks-per-node 6 --local 256 256 256
 halocline=build/release/app/halocline

@@ -31,12 +31,11 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "results"))
+from records import BadInput, end, lines_of, load, read_text  # noqa: E402
+
 # Message times exactly as platform.json says: no factors of SimGrid's own, no windows of TCP, no acknowledgements on the way back.
 SETTINGS = ("network/model:CM02", "network/TCP-gamma:0", "network/crosstraffic:no", "smpi/host-speed:1Gf")
-
-
-class BadInput(Exception):
-    """What is wrong with a folder, and what to do."""
 
 
 class Failed(Exception):
@@ -63,9 +62,7 @@ def is_count(value):
 
 def read_platform(path):
     try:
-        platform = json.loads(path.read_text())
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read ({error.strerror}): give folders that halocline predict --traces wrote") from error
+        platform = load(read_text(path, "give folders that halocline predict --traces wrote"))
     except ValueError as error:
         raise BadInput(f"{path} is not JSON ({error}): write it again") from error
     rate = (lambda value: is_number(value) and value > 0, "a number above 0")
@@ -90,7 +87,7 @@ def exchanges_in(path, ranks, rounds):
     counts = [0] * ranks
     number = 0
     try:
-        with path.open() as lines:
+        with path.open(encoding="utf-8", newline="\n") as lines:
             for number, line in enumerate(lines, 1):
                 rank, action = line.split()[:2]
                 counts[int(rank)] += action == "waitall"
@@ -121,11 +118,11 @@ def simulate(folder, version):
         run = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              text=True, check=False)
     # The last rank to end says so, at the time that stands before it.
-    end = re.search(r"^([0-9.]+):Simulation time", run.stdout, re.MULTILINE)
-    if run.returncode != 0 or not end:
-        raise Failed(f"{folder}: SimGrid failed with exit code {run.returncode}:\n" + "\n".join(run.stdout.splitlines()[-10:]))
+    last = re.search(r"^([0-9.]+):Simulation time", run.stdout, re.MULTILINE)
+    if run.returncode != 0 or not last:
+        raise Failed(f"{folder}: SimGrid failed with exit code {run.returncode}:\n" + "\n".join(lines_of(run.stdout)[-10:]))
     return {"kind": "simulation", "nodes": nodes, "ranks": nodes * per_node, "exchanges": exchanges,
-            "seconds": float(end[1]) / exchanges, "simgrid": version, "platform": platform}
+            "seconds": float(last[1]) / exchanges, "simgrid": version, "platform": platform}
 
 
 def write(path, records):
@@ -159,4 +156,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end("replay.py", main)

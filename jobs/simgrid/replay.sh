@@ -5,8 +5,9 @@
 # FILE (default: results/raw/simulation/simulation.jsonl) gets a JSON line for each FOLDER; it is written when all are done.
 # Exit code: 0; 2 bad input; 3 SimGrid is not there, or failed.
 set -euo pipefail
-[[ $# -gt 0 ]] || { sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-[[ $1 != -h && $1 != --help ]] || { sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 0; }
+# shellcheck source=jobs/local/script.sh
+source "$(dirname "$0")/../local/script.sh"
+[[ $# -gt 0 ]] || { header >&2; exit 2; }
 caller=$PWD
 cd "$(dirname "$0")/../.."
 source jobs/local/deps.sh

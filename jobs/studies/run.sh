@@ -5,13 +5,15 @@
 # Results go to results/raw/STUDY: of each point its records POINT.jsonl (calibrate: the model POINT.json), there only when it has
 # finished and is verified (else POINT.failed.jsonl), and its output POINT.log; study.json, which lists all points; of each session what it ran on,
 # session-TIME.txt. A point that needs more nodes than there are is left for a larger allocation. At the end results/study.py
-# makes tables and plots of what is there.
+# makes tables and plots of what is there, in results/mine/STUDY; what they would lack is said before anything is measured.
 # $HALOCLINE_SITE: name of a file in jobs/sites, or the path of one. $HALOCLINE_BINARY: the program, if it is not in build/.
 # $HALOCLINE_CONFIG: a config in place of the study's, to try it on small grids, say; results are those of study draft-STUDY then.
 # Exit code: 0; else that of the first point that failed (1 verification failed, 2 bad input, 3 environment), or 128 and the signal
 # that ended it (the same command again does the rest).
 set -euo pipefail
-usage() { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit "$1"; }
+# shellcheck source=jobs/local/script.sh
+source "$(dirname "$0")/../local/script.sh"
+usage() { header; exit "$1"; }
 bad_input() { echo "run.sh: $*" >&2; exit 2; }
 cannot() { echo "run.sh: $*" >&2; exit 3; }
 
@@ -150,6 +152,12 @@ rc=0; flock --nonblock --conflict-exit-code 75 8 2>/dev/null || rc=$?  # anythin
 [[ $rc != 75 ]] || cannot "another session goes through study $name: wait for it (sbatch -d singleton, bsub -w 'ended(NAME)')"
 locked=$rc
 [[ $locked == 0 ]] || echo "run.sh: no locks in $folder: see to it that no other session goes through study $name" >&2
+# Before hours of measuring, not after them.
+if command -v python3 >/dev/null; then
+  results/study.py --check || cannot "results/study.py does not run here (see above)"
+else
+  echo "run.sh: no report of this session (no python3 in PATH): run results/study.py $name where there is one" >&2
+fi
 
 text() { local escaped=${1//\\/\\\\}; printf '"%s"' "${escaped//\"/\\\"}"; }  # as JSON
 write_study() {
@@ -250,7 +258,7 @@ for point in "${todo[@]}"; do
   part=
 done
 point=
-if compgen -G "$folder/*-*x*.json*" >/dev/null; then
+if command -v python3 >/dev/null && compgen -G "$folder/*-*x*.json*" >/dev/null; then
   rc=0; results/study.py "$name" || rc=$?
   [[ $rc == 0 || $code != 0 ]] || code=$rc
 fi

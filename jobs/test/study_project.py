@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import time
@@ -28,7 +29,7 @@ SLOW = f"""#!/bin/sh
 while point=$(cat "$HALOCLINE_TEST_WAIT" 2>/dev/null); do
   case "$*" in *"$point"*) sleep 0.05 ;; *) break ;; esac
 done
-exec {BINARY} "$@"
+exec {shlex.quote(BINARY)} "$@"
 """
 
 
@@ -37,7 +38,7 @@ class Project:
         """In `folder`, which is somebody else's to remove."""
         self.folder = pathlib.Path(folder)
         for name in ("jobs", "configs", "results"):
-            keep = shutil.ignore_patterns("raw", "__pycache__", "*.md", "*.png", "*.svg", "*.pdf")
+            keep = shutil.ignore_patterns("raw", "mine", "__pycache__", "*.md", "*.png", "*.svg", "*.pdf")
             shutil.copytree(SOURCE / name, self.folder / name, ignore=keep)
         (self.folder / "configs" / "small.toml").write_text(SMALL)
         self.wait = self.folder / "wait"
@@ -71,7 +72,7 @@ class Project:
     def reframe(self):
         """A script that calls ReFrame with this folder's suite."""
         script = self.folder / "reframe"
-        script.write_text(f"#!/bin/sh\nTMPDIR={self.folder} exec {REFRAME} -C jobs/reframe/settings.py -c jobs/reframe/halo.py \"$@\"\n")
+        script.write_text(f"#!/bin/sh\nTMPDIR={shlex.quote(str(self.folder))} exec {shlex.quote(str(REFRAME))} -C jobs/reframe/settings.py -c jobs/reframe/halo.py \"$@\"\n")
         script.chmod(0o755)
         return script
 

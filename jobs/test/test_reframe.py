@@ -76,8 +76,13 @@ class ReFrame(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                 (script,) = self.project.raw("reframe").glob(f"stage/{site}/**/rfm_job.sh")
                 text = script.read_text()
-                for part in (*expected, f'source "{self.project.folder}/jobs/sites/{site}.sh"', "--memory device"):
+                for part in (*expected, f'source {self.project.folder}/jobs/sites/{site}.sh', "--memory device"):
                     self.assertIn(part, text)
+
+    def test_a_folder_that_reframe_cannot_take_is_refused(self):
+        with tempfile.TemporaryDirectory(prefix="h l(x)", ignore_cleanup_errors=True) as folder:
+            project = Project(folder)
+            self.assert_failed("ReFrame takes no folder with blanks", project.run("--list", script=project.reframe()))
 
     def test_without_a_site(self):
         self.assert_failed("nonsense.sh is no site", self.reframe("--list", HALOCLINE_SITE="nonsense"))

@@ -185,7 +185,7 @@ class Slurm(unittest.TestCase):
         self.assertIn("left for a larger allocation: weak-compare-4x2", self.output())
         (session,) = self.raw.glob("session-*.txt")
         self.assertIn(f"job: {self.job}\nnode list: node[1-2]\n", session.read_text())
-        collected = self.project.folder / "results" / "draft-weak"
+        collected = self.project.folder / "results" / "mine" / "draft-weak"
         self.assertTrue((collected / "data.csv").exists() and (collected / "REPORT.md").exists(), self.output())
         self.assertTrue(list(collected.glob("*.png")), self.output())
 

@@ -55,6 +55,9 @@ class Studies(unittest.TestCase):
         for name, ranks in zip(names[:3], (1, 2, 2)):
             records = self.project.records(name)
             self.assertTrue(records and all(record["verified"] and record["ranks"] == ranks for record in records), name)
+        # Beside what is kept with the project, not over it.
+        self.assertTrue((self.project.folder / "results" / "mine" / "tiny" / "REPORT.md").exists())
+        self.assertFalse((self.project.folder / "results" / "tiny").exists())
         log = (self.project.raw() / "g-run-1x2.log").read_text()
         self.assertTrue(log.startswith("# local, 1 x 2 ranks: halocline run --config configs/small.toml ["), log)
 

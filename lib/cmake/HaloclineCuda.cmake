@@ -29,6 +29,6 @@ endfunction()
 # Kokkos 4.7.00 does not know CUDA 13.
 macro(halocline_check_kokkos_for_cuda)
   if(HALOCLINE_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13 AND Kokkos_VERSION VERSION_LESS 4.7.1)
-    string(APPEND CMAKE_CUDA_FLAGS " -include ${PROJECT_SOURCE_DIR}/lib/cmake/kokkos_4.7.00_cuda_13.hpp")
+    add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:--pre-include=${PROJECT_SOURCE_DIR}/lib/cmake/kokkos_4.7.00_cuda_13.hpp>")
   endif()
 endmacro()

@@ -3,10 +3,10 @@
 #   halocline_build.hpp  version, compiler, flags and build type; written when CMake generates
 set(_generated ${PROJECT_BINARY_DIR}/generated)
 add_custom_target(halocline_git ALL
-  COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DOUTPUT=${_generated}/halocline_git.hpp
+  COMMAND ${CMAKE_COMMAND} "-DSOURCE=${PROJECT_SOURCE_DIR}" "-DOUTPUT=${_generated}/halocline_git.hpp"
           -P ${CMAKE_CURRENT_LIST_DIR}/StampGit.cmake
   BYPRODUCTS ${_generated}/halocline_git.hpp
-  COMMENT "Looking up the source revision")
+  COMMENT "Looking up the source revision" VERBATIM)
 
 string(TOUPPER "${CMAKE_BUILD_TYPE}" _type)
 list(JOIN halocline_cxx_options " " _options)

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "dtype/bench/rows.hpp"
 #include "dtype/support/error.hpp"
 
 namespace halocline::comm::bench {
@@ -28,7 +29,7 @@ int run_with_mpi(const char* program, int argc, char** argv, Run run) {
     MPI_Abort(MPI_COMM_WORLD, code);
   }
   MPI_Finalize();
-  return code;
+  return dtype::bench::end_output(program, code);
 }
 
 }  // namespace halocline::comm::bench

@@ -5,19 +5,58 @@
 #include <mpi.h>
 
 #include <array>
+#include <cstdlib>
 #include <memory>
+#include <string_view>
 
 #include "comm/mpi/communicator.hpp"
+#include "dtype/support/error.hpp"
 #include "dtype/support/mpi_check.hpp"
 
 namespace halocline::comm {
 
+namespace {
+
+constexpr const char* kVariable = "HALOCLINE_GPU_AWARE_MPI";
+constexpr const char* kQuery = "MPIX_GPU_query_support";
+constexpr const char* kOlderQuery = "MPIX_Query_cuda_support";
+
+// The number of CUDA for MPIX_GPU_query_support.
+#ifdef MPIX_GPU_SUPPORT_CUDA
+constexpr int kCuda = MPIX_GPU_SUPPORT_CUDA;
+#else
+constexpr int kCuda = 0;  // in MPICH, and so in what is made of it
+#endif
+
+// Looked up while running: the program may run with another MPI than it was built with.
+template <class Function>
+Function* find(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+}
+
+GpuAwareness answer(const char* query, bool aware) {
+  return {aware, std::string(query) + ": " + (aware ? "1" : "0")};
+}
+
+}  // namespace
+
+std::optional<bool> gpu_awareness_by_environment() {
+  const char* const text = std::getenv(kVariable);
+  const std::string_view word = text == nullptr ? "" : text;
+  if (word.empty() || word == "ask") return std::nullopt;
+  if (word == "yes" || word == "no") return word == "yes";
+  throw ConfigError(std::string(kVariable) + " cannot be used ('" + text +
+                    "', in the environment): set it to yes, no or ask");
+}
+
 GpuAwareness ask_mpi_for_gpu_awareness() {
-  // Looked up while running: the program may run with another MPI than it was built with.
-  const auto query = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
-  if (query == nullptr) return {false, "this MPI has no MPIX_Query_cuda_support"};
-  const bool aware = query() == 1;
-  return {aware, std::string("MPIX_Query_cuda_support: ") + (aware ? "1" : "0")};
+  int supported = 0;
+  if (const auto query = find<int(int, int*)>(kQuery);
+      query != nullptr && query(kCuda, &supported) == MPI_SUCCESS)
+    return answer(kQuery, supported == 1);
+  if (const auto query = find<int()>(kOlderQuery); query != nullptr)
+    return answer(kOlderQuery, query() == 1);
+  return {false, std::string("this MPI has neither ") + kQuery + " nor " + kOlderQuery};
 }
 
 namespace {
@@ -47,7 +86,7 @@ bool carries_device_memory(dtype::Device& device) {
 
 }  // namespace
 
-GpuAwareness probe_gpu_awareness(dtype::Device& device) {
+GpuAwareness find_gpu_awareness(dtype::Device& device) {
   if (device.properties().emulated) return {true, "the device is emulated"};
   // A process has one real device. Never destroyed: plans may be used until the process ends.
   static const auto& known = *new auto([&]() -> GpuAwareness {
@@ -58,6 +97,12 @@ GpuAwareness probe_gpu_awareness(dtype::Device& device) {
     return {false, said.source + ", but a message in device memory arrived wrong"};
   }());
   return known;
+}
+
+GpuAwareness probe_gpu_awareness(dtype::Device& device) {
+  if (const auto aware = gpu_awareness_by_environment())
+    return {*aware, std::string(kVariable) + " is " + (*aware ? "yes" : "no")};
+  return find_gpu_awareness(device);
 }
 
 }  // namespace halocline::comm

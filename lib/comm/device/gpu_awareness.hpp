@@ -2,6 +2,7 @@
 // Whether the MPI of this run takes pointers to device memory: a fact of the run, not of the build.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "dtype/device/device.hpp"
@@ -13,14 +14,26 @@ struct GpuAwareness {
   std::string source;  ///< how that is known, for people
 };
 
-/// What the MPI says of itself, by MPIX_Query_cuda_support (Open MPI, MPICH) of whichever library
-/// is loaded. One that says nothing is not aware. Local.
+/// Reads HALOCLINE_GPU_AWARE_MPI: "yes" or "no" overrules the MPI. Local.
+/// \return whether MPI takes device memory; nothing for "ask", or if the variable is not set
+/// \throws ConfigError if the variable has another value
+std::optional<bool> gpu_awareness_by_environment();
+
+/// Asks the MPI library that is loaded what it says of itself. Local.
+///
+/// MPIX_GPU_query_support (MPICH 4, Cray MPICH) goes before MPIX_Query_cuda_support (Open MPI,
+/// MPICH). An MPI that has neither is not aware. Ask only where there is a device: in MPICH before
+/// version 4, a library that was built without devices stops the program.
 GpuAwareness ask_mpi_for_gpu_awareness();
 
-/// Whether messages may stand in memory of `device`: what the MPI says, and where that is yes, a
-/// message of the rank to itself. An emulated device's memory is the host's: yes. Local; tried
-/// once in a process, which takes milliseconds and synchronises the device. MPI must be
-/// initialised.
+/// Finds out whether messages may stand in memory of `device`: asks the MPI and, if it says yes,
+/// sends a message from the rank to itself. The memory of an emulated device is the host's, so
+/// the answer is yes. Local; done once in a process, which takes milliseconds and synchronises
+/// the device. MPI must be initialised.
+GpuAwareness find_gpu_awareness(dtype::Device& device);
+
+/// Returns what gpu_awareness_by_environment() says, else find_gpu_awareness().
+/// \throws ConfigError as gpu_awareness_by_environment() does
 GpuAwareness probe_gpu_awareness(dtype::Device& device);
 
 }  // namespace halocline::comm

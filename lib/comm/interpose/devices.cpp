@@ -13,6 +13,7 @@
 #include "comm/device/gpu_awareness.hpp"
 #include "comm/interpose/choice.hpp"
 #include "comm/interpose/requests.hpp"
+#include "comm/interpose/settings.hpp"
 #include "dtype/device/resource_cache.hpp"
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/select/transfer_selector.hpp"
@@ -78,6 +79,13 @@ const dtype::SystemModel* model_of_device() {
   return value;
 }
 
+bool mpi_takes_device_memory() {
+  using GpuAware = Settings::GpuAware;
+  const auto said = settings().gpu_aware_mpi;
+  if (said != GpuAware::ask) return said == GpuAware::yes;
+  return comm::find_gpu_awareness(*dtype::current_device()).aware;
+}
+
 Transfer transfer_of(const std::vector<DeviceMessage::Part>& parts) {
   if (dtype::current_device() == nullptr) throw EnvironmentError(dtype::why_no_device());
   bool host_access = true;
@@ -88,12 +96,10 @@ Transfer transfer_of(const std::vector<DeviceMessage::Part>& parts) {
     messages.push_back({part.plan.packed_bytes(part.count), shape, shape,
                         all_ranks_are_near() ? dtype::Reach::on_node : dtype::Reach::off_node});
   }
-  return select_transfer(
-             model_of_device(), messages,
-             dtype::possible_transfers(
-                 {.device_messages = comm::probe_gpu_awareness(*dtype::current_device()).aware,
-                  .mapped_memory = true,
-                  .host_access = host_access}))
+  return select_transfer(model_of_device(), messages,
+                         dtype::possible_transfers({.device_messages = mpi_takes_device_memory(),
+                                                    .mapped_memory = true,
+                                                    .host_access = host_access}))
       .transfer;
 }
 

@@ -3,6 +3,8 @@
 # meets the functions that an interposer puts before MPI's: neither ours nor another tool's.
 #   lib/comm/interpose/profiling_names.sh NM OBJCOPY LIBRARY.a RESULT.a
 set -euo pipefail
+# shellcheck source=jobs/local/script.sh
+source "$(dirname "$0")/../../../jobs/local/script.sh"
 nm=$1 objcopy=$2 library=$3 result=$4
 names=$result.names
 "$nm" --undefined-only --format=posix "$library" | sed -nE 's/^(MPI_[A-Z][a-z][A-Za-z0-9_]*) U.*/\1 P\1/p' | sort -u >"$names"

@@ -38,13 +38,17 @@ void read(const char* variable, std::span<const Choice<T>> choices, T& out) {
 Settings from_environment() {
   using Mode = Settings::Mode;
   using Log = Settings::Log;
+  using GpuAware = Settings::GpuAware;
   constexpr Choice<Mode> kModes[] = {
       {"off", Mode::off}, {"auto", Mode::automatic}, {"engine", Mode::engine}};
   constexpr Choice<Log> kLogs[] = {
       {"summary", Log::summary}, {"types", Log::types}, {"calls", Log::calls}};
+  constexpr Choice<GpuAware> kAnswers[] = {
+      {"yes", GpuAware::yes}, {"no", GpuAware::no}, {"ask", GpuAware::ask}};
   Settings out;
   read<Mode>("HALOCLINE_MPI", kModes, out.mode);
   read<Log>("HALOCLINE_MPI_LOG", kLogs, out.log);
+  read<GpuAware>("HALOCLINE_GPU_AWARE_MPI", kAnswers, out.gpu_aware_mpi);
   return out;
 }
 

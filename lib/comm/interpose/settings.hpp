@@ -4,7 +4,7 @@
 
 namespace halocline::interpose {
 
-/// HALOCLINE_MPI and HALOCLINE_MPI_LOG.
+/// HALOCLINE_MPI, HALOCLINE_MPI_LOG and HALOCLINE_GPU_AWARE_MPI.
 struct Settings {
   enum class Mode {
     off,        ///< "off": every call goes to MPI as it is
@@ -17,8 +17,14 @@ struct Settings {
     types,    ///< "types": also each type that is measured
     calls     ///< "calls": also all other types, and each call with a derived one
   };
+  enum class GpuAware {
+    ask,  ///< unset or "ask": the MPI says, and a message shows, whether it takes device memory
+    yes,  ///< "yes": it does
+    no    ///< "no": it does not
+  };
   Mode mode = Mode::automatic;
   Log log = Log::none;
+  GpuAware gpu_aware_mpi = GpuAware::ask;
 };
 
 /// Read at the first call; a value that is none of these counts as unset, after a line on standard

@@ -19,6 +19,7 @@
 
 #include "dtype/bench/arguments.hpp"
 #include "dtype/bench/device/harness.hpp"
+#include "dtype/bench/rows.hpp"
 #include "dtype/bench/table_report.hpp"
 #include "dtype/support/error.hpp"
 
@@ -168,5 +169,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "bench_device: %s\n", error.what());
   }
   MPI_Finalize();
-  return code;
+  return halocline::dtype::bench::end_output("bench_device", code);
 }

@@ -30,9 +30,11 @@
 #include <utility>
 #include <vector>
 
+#include "dtype/pack/kokkos/kokkos_threads.hpp"
 #include "dtype/support/error.hpp"
 #include "harness.hpp"
 #include "report.hpp"
+#include "rows.hpp"
 
 namespace halocline::dtype::bench {
 
@@ -175,7 +177,7 @@ class Threads {
  public:
   explicit Threads(bool many)
       : kokkos_(Kokkos::InitializationSettings()
-                    .set_num_threads(many ? unbind() : 1)
+                    .set_num_threads(many ? unbind() : limit_kokkos_threads(1))
                     .set_disable_warnings(true)) {
     sched_setaffinity(0, sizeof given_, &given_);
     cpu_set_t one;
@@ -193,7 +195,14 @@ class Threads {
     sched_setaffinity(0, sizeof all, &all);
     const bool known = sched_getaffinity(0, sizeof all, &all) == 0;
     const auto* wanted = std::getenv("OMP_NUM_THREADS");
-    return std::max(wanted != nullptr ? std::atoi(wanted) : known ? CPU_COUNT(&all) : 1, 1);
+    const int threads = std::max(wanted != nullptr ? std::atoi(wanted)
+                                 : known           ? CPU_COUNT(&all)
+                                                   : 1,
+                                 1);
+    if (threads > kMostKokkosThreads)
+      std::fprintf(stderr, "bench_dtype: %d threads instead of %d: Kokkos has room for no more\n",
+                   kMostKokkosThreads, threads);
+    return limit_kokkos_threads(threads);
   }
   static cpu_set_t given() {
     cpu_set_t set;
@@ -248,5 +257,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "bench_dtype: %s\n", error.what());
   }
   MPI_Finalize();
-  return code;
+  return halocline::dtype::bench::end_output("bench_dtype", code);
 }

@@ -12,6 +12,15 @@
 
 namespace halocline::dtype::bench {
 
+int end_output(const char* program, int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  std::fprintf(stderr,
+               "%s: stdout cannot be written: send it to a terminal, a pipe or a file on a disk "
+               "with free space\n",
+               program);
+  return 3;
+}
+
 void print_head(std::FILE* file, const std::string& group, const Table& table, int name_width) {
   std::fprintf(file, "\n%s: %s\n%-*s", group.c_str(), table.what, name_width, "");
   for (const auto& column : table.columns) std::fprintf(file, " %*s", column.width, column.title);

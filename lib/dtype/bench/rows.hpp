@@ -29,6 +29,10 @@ struct Row {
   std::vector<std::pair<std::string, double>> fields;
 };
 
+/// Writes what is left for standard output.
+/// \return `code`, or 3 after a line on standard error if not all of the output could be written
+int end_output(const char* program, int code);
+
 struct Column {
   const char *title, *field;
   int width, decimals;  // of values below 100

@@ -68,6 +68,9 @@ def named_files(root):
 
 
 def main():
+    if sys.argv[1:] in (["-h"], ["--help"]):
+        print(__doc__.strip())
+        return 0
     root = pathlib.Path(sys.argv[1]).resolve()
     found = []
     seen = 0

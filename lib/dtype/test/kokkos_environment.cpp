@@ -5,6 +5,8 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "dtype/pack/kokkos/kokkos_threads.hpp"
+
 namespace {
 
 class KokkosEnvironment final : public testing::Environment {
@@ -12,8 +14,9 @@ class KokkosEnvironment final : public testing::Environment {
   void SetUp() override {
     // Two threads, whatever the machine has: enough to see a race, few enough for several ranks on
     // a small machine.
-    Kokkos::initialize(
-        Kokkos::InitializationSettings().set_num_threads(2).set_disable_warnings(true));
+    Kokkos::initialize(Kokkos::InitializationSettings()
+                           .set_num_threads(halocline::dtype::limit_kokkos_threads(2))
+                           .set_disable_warnings(true));
   }
   void TearDown() override { Kokkos::finalize(); }
 };

@@ -202,6 +202,12 @@ class Preloaded(unittest.TestCase):
         wrong = self.launch(program,  LD_PRELOAD=LIBRARY, HALOCLINE_MPI="maybe")
         self.assertEqual(wrong, "halocline: HALOCLINE_MPI is 'maybe', and counts as unset: give one of off, auto, engine\n")
 
+    def test_tells_once_what_it_does_not_know_of_the_mpi(self):
+        program = self.program("mpicc", "pack_halo.c")
+        self.assertEqual(self.launch(program, LD_PRELOAD=LIBRARY, HALOCLINE_GPU_AWARE_MPI="no"), "")
+        wrong = self.launch(program, LD_PRELOAD=LIBRARY, HALOCLINE_GPU_AWARE_MPI="perhaps")
+        self.assertEqual(wrong, "halocline: HALOCLINE_GPU_AWARE_MPI is 'perhaps', and counts as unset: give one of yes, no, ask\n")
+
 
 if __name__ == "__main__":
     unittest.main()
