@@ -78,15 +78,15 @@ void for_each_run(const StridedOp& part, int top, const Visit& visit) {
   visit_level(visit_level, top, {part.packed_offset, part.displacement});
 }
 
-// The most repetitions, `stride` bytes apart, of which no two parts overlap: kAny if that is so for
-// all, 0 if the parts of one repetition overlap or are too many to tell.
+// The most repetitions, `stride` bytes apart, of which no two pieces of parts overlap: kAny if that
+// is so for all, 0 if those of one repetition overlap, if a run reaches into its next repetition,
+// since it may be cut into atoms, or if they are too many to tell.
 std::int64_t repetitions_without_overlap(const std::vector<StridedOp>& parts, std::int64_t stride) {
   constexpr std::size_t kMostRuns = 512;
   struct Interval {
     std::int64_t begin, end;
     auto operator<=>(const Interval&) const = default;
   };
-  if (parts.size() == 1) return kAny;
   std::vector<Interval> runs;
   std::int64_t least_gap = kAny;
   const auto are_disjoint = [&] {
@@ -107,12 +107,14 @@ std::int64_t repetitions_without_overlap(const std::vector<StridedOp>& parts, st
   const auto step = std::abs(stride);
   if (!are_disjoint()) return 0;
   if (step == 0) return kAny;
-  const auto most = least_gap / step + 1;
+  const bool meets_itself =
+      std::any_of(parts.begin(), parts.end(), [&](const auto& part) { return part.run > step; });
+  if (meets_itself) return 0;
+  const auto most = runs.size() == 1 ? kAny : least_gap / step + 1;
   // On a circle of the length of a step, all repetitions stand at the same places.
   const auto size = runs.size();
   for (std::size_t i = 0; i < size; ++i) {
     auto& [begin, end] = runs[i];
-    if (end - begin > step) return most;
     const auto turns = (begin % step + step) % step - begin;
     begin += turns, end += turns;
     if (end > step) {
@@ -357,9 +359,11 @@ class Compiler {
       return;
     }
     const auto lines = lines_of(op.parts);
+    const bool is_one_part = op.parts.size() == 1;
     op.free_repetitions = repetitions_without_overlap(op.parts, stride);
     group_short_runs(op);
     const bool one_pass = op.groups.size() + op.parts.size() == 1;
+    if (is_one_part && one_pass) op.free_repetitions = kAny;  // one repetition after the other
     op.chunk = one_pass ? std::numeric_limits<std::int64_t>::max() / 2
                         : std::max<std::int64_t>(
                               kChunkBytes / (std::min(std::abs(stride), lines) + body.size), 4);

@@ -78,11 +78,27 @@ bool mpi_survives(const TypeExprPtr& expr) {
   });
 }
 
+// Memory with room on both sides: some MPIs read and write beside the places of a type.
+class Arena {
+ public:
+  static constexpr std::size_t kMargin = std::size_t{1} << 22;
+
+  explicit Arena(std::size_t most) : bytes_(most + 2 * kMargin) {}
+  std::byte* data() { return bytes_.data() + kMargin; }
+  void fill(const std::vector<std::byte>& content) {
+    std::copy(content.begin(), content.end(), data());
+  }
+  std::vector<std::byte> first(std::size_t bytes) { return {data(), data() + bytes}; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
 // Instances of one type, from 1 to kMostInstances of them in one memory.
 class Instances {
  public:
   static constexpr int kMostInstances = 5;
-  static constexpr std::int64_t kMostSpan = std::int64_t{1} << 20;
+  static constexpr std::int64_t kMostSpan = std::int64_t{1} << 20, kMostBytes = 1 << 14, kGap = 64;
 
   // None of a type that MPI has elsewhere, or that reaches far.
   static std::optional<Instances> of(const TypeExprPtr& expr) {
@@ -90,13 +106,12 @@ class Instances {
     if (in_mpi == nullptr) return std::nullopt;
     Instances out;
     out.map_ = dtype::type_map(*in_mpi);
-    if (out.map_.entries.empty() || out.map_.size > 1 << 14) return std::nullopt;
+    if (out.map_.entries.empty() || out.map_.size > kMostBytes) return std::nullopt;
     const auto distance = out.map_.extent * (kMostInstances - 1);
     const auto first = out.map_.true_lb + std::min<std::int64_t>(distance, 0);
     const auto span = out.map_.true_extent + std::abs(distance);
     if (span > kMostSpan) return std::nullopt;
     out.type_ = dtype::make_datatype(*expr);
-    constexpr std::int64_t kGap = 64;
     out.origin_ = kGap - first;
     out.room_ = static_cast<std::size_t>(span + 2 * kGap);
     return out;
@@ -104,7 +119,7 @@ class Instances {
 
   MPI_Datatype type() const { return type_.get(); }
   int bytes(int count) const { return static_cast<int>(map_.size) * count; }
-  std::byte* buffer(std::vector<std::byte>& memory) const { return memory.data() + origin_; }
+  std::byte* buffer(Arena& memory) const { return memory.data() + origin_; }
   std::size_t room() const { return room_; }
 
   // The packed bytes of `memory` by the type map.
@@ -169,6 +184,10 @@ class ModelOfFastMessages {
   std::array<char, 32> path_{"/tmp/halocline-model-XXXXXX"};
 };
 
+constexpr auto kMostRoom = static_cast<std::size_t>(Instances::kMostSpan + 2 * Instances::kGap);
+constexpr auto kMostStream =
+    static_cast<std::size_t>(Instances::kMostInstances * Instances::kMostBytes);
+
 class RandomUses : public testing::Test {
  protected:
   static void SetUpTestSuite() { static const ModelOfFastMessages model; }
@@ -210,65 +229,60 @@ class RandomUses : public testing::Test {
   std::mt19937_64 engine_{options_.seed};
 };
 
-struct Packs {
-  std::vector<std::byte> packed;
-  int position = 0;
-};
-
 TEST_F(RandomUses, PackAndUnpackTheTypeMapWithEachCount) {
   const bool forced = is_forced();
   std::int64_t mpi_wrong = 0;
+  Arena source(kMostRoom), target(kMostRoom), stream(kMostStream);
   for_random_types(options_.types, [&](const Instances& type, const std::string& text) {
     const int before = uses(), first_count = count();
-    auto memory = noise(type.room());
-    std::vector<std::byte> room(static_cast<std::size_t>(type.bytes(Instances::kMostInstances)) +
-                                8);
-    auto scratch = memory;
+    const auto memory = noise(type.room());
+    source.fill(memory);
     for (int use = 0; use < before; ++use) {
       int position = 0;
-      MPI_Pack(type.buffer(memory), first_count, type.type(), room.data(), type.bytes(first_count),
-               &position, MPI_COMM_SELF);
+      MPI_Pack(type.buffer(source), first_count, type.type(), stream.data(),
+               type.bytes(first_count), &position, MPI_COMM_SELF);
       position = 0;
-      MPI_Unpack(room.data(), type.bytes(first_count), &position, type.buffer(scratch), first_count,
-                 type.type(), MPI_COMM_SELF);
+      MPI_Unpack(stream.data(), type.bytes(first_count), &position, type.buffer(target),
+                 first_count, type.type(), MPI_COMM_SELF);
     }
     for (int use = 0; use < 3; ++use) {
       const int n = count(), bytes = type.bytes(n);
+      int position = 0;
       const auto pack = [&](auto&& by) {
-        Packs out{std::vector<std::byte>(static_cast<std::size_t>(bytes))};
-        by(type.buffer(memory), n, type.type(), out.packed.data(), bytes, &out.position,
-           MPI_COMM_SELF);
-        return out;
+        position = 0;
+        by(type.buffer(source), n, type.type(), stream.data(), bytes, &position, MPI_COMM_SELF);
+        return stream.first(static_cast<std::size_t>(bytes));
       };
-      const auto ours = pack(MPI_Pack), mpis = pack(PMPI_Pack);
-      const auto expected = type.packed(memory, n);
-      const bool mpi_is_right = mpis.packed == expected;
-      mpi_wrong += mpi_is_right ? 0 : 1;
-      ASSERT_EQ(ours.position, bytes) << text;
-      ASSERT_TRUE(ours.packed == mpis.packed || (forced && ours.packed == expected))
-          << n << " of " << text << " packed otherwise after " << before << " packs of "
-          << first_count;
-
-      const auto packed = noise(static_cast<std::size_t>(bytes));
-      const auto poison = noise(type.room());
+      const auto packed = noise(static_cast<std::size_t>(bytes)), poison = noise(type.room());
       const auto unpack = [&](auto&& by) {
-        auto out = poison;
-        int position = 0;
-        by(packed.data(), bytes, &position, type.buffer(out), n, type.type(), MPI_COMM_SELF);
-        return out;
+        stream.fill(packed);
+        target.fill(poison);
+        int at = 0;
+        by(stream.data(), bytes, &at, type.buffer(target), n, type.type(), MPI_COMM_SELF);
+        return target.first(type.room());
       };
-      const auto our_memory = unpack(MPI_Unpack), mpi_memory = unpack(PMPI_Unpack);
-      ASSERT_TRUE(our_memory == mpi_memory ||
-                  (forced && our_memory == type.unpacked(packed, n, poison)))
-          << n << " of " << text << " unpacked otherwise after " << before << " uses of "
-          << first_count << (type.is_disjoint(n) ? "" : ", whose places overlap");
-      if (mpi_is_right) {
-        ASSERT_TRUE(our_memory == type.unpacked(packed, n, poison)) << n << " of " << text;
-      }
+      const auto mpis_packed = pack(PMPI_Pack), ours_packed = pack(MPI_Pack);
+      const auto mpis_memory = unpack(PMPI_Unpack), ours_memory = unpack(MPI_Unpack);
+      const auto right_packed = type.packed(memory, n);
+      const auto right_memory = type.unpacked(packed, n, poison);
+      const bool mpi_is_right = mpis_packed == right_packed && mpis_memory == right_memory;
+      mpi_wrong += mpi_is_right ? 0 : 1;
+      const auto told = [&] {
+        return std::to_string(n) + " of " + text + " after " + std::to_string(before) +
+               " uses of " + std::to_string(first_count) +
+               (type.is_disjoint(n) ? "" : "; places overlap");
+      };
+      ASSERT_EQ(position, bytes) << told();
+      ASSERT_TRUE(ours_packed == (mpi_is_right || forced ? right_packed : mpis_packed) ||
+                  ours_packed == mpis_packed)
+          << told();
+      ASSERT_TRUE(ours_memory == (mpi_is_right || forced ? right_memory : mpis_memory) ||
+                  ours_memory == mpis_memory)
+          << told();
     }
   });
   if (world_rank() == 0)
-    std::printf("of %lld packs the MPI's own were not the type map's in %lld\n",
+    std::printf("of %lld uses the MPI's own were not the type map's in %lld\n",
                 static_cast<long long>(3 * options_.types), static_cast<long long>(mpi_wrong));
 }
 
@@ -320,6 +334,7 @@ TEST_F(RandomUses, ReceiveWhatIsSentWithEachCount) {
       }
     }
   };
+  Arena source(kMostRoom), target(kMostRoom), stream(kMostStream);
   for_random_types(options_.messages, [&](const Instances& type, const std::string& text) {
     const auto how = static_cast<How>(between(0, kHows - 1));
     const int before = uses() / 4, first_count = count(), n = count();
@@ -332,24 +347,27 @@ TEST_F(RandomUses, ReceiveWhatIsSentWithEachCount) {
       for (auto& byte : out) byte = static_cast<std::byte>(engine());
       return out;
     };
-    auto mine = content(world_rank());
-    const auto theirs = content(previous);
-    // Where MPI packs wrongly there is no right message between it and the engine.
+    const auto mine = content(world_rank()), theirs = content(previous), poison = content(-1);
+    source.fill(mine);
+    // Where MPI packs or unpacks wrongly there is no right message between it and the engine.
     const auto packed = type.packed(mine, n);
-    auto mpis = packed;
     int position = 0;
-    PMPI_Pack(type.buffer(mine), n, type.type(), mpis.data(), type.bytes(n), &position,
+    PMPI_Pack(type.buffer(source), n, type.type(), stream.data(), type.bytes(n), &position,
               MPI_COMM_SELF);
-    int right = mpis == packed ? 1 : 0;
+    const bool packs = stream.first(packed.size()) == packed;
+    stream.fill(packed);
+    target.fill(poison);
+    position = 0;
+    PMPI_Unpack(stream.data(), type.bytes(n), &position, type.buffer(target), n, type.type(),
+                MPI_COMM_SELF);
+    int right = packs && target.first(type.room()) == type.unpacked(packed, n, poison) ? 1 : 0;
     MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (right == 0) return;
-    std::vector<std::byte> received(type.room());
     for (int use = 0; use < before; ++use)
-      move(how, type, type.buffer(mine), type.buffer(received), first_count);
-    const auto poison = content(-1);
-    received = poison;
-    move(how, type, type.buffer(mine), type.buffer(received), n);
-    ASSERT_TRUE(received == type.unpacked(type.packed(theirs, n), n, poison))
+      move(how, type, type.buffer(source), type.buffer(target), first_count);
+    target.fill(poison);
+    move(how, type, type.buffer(source), type.buffer(target), n);
+    ASSERT_TRUE(target.first(type.room()) == type.unpacked(type.packed(theirs, n), n, poison))
         << n << " of " << text << " arrived otherwise after " << before << " messages of "
         << first_count << " by way " << static_cast<int>(how);
   });
