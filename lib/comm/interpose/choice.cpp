@@ -115,71 +115,68 @@ bool same(const PackedBytes& a, const PackedBytes& b, std::int64_t bytes) {
 // any size up to 64 KiB.
 constexpr std::int64_t kPeriod = std::int64_t{17} << 16;
 
-// At most kPeriod bytes that are as good as random: made once, as far as they are asked for, since
-// that takes longer than most packs.
-const std::byte* different_bytes(std::int64_t bytes) {
-  static std::mutex mutex;
-  static auto* const words = new std::uint32_t[kPeriod / sizeof(std::uint32_t)];
-  static std::uint32_t made = 0;
-  const std::lock_guard lock(mutex);
-  for (; std::int64_t{made} * 4 < bytes; ++made) {
-    auto word = made * 0x9E3779B9u;
-    word = (word ^ word >> 16) * 0x85EBCA6Bu;
-    word = (word ^ word >> 13) * 0xC2B2AE35u;
-    words[made] = word ^ word >> 16;
-  }
-  return reinterpret_cast<const std::byte*>(words);
-}
-
-// Memory to read, in which the bytes tell their places: beyond kPeriod bytes a file of so many,
-// mapped again and again, which takes no more memory than once.
+// Memory to read, in which the bytes tell their places: a file of kPeriod bytes, mapped again and
+// again, which takes no more memory than once. It goes on on both sides, since some MPIs read
+// beside the places of types that they pack wrongly.
 class TellingMemory {
  public:
-  static constexpr std::int64_t kMost = kPeriod << 13;  // 9 GB: Linux allows 2^16 mappings
+  static constexpr std::int64_t kMost = kPeriod
+                                        << 11;  // 2.3 GB, in 3 * 2^11 mappings of Linux's 2^16
 
   // Throws std::bad_alloc.
-  explicit TellingMemory(std::int64_t bytes) {
-    if (bytes <= kPeriod) {
-      data_ = different_bytes(bytes);
-      return;
-    }
+  explicit TellingMemory(std::int64_t bytes)
+      : margin_(bytes + kPeriod), mapped_((bytes + 2 * margin_) / kPeriod * kPeriod + kPeriod) {
     const int file = file_of_period();
-    mapped_ = static_cast<std::size_t>((bytes / kPeriod + 1) * kPeriod);
-    auto* const begin = static_cast<std::byte*>(
-        ::mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    auto* const begin = ::mmap(nullptr, static_cast<std::size_t>(mapped_), PROT_NONE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (begin == MAP_FAILED) throw std::bad_alloc();
-    for (std::size_t at = 0; at < mapped_; at += kPeriod)
-      if (::mmap(begin + at, kPeriod, PROT_READ, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED) {
-        ::munmap(begin, mapped_);
+    begin_ = static_cast<std::byte*>(begin);
+    for (std::int64_t at = 0; at < mapped_; at += kPeriod)
+      if (::mmap(begin_ + at, kPeriod, PROT_READ, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED) {
+        unmap();
         throw std::bad_alloc();
       }
-    data_ = begin;
   }
   TellingMemory(const TellingMemory&) = delete;
   TellingMemory& operator=(const TellingMemory&) = delete;
-  ~TellingMemory() {
-    if (mapped_ != 0) ::munmap(const_cast<std::byte*>(data_), mapped_);
-  }
+  ~TellingMemory() { unmap(); }
 
-  const std::byte* data() const { return data_; }
+  // `bytes` of it.
+  const std::byte* data() const { return begin_ + margin_; }
 
  private:
+  void unmap() { ::munmap(begin_, static_cast<std::size_t>(mapped_)); }
+
   static int file_of_period() {
     static std::mutex mutex;
     static int file = -1;
     const std::lock_guard lock(mutex);
-    if (file >= 0) return file;
-    const int made = ::memfd_create("halocline", MFD_CLOEXEC);
-    if (made < 0) throw std::bad_alloc();
-    if (::write(made, different_bytes(kPeriod), kPeriod) != kPeriod) {
-      ::close(made);
+    if (file < 0) file = new_file();
+    return file;
+  }
+  static int new_file() {
+    const int file = ::memfd_create("halocline", MFD_CLOEXEC);
+    if (file < 0) throw std::bad_alloc();
+    void* const memory = ::ftruncate(file, kPeriod) != 0
+                             ? MAP_FAILED
+                             : ::mmap(nullptr, kPeriod, PROT_WRITE, MAP_SHARED, file, 0);
+    if (memory == MAP_FAILED) {
+      ::close(file);
       throw std::bad_alloc();
     }
-    return file = made;
+    auto* const words = static_cast<std::uint64_t*>(memory);
+    std::uint64_t state = 0;
+    for (std::size_t i = 0; i < kPeriod / sizeof *words; ++i) {
+      state += 0x9E3779B97F4A7C15u;
+      const auto word = (state ^ state >> 29) * 0xBF58476D1CE4E5B9u;
+      words[i] = word ^ word >> 32;
+    }
+    ::munmap(memory, kPeriod);
+    return file;
   }
 
-  const std::byte* data_ = nullptr;
-  std::size_t mapped_ = 0;  // bytes; 0 without mappings
+  std::int64_t margin_, mapped_;  // bytes
+  std::byte* begin_ = nullptr;
 };
 
 bool is_model_given() {
@@ -233,7 +230,7 @@ Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, std::
   using What = Measured::What;
   const auto& bounds = plan.bounds();
   const auto stride = std::abs(bounds.extent);
-  constexpr auto kMost = TellingMemory::kMost / 4;
+  constexpr auto kMost = TellingMemory::kMost / 4;  // of one instance, and from one to the next
   if (bounds.size > kLongestMeasured || bounds.true_extent > kMost || stride > kMost)
     return {What::too_long};
   // MPI may go another way for several instances than for one.
@@ -242,7 +239,11 @@ Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, std::
   const auto timed = std::min(sample_of(count, bounds.size, at_most), std::max(in_reach, compared));
   const auto instances = std::max(compared, timed);
   const auto distance = bounds.extent * (instances - 1);
-  const TellingMemory memory(bounds.true_extent + std::abs(distance));
+  const auto span = bounds.true_extent + std::abs(distance);
+  // Most types share one, which stays.
+  static const auto& shared_memory = *new TellingMemory(kPeriod);
+  std::optional<TellingMemory> own_memory;
+  const auto& memory = span <= kPeriod ? shared_memory : own_memory.emplace(span);
   const auto first = bounds.true_lb + std::min<std::int64_t>(distance, 0);
   const auto* const origin = reinterpret_cast<const void*>(
       reinterpret_cast<std::uintptr_t>(memory.data()) - static_cast<std::uintptr_t>(first));
