@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <random>
 #include <string>
@@ -76,6 +77,16 @@ bool mpi_survives(const TypeExprPtr& expr) {
     return std::any_of(inside.begin(), inside.end(),
                        [](const auto& old) { return dtype::type_bounds(*old).size == 0; });
   });
+}
+
+std::vector<std::byte> noise_of(std::mt19937_64& engine, std::size_t bytes) {
+  std::vector<std::byte> out((bytes / 8 + 1) * 8);
+  for (std::size_t i = 0; i < out.size(); i += 8) {
+    const std::uint64_t word = engine();
+    std::memcpy(out.data() + i, &word, 8);
+  }
+  out.resize(bytes);
+  return out;
 }
 
 // Memory with room on both sides: some MPIs read and write beside the places of a type.
@@ -203,11 +214,7 @@ class RandomUses : public testing::Test {
   // How often a type is used before; every tenth for long.
   int uses() { return static_cast<int>(between(1, 10) == 1 ? between(0, 300) : between(0, 40)); }
   int count() { return static_cast<int>(between(1, Instances::kMostInstances)); }
-  std::vector<std::byte> noise(std::size_t bytes) {
-    std::vector<std::byte> out(bytes);
-    for (auto& byte : out) byte = static_cast<std::byte>(engine_());
-    return out;
-  }
+  std::vector<std::byte> noise(std::size_t bytes) { return noise_of(engine_, bytes); }
   // Calls f(instances, text) for `number` random types, the same ones on all ranks.
   template <class F>
   void for_random_types(std::int64_t number, F&& f) {
@@ -343,9 +350,7 @@ TEST_F(RandomUses, ReceiveWhatIsSentWithEachCount) {
     // Ranks draw alike, so that each knows what the other one sends.
     const auto content = [&](int rank) {
       std::mt19937_64 engine(of_messages + static_cast<std::uint64_t>(rank));
-      std::vector<std::byte> out(type.room());
-      for (auto& byte : out) byte = static_cast<std::byte>(engine());
-      return out;
+      return noise_of(engine, type.room());
     };
     const auto mine = content(world_rank()), theirs = content(previous), poison = content(-1);
     source.fill(mine);
