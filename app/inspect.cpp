@@ -211,15 +211,16 @@ void require_little_work(const dtype::TypeExpr& expr) {
         "holds all that is inside of it): use shorter lists or fewer levels of them");
 }
 
-// Everything there is to say about a type; `form` is the reason where there is none.
+// Everything there is to say about a type.
 struct Findings {
   std::string expression;
-  std::string decoded;  ///< as read back from the MPI datatype
+  std::string decoded;      ///< as read back from the MPI datatype
+  std::string left_to_mpi;  ///< why the library would not plan that; empty if it would
   dtype::TypeBounds bounds;
   dtype::TypeBounds mpi;
   std::string tree;
-  Result<dtype::CanonicalForm> form;
-  std::optional<dtype::Reconstruction> normalized;
+  dtype::CanonicalForm form;
+  dtype::Reconstruction normalized;
   std::int64_t leaves = 0;
   /// None for types without data, and for those with more elements than kMostElements.
   std::optional<Reconstructed> reconstructed;
@@ -237,30 +238,26 @@ Findings examine(const std::string& text) {
                         "): change the expression");
     }
   }();
-  Findings out{dtype::to_string(*expr),
-               "",
-               bounds,
-               dtype::mpi_bounds(type.get()),
-               "",
-               UnsupportedDatatype(""),
-               std::nullopt,
-               0,
-               std::nullopt};
-  const auto decoded = dtype::decode(type.get());
-  if (const auto* reason = std::get_if<UnsupportedDatatype>(&decoded)) {
-    out.form = *reason;
-    return out;
-  }
-  out.decoded = dtype::to_string(*std::get<dtype::TypeExprPtr>(decoded));
   const auto tree = dtype::translate(*expr);
-  out.tree = dtype::to_string(*tree.root);
-  out.form = dtype::canonicalize(tree);
-  out.normalized = dtype::normalize(tree.root);
+  Findings out{.expression = dtype::to_string(*expr),
+               .decoded = "",
+               .left_to_mpi = "",
+               .bounds = bounds,
+               .mpi = dtype::mpi_bounds(type.get()),
+               .tree = dtype::to_string(*tree.root),
+               .form = dtype::canonicalize(tree),
+               .normalized = dtype::normalize(tree.root),
+               .reconstructed = std::nullopt};
+  const auto decoded = dtype::decode(type.get());
+  if (const auto* reason = std::get_if<UnsupportedDatatype>(&decoded))
+    out.left_to_mpi = reason->what();
+  else
+    out.decoded = dtype::to_string(*std::get<dtype::TypeExprPtr>(decoded));
   out.leaves = dtype::leaves_of(*tree.root);
   if (out.leaves > 0 && out.leaves <= kMostElements) {
     // Of the normalised tree, which has no loops over nothing.
     dtype::TypeMap map;
-    dtype::for_each_leaf(*out.normalized->root, 0, [&](const dtype::Leaf& leaf, std::int64_t at) {
+    dtype::for_each_leaf(*out.normalized.root, 0, [&](const dtype::Leaf& leaf, std::int64_t at) {
       map.entries.push_back({leaf.type, at});
     });
     out.reconstructed = reconstruct(dtype::typed_sequence(map));
@@ -269,8 +266,9 @@ Findings examine(const std::string& text) {
 }
 
 std::string as_json(const Findings& findings) {
-  const auto* form = std::get_if<dtype::CanonicalForm>(&findings.form);
-  const auto nest = form != nullptr ? form->nest() : std::nullopt;
+  const auto& form = findings.form;
+  const auto nest = form.nest();
+  const dtype::PackPlan plan(form);
   // Dimension 0 of a StridedBlock [PEA21] is the run, the loops follow from the inside out; null
   // for what is not strided as a whole.
   const auto dimensions = [&](std::int64_t first, std::int64_t dtype::LoopLevel::*member) {
@@ -279,28 +277,26 @@ std::string as_json(const Findings& findings) {
     for (const auto& level : nest->levels) list.push_back(level.*member);
     return list;
   };
-  const auto if_supported = [&](auto value) { return form != nullptr ? Json(value()) : Json(); };
   Json out;
   out["expression"] = findings.expression;
   out["decoded"] = findings.decoded;
-  out["supported"] = form != nullptr;
-  if (form == nullptr) out["reason"] = std::get<UnsupportedDatatype>(findings.form).what();
+  out["supported"] = findings.left_to_mpi.empty();
+  if (!findings.left_to_mpi.empty()) out["reason"] = findings.left_to_mpi;
   out.update(to_json(findings.bounds));
-  out["contiguous"] = if_supported([&] { return nest && nest->contiguous(); });
-  out["start"] = if_supported([&] { return form->start; });
+  out["contiguous"] = nest && nest->contiguous();
+  out["start"] = form.start;
   out["counts"] = dimensions(nest ? nest->run : 0, &dtype::LoopLevel::count);
   out["strides"] = dimensions(1, &dtype::LoopLevel::stride);
   out["packed_strides"] = dimensions(1, &dtype::LoopLevel::packed_stride);
-  out["blocks"] = if_supported([&] { return form->runs(); });
-  out["cost"] = if_supported([&] { return dtype::cost(*form); });
-  out["type_tree"] = if_supported([&] { return findings.tree; });
-  out["normalized"] = if_supported([&] { return dtype::to_string(*findings.normalized->root); });
-  out["normalized_cost"] = if_supported([&] { return findings.normalized->cost; });
-  out["canonical"] = if_supported([&] { return dtype::to_string(form->root); });
-  const auto plan = form != nullptr ? std::optional(dtype::PackPlan(*form)) : std::nullopt;
-  out["plan"] = if_supported([&] { return dtype::to_string(*plan); });
-  out["word_bytes"] = if_supported([&] { return plan->word_bytes(); });
-  out["metadata_bytes"] = if_supported([&] { return plan->metadata_bytes(); });
+  out["blocks"] = form.runs();
+  out["cost"] = dtype::cost(form);
+  out["type_tree"] = findings.tree;
+  out["normalized"] = dtype::to_string(*findings.normalized.root);
+  out["normalized_cost"] = findings.normalized.cost;
+  out["canonical"] = dtype::to_string(form.root);
+  out["plan"] = dtype::to_string(plan);
+  out["word_bytes"] = plan.word_bytes();
+  out["metadata_bytes"] = plan.metadata_bytes();
   out["mpi"] = to_json(findings.mpi);
   if (findings.reconstructed) out.update(to_json(*findings.reconstructed));
   return out.dump() + "\n";
@@ -310,23 +306,22 @@ std::string as_text(const Findings& findings) {
   std::string out = "expression  " + shortened(findings.expression) + "\n";
   if (findings.decoded != findings.expression && !findings.decoded.empty())
     out += "in MPI      " + shortened(findings.decoded) + "\n";
-  if (const auto* form = std::get_if<dtype::CanonicalForm>(&findings.form)) {
-    const auto nest = form->nest();
-    out += "tree        " + shortened(findings.tree) + "\n";
-    out += line("normalized  ", *findings.normalized);
-    out += "canonical   " +
-           (nest ? dtype::to_string(*nest)
-                 : "start " + std::to_string(form->start) + ", " + dtype::to_string(form->root)) +
-           ", cost " + std::to_string(dtype::cost(*form)) + "\n";
-    out += "blocks      " + std::to_string(form->runs()) + " of " +
-           std::to_string(form->bounds.size) + " bytes together\n";
-    const dtype::PackPlan plan(*form);
-    out += "plan        words of " + std::to_string(plan.word_bytes()) + " bytes, " +
-           std::to_string(plan.metadata_bytes()) + " bytes of tables; instance by instance:\n" +
-           indented(dtype::to_string(plan));
-  } else {
-    out += "no plan     " + std::string(std::get<UnsupportedDatatype>(findings.form).what()) + "\n";
-  }
+  if (!findings.left_to_mpi.empty())
+    out += "in MPI      left to it by the library: " + findings.left_to_mpi + "\n";
+  const auto& form = findings.form;
+  const auto nest = form.nest();
+  out += "tree        " + shortened(findings.tree) + "\n";
+  out += line("normalized  ", findings.normalized);
+  out += "canonical   " +
+         (nest ? dtype::to_string(*nest)
+               : "start " + std::to_string(form.start) + ", " + dtype::to_string(form.root)) +
+         ", cost " + std::to_string(dtype::cost(form)) + "\n";
+  out += "blocks      " + std::to_string(form.runs()) + " of " + std::to_string(form.bounds.size) +
+         " bytes together\n";
+  const dtype::PackPlan plan(form);
+  out += "plan        words of " + std::to_string(plan.word_bytes()) + " bytes, " +
+         std::to_string(plan.metadata_bytes()) + " bytes of tables; instance by instance:\n" +
+         indented(dtype::to_string(plan));
   if (findings.reconstructed)
     out += to_text(*findings.reconstructed);
   else if (findings.leaves > kMostElements)

@@ -130,13 +130,16 @@ std::string system_message() {
   return std::generic_category().message(errno);
 }
 
-// What keeps `path` from being opened, after a call that set errno. Asks a symbolic link first,
-// which is "not there" or "there" depending on the call.
+bool is_link(const std::string& path) {
+  struct stat status {};
+  return lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
+}
+
+// Tells what keeps `path` from being opened, after a call that set errno. Asks a symbolic link
+// first, which is "not there" or "there" depending on the call.
 std::string cause_at(const std::string& path) {
   const int error = errno;
-  struct stat status {};
-  if ((error == ENOENT || error == EEXIST) && lstat(path.c_str(), &status) == 0 &&
-      S_ISLNK(status.st_mode))
+  if ((error == ENOENT || error == EEXIST) && is_link(path))
     return "is a symbolic link to a file that does not exist";
   errno = error;
   return system_message();
@@ -149,7 +152,7 @@ class Appender {
   explicit Appender(const std::string& path) : path_(path) {
     constexpr int kMostAttempts = 1000;  // each time another job has taken the file back
     for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
-      open_or_create();
+      if (!open_or_create()) continue;
       // Some parallel file systems have no locks; there a single write per line has to be enough.
       locked_ = flock(descriptor_, LOCK_EX) == 0;
       struct stat ours {};
@@ -194,7 +197,8 @@ class Appender {
   }
 
  private:
-  void open_or_create() {
+  // False if another job has taken the file back meanwhile.
+  bool open_or_create() {
     constexpr int kFlags = O_APPEND | O_CLOEXEC;
     constexpr mode_t kMode = 0666;
     created_ = false;
@@ -203,10 +207,13 @@ class Appender {
     if (descriptor_ < 0 && errno == ENOENT) {
       descriptor_ = open(path_.c_str(), kFlags | O_RDWR | O_CREAT | O_EXCL, kMode);
       created_ = descriptor_ >= 0;
-      // Another job was faster.
-      if (!created_ && errno == EEXIST) descriptor_ = open(path_.c_str(), kFlags | O_RDWR);
+      if (!created_ && errno == EEXIST) {
+        descriptor_ = open(path_.c_str(), kFlags | O_RDWR);
+        if (descriptor_ < 0 && errno == ENOENT && !is_link(path_)) return false;
+      }
     }
     if (descriptor_ < 0) fail();
+    return true;
   }
 
   // Another program has died while it wrote. False where the file may not be read.
@@ -239,10 +246,11 @@ void check_appendable(const char* flag, const std::string& path) {
     // A pipe would block until somebody reads.
     if (!S_ISREG(status.st_mode) && !S_ISCHR(status.st_mode))
       refuse(flag, path, S_ISDIR(status.st_mode) ? "is a directory" : "is not a regular file");
-    if (access(path.c_str(), W_OK) != 0) refuse(flag, path, system_message());
-    return;
+    if (access(path.c_str(), W_OK) == 0) return;
+    // Another job may have taken its file back since.
+    if (errno != ENOENT) refuse(flag, path, system_message());
   }
-  if (errno != ENOENT || lstat(path.c_str(), &status) == 0) refuse(flag, path, cause_at(path));
+  if (errno != ENOENT || is_link(path)) refuse(flag, path, cause_at(path));
   auto folder = std::filesystem::path(path).parent_path();
   if (path.ends_with('/')) {
     errno = EISDIR;

@@ -249,7 +249,8 @@ TEST_F(ResultFiles, JobsThatCreateThemAtOnceLoseNothing) {
         code = 0;
       } catch (const EnvironmentError&) {
         code = 3;
-      } catch (...) {  // no other test is for this process
+      } catch (const std::exception& error) {  // no other test is for this process
+        std::fprintf(stderr, "%s\n", error.what());
         code = 2;
       }
       _exit(code);

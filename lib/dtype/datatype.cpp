@@ -427,7 +427,7 @@ class Reader {
                             ours.true_lb + ours.true_extent <= mpis.true_lb + mpis.true_extent;
     if (mpis.size != ours.size || (ours.size != 0 && !holds_data))
       return UnsupportedDatatype(
-          "this MPI places data of a type inside elsewhere than its constructor says");
+          "the size or true bounds that this MPI gives it, or a type inside, leave out data of it");
     if (mpis.lb == ours.lb && mpis.extent == ours.extent) return false;
     part.shape.resize(mpis.lb, mpis.extent);
     return true;

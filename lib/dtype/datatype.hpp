@@ -44,10 +44,10 @@ bool is_predefined(MPI_Datatype handle);
 /// Returns the constructor calls behind `handle`, with the bounds that this MPI gives each of its
 /// types.
 ///
-/// Reads through MPI_Type_get_envelope and MPI_Type_get_contents, since MPI 4 through their variants
-/// for large counts, and frees every handle that MPI hands out on the way. Reads every combiner of
-/// MPI-3.1. Where MPI's lb or extent of a type, outermost or inside, differs from the standard's
-/// rule, the expression has a Resized around that type: programs lay out their arrays by
+/// Reads through MPI_Type_get_envelope and MPI_Type_get_contents, since MPI 4 through their
+/// variants for large counts, and frees every handle that MPI hands out on the way. Reads every
+/// combiner of MPI-3.1. Where MPI's lb or extent of a type, outermost or inside, differs from the
+/// standard's rule, the expression has a Resized around that type: programs lay out their arrays by
 /// MPI_Type_get_extent. Local; O(number of constructor arguments).
 ///
 /// \return UnsupportedDatatype for predefined types that Halocline does not know, such as the

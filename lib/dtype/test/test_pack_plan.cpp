@@ -77,7 +77,7 @@ TEST(PackPlan, TilesAreForPlacesThatDoNotOverlap) {
 
 TEST(PackPlan, PartsAreForPlacesThatDoNotOverlap) {
   const auto free_repetitions = [](const char* text) {
-    return plan_of(text).program().root.free_repetitions;
+    return plan_of(text).program().entry(1).free_repetitions;
   };
   constexpr auto kAny = std::numeric_limits<std::int64_t>::max();
   // Records side by side, and interleaved ones.
