@@ -406,9 +406,10 @@ class Inspect(InDirectory):
             supported=True, size=160, extent=160, contiguous=True, start=0, counts=[160], strides=[1], packed_strides=[1],
             blocks=1,
         )
+        # Open MPI 4.1 gives it true bounds that leave out its data: a handle of it is left to the MPI.
         self.assert_holds(
             self.inspect("vector(3,1,-1,byte)"),
-            supported=True, size=3, lb=-2, extent=3, true_lb=-2, contiguous=False, counts=[1, 3], strides=[1, -1],
+            supported=False, size=3, lb=-2, extent=3, true_lb=-2, contiguous=False, counts=[1, 3], strides=[1, -1],
             packed_strides=[1, 1], blocks=3,
         )
         self.assert_holds(self.inspect("contiguous(0,double)"), supported=True, size=0, extent=0, blocks=0)

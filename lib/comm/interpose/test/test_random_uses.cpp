@@ -237,7 +237,6 @@ class RandomUses : public testing::Test {
 };
 
 TEST_F(RandomUses, PackAndUnpackTheTypeMapWithEachCount) {
-  const bool forced = is_forced();
   std::int64_t mpi_wrong = 0;
   Arena source(kMostRoom), target(kMostRoom), stream(kMostStream);
   for_random_types(options_.types, [&](const Instances& type, const std::string& text) {
@@ -280,12 +279,9 @@ TEST_F(RandomUses, PackAndUnpackTheTypeMapWithEachCount) {
                (type.is_disjoint(n) ? "" : "; places overlap");
       };
       ASSERT_EQ(position, bytes) << told();
-      ASSERT_TRUE(ours_packed == (mpi_is_right || forced ? right_packed : mpis_packed) ||
-                  ours_packed == mpis_packed)
-          << told();
-      ASSERT_TRUE(ours_memory == (mpi_is_right || forced ? right_memory : mpis_memory) ||
-                  ours_memory == mpis_memory)
-          << told();
+      // An MPI may err with some counts alone; then what is right is as good as what it does.
+      ASSERT_TRUE(ours_packed == right_packed || ours_packed == mpis_packed) << told();
+      ASSERT_TRUE(ours_memory == right_memory || ours_memory == mpis_memory) << told();
     }
   });
   if (world_rank() == 0)
@@ -297,6 +293,26 @@ TEST_F(RandomUses, PackAndUnpackTheTypeMapWithEachCount) {
 enum class How { isend, sendrecv, persistent, alltoallw, neighbor_alltoallw };
 constexpr int kHows = static_cast<int>(How::neighbor_alltoallw) + 1;
 
+// The program's calls, and what the MPI alone does.
+struct Calls {
+  decltype(&MPI_Irecv) irecv;
+  decltype(&MPI_Isend) isend;
+  decltype(&MPI_Waitall) waitall;
+  decltype(&MPI_Sendrecv) sendrecv;
+  decltype(&MPI_Recv_init) recv_init;
+  decltype(&MPI_Send_init) send_init;
+  decltype(&MPI_Startall) startall;
+  decltype(&MPI_Request_free) request_free;
+  decltype(&MPI_Alltoallw) alltoallw;
+  decltype(&MPI_Neighbor_alltoallw) neighbor_alltoallw;
+};
+constexpr Calls kCalls{
+    MPI_Irecv,     MPI_Isend,    MPI_Waitall,      MPI_Sendrecv,  MPI_Recv_init,
+    MPI_Send_init, MPI_Startall, MPI_Request_free, MPI_Alltoallw, MPI_Neighbor_alltoallw};
+constexpr Calls kMpisCalls{
+    PMPI_Irecv,     PMPI_Isend,    PMPI_Waitall,      PMPI_Sendrecv,  PMPI_Recv_init,
+    PMPI_Send_init, PMPI_Startall, PMPI_Request_free, PMPI_Alltoallw, PMPI_Neighbor_alltoallw};
+
 TEST_F(RandomUses, ReceiveWhatIsSentWithEachCount) {
   const int next = next_rank(), previous = previous_rank();
   MPI_Comm ring = MPI_COMM_NULL;
@@ -305,38 +321,40 @@ TEST_F(RandomUses, ReceiveWhatIsSentWithEachCount) {
   const auto ranks = static_cast<std::size_t>(world_size());
   // Some MPIs copy some types to the rank itself wrongly, or crash: their part in it is left out.
   const bool mpi_copies = world_size() == 1 && !is_forced();
-  const auto move = [&](How how, const Instances& type, std::byte* from, std::byte* to, int n) {
+  std::int64_t mpi_wrong = 0;
+  const auto move = [&](const Calls& calls, How how, const Instances& type, std::byte* from,
+                        std::byte* to, int n) {
     std::array<MPI_Request, 2> requests{};
     switch (how) {
       case How::isend:
-        MPI_Irecv(to, n, type.type(), previous, 0, MPI_COMM_WORLD, &requests[0]);
-        MPI_Isend(from, n, type.type(), next, 0, MPI_COMM_WORLD, &requests[1]);
-        MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);
+        calls.irecv(to, n, type.type(), previous, 0, MPI_COMM_WORLD, &requests[0]);
+        calls.isend(from, n, type.type(), next, 0, MPI_COMM_WORLD, &requests[1]);
+        calls.waitall(2, requests.data(), MPI_STATUSES_IGNORE);
         break;
       case How::sendrecv:
-        MPI_Sendrecv(from, n, type.type(), next, 0, to, n, type.type(), previous, 0, MPI_COMM_WORLD,
-                     MPI_STATUS_IGNORE);
+        calls.sendrecv(from, n, type.type(), next, 0, to, n, type.type(), previous, 0,
+                       MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         break;
       case How::persistent:
-        MPI_Recv_init(to, n, type.type(), previous, 0, MPI_COMM_WORLD, &requests[0]);
-        MPI_Send_init(from, n, type.type(), next, 0, MPI_COMM_WORLD, &requests[1]);
-        MPI_Startall(2, requests.data());
-        MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);
-        for (auto& request : requests) MPI_Request_free(&request);
+        calls.recv_init(to, n, type.type(), previous, 0, MPI_COMM_WORLD, &requests[0]);
+        calls.send_init(from, n, type.type(), next, 0, MPI_COMM_WORLD, &requests[1]);
+        calls.startall(2, requests.data());
+        calls.waitall(2, requests.data(), MPI_STATUSES_IGNORE);
+        for (auto& request : requests) calls.request_free(&request);
         break;
       case How::alltoallw: {
         std::vector<int> sends(ranks), receives(ranks), at(ranks);
         const std::vector<MPI_Datatype> types(ranks, type.type());
         sends[static_cast<std::size_t>(next)] = n;
         receives[static_cast<std::size_t>(previous)] = n;
-        MPI_Alltoallw(from, sends.data(), at.data(), types.data(), to, receives.data(), at.data(),
-                      types.data(), MPI_COMM_WORLD);
+        calls.alltoallw(from, sends.data(), at.data(), types.data(), to, receives.data(), at.data(),
+                        types.data(), MPI_COMM_WORLD);
         break;
       }
       case How::neighbor_alltoallw: {
         const MPI_Aint at = 0;
         const auto handle = type.type();
-        MPI_Neighbor_alltoallw(from, &n, &at, &handle, to, &n, &at, &handle, ring);
+        calls.neighbor_alltoallw(from, &n, &at, &handle, to, &n, &at, &handle, ring);
         break;
       }
     }
@@ -369,13 +387,24 @@ TEST_F(RandomUses, ReceiveWhatIsSentWithEachCount) {
     MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (right == 0) return;
     for (int use = 0; use < before; ++use)
-      move(how, type, type.buffer(source), type.buffer(target), first_count);
+      move(kCalls, how, type, type.buffer(source), type.buffer(target), first_count);
     target.fill(poison);
-    move(how, type, type.buffer(source), type.buffer(target), n);
-    ASSERT_TRUE(target.first(type.room()) == type.unpacked(type.packed(theirs, n), n, poison))
+    move(kCalls, how, type, type.buffer(source), type.buffer(target), n);
+    const auto received = target.first(type.room());
+    right = received == type.unpacked(type.packed(theirs, n), n, poison) ? 1 : 0;
+    MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (right != 0) return;
+    // Some MPIs pack rightly and yet send wrongly.
+    target.fill(poison);
+    move(kMpisCalls, how, type, type.buffer(source), type.buffer(target), n);
+    ++mpi_wrong;
+    ASSERT_TRUE(received == target.first(type.room()))
         << n << " of " << text << " arrived otherwise after " << before << " messages of "
         << first_count << " by way " << static_cast<int>(how);
   });
+  if (world_rank() == 0)
+    std::printf("of %lld messages the MPI's own were wrong in %lld\n",
+                static_cast<long long>(options_.messages), static_cast<long long>(mpi_wrong));
   MPI_Comm_free(&ring);
 }
 
