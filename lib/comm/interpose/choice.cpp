@@ -2,7 +2,6 @@
 #include "comm/interpose/choice.hpp"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -114,25 +113,23 @@ bool same(const PackedBytes& a, const PackedBytes& b, std::int64_t bytes) {
 // What is packed from a wrong place is seen, unless that is a multiple of this away: 17 pages of
 // any size up to 64 KiB.
 constexpr std::int64_t kPeriod = std::int64_t{17} << 16;
+constexpr std::int64_t kAlignment = 64;
 
-// Memory to read, in which the bytes tell their places: a file of kPeriod bytes, mapped again and
-// again, which takes no more memory than once. It goes on on both sides, since some MPIs read
-// beside the places of types that they pack wrongly.
+// Memory to read, in which the bytes tell their places: kPeriod bytes that are mapped again and
+// again, and so take no more memory than once. It goes on for kMargin bytes on both sides, since
+// some MPIs read beside the places of types that they pack wrongly.
 class TellingMemory {
  public:
-  static constexpr std::int64_t kMost = kPeriod
-                                        << 11;  // 2.3 GB, in 3 * 2^11 mappings of Linux's 2^16
+  static constexpr std::int64_t kMargin = 4 * kPeriod;
+  static constexpr std::int64_t kMost = kPeriod << 15;  // 36 GB: half of the mappings of a process
 
   // Throws std::bad_alloc.
   explicit TellingMemory(std::int64_t bytes)
-      : margin_(bytes + kPeriod), mapped_((bytes + 2 * margin_) / kPeriod * kPeriod + kPeriod) {
-    const int file = file_of_period();
-    auto* const begin = ::mmap(nullptr, static_cast<std::size_t>(mapped_), PROT_NONE,
-                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (begin == MAP_FAILED) throw std::bad_alloc();
-    begin_ = static_cast<std::byte*>(begin);
+      : mapped_(((bytes + 2 * kMargin) / kPeriod + 1) * kPeriod) {
+    auto* const period = bytes_of_period();
+    begin_ = static_cast<std::byte*>(map(mapped_, PROT_NONE, MAP_PRIVATE | MAP_NORESERVE));
     for (std::int64_t at = 0; at < mapped_; at += kPeriod)
-      if (::mmap(begin_ + at, kPeriod, PROT_READ, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED) {
+      if (::mremap(period, 0, kPeriod, MREMAP_MAYMOVE | MREMAP_FIXED, begin_ + at) == MAP_FAILED) {
         unmap();
         throw std::bad_alloc();
       }
@@ -141,41 +138,36 @@ class TellingMemory {
   TellingMemory& operator=(const TellingMemory&) = delete;
   ~TellingMemory() { unmap(); }
 
-  // `bytes` of it.
-  const std::byte* data() const { return begin_ + margin_; }
+  // `bytes` of it, at an address that is aligned for all types.
+  const std::byte* data() const { return begin_ + kMargin; }
 
  private:
+  static void* map(std::int64_t bytes, int protection, int flags) {
+    void* const out =
+        ::mmap(nullptr, static_cast<std::size_t>(bytes), protection, flags | MAP_ANONYMOUS, -1, 0);
+    if (out == MAP_FAILED) throw std::bad_alloc();
+    return out;
+  }
   void unmap() { ::munmap(begin_, static_cast<std::size_t>(mapped_)); }
 
-  static int file_of_period() {
-    static std::mutex mutex;
-    static int file = -1;
-    const std::lock_guard lock(mutex);
-    if (file < 0) file = new_file();
-    return file;
-  }
-  static int new_file() {
-    const int file = ::memfd_create("halocline", MFD_CLOEXEC);
-    if (file < 0) throw std::bad_alloc();
-    void* const memory = ::ftruncate(file, kPeriod) != 0
-                             ? MAP_FAILED
-                             : ::mmap(nullptr, kPeriod, PROT_WRITE, MAP_SHARED, file, 0);
-    if (memory == MAP_FAILED) {
-      ::close(file);
-      throw std::bad_alloc();
-    }
-    auto* const words = static_cast<std::uint64_t*>(memory);
-    std::uint64_t state = 0;
-    for (std::size_t i = 0; i < kPeriod / sizeof *words; ++i) {
-      state += 0x9E3779B97F4A7C15u;
-      const auto word = (state ^ state >> 29) * 0xBF58476D1CE4E5B9u;
-      words[i] = word ^ word >> 32;
-    }
-    ::munmap(memory, kPeriod);
-    return file;
+  // Shared, so that mremap() maps it once more instead of moving it.
+  static void* bytes_of_period() {
+    static void* const period = [] {
+      void* const memory = map(kPeriod, PROT_READ | PROT_WRITE, MAP_SHARED);
+      auto* const words = static_cast<std::uint64_t*>(memory);
+      std::uint64_t state = 0;
+      for (std::size_t i = 0; i < kPeriod / sizeof *words; ++i) {
+        state += 0x9E3779B97F4A7C15u;
+        const auto word = (state ^ state >> 29) * 0xBF58476D1CE4E5B9u;
+        words[i] = word ^ word >> 32;
+      }
+      ::mprotect(memory, kPeriod, PROT_READ);
+      return memory;
+    }();
+    return period;
   }
 
-  std::int64_t margin_, mapped_;  // bytes
+  std::int64_t mapped_;  // bytes
   std::byte* begin_ = nullptr;
 };
 
@@ -225,42 +217,53 @@ int number_in(const char* variable) {
 
 }  // namespace
 
-Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, std::int64_t count,
-                         std::int64_t at_most) {
+Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const void* readable,
+                         std::int64_t count, std::int64_t at_most) {
   using What = Measured::What;
   const auto& bounds = plan.bounds();
-  const auto stride = std::abs(bounds.extent);
-  constexpr auto kMost = TellingMemory::kMost / 4;  // of one instance, and from one to the next
-  if (bounds.size > kLongestMeasured || bounds.true_extent > kMost || stride > kMost)
-    return {What::too_long};
+  if (bounds.size > kLongestMeasured) return {What::too_long};
+  const auto span_of = [&](std::int64_t n) {
+    return static_cast<double>(bounds.true_extent) +
+           static_cast<double>(std::abs(bounds.extent)) * static_cast<double>(n - 1);
+  };
+  constexpr auto kMost = static_cast<double>(TellingMemory::kMost), kShort = 64e6;
   // MPI may go another way for several instances than for one.
-  const std::int64_t compared = bounds.size <= kFirstMeasured ? 3 : 2;
-  const auto in_reach = kMost / std::max<std::int64_t>(stride, 1);
-  const auto timed = std::min(sample_of(count, bounds.size, at_most), std::max(in_reach, compared));
-  const auto instances = std::max(compared, timed);
-  const auto distance = bounds.extent * (instances - 1);
+  const std::int64_t compared = bounds.size <= kFirstMeasured && span_of(3) <= kShort ? 3 : 2;
+  if (span_of(compared) > kMost) return {What::too_far};
+  const auto sampled = sample_of(count, bounds.size, at_most);
+  auto timed = sampled;
+  while (readable == nullptr && timed > 1 && span_of(timed) > kMost) timed /= 2;
+  const auto placed = readable != nullptr ? compared : std::max(compared, timed);
+  const auto distance = bounds.extent * (placed - 1);
   const auto span = bounds.true_extent + std::abs(distance);
   // Most types share one, which stays.
   static const auto& shared_memory = *new TellingMemory(kPeriod);
   std::optional<TellingMemory> own_memory;
-  const auto& memory = span <= kPeriod ? shared_memory : own_memory.emplace(span);
+  const auto& memory = span < kPeriod ? shared_memory : own_memory.emplace(span + kAlignment);
+  // Data are as aligned as those of a program.
   const auto first = bounds.true_lb + std::min<std::int64_t>(distance, 0);
-  const auto* const origin = reinterpret_cast<const void*>(
-      reinterpret_cast<std::uintptr_t>(memory.data()) - static_cast<std::uintptr_t>(first));
-  const auto bytes = plan.packed_bytes(instances);
+  const auto aligned_first = first & -kAlignment;
+  const auto* const telling = reinterpret_cast<const void*>(
+      reinterpret_cast<std::uintptr_t>(memory.data()) - static_cast<std::uintptr_t>(aligned_first));
+  const auto bytes = plan.packed_bytes(std::max(compared, timed));
   const PackedBytes our_bytes(bytes), mpi_bytes(bytes);
-  const auto by_us = [&](std::int64_t n) {
-    return [&, n] { dtype::HostPacker().pack(plan, origin, n, our_bytes.data()); };
+  const auto by_us = [&](const void* from, std::int64_t n) {
+    dtype::HostPacker().pack(plan, from, n, our_bytes.data());
   };
-  const auto by_mpi = [&](std::int64_t n) {
-    return
-        [&, n] { return pack_by_mpi(handle, origin, n, mpi_bytes.data(), plan.packed_bytes(n)); };
+  const auto by_mpi = [&](const void* from, std::int64_t n) {
+    return pack_by_mpi(handle, from, n, mpi_bytes.data(), plan.packed_bytes(n));
   };
-  by_us(compared)();
-  if (!by_mpi(compared)() || !same(our_bytes, mpi_bytes, plan.packed_bytes(compared)))
+  by_us(telling, compared);
+  if (!by_mpi(telling, compared) || !same(our_bytes, mpi_bytes, plan.packed_bytes(compared)))
     return {What::different};
   if (count == 0) return {What::alike};
-  return {What::times, times_of(bounds.size, timed, by_us, by_mpi)};
+  const auto* const from = readable != nullptr ? readable : telling;
+  auto times = times_of(
+      bounds.size, timed, [&](std::int64_t n) { return [&, n] { by_us(from, n); }; },
+      [&](std::int64_t n) { return [&, n] { return by_mpi(from, n); }; });
+  if (timed < sampled)
+    times.up_to = std::numeric_limits<std::int64_t>::max();  // no more can be had
+  return {What::times, times};
 }
 
 PackTimes measure_unpacking(const dtype::PackPlan& plan, MPI_Datatype handle,

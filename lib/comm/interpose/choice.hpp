@@ -36,7 +36,8 @@ struct Measured {
     times,
     alike,      ///< packed bytes; nothing was timed
     different,  ///< packed bytes: then MPI's are what its other calls go by
-    too_long    ///< one instance has more than kLongestMeasured bytes, or reaches too far
+    too_long,   ///< one instance has more than kLongestMeasured bytes
+    too_far     ///< two instances reach beyond 36 GB
   };
   What what;
   PackTimes times{};
@@ -48,12 +49,14 @@ inline constexpr std::int64_t kFirstMeasured = std::int64_t{1} << 20;
 /// and up to `count` of them, but one or `at_most` packed bytes. With a count of 0, nothing is
 /// timed.
 ///
-/// Both pack memory of the library's own, whose bytes tell every place from others: the program's
-/// may be about to be received, or hold nothing but zeros. Takes as long as some four packs by
-/// each, or six if they are about as fast, twice that for several instances, and at least 5 us.
+/// Both pack memory of the library's own for the comparison, whose bytes tell every place from
+/// others: the program's may hold nothing but zeros. What is timed is packed from `readable`, the
+/// program's buffer, or from that memory if it is nullptr, since the buffer is only to be written.
+/// Takes as long as some four packs by each, or six if they are about as fast, twice that for
+/// several instances, at least 5 us, and 2 us for each MiB of memory that the instances span.
 /// Throws std::bad_alloc.
-Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, std::int64_t count,
-                         std::int64_t at_most);
+Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const void* readable,
+                         std::int64_t count, std::int64_t at_most);
 
 /// Times unpacking by `plan` and by MPI as measure_packing() does, again and again to where the
 /// application wants the instances. `packed` has them all. measure_packing() must have given times.

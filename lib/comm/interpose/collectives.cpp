@@ -196,6 +196,7 @@ bool is_ours(const Side<Displacement>& side, Way way, const Partners& partners) 
       kStreams && side.one_type && way == Way::receive && settings().mode != Settings::Mode::engine;
   if (is_for_devices && !is_there_device_memory()) return false;
   const auto unit = side.unit();
+  const auto access = way == Way::send ? KnownType::Access::reads : KnownType::Access::writes;
   std::int64_t ours = 0;
   bool on_device = false;
   for (int i = 0; i < partners.count; ++i) {
@@ -203,8 +204,8 @@ bool is_ours(const Side<Displacement>& side, Way way, const Partners& partners) 
     if (side.counts[i] < 0 || side.type(i) == MPI_DATATYPE_NULL) return false;
     auto* const known = known_type(side.type(i));
     if (known == nullptr) continue;
-    const auto by =
-        known->to_send(side.type(i), side.buffer_of(i, unit), side.counts[i], Traffic::both_ways);
+    const auto by = known->to_send(side.type(i), side.buffer_of(i, unit), side.counts[i], access,
+                                   Traffic::both_ways);
     if (by.plan != nullptr) ours += by.plan->packed_bytes(side.counts[i]);
     on_device = on_device || is_packed_by_device(by.memory);
   }
@@ -231,7 +232,7 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way
       auto* const known = known_type(type);
       if (known == nullptr && !dtype::is_predefined(type)) return std::nullopt;
       const auto* plan = known != nullptr ? known->compared_plan(type, buffer) : nullptr;
-      if (known != nullptr && known->is_packed_otherwise()) return std::nullopt;
+      if (known != nullptr && plan == nullptr && !known->is_one_run()) return std::nullopt;
       if (plan == nullptr) plan = std::get_if<dtype::PackPlan>(&dtype::cached_plan(type));
       if (plan == nullptr || !is_of(*plan, buffer)) return std::nullopt;
       const auto kind = kind_of(*plan, buffer);

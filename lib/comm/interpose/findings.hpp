@@ -19,9 +19,8 @@ namespace halocline::interpose {
 /// Of one type, in the host's memory.
 struct Findings {
   std::optional<dtype::PackPlan> plan{};  ///< of the engine; none: MPI does it all
-  bool packed_otherwise = false;          ///< by MPI than the type map says: then there is no plan
-  bool compared = false;                  ///< what the plan packs with what MPI packs
-  PackTimes packing{}, unpacking{};       ///< up_to is 0 of what was not measured
+  bool compared = false;  ///< the plan's packs with MPI's; also true of one run of memory
+  PackTimes packing{}, unpacking{};  ///< up_to is 0 of what was not measured
 };
 
 /// Keeps what was found of an expression's type: of times those that are good for more bytes, and

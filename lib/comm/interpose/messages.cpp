@@ -16,7 +16,10 @@ std::optional<Travelling> packed_instead(Call call, KnownType* known, MPI_Dataty
   const auto traffic =
       call == Call::send || call == Call::recv ? Traffic::one_way : Traffic::both_ways;
   const bool is_persistent = call == Call::send_init || call == Call::recv_init;
-  const auto by = known->to_send(type, buffer, count, traffic,
+  const bool receives = call == Call::recv || call == Call::irecv || call == Call::sendrecv_recv ||
+                        call == Call::recv_init;
+  const auto access = receives ? KnownType::Access::writes : KnownType::Access::reads;
+  const auto by = known->to_send(type, buffer, count, access, traffic,
                                  is_persistent ? Request::persistent : Request::ordinary);
   if (by.plan == nullptr || !sees_completions()) return std::nullopt;
   const auto bytes = by.plan->packed_bytes(count);

@@ -94,6 +94,20 @@ std::string text_of_messages(const PackTimes& packing, std::int64_t bytes) {
          way("both ways ", Traffic::both_ways);
 }
 
+// Why MPI is to do it all; nothing if the engine may.
+std::string reason_of(Measured::What what) {
+  switch (what) {
+    case Measured::What::different:
+      return "all by mpi, which packs it otherwise than the type map says";
+    case Measured::What::too_long:
+      return "all by mpi: too long to measure";
+    case Measured::What::too_far:
+      return "all by mpi: its instances reach too far to compare";
+    default:
+      return "";
+  }
+}
+
 PackTimes times_of_forced() {
   return {{0, 0}, {1, 1}, std::numeric_limits<std::int64_t>::max()};
 }
@@ -134,7 +148,7 @@ bool KnownType::seeks_findings(int use, MPI_Datatype handle, std::int64_t count)
 }
 
 const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype handle,
-                                           const void* buffer, std::int64_t count) {
+                                           const void* buffer, std::int64_t count, Access access) {
   const bool forced = settings().mode == Settings::Mode::engine;
   const bool on_device = is_packed_by_device(kind_at(buffer, true_lb_));
   if (on_device && dtype::current_device() == nullptr) return last;  // it is MPI's
@@ -166,6 +180,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
       why = "all by mpi: " + std::string(std::get<UnsupportedDatatype>(expression).what());
     } else if (forced || on_device) {
       found.plan = plan_with_gaps(*known);
+      found.compared = !found.plan;
       verdict->forced = forced;
       if (forced) found.packing = times_of_forced();
       if (found.plan) {
@@ -173,7 +188,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
         why = forced ? "all by engine" : "engine in memory of a device";
       }
     } else if (const auto met = meet(*known);
-               met.findings &&
+               met.findings && (met.findings->compared || !met.findings->plan) &&
                (found = *met.findings, !found.plan || bytes_of() <= found.packing.up_to)) {
       fate = Fate::equal;
       why = found.plan ? "" : "all by mpi, as of an equal type";
@@ -188,18 +203,20 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
       return is_sought_later();
     } else {
       found = {.plan = plan_with_gaps(*known)};
+      found.compared = !found.plan;
       if (found.plan) {
-        const auto measured = measure_packing(*found.plan, handle, count,
-                                              was_timed ? kLongestMeasured : kFirstMeasured);
+        // MPI_BOTTOM is no memory to such a type; another use will tell.
+        if (access == Access::reads && count > 0 && !is_of(*found.plan, buffer))
+          return is_sought_later();
+        const auto measured =
+            measure_packing(*found.plan, handle, access == Access::reads ? buffer : nullptr, count,
+                            was_timed ? kLongestMeasured : kFirstMeasured);
         found.packing = measured.times;
-        found.packed_otherwise = measured.what == Measured::What::different;
         found.compared =
             measured.what == Measured::What::times || measured.what == Measured::What::alike;
-        fate = measured.what == Measured::What::too_long ? Fate::left : Fate::measured;
-        why = found.compared                               ? ""
-              : measured.what == Measured::What::different ? "all by mpi, which packs it otherwise "
-                                                             "than the type map says"
-                                                           : "all by mpi: too long to measure";
+        fate = found.compared || measured.what == Measured::What::different ? Fate::measured
+                                                                            : Fate::left;
+        why = reason_of(measured.what);
         if (!found.compared) found.plan.reset();
       }
       if (!keep(*known, found)) *alike_uses_ = 0;  // the next one would be sought in vain
@@ -230,11 +247,10 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
 const dtype::PackPlan* KnownType::compared_plan(MPI_Datatype handle, const void* buffer) {
   const auto* verdict = verdict_.load(std::memory_order_acquire);
   const auto is_enough = [&] {
-    return verdict != nullptr &&
-           (verdict->forced || verdict->found.compared || !verdict->found.plan);
+    return verdict != nullptr && (verdict->is_trusted() || !verdict->found.plan);
   };
   if (!is_enough() && !is_packed_by_device(kind_at(buffer, true_lb_)))
-    verdict = judge(verdict, handle, buffer, 0);
+    verdict = judge(verdict, handle, buffer, 0, Access::writes);
   return plan();
 }
 
@@ -282,12 +298,12 @@ bool KnownType::Verdict::computes_to_pay(std::int64_t bytes, Traffic traffic) co
 }
 
 Handling KnownType::to_send(MPI_Datatype handle, const void* buffer, std::int64_t count,
-                            Traffic traffic, Request request) {
+                            Access access, Traffic traffic, Request request) {
   // What MPI is to have is told before it is asked where the buffer is.
   if (const auto who = sends(count, traffic);
       who == Sends::by_mpi || (who == Sends::by_mpi_on_host && !is_there_device_memory()))
     return {};
-  const auto found = find(handle, buffer, count, request);
+  const auto found = find(handle, buffer, count, access, request);
   return by_engine_if(found, [&] { return found.verdict->pays(found.bytes, traffic); });
 }
 

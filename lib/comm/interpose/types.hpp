@@ -64,7 +64,7 @@ class KnownType {
   /// To pack `count` instances at `buffer`, which may be read. O(1) but for the calls that
   /// translate the type and measure.
   Handling to_pack(MPI_Datatype handle, const void* buffer, std::int64_t count) {
-    const auto found = find(handle, buffer, count);
+    const auto found = find(handle, buffer, count, Access::reads);
     return by_engine_if(found,
                         [&] { return found.verdict->found.packing.ours_is_faster(found.bytes); });
   }
@@ -72,9 +72,10 @@ class KnownType {
   /// are not enough.
   Handling to_unpack(MPI_Datatype handle, void* buffer, std::int64_t count, const std::byte* packed,
                      std::int64_t room) {
-    const auto found = find(handle, buffer, count);
+    const auto found = find(handle, buffer, count, Access::writes);
     if (found.bytes > room) return {};
     return by_engine_if(found, [&] {
+      if (!found.verdict->is_trusted()) return false;
       const auto* unpacking = unpacking_.load(std::memory_order_acquire);
       if (unpacking == nullptr || found.bytes > unpacking->times.up_to) {
         const auto memory = kind_of(*found.verdict->found.plan, buffer);  // notices a driver
@@ -85,11 +86,13 @@ class KnownType {
              (unpacking != nullptr && unpacking->times.ours_is_faster(found.bytes));
     });
   }
-  /// To send or receive them; a persistent request is made to be used often, and so counts for all
-  /// the uses by MPI.
+  /// Tells what a call does with a buffer: only what it reads may be read for measuring.
+  enum class Access { reads, writes };
+  /// To send or receive them, as `access` says; a persistent request is made to be used often, and
+  /// so counts for all the uses by MPI.
   enum class Request { ordinary, persistent };
-  Handling to_send(MPI_Datatype handle, const void* buffer, std::int64_t count, Traffic traffic,
-                   Request request = Request::ordinary);
+  Handling to_send(MPI_Datatype handle, const void* buffer, std::int64_t count, Access access,
+                   Traffic traffic, Request request = Request::ordinary);
 
   /// What to_send() may say of so many: that MPI does it, but for data in memory of a device, or
   /// either. O(1).
@@ -115,10 +118,10 @@ class KnownType {
     const auto* const verdict = verdict_.load(std::memory_order_acquire);
     return verdict != nullptr && verdict->found.plan ? &*verdict->found.plan : nullptr;
   }
-  /// Whether MPI was found to pack it otherwise than its type map says.
-  bool is_packed_otherwise() const {
+  /// Tells whether it was found to be one run of memory, which has no plan of its own.
+  bool is_one_run() const {
     const auto* const verdict = verdict_.load(std::memory_order_acquire);
-    return verdict != nullptr && verdict->found.packed_otherwise;
+    return verdict != nullptr && !verdict->found.plan && verdict->found.compared;
   }
 
  private:
@@ -129,6 +132,8 @@ class KnownType {
     // Of each traffic, twice its bytes, and 1 if it pays.
     mutable std::array<std::atomic<std::int64_t>, 2> last_messages{};
 
+    // Whether the engine may do it in the host's memory without another look at what MPI does.
+    bool is_trusted() const { return forced || found.compared; }
     // Whether a message of so many bytes, in the host's memory, is to be the engine's.
     bool pays(std::int64_t bytes, Traffic traffic) const {
       if (forced) return true;
@@ -151,21 +156,21 @@ class KnownType {
     const void* buffer = nullptr;
     std::int64_t bytes = 0;
   };
-  Found find(MPI_Datatype handle, const void* buffer, std::int64_t count,
+  Found find(MPI_Datatype handle, const void* buffer, std::int64_t count, Access access,
              Request request = Request::ordinary) {
     if (count <= 0) return {};
     const auto* verdict = verdict_.load(std::memory_order_acquire);
     if (verdict == nullptr) {
       if (request == Request::persistent && uses_.load(std::memory_order_relaxed) < kMostMpiUses)
         uses_.fetch_add(kMostMpiUses, std::memory_order_relaxed);
-      verdict = judge(nullptr, handle, buffer, count);
+      verdict = judge(nullptr, handle, buffer, count, access);
     }
     if (verdict == nullptr || !verdict->found.plan || !is_of(*verdict->found.plan, buffer))
       return {};
     const auto bytes = size_ * count;
     if (bytes > verdict->found.packing.up_to &&
         !is_packed_by_device(kind_of(*verdict->found.plan, buffer))) {
-      verdict = judge(verdict, handle, buffer, count);
+      verdict = judge(verdict, handle, buffer, count, access);
       if (!verdict->found.plan) return {};
     }
     return {verdict, buffer, bytes};
@@ -191,7 +196,7 @@ class KnownType {
   // Makes a new verdict from this use, or from a comparison alone if `count` is 0. Returns it or
   // another thread's, or the last one if there can be none.
   const Verdict* judge(const Verdict* last, MPI_Datatype handle, const void* buffer,
-                       std::int64_t count);
+                       std::int64_t count, Access access);
   const Unpacking* judge_unpacking(const Unpacking* last, const Verdict& verdict,
                                    MPI_Datatype handle, void* buffer, std::int64_t count,
                                    const std::byte* packed);

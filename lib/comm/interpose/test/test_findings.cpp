@@ -2,6 +2,7 @@
 // What is known of a type because an equal one was measured, and what is made of the times.
 #include <gtest/gtest.h>
 #include <mpi.h>
+#include <sys/mman.h>
 
 #include <cstddef>
 #include <string>
@@ -44,9 +45,9 @@ TEST(Findings, OfMoreBytesStay) {
   keep(*type, {.plan = plan, .packing = times_up_to(200)});
   EXPECT_EQ(meet(*type).findings->packing.up_to, 300);
   // That MPI packs it otherwise is so from then on.
-  keep(*type, {.packed_otherwise = true});
+  keep(*type, {});
   keep(*type, {.plan = plan, .packing = times_up_to(400)});
-  EXPECT_TRUE(meet(*type).findings->packed_otherwise);
+  EXPECT_FALSE(meet(*type).findings->compared);
   EXPECT_FALSE(meet(*type).findings->plan);
 }
 
@@ -123,6 +124,7 @@ TEST(Findings, OfUnpackingAreGoneByAtOnce) {
     const int count = ours_is_faster ? 31 : 32;
     const auto expression = dtype::parse_type("vector(" + std::to_string(count) + ",1,3,double)");
     keep(*expression, {.plan = dtype::make_plan(*expression),
+                       .compared = true,
                        .packing = times_up_to(1000),
                        .unpacking = times_up_to(1000, 1e-9, ours_is_faster ? 2e-9 : 1e-9)});
     auto type = used_vector(count);
@@ -136,9 +138,9 @@ TEST(Findings, OfUnpackingAreGoneByAtOnce) {
 }
 
 TEST(Findings, ThatMpiPacksOtherwiseAreGoneBy) {
-  keep(*dtype::parse_type("vector(33,1,3,double)"), {.packed_otherwise = true});
+  keep(*dtype::parse_type("vector(33,1,3,double)"), {});
   auto type = used_vector(33);
-  EXPECT_TRUE(known_type(type)->is_packed_otherwise());
+  EXPECT_FALSE(known_type(type)->is_one_run());
   EXPECT_EQ(known_type(type)->plan(), nullptr);
   MPI_Type_free(&type);
 }
@@ -181,6 +183,50 @@ TEST(MessageTime, GoesByWhoPacksWhereAtOnce) {
   for (const auto traffic : {Traffic::one_way, Traffic::both_ways})
     for (const double seconds : {0.1 * kPacked, kPacked, 10 * kPacked})
       EXPECT_FALSE(pays(seconds, seconds, traffic)) << seconds;
+}
+
+// Instances that reach further than what is compared and timed are not measured at each use.
+TEST(Findings, AreMadeOnceOfInstancesThatReachFar) {
+  constexpr std::int64_t kExtent = std::int64_t{8} << 20;
+  constexpr int kCount = 200;
+  constexpr auto kRoom = static_cast<std::size_t>(kExtent * kCount);
+  auto* const memory = ::mmap(nullptr, kRoom, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  const auto type =
+      dtype::make_datatype(*dtype::parse_type("resized(vector(2,1,2,double),0,8388608)"));
+  MPI_Datatype handle = type.get();
+  MPI_Type_commit(&handle);
+  std::vector<std::byte> packed(16 * kCount);
+  const auto learnt = times_learnt.load();
+  for (int use = 0; use < 400; ++use) {
+    int position = 0;
+    MPI_Pack(memory, kCount, handle, packed.data(), 16 * kCount, &position, MPI_COMM_SELF);
+    position = 0;
+    MPI_Unpack(packed.data(), 16 * kCount, &position, memory, kCount, handle, MPI_COMM_SELF);
+  }
+  EXPECT_LE(times_learnt - learnt, 4u);
+  ::munmap(memory, kRoom);
+}
+
+// A face of a large field is compared, although two of its instances span more than a gigabyte.
+TEST(Findings, AreMadeOfFieldsThatReachFar) {
+  const auto type = dtype::make_datatype(
+      *dtype::parse_type("subarray(C,{450,450,450},{2,100,1},{0,0,0},double)"));
+  MPI_Datatype handle = type.get();
+  MPI_Type_commit(&handle);
+  constexpr std::size_t kRoom = std::size_t{450} * 450 * 450 * 8;
+  auto* const memory = ::mmap(nullptr, kRoom, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  std::vector<std::byte> packed(1600);
+  for (int use = 0; use < 400; ++use) {
+    int position = 0;
+    MPI_Pack(memory, 1, handle, packed.data(), 1600, &position, MPI_COMM_SELF);
+  }
+  ASSERT_NE(known_type(handle), nullptr);
+  EXPECT_NE(known_type(handle)->plan(), nullptr);
+  ::munmap(memory, kRoom);
 }
 
 }  // namespace

@@ -215,7 +215,8 @@ class RandomUses : public testing::Test {
   int uses() { return static_cast<int>(between(1, 10) == 1 ? between(0, 300) : between(0, 40)); }
   int count() { return static_cast<int>(between(1, Instances::kMostInstances)); }
   std::vector<std::byte> noise(std::size_t bytes) { return noise_of(engine_, bytes); }
-  // Calls f(instances, text) for `number` random types, the same ones on all ranks.
+  // Calls f(instances, text) for random types, the same ones on all ranks, until it was true of
+  // `number` of them.
   template <class F>
   void for_random_types(std::int64_t number, F&& f) {
     CallGenerator generator(options_.seed);
@@ -226,9 +227,9 @@ class RandomUses : public testing::Test {
         continue;
       const auto instances = Instances::of(expr);
       if (!instances) continue;
-      f(*instances, to_string(*expr));
+      const bool counts = f(*instances, to_string(*expr));
       ASSERT_FALSE(HasFailure()) << "type " << i << " of seed " << options_.seed;
-      ++i;
+      i += counts ? 1 : 0;
     }
   }
 
@@ -239,7 +240,7 @@ class RandomUses : public testing::Test {
 TEST_F(RandomUses, PackAndUnpackTheTypeMapWithEachCount) {
   std::int64_t mpi_wrong = 0;
   Arena source(kMostRoom), target(kMostRoom), stream(kMostStream);
-  for_random_types(options_.types, [&](const Instances& type, const std::string& text) {
+  for_random_types(options_.types, [&](const Instances& type, const std::string& text) -> bool {
     const int before = uses(), first_count = count();
     const auto memory = noise(type.room());
     source.fill(memory);
@@ -278,11 +279,12 @@ TEST_F(RandomUses, PackAndUnpackTheTypeMapWithEachCount) {
                " uses of " + std::to_string(first_count) +
                (type.is_disjoint(n) ? "" : "; places overlap");
       };
-      ASSERT_EQ(position, bytes) << told();
+      EXPECT_EQ(position, bytes) << told();
       // An MPI may err with some counts alone; then what is right is as good as what it does.
-      ASSERT_TRUE(ours_packed == right_packed || ours_packed == mpis_packed) << told();
-      ASSERT_TRUE(ours_memory == right_memory || ours_memory == mpis_memory) << told();
+      EXPECT_TRUE(ours_packed == right_packed || ours_packed == mpis_packed) << told();
+      EXPECT_TRUE(ours_memory == right_memory || ours_memory == mpis_memory) << told();
     }
+    return true;
   });
   if (world_rank() == 0)
     std::printf("of %lld uses the MPI's own were not the type map's in %lld\n",
@@ -314,13 +316,13 @@ constexpr Calls kMpisCalls{
     PMPI_Send_init, PMPI_Startall, PMPI_Request_free, PMPI_Alltoallw, PMPI_Neighbor_alltoallw};
 
 TEST_F(RandomUses, ReceiveWhatIsSentWithEachCount) {
+  if (world_size() == 1 && !is_forced())
+    GTEST_SKIP() << "the MPI's own copies to the rank itself are wrong, or crash, with some types";
   const int next = next_rank(), previous = previous_rank();
   MPI_Comm ring = MPI_COMM_NULL;
   MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &previous, MPI_UNWEIGHTED, 1, &next,
                                  MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &ring);
   const auto ranks = static_cast<std::size_t>(world_size());
-  // Some MPIs copy some types to the rank itself wrongly, or crash: their part in it is left out.
-  const bool mpi_copies = world_size() == 1 && !is_forced();
   std::int64_t mpi_wrong = 0;
   const auto move = [&](const Calls& calls, How how, const Instances& type, std::byte* from,
                         std::byte* to, int n) {
@@ -360,11 +362,11 @@ TEST_F(RandomUses, ReceiveWhatIsSentWithEachCount) {
     }
   };
   Arena source(kMostRoom), target(kMostRoom), stream(kMostStream);
-  for_random_types(options_.messages, [&](const Instances& type, const std::string& text) {
+  for_random_types(options_.messages, [&](const Instances& type, const std::string& text) -> bool {
     const auto how = static_cast<How>(between(0, kHows - 1));
     const int before = uses() / 4, first_count = count(), n = count();
     const std::uint64_t of_messages = engine_();
-    if (mpi_copies || !type.is_disjoint(std::max(n, first_count))) return;
+    if (!type.is_disjoint(std::max(n, first_count))) return false;
     // Ranks draw alike, so that each knows what the other one sends.
     const auto content = [&](int rank) {
       std::mt19937_64 engine(of_messages + static_cast<std::uint64_t>(rank));
@@ -385,7 +387,7 @@ TEST_F(RandomUses, ReceiveWhatIsSentWithEachCount) {
                 MPI_COMM_SELF);
     int right = packs && target.first(type.room()) == type.unpacked(packed, n, poison) ? 1 : 0;
     MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (right == 0) return;
+    if (right == 0) return false;
     for (int use = 0; use < before; ++use)
       move(kCalls, how, type, type.buffer(source), type.buffer(target), first_count);
     target.fill(poison);
@@ -393,14 +395,15 @@ TEST_F(RandomUses, ReceiveWhatIsSentWithEachCount) {
     const auto received = target.first(type.room());
     right = received == type.unpacked(type.packed(theirs, n), n, poison) ? 1 : 0;
     MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (right != 0) return;
+    if (right != 0) return true;
     // Some MPIs pack rightly and yet send wrongly.
     target.fill(poison);
     move(kMpisCalls, how, type, type.buffer(source), type.buffer(target), n);
     ++mpi_wrong;
-    ASSERT_TRUE(received == target.first(type.room()))
+    EXPECT_TRUE(received == target.first(type.room()))
         << n << " of " << text << " arrived otherwise after " << before << " messages of "
         << first_count << " by way " << static_cast<int>(how);
+    return true;
   });
   if (world_rank() == 0)
     std::printf("of %lld messages the MPI's own were wrong in %lld\n",
