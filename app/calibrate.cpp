@@ -145,7 +145,7 @@ std::string choices_table(const SystemModel& model, dtype::Reach reach, const st
          format_bytes(static_cast<double>(kStride)) + " apart in device memory\n" + table.str();
 }
 
-// What the measurement does not cover, and whether to believe it.
+// Says what the measurement does not cover, and if it can be believed.
 std::string describe_flaws(const SystemModel& model) {
   std::string out;
   for (const auto& part : model.incomplete)

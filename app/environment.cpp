@@ -42,14 +42,31 @@ int bits_in(const std::vector<unsigned char>& mask) {
   return bits;
 }
 
-// The leading number of an environment variable (OpenMP allows a list, one per nesting level).
-std::optional<int> threads_in_environment(const char* name) {
-  const char* text = std::getenv(name);
+// Reads OMP_NUM_THREADS: the first number, since OpenMP allows a list, one for each nesting level.
+// What is none is the OpenMP library's to say.
+std::optional<int> openmp_threads() {
+  const char* text = std::getenv("OMP_NUM_THREADS");
   if (text == nullptr) return std::nullopt;
+  std::string_view view(text);
+  view.remove_prefix(std::min(view.find_first_not_of(' '), view.size()));
+  int value = 0;
+  const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), value);
+  const bool is_list = end == view.data() + view.size() || *end == ',' || *end == ' ';
+  if (error != std::errc{} || value < 1 || !is_list) return std::nullopt;
+  return value;
+}
+
+// Reads KOKKOS_NUM_THREADS. Throws ConfigError for anything but a number of threads.
+std::optional<int> kokkos_threads_wanted() {
+  const char* text = std::getenv("KOKKOS_NUM_THREADS");
+  if (text == nullptr || *text == '\0') return std::nullopt;
   int value = 0;
   const std::string_view view(text);
   const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), value);
-  if (error != std::errc{} || value < 1) return std::nullopt;
+  if (error != std::errc{} || end != view.data() + view.size() || value < 1)
+    throw ConfigError("KOKKOS_NUM_THREADS is '" + std::string(view.substr(0, 40)) +
+                      "': give a number of threads from 1 to " +
+                      std::to_string(dtype::kMostKokkosThreads) + ", or unset it");
   return value;
 }
 
@@ -136,8 +153,8 @@ ThreadChoice choose_threads(const Config& config, MPI_Comm comm) {
   HALOCLINE_MPI(MPI_Comm_free(&node));
 
   if (config.threads > 0) return limited(config.threads, "threads option");
-  for (const char* name : {"KOKKOS_NUM_THREADS", "OMP_NUM_THREADS"})
-    if (const auto threads = threads_in_environment(name)) return limited(*threads, name);
+  if (const auto threads = kokkos_threads_wanted()) return limited(*threads, "KOKKOS_NUM_THREADS");
+  if (const auto threads = openmp_threads()) return limited(*threads, "OMP_NUM_THREADS");
   const int cores = mask.empty() ? bound_cores() : bits_in(mask);
   return limited(std::max(1, std::min(cores / ranks, bound_cores())),
                  "share of the node: " + std::to_string(cores) + " hardware threads, " +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `halocline inspect` prints.
+// The text and the JSON that `halocline inspect` prints.
 #pragma once
 
 #include <string>

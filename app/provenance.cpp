@@ -142,7 +142,7 @@ std::string version_line() {
 
 namespace {
 
-// Whether MPI takes the messages of fields in device memory, and how that is known.
+// Says if MPI takes the messages of fields in device memory, and how that is known.
 std::string awareness_used(const Config& config, MPI_Comm comm) {
   auto* const device = dtype::current_device();
   if (config.memory != Memory::device || config.subcommand == Subcommand::predict ||

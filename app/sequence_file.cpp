@@ -22,7 +22,7 @@ constexpr auto kLimit = std::int64_t{1} << 61;
 
 constexpr FileKind kDisplacements{"displacements", "give --displacements a file", 1 << 30, true};
 constexpr FileKind kTypeMap{"typemap", "give --typemap a file", 1 << 30, true};
-// As many as a file of 64-bit integers may hold: a text has more elements in fewer bytes.
+// The most elements that a file of 64-bit integers may hold: a text has more in fewer bytes.
 constexpr auto kMostElements = std::int64_t{1} << 27;
 
 ConfigError wrong(const std::string& path, std::int64_t line, const std::string& what,

@@ -35,9 +35,15 @@ class TooManyThreads(unittest.TestCase):
     def test_a_machine_is_limited(self):
         self.assert_limited("share of the node", 768, MACHINE)
 
-    def test_what_fits_is_taken_without_a_word(self):
+    def test_what_fits_is_taken_without_a_word_and_no_number_refused(self):
         for inside in ((*UNSET, f"OMP_NUM_THREADS={MOST}"), (*UNSET, "OMP_NUM_THREADS=100000", "KOKKOS_NUM_THREADS=2")):
             outcome = halocline(*TINY, inside=inside)
+            self.assertEqual((outcome.code, outcome.ours), (0, []), outcome.stderr)
+        for text in ("-3", "0", "abc", "2.5", "5abc", "99999999999999999999"):
+            outcome = halocline(*TINY, inside=(*UNSET, f"KOKKOS_NUM_THREADS={text}"))
+            self.assertEqual((outcome.code, len(outcome.ours)), (2, 1), outcome.stderr)
+            self.assertIn(f"KOKKOS_NUM_THREADS is '{text}'", outcome.ours[0])
+            outcome = halocline(*TINY, "--threads", "2", inside=(*UNSET, f"KOKKOS_NUM_THREADS={text}"))
             self.assertEqual((outcome.code, outcome.ours), (0, []), outcome.stderr)
         # The flag goes before an environment with threads that nobody could start.
         outcome = halocline(*TINY, "--threads", "2", inside=(*UNSET, "OMP_NUM_THREADS=100000"))

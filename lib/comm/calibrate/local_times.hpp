@@ -18,11 +18,11 @@
 
 namespace halocline::comm::detail {
 
-/// How long a part may take, and whom to tell what.
+/// Bounds the time of a part, and names the functions that hear of its progress.
 struct Effort {
   double seconds;
   std::function<void(std::size_t points)> done;  ///< points are measured
-  /// The times end at so many bytes instead of others.
+  /// Called if the times end at `reached` bytes instead of `wanted`.
   std::function<void(std::int64_t reached, std::int64_t wanted)> cut;
   std::function<void(const std::string& point)> noisy;  ///< a point is, to the end
 };

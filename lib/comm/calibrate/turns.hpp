@@ -29,7 +29,7 @@ inline constexpr double kTrialSeconds = 2e-4;
 /// Trials of a point.
 inline constexpr int kLeastTrials = 3, kMostTrials = 21;
 
-/// What the samples of a point say. A disturbed sample is too long and never too short, so that
+/// Sums up the samples of a point. A disturbed sample is too long and never too short, so that
 /// `seconds` is the first quartile: of less than four samples the shortest. They are `settled` if a
 /// quarter of them, and at least two, lie within kSpread of the shortest.
 struct Timed {
@@ -70,7 +70,7 @@ struct Layers {
   std::function<std::vector<Lesser>(std::size_t layer, std::size_t point)> lesser = nullptr;
 };
 
-/// What measure() found: the times of layer after layer, and the points that stayed noisy.
+/// Holds the result of measure(): the times of layer after layer, and the points that stayed noisy.
 struct Measured {
   struct Place {
     std::size_t layer, point;

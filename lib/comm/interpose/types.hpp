@@ -132,7 +132,7 @@ class KnownType {
     // Of each traffic, twice its bytes, and 1 if it pays.
     mutable std::array<std::atomic<std::int64_t>, 2> last_messages{};
 
-    // Whether the engine may do it in the host's memory without another look at what MPI does.
+    // Tells if the engine may do it in the host's memory without another look at what MPI does.
     bool is_trusted() const { return forced || found.compared; }
     // Whether a message of so many bytes, in the host's memory, is to be the engine's.
     bool pays(std::int64_t bytes, Traffic traffic) const {

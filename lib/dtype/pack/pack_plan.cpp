@@ -542,8 +542,7 @@ std::int64_t blocks_of(const Op& list) {
   return blocks;
 }
 
-// Whether the loops of all steps may write a byte twice, so that their order is that of the type
-// map.
+// Tells if the loops of all steps may write a byte twice, so that they follow the type map.
 bool unpacks_in_order(const StridedOp& op) {
   return !op.levels.empty() && op.level(op.top()).count > op.free_steps;
 }

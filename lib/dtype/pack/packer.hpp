@@ -22,8 +22,9 @@ class Packer {
   virtual void pack(const PackPlan& plan, const void* buffer, std::int64_t count,
                     void* packed) const = 0;
 
-  /// The way back; bytes in the gaps of the type are not written. Legal for types whose entries do
-  /// not overlap.
+  /// Unpacks `count` instances at `buffer` from `packed`; bytes in the gaps of the type are not
+  /// written. Where entries overlap, the host packer writes them in the order of the type map, and
+  /// the order of the other packers is not defined.
   virtual void unpack(const PackPlan& plan, const void* packed, void* buffer,
                       std::int64_t count) const = 0;
 

@@ -65,7 +65,8 @@ struct SystemModel {
   PackTimes mapped_packing;  ///< [PEA21] T_host-pack, -unpack: kernels, mapped pinned host memory
   PackTimes host_packing;    ///< the host packer, without a stream
 
-  /// What was cut short, with what it reaches and should have reached, an entry for each part.
+  /// Parts that were cut short, an entry for each, with the bytes that it reaches and should have
+  /// reached.
   std::vector<std::string> incomplete;
   /// Points whose samples did not agree, or contradicted those of others, to the end.
   std::vector<std::string> noisy;

@@ -19,7 +19,7 @@ namespace halocline::dtype {
 inline constexpr auto kMaxPoint = std::int64_t{1} << 40;
 inline constexpr double kMaxSeconds = 1e9;
 
-/// How far measured times may be used; the one rule of all tables, which reach() applies. Up to the
+/// Tells how far measured times may be used; reach() applies this one rule to all tables. Up to the
 /// last point they are measured. Beyond it, the slope of the last two points is a bandwidth if the
 /// last point has at least kBandwidthBytes (several messages: all together) and took longer than
 /// the point before it. It is then good for up to kBeyond times the bytes of the last point.

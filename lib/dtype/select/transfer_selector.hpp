@@ -85,8 +85,8 @@ struct Selection {
   std::string_view reason;  ///< in a few words
 };
 
-/// What the parts of an exchange take; nullopt where something that is needed was not measured, or
-/// does not reach as far (kBandwidthBytes).
+/// Holds the times of the parts of an exchange; nullopt where something that is needed was not
+/// measured, or does not reach as far (kBandwidthBytes).
 struct PhaseSeconds {
   std::optional<double> pack;      ///< with the copy to the host, if staged
   std::optional<double> transfer;  ///< until all messages have arrived

@@ -11,13 +11,13 @@
 
 namespace halocline {
 
-/// What a file is for, as messages say it, and what is read of it.
+/// Describes a file that a user names: its purpose, as messages say it, and the part that is read.
 struct FileKind {
   const char* name;            ///< begins the message: "config file"
   const char* remedy;          ///< "give --config a text file"; its size and rights are added
   std::int64_t most_bytes;     ///< a whole number of MiB
   bool may_be_a_pipe = false;  ///< also a socket
-  /// How long a pipe may stay silent.
+  /// The longest silence of a pipe before it is refused.
   std::chrono::milliseconds patience{60'000};
 };
 

@@ -18,7 +18,7 @@ using detail::StridedOp;
 // Counts are at least 2, so that 61 levels would exceed any memory.
 constexpr std::size_t kMostLevels = 64;
 
-// Whether a copy of `steps` steps of the highest level may follow the order of execution: packing
+// Tells if a copy of `steps` steps of the highest level may follow the order of execution. Packing
 // may always, unpacking only if no byte is written twice.
 template <Direction kDirection>
 bool may_reorder(const StridedOp& op, std::int64_t steps) {

@@ -3,6 +3,7 @@
 
 #include <Kokkos_Core.hpp>
 #include <algorithm>
+#include <cstdlib>
 
 namespace halocline::dtype {
 
@@ -12,6 +13,8 @@ static_assert(kMostKokkosThreads == Kokkos::Impl::OpenMPTraits::MAX_THREAD_COUNT
 
 int limit_kokkos_threads(int threads) {
   const int limited = std::min(threads, kMostKokkosThreads);
+  // Kokkos would read it as well, and end the program if it is no number.
+  unsetenv("KOKKOS_NUM_THREADS");
 #ifdef KOKKOS_ENABLE_OPENMP
   omp_set_num_threads(limited);
 #endif

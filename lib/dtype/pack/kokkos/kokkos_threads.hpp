@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How many threads Kokkos may be started with.
+// The number of threads that Kokkos may be started with.
 #pragma once
 
 namespace halocline::dtype {
@@ -9,7 +9,8 @@ namespace halocline::dtype {
 inline constexpr int kMostKokkosThreads = 512;
 
 /// Prepares OpenMP for Kokkos::initialize(), which first starts all threads that OMP_NUM_THREADS
-/// names, whatever its settings say. Call it before Kokkos::initialize(). O(1).
+/// names, whatever its settings say, and takes KOKKOS_NUM_THREADS away, which it would read itself.
+/// Call it before Kokkos::initialize(), from one thread. O(1).
 /// \param threads how many threads are wanted, at least 1
 /// \return how many threads to give to Kokkos: `threads`, at most kMostKokkosThreads
 int limit_kokkos_threads(int threads);
