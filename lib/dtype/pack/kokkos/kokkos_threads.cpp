@@ -3,7 +3,10 @@
 
 #include <Kokkos_Core.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
+#include <system_error>
 
 namespace halocline::dtype {
 
@@ -11,10 +14,23 @@ namespace halocline::dtype {
 static_assert(kMostKokkosThreads == Kokkos::Impl::OpenMPTraits::MAX_THREAD_COUNT);
 #endif
 
+namespace {
+
+// Tells if Kokkos could read the variable; it ends the program if it cannot.
+bool is_number(const char* variable) {
+  const char* const text = std::getenv(variable);
+  if (text == nullptr) return true;
+  const auto* const last = text + std::strlen(text);
+  int value = 0;
+  const auto [end, error] = std::from_chars(text, last, value);
+  return error == std::errc{} && end == last && value > 0;
+}
+
+}  // namespace
+
 int limit_kokkos_threads(int threads) {
   const int limited = std::min(threads, kMostKokkosThreads);
-  // Kokkos would read it as well, and end the program if it is no number.
-  unsetenv("KOKKOS_NUM_THREADS");
+  if (!is_number("KOKKOS_NUM_THREADS")) unsetenv("KOKKOS_NUM_THREADS");
 #ifdef KOKKOS_ENABLE_OPENMP
   omp_set_num_threads(limited);
 #endif

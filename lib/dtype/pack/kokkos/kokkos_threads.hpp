@@ -9,7 +9,8 @@ namespace halocline::dtype {
 inline constexpr int kMostKokkosThreads = 512;
 
 /// Prepares OpenMP for Kokkos::initialize(), which first starts all threads that OMP_NUM_THREADS
-/// names, whatever its settings say, and takes KOKKOS_NUM_THREADS away, which it would read itself.
+/// names, whatever its settings say. Unsets KOKKOS_NUM_THREADS if it is no number, at which Kokkos
+/// would end the program.
 /// Call it before Kokkos::initialize(), from one thread. O(1).
 /// \param threads how many threads are wanted, at least 1
 /// \return how many threads to give to Kokkos: `threads`, at most kMostKokkosThreads
