@@ -2,6 +2,8 @@
 # Fails if an object file registers a destructor that runs when the process ends.
 #   check_no_exit_destructors.sh NM FILE...
 set -euo pipefail
+# shellcheck source=jobs/local/script.sh
+source "$(dirname "$0")/../../../../jobs/local/script.sh"
 nm=$1; shift
 symbols=$("$nm" -A --undefined-only "$@") || { echo "check_no_exit_destructors.sh: $nm does not read the objects" >&2; exit 3; }
 [[ -n $symbols ]] || { echo "check_no_exit_destructors.sh: $nm finds no symbols" >&2; exit 3; }
