@@ -43,7 +43,7 @@ int bits_in(const std::vector<unsigned char>& mask) {
 }
 
 // Reads OMP_NUM_THREADS: the first number, since OpenMP allows a list, one for each nesting level.
-// What is none is the OpenMP library's to say.
+// The OpenMP library reports a value that is no number.
 std::optional<int> openmp_threads() {
   const char* text = std::getenv("OMP_NUM_THREADS");
   if (text == nullptr) return std::nullopt;

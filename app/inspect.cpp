@@ -255,7 +255,7 @@ Findings examine(const std::string& text) {
     out.decoded = dtype::to_string(*std::get<dtype::TypeExprPtr>(decoded));
   out.leaves = dtype::leaves_of(*tree.root);
   if (out.leaves > 0 && out.leaves <= kMostElements) {
-    // Of the normalised tree, which has no loops over nothing.
+    // Walks the normalised tree, which has no loops over nothing.
     dtype::TypeMap map;
     dtype::for_each_leaf(*out.normalized.root, 0, [&](const dtype::Leaf& leaf, std::int64_t at) {
       map.entries.push_back({leaf.type, at});

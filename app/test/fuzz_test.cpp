@@ -523,7 +523,7 @@ TEST_F(Fuzz, Models) {
       });
 }
 
-// What is read of a CSV file is its header.
+// Reads the header of a CSV file, the only part of it that is read.
 TEST_F(Fuzz, CsvHeaders) {
   Config config;
   config.csv = folder_ / "out.csv";

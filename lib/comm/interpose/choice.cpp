@@ -110,7 +110,7 @@ bool same(const PackedBytes& a, const PackedBytes& b, std::int64_t bytes) {
   return std::memcmp(a.data(), b.data(), static_cast<std::size_t>(bytes)) == 0;
 }
 
-// What is packed from a wrong place is seen, unless that is a multiple of this away: 17 pages of
+// A pack from a wrong place is seen, unless that place is a multiple of this away: 17 pages of
 // any size up to 64 KiB.
 constexpr std::int64_t kPeriod = std::int64_t{17} << 16;
 constexpr std::int64_t kAlignment = 64;

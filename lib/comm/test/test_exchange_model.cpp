@@ -94,7 +94,7 @@ TEST(ExchangeModel, RoundsWaitForEachOther) {
   EXPECT_EQ(three.load.messages, 3);
 }
 
-// What a busy machine left: no number is made of it, and the reason is told.
+// A busy machine left a short curve: it gives no number, and the reason is said.
 TEST(ExchangeModel, GoesNoFurtherThanTheModel) {
   auto model = model_of_host();
   model.host_messages.off_node =
@@ -113,7 +113,7 @@ TEST(ExchangeModel, GoesNoFurtherThanTheModel) {
   const auto packed = on_host(model, 2, 1, ring(2, 1, kBytes)).seconds;
   EXPECT_FALSE(packed.phases.unpack);
   EXPECT_EQ(packed.unknown->text(), "unpacking by the host: not measured beyond 4 KiB");
-  // What a rank keeps.
+  // The bytes that a rank keeps.
   model = model_of_host();
   model.host_packing.pack = dtype::PackTable({{1, 4096}, {8}, {8}}, {1e-9, 2e-9}, "test");
   const auto kept = on_host(model, 1, 1, ring(1, 0, kBytes)).seconds;

@@ -11,7 +11,7 @@
 
 namespace {
 
-// What the functions below answer, and how often they were asked.
+// The answers of the functions below, and the number of their calls.
 struct FakeMpi {
   int gpu_code = MPI_SUCCESS;
   int gpu_support = 0;

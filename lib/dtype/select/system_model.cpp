@@ -302,7 +302,7 @@ Json parse_json(std::string_view text, const std::string& source) {
 
 // ---- Points that cannot be
 
-// Whether a point is odd beside one of `bytes` and `seconds`, both of a point with less and more.
+// Tells if a point is odd beside one of `bytes` and `seconds`, both of a point with less and more.
 constexpr double kOdd = 10;
 constexpr double kOddJump = 40;  // caches and TLBs that end explain up to some 15
 bool is_odd_beside_more(double seconds, double of_more) {
@@ -312,7 +312,7 @@ bool is_odd_beside_less(double seconds, double of_less, double times_as_much) {
   return seconds > kOddJump * of_less * times_as_much;
 }
 
-// Of points along one axis: value(i) is the time of point i. Calls note(i) for each odd one, whose
+// Checks points along one axis; value(i) is the time of point i. Calls note(i) for each odd one, whose
 // neighbours are those that are not.
 template <class Value, class Note>
 void find_odd(const std::vector<std::int64_t>& bytes, Value value, Note note) {

@@ -141,7 +141,7 @@ TEST(SystemModel, OlderOnesThatEndEarlyAreNamed) {
       << flaws;
 }
 
-// What a busy machine left in models that were written before they said so of themselves.
+// A busy machine left such points in models that were written before they said so of themselves.
 TEST(SystemModel, PointsThatCannotBeAreFound) {
   SystemModel model;
   const std::vector<std::int64_t> bytes{1, 64, 256, 1024};

@@ -68,7 +68,7 @@ bool is_forced() {
   return mode != nullptr && std::string(mode) == "engine";
 }
 
-// Whether this MPI gets through packs and commits of a type at all.
+// Tells if this MPI gets through packs and commits of a type at all.
 bool mpi_survives(const TypeExprPtr& expr) {
   if (dtype::test::kMembersMayBeEmpty) return true;
   const auto types = dtype::test::nesting(expr);
@@ -211,7 +211,7 @@ class RandomUses : public testing::Test {
     return first +
            static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(last - first + 1));
   }
-  // How often a type is used before; every tenth for long.
+  // Draws the number of uses before; every tenth type is used for long.
   int uses() { return static_cast<int>(between(1, 10) == 1 ? between(0, 300) : between(0, 40)); }
   int count() { return static_cast<int>(between(1, Instances::kMostInstances)); }
   std::vector<std::byte> noise(std::size_t bytes) { return noise_of(engine_, bytes); }
@@ -374,7 +374,7 @@ TEST_F(RandomUses, ReceiveWhatIsSentWithEachCount) {
     };
     const auto mine = content(world_rank()), theirs = content(previous), poison = content(-1);
     source.fill(mine);
-    // Where MPI packs or unpacks wrongly there is no right message between it and the engine.
+    // If MPI packs or unpacks wrongly, no message between it and the engine is right.
     const auto packed = type.packed(mine, n);
     int position = 0;
     PMPI_Pack(type.buffer(source), n, type.type(), stream.data(), type.bytes(n), &position,
