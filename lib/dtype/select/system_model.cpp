@@ -312,8 +312,8 @@ bool is_odd_beside_less(double seconds, double of_less, double times_as_much) {
   return seconds > kOddJump * of_less * times_as_much;
 }
 
-// Checks points along one axis; value(i) is the time of point i. Calls note(i) for each odd one, whose
-// neighbours are those that are not.
+// Checks points along one axis; value(i) is the time of point i. Calls note(i) for each odd one,
+// whose neighbours are those that are not.
 template <class Value, class Note>
 void find_odd(const std::vector<std::int64_t>& bytes, Value value, Note note) {
   std::optional<std::size_t> less;
