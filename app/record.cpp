@@ -278,11 +278,17 @@ std::string first_bytes(const std::string& path, std::size_t most) {
   return out;
 }
 
-// Also for files that are not there yet.
+// Tells also about files that do not exist yet. Another job may create or remove either file
+// meanwhile, so that no call here may throw because of that.
 bool same_file(const std::string& a, const std::string& b) {
   namespace fs = std::filesystem;
-  if (fs::exists(a) && fs::exists(b)) return fs::equivalent(a, b);
-  return fs::weakly_canonical(fs::absolute(a)) == fs::weakly_canonical(fs::absolute(b));
+  std::error_code error;
+  if (fs::equivalent(a, b, error)) return true;
+  const auto place = [&](const std::string& name) {
+    const auto path = fs::absolute(name, error);
+    return fs::weakly_canonical(path.parent_path(), error) / path.filename();
+  };
+  return place(a) == place(b);
 }
 
 // What all halos have, measured or predicted.

@@ -434,8 +434,23 @@ class Replacement {
   int descriptor_ = -1;
 };
 
-// Of a path that a file can have, in a folder that there is from now on.
-Replacement begin_to_write(const std::string& path) {
+// Follows links from `path` to the file that they name, which need not exist. A rename would
+// replace the link itself.
+std::string behind_links(std::string path) {
+  constexpr int kMostLinks = 40;  // as many as Linux follows
+  std::error_code error;
+  for (int links = 0; std::filesystem::is_symlink(path, error); ++links) {
+    if (links == kMostLinks) fail_to_write(path, ELOOP);
+    const auto target = std::filesystem::read_symlink(path, error);
+    if (error) fail_to_write(path, error.value());
+    path = (std::filesystem::path(path).parent_path() / target).string();
+  }
+  return path;
+}
+
+// Begins a file that takes the place of `name` once it is committed. Creates its folder.
+Replacement begin_to_write(const std::string& name) {
+  const auto path = behind_links(name);
   std::error_code error;
   const auto there = std::filesystem::status(path, error);
   if (std::filesystem::is_directory(there)) fail_to_write(path, EISDIR);
