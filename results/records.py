@@ -193,47 +193,62 @@ def is_a(value, kind):
     return isinstance(value, TYPES[kind]) and (kind == "boolean") == isinstance(value, bool)
 
 
-def fault(value, name, where="the record", schema=None, all_there=True):
-    """How `value` differs from the JSON Schema in file `name`, or None. Knows what our schemas use of that language. `all_there`:
-    False for records of other versions, whose members may be fewer or more."""
-    schema = schema or schema_file(name)
+@functools.cache
+def referred(file, path):
+    return functools.reduce(lambda outer, key: outer[key], path.split("/"), schema_file(file))
+
+
+@functools.cache
+def pattern(text):
+    return re.compile(re.sub(r"\$$", r"\\Z", text))
+
+
+def fault(value, name, where="the record", all_there=True):
+    """Returns how `value` differs from the JSON Schema in file `name`, or None. Knows what our schemas use of that language.
+    `all_there`: False for records of other versions, whose members may be fewer or more."""
+    difference = difference_from(schema_file(name), value, name, all_there)
+    return difference and f"{where}{difference}".replace("the record.", "")
+
+
+def difference_from(schema, value, name, all_there):
+    """Returns the place within `value` and the fault there, such as ".shape[2] is -1"; None if there is none."""
     if "$ref" in schema:
         file, _, path = schema["$ref"].partition("#/")
-        part = functools.reduce(lambda outer, key: outer[key], path.split("/"), schema_file(file or name))
-        return fault(value, file or name, where, part, all_there)
+        return difference_from(referred(file or name, path), value, file or name, all_there)
     if "oneOf" in schema:
-        faults = [fault(value, name, where, choice, all_there) for choice in schema["oneOf"]]
-        return None if None in faults else faults[-1]
-    kinds = schema.get("type", [])
-    kinds = [kinds] if isinstance(kinds, str) else kinds
+        differences = [difference_from(choice, value, name, all_there) for choice in schema["oneOf"]]
+        return None if None in differences else differences[-1]
+    kinds = schema.get("type", ())
+    kinds = (kinds,) if isinstance(kinds, str) else kinds
     if kinds and not any(is_a(value, kind) for kind in kinds):
-        return f"{where} is no {' or '.join(kinds)}"
-    if value not in schema.get("enum", [value]) or value != schema.get("const", value):
-        return f"{where} is {excerpt(value)}"
-    if isinstance(value, str) and not re.search(re.sub(r"\$$", r"\\Z", schema.get("pattern", "")), value):
-        return f"{where} is {excerpt(value)}"
+        return f" is no {' or '.join(kinds)}"
+    if ("enum" in schema and value not in schema["enum"]) or value != schema.get("const", value):
+        return f" is {excerpt(value)}"
+    if isinstance(value, str):
+        return f" is {excerpt(value)}" if "pattern" in schema and not pattern(schema["pattern"]).search(value) else None
     if is_a(value, "number"):
         inside = schema.get("minimum", value) <= value <= schema.get("maximum", value)
-        return (
-            None if inside and ("exclusiveMinimum" not in schema or value > schema["exclusiveMinimum"]) else f"{where} is {value}"
-        )
+        return None if inside and ("exclusiveMinimum" not in schema or value > schema["exclusiveMinimum"]) else f" is {value}"
     if isinstance(value, list):
         if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
-            return f"{where} has {len(value)} items"
-        members = [(item, f"{where}[{at}]", schema.get("items", {})) for at, item in enumerate(value)]
+            return f" has {len(value)} items"
+        if rule := schema.get("items"):
+            for at, item in enumerate(value):
+                if difference := difference_from(rule, item, name, all_there):
+                    return f"[{at}]{difference}"
     elif isinstance(value, dict):
-        properties = schema.get("properties", {})
+        properties, others = schema.get("properties", {}), schema.get("additionalProperties", {})
         missing = [key for key in schema.get("required", ()) if key not in value]
         if missing and all_there:
-            return f"{where} has no {', '.join(missing)}"
-        others = schema.get("additionalProperties", {})
+            return f" has no {', '.join(missing)}"
         unknown = [key for key in value if key not in properties]
         if unknown and others is False and all_there:
-            return f"{where} has an unknown {excerpt_of_text(', '.join(unknown))}"
-        members = [(item, f"{where}.{key}".replace("the record.", ""), properties.get(key, others)) for key, item in value.items()]
-    else:
-        members = []
-    return next(filter(None, (fault(item, name, at, rule, all_there) if rule else None for item, at, rule in members)), None)
+            return f" has an unknown {excerpt_of_text(', '.join(unknown))}"
+        for key, item in value.items():
+            rule = properties.get(key, others)
+            if difference := rule and difference_from(rule, item, name, all_there):
+                return f".{key}{difference}"
+    return None
 
 
 def prefer_matplotlib():
