@@ -19,6 +19,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "comm/device/gpu_awareness.hpp"
 #include "dtype/pack/kokkos/kokkos_threads.hpp"
 #include "dtype/support/error.hpp"
 #include "dtype/support/text_file.hpp"
@@ -814,6 +815,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
 // ---- Together
 
 Config merge(const CommandLine& line) {
+  comm::gpu_awareness_by_environment();  // throws if it cannot be used, also where no device is
   auto config = line.config;
   const auto exclude = [&](const std::string& where) {
     if (config.local && config.global)

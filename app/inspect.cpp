@@ -207,8 +207,9 @@ void require_little_work(const dtype::TypeExpr& expr) {
   constexpr double kMost = 1 << 23;
   if (work_of(expr) > kMost)
     throw ConfigError(
-        "expression is too large to inspect (it has millions of blocks, since each entry of a list "
-        "holds all that is inside of it): use shorter lists or fewer levels of them");
+        "expression is too large to inspect (its lists, buckets or triangles have more than " +
+        std::to_string(static_cast<std::int64_t>(kMost)) +
+        " blocks, with what is inside of them): use smaller counts, shorter lists or fewer levels");
 }
 
 // Everything there is to say about a type.

@@ -220,8 +220,9 @@ nlohmann::ordered_json platform_of(const dtype::SystemModel& model, Transfer tra
 }
 
 [[noreturn]] void fail_to_write(const std::string& path, const std::error_code& error) {
-  throw EnvironmentError("traces cannot be written (" + path + ": " + error.message() +
-                         "): free space there or give another folder");
+  throw EnvironmentError("traces cannot be written (" + path + ": " + error.message() + "): " +
+                         (error == std::errc::no_space_on_device ? "free space there or " : "") +
+                         "give another folder");
 }
 
 // The messages of all ranks, and the machine: in a new folder, all or nothing.

@@ -223,8 +223,10 @@ class Appender {
   }
 
   [[noreturn]] void fail() const {
+    const bool is_full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
     throw EnvironmentError("result cannot be written (" + path_ + ": " + cause_at(path_) +
-                           "): free space there or give another path with --output or --csv");
+                           "): " + (is_full ? "free space there or " : "") +
+                           "give another path with --output or --csv");
   }
 
   std::string path_;

@@ -358,12 +358,11 @@ int run_as(const Config& config, const Domain& domain, const Setup& setup, MPI_C
   return write_and_show(
       comm, [&] { setup.writer->write(record); },
       [&] {
-        say(config, comm,
-            phase_table(record.phases) + timeline_table(record.timeline) + overlap_summary(record));
         if (!record.verified)
-          return fail(problem.value_or(deviation) + "): do not use these timings");
+          return fail(problem.value_or(deviation) + "): its times are not shown");
         say(config, comm,
-            "verified: every ghost bitwise, before the first step and after the last; " +
+            phase_table(record.phases) + timeline_table(record.timeline) + overlap_summary(record) +
+                "verified: every ghost bitwise, before the first step and after the last; " +
                 deviation + "\n");
         on_root(comm, [&] { print("state hash: " + format_hash(*record.state_hash) + "\n"); });
         return 0;

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import signal
 import stat
 import subprocess
@@ -19,6 +20,7 @@ RESULTS = pathlib.Path(__file__).resolve().parent
 # Whoever measures does not overwrite what is kept with the project: HALOCLINE_RESULTS=results asks for that.
 PLACE = pathlib.Path(os.environ.get("HALOCLINE_RESULTS") or RESULTS / "mine")
 LARGEST = 1 << 30  # bytes of a file; the largest study has some megabytes
+PATIENCE_S = 10  # how long nobody may write to a pipe
 
 
 class BadInput(Exception):
@@ -97,17 +99,26 @@ def damaged(what, hint):
     try:
         yield
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        reason = excerpt_of_text(str(error))
-        raise BadInput(f"{what} is damaged ({type(error).__name__}: {reason}): {hint}") from error
+        reason = excerpt_of_text(f"no {error}" if isinstance(error, KeyError) else str(error))
+        raise BadInput(f"{what} is damaged ({reason}): {hint}") from error
+
+
+def open_without_waiting(path, flags):
+    """Opens a file. A pipe that nobody writes to is opened, too, at once; later reads wait."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    return descriptor
 
 
 def read_text(path, hint, errors="strict"):
     """Returns the text of a file, its line ends as they are. Throws BadInput if it cannot be read."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=open_without_waiting) as file:
             kind = os.fstat(file.fileno()).st_mode
             if not (stat.S_ISREG(kind) or stat.S_ISFIFO(kind)):  # a device may never end
                 raise BadInput(f"{path} cannot be read (it is no file): {hint}")
+            if stat.S_ISFIFO(kind) and not select.select([file], [], [], PATIENCE_S)[0]:
+                raise BadInput(f"{path} cannot be read (it is a pipe to which nobody has written for {PATIENCE_S} s): {hint}")
             content = file.read(LARGEST + 1)
         if len(content) > LARGEST:
             raise BadInput(f"{path} cannot be read (it has more than {LARGEST >> 20} MiB): {hint}")

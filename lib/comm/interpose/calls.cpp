@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -107,8 +109,15 @@ void note_fate(Fate fate) noexcept {
 }
 
 void tell_of_type(MPI_Datatype type, const std::string& decision) {
-  std::fprintf(stderr, "halocline[%d]: %s: %s\n", world_rank(), decision.c_str(),
-               shortened_text_of(type).c_str());
+  const auto line = decision + ": " + shortened_text_of(type);
+  if (settings().log == Settings::Log::types) {
+    // A program may make a type anew in every step. Never destroyed: MPI is used until the end.
+    static auto& mutex = *new std::mutex;
+    static auto& lines = *new std::set<std::string>;
+    const std::lock_guard lock(mutex);
+    if (!lines.insert(line).second) return;
+  }
+  std::fprintf(stderr, "halocline[%d]: %s\n", world_rank(), line.c_str());
 }
 
 namespace {

@@ -67,7 +67,8 @@ inline constexpr int kFates = static_cast<int>(Fate::left) + 1;
 /// Counts a type. Thread-safe.
 void note_fate(Fate fate) noexcept;
 
-/// Tells how a type is handled from now on: `decision` is what by whom.
+/// Prints how a type is handled from now on; `decision` tells what is done by whom. Prints a line
+/// once where types alone are logged.
 void tell_of_type(MPI_Datatype type, const std::string& decision);
 
 /// Likewise, if that is wanted; `decision()` is a std::string.

@@ -391,7 +391,9 @@ std::string message_of(int error) {
   const auto problem = "system model cannot be written (" + path + ": " + message_of(error) + "): ";
   if (std::find(kOfThePath.begin(), kOfThePath.end(), error) != kOfThePath.end())
     throw ConfigError(problem + "give a file in a folder that this user may write to");
-  throw EnvironmentError(problem + "free space there or give another path");
+  throw EnvironmentError(problem +
+                         (error == ENOSPC || error == EDQUOT ? "free space there or " : "") +
+                         "give another path");
 }
 
 // A new file beside `path`, gone in the end unless it was given that name.

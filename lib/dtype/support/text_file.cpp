@@ -86,7 +86,9 @@ class Reader {
   void wait_for_more(int file) const {
     pollfd waited{file, POLLIN, 0};
     const auto ready = poll(&waited, 1, static_cast<int>(kind_.patience.count()));
-    if (ready == 0) refuse("is a pipe to which nobody writes");
+    if (ready == 0)
+      refuse("is a pipe to which nobody has written for " + std::to_string(kind_.patience.count()) +
+             " ms");
   }
 
   // A pipe is at its end, too, before the first one opens it to write. Waits for that.
@@ -117,7 +119,10 @@ class Reader {
 }  // namespace
 
 std::string read_whole_file(const std::string& path, const FileKind& kind) {
-  return Reader(path, kind).whole();
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // some editors begin UTF-8 with it
+  auto text = Reader(path, kind).whole();
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  return text;
 }
 
 bool nests_deeper_than(std::string_view json, int most) {

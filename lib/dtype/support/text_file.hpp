@@ -18,12 +18,13 @@ struct FileKind {
   std::int64_t most_bytes;     ///< a whole number of MiB
   bool may_be_a_pipe = false;  ///< also a socket
   /// The longest silence of a pipe before it is refused.
-  std::chrono::milliseconds patience{60'000};
+  std::chrono::milliseconds patience{10'000};
 };
 
 /// Reads the whole file. Throws ConfigError that names `kind` and `path` if the file is longer
 /// than `kind` allows, is a folder or a device, or cannot be read. A pipe is read to its end; one
-/// to which nobody writes for `patience` is refused. Allocates at most twice the file's bytes.
+/// to which nobody writes for `patience` is refused. Leaves out a byte order mark. Allocates at
+/// most twice the file's bytes.
 std::string read_whole_file(const std::string& path, const FileKind& kind);
 
 /// Returns whether the brackets [ and { of a JSON text, outside of its strings, nest deeper than

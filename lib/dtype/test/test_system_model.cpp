@@ -367,6 +367,20 @@ TEST(SystemModel, MakesItsFolderAndLeavesOneFile) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder / "new/folder"), {}), 1);
 }
 
+TEST(SystemModel, IsWrittenBehindLinks) {
+  const Folder folder;
+  fs::create_symlink("second", folder / "first");
+  fs::create_symlink("files/model.json", folder / "second");
+  for (const auto& model : {whole_model(), SystemModel()}) {
+    write_model(model, folder / "first");
+    EXPECT_TRUE(fs::is_symlink(folder / "first") && fs::is_symlink(folder / "second"));
+    EXPECT_EQ(read_model(folder / "files/model.json"), model);
+  }
+  fs::create_symlink("loop", folder / "loop");
+  EXPECT_NE(error_of<ConfigError>([&] { write_model({}, folder / "loop"); }).find("symbolic links"),
+            std::string::npos);
+}
+
 // As root, everything may be written to: for this test we are somebody else.
 TEST(SystemModel, KeepsTheOldFileInAFolderThatCannotBeWrittenTo) {
   const Folder folder;

@@ -56,6 +56,7 @@ TEST_F(TextFile, IsReadWhole) {
   EXPECT_EQ(read_whole_file(write("short", text), kFile), text);
   EXPECT_EQ(read_whole_file(write("empty", ""), kFile), "");
   const std::string longest(1 << 20, 'x');
+  EXPECT_EQ(read_whole_file(write("marked", "\xef\xbb\xbfradius"), kFile), "radius");
   EXPECT_EQ(read_whole_file(write("longest", longest), kFile), longest);
   // Files of the kernel say that they have no bytes.
   EXPECT_FALSE(read_whole_file("/proc/self/status", kFile).empty());
@@ -95,7 +96,8 @@ TEST_F(TextFile, MayBeAPipeThatSomebodyWritesTo) {
 
 TEST_F(TextFile, IsNotWaitedForForEver) {
   const auto name = pipe();
-  EXPECT_NE(error_of(name, kShortPipe).find("is a pipe to which nobody writes"), std::string::npos);
+  EXPECT_NE(error_of(name, kShortPipe).find("is a pipe to which nobody has written for "),
+            std::string::npos);
 }
 
 TEST_F(TextFile, DepthIsThatOfBracketsOutsideOfStrings) {
