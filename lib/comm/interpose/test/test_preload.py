@@ -26,6 +26,28 @@ def run(*command):
     return subprocess.run([str(word) for word in command], capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S)
 
 
+# Makes the same type anew in every step.
+STEPS = """
+#include <mpi.h>
+#include <stdio.h>
+
+int main(void) {
+  static double from[200], packed[100];
+  MPI_Init(NULL, NULL);
+  for (int step = 0; step < 50; ++step) {
+    MPI_Datatype type;
+    int position = 0;
+    MPI_Type_vector(100, 1, 2, MPI_DOUBLE, &type);
+    MPI_Type_commit(&type);
+    MPI_Pack(from, 1, type, packed, sizeof packed, &position, MPI_COMM_SELF);
+    MPI_Type_free(&type);
+  }
+  puts("all points are right");
+  return MPI_Finalize();
+}
+"""
+
+
 class Library(unittest.TestCase):
     def symbols(self, which):
         finished = run("nm", "-D", which, "--format=posix", LIBRARY)
@@ -103,6 +125,12 @@ class Preloaded(unittest.TestCase):
         of_calls = self.launch(program, ranks=1, LD_PRELOAD=LIBRARY, HALOCLINE_MPI_LOG="calls")
         # Scattered doubles, which no MPI packs as fast.
         self.assertRegex(of_calls, r"halocline\[0\]: MPI_Pack by engine: 1 of .* \(32768 bytes\) in [0-9.]+ us")
+
+    def test_tells_of_equal_types_once(self):
+        source = pathlib.Path(self.folder.name) / "steps.c"
+        source.write_text(STEPS, encoding="utf-8")
+        told = self.launch(self.program("mpicc", source), ranks=1, LD_PRELOAD=LIBRARY, HALOCLINE_MPI="engine", HALOCLINE_MPI_LOG="types")
+        self.assertEqual(told.count("vector(100,1,2,double)"), 1, told)
 
     def test_is_in_the_record_of_what_it_changes(self):
         for variables, interposed in (({}, False), ({"LD_PRELOAD": LIBRARY}, True)):
