@@ -33,9 +33,12 @@ def one_line(text):
 
 
 def tell(program, text):
-    """Prints one line on standard error, if somebody listens."""
+    """Prints one line on standard error, if somebody listens: of a long text the begin, and the end, which says what to do."""
+    line, part = one_line(text), 700
+    if len(line) > 2 * part:
+        line = f"{line[:part]} ... {line[-part:]}"
     with contextlib.suppress(OSError, AttributeError):
-        print(f"{program}: {one_line(text)}", file=sys.stderr, flush=True)
+        print(f"{program}: {line}", file=sys.stderr, flush=True)
 
 
 class CheckedOutput(io.FileIO):

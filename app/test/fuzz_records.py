@@ -202,7 +202,7 @@ def main():
                 ended += 1
                 if wrong:
                     failed += 1
-                    print(f"input {number} of seed {seed}, {name}:\n{content[:3000]!r}\n{wrong}", flush=True)
+                    print(f"input {number} of seed {seed}, {name}:\n{content[:3000]!r}\n{wrong[:3000]}", flush=True)
                     if failed == 10:
                         break
     print(f"{ended} inputs, {failed} failed, {ended / (time.monotonic() - begin):.0f} a second")
