@@ -41,10 +41,10 @@ cd "$root"
 # list FOLDER: the names that may be given, in one line. run.sh is no study.
 list() { local names; names=$(cd "jobs/$1" && printf '%s\n' *.sh | sed -n '/^run\.sh$/d; s/\.sh$//p'); echo "${names//$'\n'/, }"; }
 [[ $study == */* ]] || study=jobs/studies/$study.sh
-[[ -r $study && $study != jobs/studies/run.sh ]] || bad_input "there is no study $study: use $(list studies), or the path of one"
+[[ -f $study && -r $study && $study != jobs/studies/run.sh ]] || bad_input "there is no study $study: use $(list studies), or the path of one"
 [[ -n $site ]] || bad_input "HALOCLINE_SITE is not set: source one of jobs/sites ($(list sites)) before the job is submitted"
 [[ $site == */* ]] || site=jobs/sites/$site.sh
-[[ -r $site ]] || bad_input "there is no site $site: set HALOCLINE_SITE to $(list sites), or to the path of one"
+[[ -f $site && -r $site ]] || bad_input "there is no site $site: set HALOCLINE_SITE to $(list sites), or to the path of one"
 
 # A site says how many nodes there are (nodes), what a study gets of each (ranks_per_node, memory), and how to start (launcher, launch).
 nodes='' ranks_per_node='' memory='' launcher=
