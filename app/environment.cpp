@@ -153,7 +153,10 @@ ThreadChoice choose_threads(const Config& config, MPI_Comm comm) {
   HALOCLINE_MPI(MPI_Comm_free(&node));
 
   if (config.threads > 0) return limited(config.threads, "threads option");
-  if (const auto threads = kokkos_threads_wanted()) return limited(*threads, "KOKKOS_NUM_THREADS");
+  // Ranks may have other environments.
+  std::optional<int> wanted_by_kokkos;
+  comm::collectively(comm, [&] { wanted_by_kokkos = kokkos_threads_wanted(); });
+  if (wanted_by_kokkos) return limited(*wanted_by_kokkos, "KOKKOS_NUM_THREADS");
   if (const auto threads = openmp_threads()) return limited(*threads, "OMP_NUM_THREADS");
   const int cores = mask.empty() ? bound_cores() : bits_in(mask);
   return limited(std::max(1, std::min(cores / ranks, bound_cores())),

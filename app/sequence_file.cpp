@@ -20,7 +20,9 @@ namespace {
 constexpr std::string_view kSpace = " \t\r";
 constexpr auto kLimit = std::int64_t{1} << 61;
 
-constexpr FileKind kDisplacements{"displacements", "give --displacements a file", 1 << 30, true};
+constexpr FileKind displacements_file(bool is_binary) {
+  return {"displacements", "give --displacements a file", 1 << 30, true, is_binary};
+}
 constexpr FileKind kTypeMap{"typemap", "give --typemap a file", 1 << 30, true};
 // The most elements that a file of 64-bit integers may hold: a text has more in fewer bytes.
 constexpr auto kMostElements = std::int64_t{1} << 27;
@@ -91,9 +93,10 @@ void require_elements(const dtype::TypedSequence& sequence, const std::string& p
 }  // namespace
 
 dtype::TypedSequence read_displacements(const std::string& path) {
-  const auto text = read_whole_file(path, kDisplacements);
+  const bool is_binary = path.ends_with(".i64");
+  const auto text = read_whole_file(path, displacements_file(is_binary));
   dtype::TypedSequence out{{}, {}, {{1}}};
-  if (path.ends_with(".i64")) {
+  if (is_binary) {
     if (text.size() % sizeof(std::int64_t) != 0)
       throw ConfigError("file is cut off (" + path + ": " + std::to_string(text.size()) +
                         " bytes are no multiple of 8): write 64-bit integers");

@@ -49,6 +49,11 @@ class TooManyThreads(unittest.TestCase):
         outcome = halocline(*TINY, "--threads", "2", inside=(*UNSET, "OMP_NUM_THREADS=100000"))
         self.assertEqual((outcome.code, outcome.ours), (0, []), outcome.stderr)
 
+    def test_environments_of_ranks_may_differ(self):
+        outcome = halocline(*TINY, ranks=2, program=("sh", "-c", """[ "$OMPI_COMM_WORLD_RANK" = 0 ] || KOKKOS_NUM_THREADS=abc; export KOKKOS_NUM_THREADS; exec "$@" """, "sh"))
+        self.assertEqual((outcome.code, len(outcome.ours)), (2, 1), outcome.stderr)
+        self.assertIn("KOKKOS_NUM_THREADS is 'abc'", outcome.ours[0])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -419,15 +419,15 @@ class Reader {
   // Reading recurses; a type that is nested deeper than this is not read.
   static constexpr int kMaxDepth = 1000;
 
-  // Gives a part the lb and the extent that MPI tells of its type: whether they are others than the
-  // rule's. Unsupported if MPI's size or true bounds say that its data lie elsewhere.
+  // Gives a part the lb and the extent that MPI tells of its type. Returns whether they differ from
+  // the rule's. Unsupported if MPI's size or true bounds differ: then MPI has data elsewhere.
   static Result<bool> adopt_bounds(MPI_Datatype handle, detail::Part& part) {
     const auto ours = part.shape.bounds(), mpis = mpi_bounds(handle);
-    const bool holds_data = mpis.true_lb <= ours.true_lb &&
-                            ours.true_lb + ours.true_extent <= mpis.true_lb + mpis.true_extent;
-    if (mpis.size != ours.size || (ours.size != 0 && !holds_data))
+    const bool is_in_place = mpis.true_lb == ours.true_lb && mpis.true_extent == ours.true_extent;
+    if (mpis.size != ours.size || (ours.size != 0 && !is_in_place))
       return UnsupportedDatatype(
-          "the size or true bounds that this MPI gives it, or a type inside, leave out data of it");
+          "this MPI gives it, or a type inside, another size or other true bounds than its data "
+          "have");
     if (mpis.lb == ours.lb && mpis.extent == ours.extent) return false;
     part.shape.resize(mpis.lb, mpis.extent);
     return true;

@@ -18,7 +18,9 @@ std::optional<Travelling> packed_instead(Call call, KnownType* known, MPI_Dataty
   const bool is_persistent = call == Call::send_init || call == Call::recv_init;
   const bool receives = call == Call::recv || call == Call::irecv || call == Call::sendrecv_recv ||
                         call == Call::recv_init;
-  const auto access = receives ? KnownType::Access::writes : KnownType::Access::reads;
+  // The program may still write what a persistent request is going to send.
+  const auto access =
+      receives || is_persistent ? KnownType::Access::writes : KnownType::Access::reads;
   const auto by = known->to_send(type, buffer, count, access, traffic,
                                  is_persistent ? Request::persistent : Request::ordinary);
   if (by.plan == nullptr || !sees_completions()) return std::nullopt;

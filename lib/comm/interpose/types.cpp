@@ -118,17 +118,22 @@ KnownType::KnownType(MPI_Datatype handle) {
   constexpr int kBits = 10;
   static std::array<std::atomic<std::uint32_t>, std::size_t{1} << kBits> uses{};
   MPI_Count size = 0;
-  MPI_Aint first = 0, extent = 0;
+  MPI_Aint lb = 0, distance = 0, first = 0, extent = 0;
   PMPI_Type_size_x(handle, &size);
+  PMPI_Type_get_extent(handle, &lb, &distance);
   PMPI_Type_get_true_extent(handle, &first, &extent);
   size_ = size, true_lb_ = first;
+  constexpr std::int64_t kCompared = 2;
+  bytes_before_measuring_ = kCompared * (std::max(std::abs(distance), extent) / kReachOfByte);
   const auto hash = (static_cast<std::uint64_t>(size) + 0x9E3779B97F4A7C15u) *
                     (2 * static_cast<std::uint64_t>(extent) + 0xD6E8FEB86659FD93u);
   alike_uses_ = &uses.at((hash ^ hash >> 32) * 0x9E3779B97F4A7C15u >> (64 - kBits));
 }
 
 bool KnownType::is_due(int use, std::int64_t count) const {
-  return use > kMostMpiUses || (use > kMpiUses && size_ * count * use >= kMpiBytes);
+  const auto bytes = size_ * count * use;
+  return (use > kMostMpiUses || (use > kMpiUses && bytes >= kMpiBytes)) &&
+         bytes >= bytes_before_measuring_;
 }
 
 bool KnownType::seeks_findings(int use, MPI_Datatype handle, std::int64_t count) {
@@ -138,6 +143,7 @@ bool KnownType::seeks_findings(int use, MPI_Datatype handle, std::int64_t count)
   const auto alike = alike_uses_->load(std::memory_order_relaxed);  // threads may forget some
   alike_uses_->store(alike + 1, std::memory_order_relaxed);
   const auto bytes = size_ * count * use;
+  if (bytes < bytes_before_measuring_) return false;
   if (alike < kMpiUses || (use < kUses && bytes < kBytes) || has_sought_) return false;
   int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
   PMPI_Type_get_envelope(handle, &integers, &addresses, &types, &combiner);
@@ -183,6 +189,15 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
       found.compared = !found.plan;
       verdict->forced = forced;
       if (forced) found.packing = times_of_forced();
+      if (found.plan && !forced) {
+        const auto what = measure_packing(*found.plan, handle, nullptr, 0, 0).what;
+        found.compared = what == Measured::What::alike;
+        if (what == Measured::What::different) {
+          fate = Fate::measured;
+          why = reason_of(what);
+          found.plan.reset();
+        }
+      }
       if (found.plan) {
         fate = Fate::taken;
         why = forced ? "all by engine" : "engine in memory of a device";

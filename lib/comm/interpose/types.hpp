@@ -47,9 +47,11 @@ inline bool is_of(const dtype::PackPlan& plan, const void* buffer) {
 class KnownType {
  public:
   /// By MPI: more than kMpiUses of kMpiBytes in all, or more than kMostMpiUses, until a type is
-  /// measured, which takes less than these do.
+  /// measured, which takes less than these do. Types that reach far wait for a byte in all for
+  /// every kReachOfByte bytes that the compared instances span, since the comparison maps all of
+  /// them.
   static constexpr int kMpiUses = 20, kMostMpiUses = 128;
-  static constexpr std::int64_t kMpiBytes = std::int64_t{1} << 19;
+  static constexpr std::int64_t kMpiBytes = std::int64_t{1} << 19, kReachOfByte = 256;
   static constexpr int kMpiUnpackings = 10;  ///< more, by MPI_Unpack, until that is measured
 
   /// One that was just committed.
@@ -86,7 +88,7 @@ class KnownType {
              (unpacking != nullptr && unpacking->times.ours_is_faster(found.bytes));
     });
   }
-  /// Tells what a call does with a buffer: only what it reads may be read for measuring.
+  /// Tells if a call reads a buffer at once: only that may be read for measuring.
   enum class Access { reads, writes };
   /// To send or receive them, as `access` says; a persistent request is made to be used often, and
   /// so counts for all the uses by MPI.
@@ -203,6 +205,7 @@ class KnownType {
   const Unpacking* learn_unpacking(const Unpacking* last, const PackTimes& times);
 
   std::int64_t size_, true_lb_;             // bytes
+  std::int64_t bytes_before_measuring_;     // packed in all, because of how far the type reaches
   std::atomic<std::uint32_t>* alike_uses_;  // of types of its size and extent, about
   std::atomic<const Verdict*> verdict_{nullptr};
   std::atomic<const Unpacking*> unpacking_{nullptr};

@@ -51,6 +51,13 @@ class Reader {
     }
   }
 
+  [[noreturn]] void refuse(const std::string& cause) const {
+    throw ConfigError(std::string(kind_.name) + " cannot be read (" + excerpt(path_, 1000) + ": " +
+                      cause + "): " + kind_.remedy + " of at most " +
+                      std::to_string(kind_.most_bytes / kMebibyte) +
+                      " MiB that this user may read");
+  }
+
  private:
   void check(mode_t mode) const {
     if (S_ISDIR(mode)) refuse("is a directory");
@@ -101,12 +108,6 @@ class Reader {
     return true;
   }
 
-  [[noreturn]] void refuse(const std::string& cause) const {
-    throw ConfigError(std::string(kind_.name) + " cannot be read (" + excerpt(path_, 1000) + ": " +
-                      cause + "): " + kind_.remedy + " of at most " +
-                      std::to_string(kind_.most_bytes / kMebibyte) +
-                      " MiB that this user may read");
-  }
   [[noreturn]] void refuse_by_errno() const { refuse(std::generic_category().message(errno)); }
   [[noreturn]] void refuse_length() const {
     refuse("is longer than " + std::to_string(kind_.most_bytes / kMebibyte) + " MiB");
@@ -120,9 +121,12 @@ class Reader {
 
 std::string read_whole_file(const std::string& path, const FileKind& kind) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // some editors begin UTF-8 with it
-  auto text = Reader(path, kind).whole();
-  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
-  return text;
+  const Reader reader(path, kind);
+  auto out = reader.whole();
+  if (kind.is_binary) return out;
+  if (out.find('\0') != std::string::npos) reader.refuse("is no text: it has a byte 0");
+  if (out.starts_with(kByteOrderMark)) out.erase(0, kByteOrderMark.size());
+  return out;
 }
 
 bool nests_deeper_than(std::string_view json, int most) {

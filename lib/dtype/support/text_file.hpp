@@ -17,13 +17,15 @@ struct FileKind {
   const char* remedy;          ///< "give --config a text file"; its size and rights are added
   std::int64_t most_bytes;     ///< a whole number of MiB
   bool may_be_a_pipe = false;  ///< also a socket
+  bool is_binary = false;      ///< else a text, in which no byte is 0
   /// The longest silence of a pipe before it is refused.
   std::chrono::milliseconds patience{10'000};
 };
 
 /// Reads the whole file. Throws ConfigError that names `kind` and `path` if the file is longer
 /// than `kind` allows, is a folder or a device, or cannot be read. A pipe is read to its end; one
-/// to which nobody writes for `patience` is refused. Leaves out a byte order mark. Allocates at
+/// to which nobody writes for `patience` is refused. So is a text with a byte 0, since parsers
+/// take that for its end. A text's byte order mark is left out. Allocates at
 /// most twice the file's bytes.
 std::string read_whole_file(const std::string& path, const FileKind& kind);
 

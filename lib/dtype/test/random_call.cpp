@@ -578,8 +578,7 @@ TypeExprPtr with_mpi_bounds(const TypeExprPtr& expr) {
   MPI_Type_get_extent(handle.get(), &lb, &extent);
   MPI_Type_get_true_extent(handle.get(), &true_lb, &true_extent);
   const auto map = type_map(*out);
-  if (!map.entries.empty() &&
-      (map.true_lb < true_lb || map.true_lb + map.true_extent > true_lb + true_extent))
+  if (!map.entries.empty() && (map.true_lb != true_lb || map.true_extent != true_extent))
     return nullptr;
   return map.lb == lb && map.extent == extent ? out : type(Resized{out, lb, extent});
 }

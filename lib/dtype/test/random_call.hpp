@@ -77,8 +77,8 @@ inline constexpr bool kMembersMayBeEmpty = true;
 
 /// Returns `expr` with a `resized` around every type whose lb or extent this MPI gives otherwise
 /// than the type map does: programs lay out their arrays by MPI_Type_get_extent. Shares no code
-/// with decode(), which it judges. nullptr if a type has data outside of the true bounds that MPI
-/// gives it. `expr` has constructors of MPI alone.
+/// with decode(), which it judges. nullptr if MPI gives a type with data other true bounds than
+/// the type map has. `expr` has constructors of MPI alone.
 TypeExprPtr with_mpi_bounds(const TypeExprPtr& expr);
 
 /// `expr` and all types that it is made of, from the outside inwards, each expression once.

@@ -75,6 +75,19 @@ TEST(Datatype, EveryCombinerIsReadBack) {
 }
 
 // Of each, some MPI tells another extent than the rule, at the outside or within.
+// Open MPI takes a stride of -1 for none.
+TEST(Datatype, IsLeftToAnMpiThatHasItsDataElsewhere) {
+  for (const std::string inner :
+       {"hvector(2,1,-1,resized(int,0,-26))", "hvector(2,1,-1,resized(int,0,-4000))"})
+    for (const auto& text : {inner, "contiguous(2," + inner + ")", "resized(" + inner + ",0,9)"}) {
+      const auto handle = make_datatype(*parse_type(text));
+      const auto mpis = mpi_bounds(make_datatype(*parse_type(inner)).get());
+      const bool is_in_place = mpis.true_lb == -1 && mpis.true_extent == 5;
+      EXPECT_EQ(std::holds_alternative<TypeExprPtr>(decode(handle.get())), is_in_place) << text;
+      EXPECT_EQ(std::holds_alternative<TypeTree>(translate(handle.get())), is_in_place) << text;
+    }
+}
+
 TEST(Datatype, HasTheBoundsThatThisMpiGivesToItAndToTypesInside) {
   const auto in_mpi = [](const TypeExprPtr& expr) {
     return mpi_bounds(make_datatype(*expr).get());

@@ -47,7 +47,7 @@ class TextFile : public testing::Test {
 
   static constexpr FileKind kFile{"thing", "give --thing a file", 1 << 20};
   static constexpr FileKind kPipe{"thing", "give --thing a file", 1 << 20, true, 10s};
-  static constexpr FileKind kShortPipe{"thing", "give --thing a file", 1 << 20, true, 20ms};
+  static constexpr FileKind kShortPipe{"thing", "give --thing a file", 1 << 20, true, false, 20ms};
   fs::path folder_;
 };
 
@@ -81,6 +81,16 @@ TEST_F(TextFile, IsNoFolderDeviceOrNothing) {
     const auto message = error_of(name, kFile);
     EXPECT_TRUE(message.starts_with("thing cannot be read (" + name + ": " + cause)) << message;
   }
+}
+
+TEST_F(TextFile, HasNoZeroUnlessItIsBinary) {
+  constexpr FileKind kBinary{"thing", "give --thing a file", 1 << 20, false, true};
+  const std::string bytes(
+      "\xef\xbb\xbf"
+      "a\0b",
+      6);
+  EXPECT_EQ(read_whole_file(write("binary", bytes), kBinary), bytes);
+  EXPECT_NE(error_of(path("binary"), kFile).find("is no text: it has a byte 0"), std::string::npos);
 }
 
 TEST_F(TextFile, MayBeAPipeThatSomebodyWritesTo) {
