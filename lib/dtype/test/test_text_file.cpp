@@ -46,7 +46,7 @@ class TextFile : public testing::Test {
   }
 
   static constexpr FileKind kFile{"thing", "give --thing a file", 1 << 20};
-  static constexpr FileKind kPipe{"thing", "give --thing a file", 1 << 20, true, 10s};
+  static constexpr FileKind kPipe{"thing", "give --thing a file", 1 << 20, true, false, 10s};
   static constexpr FileKind kShortPipe{"thing", "give --thing a file", 1 << 20, true, false, 20ms};
   fs::path folder_;
 };
