@@ -258,7 +258,7 @@ void check_appendable(const char* flag, const std::string& path) {
     errno = EISDIR;
     refuse(flag, path, system_message());
   }
-  auto probe = (folder / ".halocline-XXXXXX").string();
+  auto probe = (folder / ".halocline-XXXXXX").string();  // mkostemp() replaces the X
   const int descriptor = mkostemp(probe.data(), O_CLOEXEC);
   if (descriptor < 0) refuse(flag, path, system_message());
   close(descriptor);

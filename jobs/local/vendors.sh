@@ -93,7 +93,7 @@ passes() {
   local library=$1 title=$2 log=.vendors/interpose.log rc=0; shift 2
   HALOCLINE_MPI_LOG=summary under "$library" timeout 3600 "$@" >"$log" 2>&1 || rc=$?
   [[ $rc != 0 ]] || grep -qE '^halocline\[[0-9]+\]: .* engine +[1-9]' "$log" || { echo "no call was the engine's" >>"$log"; rc=1; }
-  local skipped; skipped=$(sed -n 's/^\[  SKIPPED \] \([0-9][0-9]*\) test.*/, \1 skipped/p' "$log" | head -n 1)
+  local skipped; skipped=$(sed -n 's/\x1b\[[0-9;]*[mK]//g; s/^\[  SKIPPED \] \([0-9][0-9]*\) test.*/, \1 skipped/p' "$log" | head -n 1)
   if [[ $rc == 0 ]]; then say "$library: $title: passed$skipped"; else tail -n 30 "$log" >&2; say "$library: $title: FAILED (exit code $rc)"; code=1; fi
 }
 

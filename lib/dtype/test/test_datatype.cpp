@@ -74,8 +74,7 @@ TEST(Datatype, EveryCombinerIsReadBack) {
     EXPECT_EQ(decoded(make_datatype(*parse_type(text)).get()), text);
 }
 
-// Of each, some MPI tells another extent than the rule, at the outside or within.
-// Open MPI takes a stride of -1 for none.
+// Open MPI takes a stride of -1 for none, and gives the first type other true bounds.
 TEST(Datatype, IsLeftToAnMpiThatHasItsDataElsewhere) {
   for (const std::string inner :
        {"hvector(2,1,-1,resized(int,0,-26))", "hvector(2,1,-1,resized(int,0,-4000))"})
@@ -88,6 +87,7 @@ TEST(Datatype, IsLeftToAnMpiThatHasItsDataElsewhere) {
     }
 }
 
+// Some MPI gives each of these types another extent than the rule, at the outside or within.
 TEST(Datatype, HasTheBoundsThatThisMpiGivesToItAndToTypesInside) {
   const auto in_mpi = [](const TypeExprPtr& expr) {
     return mpi_bounds(make_datatype(*expr).get());

@@ -198,7 +198,7 @@ class ModelOfFastMessages {
   ~ModelOfFastMessages() { ::unlink(path_.data()); }
 
  private:
-  std::array<char, 32> path_{"/tmp/halocline-model-XXXXXX"};
+  std::array<char, 32> path_{"/tmp/halocline-model-XXXXXX"};  // mkstemp() replaces the X
 };
 
 constexpr auto kMostRoom = static_cast<std::size_t>(Instances::kMostSpan + 2 * Instances::kGap);
@@ -320,7 +320,7 @@ TEST_F(RandomUses, PackAndUnpackTheTypeMapWithEachCount) {
       MPI_Unpack(stream.data(), type.bytes(first_count), &position, type.buffer(target),
                  first_count, type.type(), MPI_COMM_SELF);
     }
-    // Where places overlap, the last writer wins, and the order of writes must not change. MPICH's
+    // Holds the order of writes where places overlap, since it must not change. MPICH's
     // is not the type map's, and a type is the engine's after some uses.
     std::optional<bool> is_in_order;
     for (int use = 0; use < 3; ++use) {
