@@ -73,6 +73,7 @@ class GpuAwareMpi(unittest.TestCase):
     def test_another_word_is_refused(self):
         for arguments, inside in (
             (("--memory", "device"), ("HALOCLINE_GPU_AWARE_MPI=maybe",)),
+            ((), ("HALOCLINE_GPU_AWARE_MPI=maybe",)),
             (("--gpu-aware-mpi", "maybe"), ()),
         ):
             outcome = halocline(*self.TINY, *arguments, ranks=2, inside=("env", "HALOCLINE_DEVICE=emulated", *inside))

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 SOURCE = pathlib.Path(os.environ["HALOCLINE_SOURCE"])
 SCRIPT = SOURCE / "jobs" / "local" / "diff-results.sh"
@@ -62,6 +63,14 @@ class DiffResults(unittest.TestCase):
     def diff(self, old, new, *flags):
         """Of contents: lists of records, or bytes."""
         return self.main(self.write("old", old), self.write("new", new), *flags)
+
+    def test_a_pipe_is_not_waited_for_for_ever(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        with mock.patch.object(sys.modules["records"], "PATIENCE_S", 0.1):
+            finished = self.main(pipe, self.write("new", RECORDS))
+        self.assertEqual(finished.returncode, 2, finished.stderr)
+        self.assertIn("is a pipe to which nobody has written for 0.1 s", finished.stderr)
 
     def main(self, *arguments):
         """As the script, without starting Python again."""

@@ -154,6 +154,7 @@ class Run(Faults):
         self.assertEqual(len(job.ours), 1, job.stderr)
         self.assertIn(f"{seen_in}: ", job.ours[0])
         self.assertNotIn("state hash", job.stdout)
+        self.assertNotIn("times of a substep", job.stdout)
 
     def test_all_is_right_without_a_fault(self):
         for case, job in several(lambda case: Job(*RUN, *MESSAGES, *case[1], inside=case[0]), self.where()):

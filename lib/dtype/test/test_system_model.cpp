@@ -36,7 +36,6 @@ class Folder {
  public:
   Folder() {
     // mkdtemp replaces the X's.
-    // mkdtemp() replaces the X.
     auto name = (fs::temp_directory_path() / "halocline-model-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
     path_ = name;
