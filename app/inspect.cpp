@@ -239,21 +239,19 @@ Findings examine(const std::string& text) {
                         "): change the expression");
     }
   }();
-  const auto tree = dtype::translate(*expr);
+  const auto decoded = dtype::decode(type.get());
+  const auto* const known = std::get_if<dtype::TypeExprPtr>(&decoded);
+  // The plan is that of the handle: MPI's bounds decide where the instances inside lie.
+  const auto tree = dtype::translate(known != nullptr ? **known : *expr);
   Findings out{.expression = dtype::to_string(*expr),
-               .decoded = "",
-               .left_to_mpi = "",
+               .decoded = known != nullptr ? dtype::to_string(**known) : "",
+               .left_to_mpi = known != nullptr ? "" : std::get<UnsupportedDatatype>(decoded).what(),
                .bounds = bounds,
                .mpi = dtype::mpi_bounds(type.get()),
                .tree = dtype::to_string(*tree.root),
                .form = dtype::canonicalize(tree),
                .normalized = dtype::normalize(tree.root),
                .reconstructed = std::nullopt};
-  const auto decoded = dtype::decode(type.get());
-  if (const auto* reason = std::get_if<UnsupportedDatatype>(&decoded))
-    out.left_to_mpi = reason->what();
-  else
-    out.decoded = dtype::to_string(*std::get<dtype::TypeExprPtr>(decoded));
   out.leaves = dtype::leaves_of(*tree.root);
   if (out.leaves > 0 && out.leaves <= kMostElements) {
     // Walks the normalised tree, which has no loops over nothing.

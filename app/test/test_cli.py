@@ -414,6 +414,12 @@ class Inspect(InDirectory):
         )
         self.assert_holds(self.inspect("contiguous(0,double)"), supported=True, size=0, extent=0, blocks=0)
 
+    def test_the_plan_follows_the_bounds_of_mpi(self):
+        """Open MPI 4.1 gives the type inside 40 bytes, and the rule 32."""
+        found = self.inspect("contiguous(2,hvector(3,1,9,struct({1,1},{0,1},{char,double})))")
+        distance = found["mpi"]["extent"] // 2
+        self.assert_holds(found, counts=[27, 2], strides=[1, distance], plan=f"rows of 27-byte runs, loops from the inside 2 x {distance} -> 27\n")
+
     def test_predefined_types_as_mpi_writes_them(self):
         self.assertEqual(self.inspect("contiguous(3,MPI_DOUBLE)"), self.inspect("contiguous(3,double)"))
 

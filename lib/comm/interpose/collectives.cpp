@@ -90,6 +90,11 @@ struct Side {
     return buffer != MPI_IN_PLACE && counts != nullptr && displacements != nullptr &&
            types != nullptr;
   }
+  // Tells if there is a null type, which MPI is to refuse by the communicator's error handler.
+  bool has_null_type(int partners) const {
+    return types != nullptr && std::any_of(types, types + (one_type ? 1 : partners),
+                                           [](auto one) { return one == MPI_DATATYPE_NULL; });
+  }
 };
 
 // What goes to or comes from one partner, if there is one and it gets something.
@@ -224,6 +229,7 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way
   try {
     std::vector<std::optional<Part>> parts(static_cast<std::size_t>(partners.count));
     const auto unit = side.unit();
+    const auto access = way == Way::send ? KnownType::Access::reads : KnownType::Access::writes;
     bool on_device = false, on_host = false;
     for (int i = 0; i < partners.count; ++i) {
       if (!partners.is_there(i) || side.counts[i] == 0) continue;
@@ -231,7 +237,8 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way
       auto* const buffer = side.buffer_of(i, unit);
       auto* const known = known_type(type);
       if (known == nullptr && !dtype::is_predefined(type)) return std::nullopt;
-      const auto* plan = known != nullptr ? known->compared_plan(type, buffer) : nullptr;
+      const auto* plan =
+          known != nullptr ? known->compared_plan(type, buffer, side.counts[i], access) : nullptr;
       if (known != nullptr && plan == nullptr && !known->is_one_run()) return std::nullopt;
       if (plan == nullptr) plan = std::get_if<dtype::PackPlan>(&dtype::cached_plan(type));
       if (plan == nullptr || !is_of(*plan, buffer)) return std::nullopt;
@@ -334,6 +341,8 @@ template <bool one_type, class Displacement, class ByMpi>
 int carry_all(Call call, const Between& partners, const Side<Displacement>& sent,
               const Side<Displacement>& received, ByMpi&& by_mpi) {
   const auto& [sources, destinations] = partners;
+  if (sent.has_null_type(destinations.count) || received.has_null_type(sources.count))
+    return by_mpi(sent, received);
   const auto types =
       types_of<one_type>(partners, sent.counts, sent.types, received.counts, received.types);
   const auto as_it_is = [&] { return by_mpi(sent, received); };
@@ -421,6 +430,7 @@ Group* new_group(MPI_Comm comm) noexcept {
 int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],
                   MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
                   MPI_Datatype recvtype, MPI_Comm comm) {
+  const DeliveryAfterCall after;
   if ((!may_be_known(sendtype) && !may_be_known(recvtype)) ||
       are_mpis<true, &Group::ranks>(sendbuf, sendcounts, &sendtype, recvcounts, &recvtype, comm))
     return PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
@@ -432,6 +442,7 @@ int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls
 int MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[],
                   const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
                   const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
+  const DeliveryAfterCall after;
   if (are_mpis<false, &Group::ranks>(sendbuf, sendcounts, sendtypes, recvcounts, recvtypes, comm))
     return PMPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
                           recvtypes, comm);
@@ -443,6 +454,7 @@ int MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MP
                            const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
                            const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
                            MPI_Comm comm) {
+  const DeliveryAfterCall after;
   if (are_mpis<false, &Group::neighbors>(sendbuf, sendcounts, sendtypes, recvcounts, recvtypes,
                                          comm))
     return PMPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,

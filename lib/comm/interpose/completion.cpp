@@ -76,6 +76,7 @@ int MPI_Startall(int count, MPI_Request requests[]) {
 }
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+  const DeliveryAfterCall after;
   if (!look(1, request)) return PMPI_Wait(request, status);
   Taken taken(1, request);
   MPI_Status own;
@@ -86,6 +87,7 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
 }
 
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+  const DeliveryAfterCall after;
   if (!look(1, request)) return PMPI_Test(request, flag, status);
   Taken taken(1, request);
   MPI_Status own;
@@ -96,6 +98,7 @@ int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
 }
 
 int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
+  const DeliveryAfterCall after;
   if (!look(count, requests)) return PMPI_Waitany(count, requests, index, status);
   Taken taken(count, requests);
   MPI_Status own;
@@ -107,6 +110,7 @@ int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* statu
 }
 
 int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
+  const DeliveryAfterCall after;
   if (!look(count, requests)) return PMPI_Testany(count, requests, index, flag, status);
   Taken taken(count, requests);
   MPI_Status own;
@@ -118,6 +122,7 @@ int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_St
 }
 
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status* statuses) {
+  const DeliveryAfterCall after;
   if (!look(count, requests)) return PMPI_Waitall(count, requests, statuses);
   Taken taken(count, requests);
   const Statuses got(count, statuses);
@@ -126,6 +131,7 @@ int MPI_Waitall(int count, MPI_Request requests[], MPI_Status* statuses) {
 }
 
 int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status* statuses) {
+  const DeliveryAfterCall after;
   if (!look(count, requests)) return PMPI_Testall(count, requests, flag, statuses);
   Taken taken(count, requests);
   const Statuses got(count, statuses);
@@ -136,6 +142,7 @@ int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status* status
 
 int MPI_Waitsome(int incount, MPI_Request requests[], int* outcount, int indices[],
                  MPI_Status* statuses) {
+  const DeliveryAfterCall after;
   if (!look(incount, requests))
     return PMPI_Waitsome(incount, requests, outcount, indices, statuses);
   Taken taken(incount, requests);
@@ -148,6 +155,7 @@ int MPI_Waitsome(int incount, MPI_Request requests[], int* outcount, int indices
 
 int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices[],
                  MPI_Status* statuses) {
+  const DeliveryAfterCall after;
   if (!look(incount, requests))
     return PMPI_Testsome(incount, requests, outcount, indices, statuses);
   Taken taken(incount, requests);
@@ -159,6 +167,7 @@ int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices
 }
 
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  const DeliveryAfterCall after;
   auto* const entry = look(1, &request) ? watched(request) : nullptr;
   if (entry == nullptr || !entry->active) return PMPI_Request_get_status(request, flag, status);
   MPI_Status own;
@@ -176,6 +185,7 @@ using Requests = std::conditional_t<std::is_invocable_v<decltype(PMPI_Request_ge
 
 int MPI_Request_get_status_any(int count, Requests requests, int* index, int* flag,
                                MPI_Status* status) {
+  const DeliveryAfterCall after;
   if (!look(count, requests))
     return PMPI_Request_get_status_any(count, requests, index, flag, status);
   MPI_Status own;
@@ -186,6 +196,7 @@ int MPI_Request_get_status_any(int count, Requests requests, int* index, int* fl
 }
 
 int MPI_Request_get_status_all(int count, Requests requests, int* flag, MPI_Status* statuses) {
+  const DeliveryAfterCall after;
   if (!look(count, requests)) return PMPI_Request_get_status_all(count, requests, flag, statuses);
   const Statuses got(count, statuses);
   const int code = PMPI_Request_get_status_all(count, requests, flag, got.list());
@@ -196,6 +207,7 @@ int MPI_Request_get_status_all(int count, Requests requests, int* flag, MPI_Stat
 
 int MPI_Request_get_status_some(int incount, Requests requests, int* outcount, int indices[],
                                 MPI_Status* statuses) {
+  const DeliveryAfterCall after;
   if (!look(incount, requests))
     return PMPI_Request_get_status_some(incount, requests, outcount, indices, statuses);
   const Statuses got(incount, statuses);
@@ -205,6 +217,12 @@ int MPI_Request_get_status_some(int incount, Requests requests, int* outcount, i
   return code;
 }
 #endif
+
+// After which a program may read what freed receives got.
+int MPI_Barrier(MPI_Comm comm) {
+  const DeliveryAfterCall after;
+  return PMPI_Barrier(comm);
+}
 
 int MPI_Request_free(MPI_Request* request) {
   if (!look(1, request) || !abandon(*request)) return PMPI_Request_free(request);

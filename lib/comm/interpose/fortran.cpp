@@ -310,6 +310,7 @@ void mpi_startall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* error) {
 
 void mpi_wait_(MPI_Fint* request, MPI_Fint* status, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_wait_);
+  const DeliveryAfterCall after;
   if (!look()) return mpi_function(request, status, error);
   FortranRequests all(1, request);
   Taken taken(1, all.in_c());
@@ -321,6 +322,7 @@ void mpi_wait_(MPI_Fint* request, MPI_Fint* status, MPI_Fint* error) {
 
 void mpi_test_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_test_);
+  const DeliveryAfterCall after;
   if (!look()) return mpi_function(request, flag, status, error);
   FortranRequests all(1, request);
   Taken taken(1, all.in_c());
@@ -333,6 +335,7 @@ void mpi_test_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status, MPI_Fint* er
 void mpi_waitany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint* status,
                   MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_waitany_);
+  const DeliveryAfterCall after;
   if (!look() || *count <= 0) return mpi_function(count, requests, index, status, error);
   FortranRequests all(*count, requests);
   Taken taken(*count, all.in_c());
@@ -346,6 +349,7 @@ void mpi_waitany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint
 void mpi_testany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint* flag,
                   MPI_Fint* status, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_testany_);
+  const DeliveryAfterCall after;
   if (!look() || *count <= 0) return mpi_function(count, requests, index, flag, status, error);
   FortranRequests all(*count, requests);
   Taken taken(*count, all.in_c());
@@ -358,6 +362,7 @@ void mpi_testany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint
 
 void mpi_waitall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* statuses, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_waitall_);
+  const DeliveryAfterCall after;
   if (!look() || *count <= 0) return mpi_function(count, requests, statuses, error);
   FortranRequests all(*count, requests);
   Taken taken(*count, all.in_c());
@@ -370,6 +375,7 @@ void mpi_waitall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* statuses, MPI_F
 void mpi_testall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* flag, MPI_Fint* statuses,
                   MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_testall_);
+  const DeliveryAfterCall after;
   if (!look() || *count <= 0) return mpi_function(count, requests, flag, statuses, error);
   FortranRequests all(*count, requests);
   Taken taken(*count, all.in_c());
@@ -383,6 +389,7 @@ void mpi_testall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* flag, MPI_Fint*
 void mpi_waitsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* completed, MPI_Fint* indices,
                    MPI_Fint* statuses, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_waitsome_);
+  const DeliveryAfterCall after;
   if (!look() || *count <= 0)
     return mpi_function(count, requests, completed, indices, statuses, error);
   FortranRequests all(*count, requests);
@@ -397,6 +404,7 @@ void mpi_waitsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* completed, MPI
 void mpi_testsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* completed, MPI_Fint* indices,
                    MPI_Fint* statuses, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_testsome_);
+  const DeliveryAfterCall after;
   if (!look() || *count <= 0)
     return mpi_function(count, requests, completed, indices, statuses, error);
   FortranRequests all(*count, requests);
@@ -410,12 +418,19 @@ void mpi_testsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* completed, MPI
 
 void mpi_request_get_status_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_request_get_status_);
+  const DeliveryAfterCall after;
   auto* const entry = look() ? watched(PMPI_Request_f2c(*request)) : nullptr;
   if (entry == nullptr || !entry->active) return mpi_function(request, flag, status, error);
   const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
   mpi_function(request, flag, got.list(), error);
   if (*error != MPI_SUCCESS || *flag == 0) return;
   entry->deliver(got.one_in_c());
+}
+
+void mpi_barrier_(MPI_Fint* comm, MPI_Fint* error) {
+  HALOCLINE_BEHIND(mpi_barrier_);
+  const DeliveryAfterCall after;
+  mpi_function(comm, error);
 }
 
 void mpi_request_free_(MPI_Fint* request, MPI_Fint* error) {

@@ -34,6 +34,7 @@ struct Content {
 /// `end(packed)`.
 template <class ByMpi, class Start, class End>
 int carry(Call call, const Content& content, ByMpi&& by_mpi, Start&& start, End&& end) {
+  const DeliveryAfterCall after;
   const auto& [buffer, count, type, partner, stays] = content;
   auto* const known = stays ? nullptr : known_type(type);
   if (known == nullptr) return by_mpi(const_cast<void*>(buffer), count, type);

@@ -19,6 +19,8 @@
 
 namespace halocline::interpose {
 
+constinit std::atomic<std::size_t> abandoned_count{0};
+
 namespace {
 
 constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio: upper bits hash
@@ -89,7 +91,7 @@ struct Table {
   std::unordered_map<MPI_Request, std::unique_ptr<Entry>> watched;
   std::vector<std::unique_ptr<Entry>> abandoned;
   std::vector<std::unique_ptr<Entry>> left_to_mpi;  // what it may write to until the process ends
-  std::atomic<std::size_t> watched_count{0}, abandoned_count{0};
+  std::atomic<std::size_t> watched_count{0};
   // How many of those that are watched have this hash: what nobody watches is known without a lock.
   std::array<std::atomic<std::uint32_t>, 256> of_hash{};
 
@@ -151,7 +153,7 @@ void progress_abandoned(bool at_end) {
   });
   const std::lock_guard lock(all.mutex);
   std::move(list.begin(), list.end(), std::back_inserter(at_end ? all.left_to_mpi : all.abandoned));
-  all.abandoned_count = all.abandoned.size();
+  abandoned_count = all.abandoned.size();
 }
 
 // Whether another thread may start requests while a call of this one completes some.
@@ -293,8 +295,11 @@ void Entry::deliver(const MPI_Status& status) {
   delivered = true;
 }
 
+void deliver_abandoned() {
+  progress_abandoned(false);
+}
+
 bool look() {
-  if (table().abandoned_count.load(std::memory_order_relaxed) != 0) progress_abandoned(false);
   return table().watched_count.load(std::memory_order_relaxed) != 0;
 }
 
@@ -371,12 +376,12 @@ bool abandon(MPI_Request request) {
   auto& all = table();
   const std::lock_guard lock(all.mutex);
   all.abandoned.push_back(std::move(entry));
-  all.abandoned_count = all.abandoned.size();
+  abandoned_count = all.abandoned.size();
   return true;
 }
 
 void finish_abandoned() noexcept {
-  if (table().abandoned_count != 0) progress_abandoned(true);
+  if (abandoned_count != 0) progress_abandoned(true);
 }
 
 }  // namespace halocline::interpose

@@ -20,6 +20,7 @@
 #include "comm/interpose/settings.hpp"
 #include "dtype/dataloop.hpp"
 #include "dtype/datatype.hpp"
+#include "dtype/pack/disjoint.hpp"
 #include "dtype/type_tree.hpp"
 
 namespace halocline::interpose {
@@ -108,6 +109,21 @@ std::string reason_of(Measured::What what) {
   }
 }
 
+// Returns how many arguments a constructor was given. O(1).
+std::int64_t arguments_of(MPI_Datatype handle) {
+  int combiner = MPI_COMBINER_NAMED;
+#if MPI_VERSION >= 4
+  // The call that counts by ints is an error for types of the constructors that do not.
+  MPI_Count integers = 0, addresses = 0, counts = 0, types = 0;
+  PMPI_Type_get_envelope_c(handle, &integers, &addresses, &counts, &types, &combiner);
+  return integers + addresses + counts + types;
+#else
+  int integers = 0, addresses = 0, types = 0;
+  PMPI_Type_get_envelope(handle, &integers, &addresses, &types, &combiner);
+  return std::int64_t{integers} + addresses + types;
+#endif
+}
+
 PackTimes times_of_forced() {
   return {{0, 0}, {1, 1}, std::numeric_limits<std::int64_t>::max()};
 }
@@ -145,11 +161,9 @@ bool KnownType::seeks_findings(int use, MPI_Datatype handle, std::int64_t count)
   const auto bytes = size_ * count * use;
   if (bytes < bytes_before_measuring_) return false;
   if (alike < kMpiUses || (use < kUses && bytes < kBytes) || has_sought_) return false;
-  int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
-  PMPI_Type_get_envelope(handle, &integers, &addresses, &types, &combiner);
-  constexpr int kShort = 20;
-  const bool is_short = integers + addresses + types <= kShort;
-  return (is_short || bytes >= kBytesOfNumber * (integers + addresses + types)) &&
+  constexpr std::int64_t kShort = 20;
+  const auto arguments = arguments_of(handle);
+  return (arguments <= kShort || bytes >= kBytesOfNumber * arguments) &&
          !has_sought_.exchange(true);
 }
 
@@ -181,6 +195,15 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
     const auto expression = dtype::decode_value(handle);
     const auto* const known = std::get_if<dtype::TypeExpr>(&expression);
     const auto bytes_of = [&] { return found.plan ? found.plan->packed_bytes(count) : 0; };
+    // Looks at more instances than these, as times are good for more: the next use may be longer.
+    const auto look_for_overlaps = [&] {
+      constexpr std::int64_t kGrowth = 8;
+      const auto instances = std::max<std::int64_t>(count, 1);
+      if (!found.plan || forced || found.disjoint >= instances) return;
+      found.disjoint = dtype::disjoint_instances(*found.plan, kGrowth * instances);
+      if (found.disjoint < instances)
+        found.disjoint = dtype::disjoint_instances(*found.plan, instances);
+    };
     if (known == nullptr) {
       if (!may_measure) return is_sought_later();
       why = "all by mpi: " + std::string(std::get<UnsupportedDatatype>(expression).what());
@@ -198,6 +221,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
           found.plan.reset();
         }
       }
+      look_for_overlaps();
       if (found.plan) {
         fate = Fate::taken;
         why = forced ? "all by engine" : "engine in memory of a device";
@@ -208,6 +232,9 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
       fate = Fate::equal;
       why = found.plan ? "" : "all by mpi, as of an equal type";
       if (found.plan && !is_of(*found.plan, buffer)) return is_sought_later();
+      if (const auto disjoint = found.disjoint;
+          look_for_overlaps(), found.disjoint > disjoint)  // of more instances than before
+        keep(*known, found);
       if (found.unpacking.up_to > 0)
         learn_unpacking(nullptr, found.unpacking);
       else if (met.times > 2 * kOften)
@@ -234,6 +261,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
         why = reason_of(measured.what);
         if (!found.compared) found.plan.reset();
       }
+      look_for_overlaps();
       if (!keep(*known, found)) *alike_uses_ = 0;  // the next one would be sought in vain
     }
   } catch (const std::exception&) {
@@ -259,14 +287,17 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
   return verdict.release();
 }
 
-const dtype::PackPlan* KnownType::compared_plan(MPI_Datatype handle, const void* buffer) {
+const dtype::PackPlan* KnownType::compared_plan(MPI_Datatype handle, const void* buffer,
+                                                std::int64_t count, Access access) {
   const auto* verdict = verdict_.load(std::memory_order_acquire);
   const auto is_enough = [&] {
     return verdict != nullptr && (verdict->is_trusted() || !verdict->found.plan);
   };
-  if (!is_enough() && !is_packed_by_device(kind_at(buffer, true_lb_)))
-    verdict = judge(verdict, handle, buffer, 0, Access::writes);
-  return plan();
+  const bool on_device = is_packed_by_device(kind_at(buffer, true_lb_));
+  if (!is_enough() && !on_device) verdict = judge(verdict, handle, buffer, 0, Access::writes);
+  const bool is_in_order = access == Access::writes && !on_device && verdict != nullptr &&
+                           verdict->found.plan && !verdict->may_write(count);
+  return is_in_order ? nullptr : plan();
 }
 
 const KnownType::Unpacking* KnownType::learn_unpacking(const Unpacking* last,

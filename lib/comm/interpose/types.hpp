@@ -113,7 +113,9 @@ class KnownType {
 
   /// Returns the plan for a call that takes other types as well: compared with what MPI packs,
   /// unless the engine is forced or the data are in memory of a device. nullptr if there is none.
-  const dtype::PackPlan* compared_plan(MPI_Datatype handle, const void* buffer);
+  /// Likewise if the call writes `count` instances of which some hold a byte twice.
+  const dtype::PackPlan* compared_plan(MPI_Datatype handle, const void* buffer, std::int64_t count,
+                                       Access access);
   /// Returns the plan that calls go by; nullptr as long as none was asked for, and if MPI does it
   /// all.
   const dtype::PackPlan* plan() const {
@@ -136,6 +138,8 @@ class KnownType {
 
     // Tells if the engine may do it in the host's memory without another look at what MPI does.
     bool is_trusted() const { return forced || found.compared; }
+    // Tells if the engine leaves the same bytes in memory as MPI, whatever order either writes in.
+    bool may_write(std::int64_t count) const { return forced || count <= found.disjoint; }
     // Whether a message of so many bytes, in the host's memory, is to be the engine's.
     bool pays(std::int64_t bytes, Traffic traffic) const {
       if (forced) return true;
@@ -170,11 +174,14 @@ class KnownType {
     if (verdict == nullptr || !verdict->found.plan || !is_of(*verdict->found.plan, buffer))
       return {};
     const auto bytes = size_ * count;
-    if (bytes > verdict->found.packing.up_to &&
-        !is_packed_by_device(kind_of(*verdict->found.plan, buffer))) {
+    const auto is_on_host = [&] {
+      return !is_packed_by_device(kind_of(*verdict->found.plan, buffer));
+    };
+    if (bytes > verdict->found.packing.up_to && is_on_host()) {
       verdict = judge(verdict, handle, buffer, count, access);
       if (!verdict->found.plan) return {};
     }
+    if (access == Access::writes && !verdict->may_write(count) && is_on_host()) return {};
     return {verdict, buffer, bytes};
   }
 

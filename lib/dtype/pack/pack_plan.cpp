@@ -21,6 +21,7 @@ using detail::innermost_level;
 using detail::kLineBytes;
 using detail::Op;
 using detail::Program;
+using detail::steps_without_overlap;
 using detail::StridedOp;
 
 // A repeated body is taken apart if it is at most this large and this manifold; a chunk of
@@ -30,26 +31,6 @@ constexpr std::size_t kMaxParts = 64;
 constexpr std::int64_t kChunkBytes = 16384;
 
 constexpr auto kAny = std::numeric_limits<std::int64_t>::max();
-
-// The most steps of the last level with which no two runs overlap, as far as the strides tell: each
-// stride must be at least the span of all levels with shorter strides. 0 if the other levels
-// overlap already.
-std::int64_t steps_without_overlap(std::int64_t run, const std::vector<LoopLevel>& levels) {
-  const auto length = [](const LoopLevel& level) { return std::abs(level.stride); };
-  auto inner = std::vector(levels.begin(), levels.end() - 1);
-  std::sort(inner.begin(), inner.end(),
-            [&](const auto& a, const auto& b) { return length(a) < length(b); });
-  const auto last = length(levels.back());
-  std::int64_t steps = kAny, span = run, shorter_span = run;
-  for (const auto& level : inner) {
-    if (length(level) < span) return 0;
-    if (length(level) > last && last > 0)
-      steps = std::min(steps, (length(level) - span) / last + 1);
-    span += (level.count - 1) * length(level);
-    if (length(level) <= last) shorter_span = span;
-  }
-  return last >= shorter_span ? steps : 1;
-}
 
 StridedOp strided_op(std::int64_t displacement, std::int64_t packed_offset, std::int64_t run,
                      std::vector<LoopLevel> levels) {
@@ -565,6 +546,23 @@ std::int64_t bytes_of(const StridedOp& strided) {
 }
 
 }  // namespace
+
+std::int64_t detail::steps_without_overlap(std::int64_t run, const std::vector<LoopLevel>& levels) {
+  const auto length = [](const LoopLevel& level) { return std::abs(level.stride); };
+  auto inner = std::vector(levels.begin(), levels.end() - 1);
+  std::sort(inner.begin(), inner.end(),
+            [&](const auto& a, const auto& b) { return length(a) < length(b); });
+  const auto last = length(levels.back());
+  std::int64_t steps = kAny, span = run, shorter_span = run;
+  for (const auto& level : inner) {
+    if (length(level) < span) return 0;
+    if (length(level) > last && last > 0)
+      steps = std::min(steps, (length(level) - span) / last + 1);
+    span += (level.count - 1) * length(level);
+    if (length(level) <= last) shorter_span = span;
+  }
+  return last >= shorter_span ? steps : 1;
+}
 
 int detail::innermost_level(std::int64_t run, std::span<const LoopLevel> levels) {
   if (levels.size() < 2 || run >= kLineBytes) return 0;

@@ -61,6 +61,11 @@ struct StridedOp {
 /// them in tiles that use whole lines on both sides.
 int innermost_level(std::int64_t run, std::span<const LoopLevel> levels);
 
+/// Returns the highest number of steps of the last level with which no two runs overlap, as far as
+/// the strides tell: each stride must be at least the span of all levels with shorter strides. 0 if
+/// the other levels overlap already. At least one level.
+std::int64_t steps_without_overlap(std::int64_t run, const std::vector<LoopLevel>& levels);
+
 /// 1, 2, 4, 8 or 16 bytes of a repeated body.
 struct Atom {
   static constexpr std::int64_t kMaxBytes = 16;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What is known of a type because an equal one was measured, and what is made of the times.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
 #include <sys/mman.h>
@@ -12,6 +13,18 @@
 #include "comm/interpose/findings.hpp"
 #include "comm/interpose/test/layout.hpp"
 #include "comm/interpose/types.hpp"
+
+// While it is true, MPI packs the last byte of several instances otherwise.
+static bool mpi_packs_otherwise = false;
+
+int PMPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize,
+              int* position, MPI_Comm comm) {
+  static const auto mpis = reinterpret_cast<decltype(&PMPI_Pack)>(dlsym(RTLD_NEXT, "PMPI_Pack"));
+  const int code = mpis(inbuf, incount, datatype, outbuf, outsize, position, comm);
+  if (mpi_packs_otherwise && incount > 1)
+    static_cast<std::byte*>(outbuf)[*position - 1] ^= std::byte{1};
+  return code;
+}
 
 namespace halocline::interpose {
 namespace {
@@ -143,6 +156,46 @@ TEST(Findings, ThatMpiPacksOtherwiseAreGoneBy) {
   EXPECT_FALSE(known_type(type)->is_one_run());
   EXPECT_EQ(known_type(type)->plan(), nullptr);
   MPI_Type_free(&type);
+}
+
+// Whatever asks first: a pack, a collective call that takes other types as well, a use on a device.
+TEST(Findings, AreThatMpiPacksSeveralInstancesOtherwise) {
+  const std::vector<double> memory(1000);
+  const std::vector<double, test::Allocator<double>> on_device(1000);
+  for (const bool otherwise : {false, true}) {
+    mpi_packs_otherwise = otherwise;
+    const int count = otherwise ? 41 : 40;
+    EXPECT_EQ(uses_until_known(count, 3, 1) == 200, otherwise);
+    auto type = new_vector(count, 4);
+    const auto* const plan =
+        known_type(type)->compared_plan(type, memory.data(), 1, KnownType::Access::reads);
+    EXPECT_EQ(plan == nullptr, otherwise);
+    EXPECT_FALSE(known_type(type)->is_one_run());
+    MPI_Type_free(&type);
+    type = new_vector(count, 5);
+    EXPECT_EQ(known_type(type)->to_pack(type, on_device.data(), 1).plan == nullptr, otherwise);
+    MPI_Type_free(&type);
+    mpi_packs_otherwise = false;
+  }
+}
+
+// MPIs write what overlaps in orders of their own.
+TEST(Findings, LeaveToMpiWhatIsWrittenTwice) {
+  std::vector<double> memory(1000);
+  for (const auto* const text :
+       {"resized(vector(40,1,4,double),0,8)", "resized(indexed({1,1,1},{0,4,12},double),0,8)"}) {
+    const auto type = dtype::make_datatype(*dtype::parse_type(text));
+    MPI_Datatype handle = type.get();
+    MPI_Type_commit(&handle);
+    auto* const known = known_type(handle);
+    for (int use = 0; use <= KnownType::kMostMpiUses; ++use) pack(handle, 4);
+    for (const auto access : {KnownType::Access::reads, KnownType::Access::writes})
+      for (const int count : {4, 5}) {
+        const bool is_mpis = access == KnownType::Access::writes && count == 5;
+        EXPECT_EQ(known->compared_plan(handle, memory.data(), count, access) == nullptr, is_mpis)
+            << count << " of " << text;
+      }
+  }
 }
 
 TEST(Findings, AreMadeOfTypesThatLiveShortlyAgainAndAgain) {

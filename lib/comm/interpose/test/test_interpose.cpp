@@ -468,6 +468,7 @@ TEST(Messages, AreThereOnceAnyStatusSaysSo) {
 }
 #endif
 
+// No later call but these is made: each delivers what has arrived.
 TEST(Messages, ArriveWhoseRequestWasFreed) {
   const Layout layout("hvector(300,1,80,vector(4,1,2,double))", 2);
   auto sent = layout.filled(world_rank()), received = layout.poisoned();
@@ -486,6 +487,69 @@ TEST(Messages, ArriveWhoseRequestWasFreed) {
   }
   EXPECT_PRED2(same, received, expected);
 }
+
+// A program may learn by another message or a barrier that it has what it freed the receive of.
+TEST(Messages, ArriveWhoseRequestWasFreedWithTheNextCall) {
+  const Layout layout("hvector(300,1,80,vector(4,1,2,double))", 2);
+  auto sent = layout.filled(world_rank());
+  const auto expected = layout.received_from(previous_rank());
+  const int next = next_rank(), previous = previous_rank();
+  int number = 0, got = 0;
+  const std::pair<const char*, std::function<void()>> calls[] = {
+      {"barrier", [] { MPI_Barrier(MPI_COMM_WORLD); }},
+      {"sendrecv",
+       [&] {
+         MPI_Sendrecv(&number, 1, MPI_INT, next, 1, &got, 1, MPI_INT, previous, 1, MPI_COMM_WORLD,
+                      MPI_STATUS_IGNORE);
+       }},
+      {"wait",
+       [&] {
+         std::array<MPI_Request, 2> requests{};
+         MPI_Irecv(&got, 1, MPI_INT, previous, 1, MPI_COMM_WORLD, &requests[0]);
+         MPI_Isend(&number, 1, MPI_INT, next, 1, MPI_COMM_WORLD, &requests[1]);
+         MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+         MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+       }},
+      {"alltoallv", [&] {
+         const auto ranks = static_cast<std::size_t>(world_size());
+         std::vector<int> none(ranks), at(ranks);
+         MPI_Alltoallv(&number, none.data(), at.data(), MPI_INT, &got, none.data(), at.data(),
+                       MPI_INT, MPI_COMM_WORLD);
+       }}};
+  for (const auto& [name, call] : calls) {
+    auto received = layout.poisoned();
+    MPI_Request request = MPI_REQUEST_NULL, send = MPI_REQUEST_NULL;
+    MPI_Irecv(layout.buffer(received), 2, layout.type(), previous, 0, MPI_COMM_WORLD, &request);
+    MPI_Request_free(&request);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Isend(layout.buffer(sent), 2, layout.type(), next, 0, MPI_COMM_WORLD, &send);
+    constexpr int kCalls = 50;  // MPI may need some to get a long message there
+    for (int i = 0; i < kCalls; ++i) call();
+    EXPECT_PRED2(same, received, expected) << name;
+    MPI_Wait(&send, MPI_STATUS_IGNORE);
+  }
+}
+
+#if MPI_VERSION >= 4
+// Such a type may not be asked by the calls that count by ints.
+TEST(Types, OfLargeCountsArePackedAsAllOthers) {
+  const Layout layout("vector(64,1,3,double)", 2);
+  auto memory = layout.filled(0);
+  for (int i = 0; i < 60; ++i) {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Type_vector_c(64, 1, 3, MPI_DOUBLE, &type);
+    MPI_Type_commit(&type);
+    for (int use = 0; use < 5; ++use) {
+      Memory packed(static_cast<std::size_t>(layout.bytes()));
+      int position = 0;
+      MPI_Pack(layout.buffer(memory), 2, type, packed.data(), layout.bytes(), &position,
+               MPI_COMM_WORLD);
+      ASSERT_PRED2(same, packed, layout.packed(0)) << i << ' ' << use;
+    }
+    MPI_Type_free(&type);
+  }
+}
+#endif
 
 // ---- Errors
 
@@ -667,6 +731,38 @@ TEST(Errors, OfWrongArgumentsAreMpis) {
   EXPECT_EQ(send(4, layout.type(), 0, 0, MPI_COMM_NULL), MPI_ERR_COMM);
   EXPECT_EQ(send(-4, layout.type(), 0, 0, MPI_COMM_WORLD), MPI_ERR_COUNT);
   EXPECT_EQ(send(4, MPI_DATATYPE_NULL, 0, 0, MPI_COMM_WORLD), MPI_ERR_TYPE);
+}
+
+// They are told to the communicator of the call, whatever is asked of a type before.
+TEST(Errors, OfTypesOfCollectivesGoToTheirCommunicator) {
+  MPI_Errhandler counter = MPI_ERRHANDLER_NULL;
+  MPI_Comm_create_errhandler(count_error, &counter);
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_SELF, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  MPI_Errhandler of_world = MPI_ERRHANDLER_NULL;
+  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &of_world);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, counter);
+  const Layout layout("vector(5,2,3,int)", 1);
+  auto memory = layout.filled(0), received = layout.poisoned();
+  const int one = 1, at = 0;
+  const MPI_Datatype null = MPI_DATATYPE_NULL, type = layout.type();
+  handled = 0;
+  for (const bool is_sent : {true, false}) {
+    const auto& sent = is_sent ? null : type;
+    const auto& got = is_sent ? type : null;
+    EXPECT_EQ(class_of(MPI_Alltoallv(layout.buffer(memory), &one, &at, sent,
+                                     layout.buffer(received), &one, &at, got, comm)),
+              MPI_ERR_TYPE);
+    EXPECT_EQ(class_of(MPI_Alltoallw(layout.buffer(memory), &one, &at, &sent,
+                                     layout.buffer(received), &one, &at, &got, comm)),
+              MPI_ERR_TYPE);
+  }
+  EXPECT_EQ(handled, 0);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, of_world);
+  MPI_Errhandler_free(&of_world);
+  MPI_Errhandler_free(&counter);
+  MPI_Comm_free(&comm);
 }
 
 // A type that was not committed is an error before and after one of the same handle was.
