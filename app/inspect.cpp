@@ -241,13 +241,14 @@ Findings examine(const std::string& text) {
   }();
   const auto decoded = dtype::decode(type.get());
   const auto* const known = std::get_if<dtype::TypeExprPtr>(&decoded);
-  // The plan is that of the handle: MPI's bounds decide where the instances inside lie.
-  const auto tree = dtype::translate(known != nullptr ? **known : *expr);
+  // Where MPI's bounds are others, they decide where the instances inside lie.
+  const auto mpi = dtype::mpi_bounds(type.get());
+  const auto tree = dtype::translate(known != nullptr && mpi != bounds ? **known : *expr);
   Findings out{.expression = dtype::to_string(*expr),
                .decoded = known != nullptr ? dtype::to_string(**known) : "",
                .left_to_mpi = known != nullptr ? "" : std::get<UnsupportedDatatype>(decoded).what(),
                .bounds = bounds,
-               .mpi = dtype::mpi_bounds(type.get()),
+               .mpi = mpi,
                .tree = dtype::to_string(*tree.root),
                .form = dtype::canonicalize(tree),
                .normalized = dtype::normalize(tree.root),

@@ -199,10 +199,10 @@ void around_the_ring(const Layout& layout, Completion how, int tag) {
 }
 
 TEST(Interposer, IsInFrontOfMpi) {
-  Dl_info pack{}, profiling{};
-  ASSERT_NE(dladdr(dlsym(RTLD_DEFAULT, "MPI_Pack"), &pack), 0);
-  ASSERT_NE(dladdr(dlsym(RTLD_DEFAULT, "PMPI_Pack"), &profiling), 0);
-  EXPECT_NE(pack.dli_fbase, profiling.dli_fbase);
+  Dl_info unpack{}, profiling{};
+  ASSERT_NE(dladdr(dlsym(RTLD_DEFAULT, "MPI_Unpack"), &unpack), 0);
+  ASSERT_NE(dladdr(dlsym(RTLD_DEFAULT, "PMPI_Unpack"), &profiling), 0);
+  EXPECT_NE(unpack.dli_fbase, profiling.dli_fbase);
 }
 
 TEST(Packs, OfRandomTypesAreTheTypeMaps) {
