@@ -227,6 +227,19 @@ struct Findings {
   std::optional<Reconstructed> reconstructed;
 };
 
+// Tells if two types hold the same bytes. Types that MPI lacks have other trees there.
+bool are_alike(const dtype::TypeTree& a, const dtype::TypeTree& b) {
+  const auto places_of = [](const dtype::TypeTree& tree) {
+    std::vector<std::int64_t> out;
+    dtype::for_each_leaf(*dtype::normalize(tree.root).root, 0,
+                         [&](const dtype::Leaf&, std::int64_t at) { out.push_back(at); });
+    return out;
+  };
+  if (dtype::leaves_of(*a.root) > kMostElements)
+    return dtype::canonicalize(a) == dtype::canonicalize(b);
+  return places_of(a) == places_of(b);
+}
+
 Findings examine(const std::string& text) {
   const auto expr = dtype::parse_type(text);
   require_little_work(*expr);
@@ -242,13 +255,14 @@ Findings examine(const std::string& text) {
   const auto decoded = dtype::decode(type.get());
   const auto* const known = std::get_if<dtype::TypeExprPtr>(&decoded);
   // Where MPI's bounds are others, they decide where the instances inside lie.
-  const auto mpi = dtype::mpi_bounds(type.get());
-  const auto tree = dtype::translate(known != nullptr && mpi != bounds ? **known : *expr);
+  auto tree = dtype::translate(*expr);
+  if (known != nullptr)
+    if (auto in_mpi = dtype::translate(**known); !are_alike(tree, in_mpi)) tree = std::move(in_mpi);
   Findings out{.expression = dtype::to_string(*expr),
                .decoded = known != nullptr ? dtype::to_string(**known) : "",
                .left_to_mpi = known != nullptr ? "" : std::get<UnsupportedDatatype>(decoded).what(),
                .bounds = bounds,
-               .mpi = mpi,
+               .mpi = dtype::mpi_bounds(type.get()),
                .tree = dtype::to_string(*tree.root),
                .form = dtype::canonicalize(tree),
                .normalized = dtype::normalize(tree.root),

@@ -62,6 +62,7 @@ namespace {
 }  // namespace
 
 int MPI_Start(MPI_Request* request) {
+  const DeliveryAfterCall after;
   auto* const entry = look(1, request) ? watched(*request) : nullptr;
   if (entry == nullptr) return PMPI_Start(request);
   entry->before_start();
@@ -69,6 +70,7 @@ int MPI_Start(MPI_Request* request) {
 }
 
 int MPI_Startall(int count, MPI_Request requests[]) {
+  const DeliveryAfterCall after;
   if (look(count, requests))
     for (int i = 0; i < count; ++i)
       if (auto* const entry = watched(requests[i])) entry->before_start();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/interpose/findings.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -71,7 +70,7 @@ bool keep(const dtype::TypeExpr& expression, const Findings& findings) {
     return true;
   }
   if (!known->plan) return true;
-  known->disjoint = std::max(known->disjoint, findings.disjoint);
+  if (!known->disjoint) known->disjoint = findings.disjoint;
   if (findings.packing.up_to >= known->packing.up_to) known->packing = findings.packing;
   if (findings.unpacking.up_to >= known->unpacking.up_to) known->unpacking = findings.unpacking;
   return true;

@@ -22,9 +22,9 @@ struct Findings {
   std::optional<dtype::PackPlan> plan{};  ///< of the engine; none: MPI does it all
   bool compared = false;  ///< the plan's packs with MPI's; also true of one run of memory
   PackTimes packing{}, unpacking{};  ///< up_to is 0 of what was not measured
-  /// Instances that are known to hold no byte twice. MPIs write more of them in orders of their
-  /// own.
-  std::int64_t disjoint = 0;
+  /// Instances that certainly hold no byte twice, once it was looked at. MPIs write more of them in
+  /// orders of their own.
+  std::optional<std::int64_t> disjoint{};
 };
 
 /// Keeps what was found of an expression's type: of times those that are good for more bytes, and

@@ -196,6 +196,7 @@ void mpi_type_dup_(MPI_Fint* old_type, MPI_Fint* new_type, MPI_Fint* error) {
 void mpi_pack_(void* buffer, MPI_Fint* count, MPI_Fint* type, void* packed, MPI_Fint* size,
                MPI_Fint* position, MPI_Fint* comm, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_pack_);
+  const DeliveryAfterCall after;
   if (known_type(PMPI_Type_f2c(*type)) == nullptr || !is_buffer(buffer) || !is_buffer(packed))
     return mpi_function(buffer, count, type, packed, size, position, comm, error);
   *error =
@@ -205,6 +206,7 @@ void mpi_pack_(void* buffer, MPI_Fint* count, MPI_Fint* type, void* packed, MPI_
 void mpi_unpack_(void* packed, MPI_Fint* size, MPI_Fint* position, void* buffer, MPI_Fint* count,
                  MPI_Fint* type, MPI_Fint* comm, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_unpack_);
+  const DeliveryAfterCall after;
   if (known_type(PMPI_Type_f2c(*type)) == nullptr || !is_buffer(buffer) || !is_buffer(packed))
     return mpi_function(packed, size, position, buffer, count, type, comm, error);
   *error = MPI_Unpack(packed, *size, position, buffer, *count, PMPI_Type_f2c(*type),
@@ -295,6 +297,7 @@ void mpi_recv_init_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* fro
 
 void mpi_start_(MPI_Fint* request, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_start_);
+  const DeliveryAfterCall after;
   auto* const entry = look() ? watched(PMPI_Request_f2c(*request)) : nullptr;
   if (entry != nullptr) entry->before_start();
   mpi_function(request, error);
@@ -302,6 +305,7 @@ void mpi_start_(MPI_Fint* request, MPI_Fint* error) {
 
 void mpi_startall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_startall_);
+  const DeliveryAfterCall after;
   if (look())
     for (int i = 0; i < *count; ++i)
       if (auto* const entry = watched(PMPI_Request_f2c(requests[i]))) entry->before_start();
@@ -444,6 +448,7 @@ void mpi_alltoallv_(void* send_buffer, MPI_Fint* send_counts, MPI_Fint* send_dis
                     MPI_Fint* send_type, void* buffer, MPI_Fint* counts, MPI_Fint* displacements,
                     MPI_Fint* type, MPI_Fint* comm, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_alltoallv_);
+  const DeliveryAfterCall after;
   const auto sent = PMPI_Type_f2c(*send_type), received = PMPI_Type_f2c(*type);
   if ((known_type(sent) == nullptr && known_type(received) == nullptr) || !is_buffer(send_buffer) ||
       !is_buffer(buffer))
@@ -457,6 +462,7 @@ void mpi_alltoallw_(void* send_buffer, MPI_Fint* send_counts, MPI_Fint* send_dis
                     MPI_Fint* send_types, void* buffer, MPI_Fint* counts, MPI_Fint* displacements,
                     MPI_Fint* types, MPI_Fint* comm, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_alltoallw_);
+  const DeliveryAfterCall after;
   const auto in_c_comm = PMPI_Comm_f2c(*comm);
   const auto* const group =
       times_learnt != 0 && in_c_comm != MPI_COMM_NULL ? group_of(in_c_comm) : nullptr;
@@ -474,6 +480,7 @@ void mpi_neighbor_alltoallw_(void* send_buffer, MPI_Fint* send_counts, MPI_Aint*
                              MPI_Aint* displacements, MPI_Fint* types, MPI_Fint* comm,
                              MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_neighbor_alltoallw_);
+  const DeliveryAfterCall after;
   const auto in_c_comm = PMPI_Comm_f2c(*comm);
   const auto* const group =
       times_learnt != 0 && in_c_comm != MPI_COMM_NULL ? group_of(in_c_comm) : nullptr;

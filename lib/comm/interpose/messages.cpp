@@ -19,8 +19,9 @@ std::optional<Travelling> packed_instead(Call call, KnownType* known, MPI_Dataty
   const bool receives = call == Call::recv || call == Call::irecv || call == Call::sendrecv_recv ||
                         call == Call::recv_init;
   // The program may still write what a persistent request is going to send.
-  const auto access =
-      receives || is_persistent ? KnownType::Access::writes : KnownType::Access::reads;
+  const auto access = receives        ? KnownType::Access::writes
+                      : is_persistent ? KnownType::Access::none
+                                      : KnownType::Access::reads;
   const auto by = known->to_send(type, buffer, count, access, traffic,
                                  is_persistent ? Request::persistent : Request::ordinary);
   if (by.plan == nullptr || !sees_completions()) return std::nullopt;

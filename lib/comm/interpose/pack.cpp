@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include "comm/interpose/calls.hpp"
+#include "comm/interpose/requests.hpp"
 #include "comm/interpose/types.hpp"
 #include "dtype/pack/host/host_packer.hpp"
 
@@ -35,6 +36,7 @@ Who who(const Handling& by, const void* packed) {
 
 int MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize,
              int* position, MPI_Comm comm) {
+  const interpose::DeliveryAfterCall after;
   auto* const known = interpose::known_type(datatype);
   if (known == nullptr) return PMPI_Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
   const auto by = known->to_pack(datatype, inbuf, incount);
@@ -57,6 +59,7 @@ int MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf
 
 int MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int outcount,
                MPI_Datatype datatype, MPI_Comm comm) {
+  const interpose::DeliveryAfterCall after;
   auto* const known = interpose::known_type(datatype);
   if (known == nullptr)
     return PMPI_Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm);

@@ -19,7 +19,7 @@
 
 namespace halocline::interpose {
 
-constinit std::atomic<std::size_t> abandoned_count{0};
+constinit std::atomic<std::size_t> abandoned_receives{0};
 
 namespace {
 
@@ -91,7 +91,7 @@ struct Table {
   std::unordered_map<MPI_Request, std::unique_ptr<Entry>> watched;
   std::vector<std::unique_ptr<Entry>> abandoned;
   std::vector<std::unique_ptr<Entry>> left_to_mpi;  // what it may write to until the process ends
-  std::atomic<std::size_t> watched_count{0};
+  std::atomic<std::size_t> watched_count{0}, abandoned_count{0};
   // How many of those that are watched have this hash: what nobody watches is known without a lock.
   std::array<std::atomic<std::uint32_t>, 256> of_hash{};
 
@@ -102,6 +102,12 @@ struct Table {
     const auto request = entry->request;
     if (watched.insert_or_assign(request, std::move(entry)).second) ++with_hash_of(request);
     watched_count = watched.size();
+  }
+  void count_abandoned() {
+    abandoned_count = abandoned.size();
+    abandoned_receives = static_cast<std::size_t>(
+        std::count_if(abandoned.begin(), abandoned.end(),
+                      [](const auto& entry) { return entry->way == Way::receive; }));
   }
   std::unique_ptr<Entry> extract(MPI_Request request) {
     const auto found = watched.find(request);
@@ -153,7 +159,7 @@ void progress_abandoned(bool at_end) {
   });
   const std::lock_guard lock(all.mutex);
   std::move(list.begin(), list.end(), std::back_inserter(at_end ? all.left_to_mpi : all.abandoned));
-  abandoned_count = all.abandoned.size();
+  all.count_abandoned();
 }
 
 // Whether another thread may start requests while a call of this one completes some.
@@ -300,6 +306,7 @@ void deliver_abandoned() {
 }
 
 bool look() {
+  if (table().abandoned_count.load(std::memory_order_relaxed) != 0) progress_abandoned(false);
   return table().watched_count.load(std::memory_order_relaxed) != 0;
 }
 
@@ -376,12 +383,12 @@ bool abandon(MPI_Request request) {
   auto& all = table();
   const std::lock_guard lock(all.mutex);
   all.abandoned.push_back(std::move(entry));
-  abandoned_count = all.abandoned.size();
+  all.count_abandoned();
   return true;
 }
 
 void finish_abandoned() noexcept {
-  if (abandoned_count != 0) progress_abandoned(true);
+  if (table().abandoned_count != 0) progress_abandoned(true);
 }
 
 }  // namespace halocline::interpose

@@ -107,7 +107,7 @@ struct Entry {
 /// asks MPI itself, what was received would stay packed. O(1).
 bool sees_completions();
 
-/// Whether a call on requests has to look for ours. O(1).
+/// Whether a call on requests has to look for ours. O(1); lets abandoned requests make progress.
 bool look();
 /// Likewise of a call on these: also false if it is told at once that none is ours. O(count), no
 /// lock.
@@ -161,8 +161,8 @@ int end_several(int code, int completed, const MPI_Status* statuses, Taken& take
 
 /// Frees a request that is ours as soon as it is complete; false if it is not ours.
 bool abandon(MPI_Request request);
-/// Counts the requests that were abandoned and are not known to be complete.
-extern std::atomic<std::size_t> abandoned_count;
+/// Counts the receives that were abandoned and are not known to be complete.
+extern std::atomic<std::size_t> abandoned_receives;
 /// Unpacks what abandoned receives have got.
 void deliver_abandoned();
 /// Does that at the end of a call of MPI: what has arrived until then is in its place.
@@ -171,7 +171,7 @@ struct DeliveryAfterCall {
   DeliveryAfterCall(const DeliveryAfterCall&) = delete;
   DeliveryAfterCall& operator=(const DeliveryAfterCall&) = delete;
   ~DeliveryAfterCall() {
-    if (abandoned_count.load(std::memory_order_relaxed) != 0) deliver_abandoned();
+    if (abandoned_receives.load(std::memory_order_relaxed) != 0) deliver_abandoned();
   }
 };
 /// Abandoned sends come to their end, and of receives what has arrived, before MPI_Finalize goes

@@ -195,14 +195,12 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
     const auto expression = dtype::decode_value(handle);
     const auto* const known = std::get_if<dtype::TypeExpr>(&expression);
     const auto bytes_of = [&] { return found.plan ? found.plan->packed_bytes(count) : 0; };
-    // Looks at more instances than these, as times are good for more: the next use may be longer.
     const auto look_for_overlaps = [&] {
-      constexpr std::int64_t kGrowth = 8;
-      const auto instances = std::max<std::int64_t>(count, 1);
-      if (!found.plan || forced || found.disjoint >= instances) return;
-      found.disjoint = dtype::disjoint_instances(*found.plan, kGrowth * instances);
-      if (found.disjoint < instances)
-        found.disjoint = dtype::disjoint_instances(*found.plan, instances);
+      try {
+        if (found.plan && !found.disjoint) found.disjoint = dtype::disjoint_instances(*found.plan);
+      } catch (const std::bad_alloc&) {
+        found.disjoint = 0;
+      }
     };
     if (known == nullptr) {
       if (!may_measure) return is_sought_later();
@@ -221,7 +219,6 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
           found.plan.reset();
         }
       }
-      look_for_overlaps();
       if (found.plan) {
         fate = Fate::taken;
         why = forced ? "all by engine" : "engine in memory of a device";
@@ -232,9 +229,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
       fate = Fate::equal;
       why = found.plan ? "" : "all by mpi, as of an equal type";
       if (found.plan && !is_of(*found.plan, buffer)) return is_sought_later();
-      if (const auto disjoint = found.disjoint;
-          look_for_overlaps(), found.disjoint > disjoint)  // of more instances than before
-        keep(*known, found);
+      look_for_overlaps();
       if (found.unpacking.up_to > 0)
         learn_unpacking(nullptr, found.unpacking);
       else if (met.times > 2 * kOften)
@@ -291,7 +286,9 @@ const dtype::PackPlan* KnownType::compared_plan(MPI_Datatype handle, const void*
                                                 std::int64_t count, Access access) {
   const auto* verdict = verdict_.load(std::memory_order_acquire);
   const auto is_enough = [&] {
-    return verdict != nullptr && (verdict->is_trusted() || !verdict->found.plan);
+    return verdict != nullptr &&
+           (verdict->forced || !verdict->found.plan ||
+            (verdict->found.compared && (verdict->found.disjoint || access != Access::writes)));
   };
   const bool on_device = is_packed_by_device(kind_at(buffer, true_lb_));
   if (!is_enough() && !on_device) verdict = judge(verdict, handle, buffer, 0, Access::writes);

@@ -74,7 +74,9 @@ class KnownType {
   /// are not enough.
   Handling to_unpack(MPI_Datatype handle, void* buffer, std::int64_t count, const std::byte* packed,
                      std::int64_t room) {
-    const auto found = find(handle, buffer, count, Access::writes);
+    // Kernels that unpack what is on a device have no order of writes.
+    const auto access = is_on_device(packed) ? Access::none : Access::writes;
+    const auto found = find(handle, buffer, count, access);
     if (found.bytes > room) return {};
     return by_engine_if(found, [&] {
       if (!found.verdict->is_trusted()) return false;
@@ -88,8 +90,8 @@ class KnownType {
              (unpacking != nullptr && unpacking->times.ours_is_faster(found.bytes));
     });
   }
-  /// Tells if a call reads a buffer at once: only that may be read for measuring.
-  enum class Access { reads, writes };
+  /// Tells what a call does with a buffer at once: only what is read may be read for measuring.
+  enum class Access { none, reads, writes };
   /// To send or receive them, as `access` says; a persistent request is made to be used often, and
   /// so counts for all the uses by MPI.
   enum class Request { ordinary, persistent };
@@ -139,7 +141,9 @@ class KnownType {
     // Tells if the engine may do it in the host's memory without another look at what MPI does.
     bool is_trusted() const { return forced || found.compared; }
     // Tells if the engine leaves the same bytes in memory as MPI, whatever order either writes in.
-    bool may_write(std::int64_t count) const { return forced || count <= found.disjoint; }
+    bool may_write(std::int64_t count) const {
+      return forced || count <= found.disjoint.value_or(0);
+    }
     // Whether a message of so many bytes, in the host's memory, is to be the engine's.
     bool pays(std::int64_t bytes, Traffic traffic) const {
       if (forced) return true;

@@ -17,39 +17,83 @@ namespace {
 
 constexpr auto kAny = std::numeric_limits<std::int64_t>::max();
 
-// Calls visit(block) for the blocks of `count` instances in packed order, as long as it is true.
+// Calls visit(block) for the blocks of one instance in packed order, as long as it returns true.
+// Returns whether that was so of all.
 template <class Visit>
-bool for_each_block(const PackPlan& plan, std::int64_t count, Visit&& visit) {
+bool for_each_block(const PackPlan& plan, Visit&& visit) {
   constexpr std::size_t kAtOnce = 256;
   std::array<IoBlock, kAtOnce> blocks;
-  Segment segment(plan, nullptr, count);
+  Segment segment(plan, nullptr, 1);
   while (const auto got = segment.blocks(blocks))
     for (const auto& block : std::span(blocks).first(got))
       if (!visit(block)) return false;
   return true;
 }
 
-// Tells if `count` instances are known to hold no byte twice.
-bool are_disjoint(const PackPlan& plan, std::int64_t count) {
-  constexpr std::size_t kMost = std::size_t{1} << 22;
-  auto end = std::numeric_limits<std::int64_t>::min();
-  const bool are_in_order = for_each_block(plan, count, [&](const IoBlock& block) {
-    const bool is_behind = block.offset >= end;
-    end = block.offset + block.length;
-    return is_behind;
+enum class Order { ascending, none, overlapping };
+// Compares each block with the one before it.
+Order order_of_blocks(const PackPlan& plan) {
+  auto out = Order::ascending;
+  IoBlock last{std::numeric_limits<std::int64_t>::min(), 0};
+  for_each_block(plan, [&](const IoBlock& block) {
+    if (block.offset < last.offset + last.length)
+      out = block.offset + block.length > last.offset ? Order::overlapping : Order::none;
+    last = block;
+    return out == Order::ascending;
   });
-  if (are_in_order) return true;
-  std::vector<IoBlock> blocks;
-  const bool are_few = for_each_block(plan, count, [&](const IoBlock& block) {
-    blocks.push_back(block);
-    return blocks.size() <= kMost;
-  });
-  if (!are_few) return false;
+  return out;
+}
+
+// Returns the least distance between the end of a block and the begin of the next one in memory,
+// kAny if there is one block. Sorts them; negative if two overlap.
+std::int64_t least_gap(std::vector<IoBlock>& blocks) {
   std::sort(blocks.begin(), blocks.end(),
             [](const auto& a, const auto& b) { return a.offset < b.offset; });
-  return std::adjacent_find(blocks.begin(), blocks.end(), [](const auto& a, const auto& b) {
-           return b.offset < a.offset + a.length;
-         }) == blocks.end();
+  auto out = kAny;
+  for (std::size_t i = 1; i < blocks.size(); ++i)
+    out = std::min(out, blocks[i].offset - blocks[i - 1].offset - blocks[i - 1].length);
+  return out;
+}
+
+// Moves each block, of at most `step` bytes, into [0, step) by a multiple of `step`. One that
+// reaches beyond is cut there.
+void fold(std::vector<IoBlock>& blocks, std::int64_t step) {
+  const auto size = blocks.size();
+  for (std::size_t i = 0; i < size; ++i) {
+    auto& [offset, length] = blocks[i];
+    offset = (offset % step + step) % step;
+    if (const auto over = offset + length - step; over > 0) {
+      length -= over;
+      blocks.push_back({0, over});
+    }
+  }
+}
+
+std::int64_t instances_by_blocks(const PackPlan& plan) {
+  constexpr std::size_t kMost = std::size_t{1} << 21;
+  const auto& bounds = plan.bounds();
+  const auto step = std::abs(bounds.extent);
+  const bool interleave = step < bounds.true_extent;
+  const auto order = order_of_blocks(plan);
+  if (order == Order::overlapping) return 0;
+  if (order == Order::ascending && !interleave) return kAny;
+  std::vector<IoBlock> blocks;
+  std::int64_t longest = 0;
+  const bool are_few = for_each_block(plan, [&](const IoBlock& block) {
+    if (blocks.size() == kMost) return false;
+    blocks.push_back(block);
+    longest = std::max(longest, block.length);
+    return true;
+  });
+  if (!are_few) return 0;
+  const auto gap = least_gap(blocks);
+  if (gap < 0) return 0;
+  if (!interleave) return kAny;
+  if (longest > step) return 1;
+  // Up to this number no instance reaches the next block.
+  const auto most = gap == kAny ? kAny : gap / step + 1;
+  fold(blocks, step);
+  return least_gap(blocks) >= 0 ? kAny : most;
 }
 
 // The same as far as the strides of a plan tell that is one nest of loops, else 0.
@@ -63,12 +107,11 @@ std::int64_t instances_by_strides(const detail::Op& root) {
 
 }  // namespace
 
-std::int64_t disjoint_instances(const PackPlan& plan, std::int64_t wanted) {
-  const auto& bounds = plan.bounds();
-  if (bounds.size == 0) return kAny;
-  if (const auto most = instances_by_strides(plan.program().root); most >= wanted) return most;
-  if (std::abs(bounds.extent) >= bounds.true_extent) return are_disjoint(plan, 1) ? kAny : 0;
-  return are_disjoint(plan, wanted) ? wanted : 0;
+std::int64_t disjoint_instances(const PackPlan& plan) {
+  if (plan.bounds().size == 0) return kAny;
+  // Strides that end are not all: places between them may stay free for ever.
+  const auto most = instances_by_strides(plan.program().root);
+  return most == kAny ? most : std::max(most, instances_by_blocks(plan));
 }
 
 }  // namespace halocline::dtype

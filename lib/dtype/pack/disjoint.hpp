@@ -10,14 +10,13 @@
 
 namespace halocline::dtype {
 
-/// Returns the highest number of instances that are known to hold no byte of memory twice.
+/// Returns a number of instances of the plan's type that certainly hold no byte of memory twice.
 ///
-/// It is the largest std::int64_t if that is so for all numbers, and 0 if one instance holds a byte
-/// twice. Types that interleave their instances are looked at with `wanted` instances, unless the
-/// strides tell. 0 if these have more than four million blocks in no order, too many to sort.
-/// O(blocks) where the blocks stand in order, else O(blocks log blocks). Throws std::bad_alloc.
-///
-/// \param wanted at least 1
-std::int64_t disjoint_instances(const PackPlan& plan, std::int64_t wanted);
+/// It is the largest std::int64_t if that is so of any number, and 0 if one instance holds a byte
+/// twice. Nearly always it is the highest such number. Of more than two million blocks that are in
+/// no order or interleave, it is what the strides tell, or 0. O(levels) if the strides tell that it
+/// is any number, O(blocks) for blocks in order that do not interleave, else O(blocks log blocks)
+/// and 16 bytes of memory for each block of one instance. Throws std::bad_alloc.
+std::int64_t disjoint_instances(const PackPlan& plan);
 
 }  // namespace halocline::dtype

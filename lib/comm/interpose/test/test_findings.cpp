@@ -188,7 +188,6 @@ TEST(Findings, LeaveToMpiWhatIsWrittenTwice) {
     MPI_Datatype handle = type.get();
     MPI_Type_commit(&handle);
     auto* const known = known_type(handle);
-    for (int use = 0; use <= KnownType::kMostMpiUses; ++use) pack(handle, 4);
     for (const auto access : {KnownType::Access::reads, KnownType::Access::writes})
       for (const int count : {4, 5}) {
         const bool is_mpis = access == KnownType::Access::writes && count == 5;

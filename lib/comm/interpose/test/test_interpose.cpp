@@ -524,7 +524,10 @@ TEST(Messages, ArriveWhoseRequestWasFreedWithTheNextCall) {
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Isend(layout.buffer(sent), 2, layout.type(), next, 0, MPI_COMM_WORLD, &send);
     constexpr int kCalls = 50;  // MPI may need some to get a long message there
-    for (int i = 0; i < kCalls; ++i) call();
+    for (int i = 0; i < kCalls; ++i) {
+      PMPI_Barrier(MPI_COMM_WORLD);  // by then all have sent
+      call();
+    }
     EXPECT_PRED2(same, received, expected) << name;
     MPI_Wait(&send, MPI_STATUS_IGNORE);
   }
