@@ -223,6 +223,13 @@ bool is_ours(const Side<Displacement>& side, Way way, const Partners& partners) 
          (on_device || (!is_for_devices && 2 * ours >= all));
 }
 
+// Tells if a predefined type is among those that KnownType::has_long_elements() tells of.
+bool is_long(MPI_Datatype predefined) {
+  constexpr int kLongest = 16;
+  int size = 0;
+  return kStreams && PMPI_Type_size(predefined, &size) == MPI_SUCCESS && size > kLongest;
+}
+
 // `side` packed, if the engine is to do that and it knows all types. Nothing is packed yet. Without
 // memory for it, MPI does it.
 template <class Displacement>
@@ -243,6 +250,8 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way
       const auto* plan =
           known != nullptr ? known->compared_plan(type, buffer, side.counts[i], access) : nullptr;
       if (known != nullptr && plan == nullptr && !known->is_one_run()) return std::nullopt;
+      if (way == Way::send && (known != nullptr ? known->has_long_elements() : is_long(type)))
+        return std::nullopt;
       if (plan == nullptr) plan = std::get_if<dtype::PackPlan>(&dtype::cached_plan(type));
       if (plan == nullptr || !is_of(*plan, buffer)) return std::nullopt;
       const auto kind = kind_of(*plan, buffer);

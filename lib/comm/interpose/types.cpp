@@ -124,6 +124,21 @@ std::int64_t arguments_of(MPI_Datatype handle) {
 #endif
 }
 
+// Tells if Open MPI cannot receive packed bytes of a type that end in the midst of an element: 4.1
+// keeps the part in 16 bytes on its stack. Its own sends never end there.
+bool holds_long_elements(const dtype::TypeExpr& expression) {
+  [[maybe_unused]] constexpr std::int64_t kLongest = 16;
+  if (!kStreams) return false;
+  if (const auto* const named = std::get_if<dtype::Named>(&expression.node))
+    return std::any_of(named->type->members.begin(), named->type->members.end(),
+                       [](const auto& member) { return member.type->size > kLongest; });
+  const auto inside = dtype::types_inside(expression);
+  const dtype::TypeExpr* last = nullptr;  // members of a struct often share one
+  return std::any_of(inside.begin(), inside.end(), [&](const auto& one) {
+    return std::exchange(last, one.get()) != one.get() && holds_long_elements(*one);
+  });
+}
+
 PackTimes times_of_forced() {
   return {{0, 0}, {1, 1}, std::numeric_limits<std::int64_t>::max()};
 }
@@ -202,6 +217,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
         found.disjoint = 0;
       }
     };
+    if (known != nullptr) verdict->has_long_elements = holds_long_elements(*known);
     if (known == nullptr) {
       if (!may_measure) return is_sought_later();
       why = "all by mpi: " + std::string(std::get<UnsupportedDatatype>(expression).what());
@@ -294,7 +310,8 @@ const dtype::PackPlan* KnownType::compared_plan(MPI_Datatype handle, const void*
   if (!is_enough() && !on_device) verdict = judge(verdict, handle, buffer, 0, Access::writes);
   const bool is_in_order = access == Access::writes && !on_device && verdict != nullptr &&
                            verdict->found.plan && !verdict->may_write(count);
-  return is_in_order ? nullptr : plan();
+  const bool is_cut = access != Access::writes && has_long_elements();
+  return is_in_order || is_cut ? nullptr : plan();
 }
 
 const KnownType::Unpacking* KnownType::learn_unpacking(const Unpacking* last,
@@ -347,6 +364,8 @@ Handling KnownType::to_send(MPI_Datatype handle, const void* buffer, std::int64_
       who == Sends::by_mpi || (who == Sends::by_mpi_on_host && !is_there_device_memory()))
     return {};
   const auto found = find(handle, buffer, count, access, request);
+  if (found.verdict != nullptr && found.verdict->has_long_elements && access != Access::writes)
+    return {};
   return by_engine_if(found, [&] { return found.verdict->pays(found.bytes, traffic); });
 }
 

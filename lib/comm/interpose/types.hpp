@@ -115,7 +115,8 @@ class KnownType {
 
   /// Returns the plan for a call that takes other types as well: compared with what MPI packs,
   /// unless the engine is forced or the data are in memory of a device. nullptr if there is none.
-  /// Likewise if the call writes `count` instances of which some hold a byte twice.
+  /// Likewise if the call writes `count` instances of which some hold a byte twice, or sends long
+  /// elements.
   const dtype::PackPlan* compared_plan(MPI_Datatype handle, const void* buffer, std::int64_t count,
                                        Access access);
   /// Returns the plan that calls go by; nullptr as long as none was asked for, and if MPI does it
@@ -123,6 +124,11 @@ class KnownType {
   const dtype::PackPlan* plan() const {
     const auto* const verdict = verdict_.load(std::memory_order_acquire);
     return verdict != nullptr && verdict->found.plan ? &*verdict->found.plan : nullptr;
+  }
+  /// Tells if MPI alone may send it, since its elements are too long for receives in pieces.
+  bool has_long_elements() const {
+    const auto* const verdict = verdict_.load(std::memory_order_acquire);
+    return verdict != nullptr && verdict->has_long_elements;
   }
   /// Tells whether it was found to be one run of memory, which has no plan of its own.
   bool is_one_run() const {
@@ -132,8 +138,10 @@ class KnownType {
 
  private:
   struct Verdict {
-    Findings found;                       // but for unpacking, which is judged by itself
-    bool forced = false;                  // the engine does
+    Findings found;       // but for unpacking, which is judged by itself
+    bool forced = false;  // the engine does
+    // MPI receives packed bytes wrongly that end in the midst of an element, as they may.
+    bool has_long_elements = false;
     std::unique_ptr<const Verdict> last;  // that somebody may still go by
     // Of each traffic, twice its bytes, and 1 if it pays.
     mutable std::array<std::atomic<std::int64_t>, 2> last_messages{};

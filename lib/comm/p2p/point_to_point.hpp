@@ -37,9 +37,10 @@ struct ReceiveStatus {
 ///
 /// Buffers may be in the host's memory or the device's, wherever the other side's are; a device
 /// must be done with them before. A message of at most chunk_bytes is one MPI message of its packed
-/// bytes (as MPI_PACKED), which plain MPI calls match in both directions; a longer one is a
-/// protocol that needs a PointToPoint with the same chunk_bytes at both ends. Wildcards, order,
-/// short receives and MPI_PROC_NULL are as in MPI.
+/// bytes (as MPI_PACKED), which plain MPI calls match in both directions. (Open MPI 4.1 may end the
+/// process that receives elements of more than 16 bytes so, such as C's long double complex.) A
+/// longer one is a protocol that needs a PointToPoint with the same chunk_bytes at both ends.
+/// Wildcards, order, short receives and MPI_PROC_NULL are as in MPI.
 ///
 /// Progress is made by every call here, for all requests, and by no other: who has a long message
 /// under way must come back to complete it, and not wait for its partner by other means. A message
