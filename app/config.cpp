@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "config.hpp"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
@@ -14,10 +17,13 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
+#include <span>
 #include <sstream>
 #include <string_view>
 #include <system_error>
+#include <toml++/toml.h>
 
 #include "comm/device/gpu_awareness.hpp"
 #include "dtype/pack/kokkos/kokkos_threads.hpp"
@@ -234,175 +240,164 @@ struct Option {
   int words = 1;         ///< how many arguments the flag takes at most
   bool in_file = true;
   std::string expected;  ///< what a value may be, to follow "give "
-  std::string meaning;   ///< ends with the subcommands that use it
+  std::vector<Subcommand> users;
+  std::string meaning;  ///< of a few words
+  std::string details;  ///< whole sentences; may be empty
   std::string default_text;
   std::function<bool(const Json&, Config&)> read;
   std::function<Json(const Config&)> write;
   std::function<Json(const Tokens&)> from_tokens;
+
+  bool is_used_by(Subcommand one) const {
+    return std::find(users.begin(), users.end(), one) != users.end();
+  }
 };
 
 class Options {
  public:
   Options() {
+    using enum Subcommand;
+    using Users = std::vector<Subcommand>;
     constexpr Range size{1, INT_MAX};  // MPI's subarray constructor takes int
-    const std::string both = " [run, compare]", halo = " [run, compare, predict]";
+    const Users both{run, compare}, halo{run, compare, predict};
 
     group_ = "Grid and fields";
-    auto& local =
-        add("local", &Config::local, "N N N", size, "points of each rank along x, y, z" + halo);
-    local.default_text = "64 64 64";
-    add("global", &Config::global, "N N N", size,
-        "points of all ranks together, instead of local; need not divide evenly" + halo);
-    add("decomposition", &Config::decomposition, "N N N", size,
-        "ranks along x, y, z; none: chosen so that the nodes' surfaces are small, and then the "
-        "ranks'" +
-            halo);
-    add("reorder", &Config::reorder, "",
-        "positions of the ranks in the grid: none: in their order, x first; node: so that each "
-        "node owns a compact part" +
-            halo);
+    add("local", &Config::local, "N N N", size, halo, "points of each rank along x, y, z")
+        .default_text = "64 64 64";
+    add("global", &Config::global, "N N N", size, halo, "points of all ranks, instead of --local",
+        "They need not divide evenly.");
+    add("decomposition", &Config::decomposition, "N N N", size, halo, "ranks along x, y, z",
+        "Default: the grid with the smallest halo surface between nodes, then between ranks.");
+    add("reorder", &Config::reorder, "", halo, "places of the ranks in the grid",
+        "none: in their order, x first. node: each node owns a compact part.");
     add("ranks-per-node", &Config::ranks_per_node, "N,...", size,
-        "emulate nodes of so many consecutive ranks each: one number, or one for each node; none: "
-        "the real nodes [run, compare, gather, info]; nodes that predict has [predict]");
-    add("radius", &Config::radius, "N", size, "ghost points on each side of each axis" + halo);
-    add("fields", &Config::fields, "N", Range{1, 65536}, "values per point" + halo);
-    add("layout", &Config::layout, "",
-        "soa: one array per field; aos: the fields of a point side by side" + halo);
-    add("element", &Config::element, "", "type of a value" + halo);
-    add("periodic", &Config::periodic, "true|false",
-        "whether opposite sides of the grid are neighbours" + halo);
-
-    add("memory", &Config::memory, "", "where the fields are and the stencil runs" + halo);
-    add("gpu-aware-mpi", &Config::gpu_aware_mpi, "",
-        "whether MPI takes messages in device memory; ask: $HALOCLINE_GPU_AWARE_MPI (yes, no), "
-        "else "
-        "what MPI says and a message shows [run, compare, calibrate, info]");
+        {run, compare, gather, predict, info}, "emulate nodes of N consecutive ranks",
+        "One number for all nodes, or one for each. Default: the real nodes. predict: ranks of "
+        "each predicted node, 1 by default.");
+    add("radius", &Config::radius, "N", size, halo, "ghost points on each side of each axis");
+    add("fields", &Config::fields, "N", Range{1, 65536}, halo, "values per point");
+    add("layout", &Config::layout, "", halo, "how the fields lie in memory",
+        "soa: one array per field. aos: the fields of a point side by side.");
+    add("element", &Config::element, "", halo, "type of a value");
+    add("periodic", &Config::periodic, "true|false", halo,
+        "whether opposite sides are neighbours");
+    add("memory", &Config::memory, "", halo, "where the fields are and the stencil runs");
+    add("gpu-aware-mpi", &Config::gpu_aware_mpi, "", {run, compare, calibrate, info},
+        "whether MPI takes device memory",
+        "ask: $HALOCLINE_GPU_AWARE_MPI (yes or no) if it is set; else the MPI is asked, and a "
+        "message is tried.");
 
     group_ = "Stencil and time steps";
-    add("stencil", &Config::stencil, "",
-        "heat13: sixth order along 13 lines, 26 neighbours; heat9: 18 neighbours; heat3: 6 "
-        "neighbours; "
-        "point26: 27 points, radius 1 [run]");
-    add("steps", &Config::steps, "N", Range{0, INT_MAX}, "time steps [run]");
-    add("stages", &Config::stages, "N", size, "substeps of a step, each with its exchange [run]");
-    add("overlap", &Config::overlap, "",
-        "compute what needs no ghosts while messages travel; every other substep stays as it is "
-        "without, to compare with. Of p2p, partitioned, vendor-p2p, shared (with ranks of other "
-        "nodes, and on "
-        "devices) something travels meanwhile; of the others nothing does: collective calls of MPI "
-        "block before the interior, and shared copies on a node after it [run]");
-    add("progress", &Config::progress, "N", Range{0, INT_MAX},
-        "with overlap, how often MPI is called meanwhile, for those that move nothing by "
-        "themselves; 0: never [run]");
+    add("stencil", &Config::stencil, "", {run}, "stencil of the time steps",
+        "heat13: sixth order along 13 lines, 26 neighbours. heat9: 18 neighbours. heat3: 6 "
+        "neighbours. point26: 27 points, radius 1.");
+    add("steps", &Config::steps, "N", Range{0, INT_MAX}, {run}, "time steps");
+    add("stages", &Config::stages, "N", size, {run}, "substeps of a step, each with an exchange");
+    add("overlap", &Config::overlap, "", {run}, "compute the interior while messages travel",
+        "Data move meanwhile only with p2p, partitioned, vendor-p2p, and shared between nodes or "
+        "on devices; other methods block. Every second substep does not overlap, for comparison.");
+    add("progress", &Config::progress, "N", Range{0, INT_MAX}, {run},
+        "calls of MPI during the interior",
+        "With --overlap, for MPIs that move nothing by themselves. 0: none.");
 
-    group_ = "Exchange and measurement";
+    group_ = "Exchange";
     auto& methods = add(
-        "methods", &Config::methods, "NAME,...",
-        "exchanges, from " + method_names() +
-            "; alltoallv, neighbor, p2p, partitioned with :device, :one-shot, :staged or :host, "
-            "how "
-            "packed bytes travel, for fields in device memory, where the default is all possible; "
-            "run: the first" +
-            halo);
+        "methods", &Config::methods, "NAME,...", halo, "exchange methods; run takes the first",
+        "From " + method_names() +
+            ". alltoallv, neighbor, p2p and partitioned may end in :device, :one-shot, :staged or "
+            ":host, the way of the packed bytes of fields in device memory. Default there: all "
+            "that are possible.");
     methods.default_text.clear();
     for (const auto& method : methods_on_host())
       methods.default_text.append(methods.default_text.empty() ? "" : ",").append(name(method));
-    add("shape", &Config::shape, "SHAPE,...",
-        "direct: all regions of the halo at once; axes: at most 6 slabs, x before y before z, so "
-        "that edges and corners travel along in fewer regions, but in rounds that wait for each "
-        "other; run and predict use the first, compare each method in each of them" +
-            halo);
-    add("neighbors", &Config::neighbors, "",
-        "whose points travel: 6: across faces; 18: across edges, too; 26: across corners, too; "
-        "auto: what the stencil reads (run, which refuses less), 26 (compare, predict)" +
-            halo);
-    add("messages", &Config::messages, "",
-        "what a message of p2p and vendor-p2p holds: all that goes to a partner (in a round of "
-        "axes), one region of all fields, or all regions of one field (layout soa); other "
-        "methods have one for each partner" +
-            both);
-    add("chunk-bytes", &Config::chunk_bytes, "N", Range{0, INT64_MAX},
-        "p2p, and shared between nodes: a message ends with the region of a field that brings it "
-        "to so many bytes, and the rest follows in others, packed while that one travels; 0: "
-        "never" +
-            both);
-    add("describe", &Config::describe, "",
-        "how the app writes its regions as MPI datatypes" + both);
-    add("packer", &Config::packer, "", "which of our packers packs where the host does" + both);
-    add("iterations", &Config::iterations, "N", Range{1, INT_MAX},
-        "timed exchanges of each method, timed gathers of each variant and size, exchanges in "
-        "traces "
-        "[compare, gather, predict]");
-    add("warmup", &Config::warmup, "N", Range{0, INT_MAX},
-        "as many of each before the timed ones [compare, gather]");
-    add("max-seconds", &Config::max_seconds, "SECONDS",
-        "stop measuring after this time [compare, calibrate, gather]");
-    add("model", &Config::model, "FILE",
-        "system model: calibrate writes it, what methods leave open is chosen by it; "
-        "none: $HALOCLINE_MODEL or $XDG_CONFIG_HOME/halocline/model.json or "
-        "~/.config/halocline/model.json [run, compare, calibrate, predict, info]");
-    add("force-model", &Config::force_model, "",
-        "use a system model of another CPU, GPU, driver or MPI all the same" + both);
-    add("threads", &Config::threads, "N", Range{0, dtype::kMostKokkosThreads},
-        "threads per rank; 0: $KOKKOS_NUM_THREADS or $OMP_NUM_THREADS, else this rank's share of "
-        "its "
-        "node, at most " +
-            std::to_string(dtype::kMostKokkosThreads) + " [run, compare, info]");
-    add("seed", &Config::seed, "N", Range{0, INT64_MAX},
-        "of the values that fill the fields, of random orders [run, compare, gather]");
+    add("shape", &Config::shape, "SHAPE,...", halo, "shape of the halo: direct, axes",
+        "direct: all regions at once. axes: at most 6 slabs, x before y before z, so that edges "
+        "and corners travel with them, in rounds that wait for each other. run and predict take "
+        "the first; compare measures each method in each shape.");
+    add("neighbors", &Config::neighbors, "", halo, "whose points travel",
+        "6: across faces. 18: across edges, too. 26: across corners, too. auto: what the stencil "
+        "reads (run, which refuses fewer), 26 (compare, predict).");
+    add("messages", &Config::messages, "", both, "what a message of p2p and vendor-p2p holds",
+        "partner: all that goes to a partner (in a round of axes). region: one region of all "
+        "fields. field: all regions of one field (layout soa). Other methods send one message to "
+        "each partner.");
+    add("chunk-bytes", &Config::chunk_bytes, "N", Range{0, INT64_MAX}, both,
+        "p2p: bytes after which a message is cut",
+        "Also of shared between nodes. A message ends with the region of a field that brings it "
+        "to N bytes; the rest is packed while that one travels. 0: never cut.");
+    add("describe", &Config::describe, "", both, "how regions are written as MPI datatypes");
+    add("packer", &Config::packer, "", both, "which packer packs on the host");
 
     group_ = "Hierarchical gather";
-    add("variants", &Config::variants, "NAME,...",
-        "mpi-gather: MPI_Gather; hier-...: through one rank of each node, then reordered by "
-        "MPI_Unpack, MPI_Sendrecv or our pack plan; forced: where nothing need be; zero-copy: "
-        "by the types of the messages [gather]");
-    add("order", &Config::order, "ORDER,...",
-        "ranks of the communicator: ordered: as they are; reversed; round-robin over the nodes; "
-        "random, by --seed [gather]");
-    add("sizes", &Config::sizes, "N,...", Range{0, INT64_MAX}, "bytes of each rank [gather]");
-    add("root", &Config::root, "N", Range{0, INT_MAX}, "rank that gathers, in each order [gather]");
+    add("variants", &Config::variants, "NAME,...", {gather},
+        "who puts blocks into the order of ranks",
+        "mpi-gather: MPI_Gather. hier-...: through one rank of each node, then reordered by "
+        "MPI_Unpack, MPI_Sendrecv or our pack plan; forced: where nothing need be reordered. "
+        "zero-copy: by the types of the messages.");
+    add("order", &Config::order, "ORDER,...", {gather}, "order of the ranks in the communicator",
+        "ordered: as they are. reversed. round-robin: over the nodes. random: by --seed.");
+    add("sizes", &Config::sizes, "N,...", Range{0, INT64_MAX}, {gather}, "bytes of each rank");
+    add("root", &Config::root, "N", Range{0, INT_MAX}, {gather}, "rank that gathers",
+        "The same rank in each order.");
 
     group_ = "Prediction";
-    add("nodes", &Config::nodes, "N,...", size,
-        "numbers of nodes, each with --ranks-per-node ranks (none: 1) [predict]");
-    add("traces", &Config::traces, "FOLDER",
-        "write the messages of --iterations exchanges on that many nodes to a new folder, as "
-        "traces "
-        "jobs/simgrid/replay.sh [predict]");
+    add("nodes", &Config::nodes, "N,...", size, {predict}, "numbers of nodes",
+        "Each has --ranks-per-node ranks.");
+    add("traces", &Config::traces, "FOLDER", {predict}, "write the messages for SimGrid",
+        "--iterations exchanges on that number of nodes, in a new folder, for "
+        "jobs/simgrid/replay.sh.");
+
+    group_ = "Measurement";
+    add("iterations", &Config::iterations, "N", Range{1, INT_MAX}, {compare, gather, predict},
+        "timed exchanges of each method",
+        "gather: timed gathers of each variant and size. predict: exchanges in the traces.");
+    add("warmup", &Config::warmup, "N", Range{0, INT_MAX}, {compare, gather},
+        "untimed exchanges before them");
+    add("max-seconds", &Config::max_seconds, "SECONDS", {compare, calibrate, gather},
+        "stop measuring after this time");
+    add("model", &Config::model, "FILE", {run, compare, calibrate, predict, info},
+        "system model that chooses transfers",
+        "calibrate writes it. Default: $HALOCLINE_MODEL, $XDG_CONFIG_HOME/halocline/model.json "
+        "or ~/.config/halocline/model.json.");
+    add("force-model", &Config::force_model, "", both, "use the model of another machine",
+        "Of another CPU, GPU, driver or MPI.");
+    add("threads", &Config::threads, "N", Range{0, dtype::kMostKokkosThreads},
+        {run, compare, info}, "threads per rank; 0: its share of the node",
+        "0: $KOKKOS_NUM_THREADS or $OMP_NUM_THREADS if one is set, else the rank's share of its "
+        "node. At most " +
+            std::to_string(dtype::kMostKokkosThreads) + ".");
+    add("seed", &Config::seed, "N", Range{0, INT64_MAX}, {run, compare, gather},
+        "seed of field values and random orders");
 
     group_ = "Output";
-    add("output", &Config::output, "PATH",
-        "append results to this file, one line of JSON each [run, compare, gather, predict]");
-    add("csv", &Config::csv, "PATH",
-        "append results to this file as CSV [run, compare, gather, predict]");
-    add("quiet", &Config::quiet, "",
-        "no progress line, no tables [run, compare, calibrate, gather, predict]");
-    add("json", &Config::json, "",
-        "print one JSON object and nothing else [calibrate, inspect, info]");
-    add("displacements", &Config::displacements, "FILE",
-        "instead of an expression: displacements of bytes, one integer per line; 64-bit integers "
-        "if the name ends in .i64 [inspect]");
-    add("typemap", &Config::typemap, "FILE",
-        "instead of an expression: predefined type and displacement in bytes, a line each "
-        "[inspect]");
-    add("dry-run", &Config::dry_run, "",
-        "print decomposition, messages, bytes and memory per rank, or what would be measured, and "
-        "exit [run, compare, calibrate, gather]");
+    add("output", &Config::output, "PATH", {run, compare, gather, predict},
+        "append results, one JSON object a line");
+    add("csv", &Config::csv, "PATH", {run, compare, gather, predict}, "append results as CSV");
+    add("quiet", &Config::quiet, "", {run, compare, calibrate, gather, predict},
+        "no progress line, no tables");
+    add("json", &Config::json, "", {calibrate, inspect, info}, "print one JSON object alone");
+    add("displacements", &Config::displacements, "FILE", {inspect},
+        "displacements instead of EXPRESSION",
+        "In bytes, one integer per line; 64-bit integers if the name ends in .i64.");
+    add("typemap", &Config::typemap, "FILE", {inspect}, "a type map instead of EXPRESSION",
+        "A predefined type and its displacement in bytes on each line.");
+    add("dry-run", &Config::dry_run, "", {run, compare, calibrate, gather},
+        "show what would be sent and needed");
 
     group_ = "General";
-    auto& config =
-        add("config", &Config::config, "FILE",
-            "flat TOML file (long flags as keys; values are numbers, true, false, \"strings\", "
-            "[lists]); flags on the command line override it [all]");
-    config.in_file = false;
+    add("config", &Config::config, "FILE", all_subcommands(), "TOML file with flags as keys",
+        "Keys of one subcommand may stand in a section of its name, such as [compare]. Flags on "
+        "the command line override the file.")
+        .in_file = false;
 
     group_ = "";
-    add("inject", &Config::inject, "",
-        "break one message, to see verification fail [run, compare, gather]");
-    add("inject-from", &Config::inject_from, "N", Range{1, INT_MAX},
-        "break only the N-th verified exchange of each method and those after it "
-        "[run, compare, gather]");
+    add("inject", &Config::inject, "", {run, compare, gather},
+        "break one message, to see verification fail");
+    add("inject-from", &Config::inject_from, "N", Range{1, INT_MAX}, {run, compare, gather},
+        "break the N-th verified exchange of each method and those after it");
   }
+
+  static std::vector<Subcommand> all_subcommands() { return all_of<Subcommand>(); }
 
   const std::vector<Option>& all() const { return options_; }
 
@@ -423,8 +418,9 @@ class Options {
   // Numbers: the range is part of what is expected.
   template <class T>
   Option& add(std::string name, T Config::*member, std::string argument, Range range,
-              std::string meaning) {
-    auto& option = common(std::move(name), member, std::move(argument), std::move(meaning));
+              std::vector<Subcommand> users, std::string meaning, std::string details = "") {
+    auto& option = common(std::move(name), member, std::move(argument), std::move(users),
+                          std::move(meaning), std::move(details));
     option.read = [member, range](const Json& value, Config& config) {
       return app::read(value, range, config.*member);
     };
@@ -441,9 +437,11 @@ class Options {
 
   // Everything else: what is expected follows from the type.
   template <class T>
-  Option& add(std::string name, T Config::*member, std::string argument, std::string meaning) {
+  Option& add(std::string name, T Config::*member, std::string argument,
+              std::vector<Subcommand> users, std::string meaning, std::string details = "") {
     if constexpr (NamedEnum<T>) argument = all_names<T>("|");
-    auto& option = common(std::move(name), member, std::move(argument), std::move(meaning));
+    auto& option = common(std::move(name), member, std::move(argument), std::move(users),
+                          std::move(meaning), std::move(details));
     option.read = [member](const Json& value, Config& config) {
       return app::read(value, config.*member);
     };
@@ -461,8 +459,9 @@ class Options {
   // One or more names, each once.
   template <NamedEnum E>
   Option& add(std::string name, std::vector<E> Config::*member, std::string argument,
-              std::string meaning) {
-    auto& option = common(std::move(name), member, std::move(argument), std::move(meaning));
+              std::vector<Subcommand> users, std::string meaning, std::string details = "") {
+    auto& option = common(std::move(name), member, std::move(argument), std::move(users),
+                          std::move(meaning), std::move(details));
     option.read = [member](const Json& value, Config& config) {
       return app::read(value, config.*member);
     };
@@ -471,12 +470,15 @@ class Options {
   }
 
   template <class T>
-  Option& common(std::string name, T Config::*member, std::string argument, std::string meaning) {
+  Option& common(std::string name, T Config::*member, std::string argument,
+                 std::vector<Subcommand> users, std::string meaning, std::string details) {
     auto& option = options_.emplace_back();
     option.name = std::move(name);
     option.group = group_;
     option.argument = std::move(argument);
+    option.users = std::move(users);
     option.meaning = std::move(meaning);
+    option.details = std::move(details);
     option.write = [member](const Config& config) { return app::write(config.*member); };
     option.from_tokens = from_tokens<T>;
     option.default_text = default_text(option.write(Config{}));
@@ -515,106 +517,332 @@ void set(const Option& option, const Json& value, const std::string& where, Conf
     fail(option.name + " cannot be used", excerpt(value) + ", " + where, "give " + option.expected);
 }
 
-// ---- The config file. CLI11's own reader takes `radius =` for 0, `quiet = 3` for true and cuts "a
-// # b" at the #; what a flat file may hold on the right of a `=` is what JSON and TOML have in
-// common, so a JSON parser reads it strictly.
+// ---- Names that were meant
 
-using Values = std::map<std::string, std::pair<Json, int>>;  // key -> value and line
-
-std::string trimmed(std::string_view text) {
-  constexpr std::string_view space = " \t\r";
-  const auto begin = text.find_first_not_of(space);
-  if (begin == std::string_view::npos) return "";
-  return std::string(text.substr(begin, text.find_last_not_of(space) - begin + 1));
-}
-
-// The line up to a # that is not inside of a string.
-std::string without_comment(const std::string& line) {
-  bool in_string = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (in_string && line[i] == '\\')
-      ++i;
-    else if (line[i] == '"')
-      in_string = !in_string;
-    else if (line[i] == '#' && !in_string)
-      return line.substr(0, i);
+// How many letters differ: insertions, deletions and replacements.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    auto diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j)
+      diagonal = std::exchange(row[j], std::min({diagonal + (a[i - 1] == b[j - 1] ? 0 : 1),
+                                                 row[j] + 1, row[j - 1] + 1}));
   }
-  return line;
+  return row.back();
 }
 
-std::string line_of(const std::string& path, int line) {
-  return "line " + std::to_string(line) + " of " + path;
+// The name that is nearest to `word`; empty if none is near.
+std::string nearest(std::string_view word, const std::vector<std::string>& names) {
+  constexpr std::size_t kLongest = 40;
+  if (word.empty() || word.size() > kLongest || names.empty()) return "";
+  const auto found = std::min_element(names.begin(), names.end(), [&](const auto& a, const auto& b) {
+    return distance(word, a) < distance(word, b);
+  });
+  const bool begins = found->starts_with(word) || word.starts_with(*found);
+  return begins || distance(word, *found) <= 1 + word.size() / 4 ? *found : "";
 }
 
-Values read_file(const std::string& path) {
-  constexpr FileKind kind{"config file", "give --config a text file", 16 << 20, true};
+std::vector<std::string> names_used_by(Subcommand subcommand) {
+  std::vector<std::string> out;
+  for (const auto& option : options().all())
+    if (option.is_used_by(subcommand) && !option.group.empty()) out.push_back(option.name);
+  return out;
+}
+
+std::string text_of(const std::vector<Subcommand>& subcommands) {
+  std::string out;
+  for (const auto one : subcommands) out.append(out.empty() ? "" : ", ").append(to_string(one));
+  return out;
+}
+
+// What to do about a flag or key that a subcommand has not. `dashes` stand before flags.
+std::string remedy_for(const std::string& name, Subcommand subcommand, const std::string& dashes) {
+  const std::string help = "see halocline " + std::string(to_string(subcommand)) + " --help";
+  if (const auto near = nearest(name, names_used_by(subcommand)); !near.empty() && near != name)
+    return "did you mean " + dashes + near + "? (" + help + ")";
+  return (options().find(name) != nullptr ? "leave it out, or " : "") + help;
+}
+
+// ---- The config file
+
+using Values = std::map<std::string, std::pair<Json, std::string>>;  // key -> value and place
+
+std::string line_of(const std::string& path, const toml::source_region& source) {
+  return "line " + std::to_string(source.begin.line) + " of " + path;
+}
+
+std::string line_in(const std::string& text, std::size_t number) {
+  std::istringstream lines(text);
+  std::string out;
+  for (std::size_t i = 0; i < number; ++i) std::getline(lines, out);
+  return out;
+}
+
+// As JSON, which knows all that a key may hold; null for anything else.
+Json as_json(const toml::node& node, int depth = 0) {
   constexpr int kMostNested = 8;  // beyond every value that some key takes
-  std::istringstream file(read_whole_file(path, kind));
+  if (const auto* value = node.as_boolean()) return value->get();
+  if (const auto* value = node.as_integer()) return value->get();
+  if (const auto* value = node.as_floating_point()) return value->get();
+  if (const auto* value = node.as_string()) return value->get();
+  const auto* items = node.as_array();
+  if (items == nullptr || depth == kMostNested) return {};
+  auto out = Json::array();
+  for (const auto& item : *items) {
+    out.push_back(as_json(item, depth + 1));
+    if (out.back().is_null()) return {};
+  }
+  return out;
+}
 
-  Values values;
-  std::string line;
-  for (int at = 1; std::getline(file, line); ++at) {
-    const auto text = trimmed(without_comment(line));
-    if (text.empty()) continue;
-    const auto where = line_of(path, at) + ": " + excerpt(text);
-    if (text.front() == '[')
-      fail("config file has a section", where, "use no sections, only lines such as radius = 3");
-    const auto equals = text.find('=');
-    const auto key = trimmed(std::string_view(text).substr(0, equals));
-    if (equals == std::string::npos || key.empty())
-      fail("config file has a line that is no setting", where,
-           "write KEY = VALUE, such as radius = 3");
+// Reads the keys of `table` that `subcommand` uses. In a `section`, whose keys are for one
+// subcommand, as at the top, each key has to be used.
+void read_table(const toml::table& table, const std::string& path, Subcommand subcommand,
+                Values& values) {
+  for (const auto& [toml_key, node] : table) {
+    const std::string key(toml_key.str());
+    const auto where = line_of(path, node.source());
+    if (node.is_table()) continue;
     const auto* option = options().find(key);
     if (option == nullptr || !option->in_file)
-      fail("unknown key " + excerpt(key) + " in config file", line_of(path, at),
-           "use the long flags that halocline --help lists, without their dashes");
-    const auto written = trimmed(std::string_view(text).substr(equals + 1));
-    if (nests_deeper_than(written, kMostNested))
-      fail(key + " is nested too deep", where, "give " + option->expected);
-    const auto value = Json::parse(written, nullptr, false);
-    if (value.is_discarded() || value.is_null() || value.is_object())
-      fail(key + " has no value that can be read", where,
-           R"(write a number, true, false, a "string" or a [list, of, these], all on one line)");
-    if (!values.emplace(key, std::pair{value, at}).second)
-      fail(key + " stands twice in config file", line_of(path, at), "give each key once");
+      fail("unknown key " + excerpt(key) + " in config file", where,
+           remedy_for(key, subcommand, ""));
+    if (!option->is_used_by(subcommand))
+      fail("key " + key + " in config file is not used by " + std::string(to_string(subcommand)),
+           where, "put it into the section [" + std::string(to_string(option->users.front())) +
+                      "], which " + std::string(to_string(subcommand)) + " does not read");
+    auto value = as_json(node);
+    if (value.is_null())
+      fail(key + " has no value that can be used", where, "give " + option->expected);
+    values.insert_or_assign(key, std::pair{std::move(value), where});
   }
-  return values;
+}
+
+Values read_file(const std::string& path, Subcommand subcommand) {
+  constexpr FileKind kind{"config file", "give --config a text file", 16 << 20, true};
+  const auto text = read_whole_file(path, kind);
+  toml::table file;
+  try {
+    file = toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    fail("config file is no TOML",
+         std::string(error.description()) + ", " + line_of(path, error.source()) + ": " +
+             excerpt(line_in(text, error.source().begin.line)),
+         "write lines such as radius = 3");
+  }
+  Values out;
+  read_table(file, path, subcommand, out);
+  for (const auto& [toml_key, node] : file) {
+    const auto* section = node.as_table();
+    if (section == nullptr) continue;
+    const std::string key(toml_key.str());
+    const auto named = from_string<Subcommand>(key);
+    if (!named)
+      fail("config file has an unknown section " + excerpt(key), line_of(path, node.source()),
+           "use the name of a subcommand: " + all_names<Subcommand>(", "));
+    Values own;
+    read_table(*section, path, *named, own);
+    for (const auto& [inside, value] : *section)
+      if (value.is_table())
+        fail("section " + key + " of config file holds another section",
+             line_of(path, value.source()), "use one level of sections");
+    if (*named != subcommand) continue;
+    // Its local replaces the file's global, and the other way round.
+    if (own.contains("local")) out.erase("global");
+    if (own.contains("global")) out.erase("local");
+    for (auto& [name, value] : own) out.insert_or_assign(name, std::move(value));
+  }
+  return out;
+}
+
+// ---- Help
+
+// Columns of the terminal: mpirun puts a pipe in its place, and then $COLUMNS may tell.
+std::size_t columns_of_terminal() {
+  constexpr std::size_t kUsual = 80, kLeast = 60, kMost = 120;
+  winsize size{};
+  std::size_t out = kUsual;
+  if (const char* const text = std::getenv("COLUMNS"); text != nullptr)
+    out = static_cast<std::size_t>(std::max(std::atoi(text), 0));
+  else if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    out = size.ws_col;
+  return std::clamp(out, kLeast, kMost);
+}
+
+// `text` behind `head`, from column `indent` on.
+std::string entry(const std::string& head, const std::string& text, std::size_t indent) {
+  const auto width = columns_of_terminal();
+  std::string out = head;
+  auto column = head.size();
+  if (column + 2 > indent) {
+    out += '\n';
+    column = 0;
+  }
+  out.append(indent - column, ' ');
+  column = indent;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (column > indent && column + 1 + word.size() > width) {
+      out += '\n' + std::string(indent, ' ');
+      column = indent;
+    }
+    const bool is_first = column == indent;
+    out += (is_first ? "" : " ") + word;
+    column += word.size() + (is_first ? 0 : 1);
+  }
+  return out + '\n';
+}
+
+std::string head_of(const Option& option) {
+  return "  --" + option.name + (option.argument.empty() ? "" : " " + option.argument);
+}
+
+struct About {
+  Subcommand subcommand;
+  const char* text;
+  std::array<const char*, 2> examples;
+};
+constexpr std::array kAbout{
+    About{Subcommand::run,
+          "Runs the mini-app: exchange and stencil for a number of steps, verified, timed.",
+          {"mpirun -n 8 halocline run --global 200 200 200 --steps 50",
+           "mpirun -n 2 halocline run --methods p2p --overlap"}},
+    About{Subcommand::compare,
+          "Times the same exchange through several methods, in turns, beside the MPI's own.",
+          {"mpirun -n 2 halocline compare --config configs/quickstart.toml",
+           "mpirun -n 2 halocline compare --methods p2p,shared,vendor-p2p --neighbors 18"}},
+    About{Subcommand::calibrate,
+          "Measures messages, copies, launches and packing here, and writes a system model.",
+          {"mpirun -n 2 halocline calibrate --dry-run",
+           "mpirun -n 2 halocline calibrate --model model.json"}},
+    About{Subcommand::gather,
+          "Times hierarchical gathers that reorder blocks in several ways, beside MPI_Gather.",
+          {"mpirun -n 4 halocline gather --ranks-per-node 2 --sizes 1024,1048576",
+           "mpirun -n 4 halocline gather --config configs/gather-fig3.toml"}},
+    About{Subcommand::predict,
+          "Predicts the halo exchange on other numbers of nodes, by a system model.",
+          {"halocline predict --model configs/models/summit.json --ranks-per-node 6",
+           "halocline predict --model model.json --local 256 256 256 --nodes 1,8,64"}},
+    About{Subcommand::inspect,
+          "Shows what becomes of an MPI datatype: its loops, its plan, its cheapest form.",
+          {"halocline inspect 'vector(5,4,8,double)'",
+           "halocline inspect 'subarray(C,{16,16,16},{1,8,8},{5,2,3},double)'"}},
+    About{Subcommand::info,
+          "Shows build, MPI, Kokkos, threads and devices of this job, and the model.",
+          {"mpirun -n 2 halocline info", "halocline info --json"}}};
+
+const About& about(Subcommand subcommand) {
+  return *std::find_if(kAbout.begin(), kAbout.end(),
+                       [&](const auto& one) { return one.subcommand == subcommand; });
+}
+
+constexpr const char* kExitCodes =
+    "\nExit codes: 0 ok, 1 verification failed, 2 bad input, 3 environment.\n";
+
+constexpr const char* kNotation =
+    R"(
+EXPRESSION: a predefined type such as double, int, byte (or MPI_DOUBLE), or a
+constructor. T is an expression, {...} a list.
+  contiguous(count, T)                         dup(T)
+  vector(count, blocklength, stride, T)        hvector(...)
+  indexed({blocklengths}, {displs}, T)         hindexed(...)
+  indexed_block(blocklength, {displs}, T)      hindexed_block(...)
+  struct({blocklengths}, {displs}, {T,...})    resized(T, lb, extent)
+  subarray(C|F, {sizes}, {subsizes}, {starts}, T)
+  darray(size, rank, {gsizes}, {block|cyclic|none,...}, {dargs|default},
+         {psizes}, C|F, T)
+  f90_real(precision, range)  f90_complex(...)  f90_integer(range)
+Proposed by papers: bounded_vector(start, blocklength, stride, bound, T),
+  circular_vector(start, blocklength, stride, end, bound, T),
+  bucket(size, {counts}, T), triangular(count, blocklength, change, stride, T),
+  stretched_vector(types, index, {blocklengths}, T)
+Numbers are in extents of T; in bytes where a name begins with h, in struct and
+resized.
+)";
+
+std::string help_of(Subcommand subcommand) {
+  constexpr std::size_t kIndent = 27;
+  const std::string name(to_string(subcommand));
+  const bool is_inspect = subcommand == Subcommand::inspect;
+  const auto& told = about(subcommand);
+  std::string out = std::string(told.text) + "\nUsage: halocline " + name + " [FLAG...]" +
+                    (is_inspect ? " EXPRESSION" : "") + "\n";
+  std::string group;
+  for (const auto& option : options().all()) {
+    if (!option.is_used_by(subcommand) || option.group.empty()) continue;
+    if (std::exchange(group, option.group) != option.group) out += "\n" + group + ":\n";
+    const bool is_short = option.default_text != "none" && option.default_text.size() < kIndent &&
+                          !option.argument.empty();
+    out += entry(head_of(option),
+                 option.meaning + (is_short ? " (" + option.default_text + ")" : ""), kIndent);
+  }
+  out += entry("  --print-config", "print the configuration as TOML", kIndent);
+  out += entry("  --help, --version", "`halocline help all` explains each flag", kIndent);
+  if (is_inspect) out += kNotation;
+  out += "\nExamples:\n";
+  for (const auto* const example : told.examples) out += std::string("  ") + example + "\n";
+  return out;
+}
+
+std::string help_of_program() {
+  constexpr std::size_t kIndent = 14;
+  std::string out =
+      entry("",
+            "Halocline measures 3-D, 26-neighbour halo exchanges of strided data written as MPI "
+            "datatypes, and compares its packing and exchange with the installed MPI's. Every "
+            "result is verified before and after it is timed.",
+            0) +
+      "Usage: halocline SUBCOMMAND [FLAG...]\n\nSubcommands:\n";
+  for (const auto& one : kAbout)
+    out += entry("  " + std::string(to_string(one.subcommand)), one.text, kIndent);
+  out += "\n" + entry("  halocline SUBCOMMAND --help", "its flags", 32) +
+         entry("  halocline help all", "all flags with all details", 32) +
+         entry("  halocline --version", "version and source revision", 32) + "\nExamples:\n";
+  for (const auto& one : kAbout) out += std::string("  ") + one.examples[0] + "\n";
+  return out + kExitCodes;
+}
+
+std::string help_on_all() {
+  constexpr std::size_t kIndent = 6;
+  auto out = help_of_program();
+  std::string group;
+  for (const auto& option : options().all()) {
+    if (option.group.empty()) continue;
+    if (std::exchange(group, option.group) != option.group) out += "\n" + group + ":\n";
+    const bool is_for_all = option.users.size() == kAbout.size();
+    out += head_of(option) + "  [" + (is_for_all ? "all" : text_of(option.users)) + "]\n" +
+           entry("",
+                 option.meaning + (option.argument.empty() || option.default_text.empty()
+                                       ? "."
+                                       : "; default: " + option.default_text + ".") +
+                     (option.details.empty() ? "" : " " + option.details),
+                 kIndent);
+  }
+  return out + kNotation + kExitCodes;
+}
+
+// For programs that write tables of the flags.
+std::string help_as_json() {
+  auto out = Json::array();
+  for (const auto& option : options().all()) {
+    if (option.group.empty()) continue;
+    Json one;
+    one["flag"] = option.name;
+    one["argument"] = option.argument;
+    one["group"] = option.group;
+    one["default"] = option.argument.empty() ? "" : option.default_text;
+    one["meaning"] = option.meaning;
+    one["details"] = option.details;
+    for (const auto user : option.users) one["used_by"].push_back(to_string(user));
+    out.push_back(one);
+  }
+  return out.dump(1) + "\n";
 }
 
 // ---- The command line
 
-// Options with type, default and meaning on lines of their own; the rest is CLI11's.
-class HelpFormatter : public CLI::Formatter {
- public:
-  std::string make_option(const CLI::Option* option, bool /*is_positional*/) const override {
-    std::string out = "  " + option->get_name(false, true);
-    const auto* known = options().find(option->get_name().substr(2));
-    if (known != nullptr)
-      out += (known->argument.empty() ? "" : " " + known->argument) +
-             "  (default: " + known->default_text + ")";
-    return out + "\n" + wrapped(option->get_description());
-  }
-
- private:
-  static std::string wrapped(const std::string& text) {
-    constexpr std::size_t kIndent = 8;
-    constexpr std::size_t kWidth = 100;
-    std::string out;
-    std::size_t column = kWidth;
-    std::istringstream words(text);
-    for (std::string word; words >> word; column += word.size() + 1) {
-      if (column + 1 + word.size() > kWidth) {
-        out += (out.empty() ? "" : "\n") + std::string(kIndent, ' ') + word;
-        column = kIndent;
-      } else {
-        out += " " + word;
-      }
-    }
-    return out + "\n";
-  }
-};
-
-// What the command line says, or the text that it asks for (--help, --version).
+// What the command line says, or the text that it asks for (help, --version).
 struct CommandLine {
   std::string text;
   Config config;  ///< subcommand and expression only
@@ -622,191 +850,129 @@ struct CommandLine {
   bool print_config = false;
 };
 
-constexpr const char* kSeeHelp = "see halocline --help";
+using Words = std::span<const char* const>;
+
+bool is_help(std::string_view word) {
+  return word == "--help" || word == "-h";
+}
+
+// The text of `halocline help ...`.
+std::string help_on(const Words& words) {
+  if (words.empty()) return help_of_program();
+  const std::string_view what = words.front();
+  if (what == "all") return help_on_all();
+  if (what == "json") return help_as_json();
+  if (const auto subcommand = from_string<Subcommand>(what)) return help_of(*subcommand);
+  fail("no help on " + excerpt(std::string(what)), "command line",
+       "use help all, or help with one of " + all_names<Subcommand>(", "));
+}
+
+Subcommand subcommand_of(const Words& words) {
+  const auto names = all_names<Subcommand>(", ");
+  if (words.empty()) fail("no subcommand", "command line", "use one of " + names);
+  const std::string word = words.front();
+  if (const auto found = from_string<Subcommand>(word)) return *found;
+  if (word.starts_with("-"))
+    fail("no subcommand in front of " + excerpt(word), "command line",
+         "begin with one of " + names + "; flags follow");
+  std::vector<std::string> known;
+  for (const auto one : all_of<Subcommand>()) known.emplace_back(to_string(one));
+  const auto near = nearest(word, known);
+  fail("unknown subcommand " + excerpt(word), "command line",
+       near.empty() ? "use one of " + names : "did you mean " + near + "?");
+}
 
 // CLI11 adds up or ignores repeated flags, depending on their kind, and takes the next word,
 // whatever it is, as the value of `--flag` and of `--flag=`.
-void check_flags(int argc, const char* const* argv) {
+void check_flags(const Words& words, Subcommand subcommand) {
   std::set<std::string> seen;
-  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
-    const std::string word(argv[i]);
+  for (std::size_t i = 0; i < words.size() && std::string_view(words[i]) != "--"; ++i) {
+    const std::string word(words[i]);
     const auto flag = word.substr(0, word.find('='));
     if (!flag.starts_with("--")) continue;
     if (!seen.insert(flag).second)
       fail(flag + " is given twice", "command line", "give each flag once");
     if (word.size() == flag.size() + 1)
       fail(flag + " has no value", "command line", "give one after the =");
+    if (flag == "--print-config") continue;
     const auto* option = options().find(flag.substr(2));
-    if (option == nullptr || option->argument.empty() || word != flag) continue;
-    if (i + 1 == argc)
+    if (option == nullptr || !option->is_used_by(subcommand))
+      fail(option == nullptr ? "unknown flag " + excerpt(flag)
+                             : flag + " is not used by " + std::string(to_string(subcommand)),
+           "command line", remedy_for(flag.substr(2), subcommand, "--"));
+    if (option->argument.empty() || word != flag) continue;
+    if (i + 1 == words.size())
       fail(flag + " has no value", "end of the command line", "give " + option->expected);
-    if (std::string_view(argv[i + 1]).starts_with("--"))
+    if (std::string_view(words[i + 1]).starts_with("--"))
       fail(flag + " has no value",
-           excerpt(std::string(argv[i + 1])) + " follows it on the command line",
+           excerpt(std::string(words[i + 1])) + " follows it on the command line",
            "give " + option->expected);
   }
 }
 
 CommandLine parse_command_line(int argc, const char* const* argv) {
-  check_flags(argc, argv);
-
-  CLI::App cli(
-      "Halocline measures 3-D, 26-neighbour halo exchanges of strided data written as MPI "
-      "datatypes, and compares\n"
-      "our packing and exchange with what the installed MPI does. Every result is verified before "
-      "it is timed,\nand once more after that.",
-      "halocline");
-  cli.formatter(std::make_shared<HelpFormatter>());
-  cli.fallthrough();
-  cli.require_subcommand(0, 1);  // a missing one is reported below, in our words
-  cli.footer(
-      "\nEach option says which subcommands use it; the others ignore it. A config file holds the "
-      "same long flags:\n"
-      "  local = [128, 128, 128]\n"
-      "  methods = [\"alltoallv\", \"vendor-pack\"]\n"
-      "\nEXPRESSION for inspect: a predefined type such as double, int, byte, double_int (or "
-      "MPI_DOUBLE), or a constructor of\n"
-      "MPI's with its arguments in MPI's order, T being another expression and {...} a list:\n"
-      "  contiguous(count, T)                       dup(T)\n"
-      "  vector(count, blocklength, stride, T)      hvector(count, blocklength, stride, T)\n"
-      "  indexed({blocklengths}, {displs}, T)       hindexed({blocklengths}, {displs}, T)\n"
-      "  indexed_block(blocklength, {displs}, T)    hindexed_block(blocklength, {displs}, T)\n"
-      "  struct({blocklengths}, {displs}, {T,...})  resized(T, lb, extent)\n"
-      "  subarray(C|F, {sizes}, {subsizes}, {starts}, T)\n"
-      "  darray(size, rank, {gsizes}, {block|cyclic|none,...}, {dargs|default}, {psizes}, C|F, T)\n"
-      "  f90_real(precision, range)  f90_complex(precision, range)  f90_integer(range)\n"
-      "and those that papers propose to add to MPI:\n"
-      "  bounded_vector(start, blocklength, stride, bound, T)       blocks below bound, the last "
-      "one cut; stride >= blocklength\n"
-      "  circular_vector(start, blocklength, stride, end, bound, T) likewise below end, all modulo "
-      "bound\n"
-      "  bucket(size, {counts}, T)                                  counts[i] elements at i * "
-      "size\n"
-      "  triangular(count, blocklength, change, stride, T)          blocklength + i * change "
-      "elements at i * stride\n"
-      "  stretched_vector(types, index, {blocklengths}, T)          b[j] elements at index * b[j] "
-      "+ types * (b[0] + ... + b[j-1])\n"
-      "Numbers are in extents of T, but bytes where a name begins with h, in struct and in "
-      "resized. Names are lower case.\n"
-      "What inspect prints:\n"
-      "  in MPI     the constructor calls that MPI remembers, if they are others\n"
-      "  tree       the constructors as loops, all numbers in bytes: vec(count, stride, T), idx(n, "
-      "<displacements>, T),\n"
-      "             idxbuc(n, <lengths>, <displacements>, stride, T), strc(n, <displacements>, "
-      "<T,...>), leaf(bytes), and\n"
-      "             bucket(n, distance, <lengths>, stride, T), triangular(n, first length, change, "
-      "distance, stride, T),\n"
-      "             stretched(n, <lengths>, own, before, stride, T): buckets are a distance apart, "
-      "their elements a stride; a\n"
-      "             stretched one is at own * its length + before * all lengths before it\n"
-      "  normalized the same leaves at the same displacements in a cheaper tree, found without "
-      "expanding it\n"
-      "  canonical  the fewest loops with the same packed bytes; levels [8 x 128 -> 64]: 8 steps "
-      "of 128 bytes in\n"
-      "             memory and of 64 in the packed stream. Costs, everywhere: 6 for a node or "
-      "leaf, 1 for an entry of a list\n"
-      "  blocks     contiguous runs of one instance\n"
-      "  plan       what a packer executes; tables: the bytes it looks up; words: the widest "
-      "access that is aligned\n"
-      "  bounds     as MPI defines them, in bytes\n"
-      "  path, extended, beyond MPI, optimum\n"
-      "             the cheapest of the same leaves at the same displacements: over vec and idx; "
-      "over idxbuc, too; over bucket\n"
-      "             and triangular, too, which MPI does not have (shown if that is cheaper); over "
-      "vec, idx, idxbuc and strc.\n"
-      "             heuristic instead of optimum where that is not known (more than 128 elements); "
-      "of a type if it has at\n"
-      "             most a million elements. Comparisons and time are those of the path\n"
-      "\nExamples:\n"
-      "  mpirun -n 2 halocline compare --config configs/quickstart.toml --output results.jsonl\n"
-      "  mpirun -n 8 halocline run --global 200 200 200 --steps 50\n"
-      "  mpirun -n 2 halocline compare --methods p2p,shared --shape direct,axes --neighbors 18\n"
-      "  mpirun -n 2 halocline calibrate\n"
-      "  mpirun -n 4 halocline gather --ranks-per-node 2 --order random --sizes 1024,1048576\n"
-      "  halocline predict --model model.json --ranks-per-node 6 --local 256 256 256\n"
-      "  halocline inspect 'subarray(C,{16,16,16},{1,8,8},{5,2,3},double)'\n"
-      "\nExit codes: 0 ok, 1 verification failed, 2 bad input, 3 environment.");
-
-  constexpr std::array about{
-      std::pair{Subcommand::run,
-                "exchange and stencil for a number of steps, verified, timed per phase"},
-      std::pair{Subcommand::compare,
-                "the same exchange through several methods, interleaved, with ratios"},
-      std::pair{Subcommand::calibrate,
-                "measures messages, copies, launches and packing on this machine, for the choice "
-                "between transfers"},
-      std::pair{Subcommand::gather,
-                "hierarchical gathers that reorder by MPI_Unpack, by datatypes alone, ..., beside "
-                "MPI_Gather"},
-      std::pair{Subcommand::predict,
-                "what the halo exchange would take on other numbers of nodes, by a system model"},
-      std::pair{Subcommand::inspect,
-                "EXPRESSION, or --displacements FILE, or --typemap FILE: what becomes of an MPI "
-                "datatype: "
-                "tree, canonical form, plan; cheapest reconstruction"},
-      std::pair{Subcommand::info, "build, MPI, Kokkos, threads and devices of this job"}};
-  std::string expression;
-  for (const auto& [subcommand, text] : about) {
-    auto* sub = cli.add_subcommand(std::string(to_string(subcommand)), text);
-    sub->fallthrough();
-    sub->set_help_flag();  // so that `halocline run --help` shows the root's text, where all
-                           // options are
-    if (subcommand == Subcommand::inspect) sub->add_option("expression", expression);
+  const auto words = Words(argv, static_cast<std::size_t>(argc)).subspan(argc > 0 ? 1 : 0);
+  CommandLine out;
+  if (!words.empty() && (is_help(words.front()) || std::string_view(words.front()) == "help")) {
+    out.text = help_on(is_help(words.front()) ? Words() : words.subspan(1));
+    return out;
   }
+  const auto asks_for_version = [](const Words& some) {
+    return std::any_of(some.begin(), some.end(),
+                       [](std::string_view word) { return word == "--version"; });
+  };
+  if (!asks_for_version(words.first(std::min<std::size_t>(words.size(), 1))))
+    out.config.subcommand = subcommand_of(words);
+  if (asks_for_version(words)) {
+    out.text = "halocline " + version_line() + "\n";
+    return out;
+  }
+  const auto own = words.subspan(1);
+  if (std::any_of(own.begin(), own.end(), is_help)) {
+    out.text = help_of(out.config.subcommand);
+    return out;
+  }
+  check_flags(own, out.config.subcommand);
+
+  CLI::App cli("", "halocline");
+  cli.set_help_flag();
+  auto* const sub = cli.add_subcommand(std::string(to_string(out.config.subcommand)));
+  sub->set_help_flag();
+  std::string expression;
+  if (out.config.subcommand == Subcommand::inspect) sub->add_option("expression", expression);
   std::map<std::string, CLI::Option*> known;
   for (const auto& option : options().all()) {
-    auto* added = option.argument.empty()
-                      ? cli.add_flag("--" + option.name)
-                      : cli.add_option("--" + option.name)->expected(1, option.words);
-    known[option.name] = added->description(option.meaning)->group(option.group);
+    if (!option.is_used_by(out.config.subcommand)) continue;
+    known[option.name] = option.argument.empty()
+                             ? sub->add_flag("--" + option.name)
+                             : sub->add_option("--" + option.name)->expected(1, option.words);
   }
-  const auto general = [&](CLI::Option* flag, const char* meaning) {
-    return flag->description(meaning)->group("General");
-  };
-  const auto* print_config = general(cli.add_flag("--print-config"),
-                                     "print the effective configuration as TOML and exit [all]");
-  general(cli.set_version_flag("--version", "halocline " + version_line()),
-          "print version and source revision and exit [all]");
-  general(cli.set_help_flag("--help,-h"), "print this text and exit [all]");
-
-  CommandLine out;
+  const auto* const print_config = sub->add_flag("--print-config");
   try {
     cli.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    // Not cli.help(), which delegates to the subcommand, where no options are.
-    out.text = HelpFormatter().make_help(&cli, cli.get_name(), CLI::AppFormatMode::Normal);
-    return out;
-  } catch (const CLI::CallForVersion& version) {
-    out.text = std::string(version.what()) + "\n";
-    return out;
   } catch (const CLI::ExtrasError&) {
-    std::string words;
-    for (const auto& word : cli.remaining(true)) words += (words.empty() ? "" : " ") + word;
-    fail("unknown argument on the command line", words, kSeeHelp);
+    std::string rest;
+    for (const auto& word : cli.remaining(true)) rest += (rest.empty() ? "" : " ") + word;
+    fail("unknown argument on the command line", rest,
+         "see halocline " + std::string(to_string(out.config.subcommand)) + " --help");
   } catch (const CLI::ParseError& error) {
-    fail("command line cannot be used", error.what(), kSeeHelp);
+    fail("command line cannot be used", error.what(), "see halocline --help");
   }
-
-  const auto chosen = cli.get_subcommands();
-  if (chosen.empty())
-    fail("no subcommand", "command line",
-         "use one of " + all_names<Subcommand>(", ") + ", or " + kSeeHelp);
-  out.config.subcommand = from_string<Subcommand>(chosen.front()->get_name()).value();
   if (!is_utf8(expression))
     fail("expression cannot be used", excerpt(expression) + ", command line",
-         std::string("give a datatype in the notation of inspect, ") + kSeeHelp);
+         "give a datatype in the notation of halocline inspect --help");
   out.config.expression = expression;
   out.print_config = print_config->count() > 0;
-  for (const auto& option : options().all()) {
-    const auto* given = known.at(option.name);
+  for (const auto& [name, given] : known) {
     if (given->count() == 0) continue;
-    const auto words = given->results();
+    const auto& option = *options().find(name);
+    const auto given_words = given->results();
     if (!option.argument.empty())
-      out.values[option.name] = option.from_tokens(words);
-    else if (words.front() == "true")
-      out.values[option.name] = true;
+      out.values[name] = option.from_tokens(given_words);
+    else if (given_words.front() == "true")
+      out.values[name] = true;
     else
-      fail("--" + option.name + " takes no value", "command line",
+      fail("--" + name + " takes no value", "command line",
            "leave out the = and what follows it");
   }
   return out;
@@ -824,8 +990,8 @@ Config merge(const CommandLine& line) {
   constexpr const char* kCommandLine = "command line";
   if (const auto path = line.values.find("config"); path != line.values.end()) {
     set(*options().find("config"), path->second, kCommandLine, config);
-    for (const auto& [key, value] : read_file(config.config))
-      set(*options().find(key), value.first, line_of(config.config, value.second), config);
+    for (const auto& [key, value] : read_file(config.config, config.subcommand))
+      set(*options().find(key), value.first, value.second, config);
     exclude(config.config);
   }
   if (line.values.contains("global")) config.local.reset();
@@ -862,7 +1028,8 @@ std::string as_toml(const Config& config) {
   for (const auto& option : options().all()) {
     const auto value = option.write(config);
     const bool hidden = option.group.empty() && value == option.write(defaults);
-    if (option.in_file && !hidden && !value.is_null())
+    const bool is_used = option.is_used_by(config.subcommand);
+    if (is_used && option.in_file && !hidden && !value.is_null())
       out += option.name + " = " + value.dump() + "\n";
   }
   return out;

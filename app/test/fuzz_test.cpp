@@ -361,7 +361,7 @@ std::variant<std::string, Config> read_words(const Words& words) {
 // Every flag of the help text, each with its two dashes.
 Words flags() {
   Words out;
-  std::istringstream help(std::get<std::string>(read_words({"halocline", "--help"})));
+  std::istringstream help(std::get<std::string>(read_words({"halocline", "help", "all"})));
   for (std::string word; help >> word;)
     if (word.starts_with("--") && word.size() > 2) out.push_back(word.substr(0, word.find(',')));
   return out;
@@ -437,7 +437,7 @@ TEST_F(Fuzz, ConfigFiles) {
   auto seeds = files("configs", ".toml");
   for (const auto* subcommand : {"run", "gather"})
     seeds.push_back(std::get<std::string>(read_words({"halocline", subcommand, "--print-config"})));
-  seeds.push_back("displacements = \"" + std::string(30, 'x') + "\" # \\\"\nsizes = [1, [2]]\n");
+  seeds.push_back("output = \"" + std::string(30, 'x') + "\" # \\\"\n[gather]\nsizes = [1, [2]]\n");
   Words words;
   for (const auto& flag : flags()) words.push_back("\n" + flag.substr(2) + " = ");
   run(seeds, words, [&](const std::string& input) {
@@ -454,6 +454,9 @@ TEST_F(Fuzz, CommandLines) {
               "compare|--methods|p2p,shared|--shape|direct,axes",
               "gather|--sizes|1024,1048576|--order|random",
               "--help",
+              "help|all",
+              "help|json",
+              "inspect|--help",
               "run|--version",
               "predict|--nodes=1,2|--model|m.json|--quiet",
               "run|--print-config|--global|9|9|9",

@@ -2,6 +2,7 @@
 """Runs the program under test: HALOCLINE_BINARY, under HALOCLINE_MPIEXEC where there is more than one rank."""
 import concurrent.futures
 import contextlib
+import json
 import os
 import re
 import subprocess
@@ -61,22 +62,17 @@ def several(function, cases):
         yield from zip(cases, pool.map(function, cases))
 
 
-def options_in_help():
-    """Flag -> default as --help shows it, None where it shows none; in the order of the help text."""
-    found = {}
-    for line in halocline("--help").stdout.splitlines():
-        match = re.match(r"  (?:-\w,)?--([a-z-]+)(?: [^()]*)?(?:  \(default: (.*)\))?$", line)
-        if match:
-            found[match.group(1)] = match.group(2)
-    return found
+def options():
+    """All flags, as `halocline help json` tells them: dicts with flag, argument, default, used_by and more."""
+    return json.loads(halocline("help", "json").stdout)
 
 
 def methods():
-    """Those that --help names and that are possible with this MPI, for fields in the memory of the host."""
-    text = " ".join(halocline("--help").stdout.split())
-    names = re.search(r"exchanges, from ([a-z0-9, -]+);", text).group(1).split(", ")
+    """Those that the help names and that are possible with this MPI, for fields in the memory of the host."""
+    option = next(option for option in options() if option["flag"] == "methods")
+    names = re.match(r"From ([a-z0-9, -]+)\.", option["details"]).group(1).split(", ")
     tiny = ("run", "--local", "6", "6", "6", "--steps", "1", "--quiet", "--methods")
     found = [method for method, outcome in several(lambda method: halocline(*tiny, method), names) if outcome.code != 2]
-    if not set(options_in_help()["methods"].split(",")) <= set(found):
+    if not set(option["default"].split(",")) <= set(found):
         raise AssertionError(f"of {names} only {found} are possible, which is not even the default")
     return found

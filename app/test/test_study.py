@@ -504,8 +504,8 @@ class Plots(OfStudy):
             self.assertIn(part, caption)
 
     def test_every_exchange_has_a_style_of_its_own(self):
-        text = " ".join(halocline("--help").stdout.split())
-        names = re.search(r"exchanges, from ([a-z0-9, -]+);", text).group(1).split(", ")
+        details = next(option["details"] for option in options() if option["flag"] == "methods")
+        names = re.match(r"From ([a-z0-9, -]+)\.", details).group(1).split(", ")
         self.assertEqual(sorted(study_plots.STYLES), sorted(names))
         self.assertEqual(len(set(study_plots.STYLES.values())), len(names))
         self.assertEqual(len({color for color, _ in study_plots.STYLES.values()}), len(names))

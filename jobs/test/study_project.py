@@ -14,13 +14,23 @@ REFRAME = SOURCE / ".deps" / "reframe" / "bin" / "reframe"
 TIMEOUT_S = 120  # far above what any of these takes
 
 SMALL = """# A grid that takes no time.
+[run]
 local = [8, 8, 8]
 fields = 2
 stencil = "point26"
 threads = 1
+steps = 2
+
+[compare]
+local = [8, 8, 8]
+fields = 2
+threads = 1
 iterations = 2
 warmup = 0
-steps = 2
+
+[gather]
+iterations = 2
+warmup = 0
 sizes = [1, 64]
 """
 

@@ -205,7 +205,7 @@ class Parser {
       if (find_predefined(name) == nullptr) {
         at_ = begin;
         fail("a predefined type " + std::string(kPredefined) + ", or a constructor: " +
-             kConstructors + " (unknown name '" + excerpt(name) + "'; see halocline --help)");
+             kConstructors + " (unknown name '" + excerpt(name) + "'; see halocline inspect --help)");
       }
       return named(name);
     }
@@ -213,7 +213,7 @@ class Parser {
     if (parse == nullptr) {
       at_ = begin;
       fail("a constructor: " + std::string(kConstructors) + " (unknown name '" + excerpt(name) +
-           "'; see halocline --help)");
+           "'; see halocline inspect --help)");
     }
     const auto outside = depth_;
     nest(1);

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Keeps the manual true: its pages are README.md, CONTRIBUTING.md and the pages that they link to.
+
+    jobs/docs/manual.py check               links, lengths, option tables and the notes of blocks that are not run
+    jobs/docs/manual.py fill                writes the option tables, from `halocline help json`
+    jobs/docs/manual.py run [PAGE...]       runs every block of commands that is not marked, from the root of the repository
+    jobs/docs/manual.py refresh [PAGE...]   does the same, and puts the new output into the blocks of output behind them
+
+A block of commands begins with ```sh and runs in one bash. A block of output begins with ```text and follows its commands. The line in
+front of a block of commands may say why it does not run here: <!-- not run: needs a cluster with Slurm -->. A line of three dots in a
+block of output stands for lines that are left out; such a block is not refreshed.
+
+An option table stands between <!-- options: SUBCOMMAND --> and <!-- end of options -->. HALOCLINE_BINARY names the program, by default
+that of build/release.
+
+Exit codes: 0, 1 if something is wrong, 2 bad input.
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = pathlib.Path(os.environ.get("HALOCLINE_BINARY", ROOT / "build/release/app/halocline"))
+MOST_LINES, MOST_COLUMNS, SECONDS = 200, 110, 600
+README_LINES = 150
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+
+
+class Block:
+    """Commands with the output behind them; lines are numbered from 0, fences included."""
+
+    def __init__(self, begin, end, lines, note):
+        self.begin, self.end, self.note = begin, end, note
+        self.commands = "\n".join(lines[begin + 1 : end])
+        self.output = None
+        at = end + 1
+        while at < len(lines) and not lines[at].strip():
+            at += 1
+        if at < len(lines) and lines[at] == "```text":
+            self.output = at, lines.index("```", at)
+
+
+def blocks_of(lines):
+    at = 0
+    while at < len(lines):
+        if lines[at].startswith("```"):
+            end = lines.index("```", at + 1)
+            if lines[at] == "```sh":
+                before = next((line for line in reversed(lines[:at]) if line.strip()), "")
+                note = re.fullmatch(r"<!-- not run: (.+) -->", before.strip())
+                yield Block(at, end, lines, note.group(1) if note else None)
+            at = end
+        at += 1
+
+
+def text_outside_of_blocks(lines):
+    inside = False
+    for number, line in enumerate(lines):
+        if line.startswith("```"):
+            inside = not inside
+        elif not inside:
+            yield number, line
+
+
+def anchors_of(path):
+    """As GitHub makes them of headings."""
+    out = set()
+    for _, line in text_outside_of_blocks(path.read_text(encoding="utf-8").splitlines()):
+        if heading := re.match(r"#+ (.*)", line):
+            plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading.group(1)).lower()
+            out.add(re.sub(r"[^\w\- ]", "", plain).replace(" ", "-"))
+    return out
+
+
+def links_of(path):
+    for number, line in text_outside_of_blocks(path.read_text(encoding="utf-8").splitlines()):
+        for target in LINK.findall(line):
+            if not re.match(r"[a-z]+:", target):
+                yield number, target
+
+
+def pages():
+    """The pages in the order in which links lead to them. Reports of measurements are linked, but they are no pages of the manual."""
+    found, waiting = [], [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    while waiting:
+        page = waiting.pop(0)
+        if page in found:
+            continue
+        found.append(page)
+        for _, target in links_of(page):
+            path = (page.parent / target.split("#")[0]).resolve() if target.split("#")[0] else page
+            is_report = "results" in path.relative_to(ROOT).parts[:1] and path.parent != ROOT / "results"
+            if path.suffix == ".md" and path.is_file() and not is_report and path.name != "CHANGELOG.md":
+                waiting.append(path)
+    return found
+
+
+def option_table(subcommand, options):
+    lines = ["| flag | default | meaning |", "|---|---|---|"]
+    for option in options:
+        if subcommand not in option["used_by"]:
+            continue
+        escaped = lambda text: text.replace("|", "\\|")
+        flag = f"`--{option['flag']}{' ' + option['argument'] if option['argument'] else ''}`"
+        default = f"`{option['default']}`" if option["default"] not in ("", "none") else ""
+        meaning = option["meaning"] + (". " + option["details"] if option["details"] else "")
+        lines.append(f"| {escaped(flag)} | {escaped(default)} | {escaped(meaning)} |")
+    return lines
+
+
+def filled(lines, options):
+    """The lines with option tables as they have to be."""
+    out, inside = [], False
+    for line in lines:
+        if begin := re.fullmatch(r"<!-- options: (\w+) -->", line):
+            out += [line, "", *option_table(begin.group(1), options), ""]
+            inside = True
+        elif line == "<!-- end of options -->":
+            inside = False
+            out.append(line)
+        elif not inside:
+            out.append(line)
+    return out
+
+
+def options_of_program():
+    told = subprocess.run([BINARY, "help", "json"], capture_output=True, text=True, check=True)
+    return json.loads(told.stdout)
+
+
+def check(page, options):
+    lines = page.read_text(encoding="utf-8").splitlines()
+    name = page.relative_to(ROOT)
+    if filled(lines, options) != lines:
+        yield f"{name}: an option table is old: run jobs/docs/manual.py fill"
+    table = sum(line.startswith("|") for line in lines) if "<!-- end of options -->" in lines else 0
+    most = README_LINES if page == ROOT / "README.md" else MOST_LINES
+    if len(lines) - table > most:
+        yield f"{name} has {len(lines) - table} lines without option tables: {most} at most"
+    for number, line in enumerate(lines, 1):
+        if len(line) > MOST_COLUMNS and not line.startswith("|") and "](http" not in line:
+            yield f"{name}:{number} has {len(line)} columns: {MOST_COLUMNS} at most"
+    for number, target in links_of(page):
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists():
+            yield f"{name}:{number + 1} links to {target}, which is not there"
+        elif anchor and anchor not in anchors_of(file):
+            yield f"{name}:{number + 1} links to {target}, but there is no such heading"
+    for block in blocks_of(lines):
+        if block.note is not None and len(block.note) < 8:
+            yield f"{name}:{block.begin} does not say why its commands are not run"
+
+
+def run(block):
+    """(exit code, output) of its commands."""
+    script = "source jobs/local/env.sh\n" + block.commands
+    finished = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+        text=True, errors="replace", timeout=SECONDS, check=False, env=os.environ | {"COLUMNS": "100"},
+    )
+    return finished.returncode, finished.stdout
+
+
+def run_page(page, refresh):
+    """The faults of a page's blocks. From the last to the first they may be replaced."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    new = {}
+    for block in blocks_of(lines):
+        where = f"{page.relative_to(ROOT)}:{block.begin + 1}"
+        if block.note is not None:
+            print(f"   {where} is not run: {block.note}", flush=True)
+            continue
+        code, output = run(block)
+        print(f"{'ok' if code == 0 else '!!'} {where}", flush=True)
+        if code != 0:
+            yield f"{where} ends with exit code {code}:\n{block.commands}\n{output[-2000:]}"
+        elif block.output is not None and "..." not in lines[block.output[0] : block.output[1]]:
+            new[block.output] = [line.split("\r")[-1].rstrip() for line in output.splitlines()]
+    if refresh:
+        for (begin, end), output in sorted(new.items(), reverse=True):
+            lines[begin + 1 : end] = output
+        page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def main(arguments):
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(__doc__)
+        return 0 if arguments else 2
+    action, *names = arguments
+    chosen = [(ROOT / name).resolve() for name in names] or pages()
+    faults = []
+    if action == "fill":
+        options = options_of_program()
+        for page in chosen:
+            lines = page.read_text(encoding="utf-8").splitlines()
+            if filled(lines, options) != lines:
+                page.write_text("\n".join(filled(lines, options)) + "\n", encoding="utf-8")
+    elif action == "check":
+        options = options_of_program()
+        for page in chosen:
+            faults += check(page, options)
+    elif action in ("run", "refresh"):
+        for page in chosen:
+            faults += run_page(page, action == "refresh")
+    else:
+        print(f"manual.py: '{action}' is neither check, fill, run nor refresh", file=sys.stderr)
+        return 2
+    for fault in faults:
+        print(f"manual.py: {fault}", file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
