@@ -83,6 +83,12 @@ def links_of(path):
                 yield number, target
 
 
+def images_of(path):
+    for _, line in text_outside_of_blocks(path.read_text(encoding="utf-8").splitlines()):
+        for target in re.findall(r"!\[[^\]]*\]\(([^)\s]+)\)", line):
+            yield (path.parent / target).resolve()
+
+
 def pages():
     """The pages in the order in which links lead to them. Reports of measurements are linked, but they are no pages of the manual."""
     found, waiting = [], [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
