@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `halocline compare`: the same exchange through several methods, side by side.
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <sstream>
+#include <system_error>
+#include <utility>
 
+#include "answer.hpp"
 #include "commands.hpp"
+#include "dtype/support/machine.hpp"
 #include "dtype/support/mpi_check.hpp"
 #include "dtype/support/region.hpp"
 #include "environment.hpp"
@@ -95,70 +103,141 @@ void set_ratios(const std::vector<Contender*>& measured) {
   }
 }
 
+// The name of the MPI, without its version.
+std::string short_mpi_name() {
+  const auto text = mpi_library();
+  for (const auto& [begin, name] : {std::pair("Open MPI", "Open MPI"), {"MPICH", "MPICH"},
+                                    {"Intel", "Intel MPI"}, {"MVAPICH", "MVAPICH"}})
+    if (text.starts_with(begin)) return name;
+  return "the MPI";
+}
+
+// What a table or the answer says of a method.
+Candidate candidate_of(const Contender& contender) {
+  const auto& record = contender.record;
+  const bool is_vendor = comm::is_vendor(contender.plan.method().exchange);
+  return {contender.label, record.exchange, is_vendor,
+          record.chosen == comm::name(comm::Exchange::shared) && record.memory == "host",
+          record.phases.total};
+}
+
+// The table, in as many columns as fit into a terminal, and the answer below it.
 std::string describe_table(const std::vector<Contender>& contenders) {
-  std::string baseline;
+  const Contender* baseline = nullptr;
   for (const auto& contender : contenders)
     if (contender.record.baseline == contender.record.method &&
         contender.record.baseline_storage == contender.record.storage &&
         contender.record.baseline_shape == contender.record.shape)
-      baseline = contender.label;
-
-  std::vector<Column> columns{{"method", Align::left},
-                              {"verified", Align::left},
-                              {"median"},
-                              {"p10"},
-                              {"p90"},
-                              {"pack"},
-                              {"transfer"},
-                              {"unpack"},
-                              {"rate"}};
-  if (!baseline.empty()) columns.push_back({"ratio"});
+      baseline = &contender;
+  const auto of_baseline =
+      baseline != nullptr ? std::optional(candidate_of(*baseline)) : std::nullopt;
   const bool differ = std::any_of(contenders.begin(), contenders.end(), [&](const Contender& c) {
     return c.record.messages != contenders.front().record.messages;
   });
-  if (differ) columns.push_back({"messages"});
-  Table table(columns);
-  for (const auto& contender : contenders) {
-    const auto& record = contender.record;
-    const auto& phases = record.phases;
-    const auto median = [](const Samples& samples) {
-      return samples.empty() ? std::string("-") : format_seconds(statistics(samples).median);
-    };
-    const bool transfer_chosen = record.memory == "device" && record.method == record.exchange &&
-                                 !comm::is_vendor(contender.plan.method().exchange);
-    auto chosen = record.chosen == record.exchange ? "" : record.chosen;
-    if (transfer_chosen) chosen += (chosen.empty() ? "" : ":") + record.transfer;
-    std::vector<std::string> row{contender.label + (chosen.empty() ? "" : " (" + chosen + ")"),
-                                 record.verified ? "yes" : "NO"};
-    if (phases.total.empty()) {
-      row.resize(columns.size() - (differ ? 1 : 0), "-");
-    } else {
-      const auto total = statistics(phases.total);
-      row.insert(
-          row.end(),
-          {format_seconds(total.median), format_seconds(total.p10), format_seconds(total.p90),
-           median(phases.pack), median(phases.transfer), median(phases.unpack),
-           format_rate(static_cast<double>(record.bytes_to_others + record.bytes_to_self) /
-                       total.median)});
-      if (!baseline.empty())
-        row.push_back(format_fixed(record.ratio_to_baseline.value_or(0), 2) + "x");
+  enum Detail : int { everything, no_phases, no_percentiles };
+  const auto table_with = [&](Detail detail) {
+    std::vector<Column> columns{{"method", Align::left}, {"verified", Align::left}, {"median"}};
+    if (detail < no_percentiles) columns.insert(columns.end(), {{"p10"}, {"p90"}});
+    if (detail < no_phases) columns.insert(columns.end(), {{"pack"}, {"transfer"}, {"unpack"}});
+    columns.push_back({"rate"});
+    if (baseline != nullptr) columns.push_back({"ratio"});
+    if (differ) columns.push_back({"messages"});
+    Table table(columns);
+    for (const auto& contender : contenders) {
+      const auto& record = contender.record;
+      const auto& phases = record.phases;
+      const auto median = [](const Samples& samples) {
+        return samples.empty() ? std::string("-") : format_seconds(statistics(samples).median);
+      };
+      const bool transfer_chosen = record.memory == "device" && record.method == record.exchange &&
+                                   !comm::is_vendor(contender.plan.method().exchange);
+      auto chosen = record.chosen == record.exchange ? "" : record.chosen;
+      if (transfer_chosen) chosen += (chosen.empty() ? "" : ":") + record.transfer;
+      std::vector<std::string> row{contender.label + (chosen.empty() ? "" : " (" + chosen + ")"),
+                                   record.verified ? "yes" : "NO"};
+      if (phases.total.empty()) {
+        row.resize(columns.size() - (differ ? 1 : 0), "-");
+      } else {
+        const auto total = statistics(phases.total);
+        row.push_back(format_seconds(total.median));
+        if (detail < no_percentiles)
+          row.insert(row.end(), {format_seconds(total.p10), format_seconds(total.p90)});
+        if (detail < no_phases)
+          row.insert(row.end(),
+                     {median(phases.pack), median(phases.transfer), median(phases.unpack)});
+        row.push_back(
+            format_rate(static_cast<double>(record.bytes_to_others + record.bytes_to_self) /
+                        total.median));
+        if (baseline != nullptr) {
+          const bool is_open = &contender != baseline &&
+                               speed(candidate_of(contender), *of_baseline).may_be(1);
+          row.push_back((is_open ? "~ " : "") +
+                        format_fixed(record.ratio_to_baseline.value_or(0), 2) + "x");
+        }
+      }
+      if (differ) row.push_back(std::to_string(record.messages));
+      table.add_row(row);
     }
-    if (differ) row.push_back(std::to_string(record.messages));
-    table.add_row(row);
-  }
-  std::string out = "\n" + table.str();
+    return table.str();
+  };
   const auto timed = std::find_if(contenders.begin(), contenders.end(), [](const Contender& c) {
     return !c.record.phases.total.empty();
   });
+  std::string out = "\n";
+  if (timed != contenders.end()) {
+    out += format_count(timed->record.iterations, "timed exchange") + " of each method";
+    for (const auto& note : timed->record.notes)
+      if (note.starts_with("stopped by --max-seconds")) out += " (" + note + ")";
+    out += "\n\n";
+  }
+  auto table = table_with(everything);
+  for (const auto detail : {no_phases, no_percentiles})
+    if (width_of(table) > columns_of_terminal()) table = table_with(detail);
+  out += table;
   if (timed == contenders.end()) return out;
-  out +=
-      format_count(timed->record.iterations, "timed exchange") +
-      " of each method; times are the slowest rank's, phases medians, which may overlap, transfer "
-      "includes waiting for its packing;\nrate counts all halo bytes of a rank";
-  if (!baseline.empty())
-    out += "; ratio: speed relative to " + baseline +
-           ", the fastest vendor method (above 1 is faster)";
-  return out + "\n";
+  std::string legend =
+      "Times are the slowest rank's; rate counts all halo bytes of a rank. Transfer includes "
+      "waiting for its packing, and medians of phases may overlap.";
+  if (baseline != nullptr)
+    legend += " Ratio: times as fast as " + baseline->label +
+              ", the fastest vendor method; ~ marks ratios that may be 1.";
+  out += "\n" + wrapped(legend, columns_of_terminal()) + "\n";
+  std::vector<Candidate> candidates;
+  for (const auto& contender : contenders)
+    if (!contender.record.phases.total.empty()) candidates.push_back(candidate_of(contender));
+  std::istringstream lines(answer(candidates, of_baseline ? &*of_baseline : nullptr,
+                                  short_mpi_name()));
+  for (std::string line; std::getline(lines, line);)
+    out += wrapped(line, columns_of_terminal());
+  return out;
+}
+
+// Writes the picture of --plot. An old one stays until the new one is there.
+void draw(const std::vector<Contender>& contenders, const std::string& path) {
+  std::vector<Candidate> candidates;
+  const Candidate* baseline = nullptr;
+  for (const auto& contender : contenders)
+    if (!contender.record.phases.total.empty()) candidates.push_back(candidate_of(contender));
+  for (const auto& candidate : candidates)
+    if (candidate.is_vendor &&
+        (baseline == nullptr || statistics(candidate.seconds).median <
+                                    statistics(baseline->seconds).median))
+      baseline = &candidate;
+  if (baseline == nullptr) return;
+  const auto& record = contenders.front().record;
+  const auto picture =
+      bars(candidates, *baseline,
+           "Halo exchange, " + format_count(record.ranks, "rank") + " on " +
+               format_count(record.nodes, "node") + ", " + format_extent(record.local) +
+               " points per rank, " + short_mpi_name());
+  const auto part = path + ".part";
+  std::ofstream file(part, std::ios::trunc);
+  file << picture;
+  file.close();
+  std::error_code error;
+  if (file) std::filesystem::rename(part, path, error);
+  if (!file || error)
+    throw EnvironmentError("plot cannot be written (" + path + "): give --plot another file");
 }
 
 // What there is to note, and about whom.
@@ -281,6 +360,7 @@ int compare_as(const Config& config, Methods methods, const Domain& domain, cons
 
   const auto write = [&] {
     for (const auto& contender : contenders) setup.writer->write(contender.record);
+    if (!config.plot.empty()) draw(contenders, config.plot);
   };
   return write_and_show(comm, write, [&] {
     say(config, comm, describe_table(contenders));

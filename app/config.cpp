@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "config.hpp"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
@@ -32,6 +29,7 @@
 #include "environment.hpp"
 #include "methods.hpp"
 #include "provenance.hpp"
+#include "table.hpp"
 
 namespace halocline::app {
 
@@ -373,6 +371,7 @@ class Options {
     add("output", &Config::output, "PATH", {run, compare, gather, predict},
         "append results, one JSON object a line");
     add("csv", &Config::csv, "PATH", {run, compare, gather, predict}, "append results as CSV");
+    add("plot", &Config::plot, "FILE", {compare}, "draw the speeds as bars, in SVG");
     add("quiet", &Config::quiet, "", {run, compare, calibrate, gather, predict},
         "no progress line, no tables");
     add("json", &Config::json, "", {calibrate, inspect, info}, "print one JSON object alone");
@@ -657,18 +656,6 @@ Values read_file(const std::string& path, Subcommand subcommand) {
 }
 
 // ---- Help
-
-// Columns of the terminal: mpirun puts a pipe in its place, and then $COLUMNS may tell.
-std::size_t columns_of_terminal() {
-  constexpr std::size_t kUsual = 80, kLeast = 60, kMost = 120;
-  winsize size{};
-  std::size_t out = kUsual;
-  if (const char* const text = std::getenv("COLUMNS"); text != nullptr)
-    out = static_cast<std::size_t>(std::max(std::atoi(text), 0));
-  else if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-    out = size.ws_col;
-  return std::clamp(out, kLeast, kMost);
-}
 
 // `text` behind `head`, from column `indent` on.
 std::string entry(const std::string& head, const std::string& text, std::size_t indent) {

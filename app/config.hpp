@@ -104,6 +104,7 @@ struct Config {
 
   std::string output;  ///< path; empty: none
   std::string csv;     ///< path; empty: none
+  std::string plot;    ///< path of a picture; empty: none
   std::string config;  ///< path; empty: none
   bool quiet = false;
   bool dry_run = false;

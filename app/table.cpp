@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "table.hpp"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <sstream>
 #include <utility>
 
 #include "dtype/support/contract.hpp"
@@ -68,6 +73,40 @@ std::string Table::str() const {
   line([&](std::size_t c) { return std::string(widths[c], '-'); });
   for (const auto& row : rows_) line([&](std::size_t c) { return row[c]; });
   return out;
+}
+
+std::size_t width_of(std::string_view text) {
+  std::size_t out = 0;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    out = std::max(out, width(text.substr(0, end)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+std::size_t columns_of_terminal() {
+  constexpr std::size_t kUsual = 80, kLeast = 60, kMost = 120;
+  winsize size{};
+  auto out = kUsual;
+  if (const char* const text = std::getenv("COLUMNS"); text != nullptr && *text != '\0')
+    out = static_cast<std::size_t>(std::max(std::atoi(text), 0));
+  else if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    out = size.ws_col;
+  return std::clamp(out, kLeast, kMost);
+}
+
+std::string wrapped(std::string_view text, std::size_t columns) {
+  std::string out, line;
+  std::istringstream words{std::string(text)};
+  for (std::string word; words >> word;) {
+    if (!line.empty() && width(line) + 1 + width(word) > columns) {
+      out += line + '\n';
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return out + line + '\n';
 }
 
 std::string format_fixed(double value, int digits) {

@@ -2,6 +2,7 @@
 // Aligned tables and numbers for people.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -32,6 +33,16 @@ class Table {
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
+
+/// Returns the columns of the longest line of `text`.
+std::size_t width_of(std::string_view text);
+
+/// Returns the columns of the terminal, from 60 to 120: $COLUMNS if it is set, else those of standard
+/// output, else 80. Under mpirun standard output is a pipe.
+std::size_t columns_of_terminal();
+
+/// Breaks the words of a text into lines of at most `columns`, each ended by a newline.
+std::string wrapped(std::string_view text, std::size_t columns);
 
 /// "%.{digits}f", without the C locale's surprises.
 std::string format_fixed(double value, int digits);

@@ -205,6 +205,7 @@ threads = 1
 seed = 9223372036854775807
 output = "a # b \\"c\\".jsonl"   # a comment
 csv = "d.csv"
+plot = "e.svg"
 displacements = "list.i64"
 typemap = "map"
 quiet = true

@@ -3,7 +3,7 @@
 """Keeps the manual true: its pages are README.md, CONTRIBUTING.md and the pages that they link to.
 
     jobs/docs/manual.py check               links, lengths, option tables and the notes of blocks that are not run
-    jobs/docs/manual.py fill                writes the option tables, from `halocline help json`
+    jobs/docs/manual.py fill                writes the tables of options and of records' fields
     jobs/docs/manual.py run [PAGE...]       runs every block of commands that is not marked, from the root of the repository
     jobs/docs/manual.py refresh [PAGE...]   does the same, and puts the new output into the blocks of output behind them
 
@@ -11,8 +11,8 @@ A block of commands begins with ```sh and runs in one bash. A block of output be
 front of a block of commands may say why it does not run here: <!-- not run: needs a cluster with Slurm -->. A line of three dots in a
 block of output stands for lines that are left out; such a block is not refreshed.
 
-An option table stands between <!-- options: SUBCOMMAND --> and <!-- end of options -->. HALOCLINE_BINARY names the program, by default
-that of build/release.
+An option table stands between <!-- options: SUBCOMMAND --> and <!-- end of options -->, a table of a record's fields between
+<!-- record: SCHEMA --> and <!-- end of record -->. HALOCLINE_BINARY names the program, by default that of build/release.
 
 Exit codes: 0, 1 if something is wrong, 2 bad input.
 """
@@ -27,6 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("HALOCLINE_BINARY", ROOT / "build/release/app/halocline"))
 MOST_LINES, MOST_COLUMNS, SECONDS = 200, 110, 600
 README_LINES = 150
+ENDS = ("<!-- end of options -->", "<!-- end of record -->")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -118,14 +119,21 @@ def option_table(subcommand, options):
     return lines
 
 
+def record_table(schema):
+    """One row for each field of a record, from the descriptions in its schema."""
+    fields = json.loads((ROOT / "results" / schema).read_text(encoding="utf-8"))["properties"]
+    return ["| field | meaning |", "|---|---|", *(f"| `{name}` | {field['description']} |" for name, field in fields.items())]
+
+
 def filled(lines, options):
-    """The lines with option tables as they have to be."""
+    """The lines with the tables as they have to be."""
     out, inside = [], False
     for line in lines:
-        if begin := re.fullmatch(r"<!-- options: (\w+) -->", line):
-            out += [line, "", *option_table(begin.group(1), options), ""]
+        if begin := re.fullmatch(r"<!-- (options|record): ([\w.]+) -->", line):
+            table = option_table(begin.group(2), options) if begin.group(1) == "options" else record_table(begin.group(2))
+            out += [line, "", *table, ""]
             inside = True
-        elif line == "<!-- end of options -->":
+        elif line in ENDS:
             inside = False
             out.append(line)
         elif not inside:
@@ -142,11 +150,11 @@ def check(page, options):
     lines = page.read_text(encoding="utf-8").splitlines()
     name = page.relative_to(ROOT)
     if filled(lines, options) != lines:
-        yield f"{name}: an option table is old: run jobs/docs/manual.py fill"
-    table = sum(line.startswith("|") for line in lines) if "<!-- end of options -->" in lines else 0
+        yield f"{name}: a table is old: run jobs/docs/manual.py fill"
+    table = sum(line.startswith("|") for line in lines) if set(ENDS) & set(lines) else 0
     most = README_LINES if page == ROOT / "README.md" else MOST_LINES
     if len(lines) - table > most:
-        yield f"{name} has {len(lines) - table} lines without option tables: {most} at most"
+        yield f"{name} has {len(lines) - table} lines without generated tables: {most} at most"
     for number, line in enumerate(lines, 1):
         if len(line) > MOST_COLUMNS and not line.startswith("|") and "](http" not in line:
             yield f"{name}:{number} has {len(line)} columns: {MOST_COLUMNS} at most"

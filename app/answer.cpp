@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "answer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "dtype/support/contract.hpp"
+#include "record.hpp"
+#include "table.hpp"
+
+namespace halocline::app {
+
+namespace {
+
+std::string times(double value) {
+  return format_fixed(value, value < 10 ? 2 : 1) + " x";
+}
+
+std::string text_of(const Estimate& estimate) {
+  if (!estimate.low) return "too few exchanges for an interval";
+  return "95 % interval " + format_fixed(*estimate.low, 2) + " to " +
+         format_fixed(*estimate.high, 2);
+}
+
+double median(const Candidate& method) {
+  return statistics(method.seconds).median;
+}
+
+// The fastest of those that `is_meant`; nullptr if there is none.
+template <class IsMeant>
+const Candidate* fastest(std::span<const Candidate> methods, IsMeant&& is_meant) {
+  const Candidate* out = nullptr;
+  for (const auto& method : methods)
+    if (is_meant(method) && (out == nullptr || median(method) < median(*out))) out = &method;
+  return out;
+}
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else
+      out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+Estimate estimate_median(std::vector<double> samples) {
+  HALOCLINE_EXPECT(!samples.empty());
+  Estimate out{statistics(samples).median, std::nullopt, std::nullopt};
+  std::sort(samples.begin(), samples.end());
+  // The number of samples below the median is binomial with probability 1/2. Leaves out as many
+  // samples on each side as together happen with at most 5 %.
+  constexpr double kMost = 0.05;
+  const auto n = static_cast<double>(samples.size());
+  std::size_t kept_from = 0;  // the number of the first sample that is kept, from 1; 0: none can be
+  double below = 0;
+  for (double k = 0; k < n / 2; ++k) {
+    below += std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) -
+                      n * std::log(2.0));
+    if (2 * below > kMost) break;
+    ++kept_from;
+  }
+  if (kept_from == 0) return out;
+  out.low = samples[kept_from - 1];
+  out.high = samples[samples.size() - kept_from];
+  return out;
+}
+
+Estimate speed(const Candidate& method, const Candidate& baseline) {
+  std::vector<double> ratios;
+  const auto n = std::min(method.seconds.size(), baseline.seconds.size());
+  for (std::size_t i = 0; i < n; ++i) ratios.push_back(baseline.seconds[i] / method.seconds[i]);
+  return estimate_median(std::move(ratios));
+}
+
+std::string answer(std::span<const Candidate> methods, const Candidate* baseline,
+                   const std::string& mpi) {
+  const auto* const ours = fastest(methods, [](const auto& one) { return !one.is_vendor; });
+  if (ours == nullptr) return "";
+  const auto in_code = [](const Candidate& one) {
+    return "In code: app/methods.md#" + one.anchor + "\n";
+  };
+  if (baseline == nullptr)
+    return "Fastest: " + ours->label + ". No vendor method was timed to compare it with.\n" +
+           in_code(*ours);
+  const auto gain = speed(*ours, *baseline);
+  const std::string of_mpi = mpi + "'s fastest (" + baseline->label + ")";
+  if (gain.may_be(1))
+    return "No clear winner: " + ours->label + " is " + times(gain.median) + " as fast as " +
+           of_mpi + "; " + text_of(gain) + ".\n";
+  if (gain.median < 1)
+    return "Fastest: " + baseline->label + ", " + mpi + "'s own. " + ours->label + " is " +
+           times(gain.median) + " as fast; " + text_of(gain) + ".\n";
+  auto out = "Fastest: " + ours->label + ", " + times(gain.median) + " as fast as " + of_mpi +
+             "; " + text_of(gain) + ".\n";
+  if (!ours->needs_window) return out + in_code(*ours);
+  const auto* const anywhere =
+      fastest(methods, [](const auto& one) { return !one.is_vendor && !one.needs_window; });
+  if (anywhere == nullptr) return out + in_code(*ours);
+  const auto without = speed(*anywhere, *baseline);
+  out += "Without changing how you allocate: " + anywhere->label + ", " + times(without.median) +
+         "; " + text_of(without) + ".\n";
+  return out + in_code(*ours);
+}
+
+std::string bars(std::span<const Candidate> methods, const Candidate& baseline,
+                 const std::string& title) {
+  constexpr int kRow = 26, kLeft = 260, kWidth = 420, kTop = 50;
+  double most = 1;
+  std::vector<Estimate> speeds;
+  for (const auto& method : methods) {
+    speeds.push_back(speed(method, baseline));
+    most = std::max(most, speeds.back().high.value_or(speeds.back().median));
+  }
+  const auto x = [&](double value) { return format_fixed(kLeft + value / most * kWidth, 1); };
+  const auto height = kTop + kRow * static_cast<int>(methods.size()) + 40;
+  std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" +
+                    std::to_string(kLeft + kWidth + 80) + "\" height=\"" + std::to_string(height) +
+                    "\" font-family=\"sans-serif\" font-size=\"13\">\n"
+                    "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"10\" y=\"24\" "
+                    "font-size=\"15\">" +
+                    escaped(title) + "</text>\n";
+  const auto line = [&](const std::string& x1, const std::string& x2, int y1, int y2,
+                        const std::string& more) {
+    out += "<line x1=\"" + x1 + "\" x2=\"" + x2 + "\" y1=\"" + std::to_string(y1) + "\" y2=\"" +
+           std::to_string(y2) + "\" stroke=\"black\"" + more + "/>\n";
+  };
+  for (std::size_t i = 0; i < methods.size(); ++i) {
+    const auto& [median, low, high] = speeds[i];
+    const auto y = kTop + kRow * static_cast<int>(i);
+    out += "<text x=\"" + std::to_string(kLeft - 8) + "\" y=\"" + std::to_string(y + 14) +
+           "\" text-anchor=\"end\">" + escaped(methods[i].label) + "</text>\n<rect x=\"" +
+           std::to_string(kLeft) + "\" y=\"" + std::to_string(y) + "\" width=\"" +
+           format_fixed(median / most * kWidth, 1) + "\" height=\"18\" fill=\"" +
+           (methods[i].is_vendor ? "#999999" : "#0072B2") + "\"/>\n";
+    if (low) line(x(*low), x(*high), y + 9, y + 9, "");
+    out += "<text x=\"" + format_fixed(kLeft + high.value_or(median) / most * kWidth + 6, 1) +
+           "\" y=\"" + std::to_string(y + 14) + "\">" + times(median) + "</text>\n";
+  }
+  line(x(1), x(1), kTop - 6, height - 36, " stroke-dasharray=\"4 3\"");
+  out += "<text x=\"" + std::to_string(kLeft) + "\" y=\"" + std::to_string(height - 12) +
+         "\">times as fast as " + escaped(baseline.label) +
+         " (lines: 95 % intervals)</text>\n</svg>\n";
+  return out;
+}
+
+}  // namespace halocline::app
