@@ -121,12 +121,13 @@ std::string bars(std::span<const Candidate> methods, const Candidate& baseline,
   }
   const auto x = [&](double value) { return format_fixed(kLeft + value / most * kWidth, 1); };
   const auto height = kTop + kRow * static_cast<int>(methods.size()) + 40;
-  std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" +
-                    std::to_string(kLeft + kWidth + 80) + "\" height=\"" + std::to_string(height) +
-                    "\" font-family=\"sans-serif\" font-size=\"13\">\n"
-                    "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"10\" y=\"24\" "
-                    "font-size=\"15\">" +
-                    escaped(title) + "</text>\n";
+  std::string out =
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + std::to_string(kLeft + kWidth + 80) +
+      "\" height=\"" + std::to_string(height) +
+      "\" font-family=\"sans-serif\" font-size=\"13\">\n"
+      "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"10\" y=\"24\" "
+      "font-size=\"15\">" +
+      escaped(title) + "</text>\n";
   const auto line = [&](const std::string& x1, const std::string& x2, int y1, int y2,
                         const std::string& more) {
     out += "<line x1=\"" + x1 + "\" x2=\"" + x2 + "\" y1=\"" + std::to_string(y1) + "\" y2=\"" +

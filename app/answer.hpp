@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The answer of `halocline compare`: which method is the fastest, by how much, and how sure that is.
+// The answer of `halocline compare`: which method is the fastest, by how much, and how sure that
+// is.
 #pragma once
 
 #include <optional>
@@ -19,21 +20,21 @@ struct Estimate {
   bool may_be(double value) const { return !low || (*low <= value && value <= *high); }
 };
 
-/// Estimates the median of independent samples from their order alone, by the binomial distribution.
-/// Needs 6 samples for an interval. Precondition: `samples` is not empty. O(n log n).
+/// Estimates the median of independent samples from their order alone, by the binomial
+/// distribution. Needs 6 samples for an interval. Precondition: `samples` is not empty. O(n log n).
 Estimate estimate_median(std::vector<double> samples);
 
 /// One timed method of a comparison.
 struct Candidate {
-  std::string label;      ///< in tables
-  std::string anchor;     ///< heading in app/methods.md
+  std::string label;   ///< in tables
+  std::string anchor;  ///< heading in app/methods.md
   bool is_vendor = false;
-  bool needs_window = false;  ///< works only for arrays that are allocated in a shared window
+  bool needs_window = false;    ///< works only for arrays that are allocated in a shared window
   std::vector<double> seconds;  ///< of each timed exchange; methods took turns
 };
 
-/// Returns how many times as fast as `baseline` a method is. Exchange i of both was timed in the same
-/// turn, so what slows the machine for a moment slows both.
+/// Returns how many times as fast as `baseline` a method is. Exchange i of both was timed in the
+/// same turn, so what slows the machine for a moment slows both.
 Estimate speed(const Candidate& method, const Candidate& baseline);
 
 /// Returns the last lines of a comparison: the fastest method, its speed relative to the fastest

@@ -106,8 +106,10 @@ void set_ratios(const std::vector<Contender*>& measured) {
 // The name of the MPI, without its version.
 std::string short_mpi_name() {
   const auto text = mpi_library();
-  for (const auto& [begin, name] : {std::pair("Open MPI", "Open MPI"), {"MPICH", "MPICH"},
-                                    {"Intel", "Intel MPI"}, {"MVAPICH", "MVAPICH"}})
+  for (const auto& [begin, name] : {std::pair("Open MPI", "Open MPI"),
+                                    {"MPICH", "MPICH"},
+                                    {"Intel", "Intel MPI"},
+                                    {"MVAPICH", "MVAPICH"}})
     if (text.starts_with(begin)) return name;
   return "the MPI";
 }
@@ -165,12 +167,11 @@ std::string describe_table(const std::vector<Contender>& contenders) {
         if (detail < no_phases)
           row.insert(row.end(),
                      {median(phases.pack), median(phases.transfer), median(phases.unpack)});
-        row.push_back(
-            format_rate(static_cast<double>(record.bytes_to_others + record.bytes_to_self) /
-                        total.median));
+        row.push_back(format_rate(
+            static_cast<double>(record.bytes_to_others + record.bytes_to_self) / total.median));
         if (baseline != nullptr) {
-          const bool is_open = &contender != baseline &&
-                               speed(candidate_of(contender), *of_baseline).may_be(1);
+          const bool is_open =
+              &contender != baseline && speed(candidate_of(contender), *of_baseline).may_be(1);
           row.push_back((is_open ? "~ " : "") +
                         format_fixed(record.ratio_to_baseline.value_or(0), 2) + "x");
         }
@@ -205,10 +206,9 @@ std::string describe_table(const std::vector<Contender>& contenders) {
   std::vector<Candidate> candidates;
   for (const auto& contender : contenders)
     if (!contender.record.phases.total.empty()) candidates.push_back(candidate_of(contender));
-  std::istringstream lines(answer(candidates, of_baseline ? &*of_baseline : nullptr,
-                                  short_mpi_name()));
-  for (std::string line; std::getline(lines, line);)
-    out += wrapped(line, columns_of_terminal());
+  std::istringstream lines(
+      answer(candidates, of_baseline ? &*of_baseline : nullptr, short_mpi_name()));
+  for (std::string line; std::getline(lines, line);) out += wrapped(line, columns_of_terminal());
   return out;
 }
 
@@ -219,9 +219,8 @@ void draw(const std::vector<Contender>& contenders, const std::string& path) {
   for (const auto& contender : contenders)
     if (!contender.record.phases.total.empty()) candidates.push_back(candidate_of(contender));
   for (const auto& candidate : candidates)
-    if (candidate.is_vendor &&
-        (baseline == nullptr || statistics(candidate.seconds).median <
-                                    statistics(baseline->seconds).median))
+    if (candidate.is_vendor && (baseline == nullptr || statistics(candidate.seconds).median <
+                                                           statistics(baseline->seconds).median))
       baseline = &candidate;
   if (baseline == nullptr) return;
   const auto& record = contenders.front().record;

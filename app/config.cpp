@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "config.hpp"
 
+#include <toml++/toml.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
@@ -20,7 +21,6 @@
 #include <sstream>
 #include <string_view>
 #include <system_error>
-#include <toml++/toml.h>
 
 #include "comm/device/gpu_awareness.hpp"
 #include "dtype/pack/kokkos/kokkos_threads.hpp"
@@ -277,8 +277,7 @@ class Options {
     add("layout", &Config::layout, "", halo, "how the fields lie in memory",
         "soa: one array per field. aos: the fields of a point side by side.");
     add("element", &Config::element, "", halo, "type of a value");
-    add("periodic", &Config::periodic, "true|false", halo,
-        "whether opposite sides are neighbours");
+    add("periodic", &Config::periodic, "true|false", halo, "whether opposite sides are neighbours");
     add("memory", &Config::memory, "", halo, "where the fields are and the stencil runs");
     add("gpu-aware-mpi", &Config::gpu_aware_mpi, "", {run, compare, calibrate, info},
         "whether MPI takes device memory",
@@ -359,8 +358,8 @@ class Options {
         "or ~/.config/halocline/model.json.");
     add("force-model", &Config::force_model, "", both, "use the model of another machine",
         "Of another CPU, GPU, driver or MPI.");
-    add("threads", &Config::threads, "N", Range{0, dtype::kMostKokkosThreads},
-        {run, compare, info}, "threads per rank; 0: its share of the node",
+    add("threads", &Config::threads, "N", Range{0, dtype::kMostKokkosThreads}, {run, compare, info},
+        "threads per rank; 0: its share of the node",
         "0: $KOKKOS_NUM_THREADS or $OMP_NUM_THREADS if one is set, else the rank's share of its "
         "node. At most " +
             std::to_string(dtype::kMostKokkosThreads) + ".");
@@ -535,9 +534,9 @@ std::size_t distance(std::string_view a, std::string_view b) {
 std::string nearest(std::string_view word, const std::vector<std::string>& names) {
   constexpr std::size_t kLongest = 40;
   if (word.empty() || word.size() > kLongest || names.empty()) return "";
-  const auto found = std::min_element(names.begin(), names.end(), [&](const auto& a, const auto& b) {
-    return distance(word, a) < distance(word, b);
-  });
+  const auto found = std::min_element(
+      names.begin(), names.end(),
+      [&](const auto& a, const auto& b) { return distance(word, a) < distance(word, b); });
   const bool begins = found->starts_with(word) || word.starts_with(*found);
   return begins || distance(word, *found) <= 1 + word.size() / 4 ? *found : "";
 }
@@ -609,8 +608,9 @@ void read_table(const toml::table& table, const std::string& path, Subcommand su
            remedy_for(key, subcommand, ""));
     if (!option->is_used_by(subcommand))
       fail("key " + key + " in config file is not used by " + std::string(to_string(subcommand)),
-           where, "put it into the section [" + std::string(to_string(option->users.front())) +
-                      "], which " + std::string(to_string(subcommand)) + " does not read");
+           where,
+           "put it into the section [" + std::string(to_string(option->users.front())) +
+               "], which " + std::string(to_string(subcommand)) + " does not read");
     auto value = as_json(node);
     if (value.is_null())
       fail(key + " has no value that can be used", where, "give " + option->expected);
@@ -800,9 +800,10 @@ std::string help_on_all() {
     const bool is_for_all = option.users.size() == kAbout.size();
     out += head_of(option) + "  [" + (is_for_all ? "all" : text_of(option.users)) + "]\n" +
            entry("",
-                 option.meaning + (option.argument.empty() || option.default_text.empty()
-                                       ? "."
-                                       : "; default: " + option.default_text + ".") +
+                 option.meaning +
+                     (option.argument.empty() || option.default_text.empty()
+                          ? "."
+                          : "; default: " + option.default_text + ".") +
                      (option.details.empty() ? "" : " " + option.details),
                  kIndent);
   }
@@ -959,8 +960,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
     else if (given_words.front() == "true")
       out.values[name] = true;
     else
-      fail("--" + name + " takes no value", "command line",
-           "leave out the = and what follows it");
+      fail("--" + name + " takes no value", "command line", "leave out the = and what follows it");
   }
   return out;
 }

@@ -234,17 +234,16 @@ std::string headline(const Config& config, const Record& record) {
   const std::string most = even ? "" : "up to ";
   const auto first =
       format_count(record.ranks, "rank") + " (" + format_extent(record.decomposition) + ") on " +
-         format_nodes(record.nodes, record.nodes_emulated) + ", " +
-         format_count(record.threads, "thread") + " each; " + most + format_extent(record.local) +
-         " points per rank, " + format_count(record.fields, "field") + " of " +
-         std::string(to_string(config.element)) + " (" + record.layout + "), radius " +
-         std::to_string(record.radius) + ", " + std::to_string(record.neighbors) +
-         " neighbours, regions described by " + std::string(to_string(config.describe)) +
-         where_fields_are(config);
-  const auto second =
-         "per rank and exchange: " + most + format_bytes(record.bytes_to_others) + " to others in " +
-         format_count(record.messages, "message") + ", " + most +
-         format_bytes(record.bytes_to_self) + " to itself";
+      format_nodes(record.nodes, record.nodes_emulated) + ", " +
+      format_count(record.threads, "thread") + " each; " + most + format_extent(record.local) +
+      " points per rank, " + format_count(record.fields, "field") + " of " +
+      std::string(to_string(config.element)) + " (" + record.layout + "), radius " +
+      std::to_string(record.radius) + ", " + std::to_string(record.neighbors) +
+      " neighbours, regions described by " + std::string(to_string(config.describe)) +
+      where_fields_are(config);
+  const auto second = "per rank and exchange: " + most + format_bytes(record.bytes_to_others) +
+                      " to others in " + format_count(record.messages, "message") + ", " + most +
+                      format_bytes(record.bytes_to_self) + " to itself";
   const auto columns = columns_of_terminal();
   return wrapped(first, columns) + wrapped(second, columns) + to_other_nodes(record);
 }

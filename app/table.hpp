@@ -37,8 +37,8 @@ class Table {
 /// Returns the columns of the longest line of `text`.
 std::size_t width_of(std::string_view text);
 
-/// Returns the columns of the terminal, from 60 to 120: $COLUMNS if it is set, else those of standard
-/// output, else 80. Under mpirun standard output is a pipe.
+/// Returns the columns of the terminal, from 60 to 120: $COLUMNS if it is set, else those of
+/// standard output, else 80. Under mpirun standard output is a pipe.
 std::size_t columns_of_terminal();
 
 /// Breaks the words of a text into lines of at most `columns`, each ended by a newline.

@@ -204,8 +204,9 @@ class Parser {
     if (!peek('(')) {
       if (find_predefined(name) == nullptr) {
         at_ = begin;
-        fail("a predefined type " + std::string(kPredefined) + ", or a constructor: " +
-             kConstructors + " (unknown name '" + excerpt(name) + "'; see halocline inspect --help)");
+        fail("a predefined type " + std::string(kPredefined) +
+             ", or a constructor: " + kConstructors + " (unknown name '" + excerpt(name) +
+             "'; see halocline inspect --help)");
       }
       return named(name);
     }

@@ -129,7 +129,8 @@ TEST(TypeExpr, AreTheSameNumbersIfTheyAreTheSame) {
 
 TEST(TypeExpr, UnknownNamesAreAnsweredWithTheKnownOnes) {
   for (const auto* text : {"duble", "vektor(1,2,3,int)"})
-    for (const auto* known : {"contiguous, vector, hvector", "or triangular", "halocline inspect --help"})
+    for (const auto* known :
+         {"contiguous, vector, hvector", "or triangular", "halocline inspect --help"})
       EXPECT_NE(error_of(text).find(known), std::string::npos) << error_of(text);
   EXPECT_NE(error_of("duble").find("such as double, int, byte"), std::string::npos);
 }
