@@ -570,9 +570,9 @@ TEST_F(RandomUses, ReceiveWhatIsSentWithEachCount) {
     }
     right = received == expected ? 1 : 0;
     MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (right == 0) {
+    if (right == 0 || !(kIsAllOurs || type.is_disjoint(n))) {
       // Some MPIs pack rightly and yet send wrongly, or write what overlaps in another order.
-      ++mpi_wrong;
+      mpi_wrong += right == 0 ? 1 : 0;
       EXPECT_TRUE(received == move(kMpisCalls))
           << n << " of " << text << " arrived otherwise after " << packs << " packs and " << before
           << " messages of " << first_count << " by way " << static_cast<int>(how)
