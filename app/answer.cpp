@@ -77,7 +77,11 @@ Estimate speed(const Candidate& method, const Candidate& baseline) {
   std::vector<double> ratios;
   const auto n = std::min(method.seconds.size(), baseline.seconds.size());
   for (std::size_t i = 0; i < n; ++i) ratios.push_back(baseline.seconds[i] / method.seconds[i]);
-  return estimate_median(std::move(ratios));
+  auto out = estimate_median(std::move(ratios));
+  out.median = median(baseline) / median(method);
+  if (out.low) out.low = std::min(*out.low, out.median);
+  if (out.high) out.high = std::max(*out.high, out.median);
+  return out;
 }
 
 std::string answer(std::span<const Candidate> methods, const Candidate* baseline,

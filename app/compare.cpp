@@ -114,7 +114,7 @@ std::string short_mpi_name() {
   return "the MPI";
 }
 
-// What a table or the answer says of a method.
+// Returns what the table and the answer go by.
 Candidate candidate_of(const Contender& contender) {
   const auto& record = contender.record;
   const bool is_vendor = comm::is_vendor(contender.plan.method().exchange);

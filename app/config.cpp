@@ -517,7 +517,7 @@ void set(const Option& option, const Json& value, const std::string& where, Conf
 
 // ---- Names that were meant
 
-// How many letters differ: insertions, deletions and replacements.
+// Counts the letters that differ: insertions, deletions and replacements.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -554,7 +554,7 @@ std::string text_of(const std::vector<Subcommand>& subcommands) {
   return out;
 }
 
-// What to do about a flag or key that a subcommand has not. `dashes` stand before flags.
+// Says what to do about a flag or key that a subcommand has not. `dashes` stand before flags.
 std::string remedy_for(const std::string& name, Subcommand subcommand, const std::string& dashes) {
   const std::string help = "see halocline " + std::string(to_string(subcommand)) + " --help";
   if (const auto near = nearest(name, names_used_by(subcommand)); !near.empty() && near != name)
@@ -577,7 +577,7 @@ std::string line_in(const std::string& text, std::size_t number) {
   return out;
 }
 
-// As JSON, which knows all that a key may hold; null for anything else.
+// Returns the value as JSON, null for what no key may hold.
 Json as_json(const toml::node& node, int depth = 0) {
   constexpr int kMostNested = 8;  // beyond every value that some key takes
   if (const auto* value = node.as_boolean()) return value->get();
@@ -830,7 +830,7 @@ std::string help_as_json() {
 
 // ---- The command line
 
-// What the command line says, or the text that it asks for (help, --version).
+// Holds what the command line says, or the text that it asks for (help, --version).
 struct CommandLine {
   std::string text;
   Config config;  ///< subcommand and expression only

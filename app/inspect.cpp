@@ -254,7 +254,7 @@ Findings examine(const std::string& text) {
   }();
   const auto decoded = dtype::decode(type.get());
   const auto* const known = std::get_if<dtype::TypeExprPtr>(&decoded);
-  // Where MPI's bounds are others, they decide where the instances inside lie.
+  // MPI's bounds decide where the instances inside lie.
   auto tree = dtype::translate(*expr);
   if (known != nullptr)
     if (auto in_mpi = dtype::translate(**known); !are_alike(tree, in_mpi)) tree = std::move(in_mpi);

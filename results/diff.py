@@ -8,7 +8,7 @@
     mpirun -n 2 halocline compare --local 64 64 64 --output new.jsonl
     jobs/local/diff-results.sh old.jsonl new.jsonl --tolerance 5
 
-OLD and NEW are what halocline run or compare wrote with --output: JSON lines of schema halocline/1 (results/README.md).
+OLD and NEW are what halocline run or compare wrote with --output: JSON lines of schema halocline/1 (results/records.md).
 
 Records of both files belong together if they agree in what was asked for: method, ranks, grid, fields, layout and so on. Several
 of one experiment in a file count as their median.

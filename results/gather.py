@@ -6,7 +6,7 @@
     results/gather.py                       # results/raw/gather.jsonl -> results/mine/gather/gather.md, .svg and .png
     results/gather.py FILE NAME             # FILE -> results/mine/gather/NAME.md, ...; NAME: that of FILE without its end
 
-FILE holds records of kind gather (results/README.md); several of one experiment count as their median. The plot needs
+FILE holds records of kind gather (results/records.md); several of one experiment count as their median. The plot needs
 matplotlib, the tables do not. Exit codes: 0 ok, 2 bad input (then nothing is written), or no place for results.
 """
 import argparse

@@ -8,7 +8,7 @@
 
 Works on what is done: results/raw/STUDY has study.json, which lists the points, and POINT.jsonl of each point that is done. Call it
 again when more is. What it writes:
-  data.csv    a row for each point, method and phase, for pandas or R; results/README.md has the columns
+  data.csv    a row for each point, method and phase, for pandas or R; results/studies.md has the columns
   REPORT.md   what ran where, which points are done, tables of efficiencies, ratios and phases, and the plots
   figure12    phases of an exchange and speed-up over the fastest vendor method, by ranks: the two panels of Figure 12 of [PEA21]
   scaling     weak scaling: time and efficiency; strong scaling: speed-up and efficiency
@@ -286,7 +286,7 @@ def report(study, figures):
         if texts:
             parts += [f"## {title}\n", f"{above}\n", *texts]
     parts.append(
-        "Of `data.csv` results/README.md explains the columns."
+        "Of `data.csv` results/studies.md explains the columns."
         + (" Plots are there as .pdf as well." if figures else " No plots were drawn.")
         + "\n"
     )

@@ -302,14 +302,13 @@ const dtype::PackPlan* KnownType::compared_plan(MPI_Datatype handle, const void*
                                                 std::int64_t count, Access access) {
   const auto* verdict = verdict_.load(std::memory_order_acquire);
   const auto is_enough = [&] {
-    return verdict != nullptr &&
-           (verdict->forced || !verdict->found.plan ||
-            (verdict->found.compared && (verdict->found.disjoint || access != Access::writes)));
+    return verdict != nullptr && (verdict->forced || !verdict->found.plan ||
+                                  (verdict->found.compared && verdict->found.disjoint));
   };
   const bool on_device = is_packed_by_device(kind_at(buffer, true_lb_));
   if (!is_enough() && !on_device) verdict = judge(verdict, handle, buffer, 0, Access::writes);
-  const bool is_in_order = access == Access::writes && !on_device && verdict != nullptr &&
-                           verdict->found.plan && !verdict->may_write(count);
+  const bool is_in_order =
+      !on_device && verdict != nullptr && verdict->found.plan && !verdict->is_free_of_order(count);
   const bool is_cut = access != Access::writes && has_long_elements();
   return is_in_order || is_cut ? nullptr : plan();
 }
@@ -364,7 +363,10 @@ Handling KnownType::to_send(MPI_Datatype handle, const void* buffer, std::int64_
       who == Sends::by_mpi || (who == Sends::by_mpi_on_host && !is_there_device_memory()))
     return {};
   const auto found = find(handle, buffer, count, access, request);
-  if (found.verdict != nullptr && found.verdict->has_long_elements && access != Access::writes)
+  if (found.verdict == nullptr) return {};
+  if (found.verdict->has_long_elements && access != Access::writes) return {};
+  if (!found.verdict->is_free_of_order(count) &&
+      !is_packed_by_device(kind_of(*found.verdict->found.plan, buffer)))
     return {};
   return by_engine_if(found, [&] { return found.verdict->pays(found.bytes, traffic); });
 }

@@ -115,8 +115,7 @@ class KnownType {
 
   /// Returns the plan for a call that takes other types as well: compared with what MPI packs,
   /// unless the engine is forced or the data are in memory of a device. nullptr if there is none.
-  /// Likewise if the call writes `count` instances of which some hold a byte twice, or sends long
-  /// elements.
+  /// nullptr as well if some byte stands twice in `count` instances, or if long elements are sent.
   const dtype::PackPlan* compared_plan(MPI_Datatype handle, const void* buffer, std::int64_t count,
                                        Access access);
   /// Returns the plan that calls go by; nullptr as long as none was asked for, and if MPI does it
@@ -148,8 +147,10 @@ class KnownType {
 
     // Tells if the engine may do it in the host's memory without another look at what MPI does.
     bool is_trusted() const { return forced || found.compared; }
-    // Tells if the engine leaves the same bytes in memory as MPI, whatever order either writes in.
-    bool may_write(std::int64_t count) const {
+    // Tells if the engine is trusted with these instances since they hold no byte twice: where they
+    // do, what is left in memory depends on the order of writes, and with Open MPI 5 even on who
+    // packed the message.
+    bool is_free_of_order(std::int64_t count) const {
       return forced || count <= found.disjoint.value_or(0);
     }
     // Whether a message of so many bytes, in the host's memory, is to be the engine's.
@@ -193,7 +194,7 @@ class KnownType {
       verdict = judge(verdict, handle, buffer, count, access);
       if (!verdict->found.plan) return {};
     }
-    if (access == Access::writes && !verdict->may_write(count) && is_on_host()) return {};
+    if (access == Access::writes && !verdict->is_free_of_order(count) && is_on_host()) return {};
     return {verdict, buffer, bytes};
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether unpacking writes a byte twice: then what is left there depends on the order of writes.
+// Looks for bytes that unpacking writes twice: what is left there depends on the order of writes.
 //
 // Best peer: no MPI library looks; the standard calls such receives erroneous (MPI-4.0, 4.1.11).
 #pragma once

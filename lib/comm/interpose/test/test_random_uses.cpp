@@ -260,7 +260,7 @@ std::vector<TypeExprPtr> survived(const std::vector<TypeExprPtr>& types) {
   return out;
 }
 
-// Whether the engine does all from the first use on.
+// Tells if the engine does all from the first use on.
 const bool kIsAllOurs = kOnDevice || [] {
   const char* const mode = std::getenv("HALOCLINE_MPI");
   return mode != nullptr && std::string_view(mode) == "engine";
@@ -399,7 +399,7 @@ constexpr Calls kMpisCalls{
     PMPI_Irecv,     PMPI_Isend,    PMPI_Waitall,      PMPI_Sendrecv,  PMPI_Recv_init,
     PMPI_Send_init, PMPI_Startall, PMPI_Request_free, PMPI_Alltoallw, PMPI_Neighbor_alltoallw};
 
-// What one rank sends to another: instances of a type, from and to their places in two memories.
+// Names what a rank sends: instances of a type, and the memories at both ends.
 struct Message {
   const Instances& type;
   int count;
@@ -570,9 +570,9 @@ TEST_F(RandomUses, ReceiveWhatIsSentWithEachCount) {
     }
     right = received == expected ? 1 : 0;
     MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (right == 0) {
+    if (right == 0 || !(kIsAllOurs || type.is_disjoint(n))) {
       // Some MPIs pack rightly and yet send wrongly, or write what overlaps in another order.
-      ++mpi_wrong;
+      mpi_wrong += right == 0 ? 1 : 0;
       EXPECT_TRUE(received == move(kMpisCalls))
           << n << " of " << text << " arrived otherwise after " << packs << " packs and " << before
           << " messages of " << first_count << " by way " << static_cast<int>(how)
