@@ -33,8 +33,9 @@ struct Candidate {
   std::vector<double> seconds;  ///< of each timed exchange; methods took turns
 };
 
-/// Returns how many times as fast as `baseline` a method is. Exchange i of both was timed in the
-/// same turn, so what slows the machine for a moment slows both.
+/// Returns how many times as fast as `baseline` a method is: the ratio of the median times, with
+/// the interval of the ratios of single turns. Exchange i of both was timed in the same turn, so a
+/// moment that slows the machine slows both.
 Estimate speed(const Candidate& method, const Candidate& baseline);
 
 /// Returns the last lines of a comparison: the fastest method, its speed relative to the fastest
