@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Results: one record per measured method, written as one line of JSON and one line of CSV.
-// results/README.md explains the fields, results/schema.json is their schema.
+// results/records.md explains the fields, results/schema.json is their schema.
 #pragma once
 
 #include <array>
@@ -105,7 +105,7 @@ struct Record {
   std::vector<std::string> notes;  ///< what a reader of the numbers must know
 };
 
-/// The record as a JSON object of schema halocline/1, in the order of results/README.md.
+/// The record as a JSON object of schema halocline/1, in the order of results/records.md.
 nlohmann::ordered_json to_json(const Record& record, const Provenance& provenance);
 
 /// What all ranks together send in a gather, and its root moves.
@@ -137,7 +137,7 @@ struct GatherRecord {
 };
 
 /// The record as a JSON object of schema halocline/1 and kind "gather", in the order of
-/// results/README.md.
+/// results/records.md.
 nlohmann::ordered_json to_json(const GatherRecord& record, const Provenance& provenance);
 
 /// The exchange of a configuration on nodes that need not be there, by a system model. What differs
@@ -167,7 +167,7 @@ struct PredictRecord {
 };
 
 /// The record as a JSON object of schema halocline/1 and kind "predict", in the order of
-/// results/README.md.
+/// results/records.md.
 nlohmann::ordered_json to_json(const PredictRecord& record, const Provenance& provenance);
 
 /// Appends records to config.output (JSON lines) and config.csv, either, both or none of them. Used
