@@ -730,13 +730,13 @@ constexpr const char* kExitCodes =
 constexpr const char* kNotation =
     R"(
 EXPRESSION: a predefined type such as double, int, byte (or MPI_DOUBLE), or a
-constructor. T is an expression, {...} a list.
+constructor. T is an expression, {...} or [...] a list.
   contiguous(count, T)                         dup(T)
   vector(count, blocklength, stride, T)        hvector(...)
   indexed({blocklengths}, {displs}, T)         hindexed(...)
   indexed_block(blocklength, {displs}, T)      hindexed_block(...)
   struct({blocklengths}, {displs}, {T,...})    resized(T, lb, extent)
-  subarray(C|F, {sizes}, {subsizes}, {starts}, T)
+  subarray({sizes}, {subsizes}, {starts}, C|F, T)      or the order first
   darray(size, rank, {gsizes}, {block|cyclic|none,...}, {dargs|default},
          {psizes}, C|F, T)
   f90_real(precision, range)  f90_complex(...)  f90_integer(range)

@@ -318,10 +318,12 @@ class Parser {
 
   TypeExprPtr subarray() {
     Subarray t{};
-    t.order = order(), expect(',');
+    const bool is_first = !begins_list();  // else the order is behind the starts, as in MPI
+    if (is_first) t.order = order(), expect(',');
     t.sizes = integers(), expect(',');
     t.subsizes = integers(), expect(',');
     t.starts = integers();
+    if (!is_first) expect(','), t.order = order();
     same_length(t.sizes.size(), t.subsizes.size());
     same_length(t.sizes.size(), t.starts.size());
     if (t.sizes.empty()) fail("at least one dimension");
@@ -438,8 +440,9 @@ class Parser {
   Order order() {
     skip_space();
     const auto name = word();
-    if (name != "C" && name != "F") fail("the order, C or F");
-    return name == "C" ? Order::c : Order::fortran;
+    if (name == "C" || name == "MPI_ORDER_C") return Order::c;
+    if (name == "F" || name == "MPI_ORDER_FORTRAN") return Order::fortran;
+    fail("the order, C or F");
   }
 
   Distribution distribution() {
@@ -463,18 +466,22 @@ class Parser {
     return natural();
   }
 
+  bool begins_list() { return peek('{') || peek('['); }
+
+  // Between braces, or between brackets as in many languages.
   template <class Item>
   auto list(Item item) -> std::vector<decltype(item())> {
     std::vector<decltype(item())> items;
-    expect('{');
-    if (!peek('}')) {
+    const char end = peek('[') ? ']' : '}';
+    expect(end == ']' ? '[' : '{');
+    if (!peek(end)) {
       items.push_back(item());
       while (peek(',')) {
         expect(',');
         items.push_back(item());
       }
     }
-    expect('}');
+    expect(end);
     return items;
   }
 

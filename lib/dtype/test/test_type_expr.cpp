@@ -54,6 +54,16 @@ TEST(TypeExpr, WhiteSpaceIsFree) {
       "struct({1,2},{0,8},{int,resized(double,0,8)})");
 }
 
+TEST(TypeExpr, IsReadAsMpiAndOtherLanguagesWriteIt) {
+  const auto expected = parse_type("subarray(F,{4,4},{2,2},{0,1},int)");
+  for (const auto* text : {"subarray({4,4},{2,2},{0,1},F,int)",
+                           "subarray([4,4],[2,2],[0,1],MPI_ORDER_FORTRAN,MPI_INT)",
+                           "subarray(MPI_ORDER_FORTRAN, [4, 4], {2, 2}, [0, 1], int)"})
+    EXPECT_EQ(*parse_type(text), *expected) << text;
+  EXPECT_THROW(parse_type("subarray({4,4],{2,2},{0,1},F,int)"), ConfigError);
+  EXPECT_THROW(parse_type("subarray(F,{4,4},{2,2},{0,1},F,int)"), ConfigError);
+}
+
 TEST(TypeExpr, EveryNamedTypeParses) {
   for (const auto& named_type : named_types())
     EXPECT_EQ(to_string(*parse_type(named_type.name)), named_type.name);
