@@ -581,7 +581,8 @@ std::string line_in(const std::string& text, std::size_t number) {
 Json as_json(const toml::node& node, int depth = 0) {
   constexpr int kMostNested = 8;  // beyond every value that some key takes
   if (const auto* value = node.as_boolean()) return value->get();
-  if (const auto* value = node.as_integer()) return value->get();
+  if (const auto* value = node.as_integer())
+    return value->get() < 0 ? Json(value->get()) : Json(static_cast<std::uint64_t>(value->get()));
   if (const auto* value = node.as_floating_point()) return value->get();
   if (const auto* value = node.as_string()) return value->get();
   const auto* items = node.as_array();
@@ -753,8 +754,8 @@ std::string help_of(Subcommand subcommand) {
   const std::string name(to_string(subcommand));
   const bool is_inspect = subcommand == Subcommand::inspect;
   const auto& told = about(subcommand);
-  std::string out = std::string(told.text) + "\nUsage: halocline " + name + " [FLAG...]" +
-                    (is_inspect ? " EXPRESSION" : "") + "\n";
+  std::string out = wrapped(told.text, columns_of_terminal()) + "Usage: halocline " + name +
+                    " [FLAG...]" + (is_inspect ? " EXPRESSION" : "") + "\n";
   std::string group;
   for (const auto& option : options().all()) {
     if (!option.is_used_by(subcommand) || option.group.empty()) continue;
