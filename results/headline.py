@@ -15,7 +15,7 @@ METHODS = {"shared": "shared (arrays in a shared window)", "p2p": "p2p (arrays a
 
 def rates(text):
     """The MPIs, and for each method its rate under each of them: the table under the heading Rate."""
-    rows = [line.strip("| ").split(" | ") for line in text.split("## Rate")[1].split("##")[0].splitlines() if line.startswith("|")]
+    rows = [line.strip("| ").split(" | ") for line in text.split("## Rate")[1].split("##")[0].split("\n") if line.startswith("|")]
     return rows[0][1:], {row[0]: [float(cell) for cell in row[1:]] for row in rows[2:] if row[0] in METHODS}
 
 
@@ -41,6 +41,9 @@ def draw(mpis, of_method, path):
 
 
 def main(arguments):
+    if arguments and arguments[0] in ("-h", "--help"):
+        print(__doc__)
+        return 0
     table = pathlib.Path(arguments[0]) if arguments else ROOT / "vendors" / "compare.md"
     figure = pathlib.Path(arguments[1]) if len(arguments) > 1 else ROOT / "vendors" / "headline.svg"
     try:

@@ -442,9 +442,9 @@ class SharedMemory(Run):
         if tried.returncode != 0:
             self.skipTest(f"no mount namespaces here: {tried.stderr.strip()}")
 
-    def halocline(self, *arguments):
-        sizes = ("--local", "16", "16", "16", "--iterations", "2", "--steps", "2")
-        return halocline(*arguments, *sizes, ranks=2, inside=with_shared_memory("64k"))
+    def halocline(self, subcommand, *arguments):
+        number = "--steps" if subcommand == "run" else "--iterations"
+        return halocline(subcommand, *arguments, "--local", "16", "16", "16", number, "2", ranks=2, inside=with_shared_memory("64k"))
 
     def test_one_set_of_fields_alone_is_not_enough(self):
         # A set of two ranks has 11.9 MiB, and 10 are left to MPI. Open MPI, asked for nearly as much as there is, would hang.

@@ -45,6 +45,10 @@ class Block:
             self.output = at, lines.index("```", at)
 
 
+def lines_in(path):
+    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
 def blocks_of(lines):
     at = 0
     while at < len(lines):
@@ -70,7 +74,7 @@ def text_outside_of_blocks(lines):
 def anchors_of(path):
     """As GitHub makes them of headings."""
     out = set()
-    for _, line in text_outside_of_blocks(path.read_text(encoding="utf-8").splitlines()):
+    for _, line in text_outside_of_blocks(lines_in(path)):
         if heading := re.match(r"#+ (.*)", line):
             plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading.group(1)).lower()
             out.add(re.sub(r"[^\w\- ]", "", plain).replace(" ", "-"))
@@ -78,14 +82,14 @@ def anchors_of(path):
 
 
 def links_of(path):
-    for number, line in text_outside_of_blocks(path.read_text(encoding="utf-8").splitlines()):
+    for number, line in text_outside_of_blocks(lines_in(path)):
         for target in LINK.findall(line):
             if not re.match(r"[a-z]+:", target):
                 yield number, target
 
 
 def images_of(path):
-    for _, line in text_outside_of_blocks(path.read_text(encoding="utf-8").splitlines()):
+    for _, line in text_outside_of_blocks(lines_in(path)):
         for target in re.findall(r"!\[[^\]]*\]\(([^)\s]+)\)", line):
             yield (path.parent / target).resolve()
 
@@ -147,7 +151,7 @@ def options_of_program():
 
 
 def check(page, options):
-    lines = page.read_text(encoding="utf-8").splitlines()
+    lines = lines_in(page)
     name = page.relative_to(ROOT)
     if filled(lines, options) != lines:
         yield f"{name}: a table is old: run jobs/docs/manual.py fill"
@@ -182,7 +186,7 @@ def run(block):
 
 def run_page(page, refresh):
     """The faults of a page's blocks. From the last to the first they may be replaced."""
-    lines = page.read_text(encoding="utf-8").splitlines()
+    lines = lines_in(page)
     new = {}
     for block in blocks_of(lines):
         where = f"{page.relative_to(ROOT)}:{block.begin + 1}"
@@ -194,7 +198,7 @@ def run_page(page, refresh):
         if code != 0:
             yield f"{where} ends with exit code {code}:\n{block.commands}\n{output[-2000:]}"
         elif block.output is not None and "..." not in lines[block.output[0] : block.output[1]]:
-            new[block.output] = [line.split("\r")[-1].rstrip() for line in output.splitlines()]
+            new[block.output] = [line.split("\r")[-1].rstrip() for line in output.removesuffix("\n").split("\n")]
     if refresh:
         for (begin, end), output in sorted(new.items(), reverse=True):
             lines[begin + 1 : end] = output
@@ -211,7 +215,7 @@ def main(arguments):
     if action == "fill":
         options = options_of_program()
         for page in chosen:
-            lines = page.read_text(encoding="utf-8").splitlines()
+            lines = lines_in(page)
             if filled(lines, options) != lines:
                 page.write_text("\n".join(filled(lines, options)) + "\n", encoding="utf-8")
     elif action == "check":
