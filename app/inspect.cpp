@@ -163,11 +163,18 @@ double work_of(const dtype::TypeExpr& expr) {
   const auto list = [](auto length, const dtype::TypeExprPtr& old) {
     return 1 + static_cast<double>(length) * work_of(*old);
   };
+  // Blocks of several lengths of what is not one element are members, too.
+  const auto blocks_of_lengths = [](auto length, const dtype::TypeExprPtr& old) {
+    const auto work = work_of(*old);
+    return 1 + static_cast<double>(length) * (work > 1 ? kMember + work : work);
+  };
   return std::visit(
       Overload{
           [](const dtype::Named& t) { return static_cast<double>(t.type->members.size()); },
-          [&](const dtype::Indexed& t) { return list(t.displacements.size(), t.old); },
-          [&](const dtype::Hindexed& t) { return list(t.displacements.size(), t.old); },
+          [&](const dtype::Indexed& t) { return blocks_of_lengths(t.displacements.size(), t.old); },
+          [&](const dtype::Hindexed& t) {
+            return blocks_of_lengths(t.displacements.size(), t.old);
+          },
           [&](const dtype::IndexedBlock& t) { return list(t.displacements.size(), t.old); },
           [&](const dtype::HindexedBlock& t) { return list(t.displacements.size(), t.old); },
           [](const dtype::Struct& t) {
@@ -194,9 +201,11 @@ double work_of(const dtype::TypeExpr& expr) {
             const auto members = std::min(3 * (length / bound + 1), blocks * (turns_of_block + 1));
             return 1 + members * (kMember + work_of(*t.old));
           },
-          [&](const dtype::Bucket& t) { return list(t.counts.size(), t.old); },
-          [&](const dtype::StretchedVector& t) { return list(t.ends->size(), t.old); },
-          [&](const dtype::Triangular& t) { return list(t.change == 0 ? 1 : t.count, t.old); },
+          [&](const dtype::Bucket& t) { return blocks_of_lengths(t.counts.size(), t.old); },
+          [&](const dtype::StretchedVector& t) { return blocks_of_lengths(t.ends->size(), t.old); },
+          [&](const dtype::Triangular& t) {
+            return blocks_of_lengths(t.change == 0 ? 1 : t.count, t.old);
+          },
           [](const auto& t) { return 1 + work_of(*t.old); },
       },
       expr.node);
