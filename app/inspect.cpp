@@ -156,6 +156,14 @@ std::string to_text(const Reconstructed& found) {
   return out;
 }
 
+// Tells if a type is made of equal elements without gaps. False for some that are, too.
+bool is_run(const dtype::TypeExpr& expr) {
+  if (const auto* contiguous = std::get_if<dtype::Contiguous>(&expr.node))
+    return is_run(*contiguous->old);
+  const auto* named = std::get_if<dtype::Named>(&expr.node);
+  return named != nullptr && named->type->members.size() == 1;
+}
+
 // About how much work an expression is, here and in MPI: what stands in a list is copied for each
 // of its entries. As a double, which lists in lists do not overflow.
 double work_of(const dtype::TypeExpr& expr) {
@@ -163,10 +171,9 @@ double work_of(const dtype::TypeExpr& expr) {
   const auto list = [](auto length, const dtype::TypeExprPtr& old) {
     return 1 + static_cast<double>(length) * work_of(*old);
   };
-  // Blocks of several lengths of what is not one element are members, too.
-  const auto blocks_of_lengths = [](auto length, const dtype::TypeExprPtr& old) {
-    const auto work = work_of(*old);
-    return 1 + static_cast<double>(length) * (work > 1 ? kMember + work : work);
+  // Blocks of several lengths of what has gaps are members, too.
+  const auto blocks_of_lengths = [&](auto length, const dtype::TypeExprPtr& old) {
+    return list(length, old) + (is_run(*old) ? 0 : kMember * static_cast<double>(length));
   };
   return std::visit(
       Overload{
