@@ -156,6 +156,14 @@ std::string to_text(const Reconstructed& found) {
   return out;
 }
 
+// Tells if a type is made of equal elements without gaps. False for some that are, too.
+bool is_run(const dtype::TypeExpr& expr) {
+  if (const auto* contiguous = std::get_if<dtype::Contiguous>(&expr.node))
+    return is_run(*contiguous->old);
+  const auto* named = std::get_if<dtype::Named>(&expr.node);
+  return named != nullptr && named->type->members.size() == 1;
+}
+
 // About how much work an expression is, here and in MPI: what stands in a list is copied for each
 // of its entries. As a double, which lists in lists do not overflow.
 double work_of(const dtype::TypeExpr& expr) {
@@ -163,11 +171,17 @@ double work_of(const dtype::TypeExpr& expr) {
   const auto list = [](auto length, const dtype::TypeExprPtr& old) {
     return 1 + static_cast<double>(length) * work_of(*old);
   };
+  // Blocks of several lengths of what has gaps are members, too.
+  const auto blocks_of_lengths = [&](auto length, const dtype::TypeExprPtr& old) {
+    return list(length, old) + (is_run(*old) ? 0 : kMember * static_cast<double>(length));
+  };
   return std::visit(
       Overload{
           [](const dtype::Named& t) { return static_cast<double>(t.type->members.size()); },
-          [&](const dtype::Indexed& t) { return list(t.displacements.size(), t.old); },
-          [&](const dtype::Hindexed& t) { return list(t.displacements.size(), t.old); },
+          [&](const dtype::Indexed& t) { return blocks_of_lengths(t.displacements.size(), t.old); },
+          [&](const dtype::Hindexed& t) {
+            return blocks_of_lengths(t.displacements.size(), t.old);
+          },
           [&](const dtype::IndexedBlock& t) { return list(t.displacements.size(), t.old); },
           [&](const dtype::HindexedBlock& t) { return list(t.displacements.size(), t.old); },
           [](const dtype::Struct& t) {
@@ -194,9 +208,11 @@ double work_of(const dtype::TypeExpr& expr) {
             const auto members = std::min(3 * (length / bound + 1), blocks * (turns_of_block + 1));
             return 1 + members * (kMember + work_of(*t.old));
           },
-          [&](const dtype::Bucket& t) { return list(t.counts.size(), t.old); },
-          [&](const dtype::StretchedVector& t) { return list(t.ends->size(), t.old); },
-          [&](const dtype::Triangular& t) { return list(t.change == 0 ? 1 : t.count, t.old); },
+          [&](const dtype::Bucket& t) { return blocks_of_lengths(t.counts.size(), t.old); },
+          [&](const dtype::StretchedVector& t) { return blocks_of_lengths(t.ends->size(), t.old); },
+          [&](const dtype::Triangular& t) {
+            return blocks_of_lengths(t.change == 0 ? 1 : t.count, t.old);
+          },
           [](const auto& t) { return 1 + work_of(*t.old); },
       },
       expr.node);

@@ -155,6 +155,7 @@ BAD_COMMAND_LINES = [
     ("1000 nested", ["inspect", "subarray(C,{%s},{%s},{%s},int)" % (",".join("3" * 1001), ",".join("2" * 1001), ",".join("0" * 1001))]),
     ("too large to inspect", ["inspect", "triangular(60000000,0,1,60000000,int)"]),
     ("too large to inspect", ["inspect", "circular_vector(0,2,3,7000000,7,int)"]),
+    ("too large to inspect", ["inspect", "triangular(1000001,1,1,5,short_int)"]),
     ("too large to inspect", ["inspect", DOUBLED]),
     ("byt", ["inspect", "vector(3,1,-1,byt)"]),
     ("expression", ["inspect", "vector(3,1"]),

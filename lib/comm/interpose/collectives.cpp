@@ -225,9 +225,8 @@ bool is_ours(const Side<Displacement>& side, Way way, const Partners& partners) 
 
 // Tells if a predefined type is among those that KnownType::has_long_elements() tells of.
 bool is_long(MPI_Datatype predefined) {
-  constexpr int kLongest = 16;
   int size = 0;
-  return kStreams && PMPI_Type_size(predefined, &size) == MPI_SUCCESS && size > kLongest;
+  return kStreams && PMPI_Type_size(predefined, &size) == MPI_SUCCESS && size > kLongestCutElement;
 }
 
 // `side` packed, if the engine is to do that and it knows all types. Nothing is packed yet. Without

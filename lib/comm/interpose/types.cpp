@@ -124,14 +124,12 @@ std::int64_t arguments_of(MPI_Datatype handle) {
 #endif
 }
 
-// Tells if Open MPI cannot receive packed bytes of a type that end in the midst of an element: 4.1
-// keeps the part in 16 bytes on its stack. Its own sends never end there.
+// Tells if packed bytes of a type must not be cut inside of its elements.
 bool holds_long_elements(const dtype::TypeExpr& expression) {
-  [[maybe_unused]] constexpr std::int64_t kLongest = 16;
   if (!kStreams) return false;
   if (const auto* const named = std::get_if<dtype::Named>(&expression.node))
     return std::any_of(named->type->members.begin(), named->type->members.end(),
-                       [](const auto& member) { return member.type->size > kLongest; });
+                       [](const auto& member) { return member.type->size > kLongestCutElement; });
   const auto inside = dtype::types_inside(expression);
   const dtype::TypeExpr* last = nullptr;  // members of a struct often share one
   return std::any_of(inside.begin(), inside.end(), [&](const auto& one) {

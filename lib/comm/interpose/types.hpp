@@ -29,6 +29,10 @@ struct Handling {
   dtype::MemoryKind memory = dtype::MemoryKind::host;  ///< that the data are in
 };
 
+/// The longest basic element, in bytes, that Open MPI 4.1 receives from packed bytes that are cut
+/// inside of it: it keeps the part on its stack. Its own sends never end there.
+inline constexpr std::int64_t kLongestCutElement = 16;
+
 /// Whether `plan` finds memory at `buffer`: MPI_BOTTOM is right for types of absolute addresses,
 /// and for others it is MPI that has to say that it is not.
 inline bool is_of(const dtype::PackPlan& plan, const void* buffer) {
@@ -74,9 +78,7 @@ class KnownType {
   /// are not enough.
   Handling to_unpack(MPI_Datatype handle, void* buffer, std::int64_t count, const std::byte* packed,
                      std::int64_t room) {
-    // Kernels that unpack what is on a device have no order of writes.
-    const auto access = is_on_device(packed) ? Access::none : Access::writes;
-    const auto found = find(handle, buffer, count, access);
+    const auto found = find(handle, buffer, count, Access::writes, Request::ordinary, packed);
     if (found.bytes > room) return {};
     return by_engine_if(found, [&] {
       if (!found.verdict->is_trusted()) return false;
@@ -176,7 +178,7 @@ class KnownType {
     std::int64_t bytes = 0;
   };
   Found find(MPI_Datatype handle, const void* buffer, std::int64_t count, Access access,
-             Request request = Request::ordinary) {
+             Request request = Request::ordinary, const void* packed = nullptr) {
     if (count <= 0) return {};
     const auto* verdict = verdict_.load(std::memory_order_acquire);
     if (verdict == nullptr) {
@@ -194,7 +196,10 @@ class KnownType {
       verdict = judge(verdict, handle, buffer, count, access);
       if (!verdict->found.plan) return {};
     }
-    if (access == Access::writes && !verdict->is_free_of_order(count) && is_on_host()) return {};
+    // Kernels that unpack what is on a device have no order of writes anyway.
+    if (access == Access::writes && !verdict->is_free_of_order(count) && is_on_host() &&
+        !is_on_device(packed))
+      return {};
     return {verdict, buffer, bytes};
   }
 

@@ -15,12 +15,12 @@ namespace halocline::dtype {
 
 namespace {
 
-constexpr auto kAny = std::numeric_limits<std::int64_t>::max();
+constexpr auto kAnyNumber = std::numeric_limits<std::int64_t>::max();
 
 // Calls visit(block) for the blocks of one instance in packed order, as long as it returns true.
 // Returns whether that was so of all.
 template <class Visit>
-bool for_each_block(const PackPlan& plan, Visit&& visit) {
+bool for_each_of_blocks(const PackPlan& plan, Visit&& visit) {
   constexpr std::size_t kAtOnce = 256;
   std::array<IoBlock, kAtOnce> blocks;
   Segment segment(plan, nullptr, 1);
@@ -30,26 +30,26 @@ bool for_each_block(const PackPlan& plan, Visit&& visit) {
   return true;
 }
 
-enum class Order { ascending, none, overlapping };
+enum class BlockOrder { ascending, none, overlapping };
 // Compares each block with the one before it.
-Order order_of_blocks(const PackPlan& plan) {
-  auto out = Order::ascending;
+BlockOrder order_of_blocks(const PackPlan& plan) {
+  auto out = BlockOrder::ascending;
   IoBlock last{std::numeric_limits<std::int64_t>::min(), 0};
-  for_each_block(plan, [&](const IoBlock& block) {
+  for_each_of_blocks(plan, [&](const IoBlock& block) {
     if (block.offset < last.offset + last.length)
-      out = block.offset + block.length > last.offset ? Order::overlapping : Order::none;
+      out = block.offset + block.length > last.offset ? BlockOrder::overlapping : BlockOrder::none;
     last = block;
-    return out == Order::ascending;
+    return out == BlockOrder::ascending;
   });
   return out;
 }
 
 // Returns the least distance between the end of a block and the begin of the next one in memory,
-// kAny if there is one block. Sorts them; negative if two overlap.
+// kAnyNumber if there is one block. Sorts them; negative if two overlap.
 std::int64_t least_gap(std::vector<IoBlock>& blocks) {
   std::sort(blocks.begin(), blocks.end(),
             [](const auto& a, const auto& b) { return a.offset < b.offset; });
-  auto out = kAny;
+  auto out = kAnyNumber;
   for (std::size_t i = 1; i < blocks.size(); ++i)
     out = std::min(out, blocks[i].offset - blocks[i - 1].offset - blocks[i - 1].length);
   return out;
@@ -75,11 +75,11 @@ std::int64_t instances_by_blocks(const PackPlan& plan) {
   const auto step = std::abs(bounds.extent);
   const bool interleave = step < bounds.true_extent;
   const auto order = order_of_blocks(plan);
-  if (order == Order::overlapping) return 0;
-  if (order == Order::ascending && !interleave) return kAny;
+  if (order == BlockOrder::overlapping) return 0;
+  if (order == BlockOrder::ascending && !interleave) return kAnyNumber;
   std::vector<IoBlock> blocks;
   std::int64_t longest = 0;
-  const bool are_few = for_each_block(plan, [&](const IoBlock& block) {
+  const bool are_few = for_each_of_blocks(plan, [&](const IoBlock& block) {
     if (blocks.size() == kMost) return false;
     blocks.push_back(block);
     longest = std::max(longest, block.length);
@@ -88,12 +88,12 @@ std::int64_t instances_by_blocks(const PackPlan& plan) {
   if (!are_few) return 0;
   const auto gap = least_gap(blocks);
   if (gap < 0) return 0;
-  if (!interleave) return kAny;
+  if (!interleave) return kAnyNumber;
   if (longest > step) return 1;
   // Up to this number no instance reaches the next block.
-  const auto most = gap == kAny ? kAny : gap / step + 1;
+  const auto most = gap == kAnyNumber ? kAnyNumber : gap / step + 1;
   fold(blocks, step);
-  return least_gap(blocks) >= 0 ? kAny : most;
+  return least_gap(blocks) >= 0 ? kAnyNumber : most;
 }
 
 // The same as far as the strides of a plan tell that is one nest of loops, else 0.
@@ -102,16 +102,16 @@ std::int64_t instances_by_strides(const detail::Op& root) {
   std::vector<LoopLevel> levels;
   for (int rank = 0; rank <= root.strided.top(); ++rank) levels.push_back(root.strided.level(rank));
   const auto steps = detail::steps_without_overlap(root.strided.run, levels);
-  return steps == kAny ? kAny : steps / levels.back().count;
+  return steps == kAnyNumber ? kAnyNumber : steps / levels.back().count;
 }
 
 }  // namespace
 
 std::int64_t disjoint_instances(const PackPlan& plan) {
-  if (plan.bounds().size == 0) return kAny;
+  if (plan.bounds().size == 0) return kAnyNumber;
   // Strides that end are not all: places between them may stay free for ever.
   const auto most = instances_by_strides(plan.program().root);
-  return most == kAny ? most : std::max(most, instances_by_blocks(plan));
+  return most == kAnyNumber ? most : std::max(most, instances_by_blocks(plan));
 }
 
 }  // namespace halocline::dtype

@@ -516,6 +516,8 @@ TEST(Messages, OfLongElementsArrive) {
 
 // A program may learn by another message or a barrier that it has what it freed the receive of.
 TEST(Messages, ArriveWhoseRequestWasFreedWithTheNextCall) {
+  // MPICH alone may deliver such a message later than any of these calls.
+  if (some_rank_without_it()) GTEST_SKIP() << "for the engine on all ranks";
   const Layout layout("hvector(300,1,80,vector(4,1,2,double))", 2);
   auto sent = layout.filled(world_rank());
   const auto expected = layout.received_from(previous_rank());
