@@ -374,6 +374,9 @@ class Options {
     add("quiet", &Config::quiet, "", {run, compare, calibrate, gather, predict},
         "no progress line, no tables");
     add("json", &Config::json, "", {calibrate, inspect, info}, "print one JSON object alone");
+    add("verbose", &Config::verbose, "", {inspect}, "show trees, plan and reconstructions, too");
+    add("emit", &Config::emit, "", {inspect},
+        "print the MPI calls that build the type, and no more");
     add("displacements", &Config::displacements, "FILE", {inspect},
         "displacements instead of EXPRESSION",
         "In bytes, one integer per line; 64-bit integers if the name ends in .i64.");

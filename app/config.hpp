@@ -32,6 +32,7 @@ enum class Messages { partner, region, field };
 enum class Describe { subarray, vector, hvector, hindexed, structure };
 enum class PackerKind { host, kokkos };
 enum class Inject { none, drop, swap, flip, stale };
+enum class Language { none, c, fortran };
 
 template <>
 struct EnumNames<comm::RankOrder> {
@@ -110,6 +111,8 @@ struct Config {
   bool dry_run = false;
 
   bool json = false;
+  bool verbose = false;
+  Language emit = Language::none;
   std::string displacements;  ///< path; empty: none
   std::string typemap;        ///< path; empty: none
   std::string expression;
@@ -197,6 +200,11 @@ struct EnumNames<Describe> {
       std::pair{Describe::subarray, "subarray"}, std::pair{Describe::vector, "vector"},
       std::pair{Describe::hvector, "hvector"}, std::pair{Describe::hindexed, "hindexed"},
       std::pair{Describe::structure, "struct"}};
+};
+template <>
+struct EnumNames<Language> {
+  static constexpr std::array table{std::pair{Language::none, "none"}, std::pair{Language::c, "c"},
+                                    std::pair{Language::fortran, "fortran"}};
 };
 template <>
 struct EnumNames<PackerKind> {

@@ -6,16 +6,19 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "commands.hpp"
 #include "dtype/dataloop.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/pack/pack_plan.hpp"
+#include "dtype/reconstruct/cost_model.hpp"
 #include "dtype/reconstruct/normalize.hpp"
 #include "dtype/reconstruct/reconstruct_tree.hpp"
 #include "dtype/reconstruct/typed_sequence.hpp"
@@ -24,8 +27,10 @@
 #include "dtype/type_map.hpp"
 #include "dtype/type_tree.hpp"
 #include "dtype/vendor_check.hpp"
+#include "emit.hpp"
 #include "environment.hpp"
 #include "sequence_file.hpp"
+#include "table.hpp"
 
 namespace halocline::app {
 
@@ -122,10 +127,9 @@ Json to_json(const Reconstructed& found) {
 }
 
 // Long lists and trees are for programs: people see their begin and end.
-std::string shortened(const std::string& text) {
-  constexpr std::size_t kShown = 400;
-  if (text.size() <= 2 * kShown) return text;
-  return text.substr(0, kShown) + " ... " + text.substr(text.size() - kShown);
+std::string shortened(const std::string& text, std::size_t most = 800) {
+  if (text.size() <= most) return text;
+  return text.substr(0, most / 2) + " ... " + text.substr(text.size() - most / 2);
 }
 
 std::string line(const std::string& name, const dtype::Reconstruction& one) {
@@ -236,6 +240,7 @@ struct Findings {
   dtype::TypeBounds bounds;
   dtype::TypeBounds mpi;
   std::string tree;
+  std::int64_t tree_cost = 0;
   dtype::CanonicalForm form;
   dtype::Reconstruction normalized;
   std::int64_t leaves = 0;
@@ -256,18 +261,21 @@ bool are_alike(const dtype::TypeTree& a, const dtype::TypeTree& b) {
   return places_of(a) == places_of(b);
 }
 
+// Makes the MPI datatype of an expression that type_bounds() takes.
+dtype::Datatype made(const dtype::TypeExpr& expr) {
+  try {
+    return dtype::make_datatype(expr);
+  } catch (const MpiError& error) {  // rank 0 alone is here, and the expression is the cause
+    throw ConfigError("the installed MPI does not make this type (" + std::string(error.what()) +
+                      "): change the expression");
+  }
+}
+
 Findings examine(const std::string& text) {
   const auto expr = dtype::parse_type(text);
   require_little_work(*expr);
   const auto bounds = dtype::type_bounds(*expr);  // refuses what would overflow inside of MPI
-  const auto type = [&] {
-    try {
-      return dtype::make_datatype(*expr);
-    } catch (const MpiError& error) {  // rank 0 alone is here, and the expression is the cause
-      throw ConfigError("the installed MPI does not make this type (" + std::string(error.what()) +
-                        "): change the expression");
-    }
-  }();
+  const auto type = made(*expr);
   const auto decoded = dtype::decode(type.get());
   const auto* const known = std::get_if<dtype::TypeExprPtr>(&decoded);
   // MPI's bounds decide where the instances inside lie.
@@ -280,6 +288,7 @@ Findings examine(const std::string& text) {
                .bounds = bounds,
                .mpi = dtype::mpi_bounds(type.get()),
                .tree = dtype::to_string(*tree.root),
+               .tree_cost = dtype::cost(*tree.root),
                .form = dtype::canonicalize(tree),
                .normalized = dtype::normalize(tree.root),
                .reconstructed = std::nullopt};
@@ -332,6 +341,167 @@ std::string as_json(const Findings& findings) {
   return out.dump() + "\n";
 }
 
+// A number with commas between thousands.
+std::string grouped(std::int64_t value) {
+  auto out = std::to_string(value);
+  for (auto at = std::ssize(out) - 3; at > (value < 0 ? 1 : 0); at -= 3)
+    out.insert(static_cast<std::size_t>(at), ",");
+  return out;
+}
+
+std::string bytes(std::int64_t value) {
+  return grouped(value) + (value == 1 ? " byte" : " bytes");
+}
+
+constexpr std::size_t kCells = 64;  // of a picture
+
+// What a loop steps over, as a bar: what is full of data, or of smaller loops.
+std::string bar(std::int64_t full, std::int64_t step) {
+  const auto share = static_cast<double>(full) / static_cast<double>(step);
+  const auto cells = std::clamp<std::int64_t>(std::llround(share * kCells / 2), 1, kCells / 2);
+  std::string out(kCells / 2, '.');
+  out.replace(0, static_cast<std::size_t>(cells), static_cast<std::size_t>(cells), '#');
+  return "[" + out + "]";
+}
+
+// One line for each loop, the innermost first.
+std::string picture(const dtype::LoopNest& nest) {
+  std::string out;
+  auto span = nest.run;
+  for (const auto& level : nest.levels) {
+    const auto step = std::abs(level.stride);
+    out += "  " + bar(std::min(span, step), std::max<std::int64_t>(step, 1)) + "  " +
+           grouped(std::min(span, step)) + " of " + bytes(step) + ", " + grouped(level.count) +
+           " times\n";
+    span += (level.count - 1) * step;
+  }
+  return out;
+}
+
+// Where the bytes are between the first and the last, for types that are no nest of loops.
+std::string picture(const dtype::TreeNode& tree, const dtype::TypeBounds& bounds) {
+  const auto cell = (bounds.true_extent - 1) / static_cast<std::int64_t>(kCells) + 1;
+  std::vector<std::int64_t> held(static_cast<std::size_t>((bounds.true_extent - 1) / cell + 1));
+  dtype::for_each_leaf(tree, -bounds.true_lb, [&](const dtype::Leaf& leaf, std::int64_t at) {
+    for (auto left = leaf.bytes; left > 0;) {
+      const auto here = std::min(left, cell - at % cell);
+      held[static_cast<std::size_t>(at / cell)] += here;
+      at += here, left -= here;
+    }
+  });
+  std::string out = "  [";
+  for (const auto n : held) out += n >= cell ? '#' : 2 * n >= cell ? '+' : n > 0 ? '-' : '.';
+  return out + "]\n  each sign is " + bytes(cell) + ": # full, + half and more, - less, . empty\n";
+}
+
+bool is_in_memory_order(const dtype::LoopNest& nest) {
+  std::int64_t before = 0;
+  for (const auto& level : nest.levels) {
+    if (level.stride < 0 || level.packed_stride < before) return false;
+    before = level.packed_stride;
+  }
+  return true;
+}
+
+// What one call of the packer does with an instance.
+std::string copied_as(const dtype::PackPlan& plan) {
+  using Kind = dtype::detail::Op::Kind;
+  const auto& op = plan.program().entry(1);
+  switch (op.kind) {
+    case Kind::strided:
+      return (op.strided.innermost > 0 ? "tiles of " : "rows of ") + bytes(op.strided.run);
+    case Kind::blocks:
+      return "a list of blocks of " + bytes(op.child_size);
+    case Kind::runs:
+      return "a list of blocks of several lengths";
+    case Kind::repeat:
+    case Kind::buckets:
+    case Kind::each:
+      return "a pattern of " + bytes(op.child_size) + ", again and again";
+    case Kind::members:
+      return grouped(op.count) + " parts, one after the other";
+  }
+  return "";
+}
+
+// The cheapest of some trees.
+const dtype::Reconstruction& cheapest(const std::vector<const dtype::Reconstruction*>& found) {
+  return **std::min_element(found.begin(), found.end(),
+                            [](const auto* a, const auto* b) { return a->cost < b->cost; });
+}
+
+// A tree in MPI's own constructors, with bounds of its own only where MPI would give it others.
+std::string in_mpi(const dtype::TreeNodePtr& root, const dtype::TypeBounds& bounds) {
+  auto expr = dtype::to_type_expr({root, bounds});
+  if (const auto* resized = std::get_if<dtype::Resized>(&expr->node))
+    if (dtype::mpi_bounds(made(*resized->old).get()) == bounds) expr = resized->old;
+  return shortened(dtype::to_string(*expr));
+}
+
+// The bounds of a type that ends with its data.
+dtype::TypeBounds bounds_of(const dtype::TypedSequence& sequence) {
+  if (sequence.displacements.empty()) return {};
+  std::int64_t size = 0, lb = INT64_MAX, ub = INT64_MIN;
+  for (std::size_t i = 0; i < sequence.displacements.size(); ++i) {
+    const auto at = sequence.displacements[i];
+    const auto& leaf =
+        sequence.leaves[sequence.kinds.empty() ? 0 : static_cast<std::size_t>(sequence.kinds[i])];
+    size += leaf.bytes, lb = std::min(lb, at), ub = std::max(ub, at + leaf.bytes);
+  }
+  return {.size = size, .lb = lb, .extent = ub - lb, .true_lb = lb, .true_extent = ub - lb};
+}
+
+// The reconstructions that MPI has constructors for.
+std::vector<const dtype::Reconstruction*> of_mpi(const Reconstructed& found) {
+  std::vector<const dtype::Reconstruction*> out;
+  for (const auto* one : {&found.path, &found.extended, &found.tree})
+    if (*one) out.push_back(&**one);
+  return out;
+}
+
+std::string summary(const Findings& findings) {
+  const auto& form = findings.form;
+  const auto& bounds = form.bounds;
+  std::string out;
+  if (bounds.size == 0) {
+    out = "no data";
+  } else if (const auto nest = form.nest(); nest && nest->contiguous()) {
+    out = bytes(bounds.size) + " in one piece; copied by memcpy\n";
+  } else {
+    out = bytes(bounds.size) + " in " + grouped(form.runs()) + " runs of ";
+    out += nest ? bytes(nest->run)
+                : "about " + bytes(std::max<std::int64_t>(bounds.size / form.runs(), 1));
+    if (nest && nest->levels.size() == 1)
+      out += ", " + bytes(std::abs(nest->levels[0].stride)) + " apart,";
+    out += " over " + bytes(bounds.true_extent);
+    if (nest && !is_in_memory_order(*nest)) out += ", not in the order of memory";
+    out += "\n";
+    if (nest)
+      out += picture(*nest);
+    else if (findings.leaves <= kMostElements)
+      out += picture(*findings.normalized.root, bounds);
+    out += "copied as " + copied_as(dtype::PackPlan(form)) + "\n";
+  }
+  if (bounds.size == 0) out += "\n";
+  out += "extent " + bytes(bounds.extent);
+  if (bounds.lb != 0) out += ", lower bound " + grouped(bounds.lb);
+  if (bounds.true_lb != 0) out += "; data begin at byte " + grouped(bounds.true_lb);
+  out += "\n";
+  if (findings.mpi != findings.bounds)
+    out += "the installed MPI has other bounds than the standard's rule, and plans follow it: " +
+           to_text(findings.mpi) + "\n";
+  if (!findings.left_to_mpi.empty())
+    out += "left to MPI by the library: " + findings.left_to_mpi + "\n";
+  if (findings.reconstructed) {
+    auto found = of_mpi(*findings.reconstructed);
+    found.push_back(&findings.normalized);
+    const auto& best = cheapest(found);
+    out += best.cost < findings.tree_cost ? "cheapest in MPI: " + in_mpi(best.root, bounds) + "\n"
+                                          : "MPI has nothing cheaper\n";
+  }
+  return out;
+}
+
 std::string as_text(const Findings& findings) {
   std::string out = "expression  " + shortened(findings.expression) + "\n";
   if (findings.decoded != findings.expression && !findings.decoded.empty())
@@ -363,14 +533,33 @@ std::string as_text(const Findings& findings) {
 
 }  // namespace
 
-std::string inspect_expression(const std::string& expression, bool json) {
+std::string inspect_expression(const std::string& expression, View view) {
   const auto findings = examine(expression);
-  return json ? as_json(findings) : as_text(findings);
+  if (view == View::json) return as_json(findings);
+  return summary(findings) + (view == View::verbose ? "\n" + as_text(findings) : "");
 }
 
-std::string inspect_sequence(const dtype::TypedSequence& sequence, bool json) {
+std::string inspect_sequence(const dtype::TypedSequence& sequence, View view) {
   const auto found = reconstruct(sequence);
-  return json ? to_json(found).dump() + "\n" : to_text(found);
+  if (view == View::json) return to_json(found).dump() + "\n";
+  const auto shown = of_mpi(found);
+  std::string out = grouped(found.elements) + " elements\n";
+  if (!shown.empty())
+    out += "cheapest in MPI: " + in_mpi(cheapest(shown).root, bounds_of(sequence)) + "\n";
+  return out + (view == View::verbose ? "\n" + to_text(found) : "");
+}
+
+std::string emit_expression(const std::string& expression, Language language) {
+  const auto expr = dtype::parse_type(expression);
+  require_little_work(*expr);
+  dtype::type_bounds(*expr);
+  // MPI's own memory of the type has no constructors but MPI's.
+  const auto decoded = dtype::decode(made(*expr).get());
+  if (const auto* reason = std::get_if<UnsupportedDatatype>(&decoded))
+    throw ConfigError("emit has no calls for this type (" + std::string(reason->what()) +
+                      "): change the expression");
+  return emitted(*std::get<dtype::TypeExprPtr>(decoded), "Makes " + shortened(expression, 60) + ".",
+                 language);
 }
 
 int inspect(const Config& config, MPI_Comm comm) {
@@ -383,13 +572,20 @@ int inspect(const Config& config, MPI_Comm comm) {
   if (given > 1)
     throw ConfigError(
         "expression, displacements and typemap exclude each other (inspect): give one of them");
+  if (config.emit != Language::none && config.expression.empty())
+    throw ConfigError(
+        "emit is for expressions (inspect): give one in quotes; 'cheapest in MPI' of a list is "
+        "one");
+  const auto view = config.json ? View::json : config.verbose ? View::verbose : View::summary;
   on_root(comm, [&] {
-    if (!config.expression.empty())
-      print(inspect_expression(config.expression, config.json));
+    if (config.emit != Language::none)
+      print(emit_expression(config.expression, config.emit));
+    else if (!config.expression.empty())
+      print(inspect_expression(config.expression, view));
     else
       print(inspect_sequence(config.typemap.empty() ? read_displacements(config.displacements)
                                                     : read_type_map(config.typemap),
-                             config.json));
+                             view));
   });
   return 0;
 }

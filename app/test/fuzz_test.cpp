@@ -488,7 +488,8 @@ TEST_F(Fuzz, TypeExpressions) {
 
 TEST_F(Fuzz, InspectedTypes) {
   run(type_seeds(trials_.seed), kTypeWords, [](const std::string& input) {
-    ASSERT_FALSE(inspect_expression(input, input.size() % 2 == 0).empty());
+    ASSERT_FALSE(
+        inspect_expression(input, input.size() % 2 == 0 ? View::json : View::verbose).empty());
   });
 }
 
@@ -498,7 +499,8 @@ TEST_F(Fuzz, TypeMaps) {
   run(seeds, {"double ", "\nint ", "2int ", "MPI_SHORT_INT 0\n", "# ", "f90_real(6,30) "},
       [&](const std::string& input) {
         const auto found = read_type_map(file("fuzz.map", input));
-        ASSERT_FALSE(inspect_sequence(found, input.size() % 2 == 0).empty());
+        ASSERT_FALSE(
+            inspect_sequence(found, input.size() % 2 == 0 ? View::json : View::verbose).empty());
       });
 }
 
@@ -508,7 +510,8 @@ TEST_F(Fuzz, Displacements) {
   const Words seeds{"0\n1\n2\n", "# Figure 2\n0\n+1\n-7\n100\n102\n", many, "5"};
   const auto inspect = [&](const char* name, const std::string& input) {
     const auto found = read_displacements(file(name, input));
-    ASSERT_FALSE(inspect_sequence(found, input.size() % 2 == 0).empty());
+    ASSERT_FALSE(
+        inspect_sequence(found, input.size() % 2 == 0 ? View::json : View::verbose).empty());
   };
   run(seeds, {"\n7\n", "#", " "}, [&](const std::string& input) { inspect("fuzz.txt", input); });
   run({std::string(24, '\0'), std::string("\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0", 16)},

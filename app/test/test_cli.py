@@ -211,6 +211,8 @@ displacements = "list.i64"
 typemap = "map"
 quiet = true
 json = true
+verbose = true
+emit = "fortran"
 dry-run = true
 """
 
@@ -524,9 +526,9 @@ class Inspect(InDirectory):
         self.assertGreater(found["path_cost"], 10000)
         found = self.inspect("bucket(10,{3,0,1,4,2,0,3,1,5,2},int)")
         self.assertEqual(found["rule_path"], "bucket(10,40,<3,0,1,4,2,0,3,1,5,2>,4,leaf(4))")
-        outcome = self.halocline("inspect", "bucket(10,{3,0,1,4,2,0,3,1,5,2},int)")
+        outcome = self.halocline("inspect", "bucket(10,{3,0,1,4,2,0,3,1,5,2},int)", "--verbose")
         self.assertIn("beyond MPI  bucket(", outcome.stdout)
-        self.assertNotIn("beyond MPI", self.halocline("inspect", "vector(3,1,2,int)").stdout)
+        self.assertNotIn("beyond MPI", self.halocline("inspect", "vector(3,1,2,int)", "--verbose").stdout)
 
     def test_bad_files(self):
         for name, text, flag, message in (
@@ -601,7 +603,7 @@ class Inspect(InDirectory):
             found = self.inspect(expression)
             self.assertTrue(found["supported"] and found["type_tree"] and found["canonical"] and found["plan"], expression)
             self.assertGreater(found["cost"], 0, expression)
-            self.assertIn("plan ", self.halocline("inspect", expression).stdout)
+            self.assertIn("plan ", self.halocline("inspect", expression, "--verbose").stdout)
 
     def test_stdout_is_one_object_on_any_number_of_ranks(self):
         self.assertEqual(self.inspect("int", ranks=2), self.inspect("int"))
@@ -610,7 +612,39 @@ class Inspect(InDirectory):
         outcome = self.halocline("inspect", "vector(3,1,-1,byte)")
         bounds = self.inspect("vector(3,1,-1,byte)")
         differs = any(bounds["mpi"][key] != bounds[key] for key in bounds["mpi"])
-        self.assertEqual("MPI reports" in outcome.stdout, differs)
+        self.assertEqual("the installed MPI has other bounds" in outcome.stdout, differs)
+
+    def test_the_summary_answers_first(self):
+        """In words, with a picture; trees and costs only if they are asked for."""
+        for expression, lines in (
+            ("vector(10000,1,4,double)", (
+                "80,000 bytes in 10,000 runs of 8 bytes, 32 bytes apart, over 319,976 bytes",
+                "  [########........................]  8 of 32 bytes, 10,000 times",
+                "copied as rows of 8 bytes", "extent 319,976 bytes", "MPI has nothing cheaper",
+            )),
+            ("hindexed_block(1,{0,16,32,48},vector(2,1,1,float))", (
+                "32 bytes in 4 runs of 8 bytes, 16 bytes apart, over 56 bytes",
+                "  [################................]  8 of 16 bytes, 4 times",
+                "copied as rows of 8 bytes", "extent 56 bytes", "cheapest in MPI: vector(4,2,4,float)",
+            )),
+            ("contiguous(8,resized(vector(8,1,8,double),0,8))", (
+                "512 bytes in 64 runs of 8 bytes over 512 bytes, not in the order of memory",
+            )),
+            ("indexed({3,5,2},{1,8,41},int)", (
+                "40 bytes in 3 runs of about 13 bytes over 168 bytes",
+                "  [####.....+######.....................................+##]",
+                "  each sign is 3 bytes: # full, + half and more, - less, . empty",
+                "copied as a list of blocks of 4 bytes",
+                "extent 168 bytes, lower bound 4; data begin at byte 4",
+            )),
+            ("contiguous(5,double)", ("40 bytes in one piece; copied by memcpy", "extent 40 bytes", "MPI has nothing cheaper")),
+            ("contiguous(0,double)", ("no data", "extent 0 bytes")),
+        ):
+            outcome = self.halocline("inspect", expression)
+            self.assertEqual(outcome.code, 0, outcome.stderr)
+            printed = outcome.stdout.splitlines()
+            self.assertEqual(tuple(printed[: len(lines)]), lines, expression)
+            self.assertNotIn("cost", outcome.stdout)
 
 
 class Results(InDirectory):

@@ -27,7 +27,22 @@ class Writer {
     if (t.type != nullptr) return parse_type(t.type->name);
     return type(Contiguous{t.bytes, named("byte")});
   }
-  TypeExprPtr write(const Vec& t) { return type(Hvector{t.count, 1, t.stride, (*this)(t.child)}); }
+  // By elements where that is possible, as people write it.
+  TypeExprPtr write(const Vec& t) {
+    const auto child = (*this)(t.child);
+    if (const auto* block = std::get_if<Contiguous>(&child->node))
+      return vector(t, block->count, block->old);
+    return vector(t, 1, child);
+  }
+  static TypeExprPtr vector(const Vec& t, std::int64_t blocklength, const TypeExprPtr& element) {
+    if (std::holds_alternative<Named>(element->node)) {
+      const auto extent = type_bounds(*element).extent;
+      if (blocklength == 1 && t.stride == extent) return type(Contiguous{t.count, element});
+      if (t.stride % extent == 0)
+        return type(Vector{t.count, blocklength, t.stride / extent, element});
+    }
+    return type(Hvector{t.count, blocklength, t.stride, element});
+  }
   TypeExprPtr write(const Idx& t) {
     return type(HindexedBlock{1, t.displacements, (*this)(t.child)});
   }
