@@ -90,7 +90,7 @@ def links_of(path):
 
 def images_of(path):
     for _, line in text_outside_of_blocks(lines_in(path)):
-        for target in re.findall(r"!\[[^\]]*\]\(([^)\s]+)\)", line):
+        for target in re.findall(r"!\[.*?\]\(([^)\s]+)\)", line):
             yield (path.parent / target).resolve()
 
 

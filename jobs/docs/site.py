@@ -7,6 +7,7 @@
 Exit codes: 0, 1 if a tool has a warning, 3 if a tool is not there.
 """
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -25,13 +26,17 @@ suppress_warnings = ["myst.header"]
 html_theme = "furo"
 html_title = "Halocline"
 highlight_language = "none"
+
+# Breathe declares a namespace once on each page.
+import logging
+logging.getLogger("sphinx.sphinx.domains.cpp").addFilter(lambda record: "Duplicate C++" not in str(record.msg))
 '''
 DOXYFILE = '''
 PROJECT_NAME = Halocline
 INPUT = lib
 RECURSIVE = YES
 FILE_PATTERNS = *.hpp
-EXCLUDE_PATTERNS = */test/* */bench/* */example/* */interpose/*
+EXCLUDE_PATTERNS = */test/* */bench/* */example/* */interpose/* */pack/host/copy_* */pack/device/copy_*
 EXCLUDE_SYMBOLS = *::detail *::detail::*
 GENERATE_HTML = NO
 GENERATE_LATEX = NO
@@ -43,6 +48,8 @@ XML_OUTPUT = %s
 STRIP_FROM_PATH = lib
 MACRO_EXPANSION = YES
 EXPAND_ONLY_PREDEF = YES
+PREDEFINED = HALOCLINE_FUNCTION= HALOCLINE_DEVICE=
+MAX_INITIALIZER_LINES = 0
 '''
 
 
@@ -58,11 +65,21 @@ def tool(*command, **options):
 
 
 def headers():
-    """The installed headers that have something to say: those of lib/ but for tests and what is inside."""
+    """The headers of lib/ that programs include. Excluded are tests, and the loops that copy bytes."""
     for path in sorted((ROOT / "lib").rglob("*.hpp")):
         name = path.relative_to(ROOT / "lib")
-        if not {"test", "bench", "example", "interpose"} & set(name.parts):
+        if not {"test", "bench", "example", "interpose"} & set(name.parts) and not name.name.startswith("copy_"):
             yield name
+
+
+def copy_page(page, source):
+    """Copies a page with its figures. Links to folders have no target in the site."""
+    copy = source / page.relative_to(ROOT)
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copy.write_text(re.sub(r"\[([^\]]*)\]\([^)\s]*/\)", r"\1", page.read_text(encoding="utf-8")), encoding="utf-8")
+    for image in manual.images_of(page):
+        (source / image.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(image, source / image.relative_to(ROOT))
 
 
 def main(arguments):
@@ -73,21 +90,23 @@ def main(arguments):
     source, xml = folder / "source", folder / "xml"
     for old in (source, xml, folder / "html"):
         shutil.rmtree(old, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
     tool("doxygen", "-", input=DOXYFILE % xml, text=True)
     pages = manual.pages()
+    measured = []
     for page in pages:
-        copy = source / page.relative_to(ROOT)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(page, copy)
-        # What a page links to, figures and sources, is part of the site.
+        copy_page(page, source)
+        # What a page links to, reports and sources, is part of the site.
         for _, target in manual.links_of(page):
             path = (page.parent / target.split("#")[0]).resolve()
-            if path.is_file() and path not in pages:
+            if not path.is_file() or path in pages or path in measured:
+                continue
+            if path.suffix == ".md":
+                measured.append(path)
+                copy_page(path, source)
+            else:
                 (source / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(path, source / path.relative_to(ROOT))
-        for image in manual.images_of(page):
-            (source / image.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(image, source / image.relative_to(ROOT))
     reference = source / "reference"
     reference.mkdir()
     for name in headers():
@@ -97,9 +116,13 @@ def main(arguments):
     (reference / "index.rst").write_text(
         "Reference of the library\n========================\n\n.. toctree::\n   :glob:\n   :maxdepth: 1\n\n   *\n", encoding="utf-8"
     )
-    listed = "\n".join(f"   {page.relative_to(ROOT).with_suffix('')}" for page in pages)
+    listed = lambda paths: "\n".join(f"   {path.relative_to(ROOT).with_suffix('')}" for path in paths)
     (source / "index.rst").write_text(
-        f"Halocline\n=========\n\n.. toctree::\n   :maxdepth: 1\n\n{listed}\n   reference/index\n", encoding="utf-8"
+        "Halocline\n=========\n\n"
+        f".. toctree::\n   :maxdepth: 1\n   :caption: Manual\n\n{listed(pages)}\n\n"
+        ".. toctree::\n   :maxdepth: 1\n   :caption: Library\n\n   reference/index\n\n"
+        f".. toctree::\n   :maxdepth: 1\n   :caption: Measured\n\n{listed(measured)}\n",
+        encoding="utf-8",
     )
     (source / "conf.py").write_text(CONF % xml, encoding="utf-8")
     tool("sphinx-build", "-W", "--keep-going", "-q", "-b", "html", source, folder / "html")

@@ -125,9 +125,9 @@ AllgatherPlan::AllgatherPlan(std::shared_ptr<NodeCommunicators> communicators,
   forms_ = choose_forms(nodes(), phases.bytes(), options);
   const MPI_Comm bridge = communicators_->bridge(nodes().ranks_of(0).front());
   set_up([&] {
-    phases.gather(forms_.local);
+    phases.gather(forms_.in_node);
     if (bridge != MPI_COMM_NULL) phases.exchange(forms_.bridge, bridge);
-    phases.broadcast(forms_.local);
+    phases.broadcast(forms_.in_node);
   });
 }
 

@@ -53,7 +53,7 @@ double hierarchical_gather_seconds(const RegularGather& gather, const MachineCos
         [=](int, int, const Positions& blocks) { return link.at(count(blocks) * bytes_of_block); };
   };
   const auto local =
-      tree_seconds(forms.local, std::vector<double>(static_cast<std::size_t>(gather.each), 0),
+      tree_seconds(forms.in_node, std::vector<double>(static_cast<std::size_t>(gather.each), 0),
                    seconds(cost.on_node, gather.bytes));
   return tree_seconds(forms.bridge,
                       std::vector<double>(static_cast<std::size_t>(gather.nodes), local),

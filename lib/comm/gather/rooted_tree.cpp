@@ -58,7 +58,7 @@ RootedTree rooted_tree(NodeCommunicators& communicators, int root, const TreeFor
     out.children.push_back({link, std::move(ranks)});
   };
   const auto steps =
-      tree_steps(forms.local, local.size(), communicators.leader(node, root), local.rank());
+      tree_steps(forms.in_node, local.size(), communicators.leader(node, root), local.rank());
   if (steps.parent) out.parent = Link{local.get(), *steps.parent, false};
   for (const auto& child : steps.children) {
     std::vector<int> ranks;

@@ -17,7 +17,8 @@ namespace halocline::comm {
 
 /// The forms of both levels.
 struct TreeForms {
-  TreeForm local = TreeForm::linear, bridge = TreeForm::linear;
+  TreeForm in_node = TreeForm::linear;
+  TreeForm bridge = TreeForm::linear;
   bool operator==(const TreeForms&) const = default;
 };
 
@@ -29,7 +30,8 @@ inline constexpr std::int64_t kChunkBytes = std::int64_t{1} << 18;
 /// Of a plan: the same on all ranks.
 struct GatherOptions {
   /// Unset: chosen by the sizes of the blocks.
-  std::optional<TreeForm> local_form = std::nullopt, bridge_form = std::nullopt;
+  std::optional<TreeForm> local_form = std::nullopt;
+  std::optional<TreeForm> bridge_form = std::nullopt;
   /// A longer message is divided into pieces of that size, as near as whole basic elements of the
   /// mean size and MPI's tags allow, which are passed on as they arrive; 0: never, as far as MPI
   /// can count.

@@ -613,7 +613,7 @@ TEST(Gather, ChoosesFormsBySize) {
   const NodeHierarchy nodes(MPI_COMM_WORLD, {1});
   for (const std::int64_t bytes : {8, 1 << 20}) {
     const auto forms = choose_forms(nodes, bytes * nodes.ranks(), {});
-    EXPECT_EQ(forms.local, TreeForm::linear);  // of one rank
+    EXPECT_EQ(forms.in_node, TreeForm::linear);  // of one rank
     EXPECT_EQ(forms.bridge,
               nodes.nodes() > 2 && bytes == 8 ? TreeForm::binomial : TreeForm::linear);
   }
