@@ -6,9 +6,12 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include "dtype/pack/disjoint.hpp"
 
 namespace halocline::interpose {
 
@@ -58,6 +61,18 @@ std::size_t size_of(const Findings& findings) {
 
 }  // namespace
 
+std::int64_t Findings::disjoint() const {
+  auto value = known_disjoint->load(std::memory_order_relaxed);
+  if (value != kUnknown) return value;
+  try {
+    value = plan ? dtype::disjoint_instances(*plan) : 0;
+  } catch (const std::bad_alloc&) {
+    value = 0;
+  }
+  known_disjoint->store(value, std::memory_order_relaxed);
+  return value;
+}
+
 bool keep(const dtype::TypeExpr& expression, const Findings& findings) {
   auto numbers = dtype::to_numbers(expression, kMostNumbers);
   const auto plan = size_of(findings);
@@ -70,7 +85,6 @@ bool keep(const dtype::TypeExpr& expression, const Findings& findings) {
     return true;
   }
   if (!known->plan) return true;
-  if (!known->disjoint) known->disjoint = findings.disjoint;
   if (findings.packing.up_to >= known->packing.up_to) known->packing = findings.packing;
   if (findings.unpacking.up_to >= known->unpacking.up_to) known->unpacking = findings.unpacking;
   return true;

@@ -90,6 +90,10 @@ struct Table {
   std::mutex mutex;
   std::unordered_map<MPI_Request, std::unique_ptr<Entry>> watched;
   std::vector<std::unique_ptr<Entry>> abandoned;
+  // Held by who looks at abandoned requests, for as long as that takes: another thread that looks
+  // finds what has arrived in its place. MPI may call functions of the user's from there.
+  std::recursive_mutex looking_mutex;
+  bool is_looking = false;
   std::vector<std::unique_ptr<Entry>> left_to_mpi;  // what it may write to until the process ends
   std::atomic<std::size_t> watched_count{0}, abandoned_count{0};
   // How many of those that are watched have this hash: what nobody watches is known without a lock.
@@ -103,11 +107,11 @@ struct Table {
     if (watched.insert_or_assign(request, std::move(entry)).second) ++with_hash_of(request);
     watched_count = watched.size();
   }
-  void count_abandoned() {
-    abandoned_count = abandoned.size();
-    abandoned_receives = static_cast<std::size_t>(
-        std::count_if(abandoned.begin(), abandoned.end(),
-                      [](const auto& entry) { return entry->way == Way::receive; }));
+  // Counts those that nobody has seen come to their end.
+  void count_abandoned(const Entry& entry, bool is_over) {
+    const auto count = [is_over](auto& counter) { is_over ? --counter : ++counter; };
+    count(abandoned_count);
+    if (entry.way == Way::receive) count(abandoned_receives);
   }
   std::unique_ptr<Entry> extract(MPI_Request request) {
     const auto found = watched.find(request);
@@ -141,12 +145,14 @@ std::unique_ptr<Entry> take(MPI_Request request) {
 // nor cancelled, since then the sender might wait for ever.
 void progress_abandoned(bool at_end) {
   auto& all = table();
+  const std::lock_guard looking(all.looking_mutex);
+  if (std::exchange(all.is_looking, true)) return;
   std::vector<std::unique_ptr<Entry>> list;
   {
     const std::lock_guard lock(all.mutex);
     list.swap(all.abandoned);
   }
-  std::erase_if(list, [at_end](const std::unique_ptr<Entry>& entry) {
+  std::erase_if(list, [&all, at_end](const std::unique_ptr<Entry>& entry) {
     int done = 1;
     MPI_Status status;
     const int code = at_end && entry->way == Way::send ? PMPI_Wait(&entry->request, &status)
@@ -155,11 +161,12 @@ void progress_abandoned(bool at_end) {
     const bool is_over = code != MPI_SUCCESS || done != 0;
     if ((is_over || at_end) && entry->request != MPI_REQUEST_NULL)
       PMPI_Request_free(&entry->request);
+    if (is_over || at_end) all.count_abandoned(*entry, true);
     return is_over;
   });
   const std::lock_guard lock(all.mutex);
   std::move(list.begin(), list.end(), std::back_inserter(at_end ? all.left_to_mpi : all.abandoned));
-  all.count_abandoned();
+  all.is_looking = false;
 }
 
 // Whether another thread may start requests while a call of this one completes some.
@@ -382,8 +389,8 @@ bool abandon(MPI_Request request) {
   }
   auto& all = table();
   const std::lock_guard lock(all.mutex);
+  all.count_abandoned(*entry, false);
   all.abandoned.push_back(std::move(entry));
-  all.count_abandoned();
   return true;
 }
 

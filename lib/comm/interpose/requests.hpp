@@ -107,10 +107,11 @@ struct Entry {
 /// asks MPI itself, what was received would stay packed. O(1).
 bool sees_completions();
 
-/// Whether a call on requests has to look for ours. O(1); lets abandoned requests make progress.
+/// Tells if a call on requests has to look for ours. Lets abandoned requests make progress.
+/// O(abandoned).
 bool look();
-/// Likewise of a call on these: also false if it is told at once that none is ours. O(count), no
-/// lock.
+/// Tells if a call on these requests has to look for ours; false if it is known at once that none
+/// is. O(count + abandoned), no lock if none was abandoned.
 bool look(int count, const MPI_Request* requests);
 
 /// Of a watched request that no call is completing, or nullptr; it stays watched.

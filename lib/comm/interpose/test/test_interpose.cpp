@@ -533,10 +533,59 @@ TEST(Messages, ArriveWhoseRequestWasFreedWithTheNextCall) {
       {"wait",
        [&] {
          std::array<MPI_Request, 2> requests{};
-         MPI_Irecv(&got, 1, MPI_INT, previous, 1, MPI_COMM_WORLD, &requests[0]);
-         MPI_Isend(&number, 1, MPI_INT, next, 1, MPI_COMM_WORLD, &requests[1]);
+         PMPI_Irecv(&got, 1, MPI_INT, previous, 1, MPI_COMM_WORLD, &requests[0]);
+         PMPI_Isend(&number, 1, MPI_INT, next, 1, MPI_COMM_WORLD, &requests[1]);
+         PMPI_Wait(&requests[1], MPI_STATUS_IGNORE);
          MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
-         MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+       }},
+      {"start",
+       [&] {
+         MPI_Request request_to_nobody = MPI_REQUEST_NULL;
+         PMPI_Send_init(&number, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD, &request_to_nobody);
+         MPI_Start(&request_to_nobody);
+         PMPI_Wait(&request_to_nobody, MPI_STATUS_IGNORE);
+         PMPI_Request_free(&request_to_nobody);
+       }},
+      {"ssend",
+       [&] {
+         MPI_Request request = MPI_REQUEST_NULL;
+         PMPI_Irecv(&got, 1, MPI_INT, previous, 1, MPI_COMM_WORLD, &request);
+         MPI_Ssend(&number, 1, MPI_INT, next, 1, MPI_COMM_WORLD);
+         PMPI_Wait(&request, MPI_STATUS_IGNORE);
+       }},
+      {"iprobe",
+       [&] {
+         int flag = 0;
+         MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+       }},
+      {"pack",
+       [&] {
+         int position = 0;
+         MPI_Pack(&number, 1, MPI_INT, &got, sizeof got, &position, MPI_COMM_WORLD);
+       }},
+      {"unpack",
+       [&] {
+         int position = 0;
+         MPI_Unpack(&number, sizeof number, &position, &got, 1, MPI_INT, MPI_COMM_WORLD);
+       }},
+      {"bcast", [&] { MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD); }},
+      {"allreduce", [&] { MPI_Allreduce(&number, &got, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); }},
+      {"reduce", [&] { MPI_Reduce(&number, &got, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD); }},
+      {"scan", [&] { MPI_Scan(&number, &got, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); }},
+      {"gather",
+       [&] {
+         std::vector<int> all(static_cast<std::size_t>(world_size()));
+         MPI_Gather(&number, 1, MPI_INT, all.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
+       }},
+      {"allgather",
+       [&] {
+         std::vector<int> all(static_cast<std::size_t>(world_size()));
+         MPI_Allgather(&number, 1, MPI_INT, all.data(), 1, MPI_INT, MPI_COMM_WORLD);
+       }},
+      {"alltoall",
+       [&] {
+         std::vector<int> all(static_cast<std::size_t>(world_size())), from(all);
+         MPI_Alltoall(all.data(), 1, MPI_INT, from.data(), 1, MPI_INT, MPI_COMM_WORLD);
        }},
       {"alltoallv", [&] {
          const auto ranks = static_cast<std::size_t>(world_size());
