@@ -93,3 +93,28 @@ HALOCLINE_DELIVERS(Win_wait, (MPI_Win window), (window))
 HALOCLINE_DELIVERS(Win_lock, (int kind, int rank, int assertion, MPI_Win window),
                    (kind, rank, assertion, window))
 HALOCLINE_DELIVERS(Win_unlock, (int rank, MPI_Win window), (rank, window))
+HALOCLINE_DELIVERS(Win_lock_all, (int assertion, MPI_Win window), (assertion, window))
+HALOCLINE_DELIVERS(Win_unlock_all, (MPI_Win window), (window))
+HALOCLINE_DELIVERS(Win_flush, (int rank, MPI_Win window), (rank, window))
+HALOCLINE_DELIVERS(Win_flush_all, (MPI_Win window), (window))
+HALOCLINE_DELIVERS(Win_complete, (MPI_Win window), (window))
+HALOCLINE_DELIVERS(Win_test, (MPI_Win window, int* flag), (window, flag))
+HALOCLINE_DELIVERS(Neighbor_allgather,
+                   (const void* s, int sn, MPI_Datatype st, void* r, int rn, MPI_Datatype rt,
+                    MPI_Comm comm),
+                   (s, sn, st, r, rn, rt, comm))
+HALOCLINE_DELIVERS(Neighbor_allgatherv,
+                   (const void* s, int sn, MPI_Datatype st, void* r, const int rn[], const int at[],
+                    MPI_Datatype rt, MPI_Comm comm),
+                   (s, sn, st, r, rn, at, rt, comm))
+HALOCLINE_DELIVERS(Neighbor_alltoall,
+                   (const void* s, int sn, MPI_Datatype st, void* r, int rn, MPI_Datatype rt,
+                    MPI_Comm comm),
+                   (s, sn, st, r, rn, rt, comm))
+HALOCLINE_DELIVERS(Neighbor_alltoallv,
+                   (const void* s, const int sn[], const int sat[], MPI_Datatype st, void* r,
+                    const int rn[], const int rat[], MPI_Datatype rt, MPI_Comm comm),
+                   (s, sn, sat, st, r, rn, rat, rt, comm))
+HALOCLINE_DELIVERS(Comm_dup, (MPI_Comm comm, MPI_Comm* made), (comm, made))
+HALOCLINE_DELIVERS(Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm* made),
+                   (comm, color, key, made))

@@ -221,6 +221,7 @@ int MPI_Request_get_status_some(int incount, Requests requests, int* outcount, i
 #endif
 
 int MPI_Request_free(MPI_Request* request) {
+  const DeliveryAfterCall after;
   if (!look(1, request) || !abandon(*request)) return PMPI_Request_free(request);
   *request = MPI_REQUEST_NULL;
   return MPI_SUCCESS;

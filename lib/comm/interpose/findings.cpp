@@ -61,15 +61,23 @@ std::size_t size_of(const Findings& findings) {
 
 }  // namespace
 
+Findings findings_of(std::optional<dtype::PackPlan> plan) {
+  Findings out;
+  out.plan = std::move(plan);
+  out.known_disjoint = std::make_shared<std::atomic<std::int64_t>>(Findings::kUnknown);
+  return out;
+}
+
 std::int64_t Findings::disjoint() const {
-  auto value = known_disjoint->load(std::memory_order_relaxed);
+  if (!plan) return 0;
+  auto value = known_disjoint ? known_disjoint->load(std::memory_order_relaxed) : kUnknown;
   if (value != kUnknown) return value;
   try {
-    value = plan ? dtype::disjoint_instances(*plan) : 0;
+    value = dtype::disjoint_instances(*plan);
   } catch (const std::bad_alloc&) {
     value = 0;
   }
-  known_disjoint->store(value, std::memory_order_relaxed);
+  if (known_disjoint) known_disjoint->store(value, std::memory_order_relaxed);
   return value;
 }
 

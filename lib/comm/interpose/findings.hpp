@@ -24,8 +24,7 @@ struct Findings {
   bool compared = false;  ///< the plan's packs with MPI's; also true of one run of memory
   PackTimes packing{}, unpacking{};  ///< up_to is 0 of what was not measured
   /// What disjoint() has found; kUnknown before that. Copies share it.
-  std::shared_ptr<std::atomic<std::int64_t>> known_disjoint =
-      std::make_shared<std::atomic<std::int64_t>>(kUnknown);
+  std::shared_ptr<std::atomic<std::int64_t>> known_disjoint{};
 
   static constexpr std::int64_t kUnknown = -1;
   /// Returns how many instances certainly hold no byte twice; MPIs write more of them in orders of
@@ -33,6 +32,9 @@ struct Findings {
   /// Thread-safe.
   std::int64_t disjoint() const;
 };
+
+/// Returns findings of a plan that nothing was found of. Throws std::bad_alloc.
+Findings findings_of(std::optional<dtype::PackPlan> plan);
 
 /// Keeps what was found of an expression's type: of times those that are good for more bytes, and
 /// that it has no plan for ever. Of up to 1000 expressions, with up to a million numbers in all and

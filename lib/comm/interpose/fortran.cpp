@@ -464,6 +464,18 @@ void mpi_request_get_status_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status
 
 HALOCLINE_2(mpi_barrier_)
 HALOCLINE_2(mpi_win_wait_)
+HALOCLINE_2(mpi_win_complete_)
+HALOCLINE_2(mpi_win_unlock_all_)
+HALOCLINE_2(mpi_win_flush_all_)
+HALOCLINE_3(mpi_win_flush_)
+HALOCLINE_3(mpi_win_lock_all_)
+HALOCLINE_3(mpi_win_test_)
+HALOCLINE_3(mpi_comm_dup_)
+HALOCLINE_5(mpi_comm_split_)
+HALOCLINE_8(mpi_neighbor_allgather_)
+HALOCLINE_8(mpi_neighbor_alltoall_)
+HALOCLINE_9(mpi_neighbor_allgatherv_)
+HALOCLINE_10(mpi_neighbor_alltoallv_)
 HALOCLINE_3(mpi_win_fence_)
 HALOCLINE_3(mpi_win_unlock_)
 HALOCLINE_5(mpi_win_lock_)
@@ -493,6 +505,7 @@ HALOCLINE_10(mpi_sendrecv_replace_)
 
 void mpi_request_free_(MPI_Fint* request, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_request_free_);
+  const DeliveryAfterCall after;
   if (!look() || !abandon(PMPI_Request_f2c(*request))) return mpi_function(request, error);
   *request = PMPI_Request_c2f(MPI_REQUEST_NULL);
   *error = MPI_SUCCESS;

@@ -5,7 +5,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <iterator>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <type_traits>
@@ -20,6 +20,7 @@
 namespace halocline::interpose {
 
 constinit std::atomic<std::size_t> abandoned_receives{0};
+constinit thread_local int calls_of_thread = 0;
 
 namespace {
 
@@ -89,12 +90,12 @@ using HandleBits = std::conditional_t<sizeof(MPI_Request) == 8, std::uint64_t, s
 struct Table {
   std::mutex mutex;
   std::unordered_map<MPI_Request, std::unique_ptr<Entry>> watched;
-  std::vector<std::unique_ptr<Entry>> abandoned;
+  std::list<std::unique_ptr<Entry>> abandoned;
   // Held by who looks at abandoned requests, for as long as that takes: another thread that looks
   // finds what has arrived in its place. MPI may call functions of the user's from there.
   std::recursive_mutex looking_mutex;
   bool is_looking = false;
-  std::vector<std::unique_ptr<Entry>> left_to_mpi;  // what it may write to until the process ends
+  std::list<std::unique_ptr<Entry>> left_to_mpi;  // what it may write to until the process ends
   std::atomic<std::size_t> watched_count{0}, abandoned_count{0};
   // How many of those that are watched have this hash: what nobody watches is known without a lock.
   std::array<std::atomic<std::uint32_t>, 256> of_hash{};
@@ -140,14 +141,27 @@ std::unique_ptr<Entry> take(MPI_Request request) {
   return all.extract(request);
 }
 
+// Marks the table while somebody looks at its abandoned requests.
+class Looking {
+ public:
+  explicit Looking(Table& all) : all_(all) { all_.is_looking = true; }
+  Looking(const Looking&) = delete;
+  Looking& operator=(const Looking&) = delete;
+  ~Looking() { all_.is_looking = false; }
+
+ private:
+  Table& all_;
+};
+
 // What MPI_Request_free left to us: MPI goes on using memory that nobody else could give back. At
 // the end, sends are waited for; receives that have not arrived are not, since nothing may come,
 // nor cancelled, since then the sender might wait for ever.
 void progress_abandoned(bool at_end) {
   auto& all = table();
   const std::lock_guard looking(all.looking_mutex);
-  if (std::exchange(all.is_looking, true)) return;
-  std::vector<std::unique_ptr<Entry>> list;
+  if (all.is_looking) return;
+  const Looking mark(all);
+  std::list<std::unique_ptr<Entry>> list;
   {
     const std::lock_guard lock(all.mutex);
     list.swap(all.abandoned);
@@ -165,8 +179,8 @@ void progress_abandoned(bool at_end) {
     return is_over;
   });
   const std::lock_guard lock(all.mutex);
-  std::move(list.begin(), list.end(), std::back_inserter(at_end ? all.left_to_mpi : all.abandoned));
-  all.is_looking = false;
+  auto& left = at_end ? all.left_to_mpi : all.abandoned;
+  left.splice(left.end(), list);
 }
 
 // Whether another thread may start requests while a call of this one completes some.
@@ -309,11 +323,11 @@ void Entry::deliver(const MPI_Status& status) {
 }
 
 void deliver_abandoned() {
-  progress_abandoned(false);
+  if (calls_of_thread <= 1) progress_abandoned(false);
 }
 
 bool look() {
-  if (table().abandoned_count.load(std::memory_order_relaxed) != 0) progress_abandoned(false);
+  if (table().abandoned_count.load(std::memory_order_acquire) != 0) deliver_abandoned();
   return table().watched_count.load(std::memory_order_relaxed) != 0;
 }
 
@@ -387,10 +401,12 @@ bool abandon(MPI_Request request) {
     PMPI_Request_free(&entry->request);
     return true;
   }
-  auto& all = table();
-  const std::lock_guard lock(all.mutex);
-  all.count_abandoned(*entry, false);
-  all.abandoned.push_back(std::move(entry));
+  or_end([&] {
+    auto& all = table();
+    const std::lock_guard lock(all.mutex);
+    all.abandoned.push_back(std::move(entry));
+    all.count_abandoned(*all.abandoned.back(), false);
+  });
   return true;
 }
 

@@ -212,7 +212,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
       if (!may_measure) return is_sought_later();
       why = "all by mpi: " + std::string(std::get<UnsupportedDatatype>(expression).what());
     } else if (forced || on_device) {
-      found.plan = plan_with_gaps(*known);
+      found = findings_of(plan_with_gaps(*known));
       found.compared = !found.plan;
       verdict->forced = forced;
       if (forced) found.packing = times_of_forced();
@@ -244,8 +244,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
                 (met.findings && !std::has_single_bit(static_cast<unsigned>(met.times))))) {
       return is_sought_later();
     } else {
-      found = {};
-      found.plan = plan_with_gaps(*known);
+      found = findings_of(plan_with_gaps(*known));
       found.compared = !found.plan;
       if (found.plan) {
         // MPI_BOTTOM is no memory to such a type; another use will tell.
@@ -320,10 +319,10 @@ const KnownType::Unpacking* KnownType::judge_unpacking(const Unpacking* last,
   if (last == nullptr && !verdict.forced &&
       unpackings_.fetch_add(1, std::memory_order_relaxed) < kMpiUnpackings)
     return nullptr;
+  if (!verdict.is_free_of_order(count)) return last;
   const NotedMeasurement noted;
   try {
     if (verdict.forced) return learn_unpacking(last, times_of_forced());
-    if (!verdict.is_free_of_order(count)) return last;
     auto found = verdict.found;
     found.unpacking = measure_unpacking(*found.plan, handle, packed, buffer, count,
                                         last == nullptr ? kFirstMeasured : kLongestMeasured);

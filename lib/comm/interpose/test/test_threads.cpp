@@ -7,6 +7,8 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -138,7 +140,9 @@ int main(int argc, char** argv) {
     });
   for (auto& thread : threads) thread.join();
   MPI_Type_free(&shared);
-  receive_freed(rank);
+  // MPI alone promises no order of arrival, but this MPI has it on one node.
+  const char* const mode = std::getenv("HALOCLINE_MPI");
+  if (mode != nullptr && std::string_view(mode) == "engine") receive_freed(rank);
   if (wrong != 0) std::printf("rank %d: %d points are wrong\n", rank, wrong.load());
   MPI_Finalize();
   return wrong != 0 ? 1 : 0;
