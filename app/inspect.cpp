@@ -248,8 +248,9 @@ struct Findings {
   std::optional<Reconstructed> reconstructed;
 };
 
-// Tells if two types hold the same bytes. Types that MPI lacks have other trees there.
+// Tells if two types are equal in bytes and bounds. Types that MPI lacks have other trees there.
 bool are_alike(const dtype::TypeTree& a, const dtype::TypeTree& b) {
+  if (a.bounds != b.bounds) return false;
   const auto places_of = [](const dtype::TypeTree& tree) {
     std::vector<std::int64_t> out;
     dtype::for_each_leaf(*dtype::normalize(tree.root).root, 0,

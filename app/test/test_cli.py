@@ -482,6 +482,7 @@ class Inspect(InDirectory):
         distance = found["mpi"]["extent"] // 2
         hidden = self.inspect("resized(struct({1,1},{0,1000},{contiguous(2,hvector(3,1,9,struct({1,1},{0,1},{char,double}))),int}),0,2000)")
         self.assertIn(f"2 x {distance} ->", hidden["plan"])
+        self.assertIn(f"1 x {distance} ->", self.inspect("hvector(3,1,9,struct({1,1},{0,1},{char,double}))")["plan"])
         self.assert_holds(found, counts=[27, 2], strides=[1, distance], plan=f"rows of 27-byte runs, loops from the inside 2 x {distance} -> 27\n")
 
     def test_predefined_types_as_mpi_writes_them(self):

@@ -104,7 +104,7 @@ class TwoHosts(unittest.TestCase):
             with self.subTest(ranks=ranks, program=program), own_session() as environment:
                 finished = subprocess.run(
                     [MPIEXEC, "-n", str(ranks), program],
-                    env=environment, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S,
+                    env=environment, capture_output=True, text=True, errors="replace", timeout=3 * TIMEOUT_S,
                 )  # fmt: skip
                 self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
 

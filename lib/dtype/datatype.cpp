@@ -418,6 +418,9 @@ class Reader {
  private:
   // Reading recurses; a type that is nested deeper than this is not read.
   static constexpr int kMaxDepth = 1000;
+  // Reading takes a few microseconds for each type inside. A type that stands in the next one
+  // twice, level by level, is read twice as often with each level: many MPIs hand out copies of it.
+  static constexpr int kMaxTypes = 1 << 16;
 
   // Gives a part the lb and the extent that MPI tells of its type. Returns whether they differ from
   // the rule's. Unsupported if MPI's size or true bounds differ: then MPI has data elsewhere.
@@ -454,6 +457,7 @@ class Reader {
   Result<TypeExprPtr> read_shared(MPI_Datatype handle, int depth);
 
   bool with_trees_;
+  int types_ = 0;             // that were read
   detail::KnownParts parts_;  // of the types inside
 };
 
@@ -481,6 +485,9 @@ Result<TypeExpr> Reader::constructor_call(MPI_Datatype handle, int depth) {
   if (depth > kMaxDepth)
     return UnsupportedDatatype("datatype nested deeper than " + std::to_string(kMaxDepth) +
                                " constructors");
+  if (++types_ > kMaxTypes)
+    return UnsupportedDatatype("datatype of more than " + std::to_string(kMaxTypes) +
+                               " types inside of each other");
   const Envelope envelope(handle);
   const auto combiner = envelope.combiner;
   if (combiner == MPI_COMBINER_NAMED) {

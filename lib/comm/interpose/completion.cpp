@@ -220,13 +220,8 @@ int MPI_Request_get_status_some(int incount, Requests requests, int* outcount, i
 }
 #endif
 
-// After which a program may read what freed receives got.
-int MPI_Barrier(MPI_Comm comm) {
-  const DeliveryAfterCall after;
-  return PMPI_Barrier(comm);
-}
-
 int MPI_Request_free(MPI_Request* request) {
+  const DeliveryAfterCall after;
   if (!look(1, request) || !abandon(*request)) return PMPI_Request_free(request);
   *request = MPI_REQUEST_NULL;
   return MPI_SUCCESS;

@@ -6,9 +6,12 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include "dtype/pack/disjoint.hpp"
 
 namespace halocline::interpose {
 
@@ -58,6 +61,26 @@ std::size_t size_of(const Findings& findings) {
 
 }  // namespace
 
+Findings findings_of(std::optional<dtype::PackPlan> plan) {
+  Findings out;
+  out.plan = std::move(plan);
+  out.known_disjoint = std::make_shared<std::atomic<std::int64_t>>(Findings::kUnknown);
+  return out;
+}
+
+std::int64_t Findings::disjoint() const {
+  if (!plan) return 0;
+  auto value = known_disjoint ? known_disjoint->load(std::memory_order_relaxed) : kUnknown;
+  if (value != kUnknown) return value;
+  try {
+    value = dtype::disjoint_instances(*plan);
+  } catch (const std::bad_alloc&) {
+    value = 0;
+  }
+  if (known_disjoint) known_disjoint->store(value, std::memory_order_relaxed);
+  return value;
+}
+
 bool keep(const dtype::TypeExpr& expression, const Findings& findings) {
   auto numbers = dtype::to_numbers(expression, kMostNumbers);
   const auto plan = size_of(findings);
@@ -70,7 +93,6 @@ bool keep(const dtype::TypeExpr& expression, const Findings& findings) {
     return true;
   }
   if (!known->plan) return true;
-  if (!known->disjoint) known->disjoint = findings.disjoint;
   if (findings.packing.up_to >= known->packing.up_to) known->packing = findings.packing;
   if (findings.unpacking.up_to >= known->unpacking.up_to) known->unpacking = findings.unpacking;
   return true;

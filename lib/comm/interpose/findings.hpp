@@ -7,6 +7,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,10 +23,18 @@ struct Findings {
   std::optional<dtype::PackPlan> plan{};  ///< of the engine; none: MPI does it all
   bool compared = false;  ///< the plan's packs with MPI's; also true of one run of memory
   PackTimes packing{}, unpacking{};  ///< up_to is 0 of what was not measured
-  /// Instances that certainly hold no byte twice, once it was looked at. MPIs write more of them in
-  /// orders of their own.
-  std::optional<std::int64_t> disjoint{};
+  /// What disjoint() has found; kUnknown before that. Copies share it.
+  std::shared_ptr<std::atomic<std::int64_t>> known_disjoint{};
+
+  static constexpr std::int64_t kUnknown = -1;
+  /// Returns how many instances certainly hold no byte twice; MPIs write more of them in orders of
+  /// their own. 0 without a plan. The first call takes as long as disjoint_instances().
+  /// Thread-safe.
+  std::int64_t disjoint() const;
 };
+
+/// Returns findings of a plan that nothing was found of. Throws std::bad_alloc.
+Findings findings_of(std::optional<dtype::PackPlan> plan);
 
 /// Keeps what was found of an expression's type: of times those that are good for more bytes, and
 /// that it has no plan for ever. Of up to 1000 expressions, with up to a million numbers in all and

@@ -431,14 +431,81 @@ void mpi_request_get_status_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status
   entry->deliver(got.one_in_c());
 }
 
-void mpi_barrier_(MPI_Fint* comm, MPI_Fint* error) {
-  HALOCLINE_BEHIND(mpi_barrier_);
-  const DeliveryAfterCall after;
-  mpi_function(comm, error);
-}
+// As in arrivals.cpp. `parameters` are addresses, the last one that of the error code.
+#define HALOCLINE_DELIVERS(name, parameters, arguments) \
+  void name parameters {                                \
+    HALOCLINE_BEHIND(name);                             \
+    const DeliveryAfterCall after;                      \
+    mpi_function arguments;                             \
+  }
+#define HALOCLINE_2(name) HALOCLINE_DELIVERS(name, (void* a, void* b), (a, b))
+#define HALOCLINE_3(name) HALOCLINE_DELIVERS(name, (void* a, void* b, void* c), (a, b, c))
+#define HALOCLINE_5(name) \
+  HALOCLINE_DELIVERS(name, (void* a, void* b, void* c, void* d, void* e), (a, b, c, d, e))
+#define HALOCLINE_6(name)                                                          \
+  HALOCLINE_DELIVERS(name, (void* a, void* b, void* c, void* d, void* e, void* f), \
+                     (a, b, c, d, e, f))
+#define HALOCLINE_7(name)                                                                   \
+  HALOCLINE_DELIVERS(name, (void* a, void* b, void* c, void* d, void* e, void* f, void* g), \
+                     (a, b, c, d, e, f, g))
+#define HALOCLINE_8(name)                                                                      \
+  HALOCLINE_DELIVERS(name,                                                                     \
+                     (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h), \
+                     (a, b, c, d, e, f, g, h))
+#define HALOCLINE_9(name)                                                                      \
+  HALOCLINE_DELIVERS(                                                                          \
+      name, (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h, void* i), \
+      (a, b, c, d, e, f, g, h, i))
+#define HALOCLINE_10(name)                                                                        \
+  HALOCLINE_DELIVERS(                                                                             \
+      name,                                                                                       \
+      (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h, void* i, void* j), \
+      (a, b, c, d, e, f, g, h, i, j))
+
+HALOCLINE_2(mpi_barrier_)
+HALOCLINE_2(mpi_win_wait_)
+HALOCLINE_2(mpi_win_complete_)
+HALOCLINE_2(mpi_win_unlock_all_)
+HALOCLINE_2(mpi_win_flush_all_)
+HALOCLINE_3(mpi_win_flush_)
+HALOCLINE_3(mpi_win_lock_all_)
+HALOCLINE_3(mpi_win_test_)
+HALOCLINE_3(mpi_comm_dup_)
+HALOCLINE_5(mpi_comm_split_)
+HALOCLINE_8(mpi_neighbor_allgather_)
+HALOCLINE_8(mpi_neighbor_alltoall_)
+HALOCLINE_9(mpi_neighbor_allgatherv_)
+HALOCLINE_10(mpi_neighbor_alltoallv_)
+HALOCLINE_3(mpi_win_fence_)
+HALOCLINE_3(mpi_win_unlock_)
+HALOCLINE_5(mpi_win_lock_)
+HALOCLINE_5(mpi_probe_)
+HALOCLINE_6(mpi_iprobe_)
+HALOCLINE_6(mpi_mprobe_)
+HALOCLINE_7(mpi_improbe_)
+HALOCLINE_6(mpi_mrecv_)
+HALOCLINE_6(mpi_bcast_)
+HALOCLINE_7(mpi_allreduce_)
+HALOCLINE_7(mpi_reduce_scatter_)
+HALOCLINE_7(mpi_reduce_scatter_block_)
+HALOCLINE_7(mpi_scan_)
+HALOCLINE_7(mpi_exscan_)
+HALOCLINE_7(mpi_ssend_)
+HALOCLINE_7(mpi_bsend_)
+HALOCLINE_7(mpi_rsend_)
+HALOCLINE_8(mpi_reduce_)
+HALOCLINE_8(mpi_allgather_)
+HALOCLINE_8(mpi_alltoall_)
+HALOCLINE_9(mpi_allgatherv_)
+HALOCLINE_9(mpi_gather_)
+HALOCLINE_9(mpi_scatter_)
+HALOCLINE_10(mpi_gatherv_)
+HALOCLINE_10(mpi_scatterv_)
+HALOCLINE_10(mpi_sendrecv_replace_)
 
 void mpi_request_free_(MPI_Fint* request, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_request_free_);
+  const DeliveryAfterCall after;
   if (!look() || !abandon(PMPI_Request_f2c(*request))) return mpi_function(request, error);
   *request = PMPI_Request_c2f(MPI_REQUEST_NULL);
   *error = MPI_SUCCESS;

@@ -5,7 +5,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <iterator>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <type_traits>
@@ -20,6 +20,7 @@
 namespace halocline::interpose {
 
 constinit std::atomic<std::size_t> abandoned_receives{0};
+constinit thread_local int calls_of_thread = 0;
 
 namespace {
 
@@ -89,8 +90,12 @@ using HandleBits = std::conditional_t<sizeof(MPI_Request) == 8, std::uint64_t, s
 struct Table {
   std::mutex mutex;
   std::unordered_map<MPI_Request, std::unique_ptr<Entry>> watched;
-  std::vector<std::unique_ptr<Entry>> abandoned;
-  std::vector<std::unique_ptr<Entry>> left_to_mpi;  // what it may write to until the process ends
+  std::list<std::unique_ptr<Entry>> abandoned;
+  // Held by who looks at abandoned requests, for as long as that takes: another thread that looks
+  // finds what has arrived in its place. MPI may call functions of the user's from there.
+  std::recursive_mutex looking_mutex;
+  bool is_looking = false;
+  std::list<std::unique_ptr<Entry>> left_to_mpi;  // what it may write to until the process ends
   std::atomic<std::size_t> watched_count{0}, abandoned_count{0};
   // How many of those that are watched have this hash: what nobody watches is known without a lock.
   std::array<std::atomic<std::uint32_t>, 256> of_hash{};
@@ -103,11 +108,11 @@ struct Table {
     if (watched.insert_or_assign(request, std::move(entry)).second) ++with_hash_of(request);
     watched_count = watched.size();
   }
-  void count_abandoned() {
-    abandoned_count = abandoned.size();
-    abandoned_receives = static_cast<std::size_t>(
-        std::count_if(abandoned.begin(), abandoned.end(),
-                      [](const auto& entry) { return entry->way == Way::receive; }));
+  // Counts those that nobody has seen come to their end.
+  void count_abandoned(const Entry& entry, bool is_over) {
+    const auto count = [is_over](auto& counter) { is_over ? --counter : ++counter; };
+    count(abandoned_count);
+    if (entry.way == Way::receive) count(abandoned_receives);
   }
   std::unique_ptr<Entry> extract(MPI_Request request) {
     const auto found = watched.find(request);
@@ -136,17 +141,32 @@ std::unique_ptr<Entry> take(MPI_Request request) {
   return all.extract(request);
 }
 
+// Marks the table while somebody looks at its abandoned requests.
+class Looking {
+ public:
+  explicit Looking(Table& all) : all_(all) { all_.is_looking = true; }
+  Looking(const Looking&) = delete;
+  Looking& operator=(const Looking&) = delete;
+  ~Looking() { all_.is_looking = false; }
+
+ private:
+  Table& all_;
+};
+
 // What MPI_Request_free left to us: MPI goes on using memory that nobody else could give back. At
 // the end, sends are waited for; receives that have not arrived are not, since nothing may come,
 // nor cancelled, since then the sender might wait for ever.
 void progress_abandoned(bool at_end) {
   auto& all = table();
-  std::vector<std::unique_ptr<Entry>> list;
+  const std::lock_guard looking(all.looking_mutex);
+  if (all.is_looking) return;
+  const Looking mark(all);
+  std::list<std::unique_ptr<Entry>> list;
   {
     const std::lock_guard lock(all.mutex);
     list.swap(all.abandoned);
   }
-  std::erase_if(list, [at_end](const std::unique_ptr<Entry>& entry) {
+  std::erase_if(list, [&all, at_end](const std::unique_ptr<Entry>& entry) {
     int done = 1;
     MPI_Status status;
     const int code = at_end && entry->way == Way::send ? PMPI_Wait(&entry->request, &status)
@@ -155,11 +175,12 @@ void progress_abandoned(bool at_end) {
     const bool is_over = code != MPI_SUCCESS || done != 0;
     if ((is_over || at_end) && entry->request != MPI_REQUEST_NULL)
       PMPI_Request_free(&entry->request);
+    if (is_over || at_end) all.count_abandoned(*entry, true);
     return is_over;
   });
   const std::lock_guard lock(all.mutex);
-  std::move(list.begin(), list.end(), std::back_inserter(at_end ? all.left_to_mpi : all.abandoned));
-  all.count_abandoned();
+  auto& left = at_end ? all.left_to_mpi : all.abandoned;
+  left.splice(left.end(), list);
 }
 
 // Whether another thread may start requests while a call of this one completes some.
@@ -302,11 +323,11 @@ void Entry::deliver(const MPI_Status& status) {
 }
 
 void deliver_abandoned() {
-  progress_abandoned(false);
+  if (calls_of_thread <= 1) progress_abandoned(false);
 }
 
 bool look() {
-  if (table().abandoned_count.load(std::memory_order_relaxed) != 0) progress_abandoned(false);
+  if (table().abandoned_count.load(std::memory_order_acquire) != 0) deliver_abandoned();
   return table().watched_count.load(std::memory_order_relaxed) != 0;
 }
 
@@ -380,10 +401,12 @@ bool abandon(MPI_Request request) {
     PMPI_Request_free(&entry->request);
     return true;
   }
-  auto& all = table();
-  const std::lock_guard lock(all.mutex);
-  all.abandoned.push_back(std::move(entry));
-  all.count_abandoned();
+  or_end([&] {
+    auto& all = table();
+    const std::lock_guard lock(all.mutex);
+    all.abandoned.push_back(std::move(entry));
+    all.count_abandoned(*all.abandoned.back(), false);
+  });
   return true;
 }
 

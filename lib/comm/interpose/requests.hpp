@@ -107,10 +107,11 @@ struct Entry {
 /// asks MPI itself, what was received would stay packed. O(1).
 bool sees_completions();
 
-/// Whether a call on requests has to look for ours. O(1); lets abandoned requests make progress.
+/// Tells if a call on requests has to look for ours. Lets abandoned requests make progress.
+/// O(abandoned).
 bool look();
-/// Likewise of a call on these: also false if it is told at once that none is ours. O(count), no
-/// lock.
+/// Tells if a call on these requests has to look for ours; false if it is known at once that none
+/// is. O(count + abandoned), no lock if none was abandoned.
 bool look(int count, const MPI_Request* requests);
 
 /// Of a watched request that no call is completing, or nullptr; it stays watched.
@@ -163,15 +164,23 @@ int end_several(int code, int completed, const MPI_Status* statuses, Taken& take
 bool abandon(MPI_Request request);
 /// Counts the receives that were abandoned and are not known to be complete.
 extern std::atomic<std::size_t> abandoned_receives;
+/// Counts the calls of MPI that this thread is in, one inside of another: MPI may call functions of
+/// the user's, such as operations of reductions, which may call MPI.
+#ifdef __GNUC__
+[[gnu::tls_model("initial-exec")]]
+#endif
+extern constinit thread_local int calls_of_thread;
 /// Unpacks what abandoned receives have got.
 void deliver_abandoned();
-/// Does that at the end of a call of MPI: what has arrived until then is in its place.
+/// Does that at the end of a call of MPI: what has arrived until then is in its place. Calls inside
+/// of others leave it to these, since MPI may hold locks meanwhile.
 struct DeliveryAfterCall {
-  DeliveryAfterCall() = default;
+  DeliveryAfterCall() { ++calls_of_thread; }
   DeliveryAfterCall(const DeliveryAfterCall&) = delete;
   DeliveryAfterCall& operator=(const DeliveryAfterCall&) = delete;
   ~DeliveryAfterCall() {
-    if (abandoned_receives.load(std::memory_order_relaxed) != 0) deliver_abandoned();
+    if (abandoned_receives.load(std::memory_order_acquire) != 0) deliver_abandoned();
+    --calls_of_thread;
   }
 };
 /// Abandoned sends come to their end, and of receives what has arrived, before MPI_Finalize goes

@@ -20,7 +20,6 @@
 #include "comm/interpose/settings.hpp"
 #include "dtype/dataloop.hpp"
 #include "dtype/datatype.hpp"
-#include "dtype/pack/disjoint.hpp"
 #include "dtype/type_tree.hpp"
 
 namespace halocline::interpose {
@@ -208,19 +207,12 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
     const auto expression = dtype::decode_value(handle);
     const auto* const known = std::get_if<dtype::TypeExpr>(&expression);
     const auto bytes_of = [&] { return found.plan ? found.plan->packed_bytes(count) : 0; };
-    const auto look_for_overlaps = [&] {
-      try {
-        if (found.plan && !found.disjoint) found.disjoint = dtype::disjoint_instances(*found.plan);
-      } catch (const std::bad_alloc&) {
-        found.disjoint = 0;
-      }
-    };
     if (known != nullptr) verdict->has_long_elements = holds_long_elements(*known);
     if (known == nullptr) {
       if (!may_measure) return is_sought_later();
       why = "all by mpi: " + std::string(std::get<UnsupportedDatatype>(expression).what());
     } else if (forced || on_device) {
-      found.plan = plan_with_gaps(*known);
+      found = findings_of(plan_with_gaps(*known));
       found.compared = !found.plan;
       verdict->forced = forced;
       if (forced) found.packing = times_of_forced();
@@ -243,7 +235,6 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
       fate = Fate::equal;
       why = found.plan ? "" : "all by mpi, as of an equal type";
       if (found.plan && !is_of(*found.plan, buffer)) return is_sought_later();
-      look_for_overlaps();
       if (found.unpacking.up_to > 0)
         learn_unpacking(nullptr, found.unpacking);
       else if (met.times > 2 * kOften)
@@ -253,7 +244,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
                 (met.findings && !std::has_single_bit(static_cast<unsigned>(met.times))))) {
       return is_sought_later();
     } else {
-      found = {.plan = plan_with_gaps(*known)};
+      found = findings_of(plan_with_gaps(*known));
       found.compared = !found.plan;
       if (found.plan) {
         // MPI_BOTTOM is no memory to such a type; another use will tell.
@@ -270,7 +261,6 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
         why = reason_of(measured.what);
         if (!found.compared) found.plan.reset();
       }
-      look_for_overlaps();
       if (!keep(*known, found)) *alike_uses_ = 0;  // the next one would be sought in vain
     }
   } catch (const std::exception&) {
@@ -300,8 +290,8 @@ const dtype::PackPlan* KnownType::compared_plan(MPI_Datatype handle, const void*
                                                 std::int64_t count, Access access) {
   const auto* verdict = verdict_.load(std::memory_order_acquire);
   const auto is_enough = [&] {
-    return verdict != nullptr && (verdict->forced || !verdict->found.plan ||
-                                  (verdict->found.compared && verdict->found.disjoint));
+    return verdict != nullptr &&
+           (verdict->forced || !verdict->found.plan || verdict->found.compared);
   };
   const bool on_device = is_packed_by_device(kind_at(buffer, true_lb_));
   if (!is_enough() && !on_device) verdict = judge(verdict, handle, buffer, 0, Access::writes);
@@ -329,6 +319,7 @@ const KnownType::Unpacking* KnownType::judge_unpacking(const Unpacking* last,
   if (last == nullptr && !verdict.forced &&
       unpackings_.fetch_add(1, std::memory_order_relaxed) < kMpiUnpackings)
     return nullptr;
+  if (!verdict.is_free_of_order(count)) return last;
   const NotedMeasurement noted;
   try {
     if (verdict.forced) return learn_unpacking(last, times_of_forced());
@@ -363,10 +354,9 @@ Handling KnownType::to_send(MPI_Datatype handle, const void* buffer, std::int64_
   const auto found = find(handle, buffer, count, access, request);
   if (found.verdict == nullptr) return {};
   if (found.verdict->has_long_elements && access != Access::writes) return {};
-  if (!found.verdict->is_free_of_order(count) &&
-      !is_packed_by_device(kind_of(*found.verdict->found.plan, buffer)))
-    return {};
-  return by_engine_if(found, [&] { return found.verdict->pays(found.bytes, traffic); });
+  return by_engine_if(found, [&] {
+    return found.verdict->pays(found.bytes, traffic) && found.verdict->is_free_of_order(count);
+  });
 }
 
 void committed(MPI_Datatype handle) noexcept {

@@ -33,8 +33,8 @@ struct Handling {
 /// inside of it: it keeps the part on its stack. Its own sends never end there.
 inline constexpr std::int64_t kLongestCutElement = 16;
 
-/// Whether `plan` finds memory at `buffer`: MPI_BOTTOM is right for types of absolute addresses,
-/// and for others it is MPI that has to say that it is not.
+/// Tells if `plan` finds memory at `buffer`. MPI_BOTTOM is right for types of absolute addresses;
+/// for other types MPI has to say that it is wrong.
 inline bool is_of(const dtype::PackPlan& plan, const void* buffer) {
   constexpr std::int64_t kNoAddress = 65536;  // below which no memory is
   return buffer != MPI_BOTTOM || plan.bounds().true_lb >= kNoAddress;
@@ -78,7 +78,7 @@ class KnownType {
   /// are not enough.
   Handling to_unpack(MPI_Datatype handle, void* buffer, std::int64_t count, const std::byte* packed,
                      std::int64_t room) {
-    const auto found = find(handle, buffer, count, Access::writes, Request::ordinary, packed);
+    const auto found = find(handle, buffer, count, Access::writes);
     if (found.bytes > room) return {};
     return by_engine_if(found, [&] {
       if (!found.verdict->is_trusted()) return false;
@@ -88,8 +88,10 @@ class KnownType {
         if (!is_packed_by_device(memory) && !is_on_device(packed))
           unpacking = judge_unpacking(unpacking, *found.verdict, handle, buffer, count, packed);
       }
+      // Kernels that unpack what is on a device have no order of writes anyway.
       return is_on_device(packed) ||
-             (unpacking != nullptr && unpacking->times.ours_is_faster(found.bytes));
+             (unpacking != nullptr && unpacking->times.ours_is_faster(found.bytes) &&
+              found.verdict->is_free_of_order(count));
     });
   }
   /// Tells what a call does with a buffer at once: only what is read may be read for measuring.
@@ -149,13 +151,11 @@ class KnownType {
 
     // Tells if the engine may do it in the host's memory without another look at what MPI does.
     bool is_trusted() const { return forced || found.compared; }
-    // Tells if the engine is trusted with these instances since they hold no byte twice: where they
-    // do, what is left in memory depends on the order of writes, and with Open MPI 5 even on who
+    // Tells if these instances hold no byte twice, or if the engine is forced. Where they do, what
+    // is left in memory depends on the order of writes. With Open MPI 5 it depends even on who
     // packed the message.
-    bool is_free_of_order(std::int64_t count) const {
-      return forced || count <= found.disjoint.value_or(0);
-    }
-    // Whether a message of so many bytes, in the host's memory, is to be the engine's.
+    bool is_free_of_order(std::int64_t count) const { return forced || count <= found.disjoint(); }
+    // Tells if a message of `bytes` bytes in the host's memory is to be the engine's.
     bool pays(std::int64_t bytes, Traffic traffic) const {
       if (forced) return true;
       const auto known = last_message(traffic).load(std::memory_order_relaxed);
@@ -178,7 +178,7 @@ class KnownType {
     std::int64_t bytes = 0;
   };
   Found find(MPI_Datatype handle, const void* buffer, std::int64_t count, Access access,
-             Request request = Request::ordinary, const void* packed = nullptr) {
+             Request request = Request::ordinary) {
     if (count <= 0) return {};
     const auto* verdict = verdict_.load(std::memory_order_acquire);
     if (verdict == nullptr) {
@@ -189,17 +189,11 @@ class KnownType {
     if (verdict == nullptr || !verdict->found.plan || !is_of(*verdict->found.plan, buffer))
       return {};
     const auto bytes = size_ * count;
-    const auto is_on_host = [&] {
-      return !is_packed_by_device(kind_of(*verdict->found.plan, buffer));
-    };
-    if (bytes > verdict->found.packing.up_to && is_on_host()) {
+    if (bytes > verdict->found.packing.up_to &&
+        !is_packed_by_device(kind_of(*verdict->found.plan, buffer))) {
       verdict = judge(verdict, handle, buffer, count, access);
       if (!verdict->found.plan) return {};
     }
-    // Kernels that unpack what is on a device have no order of writes anyway.
-    if (access == Access::writes && !verdict->is_free_of_order(count) && is_on_host() &&
-        !is_on_device(packed))
-      return {};
     return {verdict, buffer, bytes};
   }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -69,6 +70,24 @@ void fold(std::vector<IoBlock>& blocks, std::int64_t step) {
   }
 }
 
+// Tells if no byte is met twice where each place is taken modulo `period`. nullopt if that takes
+// too much memory: a bit for each word of a period.
+std::optional<bool> are_met_once(const PackPlan& plan, std::int64_t period) {
+  constexpr std::int64_t kMostBits = std::int64_t{1} << 29, kSparse = 64;
+  const auto word = plan.word_bytes(), words = period / word;
+  if (words == 0 || words > kMostBits || words > kSparse * (plan.bounds().size / word))
+    return std::nullopt;
+  std::vector<bool> is_met(static_cast<std::size_t>(words));
+  return for_each_of_blocks(plan, [&](const IoBlock& block) {
+    auto at = (block.offset % period + period) % period / word;
+    for (auto left = block.length / word; left > 0; --left, at = at + 1 == words ? 0 : at + 1) {
+      if (is_met[static_cast<std::size_t>(at)]) return false;
+      is_met[static_cast<std::size_t>(at)] = true;
+    }
+    return true;
+  });
+}
+
 std::int64_t instances_by_blocks(const PackPlan& plan) {
   constexpr std::size_t kMost = std::size_t{1} << 21;
   const auto& bounds = plan.bounds();
@@ -77,6 +96,10 @@ std::int64_t instances_by_blocks(const PackPlan& plan) {
   const auto order = order_of_blocks(plan);
   if (order == BlockOrder::overlapping) return 0;
   if (order == BlockOrder::ascending && !interleave) return kAnyNumber;
+  if (const auto once = are_met_once(plan, interleave ? step : bounds.true_extent)) {
+    if (*once) return kAnyNumber;
+    if (!interleave) return 0;
+  }
   std::vector<IoBlock> blocks;
   std::int64_t longest = 0;
   const bool are_few = for_each_of_blocks(plan, [&](const IoBlock& block) {
@@ -96,7 +119,7 @@ std::int64_t instances_by_blocks(const PackPlan& plan) {
   return least_gap(blocks) >= 0 ? kAnyNumber : most;
 }
 
-// The same as far as the strides of a plan tell that is one nest of loops, else 0.
+// Returns the same as far as the strides tell, for a plan that is one nest of loops, else 0.
 std::int64_t instances_by_strides(const detail::Op& root) {
   if (root.kind != detail::Op::Kind::strided || root.strided.levels.empty()) return 0;
   std::vector<LoopLevel> levels;

@@ -13,10 +13,12 @@ namespace halocline::dtype {
 /// Returns a number of instances of the plan's type that certainly hold no byte of memory twice.
 ///
 /// It is the largest std::int64_t if that is so of any number, and 0 if one instance holds a byte
-/// twice. Nearly always it is the highest such number. Of more than two million blocks that are in
-/// no order or interleave, it is what the strides tell, or 0. O(levels) if the strides tell that it
-/// is any number, O(blocks) for blocks in order that do not interleave, else O(blocks log blocks)
-/// and 16 bytes of memory for each block of one instance. Throws std::bad_alloc.
+/// twice. It may be less than the highest such number. For more than two million blocks that leave
+/// large gaps and are in no order, or interleave, it is what the strides tell, or 0.
+///
+/// Complexity: O(levels) if the strides tell that it is any number. O(blocks) for blocks in order
+/// that do not interleave. O(bytes / word_bytes()) where the places are dense. Otherwise O(blocks
+/// log blocks), with up to 64 bytes of memory for each block. Throws std::bad_alloc.
 std::int64_t disjoint_instances(const PackPlan& plan);
 
 }  // namespace halocline::dtype

@@ -2,7 +2,9 @@
 #include "dtype/datatype.hpp"
 
 #include <gtest/gtest.h>
+
 #include <mpi.h>
+#include <array>
 
 #include <cstdlib>
 #include <string>
@@ -292,6 +294,24 @@ TEST(Decode, DoesNotReadTypesNestedTooDeep) {
     types.emplace_back(outer);
     inner = outer;
     if (depth == 1000) {
+      EXPECT_TRUE(std::holds_alternative<TypeExprPtr>(decode(outer)));
+    }
+  }
+  EXPECT_TRUE(std::holds_alternative<UnsupportedDatatype>(decode(outer)));
+}
+
+// Many MPIs hand out copies of the types inside, and each of them is read.
+TEST(Decode, DoesNotReadTypesForEver) {
+  std::vector<Datatype> types;
+  MPI_Datatype inner = MPI_INT, outer = MPI_DATATYPE_NULL;
+  const std::array blocklengths{1, 0, 0};
+  const std::array<MPI_Aint, 3> displacements{0, 0, 0};
+  for (int depth = 1; depth <= 40; ++depth) {
+    const std::array members{inner, MPI_DOUBLE, inner};
+    MPI_Type_create_struct(3, blocklengths.data(), displacements.data(), members.data(), &outer);
+    types.emplace_back(outer);
+    inner = outer;
+    if (depth == 8) {
       EXPECT_TRUE(std::holds_alternative<TypeExprPtr>(decode(outer)));
     }
   }

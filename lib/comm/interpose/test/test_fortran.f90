@@ -2,9 +2,10 @@
 ! Every call of Fortran that the interposer stands in front of, with a derived type: every fourth double of a column. What does not
 ! belong to it must stay as it was.
 program test_fortran
+  use, intrinsic :: iso_c_binding, only: c_f_pointer, c_ptr
   use mpi
   implicit none
-  integer, parameter :: n = 4000, step = 4, ways = 16
+  integer, parameter :: n = 4000, step = 4, ways = 17
   double precision, allocatable :: field(:, :), ghost(:, :)
   character :: packed(8 * n)
   integer :: rank, ranks, next, previous, error, type, plain, wrong, way, round, position, bytes, line, i
@@ -79,6 +80,7 @@ program test_fortran
   call mpi_comm_free(line, error)
   call mpi_type_free(type, error)
 
+  call watched_calls
   call mpi_allreduce(mpi_in_place, wrong, 1, mpi_integer, mpi_sum, mpi_comm_world, error)
   if (rank == 0) print '(a)', trim(merge('all points are right ', 'SOME POINTS ARE WRONG', wrong == 0))
   call mpi_finalize(error)
@@ -203,8 +205,123 @@ contains
     case (16)
       call mpi_wait(requests(2), status, error)
       call mpi_wait(requests(1), mpi_status_ignore, error)
+    case (17)
+      ! Nothing else tells that it has arrived.
+      call mpi_request_free(requests(1), error)
+      call mpi_wait(requests(2), mpi_status_ignore, error)
+      do i = 1, 100000
+        call mpi_allreduce(merge(0, 1, ghost(n - step + 1, 1) == -1d0), left, 1, mpi_integer, mpi_sum, mpi_comm_world, error)
+        if (left == ranks) exit
+      end do
+      call check(left == ranks)
     end select
     call check(all(requests == mpi_request_null))
   end subroutine
+
+  subroutine got(number)
+    integer, intent(inout) :: number
+    call check(number == 7)
+    number = 0
+  end subroutine
+
+  ! Those that are only watched, each with one number from this rank to itself.
+  subroutine watched_calls
+    integer :: s, r, line, part, request, message, status(mpi_status_size), window, group, k, room_size
+    integer, pointer, asynchronous :: memory
+    type(c_ptr) :: address
+    integer :: one(1), zero(1)
+    integer(kind=mpi_address_kind) :: size, place
+    character :: room(1000)
+    logical :: flag
+    s = 7
+    one = 1
+    zero = 0
+    place = 0
+    r = 0
+    call mpi_reduce(s, r, 1, mpi_integer, mpi_sum, 0, mpi_comm_self, error); call got(r)
+    call mpi_allreduce(s, r, 1, mpi_integer, mpi_sum, mpi_comm_self, error); call got(r)
+    call mpi_reduce_scatter(s, r, one, mpi_integer, mpi_sum, mpi_comm_self, error); call got(r)
+    call mpi_reduce_scatter_block(s, r, 1, mpi_integer, mpi_sum, mpi_comm_self, error); call got(r)
+    call mpi_scan(s, r, 1, mpi_integer, mpi_sum, mpi_comm_self, error); call got(r)
+    call mpi_exscan(s, r, 1, mpi_integer, mpi_sum, mpi_comm_self, error)
+    r = s
+    call mpi_bcast(r, 1, mpi_integer, 0, mpi_comm_self, error); call got(r)
+    call mpi_gather(s, 1, mpi_integer, r, 1, mpi_integer, 0, mpi_comm_self, error); call got(r)
+    call mpi_gatherv(s, 1, mpi_integer, r, one, zero, mpi_integer, 0, mpi_comm_self, error); call got(r)
+    call mpi_scatter(s, 1, mpi_integer, r, 1, mpi_integer, 0, mpi_comm_self, error); call got(r)
+    call mpi_scatterv(s, one, zero, mpi_integer, r, 1, mpi_integer, 0, mpi_comm_self, error); call got(r)
+    call mpi_allgather(s, 1, mpi_integer, r, 1, mpi_integer, mpi_comm_self, error); call got(r)
+    call mpi_allgatherv(s, 1, mpi_integer, r, one, zero, mpi_integer, mpi_comm_self, error); call got(r)
+    call mpi_alltoall(s, 1, mpi_integer, r, 1, mpi_integer, mpi_comm_self, error); call got(r)
+    call mpi_dist_graph_create_adjacent(mpi_comm_self, 1, zero, one, 1, zero, one, mpi_info_null, .false., line, error)
+    call mpi_neighbor_allgather(s, 1, mpi_integer, r, 1, mpi_integer, line, error); call got(r)
+    call mpi_neighbor_allgatherv(s, 1, mpi_integer, r, one, zero, mpi_integer, line, error); call got(r)
+    call mpi_neighbor_alltoall(s, 1, mpi_integer, r, 1, mpi_integer, line, error); call got(r)
+    call mpi_neighbor_alltoallv(s, one, zero, mpi_integer, r, one, zero, mpi_integer, line, error); call got(r)
+    call mpi_comm_free(line, error)
+    call mpi_comm_split(mpi_comm_self, 0, 0, part, error)
+    call mpi_comm_dup(part, line, error)
+    call mpi_barrier(line, error)
+    call mpi_comm_free(part, error)
+    call mpi_comm_free(line, error)
+    room_size = size_of_room(room)
+    call mpi_buffer_attach(room, room_size, error)
+    do k = 1, 3
+      call mpi_irecv(r, 1, mpi_integer, 0, 3, mpi_comm_self, request, error)
+      if (k == 1) call mpi_ssend(s, 1, mpi_integer, 0, 3, mpi_comm_self, error)
+      if (k == 2) call mpi_rsend(s, 1, mpi_integer, 0, 3, mpi_comm_self, error)
+      if (k == 3) call mpi_bsend(s, 1, mpi_integer, 0, 3, mpi_comm_self, error)
+      call mpi_wait(request, status, error); call got(r)
+    end do
+    call mpi_buffer_detach(room, room_size, error)
+    r = s
+    call mpi_sendrecv_replace(r, 1, mpi_integer, 0, 3, 0, 3, mpi_comm_self, status, error); call got(r)
+    do k = 1, 2
+      call mpi_isend(s, 1, mpi_integer, 0, 5, mpi_comm_self, request, error)
+      call mpi_probe(0, 5, mpi_comm_self, status, error)
+      call check(status(mpi_tag) == 5)
+      flag = .false.
+      do while (.not. flag)
+        call mpi_iprobe(0, 5, mpi_comm_self, flag, status, error)
+      end do
+      flag = k == 2
+      if (k == 2) call mpi_mprobe(0, 5, mpi_comm_self, message, status, error)
+      do while (.not. flag)
+        call mpi_improbe(0, 5, mpi_comm_self, flag, message, status, error)
+      end do
+      call mpi_mrecv(r, 1, mpi_integer, message, status, error); call got(r)
+      call mpi_wait(request, status, error)
+    end do
+    size = 4
+    call mpi_win_allocate(size, 4, mpi_info_null, mpi_comm_self, address, window, error)
+    call c_f_pointer(address, memory)
+    memory = 0
+    call mpi_comm_group(mpi_comm_self, group, error)
+    do k = 1, 5
+      if (k == 1) call mpi_win_fence(0, window, error)
+      if (k == 2) call mpi_win_lock(mpi_lock_exclusive, 0, 0, window, error)
+      if (k == 3) call mpi_win_lock_all(0, window, error)
+      if (k >= 4) call mpi_win_post(group, 0, window, error)
+      if (k >= 4) call mpi_win_start(group, 0, window, error)
+      call mpi_put(s, 1, mpi_integer, 0, place, 1, mpi_integer, window, error)
+      if (k == 1) call mpi_win_fence(0, window, error)
+      if (k == 2) call mpi_win_flush(0, window, error)
+      if (k == 2) call mpi_win_unlock(0, window, error)
+      if (k == 3) call mpi_win_flush_all(window, error)
+      if (k == 3) call mpi_win_unlock_all(window, error)
+      if (k >= 4) call mpi_win_complete(window, error)
+      flag = k < 4
+      if (k == 5) call mpi_win_test(window, flag, error)
+      if (.not. flag) call mpi_win_wait(window, error)
+      call got(memory)
+    end do
+    call mpi_group_free(group, error)
+    call mpi_win_free(window, error)
+  end subroutine
+
+  integer function size_of_room(room)
+    character, intent(in) :: room(:)
+    size_of_room = size(room)
+  end function
 
 end program

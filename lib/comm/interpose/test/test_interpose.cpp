@@ -533,10 +533,59 @@ TEST(Messages, ArriveWhoseRequestWasFreedWithTheNextCall) {
       {"wait",
        [&] {
          std::array<MPI_Request, 2> requests{};
-         MPI_Irecv(&got, 1, MPI_INT, previous, 1, MPI_COMM_WORLD, &requests[0]);
-         MPI_Isend(&number, 1, MPI_INT, next, 1, MPI_COMM_WORLD, &requests[1]);
+         PMPI_Irecv(&got, 1, MPI_INT, previous, 1, MPI_COMM_WORLD, &requests[0]);
+         PMPI_Isend(&number, 1, MPI_INT, next, 1, MPI_COMM_WORLD, &requests[1]);
+         PMPI_Wait(&requests[1], MPI_STATUS_IGNORE);
          MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
-         MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+       }},
+      {"start",
+       [&] {
+         MPI_Request request_to_nobody = MPI_REQUEST_NULL;
+         PMPI_Send_init(&number, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD, &request_to_nobody);
+         MPI_Start(&request_to_nobody);
+         PMPI_Wait(&request_to_nobody, MPI_STATUS_IGNORE);
+         PMPI_Request_free(&request_to_nobody);
+       }},
+      {"ssend",
+       [&] {
+         MPI_Request request = MPI_REQUEST_NULL;
+         PMPI_Irecv(&got, 1, MPI_INT, previous, 1, MPI_COMM_WORLD, &request);
+         MPI_Ssend(&number, 1, MPI_INT, next, 1, MPI_COMM_WORLD);
+         PMPI_Wait(&request, MPI_STATUS_IGNORE);
+       }},
+      {"iprobe",
+       [&] {
+         int flag = 0;
+         MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+       }},
+      {"pack",
+       [&] {
+         int position = 0;
+         MPI_Pack(&number, 1, MPI_INT, &got, sizeof got, &position, MPI_COMM_WORLD);
+       }},
+      {"unpack",
+       [&] {
+         int position = 0;
+         MPI_Unpack(&number, sizeof number, &position, &got, 1, MPI_INT, MPI_COMM_WORLD);
+       }},
+      {"bcast", [&] { MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD); }},
+      {"allreduce", [&] { MPI_Allreduce(&number, &got, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); }},
+      {"reduce", [&] { MPI_Reduce(&number, &got, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD); }},
+      {"scan", [&] { MPI_Scan(&number, &got, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); }},
+      {"gather",
+       [&] {
+         std::vector<int> all(static_cast<std::size_t>(world_size()));
+         MPI_Gather(&number, 1, MPI_INT, all.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
+       }},
+      {"allgather",
+       [&] {
+         std::vector<int> all(static_cast<std::size_t>(world_size()));
+         MPI_Allgather(&number, 1, MPI_INT, all.data(), 1, MPI_INT, MPI_COMM_WORLD);
+       }},
+      {"alltoall",
+       [&] {
+         std::vector<int> all(static_cast<std::size_t>(world_size())), from(all);
+         MPI_Alltoall(all.data(), 1, MPI_INT, from.data(), 1, MPI_INT, MPI_COMM_WORLD);
        }},
       {"alltoallv", [&] {
          const auto ranks = static_cast<std::size_t>(world_size());
@@ -559,6 +608,109 @@ TEST(Messages, ArriveWhoseRequestWasFreedWithTheNextCall) {
     EXPECT_PRED2(same, received, expected) << name;
     MPI_Wait(&send, MPI_STATUS_IGNORE);
   }
+}
+
+// The calls that are only watched, each with one number from this rank to itself.
+TEST(Calls, ThatAreOnlyWatchedReachTheMpi) {
+  const MPI_Comm self = MPI_COMM_SELF;
+  const int number = 7, one = 1, zero = 0;
+  int got = 0, flag = 0;
+  const auto expect = [&](const char* name) {
+    EXPECT_EQ(got, number) << name;
+    got = 0;
+  };
+  MPI_Allreduce(&number, &got, 1, MPI_INT, MPI_SUM, self), expect("allreduce");
+  MPI_Reduce(&number, &got, 1, MPI_INT, MPI_SUM, 0, self), expect("reduce");
+  MPI_Reduce_scatter(&number, &got, &one, MPI_INT, MPI_SUM, self), expect("reduce_scatter");
+  MPI_Reduce_scatter_block(&number, &got, 1, MPI_INT, MPI_SUM, self), expect("..._block");
+  MPI_Scan(&number, &got, 1, MPI_INT, MPI_SUM, self), expect("scan");
+  MPI_Exscan(&number, &got, 1, MPI_INT, MPI_SUM, self);
+  got = number, MPI_Bcast(&got, 1, MPI_INT, 0, self), expect("bcast");
+  MPI_Gather(&number, 1, MPI_INT, &got, 1, MPI_INT, 0, self), expect("gather");
+  MPI_Gatherv(&number, 1, MPI_INT, &got, &one, &zero, MPI_INT, 0, self), expect("gatherv");
+  MPI_Scatter(&number, 1, MPI_INT, &got, 1, MPI_INT, 0, self), expect("scatter");
+  MPI_Scatterv(&number, &one, &zero, MPI_INT, &got, 1, MPI_INT, 0, self), expect("scatterv");
+  MPI_Allgather(&number, 1, MPI_INT, &got, 1, MPI_INT, self), expect("allgather");
+  MPI_Allgatherv(&number, 1, MPI_INT, &got, &one, &zero, MPI_INT, self), expect("allgatherv");
+  MPI_Alltoall(&number, 1, MPI_INT, &got, 1, MPI_INT, self), expect("alltoall");
+
+  MPI_Comm line = MPI_COMM_NULL, part = MPI_COMM_NULL;
+  MPI_Dist_graph_create_adjacent(self, 1, &zero, MPI_UNWEIGHTED, 1, &zero, MPI_UNWEIGHTED,
+                                 MPI_INFO_NULL, 0, &line);
+  MPI_Neighbor_allgather(&number, 1, MPI_INT, &got, 1, MPI_INT, line), expect("n. allgather");
+  MPI_Neighbor_allgatherv(&number, 1, MPI_INT, &got, &one, &zero, MPI_INT, line),
+      expect("n. allgatherv");
+  MPI_Neighbor_alltoall(&number, 1, MPI_INT, &got, 1, MPI_INT, line), expect("n. alltoall");
+  MPI_Neighbor_alltoallv(&number, &one, &zero, MPI_INT, &got, &one, &zero, MPI_INT, line),
+      expect("n. alltoallv");
+  MPI_Comm_free(&line);
+  MPI_Comm_split(self, 0, 0, &part);
+  MPI_Comm_dup(part, &line);
+  MPI_Barrier(line);
+  MPI_Comm_free(&part);
+  MPI_Comm_free(&line);
+
+  const auto receive = [&](const char* name, auto&& send) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Irecv(&got, 1, MPI_INT, 0, 3, self, &request);
+    send();
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect(name);
+  };
+  receive("ssend", [&] { MPI_Ssend(&number, 1, MPI_INT, 0, 3, self); });
+  receive("rsend", [&] { MPI_Rsend(&number, 1, MPI_INT, 0, 3, self); });
+  std::array<char, 100 + MPI_BSEND_OVERHEAD> room{};
+  MPI_Buffer_attach(room.data(), static_cast<int>(room.size()));
+  receive("bsend", [&] { MPI_Bsend(&number, 1, MPI_INT, 0, 3, self); });
+  void* detached = nullptr;
+  int size = 0;
+  MPI_Buffer_detach(static_cast<void*>(&detached), &size);
+  got = number;
+  MPI_Sendrecv_replace(&got, 1, MPI_INT, 0, 3, 0, 3, self, MPI_STATUS_IGNORE);
+  expect("sendrecv_replace");
+
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Message message = MPI_MESSAGE_NULL;
+  MPI_Status status;
+  for (const bool waits : {true, false}) {
+    MPI_Isend(&number, 1, MPI_INT, 0, 5, self, &request);
+    MPI_Probe(0, 5, self, &status);
+    EXPECT_EQ(status.MPI_TAG, 5);
+    for (flag = 0; flag == 0;) MPI_Iprobe(0, 5, self, &flag, &status);
+    if (waits)
+      MPI_Mprobe(0, 5, self, &message, &status);
+    else
+      for (flag = 0; flag == 0;) MPI_Improbe(0, 5, self, &flag, &message, &status);
+    MPI_Mrecv(&got, 1, MPI_INT, &message, &status);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect("mrecv");
+  }
+
+  MPI_Win window = MPI_WIN_NULL;
+  int* memory = nullptr;  // allocated, since Open MPI makes no window of other memory everywhere
+  MPI_Win_allocate(sizeof *memory, sizeof *memory, MPI_INFO_NULL, self, static_cast<void*>(&memory),
+                   &window);
+  *memory = 0;
+  const auto put = [&] { MPI_Put(&number, 1, MPI_INT, 0, 0, 1, MPI_INT, window); };
+  MPI_Win_fence(0, window), put(), MPI_Win_fence(0, window);
+  EXPECT_EQ(std::exchange(*memory, 0), number);
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window), put(), MPI_Win_flush(0, window);
+  MPI_Win_unlock(0, window);
+  EXPECT_EQ(std::exchange(*memory, 0), number);
+  MPI_Win_lock_all(0, window), put(), MPI_Win_flush_all(window), MPI_Win_unlock_all(window);
+  EXPECT_EQ(std::exchange(*memory, 0), number);
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Comm_group(self, &group);
+  for (const bool waits : {true, false}) {
+    MPI_Win_post(group, 0, window), MPI_Win_start(group, 0, window), put();
+    MPI_Win_complete(window);
+    flag = 0;
+    if (!waits) MPI_Win_test(window, &flag);  // Open MPI 4.1 moves nothing in it
+    if (flag == 0) MPI_Win_wait(window);
+    EXPECT_EQ(std::exchange(*memory, 0), number);
+  }
+  MPI_Group_free(&group);
+  MPI_Win_free(&window);
 }
 
 #if MPI_VERSION >= 4
