@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Goes through the points of a study inside an allocation, or on this machine, and runs those that are not done yet.
-#   jobs/studies/run.sh STUDY [--dry-run]     STUDY: jobs/studies/STUDY.sh, or the path of such a file
-# --dry-run lists the points, what is done, and the command of each; it takes no allocation.
+#   jobs/studies/run.sh STUDY [--dry-run] [--max-nodes N]     STUDY: jobs/studies/STUDY.sh, or the path of such a file
+# --dry-run lists the points, what is done, the command of each, the memory of a node where the program is built, and about how many
+# node-hours are left; it takes no allocation. Exit code 2 if a node has less memory than a point needs ($node_gib of the site).
+# --max-nodes leaves out points with more nodes.
 # Results go to results/raw/STUDY: of each point its records POINT.jsonl (calibrate: the model POINT.json), there only when it has
 # finished and is verified (else POINT.failed.jsonl), and its output POINT.log; study.json, which lists all points; of each session what it ran on,
 # session-TIME.txt. A point that needs more nodes than there are is left for a larger allocation. At the end results/study.py
@@ -17,11 +19,15 @@ usage() { header; exit "$1"; }
 bad_input() { echo "run.sh: $*" >&2; exit 2; }
 cannot() { echo "run.sh: $*" >&2; exit 3; }
 
-study='' dry_run=
-for argument in "$@"; do
+study='' dry_run='' max_nodes=
+while [[ $# -gt 0 ]]; do
+  argument=$1; shift
   case $argument in
     -h|--help) usage 0 ;;
     --dry-run) dry_run=yes ;;
+    --max-nodes)
+      [[ ${1:-} =~ ^[1-9][0-9]*$ ]] || bad_input "--max-nodes takes a number of nodes, not '${1:-}'"
+      max_nodes=$1; shift ;;
     -*) bad_input "there is no option '$argument' (--help tells)" ;;
     *) [[ -z $study ]] || bad_input "one study at a time, not '$study' and '$argument'"; study=$argument ;;
   esac
@@ -47,7 +53,8 @@ list() { local names; names=$(cd "jobs/$1" && printf '%s\n' *.sh | sed -n '/^run
 [[ -f $site && -r $site ]] || bad_input "there is no site $site: set HALOCLINE_SITE to $(list sites), or to the path of one"
 
 # A site says how many nodes there are (nodes), what a study gets of each (ranks_per_node, memory), and how to start (launcher, launch).
-nodes='' ranks_per_node='' memory='' launcher=
+# node_gib: memory of a node in GiB, if the site tells.
+nodes='' ranks_per_node='' memory='' launcher='' node_gib=
 set +u  # modules read what is not set
 trap 'echo "run.sh: site $site ended with exit code $?: see what it says above, or run bash -ex $site" >&2; exit 3' EXIT
 # shellcheck source=/dev/null
@@ -65,7 +72,7 @@ else
 fi
 
 # What a study calls: group NAME weak|strong|none TITLE; point GROUP NODES RANKS_PER_NODE SUBCOMMAND [FLAG...]
-title='' config='' groups=() points=()
+title='' config='' point_minutes=3 groups=() points=()
 declare -A group_titles=() group_scaling=() point_group=() point_nodes=() point_ranks=() point_line=()
 group() {
   [[ $# == 3 && $2 =~ ^(weak|strong|none)$ ]] || bad_input "$study: group takes NAME weak|strong|none TITLE, not '$*'"
@@ -111,6 +118,7 @@ for point in "${points[@]}"; do
     [[ $logged == "$(header "$point")" ]] ||
       bad_input "$(result "$point") is not of '$(header "$point")' (its log tells of what; [] sums config, launch and model): remove it, or move $folder away"
     already+=("$point")
+  elif [[ -n $max_nodes && ${point_nodes[$point]} -gt $max_nodes ]]; then larger+=("$point")
   elif [[ -n $nodes && ${point_nodes[$point]} -gt $nodes ]]; then larger+=("$point")
   elif [[ -e $folder/$point.log ]]; then begun+=("$point")
   else todo+=("$point"); fi
@@ -133,15 +141,41 @@ if [[ -n $dry_run ]]; then
   # In place of the launcher: says what would be run.
   show() { echo "  $launcher $*"; }
   eval "$launcher() { show \"\$@\"; }"
+  # node_memory POINT: sets needed to the GiB that a node needs, as the program says of one rank; empty if that is not known. Ranks
+  # have as many points each, or share those of --global.
+  declare -A of_one_rank=()
+  node_memory() {
+    local subcommand=${point_line[$1]} words told
+    needed=
+    [[ -x $program && $subcommand =~ ^(compare|run)\  && $memory == host ]] || return 0
+    if [[ -z ${of_one_rank[$subcommand]+known} ]]; then
+      read -ra words <<<"$subcommand"
+      told=$("$program" "${words[@]}" --dry-run 2>/dev/null | sed -nE 's/.*a node needs ([0-9.]+) ([KMGT]iB).*/\1 \2/p')
+      of_one_rank[$subcommand]=$(awk '{ split("KiB MiB GiB TiB", unit, " "); for (i in unit) if (unit[i] == $2) printf "%.6f", $1 * 1024 ^ (i - 3) }' <<<"$told")
+    fi
+    [[ -z ${of_one_rank[$subcommand]} ]] || needed=$(awk -v gib="${of_one_rank[$subcommand]}" -v nodes="${point_nodes[$1]}" -v ranks="${point_ranks[$1]}" \
+      -v shared="$([[ $subcommand == *--global* ]] && echo 1 || echo 0)" 'BEGIN { all = shared ? gib / nodes : gib * ranks; if (all >= 0.05) printf "%.1f", all }')
+  }
+  code=0 minutes=0
   for point in "${points[@]}"; do
+    [[ -z $max_nodes || ${point_nodes[$point]} -le $max_nodes ]] || continue
     state='to do'
     [[ ! " ${already[*]} " == *" $point "* ]] || state='done'
     [[ ! " ${larger[*]} " == *" $point "* ]] || state="needs ${point_nodes[$point]} nodes"
-    echo "$point: $state"
+    node_memory "$point"
+    echo "$point: $state${needed:+, about $needed GiB a node}"
+    if [[ $state == 'to do' ]]; then
+      minutes=$((minutes + point_minutes * point_nodes[$point]))
+      if [[ -n $needed && -n $node_gib && $(awk -v a="$needed" -v b="$node_gib" 'BEGIN { print (a > b) }') == 1 ]]; then
+        echo "run.sh: $point needs about $needed GiB a node, and $site has $node_gib: use fewer ranks a node, a smaller grid, or more nodes" >&2
+        code=2
+      fi
+    fi
     launch_arguments "$point" "$(result "$point")"
     launch "${arguments[@]}"
   done
-  exit 0
+  echo "== about $(awk -v minutes="$minutes" 'BEGIN { printf "%.1f", minutes / 60 }') node-hours to do, at $point_minutes minutes a point"
+  exit "$code"
 fi
 [[ $nodes =~ ^[1-9][0-9]*$ ]] || bad_input "site $site sees no nodes: submit one of the batch scripts, or give --dry-run"
 [[ -x $program ]] || cannot "there is no program $program: build it (README.md), or set HALOCLINE_BINARY"
@@ -214,10 +248,10 @@ provenance() {
   [[ $revision == unknown || -z $(git status --porcelain --untracked-files=no) ]] || revision+=" with changes"
   printf 'time: %s\nstudy: %s (%s)\nsite: %s\nnodes: %s\nrevision of the scripts: %s\nprogram: %s\n' \
     "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$name" "$title" "$site" "$nodes" "$revision" "$program"
-  printf 'job: %s\nnode list: %s\nmodules: %s\n' "${SLURM_JOB_ID:-${LSB_JOBID:-none}}" \
-    "${SLURM_JOB_NODELIST:-${LSB_MCPU_HOSTS:-$(uname -n)}}" "${LOADEDMODULES:-none}"
+  printf 'job: %s\nnode list: %s\nmodules: %s\n' "${SLURM_JOB_ID:-${LSB_JOBID:-${PBS_JOBID:-none}}}" \
+    "${SLURM_JOB_NODELIST:-${LSB_MCPU_HOSTS:-${PBS_NODEFILE:+$(sort -u "$PBS_NODEFILE" | paste -sd,)}}}" "${LOADEDMODULES:-none}"
   printf '\n== environment\n'
-  env | grep -E '^(SLURM_|SRUN_|LSB_|OMPI_|PRTE_|I_MPI_|FI_|MPICH_|UCX_|OMP_|KOKKOS_|HALOCLINE_|CUDA_VISIBLE_DEVICES)' |
+  env | grep -E '^(SLURM_|SRUN_|LSB_|PBS_|OMPI_|PRTE_|I_MPI_|FI_|MPICH_|UCX_|OMP_|KOKKOS_|HALOCLINE_|CUDA_VISIBLE_DEVICES)' |
     grep -vE '^[A-Z0-9_]*(JWT|TOKEN|SECRET|PASSWORD|KEY)[A-Z0-9_]*=|^LSB_HOSTS=' | sort || true
   printf '\n== launch\n'; declare -f launch
   printf '\n== on a node: halocline info --json, lscpu, nvidia-smi -L\n'

@@ -253,12 +253,31 @@ class Studies(unittest.TestCase):
                     finished = self.project.run(study, "--dry-run", HALOCLINE_SITE=site)
                     self.assert_code(0, finished)
                     self.assertEqual(finished.stderr, "")
-                    launcher = {"local": "mpirun", "slurm-4gpu": "srun", "lsf-6gpu": "jsrun"}[site]
-                    states = re.findall(r"(?m)^(\S+): (?:to do|needs \d+ nodes)\n  (\w+) ", finished.stdout)
+                    launcher = {"local": "mpirun", "slurm-4gpu": "srun", "lsf-6gpu": "jsrun", "slurm-cpu": "srun", "pbs-cpu": "mpirun"}[site]
+                    states = re.findall(r"(?m)^(\S+): (?:to do|needs \d+ nodes)(?:, about [\d.]+ GiB a node)?\n  (\w+) ", finished.stdout)
                     self.assertTrue(states and all(used == launcher for _, used in states), finished.stdout)
         finished = self.project.run("weak", "--dry-run", HALOCLINE_SITE="slurm-4gpu")
         self.assertIn("  srun --nodes=16384 --ntasks=65536 --ntasks-per-node=4 --cpus-per-task=16 ", finished.stdout)
         self.assertIn(" compare --config configs/tempi-fig12.toml --memory device ", finished.stdout)
+
+    def test_dry_run_tells_what_is_needed(self):
+        """The program says what one rank needs; a strong study shares that. PBS names the nodes in a file."""
+        program = self.project.folder / "says_memory"
+        program.write_text("#!/bin/sh\necho 'memory per rank: x; a node needs 512.0 MiB of 22.1 GiB available'\n")
+        program.chmod(0o755)
+        self.project.study("1 2 compare", "2 8 run --global 9 9 9", "4 2 compare")
+        site = self.project.folder / "site.sh"
+        site.write_text("nodes=9 ranks_per_node=2 memory=host launcher=mpirun node_gib=0.9\nlaunch() { mpirun \"$@\"; }\n")
+        finished = self.project.run("tiny", "--dry-run", "--max-nodes", "2", HALOCLINE_SITE="./site.sh", HALOCLINE_BINARY=str(program))
+        self.assert_refused(2, "g-compare-1x2 needs about 1.0 GiB a node, and site has 0.9", finished)
+        self.assertIn("g-run-2x8: to do, about 0.2 GiB a node\n", finished.stdout)
+        self.assertNotIn("g-compare-4x2: ", finished.stdout)
+        self.assertIn("== about 0.1 node-hours to do, at 3 minutes a point\n", finished.stdout)
+        nodes = self.project.folder / "nodes"
+        nodes.write_text("a\na\nb\nb\n")
+        finished = self.project.run("weak", "--dry-run", HALOCLINE_SITE="pbs-cpu", PBS_NODEFILE=str(nodes))
+        self.assertIn("site pbs-cpu, 2 nodes;", finished.stdout)
+        self.assertIn("  mpirun -n 64 --map-by ppr:32:node:PE=4 ", finished.stdout)
 
     def test_study_on_this_machine(self):
         self.project.study("1 2 compare")
@@ -278,8 +297,9 @@ class Studies(unittest.TestCase):
             (2, "there is no study jobs/studies/run.sh", ("run",), {}),
             (2, "no option '--rerun'", ("tiny", "--rerun"), {}),
             (2, "one study at a time", ("tiny", "weak"), {}),
+            (2, "--max-nodes takes a number", ("tiny", "--max-nodes"), {}),
             (2, "HALOCLINE_SITE is not set", ("tiny",), {"HALOCLINE_SITE": ""}),
-            (2, "there is no site jobs/sites/none.sh: set HALOCLINE_SITE to local, lsf-6gpu, slurm-4gpu", ("tiny",), {"HALOCLINE_SITE": "none"}),
+            (2, "there is no site jobs/sites/none.sh: set HALOCLINE_SITE to local, lsf-6gpu, pbs-cpu, slurm-4gpu, slurm-cpu", ("tiny",), {"HALOCLINE_SITE": "none"}),
             (2, "site.sh has to set ranks_per_node", ("tiny",), {"HALOCLINE_SITE": "./site.sh"}),
             (2, "site slurm-4gpu sees no nodes", ("tiny",), {"HALOCLINE_SITE": "slurm-4gpu"}),
             (2, "two points are g-compare-1x1", ("twice",), {}),
