@@ -3,7 +3,7 @@
 """Keeps the manual true: its pages are README.md, CONTRIBUTING.md and the pages that they link to.
 
     jobs/docs/manual.py check               links, lengths, option tables and the notes of blocks that are not run
-    jobs/docs/manual.py fill                writes the tables of options and of records' fields
+    jobs/docs/manual.py fill                writes the tables of options and of records' fields, the man page and bash's completion
     jobs/docs/manual.py run [PAGE...]       runs every block of commands that is not marked, from the root of the repository
     jobs/docs/manual.py refresh [PAGE...]   does the same, and puts the new output into the blocks of output behind them
 
@@ -145,6 +145,48 @@ def filled(lines, options):
     return out
 
 
+def man_page(options, overview, version):
+    """halocline(1), from what the program says of itself."""
+    escaped = lambda text: text.replace("\\", "\\e").replace("-", "\\-")
+    lines = [f'.TH HALOCLINE 1 "" "Halocline {version}"', ".SH NAME", "halocline \\- measures halo exchanges beside the installed MPI",
+             ".SH SYNOPSIS", ".B halocline", ".I SUBCOMMAND", "[FLAG...]", ".SH DESCRIPTION", ".nf"]
+    # A dot at the begin of a line would be a request.
+    lines += [("\\&" if line.startswith(".") else "") + escaped(line) for line in overview.strip().split("\n")]
+    lines += [".fi", ".SH OPTIONS"]
+    for option in options:
+        lines += [".TP", escaped(f".BI --{option['flag']}") + (f' " {escaped(option["argument"])}"' if option["argument"] else "")]
+        text = option["meaning"] + ("" if option["meaning"].endswith(".") else ".") + (" " + option["details"] if option["details"] else "")
+        if option["default"] not in ("", "none"):
+            text += f" Default: {option['default']}."
+        lines.append(escaped(f"{text} For {', '.join(option['used_by'])}."))
+    return "\n".join(lines) + "\n"
+
+
+def completion(options):
+    """What bash completes: subcommands, then their flags, then file names."""
+    subcommands = list(dict.fromkeys(name for option in options for name in option["used_by"]))
+    lines = ["# Completes halocline in bash; made by jobs/docs/manual.py fill.", "_halocline() {",
+             "  local word=${COMP_WORDS[COMP_CWORD]} flags=", "  if ((COMP_CWORD == 1)); then",
+             f'    mapfile -t COMPREPLY < <(compgen -W "{" ".join(subcommands)} help" -- "$word")', "    return", "  fi",
+             "  case ${COMP_WORDS[1]} in"]
+    for name in subcommands:
+        flags = " ".join(f"--{option['flag']}" for option in options if name in option["used_by"])
+        lines.append(f'    {name}) flags="{flags} --help" ;;')
+    lines += [f'    help) flags="{" ".join(subcommands)} all json" ;;', "  esac",
+              '  [[ $word != [!-]* || ${COMP_WORDS[1]} == help ]] && mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$word")',
+              "}", "complete -o default -F _halocline halocline"]
+    return "\n".join(lines) + "\n"
+
+
+def installed_files(options):
+    """{path: content} of the files that are made of the options, too."""
+    run_program = lambda *words: subprocess.run(
+        [BINARY, *words], capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "80"}
+    ).stdout
+    version = run_program("--version").split()[1]
+    return {ROOT / "app/halocline.1": man_page(options, run_program("help"), version), ROOT / "app/halocline.bash": completion(options)}
+
+
 def options_of_program():
     told = subprocess.run([BINARY, "help", "json"], capture_output=True, text=True, check=True)
     return json.loads(told.stdout)
@@ -214,12 +256,17 @@ def main(arguments):
     faults = []
     if action == "fill":
         options = options_of_program()
+        for path, content in installed_files(options).items():
+            path.write_text(content, encoding="utf-8")
         for page in chosen:
             lines = lines_in(page)
             if filled(lines, options) != lines:
                 page.write_text("\n".join(filled(lines, options)) + "\n", encoding="utf-8")
     elif action == "check":
         options = options_of_program()
+        for path, content in installed_files(options).items():
+            if not path.exists() or path.read_text(encoding="utf-8") != content:
+                faults.append(f"{path.relative_to(ROOT)} is old: run jobs/docs/manual.py fill")
         for page in chosen:
             faults += check(page, options)
     elif action in ("run", "refresh"):

@@ -6,11 +6,35 @@ set -euo pipefail
 source "$(dirname "$0")/../../../jobs/local/script.sh"
 cmake=$1 generator=$2 build=$3 source=$4 work=$5 mpiexec=$6
 rm -rf "$work"; mkdir -p "$work"
-# The installed package must not lean on the source tree, so the example is built from a copy elsewhere.
-cp -r "$source/lib/comm/example" "$work/example"
 "$cmake" --install "$build" --prefix "$work/prefix" >"$work/install.log"
+# The installed package must not lean on the source tree, so the example is built from a copy elsewhere.
+share=$work/prefix/share
+cp -r "$share/halocline/examples" "$work/example"
+cmp "$source/lib/comm/example/own_array.cpp" "$work/example/own_array.cpp"
+[[ -s $share/halocline/configs/quickstart.toml && -s $share/man/man1/halocline.1 && -s $share/doc/Halocline/LICENSE ]]
+completed=$(bash -c 'source "$1"; COMP_WORDS=(halocline run --rad); COMP_CWORD=2; _halocline; echo "${COMPREPLY[*]}"' bash \
+  "$share/bash-completion/completions/halocline")
+[[ $completed == --radius ]]
 "$cmake" -G "$generator" -S "$work/example" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release
 "$cmake" --build "$work/build"
 "$mpiexec" -n 1 "$work/prefix/bin/halocline" --version
 for ranks in 1 2 4; do "$mpiexec" -n "$ranks" "$work/build/own_array"; done
+# By pkg-config, and a C program with the library in front of MPI.
+if command -v pkg-config >/dev/null && command -v mpicxx >/dev/null; then
+  pc=$(dirname "$(find "$work/prefix" -name halocline.pc)")
+  read -ra flags < <(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs halocline)
+  mpicxx "$work/example/own_array.cpp" "${flags[@]}" -o "$work/own_array"
+  "$mpiexec" -n 2 "$work/own_array"
+fi
+cat >"$work/example/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.22)
+project(interposed LANGUAGES C CXX)
+find_package(Halocline REQUIRED)
+add_executable(pack_halo pack_halo.c)
+target_link_options(pack_halo PRIVATE LINKER:--no-as-needed)
+target_link_libraries(pack_halo PRIVATE halocline::mpi MPI::MPI_CXX)
+END
+"$cmake" -G "$generator" -S "$work/example" -B "$work/mpi" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release
+"$cmake" --build "$work/mpi"
+HALOCLINE_MPI_LOG=summary "$mpiexec" -n 2 "$work/mpi/pack_halo" 2>&1 | grep 'halocline\[0\]: types committed'
 rm -rf "$work"

@@ -1,0 +1,20 @@
+# Completes halocline in bash; made by jobs/docs/manual.py fill.
+_halocline() {
+  local word=${COMP_WORDS[COMP_CWORD]} flags=
+  if ((COMP_CWORD == 1)); then
+    mapfile -t COMPREPLY < <(compgen -W "run compare predict gather info calibrate inspect help" -- "$word")
+    return
+  fi
+  case ${COMP_WORDS[1]} in
+    run) flags="--local --global --decomposition --reorder --ranks-per-node --radius --fields --layout --element --periodic --memory --gpu-aware-mpi --stencil --steps --stages --overlap --progress --methods --shape --neighbors --messages --chunk-bytes --describe --packer --model --force-model --threads --seed --output --csv --quiet --dry-run --config --help" ;;
+    compare) flags="--local --global --decomposition --reorder --ranks-per-node --radius --fields --layout --element --periodic --memory --gpu-aware-mpi --methods --shape --neighbors --messages --chunk-bytes --describe --packer --iterations --warmup --max-seconds --model --force-model --threads --seed --output --csv --plot --quiet --dry-run --config --help" ;;
+    predict) flags="--local --global --decomposition --reorder --ranks-per-node --radius --fields --layout --element --periodic --memory --methods --shape --neighbors --nodes --traces --iterations --model --output --csv --quiet --config --help" ;;
+    gather) flags="--ranks-per-node --variants --order --sizes --root --iterations --warmup --max-seconds --seed --output --csv --quiet --dry-run --config --help" ;;
+    info) flags="--ranks-per-node --gpu-aware-mpi --model --threads --json --config --help" ;;
+    calibrate) flags="--gpu-aware-mpi --max-seconds --model --quiet --json --dry-run --config --help" ;;
+    inspect) flags="--json --verbose --emit --displacements --typemap --config --help" ;;
+    help) flags="run compare predict gather info calibrate inspect all json" ;;
+  esac
+  [[ $word != [!-]* || ${COMP_WORDS[1]} == help ]] && mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$word")
+}
+complete -o default -F _halocline halocline
