@@ -215,7 +215,7 @@ GatherContender prepare(GatherVariant variant, const Arrangement& arrangement, B
   for (int number = 1; number <= Verification::kBeforeTiming && record.verified; ++number)
     record.verified = buffers.verify(*out.plan, number, comm);
   if (variant != GatherVariant::mpi_gather) {
-    record.local_form = to_string(out.plan->forms().local);
+    record.local_form = to_string(out.plan->forms().in_node);
     record.bridge_form = to_string(out.plan->forms().bridge);
     record.traffic = of_all_ranks(out.plan->traffic(), comm);
   }
