@@ -24,7 +24,7 @@ install_for_tests() (
     trap 'rm -f "$policy"' EXIT
     printf '#!/bin/sh\nexit 101\n' >"$policy"; chmod +x "$policy"
   fi
-  install_packages gfortran munge slurmctld slurmd slurm-client libsimgrid-dev python3-matplotlib
+  install_packages gfortran munge slurmctld slurmd slurm-client libsimgrid-dev python3-matplotlib python3-pandas
 )
 
 [[ $# -gt 0 ]] || set -- release asan
