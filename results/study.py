@@ -154,6 +154,36 @@ def first_of_all(study):
     return "\n\n".join(out)
 
 
+def answer(study):
+    """At most three sentences: which method is the fastest where, the range over all points, and how it scales."""
+    compared = []
+    for point in study.points:
+        ours, theirs = (point.best(vendor) for vendor in (False, True)) if point.command == "compare" else (None, None)
+        if ours and theirs and ours["bytes_to_others"] > 0:
+            compared.append((point, ours, theirs, seconds_of(theirs) / seconds_of(ours)))
+    compared = [one for one in compared if study.oversubscribed(one[0]) is not True] or compared
+    if not compared:
+        return ""
+    point, ours, theirs, ratio = max(compared, key=lambda one: one[0].ranks)
+    sentences = [
+        f"With {point.place()}, `{method_of(point, ours)}` exchanges the halo **{ratio:.2f} x as fast** as the MPI's fastest method, "
+        f"`{method_of(point, theirs)}`: in {seconds(seconds_of(ours))} instead of {seconds(seconds_of(theirs))}."
+    ]
+    if len(compared) > 1:
+        ratios = sorted(one[3] for one in compared)
+        sentences.append(f"Over {len(compared)} points, our fastest method is {ratios[0]:.2f} to {ratios[-1]:.2f} x as fast.")
+    for group in study.groups:
+        curve = next((one for one in group.fastest_curves("compare") if one.label == method_of(point, ours)), None)
+        found = list(curve.efficiencies("weak")) if curve and group.scaling == "weak" else []
+        if len(found) > 1:
+            first, last = found[0], found[-1]
+            sentences.append(
+                f"In weak scaling it keeps {100 * last[2]:.0f} % of its speed from {first[0].ranks} to {last[0].ranks} ranks."
+            )
+            break
+    return " ".join(sentences) + "\n"
+
+
 def facts(study):
     every = lambda key: "; ".join(study.origins(key))  # noqa: E731
     times, hosts = study.origins("time"), len(study.origins("hosts"))
@@ -259,7 +289,9 @@ def gather_tables(study):
 def report(study, figures):
     """REPORT.md; `figures`: name of each plot that was drawn -> what it shows."""
     image = lambda name: f"![{figures[name]}]({name}.png)\n" if name in figures else ""  # noqa: E731
-    parts = [f"# {study.title}\n", first_of_all(study) + "\n"]
+    answers = list(filter(None, [answer(study), image("methods")]))
+    warnings = [first_of_all(study) + "\n"]
+    parts = [f"# {study.title}\n", *(warnings + answers if unverified(study) else answers + warnings)]
     if study.records:
         parts.append(facts(study))
     parts += ["## Points\n", points_table(study)]
@@ -272,7 +304,7 @@ def report(study, figures):
             "Ours and the vendor's",
             "The fastest verified method of each, by median.",
             filter(None, [best_table(study)]),
-            ("methods",),
+            (),
         ),
         (
             "Phases",
