@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <numeric>
+#include <utility>
 
 #include "dtype/lower.hpp"
 #include "dtype/support/comma_separated.hpp"
@@ -210,18 +211,20 @@ class Parser {
       }
       return named(name);
     }
-    const auto parse = find_constructor(name);
-    if (parse == nullptr) {
+    const auto* const known = find_constructor(name);
+    if (known == nullptr) {
       at_ = begin;
       fail("a constructor: " + std::string(kConstructors) + " (unknown name '" + excerpt(name) +
            "'; see halocline inspect --help)");
     }
     const auto outside = depth_;
+    const auto* const outer = std::exchange(constructor_, known);
     nest(1);
     expect('(');
-    auto result = (this->*parse)();
+    auto result = (this->*known->parse)();
     expect(')');
     depth_ = outside;
+    constructor_ = outer;
     return result;
   }
 
@@ -232,31 +235,35 @@ class Parser {
   }
 
   // Called through pointers, each parser has its own small frame: nesting is deep.
-  using Constructor = TypeExprPtr (Parser::*)();
-  static Constructor find_constructor(std::string_view name) {
-    static constexpr std::pair<std::string_view, Constructor> kAll[] = {
-        {"contiguous", &Parser::contiguous},
-        {"vector", &Parser::strided<Vector>},
-        {"hvector", &Parser::strided<Hvector>},
-        {"indexed", &Parser::indexed<Indexed>},
-        {"hindexed", &Parser::indexed<Hindexed>},
-        {"indexed_block", &Parser::indexed_block<IndexedBlock>},
-        {"hindexed_block", &Parser::indexed_block<HindexedBlock>},
-        {"struct", &Parser::structure},
-        {"subarray", &Parser::subarray},
-        {"darray", &Parser::darray},
-        {"resized", &Parser::resized},
-        {"dup", &Parser::dup},
-        {"bounded_vector", &Parser::bounded_vector},
-        {"circular_vector", &Parser::circular_vector},
-        {"bucket", &Parser::bucket},
-        {"stretched_vector", &Parser::stretched_vector},
-        {"triangular", &Parser::triangular},
-        {"f90_real", &Parser::f90<F90Kind::real>},
-        {"f90_complex", &Parser::f90<F90Kind::complex>},
-        {"f90_integer", &Parser::f90<F90Kind::integer>}};
-    for (const auto& [known, parse] : kAll)
-      if (known == name) return parse;
+  struct Constructor {
+    std::string_view name, arguments;
+    TypeExprPtr (Parser::*parse)();
+  };
+  static const Constructor* find_constructor(std::string_view name) {
+    static constexpr Constructor kAll[] = {
+        {"contiguous", "count, T", &Parser::contiguous},
+        {"vector", "count, blocklength, stride, T", &Parser::strided<Vector>},
+        {"hvector", "count, blocklength, stride, T", &Parser::strided<Hvector>},
+        {"indexed", "{blocklengths}, {displacements}, T", &Parser::indexed<Indexed>},
+        {"hindexed", "{blocklengths}, {displacements}, T", &Parser::indexed<Hindexed>},
+        {"indexed_block", "blocklength, {displacements}, T", &Parser::indexed_block<IndexedBlock>},
+        {"hindexed_block", "blocklength, {displacements}, T",
+         &Parser::indexed_block<HindexedBlock>},
+        {"struct", "{blocklengths}, {displacements}, {T, ...}", &Parser::structure},
+        {"subarray", "{sizes}, {subsizes}, {starts}, C|F, T", &Parser::subarray},
+        {"darray", "size, rank, {gsizes}, {distribs}, {dargs}, {psizes}, C|F, T", &Parser::darray},
+        {"resized", "T, lb, extent", &Parser::resized},
+        {"dup", "T", &Parser::dup},
+        {"bounded_vector", "start, blocklength, stride, bound, T", &Parser::bounded_vector},
+        {"circular_vector", "start, blocklength, stride, end, bound, T", &Parser::circular_vector},
+        {"bucket", "size, {counts}, T", &Parser::bucket},
+        {"stretched_vector", "types, index, {blocklengths}, T", &Parser::stretched_vector},
+        {"triangular", "count, blocklength, change, stride, T", &Parser::triangular},
+        {"f90_real", "precision, range", &Parser::f90<F90Kind::real>},
+        {"f90_complex", "precision, range", &Parser::f90<F90Kind::complex>},
+        {"f90_integer", "range", &Parser::f90<F90Kind::integer>}};
+    for (const auto& known : kAll)
+      if (known.name == name) return &known;
     return nullptr;
   }
 
@@ -542,12 +549,17 @@ class Parser {
   [[noreturn]] void fail(const std::string& wanted) const {
     constexpr std::size_t kShown = 120;
     throw ConfigError("type expression does not parse (at character " + std::to_string(at_ + 1) +
-                      " of '" + excerpt(text_, kShown, at_) + "'): expected " + wanted);
+                      " of '" + excerpt(text_, kShown, at_) + "'): expected " + wanted +
+                      (constructor_ == nullptr
+                           ? ""
+                           : "; it is " + std::string(constructor_->name) + "(" +
+                                 std::string(constructor_->arguments) + ")"));
   }
 
   std::string_view text_;
   std::size_t at_ = 0;
   std::size_t depth_ = 0;
+  const Constructor* constructor_ = nullptr;  // that is being read
 };
 
 }  // namespace
