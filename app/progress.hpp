@@ -8,8 +8,10 @@
 
 namespace halocline::app {
 
-/// Rewrites one line on stderr, at most ten times a second: label, percent, time left. Silent
-/// unless `enabled` (pass rank 0 and not --quiet) and stderr is a terminal. Local.
+/// Rewrites one line on the terminal, at most ten times a second: label, percent, time left. Silent
+/// unless `enabled` (pass rank 0 and not --quiet) and stderr is a terminal. Under mpirun it writes
+/// to mpirun's terminal itself: mpirun forwards stdout and stderr apart, and a table could come
+/// before the line is cleared. Local.
 class Progress {
  public:
   Progress(bool enabled, std::string label, std::int64_t total);
@@ -27,7 +29,9 @@ class Progress {
  private:
   using Clock = std::chrono::steady_clock;
 
-  bool active_;
+  void write(const std::string& text) const;
+
+  int terminal_;  // descriptor; -1: silent
   bool drawn_ = false;
   std::string label_;
   std::int64_t total_;
