@@ -118,3 +118,5 @@ HALOCLINE_DELIVERS(Neighbor_alltoallv,
 HALOCLINE_DELIVERS(Comm_dup, (MPI_Comm comm, MPI_Comm* made), (comm, made))
 HALOCLINE_DELIVERS(Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm* made),
                    (comm, color, key, made))
+
+#undef HALOCLINE_DELIVERS

@@ -432,32 +432,32 @@ void mpi_request_get_status_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status
 }
 
 // As in arrivals.cpp. `parameters` are addresses, the last one that of the error code.
-#define HALOCLINE_DELIVERS(name, parameters, arguments) \
-  void name parameters {                                \
-    HALOCLINE_BEHIND(name);                             \
-    const DeliveryAfterCall after;                      \
-    mpi_function arguments;                             \
+#define HALOCLINE_FORTRAN(name, parameters, arguments) \
+  void name parameters {                               \
+    HALOCLINE_BEHIND(name);                            \
+    const DeliveryAfterCall after;                     \
+    mpi_function arguments;                            \
   }
-#define HALOCLINE_2(name) HALOCLINE_DELIVERS(name, (void* a, void* b), (a, b))
-#define HALOCLINE_3(name) HALOCLINE_DELIVERS(name, (void* a, void* b, void* c), (a, b, c))
+#define HALOCLINE_2(name) HALOCLINE_FORTRAN(name, (void* a, void* b), (a, b))
+#define HALOCLINE_3(name) HALOCLINE_FORTRAN(name, (void* a, void* b, void* c), (a, b, c))
 #define HALOCLINE_5(name) \
-  HALOCLINE_DELIVERS(name, (void* a, void* b, void* c, void* d, void* e), (a, b, c, d, e))
-#define HALOCLINE_6(name)                                                          \
-  HALOCLINE_DELIVERS(name, (void* a, void* b, void* c, void* d, void* e, void* f), \
-                     (a, b, c, d, e, f))
-#define HALOCLINE_7(name)                                                                   \
-  HALOCLINE_DELIVERS(name, (void* a, void* b, void* c, void* d, void* e, void* f, void* g), \
-                     (a, b, c, d, e, f, g))
-#define HALOCLINE_8(name)                                                                      \
-  HALOCLINE_DELIVERS(name,                                                                     \
-                     (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h), \
-                     (a, b, c, d, e, f, g, h))
+  HALOCLINE_FORTRAN(name, (void* a, void* b, void* c, void* d, void* e), (a, b, c, d, e))
+#define HALOCLINE_6(name)                                                         \
+  HALOCLINE_FORTRAN(name, (void* a, void* b, void* c, void* d, void* e, void* f), \
+                    (a, b, c, d, e, f))
+#define HALOCLINE_7(name)                                                                  \
+  HALOCLINE_FORTRAN(name, (void* a, void* b, void* c, void* d, void* e, void* f, void* g), \
+                    (a, b, c, d, e, f, g))
+#define HALOCLINE_8(name)                                                                     \
+  HALOCLINE_FORTRAN(name,                                                                     \
+                    (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h), \
+                    (a, b, c, d, e, f, g, h))
 #define HALOCLINE_9(name)                                                                      \
-  HALOCLINE_DELIVERS(                                                                          \
+  HALOCLINE_FORTRAN(                                                                           \
       name, (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h, void* i), \
       (a, b, c, d, e, f, g, h, i))
 #define HALOCLINE_10(name)                                                                        \
-  HALOCLINE_DELIVERS(                                                                             \
+  HALOCLINE_FORTRAN(                                                                              \
       name,                                                                                       \
       (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h, void* i, void* j), \
       (a, b, c, d, e, f, g, h, i, j))
