@@ -19,6 +19,9 @@ namespace halocline::app {
 
 namespace {
 
+// Builds that join sources have these beside other files' names.
+namespace code {
+
 using Words = std::vector<std::string>;
 
 enum class Kind { integer, address, constant, type };
@@ -291,15 +294,17 @@ std::string in_fortran(const Calls& calls, const std::string& last, const std::s
          "  type = " + last + "\nend subroutine make_type\n";
 }
 
+}  // namespace code
 }  // namespace
 
 std::string emitted(const dtype::TypeExpr& expr, const std::string& title, Language language) {
-  Calls calls;
+  code::Calls calls;
   auto last = calls.name_of(expr);
   // A type of MPI's own may not be freed: its caller gets a copy.
   if (std::holds_alternative<dtype::Named>(expr.node))
     last = calls.name_of(*dtype::type(dtype::Dup{std::make_shared<const dtype::TypeExpr>(expr)}));
-  return language == Language::c ? in_c(calls, last, title) : in_fortran(calls, last, title);
+  return language == Language::c ? code::in_c(calls, last, title)
+                                 : code::in_fortran(calls, last, title);
 }
 
 }  // namespace halocline::app
