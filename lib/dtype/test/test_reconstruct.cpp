@@ -589,7 +589,7 @@ TEST(Normalize, KeepsRulesOrFindsBetter) {
 TEST(SignatureType, IsContiguousWhateverTheCounts) {
   const auto text = [](const char* expr) { return to_string(*signature_type(*parse_type(expr))); };
   EXPECT_EQ(text("hvector(1000000000,1,64,vector(4,1,2,double))"),
-            "resized(hvector(4000000000,1,8,double),0,32000000000)");
+            "resized(contiguous(4000000000,double),0,32000000000)");
   EXPECT_EQ(text("contiguous(1000000000,resized(struct({1,1},{8,0},{double,int}),0,40))"),
             "resized(hvector(1000000000,1,12,struct({1,1},{0,8},{double,int})),0,12000000000)");
   EXPECT_EQ(text("double"), "double");
