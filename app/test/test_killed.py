@@ -14,9 +14,10 @@ import unittest
 from halocline_program import BINARY, MPIEXEC, TIMEOUT_S, methods, own_session, several
 
 END_S = 10  # what a job may take to end
-ENDLESS = (
-    "--local", "16", "16", "16", "--steps", "2000000000", "--iterations", "2000000000", "--warmup", "0", "--max-seconds", "100000",
-)  # fmt: skip
+ENDLESS = {
+    "run": ("--steps", "2000000000"),
+    "compare": ("--iterations", "2000000000", "--warmup", "0", "--max-seconds", "100000"),
+}
 
 
 class Terminal:
@@ -67,7 +68,7 @@ class Killed:
     def __init__(self, case, ranks_of=ranks_below):
         """The last of ranks_of(process of the job's mpiexec) is killed."""
         subcommand, method, ranks = case
-        command = [MPIEXEC, "-n", str(ranks), BINARY, subcommand, "--methods", method, *ENDLESS]
+        command = [MPIEXEC, "-n", str(ranks), BINARY, subcommand, "--methods", method, "--local", "16", "16", "16", *ENDLESS[subcommand]]
         terminal = Terminal()
         with own_session() as environment:
             job = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=terminal.theirs)

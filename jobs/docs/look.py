@@ -29,7 +29,7 @@ def main(arguments):
     try:
         browser = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
     except WebDriverException as error:
-        print(f"look.py: no Chromium here: {error.msg.partition("\n")[0]}", file=sys.stderr)
+        print(f"look.py: no Chromium here: {error.msg.partition(chr(10))[0]}", file=sys.stderr)
         return 77
     site = pathlib.Path(arguments[0]).resolve() / "html"
     faults = []
