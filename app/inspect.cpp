@@ -251,6 +251,7 @@ struct Findings {
 // Tells if two types are equal in bytes and bounds. Types that MPI lacks have other trees there.
 bool are_alike(const dtype::TypeTree& a, const dtype::TypeTree& b) {
   if (a.bounds != b.bounds) return false;
+  if (dtype::to_string(*a.root) == dtype::to_string(*b.root)) return true;
   const auto places_of = [](const dtype::TypeTree& tree) {
     std::vector<std::int64_t> out;
     dtype::for_each_leaf(*dtype::normalize(tree.root).root, 0,
