@@ -23,7 +23,8 @@ struct Findings {
   std::optional<dtype::PackPlan> plan{};  ///< of the engine; none: MPI does it all
   bool compared = false;  ///< the plan's packs with MPI's; also true of one run of memory
   PackTimes packing{}, unpacking{};  ///< up_to is 0 of what was not measured
-  /// What disjoint() has found; kUnknown before that. Copies share it.
+  /// Holds the answer of disjoint(), kUnknown before its first call. Copies share it; unset, each
+  /// call computes it anew.
   std::shared_ptr<std::atomic<std::int64_t>> known_disjoint{};
 
   static constexpr std::int64_t kUnknown = -1;

@@ -431,7 +431,7 @@ void mpi_request_get_status_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status
   entry->deliver(got.one_in_c());
 }
 
-// As in arrivals.cpp. `parameters` are addresses, the last one that of the error code.
+// Fortran's side of arrivals.cpp. `parameters` are addresses, the last one that of the error code.
 #define HALOCLINE_FORTRAN(name, parameters, arguments) \
   void name parameters {                               \
     HALOCLINE_BEHIND(name);                            \

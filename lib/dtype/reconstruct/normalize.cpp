@@ -32,11 +32,13 @@ class Normalizer {
   explicit Normalizer(const TreeOptions& options) : options_(options), costs_(options.costs) {}
 
   const Normal& operator()(const TreeNodePtr& tree) {
-    if (const auto found = known_.find(tree.get()); found != known_.end()) return found->second;
+    // Equal members of a struct are often copies of each other, which are normalised once.
+    const auto number = identity(tree);
+    if (const auto found = known_.find(number); found != known_.end()) return found->second;
     auto out = std::visit([&](const auto& t) { return of(t); }, tree->node);
     join_levels(*tree, out);
     flatten_if_small(*tree, out);
-    return known_[tree.get()] = std::move(out);
+    return known_[number] = std::move(out);
   }
 
   std::int64_t comparisons() const { return comparisons_; }
@@ -128,7 +130,7 @@ class Normalizer {
     return of_elements(std::move(all), leaves, entries);
   }
 
-  // The same number for trees that look the same.
+  // Numbers a tree; trees that look the same have the same number.
   std::int32_t identity(const TreeNodePtr& tree) {
     if (const auto found = identities_.find(tree.get()); found != identities_.end())
       return found->second.second;
@@ -330,7 +332,7 @@ class Normalizer {
   const TreeOptions& options_;
   const CostModel& costs_;
   std::int64_t comparisons_ = 0;
-  std::unordered_map<const TreeNode*, Normal> known_;
+  std::unordered_map<std::int32_t, Normal> known_;  // by identity
   std::unordered_map<const TreeNode*, std::pair<TreeNodePtr, std::int32_t>> identities_;
   std::map<std::vector<std::int64_t>, std::int32_t> looks_;
 };

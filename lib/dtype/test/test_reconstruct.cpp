@@ -562,6 +562,16 @@ TEST(Normalize, JoinsWhatContinues) {
   EXPECT_EQ(text(tree_node(Strc{})), "strc(0,<>,<>)");
 }
 
+TEST(Normalize, ComparesEqualMembersOnce) {
+  // Copies of one type in a struct are nodes of their own.
+  const auto member = [] { return tree_node(Idx{{0, 3, 5, 11, 12, 40, 41, 47, 60}, leaf()}); };
+  const auto shared = member();
+  const auto once = normalize(tree_node(Strc{{0, 99, 300}, {shared, shared, shared}}));
+  const auto copies = normalize(tree_node(Strc{{0, 99, 300}, {member(), member(), member()}}));
+  EXPECT_EQ(copies.comparisons, once.comparisons);
+  EXPECT_EQ(to_string(*copies.root), to_string(*once.root));
+}
+
 TreeNodePtr buckets(std::vector<std::int64_t> lengths, std::int64_t size, TreeNodePtr child) {
   std::partial_sum(lengths.begin(), lengths.end(), lengths.begin());
   BucketRule rule{std::ssize(lengths),
