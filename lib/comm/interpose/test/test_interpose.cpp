@@ -233,6 +233,38 @@ TEST(Packs, OfRandomTypesAreTheTypeMaps) {
   });
 }
 
+// MPIs write what overlaps in orders of their own. A program must not see the order change.
+TEST(Unpacks, OfInstancesThatOverlapAreThoseOfTheMpi) {
+  constexpr int kRows = 128;
+  MPI_Datatype column, shifted, type;
+  MPI_Type_vector(kRows, 1, 2 * kRows, MPI_C_DOUBLE_COMPLEX, &column);
+  MPI_Type_create_resized(column, 0, sizeof(std::complex<double>), &shifted);
+  MPI_Type_contiguous(kRows, shifted, &type);
+  MPI_Type_commit(&type);
+  MPI_Aint lb, extent, true_lb, true_extent;
+  MPI_Type_get_extent(type, &lb, &extent);
+  MPI_Type_get_true_extent(type, &true_lb, &true_extent);
+  for (const int count : {3, 5}) {
+    Memory packed(static_cast<std::size_t>(count) * kRows * kRows * sizeof(std::complex<double>));
+    for (std::size_t i = 0; i < packed.size(); ++i)
+      packed[i] = static_cast<Memory::value_type>(7 * i + i / 251);
+    const int size = static_cast<int>(packed.size());
+    const auto unpacked_by = [&](auto&& unpack) {
+      Memory out(static_cast<std::size_t>(true_extent + (count - 1) * extent), kPoison);
+      int position = 0;
+      unpack(packed.data(), size, &position, out.data(), count, type, MPI_COMM_WORLD);
+      EXPECT_EQ(position, size);
+      return out;
+    };
+    const auto expected = unpacked_by(PMPI_Unpack);
+    for (int use = 0; use < enough_uses(); ++use)
+      ASSERT_PRED2(same, unpacked_by(MPI_Unpack), expected) << "use " << use << " of " << count;
+  }
+  MPI_Type_free(&type);
+  MPI_Type_free(&shifted);
+  MPI_Type_free(&column);
+}
+
 TEST(Messages, OfRandomTypesAreTheTypeMaps) {
   for_random_layouts(kRandomTypes, [](const Layout& layout, int i) {
     for (int use = 0; use < enough_uses(); ++use)
