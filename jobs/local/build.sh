@@ -5,6 +5,7 @@
 # finds it; otherwise 4.7.00 is built once into .deps/kokkos from the copy that the PyPI source package
 # pygenten 0.1.5 (Sandia) carries. release-cuda needs nvcc: that of $CUDACXX or $PATH, else 13.0 from PyPI, in .deps/cuda with a
 # CMake that knows it; Kokkos for Hopper goes to .deps/kokkos-cuda. Its programs start only where a CUDA driver is.
+# With -DHALOCLINE_KOKKOS=OFF, which leaves the library and the interposer, no Kokkos is needed.
 # Safe to call again: what is there already is left alone. $HALOCLINE_BUILD_TARGETS, if set, is what is built instead of everything.
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh
@@ -82,7 +83,9 @@ if [[ $preset == release-cuda ]]; then
   fi
   probe_options+=(-DHALOCLINE_CUDA=ON)
 fi
-if site_has_kokkos "${probe_options[@]}"; then
+if [[ " $* " == *' -DHALOCLINE_KOKKOS=OFF '* ]]; then
+  say "no Kokkos: the library and the interposer alone"
+elif site_has_kokkos "${probe_options[@]}"; then
   say "Kokkos: the site's own"
 else
   build_kokkos

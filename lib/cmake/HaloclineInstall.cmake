@@ -1,21 +1,23 @@
 # cmake --install: libraries, headers, the program, examples, configs, man page, completion, and the files by which CMake and pkg-config
 # find them.
 include(CMakePackageConfigHelpers)
-install(TARGETS halocline_dtype halocline_dtype_kokkos halocline_comm EXPORT HaloclineTargets
-  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS halocline_dtype halocline_comm EXPORT HaloclineTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/dtype ${PROJECT_SOURCE_DIR}/lib/comm
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/halocline
   FILES_MATCHING PATTERN "*.hpp" PATTERN test EXCLUDE PATTERN bench EXCLUDE PATTERN example EXCLUDE)
 set_target_properties(halocline_mpi PROPERTIES EXPORT_NAME mpi)
 install(TARGETS halocline_mpi EXPORT HaloclineTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS halocline RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/halocline)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/comm/example/ ${PROJECT_SOURCE_DIR}/lib/comm/interpose/examples/
   DESTINATION ${CMAKE_INSTALL_DATADIR}/halocline/examples)
-install(FILES ${PROJECT_SOURCE_DIR}/app/halocline.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES ${PROJECT_SOURCE_DIR}/app/halocline.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
-  RENAME halocline)
+if(HALOCLINE_KOKKOS)
+  install(TARGETS halocline_dtype_kokkos EXPORT HaloclineTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS halocline RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES ${PROJECT_SOURCE_DIR}/app/halocline.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${PROJECT_SOURCE_DIR}/app/halocline.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+    RENAME halocline)
+endif()
 configure_file(${PROJECT_SOURCE_DIR}/lib/cmake/halocline.pc.in ${PROJECT_BINARY_DIR}/halocline.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/halocline.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Halocline)
