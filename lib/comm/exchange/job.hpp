@@ -19,8 +19,9 @@ namespace halocline::comm {
 /// the user; buffers must live as long as the plan, types only until the plan is built, and they
 /// need not be committed.
 struct ExchangeJob {
-  int partner = MPI_PROC_NULL;  ///< rank in the plan's communicator; may be the rank itself
-  int round = 0;                ///< 0 or more, of few
+  /// Rank in the plan's communicator, also the rank itself. MPI_PROC_NULL: the job is skipped.
+  int partner = MPI_PROC_NULL;
+  int round = 0;  ///< 0 or more, of few
 
   const void* send_buffer = nullptr;
   std::int64_t send_count = 0;

@@ -17,11 +17,11 @@ Pieces in_wire_order(Pieces all, int ranks, const char* what) {
     if (piece.count < 0)
       throw ConfigError(std::string("negative ") + what + " count (" + std::to_string(piece.count) +
                         "): a job's counts must be 0 or more");
-    if (piece.count == 0) continue;
+    if (piece.count == 0 || piece.partner == MPI_PROC_NULL) continue;
     if (piece.partner < 0 || piece.partner >= ranks)
       throw ConfigError(std::string("no such partner (") + what + " job names rank " +
                         std::to_string(piece.partner) + " of " + std::to_string(ranks) +
-                        "): leave jobs without a partner out of the list");
+                        "): name MPI_PROC_NULL where there is no partner");
     if (piece.round < 0)
       throw ConfigError("negative round (" + std::to_string(piece.round) + " of a " + what +
                         " job): count rounds from 0");

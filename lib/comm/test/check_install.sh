@@ -18,7 +18,7 @@ completed=$(bash -c 'source "$1"; COMP_WORDS=(halocline run --rad); COMP_CWORD=2
 "$cmake" -G "$generator" -S "$work/example" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release
 "$cmake" --build "$work/build"
 "$mpiexec" -n 1 "$work/prefix/bin/halocline" --version
-for ranks in 1 2 4; do "$mpiexec" -n "$ranks" "$work/build/own_array"; done
+for ranks in 1 2 4; do for name in own_array jacobi; do "$mpiexec" -n "$ranks" "$work/build/$name"; done; done
 # By pkg-config, and a C program with the library in front of MPI.
 if command -v pkg-config >/dev/null && command -v mpicxx >/dev/null; then
   pc=$(dirname "$(find "$work/prefix" -name halocline.pc)")

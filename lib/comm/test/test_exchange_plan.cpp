@@ -1191,6 +1191,18 @@ TEST(ExchangePlan, RefusesImpossibleJobs) {
   expect_error({null}, "null datatype");
 }
 
+TEST(ExchangePlan, SkipsJobsWithoutPartner) {
+  std::vector<char> buffer(64, 1);
+  auto nobody = bytes_job(MPI_PROC_NULL, buffer, 8, 0, 0);
+  nobody.send_type = MPI_DATATYPE_NULL;
+  for (const auto method : {Exchange::p2p, Exchange::alltoallv, Exchange::vendor_alltoallw}) {
+    ExchangePlan plan(MPI_COMM_WORLD, {nobody, nobody}, method);
+    plan.start().finish();
+    EXPECT_EQ(plan.traffic().bytes_to_others, 0);
+  }
+  EXPECT_EQ(buffer, std::vector<char>(64, 1));
+}
+
 TEST(Collectively, GivesEveryRankTheErrorOfTheLowestRank) {
   const bool fails = world_rank() > 0 || world_size() == 1;
   const auto expected = "from rank " + std::to_string(world_size() == 1 ? 0 : 1);
