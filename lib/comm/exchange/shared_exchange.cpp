@@ -236,9 +236,11 @@ class SharedExchange final : public Backend {
       const auto type = dtype::to_string(*std::get<dtype::TypeExprPtr>(dtype::decode(piece.type)));
       const auto shared = peers_->share(span.first);
       if (!shared || shared->bytes < span.bytes)
-        throw_impossible(on_device_ ? "a receive buffer is not in one allocation of the device "
-                                      "that other processes can open"
-                                    : "a send buffer is not in a shared window");
+        throw_impossible(on_device_
+                             ? "a receive buffer is not in one allocation of the device "
+                               "that other processes can open"
+                             : "a send buffer is not in a shared window of Options::windows, "
+                               "see comm::SharedWindow");
       const Offer offer{*shared, span.distance, piece.count, std::ssize(type)};
       auto& bytes = out[static_cast<std::size_t>(piece.partner)];
       const auto* begin = reinterpret_cast<const std::byte*>(&offer);
