@@ -414,7 +414,7 @@ std::string times_table(const std::vector<std::vector<GatherContender>>& by_size
   std::vector<std::pair<std::ptrdiff_t, std::string>> twins;
   for (const auto twin : {GatherVariant::mpi_gather, GatherVariant::hier_unpack})
     if (ours < count && place(twin) < count)
-      twins.emplace_back(place(twin), std::string(to_string(twin)) + " / zero-copy");
+      twins.emplace_back(place(twin), "vs " + std::string(to_string(twin)));
   for (const auto& [at, title] : twins) columns.push_back({title});
   const bool predicted =
       by_size.front().front().record.predicted_s.has_value() ||
@@ -444,6 +444,7 @@ std::string times_table(const std::vector<std::vector<GatherContender>>& by_size
     table.add_row(row);
   }
   std::string out = table.str();
+  if (!twins.empty()) out += "vs NAME: zero-copy is so many times as fast as NAME\n";
   if (predicted)
     out += std::string("model: ") +
            (ours < count ? "zero-copy" : by_size.front().front().record.variant) +

@@ -277,11 +277,11 @@ std::string overlap_summary(const Record& record) {
   if (!record.overlap_ratio)
     return "overlap: one substep alone cannot be compared with one without; use more steps\n";
   const auto& phases = record.phases;
-  return "overlap: a substep takes " + format_fixed(*record.overlap_ratio, 2) +
-         " x max(compute, exchange) = max(" + format_seconds(median(phases.plain_compute)) + ", " +
-         format_seconds(median(phases.plain_exchange)) + "), and " +
-         format_fixed(median(phases.total) / median(phases.plain_total), 2) +
-         " x one without overlap\n";
+  return "overlap: " + format_fixed(median(phases.plain_total) / median(phases.total), 2) +
+         " x as fast as a substep without, " + format_fixed(1 / *record.overlap_ratio, 2) +
+         " x as fast as max(compute, exchange) = max(" +
+         format_seconds(median(phases.plain_compute)) + ", " +
+         format_seconds(median(phases.plain_exchange)) + ")\n";
 }
 
 // Why the messages do not travel while the interior is computed, if so.

@@ -13,9 +13,9 @@ ROOT = pathlib.Path(__file__).resolve().parent
 METHODS = {"shared": "shared (arrays in a shared window)", "p2p": "p2p (arrays anywhere)"}
 
 
-def rates(text):
-    """The MPIs, and for each method its rate under each of them: the table under the heading Rate."""
-    rows = [line.strip("| ").split(" | ") for line in text.split("## Rate")[1].split("##")[0].split("\n") if line.startswith("|")]
+def speeds(text):
+    """Returns the MPIs, and for each method its speed under each of them: the table under the heading Speed."""
+    rows = [line.strip("| ").split(" | ") for line in text.split("## Speed")[1].split("##")[0].split("\n") if line.startswith("|")]
     return rows[0][1:], {row[0]: [float(cell) for cell in row[1:]] for row in rows[2:] if row[0] in METHODS}
 
 
@@ -47,9 +47,9 @@ def main(arguments):
     table = pathlib.Path(arguments[0]) if arguments else ROOT / "vendors" / "compare.md"
     figure = pathlib.Path(arguments[1]) if len(arguments) > 1 else ROOT / "vendors" / "headline.svg"
     try:
-        mpis, of_method = rates(table.read_text(encoding="utf-8"))
+        mpis, of_method = speeds(table.read_text(encoding="utf-8"))
     except (OSError, IndexError, ValueError) as error:
-        print(f"headline.py: {table} holds no table of rates ({error}): name results/vendors/compare.md or its like", file=sys.stderr)
+        print(f"headline.py: {table} holds no table of speeds ({error}): name results/vendors/compare.md or its like", file=sys.stderr)
         return 2
     draw(mpis, of_method, figure)
     return 0

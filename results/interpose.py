@@ -5,7 +5,7 @@
     interpose.py [FOLDER [TARGET]]     FOLDER (results/raw/interpose) -> TARGET/README.md, messages and both-ways (.png and .svg)
                                        (results/mine/interpose)
 
-Ratios are of rates: above 1 is faster through the interposer. The plots need matplotlib, the tables do not. Exit codes: 0 ok, 2 bad
+`N x as fast`: above 1, it is faster through the interposer. The plots need matplotlib, the tables do not. Exit codes: 0 ok, 2 bad
 input (then nothing is written).
 """
 import pathlib
@@ -46,7 +46,7 @@ def packs(rows):
         ]
         for row in rows
     ]
-    header = ["case", "bytes", "MPI_Pack through it, ns", "by the loop by hand", "MPI's own by it", "ns more for each pack", "unpack", "verified"]
+    header = ["case", "bytes", "MPI_Pack through it, ns", "x as fast as the loop by hand", "MPI's own: x as fast as the loop", "ns more for each pack", "unpack", "verified"]
     return markdown(header, table)
 
 
@@ -71,7 +71,7 @@ def messages(rows):
         ]
         for row in rows
     ]
-    return markdown(["message", "bytes", "blocks", "through it, us", "MPI, us", "faster", "verified"], table)
+    return markdown(["message", "bytes", "blocks", "through it, us", "MPI, us", "x as fast as MPI", "verified"], table)
 
 
 def example(folder, language):
@@ -88,7 +88,7 @@ def example(folder, language):
     table = []
     for part, of_part in runs.items():
         without, through = ([statistics.median(times) for times in zip(*of_part[which])] for which in ("without", "with"))
-        table.append([part, *(f"{a:.2f} -> {b:.2f} ({a / max(b, 1e-3):.2f}x)" for a, b in zip(without, through))])
+        table.append([part, *(f"{a:.2f} -> {b:.2f} ({a / max(b, 1e-3):.2f} x)" for a, b in zip(without, through))])
     return markdown(["part", "pack, us", "unpack, us", "exchange, us"], table)
 
 
@@ -107,7 +107,7 @@ def draw(rows, title, stem):
     axis.set_xticks(sorted({row["bytes"] for row in rows}), [f"{b // MIB} MiB" if b >= MIB else f"{b // 1024} KiB" for b in sorted({row["bytes"] for row in rows})])
     axis.set_ylim(bottom=0)
     axis.set_xlabel("packed bytes of a message")
-    axis.set_ylabel("rate through the interposer by that of MPI")
+    axis.set_ylabel("through the interposer: x as fast as MPI")
     axis.set_title(title, fontsize="small")
     axis.legend(fontsize="small")
     figure.tight_layout()
@@ -144,7 +144,7 @@ def document(folder, target, facts, call_rows, pack_rows, message_rows, both_row
     drawn = draw(message_rows, f"one way: {title}", target / "messages") and draw(both_rows, f"both ways at once: {title}", target / "both-ways")
     lines = [
         "# What programs get that have libhalocline_mpi.so in front of their MPI\n",
-        "Medians of interleaved samples, 10th to 90th percentile in brackets; ratios are of rates, so above 1 is faster through it. Every row was verified byte "
+        "Medians of interleaved samples, 10th to 90th percentile in brackets. `N x as fast`: above 1, it is faster through the interposer. Every row was verified byte "
         "by byte before it was timed. `HALOCLINE_MPI` is `auto`: the engine takes over what it was measured to be faster at. Model: that of this machine.\n",
         "## Packing\n",
         "The rows of Table 1 of [RMG03], and packs below 4 KiB, where what counts is how much more a call takes than the loop by hand.\n",
@@ -156,11 +156,11 @@ def document(folder, target, facts, call_rows, pack_rows, message_rows, both_row
         calls(call_rows),
         "## Messages\n",
         "Half of the time there and back between two ranks of a node; blocks with gaps of their length.\n",
-        "![rate of messages through the interposer by that of MPI](messages.png)\n" if drawn else "",
+        "![messages through the interposer: x as fast as MPI](messages.png)\n" if drawn else "",
         messages(message_rows),
         "## Messages both ways at once\n",
         "The same messages, which both ranks send at once by `MPI_Irecv`, `MPI_Isend` and `MPI_Waitall`: the time of such an exchange.\n",
-        "![rate of exchanges through the interposer by that of MPI](both-ways.png)\n" if drawn else "",
+        "![exchanges through the interposer: x as fast as MPI](both-ways.png)\n" if drawn else "",
         messages(both_rows),
         "## Programs without derived types\n",
         "The same of doubles, in a process that never makes a type.\n",
@@ -169,7 +169,7 @@ def document(folder, target, facts, call_rows, pack_rows, message_rows, both_row
     for language, name in (("c", "C"), ("f90", "Fortran")):
         table = example(folder, language)
         if table:
-            lines += [f"## The example in {name}\n", "Parts of a block of 128^3 doubles, two ranks: without -> with, medians of five runs in turns.\n", table]
+            lines += [f"## The example in {name}\n", "Parts of a block of 128^3 doubles, two ranks: without -> with (with it, N x as fast); medians of five runs in turns.\n", table]
     lines += ["## Provenance\n", f"{mpi}; {facts['cpu']}; {facts['time']}; commit {commit}; compiler {call_rows[0]['compiler']}; `{facts['command'].strip()}`"]
     return "\n".join(line for line in lines if line) + "\n"
 

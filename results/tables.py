@@ -7,7 +7,7 @@
     tables.py provenance LIBRARY COMMAND     the line that every raw file begins with
 
 NAME is a group of benchmarks (table1, halo, ...), compare or exchange. Without libraries: all that have a raw file. Prints the rows in
-which we are below 1.00, or which are not verified. --plots also draws NAME.png beside the table, if matplotlib is installed.
+which we are slower, or which are not verified. --plots also draws NAME.png beside the table, if matplotlib is installed.
 Standard library otherwise.
 """
 import argparse
@@ -38,8 +38,9 @@ GROUPS = {
     "compare": "The same halo exchange by several methods.",
     "exchange": "Halo exchanges of 8 fields of doubles, radius 3, periodic, between the ranks of a node, split in x, y or z; points per rank and axis.",
 }
-RATIOS = """Ratios are medians over rounds in which all methods take turns; above 1 is faster than what they are divided by. Every row is
-verified before it is timed. `-`: not measured."""
+RATIOS = """`N x as fast` is a median over rounds in which all methods take turns. Every row is verified before it is timed. `-`: not measured."""
+
+SLOWER = "Slower than the loop by hand or the best MPI"
 
 
 def git(*arguments):
@@ -74,7 +75,7 @@ class Run:
             lines = [load(line) for line in lines_of(text) if line.startswith("{")]
             self.provenance = lines[0]["provenance"]
             self.rows = {key(row): row for row in lines[1:]}
-        fields = {"commit": "create_ns", "lookup": "lookup_ns"} | dict.fromkeys("xyz", "rows_ns")
+        fields = {"commit": "total_vs_vendor", "lookup": "lookup_ns"} | dict.fromkeys("xyz", "shared_vs_vendor")
         if any("group" in row and fields.get(row["group"], "small_packs") not in row for row in self.rows.values()):
             raise BadInput(f"{path} is of an earlier version of the benchmarks: measure again")
 
@@ -148,10 +149,10 @@ def shortfalls(runs):
             small = row["small_packs"]
             for (direction, _), ratio, more in zip(DIRECTIONS, ours_to_hand(row), over):
                 if ratio is not None and ratio < 0.995 and not (small and more * row["packs"] <= GOOD_OVERHEAD_NS * small):
-                    yield name, run.title(), f"{direction} {ratio:.2f} of the hand loop" + (f", {more:.0f} ns more for each pack" if small else "")
+                    yield name, run.title(), f"{direction} {ratio:.2f} x as fast as the loop by hand" + (f", {more:.0f} ns more for each pack" if small else "")
             for (direction, _), ratio in zip(DIRECTIONS, to_best_vendor(runs, row)):
                 if ratio is not None and ratio < 0.995:
-                    yield name, run.title(), f"{direction} {ratio:.2f} of the best MPI"
+                    yield name, run.title(), f"{direction} {ratio:.2f} x as fast as the best MPI"
 
 
 def pack_tables(runs, names):
@@ -160,13 +161,13 @@ def pack_tables(runs, names):
     header = ["case", *extra] + [run.title() for run in runs]
     facts = lambda row: [str(row.get(field, "-")) for field in extra]  # noqa: E731
     small = [name for name in names if any(row["case"] == name and 0 < row["packs"] == row["small_packs"] for row in rows)]
-    yield "Ours", "rate of our packing, pack/unpack, by that of the loop by hand in the same run", markdown(
+    yield "Ours against the loop by hand", "our pack/unpack is N x as fast as the loop by hand in the same run", markdown(
         header, per_run(runs, names, lambda run, row: pair(ours_to_hand(row)), facts)
     )
-    yield "MPI", "rate of MPI_Pack/MPI_Unpack by that of the loop by hand in the same run", markdown(
+    yield "MPI against the loop by hand", "MPI_Pack/MPI_Unpack is N x as fast as the loop by hand in the same run", markdown(
         header, per_run(runs, names, lambda run, row: pair(vendor_to_hand(row)), facts)
     )
-    yield "Ours to the best MPI", "the first table by the best of the second one's columns", markdown(
+    yield "Ours against the best MPI", "our pack/unpack is N x as fast as the best MPI; each is compared with the loop by hand of its own run", markdown(
         header, per_run(runs, names, lambda run, row: pair(to_best_vendor(runs, row)), facts)
     )
     if small:
@@ -185,13 +186,16 @@ def pack_tables(runs, names):
 
 def commit_tables(runs, names):
     header = ["case"] + [run.title() for run in runs]
-    yield "Nanoseconds", "trimeans: create, commit, our plan (compiling alone, of a type that was read before), the first three (times slower than without our plan)", markdown(
+    what = (
+        "trimeans: create, commit, our plan (compiling alone, of a type that was read before), all three; with our plan, a type is made N x as fast as without"
+    )
+    yield "Nanoseconds", what, markdown(
         header,
         per_run(
             runs,
             names,
             lambda run, row: f"{row['create_ns']:.0f}, {row['commit_ns']:.0f}, {row['plan_ns']:.0f} ({number(row.get('compile_ns'), 0)}), "
-            f"{row['total_ns']:.0f} ({row['slowdown']:.2f}x)",
+            f"{row['total_ns']:.0f} ({row['total_vs_vendor']:.2f} x)",
         ),
     )
     blocks = [name for name in names if any("plan_ns_per_block" in run.rows.get(name, {}) for run in runs)]
@@ -210,7 +214,7 @@ def lookup_tables(runs, names):
 
 def compare_tables(runs, names):
     header = ["method"] + [run.title() for run in runs]
-    yield "Rate", "by that of the fastest vendor method of the same run", markdown(
+    yield "Speed", "each method is N x as fast as the MPI's fastest method of the same run", markdown(
         header, per_run(runs, names, lambda run, row: number(row["ratio_to_baseline"]))
     )
     yield "Milliseconds", "median of an exchange, slowest rank", markdown(
@@ -235,15 +239,19 @@ def exchange_tables(runs, names):
         return milliseconds(lambda row: [name for name in times(row) if name.startswith(prefix)])
 
     for title, what, field in (
-        ("shared to the fastest vendor method", "time of `shared`, in its faster shape, by that of the fastest vendor method in any memory; below 1 is faster", "shared_to_vendor"),
-        ("shared to the one-copy twin", "time of `shared` by that of a plain row-by-row copy through the same windows", "shared_to_rows"),
-        ("shared to the twin with fixed lengths", "likewise, where the compiler knows the length of the ghosts", "shared_to_rows-fixed"),
-        ("p2p to vendor-pack", "time of `p2p`, in its faster shape, by that of MPI_Pack, MPI_Alltoallv, MPI_Unpack in its faster memory", "p2p_to_vendor-pack"),
+        ("shared against the MPI's fastest method", "`shared`, in its faster shape, is N x as fast as the MPI's fastest method in any memory", "shared_vs_vendor"),
+        ("shared against the one-copy twin", "`shared` is N x as fast as a plain row-by-row copy through the same windows", "shared_vs_rows"),
+        ("shared against the twin with fixed lengths", "`shared` is N x as fast as that copy where the compiler knows the length of the ghosts", "shared_vs_rows-fixed"),
+        (
+            "p2p against vendor-pack",
+            "`p2p`, in its faster shape, is N x as fast as MPI_Pack, MPI_Alltoallv and MPI_Unpack in their faster memory",
+            "p2p_vs_vendor-pack",
+        ),
     ):
         yield title, what, markdown(header, per_run(runs, names, lambda run, row, field=field: number(row[field])))
     of_what = "milliseconds of the median exchange, slowest rank; 10th to 90th percentile; which it is"
     yield "shared", of_what, starting("shared")
-    yield "Vendor", of_what, starting("vendor-")
+    yield "The MPI's fastest method", of_what, starting("vendor-")
     yield "p2p", of_what, starting("p2p")
     yield "The twin", of_what, milliseconds(lambda row: ["rows"])
     yield "The twin with fixed lengths", of_what, milliseconds(lambda row: ["rows-fixed"])
@@ -264,9 +272,9 @@ def document(name, runs, tables, below):
         lines += [f"## {title}\n", f"{what[0].upper()}{what[1:]}.\n", table]
     if below is not None:
         slower = any("small_packs" in row for run in runs for row in run.rows.values())
-        lines.append("## Below 1.00\n" if slower else "## Not verified\n")
+        lines.append(f"## {SLOWER}\n" if slower else "## Not verified\n")
         if slower:
-            lines.append(f"Of packs below 4 KiB only those that take over {GOOD_OVERHEAD_NS} ns more than the loop by hand.\n")
+            lines.append(f"Packs below 4 KiB are here if they take over {GOOD_OVERHEAD_NS} ns more than the loop by hand.\n")
         lines.append("\n".join(f"- {case} ({library}): {what}" for case, library, what in below) + "\n" if below else "Nothing.\n")
     lines.append("## Provenance\n")
     for run in runs:
@@ -293,7 +301,7 @@ def draw(name, runs, names, path):
                 axis.plot(*zip(*points), marker, color=f"C{index}", label=label) if points else None
         axis.axhline(1, color="grey", linewidth=0.8)
         axis.set_yscale("log")
-        axis.set_ylabel(f"{direction}: rate by the hand loop's")
+        axis.set_ylabel(f"{direction}: x as fast as the loop by hand")
     axes[0].legend(fontsize="small", ncols=2)
     axes[1].set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize="small")
     figure.tight_layout()

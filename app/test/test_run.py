@@ -246,7 +246,7 @@ class Overlap(Run):
         self.assertIn("6 substeps with overlap, 6 without", outcome.stdout)
         for rank in range(2):
             self.assertRegex(outcome.stdout, rf"(?m)^ +{rank}( +[0-9.]+ [num]?s){{4}}$")
-        self.assertRegex(outcome.stdout, r"(?m)^overlap: a substep takes [0-9.]+ x max\(compute, exchange\)")
+        self.assertRegex(outcome.stdout, r"(?m)^overlap: [0-9.]+ x as fast as a substep without, [0-9.]+ x as fast as max\(compute, exchange\)")
         self.assertNotIn("nothing to overlap with", outcome.stdout)
 
     def test_says_where_there_is_nothing_to_overlap_with(self):
@@ -264,7 +264,7 @@ class Overlap(Run):
         for steps in range(3):
             outcome = run((2, ("--overlap", "--steps", str(steps), "--stages", "1")))
             self.assertEqual(outcome.code, 0, outcome.stderr)
-            self.assertEqual("overlap: a substep takes" in outcome.stdout, steps == 2)
+            self.assertEqual("x as fast as a substep without" in outcome.stdout, steps == 2)
 
 
 class Inject(Run):
