@@ -14,7 +14,7 @@ import collections
 import pathlib
 import statistics
 
-from records import PLACE, RESULTS, BadInput, clear_ending, end, fault, json_lines, prefer_matplotlib, pyplot, shown
+from records import PLACE, RESULTS, BadInput, clear_ending, end, fault, json_lines, log_scale, prefer_matplotlib, pyplot, shown
 
 # Of Okabe and Ito's palette, which the colour-blind can tell apart.
 STYLES = {
@@ -127,7 +127,7 @@ def tables(gathers, level="##"):
             row.append(cell(median(ours.get(size, []), "predicted_s")))
             row.append(cell(median(ours.get(size, []), "setup_s")))
             rows.append(row)
-        columns += ["zero-copy: x as fast as hier-unpack", "zero-copy: x as fast as mpi-gather", "zero-copy, model", "zero-copy, set-up"]
+        columns += ["zero-copy, x as fast as hier-unpack", "zero-copy, x as fast as mpi-gather", "zero-copy, model", "zero-copy, set-up"]
         out += ["", f"{level} Ranks {order_text(order, variants)}", ""]
         if nothing_reordered(variants):
             out += [NOTHING_REORDERED, ""]
@@ -137,15 +137,18 @@ def tables(gathers, level="##"):
 
 
 def draw(gathers, first, path, ends=("svg", "png"), note=""):
-    """The files PATH.END that were drawn. `note`: said behind where it was measured."""
-    plots = pyplot("gather.py")
+    """Returns the files PATH.END that were drawn. `note`: said behind where it was measured."""
+    timed = lambda variants: any(size and median(records) for sizes in variants.values() for size, records in sizes.items())  # noqa: E731
+    gathers = {order: variants for order, variants in gathers.items() if timed(variants)}
+    plots = pyplot("gather.py") if gathers else None
     if plots is None:
         return []
+    heights = (3, 2) if any(timed({"": variants.get("zero-copy", {})}) for variants in gathers.values()) else (3,)
     figure, axes = plots.subplots(
-        2, len(gathers), figsize=(6.2 * len(gathers), 8), sharex=True, sharey="row", squeeze=False, height_ratios=(3, 2)
+        len(heights), len(gathers), figsize=(6.2 * len(gathers), 1.6 * sum(heights)), sharex=True, squeeze=False, height_ratios=heights
     )
     lines = {}
-    for (times, ratios), (order, variants) in zip(axes.T, gathers.items()):
+    for (times, *ratios), (order, variants) in zip(axes.T, gathers.items()):
         ours = {size: median(records) for size, records in variants.get("zero-copy", {}).items()}
         for variant, sizes in variants.items():
             points = sorted((size, median(records)) for size, records in sizes.items() if size and median(records))
@@ -157,19 +160,24 @@ def draw(gathers, first, path, ends=("svg", "png"), note=""):
             low, high = ([statistics.median(record[field] for record in sizes[size]) * 1e6 for size in at] for field in ("p10_s", "p90_s"))
             times.fill_between(at, low, high, color=color, alpha=0.1, linewidth=0)
             common = [(size, seconds / ours[size]) for size, seconds in points if ours.get(size)]
-            ratios.plot([size for size, _ in common], [ratio_ for _, ratio_ in common], **style)
-        times.set(yscale="log", title=f"ranks {order_text(order, variants)}" + (" (nothing is reordered)" if nothing_reordered(variants) else ""))
+            for axis in ratios:
+                axis.plot([size for size, _ in common], [ratio_ for _, ratio_ in common], **style)
+        times.set(title=f"ranks {order_text(order, variants)}" + (" (nothing is reordered)" if nothing_reordered(variants) else ""))
         times.set_xscale("log", base=2)
         sizes = sorted({size for of_variant in variants.values() for size in of_variant if size})
         times.set_xticks(sizes[:: -(-len(sizes) // 8)])
         times.xaxis.set_major_formatter(lambda size, _: size_text(round(size)) if size >= 1 else "")
         lines |= {line.get_label(): line for line in times.lines}
-        ratios.set(xlabel="bytes of each rank")
-        for axis in (times, ratios):
+        [times, *ratios][-1].set(xlabel="bytes of each rank")
+        for axis in (times, *ratios):
             axis.grid(alpha=0.3)
+            axis.tick_params(axis="x", labelsize=8)
+    for row, formatter in zip(axes, ("{:g}".format, "{:g}x".format)):
+        log_scale(row, "y", formatter)
     axes[0][-1].legend(handles=list(lines.values()), fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
     axes[0][0].set_ylabel("time of a gather, microseconds (median, p10 to p90)")
-    axes[1][0].set_ylabel("zero-copy is N x as fast")
+    if len(axes) > 1:
+        axes[1][0].set_ylabel("zero-copy is N x as fast")
     figure.suptitle(f"Gather of {heading(first)}")
     figure.text(0.5, 0.005, source(first) + note, ha="center", fontsize=7)
     figure.tight_layout(rect=(0, 0.02, 1, 1))

@@ -6,6 +6,7 @@ import functools
 import importlib.util
 import io
 import json
+import math
 import os
 import pathlib
 import re
@@ -292,3 +293,28 @@ def pyplot(program):
         print(f"{program}: no plots ({sys.executable} has no matplotlib: install it; Debian: python3-matplotlib)", file=sys.stderr)
         return None
     return module
+
+
+# Ticks of logarithmic axes, from many to few: (base, ticks from one of its powers to the next).
+DECIMAL = ((10, (1, 1.5, 2, 3, 5, 7)), (10, (1, 2, 5)), (10, (1,)), (1000, (1,)))
+BINARY = ((4, (1, 2)), (4, (1,)), (64, (1,)))
+
+
+def log_scale(axes, which, formatter, series=DECIMAL):
+    """Makes the axis `which` of all `axes` the same logarithmic one. It ends at ticks, and every tick has its text."""
+    every = [getattr(axis, f"{which}axis") for axis in axes]
+    low = min(max(one.get_data_interval()[0], one.get_minpos()) for one in every)
+    high = max(one.get_data_interval()[1] for one in every)
+    for base, steps in series:
+        powers = range(math.floor(math.log(low, base)) - 1, math.ceil(math.log(high, base)) + 2)
+        ticks = [step * base**power for power in powers for step in steps]
+        first = max(at for at, tick in enumerate(ticks) if tick <= low * 1.001)
+        last = min(at for at, tick in enumerate(ticks) if tick >= high * 0.999)
+        ticks = ticks[first : last + 1] if first < last else ticks[first - 1 : last + 2]
+        if len(ticks) <= 8:
+            break
+    around = (ticks[-1] / ticks[0]) ** 0.03
+    for axis, one in zip(axes, every):
+        axis.set(**{f"{which}scale": "log", f"{which}lim": (ticks[0] / around, ticks[-1] * around)})
+        one.set_ticks(ticks, [formatter(tick) for tick in ticks])
+        one.set_ticks([], minor=True)

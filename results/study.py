@@ -4,22 +4,24 @@
 
     results/study.py --check                # says what a report of any study would lack here
     jobs/local/study.sh local               # or a batch job of jobs/slurm or jobs/lsf; each calls this script at its end
-    results/study.py STUDY                  # results/raw/STUDY -> results/mine/STUDY: data.csv, REPORT.md, and plots as .png and .pdf
+    results/study.py STUDY                  # results/raw/STUDY -> results/mine/STUDY: data.csv, REPORT.md, REPORT.html, and plots
 
 Works on what is done: results/raw/STUDY has study.json, which lists the points, and POINT.jsonl of each point that is done. Call it
 again when more is. What it writes:
   data.csv    a row for each point, method and phase, for pandas or R; results/studies.md has the columns
-  REPORT.md   what ran where, which points are done, tables of efficiencies, ratios and phases, and the plots
-  figure12    phases of an exchange and speed-up over the fastest vendor method, by ranks: the two panels of Figure 12 of [PEA21]
+  REPORT.md   the answer, what ran where, which points are done, tables of efficiencies, ratios and phases, and the plots
+  REPORT.html the same as one file, plots included, to pass on
+  fastest     how many times as fast our fastest method is as the MPI's fastest, by ranks
+  figure12    phases of an exchange, and speed beside the MPI's fastest method, by ranks: the two panels of Figure 12 of [PEA21]
   scaling     weak scaling: time and efficiency; strong scaling: speed-up and efficiency
-  methods     every method at the most ranks, by the fastest vendor method
+  methods     every method at the most ranks: how many times as fast as the MPI's fastest
   phases      the phases of each method, stacked
   gathers     gathers by size (results/gather.py)
-A plot is there if there is something to plot, and matplotlib 3.6 or later to do it (Debian: python3-matplotlib). All else takes the
-standard library. What is not verified is in no plot and no ratio, and the report begins with it.
+A plot is there as .png and .pdf if there is something to plot, and matplotlib 3.6 or later to do it (Debian: python3-matplotlib).
+REPORT.html takes markdown-it-py (Debian: python3-markdown-it). All else takes the standard library. What is not verified is in no plot and no ratio, and the report begins with it.
 
-What it writes is ignored by git. HALOCLINE_RESULTS=results writes to results/STUDY, which is kept with the project. A plot that is there
-already stays if it cannot be drawn again here.
+What it writes is ignored by git. HALOCLINE_RESULTS=results writes to results/STUDY, which is kept with the project. A plot or
+REPORT.html that is there already stays if it cannot be made again here.
 
 Exit codes: 0 ok, 1 something is not verified (all is written, without it), 2 bad input (then nothing is written or changed).
 """
@@ -31,6 +33,7 @@ import pathlib
 import tempfile
 
 import gather
+import study_page
 import study_plots
 from diff import seconds
 from records import PLACE, RESULTS, clear_ending, end, prefer_matplotlib, pyplot, shown, tell
@@ -147,7 +150,7 @@ def first_of_all(study):
         out.append(f"{larger} points of the study have more nodes than the largest that ran.")
     noisy = [point.name for point in study.points if point.noisy()]
     if noisy:
-        out.append(f"**Noisy, p90 more than {NOISY} times p10 of ours or of the vendor's fastest: {', '.join(noisy)}.**")
+        out.append(f"**Noisy, p90 more than {NOISY} times p10 of our or the MPI's fastest: {', '.join(noisy)}.**")
     crowded = [point.name for point in study.points if study.oversubscribed(point)]
     if crowded:
         out.append(f"**More ranks than cores: {', '.join(crowded)}.**")
@@ -156,29 +159,28 @@ def first_of_all(study):
 
 def answer(study):
     """At most three sentences: which method is the fastest where, the range over all points, and how it scales."""
-    compared = []
-    for point in study.points:
-        ours, theirs = (point.best(vendor) for vendor in (False, True)) if point.command == "compare" else (None, None)
-        if ours and theirs and ours["bytes_to_others"] > 0:
-            compared.append((point, ours, theirs, seconds_of(theirs) / seconds_of(ours)))
-    compared = [one for one in compared if study.oversubscribed(one[0]) is not True] or compared
+    every = study.compared()
+    compared = [one for one in every if study.oversubscribed(one[0]) is not True] or every
     if not compared:
         return ""
-    point, ours, theirs, ratio = max(compared, key=lambda one: one[0].ranks)
+    fast = lambda value: f"{ratio_text(value)[:-1]} x"  # noqa: E731
+    point, ours, theirs, ratio, *_ = max(compared, key=lambda one: one[0].ranks)
     sentences = [
-        f"With {point.place()}, `{method_of(point, ours)}` exchanges the halo **{ratio:.2f} x as fast** as the MPI's fastest method, "
+        f"With {point.place()}, `{method_of(point, ours)}` exchanges the halo **{fast(ratio)} as fast** as the MPI's fastest method, "
         f"`{method_of(point, theirs)}`: in {seconds(seconds_of(ours))} instead of {seconds(seconds_of(theirs))}."
     ]
     if len(compared) > 1:
         ratios = sorted(one[3] for one in compared)
-        sentences.append(f"Over {len(compared)} points, our fastest method is {ratios[0]:.2f} to {ratios[-1]:.2f} x as fast.")
+        cores = " with a core for each rank" if len(compared) < len(every) else ""
+        sentences.append(f"Over {len(compared)} points{cores}, our fastest method is {ratio_text(ratios[0])[:-1]} to {fast(ratios[-1])} as fast.")
     for group in study.groups:
         curve = next((one for one in group.fastest_curves("compare") if one.label == method_of(point, ours)), None)
         found = list(curve.efficiencies("weak")) if curve and group.scaling == "weak" else []
         if len(found) > 1:
             first, last = found[0], found[-1]
+            cores = ", which are more than the cores" if study.oversubscribed(last[0]) else ""
             sentences.append(
-                f"In weak scaling it keeps {100 * last[2]:.0f} % of its speed from {first[0].ranks} to {last[0].ranks} ranks."
+                f"In weak scaling it keeps {100 * last[2]:.0f} % of its speed from {first[0].ranks} to {last[0].ranks} ranks{cores}."
             )
             break
     return " ".join(sentences) + "\n"
@@ -256,17 +258,12 @@ def scaling_tables(study):
 
 def best_table(study):
     table = []
-    for point in study.points:
-        ours, theirs = (point.best(vendor) for vendor in (False, True)) if point.command == "compare" else (None, None)
-        if ours and theirs:
-            ratio = ratio_text(seconds_of(theirs) / seconds_of(ours))
-            names = [f"{method_of(point, record)}: {seconds(seconds_of(record))}" for record in (ours, theirs)]
-            table.append([point.name, point.place(), *names, ratio])
-    return (
-        markdown(["point", "where", "ours, fastest", "vendor's, fastest", "speed of ours by the vendor's"], table, left=4)
-        if table
-        else ""
-    )
+    for point, ours, theirs, *ratios in study.compared():
+        names = [f"{method_of(point, record)}: {seconds(seconds_of(record))}" for record in (ours, theirs)]
+        ratio, low, high = map(ratio_text, ratios)
+        table.append([point.name, point.place(), *names, ratio, f"{low} to {high}"])
+    header = ["point", "where", "ours, fastest", "the MPI's, fastest", "ours is N x as fast", "by p10 and p90"]
+    return markdown(header, table, left=4) if table else ""
 
 
 def phases_tables(study):
@@ -289,7 +286,7 @@ def gather_tables(study):
 def report(study, figures):
     """REPORT.md; `figures`: name of each plot that was drawn -> what it shows."""
     image = lambda name: f"![{figures[name]}]({name}.png)\n" if name in figures else ""  # noqa: E731
-    answers = list(filter(None, [answer(study), image("methods")]))
+    answers = list(filter(None, [answer(study), image("fastest")]))
     warnings = [first_of_all(study) + "\n"]
     parts = [f"# {study.title}\n", *(warnings + answers if unverified(study) else answers + warnings)]
     if study.records:
@@ -301,10 +298,10 @@ def report(study, figures):
     for title, above, tables, names in (
         ("Scaling", fastest, scaling_tables(study), ("figure12", "scaling")),
         (
-            "Ours and the vendor's",
-            "The fastest verified method of each, by median.",
+            "Ours and the MPI's",
+            "The fastest verified method of each, by median, at points where something is sent to others.",
             filter(None, [best_table(study)]),
-            (),
+            ("methods",),
         ),
         (
             "Phases",
@@ -332,19 +329,23 @@ def write(study, folder):
         new = pathlib.Path(name)
         figures = study_plots.draw(study, new, "study.py")
         write_csv(study, new / "data.csv")
-        (new / "REPORT.md").write_text(report(study, figures or {}), encoding="utf-8")
-        there = sorted(path.name for path in new.iterdir())
+        text = report(study, figures or {})
+        (new / "REPORT.md").write_text(text, encoding="utf-8")
+        parse = study_page.parser("study.py")
+        if parse:
+            (new / "REPORT.html").write_text(study_page.page(parse, study.title, text, new), encoding="utf-8")
+        there = sorted(path.name for path in new.iterdir() if path.suffix != ".svg")
         for file in there:
             os.replace(new / file, folder / file)
     plots = [folder / f"{name}.{ending}" for name in study_plots.NAMES for ending in ("png", "pdf")]
-    outdated = [path for path in plots if path.name not in there and path.exists()]
-    names = ", ".join(path.name for path in outdated)
-    if outdated and figures is None:
-        tell("study.py", f"kept, of earlier results: {names}")
-    elif outdated:
-        for path in outdated:
-            path.unlink()
-        tell("study.py", f"removed, not of these results: {names}")
+    outdated = [path for path in (folder / "REPORT.html", *plots) if path.name not in there and path.exists()]
+    kept = [path for path in outdated if (parse if path.suffix == ".html" else figures) is None]
+    removed = [path for path in outdated if path not in kept]
+    for path in removed:
+        path.unlink()
+    for what, paths in (("kept, of earlier results", kept), ("removed, not of these results", removed)):
+        if paths:
+            tell("study.py", f"{what}: {', '.join(path.name for path in paths)}")
     return [folder / file for file in there]
 
 
@@ -357,6 +358,7 @@ def main(words=None):
     arguments = parser.parse_args(words)
     if arguments.check:
         pyplot("study.py")
+        study_page.parser("study.py")
         return 0
     if arguments.study is None:
         parser.error("give the name of a study")

@@ -54,6 +54,9 @@ class Point:
             for field, wanted in (("kind", self.command), ("ranks", self.ranks)):
                 if not wrong and record[field] != wanted:
                     wrong = f"{field} is {record[field]}, not {wanted}"
+            total = self.command != "gather" and not wrong and record["phases"]["total"]
+            if total and total["median_s"] and not total["p10_s"]:
+                wrong = "phases.total.p10_s is 0"
             if wrong:
                 raise BadInput(f"line {number} of {self.path} is no record of this point ({wrong}): {again}")
             settings = ("order", "variant", "bytes_per_rank", "root") if self.command == "gather" else IDENTITY
@@ -129,10 +132,14 @@ class Curve:
     def at(self, point):
         return next((record for at, record in self.samples if at is point), None)
 
+    def sent(self):
+        """Returns the samples where something is sent to others."""
+        return [(point, record) for point, record in self.samples if self.kind == "run" or record["bytes_to_others"]]
+
     def efficiencies(self, scaling):
         """(point, record, efficiency by median, by p90, by p10): T(first) / T, with strong scaling by the increase in ranks as well.
         The first point is that with the fewest ranks that send something to others, of steps that with the fewest ranks."""
-        samples = [(point, record) for point, record in self.samples if self.kind == "run" or record["bytes_to_others"]]
+        samples = self.sent()
         if not samples:
             return []
         first, seconds = samples[0][0].ranks, seconds_of(samples[0][1])
@@ -239,6 +246,18 @@ class Study:
     def commits(self):
         of = lambda origin: origin["git"][:12] + (" with changes" if origin["dirty"] else "")  # noqa: E731
         return list(dict.fromkeys(of(record["provenance"]) for record in self.records))
+
+    def compared(self):
+        """Lists (point, ours, theirs, ratio, low, high) of the points where something is sent to others: the fastest record of each,
+        and how many times as fast ours is. `low` and `high` are of opposite ends of both, p10 and p90."""
+        out = []
+        for point in self.points:
+            ours, theirs = (point.best(vendor) for vendor in (False, True)) if point.command == "compare" else (None, None)
+            if ours and theirs and ours["bytes_to_others"]:
+                pairs = (("median_s", "median_s"), ("p10_s", "p90_s"), ("p90_s", "p10_s"))
+                ratios = (seconds_of(theirs, field=field) / seconds_of(ours, field=other) for field, other in pairs)
+                out.append((point, ours, theirs, *ratios))
+        return out
 
     def gathers(self):
         """(group, its largest point, what gather.py makes of it)."""

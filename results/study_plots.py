@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The figures of a scaling study (study.py). Takes matplotlib 3.6 or later."""
 
+import collections
 import math
 import textwrap
 
 import gather
 from diff import seconds
-from records import pyplot
+from records import BINARY, DECIMAL, log_scale, pyplot
 from study_data import at_the_most_ranks, is_emulated, ratio_text, seconds_of
 
 # Colour, marker: the same everywhere. Of Okabe and Ito's palette for ours; dark ones for the vendor's, whose lines are dashed.
@@ -23,14 +24,16 @@ STYLES = {
     "vendor-p2p": ("#8a7a1f", "d"),
 }
 PHASES = {"pack": ("#88ccee", "^"), "transfer": ("#ee8866", "o"), "unpack": ("#44bb99", "v"), "compute": ("#bbbbbb", "")}
-NAMES = ("figure12", "scaling", "methods", "phases", "gathers")
+NAMES = ("fastest", "figure12", "scaling", "methods", "phases", "gathers")
 FASTEST = "Of each method the variant that is fastest at the most ranks."
-CUT = "Error bars that leave a panel are cut."
+SHADES = ("#08519c", "#6baed6", "#969696", "#c7c7c7")  # groups; no method has one of them
 INCHES_OF_LETTER = 0.058  # of a caption
+INCHES_OF_TICK = 0.075  # a letter below an axis, with room around the word
+INCHES_OF_SLANTED = 0.36  # two slanted lines
 
 
 def draw(study, folder, program):
-    """Draws what there is to be drawn: {name: one line on what it shows}. Each is NAME.png and NAME.pdf in `folder`. None: nothing can
+    """Draws what there is to be drawn: {name: one line on what it shows}. Each is NAME.png, .pdf and .svg in `folder`. None: nothing can
     be drawn here."""
     plots = pyplot(program)
     if plots is None:
@@ -40,6 +43,7 @@ def draw(study, folder, program):
     )
     figures = {}
     for name, function in (
+        ("fastest", draw_fastest),
         ("figure12", draw_figure12),
         ("scaling", draw_scaling),
         ("methods", draw_methods),
@@ -48,31 +52,36 @@ def draw(study, folder, program):
         drawn = function(plots, study)
         if drawn:
             figure, figures[name] = drawn
-            for end, metadata in (("png", {}), ("pdf", {"CreationDate": None})):
+            for end, metadata in (("png", {}), ("pdf", {"CreationDate": None}), ("svg", {"Date": None})):
                 figure.savefig(folder / f"{name}.{end}", dpi=120, metadata=metadata)
             plots.close(figure)
     for _, point, (gathers, first) in list(study.gathers())[-1:]:
         note = "; more ranks than cores" if study.oversubscribed(point) else ""
-        gather.draw(gathers, first, folder / "gathers", ("png", "pdf"), note)
-        figures["gathers"] = f"Gathers of point {point.name} by size, order and variant, and their times by that of zero-copy."
+        if gather.draw(gathers, first, folder / "gathers", ("png", "pdf", "svg"), note):
+            figures["gathers"] = f"Gathers of point {point.name} by size, order and variant, and how many times as fast zero-copy is."
     return figures
 
 
 class Page:
-    """A figure with a row for each group, a title above and a caption below."""
+    """A figure with a row of panels for each group, a title above and a caption below.
 
-    def __init__(self, plots, study, title, heights, widths, points):
+    `counts` has the panels of each row, which share `width` inches; `side` are inches for legends, right of them."""
+
+    def __init__(self, plots, study, title, heights, counts, width, points, side=0.0):
         self.study, self.points, self.by_ranks = study, points, False
-        self.width = sum(widths)
+        self.panels, self.width = width, width + side
         self.figure = plots.figure(figsize=(self.width, sum(heights) + 1.2), layout="constrained")
         self.figure.get_layout_engine().set(h_pad=0.08, w_pad=0.08)
+        self.columns = max(counts)
+        widths = [width / self.columns] * self.columns + ([side] if side else [])
         self.grid = self.figure.add_gridspec(len(heights), len(widths), height_ratios=heights, width_ratios=widths)
         self.figure.suptitle(f"{study.title}: {title}", fontsize=11, x=0.01, ha="left")
 
-    def panel(self, row, column, title="", **shared):
-        axis = self.figure.add_subplot(self.grid[row, column], **shared)
-        axis.set_title(title, loc="left")
-        return axis
+    def row(self, row, count=1):
+        """Returns the panels of a row."""
+        full = count == self.columns  # such rows are aligned
+        inner = [self.grid[row, at] for at in range(count)] if full else self.grid[row, : self.columns].subgridspec(1, count)
+        return [self.figure.add_subplot(inner[at]) for at in range(count)]
 
     def legend(self, row, handles, title=None, place="upper left", axis=None):
         if axis is None:
@@ -140,30 +149,60 @@ def centered(curves):
     return [(at - (len(curves) - 1) / 2, curve) for at, curve in enumerate(curves)]
 
 
-def rank_axis(page, axis, points):
-    """Ranks at the points, and below them nodes."""
-    page.by_ranks = True
-    nodes = {}
-    for point in points:
-        mark = "*" if is_emulated(point.records[0]) else ""
-        nodes.setdefault(point.ranks, []).append(f"{point.nodes}{mark}")
-    axis.set_xscale("log", base=2)
-    labels = [f"{ranks}\n{'/'.join(dict.fromkeys(of_ranks))}" for ranks, of_ranks in nodes.items()]
-    step = math.ceil(len(labels) / 8)  # more do not fit
-    axis.set_xticks(list(nodes), [label if (len(labels) - 1 - at) % step == 0 else "" for at, label in enumerate(labels)])
+def ranks_text(ranks, points):
+    """Returns two lines for below an axis."""
+    nodes = dict.fromkeys(str(point.nodes) for point in points)
+    mark = "*" if any(is_emulated(point.records[0]) for point in points) else ""
+    return f"{ranks} rank{'s' if ranks > 1 else ''}\n{' or '.join(nodes)} node{'' if list(nodes) == ['1'] else 's'}{mark}"
+
+
+def set_ticks(axis, at, labels, gap):
+    """Writes `labels` below the axis, slanted and with gaps where they stand closer: `gap` inches from one to the next."""
+    wide = max(len(line) for label in labels for line in label.split("\n")) * INCHES_OF_TICK > gap
+    step = math.ceil(INCHES_OF_SLANTED / gap) if wide else 1
+    labels = [label if (len(labels) - 1 - place) % step == 0 else "" for place, label in enumerate(labels)]
+    slanted = {"rotation": 55, "ha": "right", "rotation_mode": "anchor"} if wide else {}
+    axis.set_xticks(at, labels, fontsize=8, **slanted)
     axis.minorticks_off()
-    axis.set_xlim(min(nodes) / 1.35, max(nodes) * 1.35)
-    axis.set_xlabel("ranks, nodes below", fontsize=8)
 
 
-def log_scale(plots, axis, which, formatter):
-    """A logarithmic axis with enough numbers at it, whatever it spans."""
-    axis.set(**{f"{which}scale": "log"})
-    one = getattr(axis, f"{which}axis")
-    low, high = one.get_view_interval()
-    one.set_major_locator(plots.matplotlib.ticker.LogLocator(subs=(1, 2, 5) if high / low < 1000 else (1,)))
-    one.set_major_formatter(plots.FuncFormatter(formatter))
-    one.set_minor_locator(plots.NullLocator())
+def rank_axis(page, axis, points, inches):
+    """Writes ranks and nodes below the points, on an axis of so many inches."""
+    page.by_ranks = True
+    of_ranks = {}
+    for point in sorted(points, key=lambda point: (point.ranks, point.nodes)):
+        of_ranks.setdefault(point.ranks, []).append(point)
+    at = list(of_ranks)
+    axis.set_xscale("log", base=2)
+    axis.set_xlim(at[0] / 1.35, at[-1] * 1.35)
+    nearest = min(after / before for before, after in zip(at, at[1:]))
+    gap = inches * math.log(nearest) / math.log(1.35**2 * at[-1] / at[0])
+    set_ticks(axis, at, [ranks_text(*item) for item in of_ranks.items()], gap)
+
+
+Panel = collections.namedtuple("Panel", "title label formatter lines ticks ideal", defaults=(DECIMAL, False))
+
+
+def over_ranks(panels):
+    """Keeps the panels that have two numbers of ranks to show. `lines` of a panel: (samples, style, place)."""
+    return [panel for panel in panels if len({point.ranks for samples, *_ in panel.lines for point, *_ in samples}) > 1]
+
+
+def draw_row(page, row, panels):
+    """Draws panels over ranks, all with logarithmic axes. A line shows the ideal: 1, or with `ideal` the ranks."""
+    for axis, panel in zip(page.row(row, len(panels)), panels):
+        axis.set_title(panel.title, loc="left")
+        axis.set_ylabel(panel.label)
+        for samples, style, place in panel.lines:
+            add_line(axis, page.study, samples, style, place)
+        points = [point for samples, *_ in panel.lines for point, *_ in samples]
+        if panel.ideal:
+            ends = [function(point.ranks for point in points) for function in (min, max)]
+            axis.plot(ends, ends, color="black", linewidth=0.8)
+        elif panel.formatter != short_seconds:
+            axis.axhline(1, color="black", linewidth=0.8)
+        log_scale([axis], "y", panel.formatter, panel.ticks)
+        rank_axis(page, axis, points, page.panels / len(panels) - 0.9)
 
 
 def short_seconds(value, _=None):
@@ -172,22 +211,63 @@ def short_seconds(value, _=None):
     return f"{value * factor:g} {unit}"
 
 
-def times(value, _=None):
+def times(value):
     return f"{value:g}x"
+
+
+def percent(value):
+    return f"{100 * value:g} %"
 
 
 def statistics(record, phase="total"):
     return tuple(seconds_of(record, phase, field) for field in ("median_s", "p10_s", "p90_s"))
 
 
-def draw_figure12(plots, study):
-    """The two panels of Figure 12 of [PEA21]."""
-    groups = [group for group in study.groups if len({point.ranks for point in group.timed("compare")}) > 1]
-    if not groups:
+def draw_fastest(plots, study):
+    """Draws a bar for each point: how many times as fast our fastest method is as the MPI's."""
+    found = study.compared()
+    if not found:
         return None
-    points = [point for group in groups for point in group.timed("compare")]
-    page = Page(plots, study, "phases and speed-up over the vendor's MPI", [3.3] * len(groups), [4.6, 4.6, 2.6], points)
-    for row, group in enumerate(groups):
+    points, groups = [point for point, *_ in found], list(dict.fromkeys(study.group(point) for point, *_ in found))
+    page = Page(plots, study, "our fastest method and the MPI's fastest", [3.6], [1], 8, points, side=2.6)
+    (axis,) = page.row(0)
+    places = {}
+    for one in sorted(found, key=lambda one: (one[0].ranks, one[0].nodes)):
+        places.setdefault(ranks_text(one[0].ranks, [one[0]]), []).append(one)
+    page.by_ranks = True
+    width = 0.8 / max(map(len, places.values()))
+    upright = 7.1 / len(places) * width < 0.4  # a number is wider than its bar
+    for place, bars in enumerate(places.values()):
+        for at, (point, _, _, ratio, low, high) in enumerate(bars):
+            x, color = place + width * (at - (len(bars) - 1) / 2), SHADES[groups.index(study.group(point)) % len(SHADES)]
+            face = "white" if study.oversubscribed(point) else color
+            axis.bar(x, ratio - 1, width * 0.9, bottom=1, facecolor=face, edgecolor=color, linewidth=1.4)
+            axis.plot([x, x], [low, high], color="#333333", linewidth=0.9, marker="_", markersize=5)
+            axis.annotate(
+                ratio_text(ratio), (x, max(high, 1)), (0, 4), textcoords="offset points", ha="center", va="bottom", fontsize=8,
+                rotation=90 if upright else 0,
+            )  # fmt: skip
+    axis.axhline(1, color="black", linewidth=1)
+    axis.grid(axis="x", visible=False)
+    axis.set_ylabel("ours is N x as fast")
+    low, high = (function(1, *(one[at] for one in found)) for function, at in ((min, -2), (max, -1)))
+    axis.update_datalim([(0, high * (high / low) ** (0.17 if upright else 0.08))])  # room for the numbers
+    log_scale([axis], "y", times)
+    axis.set_xlim(-0.6, len(places) - 0.4)
+    set_ticks(axis, range(len(places)), list(places), 7.1 / (len(places) + 0.2))
+    patches = [
+        plots.Rectangle((0, 0), 1, 1, facecolor=SHADES[at % len(SHADES)], label=textwrap.fill(group.heading(), 30))
+        for at, group in enumerate(groups)
+    ]
+    page.legend(0, patches)
+    text = "Bars: medians, up from 1x where ours is faster. Lines: from the MPI's p10 by our p90 to the MPI's p90 by our p10."
+    return page.finish(text), "How many times as fast our fastest method is as the MPI's fastest, by ranks; lines: p10 to p90 of both."
+
+
+def draw_figure12(plots, study):
+    """Draws the two panels of Figure 12 of [PEA21]."""
+    rows, points = [], []
+    for group in study.groups:
         curves = group.fastest_curves("compare")
         packing = [
             curve
@@ -195,95 +275,90 @@ def draw_figure12(plots, study):
             if all(seconds_of(record, phase) for _, record in curve.samples for phase in ("pack", "transfer", "unpack"))
         ]
         shown = [
-            next(
-                (curve for curve in sorted(packing, key=at_the_most_ranks) if curve.vendor == vendor),
-                None,
-            )
+            next((curve for curve in sorted(packing, key=at_the_most_ranks) if curve.vendor == vendor), None)
             for vendor in (False, True)
         ]
-        left = page.panel(row, 0, f"{group.heading()}: phases")
-        for curve in filter(None, shown):
-            for place, phase in enumerate(("pack", "transfer", "unpack")):
-                samples = [(point, *statistics(record, phase)) for point, record in curve.samples if record["bytes_to_others"]]
-                add_line(left, study, samples, line_style(curve) | {"marker": PHASES[phase][1]}, place - 1)
-        left.set_ylabel("time of an exchange (p10, median, p90)")
-        log_scale(plots, left, "y", short_seconds)
-        right = page.panel(row, 1, "speed-up of an exchange")
+        phases = [
+            ([(point, *statistics(record, phase)) for point, record in curve.sent()], line_style(curve) | {"marker": PHASES[phase][1]}, place - 1)
+            for curve in filter(None, shown)
+            for place, phase in enumerate(("pack", "transfer", "unpack"))
+        ]  # fmt: skip
         ours = [curve for curve in curves if not curve.vendor]
-        medians = [1]
+        speeds = []
         for place, curve in centered(ours):
             samples = []
-            for point, record in curve.samples:
+            for point, record in curve.sent():
                 ratio = point.ratio(record)
                 if ratio:
                     spread = [ratio * seconds_of(record) / seconds_of(record, field=field) for field in ("p90_s", "p10_s")]
                     samples.append((point, ratio, *spread))
-                    medians.append(ratio)
-            if samples:
-                add_line(right, study, samples, line_style(curve), place)
-        right.axhline(1, color="black", linestyle="--", linewidth=0.8)
-        right.set_ylabel("speed-up over the fastest vendor method")
-        if max(medians) > 20:
-            log_scale(plots, right, "y", times)
-        else:
-            right.set_ylim(0, 1.3 * max(medians))
-        for axis in (left, right):
-            rank_axis(page, axis, group.timed("compare"))
-        side = page.legend(row, [handle(plots, curve.label, **line_style(curve)) for curve in ours], "speed-up")
-        if any(shown):
-            handles = [handle(plots, curve.label, **line_style(curve) | {"marker": ""}) for curve in shown if curve]
-            handles += [
-                handle(plots, phase, color="#444444", linestyle="", marker=PHASES[phase][1])
-                for phase in ("pack", "transfer", "unpack")
+            speeds.append((samples, line_style(curve), place))
+        panels = over_ranks(
+            [
+                Panel(f"{group.heading()}: phases", "time of an exchange (p10, median, p90)", short_seconds, phases),
+                Panel(f"{group.heading()}: speed", "N x as fast as the MPI's fastest method", times, speeds),
             ]
-            page.legend(row, handles, "phases", "lower left", side)
-    text = f"As Figure 12 of [PEA21]. Phases: the fastest method of ours and of the vendor's that packs, where something is sent to others. {FASTEST} {CUT}"
-    caption = "The two panels of Figure 12 of [PEA21]: phases of an exchange, and speed-up over the fastest vendor method, by ranks."
+        )
+        if panels:
+            legends = []
+            if any(panel.lines is speeds for panel in panels):
+                legends.append(("speed", [handle(plots, curve.label, **line_style(curve)) for curve in ours]))
+            if any(panel.lines is phases for panel in panels):
+                handles = [handle(plots, curve.label, **line_style(curve) | {"marker": ""}) for curve in shown if curve]
+                handles += [
+                    handle(plots, phase, color="#444444", linestyle="", marker=PHASES[phase][1])
+                    for phase in ("pack", "transfer", "unpack")
+                ]
+                legends.append(("phases", handles))
+            rows.append((panels, legends))
+            points += group.timed("compare")
+    if not rows:
+        return None
+    counts = [len(panels) for panels, _ in rows]
+    page = Page(plots, study, "phases, and speed beside the MPI's", [3.5] * len(rows), counts, 9.2, points, side=2.6)
+    for row, (panels, legends) in enumerate(rows):
+        draw_row(page, row, panels)
+        side = None
+        for place, (title, handles) in zip(("upper left", "lower left"), legends):
+            side = page.legend(row, handles, title, place, side)
+    text = f"As Figure 12 of [PEA21], where something is sent to others. Phases: the fastest method of ours and of the MPI's that packs. {FASTEST}"
+    caption = "The two panels of Figure 12 of [PEA21]: phases of an exchange, and how many times as fast it is as the MPI's fastest method."
     return page.finish(text), caption
 
 
 def draw_scaling(plots, study):
-    rows = []
+    rows, points = [], []
     for group in study.groups:
-        points = group.timed("compare", "run") if group.scaling != "none" else []
-        if len({point.ranks for point in points}) > 1:
-            rows.append((group, points))
-    if not rows:
-        return None
-    points = [point for _, of_group in rows for point in of_group]
-    page = Page(plots, study, "scaling", [3.5] * len(rows), [4.6, 4.6, 2.6], points)
-    for row, (group, of_group) in enumerate(rows):
+        if group.scaling == "none":
+            continue
         curves = group.fastest_curves("compare", "run")
         weak = group.scaling == "weak"
-        left = page.panel(row, 0, f"{group.heading()}: {'time' if weak else 'speed-up'}")
-        right = page.panel(row, 1, "efficiency")
+        main, efficiencies = [], []
         for place, curve in centered(curves):
-            samples = [(point, *statistics(record)) for point, record in curve.samples]
-            efficiencies = [(point, *values) for point, _, *values in curve.efficiencies(group.scaling)]
-            if not weak:
-                samples = [(point, *(value * point.ranks for value in values)) for point, *values in efficiencies]
-            add_line(left, study, samples, line_style(curve), place)
-            add_line(right, study, efficiencies, line_style(curve), place)
-        ranks = sorted({point.ranks for point in of_group})
-        if weak:
-            left.set_ylabel("time (p10, median, p90)")
-            log_scale(plots, left, "y", short_seconds)
-        else:
-            left.plot(ranks, ranks, color="black", linewidth=0.8)
-            left.set_ylabel("speed-up: ranks(first) T(first) / T")
-            log_scale(plots, left, "y", times)
-        right.axhline(1, color="black", linewidth=0.8)
-        best = [median for curve in curves for _, _, median, *_ in curve.efficiencies(group.scaling)]
-        right.set_ylim(0, 1.15 * max([1, *best]))
-        right.set_ylabel("T(first) / T" if weak else "speed-up / ranks")
-        for axis in (left, right):
-            rank_axis(page, axis, of_group)
-        page.legend(
-            row,
-            [handle(plots, curve.label, **line_style(curve)) for curve in curves]
-            + [handle(plots, "ideal", color="black", linewidth=0.8)],
+            found = [(point, *values) for point, _, *values in curve.efficiencies(group.scaling)]
+            samples = [(point, *(value * point.ranks for value in values)) for point, *values in found]
+            if weak:
+                samples = [(point, *statistics(record)) for point, record in curve.samples]
+            main.append((samples, line_style(curve), place))
+            efficiencies.append((found, line_style(curve), place))
+        title, label = f"{group.heading()}: {'time' if weak else 'speed-up'}", "speed-up: ranks(first) T(first) / T"
+        panels = over_ranks(
+            [
+                Panel(title, "time (p10, median, p90)", short_seconds, main) if weak else Panel(title, label, times, main, BINARY, True),
+                Panel("efficiency", "T(first) / T" if weak else "speed-up / ranks", percent, efficiencies),
+            ]
         )
-    text = f"{FASTEST} Run: a time step with its exchange and the stencil. First: the fewest ranks that send to others; of run, the fewest. {CUT}"
+        if panels:
+            rows.append((panels, curves))
+            points += group.timed("compare", "run")
+    if not rows:
+        return None
+    page = Page(plots, study, "scaling", [3.7] * len(rows), [len(panels) for panels, _ in rows], 9.2, points, side=2.6)
+    for row, (panels, curves) in enumerate(rows):
+        draw_row(page, row, panels)
+        handles = [handle(plots, curve.label, **line_style(curve)) for curve in curves]
+        page.legend(row, [*handles, handle(plots, "ideal", color="black", linewidth=0.8)])
+    text = f"{FASTEST} Run: a time step with its exchange and the stencil. First: the fewest ranks that send to others; of run, the fewest."
     caption = "Weak scaling: time and efficiency; strong scaling: speed-up and efficiency."
     return page.finish(text), caption
 
@@ -298,12 +373,11 @@ def draw_methods(plots, study):
             rows.append((group, points[-1], [(curve, curve.at(points[-1])) for curve in curves]))
     if not rows:
         return None
-    page = Page(
-        plots, study, "ours and the vendor's", [0.24 * len(bars) + 0.9 for *_, bars in rows], [9.5], [point for _, point, _ in rows]
-    )
+    heights = [0.24 * len(bars) + 0.9 for *_, bars in rows]
+    page = Page(plots, study, "all methods beside the MPI's fastest", heights, [1], 9.5, [point for _, point, _ in rows])
     for row, (group, point, bars) in enumerate(rows):
-        axis = page.panel(row, 0, f"{group.heading()}: {point.place()}")
-        ends = []
+        (axis,) = page.row(row)
+        axis.set_title(f"{group.heading()}: {point.place()}", loc="left")
         for y, (curve, record) in enumerate(bars):
             ratio = point.ratio(record) or math.nan
             median, p10, p90 = statistics(record)
@@ -323,20 +397,17 @@ def draw_methods(plots, study):
             axis.errorbar(
                 [ratio], [y], xerr=[[max(0, ratio - low)], [max(0, high - ratio)]], color="#444444", elinewidth=0.9, capsize=2
             )
-            ends += [low, high]
             axis.annotate(
                 f"{ratio_text(ratio)}, {seconds(median)}", (1.01, y), xycoords=("axes fraction", "data"), va="center", fontsize=8
             )
-        low, high = min(ends + [1]), max(ends + [1])
-        axis.set_xlim(low / 1.15, high * 1.15)
-        log_scale(plots, axis, "x", times)
+        log_scale([axis], "x", times)
         axis.axvline(1, color="black", linewidth=1)
         axis.set_yticks(range(len(bars)), [curve.label for curve, _ in bars])
         axis.set_ylim(len(bars) - 0.4, -0.6)
         axis.grid(axis="y", visible=False)
-        axis.set_xlabel("speed of an exchange by that of the fastest vendor method (log scale; right of 1: faster)", fontsize=8)
-    text = "At the most ranks of each group. Hatched: the vendor's. Lines: p10 to p90, by the median of the fastest vendor method."
-    return page.finish(text), "All methods at the most ranks of each group: speed by that of the fastest vendor method."
+        axis.set_xlabel("N x as fast as the MPI's fastest method", fontsize=8)
+    text = "At the most ranks of each group. Hatched: the MPI's. Lines: p10 to p90, by the median of the MPI's fastest method."
+    return page.finish(text), "All methods at the most ranks of each group: how many times as fast as the MPI's fastest method."
 
 
 def some(points, count):
@@ -356,15 +427,14 @@ def draw_phases(plots, study):
                 rows.append((group, command, points, curves))
     if not rows:
         return None
-    columns = max(len(points) for _, _, points, _ in rows)
     heights = [0.24 * len(curves) + 1.0 for *_, curves in rows]
-    page = Page(plots, study, "phases", heights, [11.5 / columns] * columns, [point for *_, points, _ in rows for point in points])
+    counts = [len(points) for *_, points, _ in rows]
+    page = Page(plots, study, "phases", heights, counts, 11.5, [point for *_, points, _ in rows for point in points])
     used = []
     for row, (group, command, points, curves) in enumerate(rows):
-        for column, point in enumerate(points):
+        for column, (axis, point) in enumerate(zip(page.row(row, len(points)), points)):
             # Strong scaling takes other times at each point.
             limit = longest_bar(curves, [point] if group.scaling == "strong" else points)
-            axis = page.panel(row, column)
             what = {"compare": "exchange", "run": "time step"}[command]
             where = point.place()
             axis.set_title(f"{group.heading()}\n{what}, {where}" if column == 0 else f"\n{where}", loc="left", fontsize=8)
@@ -375,9 +445,9 @@ def draw_phases(plots, study):
             axis.set_yticks(range(len(curves)), [curve.label for curve in curves] if column == 0 else [""] * len(curves))
             around = 0.6 if len(curves) > 1 else 0.8
             axis.set_ylim(len(curves) - 1 + around, -around)
-            axis.set_xlim(0, 1.5 * limit)
-            axis.xaxis.set_major_locator(plots.MaxNLocator(4))
-            axis.xaxis.set_major_formatter(plots.FuncFormatter(lambda value, _: short_seconds(value) if value else "0"))
+            ticks = plots.MaxNLocator(4).tick_values(0, 1.5 * limit)
+            axis.set_xlim(0, ticks[-1])
+            axis.set_xticks(ticks, [short_seconds(value) if value else "0" for value in ticks])
             axis.grid(axis="y", visible=False)
     patches = [
         plots.Rectangle((0, 0), 1, 1, facecolor=PHASES[phase][0], edgecolor="#444444", label=phase)

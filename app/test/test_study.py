@@ -27,6 +27,7 @@ import study_data  # noqa: E402
 import study_plots  # noqa: E402
 
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
+HAS_MARKDOWN = importlib.util.find_spec("markdown_it") is not None
 GRID = ("--local", "8", "8", "8", "--iterations", "3", "--warmup", "0")
 REAL = {}  # subcommand -> records
 
@@ -102,9 +103,9 @@ class OfStudy(unittest.TestCase):
                 (self.raw / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in of_point))
 
     def study(self, *arguments, plots=False):
-        """As the script, without starting Python again; without matplotlib, since that is most of the time."""
+        """Runs the script without starting Python again; without matplotlib, since that is most of the time."""
         out, err = io.StringIO(), io.StringIO()
-        hidden = contextlib.nullcontext() if plots else mock.patch.dict(sys.modules, {"matplotlib": None})
+        hidden = contextlib.nullcontext() if plots else mock.patch.dict(sys.modules, {"matplotlib": None, "markdown_it": None})
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), hidden:
             try:
                 code = study.main(list(arguments) or ["mine", "--raw", str(self.raw), "--out", str(self.out)])
@@ -172,8 +173,13 @@ class Numbers(OfStudy):
         points["b"][3].extend(compare(4, {"vendor-p2p": 1.5e-3}, ratio_to_baseline=None))
         self.write(points)
         report, _ = self.made()
-        self.assertIn("| a | 2 ranks on 1 node | alltoallv: 1.00 ms | vendor-pack: 4.00 ms | 4.00x |\n", report)
-        self.assertIn("| b | 4 ranks on 1 node | alltoallv: 2.00 ms | vendor-p2p: 1.50 ms | 0.75x |\n", report)
+        self.assertIn("| a | 2 ranks on 1 node | alltoallv: 1.00 ms | vendor-pack: 4.00 ms | 4.00x | 2.40x to 6.67x |\n", report)
+        self.assertIn("| b | 4 ranks on 1 node | alltoallv: 2.00 ms | vendor-p2p: 1.50 ms | 0.75x | 0.45x to 1.25x |\n", report)
+
+    def test_what_is_sent_to_nobody_is_compared_with_nothing(self):
+        alone = compare(1, {"alltoallv": 1e-6, "vendor-pack": 1e-3}, bytes_to_others=0)
+        self.write({"0": ("weak", 1, "compare", alone)} | self.weak())
+        self.assertEqual([point.name for point, *_ in study_data.Study(self.raw).compared()], ["a", "b"])
 
     def test_run_and_its_phases(self):
         self.write(self.weak() | {"r": ("weak", 2, "run", run(2, 8e-3)), "s": ("weak", 4, "run", run(4, 16e-3))})
@@ -239,6 +245,17 @@ class Table(OfStudy):
             "In weak scaling it keeps 50 % of its speed from 2 to 4 ranks.\n",
             report,
         )
+
+    def test_the_answer_tells_of_more_ranks_than_cores(self):
+        points = self.weak()
+        for name, crowded in (("a", "0"), ("b", "1")):
+            for record in points[name][3]:
+                record["provenance"]["environment"] = {"OMPI_MCA_mpi_oversubscribe": crowded}
+        self.write(points | {"c": ("other", 2, "compare", compare(2, {"alltoallv": 1e-3, "vendor-pack": 2e-3}, "0"))})
+        report, _ = self.made()
+        self.assertIn("\n\nWith 2 ranks on 1 node, ", report)
+        self.assertIn("Over 2 points with a core for each rank, our fastest method is 2.00 to 4.00 x as fast.", report)
+        self.assertIn("50 % of its speed from 2 to 4 ranks, which are more than the cores.\n", report)
 
     def test_every_column_is_documented(self):
         section = (SOURCE / "results" / "studies.md").read_text(encoding="utf-8")
@@ -381,6 +398,7 @@ class BadInput(OfStudy):
             (line + "\n" + line[:200], "line 2 of", "a.jsonl is cut off or damaged"),
             (line[:200] + "\n" + line, "line 1 of", "a.jsonl is damaged"),
             (line.replace('"median_s": 0.001', '"median_s": NaN'), "NaN is no JSON"),
+            (re.sub('"p10_s": 0.0009[0-9]*', '"p10_s": 0', line), "phases.total.p10_s is 0"),
             (other(ranks=4), "no record of this point (ranks is 4, not 2)"),
             (other(kind="run"), "kind is run, not compare"),
             (other(schema="halocline/2"), 'schema is "halocline/2"'),
@@ -441,24 +459,26 @@ class BadInput(OfStudy):
 class Plots(OfStudy):
     def test_without_matplotlib_all_else_is_there(self):
         self.out.mkdir()
-        for name in ("scaling.png", "mine.png"):
+        for name in ("scaling.png", "mine.png", "REPORT.html"):
             (self.out / name).write_text("of an earlier study")
         self.write(self.weak())
         finished = self.study()
         self.assertEqual(finished.returncode, 0)
-        no_plots, kept = finished.stderr.splitlines()
+        no_plots, no_page, kept = finished.stderr.splitlines()
         self.assertRegex(no_plots, "study.py: no plots .*has no matplotlib: install it")
-        self.assertEqual(kept, "study.py: kept, of earlier results: scaling.png")
-        self.assertEqual(sorted(path.name for path in self.out.iterdir()), ["REPORT.md", "data.csv", "mine.png", "scaling.png"])
+        self.assertRegex(no_page, "study.py: no REPORT.html .*has no markdown_it: install it")
+        self.assertEqual(kept, "study.py: kept, of earlier results: REPORT.html, scaling.png")
+        there = ["REPORT.html", "REPORT.md", "data.csv", "mine.png", "scaling.png"]
+        self.assertEqual(sorted(path.name for path in self.out.iterdir()), there)
         self.assertNotIn("![", (self.out / "REPORT.md").read_text())
 
     def test_what_a_report_would_lack_is_said_before(self):
         finished = self.study("--check")
         self.assertEqual((finished.returncode, finished.stdout), (0, ""))
-        self.assertRegex(finished.stderr, r"\Astudy\.py: no plots .*has no matplotlib: install it.*\n\Z")
+        self.assertRegex(finished.stderr, r"\Astudy\.py: no plots .*has no matplotlib: install it.*\n.*no REPORT.html .*\n\Z")
         self.assertFalse(self.out.exists())
 
-    @unittest.skipUnless(HAS_MATPLOTLIB, "matplotlib is not installed")
+    @unittest.skipUnless(HAS_MATPLOTLIB and HAS_MARKDOWN, "matplotlib or markdown-it-py is not installed")
     def test_all_of_them(self):
         self.write(self.weak() | {"g": ("gathers", 2, "gather", REAL["gather"]), "r": ("weak", 2, "run", run(2, 8e-3))})
         finished = self.study(plots=True)
@@ -468,14 +488,87 @@ class Plots(OfStudy):
             self.assertTrue((self.out / f"{name}.png").read_bytes().startswith(b"\x89PNG"), name)
             self.assertTrue((self.out / f"{name}.pdf").read_bytes().startswith(b"%PDF"), name)
             self.assertIn(f"]({name}.png)", report)
-        self.assertEqual(len(list(self.out.iterdir())), 2 + 2 * len(study_plots.NAMES))
+        self.assertEqual(len(list(self.out.iterdir())), 3 + 2 * len(study_plots.NAMES))
+        self.assertRegex(report, r"\A# My study\n\nWith [^\n]+\n\n!\[[^]]+\]\(fastest\.png\)\n")
+        page = (self.out / "REPORT.html").read_text()
+        self.assertEqual(len(re.findall('<img src="data:image/svg', page)), len(study_plots.NAMES))
+        self.assertIn("prefers-color-scheme: dark", page)
+        self.assertEqual(page.count("<tr>"), len(re.findall(r"(?m)^\| ", report)))
+        self.assertNotRegex(page, r'(src|href)="(?!data:)|url\(|@import|<link|<script')  # nothing is fetched
+        self.assertIn("content=\"default-src 'none'; ", page)
+
+    @unittest.skipUnless(HAS_MARKDOWN, "markdown-it-py is not installed")
+    def test_the_page_shows_titles_as_they_are(self):
+        self.write(self.weak(), title="A <script> & {b}")
+        with mock.patch.dict(sys.modules, {"matplotlib": None}):
+            self.assertEqual(self.study(plots=True).returncode, 0)
+        page = (self.out / "REPORT.html").read_text()
+        for tag in ("title", "h1"):
+            self.assertIn(f"<{tag}>A &lt;script&gt; &amp; {{b}}</{tag}>", page)
 
     @unittest.skipUnless(HAS_MATPLOTLIB, "matplotlib is not installed")
     def test_empty_ones_are_not_drawn(self):
         self.write({"a": self.weak()["a"]})
         finished = self.study(plots=True)
         self.assertEqual((finished.returncode, finished.stderr), (0, ""))
-        self.assertEqual({path.stem for path in self.out.glob("*.png")}, {"methods", "phases"})
+        self.assertEqual({path.stem for path in self.out.glob("*.png")}, {"fastest", "methods", "phases"})
+
+    @unittest.skipUnless(HAS_MATPLOTLIB, "matplotlib is not installed")
+    def test_axes_of_every_figure(self):
+        """Each panel has data; all panels of a figure have the same type of axis, which ends at a tick with a number."""
+        alone = compare(1, {"p2p": 1e-6, "shared": 1e-6, "vendor-pack": 1e-6}, bytes_to_others=0)
+        ranks = [2**power for power in range(1, 12)]
+        for speed in (0.5, 3, 4e4):
+            totals = [{"p2p": 1e-3 * at, "vendor-pack": 1e-3 * at * speed} for at in range(1, 12)]
+            many = {f"c{r}": ("weak", r, "compare", compare(r, total, nodes=r // 2)) for r, total in zip(ranks, totals)}
+            only = {f"s{r}": ("shared", r, "compare", compare(r, {"shared": 1e-3, "vendor-p2p": 2e-3})) for r in (2, 4)}
+            for of_shared in only.values():
+                for record in of_shared[3]:
+                    record["phases"] |= dict.fromkeys(("pack", "unpack"))
+            for scaling in ("weak", "strong"):
+                self.write({"0": ("weak", 1, "compare", alone)} | many | only, scaling)
+                self.check_axes(study_data.Study(self.raw))
+
+    def check_axes(self, loaded):
+        pyplot = records.pyplot("test")
+        self.addCleanup(pyplot.close, "all")
+        panels = {}
+        for name in ("fastest", "figure12", "scaling", "methods", "phases"):
+            figure, _ = getattr(study_plots, f"draw_{name}")(pyplot, loaded)
+            axes = [axis for axis in figure.axes if axis.axison]
+            panels[name] = len(axes)
+            which = "x" if name in ("methods", "phases") else "y"
+            kind = "linear" if name == "phases" else "log"
+            for axis in axes:
+                self.assertTrue(axis.lines or axis.patches)
+                self.assertEqual(getattr(axis, f"get_{which}scale")(), kind)
+                (low, high), ticks = getattr(axis, f"get_{which}lim")(), getattr(axis, f"get_{which}ticks")()
+                self.assertLessEqual(high / ticks[-1], (ticks[-1] / ticks[0]) ** 0.031 if kind == "log" else 1)
+                self.assertTrue(getattr(axis, f"get_{which}ticklabels")()[-1].get_text())
+                self.assertLessEqual(len(ticks), 9)
+                if kind == "log":
+                    values = [value for line in axis.lines for value in getattr(line, f"get_{which}data")() if value]
+                    self.assertTrue(low <= min(values) and max(values) <= high)
+        self.assertEqual(panels, {"fastest": 1, "figure12": 3, "scaling": 4, "methods": 2, "phases": 6})
+        pyplot.close("all")
+
+    @unittest.skipUnless(HAS_MATPLOTLIB, "matplotlib is not installed")
+    def test_ranks_and_nodes_in_words_do_not_overlap(self):
+        pyplot = records.pyplot("test")
+        self.addCleanup(pyplot.close, "all")
+        for points in (3, 10, 16):
+            ranks = [2**power for power in range(1, points + 1)]
+            totals = {"p2p": 1e-3, "vendor-pack": 2e-3}
+            self.write({f"c{r}": ("weak", r, "compare", compare(r, totals, nodes=r // 2)) for r in ranks})
+            for function in (study_plots.draw_fastest, study_plots.draw_scaling):
+                figure, _ = function(pyplot, study_data.Study(self.raw))
+                figure.canvas.draw()
+                labels = [label for label in figure.axes[0].get_xticklabels() if label.get_text()]
+                self.assertGreaterEqual(len(labels), min(points, 8))
+                self.assertEqual(labels[-1].get_text(), f"{ranks[-1]} ranks\n{ranks[-1] // 2} nodes*")
+                ends = [label.get_window_extent() for label in labels]
+                wide = figure.dpi * 0.3 if labels[0].get_rotation() else max(end.width for end in ends)
+                self.assertGreater(min(after.x1 - before.x1 for before, after in zip(ends, ends[1:])), wide)
 
     @unittest.skipUnless(HAS_MATPLOTLIB, "matplotlib is not installed")
     def test_what_is_in_them(self):
@@ -495,9 +588,14 @@ class Plots(OfStudy):
         self.assertEqual([text.get_text() for text in figure.axes[0].get_yticklabels()], ["alltoallv", "vendor-pack"])
         self.assertEqual(figure.axes[0].get_title("left"), "Weak scaling, title of weak: 4 ranks on 2 emulated nodes")
         self.assertEqual(figure.axes[0].patches[0].get_facecolor(), (1, 1, 1, 1))
+        figure, _ = study_plots.draw_fastest(pyplot, loaded)
+        bars, lines = figure.axes[0].patches, figure.axes[0].lines
+        self.assertEqual([round(1 + bar.get_height(), 6) for bar in bars], [4, 2.5])
+        self.assertEqual([[round(y, 3) for y in line.get_ydata()] for line in lines[:2]], [[2.4, 6.667], [1.5, 4.167]])
+        self.assertEqual([bar.get_facecolor() == (1, 1, 1, 1) for bar in bars], [False, True])
         figure, _ = study_plots.draw_scaling(pyplot, loaded)
         axis = figure.axes[0]
-        self.assertEqual([text.get_text() for text in axis.get_xticklabels()], ["2\n1", "4\n2*"])
+        self.assertEqual([text.get_text() for text in axis.get_xticklabels()], ["2 ranks\n1 node", "4 ranks\n2 nodes*"])
         medians = sorted(
             line.get_ydata()[0] for line in axis.lines if line.get_marker() in set("soX") and len(line.get_ydata()) == 1
         )
@@ -560,7 +658,7 @@ class Script(OfStudy):
             [sys.executable, SOURCE / "results" / "study.py", "--help"], capture_output=True, text=True, timeout=60, check=False
         )
         self.assertEqual(finished.returncode, 0)
-        for word in ("data.csv", "REPORT.md", "--raw", "--out", "Exit codes", *study_plots.NAMES):
+        for word in ("data.csv", "REPORT.md", "REPORT.html", "--raw", "--out", "Exit codes", *study_plots.NAMES):
             self.assertIn(word, finished.stdout)
 
 

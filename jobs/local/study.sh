@@ -14,7 +14,7 @@ if [[ -z ${HALOCLINE_BINARY:-} && " $* " != *" --dry-run "* ]]; then
   "$here/jobs/studies/run.sh" "$@" --dry-run >/dev/null  # is there such a study?
   cd "$here"
   source jobs/local/deps.sh
-  install_packages python3-matplotlib
+  install_packages python3-matplotlib python3-markdown-it
   # A new build leaves out the tests; one that has them keeps them.
   options=(-DHALOCLINE_BUILD_TESTS=OFF -DHALOCLINE_BUILD_BENCHMARKS=OFF)
   [[ ! -e build/release/CMakeCache.txt ]] || options=()

@@ -25,7 +25,7 @@ install_for_tests() (
     printf '#!/bin/sh\nexit 101\n' >"$policy"; chmod +x "$policy"
   fi
   install_packages gfortran munge slurmctld slurmd slurm-client libsimgrid-dev python3-matplotlib python3-pandas \
-    python3-sphinx python3-myst-parser python3-breathe doxygen furo python3-selenium chromium chromium-driver
+    python3-markdown-it python3-sphinx python3-myst-parser python3-breathe doxygen furo python3-selenium chromium chromium-driver
 )
 
 [[ $# -gt 0 ]] || set -- release asan
