@@ -315,8 +315,8 @@ def report(study, figures):
         if texts:
             parts += [f"## {title}\n", f"{above}\n", *texts]
     parts.append(
-        "Of `data.csv` results/studies.md explains the columns."
-        + (" Plots are there as .pdf as well." if figures else " No plots were drawn.")
+        "results/studies.md explains the columns of `data.csv`."
+        + (" The plots are there as .pdf, too." if figures else " No plots were drawn.")
         + "\n"
     )
     return "\n".join(parts)
