@@ -2,7 +2,7 @@
 # Example of a PBS cluster of CPUs: nodes with 128 cores and 256 GiB. Copy it and fill in what is your site's; what a site file is
 # for stands in slurm-4gpu.sh.
 #   source jobs/sites/pbs-cpu.sh && jobs/studies/run.sh weak --dry-run --max-nodes 64
-#   qsub -A myproject -q normal -l select=64:ncpus=128:mpiprocs=128 -v HALOCLINE_SITE,STUDY=weak jobs/pbs/study.pbs
+#   qsub -A myproject -q normal -l select=64:ncpus=128:mpiprocs=128 -V -v STUDY=weak jobs/pbs/study.pbs
 HALOCLINE_SITE=$(realpath -- "${BASH_SOURCE[0]}"); export HALOCLINE_SITE
 if command -v module >/dev/null; then module load gcc openmpi; fi
 export OMP_PROC_BIND=close OMP_PLACES=cores

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034
-# Example of a Slurm cluster of CPUs: nodes with 2 x 64 cores and 256 GiB, one rank for each core. Copy it and fill in what is your
-# site's; what a site file is for stands in slurm-4gpu.sh.
+# Example of a Slurm cluster of CPUs: nodes with 2 x 64 cores and 256 GiB, one rank for four cores. Copy it and fill in what is
+# your site's; what a site file is for stands in slurm-4gpu.sh.
 #   source jobs/sites/slurm-cpu.sh && jobs/studies/run.sh weak --dry-run --max-nodes 64
 #   sbatch -N 64 jobs/slurm/weak.sbatch
 HALOCLINE_SITE=$(realpath -- "${BASH_SOURCE[0]}"); export HALOCLINE_SITE

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Goes through the points of a study inside an allocation, or on this machine, and runs those that are not done yet.
 #   jobs/studies/run.sh STUDY [--dry-run] [--max-nodes N]     STUDY: jobs/studies/STUDY.sh, or the path of such a file
-# --dry-run lists the points, what is done, the command of each, the memory of a node where the program is built, and about how many
-# node-hours are left; it takes no allocation. Exit code 2 if a node has less memory than a point needs ($node_gib of the site).
+# --dry-run lists the points, what is done, nodes, ranks, GiB a node (if the program is built), minutes, node-hours and command of each.
+# It takes no allocation. Exit code 2 if a node has less memory than a point needs ($node_gib of the site).
 # --max-nodes leaves out points with more nodes.
 # Results go to results/raw/STUDY: of each point its records POINT.jsonl (calibrate: the model POINT.json), there only when it has
 # finished and is verified (else POINT.failed.jsonl), and its output POINT.log; study.json, which lists all points; of each session what it ran on,
@@ -63,6 +63,7 @@ trap - EXIT
 set -u
 [[ $ranks_per_node =~ ^[1-9][0-9]*$ && $memory =~ ^(host|device)$ && -n $launcher && $(declare -F launch) ]] ||
   bad_input "$site has to set ranks_per_node, memory (host or device) and launcher, and to define launch"
+[[ -z $node_gib || $node_gib =~ ^[0-9]+(\.[0-9]+)?$ ]] || bad_input "$site has to set node_gib to a number of GiB, not '$node_gib'"
 site=$(basename "$site" .sh)
 if [[ -n ${HALOCLINE_BINARY:-} ]]; then
   program=$HALOCLINE_BINARY
@@ -111,14 +112,14 @@ header() {
   [[ ${point_line[$1]} == calibrate* || -z $of_model ]] || sum+=-${of_model%% *}
   echo "# $site, ${point_nodes[$1]} x ${point_ranks[$1]} ranks: halocline ${point_line[$1]} [$sum]"
 }
-todo=() begun=() already=() larger=() failed=()
+left_out=0 todo=() begun=() already=() larger=() failed=()
 for point in "${points[@]}"; do
   if [[ -s $(result "$point") ]]; then
     logged=$(head -n1 "$folder/$point.log" 2>/dev/null) || true
     [[ $logged == "$(header "$point")" ]] ||
       bad_input "$(result "$point") is not of '$(header "$point")' (its log tells of what; [] sums config, launch and model): remove it, or move $folder away"
     already+=("$point")
-  elif [[ -n $max_nodes && ${point_nodes[$point]} -gt $max_nodes ]]; then larger+=("$point")
+  elif [[ -n $max_nodes && ${point_nodes[$point]} -gt $max_nodes ]]; then left_out=$((left_out + 1))
   elif [[ -n $nodes && ${point_nodes[$point]} -gt $nodes ]]; then larger+=("$point")
   elif [[ -e $folder/$point.log ]]; then begun+=("$point")
   else todo+=("$point"); fi
@@ -136,36 +137,49 @@ launch_arguments() {
 count=" node" ; [[ $nodes == 1 ]] || count=" nodes"
 echo "== study $name: $title; site $site, ${nodes:-any number of}$count; $folder"
 [[ ${#already[@]} == 0 ]] || echo "done already: ${already[*]}"
+[[ $left_out == 0 ]] || echo "left out: $left_out points of more than $max_nodes nodes"
 [[ ${#larger[@]} == 0 ]] || echo "left for a larger allocation: ${larger[*]}"
 if [[ -n $dry_run ]]; then
   # In place of the launcher: says what would be run.
   show() { echo "  $launcher $*"; }
   eval "$launcher() { show \"\$@\"; }"
-  # node_memory POINT: sets needed to the GiB that a node needs, as the program says of one rank; empty if that is not known. Ranks
-  # have as many points each, or share those of --global.
+  # node_memory POINT: sets needed to the GiB that a node needs, as the program says of one rank; empty if that is not known. A rank's
+  # share of --global counts as a cube.
   declare -A of_one_rank=()
   node_memory() {
-    local subcommand=${point_line[$1]} words told
+    local line words told rc=0
     needed=
-    [[ -x $program && $subcommand =~ ^(compare|run)\  && $memory == host ]] || return 0
-    if [[ -z ${of_one_rank[$subcommand]+known} ]]; then
-      read -ra words <<<"$subcommand"
-      told=$("$program" "${words[@]}" --dry-run 2>/dev/null | sed -nE 's/.*a node needs ([0-9.]+) ([KMGT]iB).*/\1 \2/p')
-      of_one_rank[$subcommand]=$(awk '{ split("KiB MiB GiB TiB", unit, " "); for (i in unit) if (unit[i] == $2) printf "%.6f", $1 * 1024 ^ (i - 3) }' <<<"$told")
+    [[ -x $program && ${point_line[$1]} =~ ^(compare|run)\  && $memory == host ]] || return 0
+    line=$(awk -v ranks=$((point_nodes[$1] * point_ranks[$1])) '{
+      for (i = 1; i <= NF; ++i) if ($i == "--global") {
+        edge = ($(i + 1) * $(i + 2) * $(i + 3) / ranks) ^ (1 / 3)
+        $i = "--local"; $(i + 1) = $(i + 2) = $(i + 3) = int(edge + 0.999)
+      }
+      print }' <<<"${point_line[$1]}")
+    if [[ -z ${of_one_rank[$line]+known} ]]; then
+      read -ra words <<<"$line"
+      told=$("$program" "${words[@]}" --dry-run 2>&1) || rc=$?
+      if [[ $rc != 0 ]]; then
+        echo "run.sh: the memory of $1 is not known ($program ends with exit code $rc: $(tail -n 1 <<<"$told")): build the program anew" >&2
+      fi
+      of_one_rank[$line]=$(sed -nE 's/.*a node needs ([0-9.]+) ([KMGT]iB).*/\1 \2/p' <<<"$told" |
+        awk '{ split("KiB MiB GiB TiB", unit, " "); for (i in unit) if (unit[i] == $2) printf "%.6f", $1 * 1024 ^ (i - 3) }')
     fi
-    [[ -z ${of_one_rank[$subcommand]} ]] || needed=$(awk -v gib="${of_one_rank[$subcommand]}" -v nodes="${point_nodes[$1]}" -v ranks="${point_ranks[$1]}" \
-      -v shared="$([[ $subcommand == *--global* ]] && echo 1 || echo 0)" 'BEGIN { all = shared ? gib / nodes : gib * ranks; if (all >= 0.05) printf "%.1f", all }')
+    [[ -z ${of_one_rank[$line]} ]] || needed=$(awk -v gib="${of_one_rank[$line]}" -v ranks="${point_ranks[$1]}" 'BEGIN { all = gib * ranks; printf(all < 0.1 ? "%.2g" : "%.1f", all) }')
   }
+  hours() { awk -v minutes="$1" 'BEGIN { printf "%.1f", minutes / 60 }'; }
   code=0 minutes=0
   for point in "${points[@]}"; do
-    [[ -z $max_nodes || ${point_nodes[$point]} -le $max_nodes ]] || continue
+    count=${point_nodes[$point]}
+    [[ -z $max_nodes || $count -le $max_nodes ]] || continue
     state='to do'
     [[ ! " ${already[*]} " == *" $point "* ]] || state='done'
-    [[ ! " ${larger[*]} " == *" $point "* ]] || state="needs ${point_nodes[$point]} nodes"
+    [[ ! " ${larger[*]} " == *" $point "* ]] || state="needs $count nodes"
     node_memory "$point"
-    echo "$point: $state${needed:+, about $needed GiB a node}"
+    echo "$point: $state; nodes $count, ranks $((count * point_ranks[$point]))${needed:+, about $needed GiB a node}," \
+      "$point_minutes minutes, $(hours $((point_minutes * count))) node-hours"
     if [[ $state == 'to do' ]]; then
-      minutes=$((minutes + point_minutes * point_nodes[$point]))
+      minutes=$((minutes + point_minutes * count))
       if [[ -n $needed && -n $node_gib && $(awk -v a="$needed" -v b="$node_gib" 'BEGIN { print (a > b) }') == 1 ]]; then
         echo "run.sh: $point needs about $needed GiB a node, and $site has $node_gib: use fewer ranks a node, a smaller grid, or more nodes" >&2
         code=2
@@ -174,7 +188,7 @@ if [[ -n $dry_run ]]; then
     launch_arguments "$point" "$(result "$point")"
     launch "${arguments[@]}"
   done
-  echo "== about $(awk -v minutes="$minutes" 'BEGIN { printf "%.1f", minutes / 60 }') node-hours to do, at $point_minutes minutes a point"
+  echo "== about $(hours "$minutes") node-hours to do, if each point takes $point_minutes minutes"
   exit "$code"
 fi
 [[ $nodes =~ ^[1-9][0-9]*$ ]] || bad_input "site $site sees no nodes: submit one of the batch scripts, or give --dry-run"

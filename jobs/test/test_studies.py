@@ -241,9 +241,9 @@ class Studies(unittest.TestCase):
         self.project.study("1 2 compare --radius 1", "4 2 compare")
         finished = self.project.run("tiny", "--dry-run")
         self.assert_code(0, finished)
-        self.assertIn("g-compare-4x2: needs 4 nodes\n", finished.stdout)
+        self.assertIn("g-compare-4x2: needs 4 nodes; nodes 4, ranks 8, ", finished.stdout)
         command = f"mpirun -n 2 {self.project.folder}/slow compare --config configs/small.toml --radius 1 --output results/raw/tiny/g-compare-1x2.jsonl"
-        self.assertIn(f"g-compare-1x2: to do\n  {command}\n", finished.stdout)
+        self.assertIn(f", 3 minutes, 0.1 node-hours\n  {command}\n", finished.stdout)
         self.assertFalse((self.project.folder / "results" / "raw").exists())
 
     def test_all_studies_on_all_sites(self):
@@ -254,25 +254,37 @@ class Studies(unittest.TestCase):
                     self.assert_code(0, finished)
                     self.assertEqual(finished.stderr, "")
                     launcher = {"local": "mpirun", "slurm-4gpu": "srun", "lsf-6gpu": "jsrun", "slurm-cpu": "srun", "pbs-cpu": "mpirun"}[site]
-                    states = re.findall(r"(?m)^(\S+): (?:to do|needs \d+ nodes)(?:, about [\d.]+ GiB a node)?\n  (\w+) ", finished.stdout)
+                    states = re.findall(r"(?m)^(\S+): (?:to do|needs \d+ nodes); nodes \d+, ranks \d+.*\n  (\w+) ", finished.stdout)
                     self.assertTrue(states and all(used == launcher for _, used in states), finished.stdout)
         finished = self.project.run("weak", "--dry-run", HALOCLINE_SITE="slurm-4gpu")
         self.assertIn("  srun --nodes=16384 --ntasks=65536 --ntasks-per-node=4 --cpus-per-task=16 ", finished.stdout)
         self.assertIn(" compare --config configs/tempi-fig12.toml --memory device ", finished.stdout)
 
     def test_dry_run_tells_what_is_needed(self):
-        """The program says what one rank needs; a strong study shares that. PBS names the nodes in a file."""
+        """The program says what one rank needs, of a strong study with its share of the points. PBS names the nodes in a file."""
         program = self.project.folder / "says_memory"
-        program.write_text("#!/bin/sh\necho 'memory per rank: x; a node needs 512.0 MiB of 22.1 GiB available'\n")
+        program.write_text("""#!/bin/sh
+case "$*" in *"--local 4 4 4"*) needs='2.0 GiB' ;; *) needs='512.0 MiB' ;; esac
+echo "memory per rank: x; a node needs $needs of 22.1 GiB available"
+""")
         program.chmod(0o755)
         self.project.study("1 2 compare", "2 8 run --global 9 9 9", "4 2 compare")
         site = self.project.folder / "site.sh"
         site.write_text("nodes=9 ranks_per_node=2 memory=host launcher=mpirun node_gib=0.9\nlaunch() { mpirun \"$@\"; }\n")
         finished = self.project.run("tiny", "--dry-run", "--max-nodes", "2", HALOCLINE_SITE="./site.sh", HALOCLINE_BINARY=str(program))
-        self.assert_refused(2, "g-compare-1x2 needs about 1.0 GiB a node, and site has 0.9", finished)
-        self.assertIn("g-run-2x8: to do, about 0.2 GiB a node\n", finished.stdout)
+        self.assert_code(2, finished)
+        self.assertIn("g-compare-1x2 needs about 1.0 GiB a node, and site has 0.9", finished.stderr)
+        self.assertIn("g-run-2x8: to do; nodes 2, ranks 16, about 16.0 GiB a node, 3 minutes, 0.1 node-hours\n", finished.stdout)
+        self.assertIn("left out: 1 points of more than 2 nodes\n", finished.stdout)
         self.assertNotIn("g-compare-4x2: ", finished.stdout)
-        self.assertIn("== about 0.1 node-hours to do, at 3 minutes a point\n", finished.stdout)
+        self.assertIn("== about 0.1 node-hours to do, if each point takes 3 minutes\n", finished.stdout)
+        program.write_text("#!/bin/sh\necho 'halocline: there is no flag --local' >&2; exit 2\n")
+        finished = self.project.run("tiny", "--dry-run", HALOCLINE_SITE="./site.sh", HALOCLINE_BINARY=str(program))
+        self.assert_code(0, finished)
+        self.assertIn("is not known (" + str(program) + " ends with exit code 2: halocline: there is no flag --local)", finished.stderr)
+        site.write_text(site.read_text().replace("0.9", "lots"))
+        finished = self.project.run("tiny", "--dry-run", HALOCLINE_SITE="./site.sh", HALOCLINE_BINARY=str(program))
+        self.assert_refused(2, "has to set node_gib to a number of GiB, not 'lots'", finished)
         nodes = self.project.folder / "nodes"
         nodes.write_text("a\na\nb\nb\n")
         finished = self.project.run("weak", "--dry-run", HALOCLINE_SITE="pbs-cpu", PBS_NODEFILE=str(nodes))
