@@ -30,17 +30,18 @@ struct Candidate {
   std::string anchor;  ///< heading in app/methods.md
   bool is_vendor = false;
   bool needs_window = false;    ///< works only for arrays that are allocated in a shared window
-  std::vector<double> seconds;  ///< of each timed exchange; methods took turns
+  std::vector<double> seconds;  ///< one for each timed exchange; methods took turns
 };
 
-/// Returns how many times as fast as `baseline` a method is: the ratio of the median times, with
-/// the interval of the ratios of single turns. Exchange i of both was timed in the same turn, so a
-/// moment that slows the machine slows both.
+/// Returns how many times as fast as `baseline` a method is. That is the ratio of the median times,
+/// with the interval of the ratios of single turns. Exchange i of both was timed in the same turn,
+/// so a moment that slows the machine slows both.
 Estimate speed(const Candidate& method, const Candidate& baseline);
 
-/// Returns the last lines of a comparison: the fastest method, its speed relative to the fastest
-/// vendor method, what can be had without another allocation, and where to read on. `baseline` is
-/// nullptr if no vendor method was timed. Empty if none of ours was.
+/// Returns the last lines of a comparison: the fastest method of ours and its speed relative to
+/// `baseline`, the MPI's fastest one. A method that needs no window goes before one that needs one
+/// and is not clearly faster. `baseline` is nullptr if no vendor method was timed. Empty if none of
+/// ours was.
 std::string answer(std::span<const Candidate> methods, const Candidate* baseline,
                    const std::string& mpi);
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `halocline compare`: the same exchange through several methods, side by side.
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -114,25 +116,41 @@ std::string short_mpi_name() {
   return "the MPI";
 }
 
-// Returns what the table and the answer go by.
-Candidate candidate_of(const Contender& contender) {
-  const auto& record = contender.record;
-  const bool is_vendor = comm::is_vendor(contender.plan.method().exchange);
-  return {contender.label, record.exchange, is_vendor,
-          record.chosen == comm::name(comm::Exchange::shared) && record.memory == "host",
-          record.phases.total};
+/// Holds the timed methods, which the table, the answer and the picture go by.
+struct Candidates {
+  std::vector<Candidate> list;
+  const Candidate* baseline = nullptr;  ///< in `list`: the fastest vendor method, if there is one
+
+  explicit Candidates(const std::vector<Contender>& contenders) {
+    for (const auto& contender : contenders) {
+      const auto& record = contender.record;
+      if (record.phases.total.empty()) continue;
+      const bool is_vendor = comm::is_vendor(contender.plan.method().exchange);
+      list.push_back(
+          {contender.label, record.exchange, is_vendor,
+           record.chosen == comm::name(comm::Exchange::shared) && record.memory == "host",
+           record.phases.total});
+    }
+    for (const auto& one : list)
+      if (one.is_vendor && (baseline == nullptr ||
+                            statistics(one.seconds).median < statistics(baseline->seconds).median))
+        baseline = &one;
+  }
+  Candidates(const Candidates&) = delete;
+  Candidates& operator=(const Candidates&) = delete;
+};
+
+// Returns the record of a method that was timed; nullptr if there is none.
+const Record* record_of_first(const std::vector<Contender>& contenders) {
+  for (const auto& contender : contenders)
+    if (!contender.record.phases.total.empty()) return &contender.record;
+  return nullptr;
 }
 
 // The table, in as many columns as fit into a terminal, and the answer below it.
 std::string describe_table(const std::vector<Contender>& contenders) {
-  const Contender* baseline = nullptr;
-  for (const auto& contender : contenders)
-    if (contender.record.baseline == contender.record.method &&
-        contender.record.baseline_storage == contender.record.storage &&
-        contender.record.baseline_shape == contender.record.shape)
-      baseline = &contender;
-  const auto of_baseline =
-      baseline != nullptr ? std::optional(candidate_of(*baseline)) : std::nullopt;
+  const Candidates timed(contenders);
+  const auto* const baseline = timed.baseline;
   const bool differ = std::any_of(contenders.begin(), contenders.end(), [&](const Contender& c) {
     return c.record.messages != contenders.front().record.messages;
   });
@@ -145,6 +163,7 @@ std::string describe_table(const std::vector<Contender>& contenders) {
     if (baseline != nullptr) columns.push_back({"ratio"});
     if (differ) columns.push_back({"messages"});
     Table table(columns);
+    auto candidate = timed.list.begin();
     for (const auto& contender : contenders) {
       const auto& record = contender.record;
       const auto& phases = record.phases;
@@ -170,73 +189,67 @@ std::string describe_table(const std::vector<Contender>& contenders) {
         row.push_back(format_rate(
             static_cast<double>(record.bytes_to_others + record.bytes_to_self) / total.median));
         if (baseline != nullptr) {
-          const bool is_open =
-              &contender != baseline && speed(candidate_of(contender), *of_baseline).may_be(1);
+          const bool is_open = &*candidate != baseline && speed(*candidate, *baseline).may_be(1);
           row.push_back((is_open ? "~ " : "") +
                         format_fixed(record.ratio_to_baseline.value_or(0), 2) + "x");
         }
+        ++candidate;
       }
       if (differ) row.push_back(std::to_string(record.messages));
       table.add_row(row);
     }
     return table.str();
   };
-  const auto timed = std::find_if(contenders.begin(), contenders.end(), [](const Contender& c) {
-    return !c.record.phases.total.empty();
-  });
   std::string out = "\n";
-  if (timed != contenders.end()) {
-    out += format_count(timed->record.iterations, "timed exchange") + " of each method";
-    for (const auto& note : timed->record.notes)
+  if (const auto* const record = record_of_first(contenders)) {
+    out += format_count(record->iterations, "timed exchange") + " of each method";
+    for (const auto& note : record->notes)
       if (note.starts_with("stopped by --max-seconds")) out += " (" + note + ")";
     out += "\n\n";
   }
-  auto table = table_with(everything);
-  for (const auto detail : {no_phases, no_percentiles})
-    if (width_of(table) > columns_of_terminal()) table = table_with(detail);
+  auto detail = everything;
+  auto table = table_with(detail);
+  for (const auto less : {no_phases, no_percentiles})
+    if (width_of(table) > columns_of_terminal()) table = table_with(detail = less);
   out += table;
-  if (timed == contenders.end()) return out;
-  std::string legend =
-      "Times are the slowest rank's; rate counts all halo bytes of a rank. Transfer includes "
-      "waiting for its packing, and medians of phases may overlap.";
+  if (timed.list.empty()) return out;
+  std::string legend = "Times are the slowest rank's; rate counts all halo bytes of a rank.";
+  if (detail == everything)
+    legend += " Transfer includes waiting for its packing, and medians of phases may overlap.";
   if (baseline != nullptr)
     legend += " Ratio: times as fast as " + baseline->label +
               ", the fastest vendor method; ~ marks ratios that may be 1.";
   out += "\n" + wrapped(legend, columns_of_terminal()) + "\n";
-  std::vector<Candidate> candidates;
-  for (const auto& contender : contenders)
-    if (!contender.record.phases.total.empty()) candidates.push_back(candidate_of(contender));
-  std::istringstream lines(
-      answer(candidates, of_baseline ? &*of_baseline : nullptr, short_mpi_name()));
+  std::istringstream lines(answer(timed.list, baseline, short_mpi_name()));
   for (std::string line; std::getline(lines, line);) out += wrapped(line, columns_of_terminal());
   return out;
 }
 
 // Writes the picture of --plot. An old one stays until the new one is there.
 void draw(const std::vector<Contender>& contenders, const std::string& path) {
-  std::vector<Candidate> candidates;
-  const Candidate* baseline = nullptr;
-  for (const auto& contender : contenders)
-    if (!contender.record.phases.total.empty()) candidates.push_back(candidate_of(contender));
-  for (const auto& candidate : candidates)
-    if (candidate.is_vendor && (baseline == nullptr || statistics(candidate.seconds).median <
-                                                           statistics(baseline->seconds).median))
-      baseline = &candidate;
-  if (baseline == nullptr) return;
+  namespace fs = std::filesystem;
+  const Candidates timed(contenders);
+  if (timed.baseline == nullptr) return;
   const auto& record = contenders.front().record;
   const auto picture =
-      bars(candidates, *baseline,
+      bars(timed.list, *timed.baseline,
            "Halo exchange, " + format_count(record.ranks, "rank") + " on " +
                format_count(record.nodes, "node") + ", " + format_extent(record.local) +
                " points per rank, " + short_mpi_name());
-  const auto part = path + ".part";
-  std::ofstream file(part, std::ios::trunc);
+  std::error_code error;
+  const auto target = fs::weakly_canonical(path, error).string();  // a rename replaces links
+  const bool is_device = fs::exists(target, error) && !fs::is_regular_file(target, error);
+  const auto draft = is_device ? target : target + ".part";
+  std::ofstream file(draft, std::ios::trunc);
   file << picture;
   file.close();
-  std::error_code error;
-  if (file) std::filesystem::rename(part, path, error);
-  if (!file || error)
-    throw EnvironmentError("plot cannot be written (" + path + "): give --plot another file");
+  error.clear();
+  if (file && !is_device) fs::rename(draft, target, error);
+  if (file && !error) return;
+  const auto why = error ? error.message() : std::generic_category().message(errno);
+  if (!is_device) fs::remove(draft, error);
+  throw EnvironmentError("plot cannot be written (" + path + ", " + why +
+                         "): give --plot another file");
 }
 
 // What there is to note, and about whom.
@@ -336,9 +349,9 @@ int compare_as(const Config& config, Methods methods, const Domain& domain, cons
       for (const auto shape : config.shape) add(method, *halo, shape);
   std::string introduction = headline(config, contenders.front().record);
   for (const auto& [note, labels] : labels_by_note(contenders))
-    introduction += labels + ": " + note + "\n";
+    introduction += wrapped(labels + ": " + note, columns_of_terminal());
   for (const auto& note : methods.left_out) {
-    introduction += note + "\n";
+    introduction += wrapped(note, columns_of_terminal());
     for (auto& contender : contenders) contender.record.notes.push_back(note);
   }
   say(config, comm, introduction);
@@ -376,10 +389,14 @@ int compare_as(const Config& config, Methods methods, const Domain& domain, cons
 int compare(const Config& config, MPI_Comm comm) {
   const auto nodes = find_nodes(config, comm);
   const auto methods = methods_to_compare(config, nodes, comm);
+  const auto is_vendor = [](const comm::Method& m) { return comm::is_vendor(m.exchange); };
+  if (!config.plot.empty() && std::none_of(methods.list.begin(), methods.list.end(), is_vendor))
+    throw ConfigError(
+        "plot has nothing to compare with (no vendor method): add one to --methods, such as "
+        "vendor-p2p");
   auto planned = methods.list;
   if (storage_for(methods, config.memory) != Storage::ordinary)
-    for (const auto& method : methods.list)
-      if (comm::is_vendor(method.exchange)) planned.push_back(method);
+    std::copy_if(methods.list.begin(), methods.list.end(), std::back_inserter(planned), is_vendor);
   const int copies = planned.size() > methods.list.size() ? 2 : 1;
   return with_domain(config, nodes, comm, copies, planned,
                      [&](auto element, const Domain& domain, const Setup& setup) {

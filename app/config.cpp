@@ -503,6 +503,8 @@ const Options& options() {
   return instance;
 }
 
+constexpr const char* kCommandLine = "command line";
+
 bool is_utf8(const Json& value) {
   try {
     return !value.dump().empty();
@@ -514,6 +516,9 @@ bool is_utf8(const Json& value) {
 // Sets one member; `where` ends the message that a wrong value earns. Strings must be UTF-8, as
 // JSON and TOML are.
 void set(const Option& option, const Json& value, const std::string& where, Config& config) {
+  // A variable of the shell that is not set would lose what is to be written.
+  if (value == "" && where == kCommandLine)
+    fail(option.name + " is empty", where, "give " + option.expected + ", or leave the flag out");
   if (!is_utf8(value) || !option.read(value, config))
     fail(option.name + " cannot be used", excerpt(value) + ", " + where, "give " + option.expected);
 }
@@ -537,11 +542,21 @@ std::size_t distance(std::string_view a, std::string_view b) {
 std::string nearest(std::string_view word, const std::vector<std::string>& names) {
   constexpr std::size_t kLongest = 40;
   if (word.empty() || word.size() > kLongest || names.empty()) return "";
+  // Abbreviations come first, then swapped letters, then what differs least.
+  const auto begins = [&](const auto& name) { return name.starts_with(word); };
+  if (std::count_if(names.begin(), names.end(), begins) == 1)
+    return *std::find_if(names.begin(), names.end(), begins);
+  const auto is_swapped = [&](const auto& name) {
+    return name.size() == word.size() &&
+           std::is_permutation(name.begin(), name.end(), word.begin());
+  };
+  if (const auto swapped = std::find_if(names.begin(), names.end(), is_swapped);
+      swapped != names.end())
+    return *swapped;
   const auto found = std::min_element(
       names.begin(), names.end(),
       [&](const auto& a, const auto& b) { return distance(word, a) < distance(word, b); });
-  const bool begins = found->starts_with(word) || word.starts_with(*found);
-  return begins || distance(word, *found) <= 1 + word.size() / 4 ? *found : "";
+  return word.starts_with(*found) || distance(word, *found) <= 1 + word.size() / 4 ? *found : "";
 }
 
 std::vector<std::string> names_used_by(Subcommand subcommand) {
@@ -598,8 +613,14 @@ Json as_json(const toml::node& node, int depth = 0) {
   return out;
 }
 
-// Reads the keys of `table` that `subcommand` uses. In a `section`, whose keys are for one
-// subcommand, as at the top, each key has to be used.
+std::string sections_of(const std::vector<Subcommand>& subcommands) {
+  std::string out;
+  for (const auto one : subcommands)
+    out += (out.empty() ? "[" : ", [") + std::string(to_string(one)) + "]";
+  return out;
+}
+
+// Reads the keys of `table`, each of which `subcommand` has to use.
 void read_table(const toml::table& table, const std::string& path, Subcommand subcommand,
                 Values& values) {
   for (const auto& [toml_key, node] : table) {
@@ -613,8 +634,8 @@ void read_table(const toml::table& table, const std::string& path, Subcommand su
     if (!option->is_used_by(subcommand))
       fail("key " + key + " in config file is not used by " + std::string(to_string(subcommand)),
            where,
-           "put it into the section [" + std::string(to_string(option->users.front())) +
-               "], which " + std::string(to_string(subcommand)) + " does not read");
+           "put it into a section, which " + std::string(to_string(subcommand)) +
+               " does not read: " + sections_of(option->users));
     auto value = as_json(node);
     if (value.is_null())
       fail(key + " has no value that can be used", where, "give " + option->expected);
@@ -625,6 +646,18 @@ void read_table(const toml::table& table, const std::string& path, Subcommand su
 Values read_file(const std::string& path, Subcommand subcommand) {
   constexpr FileKind kind{"config file", "give --config a text file", 16 << 20, true};
   const auto text = read_whole_file(path, kind);
+  // A key with tens of thousands of dots would take as many levels of the parser's stack.
+  constexpr std::size_t kLongestLine = 8192;
+  std::size_t number = 1;
+  for (std::size_t begin = 0; begin < text.size(); ++number) {
+    const auto end = std::min(text.find('\n', begin), text.size());
+    if (end - begin > kLongestLine)
+      fail("config file has a line of more than " + std::to_string(kLongestLine) + " bytes",
+           "line " + std::to_string(number) + " of " + path + ": " +
+               excerpt(text.substr(begin, kLongestLine)),
+           "divide it");
+    begin = end + 1;
+  }
   toml::table file;
   try {
     file = toml::parse(text);
@@ -641,6 +674,9 @@ Values read_file(const std::string& path, Subcommand subcommand) {
     if (section == nullptr) continue;
     const std::string key(toml_key.str());
     const auto named = from_string<Subcommand>(key);
+    if (const auto* option = options().find(key); !named && option != nullptr)
+      fail(key + " takes no keys of its own", line_of(path, node.source()),
+           "give " + option->expected);
     if (!named)
       fail("config file has an unknown section " + excerpt(key), line_of(path, node.source()),
            "use the name of a subcommand: " + all_names<Subcommand>(", "));
@@ -886,7 +922,7 @@ void check_flags(const Words& words, Subcommand subcommand) {
       fail(flag + " is given twice", "command line", "give each flag once");
     if (word.size() == flag.size() + 1)
       fail(flag + " has no value", "command line", "give one after the =");
-    if (flag == "--print-config") continue;
+    if (word == "--print-config") continue;
     const auto* option = options().find(flag.substr(2));
     if (option == nullptr || !option->is_used_by(subcommand))
       fail(option == nullptr ? "unknown flag " + excerpt(flag)
@@ -978,7 +1014,6 @@ Config merge(const CommandLine& line) {
     if (config.local && config.global)
       fail("local and global exclude each other", "both in " + where, "give one of them");
   };
-  constexpr const char* kCommandLine = "command line";
   if (const auto path = line.values.find("config"); path != line.values.end()) {
     set(*options().find("config"), path->second, kCommandLine, config);
     for (const auto& [key, value] : read_file(config.config, config.subcommand))
@@ -1013,6 +1048,14 @@ Config from_json(const Json& json) {
 }
 
 // Reads back to the same configuration: on one line, JSON's values are TOML's.
+// JSON, but for the one character that TOML wants escaped and JSON does not.
+std::string toml_text(const Json& value) {
+  auto out = value.dump();
+  for (auto at = out.find('\x7f'); at != std::string::npos; at = out.find('\x7f', at))
+    out.replace(at, 1, "\\u007f");
+  return out;
+}
+
 std::string as_toml(const Config& config) {
   std::string out = "# halocline " + std::string(to_string(config.subcommand)) + "\n";
   const Config defaults;
@@ -1021,7 +1064,7 @@ std::string as_toml(const Config& config) {
     const bool hidden = option.group.empty() && value == option.write(defaults);
     const bool is_used = option.is_used_by(config.subcommand);
     if (is_used && option.in_file && !hidden && !value.is_null())
-      out += option.name + " = " + value.dump() + "\n";
+      out += option.name + " = " + toml_text(value) + "\n";
   }
   return out;
 }

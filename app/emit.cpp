@@ -284,7 +284,13 @@ std::string in_fortran(const Calls& calls, const std::string& last, const std::s
     }
     words.push_back("t" + std::to_string(i + 1));
     words.push_back("ierror");
-    out += statement("call MPI_Type_" + name + "(" + joined(words) + ")", "  ", " &");
+    const auto call = statement("call MPI_Type_" + name + "(" + joined(words) + ")", "  ", " &");
+    // Fortran 2008 continues a line 255 times.
+    if (std::count(call.begin(), call.end(), '\n') > 256)
+      throw ConfigError(
+          "emit has no room for a list in one statement of Fortran: use C, or fill a shorter list "
+          "and enlarge it in your program");
+    out += call;
   }
   return out + "  call MPI_Type_commit(" + last + ", ierror)\n" +
          freed(calls, last,

@@ -357,7 +357,7 @@ std::string bytes(std::int64_t value) {
 
 constexpr std::size_t kCells = 64;  // of a picture
 
-// What a loop steps over, as a bar: what is full of data, or of smaller loops.
+// Draws a loop's stride as a bar; # is full of data, or of smaller loops.
 std::string bar(std::int64_t full, std::int64_t step) {
   const auto share = static_cast<double>(full) / static_cast<double>(step);
   const auto cells = std::clamp<std::int64_t>(std::llround(share * kCells / 2), 1, kCells / 2);
@@ -380,7 +380,7 @@ std::string picture(const dtype::LoopNest& nest) {
   return out;
 }
 
-// Where the bytes are between the first and the last, for types that are no nest of loops.
+// Draws the places of all bytes, for types that are no nest of loops.
 std::string picture(const dtype::TreeNode& tree, const dtype::TypeBounds& bounds) {
   const auto cell = (bounds.true_extent - 1) / static_cast<std::int64_t>(kCells) + 1;
   std::vector<std::int64_t> held(static_cast<std::size_t>((bounds.true_extent - 1) / cell + 1));
@@ -405,7 +405,7 @@ bool is_in_memory_order(const dtype::LoopNest& nest) {
   return true;
 }
 
-// What one call of the packer does with an instance.
+// Says what the packer does with an instance.
 std::string copied_as(const dtype::PackPlan& plan) {
   using Kind = dtype::detail::Op::Kind;
   const auto& op = plan.program().entry(1);
@@ -432,12 +432,18 @@ const dtype::Reconstruction& cheapest(const std::vector<const dtype::Reconstruct
                             [](const auto* a, const auto* b) { return a->cost < b->cost; });
 }
 
-// A tree in MPI's own constructors, with bounds of its own only where MPI would give it others.
-std::string in_mpi(const dtype::TreeNodePtr& root, const dtype::TypeBounds& bounds) {
+/// A type in MPI's own constructors, and the cost of the tree that it is translated into.
+struct InMpi {
+  std::string text;
+  std::int64_t cost;
+};
+
+// Returns a tree in MPI's constructors, with bounds of its own only where MPI would give it others.
+InMpi in_mpi(const dtype::TreeNodePtr& root, const dtype::TypeBounds& bounds) {
   auto expr = dtype::to_type_expr({root, bounds});
   if (const auto* resized = std::get_if<dtype::Resized>(&expr->node))
     if (dtype::mpi_bounds(made(*resized->old).get()) == bounds) expr = resized->old;
-  return shortened(dtype::to_string(*expr));
+  return {dtype::to_string(*expr), dtype::cost(*dtype::translate(*expr).root)};
 }
 
 // The bounds of a type that ends with its data.
@@ -459,6 +465,28 @@ std::vector<const dtype::Reconstruction*> of_mpi(const Reconstructed& found) {
   for (const auto* one : {&found.path, &found.extended, &found.tree})
     if (*one) out.push_back(&**one);
   return out;
+}
+
+// Says if MPI has a cheaper or a shorter constructor for the type.
+std::string verdict(const Findings& findings) {
+  auto best = in_mpi(findings.normalized.root, findings.form.bounds);
+  if (findings.reconstructed)
+    for (const auto* one : of_mpi(*findings.reconstructed)) {
+      if (one->cost > best.cost) continue;
+      auto other = in_mpi(one->root, findings.form.bounds);
+      if (std::pair(other.cost, other.text.size()) < std::pair(best.cost, best.text.size()))
+        best = std::move(other);
+    }
+  // A list of few entries costs less than a loop and a shift, for which nobody rewrites a type.
+  const auto is_worth_it =
+      4 * best.cost <= 3 * findings.tree_cost || best.text.size() <= findings.expression.size();
+  const std::string found =
+      findings.reconstructed ? "" : " that was found (above 1,000,000 elements)";
+  if (best.cost < findings.tree_cost && is_worth_it)
+    return "cheapest in MPI" + found + ": " + shortened(best.text) + "\n";
+  if (best.cost == findings.tree_cost && best.text.size() < findings.expression.size())
+    return "the same in fewer words: " + shortened(best.text) + "\n";
+  return "MPI has nothing clearly cheaper" + found + "\n";
 }
 
 std::string summary(const Findings& findings) {
@@ -494,13 +522,7 @@ std::string summary(const Findings& findings) {
            to_text(findings.mpi) + "\n";
   if (!findings.left_to_mpi.empty())
     out += "left to MPI by the library: " + findings.left_to_mpi + "\n";
-  if (findings.reconstructed) {
-    auto found = of_mpi(*findings.reconstructed);
-    found.push_back(&findings.normalized);
-    const auto& best = cheapest(found);
-    out += best.cost < findings.tree_cost ? "cheapest in MPI: " + in_mpi(best.root, bounds) + "\n"
-                                          : "MPI has nothing cheaper\n";
-  }
+  if (bounds.size > 0) out += verdict(findings);
   return out;
 }
 
@@ -545,9 +567,10 @@ std::string inspect_sequence(const dtype::TypedSequence& sequence, View view) {
   const auto found = reconstruct(sequence);
   if (view == View::json) return to_json(found).dump() + "\n";
   const auto shown = of_mpi(found);
-  std::string out = grouped(found.elements) + " elements\n";
+  std::string out = grouped(found.elements) + (found.elements == 1 ? " element\n" : " elements\n");
   if (!shown.empty())
-    out += "cheapest in MPI: " + in_mpi(cheapest(shown).root, bounds_of(sequence)) + "\n";
+    out += "cheapest in MPI: " + shortened(in_mpi(cheapest(shown).root, bounds_of(sequence)).text) +
+           "\n";
   return out + (view == View::verbose ? "\n" + to_text(found) : "");
 }
 
@@ -560,8 +583,8 @@ std::string emit_expression(const std::string& expression, Language language) {
   if (const auto* reason = std::get_if<UnsupportedDatatype>(&decoded))
     throw ConfigError("emit has no calls for this type (" + std::string(reason->what()) +
                       "): change the expression");
-  return emitted(*std::get<dtype::TypeExprPtr>(decoded), "Makes " + shortened(expression, 60) + ".",
-                 language);
+  return emitted(*std::get<dtype::TypeExprPtr>(decoded),
+                 "Makes " + shortened(dtype::to_string(*expr), 60) + ".", language);
 }
 
 int inspect(const Config& config, MPI_Comm comm) {
@@ -574,6 +597,8 @@ int inspect(const Config& config, MPI_Comm comm) {
   if (given > 1)
     throw ConfigError(
         "expression, displacements and typemap exclude each other (inspect): give one of them");
+  if ((config.emit != Language::none) + config.json + config.verbose > 1)
+    throw ConfigError("emit, json and verbose exclude each other (inspect): give one of them");
   if (config.emit != Language::none && config.expression.empty())
     throw ConfigError(
         "emit is for expressions (inspect): give one in quotes; 'cheapest in MPI' of a list is "

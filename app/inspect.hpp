@@ -9,7 +9,7 @@
 
 namespace halocline::app {
 
-/// How an inspection is shown.
+/// Names the ways to show an inspection.
 enum class View {
   summary,  ///< what a user of the type wants to know
   verbose,  ///< the summary, then trees, plan and reconstructions

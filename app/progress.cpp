@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "table.hpp"
@@ -17,10 +18,10 @@ constexpr auto kInterval = std::chrono::milliseconds(100);
 constexpr const char* kClear = "\r\x1b[K";  // to the first column, erase to the end of the line
 
 // Returns a descriptor of the terminal that shows stderr, or -1. Open MPI gives its ranks a pipe
-// for it and copies that to mpirun's own stderr, so the launcher, if it is the parent process, is
-// asked as well.
+// for it and copies that to mpirun's own stderr. So its launcher, the parent process, is asked.
 int open_terminal() {
   if (isatty(STDERR_FILENO) == 1) return dup(STDERR_FILENO);
+  if (std::getenv("OMPI_COMM_WORLD_RANK") == nullptr) return -1;  // a shell may have sent it away
   const auto launcher = "/proc/" + std::to_string(getppid()) + "/fd/2";
   const int descriptor = open(launcher.c_str(), O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor >= 0 && isatty(descriptor) == 1) return descriptor;

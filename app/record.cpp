@@ -456,6 +456,7 @@ ResultWriter ResultWriter::for_predictions(const Config& config, const Provenanc
 ResultWriter::ResultWriter(const Config& config, const Provenance& provenance, const Json& example)
     : output_(config.output), csv_(config.csv), provenance_(provenance) {
   if (!output_.empty()) check_appendable("output", output_);
+  if (!config.plot.empty()) check_appendable("plot", config.plot);
   if (csv_.empty()) return;
   check_appendable("csv", csv_);
   if (!output_.empty() && same_file(output_, csv_))

@@ -174,9 +174,9 @@ nlohmann::ordered_json to_json(const PredictRecord& record, const Provenance& pr
 /// on one rank only.
 class ResultWriter {
  public:
-  /// For records of one type. Checks that both files can be appended to, without leaving a trace of
-  /// that. Throws ConfigError that names the flag if one cannot, if both are one file, or if the
-  /// CSV file has columns other than theirs.
+  /// For records of one type. Checks that both files and config.plot can be written, without
+  /// leaving a trace of that. Throws ConfigError that names the flag if one cannot, if both are one
+  /// file, or if the CSV file has columns other than theirs.
   static ResultWriter for_records(const Config& config, const Provenance& provenance);
   static ResultWriter for_gathers(const Config& config, const Provenance& provenance);
   static ResultWriter for_predictions(const Config& config, const Provenance& provenance);

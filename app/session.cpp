@@ -241,9 +241,12 @@ std::string headline(const Config& config, const Record& record) {
       std::to_string(record.radius) + ", " + std::to_string(record.neighbors) +
       " neighbours, regions described by " + std::string(to_string(config.describe)) +
       where_fields_are(config);
-  const auto second = "per rank and exchange: " + most + format_bytes(record.bytes_to_others) +
-                      " to others in " + format_count(record.messages, "message") + ", " + most +
-                      format_bytes(record.bytes_to_self) + " to itself";
+  // At an open boundary a rank has fewer neighbours.
+  const bool is_alike = even && (config.periodic || record.ranks == 1);
+  const auto second = "per rank and exchange: " + std::string(is_alike ? "" : "up to ") +
+                      format_bytes(record.bytes_to_others) + " to others in " +
+                      (is_alike ? "" : "up to ") + format_count(record.messages, "message") + ", " +
+                      most + format_bytes(record.bytes_to_self) + " to itself";
   const auto columns = columns_of_terminal();
   return wrapped(first, columns) + wrapped(second, columns) + to_other_nodes(record);
 }

@@ -89,8 +89,8 @@ std::size_t columns_of_terminal() {
   constexpr std::size_t kUsual = 80, kLeast = 60, kMost = 120;
   winsize size{};
   auto out = kUsual;
-  if (const char* const text = std::getenv("COLUMNS"); text != nullptr && *text != '\0')
-    out = static_cast<std::size_t>(std::max(std::atoi(text), 0));
+  if (const char* const text = std::getenv("COLUMNS"); text != nullptr && std::atoi(text) > 0)
+    out = static_cast<std::size_t>(std::atoi(text));
   else if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
     out = size.ws_col;
   return std::clamp(out, kLeast, kMost);

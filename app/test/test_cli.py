@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command line and the config file: what goes in, what comes out, and one clear line for everything that is wrong."""
+import contextlib
 import csv
 import json
 import os
 import pathlib
 import re
+import stat
 import struct
 import tempfile
 import unittest
@@ -56,6 +58,8 @@ BAD_FILES = [
     ("local", "local = [8, 8, 8] 8"),
     ("local", "local = 8"),
     ("sizes", "sizes = " + "[" * 100000 + "]" * 100000),
+    ("more than 8192 bytes", "a." * 50000 + "a = 1"),
+    ("radius takes no keys of its own", "radius = {a=1}"),
     ("quiet", "quiet = " + '{"a":' * 100000 + "1" + "}" * 100000),
     ("local", "local = [8, 8, 8]\nglobal = [8, 8, 8]"),
     ("decomposition", "decomposition = [0, 1, 1]"),
@@ -93,7 +97,7 @@ BAD_FILES = [
     ("did you mean radius?", "raduis = 3"),
     ("did you mean radius?", "[run]\nraduis = 3"),
     ("sizes in config file is not used by run", "sizes = [1]"),
-    ("section [gather]", "sizes = [1]"),
+    ("put it into a section, which run does not read: [gather]", "sizes = [1]"),
     ("iterations in config file is not used by run", "[run]\niterations = 3"),
     ("radius", "radius = 1979-05-27"),
     ("no TOML", "a line without a setting"),
@@ -155,6 +159,12 @@ BAD_COMMAND_LINES = [
     ("1000 nested", ["inspect", "subarray(C,{%s},{%s},{%s},int)" % (",".join("3" * 1001), ",".join("2" * 1001), ",".join("0" * 1001))]),
     ("too large to inspect", ["inspect", "triangular(60000000,0,1,60000000,int)"]),
     ("too large to inspect", ["inspect", "circular_vector(0,2,3,7000000,7,int)"]),
+    ("output is empty", ["run", "--output", ""]),
+    ("exclude each other", ["inspect", "double", "--emit", "c", "--json"]),
+    ("plot has nothing to compare with", ["compare", "--methods", "p2p", "--plot", "a.svg"]),
+    ("plot cannot be written (no/a.svg", ["compare", "--plot", "no/a.svg"]),
+    ("did you mean --iterations", ["compare", "--iter", "5"]),
+    ("did you mean run?", ["rnu"]),
     ("too large to inspect", ["inspect", "triangular(1000001,1,1,5,short_int)"]),
     ("too large to inspect", ["inspect", DOUBLED]),
     ("byt", ["inspect", "vector(3,1,-1,byt)"]),
@@ -615,13 +625,40 @@ class Inspect(InDirectory):
         differs = any(bounds["mpi"][key] != bounds[key] for key in bounds["mpi"])
         self.assertEqual("the installed MPI has other bounds" in outcome.stdout, differs)
 
+    def test_the_verdict_is_of_use(self):
+        for expression, verdict in (
+            ("hindexed({3},{32},int)", "MPI has nothing clearly cheaper"),
+            ("dup(dup(int))", "the same in fewer words: int"),
+            ("vector(2000000,1,4,double)", "MPI has nothing clearly cheaper that was found (above 1,000,000 elements)"),
+            ("hindexed_block(1,{0,32,64,96},double)", "cheapest in MPI: vector(4,1,4,double)"),
+        ):
+            self.assertEqual(self.halocline("inspect", expression).stdout.splitlines()[-1], verdict, expression)
+
+    def test_the_plot_leaves_devices_and_links_alone(self):
+        """A device is written to, a link is followed."""
+        folder = pathlib.Path(self.directory)
+        (folder / "real.svg").touch()
+        (folder / "link.svg").symlink_to("real.svg")
+        targets = ["link.svg"]
+        with contextlib.suppress(PermissionError):  # root alone may make devices
+            os.mknod(folder / "null", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+            targets.append("null")
+        for target in targets:
+            outcome = self.halocline("compare", "--local", "8", "8", "8", "--methods", "p2p,vendor-p2p", "--plot", target)
+            self.assertEqual(outcome.code, 0, outcome.stderr)
+            self.assertFalse((folder / (target + ".part")).exists())
+        self.assertTrue((folder / "link.svg").is_symlink())
+        self.assertIn("<svg", (folder / "real.svg").read_text())
+        if len(targets) > 1:
+            self.assertTrue((folder / "null").is_char_device())
+
     def test_the_summary_answers_first(self):
         """In words, with a picture; trees and costs only if they are asked for."""
         for expression, lines in (
             ("vector(10000,1,4,double)", (
                 "80,000 bytes in 10,000 runs of 8 bytes, 32 bytes apart, over 319,976 bytes",
                 "  [########........................]  8 of 32 bytes, 10,000 times",
-                "copied as rows of 8 bytes", "extent 319,976 bytes", "MPI has nothing cheaper",
+                "copied as rows of 8 bytes", "extent 319,976 bytes", "MPI has nothing clearly cheaper",
             )),
             ("hindexed_block(1,{0,16,32,48},vector(2,1,1,float))", (
                 "32 bytes in 4 runs of 8 bytes, 16 bytes apart, over 56 bytes",
@@ -638,7 +675,7 @@ class Inspect(InDirectory):
                 "copied as a list of blocks of 4 bytes",
                 "extent 168 bytes, lower bound 4; data begin at byte 4",
             )),
-            ("contiguous(5,double)", ("40 bytes in one piece; copied by memcpy", "extent 40 bytes", "MPI has nothing cheaper")),
+            ("contiguous(5,double)", ("40 bytes in one piece; copied by memcpy", "extent 40 bytes", "MPI has nothing clearly cheaper")),
             ("contiguous(0,double)", ("no data", "extent 0 bytes")),
         ):
             outcome = self.halocline("inspect", expression)

@@ -18,6 +18,8 @@ if(HALOCLINE_KOKKOS)
   install(FILES ${PROJECT_SOURCE_DIR}/app/halocline.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
     RENAME halocline)
 endif()
+# Relative, so that the installation may be moved.
+file(RELATIVE_PATH includes_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_FULL_INCLUDEDIR}/halocline)
 configure_file(${PROJECT_SOURCE_DIR}/lib/cmake/halocline.pc.in ${PROJECT_BINARY_DIR}/halocline.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/halocline.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Halocline)

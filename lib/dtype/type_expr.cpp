@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "dtype/lower.hpp"
@@ -325,9 +326,11 @@ class Parser {
 
   TypeExprPtr subarray() {
     Subarray t{};
+    const auto dimensions = optional_dimensions();
     const bool is_first = !begins_list();  // else the order is behind the starts, as in MPI
     if (is_first) t.order = order(), expect(',');
     t.sizes = integers(), expect(',');
+    if (dimensions) same_length(t.sizes.size(), static_cast<std::size_t>(*dimensions));
     t.subsizes = integers(), expect(',');
     t.starts = integers();
     if (!is_first) expect(','), t.order = order();
@@ -348,9 +351,11 @@ class Parser {
     Darray t{};
     t.size = natural(), expect(','), t.rank = natural(), expect(',');
     if (t.rank >= t.size) fail("rank < size");
+    const auto dimensions = optional_dimensions();
     t.gsizes = integers(), expect(',');
+    if (dimensions) same_length(t.gsizes.size(), static_cast<std::size_t>(*dimensions));
     t.distribs = list([&] { return distribution(); }), expect(',');
-    t.dargs = list([&] { return integer_or("default", kDefaultDarg); }), expect(',');
+    t.dargs = list([&] { return distribution_argument(); }), expect(',');
     t.psizes = integers();
     same_length(t.gsizes.size(), t.distribs.size());
     same_length(t.gsizes.size(), t.dargs.size());
@@ -455,10 +460,24 @@ class Parser {
   Distribution distribution() {
     skip_space();
     const auto name = word();
-    if (name == "block") return Distribution::block;
-    if (name == "cyclic") return Distribution::cyclic;
-    if (name == "none") return Distribution::none;
+    if (name == "block" || name == "MPI_DISTRIBUTE_BLOCK") return Distribution::block;
+    if (name == "cyclic" || name == "MPI_DISTRIBUTE_CYCLIC") return Distribution::cyclic;
+    if (name == "none" || name == "MPI_DISTRIBUTE_NONE") return Distribution::none;
     fail("block, cyclic or none");
+  }
+
+  std::int64_t distribution_argument() {
+    const auto* const name = peek('M') ? "MPI_DISTRIBUTE_DFLT_DARG" : "default";
+    return integer_or(name, kDefaultDarg);
+  }
+
+  // Reads the number of dimensions, which MPI has in front of the lists.
+  std::optional<std::int64_t> optional_dimensions() {
+    skip_space();
+    if (at_ == text_.size() || text_[at_] < '0' || text_[at_] > '9') return std::nullopt;
+    const auto out = natural();
+    expect(',');
+    return out;
   }
 
   // A natural number, or this value where there is the word that stands for it.

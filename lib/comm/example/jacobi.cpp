@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   MPI_Cart_create(MPI_COMM_WORLD, 3, grid.data(), open.data(), 0, &cart);
   MPI_Comm_rank(cart, &rank);
   MPI_Cart_coords(cart, rank, 3, at.data());
-  double largest = 0;
+  int wrong = 0;
   try {
     // 16 points per rank and axis, and one ghost or wall point on each side.
     constexpr int n = 16, stored = n + 2, steps = 10;
@@ -93,15 +93,12 @@ int main(int argc, char** argv) {
     }
     for (int z = 1; z <= n; ++z)
       for (int y = 1; y <= n; ++y)
-        for (int x = 1; x <= n; ++x) {
-          const auto error = std::abs(u[steps % 2][index(z, y, x)] - solution(z, y, x));
-          if (!(error <= largest)) largest = error;
-        }
+        for (int x = 1; x <= n; ++x)
+          if (u[steps % 2][index(z, y, x)] != solution(z, y, x)) wrong = 1;  // a NaN, too
   } catch (const Error& error) {
     std::fprintf(stderr, "jacobi: %s\n", error.what());
     MPI_Abort(MPI_COMM_WORLD, 3);
   }
-  int wrong = largest == 0 ? 0 : 1;
   MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (rank == 0) std::printf("%d ranks, %d of them with errors\n", ranks, wrong);
   MPI_Comm_free(&cart);

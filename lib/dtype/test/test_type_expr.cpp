@@ -58,7 +58,8 @@ TEST(TypeExpr, IsReadAsMpiAndOtherLanguagesWriteIt) {
   const auto expected = parse_type("subarray(F,{4,4},{2,2},{0,1},int)");
   for (const auto* text : {"subarray({4,4},{2,2},{0,1},F,int)",
                            "subarray([4,4],[2,2],[0,1],MPI_ORDER_FORTRAN,MPI_INT)",
-                           "subarray(MPI_ORDER_FORTRAN, [4, 4], {2, 2}, [0, 1], int)"})
+                           "subarray(MPI_ORDER_FORTRAN, [4, 4], {2, 2}, [0, 1], int)",
+                           "subarray(2, [4,4], [2,2], [0,1], MPI_ORDER_FORTRAN, MPI_INT)"})
     EXPECT_EQ(to_string(*parse_type(text)), to_string(*expected)) << text;
   EXPECT_THROW(parse_type("subarray({4,4],{2,2},{0,1},F,int)"), ConfigError);
   EXPECT_THROW(parse_type("subarray(F,{4,4},{2,2},{0,1},F,int)"), ConfigError);
