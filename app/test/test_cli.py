@@ -322,7 +322,7 @@ class EffectiveConfig(InDirectory):
         return [line.split(" = ")[0] for line in text.splitlines() if " = " in line]
 
     def not_default(self, subcommand):
-        """Those lines of NOT_DEFAULT whose keys a subcommand uses."""
+        """Returns the lines of NOT_DEFAULT whose keys a subcommand uses."""
         used = {option["flag"] for option in options() if subcommand in option["used_by"]}
         return "".join(line + "\n" for line in NOT_DEFAULT.splitlines() if line.split(" = ")[0] in used)
 

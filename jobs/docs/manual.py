@@ -72,7 +72,7 @@ def text_outside_of_blocks(lines):
 
 
 def anchors_of(path):
-    """As GitHub makes them of headings."""
+    """Returns the anchors of a page's headings, as GitHub makes them."""
     out = set()
     for _, line in text_outside_of_blocks(lines_in(path)):
         if heading := re.match(r"#+ (.*)", line):
@@ -163,7 +163,7 @@ def man_page(options, overview, version):
 
 
 def completion(options):
-    """What bash completes: subcommands, then their flags, then file names."""
+    """Returns the completion for bash: subcommands, then their flags, then file names."""
     subcommands = list(dict.fromkeys(name for option in options for name in option["used_by"]))
     lines = ["# Completes halocline in bash; made by jobs/docs/manual.py fill.", "_halocline() {",
              "  local word=${COMP_WORDS[COMP_CWORD]} flags=", "  if ((COMP_CWORD == 1)); then",

@@ -96,7 +96,7 @@ def main(arguments):
     measured = []
     for page in pages:
         copy_page(page, source)
-        # What a page links to, reports and sources, is part of the site.
+        # Reports and sources that a page links to are part of the site.
         for _, target in manual.links_of(page):
             path = (page.parent / target.split("#")[0]).resolve()
             if not path.is_file() or path in pages or path in measured:
