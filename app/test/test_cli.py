@@ -14,7 +14,7 @@ from halocline_program import halocline, options, several
 
 SOURCE = pathlib.Path(os.environ["HALOCLINE_SOURCE"])
 
-# What the message must name -> the lines of a config file.
+# Words of the message -> the lines of a config file.
 BAD_FILES = [
     ("tpyo", "tpyo = 3"),
     ("memory", 'memory = "gpu"'),
