@@ -10,6 +10,7 @@ Needs pandas (Debian: python3-pandas).
 """
 
 import glob
+import os
 
 import records
 
@@ -18,16 +19,20 @@ def read(*files):
     """Returns one row for each record of these files, which may be patterns such as `raw/weak/*.jsonl`.
 
     Members of members have dots in the names of their columns, such as `phases.total.median_s` (seconds). Lists stay lists: `local` is
-    [x, y, z]. The column `file` names the file. Raises records.BadInput for what is no record, and FileNotFoundError for a pattern
-    without files.
+    [x, y, z]. The column `file` names the file. Lines that have only `provenance` are skipped. Raises records.BadInput for a line
+    that is no object, and FileNotFoundError for a pattern without files.
     """
     import pandas
 
-    rows = []
+    rows, hint = [], "write it again with --output"
     for pattern in files:
-        paths = sorted(glob.glob(str(pattern)))
+        paths = [str(pattern)] if os.path.exists(pattern) else sorted(glob.glob(str(pattern)))
         if not paths:
             raise FileNotFoundError(f"there is no {pattern}: write records with --output")
         for path in paths:
-            rows += [record | {"file": path} for _, record in records.json_lines(path, "write it again with --output")]
+            for number, record in records.json_lines(path, hint):
+                if not isinstance(record, dict):
+                    raise records.BadInput(f"line {number} of {path} is no record ({records.excerpt(record)}): {hint}")
+                if record.keys() != {"provenance"}:
+                    rows.append(record | {"file": path})
     return pandas.json_normalize(rows)

@@ -172,7 +172,7 @@ def answer(study):
     if len(compared) > 1:
         ratios = sorted(one[3] for one in compared)
         cores = " with a core for each rank" if len(compared) < len(every) else ""
-        sentences.append(f"Over {len(compared)} points{cores}, our fastest method is {ratio_text(ratios[0])[:-1]} to {fast(ratios[-1])} as fast.")
+        sentences.append(f"Over {len(compared)} points{cores}, our fastest method is {ratio_text(ratios[0])[:-1]} to {fast(ratios[-1])} as fast as the MPI's fastest.")
     for group in study.groups:
         curve = next((one for one in group.fastest_curves("compare") if one.label == method_of(point, ours)), None)
         found = list(curve.efficiencies("weak")) if curve and group.scaling == "weak" else []
@@ -316,7 +316,7 @@ def report(study, figures):
             parts += [f"## {title}\n", f"{above}\n", *texts]
     parts.append(
         "results/studies.md explains the columns of `data.csv`."
-        + (" The plots are there as .pdf, too." if figures else " No plots were drawn.")
+        + (" study.py also draws the plots as .pdf." if figures else " No plots were drawn.")
         + "\n"
     )
     return "\n".join(parts)

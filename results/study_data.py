@@ -55,8 +55,8 @@ class Point:
                 if not wrong and record[field] != wanted:
                     wrong = f"{field} is {record[field]}, not {wanted}"
             total = self.command != "gather" and not wrong and record["phases"]["total"]
-            if total and total["median_s"] and not total["p10_s"]:
-                wrong = "phases.total.p10_s is 0"
+            if total and not 0 < total["p10_s"] <= total["median_s"] <= total["p90_s"]:
+                wrong = "phases.total is not 0 < p10_s <= median_s <= p90_s"
             if wrong:
                 raise BadInput(f"line {number} of {self.path} is no record of this point ({wrong}): {again}")
             settings = ("order", "variant", "bytes_per_rank", "root") if self.command == "gather" else IDENTITY

@@ -68,7 +68,7 @@ def options():
 
 
 def methods():
-    """Those that the help names and that are possible with this MPI, for fields in the memory of the host."""
+    """Returns the methods that the help names and that are possible with this MPI, for fields in the memory of the host."""
     option = next(option for option in options() if option["flag"] == "methods")
     names = re.match(r"From ([a-z0-9, -]+)\.", option["details"]).group(1).split(", ")
     tiny = ("run", "--local", "6", "6", "6", "--steps", "1", "--quiet", "--methods")

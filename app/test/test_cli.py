@@ -16,7 +16,7 @@ from halocline_program import halocline, options, several
 
 SOURCE = pathlib.Path(os.environ["HALOCLINE_SOURCE"])
 
-# What the message must name -> the lines of a config file.
+# Words of the message -> the lines of a config file.
 BAD_FILES = [
     ("tpyo", "tpyo = 3"),
     ("memory", 'memory = "gpu"'),
@@ -332,7 +332,7 @@ class EffectiveConfig(InDirectory):
         return [line.split(" = ")[0] for line in text.splitlines() if " = " in line]
 
     def not_default(self, subcommand):
-        """Those lines of NOT_DEFAULT whose keys a subcommand uses."""
+        """Returns the lines of NOT_DEFAULT whose keys a subcommand uses."""
         used = {option["flag"] for option in options() if subcommand in option["used_by"]}
         return "".join(line + "\n" for line in NOT_DEFAULT.splitlines() if line.split(" = ")[0] in used)
 

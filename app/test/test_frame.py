@@ -39,6 +39,15 @@ class Frame(unittest.TestCase):
             path = pathlib.Path(folder, "x.jsonl")
             path.write_text("{", encoding="utf-8")
             self.assertIn("BadInput: line 1 of", self.run_code(f"halocline.read({str(path)!r})").stderr)
+            path.write_text("[1]\n", encoding="utf-8")
+            self.assertIn("x.jsonl is no record ([1]): write it again", self.run_code(f"halocline.read({str(path)!r})").stderr)
+
+    def test_a_name_with_brackets_and_lines_of_provenance_alone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "x[1].jsonl")
+            path.write_text('{"provenance": {}}\n{"method": "p2p", "provenance": {}}\n', encoding="utf-8")
+            finished = self.run_code(f"assert list(halocline.read({str(path)!r})['method']) == ['p2p']")
+            self.assertEqual((finished.returncode, finished.stderr), (0, ""))
 
 
 if __name__ == "__main__":

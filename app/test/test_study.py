@@ -22,6 +22,7 @@ from halocline_program import halocline, options
 SOURCE = pathlib.Path(os.environ["HALOCLINE_SOURCE"])
 sys.path.insert(0, str(SOURCE / "results"))
 import records  # noqa: E402
+import headline  # noqa: E402
 import study  # noqa: E402  # what the script starts
 import study_data  # noqa: E402
 import study_plots  # noqa: E402
@@ -241,7 +242,7 @@ class Table(OfStudy):
         place = "4 ranks on 1 node"
         self.assertIn(
             f"# My study\n\nWith {place}, `alltoallv` exchanges the halo **2.50 x as fast** as the MPI's fastest method, `vendor-pack`: "
-            "in 2.00 ms instead of 5.00 ms. Over 2 points, our fastest method is 2.50 to 4.00 x as fast. "
+            "in 2.00 ms instead of 5.00 ms. Over 2 points, our fastest method is 2.50 to 4.00 x as fast as the MPI's fastest. "
             "In weak scaling it keeps 50 % of its speed from 2 to 4 ranks.\n",
             report,
         )
@@ -254,7 +255,7 @@ class Table(OfStudy):
         self.write(points | {"c": ("other", 2, "compare", compare(2, {"alltoallv": 1e-3, "vendor-pack": 2e-3}, "0"))})
         report, _ = self.made()
         self.assertIn("\n\nWith 2 ranks on 1 node, ", report)
-        self.assertIn("Over 2 points with a core for each rank, our fastest method is 2.00 to 4.00 x as fast.", report)
+        self.assertIn("Over 2 points with a core for each rank, our fastest method is 2.00 to 4.00 x as fast as the MPI's fastest.", report)
         self.assertIn("50 % of its speed from 2 to 4 ranks, which are more than the cores.\n", report)
 
     def test_every_column_is_documented(self):
@@ -398,7 +399,8 @@ class BadInput(OfStudy):
             (line + "\n" + line[:200], "line 2 of", "a.jsonl is cut off or damaged"),
             (line[:200] + "\n" + line, "line 1 of", "a.jsonl is damaged"),
             (line.replace('"median_s": 0.001', '"median_s": NaN'), "NaN is no JSON"),
-            (re.sub('"p10_s": 0.0009[0-9]*', '"p10_s": 0', line), "phases.total.p10_s is 0"),
+            (re.sub('"p10_s": 0.0009[0-9]*', '"p10_s": 0', line), "phases.total is not 0 < p10_s"),
+            (re.sub('"p90_s": 0.0015', '"p90_s": 0', line), "phases.total is not 0 < p10_s <= median_s <= p90_s"),
             (other(ranks=4), "no record of this point (ranks is 4, not 2)"),
             (other(kind="run"), "kind is run, not compare"),
             (other(schema="halocline/2"), 'schema is "halocline/2"'),
@@ -660,6 +662,48 @@ class Script(OfStudy):
         self.assertEqual(finished.returncode, 0)
         for word in ("data.csv", "REPORT.md", "REPORT.html", "--raw", "--out", "Exit codes", *study_plots.NAMES):
             self.assertIn(word, finished.stdout)
+
+
+class Headline(unittest.TestCase):
+    """The figure of README.md."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def headline(self, rows="| shared | 2.5 | 7.5 |\n| p2p | 2 | 1 |\n", figure="out.svg", plots=True):
+        table = self.folder / "table.md"
+        table.write_text("## Speed\n\n| method | A | B |\n|---|---:|---:|\n" + rows)
+        err = io.StringIO()
+        hidden = contextlib.nullcontext() if plots else mock.patch.dict(sys.modules, {"matplotlib": None})
+        with contextlib.redirect_stderr(err), hidden:
+            try:
+                code = headline.main([str(table), str(self.folder / figure)])
+            except SystemExit as end:
+                code = end.code
+        return code, err.getvalue()
+
+    @unittest.skipUnless(HAS_MATPLOTLIB, "matplotlib is not installed")
+    def test_every_bar_is_inside(self):
+        with mock.patch("matplotlib.axes.Axes.set_ylim", autospec=True) as limits:
+            self.assertEqual(self.headline(), (0, ""))
+        self.assertGreater(limits.call_args[0][2], 7.5)
+        self.assertIn("<svg", (self.folder / "out.svg").read_text())
+
+    def test_what_cannot_be_drawn_is_one_line(self):
+        cases = [
+            ({"rows": "| shared | 2.5 | 3 |\n"}, "table.md has no row p2p with a speed for each MPI: name"),
+            ({"rows": "| shared | 2.5 | 3 |\n| p2p | - | 3 |\n"}, "table.md is damaged (could not convert"),
+            ({"plots": False}, "has no matplotlib: install it"),
+        ]
+        if HAS_MATPLOTLIB:
+            cases.append(({"figure": "none/out.svg"}, "out.svg cannot be written (No such file or directory): name another"))
+        for arguments, message in cases:
+            with self.subTest(message=message):
+                code, said = self.headline(**arguments)
+                self.assertEqual((code, said.count("\n")), (2, 1), said)
+                self.assertIn(message, said)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Keeps the manual true: its pages are README.md, CONTRIBUTING.md and the pages that they link to.
 
-    jobs/docs/manual.py check               links, lengths, option tables and the notes of blocks that are not run
+    jobs/docs/manual.py check               links, images, lengths, option tables, empty output, the notes of blocks that are not run
     jobs/docs/manual.py fill                writes the tables of options and of records' fields, the man page and bash's completion
     jobs/docs/manual.py run [PAGE...]       runs every block of commands that is not marked, from the root of the repository
     jobs/docs/manual.py refresh [PAGE...]   does the same, and puts the new output into the blocks of output behind them
@@ -16,19 +16,31 @@ An option table stands between <!-- options: SUBCOMMAND --> and <!-- end of opti
 
 Exit codes: 0, 1 if something is wrong, 2 bad input.
 """
+import contextlib
 import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
+import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("HALOCLINE_BINARY", ROOT / "build/release/app/halocline"))
-MOST_LINES, MOST_COLUMNS, SECONDS = 200, 110, 600
+MOST_LINES, MOST_COLUMNS, SECONDS, GRACE = 200, 110, 600, 5
 README_LINES = 150
 ENDS = ("<!-- end of options -->", "<!-- end of record -->")
-LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+# The text of a link may begin on the line before.
+LINK = re.compile(r"(?:(?<!!)\[[^\]]*|^[^\[]*)\]\(([^)\s]+)\)")
+IMAGE = re.compile(r"!\[.*?\]\(([^)\s]+)\)")
+DEFINITION = re.compile(r"\[([^\]]+)\]: +(\S+)")
+REFERENCE = re.compile(r"\[([^\]]+)\]\[([^\]]*)\]")
+
+
+class BadInput(Exception):
+    """A page or a program that cannot be used; the text says why."""
 
 
 class Block:
@@ -42,18 +54,25 @@ class Block:
         while at < len(lines) and not lines[at].strip():
             at += 1
         if at < len(lines) and lines[at] == "```text":
-            self.output = at, lines.index("```", at)
+            self.output = at, end_of(lines, at)
 
 
 def lines_in(path):
     return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
+def end_of(lines, at):
+    """Returns the line that ends the block that begins at `at`."""
+    if "```" not in lines[at + 1 :]:
+        raise BadInput(f"the block that begins in line {at + 1} has no end")
+    return lines.index("```", at + 1)
+
+
 def blocks_of(lines):
     at = 0
     while at < len(lines):
         if lines[at].startswith("```"):
-            end = lines.index("```", at + 1)
+            end = end_of(lines, at)
             if lines[at] == "```sh":
                 before = next((line for line in reversed(lines[:at]) if line.strip()), "")
                 note = re.fullmatch(r"<!-- not run: (.+) -->", before.strip())
@@ -71,8 +90,12 @@ def text_outside_of_blocks(lines):
             yield number, line
 
 
+def without_code(line):
+    return re.sub(r"`[^`]*`", "", line)
+
+
 def anchors_of(path):
-    """As GitHub makes them of headings."""
+    """Returns the anchors of a page's headings, as GitHub makes them."""
     out = set()
     for _, line in text_outside_of_blocks(lines_in(path)):
         if heading := re.match(r"#+ (.*)", line):
@@ -83,15 +106,28 @@ def anchors_of(path):
 
 def links_of(path):
     for number, line in text_outside_of_blocks(lines_in(path)):
-        for target in LINK.findall(line):
+        line = without_code(line)
+        definition = DEFINITION.match(line)
+        for target in [definition.group(2)] if definition else LINK.findall(line):
             if not re.match(r"[a-z]+:", target):
                 yield number, target
 
 
+def undefined_references(lines):
+    """Yields (number, name) of each [text][name] whose target the page does not define."""
+    text = [(number, without_code(line)) for number, line in text_outside_of_blocks(lines)]
+    defined = {found.group(1).lower() for _, line in text if (found := DEFINITION.match(line))}
+    for number, line in text:
+        for words, name in REFERENCE.findall(line):
+            if (name or words).lower() not in defined:
+                yield number, name or words
+
+
 def images_of(path):
     for _, line in text_outside_of_blocks(lines_in(path)):
-        for target in re.findall(r"!\[.*?\]\(([^)\s]+)\)", line):
-            yield (path.parent / target).resolve()
+        for target in IMAGE.findall(without_code(line)):
+            if not re.match(r"[a-z]+:", target):
+                yield (path.parent / target).resolve()
 
 
 def pages():
@@ -104,6 +140,8 @@ def pages():
         found.append(page)
         for _, target in links_of(page):
             path = (page.parent / target.split("#")[0]).resolve() if target.split("#")[0] else page
+            if not path.is_relative_to(ROOT):
+                continue
             is_report = "results" in path.relative_to(ROOT).parts[:1] and path.parent != ROOT / "results"
             if path.suffix == ".md" and path.is_file() and not is_report and path.name != "CHANGELOG.md":
                 waiting.append(path)
@@ -163,7 +201,7 @@ def man_page(options, overview, version):
 
 
 def completion(options):
-    """What bash completes: subcommands, then their flags, then file names."""
+    """Returns the completion for bash: subcommands, then their flags, then file names."""
     subcommands = list(dict.fromkeys(name for option in options for name in option["used_by"]))
     lines = ["# Completes halocline in bash; made by jobs/docs/manual.py fill.", "_halocline() {",
              "  local word=${COMP_WORDS[COMP_CWORD]} flags=", "  if ((COMP_CWORD == 1)); then",
@@ -188,7 +226,10 @@ def installed_files(options):
 
 
 def options_of_program():
-    told = subprocess.run([BINARY, "help", "json"], capture_output=True, text=True, check=True)
+    try:
+        told = subprocess.run([BINARY, "help", "json"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise BadInput(f"{BINARY} does not tell its options ({error}): build it, or name it in HALOCLINE_BINARY") from error
     return json.loads(told.stdout)
 
 
@@ -211,19 +252,39 @@ def check(page, options):
             yield f"{name}:{number + 1} links to {target}, which is not there"
         elif anchor and anchor not in anchors_of(file):
             yield f"{name}:{number + 1} links to {target}, but there is no such heading"
+    for number, target in undefined_references(lines):
+        yield f"{name}:{number + 1} refers to [{target}], which the page does not define"
+    for image in images_of(page):
+        if not image.is_file():
+            yield f"{name} shows {os.path.relpath(image, ROOT)}, which is not there"
+    for number, (line, next_one) in enumerate(zip(lines, lines[1:]), 1):
+        if (line, next_one) == ("```text", "```"):
+            yield f"{name}:{number} has no output: run jobs/docs/manual.py refresh {name}"
     for block in blocks_of(lines):
         if block.note is not None and len(block.note) < 8:
             yield f"{name}:{block.begin} does not say why its commands are not run"
 
 
 def run(block):
-    """(exit code, output) of its commands."""
+    """Returns the exit code of its commands and their output; None for the code if they took too long and were ended."""
     script = "source jobs/local/env.sh\n" + block.commands
-    finished = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-        text=True, errors="replace", timeout=SECONDS, check=False, env=os.environ | {"COLUMNS": "100"},
-    )
-    return finished.returncode, finished.stdout
+    with tempfile.TemporaryFile() as told:
+        process = subprocess.Popen(
+            ["bash", "-euo", "pipefail", "-c", script], cwd=ROOT, stdout=told, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+            start_new_session=True, env=os.environ | {"COLUMNS": "100"},
+        )
+        try:
+            code = process.wait(SECONDS)
+        except (subprocess.TimeoutExpired, KeyboardInterrupt) as reason:
+            os.killpg(process.pid, signal.SIGTERM)
+            time.sleep(GRACE)  # mpirun ends its ranks meanwhile
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if isinstance(reason, KeyboardInterrupt):
+                raise
+            code = None
+        told.seek(0)
+        return code, told.read().decode(errors="replace").replace("\r\n", "\n")
 
 
 def run_page(page, refresh):
@@ -238,7 +299,8 @@ def run_page(page, refresh):
         code, output = run(block)
         print(f"{'ok' if code == 0 else '!!'} {where}", flush=True)
         if code != 0:
-            yield f"{where} ends with exit code {code}:\n{block.commands}\n{output[-2000:]}"
+            how = f"takes more than {SECONDS} s" if code is None else f"ends with exit code {code}"
+            yield f"{where} {how}:\n{block.commands}\n{output[-2000:]}"
         elif block.output is not None and "..." not in lines[block.output[0] : block.output[1]]:
             new[block.output] = [line.split("\r")[-1].rstrip() for line in output.removesuffix("\n").split("\n")]
     if refresh:
@@ -247,12 +309,36 @@ def run_page(page, refresh):
         page.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+@contextlib.contextmanager
+def in_page(page):
+    """Names the page in what is raised."""
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(f"{page.relative_to(ROOT)}: {error}") from error
+
+
 def main(arguments):
     if not arguments or arguments[0] in ("-h", "--help"):
         print(__doc__)
         return 0 if arguments else 2
-    action, *names = arguments
+    try:
+        faults = faults_of(*arguments)
+    except (BadInput, OSError, UnicodeDecodeError) as error:
+        print(f"manual.py: {error}", file=sys.stderr)
+        return 2
+    for fault in faults:
+        print(f"manual.py: {fault}", file=sys.stderr)
+    return 1 if faults else 0
+
+
+def faults_of(action, *names):
+    if action not in ("check", "fill", "run", "refresh"):
+        raise BadInput(f"'{action}' is neither check, fill, run nor refresh")
     chosen = [(ROOT / name).resolve() for name in names] or pages()
+    for page in chosen:
+        if not (page.is_file() and page.is_relative_to(ROOT)):
+            raise BadInput(f"there is no page {page} in {ROOT}: name one from there, such as app/README.md")
     faults = []
     if action == "fill":
         options = options_of_program()
@@ -268,16 +354,13 @@ def main(arguments):
             if not path.exists() or path.read_text(encoding="utf-8") != content:
                 faults.append(f"{path.relative_to(ROOT)} is old: run jobs/docs/manual.py fill")
         for page in chosen:
-            faults += check(page, options)
-    elif action in ("run", "refresh"):
-        for page in chosen:
-            faults += run_page(page, action == "refresh")
+            with in_page(page):
+                faults += check(page, options)
     else:
-        print(f"manual.py: '{action}' is neither check, fill, run nor refresh", file=sys.stderr)
-        return 2
-    for fault in faults:
-        print(f"manual.py: {fault}", file=sys.stderr)
-    return 1 if faults else 0
+        for page in chosen:
+            with in_page(page):
+                faults += run_page(page, action == "refresh")
+    return faults
 
 
 if __name__ == "__main__":

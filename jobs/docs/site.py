@@ -6,6 +6,7 @@
 
 Exit codes: 0, 1 if a tool has a warning, 3 if a tool is not there.
 """
+import importlib.util
 import pathlib
 import re
 import shutil
@@ -86,6 +87,10 @@ def main(arguments):
     if len(arguments) != 1 or arguments[0] in ("-h", "--help"):
         print(__doc__)
         return 0 if arguments else 2
+    for name in ("sphinx", "myst_parser", "breathe", "furo"):
+        if importlib.util.find_spec(name) is None:
+            print(f"site.py: {sys.executable} has no {name}: run jobs/local/docs.sh as root", file=sys.stderr)
+            return 3
     folder = pathlib.Path(arguments[0]).resolve()
     source, xml = folder / "source", folder / "xml"
     for old in (source, xml, folder / "html"):
@@ -96,7 +101,7 @@ def main(arguments):
     measured = []
     for page in pages:
         copy_page(page, source)
-        # What a page links to, reports and sources, is part of the site.
+        # Reports and sources that a page links to are part of the site.
         for _, target in manual.links_of(page):
             path = (page.parent / target.split("#")[0]).resolve()
             if not path.is_file() or path in pages or path in measured:
@@ -125,7 +130,7 @@ def main(arguments):
         encoding="utf-8",
     )
     (source / "conf.py").write_text(CONF % xml, encoding="utf-8")
-    tool("sphinx-build", "-W", "--keep-going", "-q", "-b", "html", source, folder / "html")
+    tool(sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", source, folder / "html")
     return 0
 
 

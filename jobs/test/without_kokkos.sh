@@ -13,7 +13,7 @@ cmake --preset release -B "$work/build" -DHALOCLINE_KOKKOS=OFF -DCMAKE_DISABLE_F
   -DHALOCLINE_BUILD_TESTS=OFF -DCMAKE_CXX_FLAGS_RELEASE='-O0 -DNDEBUG' -DCMAKE_UNITY_BUILD=ON
 cmake --build "$work/build" -j "$(cores)"
 cmake --install "$work/build" --prefix "$work/prefix" >"$work/install.log"
-cmake -S "$work/prefix/share/halocline/examples" -B "$work/examples" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_DISABLE_FIND_PACKAGE_Kokkos=ON
+cmake -G Ninja -S "$work/prefix/share/halocline/examples" -B "$work/examples" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_DISABLE_FIND_PACKAGE_Kokkos=ON
 cmake --build "$work/examples"
 mpirun -n 2 "$work/examples/own_array"
 preload=$(find "$work/prefix" -name libhalocline_mpi.so)
