@@ -158,7 +158,8 @@ if [[ -n $dry_run ]]; then
       print }' <<<"${point_line[$1]}")
     if [[ -z ${of_one_rank[$line]+known} ]]; then
       read -ra words <<<"$line"
-      told=$("$program" "${words[@]}" --dry-run 2>&1) || rc=$?
+      # Open MPI need not start a daemon for it.
+      told=$(OMPI_MCA_ess_singleton_isolated=1 "$program" "${words[@]}" --dry-run 2>&1) || rc=$?
       if [[ $rc != 0 ]]; then
         echo "run.sh: the memory of $1 is not known ($program ends with exit code $rc: $(tail -n 1 <<<"$told")): build the program anew" >&2
       fi
