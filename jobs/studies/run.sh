@@ -146,10 +146,11 @@ if [[ -n $dry_run ]]; then
   # node_memory POINT: sets needed to the GiB that a node needs, as the program says of one rank; empty if that is not known. A rank's
   # share of --global counts as a cube.
   declare -A of_one_rank=()
+  refusal=
   node_memory() {
     local line words told rc=0
     needed=
-    [[ -x $program && ${point_line[$1]} =~ ^(compare|run)\  && $memory == host ]] || return 0
+    [[ -x $program && -z $refusal && ${point_line[$1]} =~ ^(compare|run)\  && $memory == host ]] || return 0
     line=$(awk -v ranks=$((point_nodes[$1] * point_ranks[$1])) '{
       for (i = 1; i <= NF; ++i) if ($i == "--global") {
         edge = ($(i + 1) * $(i + 2) * $(i + 3) / ranks) ^ (1 / 3)
@@ -161,7 +162,9 @@ if [[ -n $dry_run ]]; then
       # Open MPI need not start a daemon for it.
       told=$(OMPI_MCA_ess_singleton_isolated=1 "$program" "${words[@]}" --dry-run 2>&1) || rc=$?
       if [[ $rc != 0 ]]; then
-        echo "run.sh: the memory of $1 is not known ($program ends with exit code $rc: $(tail -n 1 <<<"$told")): build the program anew" >&2
+        refusal=$(tail -n 1 <<<"$told")
+        echo "run.sh: the memory of $1 is not known, nor is that of later points ($program ends with exit code $rc: $refusal):" \
+          "build the program anew" >&2
       fi
       of_one_rank[$line]=$(sed -nE 's/.*a node needs ([0-9.]+) ([KMGT]iB).*/\1 \2/p' <<<"$told" |
         awk '{ split("KiB MiB GiB TiB", unit, " "); for (i in unit) if (unit[i] == $2) printf "%.6f", $1 * 1024 ^ (i - 3) }')
