@@ -432,7 +432,7 @@ const dtype::Reconstruction& cheapest(const std::vector<const dtype::Reconstruct
                             [](const auto* a, const auto* b) { return a->cost < b->cost; });
 }
 
-/// A type in MPI's own constructors, and the cost of the tree that it is translated into.
+/// Holds a type in MPI's constructors and the cost of the tree that it is translated into.
 struct InMpi {
   std::string text;
   std::int64_t cost;
@@ -480,8 +480,9 @@ std::string verdict(const Findings& findings) {
   // A list of few entries costs less than a loop and a shift, for which nobody rewrites a type.
   const auto is_worth_it =
       4 * best.cost <= 3 * findings.tree_cost || best.text.size() <= findings.expression.size();
-  const std::string found =
-      findings.reconstructed ? "" : " that was found (above 1,000,000 elements)";
+  const std::string found = findings.reconstructed
+                                ? ""
+                                : " that was found (above " + grouped(kMostElements) + " elements)";
   if (best.cost < findings.tree_cost && is_worth_it)
     return "cheapest in MPI" + found + ": " + shortened(best.text) + "\n";
   if (best.cost == findings.tree_cost && best.text.size() < findings.expression.size())
