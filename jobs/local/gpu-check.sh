@@ -89,6 +89,15 @@ done
   step "vendor-$points-np2" 60 run 2 "$programs/halocline" compare --local $points $points $points --memory device --iterations 5 \
     --warmup 1 --max-seconds 15 --output "$out/compare.jsonl"
 done
+# Which limit of the device holds the launch that packs a halo: counters of its first launch, where they can be read.
+profiler=$(command -v ncu || ls /usr/local/cuda/bin/ncu 2>/dev/null)
+counters=gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum,lts__t_sectors_op_read.sum,lts__t_sectors_op_write.sum
+counters+=,smsp__inst_executed.sum,smsp__inst_executed_pipe_adu.sum,idc__requests.sum,smsp__issue_active.avg.pct_of_peak_sustained_active
+sections=(SpeedOfLight Occupancy WarpStateStats MemoryWorkloadAnalysis ComputeWorkloadAnalysis LaunchStats)
+[[ -z $profiler ]] || for halo in pack-256 unpack-256 pack-256-padded pack-256-float; do
+  step "limits-$halo" 30 "$profiler" --clock-control none --kernel-name regex:copy_kernel --launch-count 1 --kill yes \
+    "${sections[@]/#/--section=}" --metrics "$counters" "$programs/bench_device" --groups=halo --quick --only="$halo"
+done
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
 [[ -z $sanitizer ]] || step sanitizer 100 "$sanitizer" --error-exitcode 9 "$programs/dtype_device_packer" --types 200
 
@@ -101,7 +110,8 @@ printf '{"schema": "halocline-gpu-check/1", "git": "%s", "time": "%s", "gpu": "%
   "$(cat "$out/model.json" 2>/dev/null || echo null)" >"$out/gpu-check.json.new" && mv "$out/gpu-check.json.new" "$out/gpu-check.json"
 {
   echo "# gpu-check: ${gpu:-no nvidia-smi}, revision $revision"
-  for log in info bench calibrate messages "choice-64-np2" "compare-32-np2" "compare-128-np2" "compare-256-np2" "vendor-32-np2" "vendor-64-np2"; do
+  for log in info bench calibrate messages "choice-64-np2" "compare-32-np2" "compare-128-np2" "compare-256-np2" "vendor-32-np2" \
+             "vendor-64-np2" limits-{pack-256,unpack-256,pack-256-padded,pack-256-float}; do
     [[ ! -s $out/$log.log ]] || printf '\n## %s\n\n```\n%s\n```\n' "$log" "$(cat "$out/$log.log")"
   done
 } >"$out/gpu-check.md"

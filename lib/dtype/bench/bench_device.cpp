@@ -101,7 +101,8 @@ const Group kGroups[] = {
       kStridedColumns},
      measured<fig10>},
     {"halo",
-     {"26 regions of 8 fields of doubles, radius 3: ours in one launch, TEMPI in 208 that are "
+     {"26 regions of 8 fields of doubles or floats, radius 3: ours in one launch, TEMPI in 208 "
+      "that are "
       "waited for; vs: ours is N x as fast",
       kHaloColumns},
      measured<device_halo>},

@@ -1,21 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The halo of [PEA21 section 6.4], as the app has it: what a block of points^3 doubles sends to, or
-// takes from, its 26 neighbours, radius 3, in 8 fields with allocations of their own.
+// The halo of [PEA21 section 6.4], as the app has it: what a block of points^3 doubles or floats
+// sends to, or takes from, its 26 neighbours, radius 3, in 8 fields with allocations of their own.
 #include "dtype/bench/device/harness.hpp"
 
 namespace halocline::dtype::bench {
 
 namespace {
 
-constexpr std::int64_t kRadius = 3, kFields = 8, kPage = 4096;
+constexpr std::int64_t kRadius = 3, kFields = 8, kPage = 4096, kSectorBytes = 32;
 
-// `padded`: each row begins with one double more and ends at a sector, so that the slabs next to
-// the sides begin or end at one (24 bytes in one sector instead of in two).
-DeviceCase halo_of(std::int64_t points, Direction direction, bool padded) {
+struct Element {
+  const char* name;
+  std::int64_t bytes;
+};
+constexpr Element kDouble{"double", 8}, kFloat{"float", 4};
+
+// `padded`: rows begin after a gap and end at a sector, so that a row's block of points begins at a
+// sector. Then the slabs next to the sides touch one sector a row instead of two.
+DeviceCase halo_of(std::int64_t points, Direction direction, bool padded,
+                   const Element& element = kDouble) {
   const auto side = points + 2 * kRadius;
-  const std::int64_t left = padded ? 1 : 0;
-  const auto pitch = padded ? (side + 1 + 3) / 4 * 4 : side;
-  const auto field_bytes = (side * side * pitch * 8 + kPage - 1) / kPage * kPage;
+  const auto in_sector = kSectorBytes / element.bytes;
+  const auto left = padded ? in_sector - kRadius : 0;
+  const auto pitch = padded ? (side + left + in_sector - 1) / in_sector * in_sector : side;
+  const auto field_bytes = (side * side * pitch * element.bytes + kPage - 1) / kPage * kPage;
   // What is sent lies inside of the block, what is received around it.
   const auto start = [&](int step) {
     if (step == 0) return kRadius;
@@ -23,15 +31,17 @@ DeviceCase halo_of(std::int64_t points, Direction direction, bool padded) {
     return step < 0 ? 0 : points + kRadius;
   };
   const auto extent = [&](int step) { return step == 0 ? points : kRadius; };
-  DeviceCase out{
-      .name = std::string(direction == Direction::pack ? "pack-" : "unpack-") +
-              std::to_string(points) + (padded ? "-padded" : ""),
-      .direction = direction,
-      .parts = {},
-      .twins = {Twin::tempi, Twin::separate, Twin::memcpy3d},
-      .seconds = 0.5,
-      .parameters = {{"points", static_cast<double>(points)}, {"padded", padded ? 1 : 0}},
-      .targets = {{"vs_tempi", points == 32 ? 10 : 1.5}}};
+  DeviceCase out{.name = std::string(direction == Direction::pack ? "pack-" : "unpack-") +
+                         std::to_string(points) + (padded ? "-padded" : "") +
+                         (element.bytes == kFloat.bytes ? "-float" : ""),
+                 .direction = direction,
+                 .parts = {},
+                 .twins = {Twin::tempi, Twin::separate, Twin::memcpy3d},
+                 .seconds = 0.5,
+                 .parameters = {{"points", static_cast<double>(points)},
+                                {"padded", padded ? 1 : 0},
+                                {"element_bytes", static_cast<double>(element.bytes)}},
+                 .targets = {{"vs_tempi", points == 32 ? 10 : 1.5}}};
   if (points == 256) out.targets.push_back({"of_copy", 1 / 1.25});
   for (int z = -1; z <= 1; ++z)
     for (int y = -1; y <= 1; ++y)
@@ -41,7 +51,7 @@ DeviceCase halo_of(std::int64_t points, Direction direction, bool padded) {
                                           {side, side, pitch},
                                           {extent(z), extent(y), extent(x)},
                                           {start(z), start(y), left + start(x)},
-                                          named("double")});
+                                          named(element.name)});
         for (std::int64_t field = 0; field < kFields; ++field)
           out.parts.push_back({region, 1, field * field_bytes});
       }
@@ -54,10 +64,13 @@ std::vector<DeviceCase> device_halo(const DeviceOptions& options) {
   std::vector<DeviceCase> out;
   const auto sizes =
       options.smoke ? std::vector<std::int64_t>{12} : std::vector<std::int64_t>{32, 64, 128, 256};
-  for (const auto points : sizes)
+  const auto add = [&](std::int64_t points, const Element& element) {
     for (const bool padded : {false, true})
       for (const auto direction : {Direction::pack, Direction::unpack})
-        out.push_back(halo_of(points, direction, padded));
+        out.push_back(halo_of(points, direction, padded, element));
+  };
+  for (const auto points : sizes) add(points, kDouble);
+  add(sizes.back(), kFloat);
   return out;
 }
 
