@@ -111,7 +111,9 @@ std::string answer(std::span<const Candidate> methods, const Candidate* baseline
   auto out = "Fastest: " + named.label + ", " + times(gain.median) + " as fast as " + of_mpi +
              "; " + text_of(gain) + ".\n";
   if (is_level) {
-    out += ours->label + " needs another allocation and is not clearly faster.\n";
+    const auto over = speed(*ours, named);
+    out += ours->label + " needs another allocation and is not clearly faster than " + named.label +
+           ": " + times(over.median) + "; " + text_of(over) + ".\n";
   } else if (ours->needs_window && anywhere != nullptr) {
     const auto without = speed(*anywhere, *baseline);
     out += "Without changing how you allocate: " + anywhere->label + ", " + times(without.median) +

@@ -108,11 +108,13 @@ void set_ratios(const std::vector<Contender*>& measured) {
 // The name of the MPI, without its version.
 std::string short_mpi_name() {
   const auto text = mpi_library();
-  for (const auto& [begin, name] : {std::pair("Open MPI", "Open MPI"),
-                                    {"MPICH", "MPICH"},
-                                    {"Intel", "Intel MPI"},
-                                    {"MVAPICH", "MVAPICH"}})
-    if (text.starts_with(begin)) return name;
+  for (const auto& [part, name] : {std::pair("Spectrum MPI", "Spectrum MPI"),
+                                   {"Open MPI", "Open MPI"},
+                                   {"Intel", "Intel MPI"},
+                                   {"MVAPICH", "MVAPICH"},
+                                   {"CRAY MPICH", "Cray MPICH"},
+                                   {"MPICH", "MPICH"}})
+    if (text.find(part) != std::string::npos) return name;
   return "the MPI";
 }
 
@@ -154,14 +156,20 @@ std::string describe_table(const std::vector<Contender>& contenders) {
   const bool differ = std::any_of(contenders.begin(), contenders.end(), [&](const Contender& c) {
     return c.record.messages != contenders.front().record.messages;
   });
-  enum Detail : int { everything, no_phases, no_percentiles };
+  enum Detail : int { everything, no_phases, no_percentiles, no_rate, no_messages, no_verdicts };
+  const bool all_verified = std::all_of(contenders.begin(), contenders.end(),
+                                        [](const Contender& c) { return c.record.verified; });
   const auto table_with = [&](Detail detail) {
-    std::vector<Column> columns{{"method", Align::left}, {"verified", Align::left}, {"median"}};
+    std::vector<Column> columns{{"method", Align::left}};
+    const bool has_verdicts = detail < no_verdicts || !all_verified;
+    if (has_verdicts) columns.push_back({"verified", Align::left});
+    columns.push_back({"median"});
     if (detail < no_percentiles) columns.insert(columns.end(), {{"p10"}, {"p90"}});
     if (detail < no_phases) columns.insert(columns.end(), {{"pack"}, {"transfer"}, {"unpack"}});
-    columns.push_back({"rate"});
+    if (detail < no_rate) columns.push_back({"rate"});
     if (baseline != nullptr) columns.push_back({"ratio"});
-    if (differ) columns.push_back({"messages"});
+    const bool has_messages = differ && detail < no_messages;
+    if (has_messages) columns.push_back({"messages"});
     Table table(columns);
     auto candidate = timed.list.begin();
     for (const auto& contender : contenders) {
@@ -174,10 +182,10 @@ std::string describe_table(const std::vector<Contender>& contenders) {
                                    !comm::is_vendor(contender.plan.method().exchange);
       auto chosen = record.chosen == record.exchange ? "" : record.chosen;
       if (transfer_chosen) chosen += (chosen.empty() ? "" : ":") + record.transfer;
-      std::vector<std::string> row{contender.label + (chosen.empty() ? "" : " (" + chosen + ")"),
-                                   record.verified ? "yes" : "NO"};
+      std::vector<std::string> row{contender.label + (chosen.empty() ? "" : " (" + chosen + ")")};
+      if (has_verdicts) row.emplace_back(record.verified ? "yes" : "NO");
       if (phases.total.empty()) {
-        row.resize(columns.size() - (differ ? 1 : 0), "-");
+        row.resize(columns.size() - (has_messages ? 1 : 0), "-");
       } else {
         const auto total = statistics(phases.total);
         row.push_back(format_seconds(total.median));
@@ -186,8 +194,8 @@ std::string describe_table(const std::vector<Contender>& contenders) {
         if (detail < no_phases)
           row.insert(row.end(),
                      {median(phases.pack), median(phases.transfer), median(phases.unpack)});
-        row.push_back(format_rate(
-            static_cast<double>(record.bytes_to_others + record.bytes_to_self) / total.median));
+        const auto bytes = static_cast<double>(record.bytes_to_others + record.bytes_to_self);
+        if (detail < no_rate) row.push_back(format_rate(bytes / total.median));
         if (baseline != nullptr) {
           const bool is_open = &*candidate != baseline && speed(*candidate, *baseline).may_be(1);
           row.push_back((is_open ? "~ " : "") +
@@ -195,7 +203,7 @@ std::string describe_table(const std::vector<Contender>& contenders) {
         }
         ++candidate;
       }
-      if (differ) row.push_back(std::to_string(record.messages));
+      if (has_messages) row.push_back(std::to_string(record.messages));
       table.add_row(row);
     }
     return table.str();
@@ -209,11 +217,13 @@ std::string describe_table(const std::vector<Contender>& contenders) {
   }
   auto detail = everything;
   auto table = table_with(detail);
-  for (const auto less : {no_phases, no_percentiles})
+  for (const auto less : {no_phases, no_percentiles, no_rate, no_messages, no_verdicts})
     if (width_of(table) > columns_of_terminal()) table = table_with(detail = less);
   out += table;
   if (timed.list.empty()) return out;
-  std::string legend = "Times are the slowest rank's; rate counts all halo bytes of a rank.";
+  std::string legend = detail == no_verdicts && all_verified ? "All methods are verified. " : "";
+  legend += "Times are the slowest rank's";
+  legend += detail < no_rate ? "; rate counts all halo bytes of a rank." : ".";
   if (detail == everything)
     legend += " Transfer includes waiting for its packing, and medians of phases may overlap.";
   if (baseline != nullptr)

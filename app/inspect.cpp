@@ -372,9 +372,12 @@ std::string picture(const dtype::LoopNest& nest) {
   auto span = nest.run;
   for (const auto& level : nest.levels) {
     const auto step = std::abs(level.stride);
-    out += "  " + bar(std::min(span, step), std::max<std::int64_t>(step, 1)) + "  " +
-           grouped(std::min(span, step)) + " of " + bytes(step) + ", " + grouped(level.count) +
-           " times\n";
+    const auto full = std::min(span, step);
+    out += "  " + bar(std::max<std::int64_t>(full, 1), std::max<std::int64_t>(step, 1)) + "  " +
+           (step == 0     ? "the same " + bytes(span)
+            : span > step ? bytes(span) + " every " + bytes(step) + ", overlapping"
+                          : grouped(full) + " of " + bytes(step)) +
+           ", " + grouped(level.count) + " times\n";
     span += (level.count - 1) * step;
   }
   return out;

@@ -665,6 +665,14 @@ class Inspect(InDirectory):
                 "  [################................]  8 of 16 bytes, 4 times",
                 "copied as rows of 8 bytes", "extent 56 bytes", "cheapest in MPI: vector(4,2,4,float)",
             )),
+            ("vector(5,1,0,double)", (
+                "40 bytes in 5 runs of 8 bytes, 0 bytes apart, over 8 bytes",
+                "  [################################]  the same 8 bytes, 5 times",
+            )),
+            ("hvector(5,2,8,double)", (
+                "80 bytes in 5 runs of 16 bytes, 8 bytes apart, over 48 bytes",
+                "  [################################]  16 bytes every 8 bytes, overlapping, 5 times",
+            )),
             ("contiguous(8,resized(vector(8,1,8,double),0,8))", (
                 "512 bytes in 64 runs of 8 bytes over 512 bytes, not in the order of memory",
             )),

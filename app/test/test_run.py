@@ -10,6 +10,7 @@ import re
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 from halocline_program import BINARY, halocline, own_session, several
 
@@ -323,6 +324,15 @@ class Compare(Run):
             self.assertIn(record["baseline"], VENDORS)
             if (record["method"], record["storage"]) == (record["baseline"], record["baseline_storage"]):
                 self.assertEqual(record["ratio_to_baseline"], 1)
+
+    def test_the_output_fits_the_terminal(self):
+        """Columns are left out; the ratios stay."""
+        for columns in (60, 80, 100):
+            with self.subTest(columns=columns), unittest.mock.patch.dict(os.environ, COLUMNS=str(columns)):
+                outcome = halocline("compare", "--config", CORRECTNESS, "--shape", "direct,axes", ranks=2)
+                self.assertEqual(outcome.code, 0, outcome.stderr)
+                self.assertLessEqual(max(map(len, outcome.stdout.splitlines())), columns)
+                self.assertRegex(outcome.stdout, r"(?m)^vendor-alltoallw, axes, private memory +.*[0-9]x")
 
     def test_shapes_are_rows_and_messages_are_noted(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts what gpu-check.sh needs on a machine with a CUDA driver and nothing else into a folder of at most 40 MB.
+# Puts what gpu-check.sh needs on a machine with a CUDA driver and nothing else into a folder of at most 60 MB.
 #   jobs/local/gpu-pack.sh [FOLDER]     default: build/gpu-pack; there, run FOLDER/gpu-check.sh
 # Takes the programs of build/release-cuda (jobs/local/build.sh release-cuda) and Open MPI of .deps/openmpi-cuda
 # (jobs/local/openmpi-cuda.sh), stripped, with the libraries that they need beside glibc and the driver.
@@ -7,7 +7,7 @@ set -euo pipefail
 # shellcheck source=jobs/local/script.sh
 source "$(dirname "$0")/script.sh"
 cd "$(dirname "$0")/../.."
-folder=${1:-build/gpu-pack} build=build/release-cuda mpi=.deps/openmpi-cuda limit_mb=40
+folder=${1:-build/gpu-pack} build=build/release-cuda mpi=.deps/openmpi-cuda limit_mb=60
 fail() { echo "gpu-pack.sh: $*" >&2; exit 3; }
 [[ $# -le 1 ]] || { header >&2; exit 2; }
 programs=(app/halocline lib/dtype/test/dtype_device_packer lib/dtype/bench/bench_device lib/comm/bench/bench_messages

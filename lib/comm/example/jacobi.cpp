@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Jacobi steps for Laplace's equation in a box with fixed walls, on a Cartesian communicator. Each
-// step reads one array and writes the other one, so there is a plan for each.
+// Jacobi steps for Laplace's equation in a box with fixed walls, on a Cartesian communicator. A
+// step averages all 26 neighbours, so it needs the corners, too. It reads one array and writes the
+// other one, so there is a plan for each.
 //   mpirun -n 4 jacobi
 #include <mpi.h>
 
@@ -38,12 +39,14 @@ int main(int argc, char** argv) {
     std::array<std::vector<double>, 2> u;
     for (auto& array : u) array.resize(std::size_t{stored} * stored * stored);
 
-    // A plane beside each side is sent; the plane of ghosts behind that side is received.
+    // The plane beside each side is sent, the plane of ghosts behind that side is received. Round k
+    // is of axis k. Its planes include the ghosts of earlier axes: so edges and corners travel.
     const auto jobs_of = [&](std::vector<double>& array) {
       std::vector<comm::ExchangeJob> jobs;
       for (int axis = 0; axis < 3; ++axis) {
         const auto a = static_cast<std::size_t>(axis);
         std::array<int, 3> extent{n, n, n}, start{1, 1, 1};
+        for (std::size_t done = 0; done < a; ++done) extent[done] = stored, start[done] = 0;
         extent[a] = 1;
         const auto plane = [&](int begin) {
           start[a] = begin;
@@ -55,9 +58,27 @@ int main(int argc, char** argv) {
         int below = 0, above = 0;
         MPI_Cart_shift(cart, axis, 1, &below, &above);  // MPI_PROC_NULL behind a wall
         double* const data = array.data();
-        jobs.push_back({below, 0, data, 1, plane(1), 2 * axis, data, 1, plane(0), 2 * axis + 1});
-        jobs.push_back(
-            {above, 0, data, 1, plane(n), 2 * axis + 1, data, 1, plane(n + 1), 2 * axis});
+        constexpr int down = 0, up = 1;  // tags
+        jobs.push_back({.partner = below,
+                        .round = axis,
+                        .send_buffer = data,
+                        .send_count = 1,
+                        .send_type = plane(1),
+                        .send_tag = down,
+                        .receive_buffer = data,
+                        .receive_count = 1,
+                        .receive_type = plane(0),
+                        .receive_tag = up});
+        jobs.push_back({.partner = above,
+                        .round = axis,
+                        .send_buffer = data,
+                        .send_count = 1,
+                        .send_type = plane(n),
+                        .send_tag = up,
+                        .receive_buffer = data,
+                        .receive_count = 1,
+                        .receive_type = plane(n + 1),
+                        .receive_tag = down});
       }
       return jobs;
     };
@@ -79,6 +100,13 @@ int main(int argc, char** argv) {
           const bool known = owned || is_wall(0, z) || is_wall(1, y) || is_wall(2, x);
           for (auto& array : u) array[index(z, y, x)] = known ? solution(z, y, x) : NAN;
         }
+    const auto sum_around = [&](const std::vector<double>& array, int z, int y, int x) {
+      double sum = 0;
+      for (int k = z - 1; k <= z + 1; ++k)
+        for (int j = y - 1; j <= y + 1; ++j)
+          for (int i = x - 1; i <= x + 1; ++i) sum += array[index(k, j, i)];
+      return sum;
+    };
     for (std::size_t step = 0; step < steps; ++step) {
       auto& old = u[step % 2];
       auto& next = u[(step + 1) % 2];
@@ -86,10 +114,7 @@ int main(int argc, char** argv) {
       for (int z = 1; z <= n; ++z)
         for (int y = 1; y <= n; ++y)
           for (int x = 1; x <= n; ++x)
-            next[index(z, y, x)] =
-                (old[index(z - 1, y, x)] + old[index(z + 1, y, x)] + old[index(z, y - 1, x)] +
-                 old[index(z, y + 1, x)] + old[index(z, y, x - 1)] + old[index(z, y, x + 1)]) /
-                6;
+            next[index(z, y, x)] = (sum_around(old, z, y, x) - old[index(z, y, x)]) / 26;
     }
     for (int z = 1; z <= n; ++z)
       for (int y = 1; y <= n; ++y)

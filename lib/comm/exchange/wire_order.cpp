@@ -10,6 +10,15 @@ namespace halocline::comm::detail {
 
 namespace {
 
+// A null buffer is MPI_BOTTOM in some MPIs: right with a type of addresses, else forgotten.
+bool points_nowhere(const Piece& piece) {
+  constexpr MPI_Count kFirstPage = 4096;  // nothing is there
+  if (piece.buffer != nullptr) return false;
+  MPI_Count begin = 0, extent = 0;
+  HALOCLINE_MPI(MPI_Type_get_true_extent_x(piece.type, &begin, &extent));
+  return begin > -kFirstPage && begin < kFirstPage;
+}
+
 // The pieces that carry data, in wire order. `what` is "send" or "receive".
 Pieces in_wire_order(Pieces all, int ranks, const char* what) {
   Pieces pieces;
@@ -31,7 +40,11 @@ Pieces in_wire_order(Pieces all, int ranks, const char* what) {
     MPI_Count size = 0;
     HALOCLINE_MPI(MPI_Type_size_x(piece.type, &size));
     piece.bytes = static_cast<std::int64_t>(size) * piece.count;
-    if (piece.bytes > 0) pieces.push_back(piece);
+    if (piece.bytes == 0) continue;
+    if (points_nowhere(piece))
+      throw ConfigError(std::string("null buffer (") + what + " job for rank " +
+                        std::to_string(piece.partner) + "): give every job with data a buffer");
+    pieces.push_back(piece);
   }
   const auto key = [](const Piece& p) { return std::tie(p.partner, p.round, p.message, p.tag); };
   std::stable_sort(pieces.begin(), pieces.end(),

@@ -1189,6 +1189,11 @@ TEST(ExchangePlan, RefusesImpossibleJobs) {
   auto null = bytes_job(world_rank(), buffer, 1, 0, 0);
   null.send_type = MPI_DATATYPE_NULL;
   expect_error({null}, "null datatype");
+  auto nowhere = bytes_job(world_rank(), buffer, 1, 0, 0);
+  nowhere.send_buffer = nullptr;
+  expect_error({nowhere}, "null buffer (send job");
+  nowhere.send_count = nowhere.receive_count = 0;  // without data any buffer will do
+  EXPECT_NO_THROW(ExchangePlan(MPI_COMM_WORLD, std::vector{nowhere}, Exchange::p2p));
 }
 
 TEST(ExchangePlan, SkipsJobsWithoutPartner) {
