@@ -296,7 +296,7 @@ void expect_places(const JobTable& table, const PackPlan& plan, std::int64_t cou
     const auto before =
         entry == 0 ? 0 : view.entries[entry - 1].end * static_cast<Index>(call.instances);
     const auto place =
-        device::place_of<0>(view, view.entries[entry], static_cast<Index>(number - before), call);
+        device::place_of(view, view.entries[entry], static_cast<Index>(number - before), call);
     const auto packed = static_cast<std::int64_t>(place.packed);
     ASSERT_GE(packed, 0);
     ASSERT_LT(packed, plan.packed_bytes(count));
@@ -366,7 +366,7 @@ TEST(JobTable, DividesExactly) {
     for (std::int64_t i = 1; i <= 3 * block; ++i) {
       const auto word = blocks * block - i;
       const auto place =
-          device::place_of<2>(view, view.entries[0], static_cast<std::uint32_t>(word), call);
+          device::place_of(view, view.entries[0], static_cast<std::uint32_t>(word), call);
       ASSERT_EQ(static_cast<std::int64_t>(place.memory), word / block * (block + 1) + word % block)
           << "word " << word << " in blocks of " << block;
       ASSERT_EQ(static_cast<std::int64_t>(place.packed), word);
@@ -384,7 +384,7 @@ TEST(JobTable, TransposesRunInTiles) {
       .memory = 0, .packed = 0, .instances = 1, .words = table.words, .per_thread = 1};
   std::set<Address> memory_lines, packed_lines;
   for (std::uint32_t word = 0; word < 256; ++word) {
-    const auto place = device::place_of<0>(view, view.entries[0], word, call);
+    const auto place = device::place_of(view, view.entries[0], word, call);
     memory_lines.insert(place.memory / 128);
     packed_lines.insert(place.packed / 128);
   }

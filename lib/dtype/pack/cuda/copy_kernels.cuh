@@ -46,20 +46,18 @@ void launch(const Grid& grid) {
   return start(copy_kernel<Kernel, Resident>, &grid.table);
 }
 
-/// Launches the kernel with unrolled loops over words of that size. Each of these and of
-/// launch_general is instantiated in a source of its own.
-template <int kWordLog2>
-void launch_unrolled(const Grid& grid, int levels, Direction direction) {
-  with_direction(direction, [&](auto d) {
-    with_unrolled_kernel<kWordLog2, decltype(d)::value>(
-        levels, [&](auto kernel) { launch<decltype(kernel)>(grid); });
-  });
+/// Launches the kernel with so many unrolled loops. Each of these and of launch_general is
+/// instantiated in a source of its own.
+template <int kLevels>
+void launch_unrolled(const Grid& grid, Direction direction) {
+  with_direction(direction,
+                 [&](auto d) { launch<Kernel<kLevels, decltype(d)::value, Narrow>>(grid); });
 }
 
 /// Launches the kernel for tables of any kind.
 template <class Form>
 void launch_general(const Grid& grid, Direction direction) {
-  with_direction(direction, [&](auto d) { launch<Kernel<0, -1, decltype(d)::value, Form>>(grid); });
+  with_direction(direction, [&](auto d) { launch<Kernel<0, decltype(d)::value, Form>>(grid); });
 }
 
 }  // namespace halocline::dtype::device

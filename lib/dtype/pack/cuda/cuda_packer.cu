@@ -9,11 +9,10 @@ namespace halocline::dtype {
 
 namespace device {
 
-extern template void launch_unrolled<0>(const Grid&, int, Direction);
-extern template void launch_unrolled<1>(const Grid&, int, Direction);
-extern template void launch_unrolled<2>(const Grid&, int, Direction);
-extern template void launch_unrolled<3>(const Grid&, int, Direction);
-extern template void launch_unrolled<4>(const Grid&, int, Direction);
+extern template void launch_unrolled<1>(const Grid&, Direction);
+extern template void launch_unrolled<2>(const Grid&, Direction);
+extern template void launch_unrolled<3>(const Grid&, Direction);
+extern template void launch_unrolled<4>(const Grid&, Direction);
 extern template void launch_general<Narrow>(const Grid&, Direction);
 extern template void launch_general<Wide>(const Grid&, Direction);
 
@@ -50,19 +49,17 @@ void CudaPacker::launch(const Launch& launch) const {
                           .stream = stream_};
   const auto& table = launch.table;
   if (table.wide) return device::launch_general<device::Wide>(grid, launch.direction);
-  switch (table.word_log2) {
-    case -1:
-      return device::launch_general<device::Narrow>(grid, launch.direction);
+  switch (table.levels) {
     case 0:
-      return device::launch_unrolled<0>(grid, table.levels, launch.direction);
+      return device::launch_general<device::Narrow>(grid, launch.direction);
     case 1:
-      return device::launch_unrolled<1>(grid, table.levels, launch.direction);
+      return device::launch_unrolled<1>(grid, launch.direction);
     case 2:
-      return device::launch_unrolled<2>(grid, table.levels, launch.direction);
+      return device::launch_unrolled<2>(grid, launch.direction);
     case 3:
-      return device::launch_unrolled<3>(grid, table.levels, launch.direction);
+      return device::launch_unrolled<3>(grid, launch.direction);
     default:
-      return device::launch_unrolled<4>(grid, table.levels, launch.direction);
+      return device::launch_unrolled<4>(grid, launch.direction);
   }
 }
 

@@ -55,10 +55,19 @@ struct WordOf<4> {
   using type = Word16;
 };
 
+/// Returns `pointer`, of which the compiler then knows that it is not to shared or local memory.
+template <class T>
+HALOCLINE_FUNCTION T* in_global_memory(T* pointer) {
+#if defined(__CUDA_ARCH__)
+  __builtin_assume(__isGlobal(pointer));
+#endif
+  return pointer;
+}
+
 template <class Word>
 HALOCLINE_FUNCTION Word load(Address address) {
 #if HALOCLINE_ON_DEVICE
-  return *reinterpret_cast<const Word*>(address);
+  return *in_global_memory(reinterpret_cast<const Word*>(address));
 #else
   HALOCLINE_EXPECT(address % sizeof(Word) == 0);
   Word word;
@@ -69,7 +78,7 @@ HALOCLINE_FUNCTION Word load(Address address) {
 template <class Word>
 HALOCLINE_FUNCTION void store(Address address, const Word& word) {
 #if HALOCLINE_ON_DEVICE
-  *reinterpret_cast<Word*>(address) = word;
+  *in_global_memory(reinterpret_cast<Word*>(address)) = word;
 #else
   HALOCLINE_EXPECT(address % sizeof(Word) == 0);
   std::memcpy(reinterpret_cast<void*>(address), &word, sizeof(Word));
@@ -132,18 +141,14 @@ struct Place {
   Address memory, packed;
 };
 
-/// The place of word i of an entry. kLevels: how many levels it has, all of them strided; 0: any.
-template <int kLevels, class Form>
+/// Returns the place of word i of an entry with loops of any kind.
+template <class Form>
 HALOCLINE_FUNCTION Place place_of(const TableView<Form>& table, const Entry<Form>& entry,
                                   typename Form::Index i, const Call& call) {
   using Index = typename Form::Index;
   std::int64_t memory = entry.displacement, packed = entry.packed_offset;
   const auto* level = table.levels + entry.first_level;
-  const int levels = kLevels > 0 ? kLevels : entry.levels;
-#if HALOCLINE_ON_DEVICE
-#pragma unroll
-#endif
-  for (int k = 0; k < levels; ++k, ++level) {
+  for (int k = 0; k < entry.levels; ++k, ++level) {
     Index quotient;
     if constexpr (sizeof(Index) == 4)
       quotient = static_cast<Index>((std::uint64_t{i} * level->magic) >> level->shift);
@@ -152,7 +157,7 @@ HALOCLINE_FUNCTION Place place_of(const TableView<Form>& table, const Entry<Form
     const auto step = static_cast<typename Form::Offset>(i - quotient * level->count);
     i = quotient;
     packed += std::int64_t{step} * level->packed_stride;
-    if (kLevels > 0 || level->kind == LoopKind::strided) {
+    if (level->kind == LoopKind::strided) {
       memory += std::int64_t{step} * level->stride;
       continue;
     }
@@ -216,29 +221,77 @@ struct Share {
   }
 };
 
-/// All words of a share, of one size.
-template <int kLevels, class Word, Direction kDirection, class Form>
-HALOCLINE_FUNCTION void copy_share(const Share<Form>& share) {
-  Place places[kMaxBatch];
-  Word words[kMaxBatch] = {};
-  bool mine[kMaxBatch];
+/// An entry whose loops are all strided, read once for all words that a block copies of it.
+template <int kLevels, class Form>
+class StridedEntry {
+  using Index = typename Form::Index;
+
+ public:
+  HALOCLINE_FUNCTION StridedEntry(const TableView<Form>& table, const Entry<Form>& entry,
+                                  const Call& call)
+      : memory_(call.memory + static_cast<Address>(entry.displacement)),
+        packed_(call.packed + static_cast<Address>(entry.packed_offset)),
+        packed_step_(entry.packed_step),
+        buffers_(table.slots + entry.buffers) {
+#if HALOCLINE_ON_DEVICE
+#pragma unroll
+#endif
+    for (int k = 0; k < kLevels; ++k) levels_[k] = table.levels[entry.first_level + k];
+  }
+
+  /// Returns the place of word i. kLinear: the packed words follow each other without gaps.
+  template <class Word, bool kLinear>
+  HALOCLINE_FUNCTION Place place_of(Index i) const {
+    static_assert(sizeof(Index) == 4, "no division by multiplication");
+    Place place{memory_, packed_};
+    if constexpr (kLinear) place.packed += Address{i} * sizeof(Word);
+#if HALOCLINE_ON_DEVICE
+#pragma unroll
+#endif
+    for (int k = 0; k < kLevels; ++k) {
+      const auto& level = levels_[k];
+      const auto quotient = static_cast<Index>((std::uint64_t{i} * level.magic) >> level.shift);
+      const auto step = static_cast<typename Form::Offset>(i - quotient * level.count);
+      i = quotient;
+      place.memory += static_cast<Address>(std::int64_t{step} * level.stride);
+      if constexpr (!kLinear)
+        place.packed += static_cast<Address>(std::int64_t{step} * level.packed_stride);
+    }
+    if constexpr (!kLinear)
+      place.packed += static_cast<Address>(static_cast<std::int64_t>(i) * packed_step_);
+    place.memory += static_cast<Address>(buffers_[i]);
+    return place;
+  }
+
+ private:
+  Address memory_, packed_;
+  std::int64_t packed_step_;
+  const std::int64_t* buffers_;
+  Level<Form> levels_[kLevels];
+};
+
+/// Copies this thread's part of the words [first, first + words) of an entry: every
+/// kBlockThreads-th. All loads come before all stores.
+template <class Word, bool kLinear, Direction kDirection, class Entry, class Index>
+HALOCLINE_FUNCTION void copy_words(const Entry& entry, Index first, Index words,
+                                   std::uint32_t thread) {
+  Place places[kMaxBatch] = {};
+  Word values[kMaxBatch] = {};
 #if HALOCLINE_ON_DEVICE
 #pragma unroll
 #endif
   for (std::uint32_t k = 0; k < kMaxBatch; ++k) {
-    std::uint32_t entry = 0;
-    typename Form::Index word = 0;
-    mine[k] = share.find(k, entry, word);
-    if (!mine[k]) continue;
-    places[k] = place_of<kLevels>(share.table, share.table.entries[entry], word, share.call);
-    words[k] = load<Word>(kDirection == Direction::pack ? places[k].memory : places[k].packed);
+    const Index ahead = k * kBlockThreads + thread;
+    if (ahead >= words) continue;
+    places[k] = entry.template place_of<Word, kLinear>(first + ahead);
+    values[k] = load<Word>(kDirection == Direction::pack ? places[k].memory : places[k].packed);
   }
 #if HALOCLINE_ON_DEVICE
 #pragma unroll
 #endif
   for (std::uint32_t k = 0; k < kMaxBatch; ++k)
-    if (mine[k])
-      store(kDirection == Direction::pack ? places[k].packed : places[k].memory, words[k]);
+    if (k * kBlockThreads + thread < words)
+      store(kDirection == Direction::pack ? places[k].packed : places[k].memory, values[k]);
 }
 
 /// Calls copy(Word()) with the word of that size.
@@ -258,8 +311,37 @@ HALOCLINE_FUNCTION void with_word(int word_log2, Copy copy) {
   }
 }
 
-/// What thread `thread` of block `block` does. kLevels, kWordLog2: of all entries; 0 and -1: any.
-template <int kLevels, int kWordLog2, Direction kDirection, class Form>
+/// Copies what thread `thread` of block `block` has to copy, by a table of strided loops. All
+/// threads of a block walk through the entries of its words together, so that each entry is read
+/// once.
+template <int kLevels, Direction kDirection, class Form>
+HALOCLINE_FUNCTION void copy_strided(const TableView<Form>& table, const Call& call,
+                                     typename Form::Index first, typename Form::Index last,
+                                     std::uint32_t thread) {
+  using Index = typename Form::Index;
+  const auto instances = static_cast<Index>(call.instances);
+  auto number = Share<Form>::entry_of(table, call, first, 0, table.header->entries - 1);
+  Index begin = number == 0 ? 0 : table.entries[number - 1].end * instances;
+  for (Index word = first; word < last; ++number) {
+    const auto& entry = table.entries[number];
+    const Index end = entry.end * instances;
+    const Index stop = end < last ? end : last;
+    const StridedEntry<kLevels, Form> strided(table, entry, call);
+    with_word(entry.word_log2, [&](auto w) {
+      using Word = decltype(w);
+      if (entry.is_linear)
+        copy_words<Word, true, kDirection>(strided, word - begin, stop - word, thread);
+      else
+        copy_words<Word, false, kDirection>(strided, word - begin, stop - word, thread);
+    });
+    word = stop;
+    begin = end;
+  }
+}
+
+/// Copies what thread `thread` of block `block` has to copy. kLevels: the strided loops of each
+/// entry; 0: loops of any kind.
+template <int kLevels, Direction kDirection, class Form>
 HALOCLINE_FUNCTION void copy_thread(const std::byte* bytes, const Call& call, std::uint64_t block,
                                     std::uint32_t thread) {
   using Index = typename Form::Index;
@@ -267,24 +349,23 @@ HALOCLINE_FUNCTION void copy_thread(const std::byte* bytes, const Call& call, st
   const auto tile = call.per_thread * kBlockThreads;
   const auto first = block * tile;
   const auto last = first + tile < call.words ? first + tile : call.words;
-  const auto entries = table.header->entries;
-  const auto least = Share<Form>::entry_of(table, call, static_cast<Index>(first), 0, entries - 1);
-  const auto most =
-      Share<Form>::entry_of(table, call, static_cast<Index>(last - 1), least, entries - 1);
-  const Share<Form> share{table, call,  static_cast<Index>(first), static_cast<Index>(last), least,
-                          most,  thread};
-  if constexpr (kWordLog2 >= 0) {
-    copy_share<kLevels, typename WordOf<kWordLog2>::type, kDirection>(share);
-  } else if (least == most) {
-    with_word(table.entries[least].word_log2,
-              [&](auto word) { copy_share<kLevels, decltype(word), kDirection>(share); });
+  if constexpr (kLevels > 0) {
+    copy_strided<kLevels, kDirection>(table, call, static_cast<Index>(first),
+                                      static_cast<Index>(last), thread);
   } else {
+    const auto entries = table.header->entries;
+    const auto least =
+        Share<Form>::entry_of(table, call, static_cast<Index>(first), 0, entries - 1);
+    const auto most =
+        Share<Form>::entry_of(table, call, static_cast<Index>(last - 1), least, entries - 1);
+    const Share<Form> share{
+        table, call, static_cast<Index>(first), static_cast<Index>(last), least, most, thread};
     for (std::uint32_t k = 0; k < kMaxBatch; ++k) {
       std::uint32_t entry = 0;
       Index word = 0;
       if (!share.find(k, entry, word)) return;
       const auto& found = table.entries[entry];
-      const auto place = place_of<kLevels>(table, found, word, call);
+      const auto place = place_of(table, found, word, call);
       with_word(found.word_log2, [&](auto w) { copy_word<decltype(w), kDirection>(place); });
     }
   }

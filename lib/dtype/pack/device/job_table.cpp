@@ -192,6 +192,7 @@ class Writer {
     for (std::size_t i = 0; i < loops.size(); ++i)
       add_level(loops[i], one_buffer && i + 1 == loops.size(), job);
     entry.levels = static_cast<std::uint8_t>(loops.size());
+    entry.is_linear = is_linear(loops, word, job);
     entries_.push_back(entry);
   }
 
@@ -212,16 +213,15 @@ class Writer {
     levels_ = std::move(levels);
   }
 
-  // Whether there are kernels with unrolled loops for these entries.
+  // Whether a kernel with unrolled loops is for these entries. Its blocks walk through entries,
+  // which must not have few words.
   bool can_unroll() const {
+    constexpr std::uint64_t kFewEntries = 16, kFewWords = 64;
+    if (entries_.size() > kFewEntries && words_ < kFewWords * entries_.size()) return false;
     const auto unrolled = [](const Entry<Form>& e) { return e.levels <= kMaxUnrolledLevels; };
     const auto strided = [](const Level<Form>& l) { return l.kind == LoopKind::strided; };
-    const auto same = [&](const Entry<Form>& e) {
-      return e.word_log2 == entries_.front().word_log2;
-    };
     return sizeof(typename Form::Index) == sizeof(std::uint32_t) &&
            std::all_of(entries_.begin(), entries_.end(), unrolled) &&
-           std::all_of(entries_.begin(), entries_.end(), same) &&
            std::all_of(levels_.begin(), levels_.end(), strided);
   }
 
@@ -229,9 +229,13 @@ class Writer {
     JobTable out;
     out.wide = sizeof(typename Form::Index) > sizeof(std::uint32_t);
     out.words = words_;
+    const auto same = [&](const Entry<Form>& e) {
+      return e.word_log2 == entries_.front().word_log2;
+    };
+    if (std::all_of(entries_.begin(), entries_.end(), same))
+      out.word_log2 = entries_.front().word_log2;
     if (can_unroll()) {
       even_out();
-      out.word_log2 = entries_.front().word_log2;
       out.levels = entries_.front().levels;
     }
     Header header{static_cast<std::uint32_t>(entries_.size()), 0, 0};
@@ -245,6 +249,16 @@ class Writer {
 
  private:
   static constexpr std::size_t kHeaderBytes = 16;
+
+  // Whether word i of the entry is i words behind the first one in the packed bytes.
+  static bool is_linear(const std::vector<Loop>& loops, std::int64_t word, const TableJob& job) {
+    auto next = word;
+    for (const auto& loop : loops) {
+      if (loop.packed_stride != next) return false;
+      next *= loop.count;
+    }
+    return job.buffers.size() == 1 || job.packed_step == next;
+  }
 
   void add_level(const Loop& loop, bool last, const TableJob& job) {
     Level<Form> level{};

@@ -66,6 +66,7 @@ struct Entry {
   std::uint32_t first_level;
   std::uint8_t levels;
   std::uint8_t word_log2;
+  bool is_linear;  ///< the packed words of all buffers follow each other without gaps
 };
 
 /// What a launch needs beside the table.
@@ -87,15 +88,15 @@ struct TableJob {
   std::int64_t packed_offset = 0, packed_step = 0;
 };
 
-/// The table of a launch, which copies words of one size with unrolled loops where it can.
+/// The table of a launch, whose loops are unrolled where all of them are strided.
 struct JobTable {
   bool wide = false;
-  int word_log2 = -1;  ///< of all entries; -1: they differ, or the loops are not unrolled
-  int levels = 0;      ///< of all entries
+  int word_log2 = -1;  ///< of all entries; -1: they differ
+  int levels = 0;      ///< of all entries; 0: the loops are not unrolled
   std::uint64_t words = 0;
   std::vector<std::byte> bytes;
 
-  bool unrolled() const { return word_log2 >= 0; }
+  bool unrolled() const { return levels > 0; }
 };
 
 /// The widest word, as its logarithm, that divides everything in `moves`; at most 16 bytes (errata

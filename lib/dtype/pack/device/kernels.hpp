@@ -7,14 +7,14 @@
 namespace halocline::dtype::device {
 
 /// copy_thread() as an object.
-template <int kLevels, int kWordLog2, Direction kDirection, class Form>
+template <int kLevels, Direction kDirection, class Form>
 struct Kernel {
-  static constexpr int levels = kLevels, word_log2 = kWordLog2;
+  static constexpr int levels = kLevels;
   static constexpr Direction direction = kDirection;
   using form = Form;
   HALOCLINE_FUNCTION void operator()(const std::byte* table, const Call& call, std::uint64_t block,
                                      std::uint32_t thread) const {
-    copy_thread<kLevels, kWordLog2, kDirection, Form>(table, call, block, thread);
+    copy_thread<kLevels, kDirection, Form>(table, call, block, thread);
   }
 };
 
@@ -28,19 +28,19 @@ struct Resident {
   const std::byte* table;
 };
 
-/// Calls with(Kernel) for the kernels with unrolled loops and words of that size.
-template <int kWordLog2, Direction kDirection, class With>
+/// Calls with(Kernel) for the kernel of so many strided loops.
+template <Direction kDirection, class With>
 void with_unrolled_kernel(int levels, With with) {
   static_assert(kMaxUnrolledLevels == 4);
   switch (levels) {
     case 1:
-      return with(Kernel<1, kWordLog2, kDirection, Narrow>());
+      return with(Kernel<1, kDirection, Narrow>());
     case 2:
-      return with(Kernel<2, kWordLog2, kDirection, Narrow>());
+      return with(Kernel<2, kDirection, Narrow>());
     case 3:
-      return with(Kernel<3, kWordLog2, kDirection, Narrow>());
+      return with(Kernel<3, kDirection, Narrow>());
     default:
-      return with(Kernel<4, kWordLog2, kDirection, Narrow>());
+      return with(Kernel<4, kDirection, Narrow>());
   }
 }
 
@@ -58,21 +58,9 @@ template <class With>
 void with_kernel(const JobTable& table, Direction direction, With with) {
   with_direction(direction, [&](auto d) {
     constexpr auto kDirection = decltype(d)::value;
-    if (table.wide) return with(Kernel<0, -1, kDirection, Wide>());
-    switch (table.word_log2) {
-      case -1:
-        return with(Kernel<0, -1, kDirection, Narrow>());
-      case 0:
-        return with_unrolled_kernel<0, kDirection>(table.levels, with);
-      case 1:
-        return with_unrolled_kernel<1, kDirection>(table.levels, with);
-      case 2:
-        return with_unrolled_kernel<2, kDirection>(table.levels, with);
-      case 3:
-        return with_unrolled_kernel<3, kDirection>(table.levels, with);
-      default:
-        return with_unrolled_kernel<4, kDirection>(table.levels, with);
-    }
+    if (table.wide) return with(Kernel<0, kDirection, Wide>());
+    if (table.levels == 0) return with(Kernel<0, kDirection, Narrow>());
+    with_unrolled_kernel<kDirection>(table.levels, with);
   });
 }
 

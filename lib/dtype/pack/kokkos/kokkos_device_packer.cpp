@@ -68,9 +68,9 @@ void KokkosDevicePacker<ExecutionSpace>::launch(const Launch& launch) const {
   device::with_direction(launch.direction, [&](auto d) {
     constexpr auto kDirection = decltype(d)::value;
     if (launch.table.wide)
-      with_table(device::Kernel<0, -1, kDirection, device::Wide>());
+      with_table(device::Kernel<0, kDirection, device::Wide>());
     else
-      with_table(device::Kernel<0, -1, kDirection, device::Narrow>());
+      with_table(device::Kernel<0, kDirection, device::Narrow>());
   });
 }
 
