@@ -371,7 +371,7 @@ std::vector<std::string> early_ends(const SystemModel& model) {
 
 // Up to so many, and how many more there are.
 std::string list_of(const std::vector<std::string>& entries) {
-  constexpr std::size_t kMost = 3;
+  constexpr std::size_t kMost = 1;  // of long lines
   std::string out;
   for (std::size_t i = 0; i < std::min(entries.size(), kMost); ++i)
     out.append(out.empty() ? "" : ", ").append(entries[i]);
