@@ -2,7 +2,6 @@
 // The command line, as CLI11 reads it.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "config/given.hpp"
@@ -16,7 +15,7 @@ namespace {
 
 constexpr const char* kCommandLine = "command line";
 
-// ---- The program as CLI11 sees it. CLI11's own messages know no place and no remedy, so the
+// ---- The program as CLI11 sees it. CLI11's own messages name no place and no remedy, so the
 // validators throw ours.
 
 std::string check_word(const Option& option, const std::string& word) {
@@ -31,23 +30,24 @@ std::string check_word(const Option& option, const std::string& word) {
            "give " + option.expected + ", or leave the flag out");
   Config unused;
   const auto value = option.from_tokens({word});
-  if (option.words == 1) set(option, value, kCommandLine, unused);
-  // Each number of a triple stands for all three: the others may be in other words.
-  for (const auto& number : option.words == 1 ? Json() : value)
+  if (option.words == 1) {
+    set(option, value, kCommandLine, unused);
+    return "";
+  }
+  // The other numbers of a triple may be in other words: each alone stands for all three.
+  for (const auto& number : value)
     if (!option.read({number, number, number}, unused))
       refuse_value(option, shown(number), kCommandLine);
   return "";
 }
 
-// Refuses what CLI11 takes for a switch, too: the switch twice, and a value behind =.
-void make_strict(CLI::Option& flag) {
-  flag.multi_option_policy(CLI::MultiOptionPolicy::Throw)
-      ->check([name = flag.get_single_name()](const std::string& value) {
-        if (value != "true")
-          refuse("--" + name + " takes no value", kCommandLine,
-                 "leave out the = and what follows it");
-        return "";
-      });
+// Refuses a value behind =, which CLI11 takes for a switch, too.
+CLI::Option* without_value(CLI::Option* flag) {
+  return flag->check([name = flag->get_single_name()](const std::string& value) {
+    if (value != "true")
+      refuse("--" + name + " takes no value", kCommandLine, "leave out the = and what follows it");
+    return "";
+  });
 }
 
 // Adds the flag, which wins over all that is wrong with other words.
@@ -65,25 +65,24 @@ CLI::Option* add_option(CLI::App& app, const Option& option, Given& given) {
     given.add(option, option.from_tokens(words), kCommandLine);
     return true;
   };
-  auto* const out = option.argument.empty() ? app.add_flag_callback(
-                                                  name, [=] { read({"true"}); }, option.meaning)
-                                            : app.add_option(name, read, option.meaning);
-  out->group(option.group);
   if (option.argument.empty())
-    make_strict(*out);
-  else
-    out->type_name(option.argument)
-        ->type_size(1, option.words)
-        ->default_str(option.default_text == "none" ? "" : option.default_text)
-        ->check([&option](const std::string& word) { return check_word(option, word); });
-  return out;
+    return without_value(app.add_flag_callback(
+                             name, [=] { read({"true"}); }, option.meaning))
+        ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
+        ->group(option.group);
+  return app.add_option(name, read, option.meaning)
+      ->group(option.group)
+      ->type_name(option.argument)
+      ->type_size(1, option.words)
+      ->default_str(option.default_text == "none" ? "" : option.default_text)
+      ->check([&option](const std::string& word) { return check_word(option, word); });
 }
 
 void add_subcommand(CLI::App& cli, Subcommand subcommand, CommandLine& line) {
   auto& app = *cli.add_subcommand(std::string(to_string(subcommand)), description_of(subcommand));
   app.footer(footer_of(subcommand));
   add_help_flag(app, "`halocline help all` explains each flag");
-  app.set_version_flag("--version", cli.version())->group("");
+  without_value(app.set_version_flag("--version", cli.version()))->group("");
   if (subcommand == Subcommand::inspect)
     app.add_option("EXPRESSION", line.given.values.expression)
         ->group("")
@@ -93,14 +92,15 @@ void add_subcommand(CLI::App& cli, Subcommand subcommand, CommandLine& line) {
                    "give a datatype in the notation of halocline inspect --help");
           return "";
         });
-  std::map<std::string, CLI::Option*> flags;
-  for (const auto& option : options())
-    if (option.is_used_by(subcommand)) flags[option.name] = add_option(app, option, line.given);
-  for (const auto& [name, flag] : flags)
-    if (const auto other = flags.find(find_option(name)->excludes); other != flags.end())
-      flag->excludes(other->second);
-  make_strict(*app.add_flag("--print-config", line.print_config, "print the configuration as TOML")
-                   ->group("General"));
+  for (const auto& option : options()) {
+    if (!option.is_used_by(subcommand)) continue;
+    auto* const flag = add_option(app, option, line.given);
+    if (auto* const other = app.get_option_no_throw("--" + option.excludes)) flag->excludes(other);
+  }
+  without_value(
+      app.add_flag("--print-config", line.print_config, "print the configuration as TOML"))
+      ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
+      ->group("General");
   app.callback([&line, subcommand] { line.given.values.subcommand = subcommand; });
 }
 
@@ -171,8 +171,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   CLI::App cli(description_of_program(), "halocline");
   cli.formatter(make_help_formatter());
   add_help_flag(cli, "this text; behind a subcommand, its flags");
-  cli.set_version_flag("--version", "halocline " + version_line() + "\n",
-                       "version and source revision")
+  without_value(cli.set_version_flag("--version", "halocline " + version_line() + "\n",
+                                     "version and source revision"))
       ->group("General");
   for (const auto one : all_of<Subcommand>()) add_subcommand(cli, one, line);
   std::string topic;

@@ -71,8 +71,8 @@ Json as_json(const toml::node& node, int depth = 0) {
 std::string written(const toml::node& node) {
   std::ostringstream out;
   if (const auto* items = node.as_array()) {
-    for (const auto& item : *items) out << (out.tellp() > 0 ? "," : "[") << written(item);
-    return out.str() + "]";
+    for (const auto& item : *items) out << (out.tellp() > 0 ? "," : "") << written(item);
+    return "[" + out.str() + "]";
   }
   if (const auto json = as_json(node); !json.is_null()) return shown(json);
   node.visit([&](const auto& value) { out << value; });

@@ -58,21 +58,21 @@ std::string method_names() {
 // Says what a user may write.
 template <class T>
 std::string expected(const Range& range) {
-  std::string item;
+  std::string item = "a path in UTF-8";
+  if constexpr (std::same_as<T, bool>) item = "true or false";
+  if constexpr (std::same_as<T, double>) item = "a number of seconds > 0";
   if constexpr (kIsNumber<T>)
     item = "a whole number from " + std::to_string(range.min) + " to " + std::to_string(range.max);
   if constexpr (NamedEnum<Item<T>>) item = "one of " + all_names<Item<T>>(", ");
+  if constexpr (std::same_as<Item<T>, comm::Method>) item = "one of " + method_names();
   if constexpr (kIsTriple<T>) return "three numbers, each " + item;
-  if constexpr (kIsList<T> && kIsNumber<T>) return "one number or a list, each " + item;
-  if constexpr (kIsList<T> && NamedEnum<Item<T>>)
-    return "a list of one or more of " + all_names<Item<T>>(", ") + ", each at most once";
-  if constexpr (std::same_as<T, std::vector<comm::Method>>)
-    return "a list of one or more of " + method_names() +
-           ", each at most once; alltoallv, neighbor, p2p and partitioned may have :device, "
-           ":one-shot, :staged, :host or :auto behind it";
-  if constexpr (std::same_as<T, bool>) return "true or false";
-  if constexpr (std::same_as<T, double>) return "a number of seconds > 0";
-  if constexpr (std::same_as<T, std::string>) return "a path in UTF-8";
+  if constexpr (!kIsList<T>) return item;
+  if constexpr (kIsNumber<T>) return "one number or a list, each " + item;
+  item = "a list of one or more" + item.substr(3) + ", each at most once";
+  if constexpr (std::same_as<Item<T>, comm::Method>)
+    item +=
+        "; alltoallv, neighbor, p2p and partitioned may have :device, :one-shot, :staged, :host or "
+        ":auto behind it";
   return item;
 }
 
