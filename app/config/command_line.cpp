@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "config/given.hpp"
-#include "config/help.hpp"
-#include "config/messages.hpp"
+#include "given.hpp"
+#include "help.hpp"
+#include "messages.hpp"
 #include "provenance.hpp"
 
 namespace halocline::app {
@@ -168,7 +168,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   const Words words(argv + std::min(argc, 1), argv + argc);
   refuse_nothing_behind(words);
   CommandLine line;
-  CLI::App cli(description_of_program(), "halocline");
+  CLI::App cli(description_of(std::nullopt), "halocline");
   cli.formatter(make_help_formatter());
   add_help_flag(cli, "this text; behind a subcommand, its flags");
   without_value(cli.set_version_flag("--version", "halocline " + version_line() + "\n",
@@ -185,7 +185,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
     return "";
   });
   cli.require_subcommand(1);
-  cli.footer(footer_of_program());
+  cli.footer(footer_of(std::nullopt));
 
   const auto help_on_program = [&](CLI::AppFormatMode mode) {
     return cli.get_formatter()->make_help(&cli, cli.get_name(), mode);

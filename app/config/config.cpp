@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "comm/device/gpu_awareness.hpp"
-#include "config/given.hpp"
 #include "environment.hpp"
+#include "given.hpp"
 
 namespace halocline::app {
 

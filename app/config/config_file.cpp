@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "config/given.hpp"
-#include "config/messages.hpp"
 #include "dtype/support/text_file.hpp"
+#include "given.hpp"
+#include "messages.hpp"
 
 namespace halocline::app {
 

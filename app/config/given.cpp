@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "config/given.hpp"
+#include "given.hpp"
 
-#include "config/messages.hpp"
+#include "messages.hpp"
 
 namespace halocline::app {
 

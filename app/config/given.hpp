@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "config/options.hpp"
+#include "options.hpp"
 
 namespace halocline::app {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "config/help.hpp"
+#include "help.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <sstream>
 #include <utility>
 
-#include "config/options.hpp"
+#include "options.hpp"
 #include "table.hpp"
 
 namespace halocline::app {
@@ -48,11 +48,6 @@ constexpr std::array kAbout{
     About{Subcommand::info,
           "Shows build, MPI, Kokkos, threads and devices of this job, and the model.",
           {"mpirun -n 2 halocline info", "halocline info --json"}}};
-
-const About& about(Subcommand subcommand) {
-  return *std::find_if(kAbout.begin(), kAbout.end(),
-                       [&](const auto& one) { return one.subcommand == subcommand; });
-}
 
 constexpr const char* kProgram =
     "Halocline measures 3-D, 26-neighbour halo exchanges of strided data written as MPI "
@@ -186,25 +181,20 @@ class HelpFormatter : public CLI::Formatter {
 
 }  // namespace
 
-std::string description_of_program() {
+std::string description_of(std::optional<Subcommand> subcommand) {
+  for (const auto& one : kAbout)
+    if (one.subcommand == subcommand) return one.text;
   return kProgram;
 }
 
-std::string description_of(Subcommand subcommand) {
-  return about(subcommand).text;
-}
-
-std::string footer_of_program() {
-  std::string out = "\nExamples:\n";
-  for (const auto& one : kAbout) out += example(one.examples[0]);
-  return out + "\n" + wrapped(kExitCodes, columns_of_terminal());
-}
-
-std::string footer_of(Subcommand subcommand) {
+std::string footer_of(std::optional<Subcommand> subcommand) {
   std::string out = subcommand == Subcommand::inspect ? kNotation : "";
   out += "\nExamples:\n";
-  for (const auto* one : about(subcommand).examples) out += example(one);
-  return out;
+  for (const auto& one : kAbout) {
+    if (!subcommand || one.subcommand == subcommand) out += example(one.examples[0]);
+    if (one.subcommand == subcommand) out += example(one.examples[1]);
+  }
+  return subcommand ? out : out + "\n" + wrapped(kExitCodes, columns_of_terminal());
 }
 
 std::shared_ptr<CLI::FormatterBase> make_help_formatter() {

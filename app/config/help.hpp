@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "config.hpp"
@@ -13,14 +14,12 @@ class FormatterBase;
 
 namespace halocline::app {
 
-std::string description_of_program();
-std::string description_of(Subcommand subcommand);
+/// Says what a subcommand does; without one, what the program does.
+std::string description_of(std::optional<Subcommand> subcommand);
 
-/// Returns the examples and the exit codes.
-std::string footer_of_program();
-
-/// Returns the examples; for inspect the notation of datatypes, too.
-std::string footer_of(Subcommand subcommand);
+/// Returns examples, and what else stands below the flags: for inspect the notation of datatypes,
+/// for the program the exit codes.
+std::string footer_of(std::optional<Subcommand> subcommand);
 
 /// Makes what writes a help text, as wide as the terminal. In the mode All the program's text
 /// explains each flag of all subcommands once, with all details.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "config/messages.hpp"
+#include "messages.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/options.hpp"
+#include "options.hpp"
 
 namespace halocline::app {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "config/options.hpp"
+#include "options.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,9 +11,9 @@
 #include <optional>
 #include <utility>
 
-#include "config/messages.hpp"
 #include "dtype/pack/kokkos/kokkos_threads.hpp"
 #include "dtype/support/error.hpp"
+#include "messages.hpp"
 #include "methods.hpp"
 
 namespace halocline::app {
