@@ -70,6 +70,7 @@ CLI::Option* add_option(CLI::App& app, const Option& option, Given& given) {
                              name, [=] { read({"true"}); }, option.meaning))
         ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
         ->group(option.group);
+  // By type_size(), unlike expected(), CLI11 sees that a triple is given twice.
   return app.add_option(name, read, option.meaning)
       ->group(option.group)
       ->type_name(option.argument)

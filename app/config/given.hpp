@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the config file and the command line give, and which of it wins.
+// Holds what the config file and the command line give, and says which of it wins.
 #pragma once
 
 #include <set>

@@ -75,7 +75,7 @@ EXPRESSION: a predefined type such as double, int, byte
   resized(T, lb, extent)  dup(T)
   f90_real(precision, range)  f90_complex(...)
   f90_integer(range)
-subarray and darray take the order C|F first, too.
+subarray takes the order C|F first, too.
 Proposed by papers:
   bounded_vector(start, blocklength, stride, bound, T)
   circular_vector(start, blocklength, stride, end, bound, T)

@@ -92,7 +92,7 @@ bool read(const Json& value, const Range& range, T& out) {
   return true;
 }
 
-// Positive seconds.
+// Takes positive seconds.
 bool read(const Json& value, const Range&, double& out) {
   if (!value.is_number()) return false;
   const auto number = value.get<double>();
@@ -101,7 +101,7 @@ bool read(const Json& value, const Range&, double& out) {
   return true;
 }
 
-// JSON and TOML are UTF-8, so that a record can hold the text.
+// Takes UTF-8 alone, so that a record in JSON can hold the text.
 bool read(const Json& value, const Range&, std::string& out) {
   if (!value.is_string() || !is_utf8(value.get<std::string>())) return false;
   out = value.get<std::string>();
@@ -128,7 +128,7 @@ bool read(const Json& value, const Range&, comm::Method& out) {
   }
 }
 
-// One or more; one number may stand alone, and each name stands there once.
+// Takes one item or more: one number may stand alone, and each name stands there once.
 template <class T>
 bool read(const Json& value, const Range& range, std::vector<T>& out) {
   const auto items = std::integral<T> && !value.is_array() ? Json::array({value}) : value;
