@@ -47,8 +47,9 @@ struct EnumNames<comm::TreeForm> {
   static constexpr auto table = comm::kTreeForms;
 };
 
-/// One member per long flag (dashes become underscores); the flag table in config.cpp says what
-/// each means and which subcommands use it. Extents and counts of three are in the order x, y, z.
+/// One member per long flag (dashes become underscores); the table in config/options.cpp says
+/// what each means and which subcommands use it. Extents and counts of three are in the order x, y,
+/// z.
 struct Config {
   Subcommand subcommand = Subcommand::run;
 

@@ -99,7 +99,14 @@ BAD_FILES = [
     ("sizes in config file is not used by run", "sizes = [1]"),
     ("put it into a section, which run does not read: [gather]", "sizes = [1]"),
     ("iterations in config file is not used by run", "[run]\niterations = 3"),
-    ("radius", "radius = 1979-05-27"),
+    ("radius cannot be used (1979-05-27, line 1 of bad.toml)", "radius = 1979-05-27"),
+    ("radius cannot be used (nan, line 1 of bad.toml)", "radius = nan"),
+    ("local cannot be used ([8,nan,8], line 1 of bad.toml)", "local = [8, nan, 8]"),
+    ("max-seconds cannot be used (-inf, line 1 of bad.toml)", "max-seconds = -inf"),
+    ("output cannot be used (inf, line 1 of bad.toml)", "output = inf"),
+    ("shape cannot be used ([], line 1 of bad.toml)", "shape = []"),
+    ("radius cannot be used (0, line 3 of bad.toml)", "radius = 1\n[compare]\nradius = 0"),
+    ("both in bad.toml", "[compare]\nlocal = [8, 8, 8]\nglobal = [8, 8, 8]"),
     ("no TOML", "a line without a setting"),
     ("no TOML", "= 3"),
     ("config", 'config = "other.toml"'),
@@ -120,6 +127,11 @@ BAD_COMMAND_LINES = [
     ("--steps is not used by compare", ["compare", "--steps", "5"]),
     ("no subcommand in front of", ["--radius", "3", "run"]),
     ("no help on", ["help", "me"]),
+    ("unknown argument on the command line (compare)", ["help", "run", "compare"]),
+    ("unknown argument on the command line (bogus)", ["--version", "bogus"]),
+    ("(bogus)", ["--help", "bogus"]),
+    ("(extra): see halocline run --help", ["run", "--version", "extra"]),
+    ("--version takes no value", ["run", "--version=3"]),
     ("compare", ["run", "compare"]),
     ("--foo", ["run", "--foo"]),
     ("-radius", ["run", "-radius", "3"]),
@@ -132,15 +144,23 @@ BAD_COMMAND_LINES = [
     ("radius", ["run", "--radius", "three"]),
     ("radius", ["run", "--radius", "3x"]),
     ("radius", ["run", "--radius", "-1"]),
-    ("radius", ["run", "--radius", "3", "--radius", "3"]),
-    ("quiet", ["run", "--quiet", "--quiet"]),
-    ("quiet", ["run", "--quiet=maybe"]),
+    ("--radius is given twice", ["run", "--radius", "3", "--radius", "3"]),
+    ("--local is given twice", ["run", "--local", "8", "--local", "8", "8"]),
+    ("--local is given twice", ["run", "--local", "8,8,8", "--local=8,8,8"]),
+    ("--quiet is given twice", ["run", "--quiet", "--quiet"]),
+    ("--inject is given twice", ["run", "--inject", "drop", "--inject", "drop"]),
+    ("--print-config is given twice", ["run", "--print-config", "--print-config"]),
+    ("--quiet takes no value", ["run", "--quiet=maybe"]),
+    ("--print-config takes no value", ["run", "--print-config=false"]),
+    ("--quiet has no value", ["run", "--quiet="]),
+    ("end of the command line", ["run", "--quiet", "--radius"]),
     ("periodic", ["run", "--periodic", "maybe"]),
     ("max-seconds", ["run", "--max-seconds", "inf"]),
     ("local", ["run", "--local", "8", "8"]),
     ("8", ["run", "--local", "8", "8", "8", "8"]),
-    ("local", ["run", "--local", "8", "-8", "8"]),
-    ("local", ["run", "--local", "8", "8", "8", "--global", "8", "8", "8"]),
+    ("local cannot be used (-8, command line)", ["run", "--local", "8", "-8", "8"]),
+    ("local and global exclude each other", ["run", "--local", "8", "8", "8", "--global", "8", "8", "8"]),
+    ("radius is empty", ["run", "--radius", ""]),
     ("ranks-per-node", ["run", "--ranks-per-node", "2,"]),
     ("ranks per node do not fit", ["run", "--ranks-per-node", "2,2"]),
     ("ranks per node do not fit", ["compare", "--ranks-per-node", "1,2", "--dry-run"]),
@@ -419,6 +439,21 @@ class Help(InDirectory):
             self.assertEqual(sum("halocline " + subcommand in line for line in lines[-2:]), 2, "two examples")
         self.assertLessEqual(max(map(len, self.help("help").splitlines())), 80)
 
+    def test_of_everything_fits_a_terminal(self):
+        for topic, columns in ((topic, columns) for topic in ("", "all", *SUBCOMMANDS) for columns in (60, 80, 100)):
+            self.assertLessEqual(max(map(len, self.help("help", *topic.split(), columns=columns).splitlines())), columns, topic)
+
+    def test_wins_over_what_is_wrong(self):
+        text = self.help("run", "--help")
+        for words in (("--radius", "3x", "-h"), ("--foo", "--help"), ("--local", "--help"), ("--help", "--radius", "0")):
+            self.assertEqual(self.help("run", *words), text)
+
+    def test_shows_defaults(self):
+        text = self.help("run", "--help")
+        self.assertRegex(text, r"\n  --radius N +ghost points .* \(3\)\n")
+        self.assertRegex(text, r"\n  --overlap +compute .* travel\n")
+        self.assertRegex(text, r"\n  --model FILE +system model that chooses transfers\n")
+
     def test_of_a_subcommand_shows_what_it_uses(self):
         for subcommand in SUBCOMMANDS:
             shown = set(re.findall(r"(?m)^  --([a-z-]+)", self.help(subcommand, "--help"))) - {"help", "print-config"}
@@ -449,7 +484,7 @@ class Help(InDirectory):
             self.assertRegex(text, rf"(?m)(^  |  ){name}\(")
 
     def test_version(self):
-        for words in (("--version",), ("run", "--version")):
+        for words in (("--version",), ("run", "--version"), ("run", "--radius", "0", "--version")):
             outcome = self.halocline(*words, ranks=2)
             self.assertEqual(outcome.code, 0)
             self.assertRegex(outcome.stdout, r"^halocline \d+\.\d+\.\d+ \(git ([0-9a-f]{40}|unknown)(, dirty)?\)\n$")

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The command line, as CLI11 reads it.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "given.hpp"
+#include "help.hpp"
+#include "messages.hpp"
+#include "provenance.hpp"
+
+namespace halocline::app {
+
+namespace {
+
+constexpr const char* kCommandLine = "command line";
+
+// ---- The program as CLI11 sees it. CLI11's own messages name no place and no remedy, so the
+// validators throw ours.
+
+std::string check_word(const Option& option, const std::string& word) {
+  // CLI11 takes the next word for the value, whatever it is.
+  if (word == "--help") throw CLI::CallForHelp();
+  if (word.starts_with("--"))
+    refuse("--" + option.name + " has no value", shown(word) + " begins like a flag, command line",
+           "give " + option.expected);
+  // A variable of the shell that is not set would lose what is to be written.
+  if (word.empty())
+    refuse(option.name + " is empty", kCommandLine,
+           "give " + option.expected + ", or leave the flag out");
+  Config unused;
+  const auto value = option.from_tokens({word});
+  if (option.words == 1) {
+    set(option, value, kCommandLine, unused);
+    return "";
+  }
+  // The other numbers of a triple may be in other words: each alone stands for all three.
+  for (const auto& number : value)
+    if (!option.read({number, number, number}, unused))
+      refuse_value(option, shown(number), kCommandLine);
+  return "";
+}
+
+// Refuses a value behind =, which CLI11 takes for a switch, too.
+CLI::Option* without_value(CLI::Option* flag) {
+  return flag->check([name = flag->get_single_name()](const std::string& value) {
+    if (value != "true")
+      refuse("--" + name + " takes no value", kCommandLine, "leave out the = and what follows it");
+    return "";
+  });
+}
+
+// Adds the flag, which wins over all that is wrong with other words.
+void add_help_flag(CLI::App& app, const std::string& meaning) {
+  app.set_help_flag("-h,--help", meaning)->group("General")->each([](const std::string&) {
+    throw CLI::CallForHelp();
+  });
+}
+
+CLI::Option* add_option(CLI::App& app, const Option& option, Given& given) {
+  const auto name = "--" + option.name;
+  const auto read = [&option, &given](Tokens words) {
+    // CLI11 ends an unfinished triple with an empty word.
+    if (words.size() > 1 && words.back().empty()) words.pop_back();
+    given.add(option, option.from_tokens(words), kCommandLine);
+    return true;
+  };
+  if (option.argument.empty())
+    return without_value(app.add_flag_callback(
+                             name, [=] { read({"true"}); }, option.meaning))
+        ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
+        ->group(option.group);
+  // By type_size(), unlike expected(), CLI11 sees that a triple is given twice.
+  return app.add_option(name, read, option.meaning)
+      ->group(option.group)
+      ->type_name(option.argument)
+      ->type_size(1, option.words)
+      ->default_str(option.default_text == "none" ? "" : option.default_text)
+      ->check([&option](const std::string& word) { return check_word(option, word); });
+}
+
+void add_subcommand(CLI::App& cli, Subcommand subcommand, CommandLine& line) {
+  auto& app = *cli.add_subcommand(std::string(to_string(subcommand)), description_of(subcommand));
+  app.footer(footer_of(subcommand));
+  add_help_flag(app, "`halocline help all` explains each flag");
+  without_value(app.set_version_flag("--version", cli.version()))->group("");
+  if (subcommand == Subcommand::inspect)
+    app.add_option("EXPRESSION", line.given.values.expression)
+        ->group("")
+        ->check([](const std::string& text) {
+          if (!is_utf8(text))
+            refuse("expression cannot be used", shown(text) + ", command line",
+                   "give a datatype in the notation of halocline inspect --help");
+          return "";
+        });
+  for (const auto& option : options()) {
+    if (!option.is_used_by(subcommand)) continue;
+    auto* const flag = add_option(app, option, line.given);
+    if (auto* const other = app.get_option_no_throw("--" + option.excludes)) flag->excludes(other);
+  }
+  without_value(
+      app.add_flag("--print-config", line.print_config, "print the configuration as TOML"))
+      ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
+      ->group("General");
+  app.callback([&line, subcommand] { line.given.values.subcommand = subcommand; });
+}
+
+// ---- What CLI11 refuses, in our words
+
+using Words = std::vector<std::string>;
+
+// Refuses a word that stands for a subcommand.
+[[noreturn]] void refuse_subcommand(const std::string& word) {
+  const auto names = all_names<Subcommand>(", ");
+  if (word.starts_with("-"))
+    refuse("no subcommand in front of " + shown(word), kCommandLine,
+           "begin with one of " + names + "; flags follow");
+  Words known;
+  for (const auto one : all_of<Subcommand>()) known.emplace_back(to_string(one));
+  const auto near = nearest(word, known);
+  refuse("unknown subcommand " + shown(word), kCommandLine,
+         near.empty() ? "use one of " + names : "did you mean " + near + "?");
+}
+
+// Refuses what no flag and no subcommand has taken. CLI11 has no "did you mean".
+[[noreturn]] void refuse_rest(const CLI::App& cli, const Words& words) {
+  if (const auto outside = cli.remaining(); !outside.empty() && outside.front() == words.front())
+    refuse_subcommand(words.front());
+  const auto rest = cli.remaining(true);
+  const auto chosen = cli.get_subcommands();
+  const auto subcommand =
+      chosen.empty() ? std::nullopt : from_string<Subcommand>(chosen.front()->get_name());
+  const auto is_flag = [](const auto& word) { return word.starts_with("--") && word != "--"; };
+  const auto found = std::find_if(rest.begin(), rest.end(), is_flag);
+  if (subcommand && found != rest.end()) {
+    const auto flag = found->substr(0, found->find('='));
+    const bool is_known = find_option(flag.substr(2)) != nullptr;
+    refuse(is_known ? flag + " is not used by " + chosen.front()->get_name()
+                    : "unknown flag " + shown(flag),
+           kCommandLine, remedy_for(flag.substr(2), *subcommand, "--"));
+  }
+  refuse("unknown argument on the command line", CLI::detail::join(rest, " "),
+         "see halocline " + (subcommand ? chosen.front()->get_name() + " " : "") + "--help");
+}
+
+// Refuses a flag that stands there twice, or that ends the line without its value.
+[[noreturn]] void refuse_count(const CLI::App& subcommand, const Words& words) {
+  for (const auto* option : subcommand.get_options())
+    if (static_cast<int>(option->count()) > std::max(option->get_items_expected_max(), 1))
+      refuse("--" + option->get_single_name() + " is given twice", kCommandLine,
+             "give each flag once");
+  refuse(words.back() + " has no value", "end of the command line",
+         "give " + find_option(words.back().substr(2))->expected);
+}
+
+// Refuses `--flag=`, for which CLI11 takes the next word as the value.
+void refuse_nothing_behind(const Words& words) {
+  for (const auto& word : words) {
+    if (word == "--") return;
+    if (word.starts_with("--") && word.find('=') == word.size() - 1)
+      refuse(word.substr(0, word.size() - 1) + " has no value", kCommandLine,
+             "give one after the =");
+  }
+}
+
+}  // namespace
+
+CommandLine parse_command_line(int argc, const char* const* argv) {
+  const Words words(argv + std::min(argc, 1), argv + argc);
+  refuse_nothing_behind(words);
+  CommandLine line;
+  CLI::App cli(description_of(std::nullopt), "halocline");
+  cli.formatter(make_help_formatter());
+  add_help_flag(cli, "this text; behind a subcommand, its flags");
+  without_value(cli.set_version_flag("--version", "halocline " + version_line() + "\n",
+                                     "version and source revision"))
+      ->group("General");
+  for (const auto one : all_of<Subcommand>()) add_subcommand(cli, one, line);
+  std::string topic;
+  auto& help = *cli.add_subcommand("help", "Explains a subcommand; help all: each flag of all.");
+  help.set_help_flag();
+  help.add_option("TOPIC", topic)->check([](const std::string& text) {
+    if (text != "all" && text != "json" && !from_string<Subcommand>(text))
+      refuse("no help on " + shown(text), kCommandLine,
+             "use help all, or help with one of " + all_names<Subcommand>(", "));
+    return "";
+  });
+  cli.require_subcommand(1);
+  cli.footer(footer_of(std::nullopt));
+
+  const auto help_on_program = [&](CLI::AppFormatMode mode) {
+    return cli.get_formatter()->make_help(&cli, cli.get_name(), mode);
+  };
+  try {
+    cli.parse(Words(words.rbegin(), words.rend()));
+    if (!help.parsed()) return line;
+    if (topic == "json")
+      line.text = help_as_json();
+    else if (topic.empty() || topic == "all")
+      line.text =
+          help_on_program(topic.empty() ? CLI::AppFormatMode::Normal : CLI::AppFormatMode::All);
+    else
+      line.text = cli.get_subcommand(topic)->help(cli.get_name());
+  } catch (const CLI::CallForHelp&) {
+    if (!cli.remaining().empty()) refuse_rest(cli, words);
+    line.text = cli.help();
+  } catch (const CLI::CallForVersion& version) {
+    if (!cli.remaining(true).empty()) refuse_rest(cli, words);
+    line.text = version.what();
+  } catch (const CLI::ExtrasError&) {
+    refuse_rest(cli, words);
+  } catch (const CLI::RequiredError&) {
+    if (!cli.remaining().empty()) refuse_rest(cli, words);
+    refuse("no subcommand", kCommandLine, "use one of " + all_names<Subcommand>(", "));
+  } catch (const CLI::ArgumentMismatch&) {
+    refuse_count(*cli.get_subcommands().front(), words);
+  } catch (const CLI::ExcludesError&) {
+    line.given.refuse_excluded("the command line");
+  } catch (const CLI::ParseError& error) {
+    refuse("command line cannot be used", error.what(), "see halocline --help");
+  }
+  return line;
+}
+
+}  // namespace halocline::app

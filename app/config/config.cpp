@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "config.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "comm/device/gpu_awareness.hpp"
+#include "environment.hpp"
+#include "given.hpp"
+
+namespace halocline::app {
+
+namespace {
+
+Config merge(const CommandLine& line) {
+  comm::gpu_awareness_by_environment();  // throws if it cannot be used, also where no device is
+  const auto& asked = line.given.values;
+  auto given = line.given.names.contains("config")
+                   ? read_config_file(asked.config, asked.subcommand)
+                   : Given{};
+  given.override_with(line.given);
+  auto config = given.values;
+  config.subcommand = asked.subcommand;
+  config.expression = asked.expression;
+  if (!config.local && !config.global) config.local = {64, 64, 64};
+  return config;
+}
+
+Json as_json(const Config& config) {
+  Json out;
+  out["subcommand"] = to_string(config.subcommand);
+  for (const auto& option : options()) out[option.name] = option.write(config);
+  out["expression"] = config.expression;
+  return out;
+}
+
+Config from_json(const Json& json) {
+  Config config;
+  config.subcommand = from_string<Subcommand>(json.at("subcommand").get<std::string>()).value();
+  for (const auto& option : options())
+    if (const auto& value = json.at(option.name); !value.is_null())
+      set(option, value, "broadcast", config);
+  config.expression = json.at("expression").get<std::string>();
+  return config;
+}
+
+// Writes JSON, which is TOML on one line, but for the one character that TOML wants escaped and
+// JSON does not.
+std::string toml_text(const Json& value) {
+  auto out = value.dump();
+  for (auto at = out.find('\x7f'); at != std::string::npos; at = out.find('\x7f', at))
+    out.replace(at, 1, "\\u007f");
+  return out;
+}
+
+// Reads back to the same configuration.
+std::string as_toml(const Config& config) {
+  std::string out = "# halocline " + std::string(to_string(config.subcommand)) + "\n";
+  const Config defaults;
+  for (const auto& option : options()) {
+    const auto value = option.write(config);
+    const bool hidden = option.group.empty() && value == option.write(defaults);
+    const bool is_used = option.is_used_by(config.subcommand);
+    if (is_used && option.in_file && !hidden && !value.is_null())
+      out += option.name + " = " + toml_text(value) + "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::variant<std::string, Config> read_arguments(int argc, const char* const* argv) {
+  const auto line = parse_command_line(argc, argv);
+  if (!line.text.empty()) return line.text;
+  auto config = merge(line);
+  if (line.print_config) return as_toml(config);
+  return config;
+}
+
+std::optional<Config> parse_config(MPI_Comm comm, int argc, const char* const* argv) {
+  std::string text;  // stays empty if there is nothing left to do
+  on_root(comm, [&] {
+    const auto asked = read_arguments(argc, argv);
+    if (const auto* answer = std::get_if<std::string>(&asked))
+      print(*answer);
+    else
+      text = effective_config_json(std::get<Config>(asked));
+  });
+  text = broadcast(std::move(text), comm);
+  if (text.empty()) return std::nullopt;
+  return from_json(Json::parse(text));
+}
+
+std::string effective_config_json(const Config& config) {
+  return as_json(config).dump();
+}
+
+}  // namespace halocline::app
