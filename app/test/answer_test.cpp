@@ -72,6 +72,16 @@ TEST_F(Answer, NamesTheFastestAndWhatNeedsNoOtherAllocation) {
   EXPECT_TRUE(of(2, 1, 3).ends_with("\nIn code: app/methods.md#p2p\n"));
 }
 
+TEST_F(Answer, PrefersWhatNeedsNoOtherAllocationIfItIsLevel) {
+  const auto text = of(1, 1.02, 3, 0.1);
+  EXPECT_TRUE(text.starts_with("Fastest: p2p, 2.94 x as fast as Open MPI's")) << text;
+  EXPECT_NE(
+      text.find("\nshared needs another allocation and is not clearly faster than p2p: 1.02 x; "
+                "95 % interval "),
+      std::string::npos)
+      << text;
+}
+
 TEST_F(Answer, ClaimsNothingInDoubt) {
   EXPECT_TRUE(of(1, 1.1, 1).starts_with("No clear winner: shared is 1.00 x as fast as Open MPI's"));
   EXPECT_TRUE(of(3, 4, 1).starts_with("Fastest: vendor-p2p, Open MPI's own. shared is 0.33 x as"));
