@@ -11,7 +11,7 @@ namespace halocline::comm {
 
 namespace {
 
-/// The messages of one rank, as they are added.
+/// Adds the messages of one rank to a schedule.
 class Phases {
  public:
   Phases(const NodeCommunicators& communicators, const AllgatherBuffers& buffers,
@@ -23,7 +23,7 @@ class Phases {
                                      nodes_.ranks());
       own_ = of(rank);
       in_place_ = buffers.sendbuf == MPI_IN_PLACE;
-      // It is only sent.
+      // The cast is safe, since the buffer is only sent.
       auto* const own = const_cast<void*>(buffers.sendbuf);  // NOLINT(*-const-cast)
       if (!in_place_) own_ = first_elements(own, buffers.sendtype, buffers.send_elements);
       own_.only_sent = !in_place_;
@@ -37,7 +37,7 @@ class Phases {
 
   std::int64_t bytes() const { return bytes_; }  // of all blocks together
 
-  // To the first rank of the node.
+  // Gathers to the first rank of the node.
   void gather(TreeForm form) {
     const auto steps = tree_steps(form, local_.size(), 0, local_.rank());
     for (const auto& child : steps.children) schedule_->receive(link(child.rank), at(child.blocks));
@@ -50,7 +50,7 @@ class Phases {
     }
   }
 
-  // Among the first ranks of all nodes.
+  // Exchanges blocks among the first ranks of all nodes.
   void exchange(TreeForm form, MPI_Comm bridge) {
     const int nodes = nodes_.nodes(), node = nodes_.node_of(nodes_.rank());
     const auto partner = [&](int distance) {
@@ -63,7 +63,8 @@ class Phases {
       }
       return;
     }
-    // Those of [node, node + distance) are here; as many more arrive, or what is left.
+    // Blocks of the nodes [node, node + distance) are here. Each step doubles them, or brings the
+    // rest.
     for (int distance = 1; distance < nodes; distance *= 2) {
       const int more = std::min(distance, nodes - distance);
       schedule_->receive(partner(distance), of_nodes(node + distance, more));
@@ -71,7 +72,7 @@ class Phases {
     }
   }
 
-  // From the first rank of the node: what is not below a rank is what it lacks.
+  // Broadcasts from the first rank of the node. A rank lacks the blocks that are not below it.
   void broadcast(TreeForm form) {
     const auto steps = tree_steps(form, local_.size(), 0, local_.rank());
     if (steps.parent) schedule_->receive(link(*steps.parent), but(steps.blocks));
@@ -83,14 +84,14 @@ class Phases {
   Link link(int local_rank) const { return {local_.get(), local_rank, false}; }
   const std::vector<int>& here() const { return nodes_.ranks_of(nodes_.node_of(nodes_.rank())); }
 
-  // Of the ranks of this node at these positions.
+  // Returns the blocks of the ranks of this node at `positions`.
   ElementBlocks at(const Positions& positions) const {
     ElementBlocks out;
     for (auto i = positions.first; i < positions.last; ++i)
       out.push_back(of(here()[static_cast<std::size_t>(i)]));
     return out;
   }
-  // Of all ranks but those.
+  // Returns the blocks of all ranks but the ranks of this node at `positions`.
   ElementBlocks but(const Positions& positions) const {
     const auto begin = here().begin() + positions.first, end = here().begin() + positions.last;
     ElementBlocks out;
@@ -98,7 +99,7 @@ class Phases {
       if (!std::binary_search(begin, end, rank)) out.push_back(of(rank));
     return out;
   }
-  // Of all ranks of `count` nodes from `first` on, modulo their number.
+  // Returns the blocks of all ranks of `count` nodes from `first` on, modulo the number of nodes.
   ElementBlocks of_nodes(int first, int count) const {
     ElementBlocks out;
     for (int i = 0; i < count; ++i)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hierarchical allgather, set up once, run again and again.
+// Hierarchical allgather, set up once and run often.
 //
-// Best peer: MPI libraries gather to leaders, exchange among these, and broadcast packed bytes
-// through temporary buffers; here every block arrives in its final place on every rank and leaves
-// from there.
+// Best peer: MPI libraries gather to leaders, exchange among the leaders, and broadcast packed
+// bytes through temporary buffers. Here every block arrives in its final place on every rank and
+// leaves from there.
 #pragma once
 
 #include <mpi.h>
@@ -18,11 +18,12 @@
 
 namespace halocline::comm {
 
-/// What a rank contributes, and where all ranks' contributions go: rank i's block are the
-/// recv_elements[i] basic elements behind those of the ranks before it in the endless repetition of
-/// `recvtype`. One number: of every rank. All ranks give the same numbers; layouts may differ.
+/// Describes what a rank contributes, and the place of all contributions. Rank i's block has
+/// recv_elements[i] basic elements in the endless repetition of `recvtype`, behind the blocks of
+/// the ranks before it. A single number counts for every rank. All ranks give the same numbers;
+/// layouts may differ.
 struct AllgatherBuffers {
-  const void* sendbuf;  ///< MPI_IN_PLACE on all ranks: the own block is where it belongs
+  const void* sendbuf;  ///< MPI_IN_PLACE, then on all ranks: the own block is in its place
   std::int64_t send_elements;
   MPI_Datatype sendtype;
   void* recvbuf;
@@ -30,14 +31,15 @@ struct AllgatherBuffers {
   MPI_Datatype recvtype;
 };
 
-/// Local gathers to the first rank of each node, an exchange among these, which is
-/// ceil(log2 nodes) rounds [BHK+97: Bruck et al., as cited by TR14] in the binomial form and one
-/// round of direct messages in the linear one, and local broadcasts of what a rank does not have
-/// yet.
+/// Gathers all blocks on every rank, in three steps. In each node, the first rank gathers the
+/// blocks of its node. The first ranks exchange blocks: in ceil(log2 nodes) rounds [BHK+97: Bruck
+/// et al., as cited by TR14] in the binomial form, or in one round of direct messages in the linear
+/// form. In each node, the first rank then broadcasts the blocks that a rank lacks.
 class AllgatherPlan final : public CollectivePlan {
  public:
-  /// Errors as of GatherPlan; numbers that differ between ranks are not noticed. Collective.
-  /// O(ranks) blocks in each message, and as for GatherPlan for each.
+  /// Makes the plan. Collective. O(ranks) blocks in each message, at the cost of a block in
+  /// GatherPlan.
+  /// \throws ConfigError as GatherPlan does. Numbers that differ between ranks are not noticed.
   AllgatherPlan(std::shared_ptr<NodeCommunicators> communicators, const AllgatherBuffers& buffers,
                 const GatherOptions& options = {});
 

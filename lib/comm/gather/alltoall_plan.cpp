@@ -11,7 +11,7 @@
 
 namespace halocline::comm {
 
-// ---- What all have in common
+// ---- Common to all plans
 
 AlltoallPlan::AlltoallPlan(std::shared_ptr<NodeCommunicators> communicators,
                            const AlltoallBuffers& buffers)
@@ -63,7 +63,7 @@ Contributions AlltoallPlan::one_block() const {
     };
     first = cut(0);
     const auto signature = dtype::signature_hash(*first);
-    // Blocks that begin at the same place of an instance are the same.
+    // Blocks that begin at the same element of an instance have the same signature.
     const auto each = dtype::basic_element_count(type);
     const auto phases = elements == 0 ? 1 : each / std::gcd(each, elements);
     for (std::int64_t i = 0; i < ranks(); ++i)
@@ -120,7 +120,7 @@ HierarchicalAlltoallPlan::HierarchicalAlltoallPlan(std::shared_ptr<NodeCommunica
   });
 }
 
-// A rank that is not the first of `here`, the ranks of its node.
+// Adds the messages of a rank that is not the first of `here`, the ranks of its node.
 void HierarchicalAlltoallPlan::follow(const std::vector<int>& here) {
   const int leader = here.front(), node = nodes().node_of(rank());
   const auto with_leader = [&](const ElementBlocks& blocks) {
@@ -138,11 +138,12 @@ void HierarchicalAlltoallPlan::follow(const std::vector<int>& here) {
   schedule_->receive(link(leader), with_leader(receives_));
 }
 
-// Outgoing: for each other node a row of blocks for its ranks from each follower. Incoming: for
-// each rank elsewhere a row of blocks for each follower.
+// Adds the messages of the first rank of a node. `outgoing` holds a row of blocks for each pair of
+// another node and a follower: from the follower for the node's ranks. `incoming` holds a row for
+// each rank of other nodes: its blocks for all followers.
 void HierarchicalAlltoallPlan::lead(const std::vector<int>& followers, const Contributions& block) {
-  std::vector<int> others;          // nodes
-  std::vector<std::int64_t> sizes;  // of these
+  std::vector<int> others;          // other nodes
+  std::vector<std::int64_t> sizes;  // ranks of each of these nodes
   for (int other = 0; other < nodes().nodes(); ++other)
     if (!nodes().same_node(nodes().ranks_of(other).front())) {
       others.push_back(other);
@@ -161,8 +162,9 @@ void HierarchicalAlltoallPlan::lead(const std::vector<int>& followers, const Con
     schedule_->receive(link(from), blocks);
   }
 
-  // To a node: this rank's blocks, then the followers' for its first rank, then theirs for others.
-  std::int64_t before = 0;  // ranks of the nodes before it
+  // A message to a node has this rank's blocks, then the followers' blocks for the node's first
+  // rank. The followers' blocks for the node's other ranks come last.
+  std::int64_t before = 0;  // ranks of the nodes before this node
   for (std::size_t i = 0; i < others.size(); ++i) {
     const auto& ranks = nodes().ranks_of(others[i]);
     const auto size = sizes[i];

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All-to-all exchanges by datatypes alone, set up once, run again and again: the uses that
-// [TR14 section 5] has for its new constructors, and the one that it says makes MPI_Alltoallw
-// unnecessary.
+// All-to-all exchanges by datatypes alone, set up once and run often. [TR14 section 5] proposes its
+// new constructors for them, and [TR14 section 6] one that makes MPI_Alltoallw unnecessary.
 //
-// Best peer: MPI libraries rotate and pack blocks in temporary buffers, round by round; here a
+// Best peer: MPI libraries rotate and pack blocks in temporary buffers, round by round. Here a
 // block is never touched between two messages.
 #pragma once
 
@@ -19,9 +18,10 @@
 
 namespace halocline::comm {
 
-/// What a rank sends to and receives from every rank, in basic elements of endless repetitions of
-/// types: the block of rank i are the elements[i] behind those of the ranks before it. One number:
-/// of every rank. The buffers do not overlap; there is no MPI_IN_PLACE.
+/// Describes what a rank sends to and receives from every rank, in basic elements of endless
+/// repetitions of types. The block of rank i has elements[i] elements, behind the blocks of the
+/// ranks before it. A single number counts for every rank. The buffers do not overlap; MPI_IN_PLACE
+/// is not allowed.
 struct AlltoallBuffers {
   const void* sendbuf;
   std::vector<std::int64_t> send_elements;
@@ -29,14 +29,15 @@ struct AlltoallBuffers {
   void* recvbuf;
   std::vector<std::int64_t> recv_elements;
   MPI_Datatype recvtype;
-  /// The same on all ranks: messages of more elements are divided, and what has arrived of them
-  /// moves on.
+  /// Divides messages of more elements into pieces that move on as they arrive. The same on all
+  /// ranks.
   std::int64_t most_elements = Schedule::kMostElements;
 };
 
-/// All plans: constructors are collective, and throw ConfigError on all ranks for numbers that are
-/// negative or do not match, and for types that Halocline does not know. What they cost is given in
-/// blocks; the types are cut for each message, see dtype::element_ranges().
+/// Holds what all all-to-all plans share. Constructors are collective. Their cost is given in
+/// blocks. Types are cut for each message; dtype::element_ranges() says at which cost.
+/// \throws ConfigError, on all ranks, for numbers that are negative or do not match, and for types
+/// that Halocline does not know.
 class AlltoallPlan : public CollectivePlan {
  protected:
   AlltoallPlan(std::shared_ptr<NodeCommunicators> communicators, const AlltoallBuffers& buffers);
@@ -44,54 +45,61 @@ class AlltoallPlan : public CollectivePlan {
 
   int rank() const { return nodes().rank(); }
   int ranks() const { return nodes().ranks(); }
-  /// To a rank, modulo their number.
+  /// Returns the link to a rank, modulo the number of ranks.
   Link link(std::int64_t rank) const;
-  /// The signature that every block of every rank has. Throws ConfigError on all ranks if they have
-  /// several. Collective.
+  /// Returns the signature that all blocks of all ranks have. Collective.
+  /// \throws ConfigError, on all ranks, if the blocks have several signatures.
   Contributions one_block() const;
 
-  /// That of this rank to itself.
+  /// Copies the block of this rank to itself.
   void copy_own();
 
   ElementBlocks sends_, receives_;  // by rank
 };
 
-/// MPI_Alltoallv counted in elements: with types whose repetition places every block it does what
-/// MPI_Alltoallw does with arrays of types [TR14 section 6]. A message for each other rank.
-/// O(ranks).
+/// Exchanges blocks by one message to each other rank: MPI_Alltoallv counted in elements. With a
+/// type whose repetition places every block, it does what MPI_Alltoallw does with arrays of types
+/// [TR14 section 6]. O(ranks).
 class DirectAlltoallPlan final : public AlltoallPlan {
  public:
   DirectAlltoallPlan(std::shared_ptr<NodeCommunicators> communicators,
                      const AlltoallBuffers& buffers);
 };
 
-/// MPI_Alltoall in ceil(log2 ranks) rounds (Bruck et al., as cited by [TR14]): block i, for the
-/// rank i further on, moves on by 2^k in round k if bit k of i is set. It first leaves from the
-/// send buffer, where such blocks are a circular vector; waits for further rounds in slot i of
-/// those of round k, of signature types, where they are bounded vectors; and arrives in the receive
-/// buffer [TR14 section 5; errata C.6]. Numbers must be equal, blocks whole instances of their
-/// types, and of one signature. O(ranks log ranks) blocks and slots.
+/// Exchanges equal blocks in ceil(log2 ranks) rounds: MPI_Alltoall by Bruck et al., as cited by
+/// [TR14]. Block i goes to the rank i places after this one. It moves on by 2^k ranks in round k if
+/// bit k of i is set.
+///
+/// A block first leaves from the send buffer, where the blocks of a round are a circular vector. It
+/// waits for further rounds in slot i of its last round. Slots have signature types, and the slots
+/// of a round are bounded vectors. In the end it arrives in the receive buffer [TR14 section 5;
+/// errata C.6].
+///
+/// All numbers must be equal. Blocks must be whole instances of their types and have one signature.
+/// O(ranks log ranks) blocks and slots.
 class BruckAlltoallPlan final : public AlltoallPlan {
  public:
   BruckAlltoallPlan(std::shared_ptr<NodeCommunicators> communicators,
                     const AlltoallBuffers& buffers);
 };
 
-/// Likewise for blocks of different sizes that are not very different ("not-quite-regular"): slots
-/// are as large as the largest block anywhere and are the buckets of bucket types. All elements
-/// everywhere must be of one basic type. Sizes travel ahead, by the same rounds, at plan time.
-/// Blocks and slots likewise.
+/// Exchanges blocks of similar sizes ("not-quite-regular") in ceil(log2 ranks) rounds, as
+/// BruckAlltoallPlan does with equal blocks. Each slot is as large as the largest block of any
+/// rank, and is a bucket of a bucket type. All elements of all ranks must have one basic type. The
+/// constructor sends the sizes ahead, by the same rounds. O(ranks log ranks) blocks and slots.
 class BucketAlltoallPlan final : public AlltoallPlan {
  public:
   BucketAlltoallPlan(std::shared_ptr<NodeCommunicators> communicators,
                      const AlltoallBuffers& buffers);
 };
 
-/// MPI_Alltoall through the first rank of each node, which alone talks to other nodes, once to
-/// each: it receives what its node's ranks send as stretched vectors, so that what goes to one node
-/// lies together, and nodes may be of any sizes [TR14 section 5; errata C.6]. Ranks of a node
-/// exchange their own blocks without it. Numbers must be equal, and blocks of one signature.
-/// O(ranks), for the first rank of a node as often as this has ranks.
+/// Exchanges blocks through the first rank of each node: MPI_Alltoall where only first ranks talk
+/// to other nodes, by one message to each. Ranks of one node exchange their own blocks directly.
+///
+/// A first rank receives the blocks of its node's ranks as stretched vectors, so that blocks for
+/// one node lie together. Nodes may be of any sizes [TR14 section 5; errata C.6]. All numbers must
+/// be equal, and all blocks have one signature. O(ranks) blocks; times the ranks of the node on a
+/// first rank.
 class HierarchicalAlltoallPlan final : public AlltoallPlan {
  public:
   HierarchicalAlltoallPlan(std::shared_ptr<NodeCommunicators> communicators,

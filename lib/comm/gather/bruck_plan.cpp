@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The all-to-all exchanges in ceil(log2 ranks) rounds.
+// Implements the all-to-all exchanges in ceil(log2 ranks) rounds.
 //
-// A message of round k, with d = 2^k, holds the blocks with bit k set: first i = d, d + 2d, d + 4d,
-// ..., which have not moved yet, and then, for each round j before, those that moved in j last, i =
-// d + 2^j, ..., d + 2^(j + 1) - 1 and so on every 2d, from the slots of round j; all ascending.
-// Each round has slots of its own: a block leaves those of one round while the next one for the
-// same i arrives. Those below 2d are where they belong then.
+// A message of round k, with d = 2^k, holds the blocks i with bit k set. First come the blocks that
+// have not moved yet: i = d, d + 2d, d + 4d, ... Then, for each round j before, come the blocks
+// that moved in round j last, from the slots of round j. These are i = d + 2^j, ..., d + 2^(j + 1)
+// - 1, and again after every 2d. All of them are in ascending order.
+//
+// Each round has its own slots. A block leaves the slots of one round while the next block for the
+// same i arrives. A block with i < 2d is in its place after round k.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -22,8 +24,8 @@ namespace halocline::comm {
 
 namespace {
 
-// Of `blocks`, one for each rank: those of blocks first <= i < last, which are for or from the
-// ranks i further on or back.
+// Returns the blocks first <= i < last of `blocks`, which holds one block for each rank. Block i is
+// for the rank i places after `rank` (direction 1), or from the rank i places before it (-1).
 ElementBlocks in_turn(const ElementBlocks& blocks, int rank, int direction, std::int64_t first,
                       std::int64_t last) {
   const auto ranks = std::ssize(blocks);
@@ -50,7 +52,8 @@ BruckAlltoallPlan::BruckAlltoallPlan(std::shared_ptr<NodeCommunicators> communic
     copy_own();
     const auto count = whole_instances(sent.elements(), dtype::basic_element_count(*sent.type),
                                        "use a plan for irregular all-to-all");
-    // Blocks are count extents apart, which is not the extent of one if that is negative.
+    // Blocks begin `count` extents apart. If that extent is negative, it is not the extent of a
+    // block.
     const auto bounds = dtype::type_bounds(*sent.type);
     const auto own_block =
         dtype::type(dtype::Resized{dtype::type(dtype::Contiguous{count, sent.type}), bounds.lb,
@@ -58,7 +61,7 @@ BruckAlltoallPlan::BruckAlltoallPlan(std::shared_ptr<NodeCommunicators> communic
     const std::int64_t ranks = this->ranks();
     const Slots slots(kept_.emplace_back(), rounds(ranks) * ranks, block.sequence({0}),
                       block.bytes(0));
-    // Of the slots of a round: `length` from `start` on, and so on every `stride`.
+    // Selects slots of a round: `length` slots from `start` on, and again after every `stride`.
     const auto waiting = [&](std::int64_t round, std::int64_t start, std::int64_t length,
                              std::int64_t stride) {
       return slots.from(round * ranks, dtype::type(dtype::BoundedVector{start, length, stride,
@@ -92,7 +95,7 @@ namespace {
                     "): use the direct plan for irregular all-to-all");
 }
 
-// The one basic type of all elements of `expr`, which has some.
+// Returns the one basic type of all elements of `expr`, which has elements.
 dtype::TypeExprPtr only_basic_type(const dtype::TypeExpr& expr) {
   const auto first = dtype::signature_type(*element_ranges(expr, {{0, 1}}));
   const auto as_many = dtype::type(dtype::Contiguous{dtype::basic_element_count(expr), first});
@@ -101,7 +104,7 @@ dtype::TypeExprPtr only_basic_type(const dtype::TypeExpr& expr) {
   return first;
 }
 
-// That of all ranks but those that send nothing; MPI_BYTE if nobody does. Collective.
+// Returns the basic type of all ranks that send something; MPI_BYTE if no rank does. Collective.
 dtype::TypeExprPtr common_basic_type(const ElementBlocks& sends, MPI_Comm comm) {
   dtype::TypeExprPtr own;
   collectively(comm, [&] {
@@ -123,10 +126,10 @@ dtype::TypeExprPtr common_basic_type(const ElementBlocks& sends, MPI_Comm comm) 
   return out == none ? byte : out;
 }
 
-// How many elements block i has, for i = 0, 1, ..., when it is sent or received in this round.
+// Number of elements of each block i = 0, 1, ..., when it is sent or received in a round.
 using Sizes = std::vector<std::int64_t>;
 
-// The sizes of what arrives in the slots of the blocks that move. Collective.
+// Returns the sizes after a round, in which the blocks i with bit `d` move. Collective.
 Sizes exchange_sizes(Sizes sizes, std::int64_t d, const Link& to, const Link& from) {
   Sizes sent;
   for (std::int64_t i = 0; i < std::ssize(sizes); ++i)
@@ -153,7 +156,7 @@ BucketAlltoallPlan::BucketAlltoallPlan(std::shared_ptr<NodeCommunicators> commun
   std::int64_t largest = *std::max_element(sizes.begin(), sizes.end());
   HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_INT64_T, MPI_MAX, comm()));
 
-  // Before each round, and after the last one.
+  // Entry k holds the sizes before round k; the last entry holds the sizes after the last round.
   std::vector<Sizes> in_round{sizes};
   for (std::int64_t round = 0; round < rounds(ranks); ++round) {
     const auto d = std::int64_t{1} << round;
@@ -164,8 +167,8 @@ BucketAlltoallPlan::BucketAlltoallPlan(std::shared_ptr<NodeCommunicators> commun
     const auto slot = dtype::type(dtype::Contiguous{largest, basic});
     const Slots slots(kept_.emplace_back(), rounds(ranks) * ranks, slot,
                       dtype::type_bounds(*slot).size);
-    // Of the slots of a round: as many elements of each as its block has, `now`, from block `first`
-    // on, of those with the remainders [begin, end) by 2d.
+    // Selects the filled parts of slots of a round: now[i] elements of slot i. Takes each i >=
+    // first with begin <= i mod 2d < end.
     const auto waiting = [&](std::int64_t round, const Sizes& now, std::int64_t first,
                              std::int64_t begin, std::int64_t end, std::int64_t d) {
       dtype::Bucket bucket{largest, Sizes(now.size(), 0), basic};

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What all collectives of this folder have in common once they are set up.
+// Declares the base class of all collectives of this folder: plans that are set up once and run
+// often.
 //
-// Best peer: MPI-4's persistent collectives, which leave open what a start may still allocate,
-// decide or ask other ranks; here a run only starts messages and waits for them.
+// Best peer: MPI-4's persistent collectives. They leave open if a start still allocates, decides or
+// asks other ranks. Here a run only starts messages and waits for them.
 #pragma once
 
 #include <cstddef>
@@ -19,28 +20,31 @@
 
 namespace halocline::comm {
 
-/// Neither copied nor moved. The user's buffers must stay where they are; types may be freed.
+/// Holds the schedule and the memory of one collective; the base of all plans of this folder. A
+/// plan is neither copied nor moved. The user's buffers must stay where they are; the user's
+/// datatypes may be freed.
 class CollectivePlan {
  public:
   CollectivePlan(const CollectivePlan&) = delete;
   CollectivePlan& operator=(const CollectivePlan&) = delete;
 
-  /// Does it with what is in the buffers now; returns when this rank's are free. Collective; plans
-  /// of one communicator run in one order on all ranks.
+  /// Runs the collective with the present contents of the buffers. Returns when the buffers of this
+  /// rank may be used again. Collective; all ranks run the plans of one communicator in the same
+  /// order.
   ///
-  /// If it throws, which only MPI's errors make it do, messages may be under way: the user's
-  /// buffers are then not free before MPI_Finalize, and the plan cannot run again.
+  /// Only errors of MPI make it throw. Messages may then still be under way: the user's buffers are
+  /// not free before MPI_Finalize, and the plan cannot run again.
   void run() {
     traffic_ = {};
     try {
       if (schedule_) schedule_->run(traffic_);
     } catch (...) {
-      new auto(std::move(kept_));  // where they may still arrive
+      new auto(std::move(kept_));  // leaked, since messages may still arrive there
       throw;
     }
     if (last_) last_();
   }
-  /// Of the last run of this rank.
+  /// Returns what this rank sent and copied in the last run.
   const ScheduleTraffic& traffic() const { return traffic_; }
 
  protected:
@@ -51,8 +55,8 @@ class CollectivePlan {
   const NodeHierarchy& nodes() const { return communicators_->nodes(); }
   MPI_Comm comm() const { return communicators_->all().get(); }
 
-  /// Runs `add`, which adds messages and copies to the schedule, and finishes it. What fails on one
-  /// rank is thrown on all. Collective.
+  /// Runs `add`, which adds messages and copies to the schedule, and then finishes the schedule. An
+  /// error on one rank is thrown on all ranks. Collective.
   template <class F>
   void set_up(F&& add) {
     collectively(comm(), [&] {
@@ -62,9 +66,9 @@ class CollectivePlan {
   }
 
   const std::shared_ptr<NodeCommunicators> communicators_;
-  std::deque<dtype::MessageBuffer> kept_;  // what the schedule sends and receives beside buffers
-  std::optional<Schedule> schedule_;       // once its size of pieces is known
-  std::function<void()> last_;             // what follows the schedule
+  std::deque<dtype::MessageBuffer> kept_;  // memory of the schedule beside the user's buffers
+  std::optional<Schedule> schedule_;       // set once the size of a piece is known
+  std::function<void()> last_;             // runs after the schedule
   ScheduleTraffic traffic_;
 };
 

@@ -9,7 +9,7 @@ namespace halocline::comm {
 
 namespace {
 
-// MPI's interface says const, a typed message's does not: such buffers are only sent.
+// MPI says const and RootedBuffers does not. Such buffers are only sent.
 void* sent(const void* buffer) {
   return const_cast<void*>(buffer);  // NOLINT(*-const-cast)
 }

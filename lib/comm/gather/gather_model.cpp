@@ -7,12 +7,14 @@ namespace halocline::comm {
 
 namespace {
 
-// When position 0 of a tree has everything. `ready`: when each position has its own;
-// `seconds(from, to, blocks)`: of a message with the blocks of these positions.
+// Returns the seconds until position 0 of a tree has all blocks.
+// \param ready seconds until each position has its own block
+// \param seconds called as seconds(from, to, blocks), returns the duration of the message with
+// these blocks
 template <class Seconds>
 double tree_seconds(TreeForm form, std::vector<double> ready, Seconds seconds) {
   const int size = static_cast<int>(ready.size());
-  // Children have higher numbers than their parents, and are complete before these.
+  // Children have higher numbers than their parents, and are complete before their parents.
   for (int at = size - 1; at >= 0; --at) {
     auto children = tree_steps(form, size, 0, at).children;
     const auto when = [&](const TreeSteps::Child& child) {

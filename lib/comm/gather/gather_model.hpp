@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What gathers cost in the alpha-beta model.
+// Predicts what gathers cost in the alpha-beta model.
 //
-// Best peer: MPI libraries switch algorithms at thresholds from tuning runs and keep the reasons to
-// themselves; here the trees that run are the trees that are costed, for any number of nodes.
+// Best peer: MPI libraries switch algorithms at thresholds from tuning runs and do not publish the
+// reasons. Here the trees that run are the trees that are costed, for any number of nodes.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace halocline::comm {
 
-/// A message of b bytes takes alpha + b * beta, at its sender and at its receiver, each of which
-/// handles one at a time.
+/// Describes the cost of a message of b bytes: alpha + b * beta, at its sender and at its receiver.
+/// Each end handles one message at a time.
 struct LinkCost {
   double alpha_s = 0;
   double beta_s_per_byte = 0;
@@ -28,30 +28,33 @@ struct MachineCost {
   LinkCost on_node, off_node;
 };
 
-/// Ranks that contribute equally much, of `nodes` nodes with `each` ranks.
+/// Describes a gather of equal blocks from `nodes` nodes with `each` ranks.
 struct RegularGather {
   int nodes, each;
-  std::int64_t bytes;  ///< of each rank
+  std::int64_t bytes;  ///< bytes of each rank
 };
 
-/// When the root, rank 0, has everything: a tree of that form over all ranks, which knows no nodes.
-/// `node_of_rank`: where the ranks are, in the order of their nodes unless given. O(ranks).
+/// Returns the seconds until the root, rank 0, has all blocks, by a tree of `form` over all ranks
+/// that ignores the nodes. `node_of_rank` is the node of each rank; by default the ranks are in the
+/// order of their nodes. O(ranks).
 double flat_gather_seconds(const RegularGather& gather, const MachineCost& cost, TreeForm form,
                            const std::vector<int>& node_of_rank = {});
 
-/// Likewise of the tree of rooted_tree(), where messages are not divided: [TR14 section 2].
-/// O(ranks).
+/// Returns the seconds until the root, rank 0, has all blocks by rooted_tree(), with undivided
+/// messages: [TR14 section 2]. O(ranks).
 double hierarchical_gather_seconds(const RegularGather& gather, const MachineCost& cost,
                                    const TreeForms& forms);
 
-/// Messages and bytes between nodes: of a linear gather that knows no nodes; and of rooted_tree(),
-/// whose messages are divided as GatherOptions::chunk_bytes says, if the elements are bytes.
+/// Returns the messages and bytes between nodes for a linear gather that ignores the nodes.
 ScheduleTraffic::Messages flat_off_node(const RegularGather& gather);
+/// Returns the messages and bytes between nodes for rooted_tree(). Messages are divided by
+/// `chunk_bytes` (GatherOptions::chunk_bytes), for elements of one byte.
 ScheduleTraffic::Messages hierarchical_off_node(const RegularGather& gather, TreeForm bridge,
                                                 std::int64_t chunk_bytes = kChunkBytes);
 
-/// Up to which size, from `smallest` on in powers of two up to `largest` bytes of each rank, the
-/// best hierarchical gather is faster than the given flat one; none if it is not at `smallest`.
+/// Returns the largest size of a block, in bytes, up to which the best hierarchical gather beats
+/// the flat one. Tries powers of two times `smallest`, up to `largest`. Returns nothing if the flat
+/// gather wins at `smallest`.
 std::optional<std::int64_t> wins_up_to(const MachineCost& cost, int nodes, int each, TreeForm flat,
                                        std::int64_t smallest, std::int64_t largest);
 

@@ -16,7 +16,7 @@ using detail::RootedBlocks;
 
 namespace {
 
-// All ranks in the order in which their nodes have them, which is that of a gather over the nodes.
+// Returns all ranks in the order of a gather over the nodes: node by node.
 std::vector<int> ranks_by_node(const NodeHierarchy& nodes) {
   std::vector<int> out;
   for (int node = 0; node < nodes.nodes(); ++node) {
@@ -30,8 +30,8 @@ std::int64_t instances(std::int64_t elements, std::int64_t each) {
   return whole_instances(elements, each, "MPI_Gather cannot do that, zero-copy can");
 }
 
-// The blocks of `ranks` in the root's buffer, in this order, as one type: one that MPI's users
-// would write if they are whole instances.
+// Returns one type for the blocks of `ranks` in the root's buffer, in this order. For whole
+// instances, this is the type that users of MPI would write.
 dtype::TypeExprPtr type_in_order(const RootedBlocks& blocks, const std::vector<int>& ranks) {
   const auto& type = blocks.at_root(ranks.front()).type;
   const auto each = std::max<std::int64_t>(blocks.each_at_root(), 1);
@@ -61,14 +61,14 @@ std::int64_t piece_of(const RootedBlocks& blocks, const GatherOptions& options, 
   return out;
 }
 
-// The vendor's own.
+// Returns a call of the vendor MPI's own gather.
 std::function<void()> vendor_gather(const NodeCommunicators& communicators,
                                     const RootedBuffers& buffers, const RootedBlocks& blocks) {
   const MPI_Comm comm = communicators.all().get();
   const bool in_place = blocks.is_root() && buffers.buffer == MPI_IN_PLACE;
   int count = 0;
   std::vector<int> counts, displacements;
-  // The caller's types may be gone when they are needed.
+  // The plan keeps duplicates, since the caller may free its types before a run.
   auto own_type = std::make_shared<dtype::Datatype>(), root_type = own_type;
   collectively(comm, [&] {
     if (!in_place) own_type = std::make_shared<dtype::Datatype>(make_datatype(*blocks.own().type));
@@ -144,7 +144,7 @@ void GatherPlan::reorder_by(GatherVariant variant, const RootedBlocks& blocks,
     to = element_ranges(*blocks.at_root(0).type, {{0, blocks.at_root(order.back()).range.last}});
   const auto bytes = std::ssize(unordered);
   const auto* const from = unordered.data();
-  if (bytes == 0) return;  // MPI_Unpack may refuse that
+  if (bytes == 0) return;  // MPI_Unpack may refuse an empty message
   const auto count = [this, bytes] { traffic_.reordered_bytes += bytes; };
 
   if (variant == GatherVariant::hier_plan) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hierarchical gather and scatter, set up once, run again and again.
+// Hierarchical gather and scatter, set up once and run often.
 //
-// Best peer: Open MPI's han and Intel MPI's topology-aware gathers go through the node's leader for
-// small messages, pack at every level, and reorder at the root. Here every block travels from the
-// user's layout to its final place by derived types alone; what the paper could only sketch
-// [TR14 section 6], beside what it had to do instead [TR14 section 4].
+// Best peer: Open MPI's han and Intel MPI's topology-aware gathers use the node's leader for small
+// messages, pack at every level, and reorder at the root. Here derived types alone move every block
+// from the user's layout to its final place. The paper could only sketch this [TR14 section 6]; its
+// own variants [TR14 section 4] are here, too.
 #pragma once
 
 #include <mpi.h>
@@ -23,20 +23,20 @@
 
 namespace halocline::comm {
 
-/// Who puts the blocks into the order of the ranks, where their nodes hold others than consecutive
-/// ones.
+/// Names who puts the blocks into the order of the ranks, if the ranks of a node are not
+/// consecutive.
 enum class GatherVariant {
-  mpi_gather,              ///< MPI_Gather: no hierarchy of ours
+  mpi_gather,              ///< MPI_Gather, without a hierarchy of ours
   hier_unpack,             ///< MPI_Unpack at the root, by an indexed-block type
-  hier_sendrecv,           ///< MPI_Sendrecv of the root to itself, by that type
-  hier_plan,               ///< our pack plan of that type
-  hier_forced_contiguous,  ///< MPI_Unpack by a contiguous type where nothing need be reordered
-  hier_forced_indexed,     ///< likewise by an indexed-block type
+  hier_sendrecv,           ///< MPI_Sendrecv of the root to itself, by an indexed-block type
+  hier_plan,               ///< our pack plan of an indexed-block type
+  hier_forced_contiguous,  ///< MPI_Unpack by a contiguous type, with ranks in order
+  hier_forced_indexed,     ///< MPI_Unpack by an indexed-block type, with ranks in order
   zero_copy                ///< the types of the messages that the root receives
 };
 
-/// All variants with their names, the same on the command line and in results, in the order in
-/// which help texts and tables list them.
+/// Lists all variants with their names on the command line and in results, in the order of help
+/// texts and tables.
 inline constexpr std::array kGatherVariants{
     std::pair{GatherVariant::mpi_gather, "mpi-gather"},
     std::pair{GatherVariant::hier_unpack, "hier-unpack"},
@@ -46,36 +46,36 @@ inline constexpr std::array kGatherVariants{
     std::pair{GatherVariant::hier_forced_indexed, "hier-forced-indexed"},
     std::pair{GatherVariant::zero_copy, "zero-copy"}};
 
-/// True for those that reorder where nothing need be reordered: only for ranks in the order of
-/// their nodes.
+/// Tells if a variant reorders although the order is right. Such variants need ranks in the order
+/// of their nodes.
 constexpr bool is_forced(GatherVariant variant) {
   return variant == GatherVariant::hier_forced_contiguous ||
          variant == GatherVariant::hier_forced_indexed;
 }
 
-/// Whether the root moves the blocks again that it has received, if the ranks are in the order of
-/// their nodes or are not.
+/// Tells if the root moves received blocks again. `in_node_order` says if the ranks are in the
+/// order of their nodes.
 constexpr bool reorders(GatherVariant variant, bool in_node_order) {
   if (in_node_order) return is_forced(variant);
   return variant != GatherVariant::mpi_gather && variant != GatherVariant::zero_copy;
 }
 
-/// What ranks contribute or get, in basic elements of endless repetitions of types.
+/// Describes what ranks contribute or get, in basic elements of endless repetitions of types.
 struct RootedBuffers {
-  /// Of each rank: `elements` of `type` at `buffer`; on the root also MPI_IN_PLACE, if its block is
-  /// where it belongs.
+  /// Is the block of each rank: `elements` of `type` at `buffer`. On the root, MPI_IN_PLACE if its
+  /// block is already in its place.
   void* buffer;
   std::int64_t elements;
   MPI_Datatype type;
-  /// Of the root, and ignored elsewhere: rank i's block are the root_elements[i] elements behind
-  /// those of the ranks before it. One number: of every rank.
+  /// Is the buffer of the root, ignored elsewhere. Rank i's block has root_elements[i] elements,
+  /// behind the blocks of the ranks before it. A single number counts for every rank.
   void* root_buffer;
   std::vector<std::int64_t> root_elements;
   MPI_Datatype root_type;
   int root;
-  /// Whether the blocks of all ranks have the same number and types of elements, as in MPI_Gather:
-  /// then nobody asks the others for theirs, and ranks that differ nevertheless are only noticed by
-  /// MPI, or never.
+  /// Says that the blocks of all ranks have the same number and types of elements, as in
+  /// MPI_Gather. No rank then asks other ranks for their signatures. Only MPI may notice ranks that
+  /// differ, or nobody does.
   bool same_signatures = false;
 };
 
@@ -85,18 +85,18 @@ class RootedBlocks;
 
 /// Gathers the blocks of all ranks at the root.
 ///
-/// Data go up the tree of rooted_tree(): a rank sends its own block, straight from the user's
-/// buffer, and those it has received, from a buffer of signature types, as one message. All buffers
-/// are in memory of the host.
+/// Data go up the tree of rooted_tree(). A rank sends its own block and all blocks that it has
+/// received, as one message. Its own block leaves from the user's buffer, received blocks from a
+/// buffer of signature types. All buffers are in host memory.
 class GatherPlan final : public CollectivePlan {
  public:
-  /// Collective: it exchanges signatures unless buffers.same_signatures, and makes the
-  /// communicators of a new root. Throws ConfigError on all ranks for counts that are negative or
-  /// do not match, for types that Halocline does not know, and for a variant that cannot do this:
-  /// the forced ones where ranks must be reordered, mpi_gather of parts of types, and MPI_Unpack,
-  /// MPI_Sendrecv and mpi_gather of more than their counts can say. O(blocks of the
-  /// ranks below this one and pieces of their messages), for each of which the types are cut; see
-  /// dtype::element_ranges().
+  /// Makes the plan. Collective: exchanges signatures unless buffers.same_signatures, and makes the
+  /// communicators of a new root. O(blocks of the ranks below this one, and pieces of their
+  /// messages). Types are cut for each of them; dtype::element_ranges() says at which cost.
+  /// \throws ConfigError, on all ranks, for counts that are negative or do not match, for types
+  /// that Halocline does not know, and for a variant that is impossible. The forced variants need
+  /// ranks in the order of their nodes; mpi_gather needs whole instances. MPI_Unpack, MPI_Sendrecv
+  /// and mpi_gather need counts that fit their `int`.
   GatherPlan(std::shared_ptr<NodeCommunicators> communicators, const RootedBuffers& buffers,
              GatherVariant variant, const GatherOptions& options = {});
 
@@ -113,7 +113,7 @@ class GatherPlan final : public CollectivePlan {
 /// Scatters the blocks of the root to all ranks: a GatherPlan backwards, without a copy.
 class ScatterPlan final : public CollectivePlan {
  public:
-  /// As of GatherPlan.
+  /// Makes the plan; errors and cost are those of GatherPlan's constructor.
   ScatterPlan(std::shared_ptr<NodeCommunicators> communicators, const RootedBuffers& buffers,
               const GatherOptions& options = {});
 

@@ -11,14 +11,14 @@ namespace halocline::comm {
 
 namespace {
 
-/// What a communicator carries.
+/// Holds what a communicator carries as an attribute.
 struct Cached {
   std::shared_ptr<NodeCommunicators> real;
   std::vector<std::shared_ptr<NodeCommunicators>> others;
 };
 
-// Of all communicators, in the order in which all ranks have made them. Never destroyed: MPI calls
-// when it likes, even after the statics are gone.
+// Lists the attributes of all communicators, in the order in which all ranks have made them. The
+// list is never destroyed, since MPI may call back after static objects are gone.
 std::vector<Cached*>& all_cached() {
   static auto* const all = new std::vector<Cached*>;
   return *all;

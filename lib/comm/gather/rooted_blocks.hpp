@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the blocks of a gather or scatter are on each rank. Internal to lib/comm/gather.
+// Finds the places of the blocks of a gather or scatter on each rank. Internal to lib/comm/gather.
 #pragma once
 
 #include <cstddef>
@@ -12,26 +12,28 @@
 
 namespace halocline::comm::detail {
 
-/// The blocks that pass through one rank, by rank.
+/// Holds the blocks that pass through one rank, by the rank that they belong to.
 class RootedBlocks {
  public:
-  /// Checks `buffers` on all ranks, see GatherPlan. Collective.
+  /// Checks `buffers` on all ranks; GatherPlan states the rules. Collective.
   RootedBlocks(const NodeCommunicators& communicators, const RootedBuffers& buffers);
 
   bool is_root() const { return is_root_; }
   const Contributions& contributions() const { return contributions_; }
-  /// This rank's own, in its own buffer.
+  /// Returns this rank's block, in its own buffer.
   const ElementBlock& own() const { return own_; }
-  /// In the root's buffer. Precondition: is_root().
+  /// Returns the block of `rank` in the root's buffer. Precondition: is_root().
   const ElementBlock& at_root(int rank) const { return at_root_[static_cast<std::size_t>(rank)]; }
-  /// Basic elements of one instance of the root's type.
+  /// Returns the number of basic elements of one instance of the root's type.
   std::int64_t each_at_root() const { return each_at_root_; }
 
-  /// Where `ranks` are for messages: at the root in their place, elsewhere in its own buffer, and
-  /// those of others one behind the other in `passed_on`, which is made as long as that takes.
+  /// Chooses where the blocks of `ranks` are for messages. On the root, each block is in its final
+  /// place. On other ranks, the own block is in its own buffer. Blocks of other ranks follow each
+  /// other in `passed_on`, which is resized to fit.
   void place(const std::vector<int>& ranks, dtype::MessageBuffer& passed_on);
-  /// Where `ranks` are instead: all of them, one behind the other in this buffer.
+  /// Places the blocks of all `ranks` one behind the other in `buffer`, which is resized to fit.
   void place_in(const std::vector<int>& ranks, dtype::MessageBuffer& buffer);
+  /// Returns the blocks of `ranks` where place() or place_in() has put them.
   ElementBlocks of(const std::vector<int>& ranks) const;
 
  private:

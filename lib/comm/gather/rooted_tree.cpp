@@ -8,7 +8,7 @@ namespace halocline::comm {
 
 namespace {
 
-// Those at `positions` from the leader of their node on.
+// Appends the ranks of `node` at `positions`, counted from its leader.
 void append(std::vector<int>& out, const NodeCommunicators& communicators, int root, int node,
             const Positions& positions) {
   const auto& ranks = communicators.nodes().ranks_of(node);
@@ -34,11 +34,11 @@ std::int64_t elements_of_piece(std::int64_t elements, std::int64_t bytes,
     throw ConfigError("negative size of pieces (" + std::to_string(options.chunk_bytes) +
                       " bytes): give 0 for whole messages");
   if (options.chunk_bytes == 0 || bytes == 0) return Schedule::kMostElements;
-  // The quotient of two 64-bit numbers: a product might overflow.
+  // The quotient is a double, since a product of two 64-bit numbers might overflow.
   const auto mean = static_cast<double>(bytes) / static_cast<double>(elements);
   const auto fit = std::min(static_cast<double>(options.chunk_bytes) / mean,
                             static_cast<double>(Schedule::kMostElements));
-  // Each piece has a request, and MPI looks through all of them whenever it waits.
+  // Each piece has a request, and MPI looks through all requests whenever it waits.
   constexpr std::int64_t kMostPieces = 1024;
   return std::clamp(static_cast<std::int64_t>(fit),
                     std::min(elements / kMostPieces + 1, Schedule::kMostElements),

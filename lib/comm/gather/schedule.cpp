@@ -15,10 +15,10 @@ namespace halocline::comm {
 
 namespace {
 
-/// Which receives, by number, write what in one buffer.
+/// Finds the receives, by number, that write a part of one buffer.
 class Writers {
  public:
-  // Blocks of one type are disjoint.
+  // Adds a writer. Blocks of one type are disjoint.
   void add(const ElementBlock& block, std::size_t writer) {
     if (block.elements() == 0) return;
     one_type_ = one_type_ && (entries_.empty() || block.type == type_);
@@ -29,7 +29,7 @@ class Writers {
     std::sort(entries_.begin(), entries_.end(),
               [](const Entry& a, const Entry& b) { return a.range.first < b.range.first; });
   }
-  // Appends those that `block` has to wait for.
+  // Appends the writers that `block` has to wait for.
   void find(const ElementBlock& block, std::vector<std::size_t>& out) const {
     const bool comparable = one_type_ && block.type == type_;
     auto at = entries_.begin();
@@ -61,8 +61,8 @@ void Schedule::receive(const Link& from, const ElementBlocks& blocks) {
   add(receives_, from, blocks, false);
 }
 
-// All messages of a run from one rank to another one have tags of their own, since they are started
-// in any order; those of the next run start after them.
+// Each message of a run from one rank to another one has its own tag, since sends start in any
+// order. Sends of the next run start later, so tags are reused.
 void Schedule::add(std::vector<Piece>& pieces, const Link& link, const ElementBlocks& blocks,
                    bool sends) {
   auto& tag = tags_[{link.comm, link.rank, sends}];

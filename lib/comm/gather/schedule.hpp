@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one rank does in a collective: messages and copies, set up once, run again and again.
+// Runs what one rank does in a collective: messages and copies, set up once and run often.
 //
-// Best peer: MPI libraries run collectives as schedules of rounds (libNBC), with packed messages
-// from and to temporary buffers. Here each message is one derived type over wherever its elements
-// are, so that none is copied on the way, and leaves as soon as these have arrived, not at the end
-// of a round.
+// Best peer: libNBC and MPI libraries run collectives as rounds of packed messages between
+// temporary buffers. Here each message is one derived type over its elements in their places. No
+// element is copied on the way. A message leaves when its elements have arrived, not at the end of
+// a round.
 #pragma once
 
 #include <mpi.h>
@@ -21,58 +21,63 @@
 
 namespace halocline::comm {
 
-/// Where a message goes to or comes from.
+/// Names the other end of a message.
 struct Link {
   MPI_Comm comm;
   int rank;       ///< in `comm`
-  bool off_node;  ///< whether it is on another node, real or emulated
+  bool off_node;  ///< true: on another node, real or emulated
 };
 
-/// What this rank sent and copied.
+/// Counts what this rank sent and copied.
 struct ScheduleTraffic {
   struct Messages {
     std::int64_t messages = 0, bytes = 0;
     bool operator==(const Messages&) const = default;
   };
   Messages on_node, off_node;
-  std::int64_t copied_bytes = 0;     ///< of its own block, to where that has to be
-  std::int64_t reordered_bytes = 0;  ///< of blocks that were received, and then moved again
+  std::int64_t copied_bytes = 0;     ///< bytes of its own block, copied to its place
+  std::int64_t reordered_bytes = 0;  ///< bytes of received blocks that were moved again
   bool operator==(const ScheduleTraffic&) const = default;
 };
 
-/// Neither copied nor moved. All calls but run() are local.
+/// Holds the messages and copies of one rank. Neither copied nor moved. All calls but run() are
+/// local.
 ///
-/// Receives and copies must not write what anything else here writes, nor what is sent unless that
-/// is to wait for it: a send of blocks that are not only_sent waits for all receives and copies
-/// that share a buffer with it, but for those of the same type and other elements of it.
+/// Two receives or copies must not write the same memory. A receive or copy may write memory that
+/// is sent only if the send has to wait for it. A send of blocks that are not only_sent waits for
+/// all receives and copies into its buffers. It does not wait for receives and copies of other
+/// elements of the same type.
 class Schedule {
  public:
-  /// Of a message: what MPI's counts can bear.
+  /// Limits the basic elements of a message, since MPI counts by int.
   static constexpr std::int64_t kMostElements = std::int64_t{1} << 30;
-  /// As many messages can a rank send to another one in a run: tags that every MPI has.
+  /// Limits the messages from one rank to another one in a run. Every MPI has this number of tags.
   static constexpr std::int64_t kTags = 32768;
 
-  /// Messages of more than `most_elements` > 0 basic elements are divided into pieces, which are
-  /// sent as their elements arrive.
+  /// Divides messages of more than `most_elements` > 0 basic elements into pieces. A piece is sent
+  /// when its elements have arrived.
   explicit Schedule(std::int64_t most_elements = kMostElements) : most_elements_(most_elements) {}
 
-  /// A message. The blocks of both ends hold equally many elements; none: there is no message. Two
-  /// ranks add those from one to the other in one order.
+  /// Adds a message to another rank. Blocks of both ends hold the same number of elements; without
+  /// elements no message is sent. Both ranks add the messages between them in the same order.
   void send(const Link& to, const ElementBlocks& blocks);
+  /// Adds a message from another rank, by the rules of send().
   void receive(const Link& from, const ElementBlocks& blocks);
-  /// A copy within this rank, divided likewise, so that messages progress between its pieces.
+  /// Adds a copy within this rank. It is divided into pieces like a message, so that messages
+  /// progress between two pieces.
   void copy(const ElementBlocks& from, const ElementBlocks& to);
 
-  /// Finds out what waits for what; nothing is added any more. O(pieces log pieces).
+  /// Finds out which sends wait for which receives and copies. Nothing may be added afterwards.
+  /// O(pieces log pieces).
   void finish();
 
-  /// Everything; returns when it is complete here. Counts what it does in `traffic`. After
-  /// finish(), if anything was added.
+  /// Runs all messages and copies, and returns when they are complete on this rank. Counts them in
+  /// `traffic`. Call finish() before, if anything was added.
   void run(ScheduleTraffic& traffic);
 
  private:
   using Index = std::size_t;
-  // Requests are those of the receives, then those of the sends.
+  // The requests of the receives come first, those of the sends behind them.
   struct Piece {
     ElementBlocks blocks;
     Link link;
@@ -81,9 +86,9 @@ class Schedule {
   struct Send {
     std::int64_t bytes;
     bool off_node;
-    int waits_for;  // receives and copies
+    int waits_for;  // number of receives and copies
   };
-  // Link and direction -> messages so far.
+  // number of messages so far, by link and direction (true: send)
   using Tags = std::map<std::tuple<MPI_Comm, int, bool>, int>;
 
   void add(std::vector<Piece>& pieces, const Link& link, const ElementBlocks& blocks, bool sends);
@@ -92,13 +97,14 @@ class Schedule {
   std::int64_t most_elements_;
   Tags tags_;
   std::vector<Piece> receives_, sends_;  // until finish()
-  ElementBlocks copied_to_;              // likewise
+  ElementBlocks copied_to_;              // until finish()
   std::vector<dtype::CopyPlan> copies_;
   PersistentRequests requests_;
   Index receive_count_ = 0;
   std::vector<Send> send_list_;
-  std::vector<std::vector<Index>> dependents_{1};  // sends, by receive; those of the copies last
-  std::vector<int> waiting_;                       // by send, in a run
+  std::vector<std::vector<Index>> dependents_{
+      1};                     // sends, by receive; the last entry is for the copies
+  std::vector<int> waiting_;  // number of open receives and copies of a run, by send
 };
 
 }  // namespace halocline::comm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where blocks wait for their next message. Internal to lib/comm/gather.
+// Holds blocks between two messages. Internal to lib/comm/gather.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,11 @@
 
 namespace halocline::comm {
 
-/// Slots one behind the other in a buffer, each of the size of one instance of a type without gaps.
+/// Describes consecutive slots of a buffer. Each slot has room for one instance of a type without
+/// gaps.
 class Slots {
  public:
-  /// Makes `buffer` as long as `count` of them, which take `bytes` each; it must stay.
+  /// Makes room for `count` slots of `bytes` bytes each in `buffer`, which must outlive the slots.
   Slots(dtype::MessageBuffer& buffer, std::int64_t count, dtype::TypeExprPtr slot,
         std::int64_t bytes)
       : slot_(std::move(slot)), elements_(dtype::basic_element_count(*slot_)), bytes_(bytes) {
@@ -22,11 +23,11 @@ class Slots {
     data_ = buffer.data();
   }
 
-  /// So many of them from the first one on.
+  /// Returns the block of `count` slots that begins at slot `first`.
   ElementBlock at(std::int64_t first, std::int64_t count) const {
     return {data_, slot_, {first * elements_, (first + count) * elements_}};
   }
-  /// Those that a type over them selects, which begins at slot `first`.
+  /// Returns the block that `type` selects among the slots; `type` begins at slot `first`.
   ElementBlock from(std::int64_t first, const dtype::TypeExprPtr& type) const {
     return {data_ + first * bytes_, type, {0, dtype::basic_element_count(*type)}};
   }

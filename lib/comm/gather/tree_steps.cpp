@@ -23,8 +23,8 @@ TreeSteps tree_steps(TreeForm form, int size, int root, int rank) {
     for (int at = 1; own == 0 && at < size; ++at) receive(at, at + 1);
     return out;
   }
-  // Position p has the 2^k positions from p on below it, k being the number of its trailing zeros:
-  // those from p + 2^j on belong to its child p + 2^j, for each j < k.
+  // Below position p are the 2^k positions from p on, if p has k trailing zeros. For each j < k, p
+  // has a child p + 2^j, whose positions begin there.
   int step = 1;
   for (; (own & step) == 0 && own + step < size; step *= 2)
     receive(own + step, std::min(own + 2 * step, size));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who passes whose blocks to whom when the ranks of one level are gathered at a root.
+// Says who passes which blocks to whom when the ranks of one level are gathered at a root.
 //
-// Best peer: Open MPI chooses among linear, linear with synchronisation and binomial trees inside
-// of one function each; here a form is a list of steps, which the analysis, the tests and both
-// directions (gather, scatter) read alike.
+// Best peer: Open MPI chooses among linear, linear with synchronisation and binomial trees, with
+// one function for each. Here a form is a list of steps. The analysis, the tests, gather and
+// scatter read the same list.
 #pragma once
 
 #include <array>
@@ -15,41 +15,43 @@
 namespace halocline::comm {
 
 enum class TreeForm {
-  linear,   ///< everybody to the root: no block travels twice
+  linear,   ///< all ranks send to the root: no block travels twice
   binomial  ///< ceil(log2 n) rounds [TR14 section 2]
 };
 
 inline constexpr std::array kTreeForms{std::pair{TreeForm::linear, "linear"},
                                        std::pair{TreeForm::binomial, "binomial"}};
 
-/// The form that costs less for so many ranks and blocks of so many bytes: latency decides below
-/// kBinomialBytes for a message, and above that nothing should travel twice.
+/// Chooses the form that costs less for `size` ranks and blocks of `block_bytes` bytes. Below
+/// kBinomialBytes a block, latency decides. Above, no block should travel twice.
 TreeForm choose_form(int size, std::int64_t block_bytes);
 inline constexpr std::int64_t kBinomialBytes = 4096;
 
-/// Blocks of consecutive positions. The position of a rank is its distance from the root, (rank -
-/// root) mod size: the root has 0.
+/// Describes blocks of consecutive positions. The position of a rank is its distance from the root,
+/// (rank - root) mod size; the root has position 0.
 struct Positions {
   int first, last;
   bool operator==(const Positions&) const = default;
 };
 
-/// A rank's part in a gather: it receives, in this order, and passes what it has then, its own
-/// block first, to its parent.
+/// Describes a rank's part in a gather. The rank receives from its children in this order, and then
+/// sends all its blocks to its parent, its own block first.
 struct TreeSteps {
   struct Child {
     int rank;
     Positions blocks;
   };
-  std::vector<Child> children;  ///< their blocks follow each other, and the rank's own
-  std::optional<int> parent;    ///< none: the root
-  Positions blocks;             ///< of this rank and all below it
+  std::vector<Child> children;  ///< their blocks follow the rank's own block, and each other
+  std::optional<int> parent;    ///< none at the root
+  Positions blocks;             ///< blocks of this rank and all ranks below it
 };
 
-/// Preconditions: 0 <= root, rank < size. Local; O(log size), linear at the root O(size).
+/// Returns the part of `rank` in a tree of `size` ranks. Preconditions: 0 <= root, rank < size.
+/// Local. O(log size), but O(size) at the root of a linear tree.
 TreeSteps tree_steps(TreeForm form, int size, int root, int rank);
 
-/// After how many rounds the root has all blocks, if a rank sends or receives one message in each.
+/// Returns the number of rounds until the root has all blocks, if a rank sends or receives one
+/// message in each round.
 int tree_rounds(TreeForm form, int size);
 
 }  // namespace halocline::comm
