@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Between builder.cpp and the methods; not for other users.
+// Declares the interface between builder.cpp and the methods. Internal to lib/comm/exchange.
 #pragma once
 
 #include <cstdint>
@@ -15,52 +15,55 @@
 
 namespace halocline::comm::detail {
 
-/// One side of a job: `count` instances of `type` at `buffer`, `bytes` of data that go to or come
-/// from `partner` in `round`, in the partner's message number `message`.
+/// Describes one side of a job: `count` instances of `type` at `buffer`. They hold `bytes` bytes of
+/// data. The data go to or come from `partner` in round `round`, in message number `message` of
+/// that partner.
 struct Piece {
   int partner;
   int round;
   int message;
   int tag;
-  void* buffer;  // not written to on the sending side
+  void* buffer;  // only read on the sending side
   std::int64_t count;
   MPI_Datatype type;
   std::int64_t bytes;
 };
 
-/// All pieces of one direction of travel, ordered by (partner, round, message, tag): the order on
-/// the wire, the same on both sides.
+/// Holds all pieces of one direction of travel, ordered by (partner, round, message, tag). This
+/// wire order is the same on both sides.
 using Pieces = std::vector<Piece>;
 
-/// Whether two pieces of one direction of travel are in one message.
+/// Tells if two pieces of one direction of travel are in one message.
 inline bool same_message(const Piece& a, const Piece& b) {
   return a.partner == b.partner && a.round == b.round && a.message == b.message;
 }
 
-/// The partners of some pieces, each once, in order.
+/// Returns the partners of `pieces`, each once, in wire order.
 std::vector<int> partners_of(const Pieces& pieces);
 
-/// Whether our plans pack and self traffic stays out of MPI, or MPI_Pack packs and all of it goes
-/// through MPI.
+/// Says who packs. `ours`: our pack plans, and data from a rank to itself stay out of MPI.
+/// `vendor`: MPI_Pack, and all data go through MPI.
 enum class Packing { ours, vendor };
 
-/// Among all ranks, or along the edges of a graph, which is the communicator's topology then.
+/// Says which ranks a collective call covers: all ranks, or the neighbours in the communicator's
+/// graph topology.
 enum class Collective { alltoall, neighbor };
 
-/// Whether a message leaves as one, or in partitions as they are packed (MPI 4).
+/// Says if a message leaves as a whole, or in partitions as they are packed (MPI 4).
 enum class Messages { whole, partitioned };
 
-/// Of the begins of messages in their buffer, so that the widest words can be used (errata B.5).
+/// Is the alignment of messages in their buffer, in bytes. It lets the packers use the widest words
+/// (errata B.5).
 inline constexpr std::int64_t kMessageAlignment = 16;
 
-/// In what units messages are counted, the same on all ranks, and the largest count or
-/// displacement.
+/// Holds the unit in which messages are counted, and the largest count or displacement. Both are
+/// the same on all ranks.
 struct CountUnits {
   std::int64_t bytes;
   std::int64_t limit;
 };
 
-/// How a backend moves the pieces of one round. The communicator is the plan's own.
+/// Holds the input of a backend: the pieces of one round and the plan's own communicator.
 struct Setting {
   std::shared_ptr<const Communicator> comm;
   const Pieces& sends;
@@ -69,48 +72,54 @@ struct Setting {
 
 class TypePlans;
 
-/// The transfer of a plan: the method's, or the one that the model prefers, of those that are
-/// possible on all ranks. Throws ConfigError on all of them if the method's is not. Collective.
+/// Chooses the transfer of a plan: the method's transfer, or the one that the model prefers. Only
+/// transfers that are possible on all ranks are considered. Throws ConfigError on all ranks if the
+/// method's transfer is not possible. Collective.
 dtype::Transfer choose_transfer(const Communicator& comm, const Method& method, const Pieces& sends,
                                 const Pieces& receives, const ExchangePlan::Options& options,
                                 dtype::ResourceCache* resources, const NodeHierarchy& nodes);
 
-/// How long an exchange takes by a model, for this rank: `sends` through MPI by `transfer`, and
-/// `copies` from layout to layout, by the device if `copies_on_device`; nullopt if something that
-/// it needs was not measured. Local.
+/// Predicts the seconds that an exchange takes for this rank by `model`. `sends` go through MPI by
+/// `transfer`. `copies` go from layout to layout, by the device if `copies_on_device`. Returns
+/// nullopt if a part of the model that is needed was not measured. Local.
 std::optional<double> predict(const dtype::SystemModel& model, const NodeHierarchy& nodes,
                               const Pieces& sends, dtype::Transfer transfer, const Pieces& copies,
                               bool copies_on_device);
 
-/// What copies between the buffers of all ranks: the device where it alone can address them, the
-/// host where it can; none where both would have to. Collective.
+/// Returns who copies between the buffers of all ranks. `device`: all buffers are in memory that
+/// only devices can address. `host`: the host can address all of them. `none`: neither holds.
+/// Collective.
 enum class Copier { none, host, device };
 Copier copier_of(const Communicator& comm, const Pieces& sends, const Pieces& receives,
                  dtype::ResourceCache* resources);
 
-/// Pack into one message per partner, MPI_Alltoallv or MPI_Neighbor_alltoallv, unpack. Types
-/// without a plan are packed by MPI even if `packing` is ours. Makes no communication; throws
-/// ConfigError for a job that MPI_Pack's int arguments cannot express.
+/// Makes a backend that packs one message per partner, calls MPI_Alltoallv or
+/// MPI_Neighbor_alltoallv, and unpacks. MPI packs types without a plan, even if `packing` is ours.
+/// Makes no communication. Throws ConfigError for a job that MPI_Pack's int arguments cannot
+/// express.
 std::unique_ptr<Backend> make_packed_exchange(const Setting& setting, Collective collective,
                                               Packing packing, Transport transport,
                                               const CountUnits& units, TypePlans& plans);
 
-/// Pack, persistent sends and receives, unpack. Makes no communication; errors as above, and
-/// ConfigError if this MPI has no partitioned messages.
+/// Makes a backend that packs, uses persistent sends and receives, and unpacks. Makes no
+/// communication. Throws ConfigError for a job that MPI_Pack's int arguments cannot express. Throws
+/// ConfigError for Messages::partitioned if this MPI has no partitioned messages.
 std::unique_ptr<Backend> make_point_to_point_exchange(const Setting& setting, Messages kind,
                                                       Transport transport, const CountUnits& units,
                                                       TypePlans& plans);
 
-/// Copies from layout to layout, all of ranks on this node: with kernels of the device straight
-/// into the partners' receive buffers, or else from the partners' send buffers, in `windows`.
-/// Throws ConfigError on all ranks where that is not possible. Collective.
+/// Makes a backend that copies from layout to layout between ranks of one node. With a `device`,
+/// its kernels write straight into the partners' receive buffers. With nullptr, the host reads from
+/// the partners' send buffers, which must be in `windows`. Throws ConfigError on all ranks if such
+/// copies are not possible. Collective.
 std::unique_ptr<Backend> make_shared_exchange(const Setting& setting, Transport transport,
                                               dtype::Device* device,
                                               const std::vector<const SharedWindow*>& windows,
                                               TypePlans& plans);
 
-/// One derived type per message straight into MPI_Alltoallw, MPI_Neighbor_alltoallw, or persistent
-/// sends and receives; `on_device`: the buffers are in memory of a device. Makes no communication.
+/// Makes a backend that gives MPI one derived type per message. The types go to MPI_Alltoallw,
+/// MPI_Neighbor_alltoallw, or persistent sends and receives. `on_device`: the buffers are in memory
+/// of a device. Makes no communication.
 std::unique_ptr<Backend> make_vendor_collective_exchange(const Setting& setting,
                                                          Collective collective, bool on_device);
 std::unique_ptr<Backend> make_vendor_point_to_point_exchange(const Setting& setting,

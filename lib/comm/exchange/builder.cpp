@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Chooses exchange and transfer of a plan, and makes the backends of its rounds.
 #include "comm/exchange/builder.hpp"
 
 #include <algorithm>
@@ -30,7 +31,7 @@ PhaseTimes operator+(PhaseTimes a, const PhaseTimes& b) {
 
 using Backends = std::vector<std::unique_ptr<Backend>>;
 
-// One after the other.
+// Runs the backends of the rounds one after the other. begin() starts the first round alone.
 class InRounds final : public Backend {
  public:
   explicit InRounds(Backends rounds) : rounds_(std::move(rounds)) {}
@@ -49,7 +50,7 @@ class InRounds final : public Backend {
   Backends rounds_;
 };
 
-// Messages, and while they are under way, copies.
+// Starts messages, and copies while they are under way.
 class CopiesAndMessages final : public Backend {
  public:
   CopiesAndMessages(std::unique_ptr<Backend> copies, std::unique_ptr<Backend> messages)
@@ -68,7 +69,7 @@ class CopiesAndMessages final : public Backend {
   std::unique_ptr<Backend> copies_, messages_;
 };
 
-// Makes the backends of a plan. All public members but the simplest are collective.
+// Makes the backends of a plan. The constructor and make() are collective.
 class Builder {
  public:
   Builder(std::shared_ptr<const Communicator> comm, const Method& method,
@@ -98,8 +99,8 @@ class Builder {
   std::optional<double> predicted() const { return predicted_; }
   const std::vector<std::string>& packed_by_mpi() const { return plans_.reasons(); }
 
-  // With long messages in chunks, if p2p sends them from the host's memory: while one travels, the
-  // next is packed. Local.
+  // Returns the pieces with long messages in chunks if p2p sends them from the host's memory. Then
+  // one chunk travels while the next is packed. Local.
   Sides divided(const Sides& all) const {
     const bool divides = options_.chunk_bytes > 0 && transfer_ == dtype::Transfer::host &&
                          (chosen_ == Exchange::p2p || chosen_ == Exchange::shared);
@@ -135,7 +136,7 @@ class Builder {
           return make_vendor_collective_exchange(setting(sides), Collective::neighbor, on_device());
         });
       case Exchange::vendor_p2p:
-      case Exchange::automatic:  // stands for another one by now
+      case Exchange::automatic:  // resolved by choose_exchange()
         break;
     }
     return local([&] { return make_vendor_point_to_point_exchange(setting(sides), on_device()); });
@@ -148,7 +149,7 @@ class Builder {
     return {transfer, options_.packer != nullptr ? *options_.packer : kHostPacker, resources_};
   }
 
-  // What makes no communication and may fail on one rank alone.
+  // Runs `make`, which makes no communication and may fail on one rank alone. Then all ranks throw.
   template <class Make>
   std::unique_ptr<Backend> local(Make make) {
     std::unique_ptr<Backend> out;
@@ -156,7 +157,7 @@ class Builder {
     return out;
   }
 
-  // Over a communicator with the edges of these pieces.
+  // Runs `make` with a communicator whose graph topology has the edges of these pieces.
   template <class Make>
   std::unique_ptr<Backend> with_graph(const Sides& edges, Make make) {
     const auto plain = std::exchange(
@@ -185,8 +186,8 @@ class Builder {
 
   bool is_near(const Piece& piece) const { return nodes_.same_node(piece.partner); }
 
-  // Whether there are partners on a node, and what they have for each other is in memory that they
-  // can share.
+  // Tells if there are partners on a node, and all data between them are in memory that they can
+  // share. The same on all ranks.
   bool can_share(const Sides& all) {
     const auto local = filter(all, [&](const Piece& piece) { return is_near(piece); });
     const auto near = without_own(local);
@@ -218,7 +219,7 @@ class Builder {
     return yes != 0;
   }
 
-  // One copy where that is possible, unless a model says that messages are faster.
+  // Chooses one copy where it is possible, unless the model predicts that messages are faster.
   void choose_exchange(const Sides& all) {
     chosen_ = Exchange::p2p;
     if (!can_share(all)) return;
@@ -231,7 +232,7 @@ class Builder {
     if (messages && copies && *messages < *copies) chosen_ = Exchange::p2p;
   }
 
-  // What the model says of the exchange that is chosen. Collective.
+  // Returns the model's prediction for the chosen exchange, the largest over the ranks. Collective.
   std::optional<double> predict(const Sides& all) const {
     constexpr double kUnknown = -1;
     double seconds = kUnknown;
@@ -253,7 +254,7 @@ class Builder {
     return seconds;
   }
 
-  // What stays on the nodes needs no transfer.
+  // Chooses who copies on the nodes. Only pieces to other nodes need a transfer.
   void choose_for_shared(const Sides& all) {
     const auto far = filter(all, [&](const Piece& piece) { return !is_near(piece); });
     const auto near = filter(all, [&](const Piece& piece) { return is_near(piece); });
@@ -294,8 +295,8 @@ class Builder {
   dtype::Transfer transfer_ = dtype::Transfer::host;
   std::optional<double> predicted_;
   TypePlans plans_;
-  // Of `shared`:
-  bool has_far_ = false;  // of any rank
+  // Only used by Exchange::shared:
+  bool has_far_ = false;  // true if some rank has pieces to other nodes
   bool copies_on_device_ = false;
 };
 

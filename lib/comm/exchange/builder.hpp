@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From a method to a backend: what `auto` and a transfer that is left open stand for, and what
-// moves which pieces. Internal to lib/comm/exchange.
+// Builds the backend of a plan from its method. Resolves `auto` and a transfer that is left open.
+// Internal to lib/comm/exchange.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,9 @@
 
 namespace halocline::comm::detail {
 
-/// What a plan is made of.
+/// Holds the parts of a plan.
 struct Built {
-  std::unique_ptr<Backend> backend;  ///< of all rounds
+  std::unique_ptr<Backend> backend;  ///< moves the pieces of all rounds
   Traffic traffic;
   Exchange chosen;
   dtype::Transfer transfer;
@@ -23,7 +23,8 @@ struct Built {
   std::vector<std::string> packed_by_mpi;
 };
 
-/// Throws ConfigError on all ranks where a method is not possible. Collective.
+/// Builds the backend of `method` for the pieces `all`. Throws ConfigError on all ranks if the
+/// method is not possible. Collective.
 Built build(std::shared_ptr<const Communicator> comm, const Method& method, const Sides& all,
             const ExchangePlan::Options& options, const NodeHierarchy& nodes);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Checks that all ranks agree, builds plans, and starts and finishes exchanges.
 #include "comm/exchange/exchange_plan.hpp"
 
 #include <cstdio>
@@ -11,7 +12,7 @@ namespace halocline::comm {
 
 namespace {
 
-// Throws ConfigError unless all ranks have rank 0's, and MPI can do it. Collective.
+// Throws ConfigError unless all ranks have the method of rank 0, and this MPI has it. Collective.
 void agree_on_method(const Communicator& comm, const Method& method) {
   auto mine = name(method);
   mine.resize(64);

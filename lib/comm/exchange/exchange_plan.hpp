@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An exchange, planned once and executed many times.
+// Plans an exchange once and executes it many times.
 //
 // Best peer: GHEX builds a pattern once and returns a handle from exchange(), but packs with index
-// lists of its own; here the jobs are the user's own MPI datatypes, and the vendor's way of moving
-// the same jobs hides behind the same handle.
+// lists of its own. Here the jobs are the user's own MPI datatypes. The vendor's way of moving the
+// same jobs has the same handle.
 #pragma once
 
 #include <mpi.h>
@@ -25,19 +25,20 @@
 
 namespace halocline::comm {
 
-/// What one exchange moves from this rank.
+/// Counts what one exchange moves from this rank.
 struct Traffic {
   std::int64_t bytes_to_others = 0;
   std::int64_t bytes_to_self = 0;
-  std::int64_t jobs = 0;               ///< regions sent, those to the rank itself included
-  std::int64_t messages = 0;           ///< to other ranks, chunks counted each
-  std::int64_t bytes_off_node = 0;     ///< of bytes_to_others, those to ranks on other nodes
-  std::int64_t messages_off_node = 0;  ///< of messages, likewise
+  std::int64_t jobs = 0;               ///< regions sent, to the rank itself included
+  std::int64_t messages = 0;           ///< messages to other ranks, each chunk counted
+  std::int64_t bytes_off_node = 0;     ///< part of bytes_to_others that goes to other nodes
+  std::int64_t messages_off_node = 0;  ///< part of messages that goes to other nodes
 };
 
-/// Seconds that this rank spent in the phases of one exchange; a method without such a phase leaves
-/// it empty. Of transfer `staged`, the copy from the device belongs to pack and that to it to
-/// unpack: they share the wait for the stream.
+/// Holds the seconds that this rank spent in the phases of one exchange. A phase that the method
+/// does not have is empty. With transfer `staged`, pack includes the copy from the device, and
+/// unpack the copy to the device. Each of these copies shares one wait for the stream with its
+/// kernels.
 struct PhaseTimes {
   std::optional<double> pack;
   std::optional<double> transfer;
@@ -45,12 +46,12 @@ struct PhaseTimes {
 };
 
 namespace detail {
-/// How a method moves the jobs; begin() and end() alternate.
+/// Moves the jobs of a plan by one method. begin() and end() alternate.
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual void begin() = 0;
-  /// Between the two: does what can be done without waiting.
+  /// Does what can be done without waiting. Called between begin() and end().
   virtual void progress() {}
   virtual PhaseTimes end() = 0;
   virtual bool own_at_start() const { return false; }
@@ -61,46 +62,53 @@ class Backend {
 class PendingExchange;
 class SharedWindow;
 
-/// Plans for the jobs of all ranks of a communicator. Move-only. Destroying a plan of exchange
-/// `shared` is collective on devices, unless an exception is under way: afterwards the fields may
-/// be freed.
+/// Plans the exchange of the jobs of all ranks of a communicator. Move-only.
+///
+/// Destroying a plan of exchange `shared` is collective if devices copy, unless an exception is
+/// under way. After that, the fields may be freed.
 class ExchangePlan {
  public:
   struct Options {
-    /// Packs on the host for the methods that are ours; must outlive the plan.
+    /// Packs on the host for the methods that are ours. Must outlive the plan.
     const dtype::Packer* packer = nullptr;  ///< nullptr: the host packer
-    /// Of the device whose memory may hold the buffers; must outlive the plan. nullptr: those of
-    /// current_device(), if there is one.
+    /// Holds the streams and buffers of the device whose memory may hold the fields. Must outlive
+    /// the plan. nullptr: the resources of current_device(), if there is one.
     dtype::ResourceCache* resources = nullptr;
-    /// Whether MPI takes device memory. Unset: probe_gpu_awareness().
+    /// Tells if MPI takes device memory. Unset: probe_gpu_awareness() decides.
     std::optional<bool> gpu_aware_mpi = std::nullopt;
-    /// Chooses what the method leaves open; read by the constructor alone.
-    const dtype::SystemModel* model = nullptr;  ///< nullptr: defaults, also of select_transfer()
-    /// Which ranks of the communicator share a node; read by the constructor alone.
+    /// Chooses the exchange and the transfer where the method leaves them open. nullptr: `shared`
+    /// where it is possible, else p2p, and the defaults of select_transfer(). Read by the
+    /// constructor alone.
+    const dtype::SystemModel* model = nullptr;
+    /// Says which ranks of the communicator share a node. Read by the constructor alone.
     const NodeHierarchy* nodes = nullptr;  ///< nullptr: the real ones
-    /// Largest count or displacement handed to MPI; beyond it, messages are counted in larger
-    /// units. Lowered by tests.
+    /// Limits the counts and displacements that MPI gets. Longer messages are counted in larger
+    /// units. Tests use lower limits.
     std::int64_t mpi_count_limit = INT32_MAX;
-    /// Of p2p (and what `shared` sends to other nodes), from the host's memory: a message ends with
-    /// the job that brings it to so many bytes, and what is left of it follows in another. 0:
-    /// never. The same on all ranks. Smaller chunks cost more in handshakes than they gain
-    /// (results/two-hosts).
+    /// Divides long messages of p2p from the host's memory into chunks, in bytes. Messages of
+    /// `shared` to other nodes are divided, too. A chunk ends with the job that brings it to this
+    /// length. 0: messages are not divided. Must be the same on all ranks. Smaller chunks cost more
+    /// in handshakes than they gain (results/two-hosts).
     std::int64_t chunk_bytes = 1 << 20;
-    /// Shared memory that buffers may be in, for `shared`, made for the same ranks in the same
-    /// order; the same list on all ranks. Must outlive the plan.
+    /// Lists the shared memory that may hold buffers of exchange `shared`. Each window must have
+    /// the plan's ranks in the same order. Must be the same list on all ranks, and outlive the
+    /// plan.
     std::vector<const SharedWindow*> windows = {};
-    /// The number of a tag's message among those of its partner and round, the same function on
-    /// all ranks. Unset: all are in one. Methods without has_several_messages() ignore it.
+    /// Returns the number of the message that a tag belongs to, among the messages to one partner
+    /// in one round. Must be the same function on all ranks. Unset: one message per partner and
+    /// round. Methods without has_several_messages() ignore it.
     std::function<int(int tag)> message_of_tag = nullptr;
   };
 
-  /// Builds the plan. Collective over `comm`, which is duplicated. The datatypes may be freed
-  /// afterwards.
+  /// Builds the plan. `comm` is duplicated. The datatypes may be freed afterwards. Collective over
+  /// `comm`. O(jobs) plus the translation of the types.
   ///
-  /// Throws, on all ranks alike: ConfigError if what one rank sends is not what its partner expects
-  /// (rounds, messages, tags and bytes are compared) or the methods differ, if a method cannot
-  /// handle a job (MPI_Pack: 2 GiB), or if its transfer is not possible for these buffers on some
-  /// rank. O(jobs) plus the translation of the types.
+  /// \throws ConfigError on all ranks, in these cases:
+  ///   - One rank sends other rounds, messages, tags or bytes than its partner expects.
+  ///   - The methods of the ranks differ, or this MPI does not have the method.
+  ///   - A job or an option is not valid.
+  ///   - The method cannot handle a job (MPI_Pack: 2 GiB).
+  ///   - The transfer is not possible for the buffers of some rank.
   ExchangePlan(MPI_Comm comm, const std::vector<ExchangeJob>& jobs, Method method,
                const Options& options);
   ExchangePlan(MPI_Comm comm, const std::vector<ExchangeJob>& jobs, Method method);
@@ -108,32 +116,35 @@ class ExchangePlan {
   ExchangePlan& operator=(ExchangePlan&&) noexcept;
   ~ExchangePlan();
 
-  /// Starts an exchange: send buffers are read and receive buffers written from here on until
-  /// finish() of the returned handle. A device must be done with the buffers before, and may use
-  /// them in any stream after finish(). The first exchange of a plan may take longer: a device
-  /// records then what it is given each time. Collective. Throws ConfigError while an exchange of
+  /// Starts an exchange. From here until finish() of the returned handle, send buffers are read and
+  /// receive buffers written. Before start(), work of a device on the buffers must be complete.
+  /// After finish(), any stream may use the buffers. The first exchange of a plan may take longer:
+  /// a device records the work that repeats. Collective. Throws ConfigError while an exchange of
   /// this plan is in flight.
   [[nodiscard]] PendingExchange start();
 
   const Method& method() const { return method_; }
 
-  /// How packed bytes travel, the same on all ranks: the method's transfer or the one that was
-  /// chosen. Of vendor methods, device if some rank has buffers that the host cannot address, else
+  /// Returns how packed bytes travel: the method's transfer, or the chosen one. The same on all
+  /// ranks. For vendor methods: device if some rank has buffers that the host cannot address, else
   /// host.
   dtype::Transfer transfer() const { return transfer_; }
 
-  /// What is done: the method's exchange, or what `auto` stands for here. The same on all ranks.
+  /// Returns the exchange in use: the method's, or the one that `auto` stands for here. The same on
+  /// all ranks.
   Exchange chosen() const { return chosen_; }
 
-  /// How long an exchange takes by Options::model: the largest over the ranks; nullopt for vendor
-  /// methods, without a model, and if something that it needs was not measured.
+  /// Returns the seconds that an exchange takes by Options::model, the largest over the ranks.
+  /// Returns nullopt for vendor methods, without a model, and if a needed part of the model was not
+  /// measured.
   std::optional<double> predicted_seconds() const { return predicted_seconds_; }
 
   const Traffic& traffic() const { return traffic_; }
-  /// Whether start() returns when what this rank has for itself is in place: with p2p on the host.
+  /// Tells if start() returns only after the data from this rank to itself are in place. True for
+  /// p2p and partitioned with transfer host and one round.
   bool own_at_start() const { return backend_->own_at_start(); }
 
-  /// Why some of this rank's types are packed by MPI although the method is ours; each reason once.
+  /// Returns why MPI packs some of this rank's types although the method is ours, each reason once.
   const std::vector<std::string>& packed_by_mpi() const { return packed_by_mpi_; }
 
  private:
@@ -143,24 +154,24 @@ class ExchangePlan {
   std::optional<double> predicted_seconds_;
   Traffic traffic_;
   std::vector<std::string> packed_by_mpi_;
-  std::shared_ptr<detail::Backend> backend_;  // a handle keeps it, too
+  std::shared_ptr<detail::Backend> backend_;  // shared with the handles
 };
 
-/// An exchange in flight. Must be finished; the destructor does it if need be. Its plan may be
-/// gone by then, what the plan must not outlive may not.
+/// Is an exchange in flight. Must be finished; the destructor finishes it if need be. May outlive
+/// its plan, but not the objects that the plan must not outlive.
 class PendingExchange {
  public:
   PendingExchange(PendingExchange&& other) noexcept = default;
   PendingExchange& operator=(PendingExchange&&) = delete;
   ~PendingExchange();
 
-  /// Completes the exchange: all receive buffers are filled, send buffers may be written again.
-  /// Throws ConfigError if it is finished already. Collective; of several plans in flight, in the
-  /// same order on all ranks.
+  /// Completes the exchange: all receive buffers are filled, and send buffers may be written again.
+  /// Throws ConfigError if it is finished already. Collective. If several plans are in flight,
+  /// finish them in the same order on all ranks.
   PhaseTimes finish();
 
-  /// Lets MPI and the method do what they can without waiting, between start() and finish(): for
-  /// MPIs that make no progress by themselves. Local.
+  /// Lets MPI and the method do what they can without waiting, between start() and finish(). Useful
+  /// with an MPI that makes no progress by itself. Local.
   void progress();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an exchange consists of.
+// Describes the jobs of an exchange.
 #pragma once
 
 #include <mpi.h>
@@ -8,20 +8,22 @@
 
 namespace halocline::comm {
 
-/// One message out to and one message in from the same partner, described by the user's own
-/// datatypes.
+/// Describes one message to and one message from the same partner by the user's own datatypes.
 ///
-/// A partner may occur in many jobs. What one rank sends with `send_tag` t, the partner receives
-/// with the job whose `receive_tag` for that rank is t; tags are unique per partner, round and
-/// direction of travel. The jobs of a round begin when this rank is done with those of the round
-/// before, and may send what these have received; both sides of a message name the same round. A
-/// job that only sends has receive_count 0, and the other way round. Buffers and types belong to
-/// the user; buffers must live as long as the plan, types only until the plan is built, and they
-/// need not be committed.
+/// A partner may occur in many jobs. A message sent with `send_tag` t arrives in the partner's job
+/// with `receive_tag` t for this rank. Tags are unique per partner, round and direction of travel.
+/// Both sides of a message name the same round.
+///
+/// The jobs of a round begin after this rank has completed the jobs of the round before. They may
+/// send what earlier rounds received. A job that only sends has receive_count 0. A job that only
+/// receives has send_count 0.
+///
+/// Buffers and types belong to the user. Buffers must live as long as the plan. Types must live
+/// until the plan is built, and need not be committed.
 struct ExchangeJob {
-  /// Rank in the plan's communicator, also the rank itself. MPI_PROC_NULL: the job is skipped.
+  /// Is a rank in the plan's communicator, or the rank itself. MPI_PROC_NULL: the job is skipped.
   int partner = MPI_PROC_NULL;
-  int round = 0;  ///< 0 or more, of few
+  int round = 0;  ///< 0 or more; keep the largest number small
 
   const void* send_buffer = nullptr;
   std::int64_t send_count = 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Maps exchanges and methods to their names and back.
 #include "comm/exchange/method.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pack, one collective call, unpack: with our plans (methods alltoallv and neighbor) or with
-// MPI_Pack (method vendor-pack).
+// Packs, makes one collective call, and unpacks. Our plans pack for the methods alltoallv and
+// neighbor, MPI_Pack for vendor-pack.
 #include <utility>
 
 #include "comm/exchange/backend.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 using Parts = PackedMessages::Parts;
 
-// What the vendor packs goes through MPI wherever it goes.
+// Vendor methods send to the rank itself through MPI, too.
 Pieces travelling(const Pieces& pieces, int rank, Packing packing) {
   return packing == Packing::ours ? without_own(pieces, rank) : pieces;
 }
@@ -23,7 +23,7 @@ Pieces staying(const Pieces& pieces, Packing packing) {
   return packing == Packing::ours ? pieces : Pieces();
 }
 
-/// Counts and displacements in units, as the collectives take them: by rank, or by neighbour.
+/// Holds counts and displacements in units, as the collectives take them: by rank, or by neighbour.
 struct Counts {
   std::vector<int> counts, displacements;
 

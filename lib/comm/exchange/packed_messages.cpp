@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Lays out messages in their buffer, and packs and unpacks them in parts.
 #include "comm/exchange/packed_messages.hpp"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ std::int64_t round_up(std::int64_t value, std::int64_t to) {
   return (value + to - 1) / to * to;
 }
 
-// Throws unless MPI can pack in the memory that the transport packs from.
+// Throws ConfigError unless the transport packs from the host's memory, where MPI can pack, too.
 void require_host(const Transport& transport, const TypePlans& plans) {
   if (transport.transfer() == dtype::Transfer::host) return;
   throw ConfigError("a datatype is packed by MPI alone (" + plans.reasons().back() +
@@ -39,7 +40,7 @@ const dtype::PackPlan* TypePlans::find(MPI_Datatype type) {
 
 Span span_of(const Piece& piece, const dtype::PackPlan& plan) {
   const auto& bounds = plan.bounds();
-  // Whatever the extent's sign.
+  // With a negative extent, the last instance begins lowest.
   const auto others = bounds.extent * (piece.count - 1);
   const auto distance = bounds.true_lb + std::min<std::int64_t>(others, 0);
   const auto first =
@@ -49,13 +50,13 @@ Span span_of(const Piece& piece, const dtype::PackPlan& plan) {
 
 PieceByMpi::PieceByMpi(const Piece& piece, std::byte* packed, MPI_Comm comm)
     : piece_(piece), packed_(packed), comm_(comm) {
-  // A committed copy: the user may free the type, and need not have committed it.
+  // The user may free the type, and need not have committed it.
   MPI_Datatype own = MPI_DATATYPE_NULL;
   HALOCLINE_MPI(MPI_Type_dup(piece.type, &own));
   type_ = dtype::Datatype(own);
   HALOCLINE_MPI(MPI_Type_commit(&own));
-  // MPI_Pack counts bytes and instances in int, and may add a header (no MPI we know does between
-  // equal machines).
+  // MPI_Pack counts bytes and instances in int, and may add a header. No MPI we know adds one
+  // between equal machines.
   int packed_size = 0;
   HALOCLINE_MPI(MPI_Pack_size(checked_int(piece.count, "count of a job that MPI packs"), own, comm,
                               &packed_size));
@@ -109,7 +110,7 @@ PackedMessages::PackedMessages(const Communicator& comm, const Pieces& pieces, D
   }
 }
 
-// Messages stand in the order of the partners. Returns the bytes of them all.
+// Places the messages in the order of the partners. Returns the bytes of all messages.
 std::int64_t PackedMessages::lay_out(const Pieces& pieces, const CountUnits& units) {
   const auto in_units = [&](std::int64_t bytes) {
     return checked_int(bytes / units.bytes, "message size or displacement", units.limit);
@@ -132,7 +133,8 @@ std::int64_t PackedMessages::lay_out(const Pieces& pieces, const CountUnits& uni
   return end;
 }
 
-// The part of each piece. Without pieces, there is one of nothing if all are to be one.
+// Returns the number of the part of each piece. With Parts::one, there is a part even without
+// pieces.
 std::vector<std::size_t> PackedMessages::divide(const Pieces& pieces, Parts parts) {
   std::vector<std::size_t> out;
   if (parts == Parts::one) parts_.emplace_back().extent = {0, messages_.size(), 0};

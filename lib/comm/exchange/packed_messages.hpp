@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From pieces to packed messages: what the packing methods have in common. Internal to
-// lib/comm/exchange.
+// Turns pieces into packed messages for all methods that pack. Internal to lib/comm/exchange.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +14,11 @@
 
 namespace halocline::comm::detail {
 
-/// The plans of types, each made once: fields share theirs.
+/// Holds the plans of types. Each plan is made once, since fields share their types.
 class TypePlans {
  public:
-  /// nullptr: there is none, and MPI packs it; why, is noted once.
+  /// Returns the plan of `type`; nullptr if there is none, so that MPI packs. Notes each reason
+  /// once.
   const dtype::PackPlan* find(MPI_Datatype type);
   const std::vector<std::string>& reasons() const { return reasons_; }
 
@@ -27,8 +27,8 @@ class TypePlans {
   std::vector<std::string> reasons_;
 };
 
-/// Where the data of a piece are: the least byte, how far that is from the buffer argument, and the
-/// bytes from there to the end of the last one.
+/// Locates the data of a piece: the lowest byte, its distance from the buffer argument, and the
+/// bytes up to the end of the highest one. `distance` and `bytes` are in bytes.
 struct Span {
   const void* first;
   std::int64_t distance;
@@ -36,11 +36,11 @@ struct Span {
 };
 Span span_of(const Piece& piece, const dtype::PackPlan& plan);
 
-/// A piece that MPI packs to `packed` and unpacks from there.
+/// Packs a piece to `packed` with MPI_Pack, and unpacks it from there.
 class PieceByMpi {
  public:
-  /// Throws ConfigError for a piece that MPI_Pack's int arguments cannot express, or that it does
-  /// not pack in native form.
+  /// Throws ConfigError for a piece that MPI_Pack's int arguments cannot express, or that this MPI
+  /// does not pack in native form.
   PieceByMpi(const Piece& piece, std::byte* packed, MPI_Comm comm);
   void pack() const;
   void unpack() const;
@@ -52,23 +52,25 @@ class PieceByMpi {
   MPI_Comm comm_;
 };
 
-/// All messages of one direction of travel, in one buffer, in wire order. Neither copied nor moved.
+/// Holds all messages of one direction of travel in one buffer, in wire order. Neither copied nor
+/// moved.
 class PackedMessages {
  public:
   enum class Direction { out, in };
-  /// What is packed or unpacked by one call: on a device, one launch; on a host, what can travel
-  /// while others are packed.
+  /// Says what one call packs or unpacks. On a device, a part is one launch. On a host, one part
+  /// can travel while the next is packed.
   enum class Parts { one, each_message, each_piece };
 
   struct Message {
     int partner;
-    int tag;                  ///< number among those of this partner and direction
-    int displacement, count;  ///< in units
+    int tag;                  ///< number among the messages of this partner and direction
+    int displacement, count;  ///< in units of unit_bytes()
   };
 
-  /// Of `pieces`, none of which stays on the rank unless MPI packs. The transport must outlive
-  /// this. Types without a plan are packed by MPI. Throws ConfigError for those if they are not in
-  /// the host's memory. Makes no communication; O(pieces) plus the translation of the types.
+  /// Lays out `pieces` in a buffer of the transport. With Packing::ours, no piece stays on the
+  /// rank, and MPI packs types without a plan. The transport must outlive this object. Throws
+  /// ConfigError for a type without a plan unless the transport is of the host. Makes no
+  /// communication. O(pieces) plus the translation of the types.
   PackedMessages(const Communicator& comm, const Pieces& pieces, Direction direction,
                  Packing packing, const Transport& transport, Parts parts, const CountUnits& units,
                  TypePlans& plans);
@@ -76,24 +78,25 @@ class PackedMessages {
   PackedMessages& operator=(const PackedMessages&) = delete;
 
   const std::vector<Message>& messages() const { return messages_; }
-  /// Where MPI takes the messages from, or puts them.
+  /// Returns the memory from which MPI sends the messages, or where it receives them.
   std::byte* wire() const { return buffer_.wire(); }
   std::byte* wire(const Message& message) const {
     return wire() + message.displacement * unit_bytes_;
   }
 
-  /// Of all parts, in the order of the messages: packs or unpacks it; the transport's packer's
-  /// fence() waits for it.
+  /// Packs or unpacks part number `part`, in the order of the messages. fence() of the transport's
+  /// packer waits for it.
   void start(std::size_t part);
   std::size_t parts() const { return parts_.size(); }
   std::int64_t unit_bytes() const { return unit_bytes_; }
-  /// The messages [first, last) of a part, and where its bytes end in the last one.
+  /// Locates a part: it touches the messages [first, last). Its last byte is before byte `end` of
+  /// message last - 1.
   struct Extent {
     std::size_t first, last;
     std::int64_t end;
   };
   const Extent& extent(std::size_t part) const { return parts_[part].extent; }
-  /// The part that ends a message.
+  /// Returns the number of the part that completes a message.
   std::size_t last_part_of(std::size_t message) const { return last_parts_[message]; }
 
  private:
@@ -101,7 +104,7 @@ class PackedMessages {
     Extent extent{};
     dtype::FusedPlan plan;
     std::vector<PieceByMpi> by_mpi;
-    Transport::Repeated ours;  // refers to the plan and the buffer
+    Transport::Repeated ours;  // refers to the plan and to the buffer
   };
   std::int64_t lay_out(const Pieces& pieces, const CountUnits& units);
   std::vector<std::size_t> divide(const Pieces& pieces, Parts parts);
@@ -114,16 +117,18 @@ class PackedMessages {
   std::vector<std::size_t> last_parts_;  // by message
 };
 
-/// What a rank sends to itself: copied from layout to layout, or, for types without a plan, packed
-/// and unpacked by MPI.
+/// Copies what a rank sends to itself from layout to layout. MPI packs and unpacks types without a
+/// plan.
 class OwnCopies {
  public:
-  /// The pieces of `sends` and `receives` whose partner is the rank itself, in wire order. The
-  /// transport must outlive this. Makes no communication; errors as of PackedMessages.
+  /// Plans the copies between the pieces of `sends` and of `receives` whose partner is the rank
+  /// itself, in wire order. The transport must outlive this object. Makes no communication. Throws
+  /// ConfigError for a type without a plan unless the transport is of the host. Throws ConfigError
+  /// for a piece that MPI_Pack's int arguments cannot express.
   OwnCopies(const Communicator& comm, const Pieces& sends, const Pieces& receives,
             const Transport& transport, TypePlans& plans);
 
-  /// The transport's packer's fence() waits for it.
+  /// Starts the copies. fence() of the transport's packer waits for them.
   void start() const;
 
  private:
@@ -131,15 +136,16 @@ class OwnCopies {
     PieceByMpi from, to;
   };
   const Transport& transport_;
-  std::vector<std::byte> packed_;  // of the pairs
+  std::vector<std::byte> packed_;  // room for the pairs, one after the other
   dtype::CopyPlan plan_;
   std::vector<Pair> by_mpi_;
 };
 
-/// Those of the pieces that travel to or from other ranks.
+/// Returns the pieces that travel to or from other ranks.
 Pieces without_own(const Pieces& pieces, int rank);
 
-/// A datatype of so many bytes: what messages are counted in.
+/// Returns the datatype in which messages are counted: `units.bytes` instances of `of`, one byte
+/// each.
 dtype::Datatype unit_type(const CountUnits& units, MPI_Datatype of);
 
 }  // namespace halocline::comm::detail

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pack, persistent sends and receives, unpack (method p2p); with partitioned messages, each of
-// which leaves in pieces while the rest of it is packed (method partitioned).
+// Packs, uses persistent sends and receives, and unpacks (method p2p). With partitioned messages, a
+// message leaves piece by piece while the rest of it is packed (method partitioned).
 //
-// Best peer: GHEX unpacks in the order of arrival, too, but packs with an index list per field;
-// here a message is one plan over all fields, sent as soon as it is packed, so that one travels
-// while the next is packed, and what stays on the rank is copied while the others' messages are
-// under way.
+// Best peer: GHEX unpacks in the order of arrival, too, but packs with an index list per field.
+// Here a message is one plan over all fields. It is sent as soon as it is packed, so it travels
+// while the next one is packed. Data that stay on the rank are copied while messages are under way.
 #include <numeric>
 #include <span>
 #include <utility>
@@ -22,12 +21,12 @@ namespace {
 
 using Parts = PackedMessages::Parts;
 
-// A device is given all messages at once, by one launch.
+// A device packs all messages by one launch.
 Parts parts_for(const Transport& transport, Parts on_host) {
   return transport.transfer() == dtype::Transfer::host ? on_host : Parts::one;
 }
 
-// Of equal lengths, which MPI requires.
+// MPI requires partitions of equal lengths.
 int partitions_of(const PackedMessages::Message& message) {
   constexpr int kMost = 8;
   return std::gcd(message.count, kMost);
@@ -99,14 +98,14 @@ class PointToPointExchange final : public Backend {
                  partitions);
   }
 
-  // What is packed by now: whole messages, or the partitions that this part has filled.
+  // Sends the packed messages, or the partitions that this part has filled.
   void send(std::size_t part) {
     const auto& extent = out_.extent(part);
     for (auto m = extent.first; m < extent.last; ++m) {
       const bool whole = out_.last_part_of(m) == part;
       if (kind_ == Messages::whole) {
         sends_.start(m);
-        sends_.test_some();  // what left before may wait for MPI to push on
+        sends_.test_some();  // a message sent before may need MPI to make progress
         continue;
       }
       const auto& message = out_.messages()[m];
@@ -140,7 +139,7 @@ class PointToPointExchange final : public Backend {
     unpack_time_ += MPI_Wtime() - start;
   }
 
-  // Each part as soon as all of its messages are there.
+  // Unpacks each part as soon as all of its messages have arrived.
   void unpack(std::span<const int> arrived) {
     if (arrived.empty()) return;
     timed([&] {
@@ -159,7 +158,7 @@ class PointToPointExchange final : public Backend {
   OwnCopies own_;
   PersistentRequests sends_, receives_;  // by message
   std::vector<std::size_t> missing_;     // messages, by part of in_
-  int ready_ = 0;                        // partitions of the message that is being packed
+  int ready_ = 0;  // count of partitions that are ready, in the message being packed
   PhaseTimes times_;
   double unpack_time_ = 0;
 };

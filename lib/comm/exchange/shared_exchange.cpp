@@ -1,26 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies straight from the fields of one rank into the halo of another on its node (method shared):
-// nothing packed, no bytes through MPI.
+// Copies from the fields of one rank to the halo of another rank of its node (method shared).
+// Nothing is packed, and no bytes go through MPI.
 //
-// Best peer: Open MPI copies a message of a node once, too, but walks both types for every message,
-// and copies piece by piece through CUDA IPC; here the joint plan of both layouts and of all
-// partners is made once, and goes through memory, or to a device, in one pass.
+// Best peer: Open MPI copies a message of a node once, too. But it walks both types for every
+// message, and copies piece by piece through CUDA IPC. Here the joint plan of both layouts and of
+// all partners is made once. It runs in one pass through memory or to a device.
 //
-// On a device, a rank writes into its partners' halos, which suits the links between devices. On a
-// host, it reads from their fields in shared windows and writes its own halo, of which it then
-// writes every cache line once, whoever the partners on both sides of it are. Either way, one side
-// offers memory: it tells its partners once where their messages are in it and in which layout. An
-// exchange is then, between two partners: "mine is ready" from the one who offers, the copy,
-// "I am done with yours" from the other one; both are messages without data.
+// Who copies: on a device, a rank writes into its partners' halos, since this suits the links
+// between devices. On a host, a rank reads its partners' fields in shared windows and writes its
+// own halo. So it writes every cache line of the halo once, whoever the partners on both sides of
+// the line are.
 //
-// Why no accesses race, in place of a race detector, which does not look across processes: there
-// are no flags in shared memory, so what orders two accesses of a byte is a message, with
-// MPI_Win_sync before it is sent and after it is received (MPI-4.1 section 12.7, unified model). A
-// byte that a partner reads in an exchange, its owner writes either before start() (so before
-// "ready") or after finish() (so after "done"), or, where it is a ghost that travels on, in an
-// earlier round (so before "ready" of the later one). A byte of the halo that a rank writes on a
-// host is read by others in later rounds alone, and a source and a destination of one round never
-// overlap. On a device likewise, with the roles exchanged.
+// Protocol: one side offers memory. When the plan is made, this side sends its partners where their
+// messages are, and in which layout. An exchange between two partners has three steps: the side
+// that offers sends "ready", the other side copies, and then it sends "done". Both messages have no
+// data.
+//
+// Why no accesses race (a race detector does not look across processes): there are no flags in
+// shared memory. Messages alone order two accesses of a byte. MPI_Win_sync comes before each send
+// and after each receive (MPI-4.1 section 12.7, unified model). On a host, a partner reads a byte
+// between "ready" and "done". Its owner writes the byte at one of these times:
+// - before start(), hence before "ready";
+// - after finish(), hence after "done";
+// - in an earlier round, if the byte is a ghost that travels on, hence before "ready".
+//
+// Other ranks read the bytes of the halo that a rank writes in later rounds alone. A source and a
+// destination of one round never overlap. On a device the same holds with reader and writer
+// exchanged.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -49,17 +55,18 @@ using dtype::PackPlan;
 using dtype::SharedMemory;
 using Address = std::uintptr_t;
 
-/// The memory of the other ranks of a node.
+/// Gives access to the memory of the other ranks of a node.
 class PeerMemory {
  public:
   virtual ~PeerMemory() = default;
-  /// Names an address of this rank for others; nullopt if they cannot reach it.
+  /// Returns a name of an address of this rank for other ranks; nullopt if they cannot reach it.
   virtual std::optional<SharedMemory> share(const void* address) const = 0;
-  /// The address here of what `rank` has shared; nullptr if that cannot be.
+  /// Returns the address here of memory that `rank` has shared; nullptr if it cannot be reached.
   virtual std::byte* open(const SharedMemory& shared, int rank) = 0;
-  /// Before others are told of what was written here, and after they have told of theirs.
+  /// Orders accesses to shared memory. Called before each "ready" or "done" is sent, and after it
+  /// has arrived.
   virtual void sync() const = 0;
-  /// Gives back what was opened. Collective unless an exception is under way.
+  /// Gives back the opened memory. Collective unless an exception is under way.
   virtual void close(MPI_Comm comm) = 0;
 };
 
@@ -92,7 +99,7 @@ class PeerWindows final : public PeerMemory {
   const std::vector<const SharedWindow*> windows_;
 };
 
-/// Through the memory handles of devices; each allocation is opened once.
+/// Opens the memory of other devices by their memory handles, each allocation once.
 class PeerDevices final : public PeerMemory {
  public:
   explicit PeerDevices(dtype::Device& device) : device_(device) {}
@@ -113,7 +120,7 @@ class PeerDevices final : public PeerMemory {
     return static_cast<std::byte*>(found->second) + shared.offset;
   }
   void sync() const override {}
-  // Nobody may free memory that others have open.
+  // The barrier keeps owners from freeing memory that others have open.
   void close(MPI_Comm comm) override {
     close_all();
     if (!mpi_is_over() && std::uncaught_exceptions() == 0) HALOCLINE_MPI(MPI_Barrier(comm));
@@ -128,16 +135,16 @@ class PeerDevices final : public PeerMemory {
   std::map<decltype(SharedMemory::allocation), void*> begins_;
 };
 
-/// Where a message is, as the rank that offers it says; followed by `type_bytes` of the type's
-/// expression.
+/// Says where a message is in the memory of the rank that offers it. `type_bytes` bytes with the
+/// type's expression follow.
 struct Offer {
-  SharedMemory first_byte;  ///< of the data
-  std::int64_t distance;    ///< from the buffer argument to there
+  SharedMemory first_byte;  ///< lowest byte of the data
+  std::int64_t distance;    ///< bytes from the buffer argument to first_byte
   std::int64_t count;
   std::int64_t type_bytes;
 };
 
-/// One side of a copy.
+/// Describes one side of a copy.
 struct Layout {
   PackPlan plan;
   void* buffer;
@@ -188,11 +195,11 @@ class SharedExchange final : public Backend {
     try {
       peers_->close(comm_->get());
     } catch (const std::exception&) {
-      // Whoever uses the device or MPI next is told, too.
+      // The next use of the device or of MPI reports the error, too.
     }
   }
 
-  // A device copies while the host does other things.
+  // A device copies while the host does other work.
   void begin() override {
     const Region region("halocline: transfer");
     const double start = MPI_Wtime();
@@ -227,7 +234,7 @@ class SharedExchange final : public Backend {
     transport_.packer().copy(copy_);
   }
 
-  // By partner, where its messages are.
+  // Returns the offers to each rank: where its messages are, and in which layout.
   std::vector<std::vector<std::byte>> offers(const Pieces& offered, TypePlans& plans) const {
     std::vector<std::vector<std::byte>> out(static_cast<std::size_t>(comm_->size()));
     for (const auto& piece : offered) {
@@ -251,7 +258,7 @@ class SharedExchange final : public Backend {
     return out;
   }
 
-  // To each rank its own, and what the others had for this one. Collective.
+  // Sends each rank its bytes. Returns the bytes from each rank. Collective.
   std::vector<std::vector<std::byte>> exchange_bytes(
       const std::vector<std::vector<std::byte>>& out) const {
     std::vector<std::vector<std::byte>> in(out.size());
@@ -279,8 +286,8 @@ class SharedExchange final : public Backend {
     return in;
   }
 
-  // Between this rank's pieces and what is offered to it, by others and by itself, both in wire
-  // order.
+  // Returns the copies between this rank's pieces and the offers to it, both in wire order. The
+  // offers of partners come as bytes, the rank's own as pieces.
   std::vector<dtype::CopyJob> jobs(const Pieces& mine, const Pieces& offered,
                                    const std::vector<std::vector<std::byte>>& told,
                                    TypePlans& plans) {

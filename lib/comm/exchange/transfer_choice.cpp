@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which transfer an exchange uses: what is possible for its buffers on all ranks, and of that what
-// the method or the model says.
+// Chooses the transfer of an exchange. The buffers of all ranks limit the choice; the method or the
+// model decides.
 #include <algorithm>
 #include <map>
 
@@ -15,13 +15,14 @@ namespace {
 using dtype::Transfer;
 using dtype::TransferSet;
 
-// What this rank can do for its buffers, and what stands in the way of the rest.
+// Holds the transfers that are possible for this rank's buffers, and why the rest is not.
 struct Possible {
   TransferSet transfers;
   std::string why_not;
 };
 
-// Where the data of a piece is: its buffer argument may point elsewhere, MPI_BOTTOM even.
+// Returns the lowest byte of a piece's data. The buffer argument may point elsewhere, even be
+// MPI_BOTTOM.
 const void* first_byte(const Piece& piece) {
   MPI_Count lb = 0, extent = 0;
   HALOCLINE_MPI(MPI_Type_get_true_extent_x(piece.type, &lb, &extent));
@@ -29,10 +30,10 @@ const void* first_byte(const Piece& piece) {
                                        static_cast<std::uintptr_t>(lb));
 }
 
-// Where the buffers of this rank are.
+// Says in what memory the buffers of this rank are.
 struct Whereabouts {
   bool host = true;       // all in memory that the host can address
-  bool kernels = true;    // likewise the device
+  bool kernels = true;    // all in memory that the device can address
   bool on_device = true;  // all in memory of the device alone
 };
 
@@ -73,18 +74,19 @@ Possible possible_here(const Pieces& sends, const Pieces& receives,
   return out;
 }
 
-// The blocks of a type; of one without a plan, something.
+// Returns the block shape of a piece's type. Without a plan the shape is unknown, and {1, 1} stands
+// for it.
 dtype::BlockShape shape_of(const Piece& piece) {
   const auto plan = dtype::make_plan(piece.type);
   const auto* known = std::get_if<dtype::PackPlan>(&plan);
   return known == nullptr ? dtype::BlockShape{1, 1} : dtype::shape_of(*known);
 }
 
-// A message for each partner, with a part for each type: fields share theirs.
+// Returns a message for each partner, with a part for each type, since fields share their types.
 std::vector<dtype::Message> messages_of(const NodeHierarchy& nodes, const Pieces& sends) {
   std::vector<dtype::Message> out;
   std::map<MPI_Datatype, dtype::BlockShape> shapes;
-  std::map<MPI_Datatype, std::size_t> parts;  // of this partner's message
+  std::map<MPI_Datatype, std::size_t> parts;  // indices in `out`, one partner
   int partner = MPI_PROC_NULL;
   for (const auto& piece : sends) {
     const bool continues = piece.partner == partner;
@@ -143,7 +145,7 @@ Transfer choose_transfer(const Communicator& comm, const Method& method, const P
   if (wanted) return *wanted;
   if (possible.count() == 1 && is_possible(possible, Transfer::host)) return Transfer::host;
 
-  // One rank's choice is everybody's: the messages of a halo are alike.
+  // Rank 0 chooses for all ranks, since the messages of a halo are alike.
   auto chosen = Transfer::host;
   collectively(comm.get(), [&] {
     const auto messages = messages_of(nodes, sends);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The user's derived types straight into MPI: methods vendor-alltoallw, vendor-neighbor and
-// vendor-p2p.
+// Gives the user's derived types straight to MPI (methods vendor-alltoallw, vendor-neighbor and
+// vendor-p2p).
 #include <algorithm>
 #include <span>
 
@@ -17,19 +17,20 @@ namespace {
 
 using Direction = PersistentRequests::Direction;
 
-/// A struct of all pieces of a message, at their distances from a base.
+/// Describes a message by a struct type of all its pieces, at their distances from a base.
 struct TypedMessage {
   int partner;
-  int tag;  ///< number among those of this partner and direction
+  int tag;  ///< number among the messages of this partner and direction
   dtype::Datatype type;
 };
 
-/// One direction of travel.
+/// Holds the messages of one direction of travel.
 struct TypedMessages {
   void* base = MPI_BOTTOM;
   std::vector<TypedMessage> messages;
 
-  // MPIs tell by the buffer argument whether it is memory of a device; from MPI_BOTTOM they cannot.
+  // MPI looks at the buffer argument to find out if it is memory of a device. MPI_BOTTOM hides
+  // that.
   TypedMessages(const Pieces& pieces, bool on_device)
       : base(on_device && !pieces.empty() ? pieces.front().buffer : MPI_BOTTOM) {
     for (auto first = pieces.begin(); first != pieces.end();) {
@@ -66,7 +67,7 @@ struct TypedMessages {
   }
 };
 
-/// Arguments of the collectives: by rank, or by neighbour.
+/// Holds the arguments of the collectives: by rank, or by neighbour.
 template <class Displacement>
 struct Arguments {
   std::vector<MPI_Datatype> types;
@@ -88,7 +89,7 @@ struct Arguments {
   }
 };
 
-/// MPI_Alltoallw or MPI_Neighbor_alltoallw, which differ in the type of displacements.
+/// Calls MPI_Alltoallw or MPI_Neighbor_alltoallw. They differ in the type of displacements.
 template <class Displacement, auto kCall>
 class CollectiveExchange final : public Backend {
  public:
@@ -118,7 +119,7 @@ class CollectiveExchange final : public Backend {
   double transfer_ = 0;
 };
 
-/// Persistent sends and receives.
+/// Uses persistent sends and receives.
 class TypedPointToPointExchange final : public Backend {
  public:
   TypedPointToPointExchange(const Setting& setting, bool on_device)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Orders pieces, checks that both sides of each message match, and counts traffic.
 #include "comm/exchange/wire_order.hpp"
 
 #include <string>
@@ -10,16 +11,17 @@ namespace halocline::comm::detail {
 
 namespace {
 
-// A null buffer is MPI_BOTTOM in some MPIs: right with a type of addresses, else forgotten.
+// Tells if a buffer is null and its data are near address 0. A null buffer is MPI_BOTTOM in some
+// MPIs. Then it is right with a type of addresses, else forgotten.
 bool points_nowhere(const Piece& piece) {
-  constexpr MPI_Count kFirstPage = 4096;  // nothing is there
+  constexpr MPI_Count kFirstPage = 4096;  // no data are there
   if (piece.buffer != nullptr) return false;
   MPI_Count begin = 0, extent = 0;
   HALOCLINE_MPI(MPI_Type_get_true_extent_x(piece.type, &begin, &extent));
   return begin > -kFirstPage && begin < kFirstPage;
 }
 
-// The pieces that carry data, in wire order. `what` is "send" or "receive".
+// Returns the pieces that carry data, in wire order. `what` is "send" or "receive".
 Pieces in_wire_order(Pieces all, int ranks, const char* what) {
   Pieces pieces;
   for (auto& piece : all) {
@@ -65,7 +67,7 @@ std::int64_t total_bytes(const Pieces& pieces) {
   return sum;
 }
 
-// What a piece looks like from the other side.
+// Describes a piece to the other side of its message.
 struct Announcement {
   std::int64_t round, message, tag, bytes;
   bool operator==(const Announcement&) const = default;
@@ -75,8 +77,8 @@ Announcement announcement_of(const Piece& piece) {
   return {piece.round, piece.message, piece.tag, piece.bytes};
 }
 
-// Tells every partner what it will get. Returns the announcements of all partners, by partner.
-// Collective.
+// Announces to every partner what it will get. Returns the announcements of all partners, by
+// partner. Collective.
 std::vector<std::vector<Announcement>> announce(const Communicator& comm, const Pieces& sends) {
   const auto ranks = static_cast<std::size_t>(comm.size());
   std::vector<Announcement> out;
@@ -202,7 +204,7 @@ int count_rounds(const Communicator& comm, const Sides& sides) {
 }
 
 CountUnits agree_on_units(const Communicator& comm, const Sides& sides, std::int64_t limit) {
-  // No more messages than pieces, each of which may need padding, and a unit more.
+  // There are at most as many messages as pieces. Each message may need padding and one unit more.
   const auto messages = std::max(std::ssize(sides.sends), std::ssize(sides.receives));
   const auto bytes = std::max(total_bytes(sides.sends), total_bytes(sides.receives)) +
                      messages * kMessageAlignment;

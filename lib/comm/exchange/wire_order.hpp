@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From jobs to pieces in wire order, the same on both sides of every message. Internal to
+// Turns jobs into pieces in wire order, the same on both sides of every message. Internal to
 // lib/comm/exchange.
 #pragma once
 
@@ -14,21 +14,21 @@
 
 namespace halocline::comm::detail {
 
-/// Both sides of a rank's jobs, in wire order.
+/// Holds both sides of a rank's jobs, in wire order.
 struct Sides {
   Pieces sends, receives;
 };
 
-/// The pieces that carry data; `message_of_tag` as in ExchangePlan::Options. Throws ConfigError for
-/// jobs that cannot be. Local; O(jobs log jobs).
+/// Returns the pieces of `jobs` that carry data. For `message_of_tag` see ExchangePlan::Options.
+/// Throws ConfigError for jobs that are not valid. Local. O(jobs log jobs).
 Sides sides_of(const std::vector<ExchangeJob>& jobs, int ranks,
                const std::function<int(int)>& message_of_tag);
 
-/// Throws ConfigError on all ranks unless what each rank sends is what its partners expect.
+/// Throws ConfigError on all ranks unless each rank sends exactly what its partners expect.
 /// Collective.
 void require_match(const Communicator& comm, const Sides& sides);
 
-/// The pieces of both sides for which a condition holds, in their order.
+/// Returns the pieces of both sides for which a condition holds, in their order.
 template <class Condition>
 Sides filter(const Sides& all, Condition condition) {
   Sides out;
@@ -38,20 +38,20 @@ Sides filter(const Sides& all, Condition condition) {
   return out;
 }
 
-/// The pieces of one direction of travel with longer messages divided: one of pieces for which
-/// `divides` holds ends with the piece that brings it to `chunk_bytes`. Both sides come to the same
-/// chunks. Local.
+/// Returns the pieces of one direction of travel with longer messages divided into chunks. Only
+/// pieces for which `divides` holds are divided. A chunk ends with the piece that brings it to
+/// `chunk_bytes`. Both sides get the same chunks. Local.
 Pieces in_chunks(const Pieces& pieces, const std::function<bool(const Piece&)>& divides,
                  std::int64_t chunk_bytes);
 
-/// What the pieces come to. Local.
+/// Returns the traffic that `sends` make. Local.
 Traffic count_traffic(const Pieces& sends, const NodeHierarchy& nodes);
 
-/// How many rounds there are for all ranks. Collective.
+/// Returns the number of rounds over all ranks, at least 1. Collective.
 int count_rounds(const Communicator& comm, const Sides& sides);
 
-/// The least power of two for which no rank's buffers need counts or displacements beyond `limit`,
-/// counted in so many bytes. Collective.
+/// Returns the least power of two as unit, in bytes, for which no rank needs counts or
+/// displacements beyond `limit`. Collective.
 CountUnits agree_on_units(const Communicator& comm, const Sides& sides, std::int64_t limit);
 
 }  // namespace halocline::comm::detail
