@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Splits points over grids of ranks, and rates such grids.
 #include "comm/halo/decomposition.hpp"
 
 #include <algorithm>
@@ -15,8 +16,8 @@ std::string text(const Int3& t) {
   return std::to_string(t[0]) + " x " + std::to_string(t[1]) + " x " + std::to_string(t[2]);
 }
 
-// The grids by `cost`, which may exclude some, least first; those that cost the same stay in order.
-// None that costs more than `most` times the least.
+// Returns the grids in order of `cost`, the least first. Grids of equal cost keep their order.
+// Leaves out grids without a cost, and grids that cost more than `most` times the least.
 template <class Cost>
 std::vector<Int3> by_cost(const std::vector<Int3>& grids, Cost cost, std::int64_t most) {
   std::vector<std::pair<std::int64_t, Int3>> rated;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The 26 directions of a 3-D halo and triples in x, y, z order.
+// Defines the 26 directions of a 3-D halo, and triples in x, y, z order.
 #pragma once
 
 #include <array>
@@ -8,15 +8,17 @@
 
 namespace halocline::comm {
 
-/// Extents, offsets and coordinates: x, y, z, where x is the fastest axis in memory.
+/// Holds extents, offsets or coordinates in x, y, z. x is the fastest axis in memory.
 using Int3 = std::array<std::int64_t, 3>;
 
-/// One of the 26 neighbours of a box: each component -1, 0 or 1, not all 0.
+/// Is the direction to one of the 26 neighbours of a box: each component is -1, 0 or 1, not all are
+/// 0.
 class Direction {
  public:
   static constexpr int kCount = 26;
 
-  /// The direction number `index` in [0, 26): lexicographic in (z, y, x), without the centre.
+  /// Returns the direction number `index` in [0, 26), lexicographic in (z, y, x), without the
+  /// centre.
   static constexpr Direction from_index(int index) {
     const int cell = index < kCount / 2 ? index : index + 1;
     return Direction({cell % 3 - 1, cell / 3 % 3 - 1, cell / 9 - 1});
@@ -27,18 +29,19 @@ class Direction {
     return cell < 13 ? cell : cell - 1;
   }
 
-  /// Where the neighbour stands who sees us in this direction.
+  /// Returns the direction in which the neighbour sees this box.
   constexpr Direction opposite() const { return Direction({-step_[0], -step_[1], -step_[2]}); }
 
-  /// -1, 0 or 1 along `axis` (0 = x).
+  /// Returns -1, 0 or 1, the component along `axis` (0 = x).
   constexpr std::int64_t operator[](std::size_t axis) const { return step_[axis]; }
 
-  /// Along how many axes it leads: 1 to a face, 2 to an edge, 3 to a corner.
+  /// Returns the number of axes along which the direction leads: 1 to a face, 2 to an edge, 3 to a
+  /// corner.
   constexpr int axes() const {
     return (step_[0] != 0 ? 1 : 0) + (step_[1] != 0 ? 1 : 0) + (step_[2] != 0 ? 1 : 0);
   }
 
-  /// The same but for `step` along `axis`. Precondition: that leads somewhere.
+  /// Returns this direction with `step` along `axis`. Precondition: not all components become 0.
   constexpr Direction with(std::size_t axis, std::int64_t step) const {
     Direction out = *this;
     out.step_[axis] = step;
@@ -52,17 +55,17 @@ class Direction {
   Int3 step_;
 };
 
-/// Calls `body(Direction)` for all 26, by ascending index.
+/// Calls `body(Direction)` for all 26 directions, by ascending index.
 template <class Body>
 constexpr void for_each_direction(Body body) {
   for (int i = 0; i < Direction::kCount; ++i) body(Direction::from_index(i));
 }
 
-/// Some of the 26.
+/// Holds a subset of the 26 directions.
 class DirectionSet {
  public:
   static DirectionSet all() { return along_at_most(3); }
-  /// Those that lead along at most so many axes: 6, 18 or 26.
+  /// Returns the directions that lead along at most `axes` axes: 6, 18 or 26.
   static DirectionSet along_at_most(int axes) {
     DirectionSet out;
     for_each_direction([&](Direction direction) {
@@ -78,7 +81,7 @@ class DirectionSet {
   }
   bool contains(const DirectionSet& others) const { return (others.bits_ & ~bits_).none(); }
   int size() const { return static_cast<int>(bits_.count()); }
-  /// Bit i stands for Direction::from_index(i).
+  /// Returns a mask in which bit i stands for Direction::from_index(i).
   std::uint32_t bits() const { return static_cast<std::uint32_t>(bits_.to_ulong()); }
   bool operator==(const DirectionSet&) const = default;
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Finds the boxes of a halo and turns them into jobs.
 #include "comm/halo/halo_spec.hpp"
 
 #include <optional>
@@ -10,8 +11,8 @@ namespace halocline::comm {
 
 namespace {
 
-// Along one axis with `owned` points: what is sent towards `step`, or which ghosts lie there,
-// depending on `ghosts`.
+// Sets `box` along one axis with `owned` points. It covers the points sent towards `step`, or with
+// `ghosts` the ghost points there.
 void fill_axis(Box& box, std::size_t axis, std::int64_t owned, std::int64_t radius,
                std::int64_t step, bool ghosts) {
   box.begin[axis] = radius;
@@ -63,16 +64,17 @@ void check(const HaloSpec& spec, int rank, int fields, const HaloMessages& messa
                       " fields): give a set of directions for each, or none at all");
 }
 
-// The last axis along which a direction leads.
+// Returns the last axis along which a direction leads.
 std::size_t last_axis(Direction direction) {
   return direction[2] != 0 ? 2 : direction[1] != 0 ? 1 : 0;
 }
 
-// `needed`, and what has to be filled before: these ghosts travel last along their last axis, and
-// until then have been the neighbour's ghosts of what remains.
+// Returns `needed` and the stations of its directions. Ghosts travel last along the last axis of
+// their direction. Before, they are ghosts of the neighbour there, in the direction without that
+// axis: the station.
 DirectionSet with_stations(const DirectionSet& needed) {
   auto out = needed;
-  // A station's last axis is before that of what travels through it.
+  // A station's last axis comes before the last axis of ghosts that travel through it.
   for (std::size_t axis = 2; axis > 0; --axis)
     for_each_direction([&](Direction direction) {
       if (out.contains(direction) && last_axis(direction) == axis && direction.axes() > 1)
@@ -81,8 +83,8 @@ DirectionSet with_stations(const DirectionSet& needed) {
   return out;
 }
 
-// Whether the slab that fills the ghosts of `face` extends over those on that side of an axis
-// before: some of `filled` lie there.
+// Tells if the slab that fills the ghosts of `face` extends to `side` of the axis `before`. It does
+// if a direction of `filled` in this slab lies there.
 bool is_wider(const DirectionSet& filled, Direction face, std::size_t before, std::int64_t side) {
   const auto axis = last_axis(face);
   bool out = false;
@@ -93,7 +95,7 @@ bool is_wider(const DirectionSet& filled, Direction face, std::size_t before, st
   return out;
 }
 
-// With everything that lies in the slabs of `filled`.
+// Returns all directions that lie in the slabs of `filled`.
 DirectionSet in_slabs(const DirectionSet& filled) {
   DirectionSet out;
   for_each_direction([&](Direction direction) {
@@ -101,7 +103,7 @@ DirectionSet in_slabs(const DirectionSet& filled) {
     auto face = direction;
     if (axis > 0) face = face.with(0, 0);
     if (axis > 1) face = face.with(1, 0);
-    // One that is filled makes the slab; it is as wide as the widest.
+    // Any filled direction makes the slab. The slab is as wide as its widest filled direction.
     bool inside = is_wider(filled, face, axis, face[axis]);
     for (std::size_t before = 0; before < axis; ++before)
       inside =
@@ -111,12 +113,12 @@ DirectionSet in_slabs(const DirectionSet& filled) {
   return out;
 }
 
-/// What a field sends and receives in a direction; empty boxes where nothing.
+/// Holds the boxes that a field sends and receives in a direction; nullopt: no box.
 struct BoxPair {
   std::optional<Box> out, in;
 };
 
-/// The boxes of a field in one shape.
+/// Finds the boxes that a field sends and receives in one shape.
 class Regions {
  public:
   Regions(const Decomposition& decomposition, int rank, const HaloSpec& spec, HaloShape shape,
@@ -137,8 +139,8 @@ class Regions {
   }
 
  private:
-  // `box`, which fills the ghosts in the direction `ghosts`, there or here, with the ghosts along
-  // the axes before that travel with it.
+  // Returns `box` extended by the ghosts along earlier axes that travel with it. `box` fills the
+  // ghosts in the direction `ghosts`, here or at the neighbour.
   Box widened(Box box, Direction ghosts) const {
     if (shape_ == HaloShape::direct) return box;
     const auto axis = last_axis(ghosts);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The halo of one rank's box: which points go to whom and where the others' points arrive.
+// Describes the halo of one rank's box: the points sent to each neighbour, and the ghosts that
+// receive theirs.
 #pragma once
 
 #include <functional>
@@ -10,65 +11,68 @@
 
 namespace halocline::comm {
 
-/// Geometry of a box of `extent` points (x, y, z) with `radius` ghost points on all sides. Local
-/// coordinates: point (0, 0, 0) is the first *stored* one, so owned points begin at radius.
+/// Describes the geometry of a box of `extent` points (x, y, z) with `radius` ghost points on all
+/// sides. In local coordinates, point (0, 0, 0) is the first *stored* point. Owned points begin at
+/// `radius`.
 struct HaloSpec {
   Int3 extent;
   std::int64_t radius;
 
-  /// Points per dimension in memory: extent + 2 radius.
+  /// Returns the points per dimension in memory: extent + 2 radius.
   Int3 stored() const;
-  /// The owned points.
+  /// Returns the box of the owned points.
   Box interior() const;
-  /// The owned points that the neighbour in `direction` needs.
+  /// Returns the owned points that the neighbour in `direction` needs.
   Box send_box(Direction direction) const;
-  /// The ghost points that the neighbour in `direction` fills; opposite() on its side, of the same
-  /// extent.
+  /// Returns the ghost points that the neighbour in `direction` fills. The neighbour sends its
+  /// send_box(direction.opposite()), which has the same extent.
   Box ghost_box(Direction direction) const;
 };
 
-/// One side of a message as the user describes it.
+/// Describes one side of a message by the user's datatype.
 struct Region {
   void* buffer;
   std::int64_t count;
   MPI_Datatype type;
 };
 
-/// Writes `box` (local coordinates) of field `field` as an MPI datatype; the type must live until
-/// the plan is built.
+/// Describes `box` (local coordinates) of field `field` by an MPI datatype. The type must live
+/// until the plan is built.
 using DescribeRegion = std::function<Region(int field, const Box& box)>;
 
-/// In which pieces a halo travels.
+/// Says in which pieces a halo travels.
 enum class HaloShape {
-  direct,  ///< 26 regions at once
-  axes     ///< 6 slabs in three rounds, x before y before z; edges and corners travel with them
+  direct,  ///< 26 regions in one round
+  axes     ///< 6 slabs in three rounds, x before y before z; edges and corners travel in the slabs
 };
 
-/// The directions whose ghosts an exchange writes that is to fill the `needed` ones. With `axes`
-/// these are some more: those through which needed ones travel, and what lies between them in a
-/// slab. What is neither needed nor on the way of what is needed gets whatever the neighbour's
-/// ghosts hold.
+/// Returns the directions whose ghosts an exchange writes to fill the `needed` ones. Shape `axes`
+/// writes more directions. Some are stations through which needed ghosts travel. Others lie between
+/// needed directions and stations in a slab. They get whatever the neighbour's ghosts hold.
 DirectionSet filled_directions(const DirectionSet& needed, HaloShape shape);
 
-/// What of a halo travels, and how; the same on all ranks.
+/// Says what part of a halo travels, and in which shape. The same on all ranks.
 struct HaloMessages {
   HaloShape shape = HaloShape::direct;
-  /// By field, the directions whose ghosts are read; empty: all of all fields. See
-  /// filled_directions() for which are written.
+  /// Lists the directions whose ghosts are read, by field. Empty: all directions of all fields.
+  /// filled_directions() returns the directions whose ghosts are written.
   std::vector<DirectionSet> needs = {};
 };
 
-/// The jobs of `rank` for `fields` fields: the producer for halos of an ExchangePlan's job list.
+/// Returns the halo jobs of `rank` for `fields` fields, to make an ExchangePlan from.
 ///
-/// The region of direction d fills the ghosts of direction -d at the neighbour, and with one or two
-/// ranks in a dimension one neighbour gets several regions; the tags, d * fields + field, keep them
-/// apart (errata B.8). Ghosts beyond an open boundary have no job, in no shape. Throws ConfigError
-/// if an extent is below the radius, or needs are not given for each field. Local; O(26 fields).
+/// The region of direction d fills the ghosts of direction -d at the neighbour. With one or two
+/// ranks in a dimension, one neighbour gets several regions. The tags, d * fields + field, tell the
+/// regions apart (errata B.8). Ghosts beyond an open boundary have no job in any shape. Local; O(26
+/// fields).
+///
+/// \throws ConfigError if an extent is below the radius, or if needs are not given for each field
 std::vector<ExchangeJob> halo_jobs(const Decomposition& decomposition, int rank,
                                    const HaloSpec& spec, int fields, const DescribeRegion& describe,
                                    const HaloMessages& messages = {});
 
-/// The field of a job's tag, and the direction of what it sends: how to group messages.
+/// Return the field of a job's tag, and the direction of the region that the job sends. They help
+/// to group messages.
 inline int field_of_tag(int tag, int fields) {
   return tag % fields;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Places ranks in a grid: a quadratic assignment by orders of positions and by swaps.
 #include "comm/halo/placement.hpp"
 
 #include <algorithm>
@@ -17,8 +18,8 @@ namespace {
 
 using Numbers = std::vector<int>;
 
-/// Who sends how many points to whom, in some directions. What one rank sends another in a
-/// direction comes back in the opposite one.
+/// Holds the points that each rank sends to each neighbour, in some directions. For each region
+/// sent in a direction, a region of the same size comes back in the opposite one.
 class HaloGraph {
  public:
   struct Edge {
@@ -50,7 +51,7 @@ class HaloGraph {
   std::vector<std::size_t> ends_;
 };
 
-/// A node for each rank of a graph, and what that costs.
+/// Assigns a node to each rank of a graph, and keeps the cost of that.
 class Labels {
  public:
   Labels(const HaloGraph& graph, Numbers node_of)
@@ -96,9 +97,9 @@ class Labels {
   std::vector<std::int64_t> sent_;  // by node
 };
 
-// ---- Orders of positions; nodes take as many of them as they have ranks, one node after the other
+// ---- Orders of positions: each node in turn takes the next positions, one for each of its ranks
 
-// Tile by tile, both x first.
+// Returns the positions tile by tile. Tiles and the positions in a tile are in order of x, y, z.
 Numbers in_tiles(const Decomposition& natural, const Int3& tile) {
   const auto& grid = natural.ranks();
   const auto tiles = [&](std::size_t axis) { return (grid[axis] + tile[axis] - 1) / tile[axis]; };
@@ -115,7 +116,7 @@ Numbers in_tiles(const Decomposition& natural, const Int3& tile) {
   return order;
 }
 
-// The axis along which `positions` reach farthest, in points.
+// Returns the axis along which `positions` reach farthest, in points.
 std::size_t longest_axis(const Decomposition& natural, std::span<const int> positions) {
   Int3 reach{};
   for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -128,8 +129,8 @@ std::size_t longest_axis(const Decomposition& natural, std::span<const int> posi
   return static_cast<std::size_t>(std::max_element(reach.begin(), reach.end()) - reach.begin());
 }
 
-// Halves along the longest axis, again and again, each for about half of the ranks of the nodes,
-// whose `sizes` are in order.
+// Bisects positions along their longest axis, again and again. Each part gets about half of the
+// ranks of the nodes. `sizes`: ranks of each node, in the order of the nodes.
 void bisect(const Decomposition& natural, std::span<int> positions, std::span<const int> sizes) {
   if (sizes.size() < 2) return;
   const auto axis = longest_axis(natural, positions);
@@ -147,8 +148,8 @@ void bisect(const Decomposition& natural, std::span<int> positions, std::span<co
   bisect(natural, positions.subspan(ranks), sizes.subspan(nodes));
 }
 
-// Orders to begin with: of tiles as large as the largest node; for nodes of unequal sizes also of a
-// bisection; where there are few positions, some at random.
+// Returns the orders to begin with. Each tile shape of as many positions as the largest node has
+// ranks gives one order. Nodes of unequal sizes add a bisection, a small grid adds random orders.
 std::vector<Numbers> orders(const Decomposition& natural, const Numbers& sizes) {
   constexpr int kFew = 16, kShuffles = 16;
   std::vector<Numbers> out;
@@ -169,7 +170,7 @@ std::vector<Numbers> orders(const Decomposition& natural, const Numbers& sizes) 
   return out;
 }
 
-// The node of each position.
+// Returns the node of each position.
 Numbers dealt_out(const Numbers& order, const Numbers& sizes) {
   Numbers out(order.size());
   auto position = order.begin();
@@ -179,7 +180,7 @@ Numbers dealt_out(const Numbers& order, const Numbers& sizes) {
   return out;
 }
 
-// ---- Together
+// ---- Search over orders and swaps
 
 void swap_while_better(Labels& labels) {
   auto least = labels.cost();
@@ -201,7 +202,7 @@ void swap_while_better(Labels& labels) {
   }
 }
 
-// The positions of each rank, if those of each node are its ranks' in order.
+// Returns the position of each rank. The ranks of a node take the positions of the node in order.
 Numbers positions_of(const Numbers& node_of, const Numbers& node_at) {
   std::vector<Numbers> by_node(node_of.size());
   for (auto position = node_at.size(); position-- > 0;)
