@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Finds real nodes and emulates other ones.
 #include "comm/node/node_hierarchy.hpp"
 
 #include <algorithm>
@@ -16,8 +17,8 @@ namespace halocline::comm {
 
 namespace {
 
-// The node of each rank, numbered by their lowest rank, if ranks of one color share a node.
-// Collective.
+// Returns the node of each rank if ranks of one color share a node. Nodes are numbered by their
+// lowest rank. Collective.
 std::vector<int> nodes_of_colors(MPI_Comm comm, int color) {
   int size = 1;
   HALOCLINE_MPI(MPI_Comm_size(comm, &size));
@@ -30,7 +31,8 @@ std::vector<int> nodes_of_colors(MPI_Comm comm, int color) {
   return node_of;
 }
 
-// Likewise if those do that can share memory. Collective.
+// Returns the node of each rank if ranks that can share memory share a node. Nodes are numbered by
+// their lowest rank. Collective.
 std::vector<int> real_nodes(MPI_Comm comm) {
   int lowest = 0;
   HALOCLINE_MPI(MPI_Comm_rank(comm, &lowest));
@@ -54,7 +56,7 @@ std::string list(const std::vector<int>& numbers) {
   return out;
 }
 
-// How many ranks each node has, of `ranks` in all.
+// Returns the number of ranks of each node, for `ranks` ranks in all.
 std::vector<int> sizes_of_nodes(int ranks, const std::vector<int>& ranks_per_node) {
   auto sizes = ranks_per_node;
   const bool positive = std::all_of(sizes.begin(), sizes.end(), [](int size) { return size > 0; });
@@ -103,7 +105,7 @@ NodeHierarchy NodeHierarchy::by_color(MPI_Comm comm, int color) {
   const auto real = out.node_of_;
   out.set(nodes_of_colors(comm, color));
   out.emulated_ = out.node_of_ != real;
-  for (const auto& ranks : out.ranks_of_)  // all ranks know them all
+  for (const auto& ranks : out.ranks_of_)  // the same list on all ranks, so all throw alike
     for (const int rank : ranks) {
       const auto first = static_cast<std::size_t>(ranks.front());
       const auto other = static_cast<std::size_t>(rank);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which ranks share a node.
+// Finds which ranks share a node.
 //
-// Best peer: MPI_Comm_split_type answers for the calling rank alone, with a communicator to be
-// freed; here every rank knows the node of every rank, from a value that holds none, and nodes may
-// be emulated on one machine.
+// Best peer: MPI_Comm_split_type answers for the calling rank alone, with a communicator that must
+// be freed. Here every rank knows the node of every rank from a value without a communicator. Nodes
+// may be emulated on one machine.
 #pragma once
 
 #include <mpi.h>
@@ -12,26 +12,26 @@
 
 namespace halocline::comm {
 
-/// The ranks of a communicator by node, from the view of one of them. Nodes are numbered by their
-/// lowest rank and may be of different sizes; their ranks need not be consecutive.
+/// Groups the ranks of a communicator by node, from the view of one rank. Nodes are numbered by
+/// their lowest rank and may be of different sizes. The ranks of a node need not be consecutive.
 class NodeHierarchy {
  public:
-  /// The real nodes: ranks that can share memory (MPI_COMM_TYPE_SHARED). Collective.
+  /// Finds the real nodes: ranks that can share memory (MPI_COMM_TYPE_SHARED). Collective.
   explicit NodeHierarchy(MPI_Comm comm);
 
-  /// Emulated nodes of consecutive ranks. `ranks_per_node`: one number for all of them, of which
-  /// the last may have fewer, or one for each node. Throws ConfigError on all ranks if the numbers
-  /// do not fit the ranks, or if a node spans real ones, since its ranks could not share memory.
-  /// Collective.
+  /// Emulates nodes of consecutive ranks. `ranks_per_node`: one number for all nodes, of which the
+  /// last may have fewer ranks, or one number for each node. Throws ConfigError on all ranks if the
+  /// numbers do not fit the ranks. Throws it also if a node spans real ones, since its ranks could
+  /// not share memory. Collective.
   NodeHierarchy(MPI_Comm comm, const std::vector<int>& ranks_per_node);
 
-  /// Ranks of one color share a node: for a communicator whose ranks are those of another one in a
-  /// new order, where each rank knows its node. Throws ConfigError on all ranks if a node spans
-  /// real ones. Collective.
+  /// Puts ranks of one color on a node. Use it for a communicator that has the ranks of another one
+  /// in a new order, where each rank knows its node. Throws ConfigError on all ranks if a node
+  /// spans real ones. Collective.
   static NodeHierarchy by_color(MPI_Comm comm, int color);
 
-  /// Nodes that need not be here, of `each` consecutive ranks, from the view of the first one: what
-  /// would be there, for predictions. Local.
+  /// Returns nodes of `each` consecutive ranks that need not exist, from the view of rank 0, for
+  /// predictions. Local.
   static NodeHierarchy regular(int nodes, int each);
 
   int rank() const { return rank_; }
@@ -39,17 +39,17 @@ class NodeHierarchy {
   int nodes() const { return static_cast<int>(ranks_of_.size()); }
 
   int node_of(int rank) const { return node_of_[static_cast<std::size_t>(rank)]; }
-  /// The node of each rank.
+  /// Returns the node of each rank.
   const std::vector<int>& node_of_ranks() const { return node_of_; }
-  /// Whether `rank` is on the node of this one; itself is.
+  /// Tells if `rank` is on the node of this rank. True for this rank itself.
   bool same_node(int rank) const { return node_of(rank) == node_of(rank_); }
-  /// Ascending.
+  /// Returns the ranks of `node` in ascending order.
   const std::vector<int>& ranks_of(int node) const {
     return ranks_of_[static_cast<std::size_t>(node)];
   }
 
-  /// Whether these are other nodes than the real ones: MPI does not know of them, and takes its way
-  /// between ranks of one real node all the same.
+  /// Tells if these nodes differ from the real ones. MPI does not know emulated nodes. Between
+  /// ranks of one real node it uses its path within the node.
   bool emulated() const { return emulated_; }
 
  private:
@@ -62,8 +62,8 @@ class NodeHierarchy {
   bool emulated_ = false;
 };
 
-/// The node of each rank if nodes of consecutive ranks are emulated on the real nodes `real`; see
-/// NodeHierarchy. Local.
+/// Returns the node of each rank if nodes of consecutive ranks are emulated on the real nodes
+/// `real`. For `ranks_per_node` see NodeHierarchy. Local.
 std::vector<int> emulated_nodes(const std::vector<int>& real,
                                 const std::vector<int>& ranks_per_node);
 

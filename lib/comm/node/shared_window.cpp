@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Allocates MPI-3 shared windows after a check for room, and queries the partners' addresses.
 #include "comm/node/shared_window.hpp"
 
 #include <sys/statvfs.h>
@@ -13,18 +14,18 @@ namespace halocline::comm {
 
 namespace {
 
-// Where Linux's MPIs keep shared memory; a file system of limited size. Those that do not look
-// before they take it end with a bus error when it is touched, and Open MPI, which looks, hangs:
-// the rank that may not take it does not tell the others.
+// MPIs on Linux keep shared memory in this file system of limited size. An MPI that allocates
+// without a check ends with a bus error when the memory is touched. Open MPI checks, but hangs: the
+// rank that gets no memory does not notify its partners.
 constexpr const char* kSharedMemory = "/dev/shm";
 
-// What Open MPI wants to be free beyond what it takes.
+// Open MPI wants this margin to be free beyond what it takes.
 constexpr std::int64_t with_margin(std::int64_t bytes) {
   return bytes + bytes / 20;
 }
 
-// Of MPI's own, per rank: the control data of the window, and its buffers for messages, whose
-// pages count when they are first used (4 MiB of Open MPI).
+// MPI itself takes this memory per rank: control data of the window, and buffers for messages. The
+// pages of these buffers count when they are first used (4 MiB in Open MPI).
 constexpr std::int64_t kOfMpi = 5 << 20;
 
 std::int64_t free_bytes() {
@@ -50,11 +51,11 @@ std::string mib_at_least(std::int64_t bytes) {
       "such as p2p");
 }
 
-/// Of the ranks of a node, while a window is made.
+/// Holds the communicator of a node's ranks while a window is made.
 struct Node {
   explicit Node(MPI_Comm parent) {
     HALOCLINE_MPI(MPI_Comm_split_type(parent, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm));
-    // What does not fit is ours to tell.
+    // A failed allocation must return, so that all ranks can throw EnvironmentError.
     HALOCLINE_MPI(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
   }
   Node(const Node&) = delete;
@@ -72,7 +73,7 @@ SharedWindow::Room room_of(const Node& node, std::int64_t bytes) {
   return room;
 }
 
-/// Every rank's memory on pages of its own, where it can be near that rank.
+/// Asks MPI to put every rank's memory on pages of its own, so that they can be near that rank.
 struct SpreadOut {
   SpreadOut() {
     HALOCLINE_MPI(MPI_Info_create(&info));
@@ -94,7 +95,7 @@ SharedWindow::Room SharedWindow::room(MPI_Comm comm, std::int64_t bytes) {
 SharedWindow::SharedWindow(MPI_Comm parent, std::int64_t bytes) : bytes_(bytes) {
   const Communicator comm(parent);
   const Node node(comm.get());
-  // MPI may return any address: the memory begins at the next page.
+  // MPI may return any address, so the memory begins at the next page.
   const std::int64_t taken = bytes + kAlignment;
   const auto room = room_of(node, taken);
   collectively(comm.get(), [&] {
@@ -109,7 +110,7 @@ SharedWindow::SharedWindow(MPI_Comm parent, std::int64_t bytes) : bytes_(bytes) 
     collectively(comm.get(), [&] {
       if (error != MPI_SUCCESS) throw_no_memory(room.needed, "this MPI could not allocate it");
     });
-  } catch (const EnvironmentError&) {  // on another node, perhaps
+  } catch (const EnvironmentError&) {  // perhaps from another node
     if (error == MPI_SUCCESS) MPI_Win_free(&window_);
     throw;
   }
@@ -117,7 +118,7 @@ SharedWindow::SharedWindow(MPI_Comm parent, std::int64_t bytes) : bytes_(bytes) 
   std::int64_t skipped =
       (kAlignment - static_cast<std::int64_t>(address % kAlignment)) % kAlignment;
   data_ = static_cast<std::byte*>(base) + skipped;
-  // Pages count as taken when they are touched: now, before somebody else finds them free.
+  // Pages count as taken when they are touched. Touch them now, before another process takes them.
   for (std::int64_t at = 0; at < bytes; at += kAlignment) data_[at] = std::byte(0);
 
   int node_size = 1, rank = comm.rank();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that all ranks of a node can address.
+// Allocates memory that all ranks of a node can address.
 //
-// Best peer: GHEX reaches neighbours' fields through XPMEM, where the kernel has that module; MPI-3
-// shared windows are everywhere, so the fields are put there to begin with.
+// Best peer: GHEX reaches neighbours' fields through XPMEM, if the kernel has that module. MPI-3
+// shared windows are everywhere, so the fields are allocated there.
 #pragma once
 
 #include <mpi.h>
@@ -14,46 +14,47 @@
 
 namespace halocline::comm {
 
-/// Memory of this rank, aligned to 4 KiB and of pages of its own, that the other ranks of its node
-/// can address, too: an MPI-3 shared window. Neither copied nor moved.
+/// Holds memory of this rank that the ranks of its node can address, too: an MPI-3 shared window.
+/// The memory is aligned to 4 KiB and has pages of its own. Neither copied nor moved.
 class SharedWindow {
  public:
   static constexpr std::int64_t kAlignment = 4096;
 
-  /// Shared memory of this rank's node, in bytes; available is the largest number where the system
-  /// does not tell, or where the rank is alone and MPI takes other memory.
+  /// Compares needed and available shared memory of this rank's node, in bytes. `available` is the
+  /// largest number if the system does not say. It is also the largest number if the rank is alone
+  /// on its node, since MPI takes other memory then.
   struct Room {
-    std::int64_t needed;  ///< by all ranks, with some to spare for MPI itself
+    std::int64_t needed;  ///< by all ranks of the node, with a reserve for MPI itself
     std::int64_t available;
     bool fits() const { return needed <= available; }
   };
-  /// For a window of `bytes` for this rank. Collective over `comm`.
+  /// Returns the room for a window with `bytes` bytes for this rank. Collective over `comm`.
   static Room room(MPI_Comm comm, std::int64_t bytes);
 
-  /// `bytes` for this rank; the contents are undefined. Throws EnvironmentError on all ranks if a
-  /// node has no room for it. Collective over `comm`.
+  /// Allocates `bytes` bytes for this rank. The contents are undefined. Throws EnvironmentError on
+  /// all ranks if a node has no room for its windows. Collective over `comm`.
   SharedWindow(MPI_Comm comm, std::int64_t bytes);
   SharedWindow(const SharedWindow&) = delete;
   SharedWindow& operator=(const SharedWindow&) = delete;
-  /// Frees it unless MPI is finalized by then. Collective, unless an exception is under way: then
+  /// Frees the window unless MPI is finalized. Collective, unless an exception is under way: then
   /// the memory stays until the process ends.
   ~SharedWindow();
 
   std::byte* data() const { return data_; }
   std::int64_t bytes() const { return bytes_; }
 
-  /// Where an address of this rank's memory is in it; nullopt for others.
+  /// Returns the offset of `address` in this rank's memory, in bytes; nullopt if it is not there.
   std::optional<std::int64_t> offset_of(const void* address) const;
 
-  /// Where the memory of another rank of the constructor's communicator begins here; nullptr if
-  /// that is on another node.
+  /// Returns the address here at which the memory of `rank` begins; nullptr if that rank is on
+  /// another node. Ranks are those of the constructor's communicator.
   std::byte* data_of(int rank) const { return others_[static_cast<std::size_t>(rank)]; }
 
-  /// Whether the ranks of `comm` are those of the constructor's communicator, in the same order.
+  /// Tells if `comm` has the ranks of the constructor's communicator, in the same order.
   bool has_ranks_of(MPI_Comm comm) const;
 
-  /// Makes what this rank has written visible to who is told so by a message afterwards, and to
-  /// this one what others had written before they told it.
+  /// Orders loads and stores of the window. Call it before a message that announces writes of this
+  /// rank, and after such a message has arrived.
   void sync() const;
 
  private:
