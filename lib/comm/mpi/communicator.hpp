@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Owned communicators and collective errors.
+// Owns communicators, and agrees on errors across ranks.
 #pragma once
 
 #include <mpi.h>
@@ -13,18 +13,18 @@
 
 namespace halocline::comm {
 
-/// Owner of a communicator that is made of another one, so that our messages never meet the user's;
-/// freed unless MPI is finalized by then.
+/// Owns a communicator that is made of another one, so that our messages never meet the user's.
+/// Frees it unless MPI is finalized.
 class Communicator {
  public:
-  /// A duplicate. Collective over `parent`.
+  /// Duplicates `parent`. Collective over `parent`.
   explicit Communicator(MPI_Comm parent);
-  /// With a graph topology of the ranks from which this one receives and to which it sends; ranks
-  /// keep their numbers. Collective over `parent`.
+  /// Makes a communicator with a graph topology: this rank receives from `sources` and sends to
+  /// `destinations`. Ranks keep their numbers. Collective over `parent`.
   Communicator(MPI_Comm parent, const std::vector<int>& sources,
                const std::vector<int>& destinations);
-  /// Of the ranks of one color, by ascending key; MPI_COMM_NULL for MPI_UNDEFINED. Collective over
-  /// `parent`.
+  /// Makes a communicator of the ranks of one color, by ascending key. MPI_COMM_NULL for the color
+  /// MPI_UNDEFINED. Collective over `parent`.
   Communicator(MPI_Comm parent, int color, int key);
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -40,7 +40,7 @@ class Communicator {
   int size_ = 1;
 };
 
-/// Whether MPI is finalized: then nothing is left to be freed.
+/// Tells if MPI is finalized. Then no MPI object can be freed.
 bool mpi_is_over();
 
 namespace detail {
@@ -48,9 +48,9 @@ enum class Problem { none, config, environment };
 void agree(MPI_Comm comm, Problem problem, const std::string& message);
 }  // namespace detail
 
-/// Runs `local`, which must not communicate, on every rank and agrees on the outcome: if it threw
-/// an Error anywhere, every rank throws the one of the lowest such rank, as ConfigError (bad input)
-/// or EnvironmentError (all else). Collective over `comm`.
+/// Runs `local`, which must not communicate, on every rank and agrees on the outcome. If it threw
+/// on some ranks, every rank throws the error of the lowest of them. A ConfigError (bad input)
+/// stays one, anything else becomes an EnvironmentError. Collective over `comm`.
 template <class F>
 void collectively(MPI_Comm comm, F&& local) {
   auto problem = detail::Problem::none;

@@ -40,7 +40,7 @@ void PersistentRequests::start(std::size_t index) {
 }
 
 void PersistentRequests::start_all() {
-  // An empty list may be an error.
+  // An MPI may refuse an empty list.
   if (!requests_.empty())
     HALOCLINE_MPI(MPI_Startall(static_cast<int>(requests_.size()), requests_.data()));
 }

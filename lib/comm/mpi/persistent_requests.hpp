@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages that are sent and received again and again.
+// Sends and receives the same messages again and again.
 #pragma once
 
 #include <mpi.h>
@@ -10,9 +10,9 @@
 
 namespace halocline::comm {
 
-/// Persistent requests, by index in the order in which they were added; freed unless MPI is
-/// finalized by then. All calls are local; what MPI refuses is an MpiError. Neither copied nor
-/// moved.
+/// Holds persistent requests. Their indices are the order in which they were added. Frees them
+/// unless MPI is finalized. All calls are local. Throws MpiError for what MPI refuses. Neither
+/// copied nor moved.
 class PersistentRequests {
  public:
   PersistentRequests() = default;
@@ -22,21 +22,23 @@ class PersistentRequests {
 
   enum class Direction { send, receive };
 
-  /// A message of `count` instances to or from `partner`. With `partitions`, which divide the
-  /// count, a partitioned one of MPI 4, where there are; else that is a ConfigError.
+  /// Adds a message of `count` instances to or from `partner`. `partitions`: number of partitions,
+  /// which divides the count; 0: none. Throws ConfigError for a partitioned message if this MPI has
+  /// none (MPI 4).
   void add(Direction direction, void* buffer, int count, MPI_Datatype type, int partner, int tag,
            MPI_Comm comm, int partitions = 0);
 
   void start(std::size_t index);
   void start_all();
-  /// A partition of an active partitioned send is in its buffer.
+  /// Marks a partition of an active partitioned send as ready to leave.
   void set_ready(std::size_t index, int partition);
-  /// Returns when none is active.
+  /// Waits until no request is active.
   void wait_all();
-  /// Waits for some of the active ones; their indices, none if none is active. Valid until the
-  /// next call.
+  /// Waits until some of the active requests are complete. Returns their indices, none if no
+  /// request is active. The indices are valid until the next call.
   std::span<const int> wait_some();
-  /// Likewise those that are complete by now, perhaps none; lets MPI progress.
+  /// Returns the indices of active requests that are complete by now, perhaps none. Lets MPI make
+  /// progress. The indices are valid until the next call.
   std::span<const int> test_some();
 
  private:

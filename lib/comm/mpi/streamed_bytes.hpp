@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packed bytes that MPI moves piece by piece.
+// Makes MPI move packed bytes piece by piece.
 //
-// Best peer: [PEA21] sends packed bytes as one run of memory, which MPI may have the kernel or the
-// adapter move as a whole: for Open MPI 4.1 on a node that takes three times as long as pieces
-// through shared memory, and a message that is longer than its receive is written beyond it.
+// Best peer: [PEA21] sends packed bytes as one run of memory. MPI may have the kernel or the
+// adapter move such a run as a whole. With Open MPI 4.1 on a node, this takes three times as long
+// as pieces through shared memory. A message that is longer than its receive is then written beyond
+// the receive buffer.
 #pragma once
 
 #include <cstddef>
@@ -13,22 +14,23 @@
 
 namespace halocline::comm {
 
-/// The datatype of some packed bytes of which the last one lies apart: not one run of memory, so
-/// that MPI copies them as it copies other derived types. It has MPI_PACKED's signature.
+/// Is a datatype for packed bytes whose last byte lies apart. They are not one run of memory, so
+/// MPI copies them as it copies other derived types. It has MPI_PACKED's signature.
 class StreamedBytes {
  public:
-  /// What they take in memory beyond their number.
+  /// Is the memory that the type takes beyond its bytes, in bytes.
   static constexpr std::int64_t kRoom = 64;
 
-  /// Of `bytes`, at least 2. Throws MpiError.
+  /// Makes the type for `bytes` bytes, at least 2. Throws MpiError.
   explicit StreamedBytes(int bytes);
 
-  /// For one instance at packed bytes that part() was called for, or to receive them; owned.
+  /// Returns the type, still owned by this object. One instance sends packed bytes after part(), or
+  /// receives packed bytes before join().
   MPI_Datatype type() const { return type_.get(); }
 
-  /// Puts the last byte of packed bytes that follow each other to where the type has it.
+  /// Moves the last byte of contiguous packed bytes to its place in the type.
   void part(std::byte* packed) const { packed[last_ + kRoom] = packed[last_]; }
-  /// After a receive of all of them: puts it back.
+  /// Moves the last byte back after all bytes have been received.
   void join(std::byte* packed) const { packed[last_] = packed[last_ + kRoom]; }
 
  private:
