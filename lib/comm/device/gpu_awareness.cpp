@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Asks the environment, the MPI and a test message if MPI takes device memory.
 #include "comm/device/gpu_awareness.hpp"
 
 #include <dlfcn.h>
@@ -21,14 +22,14 @@ constexpr const char* kVariable = "HALOCLINE_GPU_AWARE_MPI";
 constexpr const char* kQuery = "MPIX_GPU_query_support";
 constexpr const char* kOlderQuery = "MPIX_Query_cuda_support";
 
-// The number of CUDA for MPIX_GPU_query_support.
+// MPIX_GPU_query_support knows CUDA by this number.
 #ifdef MPIX_GPU_SUPPORT_CUDA
 constexpr int kCuda = MPIX_GPU_SUPPORT_CUDA;
 #else
-constexpr int kCuda = 0;  // in MPICH, and so in what is made of it
+constexpr int kCuda = 0;  // the value of MPICH and of MPIs derived from it
 #endif
 
-// Looked up while running: the program may run with another MPI than it was built with.
+// Looked up at run time, since the program may run with another MPI than it was built with.
 template <class Function>
 Function* find(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
@@ -61,7 +62,7 @@ GpuAwareness ask_mpi_for_gpu_awareness() {
 
 namespace {
 
-// A message from memory of the device to another.
+// Tells if a message from memory of the device to memory of the device arrives intact.
 bool carries_device_memory(dtype::Device& device) {
   using dtype::MemoryKind;
   std::array<int, 64> sent{}, received{};
@@ -75,7 +76,7 @@ bool carries_device_memory(dtype::Device& device) {
   const auto from = memory(), to = memory();
   device.copy(from.get(), sent.data(), kBytes, nullptr);
   device.synchronize(nullptr);
-  const Communicator self(MPI_COMM_SELF);  // where nobody else receives
+  const Communicator self(MPI_COMM_SELF);  // no other receive can match here
   const int count = static_cast<int>(sent.size());
   HALOCLINE_MPI(MPI_Sendrecv(from.get(), count, MPI_INT, 0, 0, to.get(), count, MPI_INT, 0, 0,
                              self.get(), MPI_STATUS_IGNORE));

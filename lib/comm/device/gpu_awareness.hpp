@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether the MPI of this run takes pointers to device memory: a fact of the run, not of the build.
+// Finds out if the MPI of this run takes pointers to device memory. The build cannot know this.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@ namespace halocline::comm {
 
 struct GpuAwareness {
   bool aware = false;
-  std::string source;  ///< how that is known, for people
+  std::string source;  ///< origin of this answer, for people
 };
 
 /// Reads HALOCLINE_GPU_AWARE_MPI: "yes" or "no" overrules the MPI. Local.
-/// \return whether MPI takes device memory; nothing for "ask", or if the variable is not set
+/// \return true if MPI takes device memory; nullopt for "ask", or if the variable is not set
 /// \throws ConfigError if the variable has another value
 std::optional<bool> gpu_awareness_by_environment();
 
@@ -26,10 +26,10 @@ std::optional<bool> gpu_awareness_by_environment();
 /// version 4, a library that was built without devices stops the program.
 GpuAwareness ask_mpi_for_gpu_awareness();
 
-/// Finds out whether messages may stand in memory of `device`: asks the MPI and, if it says yes,
-/// sends a message from the rank to itself. The memory of an emulated device is the host's, so
-/// the answer is yes. Local; done once in a process, which takes milliseconds and synchronises
-/// the device. MPI must be initialised.
+/// Finds out if messages may be in memory of `device`. Asks the MPI and, if it says yes, sends a
+/// message from the rank to itself. Returns yes for an emulated device, since its memory is the
+/// host's. Local. Done once in a process: this takes milliseconds and synchronises the device. MPI
+/// must be initialised.
 GpuAwareness find_gpu_awareness(dtype::Device& device);
 
 /// Returns what gpu_awareness_by_environment() says, else find_gpu_awareness().

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether ranks reach each other's device memory.
+// Finds out if ranks reach each other's device memory.
 //
-// Best peer: Open MPI tries CUDA IPC message by message and falls back silently; here the answer is
-// known, and said, before an exchange is planned.
+// Best peer: Open MPI tries CUDA IPC message by message and falls back silently. Here the answer is
+// known, and reported, before an exchange is planned.
 #pragma once
 
 #include <mpi.h>
@@ -19,9 +19,9 @@ struct MemorySharing {
   std::string why_not;  ///< empty if it is possible
 };
 
-/// Whether every rank of `comm` can open memory that the others of its node allocate on their
-/// devices: it is opened for a try. `nodes`: nullptr for the real ones. The same on all ranks.
-/// Collective; throws EnvironmentError if there is no memory left.
+/// Tells if every rank of `comm` can open the device memory of all ranks of its node, by a test.
+/// `nodes`: nullptr for the real ones. The same on all ranks. Collective. Throws EnvironmentError
+/// if there is no memory left.
 MemorySharing probe_memory_sharing(dtype::Device& device, MPI_Comm comm,
                                    const NodeHierarchy* nodes = nullptr);
 

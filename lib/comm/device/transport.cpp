@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Places packed bytes in memory for each transfer, and moves them between packer and MPI.
 #include "comm/device/transport.hpp"
 
 #include <cstring>
@@ -57,7 +58,7 @@ void Transport::copy(void* to, const void* from, std::size_t bytes) const {
   if (bytes > 0) resources_->device().copy(to, from, bytes, stream_.get());
 }
 
-// Between the two sides, where these differ.
+// Copies between packer's side and MPI's side, if they differ.
 void Transport::stage(const Message& message, std::byte* to, const std::byte* from,
                       std::size_t bytes) const {
   if (message.staged) copy(to, from, bytes);

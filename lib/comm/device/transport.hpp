@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where packed bytes stand on their way between the fields and MPI, and what packs them there:
-// [PEA21] section 4, "device", "one-shot" and "staged", and packing by the host.
+// Keeps packed bytes on their way between the fields and MPI, and packs them there. The ways are
+// "device", "one-shot" and "staged" of [PEA21] section 4, and packing by the host.
 //
-// Best peer: [PEA21] has the three ways in its sends alone, staged not selectable; here they are
-// one object under every exchange and every send.
+// Best peer: [PEA21] has the three ways in its sends alone, and staged cannot be selected. Here one
+// object serves every exchange and every send.
 #pragma once
 
 #include <cstddef>
@@ -16,22 +16,23 @@
 
 namespace halocline::comm {
 
-/// One way for packed bytes, with a stream of its own unless it is `host`.
+/// Moves packed bytes by one transfer. Has a stream of its own unless the transfer is `host`.
 class Transport {
  public:
-  /// `host_packer` packs for Transfer::host, kernels of the device of `resources` for all others.
-  /// Both must outlive this.
+  /// Makes a transport. `host_packer` packs for Transfer::host, kernels of the device of
+  /// `resources` pack for all other transfers. Both must outlive this object. `resources` may be
+  /// nullptr for Transfer::host.
   Transport(dtype::Transfer transfer, const dtype::Packer& host_packer,
             dtype::ResourceCache* resources);
 
   dtype::Transfer transfer() const { return transfer_; }
   const dtype::Packer& packer() const { return *packer_; }
 
-  /// Returns when the device is done with what it was given, before memory goes back to where
-  /// others get it from. An error of the device is not told here: whoever uses it next is.
+  /// Waits until the device has done all work of this transport. After that, its memory may be
+  /// reused. Ignores errors of the device: its next use reports them.
   void settle() const noexcept;
 
-  /// Memory for packed bytes.
+  /// Owns memory for packed bytes.
   class Memory {
    public:
     std::byte* data() const { return host_ != nullptr ? host_.get() : buffer_.data(); }
@@ -42,7 +43,8 @@ class Transport {
     dtype::ResourceCache::Buffer buffer_;
   };
 
-  /// A message: the packer's side and MPI's side of it, which are the same but for `staged`.
+  /// Holds the two sides of a message: the packer's and MPI's. Only `staged` has two buffers, else
+  /// both sides are one.
   struct Message {
     Memory packed_memory, wire_memory;
     std::size_t bytes = 0;
@@ -52,39 +54,43 @@ class Transport {
   };
   Message message(std::size_t bytes) const;
 
-  /// Memory for what the rank packs and unpacks itself: the packer's own, not seen by MPI.
+  /// Returns memory for bytes that the rank packs and unpacks itself. It is on the packer's side,
+  /// and MPI does not see it.
   Memory own_memory(std::size_t bytes) const;
 
-  /// Brings the first bytes of what was packed to MPI's side and waits for that.
+  /// Brings the first `bytes` packed bytes to MPI's side and waits for them.
   void to_wire(const Message& message, std::size_t bytes) const;
-  /// Brings the first bytes of what has arrived to the packer's side; the packer's next work comes
-  /// after it.
+  /// Brings the first `bytes` bytes that have arrived to the packer's side. The packer's next work
+  /// comes after that.
   void from_wire(const Message& message, std::size_t bytes) const;
 
-  /// Copies a few bytes to MPI's side of a message or from there, and waits for it.
+  /// Copies a few bytes to or from MPI's side of a message, and waits for them.
   void copy_wire(void* to, const void* from, std::size_t bytes) const;
-  /// Copies between memory of the device and of the packer's side; not for Transfer::host.
+  /// Copies between memory of the device and of the packer's side, in order of the stream. Not for
+  /// Transfer::host.
   void copy(void* to, const void* from, std::size_t bytes) const;
 
-  /// Work for the transport's stream that is the same each time. MPI's calls cannot be part of it.
+  /// Is work for the transport's stream that is the same each time. It cannot contain calls of MPI.
   class Repeated {
    public:
     Repeated() = default;
-    /// Gives it to the stream; the packer's fence() waits for it. From the second time on, work of
-    /// more than one operation is one launch of what the device recorded the first time, which
-    /// takes longer. One operation alone is one launch as it is.
+    /// Starts the work in the stream; the packer's fence() waits for it. The first call records
+    /// work of more than one operation, which takes longer. Later calls launch the recording at
+    /// once. Work of one operation is one launch without a recording.
     void start();
 
    private:
     friend class Transport;
     std::function<void()> work_;
-    dtype::Device* device_ = nullptr;  // that records it, if any
+    dtype::Device* device_ = nullptr;  // device that records the work, or nullptr
     dtype::Device::Stream stream_ = nullptr;
     std::unique_ptr<dtype::Device::Recording> recording_;
   };
-  /// Packs a plan and brings the message to MPI's side; brings what has arrived there to the
-  /// packer's side and unpacks it. Transport, plan and message must stay where they are while the
-  /// returned object lives, and its work must be done before it is destroyed.
+  /// Return repeated work. packing() packs a plan and brings the message to MPI's side. unpacking()
+  /// brings a message that has arrived to the packer's side and unpacks it.
+  ///
+  /// Transport, plan and message must not move or end while the returned object lives. Its work
+  /// must be done before it is destroyed.
   Repeated packing(const dtype::FusedPlan& plan, const Message& message) const;
   Repeated unpacking(const dtype::FusedPlan& plan, const Message& message) const;
 
