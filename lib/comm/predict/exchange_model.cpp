@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Adds up the predicted seconds of an exchange, rank by rank and round by round.
 #include "comm/predict/exchange_model.hpp"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ constexpr std::size_t index(auto number) {
   return static_cast<std::size_t>(number);
 }
 
-// A rank's messages of a round, and what it keeps.
+// Holds a rank's messages of a round, and the data it keeps.
 struct Round {
   std::vector<Message> sent, kept;
   std::int64_t off_node_messages = 0;
@@ -48,7 +49,7 @@ void add(Seconds& sum, const Seconds& term) {
   if (sum) sum = term ? Seconds(*sum + *term) : std::nullopt;
 }
 
-// The longest so far; not known as soon as one is not.
+// Raises `most` to `one`. An unknown value makes the maximum unknown.
 void raise(Seconds& most, const Seconds& one) {
   if (most) most = one ? Seconds(std::max(*most, *one)) : std::nullopt;
 }
@@ -61,7 +62,7 @@ Prediction predict_exchange(const dtype::SystemModel& model, const std::vector<i
   const auto nodes = index(1 + *std::max_element(node_of.begin(), node_of.end()));
   Prediction out{{{0, 0, 0}, 0}, {}};
 
-  // What leaves each node, by round.
+  // Sum the bytes that leave each node, by round.
   std::vector<std::vector<double>> leaving;
   for (int rank = 0; rank < ranks; ++rank) {
     const auto rounds = traffic_of(rank);
@@ -87,7 +88,7 @@ Prediction predict_exchange(const dtype::SystemModel& model, const std::vector<i
       transfer == dtype::Transfer::device ? model.device_messages : model.host_messages;
   struct Slowest {
     dtype::PhaseSeconds phases{0, 0, 0};
-    Seconds alone = 0, total = 0;  // alone: transfer if nobody else of the node sent anything
+    Seconds alone = 0, total = 0;  // alone: transfer with no limit of the node
   };
   std::vector<Slowest> slowest(leaving.size());
   for (int rank = 0; rank < ranks; ++rank) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an exchange takes on nodes that need not be here.
+// Predicts the seconds of an exchange on nodes that need not exist.
 //
-// Best peer: the max-rate model [GOS16] adds up latency, bandwidth and a node's rate of injection
-// for messages alone; here packing and copies to and from devices are phases of
-// their own, and everything is predicted from the very jobs that an exchange would have, rank by
-// rank.
+// Best peer: the max-rate model [GOS16] adds up latency, bandwidth and a node's injection rate, for
+// messages alone. Here packing and copies to and from devices are phases, too. All is predicted
+// from the jobs that an exchange would have, rank by rank.
 #pragma once
 
 #include <cstdint>
@@ -17,34 +16,37 @@
 
 namespace halocline::comm {
 
-/// What a rank sends to and gets from a partner through one region of its halo, all fields
-/// together. The partner may be the rank itself.
+/// Describes the data that a rank exchanges with a partner through one region of its halo, all
+/// fields together. The partner may be the rank itself.
 struct RegionTraffic {
   int partner;
   std::int64_t bytes_out, bytes_in;
   dtype::BlockShape source, destination;
 };
 
-/// Of one rank, by round; within a round regions of one partner need not follow each other.
+/// Lists the regions of one rank, by round. Within a round, regions of one partner need not follow
+/// each other.
 using RankTraffic = std::vector<std::vector<RegionTraffic>>;
 
-/// Of a rank. Called up to twice for each.
+/// Returns the traffic of a rank. Called at most twice for each rank.
 using TrafficOf = std::function<RankTraffic(int rank)>;
 
-/// Seconds of the slowest rank; nullopt where something that is needed is not in the model.
+/// Holds predicted seconds: the maximum over the ranks in each round, summed over the rounds.
+/// Values are nullopt if the model lacks a part that is needed.
 struct ExchangeSeconds {
   dtype::PhaseSeconds phases;
-  std::optional<double> total;    ///< of the slowest rank
-  bool injection_limits = false;  ///< transfer takes longer than any rank's messages alone
-  /// The first part of the model because of which there is no total.
+  std::optional<double> total;    ///< total of the slowest rank in each round
+  bool injection_limits = false;  ///< true if a node's injection rate, not a rank's own messages,
+                                  ///< sets the transfer time of a round
+  /// Names the first missing part of the model if there is no total.
   std::optional<dtype::Unknown> unknown = std::nullopt;
 };
 
-/// Sums over all ranks, and of the busiest.
+/// Holds the load of all ranks, and of the busiest node and rank.
 struct ExchangeLoad {
-  double bytes_off_node = 0;          ///< of all ranks
-  double bytes_off_node_of_node = 0;  ///< of the node that sends most to others
-  std::int64_t messages = 0;          ///< to others, of the rank that sends most
+  double bytes_off_node = 0;          ///< sent by all ranks to other nodes
+  double bytes_off_node_of_node = 0;  ///< sent to other nodes by the node that sends most
+  std::int64_t messages = 0;          ///< sent to other ranks by the rank that sends most
 };
 
 struct Prediction {
@@ -52,14 +54,18 @@ struct Prediction {
   ExchangeLoad load;
 };
 
-/// Pack, send to all partners at once, unpack and copy what stays, as method alltoallv does: by
-/// phase_seconds() for each rank, and copy_seconds() for what a rank has for itself, which counts
-/// as unpacking. What leaves a node takes at least its latency and its bytes by
-/// model.injection_bytes_per_second, whichever of its ranks send it: the max-rate model [GOS16].
-/// Rounds wait for each other, ranks only for their messages.
+/// Predicts an exchange as method alltoallv does it: pack, send to all partners at once, unpack,
+/// and copy the data that stay. phase_seconds() gives the times of each rank. copy_seconds() gives
+/// the time for data from a rank to itself, which counts as unpacking.
 ///
-/// `node_of`: the node of each rank. `on_device`: where the fields are. A pure function; O(regions
-/// of all ranks * log points of the model).
+/// The max-rate model [GOS16] bounds the transfer of a node: at least its latency, plus its bytes
+/// divided by model.injection_bytes_per_second. All ranks of the node share this rate. Rounds wait
+/// for each other. Ranks wait only for their own messages.
+///
+/// \param node_of node of each rank
+/// \param on_device true if the fields are in memory of a device
+///
+/// A pure function. O(regions of all ranks * log points of the model).
 Prediction predict_exchange(const dtype::SystemModel& model, const std::vector<int>& node_of,
                             dtype::Transfer transfer, bool on_device, const TrafficOf& traffic_of);
 
