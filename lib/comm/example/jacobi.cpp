@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Jacobi steps for Laplace's equation in a box with fixed walls, on a Cartesian communicator. A
-// step averages all 26 neighbours, so it needs the corners, too. It reads one array and writes the
-// other one, so there is a plan for each.
+// Does Jacobi steps for Laplace's equation in a box with fixed walls, on a Cartesian communicator.
+// A step averages all 26 neighbours, so it needs the corners, too. A step reads one array and
+// writes the other, so each array has its own plan.
 //   mpirun -n 4 jacobi
 #include <mpi.h>
 
@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank = 0, ranks = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  std::array<int, 3> grid{}, open{}, at{};  // z, y, x, as MPI's order C has it
+  std::array<int, 3> grid{}, open{}, at{};  // in z, y, x, the order of MPI_ORDER_C
   MPI_Dims_create(ranks, 3, grid.data());
   MPI_Comm cart;
   MPI_Cart_create(MPI_COMM_WORLD, 3, grid.data(), open.data(), 0, &cart);
@@ -39,8 +39,9 @@ int main(int argc, char** argv) {
     std::array<std::vector<double>, 2> u;
     for (auto& array : u) array.resize(std::size_t{stored} * stored * stored);
 
-    // The plane beside each side is sent, the plane of ghosts behind that side is received. Round k
-    // is of axis k. Its planes include the ghosts of earlier axes: so edges and corners travel.
+    // Each side sends its outer plane of owned points, and receives the plane of ghosts behind it.
+    // Round k exchanges the planes of axis k. They include the ghosts of earlier axes, so edges and
+    // corners travel, too.
     const auto jobs_of = [&](std::vector<double>& array) {
       std::vector<comm::ExchangeJob> jobs;
       for (int axis = 0; axis < 3; ++axis) {
@@ -119,7 +120,7 @@ int main(int argc, char** argv) {
     for (int z = 1; z <= n; ++z)
       for (int y = 1; y <= n; ++y)
         for (int x = 1; x <= n; ++x)
-          if (u[steps % 2][index(z, y, x)] != solution(z, y, x)) wrong = 1;  // a NaN, too
+          if (u[steps % 2][index(z, y, x)] != solution(z, y, x)) wrong = 1;  // true for a NaN, too
   } catch (const Error& error) {
     std::fprintf(stderr, "jacobi: %s\n", error.what());
     MPI_Abort(MPI_COMM_WORLD, 3);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A user's own 3-D array, its halo described by the user's own MPI datatypes, exchanged with all 26
-// neighbours.
+// Exchanges the halo of a user's own 3-D array with all 26 neighbours. The user's own MPI datatypes
+// describe the halo.
 //   mpirun -n 4 own_array
 #include <mpi.h>
 
@@ -24,8 +24,8 @@ int main(int argc, char** argv) {
     const comm::HaloSpec halo{local, 1};
     const auto [nx, ny, nz] = halo.stored();
 
-    // The array is the user's: z, y, x, with x contiguous. Each owned point holds its global
-    // number.
+    // The array is the user's, in order z, y, x, with x contiguous. Each owned point holds its
+    // global number.
     std::vector<double> u(static_cast<std::size_t>(nx * ny * nz), -1);
     const auto begin = decomposition.owned(rank).begin;
     const auto at = [&](std::int64_t x, std::int64_t y, std::int64_t z) -> double& {
@@ -41,7 +41,8 @@ int main(int argc, char** argv) {
       for (std::int64_t y = 1; y <= local[1]; ++y)
         for (std::int64_t x = 1; x <= local[0]; ++x) at(x, y, z) = number(x, y, z);
 
-    // Any datatype will do. Here: rows of a plane as a vector, planes of a box as an hvector.
+    // Any datatype will do. Here a vector has the rows of a plane, and an hvector the planes of a
+    // box.
     std::vector<MPI_Datatype> types;
     const auto describe = [&](int, const comm::Box& box) {
       MPI_Datatype plane, type;
