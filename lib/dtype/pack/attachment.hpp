@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a back end derives from a plan at its first use and keeps with it.
+// Keeps with a plan the object that a back end derives from it at its first use.
 #pragma once
 
 #include <array>
@@ -10,14 +10,15 @@
 
 namespace halocline::dtype::detail {
 
-/// Room for one object of each back end that executes tables; made once, freed with the plan.
-/// Thread-safe.
+/// Holds one object for each back end that executes tables. Each is made once, and freed with the
+/// plan. Thread-safe.
 class Attachment {
  public:
   enum class Backend : std::size_t { emulated, cuda, kokkos };
 
-  /// The object of `backend`; `make` returns it, as a shared_ptr, at the first call. All callers
-  /// use one type. A `make` that throws leaves the place empty.
+  /// Returns the object of `backend`. The first call makes it with make(), which returns a
+  /// shared_ptr. All callers use the same type T for one back end. If make() throws, the place
+  /// stays empty.
   template <class T, class Make>
   const T& get(Backend backend, Make make) const {
     auto& slot = slots_[static_cast<std::size_t>(backend)];
@@ -25,7 +26,7 @@ class Attachment {
     return *static_cast<const T*>(slot.object.get());
   }
 
-  /// What is derived from equal plans is equal.
+  /// Returns true: objects that are derived from equal plans are equal.
   bool operator==(const Attachment&) const { return true; }
 
  private:

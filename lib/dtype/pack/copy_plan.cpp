@@ -23,20 +23,21 @@ using detail::kLineBytes;
 using detail::Op;
 using host::Address;
 
-// What becomes a list: few pieces, or longer ones, which a window costs more time than reading a
-// list does; but not too many of them.
+// Limits of a list: few pieces, or long pieces, and never too many. Reading such a list takes less
+// time than a window.
 constexpr std::int64_t kFewPieces = 64, kLongPieceBytes = 64, kMostPieces = 1 << 18;
-// What the nests that take turns touch in a turn stays in the nearest cache; a nest alone has turns
-// only to be shared by threads.
+// Bytes that nests touch in a turn, so that they stay in the nearest cache. A nest alone has turns
+// only so that threads can share them.
 constexpr std::int64_t kTurnBytes = 64 * 1024, kAloneBytes = 256 * 1024;
 
 std::int64_t distance(Address from, Address to) {
   return static_cast<std::int64_t>(to - from);
 }
 
-// ---- A pair of types: the loops that both have around a stretch of the packed stream ----
+// ---- A pair of types: the loops that both have around a part of the packed stream ----
 
-// The outer loops of a layout, the outermost last, and whether what they repeat is a run.
+// Holds the outer loops of a layout, the outermost last. `of_runs`: these loops repeat a single
+// run.
 struct Chain {
   std::vector<LoopLevel> levels;
   bool of_runs;
@@ -60,21 +61,23 @@ Chain chain_of(const PackPlan& plan, std::int64_t count) {
   return chain;
 }
 
-// Loops around the first `stretch` bytes of the stream, which are a run on both sides or anything.
+// Holds loops around the first `stretch` bytes of the stream. `is_run`: these bytes are a run on
+// both sides.
 struct Shared {
   std::vector<LoopLevel> levels;
   std::int64_t stretch;
   bool is_run;
 };
 
-// From the outside inwards, the coarsest loop of whose steps both sides have whole ones: of the two
-// outermost loops, which repeat p and q packed bytes, one over lcm(p, q).
+// Finds the loops that both chains share, from the outside inwards. Outermost loops that repeat p
+// and q packed bytes share a loop over lcm(p, q) bytes, the shortest step that is whole on both
+// sides.
 Shared share_loops(Chain source, Chain destination, std::int64_t bytes) {
   Shared shared{{}, bytes, false};
   auto &s = source.levels, &d = destination.levels;
   while (!s.empty() || !d.empty()) {
     if ((s.empty() && !source.of_runs) || (d.empty() && !destination.of_runs)) return shared;
-    // A run is a loop over the other one's steps.
+    // A run counts as a loop over the steps of the other side.
     const auto as_loop = [&](const LoopLevel& other) {
       const auto step = other.packed_stride;
       return LoopLevel{shared.stretch / step, step, step};
@@ -95,7 +98,7 @@ Shared share_loops(Chain source, Chain destination, std::int64_t bytes) {
   return shared;
 }
 
-// The blocks of a packed stream, of which any part can be taken.
+// Holds the blocks of a packed stream, and takes parts of them in order.
 class Blocks {
  public:
   Blocks(const PackPlan& plan, const void* buffer, std::int64_t count)
@@ -131,7 +134,8 @@ bool folds(const LoopLevel& inner, const LoopLevel& outer) {
          outer.packed_stride == inner.count * inner.packed_stride;
 }
 
-// Loops in the order of the destination, upwards; as few as can be.
+// Puts loops in ascending order of their strides at the destination, and folds them into as few as
+// possible.
 void normalize(CopyNest& nest) {
   auto& levels = nest.levels;
   std::erase_if(levels, [](const LoopLevel& level) { return level.count == 1; });
@@ -157,7 +161,7 @@ void normalize(CopyNest& nest) {
   }
 }
 
-// Whether `b` begins, on both sides, where `a` is moved by so much.
+// Tells if `b` begins `source` and `destination` bytes behind `a`.
 bool is_behind(const CopyNest& a, const CopyNest& b, std::int64_t source,
                std::int64_t destination) {
   return distance(a.source, b.source) == source &&
@@ -188,7 +192,7 @@ bool join(CopyNest& a, const CopyNest& b) {
   return true;
 }
 
-// Whether two nests write to the same rows, or read from the same ones.
+// Tells if two nests write to the same rows, or read from the same rows.
 bool take_turns(const CopyNest& a, const CopyNest& b) {
   if (a.levels.empty() || a.levels.size() != b.levels.size()) return false;
   bool same_source = true;
@@ -242,7 +246,7 @@ class CopyCompiler {
   }
 
  private:
-  // To be sorted: a nest, or, by where it begins to write, what is staged.
+  // Holds a nest or a staged job, to be sorted by the begin of its destination.
   struct Part {
     CopyNest nest;
     std::optional<std::size_t> staged;
@@ -271,7 +275,8 @@ class CopyCompiler {
     program_.staged.push_back(job);
   }
 
-  // A nest that became longer may be what the one before it waited for.
+  // Joins neighbours. A nest that became longer may now continue the nest before it: the last two
+  // are tried again.
   void join_parts() {
     std::vector<Part> joined;
     for (auto& part : parts_) {
@@ -285,7 +290,8 @@ class CopyCompiler {
     parts_ = std::move(joined);
   }
 
-  // Makes a step of the i-th part and of those behind it that belong to it; returns the next one.
+  // Makes a step of the i-th part and of the parts behind it that belong to the step. Returns the
+  // index of the next part.
   std::size_t add_step(std::size_t i) {
     if (parts_[i].staged) {
       finish({CopyStep::Kind::staged, *parts_[i].staged, *parts_[i].staged + 1},
@@ -326,7 +332,8 @@ class CopyCompiler {
     return i;
   }
 
-  // Where the source's rows are not the destination's, tiles of both: as in a PackPlan.
+  // Orders the loops for tiles, as a PackPlan does, where the rows of the source are not those of
+  // the destination.
   static bool order_for_tiles(CopyNest& nest) {
     const auto innermost = detail::innermost_level(nest.run, nest.levels);
     if (innermost == 0) return false;
@@ -339,7 +346,7 @@ class CopyCompiler {
     return nests.size() == 2 && nests[0].run == nests[1].run && nests[0].levels == nests[1].levels;
   }
 
-  // Units that touch a certain number of bytes, and what copies them.
+  // Chooses units that touch a certain number of bytes, and the kernels that copy them.
   void choose_units(CopyStep& step, bool tiled) {
     const auto begin = program_.nests.begin() + static_cast<std::ptrdiff_t>(step.first);
     const auto end = program_.nests.begin() + static_cast<std::ptrdiff_t>(step.last);

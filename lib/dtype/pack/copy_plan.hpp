@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies from one layout to another one, without the packed bytes between them.
+// Copies from one layout to another one, without packed bytes in between.
 //
 // Best peer: Open MPI's shared-memory transports walk both types for every message and call memcpy
-// for each piece that they have in common; halo codes with a shared window copy region by region,
-// row by row. Here the loops that both types share are found once, whatever their nesting, and what
-// many jobs write into the same cache lines is written at one time.
+// for each piece that they have in common. Halo codes with a shared window copy region by region,
+// row by row. Here the loops that both types share are found once, whatever their nesting. Jobs
+// that write into the same cache lines write them at one time.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,11 @@
 
 namespace halocline::dtype {
 
-/// `source_count` instances at `source` to `destination_count` instances at `destination`: what
-/// packing the former and unpacking that as the latter does. Buffers belong to the user; either may
-/// be MPI_BOTTOM. The bytes of the source may overlap each other, those of the destination neither
-/// each other nor the source's.
+/// Copies `source_count` instances at `source` to `destination_count` instances at `destination`.
+///
+/// The result is that of packing the source and unpacking these bytes at the destination. Buffers
+/// belong to the user; either may be MPI_BOTTOM. Bytes of the source may overlap each other. Bytes
+/// of the destination must overlap neither each other nor the source.
 struct CopyJob {
   PackPlan source_plan;
   const void* source;
@@ -35,35 +36,36 @@ struct CopyJob {
 
 namespace detail {
 
-/// Runs in loops, the innermost first: `stride` is of the source, `packed_stride` of the
-/// destination.
+/// Holds runs in loops, the innermost first. In its levels, `stride` belongs to the source and
+/// `packed_stride` to the destination.
 struct CopyNest {
   host::Address source, destination;
   std::int64_t run;
   std::vector<LoopLevel> levels;
-  host::NestKernel kernel = nullptr;  ///< for a unit of the step that this belongs to
+  host::NestKernel kernel = nullptr;  ///< copies a unit of the nest's step
   std::int64_t bytes() const;
 };
 
-/// A run, which ends at `end` among the bytes of its step.
+/// Is a run that ends at `end` among the bytes of its step.
 struct CopyPiece {
   host::Address source, destination;
   std::int64_t end;
 };
 
-/// What is copied at a time.
+/// Describes what is copied at a time.
 struct CopyStep {
   enum class Kind : std::uint8_t {
-    nests,   ///< nests [first, last) in turn, a unit of each: they have the same counts; or two
-             ///< that differ in their begin only, together, if there are `twins` for them
+    nests,   ///< nests [first, last) with the same counts, in turn, a unit of each; with `twins`,
+             ///< two nests that differ only in their begin, together
     pieces,  ///< pieces [first, last)
-    staged   ///< staged[first], through a window of a few KiB: a list for it would be too long
+    staged   ///< staged[first], copied through a window of a few KiB, since its list would be too
+             ///< long
   };
   Kind kind;
   std::size_t first, last;
-  std::int64_t end = 0;  ///< bytes of the steps up to and with this one
-  /// Of nests: a unit is `chunk` steps of levels[rank], with all levels inside of it; or what is
-  /// left of these steps.
+  std::int64_t end = 0;  ///< bytes of all steps up to and including this step
+  /// nests: a unit is `chunk` steps of levels[rank], each with all levels inside of it. The last
+  /// unit of a loop may have fewer steps.
   int rank = 0;
   std::int64_t chunk = 1, units = 0;
   host::TwinKernel twins = nullptr;
@@ -73,35 +75,39 @@ struct CopyProgram {
   std::vector<CopyNest> nests;
   std::vector<CopyPiece> pieces;
   std::vector<CopyJob> staged;
-  std::vector<CopyStep> steps;  ///< in the order of their destinations, from some one on
-  Attachment attachment;        ///< what a device needs
+  std::vector<CopyStep> steps;  ///< in the order of their destinations, cyclically from one of them
+  Attachment attachment;        ///< tables that a device needs
 };
 
 }  // namespace detail
 
-/// Many copies compiled into one. Immutable; copies share it, also between threads.
+/// Holds many copies, compiled into one. Immutable; copies share it, also between threads.
 ///
-/// Jobs are taken apart into nests of the loops that their two types have in common, these sorted
-/// by destination and joined where they continue each other on both sides, whichever jobs they are
-/// from. Nests that write to the same rows take turns there, so that no cache line is fetched
-/// twice. What has no common loops is a list of the runs that both sides have in common, of at
-/// most 64 of them or one for each 64 bytes, 2^18 for a job; longer ones are not made, and the job
-/// is copied through a window that stays in the nearest cache.
+/// Each job is taken apart into nests of the loops that its two types have in common. The nests of
+/// all jobs are sorted by destination. They are joined where they continue each other on both
+/// sides. Nests that write to the same rows take turns there, so that no cache line is fetched
+/// twice.
+///
+/// A job without common loops becomes a list of the runs that both sides have in common. A list of
+/// more than 64 runs has at most one for each 64 bytes, and at most 2^18. For a longer list, the
+/// job is copied through a window that stays in the nearest cache.
 class CopyPlan {
  public:
-  /// Where in the order of the destinations a copy begins. Two processes that read each other's
-  /// arrays and write to their own at one time wait for the cache lines in which they do both,
-  /// unless one of them begins in the middle: x faces of 64^3 points take 3/4 of the time.
+  /// Says at which of its destinations a copy begins.
+  ///
+  /// Two processes may read each other's arrays and write to their own at one time. They wait for
+  /// the cache lines in which they do both, unless one of them begins in the middle. With `middle`,
+  /// x faces of 64^3 points take 3/4 of the time.
   enum class Begin { front, middle };
 
-  /// Local. Throws ConfigError if a job's sizes differ. O(jobs log jobs + blocks of the jobs that
-  /// become lists).
+  /// Compiles the jobs. Local. Throws ConfigError if the two sides of a job differ in bytes. O(jobs
+  /// log jobs + blocks of the jobs that become lists).
   explicit CopyPlan(const std::vector<CopyJob>& jobs = {}, Begin begin = Begin::front);
 
-  /// Bytes that all jobs together copy.
+  /// Returns the bytes that all jobs together copy.
   std::int64_t bytes() const { return steps().empty() ? 0 : steps().back().end; }
 
-  /// Bytes of all tables.
+  /// Returns the bytes of all tables.
   std::int64_t metadata_bytes() const;
 
   const detail::CopyProgram& program() const { return *program_; }
@@ -112,7 +118,7 @@ class CopyPlan {
   std::shared_ptr<const detail::CopyProgram> program_;
 };
 
-/// For people: the steps in their order, a line for each nest.
+/// Describes a plan for people: the steps in their order, one line for each nest.
 std::string to_string(const CopyPlan& plan);
 
 }  // namespace halocline::dtype

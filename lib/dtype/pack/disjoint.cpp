@@ -18,8 +18,8 @@ namespace {
 
 constexpr auto kAnyNumber = std::numeric_limits<std::int64_t>::max();
 
-// Calls visit(block) for the blocks of one instance in packed order, as long as it returns true.
-// Returns whether that was so of all.
+// Calls visit(block) for the blocks of one instance in packed order, until it returns false.
+// Returns true if it never did.
 template <class Visit>
 bool for_each_of_blocks(const PackPlan& plan, Visit&& visit) {
   constexpr std::size_t kAtOnce = 256;
@@ -45,8 +45,8 @@ BlockOrder order_of_blocks(const PackPlan& plan) {
   return out;
 }
 
-// Returns the least distance between the end of a block and the begin of the next one in memory,
-// kAnyNumber if there is one block. Sorts them; negative if two overlap.
+// Sorts the blocks. Returns the least distance from the end of a block to the begin of the next one
+// in memory. Negative if two blocks overlap; kAnyNumber for a single block.
 std::int64_t least_gap(std::vector<IoBlock>& blocks) {
   std::sort(blocks.begin(), blocks.end(),
             [](const auto& a, const auto& b) { return a.offset < b.offset; });
@@ -56,8 +56,8 @@ std::int64_t least_gap(std::vector<IoBlock>& blocks) {
   return out;
 }
 
-// Moves each block, of at most `step` bytes, into [0, step) by a multiple of `step`. One that
-// reaches beyond is cut there.
+// Moves each block, of at most `step` bytes, into [0, step) by a multiple of `step`. Cuts a block
+// that reaches beyond `step`, and moves its rest to 0.
 void fold(std::vector<IoBlock>& blocks, std::int64_t step) {
   const auto size = blocks.size();
   for (std::size_t i = 0; i < size; ++i) {
@@ -70,8 +70,8 @@ void fold(std::vector<IoBlock>& blocks, std::int64_t step) {
   }
 }
 
-// Tells if no byte is met twice where each place is taken modulo `period`. nullopt if that takes
-// too much memory: a bit for each word of a period.
+// Tells if all bytes of one instance have different displacements modulo `period`. nullopt if that
+// takes too much memory: a bit for each word of a period.
 std::optional<bool> are_met_once(const PackPlan& plan, std::int64_t period) {
   constexpr std::int64_t kMostBits = std::int64_t{1} << 29, kSparse = 64;
   const auto word = plan.word_bytes(), words = period / word;
@@ -113,13 +113,14 @@ std::int64_t instances_by_blocks(const PackPlan& plan) {
   if (gap < 0) return 0;
   if (!interleave) return kAnyNumber;
   if (longest > step) return 1;
-  // Up to this number no instance reaches the next block.
+  // With at most this number of instances, no block moves as far as the next block.
   const auto most = gap == kAnyNumber ? kAnyNumber : gap / step + 1;
   fold(blocks, step);
   return least_gap(blocks) >= 0 ? kAnyNumber : most;
 }
 
-// Returns the same as far as the strides tell, for a plan that is one nest of loops, else 0.
+// Returns the number of instances that the strides prove free of overlaps. 0 for a plan that is not
+// one nest of loops.
 std::int64_t instances_by_strides(const detail::Op& root) {
   if (root.kind != detail::Op::Kind::strided || root.strided.levels.empty()) return 0;
   std::vector<LoopLevel> levels;
@@ -132,7 +133,7 @@ std::int64_t instances_by_strides(const detail::Op& root) {
 
 std::int64_t disjoint_instances(const PackPlan& plan) {
   if (plan.bounds().size == 0) return kAnyNumber;
-  // Strides that end are not all: places between them may stay free for ever.
+  // Strides may prove too little: instances may interleave without end and never meet.
   const auto most = instances_by_strides(plan.program().root);
   return most == kAnyNumber ? most : std::max(most, instances_by_blocks(plan));
 }

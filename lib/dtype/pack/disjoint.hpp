@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looks for bytes that unpacking writes twice: what is left there depends on the order of writes.
+// Looks for bytes that unpacking writes twice: their last value depends on the order of writes.
 //
 // Best peer: no MPI library looks; the standard calls such receives erroneous (MPI-4.0, 4.1.11).
 #pragma once
@@ -12,13 +12,19 @@ namespace halocline::dtype {
 
 /// Returns a number of instances of the plan's type that certainly hold no byte of memory twice.
 ///
-/// It is the largest std::int64_t if that is so of any number, and 0 if one instance holds a byte
-/// twice. It may be less than the highest such number. For more than two million blocks that leave
-/// large gaps and are in no order, or interleave, it is what the strides tell, or 0.
+/// It is the largest std::int64_t if that is true for any number, and 0 if one instance holds a
+/// byte twice. It may be lower than the highest such number.
 ///
-/// Complexity: O(levels) if the strides tell that it is any number. O(blocks) for blocks in order
-/// that do not interleave. O(bytes / word_bytes()) where the places are dense. Otherwise O(blocks
-/// log blocks), with up to 64 bytes of memory for each block. Throws std::bad_alloc.
+/// One case depends on the strides alone, and yields 0 if they prove nothing. There are more than
+/// two million blocks, they leave large gaps, and they are in no order or interleave.
+///
+/// Complexity:
+/// - O(levels) if the strides prove that any number is free of overlaps
+/// - O(blocks) for blocks in ascending order that do not interleave
+/// - O(bytes / word_bytes()) for blocks that are dense in memory
+/// - O(blocks log blocks) for all other types, with up to 64 bytes of memory for each block
+///
+/// Throws std::bad_alloc.
 std::int64_t disjoint_instances(const PackPlan& plan);
 
 }  // namespace halocline::dtype

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Many packs compiled into one.
+// Compiles many packs into one plan.
 //
-// Best peer: [PEA21] and GHEX pack region by region, with a call or a kernel for each; here the
+// Best peer: [PEA21] and GHEX pack region by region, with a call or a kernel for each. Here the
 // regions of all fields are one plan, executed in one pass or in one parallel region.
 #pragma once
 
@@ -14,24 +14,24 @@
 
 namespace halocline::dtype {
 
-/// `count` instances at `buffer`, which belongs to the user and is written to by unpack alone.
+/// Describes `count` instances at `buffer`, which belongs to the user. Only unpack writes to it.
 struct PackJob {
   PackPlan plan;
   void* buffer;
   std::int64_t count;
-  /// Where the packed bytes begin in the packed buffer; behind those of the job before if not
-  /// given.
+  /// Offset of the packed bytes in the packed buffer. By default they follow those of the job
+  /// before.
   std::optional<std::int64_t> packed_offset = std::nullopt;
 };
 
-/// The jobs of many datatypes, buffers and counts as one. Immutable; copies share it, also between
-/// threads. Jobs without data are left out.
+/// Holds the jobs of many datatypes, buffers and counts as one plan. Immutable; copies share it,
+/// also between threads. Jobs without data are left out.
 class FusedPlan {
  public:
-  /// O(jobs).
+  /// Compiles the jobs. O(jobs).
   explicit FusedPlan(const std::vector<PackJob>& jobs = {});
 
-  /// Bytes that all jobs together pack.
+  /// Returns the bytes that all jobs together pack.
   std::int64_t packed_bytes() const { return jobs().empty() ? 0 : jobs().back().end; }
 
   struct Job {
@@ -39,7 +39,7 @@ class FusedPlan {
     void* buffer;
     std::int64_t count;
     std::int64_t packed_offset;
-    std::int64_t end;  ///< packed bytes of the jobs up to and with this one
+    std::int64_t end;  ///< packed bytes of all jobs up to and including this job
     std::int64_t bytes() const { return plan.packed_bytes(count); }
   };
   const std::vector<Job>& jobs() const { return data_->jobs; }
@@ -48,7 +48,7 @@ class FusedPlan {
  private:
   struct Data {
     std::vector<Job> jobs;
-    detail::Attachment attachment;  // what a device needs
+    detail::Attachment attachment;  // tables that a device needs
   };
   std::shared_ptr<const Data> data_;
 };

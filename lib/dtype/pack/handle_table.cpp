@@ -41,7 +41,7 @@ void HandleTableBase::attach_to_communicator(MPI_Comm handle) {
 
 void HandleTableBase::make_keyval() {
   once_([this] {
-    // MPI_Finalize first deletes the attributes of MPI_COMM_SELF: then ours goes, too.
+    // MPI_Finalize first deletes the attributes of MPI_COMM_SELF. That deletes our keyval.
     int at_finalize = MPI_KEYVAL_INVALID;
     const bool of_types = of_ == HandlesOf::datatypes;
     HALOCLINE_MPI(MPI_Comm_create_keyval(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What we know of datatypes and of communicators, by handle, until they are freed.
+// Keeps facts about datatypes and communicators, by handle, until the handles are freed.
 //
 // Best peer: [PEA21] looks every type up in a hash map of the C++ library and keeps entries of
 // freed types. Here a look-up is one probe of a flat table without a lock, and MPI itself drops the
@@ -22,10 +22,10 @@
 
 namespace halocline::dtype {
 
-/// What handles are of; in some MPIs all are integers.
+/// Names the kind of a handle: in some MPIs the handles of all kinds are integers.
 enum class HandlesOf { datatypes, communicators };
 
-/// A number for a handle, which is a pointer or an integer.
+/// Returns a number for a handle, which is a pointer or an integer.
 template <class Handle>
 std::uintptr_t key_of(Handle handle) {
   if constexpr (std::is_pointer_v<Handle>)
@@ -36,8 +36,8 @@ std::uintptr_t key_of(Handle handle) {
 
 namespace detail {
 
-/// What MPI has to do with a table. It is never destroyed, since MPI drops entries when it likes,
-/// even after the statics are gone.
+/// Is the part of a table that MPI calls. It is never destroyed: MPI may drop entries even after
+/// the destruction of static objects.
 class HandleTableBase {
  public:
   explicit HandleTableBase(HandlesOf of) : of_(of) {}
@@ -49,9 +49,9 @@ class HandleTableBase {
 
   ~HandleTableBase() = default;
 
-  /// Lets MPI erase the entry when the handle is freed; not of predefined types, which never are,
-  /// and on which some MPIs take no attribute. Once for an entry: again would drop it. Throws
-  /// MpiError, and EnvironmentError once MPI_Finalize has begun.
+  /// Makes MPI erase the entry when the handle is freed. Call it once for an entry: a second call
+  /// would drop the entry. Does nothing for predefined types: they are never freed, and some MPIs
+  /// refuse attributes on them. Throws MpiError, and EnvironmentError once MPI_Finalize has begun.
   void attach_to_type(MPI_Datatype handle);
   void attach_to_communicator(MPI_Comm handle);
   virtual void erase(Key key) = 0;
@@ -68,8 +68,10 @@ class HandleTableBase {
 
 }  // namespace detail
 
-/// One T for each handle that it was given for. All of it is local and thread-safe as far as the
-/// MPI is. To be allocated and never freed.
+/// Holds one T for each handle for which insert() was called.
+///
+/// All operations are local, and thread-safe as far as the MPI is. Allocate a table and never free
+/// it: MPI may call it until the end of the process.
 template <class T, HandlesOf of = HandlesOf::datatypes>
 class HandleTable final : detail::HandleTableBase {
  public:
@@ -77,26 +79,27 @@ class HandleTable final : detail::HandleTableBase {
 
   HandleTable() : HandleTableBase(of) {}
 
-  /// False if this handle never had one, which is told so of most of MPI's own. O(1), takes no
-  /// lock.
+  /// Tells if this handle may have an entry. False is certain, and is the answer for most
+  /// predefined handles. O(1), takes no lock.
   bool may_have(Handle handle) const {
     const auto lowest = lowest_.load(std::memory_order_relaxed);
     return key_of(handle) - lowest <= highest_.load(std::memory_order_relaxed) - lowest;
   }
 
-  /// Makes may_have() false for every handle, for the end of MPI: whoever asks it first then leaves
-  /// all to MPI. Entries stay until their handles are freed. O(1).
+  /// Makes may_have() false for every handle. Callers that ask may_have() first then leave all to
+  /// MPI, which suits MPI_Finalize. Entries stay until their handles are freed. O(1).
   void close() {
     const std::lock_guard lock(writers_);
     highest_ = 0;
     lowest_ = ~Key{0};
   }
 
-  /// Of this handle, or nullptr. Lives until that is freed. O(1), takes no lock.
+  /// Returns the entry of this handle, or nullptr. It lives until the handle is freed. O(1), takes
+  /// no lock.
   T* find(Handle handle) const { return find_key(key_of(handle)); }
 
-  /// Keeps `value`, unless another thread was faster, until the handle is freed. Throws MpiError,
-  /// and EnvironmentError once MPI_Finalize has begun.
+  /// Keeps `value` until the handle is freed, unless another thread was faster. Returns the entry
+  /// of the handle. Throws MpiError, and EnvironmentError once MPI_Finalize has begun.
   T* insert(Handle handle, std::unique_ptr<T> value) {
     const auto key = key_of(handle);
     const auto [entry, is_new] = insert_key(key, std::move(value));
@@ -107,15 +110,15 @@ class HandleTable final : detail::HandleTableBase {
       else
         attach_to_communicator(handle);
     } catch (...) {
-      erase(key);  // nobody would drop it
+      erase(key);  // without an attribute, nobody would drop it
       throw;
     }
     return entry;
   }
 
  private:
-  // Open addressing. A key never moves within its slots, and slots that grew too full are replaced
-  // as a whole but kept, since somebody may be reading them.
+  // Open addressing. A key never moves within its slots. Slots that are too full are replaced as a
+  // whole; the old ones are kept, since another thread may be reading them.
   static constexpr Key kEmpty = ~Key{0};
   static constexpr std::size_t kFirstSize = 256;
 
@@ -125,8 +128,8 @@ class HandleTable final : detail::HandleTableBase {
   };
   struct Slots {
     explicit Slots(std::size_t size) : list(size), last(size - 1) {}
-    std::vector<Slot> list;  // a power of two of them
-    std::size_t last;        // index
+    std::vector<Slot> list;  // its size is a power of two
+    std::size_t last;        // index of the last slot, a bit mask
     std::size_t next(std::size_t i) const { return (i + 1) & last; }
     std::size_t first(Key key) const {
       // Fibonacci hashing: handles differ in their middle bits.
@@ -145,7 +148,7 @@ class HandleTable final : detail::HandleTableBase {
     }
   }
 
-  // The entry of the key, and whether it is this one.
+  // Returns the entry of the key, and true if it is `value`.
   std::pair<T*, bool> insert_key(Key key, std::unique_ptr<T> value) {
     const std::lock_guard lock(writers_);
     if (auto* found = find_key(key)) return {found, false};
@@ -156,7 +159,7 @@ class HandleTable final : detail::HandleTableBase {
     return {value.release(), true};
   }
 
-  // The slot keeps its key, for the next type of this handle.
+  // The slot keeps its key, for the next type with this handle.
   void erase(Key key) override {
     const std::lock_guard lock(writers_);
     auto& slots = *slots_.load();
@@ -177,7 +180,7 @@ class HandleTable final : detail::HandleTableBase {
     slots.list[i].key.store(key, std::memory_order_release);
   }
 
-  // Twice as many slots; keys without an entry are left behind.
+  // Doubles the number of slots. Keys without an entry are left out.
   void grow() {
     const auto& old = *slots_.load();
     auto bigger = std::make_unique<Slots>(2 * old.list.size());
@@ -196,8 +199,8 @@ class HandleTable final : detail::HandleTableBase {
   }();
   std::atomic<Slots*> slots_{all_slots_.front().get()};
   std::size_t used_ = 0;  // keys in the slots
-  // Of all keys so far. MPI's own handles are mostly elsewhere, which may_have() tells without a
-  // probe.
+  // Bounds of all keys so far. Most predefined handles lie outside: may_have() needs no probe for
+  // them.
   std::atomic<Key> lowest_{~Key{0}}, highest_{0};
 };
 

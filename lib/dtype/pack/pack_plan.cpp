@@ -24,8 +24,8 @@ using detail::Program;
 using detail::steps_without_overlap;
 using detail::StridedOp;
 
-// A repeated body is taken apart if it is at most this large and this manifold; a chunk of
-// repetitions then stays in the nearest cache.
+// Limits of a repeated body that is taken apart: its bytes and its parts. A chunk of repetitions
+// stays in the nearest cache.
 constexpr std::int64_t kMaxPartsBytes = 4096;
 constexpr std::size_t kMaxParts = 64;
 constexpr std::int64_t kChunkBytes = 16384;
@@ -59,9 +59,9 @@ void for_each_run(const StridedOp& part, int top, const Visit& visit) {
   visit_level(visit_level, top, {part.packed_offset, part.displacement});
 }
 
-// The most repetitions, `stride` bytes apart, of which no two pieces of parts overlap: kAny if that
-// is so for all, 0 if those of one repetition overlap, if a run reaches into its next repetition,
-// since it may be cut into atoms, or if they are too many to tell.
+// Returns the most repetitions, `stride` bytes apart, of which no two pieces of parts overlap. kAny
+// if any number is free of overlaps. 0 if the pieces of one repetition overlap, or if they are too
+// many to tell. 0 also if a run reaches into its next repetition, since it may be cut into atoms.
 std::int64_t repetitions_without_overlap(const std::vector<StridedOp>& parts, std::int64_t stride) {
   constexpr std::size_t kMostRuns = 512;
   struct Interval {
@@ -92,7 +92,7 @@ std::int64_t repetitions_without_overlap(const std::vector<StridedOp>& parts, st
       std::any_of(parts.begin(), parts.end(), [&](const auto& part) { return part.run > step; });
   if (meets_itself) return 0;
   const auto most = runs.size() == 1 ? kAny : least_gap / step + 1;
-  // On a circle of the length of a step, all repetitions stand at the same places.
+  // On a circle of the length of a step, all repetitions have the same places.
   const auto size = runs.size();
   for (std::size_t i = 0; i < size; ++i) {
     auto& [begin, end] = runs[i];
@@ -173,8 +173,8 @@ class Compiler {
  public:
   explicit Compiler(Program& program) : program_(program) {}
 
-  // The root with the instances of a call around it or, where they continue its outermost loop, in
-  // it.
+  // Compiles the root. The instances of a call become a loop around it. If they continue its
+  // outermost loop, they become steps of that loop.
   void compile_root(CanonicalForm&& form) {
     auto& op = program_.root;
     const auto extent = form.bounds.extent;
@@ -204,11 +204,11 @@ class Compiler {
   }
 
  private:
-  // Lists within lists, structs and tiles of a few runs cost more than the runs: these as one list,
-  // if they are of one length.
+  // Returns a small loop as one list, if its runs are of one length. Entering lists within lists,
+  // structs and tiles of a few runs costs more than copying the runs.
   static std::optional<Op> short_list(const Dataloop& loop) {
     constexpr std::int64_t kMaxRuns = 128;
-    // Before anything is allocated: what most types are.
+    // Most types end here, before anything is allocated.
     if (loop.size > kMaxRuns * kLineBytes) return std::nullopt;
     if (const auto* nest = std::get_if<StridedLoop>(&loop.loop);
         nest != nullptr && innermost_level(nest->run, nest->levels) == 0)
@@ -235,8 +235,8 @@ class Compiler {
     return op;
   }
 
-  // Nests of a few short runs each at displacements: to enter the loops costs more than to look up
-  // every run.
+  // Tells if a list holds nests of a few short runs each. Entering the loops costs more than
+  // looking up every run.
   static bool is_dense_list(const BlockIndexedLoop& l) {
     constexpr std::int64_t kFewRuns = 16;
     const auto* nest = std::get_if<StridedLoop>(&l.body->loop);
@@ -263,7 +263,7 @@ class Compiler {
     take_displacements(op, displacements, true);
   }
 
-  // Runs at displacements.
+  // Tells if a loop is a list of runs at displacements.
   static bool is_list(const Dataloop& loop) {
     const auto* blocks = std::get_if<BlockIndexedLoop>(&loop.loop);
     if (blocks == nullptr) return std::holds_alternative<IndexedLoop>(loop.loop);
@@ -315,7 +315,7 @@ class Compiler {
     make_children(op, stride, body);
   }
 
-  // Buckets of bodies, or of runs.
+  // Compiles buckets of bodies, or of runs.
   void make_buckets(Op& op, const RuleLoop& l) {
     op.rule = l.rule;
     if (l.is_of_runs()) {
@@ -329,7 +329,7 @@ class Compiler {
     }
   }
 
-  // Bodies that repeat, one at a time and by their parts.
+  // Adds a repeated body as a child and, if it is small, its parts.
   void make_children(Op& op, std::int64_t stride, const Dataloop& body) {
     op.stride = stride;
     op.child_size = body.size;
@@ -350,7 +350,7 @@ class Compiler {
                               kChunkBytes / (std::min(std::abs(stride), lines) + body.size), 4);
   }
 
-  // Bytes of the cache lines that one repetition touches.
+  // Returns the bytes of the cache lines that one repetition touches.
   static std::int64_t lines_of(const std::vector<StridedOp>& parts) {
     std::int64_t lines = 0;
     for (const auto& part : parts) {
@@ -386,13 +386,13 @@ class Compiler {
     op.parts = std::move(others);
   }
 
-  // Entries [begin, end) of an IndexedLoop, all of them multiples of `grain`.
+  // Holds the entries [begin, end) of an IndexedLoop. All their lengths are multiples of `grain`.
   struct Stretch {
     std::size_t begin, end;
     std::int64_t grain;
   };
 
-  // Where the lengths of a list change for long, as in a struct of lists.
+  // Cuts a list where its lengths change for long, as in a struct of lists.
   static std::vector<Stretch> stretches_of(const IndexedLoop& l) {
     constexpr std::size_t kWindow = 32, kMost = 16;
     std::vector<Stretch> stretches;
@@ -426,8 +426,8 @@ class Compiler {
     }
   }
 
-  // As runs of one length, if these are small ones: to tell a few lengths apart costs more than to
-  // copy a few runs of one.
+  // Compiles a stretch, if its runs are small as runs of one length: telling lengths apart costs
+  // more than copying a few more runs.
   static void make_stretch(Op& op, const IndexedLoop& l, const Stretch& stretch) {
     constexpr std::int64_t kMaxBlocksPerRun = 4;
     const auto [begin, end, grain] = stretch;
@@ -488,7 +488,7 @@ std::int64_t word_bytes_of(const Program& program) {
     for (const auto& level : op.strided.levels)
       moves |= static_cast<std::uint64_t>(level.stride | level.packed_stride);
     moves |= all_bits(op.displacements) | all_bits(op.near_displacements) | all_bits(op.ends);
-    // The rest of a rule is multiples of its elements' distance.
+    // All other displacements of a rule are multiples of its elements' distance.
     if (op.rule) moves |= static_cast<std::uint64_t>(op.rule->distance | op.rule->start);
   });
   return static_cast<std::int64_t>(moves & (~moves + 1));
@@ -498,8 +498,8 @@ bool is_list(const Op& op) {
   return op.kind == Op::Kind::blocks || op.kind == Op::Kind::runs;
 }
 
-// Of a triangular type, whose lengths change: one run at most is as long as the distance to the
-// next.
+// Returns the blocks of a triangular type. Its lengths change: at most one run is as long as the
+// distance to the next run.
 std::int64_t triangular_blocks(const BucketRule& rule, std::int64_t unit) {
   const auto blocks = rule.nonempty();
   if (rule.distance % unit != 0) return blocks;
@@ -528,7 +528,7 @@ bool unpacks_in_order(const StridedOp& op) {
   return !op.levels.empty() && op.level(op.top()).count > op.free_steps;
 }
 
-// What is known of an op once all are there.
+// Sets the members that depend on the finished op.
 void finish(Op& op) {
   if (is_list(op)) op.blocks = blocks_of(op);
   if (op.kind == Op::Kind::strided)

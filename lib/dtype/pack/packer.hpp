@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The interface of all pack back ends.
+// Declares the interface of all pack back ends.
 #pragma once
 
 #include <cstdint>
@@ -10,35 +10,40 @@
 
 namespace halocline::dtype {
 
-/// Executes pack plans. All operations may return before they are done and never fence; the buffers
-/// and plans must stay as they are until fence() has returned.
+/// Executes pack plans.
+///
+/// All operations may return before they are done, and never fence. Buffers and plans must stay as
+/// they are until fence() has returned.
 class Packer {
  public:
   virtual ~Packer() = default;
 
-  /// Copies `count` instances at `buffer` to plan.packed_bytes(count) bytes at `packed`, in type
-  /// map order. `buffer` may be MPI_BOTTOM when the type holds absolute addresses. Buffers must not
+  /// Packs `count` instances at `buffer` into `packed`, plan.packed_bytes(count) bytes in type map
+  /// order. `buffer` may be MPI_BOTTOM when the type holds absolute addresses. Buffers must not
   /// overlap.
   virtual void pack(const PackPlan& plan, const void* buffer, std::int64_t count,
                     void* packed) const = 0;
 
-  /// Unpacks `count` instances at `buffer` from `packed`; bytes in the gaps of the type are not
-  /// written. Where entries overlap, the host packer writes them in the order of the type map, and
-  /// the order of the other packers is not defined.
+  /// Unpacks `count` instances at `buffer` from `packed`. Bytes in the gaps of the type are not
+  /// written. Where entries overlap, the host packer writes in the order of the type map. The order
+  /// of all other packers is not defined.
   virtual void unpack(const PackPlan& plan, const void* packed, void* buffer,
                       std::int64_t count) const = 0;
 
-  /// All jobs of a plan, to and from their packed offsets at `packed`.
+  /// Packs all jobs of a plan to their packed offsets at `packed`.
   virtual void pack(const FusedPlan& plan, void* packed) const = 0;
+  /// Unpacks all jobs of a plan from their packed offsets at `packed`.
   virtual void unpack(const FusedPlan& plan, const void* packed) const = 0;
 
-  /// All copies of a plan, each between memories that this packer reaches.
+  /// Executes all copies of a plan. This packer must reach the memories of each copy.
   virtual void copy(const CopyPlan& plan) const = 0;
 
-  /// Makes ready what the first of these calls would otherwise have to, now; may fence.
+  /// Prepares now what the first pack() or unpack() with these arguments would prepare. May fence.
   virtual void prepare(const PackPlan&, const void* /*buffer*/, std::int64_t /*count*/,
                        const void* /*packed*/) const {}
+  /// Prepares now what the first pack() or unpack() of this plan would prepare. May fence.
   virtual void prepare(const FusedPlan&) const {}
+  /// Prepares now what the first copy() of this plan would prepare. May fence.
   virtual void prepare(const CopyPlan&) const {}
 
   /// Returns when all earlier operations of this packer are done.

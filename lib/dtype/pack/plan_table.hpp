@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans by handle, for callers that are given an MPI_Datatype at every call. Who can keep a
-// PackPlan does so instead.
+// Finds plans by handle, for callers that get an MPI_Datatype at every call. A caller that can keep
+// a PackPlan keeps it instead.
 #pragma once
 
 #include <mpi.h>
@@ -9,10 +9,11 @@
 
 namespace halocline::dtype {
 
-/// The plan of a datatype, or why it has none: made at the first call for this handle, found at all
-/// later ones. The result lives until the type is freed. Local; thread-safe as far as the MPI is;
-/// O(1) but for the first call, which makes the plan and attaches an attribute to the type whose
-/// delete callback drops it. Throws MpiError.
+/// Returns the plan of a datatype, or the reason why it has none.
+///
+/// The first call for a handle makes the plan and attaches an attribute to the type. The
+/// attribute's delete callback drops the plan. Later calls find it in O(1). The result lives until
+/// the type is freed. Local; thread-safe as far as the MPI is. Throws MpiError.
 const Result<PackPlan>& cached_plan(MPI_Datatype handle);
 
 }  // namespace halocline::dtype

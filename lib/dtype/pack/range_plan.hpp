@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A stretch of a packed stream as a plan of its own.
+// Makes a range of a packed stream a plan of its own.
 //
-// Best peer: no peer packs a part of a message on a device but as rows or whole instances; here a
+// Best peer: peers pack a part of a message on a device only as rows or whole instances. Here a
 // part may begin and end at any byte and is still one launch.
 #pragma once
 
@@ -12,14 +12,16 @@
 
 namespace halocline::dtype {
 
-/// The bytes [first, last) of the packed stream of `count` instances at `buffer`, as a plan that
-/// packs them from offset 0 on: what Segment does on the host, for packers that take whole plans.
-/// Of types that are strided as a whole, which take at most 2 * levels + 1 jobs; nullopt for others
-/// unless the range is one of whole instances. O(levels).
+/// Returns a plan that packs the bytes [first, last) of the packed stream of `count` instances.
+///
+/// The instances are at `buffer`; the bytes are packed from offset 0 on. It lets packers that take
+/// whole plans do what Segment does on the host. Types that are strided as a whole take at most 2 *
+/// levels + 1 jobs. Ranges of whole instances take one job. All other ranges return nullopt.
+/// O(levels).
 std::optional<FusedPlan> range_plan(const PackPlan& plan, void* buffer, std::int64_t count,
                                     std::int64_t first, std::int64_t last);
 
-/// Whether range_plan() has one for every range.
+/// Tells if range_plan() returns a plan for every range.
 bool has_range_plans(const PackPlan& plan, std::int64_t count);
 
 }  // namespace halocline::dtype

@@ -17,8 +17,8 @@ namespace {
 using detail::Op;
 using detail::StridedOp;
 
-// Hands every run of a range to `emit(displacement, packed offset, bytes)`, which returns whether
-// to go on.
+// Passes every run of a range to emit(displacement, packed offset, bytes), until that returns
+// false.
 template <class Emit>
 struct EachBlock {
   Emit emit;
@@ -74,10 +74,11 @@ struct EachBlock {
   }
 };
 
-// Counts what EachBlock would emit, but for runs that continue the one before.
+// Counts the blocks that EachBlock would emit. A run that continues the run before it does not
+// count.
 struct CountBlocks {
   struct State {
-    std::int64_t blocks = 0, end = 0;  // of the last run
+    std::int64_t blocks = 0, end = 0;  // `end`: displacement behind the last run
   };
   State* state;
 
@@ -87,7 +88,7 @@ struct CountBlocks {
     return detail::cut(
         nest, first, last,
         [&](std::int64_t inside, std::int64_t, int rank, std::int64_t count) {
-          // From rank to rank: how many blocks, and how far the last run is from the first.
+          // For the ranks so far: the blocks, and the distance from the first run to the last run.
           std::int64_t blocks = 1, reach = 0;
           for (int k = 0; k <= rank; ++k) {
             const auto& level = nest.level(k);
@@ -134,7 +135,7 @@ Segment::Segment(PackPlan plan, const void* buffer, std::int64_t count, std::int
     : plan_(std::move(plan)), buffer_(buffer), count_(count), bytes_(plan_.packed_bytes(count)) {
   const auto& strided = plan_.program().entry(count).strided;
   if (strided.innermost == 0) return;
-  // Steps of the innermost loop that share a line lie a packed stride apart.
+  // Steps of the innermost loop that share a cache line are a packed stride apart in the stream.
   const auto& level = strided.levels[0];
   const auto sharing = detail::kLineBytes / std::max<std::int64_t>(std::abs(level.stride), 1);
   const auto steps = std::min(sharing, lookahead / level.packed_stride);
@@ -153,7 +154,8 @@ void Segment::seek(std::int64_t position) {
   position_ = position;
 }
 
-// What was kept counts only while packing or unpacking goes on in order; the buffer may change.
+// Kept bytes are valid only while packing or unpacking goes on in order: the user may change the
+// buffer in between.
 void Segment::leave() {
   flush();
   packed_ = {};
@@ -169,14 +171,15 @@ void Segment::copy(std::int64_t first, std::int64_t last, const void* packed) {
                                reinterpret_cast<host::Address>(packed));
 }
 
-// Where the group of a position ends.
+// Returns the end of the group that holds a position.
 std::int64_t Segment::window_end(std::int64_t position) const {
   const auto inside = position % group_span_;
   const auto end = std::min(inside - inside % group_bytes_ + group_bytes_, group_span_);
   return std::min(position - inside + end, bytes_);
 }
 
-// In order, and a piece of a group: others are copied straight.
+// Tells if the next piece continues the last piece and ends inside of a group. All other pieces are
+// copied directly.
 bool Segment::uses_window(std::int64_t bytes) const {
   return group_bytes_ > 0 && (position_ == resumed_at_ || position_ == 0) &&
          position_ + bytes < window_end(position_);

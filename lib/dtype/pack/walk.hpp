@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parsing a plan, apart from the action [RMG03 sections 2.2, 2.3]: which loops hold a range of the
-// packed stream. Internal to the pack back ends.
+// Parses a plan apart from the action [RMG03 sections 2.2, 2.3]: finds the loops that hold a range
+// of the packed stream. Internal to the pack back ends.
 //
 // Best peer: the dataloops of MPICH keep a stack of cursors between calls and seek linearly in
-// index lists; here any position is found by division and binary search.
+// index lists. Here any position is found by division and binary search.
 #pragma once
 
 #include <algorithm>
@@ -14,20 +14,24 @@
 
 namespace halocline::dtype::detail {
 
-/// Cuts the bytes [first, last) of a strided loop into whole boxes and pieces of runs, in packed
-/// order, at most two of each per level. Levels of the highest rank may be entered beyond their
-/// count.
+/// Cuts the bytes [first, last) of a strided loop into whole boxes and pieces of runs.
 ///
-/// box(displacement, packed offset, rank, count): the levels below `rank` in full and `count` steps
-/// of it; rank -1 means a single run. piece(displacement, packed offset, bytes): consecutive bytes,
-/// less than a run or all that is wanted of a loop without levels.
-/// Both return whether to go on; so does this.
+/// Visits them in packed order, at most two of each per level. The level of the highest rank may
+/// take more steps than its count.
+///
+/// box(displacement, packed offset, rank, count): `count` steps of the level `rank`, each with all
+/// levels below it in full. Rank -1 means a single run.
+///
+/// piece(displacement, packed offset, bytes): consecutive bytes, fewer than a run. For a loop
+/// without levels, it is the whole range.
+///
+/// \return false as soon as box() or piece() returns false, else true.
 template <class Box, class Piece>
 bool cut(const StridedOp& op, std::int64_t first, std::int64_t last, Box box, Piece piece) {
   if (op.levels.empty()) return first >= last || piece(first, first, last - first);
   const auto top = op.top();
   while (first < last) {
-    // The step at which this position lies in each level, from the outside inwards.
+    // The step of each level that holds position `first`, from the outside inwards.
     std::int64_t displacement = 0, rest = first;
     int rank = -1;            // the outermost level that starts here
     std::int64_t inside = 0;  // steps into that level
@@ -59,12 +63,17 @@ bool cut(const StridedOp& op, std::int64_t first, std::int64_t last, Box box, Pi
   return true;
 }
 
-/// The same for a list of blocks or runs: whole(i, j, packed offset) for the entries [i, j),
-/// piece(displacement, packed offset, bytes) for less than an entry.
+/// Cuts the bytes [first, last) of a list of blocks or runs into whole entries and pieces of
+/// entries.
+///
+/// whole(i, j, packed offset): the entries [i, j) in full. piece(displacement, packed offset,
+/// bytes): consecutive bytes, fewer than an entry.
+///
+/// \return false as soon as whole() or piece() returns false, else true.
 template <class Whole, class Piece>
 bool cut_list(const Op& op, std::int64_t first, std::int64_t last, Whole whole, Piece piece) {
   const auto begin_of = [&](std::int64_t i) { return i == 0 ? 0 : end_of(op, i - 1); };
-  // The entry that holds a position.
+  // Returns the entry that holds a position.
   const auto entry_at = [&](std::int64_t position) {
     if (op.kind == Op::Kind::blocks) return position / op.child_size;
     if (op.rule) return op.rule->bucket_of(position / op.child_size);
@@ -86,15 +95,19 @@ bool cut_list(const Op& op, std::int64_t first, std::int64_t last, Whole whole, 
   return true;
 }
 
-/// Visits, in packed order, what holds the bytes [first, last) of `count` instances:
+/// Visits, in packed order, the loops that hold the bytes [first, last) of `count` instances.
 ///
 ///     visitor.strided(op, displacement, packed offset, first, last)    a range of a strided op
 ///     visitor.listed(op, displacement, packed offset, first, last)     a range of blocks or runs
 ///     visitor.repeated(op, displacement, packed offset, repetitions)   whole repetitions of parts
 ///
-/// Displacements are from the buffer argument, packed offsets from the begin of the stream, ranges
-/// from the packed offset. Each returns whether to go on. A visitor without `repeated` sees the
-/// child of each repetition; of one that has it, takes_parts(op, repetitions) says what it wants.
+/// Displacements count from the buffer argument, and packed offsets from the begin of the stream.
+/// Ranges count from the packed offset. Each function returns true to go on.
+///
+/// `repeated` is optional. A visitor that has it also has takes_parts(op, repetitions): true calls
+/// repeated() for all of them, false visits the child. Without it, every repetition is a visit of
+/// the child.
+///
 /// No recursion; seeks in O(depth + log blocks).
 template <class Visitor>
 void walk(const Program& program, std::int64_t count, std::int64_t first, std::int64_t last,
@@ -104,11 +117,11 @@ void walk(const Program& program, std::int64_t count, std::int64_t first, std::i
   struct Frame {
     const Op* op;
     std::int64_t displacement, packed;  // of this op
-    std::int64_t next;                  // the child to visit
-    std::int64_t bucket;                // that holds it, of buckets
+    std::int64_t next;                  // index of the child to visit
+    std::int64_t bucket;                // Kind::buckets: the bucket that holds `next`
   };
-  // A struct holds no struct: there is a loop of at least two steps in between, or a list that was
-  // split. Sizes stay below 2^61 bytes, so this suffices.
+  // A struct holds no struct directly: a loop of at least two steps or a split list lies between.
+  // Sizes stay below 2^61 bytes, so that this depth suffices.
   constexpr int kMaxDepth = 128;
   Frame stack[kMaxDepth];
   int depth = 0;
@@ -156,7 +169,7 @@ void walk(const Program& program, std::int64_t count, std::int64_t first, std::i
       continue;
     }
     auto displacement = frame.displacement;
-    auto together = children - i;  // what follows at one distance
+    auto together = children - i;  // children that follow at one distance
     if (op.kind == Op::Kind::repeat) {
       displacement += i * op.stride;
     } else if (op.kind == Op::Kind::buckets) {

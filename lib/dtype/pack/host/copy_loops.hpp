@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The copy loops of the host packer: every loop over runs ends here. Internal to the sources here.
+// Copies loops over runs on the host: every packer of the host ends here. Internal to the sources
+// here.
 //
-// Best peer: Open MPI calls memcpy for every block, MPICH copies one basic element at a time. Here
-// the width of a run is a constant of the loop that copies it, and loops whose shortest strides are
-// in different levels run in tiles.
+// Best peer: Open MPI calls memcpy for every block, and MPICH copies one basic element at a time.
+// Here the width of a run is a constant of the loop that copies it. Loops whose shortest strides
+// are in different levels run in tiles.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +24,8 @@ namespace halocline::dtype::host {
 
 using detail::kLineBytes;
 
-// What moves through one register. Vectors are filled and written by reference: without AVX, those
-// of 32 bytes have no ABI to be passed by value.
+// Names the type that moves kBytes bytes through one register. Vectors are filled and written by
+// reference: without AVX, vectors of 32 bytes have no ABI for passing by value.
 template <std::size_t kBytes>
 struct ChunkOf {
   using Type [[gnu::vector_size(kBytes)]] = std::uint64_t;
@@ -55,7 +56,7 @@ template <class Chunk>
 void store(Address address, const Chunk& value) {
   std::memcpy(reinterpret_cast<void*>(address), &value, sizeof value);
 }
-// Chunks that have an ABI.
+// Returns a chunk by value: only for chunks that have an ABI.
 template <class Chunk>
 Chunk loaded(Address address) {
   Chunk chunk;
@@ -63,7 +64,7 @@ Chunk loaded(Address address) {
   return chunk;
 }
 
-// As few chunks as make so many bytes.
+// Holds kBytes bytes in as few chunks as possible.
 template <std::size_t kBytes>
 struct Chunks {
   static constexpr auto kFirst = std::bit_floor(std::min(kBytes, kMaxChunk));
@@ -85,20 +86,21 @@ struct Chunks<0> {
   void store_to(Address) const {}
 };
 
-// Widths of a run: how many bytes (kBytes, if the compiler knows), and how they are moved without
-// touching any other byte.
+// Widths of a run: the number of bytes (kBytes, if the compiler knows it), and a copy that touches
+// no other byte.
 template <std::size_t kWidth>
 struct Fixed {
   static constexpr std::int64_t kBytes = kWidth;
   static constexpr std::int64_t size() { return kBytes; }
-  // All loads before the first store, which may be to the same memory for all the compiler knows.
+  // All loads come before the first store: for the compiler, the store may change the memory of a
+  // load.
   static void copy(Address to, Address from) {
     Chunks<kWidth> chunks;
     chunks.load_from(from);
     chunks.store_to(to);
   }
 };
-// kHead bytes and at most kTail more, as two chunks that may overlap.
+// Copies kHead bytes and at most kTail more, as two chunks that may overlap.
 template <std::size_t kHead, std::size_t kTail>
 struct Joined {
   static constexpr std::int64_t kBytes = 0;
@@ -114,7 +116,7 @@ struct Joined {
     store(to + at, tail);
   }
 };
-// From 32 bytes up, four chunks at a time; the last one may overlap the one before.
+// Copies 32 bytes or more, four chunks at a time. The last chunk may overlap the one before.
 struct Wide {
   static constexpr std::int64_t kBytes = 0;
   std::int64_t bytes;
@@ -130,7 +132,7 @@ struct Wide {
     if (left > 0) Fixed<kMaxChunk>::copy(to + left - kMaxChunk, from + left - kMaxChunk);
   }
 };
-// The same, one chunk at a time.
+// Copies 32 bytes or more, one chunk at a time. The last chunk may overlap the one before.
 struct Overlapping {
   static constexpr std::int64_t kBytes = 0;
   std::int64_t bytes;
@@ -142,7 +144,8 @@ struct Overlapping {
     Fixed<kMaxChunk>::copy(last_to, last);
   }
 };
-// Where the C library's memcpy is faster in a loop over runs, measured: benchmark group `widths`.
+// From this width on, the C library's memcpy is faster in a loop over runs. Measured by benchmark
+// group `widths`.
 inline constexpr std::int64_t kMemcpyFrom = 512;
 struct Long {
   static constexpr std::int64_t kBytes = 0;
@@ -154,7 +157,8 @@ struct Long {
   }
 };
 
-// For runs from kHead up to 2 * kHead bytes: the shortest tail that does.
+// Calls function(width) for a run of kHead to 2 * kHead bytes, with the shortest tail that
+// suffices.
 template <std::size_t kHead, std::size_t kTail = 1, class Function>
 void with_tail(std::int64_t run, const Function& function) {
   if constexpr (kTail < kHead) {
@@ -217,11 +221,12 @@ Width width_of(std::int64_t run) {
     return {run};
 }
 
-// ---- Rows: one loop; how it is run is chosen once per nest ----
+// ---- Rows: one loop; its kind is chosen once per nest ----
 
-// How many runs that follow each other in the packed stream are worth being copied at once, run i
-// of them at memory_of(i). Stores count: fewer and longer ones, where the packed side is written.
-// With kSpare, the packed bytes of another run must follow, which are written to as well.
+// Copies kRuns runs at once that follow each other in the packed stream. Run i is at memory_of(i).
+// Stores decide what is worth it: batches have fewer and longer stores to the packed side. kRuns is
+// 0 if there is no gain. The batch also writes to the packed bytes of kSpare runs behind it, which
+// must exist.
 template <Direction kDirection, class Width>
 struct Batch {
   static constexpr std::int64_t kRuns = 0, kSpare = 0;
@@ -258,8 +263,8 @@ struct Batch<kDirection, Fixed<4>> : BatchOfElements<kDirection, std::uint32_t> 
 template <Direction kDirection>
 struct Batch<kDirection, Fixed<8>> : BatchOfElements<kDirection, std::uint64_t> {};
 
-// Stores of 16 bytes, each of which goes over what the one before wrote too much: the upper half of
-// an element in little-endian order.
+// Stores 16 bytes for each run of 12. The next store overwrites the surplus: in little-endian
+// order, it is the upper half of an element.
 template <>
 struct Batch<Direction::pack, Fixed<12>> {
   static constexpr std::int64_t kRuns = std::endian::native == std::endian::little ? 4 : 0,
@@ -274,7 +279,7 @@ struct Batch<Direction::pack, Fixed<12>> {
   }
 };
 
-// 48 bytes in stores of 16 each.
+// Stores two runs of 24 bytes as three times 16 bytes.
 template <>
 struct Batch<Direction::pack, Fixed<24>> {
   static constexpr std::int64_t kRuns = 2, kSpare = 0;
@@ -291,13 +296,14 @@ struct Batch<Direction::pack, Fixed<24>> {
   }
 };
 
-// Hides from the compiler how a value came about: it would undo the arithmetic.
+// Hides the origin of a value from the compiler, which would undo the arithmetic.
 [[gnu::always_inline]] inline Address opaque(Address value) {
   asm("" : "+r"(value));
   return value;
 }
 
-// Any strides. Four steps at once, and no address waits for that of the step before.
+// Copies a row of any strides. Four steps at once; no address waits for the address of the step
+// before.
 template <Direction kDirection, class Width>
 struct StridedRow {
   Width width;
@@ -356,7 +362,7 @@ struct StridedRow {
   }
 };
 
-// Of so few steps that a loop would cost more than they do, as in a halo.
+// Copies a row of a few steps, as in a halo. A loop would cost more than these steps.
 template <Direction kDirection, class Width, std::size_t kCount>
 struct ShortRow {
   static ShortRow of(std::int64_t) { return {}; }
@@ -371,10 +377,12 @@ struct ShortRow {
   }
 };
 
-// Two runs at each step, that far apart; kCount steps, or any number if that is 0. Steps are often
-// a page apart, in a halo, and no prefetcher of the hardware's gets there in time: +15 % for x
-// faces of 256^3 points that are in no cache. Behind the last row, more often than not, is the next
-// plane.
+// Copies two runs at each step, a fixed distance apart. kCount is the number of steps; 0 means any
+// number.
+//
+// In a halo, steps are often a page apart, and the prefetchers of the hardware come too late.
+// Prefetching gains 15 % for x faces of 256^3 points that are in no cache. It runs past the last
+// row, where the next plane usually is.
 template <class Width, std::int64_t kCount = 0>
 struct TwinRow {
   Address memory_apart, packed_apart;
@@ -399,7 +407,7 @@ struct TwinRow {
   }
 
  private:
-  // Into the second cache: that is where there is room for many.
+  // Into the second cache, which has room for many lines.
   [[gnu::always_inline]] static void prefetch(Address address) {
     __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
   }
@@ -409,9 +417,9 @@ struct TwinRow {
   }
 };
 
-// Every kStep-th element of a basic type, in code as of a loop by hand: vectors are stored when
-// packing; when unpacking, the batches' rhythm of loads and stores took up to 1.25 times as long
-// for elements two apart.
+// Copies every kStep-th element of a basic type, in code like a loop by hand. When packing, the
+// compiler stores vectors. When unpacking, the loads and stores of batches took up to 1.25 times as
+// long for elements two apart.
 template <Direction kDirection, class Element, std::int64_t kStep>
 struct ElementRow {
   static ElementRow of(std::int64_t) { return {}; }
@@ -434,7 +442,7 @@ struct ElementRow {
 
 // ---- Tiles: level x has the short stride in memory, level y the one in the packed stream ----
 
-// A rectangle of a plane, in steps of x and y.
+// Is a rectangle of a plane, in steps of x and y.
 struct Rectangle {
   std::int64_t x, last_x, y, last_y;
 };
@@ -449,7 +457,7 @@ void copy_tile(Width width, const LoopLevel& x, const LoopLevel& y, const Rectan
         packed + static_cast<Address>(i * x.packed_stride + r.y * y.packed_stride));
 }
 
-// Square tiles of elements of a few bytes, transposed in registers.
+// Transposes square tiles of elements of a few bytes in registers.
 template <std::int64_t kBytes>
 struct Transposer {
   static constexpr std::int64_t kSide = 0;
@@ -514,7 +522,7 @@ struct Transposer<16> {
   }
 };
 
-// One tile of whole cache lines on both sides, in registers.
+// Copies one tile of whole cache lines on both sides, in registers.
 template <Direction kDirection, std::int64_t kBytes>
 void transpose_lines(const LoopLevel& x, const LoopLevel& y, Address memory, Address packed) {
   constexpr auto kSide = Transposer<kBytes>::kSide;
@@ -532,9 +540,9 @@ void transpose_lines(const LoopLevel& x, const LoopLevel& y, Address memory, Add
     }
 }
 
-// Two loops in tiles: along the rows of the side that is written, so that few pages are open for
-// writing; with a third loop around them, one row of tiles of the packed side for all of its steps,
-// so that few are open on that side.
+// Copies two loops in tiles. Tiles follow the rows of the side that is written, so that few pages
+// are open for writing. With a third loop, one row of tiles of the packed side runs for all steps
+// of that loop. Few pages are then open on the packed side.
 template <Direction kDirection, class Width>
 void copy_tiled(Width width, const LoopLevel& x, const LoopLevel& y, const LoopLevel& z,
                 Address memory, Address packed) {
@@ -574,8 +582,7 @@ void copy_tiled(Width width, const LoopLevel& x, const LoopLevel& y, const LoopL
 
 // ---- Nests ----
 
-// Calls inner(memory, packed) for every step of the levels, the last of which is the outermost
-// loop.
+// Calls inner(memory, packed) for every step of the levels. The last level is the outermost loop.
 template <class Inner>
 void for_outer(std::span<const LoopLevel> levels, Address memory, Address packed,
                const Inner& inner) {
@@ -607,7 +614,7 @@ void tiles_kernel(const Nest& nest, Address memory, Address packed) {
   const auto width = width_of<Width>(nest.run);
   const auto &x = levels[0], &y = levels[1];
   const auto z = levels.size() > 2 ? levels[2] : LoopLevel{1, 0, 0};
-  // As many steps of the third loop as leave their lines in the nearest cache.
+  // The steps of the third loop whose lines fit into the nearest cache.
   constexpr std::int64_t kNearBytes = 32 * 1024;
   const auto lines = y.count * (x.count * std::abs(x.stride) / kLineBytes + 1) * kLineBytes;
   const auto steps = std::clamp<std::int64_t>(kNearBytes / lines, 1, z.count);
@@ -679,7 +686,7 @@ void copy_bytes(std::int64_t bytes, Address memory, Address packed) {
 
 // ---- Groups: stores that follow each other into one cache line cost less than into many ----
 
-// One loop for all atoms of a group, whose widths it knows.
+// Copies all atoms of a group in one loop that knows their widths.
 template <Direction kDirection, std::size_t... kAtom, class... Width>
 void copy_group_row(const detail::AtomGroup& group, const LoopLevel& level, Address memory,
                     Address packed, std::index_sequence<kAtom...>, Width... width) {
@@ -691,7 +698,8 @@ void copy_group_row(const detail::AtomGroup& group, const LoopLevel& level, Addr
     (copy_run<kDirection>(width, memory + m_at[kAtom], packed + p_at[kAtom]), ...);
 }
 
-// Atoms stand in descending order of their widths: the next one is at most kMost bytes wide.
+// Finds the widths of the atoms, which are in descending order: the next atom is at most kMost
+// bytes wide.
 template <Direction kDirection, std::size_t kMost, class... Width>
 void choose_widths(const detail::AtomGroup& group, const LoopLevel& level, Address memory,
                    Address packed, Width... width) {
@@ -710,7 +718,7 @@ void choose_widths(const detail::AtomGroup& group, const LoopLevel& level, Addre
   }
 }
 
-/// Copies every atom of the group level.count times, the level's strides apart.
+/// Copies every atom of the group level.count times. Copies are the strides of the level apart.
 template <Direction kDirection>
 void copy_group(const detail::AtomGroup& group, const LoopLevel& level, Address memory,
                 Address packed) {
@@ -726,7 +734,7 @@ void copy_blocks(std::int64_t run, std::span<const Displacement> displacements, 
                  Address packed) {
   with_width(run, [&](auto width) {
     using B = Batch<kDirection, decltype(width)>;
-    const auto m = memory;  // in a register: the stores might be to it
+    const auto m = memory;  // in a register: for the compiler, stores might change `memory`
     const auto* at = displacements.data();
     const auto* const end = at + displacements.size();
     auto p = packed;
@@ -746,7 +754,8 @@ void copy_blocks(std::int64_t run, std::span<const Displacement> displacements, 
   });
 }
 
-// A width that changes from run to run: few branches, since none is foreseen.
+// Copies a run whose width differs from that of the run before: few branches, since none can be
+// predicted.
 template <Direction kDirection>
 [[gnu::always_inline]] inline void copy_some(std::int64_t bytes, Address memory, Address packed) {
   if (bytes >= kMemcpyFrom) return copy_run<kDirection>(Long{bytes}, memory, packed);
@@ -758,12 +767,12 @@ template <Direction kDirection>
   if (bytes == 1) copy_run<kDirection>(Fixed<1>{}, memory, packed);
 }
 
-/// Where a run is, from the begin of its list, and of how many bytes; perhaps none.
+/// Describes a run: its displacement from the begin of its list, and its bytes, which may be 0.
 struct RunAt {
   std::int64_t displacement, bytes;
 };
 
-/// Copies so many runs, each of them next(), from or to consecutive packed places.
+/// Copies `count` runs, each described by next(), from or to consecutive packed places.
 template <Direction kDirection, class Next>
 void copy_runs(std::int64_t count, Next next, Address memory, Address packed) {
   for (; count > 0; --count) {

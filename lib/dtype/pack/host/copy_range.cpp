@@ -15,18 +15,18 @@ namespace {
 using detail::Op;
 using detail::StridedOp;
 
-// Counts are at least 2, so that 61 levels would exceed any memory.
+// Counts are at least 2: 61 levels would exceed any memory.
 constexpr std::size_t kMostLevels = 64;
 
 // Tells if a copy of `steps` steps of the highest level may follow the order of execution. Packing
-// may always, unpacking only if no byte is written twice.
+// always may. Unpacking may if no byte is written twice.
 template <Direction kDirection>
 bool may_reorder(const StridedOp& op, std::int64_t steps) {
   return kDirection == Direction::pack || steps <= op.free_steps;
 }
 
-// The levels of a box; those of one step vanish. In packed order, if the runs must not be
-// reordered.
+// Holds the levels of a box without those of one step. They are in packed order if the runs must
+// not be reordered.
 class BoxLevels {
  public:
   BoxLevels(const StridedOp& op, int rank, std::int64_t count, bool may_reorder) {
@@ -50,15 +50,16 @@ class BoxLevels {
 template <Direction kDirection>
 struct Copy {
   Address buffer;
-  Address packed;  // of the begin of the stream
+  Address packed;  // address of the begin of the stream
 
   Address memory_at(std::int64_t displacement) const {
     return buffer + static_cast<Address>(displacement);
   }
   Address packed_at(std::int64_t offset) const { return packed + static_cast<Address>(offset); }
 
-  // Below a few repetitions, the loops of the child are as good as those around its parts. Parts
-  // that overlap are unpacked with their repetition, as the type map has them.
+  // Tells if `repetitions` repetitions are copied part by part. With few repetitions, the loops of
+  // the child are as fast. Parts that overlap are unpacked repetition by repetition, in the order
+  // of the type map.
   static bool takes_parts(const Op& op, std::int64_t repetitions) {
     constexpr std::int64_t kFew = 4;
     if (kDirection == Direction::unpack && std::min(op.chunk, repetitions) > op.free_repetitions)
@@ -118,7 +119,8 @@ struct Copy {
         });
   }
 
-  // Entries [i, j) of a list; the first of them is `at` bytes into its packed bytes.
+  // Copies the entries [i, j) of a list. The first of them is `at` bytes into the list's packed
+  // bytes.
   static void entries(const Op& op, std::int64_t i, std::int64_t j, std::int64_t at, Address memory,
                       Address packed) {
     if (op.rule)
@@ -201,7 +203,7 @@ struct Copy {
   }
 };
 
-// What is neither contiguous nor one whole nest.
+// Copies layouts that are neither contiguous nor one whole nest.
 template <Direction kDirection>
 [[gnu::noinline]] void copy_others(const PackPlan& plan, Address buffer, std::int64_t count,
                                    std::int64_t first, std::int64_t last, Address packed) {
@@ -209,7 +211,7 @@ template <Direction kDirection>
   const auto& root = program.entry(count);
   const Copy<kDirection> copy{buffer, packed - static_cast<Address>(first)};
   if (last - first == root.size * count) {
-    // All of one list, struct or nest: nothing to look for. Around a list, instances are a loop.
+    // All of one list, struct or nest needs no walk. Around a list, instances are a loop.
     if (root.kind == Op::Kind::repeat && root.chunk > 0 &&
         copy.takes_parts(root, root.count * count)) {
       copy.repeated(root, program.start, 0, root.count * count);

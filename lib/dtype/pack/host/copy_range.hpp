@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The action of packing and unpacking, for any range of the packed stream.
+// Packs and unpacks any range of the packed stream on the host.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,16 @@
 namespace halocline::dtype::host {
 
 /// Copies the bytes [first, last) of the packed stream of `count` instances at `buffer` from or to
-/// `packed`, the place of byte `first`. 0 <= first, last <= plan.packed_bytes(count). No
+/// `packed`.
+///
+/// `packed` is the place of byte `first`. 0 <= first, last <= plan.packed_bytes(count). No
 /// allocation; O(bytes + depth + log blocks).
 template <Direction kDirection>
 void copy_range(const PackPlan& plan, Address buffer, std::int64_t count, std::int64_t first,
                 std::int64_t last, Address packed);
 
-/// Copies the bytes [first, last) of all that the jobs pack, counted in their order, from or to
-/// their places in the buffer at `packed`.
+/// Copies the bytes [first, last) of the packed bytes of all jobs, counted in their order. Packed
+/// bytes are at their packed offsets in the buffer at `packed`.
 template <Direction kDirection>
 void copy_range(const FusedPlan& plan, std::int64_t first, std::int64_t last, Address packed);
 

@@ -17,8 +17,8 @@ using detail::CopyPiece;
 using detail::CopyProgram;
 using detail::CopyStep;
 
-// Copies a part of each nest of a step: with_part(nest, copy) calls copy(loops, source,
-// destination) with that of a nest.
+// Copies a part of each nest of a step. with_part(nest, copy) calls copy(loops, source,
+// destination) with the part of that nest.
 template <class WithPart>
 void copy_parts(std::span<const CopyNest> nests, const CopyStep& step, const WithPart& with_part) {
   if (step.twins != nullptr) {
@@ -31,7 +31,7 @@ void copy_parts(std::span<const CopyNest> nests, const CopyStep& step, const Wit
   for (const auto& nest : nests) with_part(nest, nest.kernel);
 }
 
-// Units [first, last) of a step.
+// Copies the units [first, last) of a step.
 [[gnu::noinline]] void copy_units(std::span<const CopyNest> nests, const CopyStep& step,
                                   std::int64_t first, std::int64_t last) {
   const auto rank = static_cast<std::size_t>(step.rank);
@@ -65,7 +65,7 @@ void copy_all(std::span<const CopyNest> nests, const CopyStep& step) {
   });
 }
 
-// The bytes [first, last) of pieces.
+// Copies the bytes [first, last) of pieces.
 void copy_pieces(std::span<const CopyPiece> pieces, std::int64_t first, std::int64_t last) {
   auto piece = std::upper_bound(pieces.begin(), pieces.end(), first,
                                 [](std::int64_t at, const CopyPiece& p) { return at < p.end; });
@@ -79,7 +79,7 @@ void copy_pieces(std::span<const CopyPiece> pieces, std::int64_t first, std::int
   }
 }
 
-// The bytes [first, last) of a job's packed stream.
+// Copies the bytes [first, last) of a job's packed stream through a window.
 void copy_staged(const CopyJob& job, std::int64_t first, std::int64_t last) {
   constexpr std::int64_t kWindowBytes = 8192;
   alignas(kLineBytes) std::byte window[kWindowBytes];
@@ -93,7 +93,7 @@ void copy_staged(const CopyJob& job, std::int64_t first, std::int64_t last) {
   }
 }
 
-// The part of a step of so many bytes.
+// Copies the share [first, last) of a step, which has `bytes` bytes.
 void copy_part(const CopyProgram& program, const CopyStep& step, std::int64_t bytes,
                std::int64_t first, std::int64_t last) {
   const auto size = step.last - step.first;
@@ -101,7 +101,7 @@ void copy_part(const CopyProgram& program, const CopyStep& step, std::int64_t by
     case CopyStep::Kind::nests: {
       const auto nests = std::span(program.nests).subspan(step.first, size);
       if (step.units == 1) return first == 0 ? copy_all(nests, step) : void();
-      // In proportion, rounded down.
+      // Units are numbered in proportion to bytes, rounded down.
       const auto distance = bytes / step.units;
       const auto unit_at = [&](std::int64_t at) {
         return at == bytes ? step.units : std::min(at / distance, step.units);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The action of a CopyPlan.
+// Executes parts of a CopyPlan on the host.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,11 @@
 
 namespace halocline::dtype::host {
 
-/// Copies a share of what the plan copies: shares whose ranges [first, last) make up [0,
-/// plan.bytes()) copy each byte once. Neither is a share as many bytes as its range nor are those
-/// the same bytes for other plans. No allocation; O(bytes).
+/// Copies the share [first, last) of a plan. Shares whose ranges make up [0, plan.bytes()) copy
+/// each byte once.
+///
+/// The number of bytes in a share may differ from last - first. Its bytes depend on the plan. No
+/// allocation; O(bytes).
 void copy_share(const CopyPlan& plan, std::int64_t first, std::int64_t last);
 
 }  // namespace halocline::dtype::host

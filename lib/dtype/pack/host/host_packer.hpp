@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packing on the calling thread.
+// Packs on the calling thread.
 #pragma once
 
 #include "dtype/pack/packer.hpp"
 
 namespace halocline::dtype {
 
-/// Packs on the calling thread; done on return. Thread-safe: it has no state. O(packed bytes).
+/// Packs on the calling thread. Done on return. Thread-safe: it has no state. O(packed bytes).
 class HostPacker final : public Packer {
  public:
   void pack(const PackPlan& plan, const void* buffer, std::int64_t count,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Loops over runs, and the compiled code that copies them on the host.
+// Describes loops over runs, and the compiled code that copies them on the host.
 //
-// Best peer: [PEA21] looks its kernel up by dimension and word size at every call; a plan holds the
-// one for its loops.
+// Best peer: [PEA21] looks its kernel up by dimension and word size at every call. A plan holds the
+// kernel for its loops.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace halocline::dtype::host {
 
-// Addresses are integers here: with MPI_BOTTOM there is no array to stay inside of.
+// Addresses are integers: with MPI_BOTTOM there is no array to stay inside of.
 using Address = std::uintptr_t;
 
 enum class Direction { pack, unpack };
 
-/// Loops over runs of `run` bytes; levels[0] is the innermost.
+/// Describes loops over runs of `run` bytes. levels[0] is the innermost.
 struct Nest {
   std::int64_t run;
   std::span<const LoopLevel> levels;
@@ -36,22 +36,25 @@ struct NestKernels {
   bool operator==(const NestKernels&) const = default;
 };
 
-/// Chooses the kernels for a nest, and for nests that differ from it in one count: that of the only
-/// level, of the last of several levels, or of any level that runs in tiles. If it
-/// `unpacks_in_order`, unpacking ignores the order of the levels and follows the packed bytes.
-/// O(1).
+/// Chooses the kernels for a nest. O(1).
+///
+/// They also serve nests that differ from it in one count. This is the count of the only level, of
+/// the last of several levels, or of any level that runs in tiles.
+///
+/// \param unpacks_in_order if true, unpacking ignores the order of the levels and follows the
+///   packed bytes
 NestKernels choose_kernels(const Nest& nest, bool unpacks_in_order);
 
-/// Unpacks the runs of a nest in the order of the packed bytes, whatever the order of its levels
-/// is.
+/// Unpacks the runs of a nest in the order of the packed bytes, whatever the order of its levels.
 void unpack_in_order(const Nest& nest, Address memory, Address packed);
 
-/// Copies, beside each run of a nest, another one that is so many bytes apart on either side.
+/// Copies the runs of a nest, each with a twin: a second run that is the given bytes apart in
+/// memory and in the packed stream.
 using TwinKernel = void (*)(const Nest& nest, Address memory, Address packed, Address memory_apart,
                             Address packed_apart);
 
-/// What copies this nest, and those that choose_kernels() says, with twins; null where the runs are
-/// too long to gain by that. O(1).
+/// Returns a kernel that copies a nest with twins. It also serves the nests that choose_kernels()
+/// names. Null unless the width of the runs has a Fixed copy: other runs gain nothing. O(1).
 TwinKernel choose_twin_kernel(const Nest& nest);
 
 }  // namespace halocline::dtype::host
