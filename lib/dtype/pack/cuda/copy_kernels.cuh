@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Kernels around copy_thread(), and their launch.
+// Defines the kernels around copy_thread(), and their launch.
 //
-// Best peer: [PEA21]'s kernels are launched for each region and each field and waited for; here one
+// Best peer: [PEA21]'s kernels are launched for each region and each field and waited for. Here one
 // launch has all of an exchange in its arguments, up to the 32 KiB that a launch can carry.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace halocline::dtype::device {
 
-/// Sizes of a table that travels with the launch. A kernel's arguments are at most 4 KiB where they
-/// shall cost little, and 32,764 bytes at all.
+/// Are the sizes of a table that travels with the launch. Arguments of a kernel cost little up to 4
+/// KiB. 32,764 bytes are their limit.
 inline constexpr std::size_t kSmallArgument = 4032, kLargeArgument = 32704;
 static_assert(kSmallArgument + sizeof(Call) <= 4096);
 static_assert(kLargeArgument + sizeof(Call) <= 32764);
@@ -22,8 +22,8 @@ __global__ void __launch_bounds__(kBlockThreads)
   Kernel()(argument.table, call, blockIdx.x, threadIdx.x);
 }
 
-/// `table` points to an Argument of that many bytes or, with 0 of them, to the table in the memory
-/// of the device.
+/// Describes a launch. `table` points to an Argument of `argument_bytes` bytes. If `argument_bytes`
+/// is 0, it is the address of the table in the memory of the device.
 struct Grid {
   const void* table;
   std::size_t argument_bytes;
@@ -46,8 +46,8 @@ void launch(const Grid& grid) {
   return start(copy_kernel<Kernel, Resident>, &grid.table);
 }
 
-/// Launches the kernel with so many unrolled loops. Each of these and of launch_general is
-/// instantiated in a source of its own.
+/// Launches the kernel with kLevels unrolled loops. Each instance of launch_unrolled and
+/// launch_general is in a source of its own.
 template <int kLevels>
 void launch_unrolled(const Grid& grid, Direction direction) {
   with_direction(direction,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Checks calls of CUDA's run-time library.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,13 +10,13 @@ namespace halocline::detail {
 
 inline void check_cuda(cudaError_t code, const char* call, const char* file, int line) {
   if (code == cudaSuccess) return;
-  cudaGetLastError();  // lest it be found again by who asks for the error of a launch
+  cudaGetLastError();  // otherwise the check of a later launch would find the error again
   const CudaError error(code, cudaGetErrorName(code), cudaGetErrorString(code), call, file, line);
   if (code == cudaErrorMemoryAllocation) throw NoDeviceMemory(error.what());
   throw error;
 }
 
-/// Makes a device current for this thread while it lives.
+/// Makes a device current for this thread during its own lifetime.
 class OnDevice {
  public:
   explicit OnDevice(int device) : device_(device) {
@@ -34,6 +35,6 @@ class OnDevice {
 
 }  // namespace halocline::detail
 
-/// Evaluates a call of CUDA's run-time library once and throws CudaError or NoDeviceMemory
-/// unless it succeeds.
+/// Evaluates a call of CUDA's run-time library once. Throws CudaError or NoDeviceMemory unless it
+/// succeeds.
 #define HALOCLINE_CUDA(call) ::halocline::detail::check_cuda((call), #call, __FILE__, __LINE__)

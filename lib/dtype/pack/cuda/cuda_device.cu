@@ -20,7 +20,8 @@ cudaStream_t stream_of(Device::Stream stream) {
 
 using RangeQuery = CUresult(CUdeviceptr*, std::size_t*, CUdeviceptr);
 
-/// cuMemGetAddressRange of the driver, which nothing here is linked with; nullptr if it has none.
+/// Returns the driver's cuMemGetAddressRange, or nullptr if it has none. Nothing here is linked
+/// with the driver.
 RangeQuery* range_query() {
   static auto* const query = [] {
     void* found = nullptr;
@@ -41,9 +42,11 @@ struct Destroy {
 using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, Destroy>;
 using ExecutableGraph = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, Destroy>;
 
-/// A capture of what this thread gives to a stream. While it lasts, the thread may not do what
-/// could wait for the stream, which would invalidate it; other threads, those of an MPI among them,
-/// may: cudaStreamCaptureModeGlobal would forbid it to them, too.
+/// Captures the work that this thread gives to a stream.
+///
+/// Meanwhile the thread must not call what could wait for the stream: that would invalidate the
+/// capture. Other threads may, such as those of an MPI. cudaStreamCaptureModeGlobal would forbid it
+/// to them, too.
 class Capture {
  public:
   explicit Capture(cudaStream_t stream) : stream_(stream) {
@@ -52,7 +55,7 @@ class Capture {
   ~Capture() {
     if (stream_ == nullptr) return;
     static_cast<void>(end());
-    cudaGetLastError();  // its error is the one that is thrown already
+    cudaGetLastError();  // the first error is thrown already
   }
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
@@ -73,8 +76,9 @@ class Capture {
   cudaStream_t stream_;
 };
 
-/// A graph has copied the arguments of its kernels, up to 32 KiB of a table that travels with the
-/// launch, when it was captured; of copies and of tables on the device it has the addresses.
+/// Replays a captured graph. The graph holds copies of the arguments of its kernels, up to 32 KiB
+/// of a table that travels with the launch. It holds only the addresses of copied memory and of
+/// tables on the device.
 class CudaRecording final : public Device::Recording {
  public:
   CudaRecording(cudaStream_t stream, int device, const Graph& graph)
@@ -82,7 +86,7 @@ class CudaRecording final : public Device::Recording {
     cudaGraphExec_t executable = nullptr;
     HALOCLINE_CUDA(cudaGraphInstantiate(&executable, graph.get(), 0));
     executable_.reset(executable);
-    HALOCLINE_CUDA(cudaGraphUpload(executable, stream));  // lest the first replay does
+    HALOCLINE_CUDA(cudaGraphUpload(executable, stream));  // otherwise the first replay uploads it
   }
 
   void replay() override {
@@ -232,7 +236,7 @@ std::unique_ptr<Device> make_cuda_device(std::string& why_not) {
   auto code = cudaGetDeviceCount(&devices);
   if (code == cudaSuccess && devices > 0) code = cudaGetDevice(&index);
   if (code == cudaSuccess && devices > 0) {
-    // Whether it can run our kernels; that there is no memory for one now need not stay so.
+    // Tests if the device can run our kernels. A lack of memory now may pass.
     cudaFuncAttributes attributes{};
     code = cudaFuncGetAttributes(&attributes, do_nothing);
     if (code == cudaErrorMemoryAllocation) code = cudaSuccess;

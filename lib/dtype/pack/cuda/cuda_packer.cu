@@ -24,7 +24,7 @@ std::shared_ptr<const void> CudaPacker::upload(std::span<const std::byte> bytes)
   HALOCLINE_CUDA(cudaMalloc(&copy, bytes.size()));
   // At exit the device may be gone before the last plan.
   std::shared_ptr<const void> owner(copy, [](const void* p) { cudaFree(const_cast<void*>(p)); });
-  // Complete only when the stream is: the host's memory is pageable.
+  // The copy is complete only when the stream is: the host's memory is pageable.
   HALOCLINE_CUDA(
       cudaMemcpyAsync(copy, bytes.data(), bytes.size(), cudaMemcpyHostToDevice, stream_));
   HALOCLINE_CUDA(cudaStreamSynchronize(stream_));

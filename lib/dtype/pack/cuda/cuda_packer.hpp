@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packing on a CUDA stream.
+// Packs on a CUDA stream.
 #pragma once
 
 #include "dtype/pack/device/table_packer.hpp"
@@ -8,15 +8,18 @@ struct CUstream_st;  // *cudaStream_t
 
 namespace halocline::dtype {
 
-/// Packs by one kernel on the caller's stream, wherever the device can reach the buffers: its own
-/// memory, managed memory, mapped host memory. Nothing synchronises but fence(), and the first use
-/// of a plan that has lists or more jobs than fit into a kernel's arguments. The stream is the
-/// caller's and must outlive the packer. Errors that earlier work of the stream has met are thrown
-/// by whichever call learns of them, as CudaError; lack of memory for a plan or a kernel as
-/// NoDeviceMemory. O(packed bytes).
+/// Packs by one kernel on the caller's stream. O(packed bytes).
+///
+/// Buffers may be in any memory that the device can reach: its own memory, managed memory, mapped
+/// host memory. Only fence() synchronises, and the first use of a plan with lists or with more jobs
+/// than a kernel's arguments hold. The stream belongs to the caller and must outlive the packer.
+///
+/// Any call may throw an error of earlier work in the stream as CudaError. Lack of memory for a
+/// plan or a kernel is thrown as NoDeviceMemory.
 class CudaPacker final : public TablePacker {
  public:
-  /// `device`: the index of the device that the stream is of; any may be current when packing.
+  /// Packs on `stream`, which belongs to the device with index `device`. Any device may be current
+  /// when packing.
   CudaPacker(CUstream_st* stream, int device) : stream_(stream), device_(device) {}
   void fence() const override;
 

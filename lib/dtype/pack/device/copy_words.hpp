@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one thread of a launch does. The same code on devices and, for tests, on the host; internal
-// to the back ends that execute tables.
+// Does the work of one thread of a launch, with the same code on devices and, for tests, on the
+// host. Internal to the back ends that execute tables.
 //
-// Best peer: the kernels of [PEA21] give each thread a row and of yaksa each thread an element,
-// found by divisions of 64 bits and, of index lists, from the begin; here each thread has words
-// that are consecutive in the packed stream, found by multiplications of 32 bits where these
+// Best peer: the kernels of [PEA21] give each thread a row, those of yaksa an element. They find it
+// by divisions of 64 bits and search index lists from the begin. Here each thread has words that
+// are consecutive in the packed stream. It finds them by multiplications of 32 bits if these
 // suffice, and by bisection of prefix sums.
 #pragma once
 
@@ -27,7 +27,7 @@
 
 namespace halocline::dtype::device {
 
-/// 16 bytes in one access.
+/// Holds 16 bytes that move in one access.
 struct alignas(16) Word16 {
   std::uint64_t low, high;
 };
@@ -55,7 +55,7 @@ struct WordOf<4> {
   using type = Word16;
 };
 
-/// Returns `pointer`, of which the compiler then knows that it is not to shared or local memory.
+/// Returns `pointer`. The compiler then knows that it does not point to shared or local memory.
 template <class T>
 HALOCLINE_FUNCTION T* in_global_memory(T* pointer) {
 #if defined(__CUDA_ARCH__)
@@ -85,7 +85,7 @@ HALOCLINE_FUNCTION void store(Address address, const Word& word) {
 #endif
 }
 
-/// Reads a table.
+/// Gives access to the parts of a table.
 template <class Form>
 struct TableView {
   const Header* header;
@@ -101,7 +101,8 @@ struct TableView {
 };
 static_assert(sizeof(Header) <= 16);
 
-/// The first of the n numbers in ascending order that is greater than `value`; n if none is.
+/// Returns the first of the numbers at(i), least <= i < most, that is greater than `value`, by its
+/// index. The numbers are in ascending order. Returns `most` if none is greater.
 template <class T, class At>
 HALOCLINE_FUNCTION T first_above(T value, T least, T most, At at) {
   while (least < most) {
@@ -114,7 +115,8 @@ HALOCLINE_FUNCTION T first_above(T value, T least, T most, At at) {
   return least;
 }
 
-/// Where an element of a loop of runs or by a rule stands, from where the loop does.
+/// Returns the displacement of an element in a loop of runs. `slots` holds the number of runs, the
+/// address of their ends, and the address of their displacements.
 HALOCLINE_FUNCTION std::int64_t place_in_runs(const std::int64_t* slots, std::int64_t element,
                                               std::int64_t stride) {
   const auto* ends = reinterpret_cast<const std::int64_t*>(slots[1]);
@@ -123,6 +125,8 @@ HALOCLINE_FUNCTION std::int64_t place_in_runs(const std::int64_t* slots, std::in
       first_above<std::int64_t>(element, 0, slots[0], [=](std::int64_t i) { return ends[i]; });
   return displacements[run] + (element - (run == 0 ? 0 : ends[run - 1])) * stride;
 }
+/// Returns the displacement of an element in a loop by a rule. `slots` holds the number of buckets,
+/// the address of their ends, and first, change, start, distance, own and before of the BucketRule.
 HALOCLINE_FUNCTION std::int64_t place_by_rule(const std::int64_t* slots, std::int64_t element,
                                               std::int64_t stride) {
   const auto* ends = reinterpret_cast<const std::int64_t*>(slots[1]);
@@ -136,7 +140,7 @@ HALOCLINE_FUNCTION std::int64_t place_by_rule(const std::int64_t* slots, std::in
          (element - begin) * stride;
 }
 
-/// Where a word is.
+/// Holds both addresses of a word.
 struct Place {
   Address memory, packed;
 };
@@ -184,14 +188,14 @@ HALOCLINE_FUNCTION void copy_word(const Place& place) {
     store(place.memory, load<Word>(place.packed));
 }
 
-/// A thread's part of the words [first, last) of a block: every kBlockThreads-th.
+/// Is a thread's part of the words [first, last) of a block: every kBlockThreads-th word.
 template <class Form>
 struct Share {
   using Index = typename Form::Index;
   const TableView<Form>& table;
   const Call& call;
   Index first, last;
-  std::uint32_t least, most;  ///< the entries of the first and of the last word
+  std::uint32_t least, most;  ///< entries of the first and of the last word
   std::uint32_t thread;
 
   HALOCLINE_FUNCTION std::uint32_t entry_of(Index word) const {
@@ -209,7 +213,8 @@ struct Share {
     }
     return least;
   }
-  /// The entry and the number in it of the k-th word of this thread; false: it has none.
+  /// Finds the k-th word of this thread: its entry, and its number in the entry. Returns false if
+  /// the thread has no such word.
   HALOCLINE_FUNCTION bool find(std::uint32_t k, std::uint32_t& entry, Index& word) const {
     const auto room = last - first;
     const auto ahead = static_cast<Index>(k * kBlockThreads + thread);
@@ -221,7 +226,8 @@ struct Share {
   }
 };
 
-/// An entry whose loops are all strided, read once for all words that a block copies of it.
+/// Holds an entry whose loops are all strided. It is read once for all words that a block copies of
+/// it.
 template <int kLevels, class Form>
 class StridedEntry {
   using Index = typename Form::Index;
@@ -270,8 +276,8 @@ class StridedEntry {
   Level<Form> levels_[kLevels];
 };
 
-/// Copies this thread's part of the words [first, first + words) of an entry: every
-/// kBlockThreads-th. All loads come before all stores.
+/// Copies this thread's part of `words` words of an entry, from word `first` on: every
+/// kBlockThreads-th word. All loads come before all stores.
 template <class Word, bool kLinear, Direction kDirection, class Entry, class Index>
 HALOCLINE_FUNCTION void copy_words(const Entry& entry, Index first, Index words,
                                    std::uint32_t thread) {
@@ -294,7 +300,7 @@ HALOCLINE_FUNCTION void copy_words(const Entry& entry, Index first, Index words,
       store(kDirection == Direction::pack ? places[k].packed : places[k].memory, values[k]);
 }
 
-/// Calls copy(Word()) with the word of that size.
+/// Calls copy(Word()) with the word of 2^word_log2 bytes.
 template <class Copy>
 HALOCLINE_FUNCTION void with_word(int word_log2, Copy copy) {
   switch (word_log2) {
@@ -311,8 +317,8 @@ HALOCLINE_FUNCTION void with_word(int word_log2, Copy copy) {
   }
 }
 
-/// Copies what thread `thread` of block `block` has to copy, by a table of strided loops. All
-/// threads of a block walk through the entries of its words together, so that each entry is read
+/// Copies the words [first, last) of a block by a table of strided loops: the part of thread
+/// `thread`. All threads of a block walk through the entries together, so that each entry is read
 /// once.
 template <int kLevels, Direction kDirection, class Form>
 HALOCLINE_FUNCTION void copy_strided(const TableView<Form>& table, const Call& call,
@@ -339,8 +345,8 @@ HALOCLINE_FUNCTION void copy_strided(const TableView<Form>& table, const Call& c
   }
 }
 
-/// Copies what thread `thread` of block `block` has to copy. kLevels: the strided loops of each
-/// entry; 0: loops of any kind.
+/// Copies the words of thread `thread` of block `block`. kLevels is the number of strided loops of
+/// each entry; 0 means loops of any kind.
 template <int kLevels, Direction kDirection, class Form>
 HALOCLINE_FUNCTION void copy_thread(const std::byte* bytes, const Call& call, std::uint64_t block,
                                     std::uint32_t thread) {

@@ -22,7 +22,7 @@ std::uint64_t all_bits(const List& list) {
 
 }  // namespace
 
-// Takes the loops around a leaf along, from the root to the leaves.
+// Walks from the root to the leaves, and takes the loops around each leaf along.
 class Flattener {
  public:
   Flattener(const detail::Program& program, DevicePlan& plan) : program_(program), plan_(plan) {}
@@ -98,8 +98,8 @@ class Flattener {
     plan_.leaves_.push_back({displacement, packed_offset, run, std::move(loops)});
   }
 
-  // A few runs of changing lengths are a leaf each; otherwise elements of the bytes that divide all
-  // lengths, each of which looks its run up.
+  // Makes a few runs of changing lengths a leaf each. More runs become elements, whose size divides
+  // all lengths. Each element looks its run up.
   void add_runs(const Op& op, std::int64_t displacement, std::int64_t packed_offset,
                 const Loops& outer) {
     if (op.rule) {
@@ -139,7 +139,7 @@ class Flattener {
             .moves = all_bits(op.displacements) | all_bits(op.near_displacements)};
   }
 
-  // The elements of an op with a rule, `stride` bytes apart in their buckets.
+  // Returns the loop over the elements of an op with a rule, `stride` bytes apart in their buckets.
   Loop by_rule(const Op& op, std::int64_t elements, std::int64_t stride) {
     const auto& rule = *op.rule;
     plan_.rules_.push_back(rule);
@@ -154,7 +154,7 @@ class Flattener {
                                                                   rule.own, rule.before})};
   }
 
-  // Returns where the table begins.
+  // Returns the byte offset of the appended table.
   template <class T>
   std::int64_t append(const std::vector<T>& table) {
     auto& all = plan_.tables_;
@@ -184,7 +184,7 @@ DevicePlan::DevicePlan(const detail::CopyProgram& program) {
     for (const auto& level : nest.levels)
       loops->push_back(
           {.count = level.count, .stride = level.stride, .packed_stride = level.packed_stride});
-    // Tiles are another matter here.
+    // Packed order: make_table() chooses tiles of its own.
     std::sort(loops->begin(), loops->end(),
               [](const Loop& a, const Loop& b) { return a.packed_stride < b.packed_stride; });
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A plan as a device executes it: every byte of the packed stream found from its number, without a
-// walk.
+// Describes a plan as a device executes it: every byte of the packed stream is found from its
+// number, without a walk.
 //
-// Best peer: [PEA21] has a kernel each for two and for three dimensions of strides, yaksa one for
-// each nesting of two and a launch for each instance beyond; here any nesting is a list of leaves
-// with their loops, which one kernel executes for all leaves of all jobs.
+// Best peer: [PEA21] has one kernel for two and one for three dimensions of strides. yaksa has one
+// for each nesting of two, and a launch for each instance beyond. Here any nesting is a list of
+// leaves with their loops. One kernel executes all leaves of all jobs.
 #pragma once
 
 #include <cstddef>
@@ -17,49 +17,51 @@
 
 namespace halocline::dtype::device {
 
-/// How a step of a loop moves the pointer.
+/// Names the way in which a step of a loop moves the pointer.
 enum class LoopKind : std::uint8_t {
   strided,     ///< step i: i * stride
-  near_table,  ///< the i-th of a table of 32-bit displacements
-  far_table,   ///< of 64-bit ones
-  runs,        ///< element i: the displacement of the run that holds it, and `stride` for each
-               ///< element of the run before it
-  rule         ///< likewise, of the bucket that holds it
+  near_table,  ///< step i: entry i of a table of 32-bit displacements
+  far_table,   ///< step i: entry i of a table of 64-bit displacements
+  runs,        ///< element i: the displacement of its run, and `stride` for each element before it
+               ///< in the run
+  rule         ///< element i: the displacement of its bucket, and `stride` for each element before
+               ///< it
 };
 
-/// One loop around a leaf. Step i is at packed offset i * packed_stride.
+/// Describes one loop around a leaf. Step i is at packed offset i * packed_stride.
 struct Loop {
   LoopKind kind = LoopKind::strided;
-  std::int64_t count = 1;  ///< steps; of runs and rules, elements
+  std::int64_t count = 1;  ///< steps; runs and rules: elements
   std::int64_t stride = 0;
   std::int64_t packed_stride = 0;
-  std::int64_t entries = 0;  ///< runs and rules: how many
-  std::int64_t table = -1;   ///< byte offset in the tables: displacements; of a rule none
-  std::int64_t ends = -1;    ///< byte offset in the tables: where runs or buckets end, in elements
+  std::int64_t entries = 0;  ///< runs: number of runs; rules: number of buckets
+  std::int64_t table = -1;   ///< byte offset of the displacements in the tables; -1: none
+  std::int64_t ends = -1;    ///< byte offset of the ends of runs or buckets, in elements, in the
+                             ///< tables
   std::int32_t rule = -1;    ///< index in DevicePlan::rules()
-  std::uint64_t moves = 0;   ///< all bits of what the pointer is moved by, strides apart
+  std::uint64_t moves = 0;   ///< bitwise OR of all that moves the pointer except strides
   bool operator==(const Loop&) const = default;
 };
 
-/// `run` consecutive bytes, in loops; the innermost loop first. The last one runs over the
-/// instances of a call, too: as often for each of them as it says.
+/// Describes `run` consecutive bytes in loops, the innermost loop first. The last loop also runs
+/// over the instances of a call: its count is per instance.
 struct Leaf {
   std::int64_t displacement = 0;   ///< from the buffer argument
-  std::int64_t packed_offset = 0;  ///< in an instance
+  std::int64_t packed_offset = 0;  ///< in one instance
   std::int64_t run = 0;
   std::vector<Loop> loops;
 };
 
-/// The leaves of a PackPlan and the tables that their loops refer to: displacements of lists and
-/// ends of runs, nothing for strided types. Immutable.
+/// Holds the leaves of a PackPlan and the tables of their loops. Tables are displacements of lists
+/// and ends of runs; strided types have none. Immutable.
 class DevicePlan {
  public:
-  /// O(loops + displacements). Structs in which more than kMaxSplit short runs stand keep a list of
-  /// them.
+  /// Flattens a plan. A list of at most kMaxSplit runs of different lengths becomes a leaf for each
+  /// run; longer lists stay lists. O(loops + displacements).
   explicit DevicePlan(const PackPlan& plan);
 
-  /// The nests and pieces of a CopyPlan: displacements are the addresses of the source, packed
-  /// offsets those of the destination. O(nests + pieces).
+  /// Flattens the nests and pieces of a CopyPlan. Displacements are addresses of the source, and
+  /// packed offsets are addresses of the destination. O(nests + pieces).
   explicit DevicePlan(const detail::CopyProgram& program);
 
   const std::vector<Leaf>& leaves() const { return leaves_; }
@@ -71,7 +73,7 @@ class DevicePlan {
  private:
   friend class Flattener;
   std::vector<Leaf> leaves_;
-  std::vector<std::int64_t> tables_;  // 32-bit tables padded to 8 bytes
+  std::vector<std::int64_t> tables_;  // 32-bit tables are padded to multiples of 8 bytes
   std::vector<BucketRule> rules_;
 };
 

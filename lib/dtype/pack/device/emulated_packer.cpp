@@ -10,7 +10,7 @@ namespace halocline::dtype {
 
 std::shared_ptr<const void> EmulatedPacker::upload(std::span<const std::byte> bytes) const {
   stream_.expect_room(bytes.size());
-  stream_.wait();  // as a device's upload does
+  stream_.wait();  // an upload to a device waits, too
   auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
   const auto* data = copy->data();
   return {std::move(copy), data};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The device's packer on the host, thread by thread.
+// Executes the device's packer on the host, thread by thread.
 #pragma once
 
 #include <functional>
@@ -9,17 +9,20 @@
 
 namespace halocline::dtype {
 
-/// Executes every thread of every launch one after the other, by the code that a device would, so
-/// that tests find its errors without one: also, where contracts are checked, words that are not
-/// aligned. Done on return, unless a stream records it. O(packed bytes), slowly.
+/// Executes every thread of every launch one after the other, with the code of devices.
+///
+/// Tests find errors of that code without a device, misaligned words among them if contracts are
+/// checked. Done on return, unless a stream records it. O(packed bytes), slowly.
 class EmulatedPacker final : public TablePacker {
  public:
-  /// Tables beyond `max_argument_bytes` are copied first, as a device's are.
+  /// Makes a packer that uploads tables of more than `max_argument_bytes` before a launch, as
+  /// devices do.
   explicit EmulatedPacker(std::size_t max_argument_bytes = 4032)
       : max_argument_bytes_(max_argument_bytes) {}
 
-  /// Whether there is memory for a table, or else NoDeviceMemory; what an emulated stream does with
-  /// a launch, and how it is waited for.
+  /// Connects the packer to an emulated stream. expect_room() throws NoDeviceMemory if there is no
+  /// memory for a table. submit() executes or records a launch. wait() returns when the stream is
+  /// done.
   struct OfStream {
     std::function<void(std::size_t bytes)> expect_room;
     std::function<void(std::function<void()>)> submit;

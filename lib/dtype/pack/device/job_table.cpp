@@ -15,16 +15,16 @@ namespace halocline::dtype::device {
 namespace {
 
 constexpr int kMaxWordLog2 = 4;
-// Bytes that a device moves at least, from or to an address; and what a tile should have in a row.
+// Bytes that a device moves at least for an access, and bytes that a tile should have in a row.
 constexpr std::int64_t kSectorBytes = 32, kTileBytes = 128;
-// What a narrow table can number.
+// Words that a narrow table can number.
 constexpr std::uint64_t kNarrowWords = std::uint64_t{1} << 31;
 
 std::uint64_t bits(std::int64_t value) {
   return static_cast<std::uint64_t>(value);
 }
 
-// A leaf in the order of its words, with what moves them.
+// Holds a leaf in the order of its words, and the bitwise OR of all that moves the pointers.
 struct Part {
   Leaf leaf;
   std::uint64_t moves;
@@ -45,8 +45,8 @@ std::uint64_t moves_of(const Leaf& leaf, const TableJob& job, std::int64_t align
   return moves;
 }
 
-// Splits `loop` into one of `inside` steps and one over these; what does not fill them is left to
-// `rest`.
+// Splits `loop` into an inner loop of `inside` steps and an outer loop over these. `rest` is the
+// number of steps that do not fill an inner loop.
 struct Split {
   Loop inner, outer;
   std::int64_t rest;
@@ -70,13 +70,13 @@ Leaf cut_off(const Leaf& leaf, std::size_t loop, std::int64_t first, std::int64_
   return out;
 }
 
-// Words in packed order make short accesses to memory where another loop than the innermost one has
-// the short stride. There the words run in tiles of these two loops, in which both sides have
-// kTileBytes in a row: legal since loops carry their packed strides (errata B.1). What does not
-// fill tiles is a leaf of its own.
+// Adds a leaf, in tiles if packed order would make short accesses to memory. It would if the short
+// stride belongs to another loop than the innermost one. Then words run in tiles of these two
+// loops, with kTileBytes in a row on both sides. That is legal since loops carry their packed
+// strides (errata B.1). Steps that do not fill tiles become a leaf of their own.
 void add_tiled(const Leaf& leaf, bool any_count, std::vector<Leaf>& out) {
   const auto& loops = leaf.loops;
-  // How often the instances' loop runs is not known.
+  // The count of the instances' loop is not known.
   const auto end = loops.size() - (any_count ? 1 : 0);
   std::size_t nearest = 0;
   for (std::size_t i = 0; i < end; ++i)
@@ -104,13 +104,13 @@ void add_tiled(const Leaf& leaf, bool any_count, std::vector<Leaf>& out) {
   out.push_back(std::move(tiled));
 }
 
-// The leaves of a job in the order in which their words are numbered.
+// Returns the leaves of a job in the order in which their words are numbered.
 std::vector<Leaf> leaves_of(const TableJob& job) {
   const bool any_count = job.count == 0;
   std::vector<Leaf> out;
   for (auto leaf : job.plan->leaves()) {
     if (!any_count) leaf.loops.back().count *= job.count;
-    // Loops of one step, and the first one where it continues the run.
+    // Drops loops of one step. A first loop that continues the run becomes part of the run.
     std::vector<Loop> loops;
     for (std::size_t i = 0; i < leaf.loops.size(); ++i) {
       auto& loop = leaf.loops[i];
@@ -151,8 +151,8 @@ bool fits_narrow(const std::vector<Part>& parts) {
   });
 }
 
-// n / count = n * magic >> shift for all n < 2^31: magic = ceil(2^shift / count), 2^(shift - 31)
-// >= count, so that the error is below 1 / count.
+// Sets magic and shift so that n / count = n * magic >> shift for all n < 2^31. magic =
+// ceil(2^shift / count) and 2^(shift - 31) >= count, so that the error is below 1 / count.
 template <class Form>
 void set_divisor(Level<Form>& level, std::int64_t count, bool last) {
   level.count = static_cast<typename Form::Index>(count);
@@ -196,7 +196,7 @@ class Writer {
     entries_.push_back(entry);
   }
 
-  // All entries with as many levels as that of most.
+  // Gives all entries the number of levels of the deepest entry.
   void even_out() {
     std::uint8_t most = 0;
     for (const auto& entry : entries_) most = std::max(most, entry.levels);
@@ -213,8 +213,8 @@ class Writer {
     levels_ = std::move(levels);
   }
 
-  // Whether a kernel with unrolled loops is for these entries. Its blocks walk through entries,
-  // which must not have few words.
+  // Tells if the kernel with unrolled loops suits these entries. Its blocks walk from entry to
+  // entry, so entries must not have few words.
   bool can_unroll() const {
     constexpr std::uint64_t kFewEntries = 16, kFewWords = 64;
     if (entries_.size() > kFewEntries && words_ < kFewWords * entries_.size()) return false;
@@ -250,7 +250,7 @@ class Writer {
  private:
   static constexpr std::size_t kHeaderBytes = 16;
 
-  // Whether word i of the entry is i words behind the first one in the packed bytes.
+  // Tells if word i of the entry is i words behind the first one in the packed bytes.
   static bool is_linear(const std::vector<Loop>& loops, std::int64_t word, const TableJob& job) {
     auto next = word;
     for (const auto& loop : loops) {
@@ -289,7 +289,8 @@ class Writer {
     levels_.push_back(level);
   }
 
-  // Where these numbers stand one after the other; regions of the same fields share them.
+  // Returns the index of slots that hold these numbers one after the other. Regions of the same
+  // fields share them.
   template <class T>
   std::uint32_t slots_of(const std::vector<T>& numbers) {
     const auto next = static_cast<std::uint32_t>(slots_.size());
@@ -299,7 +300,7 @@ class Writer {
     return place->second;
   }
 
-  // Returns where the list begins.
+  // Returns the byte offset of the appended list.
   template <class T>
   static std::uint32_t append(const std::vector<T>& list, std::vector<std::byte>& bytes) {
     const auto begin = (bytes.size() + alignof(T) - 1) / alignof(T) * alignof(T);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Jobs as a table that the threads of one launch read.
+// Describes jobs by a table that the threads of one launch read.
 //
-// Best peer: [PEA21] encodes one strided type in the arguments of one launch; here the jobs of all
-// regions and fields are in them, a region once however many fields it is packed of.
-#pragma once
+// Best peer: [PEA21] encodes one strided type in the arguments of one launch. Here they hold the
+// jobs of all regions and fields. A region is in them once, however many fields it belongs to.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,95 +17,103 @@ namespace halocline::dtype::device {
 using host::Address;
 using host::Direction;
 
-/// Threads of a block, and the most words that one of them copies: all loads first, then all
-/// stores.
+/// Limit a launch: the threads of a block, and the words that a thread copies at once. A thread
+/// executes all loads first, then all stores.
 inline constexpr std::uint32_t kBlockThreads = 256;
 inline constexpr std::uint32_t kMaxBatch = 4;
-/// Levels, that over the words of a run included, for which there are kernels with unrolled loops.
+/// Is the highest number of levels for which there are kernels with unrolled loops. A loop over the
+/// words of a run counts as a level.
 inline constexpr int kMaxUnrolledLevels = 4;
 
-/// The numbers in a table: 32-bit word numbers and strides, where these suffice, or 64-bit ones.
+/// Names the types of the numbers in a table: 32-bit word numbers and strides.
 struct Narrow {
   using Index = std::uint32_t;
   using Offset = std::int32_t;
 };
+/// Names the types of the numbers in a table that 32 bits do not suffice for: 64-bit word numbers
+/// and strides.
 struct Wide {
   using Index = std::uint64_t;
   using Offset = std::int64_t;
 };
 
-/// A table is: Header, entries, levels, slots.
+/// Begins a table. Header, entries, levels and slots follow each other. A slot is a 64-bit number:
+/// an address or a number of a rule.
 struct Header {
   std::uint32_t entries;
-  std::uint32_t levels;  ///< where they begin, in bytes
-  std::uint32_t slots;   ///< likewise
+  std::uint32_t levels;  ///< byte offset of the levels
+  std::uint32_t slots;   ///< byte offset of the slots
 };
 
-/// One loop. The number of a word, divided by the counts of an entry's levels one after the other,
-/// leaves the steps as remainders.
+/// Describes one loop. The number of a word is divided by the counts of an entry's levels, one
+/// after the other. The remainders are the steps.
 template <class Form>
 struct Level {
   typename Form::Offset stride, packed_stride;
   typename Form::Index count;
   std::uint32_t magic;  ///< Narrow: n / count = n * magic >> shift; 0: the last loop, n / count = 0
-  std::uint32_t slot;   ///< of loops that are not strided
+  std::uint32_t slot;   ///< loops that are not strided: index of their first slot
   std::uint8_t shift;
   LoopKind kind;
 };
 
-/// A leaf of a plan, copied from or to several buffers. What is left of the number of a word behind
-/// the last level is the number of the buffer.
+/// Describes a leaf of a plan, copied from or to several buffers. The last quotient of the division
+/// by the levels is the number of the buffer.
 template <class Form>
 struct Entry {
-  std::int64_t displacement;   ///< from the buffer
-  std::int64_t packed_offset;  ///< of the first buffer's
-  std::int64_t packed_step;    ///< from one buffer's to the next one's
-  typename Form::Index end;    ///< words of an instance up to and with this entry
-  std::uint32_t buffers;       ///< the slot of the first
+  std::int64_t displacement;   ///< from the address of the buffer
+  std::int64_t packed_offset;  ///< packed offset of the first buffer
+  std::int64_t packed_step;    ///< from the packed offset of one buffer to the next
+  typename Form::Index end;    ///< words of an instance up to and including this entry
+  std::uint32_t buffers;       ///< index of the first buffer's slot
   std::uint32_t first_level;
   std::uint8_t levels;
   std::uint8_t word_log2;
   bool is_linear;  ///< the packed words of all buffers follow each other without gaps
 };
 
-/// What a launch needs beside the table.
+/// Holds the arguments of a launch besides the table.
 struct Call {
-  Address memory;            ///< added to all buffers
+  Address memory;            ///< added to the addresses of all buffers
   Address packed;            ///< added to all packed offsets
-  std::int64_t instances;    ///< that a table without a count is used for
-  std::uint64_t words;       ///< of all instances
-  std::uint32_t per_thread;  ///< at most kMaxBatch
+  std::int64_t instances;    ///< instances, for a table made for any count; otherwise 1
+  std::uint64_t words;       ///< words of all instances
+  std::uint32_t per_thread;  ///< words that a thread copies, at most kMaxBatch
 };
 
-/// The leaves of one plan and the buffers that they are copied from or to, at packed offsets of one
-/// distance.
+/// Describes the leaves of one plan and the buffers that they are copied from or to. The packed
+/// offsets of the buffers are equal distances apart.
 struct TableJob {
   const DevicePlan* plan;
-  Address tables;  ///< where the plan's tables are in the memory of the device
+  Address tables;  ///< address of the plan's tables in the memory of the device
   std::int64_t count;
   std::vector<Address> buffers;
   std::int64_t packed_offset = 0, packed_step = 0;
 };
 
-/// The table of a launch, whose loops are unrolled where all of them are strided.
+/// Is the table of a launch. Its kernel has unrolled loops if all loops are strided.
 struct JobTable {
   bool wide = false;
-  int word_log2 = -1;  ///< of all entries; -1: they differ
-  int levels = 0;      ///< of all entries; 0: the loops are not unrolled
+  int word_log2 = -1;  ///< common to all entries; -1: they differ
+  int levels = 0;      ///< common to all entries; 0: the loops are not unrolled
   std::uint64_t words = 0;
   std::vector<std::byte> bytes;
 
   bool unrolled() const { return levels > 0; }
 };
 
-/// The widest word, as its logarithm, that divides everything in `moves`; at most 16 bytes (errata
-/// B.5).
+/// Returns the base-2 logarithm of the widest word, at most 16 bytes, that divides everything in
+/// `moves` (errata B.5).
 int word_log2(std::uint64_t moves);
 
-/// Builds the table for jobs whose packed addresses, less their packed offsets, are multiples of
-/// `alignment`. With one job of count 0, the table serves any number of instances
-/// (Call::instances) whose buffers are multiples of `alignment`; a narrow one, if all words
-/// together are fewer than 2^31. `wide`: not narrow in any case. O(jobs x leaves).
+/// Builds the table for jobs. O(jobs x leaves).
+///
+/// With one job of count 0, the table serves any number of instances (Call::instances) whose
+/// buffers are multiples of `alignment`. A narrow table serves them while all words together are
+/// fewer than 2^31.
+///
+/// \param alignment divides the packed addresses of all jobs, less their packed offsets
+/// \param wide true: the table has 64-bit numbers in any case
 JobTable make_table(std::span<const TableJob> jobs, std::int64_t alignment, bool wide = false);
 
 }  // namespace halocline::dtype::device

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which code executes a table. Internal to the back ends that execute tables.
+// Chooses the code that executes a table. Internal to the back ends that execute tables.
 #pragma once
 
 #include "dtype/pack/device/copy_words.hpp"
 
 namespace halocline::dtype::device {
 
-/// copy_thread() as an object.
+/// Wraps copy_thread() as an object.
 template <int kLevels, Direction kDirection, class Form>
 struct Kernel {
   static constexpr int levels = kLevels;
@@ -18,17 +18,17 @@ struct Kernel {
   }
 };
 
-/// A table that travels with a launch.
+/// Holds a table that travels with a launch.
 template <std::size_t kBytes>
 struct Argument {
   alignas(16) std::byte table[kBytes];
 };
-/// A table in the device's memory.
+/// Refers to a table in the memory of the device.
 struct Resident {
   const std::byte* table;
 };
 
-/// Calls with(Kernel) for the kernel of so many strided loops.
+/// Calls with(Kernel) with the kernel for `levels` strided loops.
 template <Direction kDirection, class With>
 void with_unrolled_kernel(int levels, With with) {
   static_assert(kMaxUnrolledLevels == 4);
@@ -44,7 +44,7 @@ void with_unrolled_kernel(int levels, With with) {
   }
 }
 
-/// Calls with(std::integral_constant) for a direction that is known when the program runs.
+/// Calls with(std::integral_constant) for a direction that is known only when the program runs.
 template <class With>
 void with_direction(Direction direction, With with) {
   if (direction == Direction::pack)
@@ -53,7 +53,7 @@ void with_direction(Direction direction, With with) {
     with(std::integral_constant<Direction, Direction::unpack>());
 }
 
-/// Calls with(Kernel) for the kernel that executes this table.
+/// Calls with(Kernel) with the kernel that executes this table.
 template <class With>
 void with_kernel(const JobTable& table, Direction direction, With with) {
   with_direction(direction, [&](auto d) {

@@ -23,21 +23,21 @@ Address address(const void* pointer) {
   return reinterpret_cast<Address>(pointer);
 }
 
-// Below this many words a thread copies one, so that all of a device takes part; above, it has
-// several loads under way.
+// Below this number of words, a thread copies one word, so that all of a device takes part. Above,
+// a thread has several loads under way.
 constexpr std::uint64_t kWordsForBatches = std::uint64_t{1} << 19;
 
 }  // namespace
 
-/// A table that is made at its first use.
+/// Holds a table that is made at its first use.
 struct TablePacker::ResidentTable {
   mutable Once once;
   mutable JobTable table;
   mutable std::shared_ptr<const void> resident;
 };
 
-/// A plan for any count: one table for each alignment of the buffers, for one instance or any
-/// number of them, narrow or wide.
+/// Holds a plan for any count. Each alignment of the buffers has tables for one instance or any
+/// number of instances, narrow or wide.
 struct TablePacker::PlanState {
   explicit PlanState(const PackPlan& plan) : form(plan) {}
   device::DevicePlan form;
@@ -45,17 +45,18 @@ struct TablePacker::PlanState {
   std::array<std::array<std::array<ResidentTable, 2>, 2>, kAlignments> by_alignment;
 };
 
-/// A table for each alignment of the packed bytes.
+/// Holds a table for each alignment of the packed bytes.
 struct TablePacker::FusedState {
   std::vector<TableJob> jobs;
   std::array<ResidentTable, kAlignments> by_alignment;
 };
 
-/// One table for what is copied straight, a plan for each side of what is not.
+/// Holds one table for the jobs that are copied directly, and a plan for each side of the staged
+/// jobs.
 struct TablePacker::CopyState {
   ResidentTable table;
   FusedPlan from, to;
-  std::shared_ptr<const void> window;  // as many bytes as these pack
+  std::shared_ptr<const void> window;  // memory of the device for the packed bytes of these plans
 };
 
 const TablePacker::PlanState& TablePacker::state_of(const PackPlan& plan) const {
@@ -66,8 +67,8 @@ const TablePacker::PlanState& TablePacker::state_of(const PackPlan& plan) const 
   });
 }
 
-// Jobs of one plan and count whose packed bytes are at equal distances are one, whatever their
-// buffers.
+// Jobs of one plan and count are one table job if their packed bytes are equal distances apart,
+// whatever their buffers.
 const TablePacker::FusedState& TablePacker::state_of(const FusedPlan& plan) const {
   return plan.attachment().get<FusedState>(backend(), [&] {
     auto state = std::make_shared<FusedState>();
@@ -103,7 +104,7 @@ const TablePacker::CopyState& TablePacker::state_of(const CopyPlan& plan) const 
   const auto& program = plan.program();
   return program.attachment.get<CopyState>(backend(), [&] {
     auto state = std::make_shared<CopyState>();
-    // Its leaves hold all that an address is made of.
+    // The alignment is not limited: the leaves hold all addresses.
     const device::DevicePlan leaves(program);
     const TableJob straight{.plan = &leaves, .tables = 0, .count = 1, .buffers = {0}};
     if (!leaves.leaves().empty())
@@ -154,7 +155,7 @@ const TablePacker::ResidentTable& TablePacker::table_of(const PackPlan& plan, Ad
                                                         std::int64_t count, Address packed) const {
   const auto& state = state_of(plan);
   const auto log2 = device::word_log2(memory | packed);
-  // So many bytes may be as many words.
+  // 2^31 bytes may be 2^31 words, too many for a narrow table.
   const bool one = count == 1, many = plan.packed_bytes(count) >= std::int64_t{1} << 31;
   const auto& slot = state.by_alignment[static_cast<std::size_t>(log2)][one ? 1 : 0][many ? 1 : 0];
   return resident(slot, [&] {
@@ -215,7 +216,7 @@ void TablePacker::prepare(const PackPlan& plan, const void* buffer, std::int64_t
   if (plan.packed_bytes(count) != 0) table_of(plan, address(buffer), count, address(packed));
 }
 
-// For a message buffer as every allocator returns it.
+// Makes the table for a message buffer with the alignment that every allocator provides.
 void TablePacker::prepare(const FusedPlan& plan) const {
   if (plan.packed_bytes() == 0) return;
   const auto& state = state_of(plan);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What all packers have in common that execute tables: they make one for each plan at its first
-// use and then only launch.
+// Provides the common part of all packers that execute tables: they make a table for each plan at
+// its first use, and then only launch.
 #pragma once
 
 #include <memory>
@@ -11,12 +11,15 @@
 
 namespace halocline::dtype {
 
-/// Packs by one launch for all jobs of a plan. What a plan needs is made, and uploaded where it has
-/// lists or many jobs, at its first use, which may take long and synchronise; prepare() does it
-/// before. After that a pack allocates nothing. A plan must be used with one device of each kind.
+/// Packs by one launch for all jobs of a plan.
 ///
-/// Copies by one launch as well. Jobs that a CopyPlan has no lists for are packed to memory of the
-/// device and unpacked from there, in two more: such a plan must not be in use twice at a time.
+/// The first use of a plan makes its tables, and uploads them if it has lists or many jobs. This
+/// may take long and synchronise; prepare() does it before. After that a pack allocates nothing. A
+/// plan must be used with one device of each kind.
+///
+/// Copies take one launch. Jobs for which a CopyPlan has no lists take two more: they are packed to
+/// memory of the device and unpacked from there. A plan with such jobs must not be in use twice at
+/// a time.
 class TablePacker : public Packer {
  public:
   void pack(const PackPlan& plan, const void* buffer, std::int64_t count, void* packed) const final;
@@ -33,8 +36,9 @@ class TablePacker : public Packer {
  protected:
   using Backend = detail::Attachment::Backend;
 
-  /// A table to be launched: with the launch, padded to argument_bytes(), or `resident` in the
-  /// memory of the launches if that is 0, and null otherwise.
+  /// Describes a table to be launched. It travels with the launch, padded to argument_bytes(), and
+  /// `resident` is null. If argument_bytes() is 0, `resident` points to the table in the memory of
+  /// the launches.
   struct Launch {
     const device::JobTable& table;
     const void* resident;
@@ -44,9 +48,11 @@ class TablePacker : public Packer {
   };
 
   virtual Backend backend() const = 0;
-  /// A copy of the bytes, aligned to 16, in the memory of the launches; complete on return.
+  /// Returns a copy of the bytes, aligned to 16, in the memory of the launches. It is complete on
+  /// return.
   virtual std::shared_ptr<const void> upload(std::span<const std::byte> bytes) const = 0;
-  /// What a launch carries for a table of so many bytes; 0 if it cannot.
+  /// Returns the bytes that a launch carries for a table of `bytes` bytes; 0 if it cannot carry the
+  /// table.
   virtual std::size_t argument_bytes(std::size_t bytes) const = 0;
   virtual void launch(const Launch& launch) const = 0;
 

@@ -9,11 +9,11 @@ namespace halocline::dtype {
 
 namespace {
 
-// What a functor carries; light-weight, lest CUDA's back end copies it to constant memory and
-// waits.
+// Bytes of a table that a functor carries. Launches are light-weight: CUDA's back end would copy
+// larger functors to constant memory and wait.
 constexpr std::size_t kArgumentBytes = 2048;
 
-// One thread of a launch, by its number.
+// Executes one thread of a launch, by its number.
 template <class Kernel, class Table>
 struct Thread {
   Table argument;
@@ -64,7 +64,7 @@ void KokkosDevicePacker<ExecutionSpace>::launch(const Launch& launch) const {
     std::memcpy(argument.table, launch.table.bytes.data(), kArgumentBytes);
     run(kernel, argument);
   };
-  // The kernels for any table: few instances for every space.
+  // Uses only the kernels for tables of any kind, so that few are instantiated for every space.
   device::with_direction(launch.direction, [&](auto d) {
     constexpr auto kDirection = decltype(d)::value;
     if (launch.table.wide)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packing by the kernels of devices on any Kokkos execution space.
+// Packs with the kernels of devices on any Kokkos execution space.
 #pragma once
 
 #include <Kokkos_Core.hpp>
@@ -8,11 +8,15 @@
 
 namespace halocline::dtype {
 
-/// Packs on a Kokkos execution space instance that has no CudaPacker of its own, or beside it: one
-/// kernel for all jobs, every word found from its number. For memory that the space can access.
-/// Nothing fences but fence() and the first use of a plan. Instantiated for the spaces that Kokkos
-/// is built with; on the host KokkosPacker is the faster one. A plan must be used with one space.
-/// Must not outlive Kokkos::finalize(), nor may plans that it was used with. O(packed bytes).
+/// Packs on a Kokkos execution space instance by one kernel for all jobs. O(packed bytes).
+///
+/// Every word is found from its number. It serves spaces without a CudaPacker, but also works
+/// beside one. Buffers are in memory that the space can access. Only fence() and the first use of a
+/// plan fence.
+///
+/// It is instantiated for the spaces that Kokkos is built with; on the host, KokkosPacker is
+/// faster. A plan must be used with one space. Neither the packer nor plans used with it may
+/// outlive Kokkos::finalize().
 template <class ExecutionSpace>
 class KokkosDevicePacker final : public TablePacker {
  public:

@@ -14,7 +14,7 @@ namespace {
 using host::Address;
 using host::Direction;
 
-// Calls copy(first, last) for shares of [0, bytes), together all of it.
+// Calls copy(first, last) for shares that make up [0, bytes).
 template <class ExecutionSpace, class Copy>
 void in_shares(const char* kernel, const ExecutionSpace& space, std::int64_t least_share,
                std::int64_t bytes, Copy copy) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packing by all threads of a Kokkos host execution space.
+// Packs with all threads of a Kokkos host execution space.
 #pragma once
 
 #include <Kokkos_Core.hpp>
@@ -8,16 +8,18 @@
 
 namespace halocline::dtype {
 
-/// Packs on a Kokkos execution space instance: the packed stream is cut into equal shares, one per
-/// thread, and one kernel copies them all. What is smaller than two shares of `least_share` bytes
-/// is copied by the calling thread, without a kernel. O(packed bytes).
+/// Packs on a Kokkos execution space instance. O(packed bytes).
 ///
-/// Instantiated for Kokkos' Serial and OpenMP, whose kernels are done on return; nothing fences but
-/// fence(). Must not outlive Kokkos::finalize().
+/// The packed stream is cut into equal shares, one per thread, and one kernel copies them all. The
+/// calling thread copies less than two shares of `least_share` bytes without a kernel.
+///
+/// It is instantiated for Kokkos' Serial and OpenMP, whose kernels are done on return. Only fence()
+/// fences. It must not outlive Kokkos::finalize().
 template <class ExecutionSpace>
 class KokkosPacker final : public Packer {
  public:
-  /// Waking a thread that sleeps takes about as long as copying half of this.
+  /// Is the default of the least share: waking a sleeping thread takes about as long as copying
+  /// half of it.
   static constexpr std::int64_t kLeastShare = 1024 * 1024;
 
   explicit KokkosPacker(const ExecutionSpace& space = ExecutionSpace(),

@@ -16,7 +16,7 @@ static_assert(kMostKokkosThreads == Kokkos::Impl::OpenMPTraits::MAX_THREAD_COUNT
 
 namespace {
 
-// Tells if Kokkos could read the variable; it ends the program if it cannot.
+// Tells if Kokkos could read the variable. Kokkos ends the program if it cannot.
 bool is_number(const char* variable) {
   const char* const text = std::getenv(variable);
   if (text == nullptr) return true;
