@@ -13,14 +13,15 @@ namespace halocline::comm::detail {
 
 namespace {
 
-// Of host memory that waits for the next message.
+// Limits the host memory that is kept for later messages.
 constexpr std::size_t kMaxSpareBytes = std::size_t{1} << 28;
 
 std::size_t size(std::int64_t bytes) {
   return static_cast<std::size_t>(bytes);
 }
 
-// Calls f(count, type) for that many packed bytes, which may be more than an int counts.
+// Calls f(count, type) with a type that describes `bytes` packed bytes, also more than an int
+// counts.
 template <class F>
 void with_type(std::int64_t bytes, std::int64_t limit, F f) {
   if (bytes <= limit) return f(static_cast<int>(bytes), MPI_PACKED);
@@ -47,7 +48,7 @@ ReceiveStatus status_of(const MPI_Status& status) {
 
 Transport::Message Wire::memory(const Transport& transport, std::int64_t bytes) {
   if (transport.transfer() != dtype::Transfer::host) return transport.message(size(bytes));
-  // The smallest that is not far too large.
+  // Takes the smallest spare memory that is not far too large.
   auto best = spare.end();
   for (auto it = spare.begin(); it != spare.end(); ++it)
     if (it->bytes >= size(bytes) && it->bytes <= 2 * size(bytes) + 4096 &&
@@ -62,7 +63,7 @@ Transport::Message Wire::memory(const Transport& transport, std::int64_t bytes) 
 void Wire::give_back(const Transport& transport, Transport::Message memory) {
   if (transport.transfer() != dtype::Transfer::host || memory.bytes == 0) return;
   spare.push_back(std::move(memory));
-  // The oldest goes first.
+  // The oldest memory is freed first.
   std::size_t bytes = 0;
   for (const auto& kept : spare) bytes += kept.bytes;
   for (; bytes > kMaxSpareBytes; spare.erase(spare.begin())) bytes -= spare.front().bytes;
@@ -238,7 +239,7 @@ void Receive::first_completed(const MPI_Status& status) {
     throw EnvironmentError("a message of " + std::to_string(status_.bytes) +
                            " bytes is longer than a chunk, but not sent in chunks (a sender that "
                            "is no PointToPoint): set chunk_bytes to 0 on all ranks");
-  // Its sender waits until all chunks are received, wherever they go.
+  // The sender waits until all chunks are received, even if they are thrown away.
   if (header.bytes > end_) {
     too_long_ = std::make_exception_ptr(
         MpiError(MPI_ERR_TRUNCATE, "a long message of PointToPoint", __FILE__, __LINE__));
@@ -269,7 +270,7 @@ void Receive::receive_chunk(std::size_t slot) {
         last - first, wire_.chunks, status_.source, tag_of_chunks_);
 }
 
-// The slot's memory is free afterwards.
+// Unpacks a slot's chunk, after which its memory may be used again.
 void Receive::unpack_chunk(std::size_t slot) {
   if (too_long_ != nullptr) return;
   const auto& [memory, part] = slots_[slot];

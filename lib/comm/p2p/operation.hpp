@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sends and receives under way. Internal to lib/comm/p2p.
+// Performs sends and receives that are under way. Internal to lib/comm/p2p.
 //
-// On the wire, a message of at most chunk_bytes is its packed bytes. A longer one begins with a
-// message of the user's tag, LongHeader and its first chunk, so that MPI matches it in the order of
-// the calls; the other chunks follow over the engine's own communicator with a tag that the header
-// tells, so that no other message meets them.
+// A message of at most chunk_bytes travels as its packed bytes. A longer message begins with one
+// MPI message of the user's tag, so that MPI matches it in the order of the calls. It holds a
+// LongHeader and the first chunk. All further chunks use the engine's own communicator and the tag
+// in the header, so that no other message can match them.
 #pragma once
 
 #include <mpi.h>
@@ -20,39 +20,39 @@
 
 namespace halocline::comm::detail {
 
-/// Before the first chunk of a long message.
+/// Precedes the first chunk of a long message.
 struct alignas(16) LongHeader {
   static constexpr std::uint64_t kMark = 0x656E696C636F6C61;
   std::uint64_t mark = kMark;
-  std::int64_t bytes = 0;  ///< of the whole message
-  std::int64_t tag = 0;    ///< of the other chunks
+  std::int64_t bytes = 0;  ///< bytes of the whole message
+  std::int64_t tag = 0;    ///< tag of all further chunks
 };
 inline constexpr std::int64_t kHeaderBytes = sizeof(LongHeader);
 
-/// What all operations of a PointToPoint share.
+/// Holds what all operations of a PointToPoint share.
 struct Wire {
-  MPI_Comm comm = MPI_COMM_NULL;    ///< the user's
-  MPI_Comm chunks = MPI_COMM_NULL;  ///< for all chunks but the first
+  MPI_Comm comm = MPI_COMM_NULL;    ///< the user's communicator
+  MPI_Comm chunks = MPI_COMM_NULL;  ///< communicator of all chunks but the first
   std::int64_t chunk_bytes = 0;
   int slots = 0;
   std::int64_t count_limit = 0;
   int largest_tag = 0;
-  std::int64_t next_tag = 0;              ///< of the next long message, modulo the largest
-  std::vector<Transport::Message> spare;  ///< host memory of operations that are complete
+  std::int64_t next_tag = 0;              ///< tag of the next long message, modulo largest_tag + 1
+  std::vector<Transport::Message> spare;  ///< host memory of completed operations
 
   bool is_long(std::int64_t bytes) const { return chunk_bytes > 0 && bytes > chunk_bytes; }
   Transport::Message memory(const Transport& transport, std::int64_t bytes);
   void give_back(const Transport& transport, Transport::Message memory);
 };
 
-/// What the user asked for.
+/// Holds the arguments of a send or receive.
 struct Call {
   void* buffer;
   std::int64_t count;
   int partner, tag;
 };
 
-/// A send or receive between its first MPI call and its end.
+/// Performs a send or receive, from its first MPI call to its end.
 class Operation {
  public:
   virtual ~Operation() = default;
@@ -60,16 +60,16 @@ class Operation {
   /// Makes the first MPI call.
   virtual void start() = 0;
 
-  /// Those that are not complete, and null ones.
+  /// Returns the open requests. Completed ones are MPI_REQUEST_NULL.
   std::vector<MPI_Request>& requests() { return requests_; }
-  /// Request `i` is complete, and `error` is what MPI says of it. Makes further MPI calls. An error
-  /// ends the operation.
+  /// Handles the completion of request `i`, for which MPI returned `error`. May make further MPI
+  /// calls. An error ends the operation.
   void complete(std::size_t i, int error, const MPI_Status& status);
 
   bool done() const { return done_ || failed(); }
-  /// Whether an error ended it: MPI may still use its memory.
+  /// Tells if an error ended the operation. MPI may still use its memory.
   bool failed() const { return failure_ != nullptr; }
-  /// Of an operation that is done. Throws what ended it.
+  /// Returns the status of an operation that is done. Throws the error that ended it.
   ReceiveStatus result() const;
 
  protected:
@@ -83,7 +83,7 @@ class Operation {
   std::exception_ptr failure_;
 };
 
-/// MPI moves the user's own type; for types without a plan.
+/// Lets MPI move the user's own type; for types without a plan.
 class VendorOperation final : public Operation {
  public:
   enum class Direction { send, receive };
@@ -95,15 +95,17 @@ class VendorOperation final : public Operation {
   void completed(std::size_t i, const MPI_Status& status) override;
   const Wire& wire_;
   const Call call_;
-  MPI_Datatype type_;  // until start() has returned
+  MPI_Datatype type_;  // valid until start() has returned
   Direction direction_;
 };
 
-/// What sends and receives of packed bytes have in common. A message has up to Wire::slots chunks
-/// under way, each with a request and, unless all bytes are in one place, a memory of its own.
+/// Shares the chunks and memory between sends and receives of packed bytes. A message has up to
+/// Wire::slots chunks under way. Each chunk has a request and, unless all bytes are in one place,
+/// its own memory.
 class PackedOperation : public Operation {
  public:
-  /// `in_buffer`: the packed bytes are one run of the buffer, from which MPI takes them.
+  /// Makes the operation. `in_buffer` says that the packed bytes are one run of the user's buffer,
+  /// which MPI then uses directly.
   PackedOperation(Wire& wire, const Call& call, const Transport& transport,
                   const dtype::PackPlan& plan, bool in_buffer);
 
@@ -112,18 +114,19 @@ class PackedOperation : public Operation {
   void irecv(std::size_t slot, std::byte* to, std::int64_t bytes, MPI_Comm comm, int source,
              int tag);
 
-  /// Memory for all bytes at once. Afterwards all_bytes_ is where they are for MPI.
+  /// Allocates memory for all packed bytes at once. all_bytes_ is then their place for MPI.
   void make_room_for_all();
-  /// Memory of one slot, for a header and a chunk.
+  /// Returns the memory of a slot, with room for a header and a chunk. Allocates it at the first
+  /// call.
   Transport::Message& memory_of(std::size_t slot);
-  /// The next chunk of the stream, now `slot`'s.
+  /// Assigns the next chunk of the stream to `slot`.
   void take_chunk(std::size_t slot);
   bool is_long() const { return wire_.is_long(end_); }
-  /// Whether all bytes are, behind a header, in the first slot's memory.
+  /// Tells if all bytes are in the memory of the first slot, behind a header.
   bool has_own_room() const { return all_bytes_ != nullptr && !in_buffer_; }
-  /// All requests are complete and no chunks are left.
+  /// Tells if all requests are complete and no chunks are left.
   bool is_over() const;
-  /// Memory goes back.
+  /// Ends the operation and gives its memory back.
   void end();
 
   Wire& wire_;
@@ -132,7 +135,7 @@ class PackedOperation : public Operation {
   PackedStream stream_;
   const bool in_buffer_;
   std::byte* all_bytes_ = nullptr;
-  /// By slot: memory and the stretch of the stream that is in it.
+  /// Is the stretch of the stream that is in a slot.
   struct Part {
     std::int64_t first, last;
   };
@@ -141,8 +144,8 @@ class PackedOperation : public Operation {
     Part part;
   };
   std::vector<Slot> slots_;
-  std::int64_t next_ = 0, end_ = 0;  // bytes of the stream: without a slot yet, all
-  std::exception_ptr too_long_;      // of a message that is received to its end, for its sender
+  std::int64_t next_ = 0, end_ = 0;  // bytes of the stream: first one without a slot, and all
+  std::exception_ptr too_long_;      // set for a message that is too long; its chunks are received
   int tag_of_chunks_ = 0;
 };
 

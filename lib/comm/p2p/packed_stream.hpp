@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The packed bytes of one message, any stretch of them. Internal to lib/comm.
+// Packs and unpacks any stretch of one message. Internal to lib/comm.
 //
-// Best peer: MPICH's segments pack any stretch on the host; here a transport's packer does, on the
-// host or on a device.
+// Best peer: MPICH's segments pack any stretch on the host. Here a transport's packer does it, on
+// the host or on a device.
 #pragma once
 
 #include <cstddef>
@@ -15,23 +15,25 @@
 
 namespace halocline::comm::detail {
 
-/// `count` instances at `buffer`, packed and unpacked by `transport`, which must outlive this.
+/// Represents the packed bytes of `count` instances at `buffer`. `transport` packs and unpacks
+/// them; it must outlive the stream.
 class PackedStream {
  public:
   PackedStream(const Transport& transport, dtype::PackPlan plan, void* buffer, std::int64_t count);
 
   std::int64_t bytes() const { return plan_.packed_bytes(count_); }
-  /// Whether stretches can be packed one by one: everywhere on the host, of strided types on a
+  /// Tells if stretches can be packed one by one: always on the host, for strided types on a
   /// device.
   bool has_parts() const;
 
-  /// The bytes [first, last): a stretch only if has_parts(). Done after fence(), and so is
-  /// unpack(); nothing else may be called before.
+  /// Packs the bytes [first, last) of the stream into `packed`. Only the whole stream may be packed
+  /// unless has_parts(). The bytes are complete after fence(); before it, no other call is allowed.
   void pack(std::int64_t first, std::int64_t last, std::byte* packed);
-  /// The way back. The begin of the stream, [0, last), may always be unpacked; where there are no
-  /// parts, the instance that it ends in is packed, overwritten and unpacked.
+  /// Unpacks the bytes [first, last) of the stream from `packed`, complete after fence(). A stretch
+  /// [0, last) may be unpacked even without has_parts(). The instance in which the stretch ends is
+  /// then packed, overwritten and unpacked.
   void unpack(std::int64_t first, std::int64_t last, const std::byte* packed);
-  /// Makes ready what it takes to pack or unpack all of them at `packed`; may fence.
+  /// Prepares packing or unpacking of all instances at `packed`; may fence.
   void prepare(const std::byte* packed) const {
     transport_.packer().prepare(plan_, buffer_, count_, packed);
   }
@@ -46,8 +48,8 @@ class PackedStream {
   dtype::PackPlan plan_;
   void* buffer_;
   std::int64_t count_;
-  std::optional<dtype::Segment> segment_;  // on the host, once there are parts
-  // In the hands of the device until the next fence.
+  std::optional<dtype::Segment> segment_;  // on the host, once a stretch is used
+  // The device may use these until the next fence.
   dtype::FusedPlan part_;
   Transport::Memory instance_;
 };

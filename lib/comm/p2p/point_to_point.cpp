@@ -27,7 +27,7 @@ using dtype::Transfer;
 
 namespace {
 
-// Never destroyed: plans of static storage use it while the process ends.
+// The packer is never destroyed: static plans use it while the process ends.
 const dtype::HostPacker& kHostPacker = *new const dtype::HostPacker;
 constexpr std::int64_t kMinChunkBytes = 64;
 constexpr std::size_t kMaxKnownPlans = 4096;
@@ -93,7 +93,7 @@ class Engine {
     return plan == nullptr ? Transfer::host : choose(*plan, call);
   }
 
-  // Lets MPI work, with `wait` until some request is complete, and does what follows from that.
+  // Lets MPI work, with `wait` until some request is complete, and handles completed requests.
   void progress(bool wait) {
     requests_.clear();
     owners_.clear();
@@ -125,8 +125,8 @@ class Engine {
   }
 
  private:
-  // The plan of a type, and what was chosen for it: when the host can address the buffer, and when
-  // not.
+  // Holds the plan of a type and the transfers chosen for it: for buffers that the host cannot
+  // address, and for buffers that it can.
   struct Known {
     explicit Known(const PackPlan& p) : plan(p), shape(dtype::shape_of(p)) {}
     PackPlan plan;
@@ -183,7 +183,7 @@ class Engine {
     return operation;
   }
 
-  // A type without a plan: MPI itself has to take it, in one message.
+  // Throws ConfigError unless MPI itself can take a type without a plan, in one message.
   void require_vendor(const Call& call, MPI_Datatype type,
                       const UnsupportedDatatype& reason) const {
     MPI_Count size = 0, lb = 0, extent = 0;
@@ -229,7 +229,7 @@ class Engine {
     if (is_one_run(plan, call.count) && (host || aware_))
       return host ? Transfer::host : Transfer::device;
     auto& entry = known(plan);
-    // Partners that are none are MPI's to refuse.
+    // A partner that is no rank is MPI's to refuse.
     const bool is_rank = call.partner >= 0 && call.partner < nodes_.ranks();
     const bool near = is_rank ? nodes_.same_node(call.partner) : nodes_.nodes() == 1;
     return entry.chosen[host ? 1 : 0].find_or(call.count, near, [&] {
@@ -247,7 +247,7 @@ class Engine {
     return *slot;
   }
 
-  // Operations that are done leave; memory of those that failed stays where it is.
+  // Removes operations that are done. Failed ones are kept, since MPI may still use their memory.
   void retire() {
     const auto is_done = [&](const std::shared_ptr<Operation>& operation) {
       if (operation->failed()) failed_.push_back(operation);
@@ -266,7 +266,7 @@ class Engine {
   std::unordered_map<const dtype::detail::Program*, Known> known_;
   std::vector<std::shared_ptr<Operation>> active_, failed_;
 
-  // Of progress(); kept, so that it allocates nothing.
+  // Arrays of progress(), kept to save allocations.
   std::vector<MPI_Request> requests_;
   std::vector<std::pair<Operation*, std::size_t>> owners_;
   std::vector<int> indices_;
@@ -314,7 +314,7 @@ PointToPoint::Request::~Request() {
   try {
     wait();
   } catch (const std::exception&) {
-    // Of what nobody waited for, nobody wants to know.
+    // Nobody waited for this message, so nobody can handle its error.
   }
 }
 
