@@ -29,7 +29,7 @@ using dtype::SystemModel;
 
 constexpr int kNobody = -1;
 
-// Waits for all ranks and leaves the cores to those that measure.
+// Waits for all ranks, and leaves the cores to the measuring ranks.
 void join(MPI_Comm comm) {
   MPI_Request request = MPI_REQUEST_NULL;
   HALOCLINE_MPI(MPI_Ibarrier(comm, &request));
@@ -40,7 +40,7 @@ void join(MPI_Comm comm) {
   }
 }
 
-// `measure` on rank 0 while the others sleep; what it throws, all throw.
+// Runs `measure` on rank 0 while all other ranks sleep. Its exception is thrown on all ranks.
 template <class Measure>
 void alone(const Communicator& comm, Measure measure) {
   std::exception_ptr error;
@@ -57,7 +57,7 @@ void alone(const Communicator& comm, Measure measure) {
   });
 }
 
-// What a rank brings along for messages in device memory.
+// Tells what a rank has for messages in device memory.
 struct Abilities {
   int device = 0, aware = 0;
 };
@@ -68,14 +68,14 @@ std::vector<Abilities> gather(const Communicator& comm, const Abilities& mine) {
   return all;
 }
 
-// Why rank 0 measures nothing of a device, never empty: another rank may have one, or this rank
-// one that it does not use.
+// Says why rank 0 measures nothing of a device; never empty. Another rank may have a device, or
+// rank 0 may have one that it does not use.
 std::string why_no_device() {
   const auto& why = dtype::why_no_device();
   return why.empty() ? "rank 0 has no device" : why;
 }
 
-// Rank 0's partners on its node and on another one; kNobody where there is none.
+// Holds rank 0's partners on its node and on another node; kNobody if there is none.
 struct Partners {
   int on_node = kNobody, off_node = kNobody;
 };
@@ -87,7 +87,8 @@ Partners find_partners(const NodeHierarchy& nodes) {
   return out;
 }
 
-// Pairs of a rank of the first node and one of the second, as many as there are.
+// Returns pairs of a rank of the first node and a rank of the second node, until one node has no
+// more.
 std::vector<std::pair<int, int>> pairs_of_two_nodes(const NodeHierarchy& nodes) {
   std::vector<std::pair<int, int>> out;
   if (nodes.nodes() < 2) return out;
@@ -97,7 +98,7 @@ std::vector<std::pair<int, int>> pairs_of_two_nodes(const NodeHierarchy& nodes) 
   return out;
 }
 
-// The first of some points, and how many more there are.
+// Lists the first few of `points` and the number of further points.
 std::string few_of(const std::vector<std::string>& points) {
   constexpr std::size_t kMost = 4;
   std::string out;
@@ -118,7 +119,7 @@ struct Calibration::State {
         partners(find_partners(nodes)),
         pairs(pairs_of_two_nodes(nodes)) {}
 
-  // Called on all ranks.
+  // Measures a part; called on all ranks.
   using Measure = std::function<void(const Effort&, SystemModel&)>;
 
   struct Task {
@@ -126,7 +127,7 @@ struct Calibration::State {
     Measure measure;
   };
 
-  // Where messages lie, and how MPI is given them.
+  // Describes the memory of messages, how MPI gets them, and their place in the model.
   struct Messages {
     MemoryKind memory;
     detail::Form form;
@@ -159,10 +160,10 @@ struct Calibration::State {
   detail::Grid grid;
   NodeHierarchy nodes;
   Partners partners;
-  std::vector<std::pair<int, int>> pairs;  // for injection
+  std::vector<std::pair<int, int>> pairs;  // partners for injection
   std::vector<Abilities> abilities;
   std::string why_not_aware;
-  detail::LaunchTimes launch;     // on rank 0, once measured
+  detail::LaunchTimes launch;     // set on rank 0 once measured
   std::vector<Measure> measures;  // in the order of parts
 };
 
@@ -196,7 +197,7 @@ void Calibration::State::exchange(const Messages& messages, int partner, const E
                                   std::optional<dtype::MessageTimes>& out) {
   const bool busy = comm.rank() == 0 || comm.rank() == partner;
   const auto form = messages.form;
-  // What a device's messages go through on the host is pinned.
+  // Messages of a device go through pinned memory on the host.
   const auto memory = messages.memory == MemoryKind::host && options.resources != nullptr
                           ? MemoryKind::pinned
                           : messages.memory;
@@ -226,7 +227,7 @@ Calibration::State::Task Calibration::State::of_injection() {
 }
 
 void Calibration::State::inject(const Effort& effort, std::optional<double>& out) {
-  int color = MPI_UNDEFINED, place = 0, partner = 0;  // those of a pair follow each other
+  int color = MPI_UNDEFINED, place = 0, partner = 0;  // ranks 2 i and 2 i + 1 of `busy` are a pair
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const auto [near, far] = pairs[i];
     if (comm.rank() != near && comm.rank() != far) continue;
@@ -347,7 +348,7 @@ SystemModel Calibration::measure(const std::function<void(std::int64_t points)>&
   SystemModel model;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (!parts_[i].why_not.empty()) continue;
-    // A part that took less than its share leaves the rest to the others.
+    // A part that took less than its share leaves the rest to all later parts.
     const auto left = std::max(end - detail::steady_seconds(), 0.0);
     auto done = ended;
     std::vector<std::string> noisy;

@@ -12,9 +12,10 @@ namespace {
 
 constexpr auto kKi = std::int64_t{1} << 10, kMi = std::int64_t{1} << 20;
 
-constexpr std::int64_t kLine = 64;  // bytes, of a cache
+constexpr std::int64_t kLine = 64;  // bytes of a cache line
 
-// Room for a line for each of the smallest blocks, twice, since rows are cut to powers of two.
+// Gives each block of the smallest size a cache line, times two, since rows are cut to powers of
+// two.
 constexpr std::int64_t kFieldsPerPacked = 16;
 
 std::vector<std::int64_t> sizes(std::int64_t first, std::int64_t last, std::int64_t growth) {
@@ -32,14 +33,14 @@ std::vector<std::int64_t> message_sizes(std::int64_t last, std::int64_t growth) 
 }  // namespace
 
 Grid make_grid(double seconds) {
-  // 26 messages at once: a halo's. Blocks: a double, rows of one radius or several fields, pencils.
-  // Long strides are a line longer than a power of two, as those of fields with ghosts are: else
-  // all blocks would share a few sets of a cache.
+  // A halo has 26 messages at once. Blocks are a double, rows of one radius or several fields, and
+  // pencils. Long strides are a cache line longer than a power of two, as in fields with ghosts.
+  // Otherwise all blocks would share a few sets of a cache.
   if (seconds < kFullGridSeconds)
     return {
         .message_bytes = message_sizes(4 * kMi, 16),
         .messages_at_once = {1, 4, 26},
-        .bytes_at_once = 8 * kMi,  // so that 26 have a bandwidth
+        .bytes_at_once = 8 * kMi,  // enough for a bandwidth of 26 messages
         .copy_bytes = sizes(64, 4 * kMi, 16),
         .packs = {{64, kKi, 32 * kKi, kMi}, {8, 128, 2 * kKi}, {16, 512 + kLine, 16 * kKi + kLine}},
         .bytes_growth = 16};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The points at which a machine is measured.
+// Chooses the points at which a machine is measured.
 //
-// Best peer: [PEA21 section 6.3, figure 10] packs 64 B to 4 MiB of blocks at one stride; here
+// Best peer: [PEA21 section 6.3, figure 10] packs 64 B to 4 MiB of blocks at one stride. Here
 // strides are an axis, and blocks lie in memory that does not fit into a cache.
 #pragma once
 
@@ -13,48 +13,53 @@
 
 namespace halocline::comm::detail {
 
-/// Sizes. Bytes and blocks are powers of two.
+/// Holds the sizes to measure, in bytes. Sizes of messages, packed bytes and blocks are powers of
+/// two.
 struct Grid {
   std::vector<std::int64_t> message_bytes;
   std::vector<std::int64_t> messages_at_once;
-  std::int64_t bytes_at_once;  ///< of several messages together, at most
+  std::int64_t bytes_at_once;  ///< largest total of several messages
   std::vector<std::int64_t> copy_bytes;
   dtype::PackTable::Axes packs;
-  std::int64_t bytes_growth;  ///< from a size to the next, about
+  std::int64_t bytes_growth;  ///< approximate factor from a size to the next
 };
 
-/// The grid for that much time in all: a coarse one below kFullGridSeconds.
+/// Is the shortest calibration, in seconds, with a full grid.
 inline constexpr double kFullGridSeconds = 10;
+/// Returns the grid for a calibration of `seconds`: a coarse grid below kFullGridSeconds.
 Grid make_grid(double seconds);
 
-/// Bytes that the blocks lie in, whatever their stride.
+/// Returns the bytes of memory in which the blocks lie, for any stride.
 std::int64_t field_bytes(const Grid& grid);
 
-/// Blocks that bytes are packed from.
+/// Describes blocks that are packed: bytes in total, bytes of a block, and bytes from a block to
+/// the next.
 struct PackShape {
   std::int64_t bytes, block_bytes, stride_bytes;
   bool operator==(const PackShape&) const = default;
 };
 
-/// What a point of PackTable stands for where the block is longer than the bytes or the stride.
+/// Returns the shape that a point of PackTable stands for. A block is not longer than the bytes,
+/// and a stride is not shorter than the block.
 PackShape shape_at(std::int64_t bytes, std::int64_t block_bytes, std::int64_t stride_bytes);
 
-/// The plan of such blocks within `field_bytes` of memory, a power of two, from its first byte on.
-/// Where there is no room for all of them, further rows of blocks begin in the gaps of the first
-/// one, as far from each other as possible: no line of a cache is used twice where field_bytes is
-/// that of the grid.
+/// Returns the plan that packs blocks of `shape` from the begin of `field_bytes` bytes of memory, a
+/// power of two.
+///
+/// A row that has no room for all blocks is followed by rows in its gaps, as far from each other as
+/// possible. With the grid's own field_bytes, no cache line is used twice.
 dtype::PackPlan plan_of(const PackShape& shape, std::int64_t field_bytes);
 
-/// All points of the grid for one number of bytes: shapes that differ, and which of them stands at
-/// each block (slowest) and stride.
+/// Holds all points of the grid for one number of bytes. shape_at is the index into shapes for each
+/// block (slowest) and stride, since several points may have one shape.
 struct PackLayer {
   std::vector<PackShape> shapes;
   std::vector<std::size_t> shape_at;
 };
 PackLayer pack_layer(const dtype::PackTable::Axes& axes, std::int64_t bytes);
 
-/// For how many of the numbers of messages that many bytes each are measured: 1, and those that
-/// together have at most bytes_at_once.
+/// Returns how many entries of messages_at_once are measured for messages of `bytes` bytes. These
+/// are 1 and all entries whose messages together have at most bytes_at_once.
 std::size_t numbers_for(const Grid& grid, std::int64_t bytes);
 
 }  // namespace halocline::comm::detail

@@ -12,7 +12,7 @@ namespace halocline::comm::detail {
 
 namespace {
 
-// Of the slowest rank, on all ranks.
+// Returns the seconds of one exchange on the slowest rank. All ranks get the same number.
 double exchange_seconds(MPI_Comm comm, int partner, const TouchedMemory& sent,
                         const TouchedMemory& received) {
   constexpr auto kCount = static_cast<int>(kInjectionBytes);
@@ -34,7 +34,7 @@ double measure_injection(MPI_Comm comm, int partner, const TouchedMemory& sent,
   int rank = 0, ranks = 1;
   HALOCLINE_MPI(MPI_Comm_rank(comm, &rank));
   HALOCLINE_MPI(MPI_Comm_size(comm, &ranks));
-  exchange_seconds(comm, partner, sent, received);  // does not count
+  exchange_seconds(comm, partner, sent, received);  // warm-up
   const auto start = steady_seconds();
   std::vector<double> trials;
   for (int go_on = 1; go_on != 0;) {

@@ -18,7 +18,7 @@ namespace {
 
 using dtype::MemoryKind;
 
-// What a model may hold is above 0, also where the clock sees nothing of it.
+// A model holds times above 0 only, also if the clock is too coarse to see them.
 constexpr double kLeastTime = 1e-9;
 
 double less(double seconds, double part) {
@@ -30,7 +30,7 @@ std::vector<double> less(std::vector<double> times, double part) {
   return times;
 }
 
-// Calls of `work`, each done before the next begins.
+// Makes a trial of calls of `work`, one after the other.
 template <class Work>
 Trial trial_of(Work work) {
   return [work = std::move(work)](std::int64_t calls) {
@@ -41,14 +41,14 @@ Trial trial_of(Work work) {
   };
 }
 
-// One of several values of every layer.
+// Returns value `i` of every layer.
 std::vector<double> column(const std::vector<std::vector<double>>& layers, std::size_t i) {
   std::vector<double> out;
   for (const auto& layer : layers) out.push_back(layer[i]);
   return out;
 }
 
-// Tells of layers that were not measured for lack of time.
+// Reports layers that were not measured for lack of time.
 void tell_of_end(const std::vector<std::int64_t>& bytes, std::size_t layers, const Effort& effort) {
   if (layers < bytes.size()) effort.cut(bytes[layers - 1], bytes.back());
 }
@@ -59,7 +59,8 @@ std::vector<T> first(std::vector<T> values, std::size_t count) {
   return values;
 }
 
-// Packing between `fields` and `packed`: pack, then unpack of every shape.
+// Measures packing and unpacking of every shape, between `fields` and `packed`. Subtracts `part`
+// seconds.
 dtype::PackTimes measure_packer(const dtype::Packer& packer, std::byte* fields, std::byte* packed,
                                 const Grid& grid, double part, const Effort& effort) {
   const auto& axes = grid.packs;
@@ -81,7 +82,7 @@ dtype::PackTimes measure_packer(const dtype::Packer& packer, std::byte* fields, 
     return out;
   };
   const auto growth = static_cast<double>(grid.bytes_growth);
-  // The same blocks, of fewer bytes.
+  // The point before has the same blocks and fewer bytes.
   const auto lesser = [&](std::size_t i, std::size_t point) -> std::vector<Lesser> {
     if (i == 0) return {};
     const auto& shapes = layers[i].shape_at;

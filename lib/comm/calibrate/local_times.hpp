@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one rank measures alone: launches, copies, packing. [PEA21 section 6.3], T_d2h, T_h2d,
-// T_gpu-pack, T_host-pack and back.
+// Measures what one rank does alone: launches, copies and packing. These are T_d2h, T_h2d,
+// T_gpu-pack, T_gpu-unpack, T_host-pack and T_host-unpack of [PEA21 section 6.3].
 //
-// Best peer: [PEA21] has launch and synchronization inside of every number; here they are
-// subtracted, so that work that shares them can be added up, and the host packs as well.
+// Best peer: [PEA21] includes launch and synchronization in every number. Here they are subtracted,
+// so that times of work that shares them can be added. Packing by the host is measured, too.
 #pragma once
 
 #include <cstddef>
@@ -18,21 +18,24 @@
 
 namespace halocline::comm::detail {
 
-/// Bounds the time of a part, and names the functions that hear of its progress.
+/// Bounds the time of a part, and holds the functions that hear of its progress.
 struct Effort {
   double seconds;
-  std::function<void(std::size_t points)> done;  ///< points are measured
+  std::function<void(std::size_t points)>
+      done;  ///< called with the number of points of a layer, once measured
   /// Called if the times end at `reached` bytes instead of `wanted`.
   std::function<void(std::int64_t reached, std::int64_t wanted)> cut;
-  std::function<void(const std::string& point)> noisy;  ///< a point is, to the end
+  std::function<void(const std::string& point)>
+      noisy;  ///< called for a point that stays noisy to the end
 };
 
-/// Memory of any kind that was written to before, so that nobody times its first use; in
-/// memory of the device that the host cannot address it has any contents.
+/// Holds memory of any kind that was written to before, so that no time includes its first use.
+/// Device memory that the host cannot address keeps any contents.
 class TouchedMemory {
  public:
   TouchedMemory() = default;
-  /// `resources` may be nullptr for `host`. Throws EnvironmentError if there is none.
+  /// Allocates `bytes` bytes of `kind`. `resources` may be nullptr for host memory. Throws
+  /// EnvironmentError if there is no memory.
   TouchedMemory(dtype::ResourceCache* resources, dtype::MemoryKind kind, std::int64_t bytes);
   std::byte* data() const { return host_ ? host_.get() : buffer_.data(); }
 
@@ -44,22 +47,27 @@ class TouchedMemory {
   dtype::ResourceCache::Buffer buffer_;
 };
 
+/// Holds seconds of an empty launch and of a synchronization.
 struct LaunchTimes {
   double launch = 0, synchronize = 0;
 };
+/// Measures launches and synchronizations of a device.
 LaunchTimes measure_launch(dtype::ResourceCache& resources, const Effort& effort);
 
 struct CopyTimes {
   dtype::Curve device_to_host, host_to_device;
 };
+/// Measures copies between pinned host memory and device memory, without the synchronization of
+/// `less`.
 CopyTimes measure_copies(dtype::ResourceCache& resources, const Grid& grid, const LaunchTimes& less,
                          const Effort& effort);
 
-/// By kernels, between device memory and packed bytes in memory of kind `packed`.
+/// Measures packing and unpacking by kernels, without the times of `less`. Packs between device
+/// memory and packed bytes in memory of kind `packed`.
 dtype::PackTimes measure_packing(dtype::ResourceCache& resources, dtype::MemoryKind packed,
                                  const Grid& grid, const LaunchTimes& less, const Effort& effort);
 
-/// By the host packer in its own memory.
+/// Measures packing and unpacking by the host packer, in host memory.
 dtype::PackTimes measure_host_packing(const Grid& grid, const Effort& effort);
 
 }  // namespace halocline::comm::detail

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kOrderTag = 0, kAnswerTag = 1, kMessageTag = 2;
 
-// What the measuring rank asks for: so many round trips of so many messages. No calls: the end.
+// Orders `calls` round trips of `messages` messages from the other rank. 0 calls: the end.
 using Order = std::array<std::int64_t, 3>;  // messages, bytes of each, calls
 
 class Player {
@@ -40,7 +40,7 @@ class Player {
     return order;
   }
 
-  // Returns this rank's seconds of a round trip, after one that does not count.
+  // Returns this rank's seconds of a round trip, after one warm-up.
   double play(const Order& order, bool first) {
     const auto [messages, bytes, calls] = order;
     Shape shape{bytes, static_cast<int>(bytes), MPI_BYTE};
@@ -67,7 +67,7 @@ class Player {
   }
 
  private:
-  // Of one message: what it takes of the memory, and what MPI is given.
+  // Describes one message: the memory that it takes, and the arguments for MPI.
   struct Shape {
     std::int64_t memory;
     int count;
@@ -76,7 +76,7 @@ class Player {
 
   void round_trip(std::int64_t messages, const Shape& shape, bool first) {
     requests_.clear();
-    // What comes back is expected before anything is sent, as in an exchange.
+    // Receives are posted before anything is sent, as in an exchange.
     receive(messages, shape);
     if (!first) wait();
     send(messages, shape);
@@ -109,7 +109,7 @@ class Player {
 
 std::int64_t message_memory(const Grid& grid, Form form) {
   const auto bytes = std::max(grid.message_bytes.back(), grid.bytes_at_once);
-  // A byte is two there.
+  // A streamed message has 2 bytes at least, so a message of 1 byte needs 1 more.
   return form == Form::whole ? bytes
                              : bytes + grid.messages_at_once.back() * (StreamedBytes::kRoom + 1);
 }
@@ -135,7 +135,7 @@ dtype::MessageTimes measure_ping_pong(MPI_Comm comm, int partner, const TouchedM
   const auto times_as_much = [](std::int64_t more, std::int64_t less) {
     return static_cast<double>(more) / static_cast<double>(less);
   };
-  // Messages of fewer bytes, and fewer messages.
+  // A point does more than the points with fewer bytes a message, and with fewer messages.
   const auto lesser = [&](std::size_t layer, std::size_t i) {
     std::vector<Lesser> out;
     if (layer > 0) out.push_back({layer - 1, i, times_as_much(sizes[layer], sizes[layer - 1])});

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages between two ranks, one way and back: [PEA21 section 6.3], T_cpu-cpu and T_gpu-gpu.
+// Measures messages between two ranks, there and back: T_cpu-cpu and T_gpu-gpu of [PEA21 section
+// 6.3].
 //
-// Best peer: [PEA21] has one blocking message under way; here as many as a halo exchange has.
+// Best peer: [PEA21] has one blocking message under way. Here a halo exchange's number of messages
+// is under way.
 #pragma once
 
 #include <mpi.h>
@@ -14,15 +16,16 @@
 
 namespace halocline::comm::detail {
 
-/// How MPI is given the bytes: as one run of memory or as StreamedBytes, of which 2 are the least.
+/// Names the form of the bytes for MPI: one run of memory, or StreamedBytes, which have at least 2
+/// bytes.
 enum class Form { whole, streamed };
 
-/// The memory that messages of a grid are in on either side.
+/// Returns the bytes that the messages of a grid take at each end.
 std::int64_t message_memory(const Grid& grid, Form form);
 
-/// Half a round trip: all messages there, then as many back, each way at once and nonblocking; of
-/// the two ranks' times the longer. Called on one rank of the pair, serve_ping_pong() on the
-/// other. Both memories hold message_memory().
+/// Measures half round trips: all messages go there at once, then the same number comes back at
+/// once, nonblocking. The longer time of the two ranks counts. Call it on one rank of the pair, and
+/// serve_ping_pong() on the other rank. `sent` and `received` hold message_memory() bytes each.
 dtype::MessageTimes measure_ping_pong(MPI_Comm comm, int partner, const TouchedMemory& sent,
                                       const TouchedMemory& received, Form form, const Grid& grid,
                                       const Effort& effort);

@@ -30,7 +30,8 @@ std::int64_t calls_per_trial(double seconds_per_call) {
 }
 
 double least_seconds(std::span<const double> seconds_per_call) {
-  // The trial that tells how long a call takes, and those that count, each with its warm-up.
+  // Counts the trial that finds the time of a call, and the trials for samples, each with its
+  // warm-up.
   double out = 0;
   for (const auto seconds : seconds_per_call)
     out += 2 * seconds + kLeastTrials * (seconds + std::max(seconds, kTrialSeconds));
@@ -39,8 +40,8 @@ double least_seconds(std::span<const double> seconds_per_call) {
 
 namespace {
 
-// A trial that takes kDisturbed times as long as it should is followed by a shorter one, any other
-// one by a longer one, until that is long enough.
+// After a trial of kDisturbed times kTrialSeconds, the next one is shorter by this factor.
+// Otherwise the next one is up to this factor longer, until it takes kTrialSeconds.
 constexpr double kDisturbed = 10;
 constexpr std::int64_t kShorter = 8;
 
@@ -60,7 +61,7 @@ std::vector<Timed> take_turns(std::span<const Trial> trials, double seconds, con
     auto& [calls, samples, timed] = points[i];
     const auto each = trials[i](calls);
     samples.push_back(each);
-    // Short trials may pass between two disturbances, where each call of a long one meets some.
+    // Short trials may fit between two disturbances that every call of a long trial meets.
     if (each * static_cast<double>(calls) > kDisturbed * kTrialSeconds)
       calls = std::max<std::int64_t>(calls / kShorter, 1);
     else
@@ -93,7 +94,7 @@ std::vector<Timed> take_turns(std::span<const Trial> trials, double seconds, con
 
 namespace {
 
-// The points of the last two layers, of which those that contradict others are measured again.
+// Holds all layers. Measures points of the last two layers again if they contradict other points.
 class Checker {
  public:
   Checker(const Layers& layers, const Clock& now) : layers_(layers), now_(now) {}
@@ -110,7 +111,7 @@ class Checker {
       if (found.empty()) return;
       std::vector<double> expected;
       for (const auto& [place, at_most] : found) expected.push_back(at_most);
-      constexpr double kShort = 0.05;  // which is always there
+      constexpr double kShort = 0.05;  // always allowed
       if (least_seconds(expected) > std::max(end - now_(), kShort)) return;
       std::vector<Trial> trials;
       for (const auto& [place, at_most] : found)
@@ -156,7 +157,7 @@ class Checker {
     return at({less.layer, less.point}).seconds > kContradiction * at(more).seconds;
   }
 
-  // Points that are too slow, and what they should take at most.
+  // Returns the points that are too slow, with the most seconds that they should take.
   std::map<Place, double> offenders() {
     std::map<Place, double> out;
     const auto layer = all_.size() - 1;
@@ -178,7 +179,7 @@ class Checker {
   const Layers& layers_;
   const Clock& now_;
   std::vector<std::vector<Timed>> all_;
-  std::vector<Trial> before_, last_;  // of the last two layers
+  std::vector<Trial> before_, last_;  // trials of the last two layers
   std::set<Place> noisy_;
 };
 
