@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A halo exchange between the ranks of a node, 8 fields of doubles with radius 3: all methods
-// beside twins written with plain MPI, in turns, each verified by global coordinates first.
+// Measures a halo exchange between the ranks of a node: 8 fields of doubles with radius 3. All
+// methods take turns with twins in plain MPI. Each is first verified by global coordinates.
 //
-//   mpirun -n 2 bench_exchange [--groups=x,y,z] [--only=PATTERN] ...    --help tells the rest
+//   mpirun -n 2 bench_exchange [--groups=x,y,z] [--only=PATTERN] ...    --help lists all options
 //
-// The twins copy once through a shared window, region after region and row by row: `rows` with rows
-// of any length, `rows-fixed` with the lengths of ghosts known to the compiler.
+// The twins copy once through a shared window, region after region and row by row. `rows` copies
+// rows of any length. In `rows-fixed`, the compiler knows the length of rows of ghosts.
 //
 // Exit codes: 0, 1 if a row is not verified, 2 bad input, 3 the environment failed.
 #include <fnmatch.h>
@@ -61,7 +61,7 @@ int world_size() {
   return size;
 }
 
-/// The fields of this rank, each aligned to 4 KiB: in a shared window or not.
+/// Holds the fields of this rank, each aligned to 4 KiB, in a shared window or in private memory.
 class Fields {
  public:
   Fields(const HaloSpec& spec, bool shared) : spec_(spec) {
@@ -83,7 +83,7 @@ class Fields {
     if (!window_) return {};
     return {&*window_};
   }
-  /// Of a rank of this node, in a shared window.
+  /// Returns field `i` of another rank of this node, in the shared window.
   const double* field_of(int rank, int i) const {
     return reinterpret_cast<const double*>(window_->data_of(rank)) + i * field_;
   }
@@ -104,7 +104,7 @@ class Fields {
   double* data_;
 };
 
-/// What is exchanged: equal boxes, periodic.
+/// Describes the exchange: equal boxes, periodic.
 struct Scene {
   Decomposition decomposition;
   HaloSpec spec;
@@ -113,8 +113,8 @@ struct Scene {
       : decomposition({points * ranks[0], points * ranks[1], points * ranks[2]}, ranks, true),
         spec{{points, points, points}, kRadius} {}
 
-  // Calls body(value, number) for all stored points of a field, with the number of the point that
-  // each owns or mirrors, and whether it is a ghost.
+  // Calls body(value, number, owned) for all stored points of a field. `number` identifies the
+  // point that a stored point owns or mirrors. `owned` is false for ghosts.
   template <class Body>
   void for_each_point(double* field, int index, Body body) const {
     const auto stored = spec.stored(), &global = decomposition.global();
@@ -151,7 +151,7 @@ struct Scene {
   }
 };
 
-/// One of the methods that take turns.
+/// Holds one of the methods that take turns.
 struct Way {
   std::string name;
   const Fields* fields;
@@ -159,9 +159,9 @@ struct Way {
   std::vector<double> seconds;  ///< maximum over the ranks, by iteration
 };
 
-// ---- Ours and the vendor's ----
+// ---- Methods of Halocline and of the vendor MPI ----
 
-/// A plan and what it needs to be made.
+/// Holds a plan and the types that make it.
 class Planned {
  public:
   Planned(const Scene& scene, const Fields& fields, Exchange exchange, HaloShape shape)
@@ -213,7 +213,7 @@ void copy_box(const Int3& extent, const Int3& stored, const double* from, double
     copy(extent[0]);
 }
 
-// All ranks must be ready before, and done after: two barriers.
+// Two barriers: all ranks must be ready before the copies, and done after them.
 template <Rows kRows>
 void copy_from_neighbors(const Scene& scene, const Fields& fields) {
   fields.window().sync();
@@ -245,7 +245,7 @@ Effort effort_of(const Arguments& arguments) {
   return {8, 15, 1000};
 }
 
-// A B B A, B A A B, ..., each way started together on all ranks.
+// Times the ways in the order A B B A, B A A B, ...; all ranks start each way together.
 void take_turns(std::vector<Way>& ways, const Effort& effort) {
   const double begin = MPI_Wtime();
   int more = 1;
@@ -301,7 +301,7 @@ Row measure(std::int64_t points, const Int3& ranks, const Arguments& arguments) 
                     {}});
   };
   for (const auto exchange : all_exchanges()) {
-    // auto is one of the others.
+    // `auto` chooses one of the methods that are measured anyway.
     if (exchange == Exchange::automatic || !why_not_available(exchange).empty()) continue;
     add(exchange, HaloShape::direct, in_window);
     const bool has_axes = exchange == Exchange::shared || exchange == Exchange::p2p ||
@@ -356,7 +356,7 @@ constexpr Column kColumns[] = {{"rows us", "rows_us", 9, 0},
                                {"vs fixed", "shared_vs_rows-fixed", 9, 2},
                                {"p2p vs vendor-pack", "p2p_vs_vendor-pack", 19, 2}};
 
-// All ranks along one axis.
+// Puts all ranks along one axis.
 Int3 split(const std::string& axis) {
   Int3 out{1, 1, 1};
   out[axis == "x" ? 0 : axis == "y" ? 1 : 2] = world_size();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Typed messages between two ranks, ours beside MPI's own: [PEA21] figures 9 and 11. Each row is
-// half of the time there and back, verified byte by byte first, all ways in turns.
+// Measures typed messages between two ranks, Halocline's beside MPI's own: [PEA21] figures 9 and
+// 11. A row shows half the time there and back. All ways take turns, each verified byte by byte
+// first.
 //
-//   mpirun -n 2 bench_messages [--groups=NAME,...] [--model=FILE] ...    --help tells the rest
+//   mpirun -n 2 bench_messages [--groups=NAME,...] [--model=FILE] ...    --help lists all options
 //
-// Objects that need more than half of the memory that is free are left out.
+// Objects that need more than half of the free memory are left out.
 //
 // Exit codes: 0, 1 if a row is not verified, 2 bad input, 3 the environment failed.
 #include <fnmatch.h>
@@ -42,7 +43,7 @@ using dtype::bench::Table;
 using dtype::bench::TableReport;
 
 constexpr std::int64_t kPitch = 512;
-// An MPI that copies block by block takes microseconds for each on a device.
+// An MPI that copies block by block takes microseconds for each block on a device.
 constexpr std::int64_t kMaxVendorBlocks = 8192;
 
 std::string bytes_name(std::int64_t bytes) {
@@ -58,7 +59,7 @@ Part blocks(std::int64_t bytes, std::int64_t block, std::int64_t pitch) {
   return {dtype::type(dtype::Hvector{bytes / block, block, pitch, dtype::named("byte")})};
 }
 
-// What all cases share: the ends of all ways.
+// Holds what all cases share, and makes both ends of all ways.
 class Bench {
  public:
   explicit Bench(const Arguments& options)
@@ -76,8 +77,8 @@ class Bench {
     return has_device() ? resources_->device().properties().name : "no device";
   }
 
-  // Whether the arrays of such an object, and their twins on the host, fit into the memory of both
-  // ranks with ease. Collective.
+  // Tells if the arrays of an object of this span, and their copies, fit easily into the memory of
+  // both ranks. Collective.
   bool fits(std::int64_t span) const {
     const auto pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     int out = 2 * MessageMemory::kCopies * span < pages * page / 2 ? 1 : 0;
@@ -97,7 +98,7 @@ class Bench {
     return {seconds, kSampleNs, 5, kSlowNs};
   }
 
-  // Ours, by one transfer or the chosen one, in chunks of so many bytes.
+  // Sends by PointToPoint, by `transfer` or the chosen one, in chunks of `chunk` bytes.
   Way ours(std::string name, const MessageMemory& memory, std::optional<Transfer> transfer,
            std::int64_t chunk = PointToPoint::kDefaultChunkBytes) {
     auto& p2p = messages_[{transfer, chunk}];
@@ -116,25 +117,27 @@ class Bench {
             [=, p = p2p.get()] { p->recv(m->in(), m->count(), m->type(), other, 1); }, m};
   }
 
-  // MPI's own way, whatever stands in front of it; nullopt where it would not work, or not end.
+  // Sends by MPI itself, even with the interposer loaded. Returns nullopt if MPI cannot do it, or
+  // not in reasonable time.
   std::optional<Way> vendor(std::string name, const MessageMemory& memory, bool on_device) const {
     if (on_device && (!aware_ || memory.blocks() > kMaxVendorBlocks)) return std::nullopt;
     return by_mpi<PMPI_Send, PMPI_Recv>(std::move(name), memory);
   }
-  // The way through our interposer, if that was loaded.
+  // Sends through the interposer, if it was loaded.
   Way interposed(std::string name, const MessageMemory& memory) const {
     return by_mpi<MPI_Send, MPI_Recv>(std::move(name), memory);
   }
 
-  // Likewise both, but for messages that both ranks send at once, as in the exchange of a halo.
+  // Sends by MPI itself from both ranks at once, as in a halo exchange.
   Way vendor_both_ways(std::string name, const MessageMemory& memory) const {
     return both_ways<PMPI_Irecv, PMPI_Isend, PMPI_Waitall>(std::move(name), memory);
   }
+  // Sends through the interposer, if it was loaded, from both ranks at once, as in a halo exchange.
   Way interposed_both_ways(std::string name, const MessageMemory& memory) const {
     return both_ways<MPI_Irecv, MPI_Isend, MPI_Waitall>(std::move(name), memory);
   }
 
-  // A copy on rank 0, twice for a message there and back.
+  // Copies on rank 0, twice for a message there and back.
   Way copy(std::string name, const MessageMemory& to, const MessageMemory& from) const {
     if (pair_.rank() != 0) return {std::move(name), [] {}, [] {}, nullptr};
     auto& device = resources_->device();
@@ -145,7 +148,7 @@ class Bench {
     return {std::move(name), copy, copy, nullptr};
   }
 
-  // The transfers that are possible for the device's memory.
+  // Returns the transfers that are possible for device memory.
   std::vector<Transfer> transfers() const {
     std::vector<Transfer> out;
     for (const auto transfer : dtype::all_transfers())
@@ -169,7 +172,7 @@ class Bench {
             },
             m};
   }
-  // There and back are one such exchange each.
+  // Exchanges a message in both directions at once; there and back are one exchange each.
   template <auto irecv, auto isend, auto waitall>
   Way both_ways(std::string name, const MessageMemory& memory) const {
     const int other = 1 - pair_.rank();
@@ -205,7 +208,7 @@ const Contender* find(const std::vector<Contender>& all, const std::string& name
   return found == all.end() ? nullptr : &*found;
 }
 
-// Measures the ways of a case; NAME_speedup is the rate of `ours` against each other.
+// Measures the ways of a case. vs_NAME is the rate of `ours` divided by that of way NAME.
 Row measure(const Bench& bench, const MessageMemory& memory, std::vector<Way> ways, double seconds,
             const std::string& ours) {
   Row row;
@@ -225,7 +228,7 @@ struct Case {
   std::function<Row(Bench&)> run;
 };
 
-// [PEA21] figure 9: what the parts of a message take, and partial sums without packing.
+// Measures the parts of a message, and partial sums without packing: [PEA21] figure 9.
 std::vector<Case> fig9(const Bench& bench) {
   std::vector<Case> out;
   const std::int64_t largest = bench.options().smoke ? 64 : 1 << 24;
@@ -251,7 +254,7 @@ std::vector<Case> fig9(const Bench& bench) {
   return out;
 }
 
-// How much longer the chosen way takes than the fastest: of the automatic choice.
+// Appends the regret of the automatic choice: how much longer it takes than the fastest transfer.
 void append_regret(Row& row, const std::vector<Transfer>& transfers) {
   double best = std::nan(""), noise = std::nan("");
   for (const auto transfer : transfers) {
@@ -266,7 +269,7 @@ void append_regret(Row& row, const std::vector<Transfer>& transfers) {
   row.fields.emplace_back("best_spread", noise);
 }
 
-// [PEA21] figure 11: 2-D objects in the memory of a device.
+// Measures 2-D objects in device memory: [PEA21] figure 11.
 std::vector<Case> fig11(const Bench& bench) {
   std::vector<Case> out;
   if (!bench.has_device()) return out;
@@ -292,7 +295,7 @@ std::vector<Case> fig11(const Bench& bench) {
   return out;
 }
 
-// The same objects in ordinary memory.
+// Measures the objects of fig11() in ordinary memory.
 std::vector<Case> host(const Bench& bench) {
   std::vector<Case> out;
   const auto sizes = bench.options().smoke ? std::vector<std::int64_t>{1024}
@@ -311,7 +314,7 @@ std::vector<Case> host(const Bench& bench) {
   return out;
 }
 
-// Long messages, whole and in chunks.
+// Measures long messages, whole and in chunks.
 std::vector<Case> long_messages(const Bench& bench) {
   std::vector<Case> out;
   const auto sizes = bench.options().smoke
@@ -336,8 +339,8 @@ std::vector<Case> long_messages(const Bench& bench) {
   return out;
 }
 
-// What programs get that have our interposer loaded, in ordinary memory: blocks with gaps of their
-// length, of which `ways(bench, memory)` are two ways.
+// Measures programs with our interposer loaded, in ordinary memory. Blocks have gaps of their own
+// length. `ways(bench, memory)` returns two ways.
 template <class Ways>
 std::vector<Case> beside_mpi(const Bench& bench, Ways ways) {
   std::vector<Case> out;
@@ -363,8 +366,8 @@ std::vector<Case> both_ways(const Bench& bench) {
   });
 }
 
-// What a program pays that has our interposer loaded and no use for it: in a process of this group
-// alone there never is a derived type.
+// Measures the cost of a loaded interposer for a program without derived types. A process that runs
+// this group alone never has a derived type.
 std::vector<Case> plain(const Bench& bench) {
   std::vector<Case> out;
   const std::int64_t largest = bench.options().smoke ? 8 : 1 << 22;

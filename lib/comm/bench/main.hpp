@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the benchmarks between ranks do around their work.
+// Starts and ends the benchmarks that run on several ranks.
 #pragma once
 
 #include <mpi.h>
@@ -12,8 +12,8 @@
 
 namespace halocline::comm::bench {
 
-/// Runs `run(argc, argv)` between MPI_Init and MPI_Finalize and returns what it does: 2 for a
-/// ConfigError, which all ranks have; other errors end the job with 3.
+/// Runs `run(argc, argv)` between MPI_Init and MPI_Finalize and returns its result. Returns 2 for a
+/// ConfigError, which all ranks throw. Other errors end the job with 3.
 template <class Run>
 int run_with_mpi(const char* program, int argc, char** argv, Run run) {
   MPI_Init(&argc, &argv);

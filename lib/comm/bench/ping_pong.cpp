@@ -93,7 +93,7 @@ void PingPong::exchange(const Way& way) const {
 
 bool PingPong::is_right(const Way& way) const {
   if (way.memory == nullptr) return true;
-  // What is checked is what is measured: who chooses by experience has some then.
+  // Warms up before the check: a way that chooses by experience is then checked as it is measured.
   constexpr int kFirstTimes = 70;
   way.memory->reset();
   for (int i = 0; i < kFirstTimes; ++i) exchange(way);
@@ -105,7 +105,8 @@ bool PingPong::is_right(const Way& way) const {
   return right == 1;
 }
 
-// Rank 0 tells which way and how often; this costs a message at each of its samples.
+// Exchanges what rank 0 orders: a way and a number of calls. An order costs a broadcast for each
+// sample.
 void PingPong::serve(const std::vector<Way>& ways) const {
   while (true) {
     std::array<std::int64_t, 2> order{};

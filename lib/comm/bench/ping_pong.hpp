@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two ranks that send a message to and fro in several ways, which take turns.
+// Sends a message to and fro between two ranks in several ways, which take turns.
 //
-// Best peer: OSU's latency test has vectors of one shape and times one MPI's way alone; here any
-// type goes any way, what arrives is compared byte by byte, and all ways are in one run.
+// Best peer: OSU's latency test has vectors of one shape and times one MPI alone. Here any type
+// goes any way, arrived data are compared byte by byte, and all ways are in one run.
 #pragma once
 
 #include <mpi.h>
@@ -28,25 +28,26 @@ using dtype::bench::Effort;
 using dtype::bench::Part;
 using dtype::bench::Row;
 
-/// Memory of a rank for messages of one type: what it sends and what it receives, each with guards.
+/// Holds a rank's arrays for messages of one type: one to send and one to receive, each with
+/// guards.
 class MessageMemory {
  public:
-  /// How many times its span it takes, on the host and on the device together.
+  /// Counts the copies of a span that the object takes, on host and device together.
   static constexpr std::int64_t kCopies = 6;
 
-  /// In ordinary memory if `resources` is nullptr.
+  /// Allocates the arrays. They are in ordinary memory if `resources` is nullptr.
   MessageMemory(const Part& part, dtype::ResourceCache* resources, dtype::MemoryKind kind);
 
-  std::int64_t bytes() const { return bytes_; }    ///< packed
-  std::int64_t blocks() const { return blocks_; }  ///< contiguous ones
+  std::int64_t bytes() const { return bytes_; }    ///< packed bytes
+  std::int64_t blocks() const { return blocks_; }  ///< contiguous blocks
   MPI_Datatype type() const { return type_.get(); }
   std::int64_t count() const { return count_; }
   void* out() const { return out_.data + kGuard; }
   void* in() const { return in_.data + kGuard; }
 
-  /// Before a message that is to be checked, on both sides; afterwards, whether `in` holds what
-  /// the other's `out` held, and around that what it held before.
+  /// Fills both arrays before a message that is to be checked; call it on both ranks.
   void reset() const;
+  /// Tells if the received array holds the partner's data, and its old contents around the data.
   bool is_right() const;
 
  private:
@@ -67,24 +68,24 @@ class MessageMemory {
   std::vector<std::byte> out_host_, gaps_host_;
 };
 
-/// A way for messages: both ends of it, and the memory in which they arrive; nullptr if that is not
-/// to be checked.
+/// Describes one way of sending: both ends of a message, and the memory in which it arrives.
+/// `memory` is nullptr if the data are not checked.
 struct Way {
   std::string name;
   std::function<void()> send, receive;
   const MessageMemory* memory;
 };
 
-/// Rank 0 and rank 1 of a communicator; others stay outside.
+/// Times messages between rank 0 and rank 1 of a communicator. No other rank takes part.
 class PingPong {
  public:
   explicit PingPong(MPI_Comm comm);
 
   int rank() const { return rank_; }
 
-  /// Half of the time of a message there and back, in each of the ways: fields NAME_ns,
-  /// NAME_p10_ns, NAME_p90_ns of `row`. A way whose first message arrives wrong is noted in the
-  /// row and left out. Returns the contenders, on rank 0. Collective over both.
+  /// Measures half the time of a message there and back, for each of `ways`. Adds the fields
+  /// NAME_ns, NAME_p10_ns and NAME_p90_ns to `row`. A way whose first message arrives wrong is
+  /// noted in the row and left out. Returns the contenders on rank 0. Collective over both ranks.
   std::vector<Contender> measure(const std::vector<Way>& ways, const Effort& effort,
                                  Row& row) const;
 
