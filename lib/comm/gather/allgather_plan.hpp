@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hierarchical allgather, set up once and run often.
+// Plans hierarchical allgathers, set up once and run often.
 //
 // Best peer: MPI libraries gather to leaders, exchange among the leaders, and broadcast packed
 // bytes through temporary buffers. Here every block arrives in its final place on every rank and

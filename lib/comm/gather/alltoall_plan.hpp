@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All-to-all exchanges by datatypes alone, set up once and run often. [TR14 section 5] proposes its
-// new constructors for them, and [TR14 section 6] one that makes MPI_Alltoallw unnecessary.
+// Plans all-to-all exchanges by datatypes alone, set up once and run often. Three plans use the new
+// constructors of [TR14 section 5]. The direct plan makes MPI_Alltoallw unnecessary [TR14 section
+// 6].
 //
 // Best peer: MPI libraries rotate and pack blocks in temporary buffers, round by round. Here a
 // block is never touched between two messages.

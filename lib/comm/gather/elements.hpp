@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives that count basic elements, as single calls [TR14 section 6].
+// Declares collectives that count basic elements, as single calls [TR14 section 6].
 //
 // Best peer: no MPI has this interface. A user multiplies each count of instances by
 // basic_element_count(). The rest of the call stays.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hierarchical gather and scatter, set up once and run often.
+// Plans hierarchical gathers and scatters, set up once and run often.
 //
 // Best peer: Open MPI's han and Intel MPI's topology-aware gathers use the node's leader for small
 // messages, pack at every level, and reorder at the root. Here derived types alone move every block
@@ -93,10 +93,10 @@ class GatherPlan final : public CollectivePlan {
   /// Makes the plan. Collective: exchanges signatures unless buffers.same_signatures, and makes the
   /// communicators of a new root. O(blocks of the ranks below this one, and pieces of their
   /// messages). Types are cut for each of them; dtype::element_ranges() says at which cost.
-  /// \throws ConfigError, on all ranks, for counts that are negative or do not match, for types
-  /// that Halocline does not know, and for a variant that is impossible. The forced variants need
-  /// ranks in the order of their nodes; mpi_gather needs whole instances. MPI_Unpack, MPI_Sendrecv
-  /// and mpi_gather need counts that fit their `int`.
+  /// \throws ConfigError, on all ranks, for counts that are negative or do not match, and for types
+  /// that Halocline does not know. Also for an impossible variant. The forced variants need ranks
+  /// in the order of their nodes; mpi_gather needs whole instances. MPI_Unpack, MPI_Sendrecv and
+  /// mpi_gather need counts that fit their `int`.
   GatherPlan(std::shared_ptr<NodeCommunicators> communicators, const RootedBuffers& buffers,
              GatherVariant variant, const GatherOptions& options = {});
 
