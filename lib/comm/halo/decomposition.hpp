@@ -26,8 +26,8 @@ struct Box {
 /// call is collective.
 class Decomposition {
  public:
-  /// Makes a decomposition in which `positions` has the place of each rank in the grid, as (z *
-  /// ranks_y + y) * ranks_x + x. Empty: rank r is at position r, the natural order.
+  /// Makes a decomposition in which `positions` has the place of each rank in the grid, as
+  /// (z * ranks_y + y) * ranks_x + x. Empty: rank r is at position r, the natural order.
   ///
   /// \throws ConfigError if a dimension has more ranks than points, if a size is not positive, or
   /// unless each position has one rank

@@ -48,7 +48,7 @@ enum class HaloShape {
 
 /// Returns the directions whose ghosts an exchange writes to fill the `needed` ones. Shape `axes`
 /// writes more directions. Some are stations through which needed ghosts travel. Others lie between
-/// needed directions and stations in a slab. They get whatever the neighbour's ghosts hold.
+/// needed directions and stations in a slab. The latter get whatever the neighbour's ghosts hold.
 DirectionSet filled_directions(const DirectionSet& needed, HaloShape shape);
 
 /// Says what part of a halo travels, and in which shape. The same on all ranks.
@@ -63,16 +63,16 @@ struct HaloMessages {
 ///
 /// The region of direction d fills the ghosts of direction -d at the neighbour. With one or two
 /// ranks in a dimension, one neighbour gets several regions. The tags, d * fields + field, tell the
-/// regions apart (errata B.8). Ghosts beyond an open boundary have no job in any shape. Local; O(26
-/// fields).
+/// regions apart (errata B.8). Ghosts beyond an open boundary have no job in any shape. Local.
+/// O(26 fields).
 ///
 /// \throws ConfigError if an extent is below the radius, or if needs are not given for each field
 std::vector<ExchangeJob> halo_jobs(const Decomposition& decomposition, int rank,
                                    const HaloSpec& spec, int fields, const DescribeRegion& describe,
                                    const HaloMessages& messages = {});
 
-/// Return the field of a job's tag, and the direction of the region that the job sends. They help
-/// to group messages.
+/// Returns the field of a job's tag. direction_of_tag() returns the direction of the region that
+/// the job sends. Both help to group messages.
 inline int field_of_tag(int tag, int fields) {
   return tag % fields;
 }
