@@ -86,8 +86,8 @@ class Transport {
     dtype::Device::Stream stream_ = nullptr;
     std::unique_ptr<dtype::Device::Recording> recording_;
   };
-  /// Return repeated work. packing() packs a plan and brings the message to MPI's side. unpacking()
-  /// brings a message that has arrived to the packer's side and unpacks it.
+  /// Returns work that packs a plan and brings the message to MPI's side. unpacking() returns work
+  /// that brings a message that has arrived to the packer's side and unpacks it.
   ///
   /// Transport, plan and message must not move or end while the returned object lives. Its work
   /// must be done before it is destroyed.
