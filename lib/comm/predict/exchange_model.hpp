@@ -36,8 +36,7 @@ using TrafficOf = std::function<RankTraffic(int rank)>;
 struct ExchangeSeconds {
   dtype::PhaseSeconds phases;
   std::optional<double> total;    ///< total of the slowest rank in each round
-  bool injection_limits = false;  ///< true if a node's injection rate, not a rank's own messages,
-                                  ///< sets the transfer time of a round
+  bool injection_limits = false;  ///< true if a node's injection rate limits a round's transfer
   /// Names the first missing part of the model if there is no total.
   std::optional<dtype::Unknown> unknown = std::nullopt;
 };
