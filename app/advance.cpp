@@ -12,27 +12,28 @@ namespace halocline::app {
 namespace {
 
 constexpr std::size_t kBoxesPerLaunch = 4;
-// On the host: what the compiler prepares before the loop over a row serves so many elements.
+// Smallest number of elements of a step on the host. Short rows share a step, so that the loop's
+// preparation is worth its time.
 constexpr std::int64_t kElementsPerStep = 128;
 constexpr std::int64_t kShortRow = 16;  // elements
 
-// The rows of a box in an array, plane by plane.
+// Describes the rows of a box in an array, plane by plane.
 struct Rows {
-  std::int64_t first, end;       // their numbers in a launch
-  std::int64_t per_plane, z, y;  // of the first row
-  std::int64_t element;          // where rows begin
+  std::int64_t first, end;       // row numbers in a launch
+  std::int64_t per_plane, z, y;  // z and y of the first row
+  std::int64_t element;          // element at which rows begin
 };
 
-// On the host one step computes one row of one array or a few short ones, on a device one element.
-// A row is contiguous in both layouts, and with aos a neighbour in x is elements_per_point elements
-// away: the offsets are all that differs.
+// Computes one step. On the host a step is one row of one array or a few short rows, on a device
+// one element. Rows are contiguous in both layouts, so only the offsets differ: with aos a
+// neighbour in x is elements_per_point elements away.
 template <class T, int kLineCount, int kRadius, class ExecutionSpace>
 struct Advance {
   struct Row {};
   struct Element {};
   ArrayView<T, ExecutionSpace> in, out;
   std::int64_t row_length;           // elements
-  std::int64_t rows, rows_per_step;  // of Row
+  std::int64_t rows, rows_per_step;  // for Row
   Kokkos::Array<Rows, kBoxesPerLaunch> boxes;
   T centre;
   Kokkos::Array<T, kLineCount * kRadius> coefficients;
@@ -58,8 +59,8 @@ struct Advance {
     }
   }
 
-  // What a later row is the first to read, and where it writes: of short rows, each is too far from
-  // the one before for the hardware to foresee it.
+  // Prefetches the cache lines that a later row is the first to read, and the line to which it
+  // writes. Short rows are too far apart for the hardware to foresee the next one.
   void prefetch(const T* from, T* to) const {
     constexpr std::int64_t kAhead = 4;
     const auto next_row = offsets[kRadius], farthest_plane = offsets[3 * kRadius - 1];
@@ -69,7 +70,7 @@ struct Advance {
     __builtin_prefetch(to + kAhead * next_row, 1);
   }
 
-  // Where a row begins, in elements from the array's begin.
+  // Returns the begin of a row, in elements from the array's begin.
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t first_of(std::int64_t row) const {
     const Rows* box = boxes.data();
     while (row >= box->end) ++box;
@@ -78,7 +79,7 @@ struct Advance {
     return &in(z, y, box->element) - in.data();
   }
 
-  // Written out by a fold so that the compiler sees one long expression and vectorises over i.
+  // Sums by a fold, so that the compiler sees one long expression and vectorises over i.
   template <std::size_t... kTerm>
   KOKKOS_FORCEINLINE_FUNCTION T value(const T* u, std::index_sequence<kTerm...>) const {
     T sum = centre * u[0];
@@ -87,7 +88,7 @@ struct Advance {
   }
 };
 
-// The first boxes that one launch can take; returns how many rows they have.
+// Moves the first boxes that one launch can take into `rows`; returns the number of their rows.
 std::int64_t take_boxes(std::span<const comm::Box>& boxes, std::int64_t per_point,
                         Kokkos::Array<Rows, kBoxesPerLaunch>& rows) {
   const auto length = boxes.front().extent[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The stencil kernel.
+// Applies the stencil to fields, on the host or on a device.
 #pragma once
 
 #include <span>
@@ -9,23 +9,24 @@
 
 namespace halocline::app {
 
-/// One substep: out = in + diffusion_number * h^2 L in on all owned points of all arrays; reads the
-/// ghosts of `in` up to the stencil's radius, writes no ghosts. Kernels run on the default host
-/// execution space, or on the device where the fields are; complete on return. Every point is
-/// computed by the same operations in the same order wherever it lies, so the bits do not depend on
+/// Computes one substep: out = in + diffusion_number * h^2 L in on all owned points of all arrays.
+/// Reads the ghosts of `in` up to the stencil's radius and writes no ghosts. Kernels run on the
+/// default host execution space, or on the device that holds the fields. The substep is complete on
+/// return. Every point takes the same operations in the same order. So the bits do not depend on
 /// decomposition, layout or parts. Local; O(points x lines x radius).
 template <class T>
 void advance(const Domain& domain, const StencilSpec& spec, double diffusion_number,
              const FieldSet<T>& in, const FieldSet<T>& out);
 
-/// Likewise part of it: the points of `boxes` (stored coordinates) of one array. On a device it is
-/// under way on return. Boxes whose rows are equally long share a launch if they stand together.
+/// Starts a part of a substep: the points of `boxes` in one array of `in` and `out`. The boxes have
+/// stored coordinates. On a device the part is under way on return; finish_advance() waits for it.
+/// Adjacent boxes in the list share a launch if their rows are equally long.
 template <class T>
 void start_advance(const Domain& domain, const StencilSpec& spec, double diffusion_number,
                    const FieldSet<T>& in, const FieldSet<T>& out, int array,
                    std::span<const comm::Box> boxes);
 
-/// Waits for what start_advance() has started on these fields. Local.
+/// Waits for all parts that start_advance() has started on these fields. Local.
 template <class T>
 void finish_advance(const FieldSet<T>& out);
 

@@ -27,7 +27,7 @@ double median(const Candidate& method) {
   return statistics(method.seconds).median;
 }
 
-// The fastest of those that `is_meant`; nullptr if there is none.
+// Returns the fastest of the methods for which `is_meant` is true; nullptr if there is none.
 template <class IsMeant>
 const Candidate* fastest(std::span<const Candidate> methods, IsMeant&& is_meant) {
   const Candidate* out = nullptr;
@@ -55,11 +55,12 @@ Estimate estimate_median(std::vector<double> samples) {
   HALOCLINE_EXPECT(!samples.empty());
   Estimate out{statistics(samples).median, std::nullopt, std::nullopt};
   std::sort(samples.begin(), samples.end());
-  // The number of samples below the median is binomial with probability 1/2. Leaves out as many
-  // samples on each side as together happen with at most 5 %.
+  // The number of samples below the median is binomial with probability 1/2. The interval leaves
+  // out samples on both sides, with a probability of at most 5 % together.
   constexpr double kMost = 0.05;
   const auto n = static_cast<double>(samples.size());
-  std::size_t kept_from = 0;  // the number of the first sample that is kept, from 1; 0: none can be
+  std::size_t kept_from = 0;  // number of the first sample that is kept, from 1; 0: no interval is
+                              // possible
   double below = 0;
   for (double k = 0; k < n / 2; ++k) {
     below += std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) -
@@ -94,7 +95,7 @@ std::string answer(std::span<const Candidate> methods, const Candidate* baseline
   if (baseline == nullptr)
     return "Fastest: " + ours->label + ". No vendor method was timed to compare it with.\n" +
            in_code(*ours);
-  // Memory of another kind is a change of the program: it has to pay.
+  // Memory in a window requires a change of the user's program, so it has to pay.
   const auto* const anywhere =
       fastest(methods, [](const auto& one) { return !one.is_vendor && !one.needs_window; });
   const bool is_level =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The answer of `halocline compare`: which method is the fastest, by how much, and how sure that
-// is.
+// Answers the question of `halocline compare`: which method is the fastest, by how much, and how
+// sure that is.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace halocline::app {
 
-/// A median with the interval that holds it with 95 % probability.
+/// Holds a median and the interval that contains it with a probability of 95 %.
 struct Estimate {
   double median = 0;
   std::optional<double> low, high;  ///< unset: too few samples for an interval
 
-  /// Tells if the interval leaves it open whether the median is above or below `value`. Without an
-  /// interval nothing is sure.
+  /// Tells if the median may be `value`: the interval contains it. Without an interval every value
+  /// is possible.
   bool may_be(double value) const { return !low || (*low <= value && value <= *high); }
 };
 
@@ -24,24 +24,24 @@ struct Estimate {
 /// distribution. Needs 6 samples for an interval. Precondition: `samples` is not empty. O(n log n).
 Estimate estimate_median(std::vector<double> samples);
 
-/// One timed method of a comparison.
+/// Describes one timed method of a comparison.
 struct Candidate {
-  std::string label;   ///< in tables
+  std::string label;   ///< name in tables
   std::string anchor;  ///< heading in app/methods.md
   bool is_vendor = false;
   bool needs_window = false;    ///< works only for arrays that are allocated in a shared window
-  std::vector<double> seconds;  ///< one for each timed exchange; methods took turns
+  std::vector<double> seconds;  ///< one time for each timed exchange; the methods took turns
 };
 
-/// Returns how many times as fast as `baseline` a method is. That is the ratio of the median times,
-/// with the interval of the ratios of single turns. Exchange i of both was timed in the same turn,
-/// so a moment that slows the machine slows both.
+/// Returns the speed of `method` relative to `baseline`: 2 means twice as fast. The median is the
+/// ratio of the median times. The interval is that of the ratios of single turns. Exchange i of
+/// both was timed in the same turn, so a moment that slows the machine slows both.
 Estimate speed(const Candidate& method, const Candidate& baseline);
 
 /// Returns the last lines of a comparison: the fastest method of ours and its speed relative to
-/// `baseline`, the MPI's fastest one. A method that needs no window goes before one that needs one
-/// and is not clearly faster. `baseline` is nullptr if no vendor method was timed. Empty if none of
-/// ours was.
+/// `baseline`, the MPI's fastest method. A method without a window is preferred to one that needs a
+/// window and is not clearly faster. `baseline` is nullptr if no vendor method was timed. The text
+/// is empty if no method of ours was timed.
 std::string answer(std::span<const Candidate> methods, const Candidate* baseline,
                    const std::string& mpi);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `halocline calibrate`: the system model of this machine, as a file and as tables.
+// Runs `halocline calibrate`: measures the system model of this machine, writes it, and prints
+// tables.
 #include "comm/calibrate/calibration.hpp"
 
 #include <algorithm>
@@ -42,7 +43,7 @@ std::string describe_dry_run(const Config& config, const comm::Calibration& cali
          "; nothing was measured\n";
 }
 
-// ---- What was measured
+// ---- Tables of the measured model
 
 std::vector<std::string> row_of(const std::string& name, const std::string& messages,
                                 const dtype::Curve& curve) {
@@ -116,8 +117,8 @@ std::string packing_table(const SystemModel& model) {
          ", launch and synchronization apart\n" + table.str();
 }
 
-// The fastest transfer of one message by bytes and block, for blocks that are `kStride` apart, and
-// - for more bytes than were measured; empty if none was measured.
+// Shows the fastest transfer of one message by bytes and block, for blocks that are `kStride`
+// apart. A - stands for more bytes than were measured. Returns "" if nothing was measured.
 std::string choices_table(const SystemModel& model, dtype::Reach reach, const std::string& where) {
   constexpr std::int64_t kStride = 2112;  // rows of 256 doubles and some ghosts
   constexpr std::array<std::int64_t, 5> kBlocks{8, 32, 128, 512, 2048};
@@ -145,7 +146,7 @@ std::string choices_table(const SystemModel& model, dtype::Reach reach, const st
          format_bytes(static_cast<double>(kStride)) + " apart in device memory\n" + table.str();
 }
 
-// Says what the measurement does not cover, and if it can be believed.
+// Lists what the measurement does not cover, and signs that it cannot be trusted.
 std::string describe_flaws(const SystemModel& model) {
   std::string out;
   for (const auto& part : model.incomplete)
@@ -183,7 +184,7 @@ int calibrate(const Config& config, MPI_Comm comm) {
   on_root(comm, [&] {
     path = place_to_write(config);
     if (config.dry_run) return;
-    // The default place is ours to make.
+    // The program makes the folder of the default place itself.
     const auto folder = std::filesystem::path(path).parent_path();
     if (!config.model.empty() && !folder.empty() && !std::filesystem::is_directory(folder))
       throw ConfigError("system model cannot be written (" + path + ": there is no folder " +

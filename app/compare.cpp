@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `halocline compare`: the same exchange through several methods, side by side.
+// Runs `halocline compare`: the same exchange through several methods, side by side.
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
@@ -28,9 +28,9 @@ namespace halocline::app {
 
 namespace {
 
-/// One method under comparison.
+/// Holds one method under comparison.
 struct Contender {
-  /// Runs an exchange of `plan` and returns what is wrong with it, if anything. Collective.
+  /// Runs an exchange of `plan` and returns its problem, if there is one. Collective.
   using Verify =
       std::function<std::optional<std::string>(comm::ExchangePlan& plan, const Verification&)>;
 
@@ -39,7 +39,7 @@ struct Contender {
   Record record;
   std::string region;  ///< for profilers
   Verify verify;
-  std::optional<std::string> problem;  ///< why it is not verified
+  std::optional<std::string> problem;  ///< reason why the method is not verified
 };
 
 bool same_on_all_ranks(bool of_root, MPI_Comm comm) {
@@ -48,9 +48,9 @@ bool same_on_all_ranks(bool of_root, MPI_Comm comm) {
   return value != 0;
 }
 
-// Methods take turns, in reverse order every other iteration, each started together on all ranks.
-// Each pair of iterations begins with another one (A B B A, B A A B, ...), since the first and the
-// last of a pair find the caches as they left them themselves.
+// Measures the methods in turns, in reverse order every other iteration. All ranks start each
+// exchange together. The first and the last method of a pair of iterations find the caches as they
+// left them. So each pair begins with another method (A B B A, B A A B, ...).
 void measure(const Config& config, std::vector<Contender*> contenders, MPI_Comm comm) {
   const bool root = rank_of(comm) == 0;
   Progress progress(root && !config.quiet, "compare", config.warmup + config.iterations);
@@ -89,7 +89,7 @@ double median_total(const Contender& contender) {
   return statistics(contender.record.phases.total).median;
 }
 
-// The fastest vendor method of this run is what everything is compared with.
+// Sets the baseline of all methods: the fastest vendor method of this run.
 void set_ratios(const std::vector<Contender*>& measured) {
   const Contender* baseline = nullptr;
   for (const auto* contender : measured)
@@ -105,7 +105,7 @@ void set_ratios(const std::vector<Contender*>& measured) {
   }
 }
 
-// The name of the MPI, without its version.
+// Returns the name of the MPI, without its version.
 std::string short_mpi_name() {
   const auto text = mpi_library();
   for (const auto& [part, name] : {std::pair("Spectrum MPI", "Spectrum MPI"),
@@ -118,10 +118,11 @@ std::string short_mpi_name() {
   return "the MPI";
 }
 
-/// Holds the timed methods, which the table, the answer and the picture go by.
+/// Holds the timed methods for the table, the answer and the picture.
 struct Candidates {
   std::vector<Candidate> list;
-  const Candidate* baseline = nullptr;  ///< in `list`: the fastest vendor method, if there is one
+  const Candidate* baseline = nullptr;  ///< in `list`: the fastest vendor method; nullptr if there
+                                        ///< is none
 
   explicit Candidates(const std::vector<Contender>& contenders) {
     for (const auto& contender : contenders) {
@@ -142,14 +143,14 @@ struct Candidates {
   Candidates& operator=(const Candidates&) = delete;
 };
 
-// Returns the record of a method that was timed; nullptr if there is none.
+// Returns the record of the first method that was timed; nullptr if there is none.
 const Record* record_of_first(const std::vector<Contender>& contenders) {
   for (const auto& contender : contenders)
     if (!contender.record.phases.total.empty()) return &contender.record;
   return nullptr;
 }
 
-// The table, in as many columns as fit into a terminal, and the answer below it.
+// Returns the table, in as many columns as fit into a terminal, and the answer below it.
 std::string describe_table(const std::vector<Contender>& contenders) {
   const Candidates timed(contenders);
   const auto* const baseline = timed.baseline;
@@ -235,7 +236,7 @@ std::string describe_table(const std::vector<Contender>& contenders) {
   return out;
 }
 
-// Writes the picture of --plot. An old one stays until the new one is there.
+// Writes the picture of --plot. An old picture stays until the new one is complete.
 void draw(const std::vector<Contender>& contenders, const std::string& path) {
   namespace fs = std::filesystem;
   const Candidates timed(contenders);
@@ -262,7 +263,7 @@ void draw(const std::vector<Contender>& contenders, const std::string& path) {
                          "): give --plot another file");
 }
 
-// What there is to note, and about whom.
+// Returns all notes, each with the labels of its methods.
 std::map<std::string, std::string> labels_by_note(const std::vector<Contender>& contenders) {
   std::map<std::string, std::string> out;
   for (const auto& contender : contenders)
@@ -273,7 +274,7 @@ std::map<std::string, std::string> labels_by_note(const std::vector<Contender>& 
   return out;
 }
 
-// The most that one of the methods asks for.
+// Returns the most demanding storage among those of the methods.
 Storage storage_for(const Methods& methods, Memory memory) {
   auto out = Storage::ordinary;
   for (const auto& method : methods.list) {
@@ -283,19 +284,20 @@ Storage storage_for(const Methods& methods, Memory memory) {
   return out;
 }
 
-/// The fields of all methods: in a shared window if one of them needs that, and private ones for
-/// the vendor's methods, then.
+/// Holds the fields of all methods. If a method needs a shared window, there are two sets: one in a
+/// window, and a private one for the vendor's methods.
 template <class T>
 struct ComparedFields {
   std::unique_ptr<const HaloFields<T>> shared, ordinary;
 
-  /// Leaves methods out that the user has not asked for where there is no memory to be shared.
+  /// Allocates the fields. Without memory that ranks can share, it leaves out methods that need it,
+  /// unless the user named them.
   ComparedFields(const Config& config, const Domain& domain, Methods& methods, MPI_Comm comm) {
     if (const auto storage = storage_for(methods, config.memory); storage != Storage::ordinary) {
       try {
         shared = std::make_unique<HaloFields<T>>(config, domain, storage, comm);
       } catch (const MpiError&) {
-        throw;  // of this rank alone
+        throw;  // this rank's own error
       } catch (const EnvironmentError& error) {
         const bool asks = storage == Storage::shared_window;
         if (asks && !config.methods.empty()) throw;

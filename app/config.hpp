@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The effective configuration: defaults, then the config file, then the command line.
+// Holds the effective configuration: defaults, then the config file, then the command line.
 #pragma once
 
 #include <mpi.h>
@@ -47,15 +47,15 @@ struct EnumNames<comm::TreeForm> {
   static constexpr auto table = comm::kTreeForms;
 };
 
-/// One member per long flag (dashes become underscores); the table in config/options.cpp says
-/// what each means and which subcommands use it. Extents and counts of three are in the order x, y,
-/// z.
+/// Holds one member for each long flag (dashes become underscores). The table in config/options.cpp
+/// explains each member and lists the subcommands that use it. Extents and counts of three are in
+/// the order x, y, z.
 struct Config {
   Subcommand subcommand = Subcommand::run;
 
-  // After parse_config exactly one of these two is set. Points.
-  std::optional<std::array<std::int64_t, 3>> local;   ///< of each rank
-  std::optional<std::array<std::int64_t, 3>> global;  ///< of all ranks together
+  // Unit: points. After parse_config() exactly one of these two members is set.
+  std::optional<std::array<std::int64_t, 3>> local;   ///< points of each rank
+  std::optional<std::array<std::int64_t, 3>> global;  ///< points of all ranks together
   int radius = 3;                                     ///< ghost points on each side of each axis
   int fields = 8;
   Layout layout = Layout::soa;
@@ -65,20 +65,22 @@ struct Config {
   GpuAwareMpi gpu_aware_mpi = GpuAwareMpi::ask;
   std::optional<std::array<int, 3>>
       decomposition;  ///< ranks along each axis; unset: chosen by the program
-  /// Of emulated nodes: one number for all, or one for each; empty: the real nodes.
+  /// Sets the ranks of each emulated node: one number for all nodes, or one for each node. Empty:
+  /// the real nodes.
   std::vector<int> ranks_per_node;
   comm::Reorder reorder = comm::Reorder::none;
 
   Stencil stencil = Stencil::heat13;
   std::int64_t steps = 10;
-  int stages = 1;  ///< substeps of a step, each with its exchange
+  int stages = 1;  ///< substeps of a step; each has its exchange
   bool overlap = false;
-  std::int64_t progress = 16;  ///< calls between parts of the interior; 0: none
+  std::int64_t progress = 16;  ///< MPI calls between parts of the interior; 0: none
 
-  std::int64_t iterations = 20;  ///< timed ones
+  std::int64_t iterations = 20;  ///< number of timed iterations
   std::int64_t warmup = 2;
   double max_seconds = 60;
-  /// Empty if the user names none: what is possible, the program knows only when it runs.
+  /// Lists the methods that the user names. Empty: the possible methods, which the program finds
+  /// out when it runs.
   std::vector<comm::Method> methods;
   std::vector<comm::HaloShape> shape{comm::HaloShape::direct};
   Neighbors neighbors = Neighbors::automatic;
@@ -96,13 +98,13 @@ struct Config {
   std::vector<int> nodes{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384};
   std::string traces;  ///< path of a folder; empty: none
 
-  std::string model;  ///< path; empty: the default one
+  std::string model;  ///< path; empty: the default place
   bool force_model = false;
 
   int threads = 0;  ///< per rank; 0: this rank's share of its node
   std::int64_t seed = 1;
   Inject inject = Inject::none;
-  std::int64_t inject_from = 1;  ///< number of a plan's first verified exchange that is broken
+  std::int64_t inject_from = 1;  ///< number of the first verified exchange of a plan that is broken
 
   std::string output;  ///< path; empty: none
   std::string csv;     ///< path; empty: none
@@ -119,22 +121,22 @@ struct Config {
   std::string expression;
 };
 
-/// Returns what the command line, with its config file, asks for: a text to print (--help,
-/// --version, --print-config) or the effective configuration. Local. Throws ConfigError as
-/// parse_config() does.
+/// Returns the answer to the command line with its config file. The answer is a text to print
+/// (--help, --version, --print-config) or the effective configuration. Local. \throws ConfigError
+/// under the conditions of parse_config().
 std::variant<std::string, Config> read_arguments(int argc, const char* const* argv);
 
 /// Parses the command line and the config file on rank 0, broadcasts the effective configuration
 /// and validates it on every rank. Collective over `comm`.
 ///
-/// Empty if there is nothing left to do: rank 0 has then printed what --help, --version or
-/// --print-config ask for. Throws ConfigError with the same message on every rank; it names the key
-/// and where it stands. Checks that need the decomposition (radius against local extents, ranks
-/// against points) are the commands' own.
+/// Returns nullopt if there is nothing left to do. Rank 0 has then printed the text of --help,
+/// --version or --print-config. Checks that need the decomposition (radius against local extents,
+/// ranks against points) are left to the commands.
+/// \throws ConfigError with the same message on every rank; it names the key and its place.
 std::optional<Config> parse_config(MPI_Comm comm, int argc, const char* const* argv);
 
-/// The effective configuration as one line of JSON: an object with the long flags as keys, null for
-/// what is unset, and the subcommand.
+/// Returns the effective configuration as one line of JSON: an object with the subcommand and the
+/// long flags as keys. The value of an unset option is null.
 std::string effective_config_json(const Config& config);
 
 template <>

@@ -48,7 +48,8 @@ RegionTypes::Described RegionTypes::make(const comm::Box& box) const {
       box.begin[2] * plane_bytes + box.begin[1] * row_bytes + box.begin[0] * point_bytes_;
 
   MPI_Datatype type = MPI_DATATYPE_NULL;
-  std::int64_t offset = corner;  // subarray alone counts from the array's first byte
+  std::int64_t offset = corner;  // only the subarray counts from the array's first byte and sets
+                                 // this to 0
   const auto plane_vector = [&] {
     MPI_Datatype plane = MPI_DATATYPE_NULL;
     HALOCLINE_MPI(

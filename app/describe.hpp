@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the app, in the role of the library's user, writes its halo regions as MPI datatypes.
+// Describes halo regions as MPI datatypes, in the role of the library's user.
 #pragma once
 
 #include <map>
@@ -12,17 +12,18 @@
 
 namespace halocline::app {
 
-/// Describes boxes of stored points of the arrays at `addresses` with the constructors that
-/// `describe` names; all five ways give the same bytes in the same order. Owns the MPI types, so it
-/// must outlive the plans' construction.
+/// Describes boxes of stored points in the arrays at `addresses`, by the constructors that
+/// `describe` names. All five ways give the same bytes in the same order. Owns the MPI types, so it
+/// must outlive the construction of plans.
 class RegionTypes {
  public:
-  /// `element`: MPI_DOUBLE or MPI_FLOAT. With layout aos a point is a contiguous type of all
-  /// fields, one type per region.
+  /// Prepares the type of a point. `element` is MPI_DOUBLE or MPI_FLOAT. With layout aos a point is
+  /// a contiguous type of all fields, so a region needs one type.
   RegionTypes(const Domain& domain, Describe describe, MPI_Datatype element,
               std::vector<void*> addresses);
 
-  /// The box in array `array`. Throws ConfigError if the box does not fit MPI's int arguments.
+  /// Returns the region of `box` in array `array`.
+  /// \throws ConfigError if the box does not fit MPI's int arguments.
   comm::Region operator()(int array, const comm::Box& box);
 
  private:

@@ -26,8 +26,8 @@ namespace {
 
 using comm::Int3;
 
-// Memory that this node can still give, in bytes; infinite if unknown. Linux's MemAvailable, or the
-// control group's limit if that is lower.
+// Returns the bytes of memory that this node can still give; infinite if unknown. The number is
+// Linux's MemAvailable, or the control group's limit if that is lower.
 double available_memory() {
   double available = std::numeric_limits<double>::infinity();
   std::ifstream meminfo("/proc/meminfo");
@@ -39,7 +39,8 @@ double available_memory() {
   return available;
 }
 
-// Those that the user or the number of points leaves open, best first.
+// Returns the possible decompositions, best first. The user's decomposition is the only one if it
+// is given.
 std::vector<Int3> rank_grids(const Config& config, int ranks) {
   if (config.decomposition) {
     const auto& d = *config.decomposition;
@@ -57,7 +58,8 @@ std::vector<Int3> rank_grids(const Config& config, int ranks) {
                        : comm::good_grids(ranks);
 }
 
-// Throws ConfigError if the stencil reads others, too.
+// Returns the directions whose ghosts are exchanged. Throws ConfigError if the stencil reads more
+// directions than the user allows.
 comm::DirectionSet needed_directions(const Config& config) {
   const bool computes = config.subcommand == Subcommand::run;
   const auto read =
@@ -89,7 +91,7 @@ std::string format_nodes(int nodes, bool emulated) {
 
 Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes) {
   const int ranks = nodes.ranks();
-  // Far beyond any memory, and small enough that no product below overflows.
+  // The limit is far beyond any memory, and no product below overflows.
   constexpr std::int64_t kLargestExtent = 1'000'000;
   for (const auto extent : config.global ? *config.global : *config.local)
     if (extent > kLargestExtent)
@@ -152,8 +154,8 @@ Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes) {
 
 namespace {
 
-// In messages: what a rank exchanges, in units of both directions of travel together. `one-shot`
-// has in the device's memory what stays on the rank, from packing to unpacking.
+// Holds the memory for the messages of a rank. Unit: the bytes of both directions of travel. With
+// `one-shot`, messages from a rank to itself stay in device memory between packing and unpacking.
 struct MessageMemory {
   double host, device;
 };
@@ -192,7 +194,7 @@ MemoryEstimate estimate_memory(const Config& config, const Domain& domain, int c
     return method.exchange == comm::Exchange::shared ||
            method.exchange == comm::Exchange::automatic;
   };
-  // compare has one set in windows, run all of them.
+  // compare has one set in windows, run has all sets there.
   if (!on_device && std::any_of(methods.begin(), methods.end(), may_share))
     out.windows = config.subcommand == Subcommand::run ? out.host.fields : out.host.fields / copies;
   for (const auto shape : shapes_of(config)) {
@@ -211,7 +213,7 @@ MemoryEstimate estimate_memory(const Config& config, const Domain& domain, int c
 
 namespace {
 
-// The bytes of all ranks of this node that have this one's `id`. Collective.
+// Returns the sum of `bytes` over all ranks of this node with this rank's `id`. Collective.
 double sum_of_ranks_with(const std::string& id, double bytes, MPI_Comm comm) {
   constexpr std::size_t kLength = 64;
   MPI_Comm node = MPI_COMM_NULL;
@@ -300,7 +302,7 @@ Table table_of_ranks(const Config& config, const Domain& domain, comm::HaloShape
   return table;
 }
 
-// What leaves the nodes, and what would in the natural order.
+// Returns the bytes that leave the nodes, with this mapping of ranks and with the natural order.
 std::string describe_off_node(const Config& config, const Domain& domain, comm::HaloShape shape) {
   const auto& mapped = domain.decomposition;
   const comm::Decomposition natural(mapped.global(), mapped.ranks(), mapped.periodic());

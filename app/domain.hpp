@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who owns which points, from the configuration and the number of ranks.
+// Decides which rank owns which points, from the configuration and the number of ranks.
 #pragma once
 
 #include <mpi.h>
@@ -16,81 +16,91 @@
 
 namespace halocline::app {
 
-/// The nodes as the configuration has them, emulated or real. Throws ConfigError on all ranks if
-/// they cannot be emulated. Collective.
+/// Returns the nodes of the configuration, emulated or real. Collective.
+/// \throws ConfigError on all ranks if the nodes cannot be emulated.
 comm::NodeHierarchy find_nodes(const Config& config, MPI_Comm comm);
 
-/// "2 nodes", "1 emulated node".
+/// Returns the nodes in words: "2 nodes", "1 emulated node".
 std::string format_nodes(int nodes, bool emulated);
 
-/// The decomposition and this rank's box in it.
+/// Holds the decomposition and this rank's box in it.
 struct Domain {
   comm::NodeHierarchy nodes;
   comm::Decomposition decomposition;
   int rank;
-  comm::Box owned;      ///< global coordinates
+  comm::Box owned;      ///< box in global coordinates
   comm::HaloSpec halo;  ///< extent of `owned`, radius
   int fields;
   int element_bytes;
   Layout layout;
-  comm::DirectionSet needed;  ///< whose ghosts are exchanged, of all fields
+  comm::DirectionSet needed;  ///< directions whose ghosts are exchanged, of all fields
 
-  /// Separate arrays in memory: one per field (soa) or one for all fields (aos).
+  /// Returns the number of separate arrays in memory: one per field (soa) or one for all fields
+  /// (aos).
   int arrays() const { return layout == Layout::soa ? fields : 1; }
-  /// Elements of one point in an array.
+  /// Returns the number of elements of one point in an array.
   int elements_per_point() const { return layout == Layout::soa ? 1 : fields; }
 };
 
 /// Lays the domain out over the ranks of `nodes`. A pure function: all ranks throw the same
-/// ConfigError or none does. It names the key if there are more ranks than points, the
-/// decomposition does not fit the ranks, some rank's extent is below the radius, the stencil
-/// reaches farther than the radius or reads more neighbours than config.neighbors, or the layout
-/// has no messages by field.
+/// ConfigError or none does.
+/// \throws ConfigError that names the key in these cases:
+/// - There are more ranks than points.
+/// - The decomposition does not fit the ranks.
+/// - Some rank's extent is below the radius.
+/// - The stencil reaches farther than the radius or reads more neighbours than config.neighbors.
+/// - The layout has no messages by field.
 Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes);
 
-/// What a rank will allocate in one memory, in bytes.
+/// Estimates the bytes that a rank allocates in one memory.
 struct MemoryNeed {
   double fields = 0;
   double messages = 0;
   double total() const { return fields + messages; }
 };
 
-/// In the memory of the host and in that of a device.
+/// Holds the needs of a rank in the memory of the host and in that of a device.
 struct MemoryEstimate {
   MemoryNeed host, device;
-  double windows = 0;  ///< of the host's, what is in memory that ranks share
+  double windows = 0;  ///< part of `host` that lies in windows, which ranks share; bytes
 };
 
-/// Largest over the ranks. `copies`: sets of fields, which on a device have their twins on the
-/// host; `methods`: of the exchange plans, one in each shape, each with a message buffer for each
-/// direction of travel, on both sides where the transfer needs that or is not known.
+/// Estimates the memory of the rank that needs most.
+/// \param copies number of sets of fields; a set on a device has its twin on the host.
+/// \param methods methods of the exchange plans; a method has one plan in each shape. A plan has a
+/// message buffer for sending and one for receiving. They are on host and device if the transfer
+/// needs both or is not known.
 MemoryEstimate estimate_memory(const Config& config, const Domain& domain, int copies,
                                const std::vector<comm::Method>& methods);
 
-/// The memory, of those that ranks share, that comes closest to its limit, or goes farthest beyond
-/// it.
+/// Describes need and supply of a memory that ranks share. The functions that return it take the
+/// memory that comes closest to its limit, or exceeds it most.
 struct SharedMemory {
-  double needed;     ///< bytes, by all ranks that share it
-  double available;  ///< bytes; infinite if the system does not tell
+  double needed;     ///< bytes of all ranks that share the memory
+  double available;  ///< bytes; infinite if the system does not say
   bool fits() const { return needed <= available; }
 };
-/// Of nodes; this rank needs so much. The same on all ranks. Collective.
+/// Returns the tightest memory of a node, where this rank needs `need`. Same result on all ranks.
+/// Collective.
 SharedMemory tightest_node(const MemoryNeed& need, MPI_Comm comm);
-/// Likewise of the devices; each rank names its own. Collective.
+/// Returns the tightest memory of a device, where this rank needs `need` on its `device`. Same
+/// result on all ranks. Collective.
 SharedMemory tightest_device(const MemoryNeed& need, const dtype::Device& device, MPI_Comm comm);
 
-/// Likewise of the nodes' shared memory, where each rank has a window of so many bytes. Collective.
+/// Returns the tightest shared memory of a node, where this rank has a window of `bytes` bytes.
+/// Same result on all ranks. Collective.
 SharedMemory tightest_windows(double bytes, MPI_Comm comm);
 
-/// Throws ConfigError that ends with `remedy` if it does not fit; `of`: "node", "device".
+/// Checks that the need fits into `memory`. `of` names it: "node", "device".
+/// \throws ConfigError that ends with `remedy` if it does not fit.
 void require_memory(const SharedMemory& memory, const std::string& of, const std::string& remedy);
 
-/// "memory per rank: ...; a node needs ...".
+/// Returns a line "memory per rank: ...; a node needs ...".
 std::string describe_memory(const MemoryNeed& need, const SharedMemory& memory,
                             const std::string& of);
 
-/// What --dry-run prints: decomposition, messages, bytes, and `memory` in its midst; with several
-/// nodes, what leaves them, too.
+/// Returns the text of --dry-run: decomposition, then `memory`, then messages and bytes. With
+/// several nodes it says which bytes leave them.
 std::string describe_dry_run(const Config& config, const Domain& domain, const std::string& memory);
 
 }  // namespace halocline::app

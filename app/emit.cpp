@@ -19,7 +19,7 @@ namespace halocline::app {
 
 namespace {
 
-// Builds that join sources have these beside other files' names.
+// The namespace avoids collisions in builds that join source files.
 namespace code {
 
 using Words = std::vector<std::string>;
@@ -33,7 +33,7 @@ struct Argument {
 };
 
 struct Call {
-  std::string name;  // "vector": what follows MPI_Type_ or MPI_Type_create_
+  std::string name;  // what follows MPI_Type_ or MPI_Type_create_, such as "vector"
   std::vector<Argument> arguments;
 };
 
@@ -98,7 +98,7 @@ std::string upper(std::string_view text) {
   return out;
 }
 
-// The calls that make an expression, each type once.
+// Collects the calls that make an expression. Each type is made once.
 class Calls {
  public:
   /// Returns the name of the type: that of a variable, or MPI's own.
@@ -120,7 +120,8 @@ class Calls {
  private:
   Argument old(const dtype::TypeExprPtr& expr) { return {Kind::type, false, {name_of(*expr)}}; }
 
-  // A kind of Fortran's: its name is the call, "f90_real(15,undefined)".
+  // Makes the call of a parametrised Fortran type. Its name gives the call:
+  // "f90_real(15,undefined)".
   static Call call_of(const dtype::Named& t) {
     const std::string_view text = t.type->name;
     const auto begin = text.find('(');
@@ -184,7 +185,7 @@ class Calls {
     return {"create_resized", {old(t.old), address(t.lb), address(t.extent)}};
   }
   Call call_of(const dtype::Dup& t) { return {"dup", {old(t.old)}}; }
-  // Not MPI's: excluded by the precondition.
+  // Refuses constructors that MPI lacks. The precondition of emitted() excludes them.
   template <class T>
   Call call_of(const T&) {
     throw ConfigError("emit has no call for a type that MPI lacks: use its constructors");
@@ -225,7 +226,7 @@ std::string variables(std::size_t calls) {
   return joined(out);
 }
 
-// Ends a program with the types inside freed: MPI keeps them as long as it needs them.
+// Frees the inner types at the end of the program: MPI keeps them as long as it needs them.
 template <class Free>
 std::string freed(const Calls& calls, const std::string& last, const Free& free) {
   std::string out;
@@ -285,7 +286,7 @@ std::string in_fortran(const Calls& calls, const std::string& last, const std::s
     words.push_back("t" + std::to_string(i + 1));
     words.push_back("ierror");
     const auto call = statement("call MPI_Type_" + name + "(" + joined(words) + ")", "  ", " &");
-    // Fortran 2008 continues a line 255 times.
+    // Fortran 2008 allows 255 continuation lines.
     if (std::count(call.begin(), call.end(), '\n') > 256)
       throw ConfigError(
           "emit has no room for a list in one statement of Fortran: use C, or fill a shorter list "
@@ -306,7 +307,7 @@ std::string in_fortran(const Calls& calls, const std::string& last, const std::s
 std::string emitted(const dtype::TypeExpr& expr, const std::string& title, Language language) {
   code::Calls calls;
   auto last = calls.name_of(expr);
-  // A type of MPI's own may not be freed: its caller gets a copy.
+  // Predefined types must not be freed, so the caller gets a copy.
   if (std::holds_alternative<dtype::Named>(expr.node))
     last = calls.name_of(*dtype::type(dtype::Dup{std::make_shared<const dtype::TypeExpr>(expr)}));
   return language == Language::c ? code::in_c(calls, last, title)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Enumerators and how the user spells them: one table per enum, and everything else follows from
-// it.
+// Spells enumerators for the user. Everything follows from one table for each enum.
 #pragma once
 
 #include <array>
@@ -12,9 +11,9 @@
 
 namespace halocline::app {
 
-/// Specialised for each enum E of the configuration: a constexpr array of (enumerator, spelling)
-/// pairs called `table`, in the order in which help texts list them. Every enumerator stands in it
-/// once.
+/// Is specialised for each enum E of the configuration. A specialisation has a constexpr array
+/// `table` of pairs (enumerator, spelling), in the order of the help texts. Every enumerator occurs
+/// in it once.
 template <class E>
 struct EnumNames;
 
@@ -23,7 +22,7 @@ concept NamedEnum = requires {
   EnumNames<E>::table;
 };
 
-/// The spelling of `value`: the same on the command line, in config files and in results.
+/// Returns the spelling of `value`: the same on the command line, in config files and in results.
 template <NamedEnum E>
 constexpr std::string_view to_string(E value) {
   for (const auto& [enumerator, spelling] : EnumNames<E>::table)
@@ -31,7 +30,7 @@ constexpr std::string_view to_string(E value) {
   return "?";
 }
 
-/// The enumerator with that spelling, if there is one.
+/// Returns the enumerator with this spelling, if there is one.
 template <NamedEnum E>
 constexpr std::optional<E> from_string(std::string_view text) {
   for (const auto& [enumerator, spelling] : EnumNames<E>::table)
@@ -39,7 +38,7 @@ constexpr std::optional<E> from_string(std::string_view text) {
   return std::nullopt;
 }
 
-/// All spellings, with `separator` between them.
+/// Returns all spellings, with `separator` between them.
 template <NamedEnum E>
 std::string all_names(std::string_view separator) {
   std::string out;
@@ -48,7 +47,7 @@ std::string all_names(std::string_view separator) {
   return out;
 }
 
-/// All enumerators.
+/// Returns all enumerators.
 template <NamedEnum E>
 std::vector<E> all_of() {
   std::vector<E> out;

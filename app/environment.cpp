@@ -23,10 +23,11 @@ namespace halocline::app {
 
 namespace {
 
-// The affinity mask of this process in bytes; empty where the system has none to show.
+// Returns the affinity mask of this process as bytes; empty if the system does not show one.
 std::vector<unsigned char> affinity_mask() {
 #ifdef __linux__
-  // As large as the kernel's largest configuration: the call fails for a mask that is too small.
+  // The mask has the size of the kernel's largest configuration: the call fails if the mask is too
+  // small.
   constexpr std::size_t kCpus = 8192;
   std::vector<unsigned char> mask(CPU_ALLOC_SIZE(kCpus));
   auto* set = reinterpret_cast<cpu_set_t*>(mask.data());
@@ -42,8 +43,8 @@ int bits_in(const std::vector<unsigned char>& mask) {
   return bits;
 }
 
-// Reads OMP_NUM_THREADS: the first number, since OpenMP allows a list, one for each nesting level.
-// The OpenMP library reports a value that is no number.
+// Reads the first number of OMP_NUM_THREADS. OpenMP allows a list, with one number for each nesting
+// level. The OpenMP library reports values that are no numbers.
 std::optional<int> openmp_threads() {
   const char* text = std::getenv("OMP_NUM_THREADS");
   if (text == nullptr) return std::nullopt;
@@ -70,7 +71,7 @@ std::optional<int> kokkos_threads_wanted() {
   return value;
 }
 
-// The choice of `wanted` threads, or of as many as Kokkos has room for.
+// Returns the choice of `wanted` threads, limited to the number that Kokkos has room for.
 ThreadChoice limited(int wanted, const std::string& reason) {
   constexpr int kMost = dtype::kMostKokkosThreads;
   if (wanted <= kMost) return {wanted, reason, wanted};
@@ -112,7 +113,7 @@ std::string broadcast(std::string text, MPI_Comm comm) {
 }
 
 void on_root(MPI_Comm comm, const std::function<void()>& action) {
-  // The first character says which error it was.
+  // The first character is the kind of the error.
   std::string outcome;
   if (rank_of(comm) == 0) {
     try {
@@ -143,7 +144,7 @@ int bound_cores() {
 }
 
 ThreadChoice choose_threads(const Config& config, MPI_Comm comm) {
-  // Collective first, whatever this rank's environment says.
+  // The collective call comes first: each rank's environment may end this function early.
   MPI_Comm node = MPI_COMM_NULL;
   HALOCLINE_MPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
   auto mask = affinity_mask();
@@ -153,7 +154,7 @@ ThreadChoice choose_threads(const Config& config, MPI_Comm comm) {
   HALOCLINE_MPI(MPI_Comm_free(&node));
 
   if (config.threads > 0) return limited(config.threads, "threads option");
-  // Ranks may have other environments.
+  // The environments of ranks may differ.
   std::optional<int> wanted_by_kokkos;
   comm::collectively(comm, [&] { wanted_by_kokkos = kokkos_threads_wanted(); });
   if (wanted_by_kokkos) return limited(*wanted_by_kokkos, "KOKKOS_NUM_THREADS");

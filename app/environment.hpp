@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI for the length of the program, errors, texts and times that all ranks share, and this rank's
-// share of its node.
+// Holds MPI for the length of the program. Shares errors, texts and times among all ranks, and
+// finds this rank's share of its node.
 #pragma once
 
 #include <mpi.h>
@@ -15,9 +15,9 @@
 
 namespace halocline::app {
 
-/// MPI from construction to destruction, at MPI_THREAD_FUNNELED, with MPI_ERRORS_RETURN on
-/// MPI_COMM_WORLD and MPI_COMM_SELF, so that every failing call becomes an MpiError. Collective
-/// over all processes, both ways.
+/// Is MPI from construction to destruction, at MPI_THREAD_FUNNELED. Sets MPI_ERRORS_RETURN on
+/// MPI_COMM_WORLD and MPI_COMM_SELF, so that every failing call becomes an MpiError. Construction
+/// and destruction are collective over all processes.
 class MpiEnvironment {
  public:
   MpiEnvironment(int* argc, char*** argv);
@@ -29,33 +29,35 @@ class MpiEnvironment {
 int rank_of(MPI_Comm comm);
 int size_of(MPI_Comm comm);
 
-/// The text that rank 0 has, on every rank. Collective.
+/// Returns rank 0's text on every rank. Collective.
 std::string broadcast(std::string text, MPI_Comm comm);
 
-/// Runs `action` on rank 0 alone. A ConfigError or EnvironmentError that it throws is thrown on
-/// every rank, with the same message; an MpiError or any other exception on rank 0 alone.
-/// Collective.
+/// Runs `action` on rank 0 alone. Collective.
+/// \throws ConfigError and EnvironmentError of `action` on every rank, with the same message. An
+/// MpiError or any other exception is thrown on rank 0 alone.
 void on_root(MPI_Comm comm, const std::function<void()>& action);
 
-/// Writes `text` to stdout and flushes it. Throws EnvironmentError if that fails. Local.
+/// Writes `text` to stdout and flushes it. Local.
+/// \throws EnvironmentError if that fails.
 void print(const std::string& text);
 
-/// Prints `text` on rank 0 unless --quiet. Throws EnvironmentError on all ranks if that fails.
-/// Collective.
+/// Prints `text` on rank 0 unless --quiet. Collective.
+/// \throws EnvironmentError on all ranks if that fails.
 void say(const Config& config, MPI_Comm comm, const std::string& text);
 
-/// One line on rank 0's stderr: "halocline: verification failed (" and `what`. Collective.
+/// Prints one line on rank 0's stderr: "halocline: verification failed (" and `what`. Collective.
 void report_failure(MPI_Comm comm, const std::string& what);
 
-/// Runs `write` on rank 0, then `show` on all, whose exit code it returns; what writing failed with
-/// is thrown after that, so that a full disk keeps nobody from the tables. Collective.
+/// Runs `write` on rank 0, then `show` on all ranks, and returns the exit code of `show`. An
+/// EnvironmentError of `write` is thrown after `show`, so that a full disk does not suppress the
+/// tables. Collective.
 template <class Write, class Show>
 int write_and_show(MPI_Comm comm, Write write, Show show) {
   std::exception_ptr unwritten;
   try {
     on_root(comm, write);
   } catch (const MpiError&) {
-    throw;  // of this rank alone
+    throw;  // this rank's own error
   } catch (const EnvironmentError&) {
     unwritten = std::current_exception();
   }
@@ -64,25 +66,29 @@ int write_and_show(MPI_Comm comm, Write write, Show show) {
   return code;
 }
 
-/// Times of one phase, in seconds, one per iteration.
+/// Holds the times of one phase, in seconds, one per iteration.
 using Samples = std::vector<double>;
 
-/// The largest over the ranks of each sample. Collective; all ranks pass equally many.
+/// Returns the largest value over the ranks of each sample. Collective; all ranks pass equally many
+/// samples.
 Samples max_over_ranks(Samples samples, MPI_Comm comm);
 
-/// How many threads a rank uses, and why in a few words ("--threads", "OMP_NUM_THREADS", ...).
+/// Holds the number of threads of a rank and its reason in a few words ("--threads",
+/// "OMP_NUM_THREADS", ...).
 struct ThreadChoice {
   int threads = 1;
   std::string reason;
-  int wanted = threads;  ///< more than `threads` where Kokkos has no room for all of them
+  int wanted = threads;  ///< number that was asked for; more than `threads` if Kokkos has no room
+                         ///< for all of them
 };
 
-/// config.threads if positive, else KOKKOS_NUM_THREADS or OMP_NUM_THREADS if set, else the cores
-/// that the ranks of this node may use divided by their number, at least 1 and no more than this
-/// rank is bound to; at most dtype::kMostKokkosThreads. Collective.
+/// Chooses the number of threads of this rank. The first of these sources that is set wins:
+/// config.threads, KOKKOS_NUM_THREADS, OMP_NUM_THREADS. Without them it is an equal share of the
+/// cores that the ranks of this node may use. A share is at least 1 and at most the cores that this
+/// rank is bound to. Every number is limited to dtype::kMostKokkosThreads. Collective.
 ThreadChoice choose_threads(const Config& config, MPI_Comm comm);
 
-/// Number of hardware threads that this process may run on.
+/// Returns the number of hardware threads that this process may run on.
 int bound_cores();
 
 }  // namespace halocline::app

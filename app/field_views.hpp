@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What kernels see of the fields, and what is known about every element in them.
+// Shows the arrays of fields to kernels, and maps elements to fields and global points.
 #pragma once
 
 #include <Kokkos_Core.hpp>
@@ -8,33 +8,33 @@
 
 namespace halocline::app {
 
-/// Where the kernels of this program run.
+/// Is the execution space of this program's kernels on the host.
 using HostSpace = Kokkos::DefaultHostExecutionSpace;
-/// Likewise for fields in the memory of a device; without one, the same.
+/// Is the execution space of kernels on fields in device memory; without a device it is HostSpace.
 using DeviceSpace = Kokkos::DefaultExecutionSpace;
 
-/// One array with its ghosts: z, y, element in the row (fastest). A row holds points in x; with
-/// layout aos each point is all fields of it.
+/// Views one array with its ghosts. Axis order: z, y, element in the row (fastest). A row holds
+/// points in x; with layout aos a point consists of all its fields.
 template <class T, class ExecutionSpace = HostSpace>
 using ArrayView = Kokkos::View<T***, Kokkos::LayoutRight, typename ExecutionSpace::memory_space,
                                Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
-/// An array in the memory of the host.
+/// Returns a view of an array in the memory of the host.
 template <class T>
 ArrayView<T> array_of(const FieldSet<T>& fields, int index) {
   const auto [planes, rows, row] = fields.extents();
   return ArrayView<T>(fields.address(index), planes, rows, row);
 }
 
-/// The array that is exchanged and computed on, for kernels of that space: HostSpace unless
-/// on_device().
+/// Returns a view of the working array, which is exchanged and computed on. Its kernels run in
+/// ExecutionSpace: HostSpace unless fields.on_device().
 template <class ExecutionSpace, class T>
 ArrayView<T, ExecutionSpace> working_array_of(const FieldSet<T>& fields, int index) {
   const auto [planes, rows, row] = fields.extents();
   return ArrayView<T, ExecutionSpace>(fields.working_address(index), planes, rows, row);
 }
 
-/// Maps an element's place in an array to its field and global point; small enough to be captured
+/// Maps an element's place in an array to its field and global point. Small enough to be captured
 /// by kernels.
 struct ElementMap {
   std::int64_t first[3];   ///< global coordinate of the first stored point (negative in the ghosts
@@ -61,21 +61,22 @@ struct ElementMap {
   }
 
   struct Place {
-    std::int64_t x, y, z;  ///< global; where the domain is periodic, of the point's home
+    std::int64_t x, y, z;  ///< global coordinates; for periodic domains those of the mirrored point
     int field;
-    bool owned;    ///< by this rank, not a ghost
-    bool outside;  ///< beyond an open boundary
-    int ghost;     ///< of a ghost, the index of the comm::Direction in which it lies
+    bool owned;    ///< true if this rank owns the point; false for a ghost
+    bool outside;  ///< true beyond an open boundary
+    int ghost;     ///< for a ghost, the index of the comm::Direction in which it lies
   };
 
   KOKKOS_INLINE_FUNCTION Place operator()(std::int64_t z, std::int64_t y,
                                           std::int64_t element) const {
-    // Most layouts have one, and divisions take longer than all else here.
+    // Most layouts have one element per point, and a division takes longer than all other steps.
     const auto x = elements_per_point == 1 ? element : element / elements_per_point;
     const std::int64_t stored[3] = {x, y, z};
     std::int64_t at[3];
     bool outside = false;
-    int cell = 13, weight = 1;  // of the 27 around and with the owned points
+    int cell = 13, weight = 1;  // number of a cell among 27: the owned points and the cells around
+                                // them
     for (int axis = 0; axis < 3; ++axis, weight *= 3) {
       cell += stored[axis] < radius ? -weight : stored[axis] < radius + extent[axis] ? 0 : weight;
       at[axis] = first[axis] + stored[axis];
@@ -92,7 +93,8 @@ struct ElementMap {
             cell < 13 ? cell : cell - 1};
   }
 
-  /// Number of a field's point in the whole domain: the same for every decomposition and layout.
+  /// Returns the number of a field's point in the whole domain: the same for every decomposition
+  /// and layout.
   KOKKOS_INLINE_FUNCTION std::uint64_t global_index(const Place& p) const {
     return static_cast<std::uint64_t>(((p.z * global[1] + p.y) * global[0] + p.x) * fields +
                                       p.field);

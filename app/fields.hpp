@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The arrays of the mini-app: their memory, here and on a device.
+// Owns the arrays of the mini-app: their memory on the host and on a device.
 #pragma once
 
 #include <array>
@@ -14,45 +14,47 @@
 
 namespace halocline::app {
 
-/// Where fields are.
+/// Lists the kinds of memory for fields.
 enum class Storage {
   ordinary,                   ///< memory of this process alone, or of a device
-  shared_window,              ///< that other ranks of the node can read
-  shared_window_if_possible,  ///< `ordinary` for all fields where there is no shared memory
+  shared_window,              ///< memory that other ranks of the node can read
+  shared_window_if_possible,  ///< a shared window, or `ordinary` for all fields if there is no
+                              ///< shared memory
 };
 
-/// All fields of this rank: domain.arrays() arrays of stored points, each aligned to 4 KiB, in one
-/// allocation; with a device, a second one in its memory, which is exchanged and computed on, while
-/// the first is what values are set and checked in.
+/// Owns all fields of this rank: domain.arrays() arrays of stored points, each aligned to 4 KiB, in
+/// one allocation. With a device there is a second allocation in its memory. Then the arrays on the
+/// device are exchanged and computed on. The arrays on the host are used to set and check values.
 template <class T>
 class FieldSet {
  public:
-  /// Allocates; the contents are undefined. `resources`: of the device, nullptr for fields of the
-  /// host alone. `memory`: bytes(domain) of them, aligned to 4 KiB, which belong to the caller, to
-  /// be used in place of an allocation in the host's memory. Throws EnvironmentError if there is no
-  /// memory.
+  /// Allocates the arrays; their contents are undefined.
+  /// \param resources resources of the device; nullptr for fields of the host alone.
+  /// \param memory bytes(domain) bytes of the caller, aligned to 4 KiB, used instead of an
+  /// allocation on the host.
+  /// \throws EnvironmentError if there is not enough memory.
   FieldSet(const Domain& domain, dtype::ResourceCache* resources, std::byte* memory = nullptr);
 
-  /// What all arrays together need.
+  /// Returns the bytes of all arrays together.
   static std::int64_t bytes(const Domain& domain);
 
   int arrays() const { return arrays_; }
-  /// Of each array, ghosts included: planes in z, rows in y, elements in a row.
+  /// Returns the extents of each array, ghosts included: planes in z, rows in y, elements in a row.
   std::array<std::size_t, 3> extents() const { return extents_; }
 
-  /// Where an array begins in the memory of the host, and where that one does which is exchanged
-  /// and computed on.
+  /// Returns the begin of an array in host memory. working_address() returns the begin of the array
+  /// that is exchanged and computed on.
   T* address(int index) const { return at(host_memory_, index); }
   T* working_address(int index) const;
-  /// Likewise, for all arrays.
+  /// Returns the begins of all arrays in host memory, or those of the working arrays.
   std::vector<void*> addresses() const;
   std::vector<void*> working_addresses() const;
 
-  /// Whether kernels of the host cannot work on the arrays that are exchanged.
+  /// Tells if the working arrays are out of reach for kernels on the host.
   bool on_device() const;
 
-  /// Copies all arrays between the host's memory and the one that is exchanged; complete on return.
-  /// Nothing without a device.
+  /// Copies all arrays from host memory to the working arrays, or back; complete on return. Does
+  /// nothing without a device.
   void to_device() const;
   void from_device() const;
 
@@ -69,7 +71,7 @@ class FieldSet {
   int arrays_;
   std::array<std::size_t, 3> extents_;
   std::size_t bytes_ = 0;               // of each array
-  std::unique_ptr<void, Free> memory_;  // unless it is the caller's
+  std::unique_ptr<void, Free> memory_;  // empty if the memory is the caller's
   std::byte* host_memory_;
   dtype::ResourceCache::Buffer device_memory_;
 };

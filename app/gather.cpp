@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `halocline gather`: hierarchical gathers side by side [TR14 section 4].
+// Runs `halocline gather`: hierarchical gathers side by side [TR14 section 4].
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -37,7 +37,7 @@ namespace {
 using comm::GatherVariant;
 using Bytes = dtype::MessageBuffer;
 
-/// The ranks in one order, and their nodes.
+/// Holds the ranks in one order, and their nodes.
 struct Arrangement {
   comm::RankOrder order;
   std::unique_ptr<comm::Communicator> comm;
@@ -60,15 +60,15 @@ Arrangement arrange(const Config& config, comm::RankOrder order, const comm::Nod
   return {order, std::move(ordered), std::move(communicators)};
 }
 
-// config.variants as far as they make sense for these ranks.
+// Returns those of config.variants that are possible for this order of ranks.
 std::vector<GatherVariant> variants_for(const Config& config, const Arrangement& arrangement) {
   auto out = config.variants;
   if (!arrangement.in_node_order()) std::erase_if(out, comm::is_forced);
   return out;
 }
 
-// Makes the eight bytes number `word` of what rank `rank` contributes. `gather`: the number of the
-// gather; every byte differs from that of the gather before.
+// Returns word number `word` (eight bytes) of the contribution of rank `rank`. `gather` is the
+// number of the gather; each byte differs from that of the gather before.
 std::uint64_t content(std::int64_t seed, int rank, std::int64_t word, std::uint64_t gather) {
   auto x = static_cast<std::uint64_t>(seed) +
            static_cast<std::uint64_t>(rank) * 0x9E3779B97F4A7C15u +
@@ -78,7 +78,7 @@ std::uint64_t content(std::int64_t seed, int rank, std::int64_t word, std::uint6
   return (x ^ x >> 31) + gather * 0x0101010101010101u;
 }
 
-/// The buffers of a size.
+/// Holds the buffers for gathers of one size.
 class Buffers {
  public:
   Buffers(const Config& config, const Arrangement& arrangement, std::int64_t bytes)
@@ -95,9 +95,9 @@ class Buffers {
             {bytes_},     MPI_BYTE, config_.root, true};
   }
 
-  // Runs `plan`, whose verified gather number `number` this is, on other bytes than before and into
-  // poisoned memory. Returns whether the root has what it should have, were it not for
-  // config.inject.
+  // Runs `plan` with new bytes into poisoned memory, and applies config.inject. `number` is the
+  // number of this gather among the plan's verified ones. Tells if the root has received the right
+  // bytes.
   bool verify(comm::GatherPlan& plan, int number, MPI_Comm comm) {
     ++gathers_;
     for_each_word(rank_, [&](std::size_t offset, auto length, const void* expected) {
@@ -120,14 +120,15 @@ class Buffers {
  private:
   static constexpr std::byte kPoison{0xA5};
 
-  // Calls body(offset, length, bytes) for all that a rank contributes, eight bytes at a time.
+  // Calls body(offset, length, bytes) for all bytes that a rank contributes, eight at a time.
   template <class Body>
   void for_each_word(int rank, Body body) const {
     for (std::int64_t offset = 0; offset < bytes_; offset += 8) {
       const auto value = content(config_.seed, rank, offset / 8, gathers_);
       const auto at = static_cast<std::size_t>(offset);
       if (offset + 8 <= bytes_)
-        body(at, std::integral_constant<std::size_t, 8>(), &value);  // which compilers make fast
+        body(at, std::integral_constant<std::size_t, 8>(), &value);  // a constant length makes this
+                                                                     // fast
       else
         body(at, static_cast<std::size_t>(bytes_ - offset), &value);
     }
@@ -164,9 +165,9 @@ class Buffers {
   const Config& config_;
   int rank_, ranks_;
   std::int64_t bytes_;
-  std::uint64_t gathers_ = 0;  // that were verified
+  std::uint64_t gathers_ = 0;  // verified gathers
   Bytes sent_, received_;
-  Bytes last_;  // what has arrived from the last rank in the last of them
+  Bytes last_;  // data of the last rank in the last verified gather
 };
 
 struct GatherContender {
@@ -188,7 +189,8 @@ GatherTraffic of_all_ranks(const comm::ScheduleTraffic& traffic, MPI_Comm comm) 
   return {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]};
 }
 
-// Makes the plan of a variant, twice: the first one also makes what the communicator keeps.
+// Makes the plan of a variant twice. The first one also makes what the communicator keeps, which
+// the time of the second leaves out.
 GatherContender prepare(GatherVariant variant, const Arrangement& arrangement, Buffers& buffers,
                         std::int64_t bytes, const Config& config) {
   const MPI_Comm comm = arrangement.comm->get();
@@ -223,8 +225,8 @@ GatherContender prepare(GatherVariant variant, const Arrangement& arrangement, B
   return out;
 }
 
-// Variants take turns, in another random order each time, until `end` on any rank's clock, but
-// once.
+// Runs the variants in turns, in another random order each time. Stops when any rank's clock
+// reaches `end`, but runs each variant once.
 void measure(const Config& config, std::vector<GatherContender*> contenders, double end,
              MPI_Comm comm) {
   std::mt19937_64 random(static_cast<std::uint64_t>(config.seed));  // the same on all ranks
@@ -240,7 +242,7 @@ void measure(const Config& config, std::vector<GatherContender*> contenders, dou
     }
     if (largest(MPI_Wtime() > end ? 1 : 0, comm) == 0) continue;
     if (i >= config.warmup) break;
-    i = config.warmup - 1;  // no more of that
+    i = config.warmup - 1;  // no more warm-up
   }
   for (auto* contender : contenders) {
     auto& record = contender->record;
@@ -253,7 +255,7 @@ void measure(const Config& config, std::vector<GatherContender*> contenders, dou
   }
 }
 
-// Verifies a plan after the timed gathers, and drops their times if it is wrong.
+// Verifies a plan after the timed gathers, and drops their times if the result is wrong.
 void verify_again(GatherContender& contender, Buffers& buffers, const Arrangement& arrangement) {
   auto& record = contender.record;
   record.verified =
@@ -280,14 +282,16 @@ void set_ratios(std::vector<GatherContender>& contenders) {
 
 // ---- The alpha-beta model
 
-// Half a round trip between the lowest two ranks that share a node, or do not; none if there are
-// none, or where noise is larger than what a long message takes. Collective.
+// Measures half a round trip between rank 0 and the first rank on its node, or on another node.
+// Returns nullopt if there is no such rank, or if noise is larger than the time of a long message.
+// Collective.
 std::optional<comm::LinkCost> measure_link(const comm::NodeHierarchy& nodes, bool on_node,
                                            MPI_Comm comm) {
   int other = 1;
   while (other < nodes.ranks() && (nodes.node_of(other) == nodes.node_of(0)) != on_node) ++other;
   if (other == nodes.ranks()) return std::nullopt;
-  constexpr int kLongMessage = 1 << 22;  // a shaped wire lets 300 kB through at once
+  constexpr int kLongMessage = 1 << 22;  // longer than the 300 kB that a shaped wire lets through
+                                         // at once
   Bytes buffer(kLongMessage);
   const auto half_round_trip = [&](int bytes, int times) {
     std::vector<double> samples;
@@ -310,18 +314,18 @@ std::optional<comm::LinkCost> measure_link(const comm::NodeHierarchy& nodes, boo
   return comm::LinkCost{alpha, (of_long - alpha) / kLongMessage};
 }
 
-/// What messages cost here, as far as it could be measured.
+/// Holds the cost of messages here, as far as it could be measured.
 struct Links {
   std::optional<comm::LinkCost> on_node, off_node;
 
-  // What is missing is as the other.
+  // Uses the one measured cost for both if the other is missing.
   std::optional<comm::MachineCost> cost() const {
     if (!on_node && !off_node) return std::nullopt;
     return comm::MachineCost{on_node ? *on_node : *off_node, off_node ? *off_node : *on_node};
   }
 };
 
-// As many on each node, or nothing.
+// Returns the number of ranks of each node; nullopt if nodes differ.
 std::optional<int> ranks_of_each_node(const comm::NodeHierarchy& nodes) {
   const int each = nodes.ranks() / nodes.nodes();
   for (int node = 0; node < nodes.nodes(); ++node)
@@ -329,7 +333,8 @@ std::optional<int> ranks_of_each_node(const comm::NodeHierarchy& nodes) {
   return each;
 }
 
-// Of what the model has: the messages alone, of ranks in the order of their nodes from the first.
+// Predicts the time of the variants that the model covers. The model counts messages alone, for
+// ranks in the order of their nodes, from the first.
 void predict(GatherRecord& record, const comm::TreeForms& forms, const Arrangement& arrangement,
              const std::optional<comm::MachineCost>& cost) {
   const auto each = ranks_of_each_node(arrangement.nodes());
@@ -398,7 +403,7 @@ std::string note_of(const Arrangement& arrangement) {
   return "";
 }
 
-// A row for each size, a column for each variant.
+// Returns a table with a row for each size and a column for each variant.
 std::string times_table(const std::vector<std::vector<GatherContender>>& by_size) {
   std::vector<Column> columns{{"bytes per rank"}};
   for (const auto& contender : by_size.front()) columns.push_back({contender.record.variant});
@@ -459,8 +464,8 @@ std::string times_table(const std::vector<std::vector<GatherContender>>& by_size
   return out;
 }
 
-// By this rank: for its buffers, and for what all plans of a size keep of others' blocks.
-// Collective.
+// Returns the bytes that this rank needs: for its buffers, and for the blocks of other ranks in all
+// plans of a size. Collective.
 double bytes_needed(const Config& config, const Arrangement& arrangement) {
   const auto& nodes = arrangement.nodes();
   const auto size = *std::max_element(config.sizes.begin(), config.sizes.end());
@@ -486,7 +491,8 @@ double bytes_needed(const Config& config, const Arrangement& arrangement) {
          plans * allocated(static_cast<double>(size) * static_cast<double>(tree.ranks.size() - 1));
 }
 
-// What MPI can count. Measuring would end at the first size that is too large.
+// Refuses sizes that MPI cannot count. Otherwise measuring would end at the first size that is too
+// large.
 void check_sizes(const Config& config, const Arrangement& arrangement) {
   for (const auto size : config.sizes)
     for (const auto variant : variants_for(config, arrangement)) {
@@ -504,7 +510,7 @@ void check_sizes(const Config& config, const Arrangement& arrangement) {
     }
 }
 
-// That of the order that needs most.
+// Returns the memory of the order of ranks that comes closest to its limit.
 SharedMemory memory_for(const Config& config, const std::vector<Arrangement>& arrangements,
                         MPI_Comm comm) {
   std::optional<SharedMemory> out;
@@ -602,7 +608,7 @@ int gather(const Config& config, MPI_Comm comm) {
         if (!contender.record.verified)
           wrong += (wrong.empty() ? "" : ", ") + contender.record.variant + " of " +
                    format_bytes(static_cast<double>(bytes)) + " " + contender.record.order;
-        contender.plan.reset();  // its buffers go
+        contender.plan.reset();  // frees its buffers
         records.push_back(contender.record);
       }
       progress.update(++done);

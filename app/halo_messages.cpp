@@ -37,7 +37,7 @@ HaloTraffic halo_traffic(const Config& config, const Domain& domain,
                          comm::HaloShape shape) {
   const comm::HaloSpec halo{decomposition.owned(rank).extent, domain.halo.radius};
   const auto bytes_per_point = static_cast<double>(domain.fields) * domain.element_bytes;
-  // The arrays are alike: one is enough.
+  // All arrays have the same jobs, so one array is enough.
   const auto jobs = comm::halo_jobs(decomposition, rank, halo, 1,
                                     [&](int, const comm::Box& box) {
                                       return comm::Region{nullptr, box.points(), MPI_BYTE};

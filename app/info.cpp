@@ -18,7 +18,7 @@ namespace halocline::app {
 
 namespace {
 
-// Says what is known of the MPI, which is not asked where there is no device.
+// Says if the MPI takes device memory. The MPI is not asked if there is no device.
 std::string describe_gpu_awareness(const Config& config) {
   auto* const device = dtype::current_device();
   if (device == nullptr) return "not asked (no device)";

@@ -20,7 +20,7 @@ int packed_size(const comm::ExchangeJob& job) {
   return checked_int(size * job.receive_count, "size of the message to spoil");
 }
 
-// The ghosts that a job fills, as MPI packs them.
+// Returns the bytes of the ghosts that a job fills, as MPI packs them.
 std::vector<std::byte> read(const comm::ExchangeJob& job, MPI_Comm comm) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(packed_size(job)));
   int position = 0;
@@ -46,7 +46,7 @@ FaultInjector::FaultInjector(Inject kind, std::int64_t from,
     throw ConfigError(
         "nothing to inject a fault into (rank 0 receives no message): use more ranks or periodic = "
         "true");
-  // Rather a real message than a copy to itself.
+  // A real message is better than a copy from the rank to itself.
   const auto from_others = std::find_if(
       jobs.begin(), jobs.end(), [](const comm::ExchangeJob& job) { return job.partner != 0; });
   victim_ = from_others != jobs.end() ? &*from_others : &jobs.front();
@@ -79,7 +79,7 @@ void FaultInjector::spoil(const std::vector<std::byte>& before,
     after[after.size() / 2] ^= std::byte{1};
     write(*victim_, after, comm_);
   } else {
-    // On small grids some regions hold the same points; swapping those would change nothing.
+    // On small grids some regions hold the same points. Swapping them would change nothing.
     const auto twin = std::find_if(twins_.begin(), twins_.end(),
                                    [&](const auto* job) { return read(*job, comm_) != after; });
     if (twin == twins_.end())

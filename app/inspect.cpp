@@ -56,7 +56,7 @@ std::string to_text(const dtype::TypeBounds& bounds) {
   return out;
 }
 
-// Each line of a text under the column of the values; of many, the first ones.
+// Indents each line of a text to the column of the values. Shows only the first 40 lines.
 std::string indented(const std::string& text) {
   constexpr int kShown = 40;
   std::string out;
@@ -69,17 +69,19 @@ std::string indented(const std::string& text) {
   return out;
 }
 
-// What takes long for more elements is left out: of a type everything, since it has to be expanded.
+// Limits the work on large types. A type above kMostElements is not reconstructed at all, since it
+// would have to be expanded.
 constexpr std::int64_t kMostElements = 1'000'000, kMostForTree = 10'000'000;
 
-// The cheapest representations of a sequence.
+// Holds the cheapest representations of a sequence.
 struct Reconstructed {
   std::int64_t elements = 0;
   bool of_one_kind = true;
-  /// None for elements of several kinds or for too many.
+  /// unset for elements of several kinds or for too many elements
   std::optional<dtype::Reconstruction> path, extended, with_rules, tree;
-  std::int64_t comparisons = 0;  ///< for the path; for the tree if there is none
-  double seconds = 0;            ///< likewise
+  std::int64_t comparisons = 0;  ///< comparisons of the search for the path, or for the tree if
+                                 ///< there is no path
+  double seconds = 0;            ///< time of the same search
 };
 
 Reconstructed reconstruct(const dtype::TypedSequence& sequence) {
@@ -126,7 +128,7 @@ Json to_json(const Reconstructed& found) {
   return out;
 }
 
-// Long lists and trees are for programs: people see their begin and end.
+// Shortens long lists and trees for people: they see begin and end.
 std::string shortened(const std::string& text, std::size_t most = 800) {
   if (text.size() <= most) return text;
   return text.substr(0, most / 2) + " ... " + text.substr(text.size() - most / 2);
@@ -160,7 +162,7 @@ std::string to_text(const Reconstructed& found) {
   return out;
 }
 
-// Tells if a type is made of equal elements without gaps. False for some that are, too.
+// Tells if a type is made of equal elements without gaps. May miss some of these types.
 bool is_run(const dtype::TypeExpr& expr) {
   if (const auto* contiguous = std::get_if<dtype::Contiguous>(&expr.node))
     return is_run(*contiguous->old);
@@ -168,14 +170,14 @@ bool is_run(const dtype::TypeExpr& expr) {
   return named != nullptr && named->type->members.size() == 1;
 }
 
-// About how much work an expression is, here and in MPI: what stands in a list is copied for each
-// of its entries. As a double, which lists in lists do not overflow.
+// Estimates the work on an expression, here and in MPI. A type inside a list is copied for each
+// entry of the list. The result is a double, since lists in lists would overflow an integer.
 double work_of(const dtype::TypeExpr& expr) {
   constexpr double kMember = 8;  // a member of a struct has a type of its own
   const auto list = [](auto length, const dtype::TypeExprPtr& old) {
     return 1 + static_cast<double>(length) * work_of(*old);
   };
-  // Blocks of several lengths of what has gaps are members, too.
+  // Blocks of several lengths become members, too, if their type has gaps.
   const auto blocks_of_lengths = [&](auto length, const dtype::TypeExprPtr& old) {
     return list(length, old) + (is_run(*old) ? 0 : kMember * static_cast<double>(length));
   };
@@ -198,7 +200,7 @@ double work_of(const dtype::TypeExpr& expr) {
           },
           [](const dtype::Darray& t) {
             auto work = work_of(*t.old);
-            // A last block that is shorter has a type of its own.
+            // A shorter last block has a type of its own.
             for (const auto psize : t.psizes) work = psize == 1 ? work + 1 : 2 * work + kMember;
             return work;
           },
@@ -222,7 +224,7 @@ double work_of(const dtype::TypeExpr& expr) {
       expr.node);
 }
 
-// Throws for what would take minutes or all memory.
+// Refuses expressions that would take minutes or all memory.
 void require_little_work(const dtype::TypeExpr& expr) {
   constexpr double kMost = 1 << 23;
   if (work_of(expr) > kMost)
@@ -232,11 +234,11 @@ void require_little_work(const dtype::TypeExpr& expr) {
         " blocks, with what is inside of them): use smaller counts, shorter lists or fewer levels");
 }
 
-// Everything there is to say about a type.
+// Holds all findings about a type.
 struct Findings {
   std::string expression;
-  std::string decoded;      ///< as read back from the MPI datatype
-  std::string left_to_mpi;  ///< why the library would not plan that; empty if it would
+  std::string decoded;      ///< expression as decoded from the MPI datatype
+  std::string left_to_mpi;  ///< reason why the library does not plan this type; empty if it does
   dtype::TypeBounds bounds;
   dtype::TypeBounds mpi;
   std::string tree;
@@ -244,11 +246,12 @@ struct Findings {
   dtype::CanonicalForm form;
   dtype::Reconstruction normalized;
   std::int64_t leaves = 0;
-  /// None for types without data, and for those with more elements than kMostElements.
+  /// unset for types without data, and for those with more elements than kMostElements
   std::optional<Reconstructed> reconstructed;
 };
 
-// Tells if two types are equal in bytes and bounds. Types that MPI lacks have other trees there.
+// Tells if two types are equal in bytes and bounds. Their trees may differ, since MPI lacks some
+// constructors.
 bool are_alike(const dtype::TypeTree& a, const dtype::TypeTree& b) {
   if (a.bounds != b.bounds) return false;
   if (dtype::to_string(*a.root) == dtype::to_string(*b.root)) return true;
@@ -280,7 +283,7 @@ Findings examine(const std::string& text) {
   const auto type = made(*expr);
   const auto decoded = dtype::decode(type.get());
   const auto* const known = std::get_if<dtype::TypeExprPtr>(&decoded);
-  // MPI's bounds decide where the instances inside lie.
+  // MPI's bounds decide the places of the inner instances, so MPI's tree is used if it differs.
   auto tree = dtype::translate(*expr);
   if (known != nullptr)
     if (auto in_mpi = dtype::translate(**known); !are_alike(tree, in_mpi)) tree = std::move(in_mpi);
@@ -296,7 +299,7 @@ Findings examine(const std::string& text) {
                .reconstructed = std::nullopt};
   out.leaves = dtype::leaves_of(*tree.root);
   if (out.leaves > 0 && out.leaves <= kMostElements) {
-    // Walks the normalised tree, which has no loops over nothing.
+    // The normalised tree has no loops over nothing.
     dtype::TypeMap map;
     dtype::for_each_leaf(*out.normalized.root, 0, [&](const dtype::Leaf& leaf, std::int64_t at) {
       map.entries.push_back({leaf.type, at});
@@ -310,8 +313,8 @@ std::string as_json(const Findings& findings) {
   const auto& form = findings.form;
   const auto nest = form.nest();
   const dtype::PackPlan plan(form);
-  // Dimension 0 of a StridedBlock [PEA21] is the run, the loops follow from the inside out; null
-  // for what is not strided as a whole.
+  // Lists a property of each dimension of a StridedBlock [PEA21]. Dimension 0 is the run; the loops
+  // follow from the inside out. Null if the type is not one nest of loops.
   const auto dimensions = [&](std::int64_t first, std::int64_t dtype::LoopLevel::*member) {
     if (!nest) return Json();
     auto list = Json::array({first});
@@ -343,7 +346,7 @@ std::string as_json(const Findings& findings) {
   return out.dump() + "\n";
 }
 
-// A number with commas between thousands.
+// Formats a number with commas between thousands.
 std::string grouped(std::int64_t value) {
   auto out = std::to_string(value);
   for (auto at = std::ssize(out) - 3; at > (value < 0 ? 1 : 0); at -= 3)
@@ -355,9 +358,9 @@ std::string bytes(std::int64_t value) {
   return grouped(value) + (value == 1 ? " byte" : " bytes");
 }
 
-constexpr std::size_t kCells = 64;  // of a picture
+constexpr std::size_t kCells = 64;  // width of a picture
 
-// Draws a loop's stride as a bar; # is full of data, or of smaller loops.
+// Draws a loop's stride as a bar. A # is full of data, or of inner loops.
 std::string bar(std::int64_t full, std::int64_t step) {
   const auto share = static_cast<double>(full) / static_cast<double>(step);
   const auto cells = std::clamp<std::int64_t>(std::llround(share * kCells / 2), 1, kCells / 2);
@@ -366,7 +369,7 @@ std::string bar(std::int64_t full, std::int64_t step) {
   return "[" + out + "]";
 }
 
-// One line for each loop, the innermost first.
+// Draws one line for each loop, the innermost first.
 std::string picture(const dtype::LoopNest& nest) {
   std::string out;
   auto span = nest.run;
@@ -383,7 +386,7 @@ std::string picture(const dtype::LoopNest& nest) {
   return out;
 }
 
-// Draws the places of all bytes, for types that are no nest of loops.
+// Draws the places of all bytes of a type that is no nest of loops.
 std::string picture(const dtype::TreeNode& tree, const dtype::TypeBounds& bounds) {
   const auto cell = (bounds.true_extent - 1) / static_cast<std::int64_t>(kCells) + 1;
   std::vector<std::int64_t> held(static_cast<std::size_t>((bounds.true_extent - 1) / cell + 1));
@@ -408,7 +411,7 @@ bool is_in_memory_order(const dtype::LoopNest& nest) {
   return true;
 }
 
-// Says what the packer does with an instance.
+// Says in words how the packer copies an instance.
 std::string copied_as(const dtype::PackPlan& plan) {
   using Kind = dtype::detail::Op::Kind;
   const auto& op = plan.program().entry(1);
@@ -429,7 +432,7 @@ std::string copied_as(const dtype::PackPlan& plan) {
   return "";
 }
 
-// The cheapest of some trees.
+// Returns the cheapest of some trees.
 const dtype::Reconstruction& cheapest(const std::vector<const dtype::Reconstruction*>& found) {
   return **std::min_element(found.begin(), found.end(),
                             [](const auto* a, const auto* b) { return a->cost < b->cost; });
@@ -441,7 +444,7 @@ struct InMpi {
   std::int64_t cost;
 };
 
-// Returns a tree in MPI's constructors, with bounds of its own only where MPI would give it others.
+// Returns a tree in MPI's constructors. Resizes the type only if MPI's own bounds would differ.
 InMpi in_mpi(const dtype::TreeNodePtr& root, const dtype::TypeBounds& bounds) {
   auto expr = dtype::to_type_expr({root, bounds});
   if (const auto* resized = std::get_if<dtype::Resized>(&expr->node))
@@ -449,7 +452,7 @@ InMpi in_mpi(const dtype::TreeNodePtr& root, const dtype::TypeBounds& bounds) {
   return {dtype::to_string(*expr), dtype::cost(*dtype::translate(*expr).root)};
 }
 
-// The bounds of a type that ends with its data.
+// Returns the bounds of a type that begins and ends with its data.
 dtype::TypeBounds bounds_of(const dtype::TypedSequence& sequence) {
   if (sequence.displacements.empty()) return {};
   std::int64_t size = 0, lb = INT64_MAX, ub = INT64_MIN;
@@ -462,7 +465,7 @@ dtype::TypeBounds bounds_of(const dtype::TypedSequence& sequence) {
   return {.size = size, .lb = lb, .extent = ub - lb, .true_lb = lb, .true_extent = ub - lb};
 }
 
-// The reconstructions that MPI has constructors for.
+// Returns the reconstructions that MPI has constructors for.
 std::vector<const dtype::Reconstruction*> of_mpi(const Reconstructed& found) {
   std::vector<const dtype::Reconstruction*> out;
   for (const auto* one : {&found.path, &found.extended, &found.tree})
@@ -480,7 +483,8 @@ std::string verdict(const Findings& findings) {
       if (std::pair(other.cost, other.text.size()) < std::pair(best.cost, best.text.size()))
         best = std::move(other);
     }
-  // A list of few entries costs less than a loop and a shift, for which nobody rewrites a type.
+  // A short list costs less than a loop and a shift. Nobody rewrites a type for that, so a gain has
+  // to be clear.
   const auto is_worth_it =
       4 * best.cost <= 3 * findings.tree_cost || best.text.size() <= findings.expression.size();
   const std::string found = findings.reconstructed
@@ -582,7 +586,7 @@ std::string emit_expression(const std::string& expression, Language language) {
   const auto expr = dtype::parse_type(expression);
   require_little_work(*expr);
   dtype::type_bounds(*expr);
-  // MPI's own memory of the type has no constructors but MPI's.
+  // The datatype that MPI holds has only MPI's own constructors.
   const auto decoded = dtype::decode(made(*expr).get());
   if (const auto* reason = std::get_if<UnsupportedDatatype>(&decoded))
     throw ConfigError("emit has no calls for this type (" + std::string(reason->what()) +

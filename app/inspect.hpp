@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The text, the JSON and the code that `halocline inspect` prints.
+// Returns the text, the JSON and the code that `halocline inspect` prints.
 #pragma once
 
 #include <string>
@@ -9,23 +9,23 @@
 
 namespace halocline::app {
 
-/// Names the ways to show an inspection.
+/// Lists the ways to show an inspection.
 enum class View {
-  summary,  ///< what a user of the type wants to know
+  summary,  ///< facts for a user of the type
   verbose,  ///< the summary, then trees, plan and reconstructions
-  json      ///< one object
+  json      ///< one JSON object
 };
 
-/// Returns what becomes of a datatype expression. Answers in seconds, whatever the counts are.
-/// Throws ConfigError for what is no expression, for what the installed MPI does not make, and for
-/// expressions of about 2^23 blocks and more.
+/// Returns a report on a datatype expression. Takes seconds, whatever the counts are.
+/// \throws ConfigError for a text that is no expression, and for a type that the installed MPI does
+/// not make. Also thrown for expressions of about 2^23 blocks and more.
 std::string inspect_expression(const std::string& expression, View view);
 
-/// Returns the cheapest reconstructions of a sequence.
+/// Returns a report on the cheapest reconstructions of a sequence.
 std::string inspect_sequence(const dtype::TypedSequence& sequence, View view);
 
-/// Returns source code that builds the type of an expression by calls of MPI. Throws as
-/// inspect_expression(), and as emitted().
+/// Returns source code that builds the type of an expression by calls of MPI.
+/// \throws ConfigError under the conditions of inspect_expression() and emitted().
 std::string emit_expression(const std::string& expression, Language language);
 
 }  // namespace halocline::app

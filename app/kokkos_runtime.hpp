@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the program asks Kokkos for: only who runs kernels has to compile with it.
+// Asks Kokkos for its facts. Only files with kernels have to compile with Kokkos.
 #pragma once
 
 #include <memory>
@@ -10,16 +10,18 @@
 
 namespace halocline::app {
 
-/// Such as 4.7.0.
+/// Returns the version of Kokkos, such as "4.7.0".
 std::string kokkos_version();
 
-/// Names of its execution spaces: the default one first, that of the host, Serial.
+/// Returns the names of Kokkos's execution spaces: the default one, the default one of the host,
+/// Serial.
 std::vector<std::string> kokkos_spaces();
 
-/// Threads that run kernels on the host. Kokkos must be initialised.
+/// Returns the number of threads that run kernels on the host. Kokkos must be initialised.
 int kokkos_threads();
 
-/// One that packs by kernels on the host, with all these threads. Kokkos must be initialised.
+/// Makes a packer that packs by kernels on the host, with all threads of kokkos_threads(). Kokkos
+/// must be initialised.
 std::unique_ptr<dtype::Packer> make_kokkos_packer();
 
 }  // namespace halocline::app

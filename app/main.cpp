@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// halocline: the mini-app. From errors to exit codes; everything else is elsewhere.
+// Starts the mini-app `halocline` and turns errors into exit codes. Other files do the work.
 #include <mpi.h>
 
 #include <Kokkos_Core.hpp>
@@ -45,15 +45,15 @@ int dispatch(const app::Config& config, MPI_Comm comm) {
   return app::info(config, comm);
 }
 
-// One line on stderr, in one write, whatever is in the message.
+// Prints one line on stderr by one write, whatever characters the message has.
 void report(std::string line) {
   std::replace_if(
       line.begin(), line.end(), [](unsigned char c) { return c < ' '; }, ' ');
   std::fputs((line + "\n").c_str(), stderr);
 }
 
-// A flag that is too large is refused; an environment, or a machine, that has more threads than
-// Kokkos need not be meant for this program, so it is limited.
+// Returns the number of threads for Kokkos. A flag that is too large is refused. A number from the
+// environment or the machine need not be meant for this program, so it is limited.
 int threads_for_kokkos(const app::Config& config, MPI_Comm comm) {
   const auto choice = app::choose_threads(config, comm);
   if (choice.wanted > choice.threads && app::rank_of(comm) == 0)
@@ -66,24 +66,26 @@ int threads_for_kokkos(const app::Config& config, MPI_Comm comm) {
 int parse_and_dispatch(int argc, char** argv, MPI_Comm comm) {
   const auto config = app::parse_config(comm, argc, argv);
   if (!config) return 0;
-  // Kokkos asks for this or warns; binding is the launcher's business.
+  // Kokkos warns unless this is set; binding is the launcher's business.
   setenv("OMP_PROC_BIND", "false", 0);
   const Kokkos::ScopeGuard kokkos(Kokkos::InitializationSettings()
                                       .set_num_threads(threads_for_kokkos(*config, comm))
                                       .set_disable_warnings(true));
   const app::ToolsConnection tools;
-  // One rank's device is all ranks' business: without this, only that rank would learn of an error.
+  // An error of one rank's device concerns all ranks; without this call, only that rank would
+  // notice it.
   comm::collectively(comm, [] { dtype::current_device(); });
   return dispatch(*config, comm);
 }
 
-// An error that every rank has: one line, and all end in the ordinary way.
+// Reports an error that every rank has: one line, and all ranks end in the ordinary way.
 int end_job(MPI_Comm comm, const std::exception& error, int code) {
   if (app::rank_of(comm) == 0) report(std::string("halocline: ") + error.what());
   return code;
 }
 
-// An error of this rank alone: the others may be waiting inside of a collective call.
+// Reports an error of this rank alone. It has to abort, since other ranks may wait inside of a
+// collective call.
 int abort_job(MPI_Comm comm, const std::exception& error) {
   if (app::size_of(comm) == 1) return end_job(comm, error, kEnvironment);
   char host[MPI_MAX_PROCESSOR_NAME] = "?";

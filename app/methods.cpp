@@ -72,7 +72,8 @@ Methods methods_to_compare(const Config& config, const comm::NodeHierarchy& node
         out.left_out.push_back("left out: " + std::string(comm::name(exchange)) + ", since " + why);
     return out;
   }
-  comm::GpuAwareness awareness{true, ""};  // a dry run tries nothing, and counts what may be
+  comm::GpuAwareness awareness{true, ""};  // a dry run tries nothing and counts every method that
+                                           // may be possible
   comm::collectively(comm, [&] {
     if (!config.dry_run) awareness = gpu_awareness(config, device_resources(config)->device());
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The device that a configuration asks for, and the methods that are possible there.
+// Finds the device that a configuration asks for, and the methods that are possible there.
 #pragma once
 
 #include <mpi.h>
@@ -15,36 +15,37 @@
 
 namespace halocline::app {
 
-/// Of the device that config.memory asks for, nullptr for `host`. Throws ConfigError if there is
-/// none.
+/// Returns the resources of the device that config.memory asks for, nullptr for `host`.
+/// \throws ConfigError if there is no device.
 dtype::ResourceCache* device_resources(const Config& config);
 
-/// Returns what --gpu-aware-mpi says of the MPI; nothing for `ask`.
+/// Returns the statement of --gpu-aware-mpi about the MPI; nullopt for `ask`.
 std::optional<bool> gpu_awareness_by_flag(const Config& config);
 
-/// Returns whether messages may stand in memory of `device`: what the flag says, else
-/// comm::probe_gpu_awareness(). Local. \throws ConfigError as that function does
+/// Tells if MPI takes messages in memory of `device`: the statement of the flag, else
+/// comm::probe_gpu_awareness(). Local.
+/// \throws ConfigError under the conditions of that function.
 comm::GpuAwareness gpu_awareness(const Config& config, dtype::Device& device);
 
-/// What is exchanged by, and why not by more, if so.
+/// Holds the methods to compare, and the reasons why some are left out.
 struct Methods {
   std::vector<comm::Method> list;
-  std::vector<std::string> left_out;  ///< a sentence each
+  std::vector<std::string> left_out;  ///< a sentence for each method that is left out
 };
 
-/// For fields in the memory of the host: all that this MPI has.
+/// Returns the methods for fields in host memory: all that this MPI has.
 std::vector<comm::Method> methods_on_host();
 
-/// For fields in the memory of a device: all transfers of ours, copies between the ranks' devices,
-/// and the MPI's own handling, as far as they are possible with an MPI of that awareness and with
-/// devices of which that is known.
+/// Returns the methods for fields in device memory, as far as `awareness` and `sharing` allow them.
+/// They are all transfers of ours, copies between the ranks' devices, and the MPI's own handling.
 Methods methods_on_device(const comm::GpuAwareness& awareness, const comm::MemorySharing& sharing);
 
-/// The method of `run`: the first that the user named, else alltoallv.
+/// Returns the method of `run`: the first that the user named, else alltoallv.
 comm::Method method_to_run(const Config& config);
 
-/// config.methods, or what is there to compare on these nodes if the user named none: on the host,
-/// all; whether there is memory that ranks can share turns out later. Collective.
+/// Returns config.methods; if the user named none, the methods that are possible on these nodes. On
+/// the host these are all methods; the command finds out later if ranks can share memory.
+/// Collective.
 Methods methods_to_compare(const Config& config, const comm::NodeHierarchy& nodes, MPI_Comm comm);
 
 }  // namespace halocline::app

@@ -21,13 +21,14 @@ std::string join(const std::vector<std::string>& names) {
   return out;
 }
 
-// Whether something is there, if only something that cannot be read.
+// Tells if a file exists, even if it cannot be read.
 bool exists(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::status(path, ignored).type() != std::filesystem::file_type::not_found;
 }
 
-// Which exchange it is, or how packed bytes travel from and to a device.
+// Tells if a method leaves the choice of the exchange open, or the choice of the transfer to and
+// from a device.
 bool leaves_something_open(const Config& config, const std::vector<comm::Method>& methods) {
   return std::any_of(methods.begin(), methods.end(), [&](const comm::Method& method) {
     if (method.exchange == comm::Exchange::automatic) return true;

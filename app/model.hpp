@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The system model of this machine: where it is, whether it is one, and which one a run uses.
+// Finds the system model of this machine, checks that it fits the machine, and chooses the model of
+// a run.
 #pragma once
 
 #include <mpi.h>
@@ -14,31 +15,35 @@
 
 namespace halocline::app {
 
-/// The place of the model: config.model, else the default one; empty if there is none. Local.
+/// Returns the path of the model: config.model, else the default path; empty if there is none.
+/// Local.
 std::string model_path(const Config& config);
 
-/// What a model of this job's machine says of it; host and time are those of this rank.
+/// Returns the description of this job's machine for a model. Host and time are those of this rank.
 dtype::ModelProvenance machine_of(const Provenance& provenance);
 
-/// The model that chooses and predicts: of config.model, or of the default place if there is a file
-/// and one of `methods` leaves something open. nullopt: there is none. Says on rank 0's stderr in
-/// what a model is of another machine: config.force_model accepts it; else one of the default place
-/// is not used. Sets provenance.model.
+/// Loads the model that chooses and predicts: that of config.model, or that of the default place.
+/// The default model is used if its file exists and one of `methods` leaves something open. Returns
+/// nullopt without a model. Sets provenance.model.
 ///
-/// Throws ConfigError, the same on all ranks, if the model cannot be read, or config.model is of
-/// another machine. Collective.
+/// A model of another machine is reported on rank 0's stderr, with the differences.
+/// config.force_model accepts it. Otherwise a default model of another machine is not used.
+///
+/// Collective.
+/// \throws ConfigError, the same on all ranks, if the model cannot be read, or config.model is of
+/// another machine.
 std::optional<dtype::SystemModel> load_model(const Config& config,
                                              const std::vector<comm::Method>& methods,
                                              Provenance& provenance, MPI_Comm comm);
 
-/// "system model: ...": for the lines above a table; empty without a model.
+/// Returns "system model: ..." for the lines above a table; empty without a model.
 std::string describe_model(const Provenance& provenance);
 
-/// The place of the model, and in parentheses whether there is one for this machine. Never throws
-/// for what is in the file. Local.
+/// Returns the path of the model, and says in parentheses if there is a model for this machine.
+/// Never throws because of the file's contents. Local.
 std::string model_state(const Config& config, const Provenance& provenance);
 
-/// The resources of this rank's device; nullptr if it has none.
+/// Returns the resources of this rank's device; nullptr if it has none.
 dtype::ResourceCache* resources_if_any();
 
 }  // namespace halocline::app

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// In place of nvtx.cpp where the build has no CUDA, or its toolkit no NVTX.
+// Replaces nvtx.cpp if the build has no CUDA, or its toolkit no NVTX.
 #include "nvtx.hpp"
 
 namespace halocline::app {

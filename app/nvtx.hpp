@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Between tools.cpp and the two answers to it: with and without NVTX.
+// Declares the hooks for NVTX, which nvtx.cpp and no_nvtx.cpp define for builds with and without
+// NVTX.
 #pragma once
 
 #include "dtype/support/region.hpp"
 
 namespace halocline::app {
 
-/// Regions as ranges of NVTX, which does nothing unless a profiler is attached; nullptr if this
-/// build has none.
+/// Returns hooks that show regions as ranges of NVTX; nullptr if this build has no NVTX. They do
+/// nothing unless a profiler is attached.
 const RegionHooks* nvtx_hooks();
 
 }  // namespace halocline::app

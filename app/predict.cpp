@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `halocline predict`: what the halo exchange would take on other numbers of nodes.
+// Runs `halocline predict`: predicts the time of the halo exchange on other numbers of nodes.
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ namespace {
 
 using dtype::Transfer;
 
-/// The regions that ranks exchange, as the jobs of a plan would have them.
+/// Lists the regions that ranks exchange, in the form of a plan's jobs.
 class Traffic {
  public:
   Traffic(const Domain& domain, comm::HaloShape shape)
@@ -45,7 +45,7 @@ class Traffic {
 
   comm::RankTraffic operator()(int rank) {
     const comm::HaloSpec halo{domain_.decomposition.owned(rank).extent, domain_.halo.radius};
-    // The arrays are alike: one is enough. A region's buffer is its box.
+    // All arrays have the same jobs, so one array is enough. A region's buffer is its box.
     std::deque<comm::Box> boxes;
     const auto jobs = comm::halo_jobs(
         domain_.decomposition, rank, halo, 1,
@@ -65,7 +65,7 @@ class Traffic {
   }
 
  private:
-  // The blocks of a box in the arrays of a rank.
+  // Returns the blocks of a box in the arrays of a rank.
   dtype::BlockShape shape_of(const comm::HaloSpec& halo, const void* region) {
     const auto& box = *static_cast<const comm::Box*>(region);
     const auto stored = halo.stored();
@@ -88,10 +88,11 @@ class Traffic {
 
   const Domain& domain_;
   comm::HaloMessages messages_;
-  std::map<std::pair<comm::Int3, comm::Int3>, dtype::BlockShape> shapes_;  // of stored, extent
+  std::map<std::pair<comm::Int3, comm::Int3>, dtype::BlockShape> shapes_;  // by stored extent and
+                                                                           // extent of the box
 };
 
-// The transfers that config.methods leaves, in their order.
+// Returns the transfers that config.methods allows, in their order.
 std::vector<Transfer> transfers_for(const Config& config) {
   std::vector<Transfer> possible{Transfer::host};
   if (config.memory == Memory::device)
@@ -129,9 +130,9 @@ dtype::SystemModel read_model(const Config& config, Provenance& provenance) {
   return model;
 }
 
-// ---- The pattern for SimGrid: what jobs/simgrid/replay.py takes
+// ---- The messages for SimGrid, which jobs/simgrid/replay.py reads
 
-// The message of a partner in a round.
+// Holds the bytes of the messages to and from a partner in a round.
 struct PartnerBytes {
   std::int64_t out = 0, in = 0;
 };
@@ -148,7 +149,7 @@ std::vector<std::map<int, PartnerBytes>> by_partner(const comm::RankTraffic& tra
   return out;
 }
 
-// What a rank does, in the notation of SMPI's time-independent traces: no data, no computation.
+// Returns a rank's messages as a time-independent trace of SMPI: no data, no computation.
 std::string trace_of(const comm::RankTraffic& traffic, int rank, std::int64_t exchanges) {
   const auto me = std::to_string(rank);
   std::string exchange;
@@ -166,12 +167,13 @@ std::string trace_of(const comm::RankTraffic& traffic, int rank, std::int64_t ex
   return out + me + " finalize\n";
 }
 
-// Messages as latency, overhead and rate: what of a curve a simulator of networks takes.
+// Describes messages by the numbers that a network simulator takes: latency, overhead and rate.
 struct LinkRates {
   double latency_s, overhead_s, bytes_per_s;
 };
 
-// Of messages of one rank: latency and rate of a single one, and what each further one adds.
+// Derives latency and rate from a single message of one rank, and the overhead from each further
+// message.
 LinkRates rates_of(const dtype::MessageTimes& times, const std::string& where) {
   const auto& last_curve = times.measured().back();
   if (const auto end = last_curve.curve.bytes().back();
@@ -207,7 +209,7 @@ nlohmann::ordered_json platform_of(const dtype::SystemModel& model, Transfer tra
             {"bytes_per_s", rates.bytes_per_s},
             {"bandwidth_of", "rank"}};
   };
-  constexpr int kPorts = 36;  // of a switch of InfiniBand
+  constexpr int kPorts = 36;  // ports of an InfiniBand switch
   return {{"nodes", nodes.nodes()},
           {"ranks_per_node", each},
           {"rounds", rounds},
@@ -225,7 +227,7 @@ nlohmann::ordered_json platform_of(const dtype::SystemModel& model, Transfer tra
                          "give another folder");
 }
 
-// The messages of all ranks, and the machine: in a new folder, all or nothing.
+// Writes the messages of all ranks and the platform into a new folder, all or nothing.
 void write_traces(const Config& config, const nlohmann::ordered_json& platform, int ranks,
                   Traffic& traffic) {
   namespace fs = std::filesystem;
@@ -338,7 +340,7 @@ bool knows_packing(const dtype::SystemModel& model, Transfer transfer) {
          (transfer != Transfer::staged || (model.device_to_host && model.host_to_device));
 }
 
-// What the reader has to know, and what to do for a - to become a number.
+// Explains the table to the reader, and says how to replace a - by a number.
 std::string footer(const std::vector<Transfer>& transfers,
                    const std::vector<std::vector<PredictRecord>>& by_transfer,
                    const dtype::SystemModel& model) {
@@ -369,7 +371,7 @@ std::string footer(const std::vector<Transfer>& transfers,
 }  // namespace
 
 int predict(const Config& config, MPI_Comm comm) {
-  constexpr int kMostRanks = 1 << 20;  // seconds
+  constexpr int kMostRanks = 1 << 20;  // more would take more than seconds
   if (config.ranks_per_node.size() > 1)
     throw ConfigError(
         "ranks per node cannot be used (a list, where any number of nodes is "

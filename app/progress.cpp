@@ -15,13 +15,17 @@ namespace halocline::app {
 namespace {
 
 constexpr auto kInterval = std::chrono::milliseconds(100);
-constexpr const char* kClear = "\r\x1b[K";  // to the first column, erase to the end of the line
+constexpr const char* kClear = "\r\x1b[K";  // moves to the first column and erases to the end of
+                                            // the line
 
-// Returns a descriptor of the terminal that shows stderr, or -1. Open MPI gives its ranks a pipe
-// for it and copies that to mpirun's own stderr. So its launcher, the parent process, is asked.
+// Returns a descriptor of the terminal that shows stderr, or -1. Open MPI gives its ranks a pipe as
+// stderr and copies that to mpirun's own stderr. So the stderr of the launcher, the parent process,
+// is checked.
 int open_terminal() {
   if (isatty(STDERR_FILENO) == 1) return dup(STDERR_FILENO);
-  if (std::getenv("OMPI_COMM_WORLD_RANK") == nullptr) return -1;  // a shell may have sent it away
+  if (std::getenv("OMPI_COMM_WORLD_RANK") == nullptr)
+    return -1;  // a shell may have redirected
+                // stderr
   const auto launcher = "/proc/" + std::to_string(getppid()) + "/fd/2";
   const int descriptor = open(launcher.c_str(), O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor >= 0 && isatty(descriptor) == 1) return descriptor;
@@ -37,7 +41,7 @@ Progress::Progress(bool enabled, std::string label, std::int64_t total)
       total_(std::max<std::int64_t>(total, 1)) {}
 
 void Progress::write(const std::string& text) const {
-  // A line that is cut does no harm.
+  // A partly written line does no harm.
   [[maybe_unused]] const auto written = ::write(terminal_, text.data(), text.size());
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One line on a terminal that says how far the program is.
+// Shows on one line of a terminal how far the program is.
 #pragma once
 
 #include <chrono>
@@ -10,8 +10,8 @@ namespace halocline::app {
 
 /// Rewrites one line on the terminal, at most ten times a second: label, percent, time left. Silent
 /// unless `enabled` (pass rank 0 and not --quiet) and stderr is a terminal. Under mpirun it writes
-/// to mpirun's terminal itself: mpirun forwards stdout and stderr apart, and a table could come
-/// before the line is cleared. Local.
+/// to mpirun's terminal itself. The reason: mpirun forwards stdout and stderr separately, and a
+/// table could come before the line is cleared. Local.
 class Progress {
  public:
   Progress(bool enabled, std::string label, std::int64_t total);
@@ -20,7 +20,7 @@ class Progress {
   /// Clears the line.
   ~Progress() { finish(); }
 
-  /// `done` of `total` are done.
+  /// Shows that `done` of `total` are done.
   void update(std::int64_t done);
 
   /// Clears the line; later updates are ignored.

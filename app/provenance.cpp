@@ -32,7 +32,8 @@ std::string mpi_standard() {
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
-// Whether what MPI's baselines call is not MPI's own: then MPI_X and PMPI_X are not of one file.
+// Tells if another library stands in front of MPI: then MPI_X and PMPI_X are not in the same file.
+// Checks the functions that the baselines call.
 bool interposed() {
   const auto file = [](const std::string& name) -> const void* {
     Dl_info info{};
@@ -49,7 +50,7 @@ bool interposed() {
 
 using Name = std::array<char, std::max(256, MPI_MAX_PROCESSOR_NAME)>;
 
-// The names of all ranks, each once, in rank order; empty ones left out.
+// Returns the names of all ranks, each once, in rank order. Leaves out empty names.
 std::vector<std::string> each_once(const Name& mine, MPI_Comm comm) {
   std::vector<Name> all(rank_of(comm) == 0 ? static_cast<std::size_t>(size_of(comm)) : 0);
   const int bytes = static_cast<int>(mine.size());
@@ -99,8 +100,8 @@ std::string utc_now() {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
-// What a user sets to tune a run; not what Open MPI's launcher tells its processes (addresses,
-// directories, keys).
+// Returns the variables that a user sets to tune a run. Leaves out the variables that Open MPI's
+// launcher sets for its processes (addresses, directories, keys).
 std::map<std::string, std::string> tuning_environment() {
   constexpr std::array wanted{
       "OMPI_MCA_", "OMP_", "KOKKOS_", "UCX_", "CUDA_VISIBLE_DEVICES=", "HALOCLINE_"};
@@ -142,7 +143,7 @@ std::string version_line() {
 
 namespace {
 
-// Says if MPI takes the messages of fields in device memory, and how that is known.
+// Says if MPI takes messages in device memory, and how that is known.
 std::string awareness_used(const Config& config, MPI_Comm comm) {
   auto* const device = dtype::current_device();
   if (config.memory != Memory::device || config.subcommand == Subcommand::predict ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where a number comes from: source, build, machine, and the configuration that made it.
+// Records where a number comes from: source, build, machine, and configuration.
 #pragma once
 
 #include <mpi.h>
@@ -14,11 +14,11 @@
 
 namespace halocline::app {
 
-/// What is known when the program is built.
+/// Holds the facts that are known when the program is built.
 struct Build {
   std::string version;
   std::string git;            ///< commit; "unknown" outside of a repository
-  std::optional<bool> dirty;  ///< unset where git is unknown
+  std::optional<bool> dirty;  ///< unset if git is unknown
   std::string compiler;
   std::string flags;
   std::string type;  ///< CMake's build type
@@ -26,13 +26,14 @@ struct Build {
 
 const Build& build();
 
-/// "0.1.0 (git 0123abcd, dirty)".
+/// Returns version and revision: "0.1.0 (git 0123abcd, dirty)".
 std::string version_line();
 
-/// The system model by which a run chooses transfers.
+/// Names the system model by which a run chooses transfers.
 struct ModelUsed {
   std::string path, time, host, git;
-  std::string differences;  ///< in what it is of another machine; used by force
+  std::string differences;  ///< differences between the model's machine and this one, if the model
+                            ///< was forced
 };
 
 struct Provenance {
@@ -45,20 +46,20 @@ struct Provenance {
   std::vector<std::string> cpus;   ///< models of the ranks' processors, each once, in rank order
   std::vector<std::string> gpus;   ///< names of the ranks' devices, each once, in rank order
   std::vector<std::string> hosts;  ///< each once, in rank order
-  std::string gpu_aware_mpi;  ///< of rank 0, with how it is known; empty: no fields on a device
+  std::string gpu_aware_mpi;  ///< answer of rank 0 and its source; empty: no fields on a device
   std::string binding;        ///< hardware threads that each rank may use, in words
   std::string time;           ///< UTC, ISO 8601
   std::map<std::string, std::string>
       environment;  ///< OMPI_MCA_*, OMP_*, KOKKOS_*, UCX_*, HALOCLINE_*, CUDA_VISIBLE_DEVICES
-  std::optional<ModelUsed> model;  ///< unset: none
-  std::string config = "{}";       ///< effective_config_json()
+  std::optional<ModelUsed> model;  ///< unset: no model
+  std::string config = "{}";       ///< result of effective_config_json()
 };
 
-/// Without `model`. Collective; the same on every rank but for `time` and `environment`, which are
-/// each rank's own.
+/// Gathers the provenance of all ranks; leaves `model` unset. The result is the same on every rank,
+/// except for `time` and `environment`, which are each rank's own. Collective.
 Provenance gather_provenance(const Config& config, MPI_Comm comm);
 
-/// The "provenance" object of a result record, build() included.
+/// Returns the "provenance" object of a result record, build() included.
 nlohmann::ordered_json to_json(const Provenance& provenance);
 
 }  // namespace halocline::app

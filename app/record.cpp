@@ -41,7 +41,7 @@ constexpr std::array kTimeline{
     std::pair{"post_s", &Timeline::post}, std::pair{"interior_s", &Timeline::interior},
     std::pair{"wait_s", &Timeline::wait}, std::pair{"boundary_s", &Timeline::boundary}};
 
-// By part of the substep, then by rank.
+// Makes an object with one list per part of the substep; a list has one number per rank.
 Json to_json(const std::vector<Timeline>& ranks) {
   Json out;  // null without ranks
   for (const auto& rank : ranks)
@@ -60,13 +60,13 @@ std::string hexadecimal(std::uint64_t value) {
   return text.data();
 }
 
-// What a path or a text from the environment holds need not be UTF-8; a result line is.
+// Returns a result line. A line is UTF-8, but a path or a text from the environment need not be.
 std::string line_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// ---- CSV: the record's scalars by name, triples by axis, statistics by phase, all notes in one
-// cell, and the provenance that plots need; not what there is for each rank or iteration.
+// ---- CSV. A row has the record's scalars by name, triples by axis, statistics by phase, all notes
+// in one cell, and the provenance that plots need. It has no numbers of single ranks or iterations.
 
 using Cells = std::vector<std::pair<std::string, Json>>;
 
@@ -100,7 +100,7 @@ Cells csv_cells(const Json& record) {
   return cells;
 }
 
-// RFC 4180: quoted where it must be.
+// Quotes a text by RFC 4180, if that is necessary.
 std::string csv_text(const Json& value) {
   if (value.is_null()) return "";
   if (!value.is_string()) return value.dump();
@@ -135,8 +135,8 @@ bool is_link(const std::string& path) {
   return lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
 }
 
-// Tells what keeps `path` from being opened, after a call that set errno. Asks a symbolic link
-// first, which is "not there" or "there" depending on the call.
+// Says what keeps `path` from being opened, after a call that set errno. Checks for a broken link
+// first: depending on the call, the error is "not there" or "there".
 std::string cause_at(const std::string& path) {
   const int error = errno;
   if ((error == ENOENT || error == EEXIST) && is_link(path))
@@ -145,15 +145,15 @@ std::string cause_at(const std::string& path) {
   return system_message();
 }
 
-// An append-only descriptor, locked for as long as it lives so that jobs may share a file, also one
-// that they create, or take back, at the same moment.
+// Is an append-only descriptor, locked while it lives so that jobs can share a file. Jobs may
+// create the file, or take it back, at the same moment.
 class Appender {
  public:
   explicit Appender(const std::string& path) : path_(path) {
     constexpr int kMostAttempts = 1000;  // each time another job has taken the file back
     for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
       if (!open_or_create()) continue;
-      // Some parallel file systems have no locks; there a single write per line has to be enough.
+      // Some parallel file systems have no locks. There, a single write per line has to be enough.
       locked_ = flock(descriptor_, LOCK_EX) == 0;
       struct stat ours {};
       struct stat there {};
@@ -173,31 +173,33 @@ class Appender {
 
   bool empty() const { return length_ == 0; }
 
-  // In one write, all of it or an exception; on a line of its own, whatever came before.
+  // Appends a line in one write, or throws. The line stands alone even if the file did not end with
+  // a newline.
   void append(const std::string& line) {
     const auto text = (ends_within_a_line() ? "\n" : "") + line;
-    errno = ENOSPC;  // what a short write means
+    errno = ENOSPC;  // meaning of a short write
     const auto written = ::write(descriptor_, text.data(), text.size());
     if (written > 0) written_ = written;
     if (written != static_cast<ssize_t>(text.size())) fail();
-    // File systems of other machines learn only now that they are full. Devices have no disk.
+    // Network file systems report only now that they are full. Devices have no disk.
     if (fsync(descriptor_) != 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO)) fail();
   }
 
-  // Back to what the file was before. Best effort: there is nobody left to tell.
+  // Cuts the file back to its former length. Ignores errors: nobody is left to report them to.
   void undo() const {
     struct stat status {};
-    // Without locks, others may have written meanwhile.
+    // Without locks, other jobs may have written meanwhile.
     if (!locked_ && (fstat(descriptor_, &status) != 0 || status.st_size != length_ + written_))
       return;
     if (created_ && locked_ && length_ == 0)
-      unlink(path_.c_str());  // who waits for the lock sees that, and creates it again
+      unlink(path_.c_str());  // a job that waits for the lock notices that and creates the file
+                              // again
     else
       static_cast<void>(ftruncate(descriptor_, length_) == 0);
   }
 
  private:
-  // False if another job has taken the file back meanwhile.
+  // Returns false if another job has taken the file back meanwhile.
   bool open_or_create() {
     constexpr int kFlags = O_APPEND | O_CLOEXEC;
     constexpr mode_t kMode = 0666;
@@ -216,7 +218,8 @@ class Appender {
     return true;
   }
 
-  // Another program has died while it wrote. False where the file may not be read.
+  // Tells if the file ends within a line, as after a program that died while it wrote. False if the
+  // file cannot be read.
   bool ends_within_a_line() const {
     char last = '\n';
     return length_ > 0 && pread(descriptor_, &last, 1, length_ - 1) == 1 && last != '\n';
@@ -240,8 +243,8 @@ class Appender {
                     "): give a file in a directory that exists and that this user may write to");
 }
 
-// That `path` can be appended to now, or created: by creating another file in its folder, since
-// this one may be created and used by another job at this moment.
+// Checks that `path` can be appended to now, or created. Creates another file in its folder, since
+// another job may create and use this one at the same moment.
 void check_appendable(const char* flag, const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) == 0) {
@@ -265,8 +268,8 @@ void check_appendable(const char* flag, const std::string& path) {
   unlink(probe.c_str());
 }
 
-// The begin of a file, at most `most` bytes; nothing of what is no regular file. Waits while a job
-// writes to it, whose bytes may be taken back.
+// Returns the first bytes of a file, at most `most`; nothing if it is no regular file. Waits while
+// a job writes to it, since a failed write is cut off again.
 std::string first_bytes(const std::string& path, std::size_t most) {
   std::string out;
   if (!std::filesystem::is_regular_file(path)) return out;
@@ -280,8 +283,8 @@ std::string first_bytes(const std::string& path, std::size_t most) {
   return out;
 }
 
-// Tells also about files that do not exist yet. Another job may create or remove either file
-// meanwhile, so that no call here may throw because of that.
+// Tells if two paths name the same file, even if it does not exist yet. Another job may create or
+// remove either file meanwhile, so no call here may throw for that reason.
 bool same_file(const std::string& a, const std::string& b) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -293,7 +296,7 @@ bool same_file(const std::string& a, const std::string& b) {
   return place(a) == place(b);
 }
 
-// What all halos have, measured or predicted.
+// Adds the properties that all halos have, measured or predicted.
 template <class R>
 void add_domain(Json& out, const R& record) {
   out["decomposition"] = record.decomposition;

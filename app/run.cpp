@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `halocline run`: the mini-app.
+// Runs `halocline run`: the mini-app.
 #include <algorithm>
 
 #include "advance.hpp"
@@ -18,7 +18,7 @@ namespace halocline::app {
 
 namespace {
 
-/// The stencil applied config.steps times, on two sets of fields in turn.
+/// Applies the stencil config.steps times, on two sets of fields in turn.
 template <class T>
 class Simulation {
  public:
@@ -36,7 +36,7 @@ class Simulation {
 
   const comm::ExchangePlan& plan() const { return plans_[0]; }
   std::string where_fields_are() const { return sets_[0]->storage(); }
-  /// What kept the fields from being where other ranks can read them; empty: nothing.
+  /// Returns the reason why the fields are not in shared memory; empty if there is none.
   const std::string& why_not_shared() const { return why_not_shared_; }
 
   std::optional<std::string> verify_before_steps() {
@@ -44,7 +44,8 @@ class Simulation {
       if (auto problem = verify(number)) return problem;
     return std::nullopt;
   }
-  /// Checks the ghosts that the last substep has read, too. Overwrites the fields.
+  /// Verifies the ghosts that the last substep has read, then one exchange more. Overwrites the
+  /// fields.
   std::optional<std::string> verify_after_steps() {
     if (substeps() > 0) {
       const auto& last = fields_before(substeps() - 1);
@@ -55,14 +56,15 @@ class Simulation {
     return verify(Verification::kBeforeTiming + 1);
   }
 
-  /// What is measured of the substeps.
+  /// Holds the measurements of all substeps.
   struct Measured {
-    Phases phases;                   ///< each the maximum over the ranks
+    Phases phases;                   ///< each sample the maximum over the ranks
     std::vector<Timeline> timeline;  ///< by rank; empty without overlap
   };
 
   Measured advance_all(Progress& progress) {
-    // The kernel's warm-up, on whatever is there; the exchanges' was their verification.
+    // This call warms the kernel up, on arbitrary values. The exchanges were warmed up by their
+    // verification.
     advance(domain_, spec_, diffusion_number_, sets_[0]->fields(), sets_[1]->fields());
     set_wave(domain_, sets_[0]->fields());
     sets_[0]->fields().to_device();
@@ -72,7 +74,7 @@ class Simulation {
         advance_plainly(substep, phases);
       } else {
         HALOCLINE_MPI(MPI_Barrier(comm_));
-        // In the order A B B A, so that both kinds of substeps read both sets.
+        // The order A B B A lets both kinds of substeps read both sets.
         if (substep % 4 == 0 || substep % 4 == 3)
           advance_overlapped(substep, phases);
         else
@@ -106,7 +108,7 @@ class Simulation {
     return plans_[static_cast<std::size_t>(substep % 2)];
   }
 
-  // All ghosts, then all points.
+  // Exchanges all ghosts, then computes all points.
   void advance_plainly(std::int64_t substep, Phases& phases) {
     const auto &in = fields_before(substep), &out = fields_before(substep + 1);
     const double start = MPI_Wtime();
@@ -127,8 +129,8 @@ class Simulation {
     }
   }
 
-  // What needs no ghosts while these are under way, then the rest. A device computes the interior
-  // for as long as it takes, at the latest until the boundary is done.
+  // Computes the points that need no ghosts while the ghosts travel, then the rest. A device goes
+  // on with the interior in the background; the boundary waits for it at the end.
   void advance_overlapped(std::int64_t substep, Phases& phases) {
     const auto &in = fields_before(substep), &out = fields_before(substep + 1);
     const double start = MPI_Wtime();
@@ -154,7 +156,8 @@ class Simulation {
     phases.total.push_back(end - start);
   }
 
-  // On a device, the host is free at once to wait for the exchange.
+  // Computes the interior. On a device it only starts, so the host can wait for the exchange at
+  // once.
   void advance_interior(const FieldSet<T>& in, const FieldSet<T>& out,
                         comm::PendingExchange& pending) const {
     const Region region("halocline: interior");
@@ -167,7 +170,7 @@ class Simulation {
     }
   }
 
-  // On every rank. Collective.
+  // Gathers the timelines of all ranks on every rank. Collective.
   std::vector<Timeline> gather_timelines(const Phases& own) const {
     if (own.post.empty()) return {};
     const auto median = [](const Samples& samples) { return statistics(samples).median; };
@@ -180,7 +183,8 @@ class Simulation {
     return all;
   }
 
-  // On the host, like all values that are set: open boundaries cost a device two copies a substep.
+  // Sets the ghosts beyond open boundaries on the host, like all values that are set. On a device
+  // this costs two copies per substep.
   void set_outer(const FieldSet<T>& fields, std::int64_t substep) const {
     if (config_.periodic) return;
     finish_advance(fields);
@@ -198,7 +202,7 @@ class Simulation {
 
   using Sets = std::array<std::unique_ptr<const HaloFields<T>>, 2>;
 
-  // Both are where the method wants them, or neither is.
+  // Makes both sets with the storage that the method wants, or both without it.
   Sets make_sets() {
     const auto storage = storage_for(method_to_run(config_), config_.memory);
     Sets sets;
@@ -210,7 +214,7 @@ class Simulation {
       make(storage);
       return sets;
     } catch (const MpiError&) {
-      throw;  // of this rank alone
+      throw;  // this rank's own error
     } catch (const EnvironmentError& error) {
       if (storage != Storage::shared_window_if_possible) throw;
       why_not_shared_ = error.what();
@@ -265,7 +269,8 @@ std::string timeline_table(const std::vector<Timeline>& ranks) {
   return "\n" + table.str() + "each rank's own medians\n";
 }
 
-// Median total by what it cannot be below, as measured in the substeps in between.
+// Returns the median total relative to its lower bound: the larger of plain compute and plain
+// exchange. Both are measured in the substeps in between.
 std::optional<double> overlap_ratio(const Phases& phases) {
   if (phases.plain_total.empty()) return std::nullopt;
   return median(phases.total) /
@@ -284,7 +289,7 @@ std::string overlap_summary(const Record& record) {
          format_seconds(median(phases.plain_exchange)) + ")\n";
 }
 
-// Why the messages do not travel while the interior is computed, if so.
+// Returns the reason why messages do not travel while the interior is computed, if there is one.
 std::optional<std::string> why_no_overlap(const Config& config, const Record& record) {
   if (!config.overlap) return std::nullopt;
   std::optional<std::string> why_little;

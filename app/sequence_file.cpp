@@ -24,7 +24,8 @@ constexpr FileKind displacements_file(bool is_binary) {
   return {"displacements", "give --displacements a file", 1 << 30, true, is_binary};
 }
 constexpr FileKind kTypeMap{"typemap", "give --typemap a file", 1 << 30, true};
-// The most elements that a file of 64-bit integers may hold: a text has more in fewer bytes.
+// Limits the elements to the number in the largest binary file. A text of the same size could hold
+// more.
 constexpr auto kMostElements = std::int64_t{1} << 27;
 
 ConfigError wrong(const std::string& path, std::int64_t line, const std::string& what,
@@ -32,7 +33,7 @@ ConfigError wrong(const std::string& path, std::int64_t line, const std::string&
   return ConfigError(what + " (line " + std::to_string(line) + " of " + path + "): " + expected);
 }
 
-// The next word of a line, taken off its front.
+// Removes the first word of a line and returns it.
 std::string_view take_word(std::string_view& line) {
   line.remove_prefix(std::min(line.find_first_not_of(kSpace), line.size()));
   const auto word = line.substr(0, line.find_first_of(kSpace));
@@ -40,7 +41,7 @@ std::string_view take_word(std::string_view& line) {
   return word;
 }
 
-// Calls take(line without comment, number of the line) for every line that has a word.
+// Calls take(line without comment, line number) for every line that has a word.
 template <class Take>
 void for_each_line(std::string_view text, Take take) {
   for (std::int64_t number = 1; !text.empty(); ++number) {
@@ -51,7 +52,7 @@ void for_each_line(std::string_view text, Take take) {
   }
 }
 
-// What follows in a line, which holds `expected`.
+// Reads a displacement from the rest of a line. `expected` ends the error message.
 std::int64_t displacement(std::string_view line, const std::string& path, std::int64_t number,
                           const char* expected) {
   auto word = take_word(line);
@@ -67,7 +68,7 @@ std::int64_t displacement(std::string_view line, const std::string& path, std::i
   return value;
 }
 
-// The predefined type of a name as an expression has it; nullptr if there is none.
+// Returns the predefined type of this name, as spelled in expressions; nullptr if there is none.
 const dtype::NamedType* named_type(std::string_view name) {
   try {
     const auto expr = dtype::parse_type(name);

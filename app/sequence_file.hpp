@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Displacement sequences and type maps from files, for `inspect`.
+// Reads displacement sequences and type maps from files, for `inspect`.
 #pragma once
 
 #include <string>
@@ -8,13 +8,15 @@
 
 namespace halocline::app {
 
-/// The displacements of elements of one byte: text with an integer per line, or 64-bit integers of
-/// this machine if the name ends in .i64. Empty lines and what follows a # are no elements. Throws
-/// ConfigError for a file that cannot be read or has no elements, for anything else on a line, and
-/// beyond 2^61.
+/// Reads the displacements of elements of one byte. The file is text with an integer per line. If
+/// its name ends in .i64, it holds 64-bit integers of this machine. Empty lines are no elements,
+/// and # begins a comment.
+/// \throws ConfigError for a file that cannot be read or has no elements, for anything else on a
+/// line, and beyond 2^61.
 dtype::TypedSequence read_displacements(const std::string& path);
 
-/// A type map: a predefined type and its displacement in bytes per line, else as above.
+/// Reads a type map: each line has a predefined type and its displacement in bytes. Comments, empty
+/// lines and errors are those of read_displacements().
 dtype::TypedSequence read_type_map(const std::string& path);
 
 }  // namespace halocline::app

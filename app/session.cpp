@@ -23,7 +23,7 @@ std::int64_t max_over_ranks(std::int64_t value, MPI_Comm comm) {
   return value;
 }
 
-// What each node sends, of what this rank does. Collective.
+// Returns the sum of `value` over the ranks of each node. Collective.
 std::vector<std::int64_t> by_node(std::int64_t value, const comm::NodeHierarchy& nodes,
                                   MPI_Comm comm) {
   std::vector<std::int64_t> out(static_cast<std::size_t>(nodes.nodes()));
@@ -54,9 +54,9 @@ HaloFields<T>::HaloFields(const Config& config, const Domain& domain, Storage st
       }
     });
   } catch (const MpiError&) {
-    throw;  // of this rank alone
+    throw;  // this rank's own error
   } catch (const Error&) {
-    window_.reset();  // while all ranks are here
+    window_.reset();  // collective: all ranks are still here
     throw;
   }
 }
@@ -106,7 +106,7 @@ bool admit(const Config& config, const Domain& domain, const MemoryEstimate& est
   }
   const auto node = tightest_node(host, comm);
   std::optional<SharedMemory> on_device;
-  int real = device != nullptr && !emulated ? 1 : 0;  // on all ranks?
+  int real = device != nullptr && !emulated ? 1 : 0;  // 1 if this is so on all ranks
   HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &real, 1, MPI_INT, MPI_MIN, comm));
   if (real == 1) on_device = tightest_device(estimate.device, *device, comm);
   if (!config.dry_run) {
@@ -200,8 +200,8 @@ Record make_record(const Config& config, const Domain& domain, const comm::Excha
   record.threads = kokkos_threads();
   if (messages != config.messages)
     record.notes.push_back("one message per partner: this method has no others");
-  // All ranks describe their regions alike, so rank 0's reasons are everybody's unless it has no
-  // job at all.
+  // All ranks describe their regions in the same way. So rank 0's reasons are everybody's, unless
+  // rank 0 has no job.
   for (const auto& reason : plan.packed_by_mpi())
     record.notes.push_back("packed by MPI: " + reason);
   return record;
@@ -209,7 +209,7 @@ Record make_record(const Config& config, const Domain& domain, const comm::Excha
 
 namespace {
 
-// Unless that is what everybody expects.
+// Says where the fields are, unless that is host memory, as everybody expects.
 std::string where_fields_are(const Config& config) {
   if (config.memory == Memory::host) return "";
   const auto properties = dtype::current_device()->properties();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What run and compare have in common: fields with their exchange jobs, and the frame of a result
+// Shares code between run and compare: fields with their exchange jobs, and the frame of a result
 // record.
 #pragma once
 
@@ -26,14 +26,15 @@
 
 namespace halocline::app {
 
-/// A set of fields and the jobs that exchange its halos, in each of shapes_of(config), described as
-/// the configuration says.
-/// Neither copied nor moved, since jobs refer to fields and types.
+/// Holds a set of fields and the jobs that exchange its halos, in each of shapes_of(config). The
+/// jobs' datatypes are made as the configuration says. Neither copied nor moved, since jobs refer
+/// to fields and types.
 template <class T>
 class HaloFields {
  public:
-  /// Throws ConfigError or EnvironmentError, the same on all ranks. Collective, as is the
-  /// destruction of fields in a shared window.
+  /// Allocates the fields and describes their jobs. Collective. The destruction of fields in a
+  /// shared window is collective, too.
+  /// \throws ConfigError or EnvironmentError, the same on all ranks.
   HaloFields(const Config& config, const Domain& domain, Storage storage, MPI_Comm comm);
   HaloFields(const HaloFields&) = delete;
   HaloFields& operator=(const HaloFields&) = delete;
@@ -42,21 +43,23 @@ class HaloFields {
   const std::vector<comm::ExchangeJob>& jobs(comm::HaloShape shape) const {
     return jobs_.at(shape).working;
   }
-  /// What a plan needs to know about where they are.
+  /// Returns the shared window of the fields for a plan; empty if they are not in a window.
   std::vector<const comm::SharedWindow*> windows() const;
-  /// "private", "shared-window", "device".
+  /// Returns the storage in words: "private", "shared-window", "device".
   std::string storage() const;
 
-  /// Runs one exchange, of jobs(shape), on poisoned, position-dependent contents and compares
-  /// everything; see check_exchange(). Makes the calls of MPI that overlap makes meanwhile, too.
-  /// Applies config.inject. The result begins with the name of the exchange. Collective.
+  /// Runs one exchange of jobs(shape) on poisoned contents that depend on their place, and compares
+  /// everything; see check_exchange(). Also makes MPI's progress calls, as with overlap. Applies
+  /// config.inject. Collective.
+  /// \return nullopt, or a problem; its text begins with the name of the exchange.
   std::optional<std::string> verify(comm::ExchangePlan& plan, comm::HaloShape shape,
                                     const Verification& verification) const;
 
  private:
   struct Jobs {
     std::vector<comm::ExchangeJob> working;
-    std::vector<comm::ExchangeJob> on_host;  // the same regions, where faults are injected
+    std::vector<comm::ExchangeJob> on_host;  // the same regions in host memory, where faults are
+                                             // injected
     FaultInjector injector;
 
     Jobs(std::vector<comm::ExchangeJob> all, std::vector<comm::ExchangeJob> of_host,
@@ -77,40 +80,41 @@ class HaloFields {
   std::map<comm::HaloShape, Jobs> jobs_;
 };
 
-/// The packer that config.packer names.
+/// Makes the packer that config.packer names.
 std::unique_ptr<dtype::Packer> make_packer(const Config& config);
 
-/// Appends what a method reported of one exchange; phases that it has not stay empty.
+/// Appends the times of one exchange. A phase that the method does not report stays empty.
 void append(Phases& phases, const comm::PhaseTimes& times);
 
-/// max_over_ranks() of every phase. Collective.
+/// Returns max_over_ranks() of every phase. Collective.
 Phases max_over_ranks(Phases phases, MPI_Comm comm);
 
-/// Where fields must be for a method, unless they are on a device.
+/// Returns the storage that a method needs for its fields, unless they are on a device.
 Storage storage_for(const comm::Method& method, Memory memory);
 
-/// A record with everything but phases, verdict and ratio. `storage` as of HaloFields. Collective.
+/// Makes a record with everything but phases, verdict and ratio. `storage` is
+/// HaloFields::storage(). Collective.
 Record make_record(const Config& config, const Domain& domain, const comm::ExchangePlan& plan,
                    comm::HaloShape shape, const std::string& storage, MPI_Comm comm);
 
-/// "2 ranks (1 x 1 x 2) on 1 node, ..." and what each rank, with several nodes also what each node
-/// sends: the lines above a table.
+/// Returns the lines above a table: "2 ranks (1 x 1 x 2) on 1 node, ..." and the bytes that each
+/// rank sends. With several nodes they also tell the bytes that each node sends.
 std::string headline(const Config& config, const Record& record);
 
-/// Answers --dry-run, and returns false; else refuses a device that is not there and what does not
-/// fit into memory. Collective.
+/// Tells if the command goes on. With --dry-run it prints the answer and returns false. Otherwise
+/// it refuses a device that does not exist and fields that do not fit into memory. Collective.
 bool admit(const Config& config, const Domain& domain, const MemoryEstimate& estimate,
            MPI_Comm comm);
 
-/// What outlives all exchanges of a command.
+/// Holds what outlives all exchanges of a command.
 struct Setup {
-  const ResultWriter* writer;       ///< nullptr but on rank 0
-  const dtype::SystemModel* model;  ///< nullptr: none
+  const ResultWriter* writer;       ///< nullptr on all ranks but 0
+  const dtype::SystemModel* model;  ///< nullptr without a model
 };
 
-/// The frame of run and compare: lays out the domain over `nodes`, loads the system model, asks
-/// admit(), opens the result files, and returns body(T(), domain, setup). `copies` and `methods` as
-/// in estimate_memory(). Collective.
+/// Runs the frame of run and compare. Lays out the domain over `nodes`, loads the system model,
+/// asks admit(), and opens the result files. Returns body(T(), domain, setup). `copies` and
+/// `methods` are parameters of estimate_memory(). Collective.
 template <class Body>
 int with_domain(const Config& config, const comm::NodeHierarchy& nodes, MPI_Comm comm, int copies,
                 const std::vector<comm::Method>& methods, Body body) {

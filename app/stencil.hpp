@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The stencils as numbers: lines, weights, coefficients, and the exact factor by which they damp a
-// plane wave.
+// Describes the stencils as numbers: lines, weights, coefficients, and the exact factor by which
+// they damp a plane wave.
 #pragma once
 
 #include <array>
@@ -11,23 +11,24 @@
 
 namespace halocline::app {
 
-/// Weights of the second differences along the axes, the face diagonals and the body diagonals;
-/// consistent with the Laplacian because axes + 4 face + 4 body = 1.
+/// Holds the weights of the second differences along the axes, the face diagonals and the body
+/// diagonals. They are consistent with the Laplacian because axis + 4 face + 4 body = 1.
 struct LineWeights {
   double axis, face, body;
 };
 
-/// An explicit step u += kappa dt L u with L = sum over lines of weight * D^2, D^2 the second
-/// difference along the line, undivided by the line's own length, of half width R: (coefficients[0]
-/// u(0) + sum_k coefficients[k] (u(k) + u(-k))) / h^2.
+/// Describes an explicit step u += kappa dt L u, with L = sum over lines of weight * D^2. D^2 is
+/// the second difference along a line, of half width R, not divided by the line's own length:
+///   (coefficients[0] u(0) + sum_k coefficients[k] (u(k) + u(-k))) / h^2
 struct StencilSpec {
   LineWeights weights;
-  std::span<const double> coefficients;  ///< R + 1 of them
-  int lines;                             ///< 3, 9 or 13: the first ones of kLines that it uses
+  std::span<const double> coefficients;  ///< R + 1 numbers
+  int lines;                             ///< 3, 9 or 13: the stencil uses the first lines of kLines
   int radius() const { return static_cast<int>(coefficients.size()) - 1; }
 };
 
-/// One of each pair of opposite directions (x, y, z): 3 axes, 6 face diagonals, 4 body diagonals.
+/// Lists one of each pair of opposite directions (x, y, z): 3 axes, 6 face diagonals, 4 body
+/// diagonals.
 inline constexpr std::array<comm::Int3, 13> kLines{{{1, 0, 0},
                                                     {0, 1, 0},
                                                     {0, 0, 1},
@@ -42,36 +43,39 @@ inline constexpr std::array<comm::Int3, 13> kLines{{{1, 0, 0},
                                                     {1, -1, 1},
                                                     {1, -1, -1}}};
 
-/// heat13, heat9, heat3: the sixth-order difference (-49/18; 3/2, -3/20, 1/90) along 13, 9 or 3
-/// lines; point26: the second-order one (-2; 1) along 13, the 27-point stencil of [PEA21]
+/// Returns the numbers of a stencil.
+/// - heat13, heat9, heat3: the sixth-order difference (-49/18; 3/2, -3/20, 1/90) along 13, 9 or 3
+/// lines.
+/// - point26: the second-order difference (-2; 1) along 13 lines, the 27-point stencil of [PEA21]
 /// section 6.4.
 StencilSpec stencil_spec(Stencil stencil);
 
-/// Weight of line number `line` of kLines.
+/// Returns the weight of line number `line` of kLines.
 double line_weight(const StencilSpec& spec, int line);
 
-/// The directions whose ghosts some owned point reads, whatever the extents: those of the lines
-/// and, beside them, of the faces and edges that a point near one of them reads beyond.
+/// Returns the directions whose ghosts some owned point reads, whatever the extents are. They are
+/// the directions of the lines, and those of the faces and edges that a diagonal line may cross.
 comm::DirectionSet needed_neighbors(const StencilSpec& spec);
 
-/// A plane wave cos(2 pi (m . x / N + phase)) with integer m: an exact eigenvector of every stencil
-/// here.
+/// Describes a plane wave cos(2 pi (m . x / N + phase)) with integer m. The wave is an exact
+/// eigenvector of every stencil here.
 struct Wave {
-  comm::Int3 number;  ///< m, whole waves per dimension
+  comm::Int3 number;  ///< m, whole waves along each axis
   double phase;       ///< turns
 };
 
-/// The wave of a field; each of eight fields has its own m, the ninth has that of the first.
+/// Returns the wave of a field. Each of eight fields has its own m; the ninth has the m of the
+/// first.
 Wave field_wave(int field, int fields);
 
-/// kappa dt / h^2 of one substep: 0.1 / stages, or less where steps are many and points are few, so
-/// that the fastest decaying wave keeps about half of its amplitude and the exact solution stays a
-/// test. Stable for all stencils here (largest eigenvalue of heat3: 18.2, of heat13: 13.1).
+/// Returns kappa dt / h^2 of one substep. The value is 0.1 / stages, or less for many steps on few
+/// points. Then the fastest decaying wave keeps about half of its amplitude, so the exact solution
+/// stays a test. Stable for all stencils here (largest eigenvalue of heat3: 18.2, of heat13: 13.1).
 double choose_diffusion_number(const StencilSpec& spec, int fields, const comm::Int3& global,
                                std::int64_t substeps, int stages);
 
-/// The factor by which one substep of `diffusion_number` multiplies the amplitude of `wave` on
-/// `global` points.
+/// Returns the factor by which one substep of `diffusion_number` multiplies the amplitude of `wave`
+/// on `global` points.
 double damping(const StencilSpec& spec, const Wave& wave, const comm::Int3& global,
                double diffusion_number);
 

@@ -19,7 +19,7 @@ namespace halocline::app {
 
 namespace {
 
-// Code points: every byte that is not a UTF-8 continuation byte begins one.
+// Counts code points: every byte that is not a UTF-8 continuation byte begins one.
 std::size_t width(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
@@ -31,12 +31,12 @@ struct Unit {
   const char* name;
 };
 
-// Three significant digits in the largest unit, from a list in descending order, that leaves at
-// least 1.
+// Formats a number with three significant digits in the largest unit in which it is at least 1.
+// `units` are in descending order.
 template <std::size_t N>
 std::string in_units(double value, const std::array<Unit, N>& units) {
   if (value == 0 || !std::isfinite(value)) return format_fixed(value, 0) + " " + units.back().name;
-  // 999.6 is "1.00" of the next unit, not "1000".
+  // A value of 999.6 is "1.00" of the next unit, not "1000".
   const auto unit = std::find_if(units.begin(), units.end() - 1, [&](const Unit& u) {
     return std::abs(value) / u.factor >= 0.9995;
   });

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Profilers that are told which part of the work is under way.
+// Tells profilers which part of the work is under way.
 #pragma once
 
 namespace halocline::app {
 
-/// While it lives, regions (dtype/support/region.hpp) are those of Kokkos Tools, if a tool is
-/// loaded, and ranges of NVTX, in builds with CUDA. Kokkos must be initialised. Local.
+/// Connects regions (dtype/support/region.hpp) with profilers while it lives. They become regions
+/// of Kokkos Tools if a tool is loaded, and ranges of NVTX in builds with CUDA. Kokkos must be
+/// initialised. Local.
 class ToolsConnection {
  public:
   ToolsConnection();

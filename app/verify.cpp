@@ -35,7 +35,7 @@ struct BitsOf<float> {
 template <class T>
 using Bits = typename BitsOf<T>::type;
 
-// Each rank has its own, so that it is seen where it has travelled.
+// Each rank has its own poison, which shows if poison has travelled.
 constexpr int kPoisons = 4096;
 template <class T>
 Bits<T> poison_of(int rank) {
@@ -46,7 +46,7 @@ KOKKOS_INLINE_FUNCTION bool is_poison(Bits<T> bits) {
   return bits >= BitsOf<T>::poison && bits - BitsOf<T>::poison < kPoisons;
 }
 
-// A bijection that spreads every bit over all others (the finaliser of SplitMix64).
+// Maps numbers one to one and spreads every bit over all bits (the finaliser of SplitMix64).
 KOKKOS_INLINE_FUNCTION std::uint64_t mix(std::uint64_t x) {
   x += 0x9e37'79b9'7f4a'7c15;
   x = (x ^ (x >> 30)) * 0xbf58'476d'1ce4'e5b9;
@@ -59,14 +59,15 @@ KOKKOS_INLINE_FUNCTION std::uint64_t hash(std::uint64_t global_index, std::uint6
   return mix(mix(global_index) ^ bits);
 }
 
-// The bits of a number in [1, 2) that belongs to one point of one field. `salt`: a mixed seed.
+// Returns the bits of a number in [1, 2) that belongs to one point of one field. `salt` is a mixed
+// seed.
 template <class T>
 KOKKOS_INLINE_FUNCTION Bits<T> pattern(std::uint64_t global_index, std::uint64_t salt) {
   return BitsOf<T>::one |
          static_cast<Bits<T>>(mix(global_index ^ salt) >> (64 - BitsOf<T>::mantissa));
 }
 
-// The value of a unit wave at a point; a function of global coordinates alone.
+// Computes the value of a unit wave at a point from global coordinates alone.
 struct WaveValue {
   double number[3], period[3], phase;
 
@@ -85,7 +86,7 @@ struct WaveValue {
   }
 };
 
-// Per field: its wave and the amplitude after some substeps.
+// Holds a field's wave and its amplitude after some substeps.
 struct FieldWave {
   WaveValue value;
   double amplitude;
@@ -123,7 +124,7 @@ void for_each_element(const char* label, const Domain& domain, const FieldSet<T>
   HostSpace().fence(label);
 }
 
-// What one array has to say about its elements; combined over arrays and ranks by the caller.
+// Reduces one array over its elements. The caller combines arrays and ranks.
 template <class T, class Reducer, class Body>
 typename Reducer::value_type reduce_array(const char* label, const ArrayView<T>& view, Body body) {
   typename Reducer::value_type result{};
@@ -178,7 +179,7 @@ std::optional<std::string> check_exchange(const Domain& domain, const FieldSet<T
         });
     wrong += count;
     if (count == 0 || !first.empty()) continue;
-    // Only on failure: find the first one by a plain scan.
+    // Only a failure takes this slow scan for the first wrong element.
     const std::int64_t rows = view.extent_int(1), row = view.extent_int(2);
     std::int64_t i = 0;
     while (!is_wrong(i / (rows * row), i / row % rows, i % row)) ++i;
@@ -267,7 +268,8 @@ WaveCheck check_wave(const Domain& domain, const FieldSet<T>& fields, const Sten
     const int a = domain.layout == Layout::soa ? field : 0;
     const auto view = array_of(fields, a);
     const ElementMap map(domain, a);
-    // The field's own elements alone, so that all fields take the time of one pass.
+    // Each field takes only its own elements, so that all fields together take the time of one
+    // pass.
     double worst_of_all = 0;
     Kokkos::parallel_reduce(
         "halocline::check_wave",
@@ -278,7 +280,7 @@ WaveCheck check_wave(const Domain& domain, const FieldSet<T>& fields, const Sten
           if (!place.owned) return;
           const double exact = waves(field).amplitude * waves(field).value(place);
           const double off = Kokkos::abs(static_cast<double>(view(z, y, element)) - exact);
-          // Written so that a NaN counts as infinitely far off.
+          // This form counts a NaN as infinitely far off.
           if (!(off <= worst)) worst = off == off ? off : std::numeric_limits<double>::infinity();
         },
         Kokkos::Max<double>(worst_of_all));

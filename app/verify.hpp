@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The oracles: ghosts from global coordinates, the exact wave, and the hash of the state.
+// Checks results by three oracles: ghosts from global coordinates, the exact wave, and the hash of
+// the state.
 #pragma once
 
 #include <cmath>
@@ -14,31 +15,36 @@
 
 namespace halocline::app {
 
-/// Names an exchange of a plan that is verified. A plan may prepare in its first exchange what it
-/// uses again from the second one on. So two are verified before it is timed, and one after that.
+/// Names a verified exchange of a plan. A plan may keep something of its first exchange for the
+/// next ones. So two exchanges are verified before the timed ones, and one after them.
 struct Verification {
-  int number;          ///< among those of the plan, from 1
-  std::uint64_t seed;  ///< of the values; another one each time, since old data must not pass
+  int number;          ///< number among the plan's verified exchanges, from 1
+  std::uint64_t seed;  ///< seed of the values; differs each time, since old data must not pass
 
   static constexpr int kBeforeTiming = 2;
-  /// "exchange 1", "exchange 2", "exchange after the timed ones".
+  /// Returns "exchange 1", "exchange 2", or "exchange after the timed ones".
   std::string name() const;
 };
 
-/// Fills the owned points with values that follow from seed, field and global point, and the ghosts
-/// with a NaN; runs `exchange`; and compares every stored element bitwise: ghosts that are needed
-/// with the value of the point that they mirror; owned points, ghosts that are not needed and those
-/// beyond an open boundary with what was there before. Ghosts that the shape fills although they
-/// are not needed may hold either. Empty if all are right, else how many are wrong and the first of
+/// Runs `exchange` and compares every stored element bitwise. Before, owned points get values that
+/// follow from seed, field and global point. Ghosts get a NaN. Afterwards the elements must hold
+/// these values:
+/// - Ghosts that are needed: the value of the point that they mirror.
+/// - Owned points, ghosts that the shape does not fill, and ghosts beyond an open boundary: their
+/// former value.
+/// - Ghosts that the shape fills without need: the mirrored value, or the NaN of some rank.
+///
+/// Collective.
+/// \return nullopt if all elements are right; else the number of wrong elements and the first of
+/// them, the same text on every rank.
 /// them, the same text on every rank. Collective.
 template <class T>
 std::optional<std::string> check_exchange(const Domain& domain, const FieldSet<T>& fields,
                                           comm::HaloShape shape, std::uint64_t seed,
                                           const std::function<void()>& exchange, MPI_Comm comm);
 
-/// Compares the ghosts that are needed with the points that they mirror, by the sums of hashes of
-/// place and bits over all ranks. Returns true if they hold the same values, bit for bit.
-/// Collective.
+/// Tells if the needed ghosts hold the same bits as the points that they mirror. Compares sums over
+/// all ranks of hashes of place and bits. Collective.
 template <class T>
 bool ghosts_match(const Domain& domain, const FieldSet<T>& fields, MPI_Comm comm);
 
@@ -47,15 +53,15 @@ bool ghosts_match(const Domain& domain, const FieldSet<T>& fields, MPI_Comm comm
 template <class T>
 void set_wave(const Domain& domain, const FieldSet<T>& fields);
 
-/// Sets the ghosts beyond open boundaries to the wave after `substeps` substeps; others are left
-/// alone. Local.
+/// Sets the ghosts beyond open boundaries to the wave after `substeps` substeps. Leaves other
+/// ghosts alone. Local.
 template <class T>
 void set_outer_ghosts(const Domain& domain, const FieldSet<T>& fields, const StencilSpec& spec,
                       double diffusion_number, std::int64_t substeps);
 
-/// Largest deviation of the owned points from the exact wave after `substeps` substeps, over all
-/// ranks and fields, relative to the wave's amplitude; and how much is allowed: 1e-12 in double,
-/// 1e-5 in float, or two roundings per substep where so many substeps exceed that. Collective.
+/// Compares the owned points with the exact wave after some substeps. `error` is the largest
+/// deviation over all ranks and fields, relative to the wave's amplitude. `tolerance` is 1e-12 in
+/// double and 1e-5 in float, or two roundings per substep if that is more.
 struct WaveCheck {
   double error;
   double tolerance;
@@ -65,8 +71,8 @@ template <class T>
 WaveCheck check_wave(const Domain& domain, const FieldSet<T>& fields, const StencilSpec& spec,
                      double diffusion_number, std::int64_t substeps, MPI_Comm comm);
 
-/// A hash of all owned values and their places: the same for every number of ranks, decomposition
-/// and layout. Collective.
+/// Returns a hash of all owned values and their places. The hash is the same for every number of
+/// ranks, decomposition and layout. Collective.
 template <class T>
 std::uint64_t state_hash(const Domain& domain, const FieldSet<T>& fields, MPI_Comm comm);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The command line, as CLI11 reads it.
+// Reads the command line by CLI11.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -16,15 +16,16 @@ namespace {
 constexpr const char* kCommandLine = "command line";
 
 // ---- The program as CLI11 sees it. CLI11's own messages name no place and no remedy, so the
-// validators throw ours.
+// validators throw our messages.
 
 std::string check_word(const Option& option, const std::string& word) {
-  // CLI11 takes the next word for the value, whatever it is.
+  // CLI11 takes the next word as the value, whatever that word is.
   if (word == "--help") throw CLI::CallForHelp();
   if (word.starts_with("--"))
     refuse("--" + option.name + " has no value", shown(word) + " begins like a flag, command line",
            "give " + option.expected);
-  // A variable of the shell that is not set would lose what is to be written.
+  // An unset variable of the shell gives an empty word. Without this check the result would be
+  // lost.
   if (word.empty())
     refuse(option.name + " is empty", kCommandLine,
            "give " + option.expected + ", or leave the flag out");
@@ -34,14 +35,15 @@ std::string check_word(const Option& option, const std::string& word) {
     set(option, value, kCommandLine, unused);
     return "";
   }
-  // The other numbers of a triple may be in other words: each alone stands for all three.
+  // The numbers of a triple may be in several words, so each number is checked as if it stood for
+  // all three.
   for (const auto& number : value)
     if (!option.read({number, number, number}, unused))
       refuse_value(option, shown(number), kCommandLine);
   return "";
 }
 
-// Refuses a value behind =, which CLI11 takes for a switch, too.
+// Refuses a value behind the = of a switch, which CLI11 would accept.
 CLI::Option* without_value(CLI::Option* flag) {
   return flag->check([name = flag->get_single_name()](const std::string& value) {
     if (value != "true")
@@ -50,7 +52,7 @@ CLI::Option* without_value(CLI::Option* flag) {
   });
 }
 
-// Adds the flag, which wins over all that is wrong with other words.
+// Adds the help flag, which wins over all errors in other words.
 void add_help_flag(CLI::App& app, const std::string& meaning) {
   app.set_help_flag("-h,--help", meaning)->group("General")->each([](const std::string&) {
     throw CLI::CallForHelp();
@@ -70,7 +72,7 @@ CLI::Option* add_option(CLI::App& app, const Option& option, Given& given) {
                              name, [=] { read({"true"}); }, option.meaning))
         ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
         ->group(option.group);
-  // By type_size(), unlike expected(), CLI11 sees that a triple is given twice.
+  // With type_size(), unlike with expected(), CLI11 notices a triple that is given twice.
   return app.add_option(name, read, option.meaning)
       ->group(option.group)
       ->type_name(option.argument)
@@ -105,11 +107,11 @@ void add_subcommand(CLI::App& cli, Subcommand subcommand, CommandLine& line) {
   app.callback([&line, subcommand] { line.given.values.subcommand = subcommand; });
 }
 
-// ---- What CLI11 refuses, in our words
+// ---- Errors that CLI11 finds, in our words
 
 using Words = std::vector<std::string>;
 
-// Refuses a word that stands for a subcommand.
+// Refuses a word in the place of a subcommand.
 [[noreturn]] void refuse_subcommand(const std::string& word) {
   const auto names = all_names<Subcommand>(", ");
   if (word.starts_with("-"))
@@ -122,7 +124,7 @@ using Words = std::vector<std::string>;
          near.empty() ? "use one of " + names : "did you mean " + near + "?");
 }
 
-// Refuses what no flag and no subcommand has taken. CLI11 has no "did you mean".
+// Refuses words that no flag and no subcommand has taken. CLI11 has no "did you mean".
 [[noreturn]] void refuse_rest(const CLI::App& cli, const Words& words) {
   if (const auto outside = cli.remaining(); !outside.empty() && outside.front() == words.front())
     refuse_subcommand(words.front());
@@ -143,7 +145,7 @@ using Words = std::vector<std::string>;
          "see halocline " + (subcommand ? chosen.front()->get_name() + " " : "") + "--help");
 }
 
-// Refuses a flag that stands there twice, or that ends the line without its value.
+// Refuses a flag that is given twice, or that ends the line without its value.
 [[noreturn]] void refuse_count(const CLI::App& subcommand, const Words& words) {
   for (const auto* option : subcommand.get_options())
     if (static_cast<int>(option->count()) > std::max(option->get_items_expected_max(), 1))
@@ -153,7 +155,7 @@ using Words = std::vector<std::string>;
          "give " + find_option(words.back().substr(2))->expected);
 }
 
-// Refuses `--flag=`, for which CLI11 takes the next word as the value.
+// Refuses `--flag=`: CLI11 would take the next word as the value.
 void refuse_nothing_behind(const Words& words) {
   for (const auto& word : words) {
     if (word == "--") return;

@@ -12,7 +12,7 @@ namespace halocline::app {
 namespace {
 
 Config merge(const CommandLine& line) {
-  comm::gpu_awareness_by_environment();  // throws if it cannot be used, also where no device is
+  comm::gpu_awareness_by_environment();  // throws for a bad value, even if there is no device
   const auto& asked = line.given.values;
   auto given = line.given.names.contains("config")
                    ? read_config_file(asked.config, asked.subcommand)
@@ -43,8 +43,7 @@ Config from_json(const Json& json) {
   return config;
 }
 
-// Writes JSON, which is TOML on one line, but for the one character that TOML wants escaped and
-// JSON does not.
+// Writes JSON on one line as TOML. They differ in one character, which only TOML wants escaped.
 std::string toml_text(const Json& value) {
   auto out = value.dump();
   for (auto at = out.find('\x7f'); at != std::string::npos; at = out.find('\x7f', at))
@@ -52,7 +51,7 @@ std::string toml_text(const Json& value) {
   return out;
 }
 
-// Reads back to the same configuration.
+// Writes a config file that reads back to the same configuration.
 std::string as_toml(const Config& config) {
   std::string out = "# halocline " + std::string(to_string(config.subcommand)) + "\n";
   const Config defaults;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The config file: TOML with flags as keys.
+// Reads the config file: TOML with flags as keys.
 #include <toml++/toml.h>
 #include <algorithm>
 #include <cmath>
@@ -25,7 +25,7 @@ std::string line_in(const std::string& text, std::size_t number) {
   return out;
 }
 
-// A key with tens of thousands of dots would take as many levels of the parser's stack.
+// Refuses long lines, since each dot of a key takes one level of the parser's stack.
 void refuse_long_lines(const std::string& text, const std::string& path) {
   constexpr std::size_t kLongest = 8192;
   std::size_t number = 1;
@@ -51,9 +51,9 @@ toml::table parse(const std::string& text, const std::string& path) {
   }
 }
 
-// Returns the value as JSON, null for what no key may hold.
+// Returns the value as JSON, null for values that no key may hold.
 Json as_json(const toml::node& node, int depth = 0) {
-  constexpr int kMostNested = 8;  // beyond every value that some key takes
+  constexpr int kMostNested = 8;  // deeper than every value that some key takes
   if (const auto* value = node.as_boolean()) return value->get();
   if (const auto* value = node.as_integer())
     return value->get() < 0 ? Json(value->get()) : Json(static_cast<std::uint64_t>(value->get()));
@@ -67,7 +67,7 @@ Json as_json(const toml::node& node, int depth = 0) {
   return out;
 }
 
-// Returns the value in one line, with the dates, nan and inf that JSON has not.
+// Returns the value in one line, including dates, nan and inf, which JSON does not have.
 std::string written(const toml::node& node) {
   std::ostringstream out;
   if (const auto* items = node.as_array()) {
@@ -86,7 +86,7 @@ std::string sections_of(const std::vector<Subcommand>& subcommands) {
   return out;
 }
 
-// Reads the keys of `table`, each of which `subcommand` has to use, without sections.
+// Reads the keys of `table` without its sections. `subcommand` has to use each of the keys.
 Given read_table(const toml::table& table, const std::string& path, Subcommand subcommand) {
   Given out;
   const std::string name(to_string(subcommand));
@@ -110,7 +110,8 @@ Given read_table(const toml::table& table, const std::string& path, Subcommand s
   return out;
 }
 
-// Reads a section, which may be another subcommand's: its faults are told by all subcommands.
+// Reads a section. Faults of all sections are reported, even if the section is for another
+// subcommand.
 Given read_section(const std::string& key, const toml::table& section, const std::string& path) {
   const auto where = line_of(path, section.source());
   const auto named = from_string<Subcommand>(key);

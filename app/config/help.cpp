@@ -57,7 +57,7 @@ constexpr const char* kProgram =
 constexpr const char* kExitCodes =
     "Exit codes: 0 ok, 1 verification failed, 2 bad input, 3 environment.";
 
-// Fits the narrowest terminal.
+// Fits into the narrowest terminal.
 constexpr const char* kNotation =
     R"(
 EXPRESSION: a predefined type such as double, int, byte
@@ -86,7 +86,7 @@ Numbers are in extents of T; in bytes where a name begins
 with h, in struct and resized.
 )";
 
-// Writes `text` behind `head`, from column `indent` on.
+// Writes `head` and behind it `text`, from column `indent` on.
 std::string entry(const std::string& head, const std::string& text, std::size_t indent) {
   const std::string margin(indent, ' ');
   auto out = head.size() + 2 > indent ? head + "\n" + margin
@@ -98,7 +98,7 @@ std::string entry(const std::string& head, const std::string& text, std::size_t 
   return out + "\n";
 }
 
-// Writes a command, which stays one command if it takes several lines.
+// Writes a command; a backslash joins its lines if it takes several.
 std::string example(const std::string& command) {
   const auto columns = columns_of_terminal();
   const std::size_t margin = command.size() + 2 <= columns ? 2 : 6;
@@ -140,7 +140,7 @@ class HelpFormatter : public CLI::Formatter {
     auto out = make_description(app) + make_usage(app, std::move(name)) +
                make_subcommands(app, CLI::AppFormatMode::Normal);
     if (mode == CLI::AppFormatMode::All) return out + all_details() + kNotation + app->get_footer();
-    // CLI11 has its help flag in front of all others.
+    // CLI11 puts its help flag before all other flags.
     auto groups = app->get_groups();
     std::rotate(groups.begin(), groups.begin() + 1, groups.end());
     for (const auto& group : groups)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The help: CLI11 knows the flags, this says how they look, and what stands around them.
+// Writes the help text around the flags. CLI11 knows the flags; this file says how they look.
 #pragma once
 
 #include <memory>
@@ -14,15 +14,15 @@ class FormatterBase;
 
 namespace halocline::app {
 
-/// Says what a subcommand does; without one, what the program does.
+/// Returns the description of a subcommand; without a subcommand, that of the program.
 std::string description_of(std::optional<Subcommand> subcommand);
 
-/// Returns examples, and what else stands below the flags: for inspect the notation of datatypes,
-/// for the program the exit codes.
+/// Returns the text below the flags: examples, for inspect the notation of datatypes, for the
+/// program the exit codes.
 std::string footer_of(std::optional<Subcommand> subcommand);
 
-/// Makes what writes a help text, as wide as the terminal. In the mode All the program's text
-/// explains each flag of all subcommands once, with all details.
+/// Makes the formatter of the help text, which is as wide as the terminal. In CLI11's mode All, the
+/// program's text explains each flag of all subcommands once, with all details.
 std::shared_ptr<CLI::FormatterBase> make_help_formatter();
 
 /// Returns all flags for programs that write tables of them.

@@ -13,7 +13,7 @@ namespace halocline::app {
 
 namespace {
 
-// Counts the letters that differ: insertions, deletions and replacements.
+// Counts the letters in which two words differ: insertions, deletions and replacements.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -61,7 +61,7 @@ bool is_utf8(const std::string& text) {
 std::string nearest(std::string_view word, const std::vector<std::string>& names) {
   constexpr std::size_t kLongest = 40;
   if (word.empty() || word.size() > kLongest || names.empty()) return "";
-  // Abbreviations come first, then swapped letters, then what differs least.
+  // Abbreviations come first, then swapped letters, then the smallest distance.
   const auto begins = [&](const auto& name) { return name.starts_with(word); };
   if (std::count_if(names.begin(), names.end(), begins) == 1)
     return *std::find_if(names.begin(), names.end(), begins);

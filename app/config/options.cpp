@@ -55,7 +55,7 @@ std::string method_names() {
   return out;
 }
 
-// Says what a user may write.
+// Returns the allowed values of an option.
 template <class T>
 std::string expected(const Range& range) {
   std::string item = "a path in UTF-8";
@@ -76,7 +76,7 @@ std::string expected(const Range& range) {
   return item;
 }
 
-// Each `read` takes a value from a file or a broadcast, and returns whether the value can be used.
+// Each `read` takes a value from a file or a broadcast, and returns true if the value can be used.
 bool read(const Json& value, const Range&, bool& out) {
   if (value.is_boolean()) out = value.get<bool>();
   return value.is_boolean();
@@ -101,14 +101,14 @@ bool read(const Json& value, const Range&, double& out) {
   return true;
 }
 
-// Takes UTF-8 alone, so that a record in JSON can hold the text.
+// Takes only UTF-8, so that a JSON record can hold the text.
 bool read(const Json& value, const Range&, std::string& out) {
   if (!value.is_string() || !is_utf8(value.get<std::string>())) return false;
   out = value.get<std::string>();
   return true;
 }
 
-// A name that is a number may be written as one.
+// Takes a name. A name that is a number, such as 26, may be written as a number.
 template <NamedEnum E>
 bool read(const Json& value, const Range&, E& out) {
   const auto found = value.is_string()            ? from_string<E>(value.get<std::string>())
@@ -128,7 +128,7 @@ bool read(const Json& value, const Range&, comm::Method& out) {
   }
 }
 
-// Takes one item or more: one number may stand alone, and each name stands there once.
+// Takes a list of one item or more. One number may stand alone, and a name may occur only once.
 template <class T>
 bool read(const Json& value, const Range& range, std::vector<T>& out) {
   const auto items = std::integral<T> && !value.is_array() ? Json::array({value}) : value;
@@ -174,7 +174,8 @@ Json write(const std::vector<T>& items) {
   return out;
 }
 
-// Makes JSON of a flag's word: the word itself if it is no number, which no numeric option takes.
+// Makes JSON of a flag's word. A word that is no number stays a string, which no numeric option
+// accepts.
 template <class T>
 Json from_word(const std::string& word) {
   if constexpr (std::same_as<T, bool>) {
@@ -191,7 +192,7 @@ Json from_word(const std::string& word) {
   }
 }
 
-// A list may be written as "128 128 128", "128,128,128" and "a,b".
+// Splits words at commas: a list may be written as "128 128 128", "128,128,128" or "a,b".
 template <class T>
 Json from_tokens(const Tokens& tokens) {
   if constexpr (!kIsList<T> && !kIsTriple<T>) return from_word<T>(tokens.front());
@@ -212,7 +213,7 @@ std::string default_text(const Json& value) {
   return out;
 }
 
-// ---- The table
+// ---- The table of options
 
 struct Table {
   Table() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one table of options: flags, keys of a config file, help, manual and --print-config follow
-// it.
+// Holds the one table of options. Flags, keys of a config file, help, manual and --print-config
+// follow it.
 #pragma once
 
 #include <functional>
@@ -16,22 +16,24 @@ namespace halocline::app {
 using Json = nlohmann::ordered_json;
 using Tokens = std::vector<std::string>;
 
-/// Describes a member of Config to all that read, write or explain it.
+/// Describes a member of Config to all code that reads, writes or explains it.
 struct Option {
   std::string name;      ///< long flag without its dashes, and key in a file
   std::string group;     ///< heading in the help text; empty: hidden
   std::string argument;  ///< as shown in the help text; empty: a switch
-  int words = 1;         ///< how many arguments the flag takes at most
+  int words = 1;         ///< largest number of arguments of the flag
   bool in_file = true;
-  std::string excludes;  ///< name of the option that cannot be given, too; empty: none
-  std::string expected;  ///< says what a value may be, to follow "give "
+  std::string excludes;  ///< name of the option that cannot be given together with this one; empty:
+                         ///< none
+  std::string expected;  ///< allowed values, to follow "give "
   std::vector<Subcommand> users;
-  std::string meaning;  ///< of a few words
+  std::string meaning;  ///< a few words
   std::string details;  ///< whole sentences; may be empty
   std::string default_text;
   std::function<bool(const Json&, Config&)> read;  ///< false: the value cannot be used
   std::function<Json(const Config&)> write;
-  std::function<Json(const Tokens&)> from_tokens;  ///< makes what `read` takes of a flag's words
+  std::function<Json(const Tokens&)> from_tokens;  ///< makes the JSON for `read` from a flag's
+                                                   ///< words
   std::function<void(const Config& from, Config& to)> copy;
 
   bool is_used_by(Subcommand one) const;
@@ -40,10 +42,10 @@ struct Option {
 /// Returns all options in the order of the help text.
 const std::vector<Option>& options();
 
-/// Returns the option of that name, null if there is none.
+/// Returns the option of this name, nullptr if there is none.
 const Option* find_option(std::string_view name);
 
-/// Sets one member. `where` ends the message.
+/// Sets one member of `config`. `where` ends the error message.
 /// \throws ConfigError if the option cannot use the value.
 void set(const Option& option, const Json& value, const std::string& where, Config& config);
 
