@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The command line of the benchmarks with groups of rows.
+// Reads the command line of the benchmarks with groups of rows.
 #pragma once
 
 #include <optional>
@@ -9,21 +9,21 @@
 namespace halocline::dtype::bench {
 
 struct Arguments {
-  std::vector<std::string> groups;  ///< each once, in the order given; all if none was
+  std::vector<std::string> groups;  ///< each once, in the order given; by default all
   std::string only = "*";           ///< pattern of the names of cases
   std::string model;                ///< file of a system model
   bool quick = false, smoke = false, json = false;
 };
 
-/// What a program takes.
+/// Describes the command line of a program.
 struct ArgumentsHelp {
-  std::string what;  ///< the program does, for --help
+  std::string what;  ///< purpose of the program, for --help
   std::vector<std::string> groups;
   bool takes_model = false;
 };
 
-/// Reads the command line; nullopt if that asks for help, which is printed to stdout if `print`.
-/// Throws ConfigError.
+/// Reads the command line. Returns nullopt if it asks for help; the help is printed to stdout if
+/// `print`. Throws ConfigError.
 std::optional<Arguments> parse_arguments(int argc, char** argv, const ArgumentsHelp& help,
                                          bool print = true);
 

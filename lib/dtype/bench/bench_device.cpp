@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packing and unpacking on the device beside what others do there, in one run, each row verified
-// byte by byte. One process; jobs/local/bench.sh is for the host.
+// Compares packing and unpacking on the device with the ways of other software, in one run. Each
+// row is verified byte by byte. One process; jobs/local/bench.sh is for the host.
 //
-//   bench_device [--groups=NAME,...] ...    --help tells the rest; `copy` comes first in any case:
-//                                           the others are compared with it
+//   bench_device [--groups=NAME,...] ...    --help shows all options; `copy` always comes first:
+//                                           all other groups are compared with it
 //
-// Also without a device, with HALOCLINE_DEVICE=emulated in the environment and --smoke.
+// Works without a device, too, with HALOCLINE_DEVICE=emulated in the environment and --smoke.
 //
 // Exit codes: 0, 1 if a row is not verified, 2 bad input, 3 the environment failed, 77 no device.
 #include <fnmatch.h>
@@ -139,7 +139,7 @@ int run(int argc, char** argv) {
            arguments->groups.end();
   };
   for (const auto& group : kGroups) {
-    // The scale is not left out.
+    // The scale of all other groups is never left out.
     const bool is_scale = &group == kGroups;
     if (!is_scale && !is_wanted(group.name)) continue;
     auto all = group.make(options);

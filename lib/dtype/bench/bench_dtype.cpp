@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packing with our plans beside the loop by hand, MPI_Pack and memcpy. Google Benchmark runs the
-// cases, one benchmark of one iteration each, whose counters are the row; the harness measures.
+// Compares packing with our plans with the loop by hand, MPI_Pack and memcpy. Google Benchmark runs
+// each case as one benchmark of one iteration, whose counters are the row. The harness measures.
 //
 //   bench_dtype --list
 //   bench_dtype --group=NAME [--group=NAME...] [FLAG...]
@@ -10,7 +10,7 @@
 //   --json                       one JSON object per row, and nothing else
 //   --quick                      few samples, no reruns
 //   --points=N                   edge of the block in groups halo and copy, default 256
-//   --benchmark_...              Google Benchmark's own
+//   --benchmark_...              flags of Google Benchmark
 //
 // Exit codes: 0, 1 if a row is not verified, 2 bad input, 3 the environment failed.
 #include <benchmark/benchmark.h>
@@ -84,7 +84,7 @@ struct Arguments {
   bool json = false, list = false;
 };
 
-// Takes our flags out of argv; what is left is Google Benchmark's.
+// Takes our flags out of argv. All other flags are left to Google Benchmark.
 Arguments parse(int& argc, char** argv) {
   Arguments out;
   const auto value_of = [](std::string_view argument, std::string_view flag, auto&& use) {
@@ -171,8 +171,9 @@ int register_all(const Arguments& arguments) {
   return static_cast<int>(width);
 }
 
-// Kokkos, for the group `threads` with as many threads as OMP_NUM_THREADS says or there are cores,
-// even if the launcher has bound us to one; then this thread on a core that it was given.
+// Starts Kokkos, with one thread except for the group `threads`. That group has as many threads as
+// OMP_NUM_THREADS says or, without it, as there are cores. It ignores the cores to which the
+// launcher has bound us. Afterwards this thread is bound to one of the cores that it was given.
 class Threads {
  public:
   explicit Threads(bool many)
@@ -187,7 +188,7 @@ class Threads {
   }
 
  private:
-  // Returns how many threads there are to be.
+  // Allows all cores to this process. Returns the number of threads for Kokkos.
   static int unbind() {
     cpu_set_t all;
     CPU_ZERO(&all);

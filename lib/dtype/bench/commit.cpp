@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a datatype costs before its first use: the vendor's create and commit, and our plan on top.
-// [PEA21] Figure 7: boxes of one to three dimensions as subarray, hvector of vector, hvector of
-// hvector of vector (rows as one block, or as single bytes) and subarray of vector; trimeans of
-// 30,000 executions. What is not reading the type back from MPI is timed once more: compile (which
-// copies the lists of a type that make_plan moves). Then index lists of 524,288 blocks, and finding
-// a plan that was made before.
+// Measures the cost of a datatype before its first use: create and commit of the MPI library, and
+// our plan in addition.
+//
+// [PEA21] Figure 7: boxes of one to three dimensions, as trimeans of 30,000 executions. The boxes
+// are a subarray, an hvector of a vector, an hvector of hvectors of vectors, and a subarray of a
+// vector. In the third, rows are one block or single bytes. `compile` times the plan again without
+// reading the type back from MPI. It copies the lists of a type, which make_plan moves.
+//
+// Further rows are index lists of 524,288 blocks, and look-ups of a plan that was made before.
 #include <mpi.h>
 
 #include <algorithm>
@@ -38,7 +41,7 @@ struct Box {
 constexpr int kRow = 1024, kPlane = kRow * 256;
 constexpr Box kBoxes[] = {{"1d", 1, 1, 1024}, {"2d", 1, 64, 256}, {"3d", 8, 16, 64}};
 
-// `count` of `old`, `stride` bytes apart; takes `old` over.
+// Returns `count` instances of `old`, `stride` bytes apart. Frees `old`.
 MPI_Datatype repeated(MPI_Datatype old, int count, MPI_Aint stride) {
   MPI_Datatype out = MPI_DATATYPE_NULL;
   HALOCLINE_MPI(MPI_Type_create_hvector(count, 1, stride, old, &out));
@@ -91,7 +94,7 @@ constexpr Construction kConstructions[] = {{"subarray", subarray},
                                            {"hvector-hvector-bytes", hvector_of_hvector_of_bytes},
                                            {"subarray-vector", subarray_of_vector}};
 
-// [RMG03]'s Indexed pattern, or irregular gaps.
+// Returns [RMG03]'s Indexed pattern, or irregular gaps.
 std::vector<int> displacements(int blocks, bool irregular) {
   constexpr std::array kPattern = {0, 2, 3, 5, 8};
   std::vector<int> list;
@@ -108,7 +111,7 @@ double trimean(const std::vector<double>& values) {
   return (percentile(values, 0.25) + 2 * percentile(values, 0.5) + percentile(values, 0.75)) / 4;
 }
 
-// What reading the clock twice takes: a good part of the shortest times here.
+// Returns the time of reading the clock twice: a good part of the shortest times here.
 double clock_ns() {
   std::vector<double> samples;
   for (int i = 0; i < 1000; ++i) {
@@ -118,7 +121,7 @@ double clock_ns() {
   return median(std::move(samples));
 }
 
-// `blocks` of an index list, else 0.
+// Measures the phases of a type. `blocks` is the number of blocks of an index list, or 0.
 Row measure_commit(const Create& create, int blocks, const Options& options) {
   struct Phase {
     const char* name;
@@ -126,7 +129,7 @@ Row measure_commit(const Create& create, int blocks, const Options& options) {
   };
   Phase create_phase{"create", {}}, commit_phase{"commit", {}}, plan_phase{"plan", {}},
       compile_phase{"compile", {}};
-  TypeExprPtr read;  // what MPI hands back of the type
+  TypeExprPtr read;  // expression that MPI gives back for the type
   const double clock = clock_ns();
   const auto timed = [&](Phase& phase, auto&& what) {
     const auto start = Clock::now();
@@ -144,13 +147,13 @@ Row measure_commit(const Create& create, int blocks, const Options& options) {
     timed(create_phase, [&] { handle = create(); });
     const Datatype owner(handle);
     timed(commit_phase, [&] { HALOCLINE_MPI(MPI_Type_commit(&handle)); });
-    // Dropped outside what is timed, as the vendor's type is.
+    // Destroyed outside of the timed part, like the MPI library's type.
     std::optional<Result<PackPlan>> made;
     std::optional<PackPlan> compiled;
     timed(plan_phase, [&] { made.emplace(plan_of(handle)); });
     if (read) timed(compile_phase, [&] { compiled.emplace(canonicalize(translate(*read))); });
     if (i > 0) continue;
-    // The first one is not measured but looked at.
+    // The first execution is verified and not measured.
     for (auto* phase : {&create_phase, &commit_phase, &plan_phase}) phase->ns.clear();
     if (const auto expr = decode(handle); std::holds_alternative<TypeExprPtr>(expr))
       read = std::get<TypeExprPtr>(expr);
@@ -181,8 +184,8 @@ Row measure_commit(const Create& create, int blocks, const Options& options) {
   return row;
 }
 
-// A plan by handle: made at the first call, looked up at all others; beside reading an attribute of
-// the type, the least that MPI itself lets a library do.
+// Measures plans by handle: the first call makes the plan, all others look it up. Compares with
+// reading an attribute of the type, the least that MPI itself lets a library do.
 Row measure_lookup(const Options& options) {
   const Datatype handle(subarray(kBoxes[2]));
   int key = MPI_KEYVAL_INVALID, flag = 0;

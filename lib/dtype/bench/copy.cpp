@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A halo from the arrays of one block into the ghosts of another one, as between two ranks of a
-// node that see each other's memory, 8 fields of doubles: by a CopyPlan, by the loops that copy row
-// by row, by packing and unpacking; and by one memcpy of as many bytes.
+// Copies a halo of 8 fields of doubles from the arrays of one block into the ghosts of another
+// block. Two ranks of a node that see each other's memory do so. Compares a CopyPlan, loops that
+// copy row by row, packing and unpacking, and one memcpy of the same number of bytes.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -23,13 +23,14 @@ namespace {
 
 constexpr std::int64_t kFields = 8;
 
-// Where a region begins that is sent and where the ghosts do that get it.
+// Describes a region that is sent: its begin in the source, and the begin of its ghosts in the
+// destination.
 struct Region {
   int shape;
   std::int64_t from[3], to[3];
 };
 
-// All 26, in the order of their directions.
+// Returns all 26 regions in the order of their directions.
 std::vector<Region> regions_of(std::int64_t points) {
   std::vector<Region> out;
   for (int d = 0; d < 27; ++d) {
@@ -46,7 +47,7 @@ std::vector<Region> regions_of(std::int64_t points) {
   return out;
 }
 
-// The fields of a block, one behind the other.
+// Holds the fields of a block, one behind the other.
 class Block {
  public:
   explicit Block(std::int64_t points)
@@ -65,7 +66,7 @@ class Block {
   void fill(std::uint64_t seed) const {
     fill_with_noise(reinterpret_cast<std::byte*>(data_.get()), bytes(), seed);
   }
-  // Of all bytes and their order.
+  // Returns a hash of all bytes and their order.
   std::uint64_t hash() const {
     std::uint64_t hash = 0;
     for (std::int64_t i = 0; i < kFields * field_; ++i) {
@@ -110,7 +111,7 @@ TypeExprPtr datatype(const Region& region, std::int64_t points, const std::int64
 
 struct Scene {
   std::int64_t points;
-  bool periodic;  // into the block's own ghosts
+  bool periodic;  // the destination is the block's own ghosts
   std::vector<Region> regions;
 };
 
@@ -184,7 +185,8 @@ Row measure(const Scene& scene, const Options& options) {
 
 std::vector<Benchmark> copy(const Options& options) {
   std::vector<Benchmark> all;
-  // Faces and edges by the axes in which they are thin: 24-byte rows where x is one.
+  // Faces and edges are named by the axes in which they are thin. Rows have 24 bytes if x is one of
+  // these.
   constexpr std::array<std::pair<int, const char*>, 7> kShapes = {{{4, "faces-x"},
                                                                    {2, "faces-y"},
                                                                    {1, "faces-z"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one place where the benchmarks make plans and call our packer: what is to be measured with
-// other options, or with an optimisation switched off, changes here.
+// Makes the plans of the benchmarks and calls our packer. This is the only place to change for
+// other options, or to switch an optimisation off.
 #pragma once
 
 #include <mpi.h>
@@ -27,12 +27,12 @@ namespace halocline::dtype::bench {
 inline constexpr std::int64_t kSegmentBytes = 64 * 1024;
 inline constexpr std::int64_t kLookahead = 4 * 1024 * 1024;
 
-/// A part of a case, ready for use: `count` instances `offset` bytes into the memory, packed to
-/// `bytes` bytes `position` bytes into the stream.
+/// Describes a part of a case, ready for use. `count` instances begin `offset` bytes into the
+/// memory. They are packed to `bytes` bytes, `position` bytes into the stream.
 struct Job {
   MPI_Datatype handle;
   std::int64_t count, offset, bytes, position;
-  TypeExprPtr type;  ///< of the handle, for Mode::by_rule
+  TypeExprPtr type;  ///< expression of the handle, for Mode::by_rule
 };
 
 struct PlannedJob {
@@ -46,7 +46,7 @@ inline Result<PackPlan> plan_of(MPI_Datatype handle) {
 
 using ThreadsPacker = KokkosPacker<Kokkos::DefaultHostExecutionSpace>;
 
-/// How many threads share one job of so many bytes.
+/// Returns the number of threads that share one job of `bytes` bytes.
 inline std::int64_t threads_of(std::int64_t bytes) {
   return std::clamp<std::int64_t>(bytes / ThreadsPacker::kLeastShare, 1,
                                   Kokkos::DefaultHostExecutionSpace().concurrency());
@@ -64,8 +64,8 @@ Method pack_whole(const std::vector<PlannedJob>& all, Packer packer) {
           })};
 }
 
-// Segments are made beforehand, as by a library that sends in pieces; each call packs all of the
-// stream again.
+// Packs in segments that are made beforehand, as in a library that sends in pieces. Each call packs
+// the whole stream again.
 inline Method pack_in_segments(const std::vector<PlannedJob>& all, std::byte* memory) {
   const auto segments = std::make_shared<std::deque<Segment>>();
   for (const auto& [plan, job] : all)
@@ -94,7 +94,7 @@ inline Method pack_fused(const std::vector<PlannedJob>& all, std::byte* memory) 
           batch([fused](std::byte*, std::byte* packed) { HostPacker().unpack(fused, packed); })};
 }
 
-/// Our pack and unpack of all jobs. Segments and a fused plan are bound to `memory`.
+/// Returns our pack and unpack of all jobs. Segments and a fused plan are bound to `memory`.
 inline Result<Method> ours(const std::vector<Job>& jobs, Mode mode, std::byte* memory) {
   std::vector<PlannedJob> all;
   for (const auto& job : jobs) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The constructors that MPI does not have: packed by plans that keep their rules, and by those of
-// the types that MPI gets instead. The loop by hand follows the rule.
+// Measures the constructors that MPI does not have. They are packed by plans that keep their rules,
+// and by plans of the types that MPI gets instead. The loop by hand follows the rule.
 #include <algorithm>
 #include <cstdint>
 #include <random>

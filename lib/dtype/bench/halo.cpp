@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The slabs that a block of points^3 doubles sends to its 26 neighbours, radius 3: one by one, all
-// 26 with one plan each, and all 26 as one fused plan.
+// Measures the slabs that a block of points^3 doubles sends to its 26 neighbours, radius 3. They
+// are packed one by one, all 26 with one plan each, and all 26 as one fused plan.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -63,7 +63,7 @@ TypeExprPtr datatype(const Slab& slab) {
                        named("double")});
 }
 
-// "face-xlo", "edge-zlo-yhi", "corner-zlo-yhi-xlo"
+// Returns a name such as "face-xlo", "edge-zlo-yhi" or "corner-zlo-yhi-xlo".
 std::string name_of(int z, int y, int x) {
   constexpr std::array kKinds = {"face", "edge", "corner"};
   std::string axes;

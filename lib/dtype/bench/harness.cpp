@@ -23,11 +23,11 @@ namespace halocline::dtype::bench {
 
 namespace {
 
-// Memory that is touched before it is timed and kept for the next case. What lies before and behind
-// the bytes that a case uses is ours too, and must not change.
+// Holds memory that is touched before it is timed, and kept for the next case. Bytes before and
+// behind those of the case must not change.
 class Buffer {
  public:
-  /// `offset`: of the data from the begin of a page.
+  /// `offset`: bytes from the begin of a page to the data
   explicit Buffer(std::size_t offset) : offset_(offset) {}
 
   void resize(std::int64_t bytes) {
@@ -60,10 +60,10 @@ class Buffer {
   std::size_t offset_, capacity_ = 0, used_ = 0;
 };
 
-// What all cases share, one after the other.
+// Holds the memory that all cases use in turn.
 struct Arena {
-  // Half a page apart, or in small cases many a load would wait for a store whose address differs
-  // in the page alone.
+  // Half a page apart. Otherwise many loads of small cases would wait for a store whose address
+  // differs only in the page.
   static constexpr std::size_t kApart = 2048 + 64;
   Buffer memory{0}, packed{kApart}, expected_memory{0}, expected_packed{kApart};
 
@@ -79,7 +79,7 @@ Arena& arena() {
   return the_arena;
 }
 
-// The parts of a case with their handles.
+// Holds the parts of a case with their handles.
 struct Jobs {
   std::vector<Datatype> handles;
   std::vector<Job> all;
@@ -113,7 +113,7 @@ Method by_mpi(const Jobs& jobs) {
           })};
 }
 
-// MPI's own, whatever stands in front of it.
+// Returns MPI's own methods, even if our interposer is loaded.
 Method vendor(const Jobs& jobs) {
   return by_mpi<PMPI_Pack, PMPI_Unpack>(jobs);
 }
@@ -125,7 +125,8 @@ Method contiguous_copy(std::int64_t bytes) {
       batch([size](std::byte* memory, std::byte* packed) { std::memcpy(memory, packed, size); })};
 }
 
-// Packed streams and memories, gaps and surroundings included, must come out the same.
+// Tells if two methods leave the same packed streams and memories, with their gaps and
+// surroundings.
 bool agree(const Method& reference, const Method& method) {
   auto& [memory, packed, expected_memory, expected_packed] = arena();
   const auto equal_after = [&](const Batch& expected, const Batch& run, std::uint64_t seed) {
@@ -139,7 +140,7 @@ bool agree(const Method& reference, const Method& method) {
          equal_after(reference.unpack, method.unpack, 3);
 }
 
-// How long to measure one direction of a case, and how often again.
+// Says how long to measure one direction of a case, and how often to repeat it.
 struct Patience {
   Effort effort;
   int reruns;
@@ -160,13 +161,13 @@ const Direction kDirections[] = {
     {&Method::pack, "pack", "hand", "memcpy", "vendor_pack"},
     {&Method::unpack, "unpack", "hand_unpack", "memcpy_unpack", "vendor_unpack"}};
 
-// Those that came out right.
+// Holds the methods that gave the right bytes.
 struct Methods {
   Method hand;
   std::optional<Method> ours, vendor;
 };
 
-// Appends the fields of one direction; returns how often it was measured for as long again.
+// Appends the fields of one direction. Returns the number of reruns.
 int measure_direction(Row& row, const Direction& direction, const Methods& methods,
                       std::int64_t bytes, double good_overhead_ns, const Patience& patience) {
   const auto& effort = patience.effort;
@@ -183,7 +184,7 @@ int measure_direction(Row& row, const Direction& direction, const Methods& metho
   };
   const auto hand = add(direction.hand, methods.hand.*direction.run);
   const auto ours = add_if(direction.ours, methods.ours);
-  // Between ours and MPI, which may leave caches and clock in any state.
+  // memcpy stands between ours and MPI, which may leave caches and clock in any state.
   add(direction.memcpy, contiguous_copy(bytes).*direction.run);
   const auto vendor = add_if(direction.vendor, methods.vendor);
 
@@ -213,7 +214,7 @@ Row measure(const Case& the_case, const Options& options) {
     jobs.handles.push_back(make_datatype(*part.type));
     jobs.add(jobs.handles.back().get(), part.count, part.offset, part.type);
   }
-  // memcpy reads its bytes from the memory as well.
+  // memcpy reads its bytes from the same memory.
   arena().resize(std::max(jobs.memory_bytes, jobs.packed_bytes), jobs.packed_bytes);
 
   Row row;
@@ -239,7 +240,7 @@ Row measure(const Case& the_case, const Options& options) {
   }
   Methods methods{the_case.hand, std::nullopt, std::nullopt};
   if (the_case.mode == Mode::interposed) {
-    // Its first uses are MPI's own.
+    // The interposer leaves the first uses of a type to MPI.
     constexpr int kFirstUses = 140;
     arena().memory.fill(1);
     const auto first_uses = by_mpi<MPI_Pack, MPI_Unpack>(jobs);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The harness of bench_dtype. A case is a memory layout described twice: as MPI datatypes, and as
-// the loop that a good programmer who knows the pattern writes by hand. The harness checks our
-// packer against that loop byte by byte, then times both, MPI_Pack and memcpy in turn within one
-// run: ratios of such samples are what counts.
+// Verifies and measures the cases of bench_dtype. A case is a memory layout, described as MPI
+// datatypes and as the loop that a good programmer writes by hand.
+//
+// The harness checks our packer against that loop byte by byte. Then it times both, MPI_Pack and
+// memcpy in turn within one run. Only ratios of such samples count.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -23,20 +24,20 @@ namespace halocline::dtype::bench {
 
 struct Options {
   bool quick = false;         ///< few samples and no reruns
-  bool smoke = false;         ///< small sizes and one sample: does it work at all?
+  bool smoke = false;         ///< small sizes and one sample, to see if it works at all
   std::int64_t points = 256;  ///< edge of the block in groups halo and copy
 };
 
-/// That many calls one after the other, on this memory and this packed stream.
+/// Makes `calls` calls one after the other, on this memory and this packed stream.
 using Batch = std::function<void(void* memory, void* packed, std::int64_t calls)>;
 
 struct Method {
   Batch pack, unpack;
 };
 
-/// A batch of `body(memory, packed)`, compiled into the loop over the calls, so that a loop written
-/// by hand pays for no call. The compiler knows neither where the pointers lead nor who reads what
-/// was written.
+/// Returns a batch of body(memory, packed). The body is compiled into the loop over the calls, so
+/// that a loop by hand pays for no call. The compiler knows neither the targets of the pointers nor
+/// the readers of the written bytes.
 template <class Body>
 Batch batch(Body body) {
   return [body = std::move(body)](void* memory, void* packed, std::int64_t calls) {
@@ -67,8 +68,8 @@ struct UnpackMove {
   }
 };
 
-/// A loop by hand, written once for both directions: `loop(move, memory, packed)` with pointers to
-/// T calls move(memory[i], packed[j]) for an element, or move.bytes(to, from, n).
+/// Returns both directions of a loop by hand, written once. loop(move, memory, packed) gets
+/// pointers to T. It calls move(memory[i], packed[j]) for an element, or move.bytes(to, from, n).
 template <class T, class Loop>
 Method by_hand(Loop loop) {
   const auto with = [&loop](auto move) {
@@ -79,16 +80,18 @@ Method by_hand(Loop loop) {
   return {with(PackMove{}), with(UnpackMove{})};
 }
 
-/// by_rule: from the expression, not from what MPI makes of it. interposed: by MPI_Pack itself, in
-/// front of which our interposer stands if it was loaded.
+/// Names the ways to pack a case. by_rule: with the plan of the expression, not of the type that
+/// MPI made of it. interposed: through MPI_Pack, which is our interposer if it was loaded.
 enum class Mode { whole, by_rule, segments, fused, threads, interposed };
 
-/// Its parts are packed one behind the other; one call of a method is all of them.
+/// Describes a layout. Its parts are packed one behind the other; one call of a method packs all of
+/// them.
 struct Case {
   std::string name;
   std::vector<Part> parts;
   Method hand;
-  Mode mode = Mode::whole;  ///< how ours does it; the hand loop and MPI_Pack are the same for all
+  Mode mode = Mode::whole;  ///< way in which ours packs; hand and MPI_Pack are the same for all
+                            ///< modes
 };
 
 struct Benchmark {
@@ -96,20 +99,22 @@ struct Benchmark {
   std::function<Row(const Options&)> run;
 };
 
-/// Packing is as good as the loop by hand from this ratio of rates on (the rest is noise; below it,
-/// a row is measured for longer) or, where packs are of so few bytes that they are nearly all
-/// overhead, up to so much more time for each of these.
+/// Are the limits of good packing, compared with the loop by hand.
+///
+/// Packing is good from the ratio of rates kGoodRatio on; the rest is noise. Below it, a row is
+/// measured for longer. Packs below kOverheadBelowBytes are nearly all overhead. They may take
+/// kGoodOverheadNs more time each, or kGoodInterposedNs through MPI_Pack.
 inline constexpr double kGoodRatio = 0.95, kGoodOverheadNs = 20, kGoodInterposedNs = 60;
 inline constexpr std::int64_t kOverheadBelowBytes = 4096;
 
 /// Verifies a case, then measures it.
 Row measure(const Case& the_case, const Options& options);
 
-/// Whether our plan of `handle` and MPI_Pack agree about `count` instances, packed and unpacked.
+/// Tells if our plan of `handle` and MPI_Pack agree about `count` instances, packed and unpacked.
 bool agrees_with_vendor(MPI_Datatype handle, std::int64_t count);
 
-// The groups. Where a case comes in two sizes, one is around 1 MiB, and the name of the other, 4 to
-// 64 KiB, ends in -small.
+// Groups of cases. If a case comes in two sizes, one is around 1 MiB. The other has 4 to 64 KiB,
+// and its name ends in -small.
 std::vector<Case> table1(const Options& options);
 std::vector<Case> segments(const Options& options);
 std::vector<Case> halo(const Options& options);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What programs get that have our interposer loaded: packs through MPI_Pack, and what the calls
-// cost that it passes on to MPI. MPI's own have the names of the profiling interface.
+// Measures programs that have our interposer loaded: packs through MPI_Pack, and the extra cost of
+// calls that are passed on to MPI. Functions of MPI itself are called by their names in the
+// profiling interface.
 #include <benchmark/benchmark.h>
 #include <mpi.h>
 
@@ -42,8 +43,8 @@ using Direct =
     Names<PMPI_Pack, PMPI_Unpack, PMPI_Send, PMPI_Recv, PMPI_Isend, PMPI_Irecv, PMPI_Wait,
           PMPI_Waitall, PMPI_Alltoallv, PMPI_Alltoallw, PMPI_Neighbor_alltoallw, PMPI_Type_commit>;
 
-// What the calls use: they send nothing anywhere, or a few bytes to the rank itself, which is its
-// only neighbor on either side.
+// Holds the arguments of the calls. They send nothing, or a few bytes to the rank itself, which is
+// its only neighbor on either side.
 struct Arguments {
   Arguments() {
     const std::array dimensions{1}, periodic{1};
@@ -68,7 +69,7 @@ struct Arguments {
 
 constexpr int kBytes = sizeof(Arguments::packed);
 
-// `calls(names)` makes `intercepted` calls by these names. Without a target if that is kNone.
+// calls(names) makes `intercepted` calls by these names. kNone: there is no target.
 constexpr double kNone = 0;
 template <class Calls>
 Benchmark benchmark_of(std::string name, double target_ns, int intercepted, Calls calls) {
@@ -165,18 +166,18 @@ std::vector<Benchmark> calls(const Options&) {
   std::vector<Benchmark> out;
   add_calls(out, "named", 10, nullptr);
   add_calls(out, "derived", 30, "contiguous(2,int)");
-  // Which the engine would pack, but whose messages are MPI's without a model.
+  // The engine would pack this type, but without a model its messages are left to MPI.
   add_calls(out, "gaps", 30, "vector(2,1,2,int)", Which::messages);
-  // MPI itself drops what is known of the type when it is freed.
+  // When MPI frees the type, it drops the entries of the type.
   out.push_back(benchmark_of("commit-and-free", kNone, 1, [](auto mpi) {
     MPI_Datatype type = MPI_DATATYPE_NULL;
     MPI_Type_vector(10, 1, 2, MPI_INT, &type);
     mpi.commit(&type);
     MPI_Type_free(&type);
   }));
-  // What each use of the engine pays to know where the data are; MPI need not know it.
+  // Each use of the engine pays for knowing the kind of memory; MPI need not know it.
   out.push_back(benchmark_of("kind-of-host", kNone, 1, [memory = 0](auto names) {
-    benchmark::DoNotOptimize(&memory);  // or there would be no loop
+    benchmark::DoNotOptimize(&memory);  // otherwise there would be no loop
     if constexpr (std::is_same_v<decltype(names), Through>)
       benchmark::DoNotOptimize(kind_of_memory(&memory));
   }));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Layouts that several groups measure, each with its loop by hand.
+// Defines layouts that several groups measure, each with its loop by hand.
 #pragma once
 
 #include <cstddef>
@@ -19,18 +19,20 @@ inline std::vector<std::int64_t> scaled(const std::vector<int>& list, std::int64
   return out;
 }
 
-/// MPI_Type_indexed with a block of one element per entry of the list.
+/// Returns an MPI_Type_indexed with a block of one element per entry of the list.
 inline TypeExprPtr single_elements(const std::vector<int>& list, std::string_view element) {
   return type(Indexed{std::vector<std::int64_t>(list.size(), 1), scaled(list, 1), named(element)});
 }
 
-/// MPI_Type_create_indexed_block: for each entry, the `width` elements that begin at width * entry.
+/// Returns an MPI_Type_create_indexed_block: for each entry, the `width` elements from width *
+/// entry on.
 inline TypeExprPtr blocks_of(std::int64_t width, const std::vector<int>& list,
                              std::string_view element) {
   return type(IndexedBlock{width, scaled(list, width), named(element)});
 }
 
-/// What a programmer writes for either of them; returns the end of what it packed.
+/// Moves the elements of a list, with the loop that a programmer writes. Returns the end of the
+/// packed bytes.
 template <int kWidth, class Move, class T>
 T* move_by_index(Move move, const std::vector<int>& list, T* __restrict memory,
                  T* __restrict packed) {
@@ -49,7 +51,7 @@ Method by_index_list(std::vector<int> list) {
   });
 }
 
-/// Every other element.
+/// Moves every other element.
 template <class T>
 Method every_other(std::int64_t n) {
   return by_hand<T>([n](auto move, T* __restrict memory, T* __restrict packed) {
@@ -57,8 +59,8 @@ Method every_other(std::int64_t n) {
   });
 }
 
-/// Every other double, as many instances of a resized type, and at every call of MPI_Pack another
-/// number of them; `total` in all.
+/// Returns a case of every other double, as instances of a resized type. Every call of MPI_Pack has
+/// another count; `total` is the sum.
 inline Case changing_count(std::int64_t total) {
   std::vector<std::int64_t> counts = {total / 4, 1, total / 8, total / 64 + 3, 2, total / 3 - 1};
   for (const auto count : counts) total -= count;
@@ -76,7 +78,7 @@ inline Case changing_count(std::int64_t total) {
       })};
 }
 
-/// The columns of an N x N block, one behind the other, out of rows of kRow elements.
+/// Moves the columns of an N x N block, one behind the other, out of rows of kRow elements.
 template <class T, int N, int kRow>
 Method columns() {
   return by_hand<T>([](auto move, T* __restrict memory, T* __restrict packed) {
@@ -98,7 +100,7 @@ struct Member {
   std::size_t bytes;
 };
 
-/// An array of structs with gaps. The compiler knows the members, as it does in an application.
+/// Returns an array of structs with gaps. The compiler knows the members, as in an application.
 template <std::int64_t kExtent, Member... kMembers>
 Case struct_array(const char* name, const std::string& datatype, std::int64_t count) {
   return {
@@ -121,7 +123,7 @@ inline Case short_int_char_double(std::int64_t count) {
       "struct-short-int-char-double", "struct({1,1,1,1},{0,4,8,16},{short,int,char,double})",
       count);
 }
-/// double position[3]; float charge; int id; char tag[3];
+/// Returns an array of struct { double position[3]; float charge; int id; char tag[3]; }.
 inline Case particle(std::int64_t count) {
   return struct_array<40, Member{0, 24}, Member{24, 4}, Member{28, 4}, Member{32, 3}>(
       "struct-particle", "struct({3,1,1,3},{0,24,28,32},{double,float,int,char})", count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Index lists whose author knew more than the list says: what re-rolling them is worth. The loop by
-// hand goes through the list.
+// Measures index lists with more structure than the list says: the gain of re-rolling them. The
+// loop by hand goes through the list.
 #include <cstdint>
 #include <random>
 #include <string>
@@ -19,7 +19,7 @@ Case of_doubles(std::string name, std::vector<int> list) {
   return {std::move(name), {{std::move(expr)}}, by_index_list<double, 1>(std::move(list))};
 }
 
-// `count` starts in ascending order, at least `room` apart.
+// Returns `count` starts in ascending order, at least `room` apart.
 std::vector<int> irregular(int count, int room) {
   std::mt19937 random(1);
   std::vector<int> starts;
@@ -28,7 +28,7 @@ std::vector<int> irregular(int count, int room) {
   return starts;
 }
 
-// The same offsets behind each start.
+// Returns the same offsets behind each start.
 std::vector<int> at_each(const std::vector<int>& starts, const std::vector<int>& offsets) {
   std::vector<int> list;
   for (const int start : starts)

@@ -7,8 +7,8 @@
 
 namespace halocline::dtype::bench {
 
-/// Eight bytes that differ from place to place and from seed to seed, everywhere; `bytes` is a
-/// multiple of them.
+/// Fills memory with words of eight bytes that differ everywhere, from place to place and from seed
+/// to seed. `bytes` must be a multiple of eight.
 inline void fill_with_noise(std::byte* memory, std::size_t bytes, std::uint64_t seed) {
   for (std::size_t i = 0; i < bytes; i += sizeof(std::uint64_t)) {
     const auto value = (i + seed) * 0x9E3779B97F4A7C15u;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What applications send: the access patterns of the DDTBench collection (Schneider, Gerstenberger,
-// Hoefler: Micro-applications for communication data access patterns and MPI datatypes, EuroMPI
-// 2012), transposes, arrays of structs with gaps, and a count that changes at every call.
+// Measures layouts that applications send: the access patterns of the DDTBench collection,
+// transposes, arrays of structs with gaps, and a count that changes at every call. DDTBench:
+// Schneider, Gerstenberger, Hoefler: Micro-applications for communication data access patterns and
+// MPI datatypes, EuroMPI 2012.
 #include <algorithm>
 #include <complex>
 #include <cstddef>
@@ -25,7 +26,7 @@ std::string list(Numbers... numbers) {
   return text + "}";
 }
 
-// NAS LU: the five values of each point of a line of cells; along y they are a row apart.
+// NAS LU: the five values of each point of a line of cells. Along y, the points are a row apart.
 Case lu_x(int points) {
   return {"nas-lu-x",
           {{parse_type("contiguous(" + std::to_string(5 * points) + ",double)")}},
@@ -72,8 +73,8 @@ Case mg(char axis) {
       })};
 }
 
-// MILC: the su3 vectors (three complex floats) of the lower z boundary of an L^4 lattice, even
-// sites and odd sites apart.
+// MILC: the su3 vectors (three complex floats) of the lower z boundary of an L^4 lattice. Even and
+// odd sites are apart.
 template <int L>
 Case milc() {
   constexpr int kBlock = 6 * L * L / 2, kStride = kBlock * L, kParity = kStride * L;
@@ -89,8 +90,8 @@ Case milc() {
           })};
 }
 
-// WRF: fields of (south-north, bottom-top, west-east) points with a halo of three; the columns sent
-// west (x) or south (y), of one field or of all scalars but the first.
+// WRF: fields of (south-north, bottom-top, west-east) points with a halo of three. The columns are
+// sent west (x) or south (y), for one field or for all scalars but the first.
 struct Wrf {
   int nj, nk, ni;
 
@@ -128,7 +129,7 @@ void add_wrf(std::vector<Case>& cases, const Wrf& field, int rows, const std::st
                        packed = move_wrf<kColumns>(field, rows, move, memory + s * field.volume(),
                                                    packed);
                    })});
-  // Two surface fields, two fields and the scalars as one struct, one behind the other in memory.
+  // A struct of two surface fields, two fields and the scalars, one behind the other in memory.
   const auto surface = subarray(list(nj, ni), list(rows, kColumns), "{3,3}");
   const auto volumes = [&](int n) {
     return subarray(list(n, nj, nk, ni), list(n, rows, nk, kColumns), "{0,3,0,3}");
@@ -150,7 +151,7 @@ void add_wrf(std::vector<Case>& cases, const Wrf& field, int rows, const std::st
        })});
 }
 
-// About one of eight atoms, in ascending order with irregular gaps: those near a boundary.
+// Returns the atoms near a boundary: about one of eight, in ascending order with irregular gaps.
 std::vector<int> border_atoms(int entries) {
   std::mt19937 random(1);
   std::vector<int> list;
@@ -160,7 +161,8 @@ std::vector<int> border_atoms(int entries) {
   return list;
 }
 
-// Every second point, shuffled within groups of 64: the numbering of a mesh is local but irregular.
+// Returns every second point, shuffled within groups of 64: the numbering of a mesh is local but
+// irregular.
 std::vector<int> mesh_points(int entries) {
   std::mt19937 random(2);
   std::vector<int> list(static_cast<std::size_t>(entries));
@@ -172,8 +174,8 @@ std::vector<int> mesh_points(int entries) {
   return list;
 }
 
-// LAMMPS: positions (three doubles) of the listed atoms, then `kScalars` properties of each, every
-// one in its own array.
+// LAMMPS: positions (three doubles) of the listed atoms, then `kScalars` properties of each atom.
+// Each property has its own array.
 template <int kScalars>
 Case lammps(const char* name, int entries) {
   auto atoms = border_atoms(entries);

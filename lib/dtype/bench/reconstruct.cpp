@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Type reconstruction of sequences from regular to random: time and comparisons, beside the plain
-// search over all divisors of their length [KT15 section 3].
+// Measures type reconstruction of sequences from regular to random: time and comparisons. Compares
+// with the plain search over all divisors of their length [KT15 section 3].
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace {
 
 using Displacements = std::vector<std::int64_t>;
 
-// Element i of each family.
+// Families of displacement sequences; each function returns `n` displacements.
 Displacements contiguous(std::int64_t n) {
   Displacements d;
   for (std::int64_t i = 0; i < n; ++i) d.push_back(8 * i);
@@ -31,7 +31,7 @@ Displacements two_level(std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) d.push_back(i / 720 * 10000 + i % 720 * 8);
   return d;
 }
-// A pattern of twelve, here and there.
+// Repeats a pattern of twelve at irregular distances.
 Displacements irregular_over_12(std::int64_t n) {
   std::mt19937 random(1);
   Displacements pattern, d;
@@ -50,7 +50,7 @@ Displacements unordered(std::int64_t n) {
   return d;
 }
 
-// Every divisor q by itself, and how far it is strided.
+// Tests every divisor q by itself, and finds how far it is strided.
 RepeatedPrefixes plain_search(const Displacements& d) {
   RepeatedPrefixes out;
   const auto n = std::ssize(d);
@@ -79,7 +79,7 @@ Row measure_family(Displacements (*family)(std::int64_t), std::int64_t n, const 
   const Sequence sequence{d};
   const Leaf leaf{8};
   const auto seconds = options.smoke ? 0.0 : options.quick ? 0.05 : 0.5;
-  // The median of as many executions as there is time for, at least three.
+  // Returns the median of all executions in the available time, at least three.
   const auto timed = [&](auto&& what) {
     using Clock = std::chrono::steady_clock;
     std::vector<double> ns;
@@ -92,7 +92,7 @@ Row measure_family(Displacements (*family)(std::int64_t), std::int64_t n, const 
              std::chrono::duration<double>(Clock::now() - begin).count() < seconds);
     return median(std::move(ns));
   };
-  // The others take too long for the longest sequences.
+  // All other methods take too long for the longest sequences.
   constexpr std::int64_t kForAll = 2'000'000;
   const bool for_all = n <= kForAll;
   const auto ours = repeated_prefixes(sequence);
@@ -137,7 +137,7 @@ std::vector<Benchmark> reconstruct(const Options& options) {
                                   {"two-level", two_level},
                                   {"irregular-over-12", irregular_over_12},
                                   {"random", unordered}};
-  // Lengths of many divisors, and a prime.
+  // Lengths with many divisors, and a prime.
   std::vector<std::int64_t> lengths = {720, 5040};
   if (!options.smoke) lengths.insert(lengths.end(), {50400, 720720, 1000003, 7207200});
   if (!options.smoke && !options.quick) lengths.push_back(100900800);

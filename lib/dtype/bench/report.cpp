@@ -20,7 +20,7 @@ std::pair<std::string, std::string> group_and_case(const Run& run) {
   return {name.substr(0, slash), name.substr(slash + 1)};
 }
 
-// NaN where there is none.
+// Returns NaN if there is no such field.
 double field(const Run& run, const std::string& name) {
   const auto found = run.counters.find(name);
   return found == run.counters.end() ? std::nan("") : found->second.value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows as a table for people, or as one JSON object per line.
+// Prints rows as a table for people, or as one JSON object per line.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -11,14 +11,15 @@ namespace halocline::dtype::bench {
 
 class Reporter final : public benchmark::BenchmarkReporter {
  public:
-  /// `name_width`: of the longest case.
+  /// `name_width`: characters of the longest name of a case.
   Reporter(bool json, int name_width);
 
   bool ReportContext(const Context&) override;
   void ReportRuns(const std::vector<Run>& runs) override;
   void Finalize() override;
 
-  /// Rows in which our packer and the loop by hand differ, or without a plan of ours.
+  /// Returns the rows in which our packer and the loop by hand differ, or which have no plan of
+  /// ours.
   int unverified() const { return unverified_; }
 
  private:
@@ -29,9 +30,9 @@ class Reporter final : public benchmark::BenchmarkReporter {
   bool json_;
   int name_width_;
   std::string mpi_;
-  std::string group_;  // of the last row of the table
+  std::string group_;  // group of the last row of the table
   int rows_ = 0, unverified_ = 0;
-  std::vector<std::string> slower_;  // what the hand loop does better
+  std::vector<std::string> slower_;  // rows in which the loop by hand is faster
 };
 
 }  // namespace halocline::dtype::bench

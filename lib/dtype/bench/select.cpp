@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What it costs to choose a transfer: found in the cache of a plan, by the model for one message,
-// and for the 26 of an exchange. [PEA21 section 6.3] has 277 ns for one message, of a model with 24
-// sizes, 9 x 9 packs at one stride, and one message at a time.
+// Measures the choice of a transfer: found in the cache of a plan, by the model for one message,
+// and by the model for the 26 messages of an exchange. [PEA21 section 6.3] reports 277 ns for one
+// message. Its model has 24 sizes and 9 x 9 packs at one stride, and knows one message at a time.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -66,7 +66,8 @@ SystemModel model() {
   return out;
 }
 
-// The 26 regions of a block of doubles, radius 3; a few ranks share a node.
+// Returns the messages of the 26 regions of a block of doubles, radius 3. Neighbours at the same x
+// share the node.
 std::vector<Message> exchange(std::int64_t points) {
   constexpr std::int64_t kRadius = 3;
   std::vector<Message> out;

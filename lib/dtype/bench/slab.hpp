@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The regions of a block that its neighbours get, in loops as a good programmer writes them: arrays
-// are (z, y, x), x contiguous; bit k of a shape says that axis k (0: z) is kRadius thin.
+// Describes the regions of a block that its neighbours get, for loops as a good programmer writes
+// them. Arrays are (z, y, x), with x contiguous. Bit k of a shape says that axis k (0: z) is
+// kRadius thin.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,8 @@ namespace halocline::dtype::bench {
 
 inline constexpr std::int64_t kRadius = 3;
 
-/// The radius is known when a stencil is compiled, the size of the block is not.
+/// Returns the extent of a region along an axis. The radius is known when a stencil is compiled,
+/// the size of the block is not.
 template <bool kThin>
 auto extent_of(std::int64_t points) {
   if constexpr (kThin) {
@@ -20,7 +22,7 @@ auto extent_of(std::int64_t points) {
   }
 }
 
-/// use(shape) with the shape, 1 to 7, as a constant.
+/// Calls use(shape) with the shape, 1 to 7, as a constant.
 template <class Use>
 auto with_shape(int shape, Use use) {
   switch (shape) {

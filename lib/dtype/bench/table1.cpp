@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// [RMG03] Table 1: all 16 rows, and the rows that the paper's text means where text and table
-// disagree (errata D.2). The group `segments` packs the same in pieces of 64 KiB.
+// Measures [RMG03] Table 1: all 16 rows. Where text and table of the paper disagree, the rows that
+// the text means are added (errata D.2). The group `segments` packs the same rows in pieces of 64
+// KiB.
 #include <array>
 #include <cstdint>
 #include <string>
@@ -64,8 +65,8 @@ Case face(const char* name) {
       })};
 }
 
-// Blocks of 8^3 elements with 4 guard cells around them; each element has 24 variables, interleaved
-// in memory, one after the other in the checkpoint.
+// FLASH: blocks of 8^3 elements with 4 guard cells around them. Each element has 24 variables,
+// which are interleaved in memory and one after the other in the checkpoint.
 Case flash(int blocks) {
   constexpr int kVariables = 24, kCells = 8, kGuard = 4, kSide = kCells + 2 * kGuard;
   const auto n = std::to_string(blocks);

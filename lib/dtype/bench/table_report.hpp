@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the benchmarks with groups of rows print: tables, JSON, targets.
+// Prints the tables, JSON and targets of the benchmarks with groups of rows.
 #pragma once
 
 #include <cstdio>
@@ -12,8 +12,8 @@
 
 namespace halocline::dtype::bench {
 
-/// Prints rows as they come: as a table on stdout, or as JSON objects there and the table on
-/// stderr. A field target_NAME says what the field NAME shall reach.
+/// Prints rows as they come: a table on stdout, or JSON objects on stdout and the table on stderr.
+/// A field target_NAME is the least value that the field NAME should reach.
 class TableReport {
  public:
   /// `provenance`: names and values that every JSON object has.
@@ -22,7 +22,7 @@ class TableReport {
 
   void begin(const std::string& group, const Table& table, int name_width);
   void add(const std::string& name, const Row& row);
-  /// How many rows there were, and which targets were met.
+  /// Prints the number of rows, and the targets that were met.
   void end() const;
 
   int unverified() const { return unverified_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Large jobs shared by the threads of Kokkos' host execution space, and small ones that stay on the
-// calling thread; the loop by hand and MPI_Pack use one thread.
+// Measures large jobs that the threads of Kokkos' host execution space share, and small jobs that
+// stay on the calling thread. The loop by hand and MPI_Pack use one thread.
 #include <algorithm>
 #include <initializer_list>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls below 4 KiB, where what counts is how much a call costs over the copy itself.
+// Measures calls below 4 KiB, which are dominated by the overhead of a call.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -28,7 +28,7 @@ Case vector_of_doubles() {
   return {"vector-" + n, {{parse_type("vector(" + n + ",1,2,double)")}}, every_other<double>(N)};
 }
 
-// NZ x NY x NX doubles out of an array with kSide of them along each axis.
+// Packs NZ x NY x NX doubles out of an array with kSide doubles along each axis.
 template <int NZ, int NY, int NX, int kSide>
 Case box() {
   const auto extents = std::to_string(NZ) + "," + std::to_string(NY) + "," + std::to_string(NX);
@@ -56,7 +56,7 @@ Case index_list(int entries) {
           by_index_list<double, 1>(list)};
 }
 
-// `count` instances of a case of the same layout.
+// Returns a case with `count` instances, with the count in its name.
 Case of_count(Case (*layout)(std::int64_t), std::int64_t count) {
   auto one = layout(count);
   one.name += "-" + std::to_string(count);

@@ -22,7 +22,7 @@ void Contender::calibrate(double sample_ns) {
 }
 
 // The call before the timed ones brings caches and predictors into the state that this method
-// leaves behind, whoever was before it.
+// leaves behind, whatever ran before.
 double Contender::sample(std::int64_t calls) const {
   run_(1);
   const auto start = Clock::now();

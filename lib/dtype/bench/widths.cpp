@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How long a run has to be for the C library's memcpy: runs of one length with gaps of the same
-// length, beside a loop that calls memcpy for each as most MPIs do.
+// Finds the width of a run from which the C library's memcpy is faster. Runs of one length have
+// gaps of the same length. The loop by hand calls memcpy for each run, as most MPIs do.
 #include <cstddef>
 #include <cstdint>
 #include <string>

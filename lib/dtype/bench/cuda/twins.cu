@@ -16,7 +16,8 @@ using device::WordOf;
 
 __global__ void do_nothing() {}
 
-/// Three dimensions of words; of a 2-D object, the third one is that of the objects.
+/// Describes three dimensions of words. For a 2-D object, the third dimension is that of the
+/// objects.
 struct Box {
   unsigned words, rows, planes, objects;
   std::int64_t row_stride, plane_stride, object_stride;
@@ -56,8 +57,8 @@ __global__ void gather_kernel(const std::int32_t* index, std::int64_t words, Wor
     memory[index[i]] = packed[i];
 }
 
-// Calls launch(Word()) with the word of that size. with_word() is for devices, too, which launch
-// nothing.
+// Calls launch(Word()) with the word of 2^word_log2 bytes. with_word() is compiled for devices,
+// too, which cannot launch.
 template <class Launch>
 void launch_with_word(int word_log2, Launch launch) {
   switch (word_log2) {
@@ -74,7 +75,7 @@ void launch_with_word(int word_log2, Launch launch) {
   }
 }
 
-// The smallest power of two that encompasses the extent.
+// Returns the smallest power of two that is at least `extent`, at most `limit`.
 unsigned encompassing(std::int64_t extent, unsigned limit) {
   return static_cast<unsigned>(
       std::min<std::uint64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent)), limit));
@@ -102,7 +103,7 @@ class CudaTwins final : public Twins {
              direction);
       return;
     }
-    // W: what is aligned to the object and its strides (errata B.5) and a factor of counts[0].
+    // The word W must be aligned to the object and its strides (errata B.5), and divide counts[0].
     auto moves = reinterpret_cast<std::uint64_t>(memory) |
                  reinterpret_cast<std::uint64_t>(call.packed) |
                  static_cast<std::uint64_t>(block.counts[0] | block.strides[1] | block.strides[2]);

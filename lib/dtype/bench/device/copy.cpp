@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The scale of all other groups: plain copies and empty launches; and what it costs to find out
-// where memory is.
+// Measures the scale of all other groups: plain copies and empty launches. Also measures finding
+// out the kind of memory of an address.
 #include <algorithm>
 
 #include "dtype/bench/device/harness.hpp"

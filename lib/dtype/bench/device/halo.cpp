@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The halo of [PEA21 section 6.4], as the app has it: what a block of points^3 doubles or floats
-// sends to, or takes from, its 26 neighbours, radius 3, in 8 fields with allocations of their own.
+// Measures the halo of [PEA21 section 6.4], with the layout of the app. A block of points^3 doubles
+// or floats sends to its 26 neighbours, or receives from them. Radius 3; 8 fields with allocations
+// of their own.
 #include "dtype/bench/device/harness.hpp"
 
 namespace halocline::dtype::bench {
@@ -15,8 +16,9 @@ struct Element {
 };
 constexpr Element kDouble{"double", 8}, kFloat{"float", 4};
 
-// `padded`: rows begin after a gap and end at a sector, so that a row's block of points begins at a
-// sector. Then the slabs next to the sides touch one sector a row instead of two.
+// Returns the halo of a block. With `padded`, rows begin after a gap and end at a sector, so that
+// each row's points begin at a sector. Then the slabs next to the sides touch one sector a row
+// instead of two.
 DeviceCase halo_of(std::int64_t points, Direction direction, bool padded,
                    const Element& element = kDouble) {
   const auto side = points + 2 * kRadius;
@@ -24,7 +26,7 @@ DeviceCase halo_of(std::int64_t points, Direction direction, bool padded,
   const auto left = padded ? in_sector - kRadius : 0;
   const auto pitch = padded ? (side + left + in_sector - 1) / in_sector * in_sector : side;
   const auto field_bytes = (side * side * pitch * element.bytes + kPage - 1) / kPage * kPage;
-  // What is sent lies inside of the block, what is received around it.
+  // Regions that are sent lie inside of the block; regions that are received lie around it.
   const auto start = [&](int step) {
     if (step == 0) return kRadius;
     if (direction == Direction::pack) return step < 0 ? kRadius : points;
@@ -74,8 +76,8 @@ std::vector<DeviceCase> device_halo(const DeviceOptions& options) {
   return out;
 }
 
-// How much a recording saves: of a pack and a copy, which exchanges record, and of a pack alone,
-// which they do not.
+// Returns what a recording saves: for a pack and a copy, which exchanges record, and for a pack
+// alone, which they do not record.
 std::vector<DeviceBenchmark> device_graphs(const DeviceOptions& options) {
   std::vector<DeviceBenchmark> out;
   const auto sizes =

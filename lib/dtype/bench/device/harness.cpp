@@ -24,7 +24,8 @@ namespace {
 
 constexpr std::int64_t kSector = 32;  // bytes that a device moves at least
 constexpr std::int64_t kStagingBytes = std::int64_t{1} << 25;
-// Twins that copy block by block take microseconds for each, CUDA-aware MPIs ten of them.
+// Limits of twins that copy block by block: a block takes microseconds, and ten times as long with
+// a CUDA-aware MPI.
 constexpr std::int64_t kMaxBlocks = 65536, kMaxMpiBlocks = 8192;
 
 const char* name(Twin twin) {
@@ -80,7 +81,7 @@ struct DeviceHarness::Prepared {
   FusedPlan fused;
   std::int64_t bytes = 0, memory_bytes = 0;
   std::int64_t blocks = 0, sectors = 0;  // in memory
-  std::vector<IoBlock> block_list;       // if there are no more than kMaxBlocks of them
+  std::vector<IoBlock> block_list;       // empty if there are more than kMaxBlocks blocks
 
   bool packs() const { return direction == Direction::pack; }
 };
@@ -163,7 +164,8 @@ void DeviceHarness::host_unpack(const Prepared& prepared, const std::byte* from)
     HostPacker().unpack(job.plan, from + job.position, shadow_.data() + job.offset, job.count);
 }
 
-// The packed bytes between guards, and nothing there before that has to be there then.
+// Compares the packed bytes and their guards. Before the pack, each packed byte differs from the
+// expected one.
 bool DeviceHarness::packs_right(const Prepared& prepared, const Calls& run) {
   const auto all = size(prepared.bytes + 2 * DeviceBuffer::kGuard);
   const auto guard = size(DeviceBuffer::kGuard);
@@ -179,7 +181,8 @@ bool DeviceHarness::packs_right(const Prepared& prepared, const Calls& run) {
   return found == expected;
 }
 
-// Other bytes than memory has, to the same places in both memories; nothing else may change.
+// Unpacks bytes that differ from those in memory, to the same places in both memories. Nothing else
+// may change.
 bool DeviceHarness::unpacks_right(const Prepared& prepared, const Calls& run) {
   std::vector<std::byte> stream(size(prepared.bytes)), after(stream.size());
   host_pack(prepared, stream.data());
@@ -196,14 +199,15 @@ bool DeviceHarness::unpacks_right(const Prepared& prepared, const Calls& run) {
 bool DeviceHarness::is_right(const Prepared& prepared, const Calls& run) {
   if (prepared.packs()) return packs_right(prepared, run);
   if (unpacks_right(prepared, run)) return true;
-  // So that the others can be verified.
+  // All later twins must be verified against the same memory.
   device_.copy(memory_.begin(), shadow_.begin(),
                size(memory_.capacity() + 2 * DeviceBuffer::kGuard), stream_);
   device_.synchronize(stream_);
   return false;
 }
 
-// The memory of a case and its guards; the one behind it is what follows.
+// Compares the memory of a case and its guards with the shadow. The guard behind it is the memory
+// that follows.
 bool DeviceHarness::equals_shadow(std::int64_t bytes) {
   const auto all = bytes + 2 * DeviceBuffer::kGuard;
   for (std::int64_t at = 0; at < all; at += kStagingBytes) {
@@ -237,7 +241,7 @@ Effort DeviceHarness::effort(double seconds) const {
   return {seconds, kSampleNs, 5, kSlowNs};
 }
 
-// The launches of a twin, if it can do this case here; else why not.
+// Returns the launches of a twin, or the reason why it cannot do this case.
 DeviceHarness::Launch DeviceHarness::launch_of(Twin twin, const Prepared& p) const {
   const bool strided = std::all_of(p.jobs.begin(), p.jobs.end(),
                                    [](const Job& job) { return job.strided.has_value(); });
@@ -293,7 +297,7 @@ DeviceHarness::Launch DeviceHarness::launch_of(Twin twin, const Prepared& p) con
   return {"unknown"};
 }
 
-// As an application that has found all words once.
+// Returns the launch of an application that has listed all words once.
 DeviceHarness::Launch DeviceHarness::gather(const Prepared& p) const {
   if (!twins_) return "needs CUDA";
   std::uint64_t moves = 0;
@@ -357,8 +361,8 @@ std::vector<Contender> DeviceHarness::compare(std::vector<Contender> all, double
   return all;
 }
 
-// A copy reads and writes each packed byte; so does a pack, in whole sectors. What goes through
-// host memory is limited by the link to it.
+// A copy reads and writes each packed byte. A pack does the same in whole sectors. The link to the
+// host limits packs to host memory.
 void DeviceHarness::append_limits(Row& row, const Prepared& p, double ns) const {
   const auto bytes = static_cast<double>(p.bytes);
   const auto add = [&](const char* name, double value) { row.fields.emplace_back(name, value); };
@@ -391,7 +395,7 @@ Row DeviceHarness::measure(const DeviceCase& the_case) {
   add("bytes", static_cast<double>(p.bytes));
   add("blocks", static_cast<double>(p.blocks));
 
-  // One type is a plan of its own: a FusedPlan would tell the count beforehand.
+  // One type uses its plan directly: a FusedPlan would know the count beforehand.
   const bool one = p.jobs.size() == 1;
   const auto ours = one ? std::get<0>(launch_of(Twin::separate, p)) : [this, &p] {
     if (p.packs())

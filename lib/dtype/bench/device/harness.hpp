@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The harness of bench_device. A case is some types in the memory of a device, packed or unpacked;
-// the host's packer says what has to come of it. Whoever does it right is timed, in turns.
+// Verifies and measures the cases of bench_device. A case is some types in the memory of a device,
+// packed or unpacked. The host's packer gives the expected result. All methods with the right
+// result are timed in turns.
 //
-// Best peer: [PEA21] reports bandwidths and their ratio to an MPI that copies block by block; here
-// every row says how far it is from a plain copy of as many bytes, measured in the same run.
+// Best peer: [PEA21] reports bandwidths and their ratio to an MPI that copies block by block. Here
+// every row gives its distance from a plain copy of the same number of bytes, measured in the same
+// run.
 #pragma once
 
 #include <cstddef>
@@ -26,47 +28,48 @@ namespace halocline::dtype::bench {
 
 struct DeviceOptions {
   bool quick = false;  ///< few samples
-  bool smoke = false;  ///< tiny sizes, and nothing is timed for longer than it takes
+  bool smoke = false;  ///< tiny sizes and one sample
 };
 
-/// Who else does it. Each waits for its work: tempi after each of its launches, as [PEA21] does,
-/// the others once.
+/// Names the methods to compare with. tempi waits after each of its launches, as [PEA21] does. All
+/// other methods wait once for their work.
 enum class Twin {
   tempi,     ///< a launch of [PEA21]'s kernel for each part
   separate,  ///< a launch of ours for each part
-  blocks,    ///< a copy for each contiguous block, as MPIs do it
+  blocks,    ///< a copy for each contiguous block, as in MPI libraries
   memcpy3d,  ///< cudaMemcpy3DAsync for each part
   gather,    ///< a kernel with a list of all words
-  mpi        ///< MPI_Pack or MPI_Unpack, where MPI knows of CUDA
+  mpi        ///< MPI_Pack or MPI_Unpack, if MPI knows CUDA
 };
 
-/// What a field of a row shall reach.
+/// Is the least value that a field of a row should reach.
 struct Target {
   const char* field;
   double at_least;
 };
 
-/// All parts are packed one behind the other: by ours, in one launch.
+/// Describes types to pack or unpack. Their packed bytes follow each other; ours takes one launch
+/// for all parts.
 struct DeviceCase {
   std::string name;
   Direction direction = Direction::pack;
   MemoryKind packed = MemoryKind::device;
   std::vector<Part> parts;
   std::vector<Twin> twins;
-  double seconds = 0.1;                                         ///< to measure for
+  double seconds = 0.1;                                         ///< time to measure
   std::vector<std::pair<std::string, double>> parameters = {};  ///< fields of the row
   std::vector<Target> targets = {};
 };
 
-/// Memory of a device that is kept for the next case, between guards.
+/// Holds memory of a device between guards. It is kept for the next case.
 class DeviceBuffer {
  public:
   static constexpr std::int64_t kGuard = 4096;
 
   DeviceBuffer(Device& device, MemoryKind kind) : device_(device), kind_(kind) {}
-  /// Returns whether this is other memory than before.
+  /// Makes room for `bytes` bytes. Returns true if the memory is new: its bytes are then undefined.
   bool grow(std::int64_t bytes);
-  /// Where the guard begins.
+  /// Returns the begin of the guard in front of the data.
   std::byte* begin() const { return memory_.get(); }
   std::byte* data() const { return memory_.get() + kGuard; }
   std::int64_t capacity() const { return capacity_; }
@@ -78,7 +81,7 @@ class DeviceBuffer {
   std::int64_t capacity_ = 0;
 };
 
-/// Owns the stream and all memory of the cases. Not thread-safe.
+/// Measures cases. Owns the stream and all memory of the cases. Not thread-safe.
 class DeviceHarness {
  public:
   DeviceHarness(Device& device, const DeviceOptions& options);
@@ -91,23 +94,24 @@ class DeviceHarness {
   /// Verifies a case, then measures it.
   Row measure(const DeviceCase& the_case);
 
-  /// Packing, with packed bytes on the host staged through the memory of the device, as exchanges
-  /// do it: a recording that is replayed, beside its operations launched one by one (`launches`).
+  /// Measures a recording that is replayed, beside its operations launched one by one (`launches`).
+  /// Packed bytes on the host are staged through the memory of the device, as in exchanges.
   Row measure_replay(const DeviceCase& the_case);
 
-  /// A plain copy of so many bytes from the memory of the device to packed ones of that kind, or
-  /// back. The largest one is what the rows of measure() are compared with.
+  /// Measures a plain copy of `bytes` bytes from the memory of the device to packed bytes of the
+  /// kind `packed`, or back. The rows of measure() are compared with the largest copy.
   Row measure_copy(Direction direction, MemoryKind packed, std::int64_t bytes);
-  /// Launching nothing and waiting for it.
+  /// Measures the launch of an empty kernel, and the wait for it.
   Row measure_empty_kernel();
-  /// Finding out that an address is in such memory, as guests do: [PEA21] section 6.3.
+  /// Measures kind_of_memory(), the query of a guest in somebody else's process: [PEA21] section
+  /// 6.3.
   Row measure_kind_of(MemoryKind kind);
 
  private:
   struct Job;
   struct Prepared;
 
-  /// Gives the stream the work of one call; or why this twin cannot.
+  /// Gives the stream the work of one call. A string is the reason why a twin cannot.
   using Launch = std::variant<std::function<void()>, std::string>;
 
   Prepared prepare(const DeviceCase& the_case);
@@ -123,10 +127,11 @@ class DeviceHarness {
   void host_unpack(const Prepared& prepared, const std::byte* from);
   void append_limits(Row& row, const Prepared& prepared, double ns) const;
   Effort effort(double seconds) const;
-  /// Waiting after each call, or after the last one.
+  /// Waits after each call.
+  /// Waits after the last call.
   Calls one_by_one(const std::function<void()>& launch) const;
   Calls in_a_row(const std::function<void()>& launch) const;
-  /// Measures them in turns.
+  /// Measures the contenders in turns.
   std::vector<Contender> compare(std::vector<Contender> all, double seconds, Row& row) const;
 
   Device& device_;
@@ -134,11 +139,11 @@ class DeviceHarness {
   Device::Stream stream_;
   std::unique_ptr<Packer> packer_;
   std::unique_ptr<Twins> twins_;
-  // What the device's memory holds, the host knows from `shadow_`.
+  // `shadow_` is the host's copy of the bytes in the device's memory.
   DeviceBuffer memory_, shadow_, device_packed_, pinned_packed_, staging_;
   struct Speed {
     std::int64_t bytes = 0;
-    double ns_per_byte = std::numeric_limits<double>::quiet_NaN();  // of the packed bytes
+    double ns_per_byte = std::numeric_limits<double>::quiet_NaN();  // time for a packed byte
   };
   Speed on_device_, to_host_, from_host_;
 };
@@ -148,7 +153,7 @@ struct DeviceBenchmark {
   std::function<Row(DeviceHarness&)> run;
 };
 
-// The groups.
+// Groups of cases.
 std::vector<DeviceBenchmark> device_copies(const DeviceOptions& options);
 std::vector<DeviceCase> fig8(const DeviceOptions& options);
 std::vector<DeviceCase> fig10(const DeviceOptions& options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is not strided, or not in the order of its strides: index lists as LAMMPS has them, structs
-// with gaps, transposes.
+// Measures layouts that are not strided, or not in the order of their strides. They are index lists
+// as in LAMMPS, structs with gaps, and transposes.
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -13,7 +13,7 @@ namespace {
 
 using List = std::vector<std::int64_t>;
 
-// `n` different places out of four times as many, in no order.
+// Returns `n` different places out of 4 * n, in no order.
 List random_places(std::int64_t n) {
   List places(static_cast<std::size_t>(4 * n));
   std::iota(places.begin(), places.end(), 0);
@@ -46,7 +46,7 @@ std::vector<DeviceCase> device_lists(const DeviceOptions& options) {
   const auto of_doubles = [&](std::int64_t width) {
     return type(IndexedBlock{width, scaled(random_places(blocks), width), named("double")});
   };
-  // double position[3]; float charge; int id; char tag[3];
+  // struct { double position[3]; float charge; int id; char tag[3]; }
   const auto particle =
       parse_type("resized(struct({3,1,1,3},{0,24,28,32},{double,float,int,char}),0,40)");
   const std::pair<const char*, Part> layouts[] = {

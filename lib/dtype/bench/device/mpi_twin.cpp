@@ -6,8 +6,8 @@
 
 namespace halocline::dtype::bench {
 
-// The same questions in the same order as comm::ask_mpi_for_gpu_awareness(), which this library
-// does not know. Its caller has a device.
+// Asks the same questions in the same order as comm::ask_mpi_for_gpu_awareness(), which this
+// library does not know. The caller has a device.
 bool mpi_knows_cuda() {
   using Query = int();
   using GpuQuery = int(int, int*);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// In place of twins.cu where the benchmarks are built without CUDA.
+// Replaces twins.cu if the benchmarks are built without CUDA.
 #include "dtype/bench/device/twins.hpp"
 
 namespace halocline::dtype::bench {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The 2-D objects of [PEA21], figures 8 and 10.
+// Measures the 2-D objects of [PEA21], figures 8 and 10.
 #include <algorithm>
 
 #include "dtype/bench/device/harness.hpp"
@@ -9,7 +9,7 @@ namespace halocline::dtype::bench {
 namespace {
 
 constexpr std::int64_t kPitch = 512;
-constexpr std::int64_t kMaxSpan = std::int64_t{1} << 31;  // leaves room for its twin on the host
+constexpr std::int64_t kMaxSpan = std::int64_t{1} << 31;  // leaves room for the host's copy
 
 std::string bytes_name(std::int64_t bytes) {
   for (const auto& [unit, suffix] : {std::pair(1 << 20, "MiB"), std::pair(1 << 10, "KiB")})
@@ -17,7 +17,7 @@ std::string bytes_name(std::int64_t bytes) {
   return std::to_string(bytes) + "B";
 }
 
-// `rows` blocks, one at the begin of each pitch.
+// Returns `rows` blocks, one at the begin of each pitch.
 TypeExprPtr as_vector(std::int64_t rows, std::int64_t block, std::int64_t pitch) {
   return type(Hvector{rows, block, pitch, named("byte")});
 }
@@ -68,7 +68,7 @@ std::vector<DeviceCase> fig8(const DeviceOptions& options) {
                 object_case({made, bytes, block, kPitch, count}, direction, MemoryKind::device,
                             (vector ? "vector-x" : "subarray-x") + std::to_string(count));
             one.twins = {Twin::tempi, Twin::mpi};
-            // The same bytes for both descriptions.
+            // Both descriptions have the same bytes: one is enough for these twins.
             if (vector) one.twins.insert(one.twins.end(), {Twin::memcpy3d, Twin::blocks});
             out.push_back(std::move(one));
           }
