@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Makes and frees communicators, and lets all ranks throw the same error.
 #include "comm/mpi/communicator.hpp"
 
 #include "dtype/support/mpi_check.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Wraps persistent requests of MPI, and partitioned requests of MPI 4.
 #include "comm/mpi/persistent_requests.hpp"
 
 #include "comm/mpi/communicator.hpp"

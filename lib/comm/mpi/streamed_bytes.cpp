@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Makes the datatype of packed bytes that MPI moves piece by piece.
 #include "comm/mpi/streamed_bytes.hpp"
 
 #include <array>
