@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tries if ranks of a node can open the device memory of each other.
 #include "comm/device/memory_sharing.hpp"
 
 #include <memory>
