@@ -7,7 +7,7 @@ source "$(dirname "$0")/../../../jobs/local/script.sh"
 cmake=$1 generator=$2 build=$3 source=$4 work=$5 mpiexec=$6
 rm -rf "$work"; mkdir -p "$work"
 "$cmake" --install "$build" --prefix "$work/prefix" >"$work/install.log"
-# The installed package must not lean on the source tree, so the example is built from a copy elsewhere.
+# The installed package must not need the source tree, so the example is built from a copy elsewhere.
 share=$work/prefix/share
 cp -r "$share/halocline/examples" "$work/example"
 cmp "$source/lib/comm/example/own_array.cpp" "$work/example/own_array.cpp"
@@ -19,13 +19,14 @@ completed=$(bash -c 'source "$1"; COMP_WORDS=(halocline run --rad); COMP_CWORD=2
 "$cmake" --build "$work/build"
 "$mpiexec" -n 1 "$work/prefix/bin/halocline" --version
 for ranks in 1 2 4; do for name in own_array jacobi; do "$mpiexec" -n "$ranks" "$work/build/$name"; done; done
-# By pkg-config, and a C program with the library in front of MPI.
+# Builds the example by pkg-config.
 if command -v pkg-config >/dev/null && command -v mpicxx >/dev/null; then
   pc=$(dirname "$(find "$work/prefix" -name halocline.pc)")
   read -ra flags < <(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs halocline)
   mpicxx "$work/example/own_array.cpp" "${flags[@]}" -o "$work/own_array"
   "$mpiexec" -n 2 "$work/own_array"
 fi
+# Builds a C program with the library in front of MPI.
 cat >"$work/example/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.22)
 project(interposed LANGUAGES C CXX)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Turns on a clock of our own, the points of the grid, and a whole calibration in a moment.
+// Tests turns on a clock of our own, the points of the grid, and a short calibration.
 #include "comm/calibrate/calibration.hpp"
 
 #include <gtest/gtest.h>
@@ -19,13 +19,14 @@ namespace {
 
 using namespace detail;
 
-/// Operations that take a known time on a clock that only they move.
+/// Runs operations of known time on a clock that only they move.
 class FakeMachine {
  public:
   Clock clock() {
     return [this] { return now_; };
   }
-  /// An operation that is descheduled for `pause` seconds in its trials from 0 to before `trials`.
+  /// Returns an operation that is descheduled for `pause` seconds in each of its first `trials`
+  /// trials.
   Trial late(double seconds, int trials, double pause) {
     return [this, seconds, trials, pause, trial = 0](std::int64_t calls) mutable {
       const auto all = seconds * static_cast<double>(calls) + (trial++ < trials ? pause : 0);
@@ -33,7 +34,7 @@ class FakeMachine {
       return all / static_cast<double>(calls);
     };
   }
-  /// `disturbed`: the trial, from 0, during which everything takes ten times as long.
+  /// Returns an operation that takes ten times as long in trial number `disturbed`, counted from 0.
   Trial operation(double seconds, int disturbed = -1) {
     return [this, seconds, disturbed, trial = 0](std::int64_t calls) mutable {
       const auto each = trial++ == disturbed ? 10 * seconds : seconds;
@@ -77,7 +78,7 @@ TEST(Turns, ADisturbanceDoesNotCount) {
   }
 }
 
-// As on a machine where each of the first few batches loses its core.
+// Models a machine on which each of the first trials loses its core.
 TEST(Turns, AFewDescheduledSamplesDoNotCount) {
   for (const int trials : {1, 2, 3}) {
     FakeMachine machine;
@@ -88,7 +89,7 @@ TEST(Turns, AFewDescheduledSamplesDoNotCount) {
   }
 }
 
-// Each call of the next trials meets a disturbance, as where two ranks wait for one core.
+// Disturbs every call of a long trial, as if two ranks shared one core.
 TEST(Turns, TrialsStayShortWhileLongOnesAreDisturbed) {
   double now = 0;
   std::int64_t most = 0;
@@ -112,7 +113,7 @@ TEST(Turns, SamplesThatNeverAgreeAreNoisy) {
   EXPECT_FALSE(take_turns(one, 0, [&] { return now; })[0].settled);
 }
 
-// Layers of two points, of one and two messages, of which the time is known.
+// Returns layers of two points, for one and for two messages. `of` makes the trial of each point.
 Layers layers_of(std::size_t count, std::function<Trial(std::size_t layer, std::size_t point)> of) {
   return {count, 4,
           [of](std::size_t i) {
@@ -142,7 +143,7 @@ TEST(Turns, ABusyBeginningCutsNoCurve) {
       EXPECT_NEAR(found.seconds[layer][point] / time_of(layer, point), 1, 0.01);
 }
 
-// All samples of a point are slow for as long as it has its turns.
+// One point is slow in all trials of its first measurement, so it must be measured again.
 TEST(Turns, WhatContradictsOthersIsMeasuredAgain) {
   constexpr int kTurns = kMostTrials + kExtraTrials + 1;
   for (const std::size_t slow : {0, 3, 5})
@@ -190,7 +191,7 @@ TEST(Turns, UseTheirTimeAndNoMore) {
   EXPECT_LE(machine.now() - begin, 1);
   EXPECT_GT(machine.now() - begin, 0.9);
   const auto second = machine.now();
-  take_turns(trials, 1e9, machine.clock());  // enough is enough
+  take_turns(trials, 1e9, machine.clock());  // stops long before its time is used
   EXPECT_LT(machine.now() - second, 3);
   const auto third = machine.now();
   take_turns(trials, 0, machine.clock());
@@ -253,7 +254,7 @@ TEST(Grid, LongBlocksAndShortStridesStandForWhatTheyAre) {
   EXPECT_EQ(layer.shape_at, (std::vector<std::size_t>{0, 1, 2, 3, 3, 3, 3, 3, 3}));
 }
 
-/// Whether two blocks share a line of a cache.
+/// Tells if two blocks share a line of a cache.
 bool shares_a_line(const dtype::PackPlan& plan) {
   std::vector<bool> used(static_cast<std::size_t>(plan.bounds().true_extent / 64 + 1));
   dtype::Segment segment(plan, nullptr, 1);
@@ -281,7 +282,7 @@ TEST(Grid, ShapesLieInTheirMemoryAndUseNoLineTwice) {
         EXPECT_EQ(plan.packed_bytes(1), bytes);
         EXPECT_EQ(plan.bounds().true_lb, 0);
         EXPECT_LE(plan.bounds().true_extent, field_bytes(grid));
-        // Executed as it is described: no tiles.
+        // The plan must run as it is described: without tiles.
         EXPECT_EQ(to_string(plan).find("tiles"), std::string::npos);
         if (shape.stride_bytes < 64 || (bytes != 4096 && bytes != grid.packs.bytes.back()))
           continue;
@@ -324,7 +325,7 @@ TEST(Calibration, MeasuresAllThatThereIs) {
   for (const auto* times : {&model.device_packing, &model.mapped_packing, &model.host_packing})
     EXPECT_TRUE(times->pack && times->unpack);
   EXPECT_EQ(dtype::parse_model(to_json(model), "test"), model);
-  // In so short a time.
+  // So short a calibration cannot measure this part up to its end.
   const auto& cut = model.incomplete;
   EXPECT_TRUE(std::any_of(cut.begin(), cut.end(), [](const auto& part) {
     return part.starts_with("packing to device memory: up to ") &&

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tests owners, neighbours, and the choice of grids.
 #include "comm/halo/decomposition.hpp"
 
 #include <gtest/gtest.h>
@@ -92,7 +93,7 @@ TEST(Decomposition, RefusesMoreRanksThanPoints) {
 TEST(ChooseRanks, SplitsTheLongAxisAndZFirst) {
   EXPECT_EQ(choose_ranks(2, {100, 10, 10}, 3), (Int3{2, 1, 1}));
   EXPECT_EQ(choose_ranks(2, {10, 10, 10}, 3), (Int3{1, 1, 2}));
-  // As much surface as 2 x 2 x 2, and none of it in x.
+  // 1 x 2 x 4 has the surface of 2 x 2 x 2, and no part of it in x.
   EXPECT_EQ(choose_ranks(8, {64, 64, 64}, 3), (Int3{1, 2, 4}));
   EXPECT_EQ(choose_ranks(27, {81, 81, 81}, 3), (Int3{3, 3, 3}));
   EXPECT_EQ(choose_ranks(4), (Int3{1, 2, 2}));

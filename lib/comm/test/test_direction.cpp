@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tests directions, sets of them, and the directions that an exchange fills.
 #include "comm/halo/direction.hpp"
 
 #include <gtest/gtest.h>
@@ -57,7 +58,7 @@ TEST(DirectionSet, HoldsWhatIsInserted) {
   EXPECT_EQ(set, DirectionSet());
 }
 
-// By the number of each direction in a 3 x 3 x 3 block: z by z, y by y, x by x.
+// Slabs fill the stations of needed directions, and all directions between them.
 TEST(FilledDirections, AreThoseOfTheSlabs) {
   const auto axes = [](std::initializer_list<Direction> needed) {
     DirectionSet set;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tests predictions against sums of known terms.
 #include "comm/predict/exchange_model.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +23,7 @@ constexpr double kMicro = 1e-6, kNano = 1e-9;
 constexpr double kTiny = 1e-12;
 constexpr BlockShape kBlocks{8, 64};
 
-// Times that are exact sums, and no two terms alike.
+// Returns a model whose times are exact sums of terms that all differ.
 SystemModel model_of_host() {
   SystemModel model;
   model.host_messages.on_node = linear_messages(2 * kMicro, 1 * kNano);
@@ -36,7 +37,7 @@ RegionTraffic to(int partner, std::int64_t bytes) {
   return {partner, bytes, bytes, kBlocks, kBlocks};
 }
 
-// Each rank to the one `distance` ahead.
+// Returns traffic in which each rank sends to the rank `distance` ahead.
 TrafficOf ring(int ranks, int distance, std::int64_t bytes) {
   return [=](int rank) -> RankTraffic { return {{to((rank + distance) % ranks, bytes)}}; };
 }
@@ -47,7 +48,7 @@ Prediction on_host(const SystemModel& model, int nodes, int each, const TrafficO
 }
 
 TEST(ExchangeModel, AddsUpThePhasesOfTheSlowestRank) {
-  // Rank 0 alone: two parts to rank 1 on its node, one to another node, one for itself.
+  // Only rank 0 sends: two parts to rank 1 on its node, one to another node, one to itself.
   const auto out = on_host(model_of_host(), 2, 2, [](int rank) -> RankTraffic {
     if (rank != 0) return {{}};
     return {{to(1, 1000), to(2, 500), to(1, 3000), to(0, 2000)}};
@@ -66,11 +67,12 @@ TEST(ExchangeModel, TheRateOfANodeLimitsItsRanksTogether) {
   auto model = model_of_host();
   constexpr std::int64_t kBytes = 1 << 20;
   const auto alone = on_host(model, 3, 4, ring(12, 4, kBytes));
-  model.injection_bytes_per_second = 1e9;  // just what four ranks can send
+  model.injection_bytes_per_second = 1e9;  // exactly the rate of four ranks together
   const auto together = on_host(model, 3, 4, ring(12, 4, kBytes));
   EXPECT_NEAR(*alone.seconds.phases.transfer, 10 * kMicro + kBytes * 4 * kNano, kTiny);
   EXPECT_FALSE(alone.seconds.injection_limits);
-  // Four messages by 1e9 B/s are what one rank's takes at 4 ns a byte, and a little latency.
+  // Four messages at 1e9 B/s take the time of one rank's message at 4 ns per byte, plus some
+  // latency.
   EXPECT_NEAR(*together.seconds.phases.transfer, *alone.seconds.phases.transfer, 5 * kNano);
   model.injection_bytes_per_second = 0.5e9;
   const auto limited = on_host(model, 3, 4, ring(12, 4, kBytes));
@@ -78,7 +80,7 @@ TEST(ExchangeModel, TheRateOfANodeLimitsItsRanksTogether) {
   EXPECT_TRUE(limited.seconds.injection_limits);
   EXPECT_EQ(limited.load.bytes_off_node_of_node, 4 * kBytes);
   EXPECT_EQ(limited.load.bytes_off_node, 12 * kBytes);
-  // What stays on the nodes does not count.
+  // Messages that stay on a node do not count.
   const auto near = on_host(model, 3, 1, ring(3, 0, kBytes));
   EXPECT_EQ(near.load.bytes_off_node, 0);
   EXPECT_NEAR(*near.seconds.phases.transfer, 0, kTiny);
@@ -94,7 +96,7 @@ TEST(ExchangeModel, RoundsWaitForEachOther) {
   EXPECT_EQ(three.load.messages, 3);
 }
 
-// A busy machine left a short curve: it gives no number, and the reason is said.
+// A curve may be short, since a busy machine cut it. Then there is no prediction, but a reason.
 TEST(ExchangeModel, GoesNoFurtherThanTheModel) {
   auto model = model_of_host();
   model.host_messages.off_node =
@@ -113,7 +115,7 @@ TEST(ExchangeModel, GoesNoFurtherThanTheModel) {
   const auto packed = on_host(model, 2, 1, ring(2, 1, kBytes)).seconds;
   EXPECT_FALSE(packed.phases.unpack);
   EXPECT_EQ(packed.unknown->text(), "unpacking by the host: not measured beyond 4 KiB");
-  // The bytes that a rank keeps.
+  // The same limit holds for data that a rank keeps.
   model = model_of_host();
   model.host_packing.pack = dtype::PackTable({{1, 4096}, {8}, {8}}, {1e-9, 2e-9}, "test");
   const auto kept = on_host(model, 1, 1, ring(1, 0, kBytes)).seconds;

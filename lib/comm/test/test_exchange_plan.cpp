@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tests plans of every method with halos, user types, rounds, chunks, and errors.
 #include "comm/exchange/exchange_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -27,12 +28,12 @@ namespace {
 
 using dtype::Datatype;
 
-// Each rank has its own poison, so that it is seen where it has travelled.
+// Returns this rank's poison. Each rank has its own, so that a test sees where it has travelled.
 std::int64_t poison() {
   return -1 - world_rank();
 }
 
-/// Of the memory of an emulated device, for containers.
+/// Gives memory of an emulated device to containers.
 class DeviceMemory final : public std::pmr::memory_resource {
  public:
   explicit DeviceMemory(dtype::Device& device) : device_(device) {}
@@ -48,7 +49,8 @@ class DeviceMemory final : public std::pmr::memory_resource {
   dtype::Device& device_;
 };
 
-/// Arrays of global point numbers with ghosts, one per field, exchanged through subarray types.
+/// Holds arrays of global point numbers with ghosts, one per field, exchanged through subarray
+/// types.
 class PointNumbers {
  public:
   PointNumbers(const Decomposition& decomposition, std::int64_t radius,
@@ -66,16 +68,16 @@ class PointNumbers {
   int fields() const { return std::max(1, static_cast<int>(messages_.needs.size())); }
   const std::vector<ExchangeJob>& jobs() const { return jobs_; }
 
-  /// Owned points hold their number, ghosts poison.
+  /// Sets owned points to their number, and ghosts to poison.
   void reset() {
     for_each([&](std::int64_t& value, std::int64_t number, const Place& place) {
       value = place.ghost ? poison() : number;
     });
   }
 
-  /// How many elements are wrong: owned points and ghosts that are needed hold the number of the
-  /// point that they own or mirror, others the rank's own poison; those that travel along hold the
-  /// number or somebody's poison.
+  /// Returns the number of wrong elements. Owned points and needed ghosts must hold the number of
+  /// the point that they own or mirror. Ghosts that only travel along must hold this number or the
+  /// poison of any rank. All other ghosts must hold the rank's own poison.
   int wrong() {
     int count = 0;
     for_each([&](std::int64_t& value, std::int64_t number, const Place& place) {
@@ -120,7 +122,7 @@ class PointNumbers {
     }
   }
 
-  // The number of each stored point's home, poison beyond an open boundary.
+  // Calls `body` with the number of each stored point's home; poison beyond an open boundary.
   template <class Body>
   void for_each_point(const DirectionSet& needed, Body body) {
     const auto filled = filled_directions(needed, messages_.shape);
@@ -158,7 +160,7 @@ class PointNumbers {
   std::vector<ExchangeJob> jobs_;
 };
 
-// The transfers of ours are for memory of a device; without one, `shared` is for shared windows.
+// Our transfers are for memory of a device. Without a transfer, `shared` needs shared windows.
 class EveryMethod : public testing::TestWithParam<Method> {
  protected:
   void SetUp() override {
@@ -176,7 +178,7 @@ class EveryMethod : public testing::TestWithParam<Method> {
     return out;
   }
 
-  /// Whatever was taken of it before is given back.
+  /// Returns memory for buffers. A call may reuse the memory of earlier calls.
   std::pmr::memory_resource* memory() {
     if (GetParam().transfer) return &memory_;
     if (!window_) return std::pmr::get_default_resource();
@@ -193,7 +195,7 @@ class EveryMethod : public testing::TestWithParam<Method> {
   std::optional<std::pmr::monotonic_buffer_resource> window_memory_;
 };
 
-// Every way to write the number of ranks as a product of three.
+// Calls `body` for every way to write the number of ranks as a product of three.
 template <class Body>
 void for_each_grid(Body body) {
   for (std::int64_t x = 1; x <= world_size(); ++x)
@@ -231,7 +233,8 @@ DirectionSet only(std::initializer_list<Int3> steps) {
   return out;
 }
 
-// By field: sets that stencils have, one-sided ones, and edges whose corner nobody needs.
+// Sets of directions by field: sets of stencils, one-sided sets, and edges whose corner is not
+// needed.
 const std::vector<std::vector<DirectionSet>> kNeeds{
     {DirectionSet::along_at_most(1)},
     {DirectionSet::along_at_most(2)},
@@ -265,7 +268,7 @@ TEST_P(EveryMethod, FillsEveryGhostWhereverTheRanksStand) {
   EXPECT_EQ(numbers.wrong(), 0);
 }
 
-// On nodes of two ranks, or on those that there are if they are several.
+// Nodes have two ranks each, unless there are several real nodes.
 TEST(Traffic, CountsWhatGoesToOtherNodes) {
   const NodeHierarchy real_nodes(MPI_COMM_WORLD);
   const bool emulates = real_nodes.nodes() == 1;
@@ -278,7 +281,7 @@ TEST(Traffic, CountsWhatGoesToOtherNodes) {
   const auto traffic =
       ExchangePlan(MPI_COMM_WORLD, numbers.jobs(), Exchange::alltoallv, options).traffic();
   const auto real = ExchangePlan(MPI_COMM_WORLD, numbers.jobs(), Exchange::alltoallv).traffic();
-  // Below and above, a face of 6 x 5 points with its edges and corners.
+  // Each neighbour gets a face of 6 x 5 points with its edges and corners: 8 x 7 points.
   std::set<int> others;
   std::int64_t bytes = 0;
   for (const int partner : {(rank + ranks - 1) % ranks, (rank + 1) % ranks}) {
@@ -317,8 +320,8 @@ TEST_P(EveryMethod, CompletesAnExchangeThatIsDestroyedInFlight) {
   EXPECT_EQ(numbers.wrong(), 0);
 }
 
-// Each rank sends to each rank, itself included, several messages of its own types; the receiver
-// uses other types of the same size and gaps. Tags are given out in another order than the jobs.
+// Each rank sends to each rank, itself included, several messages of its own types. The receiver
+// uses other types of the same size, with gaps. Tags have another order than the jobs.
 TEST_P(EveryMethod, CarriesUserTypesWithGapsInTagOrder) {
   std::mt19937 random(20261121);
   std::vector<const char*> types{
@@ -326,14 +329,15 @@ TEST_P(EveryMethod, CarriesUserTypesWithGapsInTagOrder) {
       "contiguous(15,int)",        "subarray(C,{4,6,5},{1,5,3},{2,1,1},int)",
       "dup(vector(3,5,5,int))",    "resized(contiguous(15,int),-8,80)",
       "hindexed({7,8},{40,0},int)"};
-  // Open MPI 4.1.4 packs negative strides in the wrong order (results/vendor-bugs): only our own
-  // method is held to them.
+  // Open MPI 4.1.4 packs negative strides in the wrong order (results/vendor-bugs). Only our own
+  // methods are tested with them.
   if (!is_vendor(GetParam().exchange)) types.push_back("vector(5,3,-4,int)");
-  // Its extent is 40 bytes to Open MPI, and 16 to the standard's rule. MPICH divides by zero.
+  // Open MPI gives this struct an extent of 40 bytes, the standard's rule 16. MPICH divides by
+  // zero.
   if (dtype::test::kMembersMayBeEmpty)
     types.push_back("contiguous(5,struct({2,1,1},{8,40,0},{int,contiguous(0,int),int}))");
   constexpr int kMessages = 5;
-  constexpr std::int64_t kRoom = 1024;  // int32; buffers point to the middle
+  constexpr std::int64_t kRoom = 1024;  // in int32; buffers point to the middle
   const int ranks = world_size();
   struct Message {
     explicit Message(std::pmr::memory_resource* memory)
@@ -345,7 +349,7 @@ TEST_P(EveryMethod, CarriesUserTypesWithGapsInTagOrder) {
   auto* const memory_of_messages = memory();
   for (int m = 0; m < ranks * kMessages; ++m) messages.emplace_back(memory_of_messages);
   std::vector<ExchangeJob> jobs;
-  // All ranks draw the same numbers, so that each knows what the others send.
+  // All ranks draw the same numbers, so that each rank knows what its partners send.
   for (int from = 0; from < ranks; ++from)
     for (int to = 0; to < ranks; ++to)
       for (int m = 0; m < kMessages; ++m) {
@@ -395,7 +399,7 @@ TEST_P(EveryMethod, CarriesUserTypesWithGapsInTagOrder) {
             job.receive_count = count;
             job.receive_type = as_receiver.in_type.get();
           }
-          // A job has one partner; what goes to one rank and what comes from another are two jobs.
+          // A job has one partner. A send to one rank and a receive from another are two jobs.
           jobs.push_back(job);
         }
       }
@@ -405,7 +409,7 @@ TEST_P(EveryMethod, CarriesUserTypesWithGapsInTagOrder) {
   EXPECT_LE(plan.packed_by_mpi().size(), 1u);
 }
 
-// What round 0 brings, round 1 sends on; both use one tag.
+// Round 1 sends on what round 0 has received. Both rounds use one tag.
 TEST_P(EveryMethod, ForwardsInTheNextRoundWhatItHasReceived) {
   auto* const resource = memory();
   std::pmr::vector<int> values({world_rank(), -1, -1}, resource);
@@ -436,7 +440,7 @@ TEST_P(EveryMethod, ForwardsInTheNextRoundWhatItHasReceived) {
   EXPECT_EQ(plan.traffic().messages, world_size() > 1 ? 2 : 0);
 }
 
-// It does where there is one round of p2p in the host's memory.
+// True with one round of p2p or partitioned in the host's memory.
 TEST_P(EveryMethod, HasARanksOwnAtTheStartIfItSaysSo) {
   for (const int rounds : {1, 2}) {
     std::pmr::vector<int> values({7, -1, -1}, memory());
@@ -487,7 +491,7 @@ TEST_P(EveryMethod, TakesRoundsThatAreNotForAllRanks) {
   EXPECT_EQ(values[1], world_rank() == last ? 7 : -1);
 }
 
-// What is in flight stays so, whatever becomes of the plan.
+// An exchange in flight completes even if its plan is replaced or destroyed.
 TEST_P(EveryMethod, CompletesAnExchangeWhosePlanIsGone) {
   const Decomposition decomposition({4, 4, 4 * world_size()}, {1, 1, world_size()}, true);
   PointNumbers numbers(decomposition, 1, memory());
@@ -503,7 +507,8 @@ TEST_P(EveryMethod, CompletesAnExchangeWhosePlanIsGone) {
   }
 }
 
-// Back to back, with both plans in flight, and finished in another order than started.
+// Exchanges follow each other at once. Both plans are in flight, and finish in another order than
+// they start.
 TEST_P(EveryMethod, HasSeveralPlansInFlight) {
   const Decomposition decomposition({9, 8, 5 * world_size()}, {1, 1, world_size()}, true);
   auto* const resource = memory();
@@ -527,7 +532,7 @@ TEST_P(EveryMethod, HasSeveralPlansInFlight) {
   }
 }
 
-// Of an exchange that this MPI does not have, what is to be seen is that it is refused.
+// Returns the methods that this MPI has. Another test checks that it refuses all other methods.
 std::vector<Method> possible_methods() {
   using dtype::Transfer;
   std::vector<Method> out;
@@ -560,8 +565,8 @@ INSTANTIATE_TEST_SUITE_P(ExchangePlan, EveryMethod, testing::ValuesIn(possible_m
                            return text;
                          });
 
-// The methods that count messages in bytes refuse a count beyond the limit, so without larger units
-// this would throw.
+// Methods that count messages in bytes refuse a count beyond the limit. Without larger units, this
+// would throw.
 TEST(ExchangePlan, CountsMessagesInLargerUnitsWhereTheyExceedTheLimit) {
   const Decomposition decomposition({9, 8, 5 * world_size()}, {1, 1, world_size()}, true);
   for (const auto method :
@@ -578,7 +583,7 @@ TEST(ExchangePlan, CountsMessagesInLargerUnitsWhereTheyExceedTheLimit) {
 }
 
 TEST(ExchangePlan, CountsTrafficToOthersAndSelfApart) {
-  // Split in z only: of the 26 regions the 8 with dz == 0 stay, the 18 others go to one or two
+  // The grid is split in z only. The 8 regions with dz == 0 stay, the other 18 go to one or two
   // partners.
   const int ranks = world_size();
   const Decomposition decomposition({8, 8, 8 * ranks}, {1, 1, ranks}, true);
@@ -592,7 +597,7 @@ TEST(ExchangePlan, CountsTrafficToOthersAndSelfApart) {
 }
 
 #ifdef MPI_2COMPLEX
-// A predefined type of this MPI that the standard does not have, so that we do not know it.
+// This type is predefined in this MPI but not in the standard, so we have no plan for it.
 TEST(ExchangePlan, LetsMpiPackWhatHasNoPlanAndSaysSoOnce) {
   MPI_Datatype raw = MPI_DATATYPE_NULL;
   MPI_Type_vector(2, 1, 2, MPI_2COMPLEX, &raw);  // 2 of 3 elements of 4 floats
@@ -618,8 +623,8 @@ TEST(ExchangePlan, LetsMpiPackWhatHasNoPlanAndSaysSoOnce) {
 }
 #endif
 
-// Some MPIs start this type at another byte, as their true bounds say, and pack others from there.
-// Then it is theirs.
+// Some MPIs begin this type at another byte, by their true bounds, and pack other bytes from there.
+// Then MPI must pack it.
 TEST(ExchangePlan, LeavesToMpiWhatItPlacesElsewhere) {
   const auto expr = dtype::parse_type("indexed({1,0},{0,1},vector(3,1,-1,byte))");
   const auto type = dtype::make_datatype(*expr);
@@ -665,7 +670,7 @@ TEST(ExchangePlan, TakesTypesThatAreNotCommitted) {
   }
 }
 
-// Only what other processes can open.
+// Memory can be shared only if other processes can open it.
 TEST(ExchangePlan, SharesTheMemoryOfADeviceAlone) {
   using dtype::MemoryKind;
   const Decomposition decomposition({9, 8, 5 * world_size()}, {1, 1, world_size()}, true);
@@ -683,10 +688,10 @@ TEST(ExchangePlan, SharesTheMemoryOfADeviceAlone) {
     }
   };
   const bool one_node = NodeHierarchy(MPI_COMM_WORLD).nodes() == 1;
-  if (world_size() > 1 && one_node) {  // who has a neighbour on its node may differ elsewhere
+  if (world_size() > 1 && one_node) {  // on several nodes, a rank may have no neighbour on its node
     refused(MemoryKind::host, "not in a shared window");
     refused(MemoryKind::managed, "not in a shared window");
-    // It says that it is the device's, but was not allocated there.
+    // The device says that this memory is its own, but it was not allocated there.
     refused(MemoryKind::device, "that other processes can open");
   }
   dtype::EmulatedDevice device;
@@ -694,7 +699,7 @@ TEST(ExchangePlan, SharesTheMemoryOfADeviceAlone) {
   EXPECT_EQ(device.bytes(), 0u);
 }
 
-// What the ranks of a node can share: a device's memory and a window.
+// Holds memory that the ranks of a node can share: of a device, and in a window.
 struct Memories {
   dtype::EmulatedDevice device;
   dtype::ResourceCache resources{device};
@@ -711,7 +716,7 @@ struct Memories {
   }
 };
 
-// Fields that are written to again at once: nobody reads or writes them too early or too late.
+// Fields are written again at once. No rank may read or write them too early or too late.
 TEST(ExchangePlan, SharesMemoryAgainAndAgain) {
   const Decomposition decomposition({9, 8, 5 * world_size()}, {1, 1, world_size()}, true);
   Memories memories;
@@ -730,7 +735,7 @@ TEST(ExchangePlan, SharesMemoryAgainAndAgain) {
   check(&memories.in_window, dtype::Transfer::host);
 }
 
-// Neither the host nor a device could copy from one of these to the other.
+// Neither the host nor a device can copy between these two kinds of memory.
 TEST(ExchangePlan, SharesOneKindOfMemory) {
   const Decomposition decomposition({9, 8, 5 * world_size()}, {1, 1, world_size()}, true);
   Memories memories;
@@ -792,7 +797,7 @@ TEST(SharedWindow, KnowsItsRanks) {
 }
 
 TEST(SharedWindow, SaysWhatItNeedsIfThereIsNoMemory) {
-  if (NodeHierarchy(MPI_COMM_WORLD).nodes() == world_size()) return;  // nobody to share it with
+  if (NodeHierarchy(MPI_COMM_WORLD).nodes() == world_size()) return;  // no rank shares a node
   try {
     const SharedWindow window(MPI_COMM_WORLD, std::int64_t{1} << 50);
     ADD_FAILURE() << "no error";
@@ -802,7 +807,7 @@ TEST(SharedWindow, SaysWhatItNeedsIfThereIsNoMemory) {
   }
 }
 
-// One message for each region, or for each parity of tags; the same bytes.
+// Each region is a message, or each parity of tags is one. The bytes are the same.
 TEST(ExchangePlan, HasAMessageForEachGroupOfTags) {
   const int ranks = world_size();
   const Decomposition decomposition({8, 8, 8 * ranks}, {1, 1, ranks}, true);
@@ -824,13 +829,13 @@ TEST(ExchangePlan, HasAMessageForEachGroupOfTags) {
   }
 }
 
-// What p2p divides into chunks, by default only what is longer than a MiB.
+// p2p divides messages into chunks; by default, only those longer than a MiB.
 TEST(ExchangePlan, CarriesLongMessages) {
   const int ranks = world_size();
   HaloMessages messages;
   messages.needs.assign(8, DirectionSet::all());
-  messages.needs.back() = only({{0, 0, 1}});  // more one way than the other
-  // A field's region has 4 x width x width numbers; down there are 8 of them, up 7.
+  messages.needs.back() = only({{0, 0, 1}});  // one more region down than up
+  // A region of a field has 4 x width x width numbers. 8 regions go down, 7 go up.
   const int up = world_rank() + 1 < ranks ? 1 : 0, down = world_rank() > 0 ? 1 : 0;
   const auto messages_in = [&](std::int64_t chunk_bytes, std::int64_t width) {
     const Decomposition decomposition({width, width, 4 * ranks}, {1, 1, ranks}, false);
@@ -857,7 +862,7 @@ TEST(ExchangePlan, RefusesChunksThatDiffer) {
   EXPECT_THROW(ExchangePlan(MPI_COMM_WORLD, {}, Exchange::p2p, options), ConfigError);
 }
 
-// Any set of directions, in any grid.
+// Draws a set of directions for each field, in every grid.
 TEST(ExchangePlan, FillsAnySetOfDirections) {
   std::mt19937 random(20261122);
   for (const bool periodic : {true, false})
@@ -879,7 +884,8 @@ TEST(ExchangePlan, FillsAnySetOfDirections) {
     });
 }
 
-// As many bytes, in fewer regions and in a message per partner and axis.
+// Shape `axes` sends the bytes of `direct`, in fewer regions and in one message per partner and
+// axis.
 TEST(ExchangePlan, CountsWhatTravelsByAxes) {
   const int ranks = world_size();
   const Decomposition decomposition({8, 8, 8 * ranks}, {1, 1, ranks}, true);
@@ -892,7 +898,7 @@ TEST(ExchangePlan, CountsWhatTravelsByAxes) {
   const auto direct = traffic(HaloShape::direct, all), axes = traffic(HaloShape::axes, all);
   EXPECT_EQ(axes.bytes_to_others, direct.bytes_to_others);
   EXPECT_EQ(axes.bytes_to_self, direct.bytes_to_self);
-  EXPECT_EQ(axes.messages, direct.messages);  // split in one dimension
+  EXPECT_EQ(axes.messages, direct.messages);  // the grid is split in one dimension
   EXPECT_EQ(axes.jobs, 6);
   for (const auto shape : {HaloShape::direct, HaloShape::axes}) {
     EXPECT_EQ(traffic(shape, faces).bytes_to_others, ranks == 1 ? 0 : 2 * 2 * 8 * 8 * 8);
@@ -909,7 +915,7 @@ TEST(ExchangePlan, RefusesNeedsOfOtherFields) {
                ConfigError);
 }
 
-// Where the buffers are decides what is possible, and the method or the default what is done.
+// The buffers decide which transfers are possible. The method or the default chooses one of them.
 TEST(ExchangePlan, ChoosesATransferThatIsPossible) {
   using dtype::MemoryKind;
   using dtype::Transfer;
@@ -943,7 +949,7 @@ TEST(ExchangePlan, ChoosesATransferThatIsPossible) {
   }
 }
 
-// Small pieces of short blocks may take longer than large ones of long blocks.
+// Small pieces of short blocks may take longer than large pieces of long blocks.
 TEST(ExchangePlan, ChoosesByTheBlocksOfAllPieces) {
   const auto packs = [](double short_blocks, double long_blocks) {
     return dtype::PackTable({{1, 4096}, {4, 4096}, {4096}},
@@ -978,7 +984,7 @@ TEST(ExchangePlan, ChoosesByTheBlocksOfAllPieces) {
   EXPECT_EQ(chosen(short_blocks.get()), dtype::Transfer::device);
 }
 
-// One rank's memory is the others' business, too.
+// The memory of one rank limits the transfer of all ranks.
 TEST(ExchangePlan, RanksAgreeOnTheTransfer) {
   using dtype::MemoryKind;
   const Decomposition decomposition({9, 8, 5 * world_size()}, {1, 1, world_size()}, true);
@@ -1022,7 +1028,7 @@ TEST(ExchangePlan, GivesBackWhatItTookOfTheDevice) {
   EXPECT_EQ(device.bytes(), 0u);
 }
 
-// Only staged messages are more than one launch on either side; alone, a rank has none.
+// Only staged messages take more than one launch on each side. A single rank has no messages.
 TEST(ExchangePlan, ReplaysWhatADeviceIsGivenEachTime) {
   const Decomposition decomposition({9, 8, 5 * world_size()}, {1, 1, world_size()}, true);
   PointNumbers numbers(decomposition, 2);
@@ -1046,7 +1052,7 @@ TEST(ExchangePlan, ReplaysWhatADeviceIsGivenEachTime) {
   }
 }
 
-// Where the buffers are, and what a model predicts, say what `auto` is.
+// The buffers and the predictions of a model decide which exchange `auto` is.
 TEST(ExchangePlan, ChoosesTheExchange) {
   const int ranks = world_size();
   const Decomposition decomposition({9, 8, 5 * ranks}, {1, 1, ranks}, true);
@@ -1083,7 +1089,7 @@ TEST(ExchangePlan, ChoosesTheExchange) {
     out.host_packing = {table, table};
     return out;
   };
-  // Messages cost packing on both sides besides, so that copies always win if they are possible.
+  // Messages also cost packing on both sides, so copies win wherever they are possible.
   const auto plain = model(1e-6, 1e-5);
   EXPECT_EQ(chosen(true, &plain), with);
   EXPECT_EQ(chosen(false, &plain), Exchange::p2p);
@@ -1131,7 +1137,7 @@ ExchangeJob bytes_job(int partner, std::vector<char>& buffer, std::int64_t bytes
   return job;
 }
 
-// Every rank must see the same message, also the ranks whose own jobs are fine.
+// Expects the same error on every rank, also on ranks whose own jobs are valid.
 void expect_error(const std::vector<ExchangeJob>& jobs, const std::string& text) {
   try {
     const ExchangePlan plan(MPI_COMM_WORLD, jobs, Exchange::alltoallv);
@@ -1145,7 +1151,8 @@ TEST(ExchangePlan, RefusesPlansThatDoNotMatch) {
   std::vector<char> buffer(64);
   const int next = (world_rank() + 1) % world_size();
   const bool last = world_rank() == world_size() - 1;
-  // A ring that only the last rank gets wrong: a tag, a size, and a message that nobody expects.
+  // In this ring only the last rank is wrong: in a tag, in a size, or by a message that no rank
+  // expects.
   const auto ring = [&](std::int64_t bytes, int tag) {
     auto send = bytes_job(next, buffer, bytes, tag, 0);
     send.receive_count = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hierarchical collectives against the type maps of both ends, byte by byte, gaps included; what
-// MPI's own do is one of the variants. Messages and copies are counted where they enter MPI.
+// Compares hierarchical collectives with the type maps of both ends, byte by byte, gaps included.
+// MPI's own collectives are one of the variants. Messages and copies are counted where they enter
+// MPI.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,7 +45,7 @@ const NodeHierarchy& real_nodes() {
   return nodes;
 }
 
-// Whether nodes can be emulated with so many ranks each: none of them may span real ones.
+// Tells if nodes with these numbers of ranks can be emulated: no node may span real ones.
 bool can_emulate(const std::vector<int>& ranks_per_node) {
   try {
     emulated_nodes(real_nodes().node_of_ranks(), ranks_per_node);
@@ -54,7 +55,7 @@ bool can_emulate(const std::vector<int>& ranks_per_node) {
   }
 }
 
-// Shapes of nodes for all of the world, as the numbers of their ranks; none: the real ones.
+// Returns shapes of nodes for the whole world, as numbers of ranks per node. Empty: the real nodes.
 std::vector<std::vector<int>> shapes() {
   const int ranks = world_size();
   std::vector<std::vector<int>> out{{}, {1}};
@@ -66,7 +67,7 @@ std::vector<std::vector<int>> shapes() {
   return out;
 }
 
-/// The world in a new order, with emulated nodes.
+/// Is the world in a new order, with emulated nodes.
 struct Scene {
   std::unique_ptr<Communicator> comm;
   std::shared_ptr<NodeCommunicators> communicators;
@@ -97,9 +98,9 @@ void for_all_scenes(F f) {
     }
 }
 
-// ---- Buffers that know what is where
+// ---- Buffers that know what they must hold
 
-/// A type with what its own map says of it.
+/// Holds a type and its type map.
 class Layout {
  public:
   explicit Layout(const char* text)
@@ -131,7 +132,7 @@ std::byte content(int rank, std::int64_t offset) {
 
 constexpr std::byte kPoison{0xA5};
 
-/// Memory for so many elements of the repetition of a layout, and for what is around them.
+/// Holds memory for `elements` elements of repeated instances of a layout, with room around them.
 class Memory {
  public:
   Memory(const Layout& layout, std::int64_t elements) : layout_(&layout) {
@@ -148,8 +149,8 @@ class Memory {
     for (std::size_t i = 0; i < bytes_.size(); ++i)
       bytes_[i] = content(rank, static_cast<std::int64_t>(i) - begin_);
   }
-  /// As if `count` elements of `from` from `first` on, with the contents of rank `rank`, had been
-  /// received as ours from `to` on.
+  /// Expects `count` elements from rank `rank`, received in this layout from element `to` on. The
+  /// sender's layout is `from`, and its first element is `first`.
   void expect(const Layout& from, int rank, std::int64_t first, std::int64_t to,
               std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {
@@ -159,7 +160,7 @@ class Memory {
         bytes_[static_cast<std::size_t>(begin_ + destination + b)] = content(rank, source + b);
     }
   }
-  /// Where it differs from `expected` first, or -1.
+  /// Returns the index of the first byte that differs from `expected`, or -1.
   std::int64_t difference(const Memory& expected) const {
     const auto [own, other] = std::mismatch(bytes_.begin(), bytes_.end(), expected.bytes_.begin());
     return own == bytes_.end() ? -1 : own - bytes_.begin();
@@ -171,12 +172,12 @@ class Memory {
   std::vector<std::byte> bytes_;
 };
 
-/// What one rank sends and another one receives.
+/// Names the types of a sender and of a receiver.
 struct Pair {
   const char* send;
   const char* receive;
 };
-// Of equal signatures, whole instances on either side.
+// Both types have equal signatures, and blocks are whole instances on both sides.
 constexpr Pair kPairs[] = {
     {"resized(vector(3,1,2,int),0,28)", "resized(indexed({2,1},{4,1},int),-4,36)"},
     {"resized(struct({1,2},{0,8},{int,resized(double,0,16)}),0,40)",
@@ -189,12 +190,12 @@ Numbers starts_of(const Numbers& counts) {
   return out;
 }
 
-// Plans take what is in the buffers when they run: not the same in any two runs.
+// Plans read buffers when they run, so the contents differ between runs.
 int contents_in(int repeat, int rank) {
   return rank + 1000 * repeat;
 }
 
-// Not returned at once: other ranks run again.
+// Notes the first difference. It is not returned at once, since other ranks run again.
 void note(std::string& problem, std::int64_t where, int repeat) {
   if (problem.empty() && where >= 0)
     problem = "byte " + std::to_string(where) + " in run " + std::to_string(repeat);
@@ -286,7 +287,7 @@ TreeForm form_of(std::size_t number) {
   return kTreeForms[number % kTreeForms.size()].first;
 }
 
-// All, or the first, one in the middle and the last of many.
+// Returns all ranks; with many ranks, only the first one, one in the middle and the last one.
 std::vector<int> roots_of(const Scene& scene) {
   constexpr int kFew = 4;
   if (scene.ranks() > kFew) return {0, scene.ranks() / 2, scene.ranks() - 1};
@@ -322,7 +323,7 @@ TEST(Gather, OfEveryVariantIsTheTypeMaps) {
   });
 }
 
-// A block begins and ends anywhere in an instance, of either type (errata C.2).
+// Blocks may begin and end anywhere in an instance of either type (errata C.2).
 TEST(Gather, OfPartsOfInstances) {
   const Pair pairs[] = {{"vector(3,1,2,int)", "resized(vector(2,2,3,int),0,28)"},
                         {"int", "struct({3,1},{4,24},{int,int})"},
@@ -350,7 +351,7 @@ TEST(Gather, OfPartsOfInstances) {
   });
 }
 
-// Ranks that lead nodes, or that blocks pass through, may have nothing of their own.
+// Ranks that lead nodes, or that pass blocks on, may have no block of their own.
 TEST(Gather, OfRanksWithNothing) {
   const Layout send(kPairs[0].send), receive(kPairs[0].receive);
   for_all_scenes([&](const Scene& scene) {
@@ -376,8 +377,8 @@ TEST(Gather, OfRanksWithNothing) {
   });
 }
 
-// One int or one double of (int, double) instances: what a rank contributes depends on its number,
-// and only the root knows that.
+// The root receives (int, double) instances, one int or one double of each rank. The type depends
+// on the number of the rank, and only the root knows that.
 TEST(Gather, OfDifferentSignatures) {
   const Layout ints("int"), doubles("double"), pairs("struct({1,1},{0,8},{int,double})");
   for_all_scenes([&](const Scene& scene) {
@@ -430,12 +431,12 @@ TEST(Gather, InPlaceLeavesTheRootsBlockWhereItIs) {
   });
 }
 
-// ---- What [TR14] is about, by name
+// ---- The subjects of [TR14], by name
 
-// Two ints of each of four ranks in the order 0, 2, 1, 3: with blocks of one receive type, as in
-// [TR14 Figure 6], the root would have r0 r2 r0 r2 r1 r3 r1 r3.
+// Each of four ranks sends two ints, in the rank order 0, 2, 1, 3. With blocks of one receive type,
+// as in [TR14 Figure 6], the root would have r0 r2 r0 r2 r1 r3 r1 r3.
 TEST(ErrataC3, BlocksAreOfBasicElements) {
-  // The order takes four ranks that may stand for two nodes: with 4 and with 8 ranks it runs.
+  // Each four ranks must form two nodes, so this runs with 4 and with 8 ranks.
   if (world_size() % 4 != 0 || !can_emulate({2})) GTEST_SKIP() << "for 4 or 8 ranks of one host";
   const Communicator four(MPI_COMM_WORLD, world_rank() / 4,
                           std::vector{0, 2, 1, 3}[static_cast<std::size_t>(world_rank() % 4)]);
@@ -453,7 +454,8 @@ TEST(ErrataC3, BlocksAreOfBasicElements) {
   }
 }
 
-// The bridge of a root is split off once; one serves all roots that are the first of their node.
+// The bridge of a root is split off once. All roots that are the first of their node share one
+// bridge.
 TEST(ErrataC4, BridgesAreCached) {
   for_all_scenes([](const Scene& scene) {
     const auto& nodes = scene.communicators->nodes();
@@ -489,14 +491,15 @@ TEST(NodeCommunicators, AreCachedOnTheirCommunicator) {
   EXPECT_EQ(NodeCommunicators::of(own.get()), first);
 }
 
-// ---- What is sent and copied
+// ---- Messages and copies
 
 std::int64_t sum(std::int64_t here, MPI_Comm comm) {
   MPI_Allreduce(MPI_IN_PLACE, &here, 1, MPI_INT64_T, MPI_SUM, comm);
   return here;
 }
 
-// What the tree of a form sends between nodes: per node, once all below it are there.
+// Returns the messages that a tree sends between nodes. Each node sends once, after all blocks
+// below it have arrived.
 ScheduleTraffic::Messages off_node_of_tree(const NodeHierarchy& nodes, int root, TreeForm bridge,
                                            std::int64_t block_bytes, std::int64_t chunk_bytes) {
   ScheduleTraffic::Messages out;
@@ -558,7 +561,7 @@ TEST(Gather, SendsAndCopiesWhatTheAnalysisSays) {
           plan.run();
           const auto traffic = plan.traffic();
 
-          // Counted where the calls enter MPI.
+          // Both counts are taken where the calls enter MPI.
           EXPECT_EQ(mpi_calls.sends, traffic.on_node.messages + traffic.off_node.messages);
           EXPECT_EQ(bytes_between_nodes(mpi_calls, scene), traffic.off_node.bytes);
           const auto all_bytes = std::accumulate(
@@ -566,8 +569,8 @@ TEST(Gather, SendsAndCopiesWhatTheAnalysisSays) {
               [](std::int64_t total, const auto& entry) { return total + entry.second; });
           EXPECT_EQ(all_bytes, traffic.off_node.bytes + traffic.on_node.bytes);
 
-          // A message from each node but the root's, and one from each rank that does not lead, but
-          // for those that are divided.
+          // Each node but the root's sends one message. Each rank that does not lead a node sends
+          // one, too. Divided messages between nodes count more.
           const auto off_node = off_node_of_tree(nodes, root, bridge, kBytes, chunk_bytes);
           EXPECT_EQ(sum(traffic.off_node.messages, comm), off_node.messages);
           EXPECT_EQ(sum(traffic.off_node.bytes, comm), off_node.bytes);
@@ -581,8 +584,8 @@ TEST(Gather, SendsAndCopiesWhatTheAnalysisSays) {
                         hierarchical_off_node(regular, bridge, chunk_bytes) == off_node);
           }
 
-          // The root's own block is copied to its place. Nothing else is, unless ranks are to be
-          // reordered and that is not the types' work.
+          // The root's own block is copied to its place. Nothing else is copied, unless ranks must
+          // be reordered and the types do not do that.
           const bool at_root = scene.rank() == root;
           const auto& node_of = nodes.node_of_ranks();
           const bool reorders = at_root && variant != GatherVariant::zero_copy &&
@@ -613,7 +616,7 @@ TEST(Gather, ChoosesFormsBySize) {
   const NodeHierarchy nodes(MPI_COMM_WORLD, {1});
   for (const std::int64_t bytes : {8, 1 << 20}) {
     const auto forms = choose_forms(nodes, bytes * nodes.ranks(), {});
-    EXPECT_EQ(forms.in_node, TreeForm::linear);  // of one rank
+    EXPECT_EQ(forms.in_node, TreeForm::linear);  // each node has one rank
     EXPECT_EQ(forms.bridge,
               nodes.nodes() > 2 && bytes == 8 ? TreeForm::binomial : TreeForm::linear);
   }
@@ -679,7 +682,7 @@ TEST(Gather, WhatCannotBeIsRefusedOnAllRanks) {
       gather(1, Numbers(static_cast<std::size_t>(scene.ranks() + 1), 1), 0, zero_copy, &value),
       ConfigError);
   EXPECT_THROW(gather(1, {1}, scene.ranks(), zero_copy, &value), ConfigError);
-  // One rank's own fault is everybody's.
+  // An error of one rank is thrown on all ranks.
   const bool last = scene.rank() == scene.ranks() - 1;
   EXPECT_THROW(gather(last ? -1 : 1, {1}, 0, zero_copy, &value), ConfigError);
   EXPECT_THROW(
@@ -723,12 +726,12 @@ TEST(Gatherv, ScatterAndAllgatherAreTheTypeMaps) {
       const Layout send(pair.send), receive(pair.receive);
       for (const std::int64_t most : {0, 1, 7, 1000})
         for (const int root : roots_of(scene)) {
-          Numbers counts;  // of one size from every other root
+          Numbers counts;  // equal for even roots, random for odd ones
           for (int rank = 0; rank < scene.ranks(); ++rank) {
             const auto some = static_cast<std::int64_t>(random() % (most + 1));
             counts.push_back(send.each() * (root % 2 == 0 || rank == 0 ? most : some));
           }
-          // Pieces of few elements, or of some hundreds of the longest parts.
+          // Every third root divides blocks into small pieces.
           const GatherOptions options{form_of(random()), form_of(random()),
                                       root % 3 == 1 ? 200 + 2 * most : kChunkBytes};
           EXPECT_EQ(gather_once(scene, send, receive, counts, root, GatherVariant::mpi_gather,
@@ -812,7 +815,7 @@ TEST(Counterparts, AsSingleCallsAreMpisToo) {
 
 // ---- All-to-all
 
-// counts[i][j] from rank i to rank j.
+// Holds in counts[i][j] the number of elements from rank i to rank j.
 using Matrix = std::vector<Numbers>;
 
 template <class Plan>
@@ -871,7 +874,7 @@ TEST(Alltoall, OfEveryPlanIsTheTypeMaps) {
   });
 }
 
-// Instances that go backwards; blocks begin and end with them.
+// Instances go backwards in memory. Blocks begin and end with instances.
 TEST(Alltoall, OfNegativeExtentsIsTheTypeMaps) {
   const Layout send("resized(vector(2,1,2,int),4,-24)"), receive("resized(contiguous(2,int),0,-8)");
   for_all_scenes([&](const Scene& scene) {
@@ -885,7 +888,8 @@ TEST(Alltoall, OfNegativeExtentsIsTheTypeMaps) {
   });
 }
 
-// Both buffers begin at one address, MPI_BOTTOM or that of a struct: types tell what is where.
+// Both buffers begin at one address: MPI_BOTTOM, or the address of a struct. The types say where
+// the data are.
 TEST(Alltoall, MayHaveBothBuffersAtOneAddress) {
   for_all_scenes([](const Scene& scene) {
     const auto n = static_cast<std::size_t>(scene.ranks());
@@ -958,7 +962,8 @@ TEST(Alltoall, OfBlocksOfAnySizeIsTheTypeMaps) {
   });
 }
 
-// Equal signatures, made by other constructors on every other rank.
+// Every other rank makes its type by other constructors: with an equal signature, or with another
+// one.
 TEST(Alltoall, SignaturesAreComparedNotTypes) {
   const Layout one("struct({1,2},{0,8},{int,double})"),
       other("struct({1,1,1,1},{0,8,16,24},{contiguous(1,int),double,contiguous(1,double),byte})"),
@@ -1019,7 +1024,7 @@ TEST(Alltoall, SendsAsManyMessagesAsItSays) {
               sum(crossing, scene.comm->get()));
     EXPECT_EQ(sum(direct.traffic().off_node.messages, scene.comm->get()),
               sum(crossing / 4, scene.comm->get()));
-    // On its node each rank has one for every other one.
+    // Each rank sends one message to every other rank of its node.
     const auto here = std::ssize(nodes.ranks_of(nodes.node_of(scene.rank())));
     EXPECT_EQ(hierarchical.traffic().on_node.messages, here - 1);
     mpi_calls = {};
@@ -1066,7 +1071,7 @@ TEST(Alltoall, WhatAPlanCannotDoIsRefusedOnAllRanks) {
   EXPECT_THROW(BucketAlltoallPlan(communicators, differing), ConfigError);
 }
 
-// A rank without elements has no basic type either.
+// A rank without elements has no basic type, either.
 TEST(Alltoall, OfBucketsTakesRanksWithNothing) {
   const Layout nothing("contiguous(0,int)");
   for_all_scenes([&](const Scene& scene) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which of MPI's two questions is asked, and what goes before both.
+// Tests which of MPI's two queries is used, and that the environment overrules both.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -11,7 +11,7 @@
 
 namespace {
 
-// The answers of the functions below, and the number of their calls.
+// Holds the answers of the functions below, and counts their calls.
 struct FakeMpi {
   int gpu_code = MPI_SUCCESS;
   int gpu_support = 0;
@@ -22,7 +22,7 @@ struct FakeMpi {
 
 }  // namespace
 
-// This program's own go before those of the MPI.
+// These functions of the program are found before the functions of the MPI.
 extern "C" int MPIX_GPU_query_support(int type, int* supported) {
   ++fake.gpu_questions;
   *supported = type == 0 ? fake.gpu_support : 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tests real and emulated nodes.
 #include "comm/node/node_hierarchy.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tests that few points leave their node, against all placements of small grids.
 #include "comm/halo/placement.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +12,7 @@ namespace {
 
 using Numbers = std::vector<int>;
 
-// Nodes of consecutive ranks.
+// Returns the node of each rank, for nodes of consecutive ranks.
 Numbers nodes_of(const Numbers& sizes) {
   Numbers out;
   for (int node = 0; node < std::ssize(sizes); ++node)
@@ -31,12 +32,11 @@ int owner(const Decomposition& decomposition, const Int3& point) {
   return -1;
 }
 
-// Along how many axes halos may lead.
 DirectionSet along(int axes) {
   return DirectionSet::along_at_most(axes);
 }
 
-// Ghost by ghost: whose it is.
+// Counts off-node points ghost by ghost, by the owner of each ghost.
 OffNodePoints counted(const Decomposition& decomposition, std::int64_t radius, int axes,
                       const Numbers& node_of) {
   const auto node = [&](int rank) { return node_of[static_cast<std::size_t>(rank)]; };
@@ -69,7 +69,7 @@ OffNodePoints counted(const Decomposition& decomposition, std::int64_t radius, i
   return out;
 }
 
-// Over all ways to deal the positions out to the nodes.
+// Returns the least cost over all ways to deal the positions out to the nodes.
 OffNodePoints least_of_all(const Decomposition& natural, std::int64_t radius, int axes,
                            Numbers node_at) {
   OffNodePoints least{std::numeric_limits<std::int64_t>::max(), 0};
@@ -122,8 +122,8 @@ TEST(Place, FindsTheLeastOfAllWaysOnSmallGrids) {
     }
 }
 
-// Of a cube, 1 x 2 x 3 and 1 x 3 x 2 have the same surface, but with three ranks on each node only
-// the second one cuts between the nodes alone if ranks stay in order.
+// For a cube, 1 x 2 x 3 and 1 x 3 x 2 have the same surface. With three ranks per node in order,
+// only 1 x 3 x 2 separates the nodes by one plane.
 TEST(Place, ChoosesTheGridOfLeastSurfaceBetweenNodes) {
   const auto node_of = nodes_of({3, 3});
   std::vector<Decomposition> choices;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tests messages between all pairs of layouts, kinds of memory, and transfers.
 #include "comm/p2p/point_to_point.hpp"
 
 #include <gtest/gtest.h>
@@ -33,14 +34,14 @@ int previous_rank() {
   return (world_rank() + world_size() - 1) % world_size();
 }
 
-// Ordinary memory in the role of any kind.
+// Emulates a device for which ordinary memory is memory of one kind.
 struct Machine {
   explicit Machine(MemoryKind kind) : device(std::size_t(-1), kind), resources(device) {}
   dtype::EmulatedDevice device;
   dtype::ResourceCache resources;
 };
 
-// A type and how many of it, in an array of ints, laid out by MPI_Type_get_extent.
+// Describes `count` instances of a type in an array of ints, placed by MPI_Type_get_extent.
 class Layout {
  public:
   Layout(const char* text, int count)
@@ -65,13 +66,13 @@ class Layout {
     return room[static_cast<std::size_t>(places_[i] + origin_)];
   }
 
-  // An array whose data are first, first + 1, ...
+  // Returns an array whose data are first, first + 1, ...
   std::vector<int> numbered(int first) const {
     auto out = room(-2);
     for (std::size_t i = 0; i < size(); ++i) at(out, i) = first++;
     return out;
   }
-  // An array that had `gap` everywhere before it received the first `items` of those.
+  // Returns an array of `gap` after it has received the first `items` numbers from `first` on.
   std::vector<int> received(int first, std::size_t items, int gap = -1) const {
     auto out = room(gap);
     for (std::size_t i = 0; i < items; ++i) at(out, i) = first++;
@@ -85,15 +86,15 @@ class Layout {
   std::int64_t origin_ = 0, room_ = 8;
 };
 
-// Sixty ints each, in one instance or several; the last two are in one run.
+// All have sixty ints, in one instance or several. The two contiguous layouts are one run.
 const std::vector<std::pair<const char*, int>> kSixty {
   {"vector(20,3,7,int)", 1}, {"hvector(3,5,100,int)", 4}, {"vector(6,2,-5,int)", 5},
-      {"hvector(6,1,4,vector(10,1,8,int))", 1},  // columns: packed in tiles
+      {"hvector(6,1,4,vector(10,1,8,int))", 1},  // columns, packed in tiles
       {"subarray(C,{8,6,10},{3,5,4},{2,1,1},int)", 1}, {"indexed({1,4,7,8},{50,0,20,31},int)", 3},
       {"struct({3,2,1},{0,40,100},{int,vector(2,2,5,int),int})", 5},
       {"struct({40,4},{0,400},{int,vector(5,1,7,int)})", 1}, {"contiguous(15,int)", 4},
       {"resized(contiguous(60,int),-8,800)", 1},
-// Their extents are 40 bytes to Open MPI, and 16 to the standard's rule.
+// Open MPI gives these structs an extent of 40 bytes, the standard's rule 16.
 #if !defined(MPICH_VERSION) && !defined(I_MPI_VERSION)
       {"contiguous(4,struct({2,1,1},{8,40,0},{int,contiguous(0,int),int}))", 5},
       {"struct({2,1,1},{8,40,0},{int,contiguous(0,int),int})", 20},
@@ -119,7 +120,7 @@ class EveryWay : public testing::TestWithParam<Case> {
   Machine machine_{GetParam().kind};
 };
 
-// Between all pairs of layouts, waited for in another order than started.
+// Sends between all pairs of layouts, and waits in another order than it starts.
 TEST_P(EveryWay, CarriesOneLayoutToAnother) {
   PointToPoint p2p(MPI_COMM_WORLD, options());
   std::mt19937 random(20261122);
@@ -156,7 +157,7 @@ TEST_P(EveryWay, CarriesOneLayoutToAnother) {
   }
 }
 
-// A receive may have room for more than comes, also a part of an instance.
+// A receive may have room for more data than arrive. The data may end within an instance.
 TEST_P(EveryWay, ReceivesLessThanThereIsRoomFor) {
   PointToPoint p2p(MPI_COMM_WORLD, options());
   const Layout source("vector(13,1,2,int)", 3);
@@ -170,7 +171,7 @@ TEST_P(EveryWay, ReceivesLessThanThereIsRoomFor) {
   }
 }
 
-// Long ones and short ones, received by wildcards that were posted before.
+// Sends long and short messages to receives with wildcards that were posted before.
 TEST_P(EveryWay, KeepsTheOrderOfMessages) {
   PointToPoint p2p(MPI_COMM_WORLD, options());
   constexpr int kMessages = 9;
@@ -198,7 +199,7 @@ TEST_P(EveryWay, KeepsTheOrderOfMessages) {
   for (auto& send : sends) send.wait();
 }
 
-// Long messages of several senders, whose chunks have the same tags.
+// Several senders send long messages whose chunks have the same tags.
 TEST_P(EveryWay, TellsSendersApart) {
   PointToPoint p2p(MPI_COMM_WORLD, options());
   const Layout layout("vector(2,1,3,int)", 200);
@@ -216,7 +217,7 @@ TEST_P(EveryWay, TellsSendersApart) {
   send.wait();
 }
 
-// Each waits for its send before it receives: progress is made for all.
+// Each rank waits for its send before it receives, so a wait must make progress for all requests.
 TEST_P(EveryWay, CompletesSendsWhileReceivesArePending) {
   PointToPoint p2p(MPI_COMM_WORLD, options());
   const Layout layout("vector(5000,3,5,int)", 2);
@@ -228,11 +229,11 @@ TEST_P(EveryWay, CompletesSendsWhileReceivesArePending) {
   EXPECT_EQ(in, layout.received(1, layout.size()));
 }
 
-// Short messages are plain ones.
+// Short messages are plain MPI messages, so MPI alone may be at the other end.
 TEST_P(EveryWay, MeetsPlainMpiAtTheOtherEnd) {
   PointToPoint p2p(MPI_COMM_WORLD, options());
   for (const auto& [text, count] : kSixty) {
-    if (GetParam().chunk_bytes == 64) break;  // these are long
+    if (GetParam().chunk_bytes == 64) break;  // all messages are long then
     // Open MPI 4.1.4 packs negative strides in the wrong order (results/vendor-bugs).
     if (std::string(text).find("-5") != std::string::npos) continue;
     const Layout layout(text, count);
@@ -250,7 +251,7 @@ TEST_P(EveryWay, MeetsPlainMpiAtTheOtherEnd) {
   }
 }
 
-// Open MPI 4.1.4 truncates what a rank sends to itself, and says nothing.
+// Tells if MPI reports truncation. Open MPI 4.1.4 does not for a message from a rank to itself.
 bool mpi_tells_of_truncation() {
   const Communicator own(MPI_COMM_WORLD);
   MPI_Comm_set_errhandler(own.get(), MPI_ERRORS_RETURN);
@@ -262,8 +263,8 @@ bool mpi_tells_of_truncation() {
   return MPI_Wait(&receive, MPI_STATUS_IGNORE) != MPI_SUCCESS;
 }
 
-// A short message is one of MPI's: where it tells nobody that one was too long, nor can we. A long
-// one has our header, which tells it everywhere.
+// A short message is MPI's own. If MPI does not report that it was too long, neither can we. A long
+// message has our header, so its length is always checked.
 TEST_P(EveryWay, RefusesMessagesThatAreTooLong) {
   const bool told = GetParam().chunk_bytes == 64 || mpi_tells_of_truncation();
   ASSERT_TRUE(told || world_size() == 1) << "between ranks, MPIs tell";
@@ -328,7 +329,7 @@ std::string name_of(const testing::TestParamInfo<Case>& info) {
 
 INSTANTIATE_TEST_SUITE_P(PointToPoint, EveryWay, testing::ValuesIn(all_cases()), name_of);
 
-// The partner's memory is its own business.
+// Partners may use different kinds of memory and different transfers.
 TEST(PointToPoint, ConnectsDifferentKindsOfMemory) {
   const std::array kinds{MemoryKind::host, MemoryKind::device, MemoryKind::managed};
   Machine machine(kinds[static_cast<std::size_t>(world_rank()) % kinds.size()]);
@@ -377,7 +378,7 @@ TEST(PointToPoint, ChoosesATransferForEachMessage) {
   EXPECT_THROW(chosen(small, MemoryKind::device, true, Transfer::host), ConfigError);
 }
 
-// What is faster in the model, by length and by block.
+// Chooses the transfer that is faster in the model for the length of the message.
 TEST(PointToPoint, ChoosesByTheModel) {
   const auto pack = [](double slope) {
     return dtype::PackTable({{1, 1000000}, {4, 64}, {16}}, {1e-6, 1e-6, slope, slope}, "test");
@@ -432,7 +433,7 @@ TEST(PointToPoint, CompletesRequestsThatAreDropped) {
   {
     const auto receive = p2p.irecv(layout->buffer(in), 1000, layout->type(), previous_rank(), 0);
     const auto send = p2p.isend(layout->buffer(out), 1000, layout->type(), next_rank(), 0);
-    layout.reset();  // the type is free
+    layout.reset();  // frees the type
   }
   EXPECT_EQ(in, expected);
 }
@@ -454,7 +455,7 @@ TEST(PointToPoint, RefusesWhatIsOutOfRange) {
 }
 
 #ifdef MPI_2COMPLEX
-// A predefined type of this MPI that the standard does not have, so that we do not know it.
+// This type is predefined in this MPI but not in the standard, so we have no plan for it.
 TEST(PointToPoint, LetsMpiSendWhatHasNoPlan) {
   MPI_Datatype raw = MPI_DATATYPE_NULL;
   MPI_Type_vector(2, 1, 2, MPI_2COMPLEX, &raw);  // 2 of 3 elements of 4 floats
@@ -496,8 +497,8 @@ TEST(PointToPoint, GivesBackWhatItTookOfTheDevice) {
       auto receive = p2p.irecv(layout.buffer(in), 1000, layout.type(), previous_rank(), 0);
       p2p.send(layout.buffer(out), 1000, layout.type(), next_rank(), 0);
       receive.wait();
-      // Three slots each of a send and a receive, staged in two memories each, and no more however
-      // often; a message has 8,000 bytes.
+      // A send and a receive have three slots each, staged in two memories each: 12 buffers. There
+      // are no more with more messages. A message has 8,000 bytes.
       EXPECT_GT(machine.resources.kept_bytes(), 0u);
       EXPECT_LE(machine.resources.kept_bytes(), 12u * (256 + 32));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Objects of static storage, with an exchange and a message under way, that are destroyed after
-// MPI_Finalize: the program ends with 0, as there is nothing left to be done.
+// Destroys objects of static storage after MPI_Finalize, with an exchange and a message under way.
+// The program must end with 0, since nothing is left to be done.
 #include <mpi.h>
 
 #include <memory>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tests blocks and rounds of the trees.
 #include "comm/gather/tree_steps.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ TEST(TreeSteps, BringEveryBlockToTheRootOnce) {
         for (int rank = 0; rank < size; ++rank) {
           const auto steps = tree_steps(form, size, root, rank);
           EXPECT_EQ(steps.parent.has_value(), rank != root);
-          // What arrives follows the own block without a gap.
+          // Blocks that arrive follow the rank's own block without a gap.
           int next = steps.blocks.first + 1;
           EXPECT_EQ(rank_at(steps.blocks.first, root, size), rank);
           for (const auto& child : steps.children) {
@@ -36,7 +37,7 @@ TEST(TreeSteps, BringEveryBlockToTheRootOnce) {
         }
 }
 
-// After how many rounds a rank has all that it waits for, if it takes part in one message in each.
+// Returns the rounds until a rank has all its blocks, if it takes part in one message per round.
 int rounds_until_ready(TreeForm form, int size, int rank) {
   std::vector<int> ready;
   for (const auto& child : tree_steps(form, size, 0, rank).children)
@@ -68,7 +69,7 @@ TEST(TreeSteps, OfTwoLevelsAreOneRoundOffAtMost) {
 TEST(TreeForms, AreBinomialWhereLatencyDecides) {
   EXPECT_EQ(choose_form(16, 8), TreeForm::binomial);
   EXPECT_EQ(choose_form(16, kBinomialBytes), TreeForm::linear);
-  EXPECT_EQ(choose_form(2, 8), TreeForm::linear);  // the same, then
+  EXPECT_EQ(choose_form(2, 8), TreeForm::linear);  // both forms are the same with 2 ranks
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who we are among the ranks of a test.
+// Returns the rank and the number of ranks of a test.
 #pragma once
 
 #include <mpi.h>
