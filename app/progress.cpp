@@ -15,17 +15,14 @@ namespace halocline::app {
 namespace {
 
 constexpr auto kInterval = std::chrono::milliseconds(100);
-constexpr const char* kClear = "\r\x1b[K";  // moves to the first column and erases to the end of
-                                            // the line
+constexpr const char* kClear = "\r\x1b[K";  // to the first column, then erase the line
 
 // Returns a descriptor of the terminal that shows stderr, or -1. Open MPI gives its ranks a pipe as
 // stderr and copies that to mpirun's own stderr. So the stderr of the launcher, the parent process,
 // is checked.
 int open_terminal() {
   if (isatty(STDERR_FILENO) == 1) return dup(STDERR_FILENO);
-  if (std::getenv("OMPI_COMM_WORLD_RANK") == nullptr)
-    return -1;  // a shell may have redirected
-                // stderr
+  if (std::getenv("OMPI_COMM_WORLD_RANK") == nullptr) return -1;  // a shell may redirect stderr
   const auto launcher = "/proc/" + std::to_string(getppid()) + "/fd/2";
   const int descriptor = open(launcher.c_str(), O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor >= 0 && isatty(descriptor) == 1) return descriptor;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A substep in parts: every point once, no ghost read too early, and the bits of the whole.
+// Tests a substep in parts: each point is computed once, no ghost is read too early, and the bits
+// are those of the whole.
 #include "advance.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +20,8 @@ namespace {
 
 using Extent = std::array<std::int64_t, 3>;
 
-// With and without room for an interior, for wide x sides, and for an interior of one point.
+// Extents with and without room for an interior, for wide x sides, and for an interior of one
+// point.
 constexpr std::array kExtents{Extent{23, 9, 11}, Extent{17, 7, 7}, Extent{7, 8, 9},
                               Extent{6, 9, 9},   Extent{9, 9, 6},  Extent{3, 3, 3}};
 
@@ -86,7 +88,7 @@ TEST(SplitPoints, HaveAsMuchInsideAsTheStencilAllows) {
   });
 }
 
-// One rank, or two that are split in z.
+// This test runs on one rank, or on two that are split in z.
 TEST(SplitPoints, HaveNoSidesWhereTheRankIsItsOwnNeighbour) {
   const comm::NodeHierarchy nodes(MPI_COMM_WORLD);
   Config config;

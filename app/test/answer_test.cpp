@@ -41,7 +41,7 @@ TEST(EstimateMedian, HasNoIntervalFromFiveSamples) {
 }
 
 TEST(Speed, IsOfExchangesOfOneTurn) {
-  // The machine becomes ten times as slow half way; the ratio stays 2.
+  // The machine becomes ten times as slow halfway; the ratio stays 2.
   const Candidate method{"p2p", "p2p", false, false, {1, 1, 1, 10, 10, 10}},
       baseline{"vendor-p2p", "vendor-p2p", true, false, {2, 2, 2, 20, 20, 20}};
   const auto found = speed(method, baseline);

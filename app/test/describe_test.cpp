@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// However the app writes a region, the same plan comes out.
+// Tests that all descriptions of a region give the same plan.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace halocline::app {
 namespace {
 
-// What a packer executes for one region, and where it begins from the first byte of the array.
+// Holds what a packer executes for one region, and the begin in bytes from the array's first byte.
 struct Executed {
   std::int64_t begin;
   dtype::detail::Op op;
@@ -25,7 +25,8 @@ Executed executed(const comm::Region& region, const void* array) {
   const auto plan = dtype::make_plan(region.type);
   const auto& program = std::get<dtype::PackPlan>(plan).program();
   auto op = program.entry(1);
-  // Alone, it needs no loop over instances; their distance is another one for each description.
+  // One instance needs no loop over instances. The stride of that loop differs between
+  // descriptions.
   if (!op.strided.levels.empty() && op.strided.levels.back().count == 1) {
     op.strided.levels.pop_back();
     op.kernels = program.one;

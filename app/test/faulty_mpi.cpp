@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Spoils what rank 0 receives: a library to be loaded in front of MPI by LD_PRELOAD.
+// Spoils the messages that rank 0 receives. This library is loaded in front of MPI by LD_PRELOAD.
 //
-// HALOCLINE_FAULT=KIND:N spoils the N-th receive of each target and all receives after it;
-// KIND:N-M spoils those up to the M-th one. A target
-// is a persistent request, or a function with its communicator and receive buffer. The calls that
-// set up a plan have targets of their own and are made once: from N = 2 on, they are left alone.
-// So are all of MPI_COMM_WORLD, since plans have their own communicators. KIND is one of
+// HALOCLINE_FAULT=KIND:N spoils the N-th receive of each target and all receives after it; KIND:N-M
+// ends with the M-th. A target is a persistent request, or a function with its communicator and
+// receive buffer. The calls that set up a plan have their own targets and are made once, so N >= 2
+// leaves them alone. Calls on MPI_COMM_WORLD are left alone, too, since plans have their own
+// communicators. KIND is one of
 //   drop   the buffer stays as it was before the call,
 //   flip   one bit is wrong,
 //   swap   the first half of the bytes and the second one change places,
 //   stale  the data of the receive before arrive again.
-// HALOCLINE_FAULT_LOG=PATH writes a line for each function: its name, the most receives of one of
-// its targets, and how many receives were spoilt.
+// HALOCLINE_FAULT_LOG=PATH writes a line for each function: its name, the largest number of
+// receives of one target, and the number of spoilt receives.
 #include <mpi.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// Describes a part of what is received.
+/// Describes a part of the received data.
 struct Part {
   void* buffer;
   int count;
@@ -131,7 +131,7 @@ std::map<Place, Target>& targets() {
   return instance;
 }
 
-/// Calls `receive`, which fills `parts`. `place` tells the targets of a communicator apart.
+/// Calls `receive`, which fills `parts`. `place` distinguishes the targets of a communicator.
 template <class Receive>
 int around(const char* function, MPI_Comm comm, const void* place, const Parts& parts,
            Receive receive) {
@@ -177,7 +177,7 @@ Parts parts_of(int size, void* buffer, const int counts[], const Displacement di
   return out;
 }
 
-/// Keeps what MPI_Recv_init or MPI_Precv_init was given.
+/// Keeps the arguments of MPI_Recv_init or MPI_Precv_init.
 struct PersistentReceive {
   const char* function;
   Part part;
@@ -190,7 +190,7 @@ std::map<MPI_Request, PersistentReceive>& receives() {
   return instance;
 }
 
-// The caller may free its type before it starts the request.
+// Duplicates the type, since the caller may free it before it starts the request.
 void add(const char* function, MPI_Request request, void* buffer, int count, MPI_Datatype type) {
   if (!is_victim() || count == 0) return;
   MPI_Datatype own = MPI_DATATYPE_NULL;
@@ -229,7 +229,7 @@ int MPI_Alltoallv(const void* out, const int out_counts[], const int out_displac
 int MPI_Alltoallw(const void* out, const int out_counts[], const int out_displacements[],
                   const MPI_Datatype out_types[], void* in, const int in_counts[],
                   const int in_displacements[], const MPI_Datatype in_types[], MPI_Comm comm) {
-  // The buffer may be MPI_BOTTOM.
+  // The buffer may be MPI_BOTTOM, so the counts identify the target.
   return around("MPI_Alltoallw", comm, in_counts,
                 parts_of(size_of(comm), in, in_counts, in_displacements, in_types), [&] {
                   return PMPI_Alltoallw(out, out_counts, out_displacements, out_types, in,
@@ -332,7 +332,7 @@ int MPI_Request_free(MPI_Request* request) {
   return PMPI_Request_free(request);
 }
 
-// The next communicator may get the same handle.
+// Forgets the targets of the communicator: the next one may get the same handle.
 int MPI_Comm_free(MPI_Comm* comm) {
   std::erase_if(targets(), [&](const auto& entry) { return std::get<0>(entry.first) == *comm; });
   return PMPI_Comm_free(comm);

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Damaged records, studies and logs in front of the scripts that read them: exit code 2 and one line, or a result.
+"""Feeds damaged records, studies and logs to the scripts that read them. A script must end with a result, or with
+exit code 2 and one line.
 
     fuzz_records.py [INPUTS [SEED]]     default: 10000 inputs, seed 1; the same seed makes the same inputs
 
-HALOCLINE_BINARY makes the records that are damaged. What a script cannot cope with is printed, with its input; exit code 1.
-"""
+HALOCLINE_BINARY makes the records that are damaged. An input on which a script fails is printed; then the exit code
+is 1."""
 import contextlib
 import copy
 import io
@@ -27,7 +28,7 @@ import study_plots  # noqa: E402
 
 from halocline_program import halocline  # noqa: E402
 
-LIMIT_S = 20  # far above what any input takes: reaching it is a hang
+LIMIT_S = 20  # far above the time of any input: a script that reaches it hangs
 NASTY = (
     None, True, False, 0, 1, -1, 2, 0.5, -0.0, 1e-320, 1e300, 2**31, 2**53 + 1, 2**63, 2**64, 10**25, "", "x", "halocline/1", "vendor-pack",
     "0x" + 16 * "0", "\u2028", "\x1b[2J\n", "\ud800", "\0", 300 * "long ", [], [[]], {}, {"": None}, [None], [1, 1, 1], [0, 1, 2], {"median_s": 1},
@@ -39,14 +40,14 @@ TOKENS = (
 
 
 def places(value, path=()):
-    """Paths of all members within a value of JSON."""
+    """Yields the paths of all members within a JSON value."""
     yield path
     for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
         yield from places(value[key], (*path, key))
 
 
 def with_another_value(random_, value):
-    """A copy in which one member is gone, another value, or that of another member."""
+    """Returns a copy in which one member is missing, or has another value, or the value of another member."""
     value = copy.deepcopy(value)
     paths = list(places(value))
     path = random_.choice(paths)
@@ -89,7 +90,7 @@ def with_other_bytes(random_, content):
 
 
 def damaged(random_, content):
-    """`content` is text of lines, each JSON or not."""
+    """Returns a damaged copy of `content`, a text of lines that need not be JSON."""
     if random_.randrange(2):
         return with_other_bytes(random_, content)
     lines = content.decode().split("\n")[:-1]
@@ -116,7 +117,7 @@ def records_of(folder, command, *arguments):
 
 
 def undamaged(folder):
-    """{name: content} of a study with a point of each kind."""
+    """Returns {name: content} of a study with a point of each kind."""
     two = ("--methods", "alltoallv,vendor-pack", "--iterations", "2", "--warmup", "0")
     points = [{"name": name, "group": "g", "nodes": 1, "ranks": 1, "command": name} for name in ("compare", "run", "gather", "calibrate")]
     study_json = {
@@ -144,13 +145,14 @@ class Fuzzer:
             (self.raw / name).write_bytes(content)
 
     def one(self):
-        """Damages one file and lets the scripts read it. Returns the name and content of that file, and what is wrong."""
+        """Damages one file and lets the scripts read it. Returns the file's name and content, and the fault of the
+        script, if any."""
         name = self.random.choice((*self.good, "compare.jsonl", "compare.jsonl"))
         content = damaged(self.random, self.good[name])
         path = self.raw / name
         path.write_bytes(content)
         try:
-            # Records of one kind are compared with themselves, undamaged, in either order.
+            # Records of one kind are compared with the undamaged records, in either order.
             if name in ("compare.jsonl", "run.jsonl") and self.random.randrange(4):
                 good = self.folder / name
                 both = [str(good), str(path)]
@@ -166,7 +168,7 @@ class Fuzzer:
 
     @staticmethod
     def ending(program, main, codes):
-        """What is wrong with how `main` ends; None: nothing."""
+        """Returns the fault in the way `main` ends; None without a fault."""
         out, err = io.StringIO(), io.StringIO()
         signal.alarm(LIMIT_S)
         try:

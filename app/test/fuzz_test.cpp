@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every parser of the program against damaged input: it returns, or it throws a ConfigError of one
-// line. Anything else ends the test and prints the input.
+// Feeds damaged input to every parser of the program. A parser returns, or throws a ConfigError of
+// one line. Anything else ends the test and prints the input.
 //
 //   app_fuzz_test [--inputs N] [--seed S] [--gtest_filter=Fuzz.Models]
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ namespace {
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
-// ---- What is printed if the program ends or hangs: the input, as a C++ string.
+// ---- The input is printed as a C++ string if the program ends or hangs.
 
 const std::string* current = nullptr;
 
@@ -74,7 +74,7 @@ void end(int signal) {
   raise(signal);
 }
 
-// Processor time, so that other programs on the machine do not matter.
+// Limits processor time, so that other programs on the machine do not matter.
 void start_clock(int seconds) {
   const itimerval limit{{0, 0}, {seconds, 0}};
   setitimer(ITIMER_PROF, &limit, nullptr);
@@ -91,7 +91,7 @@ void watch() {
 #ifdef __SANITIZE_ADDRESS__
   __sanitizer_set_death_callback(print_current);
 #else
-  static std::array<std::byte, 1 << 16> stack;  // the other one may have overflowed
+  static std::array<std::byte, 1 << 16> stack;  // the program's own stack may have overflowed
   const stack_t other{stack.data(), 0, stack.size()};
   sigaltstack(&other, nullptr);
   struct sigaction action {};
@@ -171,8 +171,8 @@ constexpr std::array kPieces{"[",
                              "--",
                              "."};
 
-// A seed with a few changes: bits, pieces, numbers, words of the parser's language, parts of other
-// seeds, and parts many times over.
+// Returns a seed with a few changes: bits, pieces, numbers, words of the parser's language, parts
+// of other seeds, and repeated parts.
 std::string mutated(Random& random, const Words& seeds, const Words& words) {
   constexpr std::size_t kLongest = 1 << 16;
   auto text = random.of(seeds);
@@ -198,7 +198,7 @@ std::string mutated(Random& random, const Words& seeds, const Words& words) {
       case 4:
         insert(random.of(words));
         break;
-      case 5: {  // a number for a number
+      case 5: {  // replaces a number
         const auto first = text.find_first_of("0123456789", at);
         if (first == std::string::npos) break;
         const auto last = std::min(text.find_first_not_of("0123456789", first), text.size());
@@ -217,7 +217,7 @@ std::string mutated(Random& random, const Words& seeds, const Words& words) {
       case 8:
         text.resize(at);
         break;
-      default: {  // deep or long
+      default: {  // nests deeply or makes the text long
         if (!random.one_in(20)) break;
         const std::string part = random.one_in(2) ? random.of(kPieces) : text.substr(at, length);
         std::string many;
@@ -230,7 +230,7 @@ std::string mutated(Random& random, const Words& seeds, const Words& words) {
   return text;
 }
 
-// A constructor with any numbers, over another one.
+// Returns a constructor with arbitrary numbers, around another constructor.
 std::string wild_type(Random& random, int depth) {
   constexpr std::array kSmall{"0", "1", "2", "3", "5", "64", "1000"};
   const auto number = [&] {
@@ -262,7 +262,7 @@ std::string wild_type(Random& random, int depth) {
     case 7:
       return "struct(" + list(n, number) + "," + list(n, number) + "," + list(n, inner) + ")";
     case 8:
-    case 9: {  // a legal one
+    case 9: {  // a legal subarray
       std::string sizes = "{", starts = "{";
       for (std::size_t i = 0; i <= n; ++i) {
         sizes += (i == 0 ? "" : ",") + number();
@@ -298,7 +298,7 @@ std::string wild_type(Random& random, int depth) {
   }
 }
 
-// Types that MPI takes, and others.
+// Returns types that MPI takes, and arbitrary ones.
 Words type_seeds(std::uint64_t seed) {
   Words out;
   dtype::test::CallGenerator calls(seed);
@@ -358,7 +358,7 @@ std::variant<std::string, Config> read_words(const Words& words) {
   return read_arguments(static_cast<int>(argv.size()), argv.data());
 }
 
-// Every flag of the help text, each with its two dashes.
+// Returns every flag of the help text with its two dashes.
 Words flags() {
   Words out;
   std::istringstream help(std::get<std::string>(read_words({"halocline", "help", "all"})));
@@ -382,7 +382,8 @@ class Fuzz : public ::testing::Test {
     fs::remove_all(folder_);
   }
 
-  // The path of a file of that name that holds `text`, in memory: disks are slow.
+  // Returns the path of a file with this name and content. The file is in memory, since disks are
+  // slow.
   std::string file(const char* name, const std::string& text) const {
     const auto path = folder_ / name;
     if (!fs::is_symlink(path)) fs::create_symlink("/proc/self/fd/" + std::to_string(memory_), path);
@@ -529,7 +530,7 @@ TEST_F(Fuzz, Models) {
       });
 }
 
-// Reads the header of a CSV file, the only part of it that is read.
+// Damages the header of a CSV file, since the program reads nothing else of it.
 TEST_F(Fuzz, CsvHeaders) {
   Config config;
   config.csv = folder_ / "out.csv";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a stencil declares to read of the ghosts is what it reads, shown with NaN in them; and what
-// the verification of an exchange expects in them.
+// Tests which ghosts a stencil reads, by NaN in the ghosts, and which ghosts the verification of an
+// exchange checks.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -37,7 +37,7 @@ comm::DirectionSet only(comm::Direction direction) {
   return out;
 }
 
-/// One rank within open boundaries, so that the exact wave fills all of its ghosts.
+/// Computes steps on one rank with open boundaries, so that the exact wave fills all of its ghosts.
 class OneStep {
  public:
   OneStep(Stencil stencil, Layout layout, int radius)
@@ -49,7 +49,8 @@ class OneStep {
 
   const comm::DirectionSet& needed() const { return domain_.needed; }
 
-  /// How many owned values are NaN after a step with NaN in the ghosts in these directions.
+  /// Returns the number of owned values that are NaN after a step with NaN in the ghosts of these
+  /// directions.
   std::int64_t spoilt_by(const comm::DirectionSet& poisoned) {
     set_wave(domain_, in_);
     set_outer_ghosts(domain_, in_, spec_, kDiffusionNumber, 0);
@@ -132,15 +133,15 @@ TEST_F(Ghosts, AreDeclaredByLinesAndWeights) {
   EXPECT_EQ(needed(Stencil::heat9), comm::DirectionSet::along_at_most(2));
   EXPECT_EQ(needed(Stencil::heat13), comm::DirectionSet::all());
   EXPECT_EQ(needed(Stencil::point26), comm::DirectionSet::all());
-  // A lone diagonal is read beyond faces and edges, too.
+  // A stencil of diagonals alone reads beyond faces and edges, too.
   const StencilSpec diagonals{{0, 0, 1}, stencil_spec(Stencil::point26).coefficients, 13};
   EXPECT_EQ(needed_neighbors(diagonals), comm::DirectionSet::all());
   const StencilSpec lines{{0, 1, 0}, stencil_spec(Stencil::point26).coefficients, 4};
   EXPECT_EQ(needed_neighbors(lines).size(), 6);  // (1,1,0), its opposite, and their four faces
 }
 
-// One wrong value among all is seen, in whichever field it is. With this many fields side by side,
-// a pass over all elements for each field would not end.
+// One wrong value must be seen, in whichever field it is. There are many fields: a pass over all
+// elements for each field would not end.
 TEST_F(Ghosts, WaveIsCheckedInEachField) {
   for (const auto layout : {Layout::soa, Layout::aos})
     for (const int fields : {3, layout == Layout::aos ? 65536 : 65}) {
@@ -181,15 +182,15 @@ class Wrapped {
       : domain_(make_domain(config_of(neighbors, periodic), comm::NodeHierarchy(MPI_COMM_SELF))),
         fields_(domain_, nullptr) {}
 
-  /// Copies the ghosts in the directions `filled` and adds `error` to those in `wrong`; whether
-  /// that passes as an exchange of that shape.
+  /// Copies the ghosts in the directions `filled` and adds `error` to those in `wrong`. Tells if
+  /// that passes as an exchange of shape `shape`.
   bool passes(comm::HaloShape shape, const comm::DirectionSet& filled,
               const comm::DirectionSet& wrong = {}, double error = 0) const {
     return !check_exchange(
         domain_, fields_, shape, 1, [&] { wrap(filled, wrong, error); }, MPI_COMM_WORLD);
   }
 
-  /// Fills the ghosts in the same way around a wave; returns whether they match it.
+  /// Fills the ghosts in the same way around a wave. Tells if they match the wave.
   bool match(const comm::DirectionSet& filled, const comm::DirectionSet& wrong = {},
              double error = 0) const {
     set_wave(domain_, fields_);
@@ -234,15 +235,15 @@ TEST_F(Ghosts, ThatAreNeededHaveToBeFilled) {
     EXPECT_TRUE(eighteen.passes(shape, edges));
     EXPECT_FALSE(eighteen.passes(shape, faces));
     EXPECT_FALSE(eighteen.passes(shape, edges, only(comm::Direction::from_index(1)), 1e-15));
-    // The corners are none of the 18, and in the slabs.
+    // The corners are not among the 18 neighbours, but the slabs of shape axes contain them.
     EXPECT_EQ(eighteen.passes(shape, all), shape == comm::HaloShape::axes);
     EXPECT_FALSE(eighteen.passes(shape, all, only(comm::Direction::from_index(0)), 1));
-    // No slab of the 6 has more than a face.
+    // With 6 neighbours, a slab has nothing but its face.
     EXPECT_TRUE(Wrapped(Neighbors::six, true).passes(shape, faces));
     EXPECT_FALSE(Wrapped(Neighbors::six, true).passes(shape, edges));
     EXPECT_TRUE(Wrapped(Neighbors::all, true).passes(shape, all));
     EXPECT_FALSE(Wrapped(Neighbors::all, true).passes(shape, edges));
-    // Beyond open boundaries, nothing is.
+    // Beyond open boundaries, no ghost is filled.
     EXPECT_TRUE(Wrapped(Neighbors::all, false).passes(shape, {}));
   }
 }

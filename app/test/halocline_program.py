@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the program under test: HALOCLINE_BINARY, under HALOCLINE_MPIEXEC where there is more than one rank."""
+"""Runs the program under test: HALOCLINE_BINARY, under HALOCLINE_MPIEXEC if there is more than one rank."""
 import concurrent.futures
 import contextlib
 import json
@@ -10,11 +10,11 @@ import tempfile
 
 BINARY = os.environ["HALOCLINE_BINARY"]
 MPIEXEC = os.environ["HALOCLINE_MPIEXEC"]
-TIMEOUT_S = 60  # far above what any of these takes: reaching it is a hang
+TIMEOUT_S = 60  # far above the time of any test: a job that reaches it hangs
 
 
 class Outcome:
-    """Exit code of the whole job, its stdout, and the lines on stderr that are ours."""
+    """Holds the exit code of a whole job, its stdout, and our lines on stderr."""
 
     def __init__(self, finished):
         self.code = finished.returncode
@@ -24,8 +24,8 @@ class Outcome:
 
 
 def halocline(*arguments, ranks=1, cwd=None, inside=(), program=()):
-    """One rank runs without mpiexec, which a user may do as well. `inside`: a command that runs the rest of its line;
-    `program`: a command in which each rank runs the program."""
+    """Runs the program and returns its Outcome. One rank runs without mpiexec, as a user may do. `inside`: a command
+    that runs the rest of its line. `program`: a command in which each rank runs the program."""
     launcher = [*inside] if ranks == 1 else [*inside, MPIEXEC, "-n", str(ranks)]
     command = launcher + [*program, BINARY] + [str(argument) for argument in arguments]
     with own_session() as environment:
@@ -44,31 +44,30 @@ def halocline(*arguments, ranks=1, cwd=None, inside=(), program=()):
 
 @contextlib.contextmanager
 def own_session():
-    """An environment in which Open MPI keeps its files in a folder of this start alone.
+    """Yields an environment in which Open MPI keeps its files in a folder of this start alone.
 
-    A program started without mpiexec leaves a daemon behind that removes the common folder a moment later, while the
-    next start makes it again: one of a thousand starts then fails.
+    A program started without mpiexec leaves a daemon behind. The daemon removes the common folder a moment later,
+    while the next start makes it again. So one of a thousand starts would fail.
 
-    A system model that this user has does not matter; tests say which one does.
-    """
+    A system model of this user does not matter; tests name the model that they use."""
     with tempfile.TemporaryDirectory(prefix="hl", ignore_cleanup_errors=True) as folder:
         yield {"HALOCLINE_MODEL": os.path.join(folder, "no-model")} | os.environ | {"OMPI_MCA_orte_tmpdir_base": folder}
 
 
 def several(function, cases):
-    """(case, function(case)) of each case, in order; several at a time, since a start mostly waits."""
-    cases = list(cases)  # they are gone through twice
+    """Yields (case, function(case)) for each case, in order. Runs several at a time, since a start mostly waits."""
+    cases = list(cases)  # a generator could be read only once
     with concurrent.futures.ThreadPoolExecutor(max_workers=12) as pool:
         yield from zip(cases, pool.map(function, cases))
 
 
 def options():
-    """All flags, as `halocline help json` tells them: dicts with flag, argument, default, used_by and more."""
+    """Returns all flags of `halocline help json`: dicts with flag, argument, default, used_by and more."""
     return json.loads(halocline("help", "json").stdout)
 
 
 def methods():
-    """Returns the methods that the help names and that are possible with this MPI, for fields in the memory of the host."""
+    """Returns the methods that the help names and that this MPI allows for fields in host memory."""
     option = next(option for option in options() if option["flag"] == "methods")
     names = re.match(r"From ([a-z0-9, -]+)\.", option["details"]).group(1).split(", ")
     tiny = ("run", "--local", "6", "6", "6", "--steps", "1", "--quiet", "--methods")

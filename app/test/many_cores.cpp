@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Preloaded: the process may run on 768 hardware threads, as on a node of 2 x 192 cores with SMT.
+// Lets a process run on 768 hardware threads, as on a node of 2 x 192 cores with SMT. The library
+// is preloaded.
 #include <sched.h>
 
 #include <cstring>

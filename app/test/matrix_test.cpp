@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every method in every setting that must change no bit: each need mask of a stencil, both shapes,
-// periodic and open domains, nodes that there are and emulated ones, on as many ranks as this runs
-// on, uneven shares. All ghosts are NaN before the first exchange, so that the bits of one rank
-// alone mean that what is needed has come, whatever else has.
+// Runs every method in every setting that must not change a bit. The settings are the need masks of
+// a stencil, both shapes, periodic and open domains, real and emulated nodes, and uneven shares.
+// The test runs on any number of ranks.
+//
+// All ghosts are NaN before the first exchange. So if the bits are those of one rank, all needed
+// ghosts have arrived.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,14 +27,15 @@ namespace {
 constexpr double kDiffusionNumber = 0.05;
 constexpr int kSubsteps = 3;
 
-// Masks of 6, 18 and 26 neighbours.
+// The stencils have masks of 6, 18 and 26 neighbours.
 constexpr std::array kStencils{Stencil::heat3, Stencil::heat9, Stencil::heat13};
-// These and what else changes no bit take turns.
+// These settings change no bit and take turns.
 constexpr std::array kDescriptions{Describe::vector, Describe::subarray, Describe::hindexed,
                                    Describe::structure, Describe::hvector};
 constexpr std::array kFaults{Inject::drop, Inject::swap, Inject::flip};
 
-// No number of points divides by any number of ranks along its axis.
+// Returns a configuration in which no number of points is divisible by the number of ranks along
+// its axis.
 Config config_of(Stencil stencil, bool periodic) {
   Config config;
   config.global = {13, 7, 17};
@@ -42,7 +45,7 @@ Config config_of(Stencil stencil, bool periodic) {
   return config;
 }
 
-/// Fields, and the plans that exchange them, of one method.
+/// Holds fields, and the plan that exchanges them by one method.
 class Exchanged {
  public:
   Exchanged(const Config& config, const Domain& domain, MPI_Comm comm)
@@ -71,7 +74,7 @@ class Exchanged {
   int verified_ = 0;
 };
 
-/// The hash of the state after some substeps, which begin with NaN in all ghosts.
+/// Returns the hash of the state after some substeps, which begin with NaN in all ghosts.
 std::uint64_t simulate(const Config& config, const Domain& domain, MPI_Comm comm, Exchanged& a,
                        Exchanged& b) {
   const auto spec = stencil_spec(config.stencil);
@@ -88,7 +91,7 @@ std::uint64_t simulate(const Config& config, const Domain& domain, MPI_Comm comm
   return state_hash(domain, in->fields(), comm);
 }
 
-/// That of a rank which has the whole domain.
+/// Returns the hash of a rank that has the whole domain.
 std::uint64_t expected_hash(Config config) {
   config.methods = {comm::Exchange::p2p};
   const auto domain = make_domain(config, comm::NodeHierarchy(MPI_COMM_SELF));
@@ -109,7 +112,7 @@ void check(const Config& config, std::uint64_t expected, Inject fault) {
   EXPECT_NE(Exchanged(spoilt, domain, MPI_COMM_WORLD).verify(), std::nullopt);
 }
 
-// Several nodes of so many ranks on a real one.
+// Tells if the real node can emulate several nodes of `ranks_per_node` ranks.
 bool can_emulate(int ranks_per_node) {
   const comm::NodeHierarchy real(MPI_COMM_WORLD);
   return real.nodes() == 1 && ranks_per_node < real.ranks();
@@ -133,7 +136,7 @@ TEST_P(EveryMethod, ChangesNoBitAndNoFaultIsMissed) {
           config.shape = {shape};
           config.ranks_per_node = nodes;
           const auto fault = kFaults[cases % kFaults.size()];
-          const bool needs_twins = fault == Inject::swap;  // fields that travel apart
+          const bool needs_twins = fault == Inject::swap;  // swap needs fields that travel apart
           config.layout = cases % 2 == 0 || needs_twins ? Layout::soa : Layout::aos;
           config.messages = cases % 5 < 3 ? Messages::partner : Messages::region;
           config.describe = kDescriptions[cases % kDescriptions.size()];

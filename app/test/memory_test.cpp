@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a run needs of nodes and devices, and what is compared on them.
+// Tests the memory that a run needs on nodes and devices, and the methods that are compared there.
 #include <gtest/gtest.h>
 
 #include "domain.hpp"
@@ -63,7 +63,8 @@ TEST(Memory, MessagesAreWhereTheTransferHasThem) {
   check(Exchange::vendor_alltoallw, 0, 1);
 }
 
-// 26 regions in soa, 2 x 400 bytes of bookkeeping each; 6 slabs hold the same bytes.
+// In soa there are 26 regions, with 2 x 400 bytes of bookkeeping each. The 6 slabs hold the same
+// bytes.
 TEST(Memory, MessagesFollowNeighborsAndShapes) {
   const auto messages = [](Subcommand subcommand, std::vector<comm::HaloShape> shape,
                            Neighbors neighbors) {
@@ -87,7 +88,7 @@ TEST(Memory, MessagesFollowNeighborsAndShapes) {
             2 * all + 800 * (26 + 6));
 }
 
-// Two ranks are one above the other.
+// With two ranks, one lies above the other.
 TEST(Halo, TrafficFollowsMessages) {
   Config config;
   config.local = {8, 8, 8};
@@ -118,7 +119,7 @@ TEST(Memory, RanksShareTheirNode) {
   EXPECT_GT(node.available, 1e6);
 }
 
-// Emulated ones are shared by nobody; the last rank has the smallest.
+// Each rank has an emulated device of its own; the last rank has the smallest.
 TEST(Memory, ADeviceThatIsTooSmallIsRefused) {
   const bool last = rank_of(MPI_COMM_WORLD) == size_of(MPI_COMM_WORLD) - 1;
   const dtype::EmulatedDevice device(last ? 1000 : 100'000);

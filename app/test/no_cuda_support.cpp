@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Preloaded: an MPI that stops a program that asks whether it takes memory of CUDA.
+// Replaces an MPI that aborts a program that asks for its support of CUDA memory. The library is
+// preloaded.
 #include <cstdlib>
 
 extern "C" int MPIX_Query_cuda_support() {

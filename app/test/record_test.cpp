@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Results: statistics, and files that hold whole records or nothing.
+// Tests results: statistics, and files that hold whole records or nothing.
 #include "record.hpp"
 
 #include <gtest/gtest.h>
@@ -154,7 +154,7 @@ TEST_F(ResultFiles, HoldWhatEachRankDoesWithOverlap) {
   std::getline(rows, line);
   const auto columns = std::count(line.begin(), line.end(), ',');
   EXPECT_EQ(line.find("timeline"), std::string::npos);
-  std::getline(rows, line);  // without overlap
+  std::getline(rows, line);  // row of the record without overlap
   std::getline(rows, line);
   // The name and the notes of this record hold one comma each.
   EXPECT_EQ(std::count(line.begin(), line.end(), ','), columns + 2) << line;
@@ -216,7 +216,7 @@ TEST_F(ResultFiles, ShortWriteIsCutOffAgain) {
   std::signal(SIGXFSZ, SIG_IGN);
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
-  const rlimit small{100, limit.rlim_max};  // less than a record takes
+  const rlimit small{100, limit.rlim_max};  // less than the size of a record
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   EXPECT_THROW(ResultWriter::for_records(config_, {}).write(record_), EnvironmentError);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -224,8 +224,8 @@ TEST_F(ResultFiles, ShortWriteIsCutOffAgain) {
   EXPECT_FALSE(fs::exists(config_.csv));
 }
 
-// Each job is a process that starts with the others, when there is no file yet. Some have no room
-// for their records, and must not take those of others with them.
+// Each job is a process. All start at once, before the file exists. Some have no room for their
+// records; they must not remove the records of other jobs.
 TEST_F(ResultFiles, JobsThatCreateThemAtOnceLoseNothing) {
   constexpr int kRounds = 40, kJobs = 8, kWithoutRoom = 2;
   std::signal(SIGXFSZ, SIG_IGN);
@@ -238,7 +238,7 @@ TEST_F(ResultFiles, JobsThatCreateThemAtOnceLoseNothing) {
       if (jobs.back() != 0) continue;
       close(gate[1]);
       char opened = 0;
-      static_cast<void>(!read(gate[0], &opened, 1));  // until the other end is closed
+      static_cast<void>(!read(gate[0], &opened, 1));  // waits until the other end is closed
       int code = 1;
       try {
         if (job < kWithoutRoom) {
@@ -249,7 +249,7 @@ TEST_F(ResultFiles, JobsThatCreateThemAtOnceLoseNothing) {
         code = 0;
       } catch (const EnvironmentError&) {
         code = 3;
-      } catch (const std::exception& error) {  // no other test is for this process
+      } catch (const std::exception& error) {  // this process must run no other test
         std::fprintf(stderr, "%s\n", error.what());
         code = 2;
       }
@@ -299,7 +299,7 @@ TEST_F(ResultFiles, SayWhatALinkIs) {
   EXPECT_EQ(message(dangling), "");
 }
 
-// Sparse, since a file of that size is found only on other machines.
+// The file is sparse, since only other machines have files of this size.
 TEST_F(ResultFiles, CsvOfAnySizeIsReadToItsHeaderAlone) {
   std::ofstream(config_.csv) << "x,y";
   fs::resize_file(config_.csv, std::uintmax_t{1} << 40);

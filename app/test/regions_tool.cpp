@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A tool for Kokkos that writes "push NAME" and "pop" to the file that HALOCLINE_REGIONS names, a
-// line each.
+// Is a Kokkos tool that writes "push NAME" and "pop", one a line, to the file that
+// HALOCLINE_REGIONS names.
 #include <cstdio>
 #include <cstdlib>
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The system model: measured on an emulated device in a moment, read, refused where it is of another machine, and obeyed."""
+"""Tests the system model: quickly measured on an emulated device, read, refused if it is of another machine, and
+obeyed."""
 import copy
 import json
 import os
@@ -17,7 +18,7 @@ CHOOSE = (*COMPARE, *OURS)
 
 
 def reach(model):
-    """Makes the curves of a short measurement reach as far as anybody asks."""
+    """Extends the curves of a short measurement to 1 GiB, which is enough for every test."""
 
     def lengthen(value):
         for key, child in value.items() if isinstance(value, dict) else enumerate(value):
@@ -67,7 +68,7 @@ class Emulated(InDirectory):
         return model
 
     def fast_but(self, *slow):
-        """A model in which everything takes a microsecond, but what stands at these paths a second."""
+        """Returns a model in which everything takes a microsecond; the curves at the paths `slow` take a second."""
         model = copy.deepcopy(self.model)
 
         def fill(value, seconds):
@@ -108,7 +109,7 @@ class Calibrate(Emulated):
                          {place: ["pack", "unpack"] for place in ("device", "mapped", "host")})
         for key in ("launch_seconds", "synchronize_seconds"):
             self.assertGreater(model[key], 0)
-        # In so short a time.
+        # The time was too short for the whole curve.
         self.assertRegex("\n".join(model["incomplete"]), r"(?m)^packing .*: up to \d+ \w+ instead of 1 MiB$")
         provenance = model["provenance"]
         self.assertEqual((provenance["gpu"], provenance["driver"], provenance["emulated"]), ("emulated device", "none", True))
@@ -159,7 +160,7 @@ class Calibrate(Emulated):
 
     def test_places_that_cannot_be_written_are_refused_before(self):
         (self.directory / "file").touch()
-        # An hour, if it were not refused before.
+        # Measuring would take an hour, so the refusal has to come first.
         run = lambda case: halocline("calibrate", "--max-seconds", "3600", "--model", case[0], ranks=case[1])
         for (path, _), outcome in several(run, [(self.directory / "file" / "model.json", 2), (self.directory / "new" / "model.json", 1), (self.directory, 1)]):
             self.assert_refused(outcome, "cannot be written", str(path))
@@ -253,7 +254,7 @@ class Choice(Emulated):
         path.write_text("{", encoding="utf-8")
         self.assertTrue(info().startswith(f"{path} (cannot be used: "))
         self.assert_refused(halocline(*CHOOSE), str(path))
-        # This leaves nothing to be chosen.
+        # This command leaves nothing to be chosen.
         self.assertEqual(halocline("run", *TINY, "--quiet").code, 0)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command line and the config file: what goes in, what comes out, and one clear line for everything that is wrong."""
+"""Tests the command line and the config file: input, output, and one clear line for every mistake."""
 import contextlib
 import csv
 import json
@@ -16,7 +16,7 @@ from halocline_program import halocline, options, several
 
 SOURCE = pathlib.Path(os.environ["HALOCLINE_SOURCE"])
 
-# Words of the message -> the lines of a config file.
+# Each entry: a word that the message must contain, and the lines of a config file.
 BAD_FILES = [
     ("tpyo", "tpyo = 3"),
     ("memory", 'memory = "gpu"'),
@@ -112,7 +112,7 @@ BAD_FILES = [
     ("config", 'config = "other.toml"'),
 ]
 
-# Two of what is inside, forty times: a short text for 2^40 entries.
+# Each of 40 levels doubles its content: a short text for 2^40 entries.
 DOUBLED = "byte"
 for level in range(40):
     DOUBLED = f"hindexed({{1,1}},{{0,{2 ** level}}},{DOUBLED})"
@@ -196,7 +196,7 @@ BAD_COMMAND_LINES = [
     ("datatype", ["inspect", "contiguous(2000000000,contiguous(2000000000,contiguous(2000000000,double)))"]),
 ]
 
-# Every flag that a file may hold, at a value that is not its default.
+# All flags that a config file may hold, with values that are not their defaults.
 NOT_DEFAULT = """
 global = [23, 19, 17]
 decomposition = [1, 1, 1]
@@ -273,8 +273,8 @@ class InDirectory(unittest.TestCase):
 
 class BadInput(InDirectory):
     def assert_all_refused(self, cases):
-        """`cases`: (what the message must name, config file or None, arguments). Each on one rank, the first that names a
-        thing also on two; in a directory of its own."""
+        """Runs cases (text that the message must contain, config file or None, arguments) and checks that each is
+        refused. Each runs on one rank, the first case of each text also on two, in a directory of its own."""
 
         def run(case):
             number, ranks, (_, file, arguments) = case
@@ -492,7 +492,7 @@ class Help(InDirectory):
 
 class Inspect(InDirectory):
     def inspect(self, expression, **options):
-        """All that is the same every time."""
+        """Returns the result without the fields that differ each time."""
         outcome = self.halocline("inspect", expression, "--json", **options)
         self.assertEqual(outcome.code, 0, outcome.stderr)
         found = json.loads(outcome.stdout)
@@ -513,7 +513,8 @@ class Inspect(InDirectory):
             supported=True, size=160, extent=160, contiguous=True, start=0, counts=[160], strides=[1], packed_strides=[1],
             blocks=1,
         )
-        # Open MPI 4.1 gives it true bounds that leave out its data: a handle of it is left to the MPI.
+        # Open MPI 4.1 gives this type true bounds that leave out its data. So a handle of it is
+        # left to the MPI.
         self.assert_holds(
             self.inspect("vector(3,1,-1,byte)"),
             supported=False, size=3, lb=-2, extent=3, true_lb=-2, contiguous=False, counts=[1, 3], strides=[1, -1],
@@ -522,7 +523,7 @@ class Inspect(InDirectory):
         self.assert_holds(self.inspect("contiguous(0,double)"), supported=True, size=0, extent=0, blocks=0)
 
     def test_the_plan_follows_the_bounds_of_mpi(self):
-        """Open MPI 4.1 gives the type inside 40 bytes, and the rule 32."""
+        """Checks a type that Open MPI 4.1 gives an extent of 40 bytes, and the standard's rule 32."""
         found = self.inspect("contiguous(2,hvector(3,1,9,struct({1,1},{0,1},{char,double})))")
         distance = found["mpi"]["extent"] // 2
         hidden = self.inspect("resized(struct({1,1},{0,1000},{contiguous(2,hvector(3,1,9,struct({1,1},{0,1},{char,double}))),int}),0,2000)")
@@ -598,7 +599,7 @@ class Inspect(InDirectory):
         self.assertEqual(self.halocline("inspect", "double", "--displacements", "x").code, 2)
 
     def test_huge_files_are_refused_by_name(self):
-        """Sparse ones, of terabytes."""
+        """Uses sparse files of terabytes."""
         with open(self.directory / "huge.i64", "wb") as file:
             file.truncate(3 << 40)
         for key, arguments in (
@@ -614,7 +615,7 @@ class Inspect(InDirectory):
         self.assertEqual(json.loads(outcome.stdout)["path"], "vec(3,3,leaf(1))")
 
     def test_counts_do_not_matter(self):
-        """However many ranks, elements of nothing, or loops over it: each answers at once."""
+        """Checks that huge numbers of ranks, of elements without data, or of loops over them are answered at once."""
         nothing = "contiguous(2000000000,contiguous(2000000000,contiguous(0,int)))"
         for expression, elements in (
             ("darray(2147483647,5,{2147483647},{block},{default},{2147483647},C,int)", 1),
@@ -670,7 +671,7 @@ class Inspect(InDirectory):
             self.assertEqual(self.halocline("inspect", expression).stdout.splitlines()[-1], verdict, expression)
 
     def test_the_plot_leaves_devices_and_links_alone(self):
-        """A device is written to, a link is followed."""
+        """Checks that a device is written to and a link is followed."""
         folder = pathlib.Path(self.directory)
         (folder / "real.svg").touch()
         (folder / "link.svg").symlink_to("real.svg")
@@ -688,7 +689,7 @@ class Inspect(InDirectory):
             self.assertTrue((folder / "null").is_char_device())
 
     def test_the_summary_answers_first(self):
-        """In words, with a picture; trees and costs only if they are asked for."""
+        """Checks that the answer is words and a picture; trees and costs come only on request."""
         for expression, lines in (
             ("vector(10000,1,4,double)", (
                 "80,000 bytes in 10,000 runs of 8 bytes, 32 bytes apart, over 319,976 bytes",
@@ -775,7 +776,7 @@ class Results(InDirectory):
         for post, interior, wait, boundary, total in zip(
             *(samples[phase] for phase in ("post", "interior", "wait", "boundary", "total"))
         ):
-            # Each is the slowest rank's, so that the parts may add up to more than the whole.
+            # Each phase is the slowest rank's, so the sum of the parts may exceed the total.
             self.assertGreaterEqual(post + interior + wait + boundary, total * (1 - 1e-9))
         longest = max(phases["plain_compute"]["median_s"], phases["plain_exchange"]["median_s"])
         self.assertAlmostEqual(record["overlap_ratio"], phases["total"]["median_s"] / longest)

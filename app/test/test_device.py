@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fields in device memory, on a device that is emulated: every transfer gives the same states, faults are seen."""
+"""Tests fields in device memory on an emulated device: every transfer gives the same states, and faults are seen."""
 import json
 import os
 import pathlib
@@ -19,7 +19,7 @@ def on_device(*arguments, ranks=1):
 
 
 def there():
-    """Whether this machine, and this build, has a device."""
+    """Tells if this machine and this build have a device."""
     return not json.loads(halocline("info", "--json").stdout)["device"].startswith("none")
 
 
@@ -168,7 +168,7 @@ class Device(unittest.TestCase):
         arguments = ("--local", "64", "64", "64", "--dry-run")
         fields = r"memory per rank: (\d+\.?\d*) MiB for fields, (\d+\.?\d*) MiB for messages; "
         host = re.search("\n" + fields, halocline("run", *arguments).stdout)
-        emulated = re.search("\n" + fields, on_device("run", *arguments).stdout)  # whose memory is the host's
+        emulated = re.search("\n" + fields, on_device("run", *arguments).stdout)  # its memory is the host's
         for on_host, on_both in zip(host.groups(), emulated.groups()):
             self.assertAlmostEqual(float(on_both), 2 * float(on_host), delta=0.02 * float(on_both))
         if not there():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""jobs/local/diff-results.sh: what it takes for a regression, and what it refuses. The files are made of records that were
-measured once."""
+"""Tests jobs/local/diff-results.sh: the changes that it reports as regressions, and the files that it refuses. The
+files are made of records that were measured once."""
 import contextlib
 import copy
 import io
@@ -21,14 +21,14 @@ import diff  # noqa: E402  # what the script starts
 
 REFERENCE = SOURCE / "results" / "reference" / "compare-tempi-fig12-128-openmpi-4.1.4.jsonl"
 RECORDS = [json.loads(line) for line in REFERENCE.read_text(encoding="utf-8").split("\n") if line]
-for record in RECORDS:  # of a quiet machine: what is not noise is seen
+for record in RECORDS:  # as from a quiet machine: every change is above the noise
     median = record["phases"]["total"]["median_s"]
     record["phases"]["total"] |= {"p10_s": 0.9999 * median, "p90_s": 1.0001 * median}
 OURS, VENDOR_PACK, BASELINE = RECORDS
 
 
 def changed(record, total=1.0, time=None, **fields):
-    """A copy with other totals, as many times the first ones, and other fields."""
+    """Returns a copy with all totals multiplied by `total`, and with other fields."""
     record = copy.deepcopy(record) | fields
     if record["phases"].get("total"):
         for name in ("median_s", "p10_s", "p90_s"):
@@ -61,7 +61,7 @@ class DiffResults(unittest.TestCase):
         return path
 
     def diff(self, old, new, *flags):
-        """Of contents: lists of records, or bytes."""
+        """Compares contents: lists of records, or bytes."""
         return self.main(self.write("old", old), self.write("new", new), *flags)
 
     def test_a_pipe_is_not_waited_for_for_ever(self):
@@ -73,7 +73,7 @@ class DiffResults(unittest.TestCase):
         self.assertIn("is a pipe to which nobody has written for 0.1 s", finished.stderr)
 
     def main(self, *arguments):
-        """As the script, without starting Python again."""
+        """Runs the script without starting Python again."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
@@ -83,7 +83,7 @@ class DiffResults(unittest.TestCase):
         return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
     def assert_worse(self, methods, finished):
-        """That these are regressions, with their storage, and nothing else is."""
+        """Checks that exactly these methods, with their storage, are regressions."""
         self.assertEqual((finished.returncode, finished.stderr), (1 if methods else 0, ""), finished.stdout)
         last = finished.stdout.splitlines()[-1]
         self.assertEqual(last.partition(": ")[2], "; ".join(methods), finished.stdout)
@@ -114,13 +114,13 @@ class Verdict(DiffResults):
         self.assert_worse(["alltoallv, private"], self.diff(RECORDS, [changed(OURS, 1.8), changed(VENDOR_PACK, 1.6), changed(BASELINE, 1.6)]))
 
     def verdict(self, old, new, *flags):
-        """The last word of the row of ours; no verdict is no regression."""
+        """Returns the last word of our row. Checks that there is no regression."""
         finished = self.diff(old, new, *flags)
         self.assert_worse([], finished)
         return next(line.split()[-1] for line in finished.stdout.split("\n") if line.startswith("alltoallv"))
 
     def test_no_verdict_where_time_and_ratio_disagree(self):
-        """Ours takes less than half as long, but the vendor's became faster still."""
+        """Checks a case in which our time is less than half, but the vendor's time is even less."""
         new = [changed(OURS, 0.45), changed(VENDOR_PACK, 0.2), changed(BASELINE, 0.2)]
         self.assertEqual(self.verdict(RECORDS, new), "contradicting")
         self.assertEqual(self.verdict(RECORDS, new, "--by-total"), "faster")
@@ -204,7 +204,7 @@ class Matching(DiffResults):
         finished = self.diff(RECORDS, other)
         self.assert_worse([], finished)
         self.assertIn("WARNING: mpi_library", finished.stdout)
-        # But two in one file are two experiments.
+        # Two MPIs in one file are two experiments.
         finished = self.diff(RECORDS, [changed(record, 2) for record in other] + RECORDS, "--by-total")
         self.assert_worse([], finished)
         self.assertEqual(finished.stdout.count("mpi_library Another MPI"), len(RECORDS))
@@ -252,7 +252,7 @@ class BadInput(DiffResults):
 
     def test_lines_end_at_a_line_feed_alone(self):
         ends = "\u2028\u2029\x85\x0b\x0c\x1c"
-        kept = ends[:3]  # JSON takes these in strings as they are
+        kept = ends[:3]  # JSON allows these unescaped in strings
         records = [changed(OURS, notes=[kept], provenance=OURS["provenance"] | {"hosts": [kept]}), VENDOR_PACK, BASELINE]
         content = "".join(json.dumps(record, ensure_ascii=False) + "\r\n" for record in records).encode()
         self.assert_worse([], self.diff(content, content))

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compiles what `halocline inspect --emit` prints, and looks at the types that the programs make.
+"""Compiles the code that `halocline inspect --emit` prints, and checks the types that the programs make.
 
-The interposer is in front of the programs and names the constructor calls of each type that they pack."""
+The interposer stands in front of the programs and names the constructor calls of each type that they pack."""
 import json
 import os
 import pathlib

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whatever is timed is verified: faults that begin with a later exchange are reported by every method and subcommand.
+"""Checks that everything timed is verified: every method and subcommand reports faults that begin with a later
+exchange.
 
-faulty_mpi.cpp spoils what MPI receives. What method shared copies on a node is no message: there, --inject spoils the ghosts.
-All subcommands verify the first two exchanges of a plan, and one after the timed exchanges."""
+faulty_mpi.cpp spoils the messages that MPI receives. Method shared sends no messages on a node: there, --inject
+spoils the ghosts. All subcommands verify the first two exchanges of a plan, and one after the timed exchanges."""
 import csv
 import itertools
 import json
@@ -15,37 +16,38 @@ from halocline_program import halocline, methods, several
 
 LIBRARY = os.environ["HALOCLINE_FAULTY_MPI"]
 KINDS = ("drop", "flip", "swap", "stale")
-BEFORE = 2  # exchanges of a plan that are verified before it is timed
+BEFORE = 2  # verified exchanges of a plan before it is timed
 WARMUP, ITERATIONS = 1, 2
-EXCHANGES = BEFORE + WARMUP + ITERATIONS + 1  # of each plan of compare, gathers of each plan of gather
+EXCHANGES = BEFORE + WARMUP + ITERATIONS + 1  # for each plan of compare; gathers for each plan of gather
 LAST = "after the timed ones"
-LAST_STEP = "exchange of the last step"  # of run, whose ghosts are checked before the exchange after it
+LAST_STEP = "exchange of the last step"  # message of run, which checks these ghosts before the exchange after it
 
 HOST = ("env",)
 DEVICE = ("env", "HALOCLINE_DEVICE=emulated")
 SMALL = ("--local", "6", "6", "6", "--fields", "2")
-MESSAGES = ("--ranks-per-node", "1")  # all that goes to another rank is a message
+MESSAGES = ("--ranks-per-node", "1")  # everything for another rank becomes a message
 DEVICE_METHODS = (
     *(f"{method}:{transfer}" for method in ("alltoallv", "p2p") for transfer in ("device", "one-shot", "staged")),
     *("neighbor", "shared", "vendor-pack", "vendor-alltoallw", "vendor-neighbor", "vendor-p2p"),
 )
 COMPARE = ("compare", *SMALL, "--warmup", str(WARMUP), "--iterations", str(ITERATIONS))
 ON_DEVICE = ("--memory", "device", "--methods", ",".join(DEVICE_METHODS))
-# Steps of one stage each: the two plans of run, one for each set of fields, take turns.
+# A step has one stage. The two plans of run, one for each set of fields, take turns.
 STEPS = 4
 RUN = ("run", *SMALL, "--steps", str(STEPS), "--stages", "1")
-RUN_EXCHANGES = BEFORE + STEPS // 2 + 1  # of each plan
+RUN_EXCHANGES = BEFORE + STEPS // 2 + 1  # for each plan
 GATHER = ("gather", "--sizes", "512", "--order", "ordered,round-robin", "--ranks-per-node", "2", "--warmup", str(WARMUP))
 GATHER = (*GATHER, "--iterations", str(ITERATIONS))
 
 
 class Job:
-    """A run of the program, its records, and what faulty_mpi.cpp counted: function -> (most receives of a target, spoilt)."""
+    """Holds a run of the program, its records, and the counts of faulty_mpi.cpp: function -> (most receives of a
+    target, spoilt)."""
 
     def __init__(self, *arguments, inside=HOST, fault=None, ranks=2):
         with tempfile.TemporaryDirectory() as folder:
             output, table, log = (pathlib.Path(folder) / name for name in ("output", "table", "log"))
-            # env is started by each rank, so that only the program has the library.
+            # Each rank starts env, so that only the program has the library.
             program = (*inside, f"LD_PRELOAD={LIBRARY}", f"HALOCLINE_FAULT_LOG={log}")
             if fault:
                 program += (f"HALOCLINE_FAULT={fault}",)
@@ -58,7 +60,7 @@ class Job:
 
 
 def which(exchange):
-    """The verified exchange that sees a fault from this one on, as the program names it."""
+    """Returns the program's name of the verified exchange that sees a fault from this exchange on."""
     return f"exchange {exchange}" if exchange <= BEFORE else f"exchange {LAST}"
 
 
@@ -68,7 +70,7 @@ class Faults(unittest.TestCase):
         self.assertTrue(job.records and all(record["verified"] for record in job.records))
 
     def assert_wrong(self, job, timed=False):
-        """Every record is wrong, in each form. `timed`: it has times all the same."""
+        """Checks that every record is wrong, in each file. `timed`: the records have times nevertheless."""
         self.assertEqual(job.code, 1, job.stderr)
         self.assertTrue(job.records)
         self.assertEqual([record["verified"] for record in job.records], [False] * len(job.records), job.stderr)
@@ -109,7 +111,7 @@ class Compare(Faults):
                 self.assert_compare_is_wrong(job, case[-1])
 
     def test_every_fault_of_the_ghosts_is_seen(self):
-        """Within a node, too, where shared sends nothing."""
+        """Checks faults within a node, too, on which shared sends nothing."""
 
         def compare(case):
             (inside, options), kind, verified = case
@@ -163,7 +165,7 @@ class Run(Faults):
                 self.assertEqual({most for most, _ in job.counts.values() if most > 1}, {RUN_EXCHANGES})
 
     def test_every_fault_of_a_message_is_seen(self):
-        """Each method from each exchange on; the kinds take turns, each with each exchange."""
+        """Checks each method from each exchange on. The kinds take turns, so that each exchange has each kind."""
 
         def run(case):
             (inside, options), kind, exchange = case
@@ -189,7 +191,7 @@ class Run(Faults):
                 self.assert_run_is_wrong(job, which(case[-1]))
 
     def test_a_fault_of_the_last_step_alone_is_seen(self):
-        """One wrong bit there is far below what the wave may be off."""
+        """Checks one wrong bit, which is far below the tolerance of the wave."""
         last = RUN_EXCHANGES - 1
 
         def run(options):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""halocline gather: every variant right in every order, records, tables, and what cannot be."""
+"""Tests halocline gather: each variant in each order, records, tables, and refusals."""
 import json
 import os
 import pathlib

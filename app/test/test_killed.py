@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A rank that is killed in mid-exchange ends the whole job soon, with a message, whatever the others wait for."""
+"""Tests that a rank that is killed in mid-exchange ends the whole job soon, with a message, whatever other ranks wait
+for."""
 import contextlib
 import itertools
 import os
@@ -13,7 +14,7 @@ import unittest
 
 from halocline_program import BINARY, MPIEXEC, TIMEOUT_S, methods, own_session, several
 
-END_S = 10  # what a job may take to end
+END_S = 10  # longest time in which a job has to end
 ENDLESS = {
     "run": ("--steps", "2000000000"),
     "compare": ("--iterations", "2000000000", "--warmup", "0", "--max-seconds", "100000"),
@@ -21,39 +22,40 @@ ENDLESS = {
 
 
 class Terminal:
-    """A terminal to be the stderr of a program, which then shows there how far it is."""
+    """Is a terminal for the stderr of a program, on which the program shows its progress."""
 
     def __init__(self):
         self.ours, self.theirs = pty.openpty()
         self.text = ""
 
     def read(self, until=None):
-        """Until that text has come, or there is nobody left to write; False after TIMEOUT_S."""
+        """Reads until the text `until` has come, or all writers have closed the terminal. Returns False after
+        TIMEOUT_S."""
         deadline = time.monotonic() + TIMEOUT_S
         while until is None or until not in self.text:
             if not select.select([self.ours], [], [], max(0, deadline - time.monotonic()))[0]:
                 return False
             try:
                 self.text += os.read(self.ours, 65536).decode(errors="replace")
-            except OSError:  # Linux: all others have closed it
+            except OSError:  # on Linux: all writers have closed it
                 break
         return True
 
 
 def processes():
-    """Process -> (its parent, whether it runs the program), read from /proc since minimal systems have no ps."""
+    """Returns {process: (its parent, whether it runs the program)}. Reads /proc since minimal systems have no ps."""
     program = os.stat(BINARY)
     found = {}
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended meanwhile
+        with contextlib.suppress(OSError):  # the process has ended meanwhile
             parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            # Not by name: those of other mount namespaces may have other ones.
+            # The file is compared, not its name, which may differ in other mount namespaces.
             found[int(folder.name)] = parent, os.path.samestat((folder / "exe").stat(), program)
     return found
 
 
 def ranks_below(job):
-    """Processes of the program that `job`, or a daemon that it has started, is the parent of."""
+    """Returns the processes of the program below `job`, or below a daemon that the job has started."""
     found = processes()
     below, parents = [], [job]
     while parents:
@@ -63,10 +65,10 @@ def ranks_below(job):
 
 
 class Killed:
-    """What became of a job of which a rank was killed while it exchanged."""
+    """Holds the end of a job in which a rank was killed while it exchanged."""
 
     def __init__(self, case, ranks_of=ranks_below):
-        """The last of ranks_of(process of the job's mpiexec) is killed."""
+        """Kills the last process of ranks_of(process of the job's mpiexec)."""
         subcommand, method, ranks = case
         command = [MPIEXEC, "-n", str(ranks), BINARY, subcommand, "--methods", method, "--local", "16", "16", "16", *ENDLESS[subcommand]]
         terminal = Terminal()
@@ -83,7 +85,8 @@ class Killed:
                 self.code = job.wait(timeout=TIMEOUT_S)
                 terminal.read()
                 self.message = terminal.text.rpartition(" left")[2]
-                # Open MPI kills the others and ends without waiting for them: they are part of the job all the same.
+                # Open MPI kills the remaining ranks and does not wait for their end. They still
+                # belong to the job.
                 while self.still_alive() and time.monotonic() - begin < END_S:
                     time.sleep(0.01)
                 self.seconds = time.monotonic() - begin

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""halocline predict: the very messages of an exchange, sums that a person can check, records, traces, and what cannot be."""
+"""Tests halocline predict: the messages of a real exchange, sums that a person can check, records, traces, and
+refusals."""
 import collections
 import json
 import os
@@ -61,7 +62,8 @@ class Predict(unittest.TestCase):
             self.assertIn(word, outcome.ours[0])
 
     def test_times_are_sums_of_what_is_sent(self):
-        # Two nodes of one rank, 1 x 1 x 2: z faces with their edges and corners leave, x and y stay.
+        # There are two nodes of one rank, 1 x 1 x 2. The z faces leave with their edges and
+        # corners; x and y stay.
         (record,) = self.records(*SMALL, "--nodes", "2", "--radius", "1")
         sent, kept = 2 * 18 * 18 * 16, (2 * 16 * 18 + 2 * 16 * 16) * 16
         self.assertEqual((record["ranks"], record["decomposition"], record["messages"]), (2, [1, 1, 2], 1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A tool of Kokkos is told which part of the work is under way: all parts, in their order, each ended."""
+"""Tests that a Kokkos tool sees all parts of the work, in their order, each with its end."""
 import os
 import pathlib
 import tempfile
@@ -11,7 +11,7 @@ EXCHANGE = ["pack", "transfer", "unpack"]
 
 
 def regions(*arguments):
-    """The program's regions, nested: (name, [what is inside of it])."""
+    """Returns the program's nested regions: (name, [regions inside])."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "regions.txt"
         os.environ |= {"KOKKOS_TOOLS_LIBS": os.environ["HALOCLINE_TOOL"], "HALOCLINE_REGIONS": str(path)}
@@ -37,7 +37,7 @@ def regions(*arguments):
 
 class Regions(unittest.TestCase):
     def test_run(self):
-        verify = [("verify", EXCHANGE)] * 2  # of each set of fields
+        verify = [("verify", EXCHANGE)] * 2  # for each set of fields
         before, after = verify * 2, verify
         found = regions("run", "--local", "8", "8", "8", "--steps", "2")
         self.assertEqual(found, before + (EXCHANGE + ["compute"]) * 2 + after)
@@ -45,7 +45,7 @@ class Regions(unittest.TestCase):
         self.assertEqual(found, before + (EXCHANGE + [("compute", ["boundaries"])]) * 2 + after)
 
     def test_overlap(self):
-        exchange = ["pack", "unpack", "transfer", "unpack"]  # first what the rank has for itself
+        exchange = ["pack", "unpack", "transfer", "unpack"]  # first the part that the rank has for itself
         overlapped = [*exchange[:2], "interior", *exchange[2:]]
         plain = [*exchange, "compute"]
         arguments = ("run", "--local", "8", "8", "8", "--steps", "4", "--overlap", "--methods", "p2p")

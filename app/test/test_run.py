@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The mini-app end to end: one state hash whatever the run looks like, faults that are seen, and sizes that do not fit.
+"""Tests the mini-app end to end: one state hash in all settings, faults that are seen, and sizes that do not fit.
 
-matrix_test.cpp goes through all combinations of what changes no bit; here, each is given to the program once."""
+matrix_test.cpp goes through all combinations of the settings that change no bit. Here the program runs once with
+each."""
 import itertools
 import json
 import os
@@ -24,7 +25,7 @@ METHODS = OURS + VENDORS
 
 
 def run(case):
-    """`case`: (number of ranks, arguments)."""
+    """Runs a case (number of ranks, arguments)."""
     ranks, arguments = case
     return halocline("run", "--config", CORRECTNESS, *arguments, ranks=ranks)
 
@@ -41,7 +42,7 @@ class Run(unittest.TestCase):
         return outcome.stdout.split()[-1]
 
     def assert_one_state_hash(self, cases):
-        """`cases` as run() takes them; the first is what all others must agree with."""
+        """Checks that all cases agree with the first. `cases`: arguments of run()."""
         expected = None
         for (ranks, arguments), outcome in several(run_quietly, cases):
             with self.subTest(ranks=ranks, arguments=arguments):
@@ -149,7 +150,7 @@ class Nodes(Run):
             self.assertEqual(outcome.code, 0, outcome.stderr)
 
     def compare(self, ranks, *arguments):
-        """The records of a comparison, and its lines on stdout."""
+        """Returns the records of a comparison, and its stdout."""
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "out.jsonl"
             outcome = halocline("compare", *arguments, "--iterations", 1, "--output", path, ranks=ranks)
@@ -157,10 +158,11 @@ class Nodes(Run):
             return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()], outcome.stdout
 
     def test_records_count_what_leaves_nodes(self):
-        # Two nodes of two ranks, cut in z.
+        # There are two nodes of two ranks, cut in z.
         arguments = ("--local", 8, 8, 8, "--decomposition", 1, 2, 2)
         records, text = self.compare(4, *arguments, "--ranks-per-node", 2)
-        # Up and down: a face of 8 x 8 points, 3 deep, with its edges and corners; 8 fields of double.
+        # Up and down go a face of 8 x 8 points, 3 deep, with its edges and corners; 8 fields of
+        # double.
         rank = 2 * 3 * (8 + 6) * (8 + 6) * 8 * 8
         for record in records:
             self.assertEqual((record["nodes"], record["nodes_emulated"], record["reorder"]), (2, True, "none"))
@@ -326,7 +328,7 @@ class Compare(Run):
                 self.assertEqual(record["ratio_to_baseline"], 1)
 
     def test_the_output_fits_the_terminal(self):
-        """Columns are left out; the ratios stay."""
+        """Checks that columns are left out, but not the ratios."""
         for columns in (60, 80, 100):
             with self.subTest(columns=columns), unittest.mock.patch.dict(os.environ, COLUMNS=str(columns)):
                 outcome = halocline("compare", "--config", CORRECTNESS, "--shape", "direct,axes", ranks=2)
@@ -353,7 +355,7 @@ class Compare(Run):
             self.assertEqual(record["messages_per"], "region" if several else "partner")
             self.assertEqual(len(record["notes"]), 0 if several else 1)
             label = record["method"] + (", axes" if record["shape"] == "axes" else "")
-            # Split in x: of 18 regions, 2 x 5 go to the other rank, or 2 slabs.
+            # The domain is split in x. The other rank gets 2 x 5 of 18 regions, or 2 slabs.
             messages = (10 if record["shape"] == "direct" else 2) if several else 1
             self.assertEqual(record["messages"], messages)
             self.assertRegex(outcome.stdout, rf"(?m)^{label} +yes .*x +{messages}$")
@@ -372,7 +374,8 @@ class Compare(Run):
     def test_paper_size_moves_the_paper_s_bytes(self):
         outcome = halocline("compare", "--local", "256", "256", "256", "--dry-run", ranks=2)
         self.assertEqual(outcome.code, 0, outcome.stderr)
-        # 77,280,768 bytes (73.7 MiB) per rank and exchange; on two ranks, split in z, two thirds stay.
+        # Each rank moves 77,280,768 bytes (73.7 MiB) per exchange. On two ranks, split in z, two
+        # thirds stay.
         self.assertRegex(outcome.stdout, r"256 x 256 x 256 +208 +1 +25\.1 MiB +48\.6 MiB")
 
     def test_nothing_is_left_to_mpi_to_pack(self):
@@ -417,7 +420,8 @@ class BadSizes(Run):
         self.assertIn("TOO MUCH", outcome.stdout)
 
     def test_dry_run_counts_padding_and_bookkeeping(self):
-        # 50,000 arrays of 27 points: two sets, each array padded to 4 KiB; two plans of 1.3 million jobs each.
+        # There are 50,000 arrays of 27 points. Two sets have arrays padded to 4 KiB; two plans have
+        # 1.3 million jobs each.
         outcome = halocline(
             "run", "--local", "1", "1", "1", "--radius", "1", "--stencil", "point26", "--fields", "50000", "--dry-run"
         )
@@ -442,7 +446,7 @@ class BadSizes(Run):
 
 
 def with_shared_memory(size):
-    """Runs a command with so little memory that ranks can share."""
+    """Returns a command that runs a command with `size` memory that ranks can share."""
     return ("unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o size={size} tmpfs /dev/shm && exec "$@"', "little")
 
 
@@ -457,7 +461,8 @@ class SharedMemory(Run):
         return halocline(subcommand, *arguments, "--local", "16", "16", "16", number, "2", ranks=2, inside=with_shared_memory("64k"))
 
     def test_one_set_of_fields_alone_is_not_enough(self):
-        # A set of two ranks has 11.9 MiB, and 10 are left to MPI. Open MPI, asked for nearly as much as there is, would hang.
+        # A set of two ranks has 11.9 MiB, and 10 are left to MPI. Open MPI would hang if nearly all
+        # of the memory was asked for.
         sizes = ("--local", "40", "40", "40", "--steps", "2")
         cases = list(itertools.product(("13m", "30m"), (("shared",), ("auto",), ("shared", "--dry-run"))))
         run = lambda case: halocline("run", *sizes, "--methods", *case[1], ranks=2, inside=with_shared_memory(case[0]))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""results/study.py: what becomes of a study's records, what it leaves out, and what it refuses. Records that the program wrote
-once are given other ranks, times and so on."""
+"""Tests results/study.py: the report on a study's records, the records that it leaves out, and the files that it
+refuses. The records were written by the program and are given other ranks, times and so on."""
 
 import contextlib
 import copy
@@ -23,7 +23,7 @@ SOURCE = pathlib.Path(os.environ["HALOCLINE_SOURCE"])
 sys.path.insert(0, str(SOURCE / "results"))
 import records  # noqa: E402
 import headline  # noqa: E402
-import study  # noqa: E402  # what the script starts
+import study  # the module that the script starts
 import study_data  # noqa: E402
 import study_plots  # noqa: E402
 
@@ -51,7 +51,8 @@ def statistics(median):
 
 
 def compare(ranks, totals, oversubscribed=None, **fields):
-    """Records of methods with these median totals, a quarter of it packing; the first one of the vendor's is the baseline."""
+    """Returns records of methods with these median totals, a quarter of it packing. The first vendor method is the
+    baseline."""
     out = []
     baseline = next((method for method in totals if method.startswith("vendor-")), None)
     for method, total in totals.items():
@@ -73,7 +74,7 @@ def run(ranks, total):
 
 
 class OfStudy(unittest.TestCase):
-    """Studies are made of name of a point -> (group, ranks, command, records, or None where it is not done)."""
+    """Makes studies of {name of a point: (group, ranks, command, records, or None if the point is not done)}."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -104,7 +105,8 @@ class OfStudy(unittest.TestCase):
                 (self.raw / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in of_point))
 
     def study(self, *arguments, plots=False):
-        """Runs the script without starting Python again; without matplotlib, since that is most of the time."""
+        """Runs the script without starting Python again. Hides matplotlib unless `plots`, since it takes most of the
+        time."""
         out, err = io.StringIO(), io.StringIO()
         hidden = contextlib.nullcontext() if plots else mock.patch.dict(sys.modules, {"matplotlib": None, "markdown_it": None})
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), hidden:
@@ -115,14 +117,14 @@ class OfStudy(unittest.TestCase):
         return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
     def made(self, *, code=0):
-        """(report, rows of data.csv)"""
+        """Returns (report, rows of data.csv)."""
         finished = self.study()
         self.assertEqual(finished.returncode, code, finished.stderr)
         with (self.out / "data.csv").open(newline="") as file:
             return (self.out / "REPORT.md").read_text(), list(csv.DictReader(file))
 
     def of_points(self, report, point):
-        """Its cells in the table of points."""
+        """Returns the cells of a point in the table of points."""
         found = re.search(rf"(?m)^\| {re.escape(point)} \| .*$", report.partition("\n## Points\n")[2])
         return [cell.strip() for cell in found.group().strip("|").split("|")]
 
@@ -346,7 +348,7 @@ class Circumstances(OfStudy):
         self.assertEqual(self.oversubscribed(compare(4, times, "0"), cpus.format(2, 1)), "true")
 
     def test_emulated_nodes(self):
-        """Of --ranks-per-node, and of a batch system with several on one machine."""
+        """Checks nodes emulated by --ranks-per-node, and those of a batch system with several nodes on one machine."""
         for fields in ({"nodes": 2, "nodes_emulated": True}, {"nodes": 2, "nodes_emulated": False}):
             self.write({"a": ("weak", 4, "compare", compare(4, {"p2p": 1e-3, "vendor-pack": 1e-3}, **fields))})
             report, rows = self.made()
@@ -382,7 +384,7 @@ class Circumstances(OfStudy):
 
 class BadInput(OfStudy):
     def assert_refused(self, *names):
-        """One line, and what was there before is as it was."""
+        """Checks that one line is printed, and that former results stay."""
         self.out.mkdir(exist_ok=True)
         (self.out / "data.csv").write_text("before")
         finished = self.study()
@@ -517,7 +519,8 @@ class Plots(OfStudy):
 
     @unittest.skipUnless(HAS_MATPLOTLIB, "matplotlib is not installed")
     def test_axes_of_every_figure(self):
-        """Each panel has data; all panels of a figure have the same type of axis, which ends at a tick with a number."""
+        """Checks that each panel has data, and that all panels of a figure have the same type of axis. An axis ends
+        at a tick with a number."""
         alone = compare(1, {"p2p": 1e-6, "shared": 1e-6, "vendor-pack": 1e-6}, bytes_to_others=0)
         ranks = [2**power for power in range(1, 12)]
         for speed in (0.5, 3, 4e4):
@@ -665,7 +668,7 @@ class Script(OfStudy):
 
 
 class Headline(unittest.TestCase):
-    """The figure of README.md."""
+    """Tests the figure of README.md."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -708,4 +711,4 @@ class Headline(unittest.TestCase):
 
 if __name__ == "__main__":
     records.prefer_matplotlib()
-    unittest.main(warnings="ignore")  # those of matplotlib's own code
+    unittest.main(warnings="ignore")  # hides warnings of matplotlib's own code

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""More threads than Kokkos has room for: a flag is refused, an environment and a machine are limited, with a line."""
+"""Tests more threads than Kokkos has room for: a flag is refused; an environment and a machine are limited, with a
+line."""
 import json
 import os
 import unittest
@@ -45,7 +46,7 @@ class TooManyThreads(unittest.TestCase):
             self.assertIn(f"KOKKOS_NUM_THREADS is '{text}'", outcome.ours[0])
             outcome = halocline(*TINY, "--threads", "2", inside=(*UNSET, f"KOKKOS_NUM_THREADS={text}"))
             self.assertEqual((outcome.code, outcome.ours), (0, []), outcome.stderr)
-        # The flag goes before an environment with threads that nobody could start.
+        # The flag wins over an environment with threads that nobody could start.
         outcome = halocline(*TINY, "--threads", "2", inside=(*UNSET, "OMP_NUM_THREADS=100000"))
         self.assertEqual((outcome.code, outcome.ours), (0, []), outcome.stderr)
 

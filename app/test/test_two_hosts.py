@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every method between two hosts, over TCP, and beside it on the ranks that share one.
+"""Tests every method between two hosts, over TCP, and also between ranks that share a host.
 
-jobs/local/two-hosts.sh starts this where it can; ranks take turns between the hosts, so that of three one has two."""
+jobs/local/two-hosts.sh starts this if it can. Ranks take turns between the hosts, so that of three ranks one host has
+two."""
 import itertools
 import json
 import os
@@ -16,25 +17,26 @@ from test_killed import END_S, Killed, processes
 CORRECTNESS = pathlib.Path(os.environ["HALOCLINE_SOURCE"]) / "configs" / "correctness.toml"
 RANKS = (2, 3, 4)
 PERIODIC = ("true", "false")
-TRAVEL = ("p2p", "shared", "vendor-p2p")  # while something else is computed
+TRAVEL = ("p2p", "shared", "vendor-p2p")  # travel while something else is computed
 
 
 def ranks_far_last(_job):
-    """All processes of the program, those of the other host at the end: their parents may have left the job's tree."""
+    """Returns all processes of the program, with those of the other host at the end. Their parents may have left the
+    job's tree."""
     ranks = [process for process, (_, is_rank) in processes().items() if is_rank]
     here = os.readlink("/proc/self/ns/uts")
     return sorted(ranks, key=lambda process: os.readlink(f"/proc/{process}/ns/uts") != here)
 
 
 def bytes_sent():
-    """Over the network, by this host: what its only device, beside the loopback, has counted."""
+    """Returns the bytes that this host has sent over the network: the count of its only device beside the loopback."""
     lines = pathlib.Path("/proc/net/dev").read_text().splitlines()
     return sum(int(line.split()[9]) for line in lines if line.strip().startswith("wire:"))
 
 
 class TwoHosts(unittest.TestCase):
     def measure(self, subcommand, ranks, *arguments):
-        """(what was printed, records) of a job that must pass, on two nodes."""
+        """Returns (stdout, records) of a job that must pass, on two nodes."""
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "out"
             outcome = halocline(subcommand, "--config", CORRECTNESS, "--output", path, *arguments, ranks=ranks)
@@ -77,7 +79,7 @@ class TwoHosts(unittest.TestCase):
                 self.assertEqual(printed, expected)
 
     def test_a_killed_rank_of_the_other_host_ends_the_job(self):
-        for method in TRAVEL:  # one after the other: all processes of the program are the job's
+        for method in TRAVEL:  # one after the other, since all processes of the program must belong to the job
             with self.subTest(method=method):
                 job = Killed(("run", method, 2), ranks_far_last)
                 self.assertTrue(job.timing, job.message)
