@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cheapest representation of a short displacement sequence by trying all that [KT15]'s
-// definitions allow. Shares nothing with the algorithms it judges but the cost constants.
+// Finds the cheapest representation of a short displacement sequence: tries all that [KT15]'s
+// definitions allow. It shares only the cost constants with the algorithms that it judges.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace halocline::dtype::test {
 
 using Displacements = std::vector<std::int64_t>;
 
-/// Where an element is, and what.
+/// Describes an element: its displacement and its kind of basic type.
 struct Element {
   std::int64_t at;
   std::int32_t kind = 0;
@@ -38,7 +38,7 @@ inline ElementList moved(ElementList list, std::int64_t by) {
   return list;
 }
 
-/// Whether the list is copies of its first q elements, each of them shifted.
+/// Tells if the list is copies of its first q elements, each copy shifted.
 inline bool is_repeated(const ElementList& d, std::size_t q) {
   if (d.size() % q != 0) return false;
   for (std::size_t i = 0; i < d.size(); ++i)
@@ -47,21 +47,22 @@ inline bool is_repeated(const ElementList& d, std::size_t q) {
   return true;
 }
 
-/// The start of each copy.
+/// Returns the start of each copy of the first q elements.
 inline Displacements starts_of(const ElementList& d, std::size_t q) {
   Displacements starts;
   for (std::size_t i = 0; i < d.size(); i += q) starts.push_back(d[i].at);
   return starts;
 }
 
-/// Whether the displacements have one distance.
+/// Tells if all neighbouring displacements have the same distance.
 inline bool is_strided(const Displacements& starts) {
   for (std::size_t i = 2; i < starts.size(); ++i)
     if (starts[i] - starts[i - 1] != starts[1] - starts[0]) return false;
   return true;
 }
 
-/// The fewest buckets that these starts fall into, all with one distance inside.
+/// Returns the smallest number of buckets for these starts. All buckets have the same distance
+/// inside.
 inline std::int64_t fewest_buckets(const Displacements& starts) {
   std::set<std::int64_t> distances = {0};
   for (std::size_t i = 1; i < starts.size(); ++i) distances.insert(starts[i] - starts[i - 1]);
@@ -75,7 +76,7 @@ inline std::int64_t fewest_buckets(const Displacements& starts) {
   return fewest;
 }
 
-/// All distances between any two of these, of either sign, and 0.
+/// Returns 0 and all distances between any two starts, of either sign.
 inline std::set<std::int64_t> all_distances(const Displacements& starts) {
   std::set<std::int64_t> out = {0};
   for (const auto a : starts)
@@ -83,9 +84,9 @@ inline std::set<std::int64_t> all_distances(const Displacements& starts) {
   return out;
 }
 
-/// The fewest buckets of a bucket type with elements at starts[k] - base: all ways to cut the
-/// starts into buckets, all sizes and all distances inside; no size that is longer than all starts
-/// together is any use.
+/// Returns the smallest number of buckets of a bucket type with elements at starts[k] - base. Tries
+/// all ways to cut the starts into buckets, all sizes and all distances inside. A size longer than
+/// all starts together is of no use.
 inline std::optional<std::int64_t> fewest_regular_buckets(const Displacements& starts,
                                                           std::int64_t base) {
   std::optional<std::int64_t> fewest;
@@ -105,7 +106,7 @@ inline std::optional<std::int64_t> fewest_regular_buckets(const Displacements& s
       }
       if (!fits || (fewest && std::ssize(buckets) > *fewest)) continue;
       for (auto size = -longest; size <= longest; ++size) {
-        // Bucket numbers have to ascend; of size 0 they may be any.
+        // Bucket numbers have to ascend. Buckets of size 0 may have any numbers.
         std::int64_t last = -1;
         bool regular = true;
         for (std::size_t i = 0; i < buckets.size() && regular; ++i) {
@@ -120,9 +121,9 @@ inline std::optional<std::int64_t> fewest_regular_buckets(const Displacements& s
   return fewest;
 }
 
-/// Whether elements at starts[k] - base are blocks of first, first + change, ... elements, at least
-/// two blocks and a change, at equal distances; the first one is empty if it has to make a shift,
-/// no other one is. All of these are tried.
+/// Tells if elements at starts[k] - base are triangular: blocks of first, first + change, ...
+/// elements at equal distances. There are at least two blocks, and the change is not 0. Only the
+/// first block may be empty, if it has to make a shift. Tries all of them.
 inline bool is_triangular(const Displacements& starts, std::int64_t base) {
   const auto n = std::ssize(starts);
   auto distances = all_distances(starts);
@@ -149,12 +150,12 @@ inline bool is_triangular(const Displacements& starts, std::int64_t base) {
   return false;
 }
 
-/// What a path may consist of beside leaf, vec and idx.
+/// Says which nodes a path may have beside leaf, vec and idx.
 struct Nodes {
   bool idxbuc = false, strc = false, bucket = false, triangular = false;
 };
 
-/// The costs of the cheapest paths and trees.
+/// Computes the costs of the cheapest paths and trees.
 class BruteForce {
  public:
   BruteForce(CostModel costs, Nodes nodes) : costs_(costs), nodes_(nodes) {}
@@ -171,7 +172,7 @@ class BruteForce {
       const ElementList head(d.begin(), d.begin() + static_cast<std::ptrdiff_t>(q));
       const auto starts = starts_of(d, q);
       const auto normal = moved(head, -d[0].at);
-      // What an index leaves to its child is the sequence itself if it moves nothing.
+      // The child of an index that moves nothing would be the sequence itself.
       if (q < n || d[0].at != 0) {
         const auto child = (*this)(normal);
         offer(costs_.idx + std::ssize(starts) * costs_.lookup + child);
@@ -179,7 +180,7 @@ class BruteForce {
           offer(costs_.idxbuc + 2 * fewest_buckets(starts) * costs_.lookup + child);
       }
       if (q < n && is_strided(starts)) offer(costs_.vec + (*this)(head));
-      // A rule leaves the shift to its child, or makes all of it.
+      // A rule leaves the shift to its child, or makes all of the shift.
       for (const bool makes_shift : {false, true}) {
         if (q == n || (makes_shift && d[0].at == 0)) continue;
         const auto base = makes_shift ? 0 : d[0].at;
@@ -204,7 +205,7 @@ class BruteForce {
   }
 
  private:
-  // Once for starts that differ from their base alike.
+  // Searches once for all starts with the same differences from their base.
   std::optional<std::int64_t> regular_buckets(const Displacements& starts, std::int64_t base) {
     const auto [entry, is_new] = buckets_.try_emplace(from(starts, base));
     if (is_new) entry->second = fewest_regular_buckets(entry->first, 0);
@@ -220,8 +221,8 @@ class BruteForce {
     return starts;
   }
 
-  // The cheapest way to cut d[first, n) into children, each of them normalised: all 2^(n - first)
-  // are tried.
+  // Returns the cost of the cheapest way to cut d[first, n) into normalised children. Tries all
+  // 2^(n - first) ways.
   std::int64_t cheapest_children(const ElementList& d, std::size_t first) {
     if (first == d.size()) return 0;
     auto best = std::int64_t{1} << 40;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ways in which plans reach the kernels of a device, each as a packer of one plan, emulated.
+// Emulates the ways in which plans reach the kernels of a device, each as a packer of one plan.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace halocline::dtype::test {
 
-/// Executes all threads of a launch of `blocks` blocks.
+/// Executes all threads of a launch.
 inline void emulate(const device::JobTable& table, const device::Call& call,
                     device::Direction direction) {
   const auto tile = std::uint64_t{call.per_thread} * device::kBlockThreads;
@@ -20,7 +20,7 @@ inline void emulate(const device::JobTable& table, const device::Call& call,
   });
 }
 
-/// With 64-bit numbers, as for more than 2 Gi words; a thread has several words.
+/// Packs with 64-bit numbers, as for more than 2 Gi words; a thread has several words.
 class WideEmulation {
  public:
   void pack(const PackPlan& plan, const void* buffer, std::int64_t count, void* packed) const {
@@ -51,7 +51,8 @@ class WideEmulation {
   }
 };
 
-/// Every instance as a job of its own: one region with as many buffers as there are instances.
+/// Returns a plan in which every instance is a job. All jobs are one region with a buffer for each
+/// instance.
 inline FusedPlan as_jobs(const PackPlan& plan, const void* buffer, std::int64_t count) {
   std::vector<PackJob> jobs;
   auto address = reinterpret_cast<device::Address>(buffer);

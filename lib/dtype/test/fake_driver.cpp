@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CUDA's driver as far as kind_of_memory() asks it: thousands of an address tell where it is, and
-// so many bytes from one address are of a device.
+// Fakes the one function of CUDA's driver that kind_of_memory() calls. The thousands of an address
+// say its kind. `halocline_device_bytes` bytes from `halocline_device_begin` belong to a device.
 #include <cstdint>
 
 extern "C" {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The flags of randomised tests.
+// Reads the flags of randomised tests.
 #pragma once
 
 #include <charconv>
@@ -14,8 +14,8 @@
 
 namespace halocline::test {
 
-/// Calls take(flag, value) for every pair of arguments; it returns false for flags that it does not
-/// know, which throw ConfigError.
+/// Calls take(flag, value) for every pair of arguments. Throws ConfigError for a flag for which
+/// take() returns false.
 template <class Take>
 void read_flags(Take take) {
   const auto all = arguments();
@@ -27,7 +27,7 @@ void read_flags(Take take) {
   }
 }
 
-/// The value of a flag as a number. Throws ConfigError if it is none.
+/// Returns the value of a flag as a number. Throws ConfigError if it is no number.
 template <class T>
 T number(std::string_view flag, std::string_view text) {
   T value{};
@@ -37,7 +37,7 @@ T number(std::string_view flag, std::string_view text) {
   return value;
 }
 
-/// Another seed every day; print it, so that a failure can be had again.
+/// Returns another seed every day. Print the seed, so that a failure can be repeated.
 inline std::uint64_t seed_of_today() {
   return static_cast<std::uint64_t>(
       std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now())
@@ -45,14 +45,14 @@ inline std::uint64_t seed_of_today() {
           .count());
 }
 
-/// How many random cases, and from where on.
+/// Holds the number of random cases and the seed of the first one.
 struct Trials {
   std::int64_t count;
   std::uint64_t seed = seed_of_today();
 };
 
-/// Reads `count_flag` and --seed. Without them, today's seed and `count` cases, or `sanitized` of
-/// them under a sanitizer, which is far slower.
+/// Reads `count_flag` and --seed. By default, takes today's seed and `count` cases. Takes
+/// `sanitized` cases under a sanitizer, which is far slower.
 inline Trials read_trials(std::string_view count_flag, std::int64_t count,
                           [[maybe_unused]] std::int64_t sanitized) {
 #ifdef __SANITIZE_ADDRESS__

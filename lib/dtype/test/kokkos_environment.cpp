@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Linked into the tests that use Kokkos: it is up while tests run, and down again before MPI is
+// Starts Kokkos for the tests that are linked with it: before the tests, and ends it before MPI is
 // finalized.
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@ namespace {
 class KokkosEnvironment final : public testing::Environment {
  public:
   void SetUp() override {
-    // Two threads, whatever the machine has: enough to see a race, few enough for several ranks on
-    // a small machine.
+    // Two threads on any machine: enough to see a race, few enough for several ranks on a small
+    // machine.
     Kokkos::initialize(Kokkos::InitializationSettings()
                            .set_num_threads(halocline::dtype::limit_kokkos_threads(2))
                            .set_disable_warnings(true));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From the text of a type to what the engine makes of it.
+// Makes forms, nests and plans from the text of a type.
 #pragma once
 
 #include <string_view>
@@ -18,7 +18,8 @@ inline CanonicalForm form_of(std::string_view text) {
   return form_of(*parse_type(text));
 }
 
-/// For types that are strided as a whole; throws std::bad_optional_access for others.
+/// Returns the loop nest of a type that is strided as a whole. Throws std::bad_optional_access for
+/// any other type.
 inline LoopNest nest_of(std::string_view text) {
   return form_of(text).nest().value();
 }

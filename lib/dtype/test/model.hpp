@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// System models whose times are known functions.
+// Makes system models whose times are known functions.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,26 @@
 
 namespace halocline::dtype::test {
 
-/// latency + bytes * per_byte, at points that are 2^20 bytes apart: exact between them, too, where
-/// both numbers are short fractions of powers of two.
+/// Returns the curve latency + bytes * per_byte, with points 2^20 bytes apart. Interpolation is
+/// exact if both numbers are short fractions of powers of two.
 inline Curve linear_curve(double latency, double per_byte) {
   const std::vector<std::int64_t> bytes{1, (1 << 20) + 1};
   return {bytes, {latency + per_byte, latency + per_byte * static_cast<double>(bytes[1])}, "test"};
 }
 
-/// The same for any number of messages at once.
+/// Returns the times of linear_curve() for any number of messages at once.
 inline MessageTimes linear_messages(double latency, double per_byte) {
   return {{{1, linear_curve(latency, per_byte)}, {1 << 20, linear_curve(latency, per_byte)}},
           "test"};
 }
 
-/// linear_curve() for every block and stride.
+/// Returns a table with the times of linear_curve() for every block and stride.
 inline PackTable linear_packs(double latency, double per_byte) {
   const auto curve = linear_curve(latency, per_byte);
   return {{curve.bytes(), {8}, {8}}, curve.seconds(), "test"};
 }
 
-/// time(bytes, block, stride) at the points of the grid.
+/// Returns a table with time(bytes, block, stride) at the points of the grid.
 template <class Time>
 PackTable pack_table(PackTable::Axes axes, Time time) {
   std::vector<double> seconds;
@@ -40,7 +40,7 @@ PackTable pack_table(PackTable::Axes axes, Time time) {
   return {std::move(axes), std::move(seconds), "test"};
 }
 
-/// Everything was measured, and no two numbers are the same.
+/// Returns a model in which everything was measured and no two numbers are equal.
 inline SystemModel whole_model() {
   SystemModel model;
   model.provenance = {"2024-05-06T07:08:09Z", "a CPU",  "a GPU",  "driver 1",

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The main of all MPI tests. Every rank runs the same tests; one that fails on any rank fails on
-// all. Rank 0 prints, the others print their failures alone. Reductions happen where a test ends
-// and before the program does, both of which are collective, so that a rank that leaves a test
-// early does not leave the others waiting.
+// Runs all MPI tests as their main. Every rank runs the same tests. A test that fails on any rank
+// fails on all ranks. Rank 0 prints everything, other ranks print their failures alone.
+//
+// Reductions happen at the end of a test and at the end of the program. Both are collective, so a
+// rank that leaves a test early does not leave other ranks waiting.
 #include "mpi_main.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ bool true_on_any_rank(bool mine) {
   return any != 0;
 }
 
-// Rank 0 learns of the failures of the others; these have printed theirs already.
+// Reports failures of other ranks on rank 0. The other ranks have printed their failures already.
 class AgreeOnFailure final : public testing::EmptyTestEventListener {
  public:
   explicit AgreeOnFailure(int rank) : rank_(rank) {}
@@ -41,8 +42,8 @@ class PrintFailures final : public testing::EmptyTestEventListener {
  public:
   explicit PrintFailures(int rank) : rank_(rank) {}
 
-  // Kept for later: while a result is reported GoogleTest holds the lock that current_test_info()
-  // takes.
+  // The name is kept, since GoogleTest holds the lock of current_test_info() while it reports a
+  // result.
   void OnTestStart(const testing::TestInfo& info) override {
     test_ = std::string(info.test_suite_name()) + "." + info.name();
   }
@@ -85,7 +86,7 @@ int run(int argc, char** argv) {
   if (ran_none && rank == 0)
     std::fprintf(stderr, "no test ran%s\n", skipped ? ": all were skipped" : ": that is a failure");
   if (true_on_any_rank(result != 0 || (ran_none && !skipped))) return 1;
-  constexpr int kAllSkipped = 77;  // as CTest is told
+  constexpr int kAllSkipped = 77;  // CTest takes it as skipped
   return skipped ? kAllSkipped : 0;
 }
 

@@ -18,7 +18,7 @@ namespace halocline::dtype::test {
 namespace {
 
 constexpr std::int64_t kUsualBytes = 2048;
-// Enough for packers that work in steps of some KiB to take several.
+// Large enough that packers with steps of some KiB take several steps.
 constexpr std::int64_t kLargeBytes = 65536;
 constexpr std::int64_t kSpanPerByte = CallGenerator::kMaxSpan / kLargeBytes;
 
@@ -28,7 +28,7 @@ bool fits(const TypeBounds& bounds, std::int64_t count, std::int64_t max_bytes) 
          bounds.true_extent + std::abs(bounds.extent) * count <= max_span;
 }
 
-// The constructor of `expr` with its i-th inner type replaced.
+// Returns the constructor of `expr` with its i-th inner type replaced.
 TypeExprPtr with_old(const TypeExpr& expr, std::size_t i, TypeExprPtr old) {
   return std::visit(
       [&](auto t) -> TypeExprPtr {
@@ -41,7 +41,7 @@ TypeExprPtr with_old(const TypeExpr& expr, std::size_t i, TypeExprPtr old) {
       expr.node);
 }
 
-// What the parser accepts, which knows MPI's rules for the arguments.
+// Tells if the parser, which knows MPI's rules for the arguments, accepts `expr`.
 bool legal(const TypeExpr& expr) {
   try {
     parse_type(to_string(expr));
@@ -51,7 +51,7 @@ bool legal(const TypeExpr& expr) {
   }
 }
 
-// A few numbers that are nearer to `goal` than `value` is.
+// Returns a few numbers that are nearer to `goal` than `value`.
 std::vector<std::int64_t> nearer(std::int64_t value, std::int64_t goal) {
   if (value == goal) return {};
   std::vector<std::int64_t> out = {goal};
@@ -60,7 +60,7 @@ std::vector<std::int64_t> nearer(std::int64_t value, std::int64_t goal) {
   return out;
 }
 
-// Variants of one constructor, each with a change that makes it simpler.
+// Lists variants of one constructor, each with a change that makes it simpler.
 template <class T>
 class Variants {
  public:
@@ -83,7 +83,7 @@ class Variants {
         add([&](T& t) { (t.*list)[i] = value; });
   }
 
-  // Drops entries from all these lists, which have one length: halves first, then one by one.
+  // Drops entries from all lists, which have the same length: halves first, then one by one.
   template <class... List>
   void shorter(std::size_t length, List... list) {
     const auto drop = [&](std::size_t begin, std::size_t end) {
@@ -108,7 +108,7 @@ class Variants {
   std::vector<TypeExprPtr> out_;
 };
 
-// The constructor of `expr` with a shorter list or smaller numbers.
+// Returns the constructor of `expr` with a shorter list or smaller numbers.
 std::vector<TypeExprPtr> simpler_arguments(const TypeExpr& expr) {
   const auto strided = [](const auto& t) {
     using T = std::remove_cvref_t<decltype(t)>;
@@ -254,7 +254,7 @@ std::vector<Call> simpler(const Call& call) {
   return out;
 }
 
-// Within the generator's limits, and not refused by MPI.
+// Tells if a call keeps the generator's limits and MPI accepts its type.
 bool usable(const Call& call) {
   try {
     make_datatype(*call.expr);
@@ -298,7 +298,7 @@ bool any_stride(const TreeNode& tree, const std::function<bool(std::int64_t)>& p
 
 }  // namespace
 
-// Modulo instead of std::uniform_int_distribution, whose results differ between standard libraries.
+// Uses modulo, since std::uniform_int_distribution differs between standard libraries.
 std::int64_t CallGenerator::between(std::int64_t first, std::int64_t last) {
   return first +
          static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(last - first + 1));
@@ -347,7 +347,7 @@ TypeExprPtr CallGenerator::wrap(const Sized& sized, int depth, std::int64_t max_
     case 4:
     case 5: {
       const auto blocklength = draw_count(large);
-      // Multiples of the extent fold with what is inside; odd byte strides misalign it.
+      // Multiples of the extent fold with the type inside; odd byte strides misalign it.
       const auto stride =
           one_in(2) ? draw_stride(blocklength) * extent : (one_in(4) ? -1 : 1) * between(0, 40);
       return type(Hvector{draw_count(large), blocklength, stride, old});
@@ -433,7 +433,7 @@ TypeExprPtr CallGenerator::draw_darray(const TypeExprPtr& old) {
   return type(std::move(t));
 }
 
-// Those that MPI does not have.
+// Draws a constructor that MPI does not have.
 TypeExprPtr CallGenerator::draw_further(const TypeExprPtr& old, bool large) {
   const auto start = between(-6, 12), stride = between(1, 6);
   const auto blocklength = one_in(12) ? 0 : between(1, stride);
@@ -483,7 +483,7 @@ TypeExprPtr CallGenerator::draw_resized(const Sized& sized) {
   }
 }
 
-// Members like blocks: often the same type again, or side by side.
+// Draws a struct with members like blocks: often one type, or side by side.
 TypeExprPtr CallGenerator::draw_struct(const Sized& old, int depth, std::int64_t max_bytes) {
   const bool one_type = one_in(3);
   auto blocks = draw_blocks(false, one_type && one_in(2));
@@ -504,8 +504,8 @@ TypeExprPtr CallGenerator::draw_struct(const Sized& old, int depth, std::int64_t
   return type(std::move(t));
 }
 
-// Displacements in elements: at a stride, in a pattern that repeats, mostly adjacent, or anywhere
-// (unsorted, equal, overlapping).
+// Draws blocks with displacements in elements: at a stride, in a repeated pattern, mostly adjacent,
+// or anywhere (unsorted, equal, overlapping).
 CallGenerator::Blocks CallGenerator::draw_blocks(bool large, bool of_one_length) {
   Blocks out;
   const auto blocks = one_in(20) ? 0 : between(1, large ? 40 : one_in(3) ? 9 : 4);
@@ -542,7 +542,7 @@ std::int64_t CallGenerator::draw_count(bool large) {
   return between(1, large ? 60 : one_in(3) ? 7 : 3);
 }
 
-// In units of blocks' elements; `fold` is the stride at which the blocks adjoin.
+// Draws a stride in elements of blocks; at the stride `fold`, the blocks adjoin.
 std::int64_t CallGenerator::draw_stride(std::int64_t fold) {
   if (one_in(20)) return 0;
   if (one_in(4)) return fold;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random datatypes and what the tests ask about an expression: the types inside, the strides,
+// Draws random datatypes, and finds properties of an expression: the types inside, the strides,
 // simpler variants.
 #pragma once
 
@@ -15,8 +15,8 @@
 
 namespace halocline::dtype::test {
 
-/// One call of a packer: `count` instances of `expr`, with buffers that begin this many bytes
-/// behind an aligned address.
+/// Describes one call of a packer: `count` instances of `expr`. Buffers begin `offset` bytes behind
+/// an aligned address.
 struct Call {
   TypeExprPtr expr;
   std::int64_t count = 1;
@@ -24,17 +24,17 @@ struct Call {
   std::int64_t packed_offset = 0;
 };
 
-/// Draws calls over nestings of all constructors, the same ones for a seed on every platform with
-/// the same predefined types.
+/// Draws calls over nestings of all constructors. A seed gives the same calls on every platform
+/// with the same predefined types.
 class CallGenerator {
  public:
-  /// No call spans more bytes than this.
+  /// Limits the bytes that a call spans.
   static constexpr std::int64_t kMaxSpan = 1 << 20;
 
   explicit CallGenerator(std::uint64_t seed) : engine_(seed) {}
 
-  /// Up to 4 nested constructors, at most 2 KiB of data (64 KiB in one call of 50) in a span of at
-  /// most 16 times that.
+  /// Draws the next call: up to 4 nested constructors and at most 2 KiB of data, or 64 KiB in one
+  /// call of 50. The span is at most 16 times the data.
   Call next();
 
  private:
@@ -64,7 +64,7 @@ class CallGenerator {
   std::mt19937_64 engine_;
 };
 
-/// `expr` with lower() in place of every constructor that MPI does not have.
+/// Returns `expr` with lower() in place of every constructor that MPI does not have.
 TypeExprPtr lowered(const TypeExprPtr& expr);
 
 /// Tells whether this MPI can pack and send structs with a member that has no data: MPICH, and
@@ -75,22 +75,22 @@ inline constexpr bool kMembersMayBeEmpty = false;
 inline constexpr bool kMembersMayBeEmpty = true;
 #endif
 
-/// Returns `expr` with a `resized` around every type whose lb or extent this MPI gives otherwise
-/// than the type map does: programs lay out their arrays by MPI_Type_get_extent. Shares no code
-/// with decode(), which it judges. nullptr if MPI gives a type with data other true bounds than
-/// the type map has. `expr` has constructors of MPI alone.
+/// Returns `expr` with a `resized` around every type whose lb or extent MPI and the type map give
+/// differently. Programs lay out their arrays by MPI_Type_get_extent. Shares no code with decode(),
+/// which it judges. Returns nullptr if MPI and the type map give different true bounds to a type
+/// with data. `expr` has constructors of MPI alone.
 TypeExprPtr with_mpi_bounds(const TypeExprPtr& expr);
 
-/// `expr` and all types that it is made of, from the outside inwards, each expression once.
+/// Returns `expr` and all types inside, from the outside inwards, each expression once.
 std::vector<TypeExprPtr> nesting(const TypeExprPtr& expr);
 
-/// True if any loop of the call, as its user wrote it, has more than one step and a stride that
-/// satisfies the predicate; the extent is the stride between the instances, and the difference of
-/// two neighbours in an index list or a struct is one.
+/// Tells if a loop of the call, as its user wrote it, has more than one step and a stride that
+/// satisfies `predicate`. The extent is the stride between instances. Differences of neighbours in
+/// an index list or a struct are strides, too.
 bool any_stride(const Call& call, const std::function<bool(std::int64_t)>& predicate);
 
-/// The smallest call on which `still_fails` holds that is reached from `call` by taking types and
-/// blocks out and making numbers smaller, one step at a time.
+/// Returns the smallest call found from `call` for which `still_fails` holds. Takes types and
+/// blocks out and makes numbers smaller, one step at a time.
 Call shrink(Call call, const std::function<bool(const Call&)>& still_fails);
 
 }  // namespace halocline::dtype::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One call of any packer against the type map: the memory that it may touch, what its packed bytes
-// are, what unpacking them must leave alone.
+// Compares one call of any packer with the type map: the memory that it may touch, its packed
+// bytes, and what unpacking must leave alone.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace halocline::dtype::test {
 
 using Bytes = std::vector<unsigned char>;
 
-/// What fills memory: for every byte, one and another one.
+/// Fills memory: holds two different values for every byte.
 struct Noise {
   explicit Noise(std::uint64_t seed)
       : bytes(CallGenerator::kMaxSpan), complement(CallGenerator::kMaxSpan) {
@@ -32,7 +32,8 @@ struct Noise {
   Bytes bytes, complement;
 };
 
-/// The bytes that a call may touch, and no more, so that AddressSanitizer sees every stray access.
+/// Holds the bytes that a call may touch, and no more. AddressSanitizer then sees every stray
+/// access.
 class Memory {
  public:
   Memory(const std::vector<std::int64_t>& displacements, std::int64_t offset) : offset_(offset) {
@@ -48,8 +49,8 @@ class Memory {
   unsigned char* data() const { return bytes_.get() + offset_; }
   unsigned char& at(std::int64_t displacement) const { return data()[displacement - first_]; }
   void fill(const Bytes& values) const { std::copy_n(values.begin(), length_, data()); }
-  // The buffer argument of the call, which may lie outside of the bytes. As an integer on the way:
-  // there is no array in which this pointer is computed.
+  // Returns the buffer argument of the call, which may lie outside of the bytes. It is computed as
+  // an integer, since it may point into no array.
   void* buffer() const {
     return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(bytes_.get()) +
                                    static_cast<std::uintptr_t>(offset_ - first_));
@@ -60,7 +61,7 @@ class Memory {
   std::unique_ptr<unsigned char[]> bytes_;
 };
 
-/// The packed stream between guard bytes.
+/// Holds the packed stream between guard bytes.
 class Stream {
  public:
   Stream(std::int64_t length, std::int64_t offset)
@@ -96,7 +97,8 @@ inline std::string first_difference(const unsigned char* got, const unsigned cha
   return "";
 }
 
-/// A call's bytes before and after: what packing it must yield and what unpacking that again.
+/// Holds a call's bytes before and after: the expected packed bytes, and the expected result of
+/// unpacking them.
 class Scene {
  public:
   Scene(const Call& call, const std::vector<std::int64_t>& displacements, const Noise& noise)
@@ -110,7 +112,7 @@ class Scene {
     packed_.reserve(displacements.size());
     for (const auto displacement : displacements) packed_.push_back(source_.at(displacement));
 
-    // Every byte of the destination starts as what it must not become.
+    // Every byte of the destination starts with a value that is wrong for it.
     destination_.fill(complement_);
     for (const auto displacement : displacements) {
       auto& byte = destination_.at(displacement);
@@ -120,7 +122,7 @@ class Scene {
     unpacked_.assign(destination_.data(), destination_.data() + destination_.length());
   }
 
-  /// What a packer does wrong first.
+  /// Returns the first mistake of a packer; nothing if it makes none.
   template <class AnyPacker>
   std::optional<std::string> wrong(AnyPacker&& packer, std::string name, const PackPlan& plan,
                                    const Call& call) const {
@@ -144,8 +146,8 @@ class Scene {
     return std::nullopt;
   }
 
-  /// What a packer unpacks wrongly of bytes that have one place: the last one must stay there.
-  /// Nothing if all places differ.
+  /// Returns a mistake of a packer in unpacking several bytes to one place: the last byte must stay
+  /// there. Returns nothing if all places differ.
   template <class AnyPacker>
   std::optional<std::string> wrong_order(AnyPacker&& packer, std::string name, const PackPlan& plan,
                                          const Call& call) const {
@@ -171,7 +173,7 @@ class Scene {
   Memory source_, destination_;
   const Bytes &bytes_, &complement_;
   Bytes packed_, unpacked_;
-  bool unpackable_ = true;  // no byte twice: overlap must not be received into
+  bool unpackable_ = true;  // false if a byte is there twice: overlap must not be received into
 };
 
 }  // namespace halocline::dtype::test

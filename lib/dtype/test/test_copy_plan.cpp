@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies from layout to layout against the type maps of both: random pairs, halos between arrays,
-// what becomes of them in a plan, and that nothing else is written.
+// Tests copies from layout to layout with the type maps of both: random pairs, halos between
+// arrays, the steps of plans. Nothing else may be written.
 //
 //   dtype_core [--pairs N] [--seed S]
 #include <gtest/gtest.h>
@@ -29,18 +29,18 @@ namespace {
 
 using detail::CopyStep;
 
-// One side of a copy: instances of a type, and where each packed byte of them is.
+// Describes one side of a copy: instances of a type, and the displacement of each packed byte.
 struct Side {
   TypeExprPtr expr;
   std::int64_t count;
-  std::int64_t offset = 0;  // of the memory from an aligned address
+  std::int64_t offset = 0;  // of the memory, in bytes from an aligned address
 
   std::vector<std::int64_t> displacements() const {
     return byte_displacements(type_map(*expr), count);
   }
 };
 
-// One copy, the bytes that it may touch, and what must become of them.
+// Holds one copy, the bytes that it may touch, and its expected result.
 class Pair {
  public:
   Pair(const Side& from, const Side& to, const Noise& noise)
@@ -61,7 +61,7 @@ class Pair {
 
   const CopyJob& job() const { return job_; }
   void reset() const { destination_.fill(before_); }
-  // What is wrong in the destination, which is reset.
+  // Returns the first mistake in the destination, and resets the destination.
   std::string wrong() const {
     const auto difference =
         first_difference(destination_.data(), after_.data(), destination_.length());
@@ -77,8 +77,8 @@ class Pair {
   Bytes after_;
 };
 
-// A plan by every packer and in shares; check() says what is wrong in the destinations and resets
-// them.
+// Executes a plan by every packer, and in shares. check() returns the mistakes in the destinations
+// and resets them.
 template <class Check>
 std::string wrong(const CopyPlan& plan, std::mt19937_64& engine, const Check& check) {
   const auto by = [&](const char* name) {
@@ -102,7 +102,7 @@ std::string wrong(const CopyPlan& plan, std::mt19937_64& engine, const Check& ch
   return by("copy_share");
 }
 
-// All jobs as one plan.
+// Executes the jobs of all pairs as one plan.
 std::string wrong(const std::deque<Pair>& pairs, std::mt19937_64& engine) {
   std::vector<CopyJob> jobs;
   for (const auto& pair : pairs) jobs.push_back(pair.job());
@@ -120,7 +120,8 @@ bool overlaps(const Side& side) {
   return std::set<std::int64_t>(all.begin(), all.end()).size() != all.size();
 }
 
-// Pairs of random types of as many bytes; and of one and a plain vector or a list.
+// Draws pairs of random types with the same number of bytes, and pairs with a plain vector or a
+// list.
 class PairGenerator {
  public:
   explicit PairGenerator(std::uint64_t seed) : calls_(seed), engine_(seed) {}
@@ -176,13 +177,13 @@ const Noise& noise() {
 
 CopyPlan plan_of_pair(const char* from, std::int64_t from_count, const char* to,
                       std::int64_t to_count) {
-  // Far apart: nothing is copied.
+  // Both addresses are far apart and never used.
   auto* const source = reinterpret_cast<void*>(std::uintptr_t{1} << 40);
   auto* const destination = reinterpret_cast<void*>(std::uintptr_t{1} << 44);
   return CopyPlan({{plan_of(from), source, from_count, plan_of(to), destination, to_count}});
 }
 
-// "nests, pieces, ..." with how many.
+// Returns the number and kind of each step: "3 nests", "5 pieces", ...
 std::string steps_of(const CopyPlan& plan) {
   std::string out;
   for (const auto& step : plan.program().steps) {
@@ -193,7 +194,7 @@ std::string steps_of(const CopyPlan& plan) {
   return out;
 }
 
-// Of doubles.
+// Describes an array of doubles.
 struct Array {
   std::array<std::int64_t, 3> sides;  // z, y, x
   Order order = Order::c;
@@ -283,7 +284,7 @@ TEST(CopyPlan, StridedPairsAreOneNest) {
   EXPECT_EQ(steps("subarray(C,{9,8,7},{5,4,3},{1,2,3},double)", 1,
                   "subarray(C,{20,30,40},{5,4,3},{9,9,9},double)", 1),
             "1 nests");
-  // Instances of rows here, a box there; rows that go backwards.
+  // Rows here and a box there; rows that go backwards.
   EXPECT_EQ(steps("vector(4,3,9,double)", 5, "subarray(C,{9,8,7},{5,4,3},{1,2,3},double)", 1),
             "1 nests");
   EXPECT_EQ(steps("hvector(5,3,-100,double)", 1, "vector(5,3,9,double)", 1), "1 nests");
@@ -292,7 +293,7 @@ TEST(CopyPlan, StridedPairsAreOneNest) {
 }
 
 TEST(CopyPlan, RunsThatDoNotDivideEachOtherShareALoopOverBoth) {
-  // 24 and 40 bytes: 7 pieces of 120 bytes together.
+  // Runs of 24 and 40 bytes fit together after 120 bytes, in 7 pieces.
   const auto plan = plan_of_pair("vector(500,3,4,double)", 1, "vector(300,5,7,double)", 1);
   EXPECT_EQ(steps_of(plan), "7 nests");
   for (const auto& nest : plan.program().nests)
@@ -303,7 +304,7 @@ TEST(CopyPlan, StructsShareTheLoopOverTheirInstances) {
   EXPECT_EQ(steps_of(plan_of_pair("struct({1,1,3},{0,8,24},{char,double,int})", 1000,
                                   "struct({1,1,3},{0,1,9},{char,double,int})", 1000)),
             "3 nests");
-  // To one array for each member.
+  // The destination has one array for each member.
   EXPECT_EQ(steps_of(plan_of_pair("struct({1,1},{0,8},{double,int})", 1000,
                                   "resized(struct({1,1},{0,8000},{double,int}),0,8)", 1000)),
             "2 nests");
@@ -324,7 +325,7 @@ TEST(CopyPlan, ListsAreShortOrStaged) {
   EXPECT_LT(plan.metadata_bytes(), 1000);
 }
 
-// In flat arrays with many rows and in cubes, so that nests are cut at either level.
+// Takes flat arrays with many rows and cubes, so that nests are cut at either level.
 TEST(CopyPlan, HalosAreCopiedBetweenArraysOfAnyShape) {
   constexpr std::int64_t kRadius = 3;
   std::mt19937_64 engine(7);
@@ -375,7 +376,7 @@ TEST(CopyPlan, HalosAreCopiedBetweenArraysOfAnyShape) {
   EXPECT_EQ(cut, (std::set<int>{0, 1})) << "the test sees too little";
 }
 
-// The ghosts of one row and the next are written together, whichever jobs they are from.
+// Ghosts of one row and of the next row are written together, also from different jobs.
 TEST(CopyPlan, JobsThatWriteToTheSameRowsTakeTurns) {
   const Array array{{38, 38, 38}};
   std::vector<CopyJob> jobs;
@@ -391,7 +392,8 @@ TEST(CopyPlan, JobsThatWriteToTheSameRowsTakeTurns) {
   EXPECT_EQ(steps_of(CopyPlan(jobs)), "1 nests, 2 nests");
 }
 
-// Ghost planes from the same planes of another array: regions that adjoin on both sides are one.
+// Ghost planes come from the same planes of another array: regions that adjoin on both sides are
+// merged.
 TEST(CopyPlan, JobsThatContinueEachOtherAreJoined) {
   const Array array{{10, 10, 10}};
   std::vector<CopyJob> jobs;
@@ -406,7 +408,7 @@ TEST(CopyPlan, JobsThatContinueEachOtherAreJoined) {
   EXPECT_EQ(plan.bytes(), 2 * 10 * 10 * 8);
 }
 
-// One begins where the loop of the other one would go on, but has other strides at its source.
+// One job begins where the loop of the other job would go on, but has other strides at its source.
 TEST(CopyPlan, JobsThatDoNotContinueEachOtherAreNotJoined) {
   const auto rows = plan_of("vector(40,1,2,double)"), wide = plan_of("vector(40,1,3,double)");
   Bytes source(noise().bytes.begin(), noise().bytes.begin() + 4000), destination(4000, 0);

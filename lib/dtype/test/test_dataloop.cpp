@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tests loop nests and dataloops: the canonical forms of types.
 #include "dtype/dataloop.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,8 @@ std::string text_of(const char* type) {
 
 }  // namespace
 
-// Blocks of a double at each of `starts` + k * `stride` + l * 8 * `inner`, k < 4, l < `count`.
+// Returns the loops of doubles at each of `starts` + k * `stride` + l * 8 * `inner`, k < 4, l <
+// `count`.
 std::string nests_at(const std::vector<int>& starts, int count, int inner) {
   std::string list;
   for (const int start : starts)
@@ -30,7 +32,7 @@ std::string nests_at(const std::vector<int>& starts, int count, int inner) {
 TEST(Dataloop, KeepsOneDisplacementForEachNest) {
   EXPECT_EQ(nests_at({0, 50000, 70008, 90000}, 8, 16),
             "blockindexed(4 displacements, strided(run 8, levels [8 x 16 -> 8, 4 x 1000 -> 64]))");
-  // Of nests of few runs the list is faster.
+  // A list is faster than nests of few runs.
   EXPECT_EQ(nests_at({0, 50000, 70008, 90000}, 7, 16),
             "blockindexed(112 displacements, contig(8 bytes))");
 }
@@ -57,7 +59,7 @@ TEST(LoopNest, StreamsThatContinueAreOne) {
 TEST(LoopNest, StreamsThatDoNotContinueStay) {
   EXPECT_EQ(text_of("hvector(3,1,33,vector(4,1,2,int))"),
             "start 0, run 4, levels [4 x 8 -> 4, 3 x 33 -> 16]");
-  // A stride of one run, but over a level that has gaps: nothing to fold.
+  // The stride is one run, but the level inside has gaps: nothing folds.
   EXPECT_EQ(text_of("hvector(3,1,4,hvector(4,1,16,int))"),
             "start 0, run 4, levels [3 x 4 -> 16, 4 x 16 -> 4]");
 }
@@ -65,7 +67,7 @@ TEST(LoopNest, StreamsThatDoNotContinueStay) {
 TEST(LoopNest, LevelsStandByStrideAndKeepTheirPackedStride) {
   EXPECT_EQ(text_of("hvector(2,1,4,hvector(3,1,-100,hvector(5,1,20,int)))"),
             "start 0, run 4, levels [2 x 4 -> 60, 5 x 20 -> 4, 3 x -100 -> 20]");
-  // Of equal strides the one that is inner in the packed stream is first.
+  // If two levels have equal strides, the inner one in the packed stream comes first.
   EXPECT_EQ(text_of("hvector(2,1,8,hvector(3,1,-8,int))"),
             "start 0, run 4, levels [3 x -8 -> 4, 2 x 8 -> 12]");
 }
@@ -130,7 +132,7 @@ TEST(Dataloop, ListsThatRepeatAreAVectorOverTheirPattern) {
   EXPECT_EQ(loops_of("indexed_block(1,{5,0,3,105,100,103},int)"),
             "vector(2 x 400, blockindexed(3 displacements, contig(4 bytes)))");
   EXPECT_EQ(form_of("indexed_block(1,{5,0,3,105,100,103},int)").start, 20);
-  // 26 of them: 8 whole patterns and 2 more.
+  // 26 displacements: 8 whole patterns and 2 more.
   EXPECT_EQ(loops_of("indexed_block(1,{0,2,3,7,9,10,14,16,17,21,23,24,28,30,31,35,37,38,42,44,45,"
                      "49,51,52,56,58},int)"),
             "struct(vector(8 x 28, indexed(2 runs, 12 bytes)) at 0, "

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tests making MPI datatypes from expressions, and reading them back.
 #include "dtype/datatype.hpp"
 
 #include <gtest/gtest.h>
@@ -19,8 +20,7 @@ namespace halocline::dtype::test {
 
 namespace {
 
-// Every combiner that is read, nested so that contents hand out derived types, named types and both
-// in one list.
+// Every combiner that is read. Contents hand out derived types, named types, and both in one list.
 constexpr const char* kEveryCombiner[] = {
     "double",
     "short_int",
@@ -45,7 +45,7 @@ constexpr const char* kEveryCombiner[] = {
 };
 
 #if MPI_VERSION >= 4
-// Every constructor that takes numbers, with one that exceeds an int.
+// Every constructor that takes numbers, with a number that exceeds an int.
 constexpr const char* kLargeCounts[] = {
     "contiguous(3000000000,byte)",
     "vector(2,1,-3000000000,byte)",
@@ -76,7 +76,7 @@ TEST(Datatype, EveryCombinerIsReadBack) {
     EXPECT_EQ(decoded(make_datatype(*parse_type(text)).get()), text);
 }
 
-// Open MPI takes a stride of -1 for none, and gives the first type other true bounds.
+// Open MPI takes a stride of -1 for no stride, and gives the first type other true bounds.
 TEST(Datatype, IsLeftToAnMpiThatHasItsDataElsewhere) {
   for (const std::string inner :
        {"hvector(2,1,-1,resized(int,0,-26))", "hvector(2,1,-1,resized(int,0,-4000))"})
@@ -89,7 +89,7 @@ TEST(Datatype, IsLeftToAnMpiThatHasItsDataElsewhere) {
     }
 }
 
-// Some MPI gives each of these types another extent than the rule, at the outside or within.
+// Some MPI gives each of these types, or a type inside, another extent than MPI's rule.
 TEST(Datatype, HasTheBoundsThatThisMpiGivesToItAndToTypesInside) {
   const auto in_mpi = [](const TypeExprPtr& expr) {
     return mpi_bounds(make_datatype(*expr).get());
@@ -112,7 +112,7 @@ TEST(Datatype, HasTheBoundsThatThisMpiGivesToItAndToTypesInside) {
       EXPECT_EQ(bounds.lb, mpis.lb);
       EXPECT_EQ(bounds.extent, mpis.extent);
       EXPECT_EQ(bounds, std::get<TypeTree>(translate(handle.get())).bounds);
-      // The second element of a block stands an extent of MPI's behind the first one.
+      // The second element of a block is one extent, as MPI computes it, behind the first element.
       const auto places = byte_displacements(type_map(*std::get<TypeExprPtr>(read)), 1);
       const auto one = static_cast<std::size_t>(type_bounds(*parse_type(inner)).size);
       if (text != inner) {
@@ -131,9 +131,9 @@ TEST(Datatype, IsCommitted) {
   EXPECT_EQ(packed[1], 3);
 }
 
-// A type keeps its Fortran index until MPI has forgotten it, and new ones get free indices near the
-// others: handles that are never freed show as growing ones. Open MPI gives an index only to who
-// asks for it. (Leak checkers do not see such a type: MPI's own table still refers to it.)
+// Handles that are never freed show as growing Fortran indices. A type keeps its index until MPI
+// has forgotten it, and new types get free indices nearby. Open MPI gives an index only on request.
+// Leak checkers do not see such a type, since MPI's own table refers to it.
 TEST(Datatype, HandlesAreFreed) {
   const auto make_indexed = [] {
     auto out = make_datatype(*parse_type("dup(int)"));
@@ -187,7 +187,7 @@ TEST(Datatype, EveryPredefinedTypeIsReadBack) {
     EXPECT_EQ(bounds.lb, lb) << named_type.name;
     EXPECT_EQ(bounds.extent, extent) << named_type.name;
     if (named_type.name == "complex4") continue;  // MPICH aligns it like a float
-    // A byte behind it moves the end of a struct by the alignment.
+    // A byte behind the type moves the end of a struct by the alignment.
     const auto padded =
         type(Struct{{1, 1}, {0, bounds.true_extent}, {named(named_type), named("byte")}});
     HALOCLINE_MPI(MPI_Type_get_extent(make_datatype(*padded).get(), &lb, &extent));
@@ -209,7 +209,7 @@ TEST(Datatype, FortranTypesHaveMpisSize) {
   }
 }
 
-// Predefined types with a combiner of their own: contents hand them out, and freeing one would be
+// These predefined types have their own combiner. Contents hand them out, and freeing one would be
 // an error.
 TEST(Datatype, ParametrizedFortranTypesAreReadBackAndNeverFreed) {
   if (find_f90_type(F90Kind::real, 15, 307) == nullptr) {  // an MPI built without Fortran
@@ -231,7 +231,7 @@ TEST(Datatype, ParametrizedFortranTypesAreReadBackAndNeverFreed) {
   EXPECT_EQ(type_bounds(*parse_type("struct({1,1},{0,8},{f90_real(15,307),byte})")).extent, 16);
 }
 
-// Of a type that is not of the standard, so that some MPIs have nothing to test here.
+// The type is not in the standard, so some MPIs have nothing to test here.
 #ifdef MPI_2COMPLEX
 TEST(Datatype, PredefinedTypesThatAreNotKnownAreUnsupported) {
   EXPECT_NE(decoded(MPI_2COMPLEX).find("MPI_2COMPLEX"), std::string::npos);
@@ -256,7 +256,7 @@ TEST(Datatype, LargeCountsAreReadBack) {
   }
 }
 
-// Also where the numbers are small.
+// Small numbers are read back, too.
 TEST(Datatype, WhatConstructorsForLargeCountsMadeIsReadBack) {
   const MPI_Count lengths[] = {1, 2}, displacements[] = {0, 8}, sizes[] = {4, 5},
                   subsizes[] = {2, 3}, starts[] = {1, 2};
@@ -300,7 +300,7 @@ TEST(Decode, DoesNotReadTypesNestedTooDeep) {
   EXPECT_TRUE(std::holds_alternative<UnsupportedDatatype>(decode(outer)));
 }
 
-// Many MPIs hand out copies of the types inside, and each of them is read.
+// Many MPIs hand out copies of the types inside, and each copy is read.
 TEST(Decode, DoesNotReadTypesForEver) {
   std::vector<Datatype> types;
   MPI_Datatype inner = MPI_INT, outer = MPI_DATATYPE_NULL;

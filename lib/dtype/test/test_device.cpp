@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The emulated device, and the cache of what devices give.
+// Tests the emulated device, and the cache of a device's resources.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -47,7 +47,7 @@ TEST(EmulatedDevice, KnowsWhatIsLeft) {
   EXPECT_EQ(device.free_bytes(), 4096u);
 }
 
-// As late as a device may, so that a missing synchronization is seen.
+// The emulated device works as late as a device may, so that a missing synchronization is seen.
 TEST(EmulatedDevice, WorksWhenItIsWaitedFor) {
   EmulatedDevice device;
   const auto stream = device.create_stream(), other = device.create_stream();
@@ -87,7 +87,7 @@ TEST(EmulatedDevice, PacksAndCopiesOnStreamsThatExist) {
 
 namespace {
 
-// A stream with a packer, and memory for numbers.
+// Holds a stream with a packer, and memory for numbers.
 struct Stage {
   EmulatedDevice device;
   Device::Stream stream = device.create_stream();
@@ -95,7 +95,8 @@ struct Stage {
   std::vector<int> memory = std::vector<int>(5000), packed = std::vector<int>(2000),
                    copy = std::vector<int>(2000);
 
-  // Every second number, as so many jobs: hundreds have a table that does not travel.
+  // Returns a plan that packs every second number, by `jobs` jobs. The table of hundreds of jobs
+  // does not travel with the launch.
   FusedPlan plan(int jobs) {
     std::vector<PackJob> all;
     for (int job = 0; job < jobs; ++job)
@@ -103,7 +104,7 @@ struct Stage {
                      memory.data() + 6 * job, 1});
     return FusedPlan(all);
   }
-  // As its packer has it.
+  // Returns the bytes that EmulatedPacker packs.
   std::vector<int> expected(const FusedPlan& plan) const {
     std::vector<int> out(copy.size());
     EmulatedPacker().pack(plan, out.data());
@@ -145,7 +146,7 @@ TEST(EmulatedDevice, RefusesWhatARecordingMustNotDo) {
   const auto small = stage.plan(1), large = stage.plan(700);
   const auto refused = [&](const std::function<void()>& work) {
     EXPECT_THROW(device.record(stage.stream, work), EnvironmentError);
-    // Nothing of it is left.
+    // The refused work has left nothing behind.
     stage.fill(7);
     stage.packer->pack(small, stage.packed.data());
     stage.packer->fence();
@@ -155,7 +156,7 @@ TEST(EmulatedDevice, RefusesWhatARecordingMustNotDo) {
   refused([&] { stage.packer->fence(); });
   refused([&] { device.allocate(MemoryKind::device, 1); });
   refused([&] { device.record(device.create_stream(), [] {}); });
-  refused([&] { stage.packer->pack(large, stage.packed.data()); });  // uploads its table
+  refused([&] { stage.packer->pack(large, stage.packed.data()); });  // the plan uploads its table
   refused([&] {
     stage.packer->pack(small, stage.packed.data());
     throw EnvironmentError("of the work");
@@ -253,7 +254,7 @@ TEST(ResourceCache, StreamsAreUsedAgain) {
   EXPECT_EQ(device.streams(), 0u);
 }
 
-// In one process, where two addresses then lead to the same memory.
+// One process is enough: two addresses then lead to the same memory.
 TEST(EmulatedDevice, SharesItsMemory) {
   EmulatedDevice device;
   const std::size_t bytes = 10000;
@@ -288,7 +289,7 @@ TEST(EmulatedDevice, SharesItsMemory) {
   EXPECT_FALSE(device.share(memory));
 }
 
-// The system says who may be read, without a crash.
+// The system tells which addresses may be read, without a crash.
 TEST(EmulatedDevice, LiesBetweenPagesThatNobodyCanTouch) {
   EmulatedDevice device;
   std::array<int, 2> ends{};
@@ -305,8 +306,8 @@ TEST(EmulatedDevice, LiesBetweenPagesThatNobodyCanTouch) {
 }
 
 TEST(MemoryKind, IsAsADriverSaysOnceItIsLoaded) {
-  // A real driver, as an MPI that knows CUDA loads one, cannot be taken away; where there is none,
-  // as in CI, this runs.
+  // A real driver, which an MPI that knows CUDA loads, cannot be unloaded. The test needs a machine
+  // without one, such as CI.
   kind_of_memory(nullptr);
   if (has_device_memory()) GTEST_SKIP() << "there is a driver already";
   const auto kind_at = [](std::uintptr_t address) {
@@ -314,7 +315,7 @@ TEST(MemoryKind, IsAsADriverSaysOnceItIsLoaded) {
   };
   EXPECT_EQ(kind_at(2000), MemoryKind::host);
   EXPECT_FALSE(has_device_memory());
-  // Stays loaded, as it is known from now on.
+  // The driver stays loaded, since its symbols are kept from now on.
   ASSERT_NE(dlopen(HALOCLINE_TEST_DRIVER, RTLD_LAZY), nullptr) << dlerror();
   EXPECT_EQ(kind_at(1000), MemoryKind::pinned);
   EXPECT_EQ(kind_at(2000), MemoryKind::device);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The packer of the device, whichever that is, in all kinds of memory that it can reach: random
-// types, misaligned and backward ones, places far apart, many jobs in one launch.
+// Tests the packer of the current device, emulated or real, in all kinds of memory that it can
+// reach. Takes random types, misaligned and backward types, distant places, and many jobs in one
+// launch.
 //
 //   dtype_device_packer [--types N] [--seed S]
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@ std::size_t size(std::int64_t bytes) {
   return static_cast<std::size_t>(bytes);
 }
 
-// Memory of a device, and copies of its bytes.
+// Holds memory of a device, and copies its bytes.
 class Block {
  public:
   Block(Device& device, MemoryKind kind, std::int64_t bytes)
@@ -55,8 +56,8 @@ class Block {
   std::shared_ptr<unsigned char> memory_;
 };
 
-// Takes the bytes of a call to memory of the device, as misaligned as they are on the host and
-// between guards, and back when the packer is done.
+// Takes the bytes of a call to device memory, and back when the packer is done. The bytes keep
+// their misalignment and lie between guards.
 class Window {
  public:
   static constexpr std::int64_t kGuard = 128;
@@ -86,13 +87,13 @@ class Window {
   Bytes around_;
 };
 
-// The device's packer for buffers of the host.
+// Packs host buffers by the device's packer.
 class StagedPacker {
  public:
   StagedPacker(Device& device, const Packer& packer, MemoryKind memory, MemoryKind packed)
       : packer_(packer), memory_(room(device, memory)), packed_(room(device, packed)) {}
 
-  // Each instance as a job of its own.
+  // Packs each instance by its own job if `fused`.
   void fuse(bool fused) { fused_ = fused; }
 
   void pack(const PackPlan& plan, const void* buffer, std::int64_t count, void* packed) {
@@ -121,9 +122,9 @@ class StagedPacker {
 
  private:
   struct Staged {
-    void* bytes;  // on the host, as many as the call may touch
+    void* bytes;  // on the host: the bytes that the call may touch
     std::int64_t length;
-    void* buffer;  // the argument for the device
+    void* buffer;  // argument for the device
   };
 
   static Window room(Device& device, MemoryKind kind) {
@@ -135,7 +136,8 @@ class StagedPacker {
     const auto last = bounds.extent * (count - 1);
     const auto first = bounds.true_lb + std::min<std::int64_t>(last, 0);
     const auto length = bounds.true_extent + std::abs(last);
-    // As integers: the buffer argument may lie outside of the bytes.
+    // The address is computed as an integer, since the buffer argument may lie outside of the
+    // bytes.
     const auto at = reinterpret_cast<std::uintptr_t>(buffer) + static_cast<std::uintptr_t>(first);
     auto* bytes = reinterpret_cast<void*>(at);
     memory_.take(bytes, length);
@@ -152,8 +154,8 @@ class StagedPacker {
 class DevicePacker : public testing::Test {
  protected:
   void SetUp() override {
-    // CTest runs all of it on the emulated device; started by hand on a machine without one, there
-    // is nothing to test, and that is not a failure of the packer.
+    // CTest runs all tests on the emulated device. By hand, on a machine without a device, there is
+    // nothing to test.
     if (current_device() == nullptr) GTEST_SKIP() << "no device: " << why_no_device();
     stream_ = device().create_stream();
     packer_ = device().make_packer(stream_);
@@ -168,7 +170,7 @@ class DevicePacker : public testing::Test {
 
   Device& device() const { return *current_device(); }
 
-  // What is wrong first; nothing if all is well.
+  // Returns the first mistake; nothing if there is none.
   std::optional<std::string> wrong(const Call& call) {
     const auto displacements = byte_displacements(type_map(*call.expr), call.count);
     const auto plan = make_plan(*call.expr);
@@ -237,7 +239,7 @@ TEST_F(DevicePacker, GoesBackwards) {
     for (const std::int64_t count : {1, 2, 5}) expect_right({parse_type(text), count, 0, 0});
 }
 
-// Three pieces 3 GiB apart.
+// Packs three pieces that are 3 GiB apart.
 TEST_F(DevicePacker, ReachesBeyondFourGiB) {
   constexpr std::int64_t kStride = std::int64_t{3} << 30, kMargin = 4096;
   const std::string inner = "vector(1000,3,5,double)";
@@ -247,7 +249,7 @@ TEST_F(DevicePacker, ReachesBeyondFourGiB) {
   try {
     memory.emplace(device(), MemoryKind::device, 2 * kStride + length);
   } catch (const EnvironmentError& error) {
-    // Six GiB are more than some devices have free; the emulated one, in CTest, always has them.
+    // Some devices have less than 6 GiB free. The emulated device of CTest always has them.
     GTEST_SKIP() << error.what();
   }
   const Block packed(device(), MemoryKind::device, 3 * bytes);
@@ -277,8 +279,8 @@ TEST_F(DevicePacker, ReachesBeyondFourGiB) {
   }
 }
 
-// What exchanges record: few jobs travel with the launch, more in a larger one, many do not; memory
-// changes in between.
+// Records what exchanges record: few jobs travel with the launch, more jobs in a larger launch,
+// many do not. Memory changes in between.
 TEST_F(DevicePacker, ReplaysPacksAndCopies) {
   const auto plan = plan_of("vector(30,3,5,double)");
   const auto bytes = plan.packed_bytes(1), slot = plan.bounds().true_extent + 8;
@@ -327,7 +329,7 @@ TEST_F(DevicePacker, ReplaysPacksAndCopies) {
   }
 }
 
-// Jobs in memory of all kinds at once; few of them travel with the launch, many do not.
+// Packs jobs in all kinds of memory at once. Few jobs travel with the launch, many do not.
 TEST_F(DevicePacker, FusesJobsInMemoryOfAllKinds) {
   const char* const types[] = {"vector(30,3,5,double)",
                                "subarray(C,{30,4,9},{11,3,3},{1,1,3},float)",
@@ -384,7 +386,7 @@ TEST_F(DevicePacker, FusesJobsInMemoryOfAllKinds) {
   }
 }
 
-// Nests that take turns, pieces, and what goes through a window, in one plan.
+// One plan has nests that take turns, pieces, and copies through a window.
 TEST_F(DevicePacker, CopiesFromLayoutToLayout) {
   constexpr std::int64_t kBytes = 200000;
   std::string list = "0";

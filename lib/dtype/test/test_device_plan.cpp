@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans as devices execute them, emulated: all kernels, all ways into a table, places beyond what
-// memory can hold. Random types have a test of their own.
+// Tests plans as devices execute them, emulated: all kernels, all ways into a table, places beyond
+// any memory. test_random_types.cpp covers random types.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -46,14 +46,14 @@ TableJob job_of(const DevicePlan& plan, std::int64_t count, std::vector<Address>
           .buffers = std::move(buffers)};
 }
 
-// The table of one plan whose buffers are aligned like that.
+// Returns the table of one plan whose buffers have this alignment.
 JobTable table_of(const char* text, std::int64_t alignment = 16, std::int64_t count = 1) {
   const DevicePlan plan(plan_of(text));
   const auto job = job_of(plan, count, {0});
   return device::make_table({&job, 1}, alignment);
 }
 
-// What a box of points^3 doubles sends to its 26 neighbours.
+// Returns the types that a box of points^3 doubles sends to its 26 neighbours.
 std::vector<std::string> regions(int points, int radius) {
   std::vector<std::string> out;
   const auto stored = std::to_string(points + 2 * radius);
@@ -71,7 +71,8 @@ std::vector<std::string> regions(int points, int radius) {
   return out;
 }
 
-// Packs all jobs by `packer` and by the host's, from one memory, and back into another one.
+// Packs all jobs by `packer` and by the host packer from one memory, and unpacks into another
+// memory.
 void expect_as_host(const std::vector<PackJob>& jobs, const TablePacker& packer,
                     unsigned char* begin, std::int64_t length) {
   const FusedPlan fused(jobs);
@@ -95,7 +96,7 @@ void expect_as_host(const std::vector<PackJob>& jobs, const TablePacker& packer,
 }  // namespace
 
 TEST(JobTable, WordsDivideAllThatMovesThePointer) {
-  // Errata B.5, with the base address and the packed position.
+  // Errata B.5: the base address and the packed position decide, too.
   const auto word = [](const char* text, std::int64_t alignment) {
     return 1 << table_of(text, alignment).word_log2;
   };
@@ -147,7 +148,7 @@ TEST(DevicePlan, OnlyListsHaveTables) {
 }
 
 TEST(JobTable, AHaloOfEightFieldsFitsIntoTheArgumentsOfALaunch) {
-  // 26 regions of 256^3 points with radius 3, of 8 fields, each field's behind the one before.
+  // 26 regions of 256^3 points with radius 3, in 8 fields that follow each other.
   const auto storage = std::int64_t{262} * 262 * 262 * 8;
   std::vector<DevicePlan> plans;
   std::vector<TableJob> jobs;
@@ -172,7 +173,7 @@ TEST(JobTable, AHaloOfEightFieldsFitsIntoTheArgumentsOfALaunch) {
   EXPECT_EQ(table.words, 77280768u / 8);
 }
 
-// Every kernel there is: words of 1 to 16 bytes, 1 to 4 levels and more, lists, narrow and wide.
+// Every kernel: words of 1 to 16 bytes, 1 to 4 levels and more, lists, narrow and wide.
 TEST(EmulatedPacker, RunsAllKernels) {
   struct Basic {
     const char* name;
@@ -243,7 +244,7 @@ TEST(EmulatedPacker, RunsJobsOfAllKindsInOneLaunch) {
   std::mt19937_64 engine(5);
   for (int round = 0; round < 50; ++round) {
     std::vector<PackJob> jobs;
-    // Places that do not overlap: a slot for each job.
+    // Each job has a slot, so that places do not overlap.
     std::vector<int> slots(32);
     std::iota(slots.begin(), slots.end(), 0);
     std::shuffle(slots.begin(), slots.end(), engine);
@@ -259,7 +260,7 @@ TEST(EmulatedPacker, RunsJobsOfAllKindsInOneLaunch) {
       jobs.push_back({plan, buffer, count, packed});
       packed += plan.packed_bytes(count);
     }
-    // Tables as arguments and beyond them.
+    // Small tables travel as arguments, larger ones do not.
     expect_as_host(jobs, EmulatedPacker(round % 4 == 0 ? 64 : 4032), memory.data(),
                    std::ssize(memory));
   }
@@ -267,7 +268,7 @@ TEST(EmulatedPacker, RunsJobsOfAllKindsInOneLaunch) {
 
 namespace {
 
-// Where the byte `position` of the packed stream of `count` instances is.
+// Returns the displacement of byte `position` of the packed stream of `count` instances.
 std::int64_t displacement_of(const PackPlan& plan, std::int64_t count, std::int64_t position) {
   Segment segment(plan, nullptr, count);
   segment.seek(position);
@@ -307,7 +308,7 @@ void expect_places(const JobTable& table, const PackPlan& plan, std::int64_t cou
 
 }  // namespace
 
-// More words, bytes and spans than memory has: the places alone.
+// These types have more words, bytes and spans than any memory; only places are computed.
 TEST(JobTable, FindsPlacesOfHugeTypes) {
   struct Case {
     const char* text;
@@ -349,8 +350,7 @@ TEST(JobTable, FindsPlacesOfHugeTypes) {
   }
 }
 
-// Divisions by multiplication, where their error is largest: by everything small, of the largest
-// numbers.
+// Divisions by multiplication, at their largest errors: small divisors of the largest numbers.
 TEST(JobTable, DividesExactly) {
   for (std::int64_t block = 2; block < 3000; ++block) {
     const auto blocks = ((std::int64_t{1} << 31) - 1) / block;
@@ -374,7 +374,7 @@ TEST(JobTable, DividesExactly) {
   }
 }
 
-// A warp's words have whole sectors in a row on both sides.
+// The words of a warp fill whole sectors in a row on both sides.
 TEST(JobTable, TransposesRunInTiles) {
   const auto table = table_of("hvector(64,1,8,vector(48,1,64,double))");
   const device::TableView<device::Narrow> view(table.bytes.data());
@@ -394,7 +394,7 @@ TEST(JobTable, TransposesRunInTiles) {
 
 namespace {
 
-// Counts what a device would allocate.
+// Counts uploads and launches, without a device.
 class CountingPacker final : public TablePacker {
  public:
   mutable int uploads = 0, launches = 0;
@@ -443,7 +443,7 @@ TEST(TablePacker, UploadsOnceAndLaunchesOnce) {
   EXPECT_EQ(packer.launches, 5);
 }
 
-// Where 32 bits do not number the words, whatever an instance is.
+// Words beyond the limit need 64 bits, for types of any size.
 TEST(TablePacker, NumbersManyWordsBy64Bits) {
   const CountingPacker packer;
   alignas(16) unsigned char byte = 0;

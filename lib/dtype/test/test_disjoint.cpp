@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tests the number of instances of a type that hold no byte twice.
 #include "dtype/pack/disjoint.hpp"
 
 #include <gtest/gtest.h>
@@ -48,14 +49,14 @@ TEST(DisjointInstances, AreColumnsUpToTheLengthOfARow) {
   EXPECT_EQ(disjoint("resized(vector(10,1,7,double),0,8)"), 7);
   EXPECT_EQ(disjoint("resized(vector(10,2,7,double),0,8)"), 1);
   EXPECT_EQ(disjoint("resized(vector(10,2,7,double),0,-16)"), 3);
-  // Two columns to an instance.
+  // An instance has two columns.
   EXPECT_EQ(disjoint("resized(hvector(2,1,8,vector(10,1,7,double)),0,16)"), 3);
 }
 
 TEST(DisjointInstances, AreUpToTheNextPlaceOfListsThatInterleave) {
   EXPECT_EQ(disjoint("resized(indexed({1,1,1,1},{0,3,8,17},double),0,8)"), 3);
   EXPECT_EQ(disjoint("resized(indexed({1,1,1,1},{8,0,17,3},double),0,8)"), 3);
-  // Arrays of 1000 particles each, and four bytes of each in turn.
+  // Arrays of 1000 particles each; then four bytes of either member in turn.
   EXPECT_EQ(disjoint("resized(struct({1,1,1},{0,8000,16000},{double,double,double}),0,8)"), 1000);
   EXPECT_EQ(disjoint("resized(struct({1,1},{0,20},{int,int}),0,8)"), kAny);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tests types that select ranges of basic elements.
 #include "dtype/reconstruct/element_range.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +14,7 @@
 namespace halocline::dtype {
 namespace {
 
-// Entry by entry, from the repeated type map.
+// Returns the expected entries one by one, from the repeated type map.
 std::vector<TypeMap::Entry> expected(const TypeMap& map, const std::vector<ElementRange>& ranges) {
   std::vector<TypeMap::Entry> out;
   const auto each = std::ssize(map.entries);
@@ -77,7 +78,7 @@ TEST(ElementRanges, AreThoseOfTheRepeatedTypeMap) {
   }
 }
 
-// Whatever the counts are, and a few nodes.
+// Any counts take only a few nodes.
 TEST(ElementRanges, NeedNoExpansion) {
   const auto expr = parse_type("vector(268435456,1,2,vector(268435456,1,2,byte))");
   const std::int64_t k28 = 1 << 28;

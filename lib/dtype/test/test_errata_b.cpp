@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where [PEA21] is wrong or silent: each counterexample with its numbers (ErrataB, numbered as in
-// the code's comments), and its claim that all constructions of one object end in one form, made
-// true (Tempi).
+// Tests the points where [PEA21] is wrong or silent. ErrataB has each counterexample with its
+// numbers, numbered as in the code's comments. Tempi tests the claim that all constructions of one
+// object end in one form.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -85,12 +85,12 @@ TEST(ErrataB, Item6StridesAre64Bit) {
   EXPECT_EQ(nest.levels, (std::vector<LoopLevel>{{3, kStride, 16}}));
   EXPECT_EQ(nest.bounds.extent, 2 * kStride + 16);
 
-  // Address space alone; memory is taken for the touched pages.
+  // Only address space is taken; memory is taken for touched pages.
   const auto length = static_cast<std::size_t>(2 * nest.bounds.extent);
   void* const memory = mmap(nullptr, length, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  // Under a limit on address space (ulimit -v), rows 3 GiB apart cannot stand anywhere; what the
-  // plan says of them has been checked above.
+  // With limited address space (ulimit -v), rows 3 GiB apart fit nowhere. The plan's numbers have
+  // been checked before.
   if (memory == MAP_FAILED) GTEST_SKIP() << "no 12 GiB of address space";
   const auto at = [&](std::int64_t byte) {
     return reinterpret_cast<double*>(static_cast<std::byte*>(memory) + byte);
@@ -105,7 +105,7 @@ TEST(ErrataB, Item6StridesAre64Bit) {
   HostPacker().pack(plan, memory, 2, packed.data());
   EXPECT_EQ(packed, values);
 
-  // Displacements in a list, too.
+  // Displacements in a list exceed 32 bits, too.
   const auto list = plan_of("hindexed_block(1,{0,3221225472,5368709120,24},double)");
   packed.assign(12, 0);
   for (const std::int64_t byte :
@@ -150,15 +150,15 @@ TEST(ErrataB, Item7PairTypesAreNotDense) {
   EXPECT_EQ(to_string(nest_of("contiguous(4,double_int)")),
             "start 0, run 12, levels [4 x 16 -> 12]");
   EXPECT_EQ(to_string(nest_of("contiguous(4,2int)")), "start 0, run 32, levels []");
-  // short_int has its hole inside.
+  // short_int has a gap inside.
   EXPECT_EQ(form_of("short_int").runs(), 2);
   EXPECT_EQ(form_of("vector(2,1,3,short_int)").runs(), 4);
 }
 
 namespace {
 
-// The constructions of one object: all have the layout of the first one; once resized to its lb and
-// extent, all have its nest and its plan.
+// Expects that all constructions have the layout of the first one. Resized to its lb and extent,
+// all have its nest and its plan.
 void expect_one_form(const std::vector<std::string>& constructions) {
   const auto first_form = form_of(constructions.front());
   const auto first = first_form.nest().value();
@@ -178,9 +178,9 @@ void expect_one_form(const std::vector<std::string>& constructions) {
   }
 }
 
-// Section 2's object, E = 13 x 7 x 5 floats, in an allocation of A = 80 bytes (20 floats) x 11 x 6.
-// Its subarray arguments stand reversed, innermost last, as MPI_ORDER_C wants them, and A0 is in
-// bytes throughout (errata B.10). Subarray rows are as long as the allocation; all others have an
+// The object of section 2: E = 13 x 7 x 5 floats in an allocation of A = 80 bytes (20 floats) x 11
+// x 6. Subarray arguments are reversed, innermost last, as MPI_ORDER_C wants them. A0 is in bytes
+// throughout (errata B.10). Rows by subarray are as long as the allocation; all other rows have an
 // extent of E0 floats.
 const std::vector<std::string> kTightRows = {"contiguous(13,float)", "contiguous(52,byte)",
                                              "vector(1,13,1,float)", "vector(13,4,4,byte)",

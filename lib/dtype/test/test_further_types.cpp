@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The constructors that MPI does not have (errata C.6), against hand-written positions and against
-// what their authors use them for.
+// Tests the constructors that MPI does not have (errata C.6) with hand-written positions, and with
+// the uses that their authors propose.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -82,7 +82,7 @@ TEST(FurtherTypes, StretchedVectorsShareABuffer) {
   EXPECT_EQ(together, whole);
 }
 
-// What the papers have circular and bounded vectors for: in round k of Bruck's all-to-all, rank r
+// The papers use circular and bounded vectors like this: in round k of Bruck's all-to-all, rank r
 // sends the blocks at (r + j) mod p for all j with bit k set.
 TEST(FurtherTypes, CircularVectorsAreTheRoundsOfBruck) {
   for (std::int64_t p = 1; p <= 17; ++p)
@@ -134,7 +134,7 @@ TEST(FurtherTypes, HaveCompactPlans) {
   EXPECT_LE(small.metadata_bytes(), kOther) << to_string(small);
   EXPECT_EQ(plan_of("triangular(1000000000,5,1,1000000010,byte)").metadata_bytes(),
             small.metadata_bytes());
-  // Also if its elements are no runs.
+  // This holds also if the elements are no runs.
   EXPECT_LE(plan_of("triangular(100,5,3,1000,vector(3,1,2,double))").metadata_bytes(), kOther);
 
   const auto vectors = stretched_vectors(8, bucket.counts, bucket.old);
@@ -148,7 +148,7 @@ TEST(FurtherTypes, HaveCompactPlans) {
   }
 }
 
-// However large they are, and whatever is nested.
+// Large numbers and nested types take no more time.
 TEST(FurtherTypes, AreQuickToTranslate) {
   EXPECT_EQ(lowered_text("triangular(1000000000000,2,0,4,int)"), "hvector(1000000000000,2,16,int)");
   EXPECT_EQ(lowered_text("circular_vector(-2000000000000000000,0,1,0,1,byte)"),
@@ -156,7 +156,7 @@ TEST(FurtherTypes, AreQuickToTranslate) {
   auto expr = parse_type("byte");
   for (int i = 0; i < 40; ++i) expr = type(BoundedVector{0, 2, 2, 3, type(Contiguous{0, expr})});
   EXPECT_EQ(type_bounds(*expr).size, 0);
-  // Empty buckets may stand far out, but not where sums overflow.
+  // Empty buckets may be far out, but not so far that sums overflow.
   EXPECT_EQ(form_of("bucket(20000000000000000,{7,0,0,0,0,0,0,0,0,0,0},int)").root,
             form_of("contiguous(7,int)").root);
 }
@@ -180,7 +180,7 @@ TEST(FurtherTypes, TooLargeForMpiAreConfigErrors) {
     EXPECT_THROW(lowered(parse_type(text)), ConfigError) << text;
 }
 
-// Repeated ones are loops over their parts.
+// Repeated types become loops over their parts.
 TEST(FurtherTypes, AreTakenApart) {
   const auto plan = plan_of("hvector(100,1,4096,triangular(20,1,1,24,double))");
   EXPECT_NE(
@@ -196,7 +196,7 @@ TEST(FurtherTypes, WithoutAChangeAreVectors) {
   EXPECT_EQ(canonicalize(tree).root, form_of("hvector(20,3,40,int)").root);
 }
 
-// Regular ones are what their loops are.
+// Regular types become loops.
 TEST(FurtherTypes, AreStridedWhereTheyCanBe) {
   EXPECT_EQ(nest_of("bucket(4,{2,2,2},int)"), nest_of("hvector(3,2,16,int)"));
   EXPECT_EQ(nest_of("triangular(1000000000,2,0,4,int)"), nest_of("vector(1000000000,2,4,int)"));

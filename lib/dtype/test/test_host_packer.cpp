@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every width of a run, in rows and lists of every short length: what random types meet by chance.
+// Tests every width of a run, in rows and lists of every short length. Random types meet them only
+// by chance.
 #include "dtype/pack/host/host_packer.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +23,7 @@ struct Block {
   std::size_t displacement, bytes;
 };
 
-// Packs and unpacks `count` instances of these runs, whole and in pieces; all other bytes must keep
+// Packs and unpacks `count` instances of these runs, whole and in pieces. All other bytes must keep
 // their values.
 void expect_copied(const PackPlan& plan, const std::vector<Block>& runs, const std::string& what,
                    std::size_t count = 1) {
@@ -82,7 +83,7 @@ std::string number(std::size_t value) {
   return std::to_string(value);
 }
 
-// Distances between runs: all the same, or irregular, so that they stay a list.
+// Returns displacements at equal distances, or at irregular distances that stay a list.
 std::vector<std::size_t> spread(std::size_t count, std::size_t run, bool regular) {
   std::vector<std::size_t> displacements;
   for (std::size_t i = 0, at = 0; i < count; ++i) {
@@ -128,7 +129,7 @@ TEST(HostPacker, CopiesRowsOfEveryShortLength) {
       }
 }
 
-// Columns of a matrix: tiles, whole ones and the rests at both edges.
+// Columns of a matrix: whole tiles, and partial tiles at both edges.
 TEST(HostPacker, CopiesTilesOfEveryWidth) {
   for (std::size_t run = 1; run < 64; ++run)
     for (const std::size_t side : {13, 20, 24}) {
@@ -146,8 +147,8 @@ TEST(HostPacker, CopiesTilesOfEveryWidth) {
     }
 }
 
-// A third loop whose steps do not all stay in a cache, and a fourth; then instances a few bytes
-// apart, which are the innermost loop.
+// A third loop whose steps do not all stay in a cache, and a fourth loop. Then instances a few
+// bytes apart, whose loop is innermost.
 TEST(HostPacker, CopiesTilesWithinLoops) {
   std::vector<std::size_t> displacements;
   for (std::size_t x = 0; x < 24; ++x)
@@ -169,7 +170,7 @@ TEST(HostPacker, CopiesTilesWithinLoops) {
                   count);
 }
 
-// A struct of lists: as few stretches as there are members, or too many of them.
+// A struct of lists has as few stretches as members, or too many stretches.
 TEST(HostPacker, CopiesListsWhoseRunsChange) {
   for (const std::vector<std::size_t>& lengths :
        {std::vector<std::size_t>{24, 8}, {8, 24, 12}, {200, 8}, {1, 300, 7}, {24, 8, 24, 8}})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the random types do not reach: jobs large enough to be shared between threads, and what
-// Kokkos' tools see.
+// Tests what random types do not reach: jobs large enough for several threads, and the view of
+// Kokkos' tools.
 #include <gtest/gtest.h>
 
 #include <Kokkos_Core.hpp>
@@ -27,7 +27,7 @@ Bytes counting_bytes(std::int64_t length) {
   return bytes;
 }
 
-// What Kokkos announces to a profiling tool while one of these lives.
+// Records what Kokkos announces to a profiling tool during its lifetime.
 class Announcements {
  public:
   Announcements() {
@@ -58,7 +58,7 @@ class Announcements {
 template <class ExecutionSpace>
 class KokkosPackerTest : public testing::Test {
  protected:
-  // Packs and unpacks `count` instances at the begin of a buffer of non-negative displacements.
+  // Packs and unpacks `count` instances at the begin of a buffer, for non-negative displacements.
   void expect_type_map(const char* text, std::int64_t count) {
     const auto expr = parse_type(text);
     const auto map = type_map(*expr);
@@ -98,7 +98,7 @@ TYPED_TEST(KokkosPackerTest, LongRunsAreShared) {
   this->expect_type_map("vector(3,130097,150000,short)", 2);
 }
 
-// Shares that begin and end inside of levels, tiles, blocks and repetitions.
+// Shares begin and end inside of levels, tiles, blocks and repetitions.
 TYPED_TEST(KokkosPackerTest, ShortRunsAreShared) {
   this->expect_type_map("vector(150003,1,3,short)", 1);
   this->expect_type_map("vector(50003,1,3,short)", 3);
@@ -117,7 +117,7 @@ TYPED_TEST(KokkosPackerTest, FusedPlansAreShared) {
   jobs.push_back({plan_of("contiguous(0,int)"), nullptr, 7});
   jobs.push_back({plan_of("contiguous(100000,int)"), const_cast<unsigned char*>(memory.data()) + 5,
                   1, 1000000});
-  // Behind the one before, wherever that is.
+  // This job's bytes come behind the job before, wherever that job is.
   jobs.push_back({plan_of("vector(100,1,2,int)"), const_cast<unsigned char*>(memory.data()), 1});
   const FusedPlan fused(jobs);
   EXPECT_EQ(fused.packed_bytes(), 4 * 10007 * 12 + 400000 + 400);
@@ -153,7 +153,7 @@ TYPED_TEST(KokkosPackerTest, CopyPlansAreShared) {
   std::string list = "0";
   for (int i = 1; i < 1000; ++i) list += "," + std::to_string(3 * i + i * i % 7);
   add(("indexed_block(1,{" + list + "},double)").c_str(), 100, "vector(100000,1,2,double)");
-  // The same places in another order: two that take turns.
+  // The same places in another order: two nests that take turns.
   for (const std::int64_t row : {8, 0}) {
     const auto plan = plan_of("vector(30000,3,6,short)");
     jobs.push_back({plan, from.data() + row, 1, plan, to.data() + at + row, 1});

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tests the memory of messages.
 #include "dtype/support/message_buffer.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A test that fails on one rank, and not on the one that prints: the shared main must make it fail
-// for all.
+// Tests the shared main: a test that fails on one rank, which does not print, must fail on all
+// ranks.
 #include <gtest/gtest.h>
 #include <mpi.h>
 

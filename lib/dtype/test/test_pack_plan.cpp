@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tests what a pack plan makes of a type: tiles, lists, atoms and loops.
 #include "dtype/pack/pack_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -42,8 +43,8 @@ TEST(PackPlan, InstancesElsewhereAreALevel) {
   EXPECT_EQ(strided_of(plan).levels, (std::vector<LoopLevel>{{4, 8, 4}, {1, 28, 16}}));
 }
 
-// The level with the longest stride is not the one that is outermost in the packed stream, so that
-// the next instance's bytes do not follow it there.
+// The level with the longest stride is not outermost in the packed stream. The next instance's
+// bytes therefore do not follow that level there.
 TEST(PackPlan, InstancesContinueInThePackedStreamToo) {
   const auto plan = plan_of("resized(hvector(4,1,8,hvector(3,1,64,double)),0,192)");
   EXPECT_EQ(strided_of(plan).levels,
@@ -52,7 +53,7 @@ TEST(PackPlan, InstancesContinueInThePackedStreamToo) {
   EXPECT_EQ(strided_of(plan).level(1), (LoopLevel{4, 8, 24}));
 }
 
-// Three instances of this transposition overlap; they must be unpacked one after the other.
+// Three instances of this transposition overlap, and must be unpacked one after the other.
 TEST(PackPlan, TilesAreForPlacesThatDoNotOverlap) {
   const auto plan = plan_of("contiguous(128,resized(vector(128,1,256,c_double_complex),0,16))");
   EXPECT_EQ(strided_of(plan).innermost, 1);
@@ -80,7 +81,7 @@ TEST(PackPlan, PartsAreForPlacesThatDoNotOverlap) {
     return plan_of(text).program().entry(1).free_repetitions;
   };
   constexpr auto kAny = std::numeric_limits<std::int64_t>::max();
-  // Records side by side, and interleaved ones.
+  // Records side by side, and interleaved records.
   EXPECT_EQ(free_repetitions("hvector(100,1,64,struct({1,1},{0,20},{double,int}))"), kAny);
   EXPECT_EQ(free_repetitions("hvector(100,1,16,struct({1,1},{0,1608},{double,int}))"), kAny);
   // Two arrays: the first one reaches the second one after a hundred records.
@@ -90,7 +91,7 @@ TEST(PackPlan, PartsAreForPlacesThatDoNotOverlap) {
 }
 
 TEST(PackPlan, OneInstanceHasNoLoopOverInstances) {
-  // The shortest stride is that from instance to instance; alone, one is tiles nevertheless.
+  // The shortest stride is the extent. One instance alone is in tiles nevertheless.
   const auto plan = plan_of("resized(hvector(32,1,8,vector(32,1,32,double)),0,4)");
   EXPECT_EQ(plan.program().root.strided.innermost, 2);
   EXPECT_EQ(plan.program().entry(1).strided.innermost, 1);
@@ -104,15 +105,15 @@ TEST(PackPlan, FewRunsOfTilesAndListsAreAList) {
     EXPECT_EQ(plan_of(text).program().entry(1).kind, detail::Op::Kind::blocks) << text;
     EXPECT_NE(plan_of(text).program().root.kind, detail::Op::Kind::blocks) << text;
   }
-  // Rows in order, and many tiles: not.
+  // Neither rows in order nor many tiles become a list.
   for (const char* text :
        {"subarray(C,{8,8,8},{3,3,3},{1,1,1},double)", "hvector(16,1,8,vector(16,1,16,double))"})
     EXPECT_EQ(plan_of(text).program().entry(1).kind, detail::Op::Kind::strided) << text;
 }
 
 TEST(PackPlan, ListsAreSplitWhereTheirRunsChange) {
-  // 40 runs of 24 bytes, then 40 of 8: together they are all multiples of 8, and three times as
-  // many.
+  // 40 runs of 24 bytes, then 40 runs of 8 bytes. As multiples of 8 bytes together, they would be
+  // twice the number of runs.
   std::string triples, singles;
   for (int i = 0; i < 40; ++i) {
     triples += (i == 0 ? "" : ",") + std::to_string(i * 6 + i * i % 37 % 3);
@@ -138,18 +139,19 @@ TEST(PackPlan, WithoutDataPacksNothing) {
 }
 
 TEST(PackPlan, LevelsRunInSourceOrderWhereThatUsesWholeLines) {
-  // FLASH: 24 variables of a point are neighbours; packed, they are far apart.
+  // FLASH: the 24 variables of a point are neighbours in memory, and far apart in the packed bytes.
   EXPECT_EQ(innermost_of("hvector(24,1,8,hvector(80,1,786432,hvector(8,1,49152,hvector(8,1,3072,"
                          "hvector(8,1,192,double)))))"),
             4);
   EXPECT_EQ(innermost_of("hvector(16,1,8,vector(16,1,16,double))"), 1);
   EXPECT_EQ(innermost_of("subarray(C,{16,16,16},{8,8,4},{0,0,0},double)"), 0);
-  // Whole lines in either order.
+  // Whole cache lines in either order.
   EXPECT_EQ(innermost_of("hvector(16,1,64,vector(16,8,128,double))"), 0);
 }
 
 TEST(PackPlan, SmallStructsAreTakenApart) {
-  // Runs of 1 and 12 bytes (double and int adjoin): atoms of 1, 8 and 4, in one loop.
+  // Runs of 1 and 12 bytes, since double and int adjoin. They become atoms of 1, 8 and 4 bytes in
+  // one loop.
   const auto plan = plan_of("struct({1,1,1},{0,8,16},{char,double,int})");
   const auto& root = plan.program().root;
   EXPECT_EQ(root.kind, detail::Op::Kind::repeat);
@@ -160,7 +162,7 @@ TEST(PackPlan, SmallStructsAreTakenApart) {
   EXPECT_EQ(root.groups[0].atoms[1], (detail::Atom{16, 9, 4}));
   EXPECT_EQ(root.groups[0].atoms[2], (detail::Atom{0, 0, 1}));
 
-  // Long runs and strided members have loops of their own, over chunks of instances.
+  // Long runs and strided members have their own loops, over chunks of instances.
   const auto mixed = plan_of("struct({1,40,1},{0,8,200},{char,int,vector(2,1,3,int)})");
   EXPECT_EQ(mixed.program().root.groups.size(), 1u);
   ASSERT_EQ(mixed.program().root.parts.size(), 2u);

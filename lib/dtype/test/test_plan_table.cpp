@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tests the table of plans by MPI datatype.
 #include "dtype/pack/plan_table.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +29,7 @@ TEST(PlanTable, FindsWhatItMade) {
   EXPECT_EQ(&cached_plan(MPI_INT), &cached_plan(MPI_INT));
 }
 
-// Open MPI gives the address of a freed type to the next one.
+// Open MPI gives the address of a freed type to the next type.
 TEST(PlanTable, ForgetsFreedTypes) {
   for (int n = 1; n <= 1000; ++n) {
     const auto text = "vector(" + std::to_string(n + 1) + ",1,2,int)";
@@ -60,7 +61,7 @@ TEST(PlanTable, AnotherHandleIsAnotherPlan) {
   EXPECT_EQ(&cached_plan(type.get()), first);
 }
 
-// Look-ups only: making plans calls MPI, which the tests run on one thread.
+// Threads only look up. Making a plan calls MPI, which the tests run on one thread.
 TEST(PlanTable, IsReadByManyThreads) {
   std::vector<Datatype> types;
   for (int n = 1; n <= 100; ++n) {

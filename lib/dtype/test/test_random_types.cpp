@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Properties that hold for every datatype, tried on random ones: all packers follow the
-// type map, unpacking leaves gaps alone, equal layouts have equal nests. MPI_Pack is asked as well.
+// Tests properties of every datatype on random ones. All packers follow the type map, unpacking
+// leaves gaps alone, and equal layouts have equal nests. MPI_Pack is asked as well.
 //
 //   dtype_random_types [--types N] [--seed S] [--vendor-bugs DIR]
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ namespace {
 
 struct Options {
 #ifdef __SANITIZE_ADDRESS__
-  std::int64_t types = 10000;  // sanitizers unwind the stack at every allocation: far slower
+  std::int64_t types = 10000;  // sanitizers unwind the stack at every allocation, which is slow
 #else
   std::int64_t types = 60000;
 #endif
@@ -84,8 +84,8 @@ std::optional<std::string> wrong_invariant(const LoopNest& nest) {
   return std::nullopt;
 }
 
-// Packs and unpacks through a Segment in pieces of random sizes and order, and checks what blocks()
-// and measure() say about each piece.
+// Packs and unpacks through a Segment in pieces of random sizes and order. Checks blocks() and
+// measure() for each piece.
 class SegmentPacker {
  public:
   explicit SegmentPacker(std::uint64_t seed) : engine_(seed) {}
@@ -106,7 +106,7 @@ class SegmentPacker {
   }
   void fence() const {}
 
-  // What blocks() says, against the displacement of each packed byte.
+  // Compares blocks() with the displacement of each packed byte; returns the first mistake.
   std::optional<std::string> wrong_blocks(const PackPlan& plan, std::int64_t count,
                                           const std::vector<std::int64_t>& displacements) {
     Segment segment(plan, nullptr, count);
@@ -162,7 +162,7 @@ class SegmentPacker {
   std::mt19937_64 engine_;
 };
 
-// Packs and unpacks through three range_plan()s, or at once where the type has none.
+// Packs and unpacks through three range_plan()s, or at once if the type has none.
 class RangePacker {
  public:
   explicit RangePacker(std::uint64_t seed) : engine_(seed) {}
@@ -203,7 +203,7 @@ class Judge {
  public:
   explicit Judge(std::uint64_t seed) : noise_(seed) {}
 
-  // What is wrong first; nothing if all is well.
+  // Returns the first mistake; nothing if there is none.
   std::optional<std::string> wrong(const Call& call) {
     const auto map = type_map(*call.expr);
     const auto in_mpi = lowered(call.expr);
@@ -244,7 +244,7 @@ class Judge {
   }
 
  private:
-  // What is wrong with the plan of an MPI datatype, whose instances lie as MPI_Type_get_extent
+  // Returns a mistake of the plan of an MPI datatype, whose instances lie as MPI_Type_get_extent
   // says.
   std::optional<std::string> wrong_by_handle(const Call& call) {
     const auto handle = make_datatype(*call.expr);
@@ -262,7 +262,8 @@ class Judge {
     const auto displacements = byte_displacements(type_map(*expected), call.count);
     if (displacements.empty()) return std::nullopt;
     const auto [least, greatest] = std::minmax_element(displacements.begin(), displacements.end());
-    if (*greatest - *least >= CallGenerator::kMaxSpan) return std::nullopt;  // MPI's bounds are far
+    if (*greatest - *least >= CallGenerator::kMaxSpan)
+      return std::nullopt;  // MPI's bounds are far from ours
     const Scene scene(call, displacements, noise_);
     const auto& plan = std::get<PackPlan>(planned);
     if (auto bad = scene.wrong(HostPacker(), "HostPacker by MPI's bounds", plan, call)) return bad;
@@ -270,7 +271,7 @@ class Judge {
   }
 
   Noise noise_;
-  // Shares of a few bytes, which begin and end anywhere.
+  // Shares have a few bytes, so that they begin and end anywhere.
   KokkosPacker<Kokkos::OpenMP> openmp_{Kokkos::OpenMP(), 24};
   KokkosDevicePacker<Kokkos::OpenMP> words_;
   std::uint64_t calls_ = 0;
@@ -330,7 +331,7 @@ TEST_F(RandomTypes, WithEqualLayoutsHaveEqualNests) {
   EXPECT_GT(compared, options_.types / 20) << "too few types of one layout: the test sees nothing";
 }
 
-// Whether a tree, made an MPI datatype, is `map`.
+// Expects that a tree has the type map `map` after it became an MPI datatype.
 void expect_same_type(const TreeNodePtr& tree, const TypeExpr& expr, const TypeMap& map) {
   SCOPED_TRACE(to_string(expr) + "\n" + to_string(*tree));
   const auto again = to_type_expr({tree, type_bounds(expr)});
@@ -350,7 +351,7 @@ void expect_same_type(const TreeNodePtr& tree, const TypeExpr& expr, const TypeM
   ASSERT_EQ(extent, map.extent);
 }
 
-// Whether `signature` is the basic types of `map`, one behind the other.
+// Expects that `signature` is the basic types of `map`, one behind the other.
 void expect_signature(const TypeExpr& signature, const TypeMap& map) {
   SCOPED_TRACE(to_string(signature));
   const auto packed = type_map(signature);
@@ -384,8 +385,8 @@ TEST_F(RandomTypes, AreReconstructedAndNormalizedAsTheyAre) {
   }
 }
 
-// A bucket's stride is the extent of what is in it, which MPIs compute otherwise where a repetition
-// breaks an alignment (bounds-other in results/vendor-bugs): 40 bytes here, 44 to them.
+// A bucket's stride is the extent of its elements. MPIs compute this extent differently if a
+// repetition breaks an alignment (bounds-other in results/vendor-bugs): 40 bytes here, 44 in MPIs.
 TEST(BucketsOfPaddedTypes, AreThemselvesToTheVendor) {
   const auto expr = parse_type(
       "hindexed({2,1},{0,120},hvector(2,1,20,struct({1,1},{0,4},{int,hvector(2,1,8,double)})))");

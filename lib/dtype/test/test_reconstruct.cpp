@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Type reconstruction [KT15]: the papers' figures, the counterexamples of errata part A, and brute
-// force.
+// Tests type reconstruction [KT15]: the papers' figures, the counterexamples of errata part A, and
+// brute force.
 //
 //   dtype_reconstruct [--sequences N] [--seed S]
 #include <gtest/gtest.h>
@@ -108,8 +108,8 @@ TEST(TypePath, MayShiftBelowVectors) {  // errata A.4
   EXPECT_EQ(to_string(*found.root), "vec(100,10,idx(2,<5,8>,leaf(1)))");
 }
 
-// Whether a path is nice [KT15, Lemma 3]: only the first node with displacements shifts. And each
-// node at least doubles the length but for the leaf and an index of one child.
+// Expects that a path is nice [KT15, Lemma 3]: only the first node with displacements shifts. Each
+// node at least doubles the length, except for the leaf and an index with one child.
 void expect_nice(const TreeNode& path, std::int64_t n) {
   bool is_first = true;
   std::int64_t height = 0;
@@ -132,7 +132,7 @@ void expect_nice(const TreeNode& path, std::int64_t n) {
 }
 
 TEST(TypePath, IsNiceAndOfLogarithmicHeight) {
-  // 2^14 elements: where vectors cost less than lists of four, one for each doubling.
+  // 2^14 elements, at which vectors cost less than lists of four, one for each doubling.
   Displacements d = {3};
   for (int level = 0; level < 14; ++level)
     d = joined(d, moved(d, (level % 2 == 0 ? 7 : -11) * (std::int64_t{1} << (2 * level))));
@@ -167,7 +167,7 @@ void expect_right_prefixes(const Displacements& d, const std::vector<std::int32_
       << testing::PrintToString(d) << testing::PrintToString(kinds);
 }
 
-// All sequences of `n` displacements below `letters`.
+// Calls `function` for all sequences of `n` displacements below `letters`.
 template <class Function>
 void for_all_sequences(std::size_t n, std::int64_t letters, Function function) {
   Displacements d(n, 0);
@@ -187,7 +187,7 @@ TEST(TypePath, OfAllShortSequencesCostsTheLeast) {
     });
 }
 
-// The same with the nodes that MPI has no constructor for.
+// Compares the cost with brute force, for paths with the nodes that MPI has no constructor for.
 void expect_right_with_rules(const Displacements& d, const CostModel& costs) {
   for (int which = 1; which < 8; ++which) {
     const bool bucket = which % 2 == 1, triangular = which / 2 % 2 == 1, idxbuc = which / 4 == 1;
@@ -213,12 +213,12 @@ TEST(TypePath, WithRulesOfAllShortSequencesCostsTheLeast) {
   for (std::size_t n = 1; n <= kOfTwo; ++n)
     for_all_sequences(n, letters(n), [](const Displacements& d) {
       expect_right_with_rules(d, {});
-      // Dearer vectors and indices than rules.
+      // Vectors and indices cost more than rules here.
       expect_right_with_rules(d, {.vec = 9, .idx = 11, .idxbuc = 11, .bucket = 5, .triangular = 7});
     });
 }
 
-// A sequence of vectors and indices within each other, now and then with a fault.
+// Returns a sequence of nested vectors and indices, sometimes with a fault.
 Displacements random_sequence(std::mt19937& random, std::size_t longest) {
   const auto below = [&](std::size_t n) { return static_cast<std::int64_t>(random() % n); };
   Displacements d = {0};
@@ -269,7 +269,7 @@ TEST(TypePath, OfRandomSequencesCostsTheLeast) {
   }
 }
 
-// Buckets or a triangle at random places, or of sequences that are.
+// Returns buckets or a triangle of random numbers, over one element or over a random sequence.
 Displacements random_rule(std::mt19937& random) {
   const auto below = [&](std::size_t n) { return static_cast<std::int64_t>(random() % n); };
   const auto body = below(3) == 0 ? random_sequence(random, 4) : Displacements{0};
@@ -391,7 +391,7 @@ TEST(TypeTree, SharesEqualSubtrees) {
   EXPECT_EQ(members[1], members[3]);
 }
 
-// Longer than what is searched exactly: what folds make of it.
+// Sequences too long for an exact search are folded.
 TEST(TypeTree, FoldsRuns) {
   EXPECT_EQ(to_string(*tree(joined(strided(180, 1), strided(120, 2, 1000))).root),
             "strc(2,<0,1000>,<vec(180,1,leaf(1)),vec(120,2,leaf(1))>)");
@@ -409,7 +409,7 @@ TEST(TypeTree, FoldsRunsOfRuns) {
 }
 
 TEST(TypeTree, FoldsStretches) {
-  // Single elements here and there, and a run: folding hardly makes it shorter.
+  // Single elements and a run: folding hardly makes the sequence shorter.
   std::mt19937 random(6);
   Displacements d;
   for (std::int64_t i = 0, at = 0; i < 300; ++i, at += 1 + static_cast<std::int64_t>(random() % 50))
@@ -420,7 +420,7 @@ TEST(TypeTree, FoldsStretches) {
 }
 
 TEST(TypeTree, FoldsPatternsInTheMiddle) {
-  // Twelve at irregular distances, between single ones.
+  // A pattern of twelve irregular displacements, between single elements.
   const Displacements pattern = {0, 5, 7, 12, 20, 21, 30, 36, 37, 45, 50, 52};
   Displacements d = {-1000};
   std::mt19937 random(7);
@@ -469,7 +469,7 @@ TEST(TypeTree, IsNeverDearerThanTheExtendedPath) {
 }
 
 TEST(TypeTree, KeepsKindsApart) {
-  // Structs of a char and a double, and at the end a block of doubles.
+  // Structs of a char and a double, and a block of doubles at the end.
   constexpr Leaf kLeaves[] = {{1}, {8}};
   Displacements d;
   std::vector<std::int32_t> kinds;
@@ -488,7 +488,7 @@ TreeNodePtr leaf() {
   return tree_node(kByte);
 }
 
-// Nested constructors over one leaf, or with structs of several subtrees.
+// Returns nested constructors over one leaf; with `structs`, also structs of several subtrees.
 TreeNodePtr random_tree(std::mt19937& random, int depth, bool structs) {
   if (depth == 0) return leaf();
   const auto below = [&](std::uint32_t n) { return static_cast<std::int64_t>(random() % n); };
@@ -539,7 +539,8 @@ TEST(Normalize, KeepsTheLeavesAndNeverCostsMore) {
     ++all;
     if (found.cost <= path(d).cost) ++optimal;
   }
-  // Of vectors and indices alone, nearly all; those that are not join levels in other ways.
+  // Nearly all trees of vectors and indices alone become optimal. The remaining ones join levels in
+  // other ways.
   EXPECT_GE(optimal, all - all / 1000) << all;
 }
 
@@ -554,7 +555,7 @@ TEST(Normalize, JoinsWhatContinues) {
   EXPECT_EQ(text(vec(100, 10, tree_node(Idx{{5, 8}, leaf()}))), "vec(100,10,idx(2,<5,8>,leaf(1)))");
   EXPECT_EQ(text(tree_node(Idx{{0, 3000, 9000}, vec(3000, 1, leaf())})),
             "idxbuc(2,<6000,3000>,<0,9000>,1,leaf(1))");
-  // Members that look alike are one kind.
+  // Members with the same form are one kind.
   EXPECT_EQ(text(tree_node(Strc{{0, 5000, 10000},
                                 {vec(900, 2, leaf()), vec(30, 60, vec(30, 2, leaf())),
                                  tree_node(Idx{{0}, vec(900, 2, leaf())})}})),
@@ -563,7 +564,7 @@ TEST(Normalize, JoinsWhatContinues) {
 }
 
 TEST(Normalize, ComparesEqualMembersOnce) {
-  // Copies of one type in a struct are nodes of their own.
+  // Copies of one type in a struct are separate nodes.
   const auto member = [] { return tree_node(Idx{{0, 3, 5, 11, 12, 40, 41, 47, 60}, leaf()}); };
   const auto shared = member();
   const auto once = normalize(tree_node(Strc{{0, 99, 300}, {shared, shared, shared}}));
@@ -585,10 +586,10 @@ TEST(Normalize, KeepsRulesOrFindsBetter) {
   const auto irregular = buckets({1, 2, 5, 3, 1, 4, 2, 6, 1, 3}, 7, leaf());
   EXPECT_EQ(text(irregular), "bucket(10,7,<1,2,5,3,1,4,2,6,1,3>,1,leaf(1))");
   EXPECT_EQ(leaves_of(*buckets({1, 2, 5}, 7, tree_node(Vec{3, 1, leaf()}))), 24);
-  // Regular ones are loops.
+  // Regular buckets become loops.
   EXPECT_EQ(text(buckets(std::vector<std::int64_t>(100, 2), 7, leaf())),
             "vec(100,7,vec(2,1,leaf(1)))");
-  // Those that differ in lengths alone are two kinds.
+  // Buckets that differ only in their lengths are two kinds.
   const auto other = buckets({2, 1, 5, 3, 1, 4, 2, 6, 1, 3}, 7, leaf());
   EXPECT_EQ(flatten(*normalize(tree_node(Strc{{0, 1000}, {irregular, other}})).root),
             joined(flatten(*irregular), moved(flatten(*other), 1000)));
@@ -623,14 +624,14 @@ TEST(SignatureHash, IsOfTheSequenceNotTheConstructors) {
                                 "contiguous(21,int)", "contiguous(21,double)",
                                 "contiguous(7,struct({1,2},{0,8},{float,double}))"};
   for (const auto* expr : others) EXPECT_NE(hash(expr), hash(alike[0])) << expr;
-  // Whatever the counts are.
+  // The counts may be large.
   EXPECT_EQ(hash("contiguous(1000000000,contiguous(1000000,vector(3,2,7,int)))"),
             hash("contiguous(3,contiguous(1000000,contiguous(2000000000,int)))"));
   EXPECT_NE(hash("contiguous(1000000000,int)"), hash("contiguous(999999999,int)"));
 }
 
 TEST(Normalize, TakesNoTimeForCounts) {
-  // It would not end.
+  // A hash of all elements would not end.
   constexpr auto kMany = std::int64_t{1} << 28;
   const auto tree =
       tree_node(Vec{kMany, 16, tree_node(Idx{{0, 2, 3, 5}, tree_node(Vec{kMany, 1, leaf()})})});

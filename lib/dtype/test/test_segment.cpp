@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the random types do not show one by one: where a segment stands, what it lists, and when
-// kept bytes reach the buffer.
+// Tests details of segments that random types do not show one by one. These are the position, the
+// listed blocks, and when kept bytes reach the buffer.
 #include "dtype/pack/segment.hpp"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ Bytes packed_at_once(const PackPlan& plan, const Bytes& memory, std::int64_t cou
   return packed;
 }
 
-// 6 columns of 50 rows: a line holds the bytes of all columns.
+// 6 columns of 50 rows: a cache line holds the bytes of all columns.
 constexpr const char* kColumns = "hvector(6,1,8,vector(50,1,8,double))";
 
 }  // namespace
@@ -66,7 +66,7 @@ TEST(Segment, GoesOnAnywhere) {
 }
 
 TEST(Segment, ListsBlocksUpToALimit) {
-  // 4, 2 and 2 bytes at 0, 8 and 12; the next instance at 20.
+  // Blocks of 4, 2 and 2 bytes at 0, 8 and 12; the next instance begins at 20.
   Segment segment(plan_of("resized(struct({1,1},{0,8},{int,vector(2,1,2,short)}),0,20)"), nullptr,
                   2);
   std::vector<IoBlock> blocks(4);
@@ -82,7 +82,7 @@ TEST(Segment, ListsBlocksUpToALimit) {
 }
 
 TEST(Segment, ListsRunsWhole) {
-  // Multiples of an int are copied int by int, but listed as they are.
+  // Multiples of an int are copied int by int, but listed as runs.
   Segment segment(plan_of("indexed({3,1,2,5},{0,7,4,20},int)"), nullptr, 2);
   std::vector<IoBlock> blocks(8);
   ASSERT_EQ(segment.blocks(blocks), 7u);
@@ -100,7 +100,7 @@ TEST(Segment, MeasuresWithoutABuffer) {
   EXPECT_EQ(measure.blocks, 500);
   const auto rest = segment.measure(segment.bytes());
   EXPECT_EQ(rest.bytes, 8000000000000 - 4000);
-  // The last run of an instance and the first one of the next are one block.
+  // The last run of an instance and the first run of the next one are one block.
   EXPECT_EQ(rest.blocks, 1000000000000 - 500 - 999999);
   EXPECT_TRUE(segment.done());
 }
@@ -173,7 +173,7 @@ TEST(Segment, PackingAndUnpackingTakeTurns) {
   Segment segment(plan, buffer.data(), 1, 1 << 20);
   Bytes packed(expected.size());
   const Bytes other(100, 0xEE);
-  // What was unpacked is there when it is packed, and what was kept for packing is not packed
+  // Unpacked bytes are in the buffer when they are packed. Bytes kept for packing are not packed
   // again.
   segment.pack(packed.data(), 50);
   segment.unpack(other.data(), 100);
@@ -197,7 +197,7 @@ TEST(Segment, PackingAndUnpackingTakeTurns) {
   EXPECT_EQ(packed[0], 0) << "moved away: read again";
 }
 
-// Displacements around the limits of 32 bits; no memory is touched.
+// Displacements are around the limits of 32 bits; no memory is touched.
 TEST(Segment, ListsBlocksFarAway) {
   for (const std::int64_t limit :
        {std::int64_t{1} << 31, -(std::int64_t{1} << 31), std::int64_t{1} << 32}) {

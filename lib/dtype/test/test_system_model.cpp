@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tests system models and their files, damaged files included.
 #include "dtype/select/system_model.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// A folder of a test's own.
+// Holds a temporary folder of one test.
 class Folder {
  public:
   Folder() {
@@ -56,7 +57,7 @@ class Folder {
   fs::path path_;
 };
 
-// The message of an E and no other error.
+// Returns the message of an E; any other exception fails the test.
 template <class E>
 std::string error_of(const std::function<void()>& what) {
   try {
@@ -67,14 +68,14 @@ std::string error_of(const std::function<void()>& what) {
   return "no error";
 }
 
-// One line of the grammar "problem (cause): what to do".
+// Tells if a message is one line of the grammar "problem (cause): what to do".
 bool is_clear(const std::string& message) {
   return message.find('\n') == std::string::npos && message.find(" (") != std::string::npos &&
          message.find("): ") != std::string::npos &&
          message.find("json.exception") == std::string::npos;
 }
 
-// A little of everything.
+// Returns a model with a few numbers of each kind.
 SystemModel small_model() {
   SystemModel model;
   model.launch_seconds = 2.1e-6;
@@ -84,7 +85,7 @@ SystemModel small_model() {
   return model;
 }
 
-// An environment variable for as long as it lives; nullptr: not set.
+// Sets an environment variable during its lifetime; nullptr removes the variable.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) {
@@ -141,7 +142,7 @@ TEST(SystemModel, OlderOnesThatEndEarlyAreNamed) {
       << flaws;
 }
 
-// A busy machine left such points in models that were written before they said so of themselves.
+// A busy machine left such points in old models, which do not name them themselves.
 TEST(SystemModel, PointsThatCannotBeAreFound) {
   SystemModel model;
   const std::vector<std::int64_t> bytes{1, 64, 256, 1024};
@@ -187,7 +188,7 @@ TEST(SystemModel, HoldsWhatWasMeasuredOnly) {
   model.host_packing = whole.host_packing, check();
 }
 
-// What others read of the file.
+// Other programs read the file by this schema.
 TEST(SystemModel, IsWrittenInItsSchema) {
   const auto model = whole_model();
   const auto json = Json::parse(to_json(model));
@@ -216,7 +217,7 @@ TEST(SystemModel, TextsNeedNotBeUtf8) {
 TEST(SystemModel, RefusesCorruptedFiles) {
   struct Corruption {
     const char* where;          // JSON pointer
-    std::optional<Json> value;  // nullopt: the key is taken away
+    std::optional<Json> value;  // nullopt: the key is removed
     const char *key, *cause;
   };
   constexpr auto gone = std::nullopt;
@@ -324,13 +325,13 @@ TEST(SystemModel, RefusesWhatIsNoJson) {
   for (const auto* text : {"{\"schema\": 1e999}", "{\"a\": nan}", "\xFF\xFE", "{} {}", "null"})
     EXPECT_TRUE(is_clear(refusal(text))) << refusal(text);
   EXPECT_TRUE(is_clear(refusal(std::string(100000, '['))));
-  // Cut off anywhere.
+  // The text may be cut off anywhere.
   const auto text = to_json(small_model());
   for (std::size_t length = 0; length + 1 < text.size(); ++length)
     ASSERT_TRUE(is_clear(refusal(text.substr(0, length)))) << length;
 }
 
-// A flipped bit may give another good model, but no other kind of error.
+// A flipped bit may give another valid model, but no other kind of error.
 TEST(SystemModel, SurvivesFlippedBits) {
   std::mt19937 random(1);
   const auto text = to_json(small_model());
@@ -381,7 +382,7 @@ TEST(SystemModel, IsWrittenBehindLinks) {
             std::string::npos);
 }
 
-// As root, everything may be written to: for this test we are somebody else.
+// Root may write everywhere, so this test becomes another user.
 TEST(SystemModel, KeepsTheOldFileInAFolderThatCannotBeWrittenTo) {
   const Folder folder;
   const auto path = folder / "model.json";
@@ -426,7 +427,7 @@ TEST(SystemModel, KnowsBeforeWhetherItCanBeWritten) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder / "new"), {}), 1);
 }
 
-// A limit on the size of files, as a disk that gets full.
+// A limit on the size of files acts like a full disk.
 TEST(SystemModel, KeepsTheOldFileOnAFullDisk) {
   const Folder folder;
   const auto path = folder / "model.json";

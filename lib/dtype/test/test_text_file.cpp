@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files that users name end in a text or in one error, soon.
+// Tests that files named by users end in a text or in one error, soon.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -58,7 +58,7 @@ TEST_F(TextFile, IsReadWhole) {
   const std::string longest(1 << 20, 'x');
   EXPECT_EQ(read_whole_file(write("marked", "\xef\xbb\xbfradius"), kFile), "radius");
   EXPECT_EQ(read_whole_file(write("longest", longest), kFile), longest);
-  // Files of the kernel say that they have no bytes.
+  // Files of the kernel report a size of 0 bytes.
   EXPECT_FALSE(read_whole_file("/proc/self/status", kFile).empty());
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tests interpolation in measured times: curves, message times and pack tables.
 #include "dtype/select/time_table.hpp"
 
 #include <gtest/gtest.h>
@@ -106,7 +107,7 @@ TEST(Reach, OfSeveralMessagesCountsAllTheirBytes) {
   const Curve longer({1, 1 << 20}, {1e-6, 1e-4}, "test");
   const MessageTimes times({{1, longer}, {4, shorter}, {16, shorter}}, "test");
   EXPECT_EQ(times.reach(1), kBeyond << 20);
-  EXPECT_EQ(times.reach(2), 1 << 16);  // as far as the curve of 4
+  EXPECT_EQ(times.reach(2), 1 << 16);  // reaches as far as the curve of 4 messages
   EXPECT_EQ(times.reach(4), 1 << 16);
   EXPECT_EQ(times.reach(16), kBeyond << 16);
   EXPECT_EQ(times.reach(26), kBeyond << 16);
@@ -129,7 +130,7 @@ TEST(Bytes, HaveTheirUnit) {
   EXPECT_EQ(text_of_bytes(kMaxPoint), "1 TiB");
 }
 
-// Whatever a table may hold.
+// Holds for any content that a table may have.
 TEST(Tables, AreFinite) {
   const auto least = std::numeric_limits<double>::denorm_min();
   const auto most = static_cast<double>(kInt64Max);
@@ -177,7 +178,8 @@ TEST(PackTable, IsExactAtItsPoints) {
                   time(bytes, block, stride));
 }
 
-// Each axis alone and all together: a product of functions that are linear along the axes.
+// Times are a product of functions that are linear along the axes. Each axis is tested alone, then
+// all together.
 TEST(PackTable, IsLinearInBytesAndInTheLogarithmsOfBlockAndStride) {
   const auto time = [](double bytes, double block, double stride) {
     return (5 + bytes / 3) * (2 + std::log2(block)) * (40 - std::log2(stride));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tests the choice of a transfer by the system model.
 #include "dtype/select/transfer_selector.hpp"
 
 #include <gtest/gtest.h>
@@ -48,7 +49,7 @@ SystemModel free_packing() {
   return model;
 }
 
-// What a transfer needs, taken away one by one.
+// Removes from a model something that a transfer needs.
 using Removal = void (*)(SystemModel&);
 
 }  // namespace
@@ -77,7 +78,7 @@ TEST(Transfer, IsPossibleOrNot) {
   EXPECT_EQ(possible_transfers({.host_access = true}), TransferSet(8));
 }
 
-// Equations 1 to 3 and ours, with numbers whose sums are exact.
+// Equations 1 to 3 of [PEA21] and ours, with numbers whose sums are exact.
 TEST(SelectTransfer, AddsUpOneMessage) {
   SystemModel model;
   model.launch_seconds = 1;
@@ -124,7 +125,7 @@ TEST(SelectTransfer, PacksTheSourceAndUnpacksToTheDestination) {
 
 TEST(SelectTransfer, CrossesFromOneShotToDevice) {
   auto model = free_packing();
-  // Equal at 8 us / (1/2 per byte).
+  // Device messages cost 8 us more and save 1/2 kByte for each byte: equal at 16 KiB.
   model.device_messages.on_node = linear_messages(9 * kUs, kByte / 2);
   model.host_messages.on_node = linear_messages(kUs, kByte);
   constexpr std::int64_t kCrossing = 16 * 1024;
@@ -142,7 +143,7 @@ TEST(SelectTransfer, CrossesFromOneShotToStaged) {
   model.device_packing = {linear_packs(kUs, kByte / 16), linear_packs(kUs, kByte / 16)};
   model.device_to_host = linear_curve(9 * kUs, kByte / 16);
   model.host_to_device = linear_curve(10 * kUs, kByte / 16);
-  // 19 us of copies for 5 - 4/16 per byte: equal at 4096.
+  // Staging adds 19 us of copies and saves 5 - 4/16 kByte for each byte: equal at 4096 bytes.
   constexpr std::int64_t kCrossing = 4096;
   for (auto bytes = kCrossing - 300; bytes <= kCrossing + 300; ++bytes)
     ASSERT_EQ(choice(&model, bytes, kByKernel),
@@ -157,7 +158,8 @@ TEST(SelectTransfer, CrossesFromHostToDevice) {
   model.device_messages.on_node = model.host_messages.on_node = linear_messages(kUs, kByte);
   model.host_packing = {linear_packs(kUs, kByte), linear_packs(kUs, kByte)};
   model.device_packing = {linear_packs(kUs, kByte / 4), linear_packs(kUs, kByte / 4)};
-  // Two launches and synchronizations for 3/2 per byte: equal at 10 us.
+  // The device adds two launches and synchronizations and saves 3/2 kByte for each byte: equal at
+  // 10 us.
   const double crossing = 10 * 1024 * 2 / 3.0;
   for (auto bytes = std::int64_t{6600}; bytes <= 7000; ++bytes)
     ASSERT_EQ(choice(&model, bytes, TransferSet(1 | 8)),
@@ -175,7 +177,7 @@ TEST(SelectTransfer, StagedWinsWhereDeviceMessagesAreSlow) {
   EXPECT_EQ(selection.reason, "fastest by the system model");
 }
 
-// errata B.12: the stride decides alone.
+// Errata B.12: the stride decides alone.
 TEST(SelectTransfer, DependsOnTheStride) {
   auto model = free_packing();
   model.device_messages.on_node = model.host_messages.on_node = linear_messages(kUs, kByte);
@@ -212,7 +214,7 @@ TEST(SelectTransfer, OneKernelHasOneFloor) {
                    2 * (4 * 100 + 2 * 8 + 2 * 128) + (2 + 4) * (36 + 936));
   EXPECT_DOUBLE_EQ(*copy_seconds(model, parts, true), 11 + 100 + 128 + 2 * (36 + 936));
   EXPECT_DOUBLE_EQ(*copy_seconds(model, parts, false), 4 * 100 + 2 * 8 + 2 * 128 + 2 * (36 + 936));
-  // Noise must not make parts that take less than nothing.
+  // Noise must not make the time of a part negative.
   model.device_packing.pack = PackTable({{64, 1024}, {8}, {256}}, {100, 90}, "test");
   model.device_packing.unpack = PackTable({{64, 1024}, {8}, {256}}, {100, 90}, "test");
   EXPECT_DOUBLE_EQ(seconds(select_transfer(&model, parts, kEverything), Transfer::device),
@@ -254,7 +256,7 @@ TEST(SelectTransfer, MessagesGoAtOnce) {
   EXPECT_NEAR(host({on(50), part(50), on(300)}), 8 + 2 * 200, 1e-9);
   EXPECT_NEAR(host({on(1), on(2), on(3), on(4), on(5), on(6)}), 3 * (8 + 2 * 3.5), 1e-9);
   EXPECT_NEAR(host({off(100), off(200), off(300)}), ((100 + 200) + (500 + 1000)) / 2.0, 1e-9);
-  // On the node and off it: whichever is the longer.
+  // Messages on the node and off the node: the longer time counts.
   EXPECT_NEAR(host({on(100), off(10)}), 110, 1e-9);
   EXPECT_NEAR(host({on(1000), off(10)}), 1004, 1e-9);
 }
@@ -304,7 +306,7 @@ TEST(SelectTransfer, EstimatesWhatWasMeasuredAndIsPossible) {
   }
 }
 
-// However slow it was.
+// A measured transfer wins, however slow it was.
 TEST(SelectTransfer, WhatWasMeasuredWins) {
   SystemModel model = free_packing();
   model.launch_seconds.reset();
@@ -342,7 +344,7 @@ TEST(SelectTransfer, HasADefault) {
   EXPECT_EQ(select_transfer(&nothing, halves, TransferSet(4)).reason, "the only one possible");
 }
 
-// Curves of a busy machine, which end at 64 bytes, say nothing of a long message.
+// Curves that end at 64 bytes, from a busy machine, say nothing about a long message.
 TEST(SelectTransfer, GoesNoFurtherThanTheModel) {
   auto model = free_packing();
   model.device_messages.on_node = linear_messages(1, kByte);
@@ -385,7 +387,8 @@ TEST(SelectTransfer, IsFinite) {
       std::vector<Message> messages(parts, message(bytes, Reach::off_node, {bytes, -bytes}));
       const auto selection = select_transfer(&model, messages, kEverything);
       for (const auto& time : selection.seconds) {
-        EXPECT_EQ(time.has_value(), bytes < kMost || parts == 0);  // else it is beyond the model
+        EXPECT_EQ(time.has_value(),
+                  bytes < kMost || parts == 0);  // otherwise it is beyond the model
         EXPECT_TRUE(std::isfinite(time.value_or(0)));
       }
     }
@@ -412,7 +415,7 @@ TEST(SelectionCache, ChoosesOnce) {
   EXPECT_EQ(choices, 5);
 }
 
-// What has no place in the cache is chosen again, never confused.
+// An entry that has no room in the cache is chosen again, never confused.
 TEST(SelectionCache, IsRightForAnyAmount) {
   SelectionCache cache;
   std::mt19937_64 random(1);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tests type expressions and their text, damaged text included.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -23,8 +24,8 @@ std::string error_of(const std::string& text) {
   return "parsed";
 }
 
-// Parses to something that parses to itself, or throws ConfigError; any other exception fails the
-// test.
+// Parses `text`. The result must parse to itself, or ConfigError is thrown; any other exception
+// fails the test.
 void parse_anything(const std::string& text) {
   try {
     const auto parsed = to_string(*parse_type(text));
@@ -97,7 +98,8 @@ TEST(TypeExpr, ParametrizedFortranTypesAreNamed) {
 }
 
 TEST(TypeExpr, AreTheSameNumbersIfTheyAreTheSame) {
-  // Each differs from others in one argument, in the order of two, or in where a list ends.
+  // Each text differs from another text in one argument, in the order of two, or in the end of a
+  // list.
   const char* const all[] = {"int",
                              "contiguous(2,int)",
                              "vector(1,2,3,int)",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The oracle against hand-written expectations, most of them the examples of MPI-3.1 section 4.1.
+// Tests the type map, the oracle of all tests, with hand-written expectations. Most are examples of
+// MPI-3.1 section 4.1.
 #include <gtest/gtest.h>
 
 #include <string_view>
@@ -22,8 +23,8 @@ Entries entries_of(const char* text) {
   return out;
 }
 
-// Both computations of the bounds: the oracle's entry by entry, the engine's from the constructor
-// arguments.
+// Compares both computations of the bounds: the type map's entry by entry, and the engine's from
+// the constructor arguments.
 void expect_bounds(const char* text, const TypeBounds& expected) {
   const auto expr = parse_type(text);
   const auto map = type_map(*expr);
@@ -33,7 +34,7 @@ void expect_bounds(const char* text, const TypeBounds& expected) {
   EXPECT_EQ(type_bounds(*expr), expected) << text;
 }
 
-// The standard's running example, {(double, 0), (char, 8)} of extent 16.
+// The running example of the standard: {(double, 0), (char, 8)} with extent 16.
 #define HALOCLINE_OLDTYPE "struct({1,1},{0,8},{double,char})"
 
 }  // namespace
@@ -131,7 +132,7 @@ TEST(TypeMap, DarrayBlock) {  // section 4.1.4
 TEST(TypeMap, DarrayCyclic) {
   EXPECT_EQ(entries_of("darray(3,2,{7},{cyclic},{default},{3},C,short)"),
             (Entries{{"short", 4}, {"short", 10}}));
-  // Blocks of two for two processes, the last one shorter: 0 1 | 2 3 | 4 5 | 6.
+  // Blocks of two for two processes, the last block is shorter: 0 1 | 2 3 | 4 5 | 6.
   EXPECT_EQ(entries_of("darray(2,0,{7},{cyclic},{2},{2},C,byte)"),
             (Entries{{"byte", 0}, {"byte", 1}, {"byte", 4}, {"byte", 5}}));
   const auto* text = "darray(2,1,{7},{cyclic},{2},{2},C,byte)";
@@ -173,13 +174,13 @@ TEST(TypeMap, MarkersHideTheNaturalBounds) {  // section 4.1.7
   expect_bounds("resized(int,-3,9)", {4, -3, 9, 0, 4});
   expect_bounds("contiguous(2,resized(int,-3,9))", {8, -3, 18, 0, 13});
   EXPECT_EQ(entries_of("contiguous(2,resized(int,-3,9))"), (Entries{{"int", 0}, {"int", 9}}));
-  // One marked member is enough, and of several the least lb and the greatest ub count.
+  // One marked member is enough. With several, the least lb and the greatest ub count.
   expect_bounds("struct({1,1},{0,32},{resized(int,-3,9),double})", {12, -3, 9, 0, 40});
   expect_bounds("struct({1,1},{0,32},{resized(int,-3,9),resized(double,1,2)})",
                 {12, -3, 38, 0, 40});
-  // A resized type cannot be unmarked, but marked again.
+  // A resized type cannot lose its markers, but can get new ones.
   expect_bounds("resized(contiguous(2,resized(int,-3,9)),0,1)", {8, 0, 1, 0, 13});
-  // Extents smaller than the data and negative ones.
+  // Extents smaller than the data, and negative extents.
   expect_bounds("contiguous(3,resized(double,0,2))", {24, 0, 6, 0, 12});
   expect_bounds("contiguous(2,resized(int,0,-8))", {8, -8, 0, -8, 12});
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tests type trees with type maps: the displacement of every byte.
 #include "dtype/type_tree.hpp"
 
 #include <gtest/gtest.h>
@@ -90,7 +91,7 @@ TEST(TypeTree, ExpandsToTheTypeMap) {
       // Strides: negative, zero, overlapping.
       "vector(4,2,-3,int)", "hvector(3,1,0,int)", "hvector(3,2,1,short)",
       "vector(3,2,-1,vector(2,1,-2,byte))", "contiguous(3,resized(int,2,-7))",
-      // Nothing there.
+      // No data.
       "contiguous(0,int)", "vector(3,0,5,int)", "hvector(0,2,-8,double)",
       "indexed({0,0},{3,4},int)", "indexed({0,1,0},{3,4,5},int)", "indexed({},{},int)",
       "hindexed_block(0,{1,2},int)", "struct({0,1},{100,8},{resized(int,-50,1),int})",
@@ -100,7 +101,7 @@ TEST(TypeTree, ExpandsToTheTypeMap) {
       "contiguous(3,resized(indexed({1,2},{3,0},int),-4,40))",
       "indexed({2,1},{1,-3},resized(struct({1,1},{0,4},{int,char}),4,9))",
       "vector(2,2,3,resized(double,8,-24))", "hindexed({3,1},{0,4},resized(int,0,0))",
-      // Nested lists, structs of what is strided or indexed.
+      // Nested lists, and structs of strided or indexed types.
       "indexed({1,2},{5,0},indexed({3,1},{0,5},hindexed({1,2},{4,-8},short)))",
       "struct({2,1,3},{64,0,200},{vector(2,1,3,int),indexed({1,2},{2,0},short),short_int})",
       "contiguous(2,struct({1,1},{0,40},{struct({2,1},{0,9},{byte,int}),darray(2,1,{5},{cyclic},"

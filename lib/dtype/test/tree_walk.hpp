@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A type tree expanded node by node, by nothing but the meaning of its nodes.
+// Expands a type tree node by node, by nothing but the meaning of its nodes.
 #pragma once
 
 #include <algorithm>
@@ -30,9 +30,9 @@ inline bool has_data(const TreeNode& node) {
       node.node);
 }
 
-/// Appends the displacement of every byte of `node`, in pack order, when it stands at `at`.
+/// Appends the displacement of every byte of `node` at displacement `at`, in pack order.
 inline void append_bytes(const TreeNode& node, std::int64_t at, std::vector<std::int64_t>& out) {
-  if (!has_data(node)) return;  // or loops over nothing would take their time
+  if (!has_data(node)) return;  // otherwise loops over nothing would take their time
   std::visit(Overload{
                  [&](const Leaf& n) {
                    for (std::int64_t i = 0; i < n.bytes; ++i) out.push_back(at + i);
@@ -72,7 +72,7 @@ inline void append_bytes(const TreeNode& node, std::int64_t at, std::vector<std:
              node.node);
 }
 
-/// The displacement of every packed byte of `count` instances, in pack order.
+/// Returns the displacement of every packed byte of `count` instances, in pack order.
 inline std::vector<std::int64_t> byte_displacements(const TypeTree& tree, std::int64_t count) {
   std::vector<std::int64_t> out;
   out.reserve(static_cast<std::size_t>(tree.bounds.size * count));

@@ -20,8 +20,8 @@ namespace halocline::dtype::test {
 
 namespace {
 
-// MPI_Pack may take bytes from wrong places; this far from the buffer's address they are still
-// ours.
+// MPI_Pack may take bytes from wrong places. Bytes up to this distance from the buffer's address
+// are still ours.
 constexpr std::int64_t kReach = std::int64_t{1} << 22;
 
 struct Bounds {
@@ -56,7 +56,7 @@ bool is_complex_number(const TypeExpr& expr) {
   return first.size == 2 * first.alignment;
 }
 
-// The first line, with single spaces.
+// Returns the first line of MPI's library version, with single spaces.
 std::string library_version() {
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
@@ -72,7 +72,8 @@ bool is_mpich() {
   return answer;
 }
 
-// "Open MPI v4.1.4, package: ..." -> "open-mpi-v4.1.4", "MPICH Version: 5.0.2" -> "mpich-5.0.2"
+// Makes a file name: "Open MPI v4.1.4, package: ..." -> "open-mpi-v4.1.4", "MPICH Version: 5.0.2"
+// -> "mpich-5.0.2".
 std::string file_stem(const std::string& version) {
   std::string stem;
   std::istringstream words(version.substr(0, version.find(',')));
