@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compares packing and unpacking on the device with the ways of other software, in one run. Each
-// row is verified byte by byte. One process; jobs/local/bench.sh is for the host.
+// Compares packing and unpacking on the device with other methods, in one run. Each row is verified
+// byte by byte. One process; jobs/local/bench.sh is for the host.
 //
 //   bench_device [--groups=NAME,...] ...    --help shows all options; `copy` always comes first:
 //                                           all other groups are compared with it

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies a halo of 8 fields of doubles from the arrays of one block into the ghosts of another
-// block. Two ranks of a node that see each other's memory do so. Compares a CopyPlan, loops that
-// copy row by row, packing and unpacking, and one memcpy of the same number of bytes.
+// Copies halos between two blocks of 8 fields of doubles, as between two ranks of a node that see
+// each other's memory. Compares a CopyPlan, loops that copy row by row, packing and unpacking, and
+// one memcpy of the same number of bytes.
 #include <algorithm>
 #include <array>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Measures index lists with more structure than the list says: the gain of re-rolling them. The
-// loop by hand goes through the list.
+// Measures the gain of re-rolling index lists whose author knew more structure than the list shows.
+// The loop by hand goes through the list.
 #include <cstdint>
 #include <random>
 #include <string>

@@ -15,8 +15,8 @@ namespace halocline::dtype {
 /// It is the largest std::int64_t if that is true for any number, and 0 if one instance holds a
 /// byte twice. It may be lower than the highest such number.
 ///
-/// One case depends on the strides alone, and yields 0 if they prove nothing. There are more than
-/// two million blocks, they leave large gaps, and they are in no order or interleave.
+/// In one case only the strides count, and the result is 0 if they prove nothing: more than two
+/// million blocks with large gaps, which are in no order or interleave.
 ///
 /// Complexity:
 /// - O(levels) if the strides prove that any number is free of overlaps

@@ -426,7 +426,7 @@ class Compiler {
     }
   }
 
-  // Compiles a stretch, if its runs are small as runs of one length: telling lengths apart costs
+  // Compiles a stretch. Small runs become runs of one length: telling a few lengths apart costs
   // more than copying a few more runs.
   static void make_stretch(Op& op, const IndexedLoop& l, const Stretch& stretch) {
     constexpr std::int64_t kMaxBlocksPerRun = 4;

@@ -199,7 +199,7 @@ bool DeviceHarness::unpacks_right(const Prepared& prepared, const Calls& run) {
 bool DeviceHarness::is_right(const Prepared& prepared, const Calls& run) {
   if (prepared.packs()) return packs_right(prepared, run);
   if (unpacks_right(prepared, run)) return true;
-  // All later twins must be verified against the same memory.
+  // Restores the memory, so that later twins can be verified.
   device_.copy(memory_.begin(), shadow_.begin(),
                size(memory_.capacity() + 2 * DeviceBuffer::kGuard), stream_);
   device_.synchronize(stream_);

@@ -101,8 +101,8 @@ struct TableView {
 };
 static_assert(sizeof(Header) <= 16);
 
-/// Returns the first of the numbers at(i), least <= i < most, that is greater than `value`, by its
-/// index. The numbers are in ascending order. Returns `most` if none is greater.
+/// Returns the index of the first number at(i), least <= i < most, that is greater than `value`;
+/// `most` if there is none. The numbers are in ascending order.
 template <class T, class At>
 HALOCLINE_FUNCTION T first_above(T value, T least, T most, At at) {
   while (least < most) {

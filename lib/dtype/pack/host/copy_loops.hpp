@@ -224,9 +224,8 @@ Width width_of(std::int64_t run) {
 // ---- Rows: one loop; its kind is chosen once per nest ----
 
 // Copies kRuns runs at once that follow each other in the packed stream. Run i is at memory_of(i).
-// Stores decide what is worth it: batches have fewer and longer stores to the packed side. kRuns is
-// 0 if there is no gain. The batch also writes to the packed bytes of kSpare runs behind it, which
-// must exist.
+// The gain is fewer and longer stores, where the packed side is written. kRuns is 0 if there is no
+// gain. The batch also writes to the packed bytes of kSpare runs behind it, which must exist.
 template <Direction kDirection, class Width>
 struct Batch {
   static constexpr std::int64_t kRuns = 0, kSpare = 0;

@@ -54,7 +54,7 @@ using TwinKernel = void (*)(const Nest& nest, Address memory, Address packed, Ad
                             Address packed_apart);
 
 /// Returns a kernel that copies a nest with twins. It also serves the nests that choose_kernels()
-/// names. Null unless the width of the runs has a Fixed copy: other runs gain nothing. O(1).
+/// names. Null unless the width of the runs has a Fixed copy; longer runs gain nothing. O(1).
 TwinKernel choose_twin_kernel(const Nest& nest);
 
 }  // namespace halocline::dtype::host
