@@ -186,8 +186,8 @@ class Builder {
 
   bool is_near(const Piece& piece) const { return nodes_.same_node(piece.partner); }
 
-  // Tells if there are partners on a node, and all data between them are in memory that they can
-  // share. The same on all ranks.
+  // Tells if some rank has a partner on its node, and all such partners can share memory: their
+  // types have plans, and their buffers are in such memory. The same on all ranks.
   bool can_share(const Sides& all) {
     const auto local = filter(all, [&](const Piece& piece) { return is_near(piece); });
     const auto near = without_own(local);

@@ -21,7 +21,8 @@ namespace halocline::comm {
 /// Buffers and types belong to the user. Buffers must live as long as the plan. Types must live
 /// until the plan is built, and need not be committed.
 struct ExchangeJob {
-  /// Is a rank in the plan's communicator, or the rank itself. MPI_PROC_NULL: the job is skipped.
+  /// Names the partner's rank in the plan's communicator. It may be the rank itself. MPI_PROC_NULL:
+  /// the job is skipped.
   int partner = MPI_PROC_NULL;
   int round = 0;  ///< 0 or more; keep the largest number small
 

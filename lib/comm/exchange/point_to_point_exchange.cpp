@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Packs, uses persistent sends and receives, and unpacks (method p2p). With partitioned messages, a
-// message leaves piece by piece while the rest of it is packed (method partitioned).
+// message leaves in parts while the rest of it is packed (method partitioned).
 //
 // Best peer: GHEX unpacks in the order of arrival, too, but packs with an index list per field.
 // Here a message is one plan over all fields. It is sent as soon as it is packed, so it travels

@@ -24,8 +24,8 @@
 // - after finish(), hence after "done";
 // - in an earlier round, if the byte is a ghost that travels on, hence before "ready".
 //
-// Other ranks read the bytes of the halo that a rank writes in later rounds alone. A source and a
-// destination of one round never overlap. On a device the same holds with reader and writer
+// A rank writes bytes of its halo. Other ranks read them in later rounds alone, since a source and
+// a destination of one round never overlap. On a device the same holds with reader and writer
 // exchanged.
 #include <algorithm>
 #include <array>

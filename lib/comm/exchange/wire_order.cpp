@@ -11,8 +11,8 @@ namespace halocline::comm::detail {
 
 namespace {
 
-// Tells if a buffer is null and its data are near address 0. A null buffer is MPI_BOTTOM in some
-// MPIs. Then it is right with a type of addresses, else forgotten.
+// Tells if a buffer is null by mistake. In some MPIs, MPI_BOTTOM is null, too. It is valid with a
+// type of absolute addresses: then the data are not near address 0.
 bool points_nowhere(const Piece& piece) {
   constexpr MPI_Count kFirstPage = 4096;  // no data are there
   if (piece.buffer != nullptr) return false;
