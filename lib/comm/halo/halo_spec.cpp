@@ -70,8 +70,8 @@ std::size_t last_axis(Direction direction) {
 }
 
 // Returns `needed` and the stations of its directions. Ghosts travel last along the last axis of
-// their direction. Before, they are ghosts of the neighbour there, in the direction without that
-// axis: the station.
+// their direction. Before, they are the neighbour's ghosts in the direction without this axis. That
+// direction is their station.
 DirectionSet with_stations(const DirectionSet& needed) {
   auto out = needed;
   // A station's last axis comes before the last axis of ghosts that travel through it.
