@@ -23,7 +23,7 @@ struct Effort {
   double seconds;
   std::function<void(std::size_t points)>
       done;  ///< called with the number of points of a layer, once measured
-  /// Called if the times end at `reached` bytes instead of `wanted`.
+  /// Hears that the times end at `reached` bytes instead of `wanted`, for lack of time.
   std::function<void(std::int64_t reached, std::int64_t wanted)> cut;
   std::function<void(const std::string& point)>
       noisy;  ///< called for a point that stays noisy to the end

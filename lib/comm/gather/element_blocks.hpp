@@ -22,8 +22,8 @@ struct ElementBlock {
   void* buffer;
   dtype::TypeExprPtr type;
   dtype::ElementRange range;
-  /// true: the block is the user's, and nothing is received there. Other blocks at the same
-  /// `buffer`, such as MPI_BOTTOM, are then other memory.
+  /// Says that the block is the user's, and that nothing is received there. Other blocks at the
+  /// same `buffer`, such as MPI_BOTTOM, are then other memory.
   bool only_sent = false;
 
   std::int64_t elements() const { return range.last - range.first; }

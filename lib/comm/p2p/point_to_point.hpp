@@ -123,7 +123,7 @@ class PointToPoint {
   void send(const void* buffer, std::int64_t count, MPI_Datatype type, int destination, int tag);
   ReceiveStatus recv(void* buffer, std::int64_t count, MPI_Datatype type, int source, int tag);
 
-  /// Returns the transfer of such a message to or from `partner`; host if MPI uses the buffer
+  /// Returns the transfer of a message to or from `partner`; host if MPI uses the buffer
   /// itself. Local. O(1) once chosen: [PEA21] needs 277 ns. Throws ConfigError for an impossible
   /// Options::transfer.
   dtype::Transfer transfer(const void* buffer, std::int64_t count, MPI_Datatype type, int partner);
