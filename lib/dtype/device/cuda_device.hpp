@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Between device.cpp and the two answers to it: with and without CUDA.
+// Declares the function that makes the CUDA device. pack/cuda/cuda_device.cu defines it, or
+// no_cuda.cpp in builds without CUDA.
 #pragma once
 
 #include <memory>
@@ -9,7 +10,7 @@
 
 namespace halocline::dtype::detail {
 
-/// The CUDA device that is current, or nullptr and why not.
+/// Returns the CUDA device that is current. Without one, returns nullptr and sets `why_not`.
 std::unique_ptr<Device> make_cuda_device(std::string& why_not);
 
 }  // namespace halocline::dtype::detail

@@ -25,23 +25,23 @@ bool device_is_named() {
   return value;
 }
 
-// CUDA's driver as one finds it in a process, whatever this was built with: of cuda.h, the function
-// cuPointerGetAttribute and the numbers that it takes and gives.
+// Asks the CUDA driver that the process has loaded, even if this library was built without CUDA.
+// The function cuPointerGetAttribute and its numbers are those of cuda.h.
 using AttributeQuery = int(void* value, int attribute, std::uint64_t address);
 constexpr int kSuccess = 0, kMemoryType = 2, kIsManaged = 8;
 constexpr unsigned kTypeDevice = 2;
 
 std::atomic<AttributeQuery*> known{nullptr};
 
-// Of a driver that is loaded already; nullptr if none is. It may have been loaded by any of its
-// names, of which all begin alike, and is asked for by its path: by a name alone dlopen() would
-// look through all folders, which takes longer than most packs.
+// Finds cuPointerGetAttribute in a driver that is loaded already; nullptr if none is. The driver
+// may have been loaded by any of its names, and all of them begin alike. dlopen() gets the path: by
+// a name alone it looks through all folders, which takes longer than most packs.
 AttributeQuery* loaded_query() {
-  static std::atomic<unsigned long long> looked_after{0};  // how many libraries had been loaded
+  static std::atomic<unsigned long long> looked_after{0};  // count of loads at the last search
   struct Loaded {
     unsigned long long libraries = 0;
     char* driver = nullptr;
-    char path[4096];  // of the driver; left as it is, since most calls find nothing new
+    char path[4096];  // driver's path; uninitialized, since most calls find nothing new
   };
   if (auto* const query = known.load(std::memory_order_acquire)) return query;
   Loaded loaded;

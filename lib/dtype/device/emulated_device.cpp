@@ -23,7 +23,8 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-// Whole pages of a file between two that nobody can touch; nullptr if there are none to be had.
+// Maps whole pages of a file between two pages that nobody can touch. Returns nullptr if that
+// fails.
 std::byte* map_pages(int file, std::int64_t offset, std::size_t bytes) {
   auto* const all = mmap(nullptr, bytes + 2 * kPage, PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -38,7 +39,7 @@ void unmap_pages(std::byte* pages, std::size_t bytes) {
   munmap(pages - kPage, bytes + 2 * kPage);
 }
 
-// How another process finds the pages.
+// Tells another process where it finds the pages.
 struct Name {
   pid_t process;
   int file;
@@ -63,7 +64,7 @@ EmulatedDevice::~EmulatedDevice() {
   if (file_ >= 0) ::close(file_);
 }
 
-// The memory ends with its last page.
+// The memory ends with its last page, so that an overrun hits the page behind it.
 std::byte* EmulatedDevice::map(Block& block) {
   const auto pages = round_up(block.bytes, kPage);
   block.file_offset = file_bytes_;
@@ -187,7 +188,8 @@ void EmulatedDevice::check(Stream stream) const {
     throw EnvironmentError("no such stream of the emulated device: use one of create_stream()");
 }
 
-// Is done when somebody waits for the stream, or when the recording under way is replayed.
+// Adds an operation to the recording under way, else to the stream. The stream does it when
+// somebody waits.
 void EmulatedDevice::submit(Stream stream, Operation operation) {
   check(stream);
   const std::lock_guard lock(mutex_);
@@ -224,7 +226,7 @@ void EmulatedDevice::check_not_recording(const char* what) const {
 void EmulatedDevice::copy(void* to, const void* from, std::size_t bytes, Stream stream) {
   if (bytes == 0) return check(stream);
   submit(stream, [=] { std::memcpy(to, from, bytes); });
-  // Pageable memory is done with on return.
+  // A copy of pageable memory is done on return, unless it is recorded.
   const bool pageable = kind_of(to) == MemoryKind::host || kind_of(from) == MemoryKind::host;
   if (pageable && !is_recording(stream)) run(stream);
 }

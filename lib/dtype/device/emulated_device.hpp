@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A device made of the host, for tests of everything that is built on devices.
+// Emulates a device on the host, to test everything that is built on devices.
 #pragma once
 
 #include <unistd.h>
@@ -13,20 +13,24 @@
 
 namespace halocline::dtype {
 
-/// Allocates memory of all kinds from the host and remembers which is which; copies and packs by
-/// the code of the device's kernels, as late as a device may: when somebody waits for the stream.
-/// Streams must exist, and what is recorded may neither allocate nor wait; that memory is followed
-/// by those alone who can address it on a real device is not checked. Memory of the device lies in
-/// pages that other processes of the user can open, between pages that nobody can touch.
+/// Emulates a device. Allocates memory of all kinds from the host, and remembers the kind of each
+/// block. Copies and packs by the code of the device's kernels, as late as a device may: when
+/// somebody waits for the stream. Throws EnvironmentError if a stream does not exist, or if a
+/// recording allocates or waits.
+///
+/// Does not check pointers: the host can follow those to device memory, which a real host cannot.
+/// Memory of the device lies in pages that other processes of the user can open. Each allocation
+/// lies between pages that nobody can touch.
 class EmulatedDevice final : public Device {
  public:
-  /// Throws from allocate() beyond `max_bytes`. Memory that it did not allocate counts as of kind
-  /// `elsewhere`, so that any array can play the one of a device.
+  /// Makes a device of at most `max_bytes` bytes; allocate() throws NoDeviceMemory beyond them.
+  /// Memory that the device did not allocate counts as `elsewhere`. So any array can play the one
+  /// of a device.
   explicit EmulatedDevice(std::size_t max_bytes = std::size_t(-1),
                           MemoryKind elsewhere = MemoryKind::host);
   ~EmulatedDevice() override;
 
-  /// Sets `max_bytes` anew; what is allocated stays.
+  /// Sets `max_bytes` anew. Memory that is allocated stays.
   void limit(std::size_t max_bytes);
 
   const Properties& properties() const override { return properties_; }
@@ -45,10 +49,11 @@ class EmulatedDevice final : public Device {
   std::unique_ptr<Packer> make_packer(Stream stream) override;
   std::unique_ptr<Recording> record(Stream stream, const std::function<void()>& work) override;
 
-  /// What is allocated now, and the streams that exist.
+  /// Returns the bytes that are allocated now.
   std::size_t bytes() const;
+  /// Returns the number of streams that exist now.
   std::size_t streams() const;
-  /// How often a recording was replayed.
+  /// Returns how often recordings were replayed.
   std::size_t replays() const;
 
  private:
@@ -58,7 +63,7 @@ class EmulatedDevice final : public Device {
   struct Block {
     MemoryKind kind;
     std::size_t bytes;
-    std::int64_t file_offset;  // of memory of the device, which lies in a file
+    std::int64_t file_offset;  // in bytes, of memory of kind `device`, which lies in a file
   };
   std::byte* map(Block& block);
   void free(const std::byte* memory, const Block& block);
@@ -76,7 +81,7 @@ class EmulatedDevice final : public Device {
   MemoryKind elsewhere_;
   mutable std::mutex mutex_;
   std::map<const std::byte*, Block> blocks_;
-  int file_ = -1;  // without a name, which other processes find by ours and its number
+  int file_ = -1;  // a file without a name; others open it in /proc by our process and this number
   std::int64_t file_bytes_ = 0;
   std::map<void*, std::size_t> opened_;
   std::map<Stream, std::unique_ptr<int>> streams_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// In place of cuda_device.cu where the library is built without CUDA.
+// Replaces pack/cuda/cuda_device.cu in builds without CUDA.
 #include "dtype/device/cuda_device.hpp"
 
 namespace halocline::dtype::detail {

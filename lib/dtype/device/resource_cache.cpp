@@ -14,7 +14,7 @@ ResourceCache::Buffer ResourceCache::buffer(MemoryKind kind, std::size_t bytes) 
     try {
       memory = device_.allocate(kind, bytes);
     } catch (const NoDeviceMemory&) {
-      // What is kept may be what is missing.
+      // Kept memory may be the memory that is missing: free it and try again.
       if (kept_bytes() == 0) throw;
       release_kept();
       memory = device_.allocate(kind, bytes);
@@ -27,7 +27,8 @@ ResourceCache::Buffer ResourceCache::buffer(MemoryKind kind, std::size_t bytes) 
   return buffer;
 }
 
-// Sets `bytes` to the size of what it returns.
+// Takes kept memory of at least `bytes` bytes and at most twice that; nullptr if there is none.
+// Sets `bytes` to the size of the memory.
 void* ResourceCache::take_kept(MemoryKind kind, std::size_t& bytes) {
   const std::lock_guard lock(mutex_);
   auto& kept = kept_[static_cast<std::size_t>(kind)];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory and streams of a device, kept for the next who needs them: making them costs up to
-// milliseconds and may stop the device.
+// Keeps memory and streams of a device for their next user. To make them costs up to milliseconds
+// and may stop the device.
 //
-// Best peer: [PEA21 section 5] caches streams, events and buffers without limit, for one thread;
-// here what is kept has a limit, can be given back, and all threads may ask.
+// Best peer: [PEA21 section 5] caches streams, events and buffers without limit, for one thread.
+// Here kept memory has a limit and can be given back, and all threads may ask.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@
 
 namespace halocline::dtype {
 
-/// Buffers and streams of one device. Nothing is made before it is asked for. Thread-safe. Must
-/// outlive what it hands out.
+/// Keeps buffers and streams of one device. Makes nothing before somebody asks for it. Thread-safe.
+/// Must outlive the buffers and streams that it hands out.
 class ResourceCache {
  public:
   static constexpr std::size_t kDefaultLimit = std::size_t{1} << 30;
@@ -30,7 +30,8 @@ class ResourceCache {
   ResourceCache& operator=(const ResourceCache&) = delete;
   ~ResourceCache() { release_kept(); }
 
-  /// Memory that goes back to the cache. Work of the device that uses it must be done by then.
+  /// Is memory that goes back to the cache in the end. Work of the device that uses the memory must
+  /// be done by then.
   class Buffer {
    public:
     Buffer() = default;
@@ -57,12 +58,12 @@ class ResourceCache {
     std::size_t bytes_ = 0;
     void* memory_ = nullptr;
   };
-  /// At least that many bytes, aligned to 256, with any contents; none of 0. What is kept serves
-  /// if it is at most twice as large. Throws NoDeviceMemory if there is none even when
-  /// nothing is kept. O(log buffers) but for what is made.
+  /// Returns at least `bytes` bytes, aligned to 256, with any contents; an empty Buffer for 0
+  /// bytes. Takes kept memory if it is at most twice as large. Throws NoDeviceMemory if there is
+  /// none even when nothing is kept. O(log buffers), plus an allocation if no kept memory fits.
   Buffer buffer(MemoryKind kind, std::size_t bytes);
 
-  /// A stream that goes back to the cache, synchronised by then.
+  /// Is a stream that goes back to the cache in the end. All its work must be done by then.
   class Stream {
    public:
     Stream() = default;
@@ -83,12 +84,13 @@ class ResourceCache {
     ResourceCache* cache_ = nullptr;
     Device::Stream stream_ = nullptr;
   };
+  /// Returns a kept stream, or a new one if none is kept.
   Stream stream();
 
-  /// Frees what nobody uses.
+  /// Frees all memory and streams that nobody uses.
   void release_kept() noexcept;
 
-  /// Bytes that nobody uses.
+  /// Returns the bytes of kept memory, which nobody uses.
   std::size_t kept_bytes() const;
 
   Device& device() const { return device_; }
@@ -107,7 +109,7 @@ class ResourceCache {
   std::vector<Device::Stream> streams_;
 };
 
-/// Of current_device(), which must not be nullptr. Never destroyed.
+/// Returns the cache of current_device(), which must not be nullptr. The cache is never destroyed.
 ResourceCache& current_resources();
 
 }  // namespace halocline::dtype

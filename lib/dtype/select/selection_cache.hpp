@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Choices that were made before, for callers that learn at every call how much they send where.
+// Remembers transfers that were chosen before. Serves callers that learn at every call how much
+// they send and to whom.
 //
-// Best peer: [PEA21] keeps the results of its model in a hash map of the C++ library, for all types
-// together. Here each plan has a few words of its own, and a hit is one load.
+// Best peer: [PEA21] keeps the results of its model in one hash map of the C++ library, for all
+// types. Here each plan has a few words of its own, and a hit is one load.
 #pragma once
 
 #include <array>
@@ -14,14 +15,15 @@
 
 namespace halocline::dtype {
 
-/// The transfers chosen for one plan, whose blocks are the same at every call: found by an amount
-/// (bytes or instances, as the owner likes) and by whether the partner is on the node. Holds the
-/// last few, in 256 bytes; thread-safe without locks.
+/// Caches the transfers that were chosen for one plan, whose blocks are the same at every call. The
+/// key is an amount (bytes or instances, as the owner likes) and if the partner is on the node.
+/// Holds the last few choices, in 256 bytes. Thread-safe without locks.
 class SelectionCache {
  public:
-  /// The transfer for `amount` >= 0: what was chosen before, else what `choose()` returns, which is
-  /// kept. Threads that miss at once all choose; that choice must be the same for the same
-  /// arguments. O(1), 3 ns for a hit.
+  /// Returns the transfer for `amount` >= 0: the choice that was made before, or else the result of
+  /// `choose()`, which is kept. Amounts of 2^60 and more are never kept. Threads that miss at the
+  /// same time all call `choose()`, which must return the same for the same arguments. O(1), 3 ns
+  /// for a hit.
   template <class Choose>
   Transfer find_or(std::int64_t amount, bool on_node, Choose&& choose) {
     if (static_cast<std::uint64_t>(amount) > kLargestKept) return choose();
@@ -38,8 +40,8 @@ class SelectionCache {
   }
 
  private:
-  // A slot is one word: amount, whether on the node, whether used, transfer. So there is nothing
-  // that a reader could see half of.
+  // A slot is one word: amount, if on the node, if used, transfer. So no reader can see half of an
+  // entry.
   static constexpr std::uint64_t kTransferMask = 3, kUsed = 4, kOnNode = 8;
   static constexpr int kAmountShift = 4;
   static constexpr std::uint64_t kLargestKept = ~std::uint64_t{0} >> kAmountShift;

@@ -74,7 +74,7 @@ Json to_json(const MessageTimes& times) {
   return out;
 }
 
-// The next values, nested in arrays of these lengths.
+// Takes the next values off `values`, nested in arrays of these lengths.
 Json nested(std::span<const double>& values, std::span<const std::size_t> lengths) {
   Json out = Json::array();
   for (std::size_t i = 0; i < lengths.front(); ++i) {
@@ -102,7 +102,7 @@ Json to_json(const PackTable& table) {
 
 // ---- From JSON
 
-// A value of the file that is read, and the key under which it stands.
+// Is a value of the file that is read, with its key for messages.
 class Value {
  public:
   Value(const Json& json, const std::string& file, std::string key)
@@ -152,7 +152,7 @@ class Value {
   std::string key_;
 };
 
-// The members of an object, each asked for by name; in the end there must be no others.
+// Reads the members of an object by name. check_rest() refuses members that nobody asked for.
 class Members {
  public:
   explicit Members(const Value& value) : value_(value), json_(value.object()) {}
@@ -192,7 +192,7 @@ std::vector<std::string> texts(const Value& value) {
   return out;
 }
 
-// Numbers nested in arrays of these lengths.
+// Appends numbers that are nested in arrays of these lengths.
 void append_nested(const Value& value, std::span<const std::size_t> lengths,
                    std::vector<double>& out) {
   if (lengths.empty()) {
@@ -256,7 +256,8 @@ PackTable pack_table_of(const Value& value) {
   return {std::move(axes), std::move(seconds), value.where()};
 }
 
-// The members that an object has, read into those of `out`.
+// Reads the members that an object has into those of `out`. Refuses members that are not in
+// `table`.
 template <class Whole, class Table, class Read>
 void read_members(const Value& value, const Table& table, Read read, Whole& out) {
   Members members(value);
@@ -289,7 +290,7 @@ ModelProvenance provenance_of(const Value& value) {
 Json parse_json(std::string_view text, const std::string& source) {
   const Json nothing;
   const Value whole(nothing, source, "");
-  constexpr int kMostNested = 16;  // beyond every part of a model
+  constexpr int kMostNested = 16;  // deeper than any model
   if (nests_deeper_than(text, kMostNested)) whole.refuse("is nested too deep");
   try {
     return Json::parse(text);
@@ -300,11 +301,12 @@ Json parse_json(std::string_view text, const std::string& source) {
   }
 }
 
-// ---- Points that cannot be
+// ---- Points that only a disturbed measurement explains
 
-// Tells if a point is odd beside one of `bytes` and `seconds`, both of a point with less and more.
+// Limits for the time of a point, relative to a neighbour of more bytes (kOdd) or fewer bytes
+// (kOddJump).
 constexpr double kOdd = 10;
-constexpr double kOddJump = 40;  // caches and TLBs that end explain up to some 15
+constexpr double kOddJump = 40;  // the end of a cache or TLB explains a factor of up to some 15
 bool is_odd_beside_more(double seconds, double of_more) {
   return seconds > kOdd * of_more;
 }
@@ -312,8 +314,8 @@ bool is_odd_beside_less(double seconds, double of_less, double times_as_much) {
   return seconds > kOddJump * of_less * times_as_much;
 }
 
-// Checks points along one axis; value(i) is the time of point i. Calls note(i) for each odd one,
-// whose neighbours are those that are not.
+// Calls note(i) for each odd point along one axis; value(i) is the time of point i. Compares each
+// point with the next point, and with the last point before it that is not odd.
 template <class Value, class Note>
 void find_odd(const std::vector<std::int64_t>& bytes, Value value, Note note) {
   std::optional<std::size_t> less;
@@ -348,7 +350,8 @@ void find_odd(const std::string& name, const PackTable& table, std::vector<std::
         });
 }
 
-// Parts that end before bandwidths begin, with where: of models that do not say so themselves.
+// Lists the parts that end below kBandwidthBytes, each with its last point. Serves models that do
+// not list incomplete parts themselves.
 std::vector<std::string> early_ends(const SystemModel& model) {
   std::vector<std::string> out;
   const auto check = [&](const std::string& name, std::int64_t last) {
@@ -369,9 +372,9 @@ std::vector<std::string> early_ends(const SystemModel& model) {
   return out;
 }
 
-// Up to so many, and how many more there are.
+// Lists the first entries, and the number of further entries.
 std::string list_of(const std::vector<std::string>& entries) {
-  constexpr std::size_t kMost = 1;  // of long lines
+  constexpr std::size_t kMost = 1;  // entries are long lines
   std::string out;
   for (std::size_t i = 0; i < std::min(entries.size(), kMost); ++i)
     out.append(out.empty() ? "" : ", ").append(entries[i]);
@@ -396,7 +399,7 @@ std::string message_of(int error) {
                          "give another path");
 }
 
-// A new file beside `path`, gone in the end unless it was given that name.
+// Writes a new file beside `path`, and removes it in the end unless commit() gave it that name.
 class Replacement {
  public:
   explicit Replacement(const std::string& path) : path_(path) {
@@ -423,7 +426,7 @@ class Replacement {
     }
   }
 
-  // Once everything is on the disk.
+  // Gives the file its name, once everything is on the disk.
   void commit() {
     if (fsync(descriptor_) != 0) fail_to_write(path_, errno);
     if (close(std::exchange(descriptor_, -1)) != 0) fail_to_write(path_, errno);
@@ -439,7 +442,7 @@ class Replacement {
 // Follows links from `path` to the file that they name, which need not exist. A rename would
 // replace the link itself.
 std::string behind_links(std::string path) {
-  constexpr int kMostLinks = 40;  // as many as Linux follows
+  constexpr int kMostLinks = 40;  // the limit of Linux
   std::error_code error;
   for (int links = 0; std::filesystem::is_symlink(path, error); ++links) {
     if (links == kMostLinks) fail_to_write(path, ELOOP);
@@ -467,7 +470,7 @@ Replacement begin_to_write(const std::string& name) {
   return Replacement(path);
 }
 
-// The value of an environment variable, empty if it is not set.
+// Returns the value of an environment variable, empty if it is not set.
 std::string variable(const char* name) {
   const auto* value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -525,7 +528,7 @@ std::string to_json(const SystemModel& model) {
         out["packing"][place][direction] = to_json(*table);
   for (const auto& [name, member] : kFlaws)
     if (const auto& flaws = model.*member; !flaws.empty()) out[name] = flaws;
-  // Names of processors and hosts need not be UTF-8; the file is.
+  // Names of processors and hosts need not be UTF-8, but the file must be.
   return out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -561,7 +564,7 @@ SystemModel read_model(const std::string& path) {
 
 void write_model(const SystemModel& model, const std::string& path) {
   const auto text = to_json(model);
-  parse_model(text, path);  // throws unless it can be read again
+  parse_model(text, path);  // throws unless the text can be read again
   auto file = begin_to_write(path);
   file.write(text);
   file.commit();

@@ -42,7 +42,7 @@ void check_seconds(std::span<const double> seconds, std::size_t points, const st
       refuse(where, entry("seconds", i) + " is not a time above 0 s and up to 1e9 s");
 }
 
-// The rule of Curve; value(i) is the time of point i.
+// Returns the seconds for `bytes` by the rule of Curve; value(i) is the time of point i.
 template <class Value>
 double along_bytes(const std::vector<std::int64_t>& points, double bytes, Value value) {
   const auto point = [&](std::size_t i) { return static_cast<double>(points[i]); };
@@ -61,7 +61,8 @@ double along_bytes(const std::vector<std::int64_t>& points, double bytes, Value 
                    (bytes - point(above - 1)) / (point(above) - point(above - 1)));
 }
 
-// The rule of reach(); value(i) is the time of point i.
+// Returns the reach by the rule at kBandwidthBytes; value(i) is the time of point i. A point stands
+// for `messages` messages.
 template <class Value>
 std::int64_t reach_along(const std::vector<std::int64_t>& points, std::int64_t messages,
                          Value value) {
@@ -78,7 +79,7 @@ std::vector<double> logarithms(const std::vector<std::int64_t>& points) {
   return out;
 }
 
-// Where a length lies among points whose logarithms these are.
+// Returns the place of a length among points, of which `points` has the logarithms.
 PackTable::Place locate(const std::vector<double>& points, std::int64_t length) {
   const auto x = std::log2(std::max(std::abs(static_cast<double>(length)), 1.0));
   const auto above =

@@ -19,7 +19,7 @@ constexpr std::size_t index(Transfer transfer) {
   return static_cast<std::size_t>(transfer);
 }
 
-// A time, unless something that it is made of was not measured.
+// Is a time in seconds; nullopt if a part of it was not measured.
 using Seconds = std::optional<double>;
 
 Seconds sum(std::initializer_list<Seconds> terms) {
@@ -31,7 +31,7 @@ Seconds sum(std::initializer_list<Seconds> terms) {
   return out;
 }
 
-// Messages that take the same way.
+// Sums up messages that take the same path.
 struct Group {
   std::int64_t messages = 0;
   double bytes = 0;
@@ -39,7 +39,7 @@ struct Group {
   double mean_bytes() const { return bytes / static_cast<double>(messages); }
 };
 
-// Messages that go to other ranks.
+// Sums up the messages to other ranks, by path.
 struct Traffic {
   explicit Traffic(std::span<const Message> messages) {
     for (const auto& message : messages) {
@@ -105,7 +105,7 @@ Seconds by_host(const std::optional<PackTable>& table, std::span<const Message> 
   return out;
 }
 
-// By enumerator.
+// Returns the phases of each transfer, by enumerator.
 std::array<PhaseSeconds, kTransfers> phases(const SystemModel& model,
                                             std::span<const Message> messages) {
   const Traffic traffic(messages);
@@ -126,7 +126,7 @@ std::array<PhaseSeconds, kTransfers> phases(const SystemModel& model,
             by_host(model.host_packing.unpack, messages, &Message::destination)}}};
 }
 
-// What is missing of the parts of a model, by the functions above: the first one.
+// Finds the first part of a model because of which the functions above return nullopt.
 class Missing {
  public:
   Missing(const SystemModel& model, std::span<const Message> messages)

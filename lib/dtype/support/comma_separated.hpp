@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Joins lists into one text.
 #pragma once
 
 #include <string>
@@ -6,7 +7,7 @@
 
 namespace halocline {
 
-/// `text_of(item)` of each, with commas between them. O(characters).
+/// Returns `text_of(item)` of every item of `list`, joined by commas. O(characters).
 template <class T, class Text>
 std::string comma_separated(const std::vector<T>& list, Text&& text_of) {
   std::string out;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Contracts between our own functions: checked in debug and sanitizer builds, absent from release
-// builds. What a user can get wrong is never a contract: it throws one of the classes in error.hpp.
+// Defines contracts between our own functions. Debug and sanitizer builds check them; release
+// builds leave them out. A mistake of a user is never a contract: it throws one of the classes in
+// error.hpp.
 #pragma once
 
 #include <stdexcept>
@@ -9,7 +10,8 @@
 #ifdef NDEBUG
 #define HALOCLINE_EXPECT(condition) static_cast<void>(0)
 #else
-/// A precondition of this function.
+/// Checks a precondition of the function around it. Throws std::logic_error if `condition` is
+/// false. Builds with NDEBUG do not evaluate `condition`.
 #define HALOCLINE_EXPECT(condition)                                                                \
   do {                                                                                             \
     if (!(condition))                                                                              \

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What this process runs on, in the words by which results and system models are told apart.
+// Names the processor and the MPI library of this process. Results and system models carry these
+// names.
 #pragma once
 
 #include <string>
 
 namespace halocline {
 
-/// What the kernel calls the processor: by name on x86, by numbers of its maker on Arm.
+/// Returns the name of the processor in /proc/cpuinfo: a model name on x86, numbers of its maker on
+/// Arm. Without such a name, returns the architecture from uname().
 std::string cpu_model();
 
-/// The first line of MPI_Get_library_version. Throws MpiError.
+/// Returns the first line of MPI_Get_library_version(). Throws MpiError if that call fails.
 std::string mpi_library();
 
 }  // namespace halocline

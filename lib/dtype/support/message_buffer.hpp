@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Host memory that messages are sent from and received into.
+// Provides host memory from which messages are sent and into which they are received.
 //
-// Best peer: MPI libraries keep such buffers registered. Where the kernel copies between processes
-// of a node it does so page by page, so ours are on huge pages: results/gather has what that makes
-// of a gather (fig3 and fig3-small-pages).
+// Best peer: MPI libraries keep such buffers registered. Between processes of a node, the kernel
+// may copy page by page, so ours are on huge pages. results/gather shows the effect on a gather
+// (fig3 and fig3-small-pages).
 #pragma once
 
 #include <sys/mman.h>
@@ -15,34 +15,36 @@
 
 namespace halocline::dtype {
 
-/// Of std::vector. Long arrays begin at a huge page of 2 MiB and take whole ones, where the system
-/// has such (Linux: /sys/kernel/mm/transparent_hugepage/enabled is madvise or always).
+/// Allocates for std::vector; puts arrays of 128 KiB and more on huge pages. Such an array begins
+/// at a huge page of 2 MiB and takes whole huge pages. Pages stay small if the system has no huge
+/// pages to give. On Linux, /sys/kernel/mm/transparent_hugepage/enabled must be madvise or always.
 template <class T>
 struct HugePageAllocator {
   using value_type = T;
   static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 
   static constexpr std::size_t kHugePage = std::size_t{1} << 21;
-  /// In bytes; shorter ones come from wherever `new` has them.
+  /// Is the least number of bytes of an array on huge pages. Shorter arrays come from `operator
+  /// new`.
   static constexpr std::size_t kLong = std::size_t{1} << 17;
 
   HugePageAllocator() = default;
   template <class U>
   HugePageAllocator(const HugePageAllocator<U>&) noexcept {}  // NOLINT(google-explicit-constructor)
 
-  /// What an array of so many bytes takes.
+  /// Returns the bytes that an array of `bytes` bytes takes: whole huge pages from kLong on.
   static constexpr std::size_t allocated(std::size_t bytes) {
     return bytes < kLong ? bytes : (bytes + kHugePage - 1) / kHugePage * kHugePage;
   }
 
-  /// std::bad_alloc if there is no memory.
+  /// Allocates memory for `n` objects. Throws std::bad_alloc if there is no memory.
   T* allocate(std::size_t n) {
     const std::size_t bytes = allocated(n * sizeof(T));
     if (bytes < kLong) return static_cast<T*>(::operator new(bytes));
     void* const out = std::aligned_alloc(kHugePage, bytes);
     if (out == nullptr) throw std::bad_alloc();
 #ifdef MADV_HUGEPAGE
-    madvise(out, bytes, MADV_HUGEPAGE);  // a wish: small pages do, too
+    madvise(out, bytes, MADV_HUGEPAGE);  // only a hint: small pages work, too
 #endif
     return static_cast<T*>(out);
   }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one macro through which every MPI call of the libraries and the app goes.
+// Defines the macro that checks every MPI call of the libraries and the app.
 #pragma once
 
 #include <mpi.h>
 
 #include "dtype/support/error.hpp"
 
-/// Evaluates an MPI call once and throws MpiError unless it returned MPI_SUCCESS; active in every
-/// build. Whether MPI returns at all after an error is the application's choice of error handler:
-/// the libraries work under either.
+/// Evaluates an MPI call once, in every build. Throws MpiError unless the call returns MPI_SUCCESS.
+/// The application's error handler decides if MPI returns at all after an error. The libraries work
+/// with any error handler.
 #define HALOCLINE_MPI(call)                                                 \
   do {                                                                      \
     if (const int halocline_rc = (call); halocline_rc != MPI_SUCCESS)       \

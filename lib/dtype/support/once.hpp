@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Does work once among threads.
 #pragma once
 
 #include <atomic>
@@ -7,8 +8,9 @@
 
 namespace halocline {
 
-/// Work that is done once, by whoever comes first while others wait; if it throws, the next one
-/// tries again. std::call_once hangs then with glibc before 2.34 (its bug 18435). Thread-safe.
+/// Does work once: the first thread does it, while other threads wait. If the work throws, the next
+/// thread tries again. std::call_once hangs in that case with glibc before 2.34 (glibc bug 18435).
+/// Thread-safe.
 class Once {
  public:
   template <class F>

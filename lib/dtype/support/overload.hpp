@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Builds visitors for std::visit.
 #pragma once
 
 namespace halocline {
 
-/// A visitor for std::visit made of lambdas.
+/// Is a visitor for std::visit that is made of lambdas.
 template <class... F>
 struct Overload : F... {
   using F::operator()...;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parts of the work by name, for profilers.
+// Names parts of the work for profilers.
 //
-// Best peer: Kokkos::Profiling::ScopedRegion asks for Kokkos wherever a region is, and NVTX for
-// CUDA's headers; here the libraries name their parts, and a program says who is told.
+// Best peer: Kokkos::Profiling::ScopedRegion needs Kokkos wherever a region is, and NVTX needs
+// CUDA's headers. Here the libraries name their parts, and the program chooses the profiler.
 #pragma once
 
 #include <atomic>
 
 namespace halocline {
 
-/// Called by the thread whose region begins or ends, last begun first ended.
+/// Holds the functions that are called at the begin and the end of a region. The thread of the
+/// region calls them. The last region that a thread began ends first.
 struct RegionHooks {
   void (*push)(const char* name);
   void (*pop)();
@@ -19,16 +20,17 @@ namespace detail {
 inline std::atomic<const RegionHooks*> region_hooks = nullptr;
 }
 
-/// Who is told of regions that begin from now on; nullptr: nobody. `hooks` must outlive them.
-/// Thread-safe.
+/// Sets the hooks of all regions that begin from now on; nullptr: no hooks. `hooks` must outlive
+/// these regions. Thread-safe.
 inline void set_region_hooks(const RegionHooks* hooks) noexcept {
   detail::region_hooks.store(hooks, std::memory_order_release);
 }
 
-/// A part of this thread's work, as long as it lives. A load and a branch where nobody is told.
+/// Marks a part of this thread's work, for as long as the object lives. Costs a load and a branch
+/// if there are no hooks.
 class Region {
  public:
-  /// `name` is read at once.
+  /// Begins a region. `name` is read at once.
   explicit Region(const char* name) : hooks_(detail::region_hooks.load(std::memory_order_acquire)) {
     if (hooks_ != nullptr) hooks_->push(name);
   }

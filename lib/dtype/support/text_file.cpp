@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kMebibyte = 1 << 20;
 
-// A descriptor that is closed in the end.
+// Owns a file descriptor and closes it.
 struct Descriptor {
   int number;
   explicit Descriptor(int opened) : number(opened) {}
@@ -39,10 +39,10 @@ class Reader {
     struct stat status {};
     if (stat(path_.c_str(), &status) != 0) refuse_by_errno();
     check(status.st_mode);
-    // Opening a pipe does not wait for somebody who writes.
+    // O_NONBLOCK: opening a pipe does not wait for a writer.
     const Descriptor file(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (file.number < 0 || fstat(file.number, &status) != 0) refuse_by_errno();
-    check(status.st_mode);  // another file may have taken its place
+    check(status.st_mode);  // another file may have taken the path
     if (status.st_size > kind_.most_bytes) refuse_length();
     try {
       return contents(file.number, S_ISREG(status.st_mode) ? status.st_size : 0);
@@ -65,7 +65,8 @@ class Reader {
     if (!S_ISREG(mode) && !kind_.may_be_a_pipe) refuse("is not a regular file");
   }
 
-  // `expected` bytes, if more or fewer do not come: files of the kernel have no length.
+  // Reads the file to its end. `expected` is only a guess of the bytes: files of the kernel report
+  // length 0.
   std::string contents(int file, std::int64_t expected) const {
     std::string text;
     std::size_t length = 0;
@@ -98,7 +99,8 @@ class Reader {
              " ms");
   }
 
-  // A pipe is at its end, too, before the first one opens it to write. Waits for that.
+  // A pipe is also at its end before its first writer opens it. Waits for that writer. Returns
+  // true if the pipe can be read again.
   bool nobody_has_written(int file) const {
     struct stat status {};
     if (fstat(file, &status) != 0 || !S_ISFIFO(status.st_mode)) return false;
