@@ -20,7 +20,8 @@ namespace halocline::dtype {
 
 namespace {
 
-// 0 for a type that this MPI lacks: it may be MPI_DATATYPE_NULL or one without data.
+// Returns the size in bytes; 0 for a type that this MPI lacks. Its handle may be MPI_DATATYPE_NULL,
+// or that of a type without data.
 std::int64_t size_of(MPI_Datatype handle) {
   if (handle == MPI_DATATYPE_NULL) return 0;
   int size = 0;
@@ -34,7 +35,7 @@ struct Pair {
   int second;
 };
 
-// The predefined types and, to find them by handle, a table of open addressing.
+// Holds the predefined types, and a table of open addressing to find them by handle.
 class NamedTypes {
  public:
   NamedTypes() {
@@ -65,8 +66,8 @@ class NamedTypes {
  private:
   static constexpr std::size_t kSlots = 256;
 
-  // Handles are addresses of equal objects in Open MPI and small numbers in MPICH: the product
-  // brings what differs into the upper bits.
+  // Handles are addresses of equal objects in Open MPI and small numbers in MPICH. The product
+  // brings the bits that differ to the top.
   static std::size_t slot_of(MPI_Datatype handle) {
     return (std::hash<MPI_Datatype>{}(handle)*0x9E3779B97F4A7C15u) >> 56;
   }
@@ -96,7 +97,7 @@ class NamedTypes {
             static_cast<std::int64_t>(offsetof(Pair<First>, second))}});
   }
 
-  // MPI does not tell alignments: that of a Fortran type is the size of one of its numbers.
+  // MPI does not report alignments. A Fortran type gets the size of one of its numbers.
   void add_fortran(std::string_view name, MPI_Datatype handle, int numbers = 1) {
     if (const auto size = size_of(handle); size != 0)
       add(name, handle, {{basic(name, size, size / numbers), 0}});
@@ -159,7 +160,7 @@ void NamedTypes::add_c_types() {
   add_c_pair<long double>("long_double_int", MPI_LONG_DOUBLE_INT, "long_double");
 }
 
-// The sizes beyond eight bytes, and below four for REAL and COMPLEX, are optional even as names.
+// MPI may lack even the names of sizes beyond eight bytes, and of REAL and COMPLEX below four.
 void NamedTypes::add_fortran_types() {
   add_fortran("character", MPI_CHARACTER);
   add_fortran("logical", MPI_LOGICAL);
@@ -202,7 +203,7 @@ const NamedTypes& table() {
   return all;
 }
 
-// A NamedType with all that it refers to.
+// Holds a NamedType and everything that it refers to.
 struct F90Type {
   std::string name;
   BasicType basic;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Buckets whose places follow a rule: the bucket, stretched and triangular types of [TR14 section
-// 5] and [KT15 section 3.3], defined as in errata C.6, as one.
+// Describes buckets whose places follow a rule: the bucket, stretched and triangular types of [TR14
+// section 5] and [KT15 section 3.3]. Errata C.6 defines these types. One struct stands for all
+// three.
 //
-// Best peer: none; as indexed types, MPI libraries store two arrays for each of them. Here a bucket
-// type stores one, all stretched vectors of a call share one, and a triangular type has none.
+// Best peer: none. MPI libraries store each of them as an indexed type, with two arrays. Here a
+// bucket type stores one array, all stretched vectors of a call share one, and a triangular type
+// has none.
 #pragma once
 
 #include <array>
@@ -13,16 +15,18 @@
 
 namespace halocline::dtype {
 
-/// Bucket i holds the elements [begin(i), end(i)), counted in packed order, and stands at
+/// Describes buckets by a rule. Bucket i holds the elements [begin(i), end(i)), counted in packed
+/// order. Its displacement in bytes is:
 ///
-///     displacement(i) = start + i * distance + length(i) * own + begin(i) * before    [bytes]
+///     displacement(i) = start + i * distance + length(i) * own + begin(i) * before
 ///
 ///     bucket            distance = its size
 ///     stretched vector  own = index * extent, before = types * extent
 ///     triangular        distance = its stride
 struct BucketRule {
   std::int64_t count = 0;
-  /// end(i), in elements; null of a triangular type, where length(i) = first + i * change.
+  /// Holds end(i) of each bucket, in elements; null for a triangular type. The length(i) of a
+  /// triangular type is first + i * change.
   std::shared_ptr<const std::vector<std::int64_t>> ends = nullptr;
   std::int64_t first = 0, change = 0;
   std::int64_t start = 0, distance = 0, own = 0, before = 0;
@@ -38,7 +42,7 @@ struct BucketRule {
   }
   std::int64_t elements() const { return begin(count); }
 
-  /// Buckets that hold elements. O(count), of a triangular type O(1).
+  /// Returns the number of buckets that hold elements. O(count); O(1) for a triangular type.
   std::int64_t nonempty() const {
     std::int64_t out = 0;
     for (std::int64_t i = 0; ends != nullptr && i < count; ++i) out += length(i) > 0 ? 1 : 0;
@@ -52,7 +56,8 @@ struct BucketRule {
     return own == 0 && before == 0 ? "bucket" : "stretched";
   }
 
-  /// The bucket that holds an element; `count` behind the last one. O(log count).
+  /// Returns the bucket that holds an element; `count` if the element is behind the last bucket.
+  /// O(log count).
   std::int64_t bucket_of(std::int64_t element) const {
     std::int64_t least = 0, most = count;
     while (least < most) {

@@ -16,13 +16,13 @@ namespace {
 
 using Displacements = std::vector<std::int64_t>;
 
-// A loop on its way up through the tree: its first packed byte is at `start`. Size 0: no data.
+// Is a loop on its way up through the tree. Its first packed byte is at `start`. Size 0: no data.
 struct Piece {
   std::int64_t start = 0;
   Dataloop loop{0, StridedLoop{0, {}}};
 
   bool empty() const { return loop.size == 0; }
-  // The run, if the whole piece is one.
+  // Returns the length of the run if the whole piece is one run.
   std::optional<std::int64_t> as_run() const {
     const auto* strided = std::get_if<StridedLoop>(&loop.loop);
     if (strided == nullptr || !strided->levels.empty()) return std::nullopt;
@@ -34,7 +34,7 @@ Piece run_piece(std::int64_t start, std::int64_t bytes) {
   return {start, {bytes, StridedLoop{bytes, {}}}};
 }
 
-constexpr std::size_t kUsualLevels = 4;  // with one for the instances: no allocation but the first
+constexpr std::size_t kUsualLevels = 4;  // one is for the instances: no second allocation
 
 Piece repeat(std::int64_t count, std::int64_t stride, Piece body) {
   if (count == 0 || body.empty()) return {};
@@ -65,17 +65,18 @@ Piece repeat(std::int64_t count, std::int64_t stride, Piece body) {
       {size, VectorLoop{count, stride, std::make_shared<const Dataloop>(std::move(body.loop))}}};
 }
 
-// The length of the shortest prefix that repeats itself with one step until the end of a list of n
-// >= 2 entries; n if none does. The last repetition may be cut short if there are many others and
-// no pattern divides the list. `equal_step(i, j)` tells whether entry i + 1 follows entry i as j +
-// 1 follows j. The prefix function of Knuth, Morris and Pratt over the steps: O(n).
+// Returns the length of the shortest prefix that repeats itself at one distance until the end of a
+// list of n >= 2 entries; n if no prefix does. The last copy may be cut short if there are many
+// copies and no pattern divides the list. `equal_step(i, j)` tells if entry i + 1 follows
+// entry i as entry j + 1 follows entry j. The prefix function of Knuth, Morris and Pratt over the
+// steps: O(n).
 template <class EqualStep>
 std::size_t shortest_pattern(std::size_t n, EqualStep equal_step) {
   if (n == 2) return 1;
   if (n > std::numeric_limits<std::uint32_t>::max()) return n;
   const auto steps = n - 1;
-  // The first steps come again where the pattern does, at the latest in the middle. Looking for
-  // them is several times faster than the search below, and irregular lists end here.
+  // The first steps come again where the pattern does, at the latest in the middle. This check is
+  // several times faster than the search below, and irregular lists end here.
   constexpr std::size_t kFirst = 16;
   if (n >= 4 * kFirst) {
     const auto comes_again = [&](std::size_t at) {
@@ -87,8 +88,8 @@ std::size_t shortest_pattern(std::size_t n, EqualStep equal_step) {
     while (at <= n / 2 && !comes_again(at)) ++at;
     if (at > n / 2) return n;
   }
-  // Of the first i steps. 32 bits halve the memory that a long list costs here; 2^32 displacements
-  // are 32 GiB.
+  // border[i]: the prefix function of the first i steps. 32 bits halve the memory that a long list
+  // costs here; 2^32 displacements are 32 GiB.
   std::vector<std::uint32_t> border(steps + 1, 0);
   for (std::uint32_t i = 1, k = 0; i < steps; ++i) {
     while (k > 0 && !equal_step(i, k)) k = border[k];
@@ -106,14 +107,14 @@ void shift(Displacements& displacements, std::int64_t by) {
   for (auto& displacement : displacements) displacement += by;
 }
 
-// Makes the first displacement 0 and returns what it was.
+// Makes the first displacement 0 and returns the old one.
 std::int64_t take_start(Displacements& displacements) {
   const auto start = displacements.front();
   shift(displacements, -start);
   return start;
 }
 
-// A body at each of at least two displacements that no loop can stand for.
+// Puts a body at each of at least two displacements that no loop can stand for.
 Piece at_each(Displacements displacements, Piece body) {
   const auto start = take_start(displacements) + body.start;
   const auto size = body.loop.size * std::ssize(displacements);
@@ -125,9 +126,9 @@ Piece at_each(Displacements displacements, Piece body) {
 Piece indexed_runs(Displacements displacements, Displacements lengths);
 Piece in_sequence(Piece first, Piece second);
 
-// A body at each displacement as a nest of bodies at some of them, if it is of so many that
-// entering its loops costs less than to look all of them up: [KT15]'s path, of which a nest below
-// one index serves. Comparisons take half a nanosecond.
+// Puts a nest of bodies at some of the displacements, if it covers all of them. A nest must have at
+// least kLeastBodies bodies: then entering its loops costs less than looking up all displacements.
+// The nest is [KT15]'s path, if its root is one index. A comparison takes half a nanosecond.
 std::optional<Piece> nest_at_some(const Displacements& displacements, const Piece& body) {
   constexpr std::int64_t kNanosecondsPerBlock = 30, kLeastBodies = 32;
   const auto n = std::ssize(displacements);
@@ -148,7 +149,7 @@ std::optional<Piece> nest_at_some(const Displacements& displacements, const Piec
   return at_each(index->displacements, std::move(nest));
 }
 
-// A body at each displacement, whose starts are counted from there.
+// Puts a body at each displacement. The body's start is added to each displacement.
 Piece block_indexed(Displacements displacements, Piece body) {
   if (displacements.empty() || body.empty()) return {};
   const auto n = displacements.size();
@@ -181,11 +182,11 @@ Piece block_indexed(Displacements displacements, Piece body) {
   return at_each(std::move(displacements), std::move(body));
 }
 
-// Runs one behind the other in the packed stream; lengths are not 0.
+// Joins runs that stand one behind the other in the packed bytes. No length is 0.
 Piece indexed_runs(Displacements displacements, Displacements lengths) {
   if (displacements.empty()) return {};
   const auto n = displacements.size();
-  // A pattern is looked for before runs are merged: merging across its end would hide it.
+  // Look for a pattern before merging runs: merging across its end would hide it.
   if (n > 2 || (n == 2 && lengths[0] == lengths[1])) {
     const auto pattern = shortest_pattern(n, [&](std::size_t i, std::size_t j) {
       return lengths[i] == lengths[j] && lengths[i + 1] == lengths[j + 1] &&
@@ -221,14 +222,15 @@ Piece indexed_runs(Displacements displacements, Displacements lengths) {
   if (last == 0) return run_piece(displacements[0], lengths[0]);
   if (std::adjacent_find(lengths.begin(), lengths.end(), std::not_equal_to<>()) == lengths.end())
     return block_indexed(std::move(displacements), run_piece(0, lengths[0]));
-  // Runs of another grain may repeat where those before did not.
+  // Merged runs may repeat where the runs before did not.
   if (merged) return indexed_runs(std::move(displacements), std::move(lengths));
   const auto start = take_start(displacements);
   const auto size = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
   return {start, {size, IndexedLoop{std::move(displacements), std::move(lengths)}}};
 }
 
-// Collects the members of a struct: runs that follow each other are gathered, structs spliced.
+// Collects the members of a struct. Gathers runs that follow each other, and splices nested
+// structs.
 class StructBuilder {
  public:
   void add(Piece piece, std::int64_t displacement) {
@@ -287,10 +289,10 @@ class StructBuilder {
   }
 
   std::vector<Piece> members_;
-  Displacements displacements_, lengths_;  // of the runs since the last other member
+  Displacements displacements_, lengths_;  // runs since the last member that is no run
 };
 
-// Two pieces as they are.
+// Makes a struct of two pieces, without folding.
 Piece in_sequence(Piece first, Piece second) {
   StructLoop out;
   const auto size = first.loop.size + second.loop.size;
@@ -302,10 +304,10 @@ Piece in_sequence(Piece first, Piece second) {
 
 Piece reduce(const TreeNode& tree);
 
-// So many buckets are a list as well as a rule.
+// Up to this number of buckets, a list is as good as the rule.
 constexpr std::int64_t kFewBuckets = 8;
 
-// Buckets of `stride`-separated children: runs where the children adjoin, else a vector per bucket.
+// Reduces buckets of children: runs if the children adjoin, else a vector per bucket.
 Piece reduce_buckets(const IdxBuc& t) {
   const auto child = reduce(*t.child);
   if (child.empty()) return {};
@@ -315,7 +317,7 @@ Piece reduce_buckets(const IdxBuc& t) {
   for (std::size_t i = 0; i < t.displacements.size(); ++i) {
     if (t.blocklengths[i] == 0) continue;
     if (!counts.empty() && t.displacements[i] == displacements.back() + counts.back() * t.stride) {
-      counts.back() += t.blocklengths[i];  // goes on where the bucket before ends
+      counts.back() += t.blocklengths[i];  // continues the bucket before
     } else {
       displacements.push_back(t.displacements[i]);
       counts.push_back(t.blocklengths[i]);
@@ -333,7 +335,7 @@ Piece reduce_buckets(const IdxBuc& t) {
   return members.finish();
 }
 
-// Whether the lengths repeat themselves, or most buckets go on where the one before ends.
+// Tells if the lengths repeat themselves, or most buckets go on where the bucket before ends.
 bool is_better_as_list(const RuleBuc& t) {
   const auto& rule = t.rule;
   std::int64_t continued = 0;
@@ -348,7 +350,7 @@ bool is_better_as_list(const RuleBuc& t) {
          }) < n;
 }
 
-// Buckets with a rule.
+// Reduces buckets with a rule.
 Piece reduce_by_rule(const RuleBuc& t) {
   const auto child = reduce(*t.child);
   auto rule = t.rule;
@@ -382,8 +384,8 @@ Piece reduce(const TreeNode& tree) {
                           StructBuilder members;
                           Piece child;
                           for (std::size_t i = 0; i < t.children.size(); ++i) {
-                            // Neighbours that share their node are reduced once: structs of two
-                            // equal members nested k deep are not 2^k.
+                            // Neighbours that share their node are reduced once. Otherwise structs
+                            // of two equal members, nested k deep, would take 2^k steps.
                             if (i == 0 || t.children[i] != t.children[i - 1])
                               child = reduce(*t.children[i]);
                             const bool again =
@@ -535,7 +537,7 @@ std::string to_string(const Dataloop& loop) {
                                  std::to_string(l.stride) + ", " + to_string(*l.body) + ")";
                         },
                         [](const StructLoop& l) {
-                          // Long structs show their ends.
+                          // Long structs show their first members and the last one.
                           constexpr std::size_t kShown = 8;
                           std::string out = "struct(";
                           for (std::size_t i = 0; i < l.members.size(); ++i) {

@@ -17,14 +17,14 @@ namespace halocline::dtype {
 
 namespace {
 
-// Predefined types are neither committed nor freed; the parametrised Fortran types are predefined,
+// Predefined types are neither committed nor freed. The parametrised Fortran types are predefined,
 // too, although they have a combiner of their own (MPI-3.1 section 17.2.5).
 bool is_of_predefined(int combiner) {
   return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
          combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
 }
 
-// MPI's constructors for numbers of type int and, since MPI 4, of type MPI_Count.
+// Lists MPI's constructors for numbers of type int and, since MPI 4, for numbers of type MPI_Count.
 #define HALOCLINE_CONSTRUCTORS(name, count, bytes, suffix)                              \
   struct name {                                                                         \
     using Count = count;                                                                \
@@ -89,8 +89,9 @@ Distribution distribution_from_mpi(int distribution) {
 
 Datatype build(const TypeExpr& expr);
 
-// One constructor call with the numbers as Mpi's functions take them; throws ConfigError for what
-// does not fit. Not committed: only the outermost type of an expression is.
+// Makes one constructor call with the types of numbers that Mpi's functions take. Throws
+// ConfigError for numbers that do not fit. Does not commit: only the outermost type of an
+// expression is committed.
 template <class Mpi>
 struct Maker {
   using Count = typename Mpi::Count;
@@ -192,7 +193,7 @@ struct Maker {
     return make(t, [](auto old, auto* out) { HALOCLINE_MPI(MPI_Type_dup(old, out)); });
   }
 
-  // What MPI does not have.
+  // Builds a constructor that MPI does not have by those that it has.
   template <class Constructor>
   requires requires(const Constructor& t) { lower(t); }
   Datatype operator()(const Constructor& t) const { return build(*lower(t)); }
@@ -219,7 +220,7 @@ bool exceeds_int(std::int64_t value) {
 bool exceeds_int(const std::vector<std::int64_t>& values) {
   return std::any_of(values.begin(), values.end(), [](auto value) { return exceeds_int(value); });
 }
-// Whether the constructor has a number that IntConstructors would take as an int.
+// Tells if a number of the constructor exceeds the int that IntConstructors take for it.
 bool exceeds_int(const TypeExpr& expr) {
   const auto any = [](const auto&... numbers) { return (exceeds_int(numbers) || ...); };
   return std::visit(Overload{
@@ -246,7 +247,7 @@ Datatype build(const TypeExpr& expr) {
   return std::visit(Maker<IntConstructors>{}, expr.node);
 }
 
-// How many arguments of each kind a constructor was called with.
+// Counts the arguments of each kind that a constructor was called with.
 struct Envelope {
 #if MPI_VERSION >= 4
   using Number = MPI_Count;
@@ -270,7 +271,7 @@ void free_unless_predefined(MPI_Datatype handle) {
   if (!is_predefined(handle)) MPI_Type_free(&handle);
 }
 
-// Uninitialized scratch, on the stack where it is small.
+// Holds uninitialized scratch, on the stack if it is small.
 template <class T, std::size_t N>
 class Scratch {
  public:
@@ -285,10 +286,10 @@ class Scratch {
   std::unique_ptr<T[]> heap_;
 };
 
-// The arguments of the constructor call behind a handle, each kind read once and in order (MPI-3.1
-// section 4.1.13). Of a constructor for large counts, all counts and byte displacements are in one
-// array of their own, in its argument order (MPI-4.0 section 5.1.13). Frees the types that MPI
-// hands out.
+// Reads the arguments of the constructor call behind a handle, each kind in order (MPI-3.1 section
+// 4.1.13). Each argument is read once. A constructor for large counts has all counts and byte
+// displacements in one array of their own, in argument order (MPI-4.0 section 5.1.13). Frees the
+// types that MPI hands out.
 class Contents {
  public:
   Contents(MPI_Datatype handle, const Envelope& envelope)
@@ -314,7 +315,7 @@ class Contents {
     for (std::int64_t i = 0; i < type_count_; ++i) free_unless_predefined(types_.data()[i]);
   }
 
-  /// What is an int in every constructor.
+  /// Returns the next argument that is an int in every constructor.
   int integer() {
     return *integer_++;
   }
@@ -322,7 +323,7 @@ class Contents {
     return take(integer_, n);
   }
 
-  /// What is an int or an MPI_Count.
+  /// Returns the next argument that is an int or an MPI_Count.
   std::int64_t count() {
     return large_ ? *large_count_++ : *integer_++;
   }
@@ -330,7 +331,7 @@ class Contents {
     return large_ ? take(large_count_, n) : take(integer_, n);
   }
 
-  /// What is an MPI_Aint or an MPI_Count.
+  /// Returns the next argument that is an MPI_Aint or an MPI_Count.
   std::int64_t bytes() {
     return large_ ? *large_count_++ : *address_++;
   }
@@ -389,8 +390,8 @@ Darray decode_darray(Contents& contents, TypeExprPtr old) {
   return out;
 }
 
-// Reads a type from its innermost types outwards. Each type gets the bounds that this MPI gives it:
-// a program lays out its arrays by those, also where the standard's rule says otherwise.
+// Reads a type from its innermost types outwards. Each type gets the bounds that this MPI gives it,
+// even if the standard's rule says otherwise: a program lays out its arrays by MPI's bounds.
 class Reader {
  public:
   explicit Reader(bool with_trees) : with_trees_(with_trees) {}
@@ -416,14 +417,15 @@ class Reader {
   }
 
  private:
-  // Reading recurses; a type that is nested deeper than this is not read.
+  // Reading recurses, so the depth of nesting has a limit.
   static constexpr int kMaxDepth = 1000;
-  // Reading takes a few microseconds for each type inside. A type that stands in the next one
-  // twice, level by level, is read twice as often with each level: many MPIs hand out copies of it.
+  // Reading takes a few microseconds for each type inside. If each level holds the type below it
+  // twice, the number of reads doubles with each level: many MPIs hand out copies of a type.
   static constexpr int kMaxTypes = 1 << 16;
 
-  // Gives a part the lb and the extent that MPI tells of its type. Returns whether they differ from
-  // the rule's. Unsupported if MPI's size or true bounds differ: then MPI has data elsewhere.
+  // Gives a part the lb and the extent that MPI reports for its type. Returns true if they differ
+  // from the standard's rule. Unsupported if MPI's size or true bounds differ: then MPI has data
+  // elsewhere.
   static Result<bool> adopt_bounds(MPI_Datatype handle, detail::Part& part) {
     const auto ours = part.shape.bounds(), mpis = mpi_bounds(handle);
     const bool is_in_place = mpis.true_lb == ours.true_lb && mpis.true_extent == ours.true_extent;
@@ -440,7 +442,7 @@ class Reader {
     TypeExpr expr;
     detail::Part part;
   };
-  // An expression with MPI's bounds, and the part of it.
+  // Returns an expression with MPI's bounds, and its part.
   Result<Bounded> bounded(MPI_Datatype handle, TypeExpr made) const {
     auto part = detail::part_of(made, with_trees_, parts_);
     if (std::holds_alternative<Named>(made.node)) return Bounded{std::move(made), std::move(part)};
@@ -457,8 +459,8 @@ class Reader {
   Result<TypeExprPtr> read_shared(MPI_Datatype handle, int depth);
 
   bool with_trees_;
-  int types_ = 0;             // that were read
-  detail::KnownParts parts_;  // of the types inside
+  int types_ = 0;             // types read so far
+  detail::KnownParts parts_;  // parts of the types inside
 };
 
 Result<TypeExpr> Reader::struct_call(Contents& contents, int depth) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The border to MPI: handles that free themselves, expression -> MPI_Datatype, MPI_Datatype ->
-// expression.
+// Translates between MPI_Datatype handles and type expressions. Defines a handle that
+// frees itself.
 #pragma once
 
 #include <mpi.h>
@@ -12,7 +12,7 @@
 
 namespace halocline::dtype {
 
-/// Owner of an MPI_Datatype. Move-only; frees the handle unless it is null or predefined, or MPI is
+/// Owns an MPI_Datatype. Move-only. Frees the handle unless it is null or predefined, or MPI is
 /// finalized.
 class Datatype {
  public:
@@ -26,37 +26,40 @@ class Datatype {
   }
   ~Datatype();
 
-  /// The handle, still owned by this object.
+  /// Returns the handle. This object still owns it.
   MPI_Datatype get() const noexcept { return handle_; }
 
  private:
   MPI_Datatype handle_ = MPI_DATATYPE_NULL;
 };
 
-/// The committed MPI datatype of an expression, made with the standard's constructors; since MPI 4
-/// with those for large counts where a number exceeds an int. Local. Throws ConfigError where an
-/// argument does not fit what this MPI takes, MpiError where MPI refuses.
+/// Returns the committed MPI datatype of an expression, made with the standard's constructors.
+/// Since MPI 4, uses the constructors for large counts if a number exceeds an int. Local.
+///
+/// \throws ConfigError if an argument does not fit the numbers that this MPI takes.
+/// \throws MpiError if MPI refuses a call.
 Datatype make_datatype(const TypeExpr& expr);
 
-/// Whether `handle` is one of MPI's own types. Local. Throws MpiError.
+/// Tells if `handle` is one of MPI's own types. Local. Throws MpiError if MPI refuses the handle.
 bool is_predefined(MPI_Datatype handle);
 
-/// Returns the constructor calls behind `handle`, with the bounds that this MPI gives each of its
-/// types.
+/// Returns the constructor calls behind `handle`, with the bounds that this MPI gives to each of
+/// its types.
 ///
 /// Reads through MPI_Type_get_envelope and MPI_Type_get_contents, since MPI 4 through their
-/// variants for large counts, and frees every handle that MPI hands out on the way. Reads every
-/// combiner of MPI-3.1. Where MPI's lb or extent of a type, outermost or inside, differs from the
-/// standard's rule, the expression has a Resized around that type: programs lay out their arrays by
-/// MPI_Type_get_extent. Local; O(number of constructor arguments).
+/// variants for large counts. Frees every handle that MPI hands out on the way. Reads every
+/// combiner of MPI-3.1. MPI's lb or extent of a type, outermost or inside, may differ from the
+/// standard's rule. The expression then has a Resized around that type, since programs lay out
+/// their arrays by MPI_Type_get_extent. Local; O(number of constructor arguments).
 ///
 /// \return UnsupportedDatatype for predefined types that Halocline does not know, such as the
-///   removed MPI_LB, for combiners of later standards, and for types whose size or true bounds say
-///   that this MPI places their data elsewhere than the constructors do.
+///   removed MPI_LB, and for combiners of later standards. Also for types nested deeper than 1000
+///   and for more than 2^16 types inside. Also if size or true bounds say that this MPI places the
+///   data elsewhere than the constructors do.
 /// \throws ConfigError for sizes or displacements beyond 2^61 bytes.
 Result<TypeExprPtr> decode(MPI_Datatype handle);
 
-/// decode(), as a value whose lists may be moved elsewhere.
+/// Decodes a handle like decode(). Returns a value whose lists may be moved elsewhere.
 Result<TypeExpr> decode_value(MPI_Datatype handle);
 
 }  // namespace halocline::dtype

@@ -20,7 +20,7 @@ void limit(const char* name, std::int64_t number, std::int64_t most, const char*
                       " at most): make it of smaller ones");
 }
 
-// Throws for what would overflow a sum.
+// Throws ConfigError for numbers that would overflow a sum.
 template <class... Numbers>
 void check_numbers(Numbers... numbers) {
   (checked_bytes(numbers, false), ...);
@@ -32,8 +32,8 @@ const char* wrong_blocks(const Constructor& t) {
   return right ? nullptr : "a stride of at least 1 and blocklength";
 }
 
-// The elements in [begin, end) of blocks at start, start + stride, ..., moved by `shift`; start is
-// at most `begin`.
+// Adds the elements in [begin, end) of blocks at start, start + stride, ..., moved by `shift`. The
+// start is at most `begin`.
 template <class Constructor>
 void add_blocks(std::vector<StridedBlocks>& out, const Constructor& t, std::int64_t begin,
                 std::int64_t end, std::int64_t shift) {
@@ -70,7 +70,7 @@ TypeExprPtr lower_blocks(const Constructor& t) {
   return type(std::move(out));
 }
 
-// An indexed type of so many blocks; block(i) is the length and the position of each.
+// Returns an indexed type of `count` blocks; block(i) is the length and the position of block i.
 template <class Block>
 TypeExprPtr lower_list(const char* name, std::int64_t count, const TypeExprPtr& old, Block block) {
   limit(name, count, kMostBlocks, "blocks");

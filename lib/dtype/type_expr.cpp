@@ -45,7 +45,7 @@ std::string text(const std::vector<T>& list) {
   return "{" + comma_separated(list, [](const T& item) { return text(item); }) + "}";
 }
 
-// The list of dargs, in which one number has a name.
+// Is a list of distribution arguments, in which one number has a name.
 struct Dargs {
   const std::vector<std::int64_t>& values;
 };
@@ -74,7 +74,7 @@ std::vector<std::int64_t> blocklengths_of(const StretchedVector& t) {
   return out;
 }
 
-// Hands the constructor's name and its arguments to `call`, and returns what that does.
+// Calls `call` with the constructor's name and its arguments, and returns the result.
 template <class Call>
 auto with_arguments(const TypeExpr& expr, Call&& call) {
   return std::visit(
@@ -122,8 +122,8 @@ auto with_arguments(const TypeExpr& expr, Call&& call) {
       expr.node);
 }
 
-// Appends what tells an expression from all others, until there are more than `most`: before each
-// list and name how long it is.
+// Appends numbers that tell an expression from all other expressions, until there are more than
+// `most`. The length of each list and name stands before it.
 struct Numbers {
   std::vector<std::int64_t>& out;
   std::size_t most;
@@ -164,7 +164,8 @@ constexpr const char* kConstructors =
     "subarray, darray, resized, dup, bounded_vector, circular_vector, bucket, stretched_vector or "
     "triangular";
 
-// As in NamedType::name or as MPI writes it, in either case; nullptr if there is none.
+// Finds a predefined type by NamedType::name or by MPI's name, in lower or upper case; nullptr if
+// there is none.
 const NamedType* find_predefined(std::string_view name) {
   std::string lower(name);
   std::transform(lower.begin(), lower.end(), lower.begin(),
@@ -183,7 +184,7 @@ std::shared_ptr<const std::vector<std::int64_t>> ends_of(
   return std::make_shared<const std::vector<std::int64_t>>(std::move(ends));
 }
 
-// Recursive descent over the grammar in the header; the position is kept for messages.
+// Parses the grammar in the header by recursive descent. Keeps the position for messages.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
@@ -229,13 +230,13 @@ class Parser {
     return result;
   }
 
-  // What is parsed next lies inside of so many more loops.
+  // Counts the levels around the part that is parsed next.
   void nest(std::size_t levels) {
     depth_ += levels;
     if (depth_ > kMaxDepth) fail("at most 1000 nested constructors and dimensions of arrays");
   }
 
-  // Called through pointers, each parser has its own small frame: nesting is deep.
+  // Parsers are called through pointers, so that each has its own small frame: nesting is deep.
   struct Constructor {
     std::string_view name, arguments;
     TypeExprPtr (Parser::*parse)();
@@ -384,7 +385,7 @@ class Parser {
     return type(std::move(t));
   }
 
-  // The numbers of a constructor that MPI does not have, then what it is applied to.
+  // Checks the numbers of a constructor that MPI does not have, and parses the type behind them.
   template <class T>
   TypeExprPtr applied(T t) {
     if (const auto* expected = wrong_arguments(t)) fail(expected);
@@ -471,7 +472,7 @@ class Parser {
     return integer_or(name, kDefaultDarg);
   }
 
-  // Reads the number of dimensions, which MPI has in front of the lists.
+  // Reads the number of dimensions, which MPI has in front of the lists; nullopt if it is absent.
   std::optional<std::int64_t> optional_dimensions() {
     skip_space();
     if (at_ == text_.size() || text_[at_] < '0' || text_[at_] > '9') return std::nullopt;
@@ -480,7 +481,7 @@ class Parser {
     return out;
   }
 
-  // A natural number, or this value where there is the word that stands for it.
+  // Parses a natural number, or `name`, which stands for `value`.
   std::int64_t integer_or(std::string_view name, std::int64_t value) {
     skip_space();
     if (text_.substr(at_).starts_with(name)) {
@@ -494,7 +495,7 @@ class Parser {
 
   bool begins_list() { return peek('{') || peek('['); }
 
-  // Between braces, or between brackets as in many languages.
+  // Parses a list between braces, or between brackets as in many languages.
   template <class Item>
   auto list(Item item) -> std::vector<decltype(item())> {
     std::vector<decltype(item())> items;
@@ -578,7 +579,7 @@ class Parser {
   std::string_view text_;
   std::size_t at_ = 0;
   std::size_t depth_ = 0;
-  const Constructor* constructor_ = nullptr;  // that is being read
+  const Constructor* constructor_ = nullptr;  // the one that is being parsed
 };
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace halocline::dtype {
 
 namespace {
 
-// A type map with the standard's lb and ub markers; of several markers only the least lb and the
-// greatest ub matter.
+// Is a type map with the standard's lb and ub markers. Among several markers only the least lb and
+// the greatest ub matter.
 struct Marked {
   std::vector<TypeMap::Entry> entries;
   std::optional<std::int64_t> lb_marker, ub_marker;
@@ -80,8 +80,8 @@ Marked expand_indexed(const std::vector<std::int64_t>& displacements, std::int64
   return out;
 }
 
-// A part of a global array of `sizes` elements, one dimension at a time, the fastest first:
-// indices(d) lists what belongs to it along dimension d.
+// Expands a part of a global array of `sizes` elements, one dimension at a time, the fastest first.
+// indices(d) lists the part's indices along dimension d.
 template <class Indices>
 Marked expand_array(const std::vector<std::int64_t>& sizes, Order order, Marked map,
                     Indices indices) {
@@ -125,7 +125,8 @@ std::vector<std::int64_t> darray_indices(const Darray& t, std::size_t d) {
   return out;
 }
 
-// Blocks at start, start + stride, ... below `end`, no element beyond it; each at place(position).
+// Expands blocks at start, start + stride, ..., without elements from `end` on. place(position) is
+// the place of an element.
 template <class Constructor, class Place>
 Marked expand_ordered(const Constructor& t, std::int64_t end, const TypeExpr& old, Place place) {
   const auto one = expand(old);

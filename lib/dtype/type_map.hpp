@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The type map of the MPI standard, expanded entry by entry: the oracle that everything else is
-// compared with. Written for plainness, not speed, and sharing no code with the tree, the canonical
-// form or the packers.
+// Expands the type map of the MPI standard entry by entry. The type map is the oracle for all other
+// code. It is written for plainness, not speed. It shares no code with the tree, the canonical form
+// or the packers.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace halocline::dtype {
 
-/// The ordered (basic type, byte displacement) sequence of a datatype and the bounds that follow
-/// from it (MPI-3.1 sections 4.1, 4.1.6-4.1.8). All quantities are bytes, displacements are
+/// Holds the ordered (basic type, byte displacement) sequence of a datatype, and the bounds that
+/// follow from it (MPI-3.1 sections 4.1, 4.1.6-4.1.8). All quantities are bytes. Displacements are
 /// relative to the buffer argument.
 struct TypeMap {
   struct Entry {
@@ -31,13 +31,13 @@ struct TypeMap {
 
 /// Expands `expr`, whose numbers are at most 2^61. Memory and time are O(number of entries).
 ///
-/// Bounds: an explicit bound (resized, subarray) anywhere in the nesting hides the natural ones, as
-/// the standard's lb and ub markers do; without an explicit upper bound the extent is rounded up to
-/// the largest alignment among the entries.
+/// An explicit bound (resized, subarray, darray) anywhere in the nesting hides the natural bounds,
+/// as the standard's lb and ub markers do. Without an explicit upper bound, the extent is rounded
+/// up to the largest alignment among the entries.
 TypeMap type_map(const TypeExpr& expr);
 
-/// The displacement of every packed byte of `count` instances, in pack order: the whole contract of
-/// packing.
+/// Returns the displacement of every packed byte of `count` instances, in pack order. This list is
+/// the whole contract of packing.
 std::vector<std::int64_t> byte_displacements(const TypeMap& map, std::int64_t count);
 
 }  // namespace halocline::dtype

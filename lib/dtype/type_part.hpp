@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The step of a translation: the bounds and the tree of one constructor, from those of the types
-// inside it. Not for users of the library.
+// Translates one constructor: makes its bounds and its tree from those of the types inside it. Not
+// for users of the library.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 
 namespace halocline::dtype::detail {
 
-/// Holds the size and bounds of a datatype with what is needed to combine them further: the bounds
-/// that were set explicitly (by resized or subarray, or by such a type inside), and the alignment
-/// that pads a natural upper bound. All are bytes.
+/// Holds the size and bounds of a datatype, in bytes, with the numbers that combine them further.
+/// Explicit bounds are those set by resized, subarray or darray, or by such a type inside. The
+/// alignment pads a natural upper bound.
 struct Shape {
   std::int64_t size = 0;
   std::int64_t true_lb = 0, true_ub = 0;  // meaningful if has_data
@@ -27,7 +27,7 @@ struct Shape {
   std::int64_t ub() const {
     if (explicit_ub) return explicit_ub_value;
     if (!has_data) return lb();
-    return true_ub + (-(true_ub - lb()) & (alignment - 1));  // a power of two
+    return true_ub + (-(true_ub - lb()) & (alignment - 1));  // alignment is a power of two
   }
   std::int64_t extent() const { return ub() - lb(); }
 
@@ -67,8 +67,8 @@ struct Shape {
     }
   }
 
-  /// Becomes `count` copies, the least and the greatest displacement among them being these. In
-  /// place, since a Shape is large.
+  /// Becomes `count` copies, of which `least` and `greatest` are the extreme displacements in
+  /// bytes. In place, since a Shape is large.
   void copy(std::int64_t count, std::int64_t least, std::int64_t greatest) {
     if (count == 0) {
       *this = {};
@@ -96,21 +96,21 @@ struct Shape {
   }
 };
 
-/// Holds both results of a translation: the shape, and the tree if it was asked for.
+/// Holds both results of a translation: the shape, and the tree if the caller asked for it.
 struct Part {
   Shape shape;
   TreeNodePtr tree;
 };
 
-/// Maps types to the parts that were computed of them before.
+/// Maps types to their parts, where those are known already.
 using KnownParts = std::unordered_map<const TypeExpr*, Part>;
 
-/// Translates one expression. Takes the parts of types inside from `known`, where they are there,
-/// instead of translating those types again. Without a tree unless `with_tree`. Gives the lists of
-/// `expr` to the tree. Throws ConfigError for sizes or displacements beyond 2^61 bytes.
+/// Translates one expression. Takes the parts of types inside from `known` if they are there,
+/// instead of translating those types again. Makes a tree only if `with_tree`. Moves the lists of
+/// `expr` into the tree. Throws ConfigError for sizes or displacements beyond 2^61 bytes.
 Part part_of(TypeExpr expr, bool with_tree, const KnownParts& known);
 
-/// Decodes a handle (see decode()) and translates it on the way. Local.
+/// Decodes a handle like decode(), and translates it on the way. Local.
 Result<Part> read_part(MPI_Datatype handle);
 
 }  // namespace halocline::dtype::detail

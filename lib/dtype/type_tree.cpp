@@ -20,7 +20,7 @@ using detail::KnownParts;
 using detail::Part;
 using detail::Shape;
 
-// Null over children that are null.
+// Returns a node; null if a child is null, as in a translation without a tree.
 template <class Node>
 TreeNodePtr node(Node value) {
   if constexpr (requires { value.child; })
@@ -51,7 +51,7 @@ std::vector<std::int64_t> in_bytes(std::vector<std::int64_t> displacements, std:
   return displacements;
 }
 
-// One `child` at each displacement.
+// Puts one `child` at each displacement.
 Part indexed(std::vector<std::int64_t> displacements, Part child) {
   if (displacements.empty()) return {{}, node(Idx{{}, std::move(child.tree)})};
   std::int64_t least = displacements.front(), greatest = least;
@@ -66,7 +66,7 @@ Part indexed(std::vector<std::int64_t> displacements, Part child) {
   return child;
 }
 
-// Blocks of `old` at these displacements.
+// Puts blocks of `old` at these displacements.
 Part indexed(std::vector<std::int64_t> blocklengths, std::vector<std::int64_t> displacements,
              Part old) {
   const auto differs =
@@ -91,8 +91,8 @@ Part indexed(std::vector<std::int64_t> blocklengths, std::vector<std::int64_t> d
   return old;
 }
 
-// Where buckets reach: beyond those without elements, and of a triangular type at an end, since
-// places are linear in i there.
+// Puts `old` into buckets by a rule. Buckets without elements do not count for the bounds. A
+// triangular type reaches farthest in two buckets at either end, since places are linear in i.
 Part in_buckets(BucketRule rule, Part old) {
   const auto extent = old.shape.extent();
   std::int64_t least = INT64_MAX, greatest = INT64_MIN;
@@ -116,8 +116,9 @@ Part in_buckets(BucketRule rule, Part old) {
   return old;
 }
 
-// What a type has of one dimension of an array, in elements: `blocks` blocks, `stride` apart, the
-// first at `first`; the last one has length `last`, the others `blocklength`.
+// Describes the part of one dimension of an array that a type has, in elements: `blocks` blocks,
+// `stride` apart, the first at `first`. The last block has length `last`; each block before it has
+// length `blocklength`.
 struct Owned {
   std::int64_t first, blocks, stride, blocklength, last;
 };
@@ -150,7 +151,7 @@ Owned owned(const Darray& t, std::size_t d) {
   return {process * darg, blocks, psize * darg, darg, last};
 }
 
-// Makes of an element what is owned along one dimension; elements are `element` bytes apart.
+// Repeats `part` along one dimension as `own` says; elements are `element` bytes apart.
 void repeat_along_dimension(Part& part, const Owned& own, std::int64_t element) {
   if (own.blocks == 1) return repeat(part, own.last, element);
   const auto stride = checked_multiply(own.stride, element);
@@ -164,7 +165,8 @@ void repeat_along_dimension(Part& part, const Owned& own, std::int64_t element) 
   part.tree = node(Strc{{0, last_at}, {std::move(part.tree), std::move(last.tree)}});
 }
 
-// Part of an array of `sizes` elements: what `t` has of each dimension, the fastest one innermost.
+// Returns the part of `t`, a piece of an array of `sizes` elements, from the part of an element.
+// The fastest dimension is innermost.
 template <class Constructor>
 Part array_part(const Constructor& t, const std::vector<std::int64_t>& sizes, Part part) {
   std::int64_t element = part.shape.extent();
@@ -184,7 +186,8 @@ Part array_part(const Constructor& t, const std::vector<std::int64_t>& sizes, Pa
   return part;
 }
 
-// Computes the part of a constructor. Those that are taken by value give their lists to the tree.
+// Computes the part of a constructor. Constructors that are taken by value give their lists to the
+// tree.
 struct PartOf {
   bool with_tree;
   const KnownParts& known;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Type trees over the constructors of [KT15], and the translation of MPI datatypes into them. They
-// are the five dataloops of [RMG03], too: contig and vector are Vec, blockindexed is Idx, indexed
-// is IdxBuc, struct is Strc. RuleBuc stands for the constructors that MPI does not have.
+// Defines type trees over the constructors of [KT15], and translates MPI datatypes into them. The
+// nodes are the five dataloops of [RMG03], too: contig and vector are Vec, blockindexed is Idx,
+// indexed is IdxBuc, struct is Strc. RuleBuc stands for the constructors that MPI does not have.
 //
-// [PEA21] section 3.1 translates into DenseData and StreamData, each with an offset of its own;
-// here a node has none and a shift is an Idx of one displacement as in [KT15], so that the same
-// tree carries over to index lists.
+// Best peer: [PEA21] section 3.1 translates into DenseData and StreamData, each with an offset of
+// its own. Here a node has no offset, and a shift is an Idx of one displacement as in [KT15]. So
+// one kind of tree also holds index lists.
 #pragma once
 
 #include <mpi.h>
@@ -24,9 +24,9 @@
 
 namespace halocline::dtype {
 
-/// Size and bounds of one instance of a datatype, in bytes relative to the buffer argument. `lb`
-/// and `extent` are what repetition uses; `true_lb` and `true_extent` enclose the data (both 0 if
-/// there is none).
+/// Holds size and bounds of one instance of a datatype, in bytes relative to the buffer argument.
+/// Repetition uses `lb` and `extent`. `true_lb` and `true_extent` enclose the data, and are 0 if
+/// there is none.
 struct TypeBounds {
   std::int64_t size = 0;
   std::int64_t lb = 0;
@@ -36,44 +36,46 @@ struct TypeBounds {
   bool operator==(const TypeBounds&) const = default;
 };
 
-/// Bounds of `expr` in O(constructor arguments), whatever the counts are; the rules are those of
-/// type_map(). Throws ConfigError for sizes or displacements beyond 2^61 bytes.
+/// Returns the bounds of `expr`, by the rules of type_map(). O(constructor arguments), whatever the
+/// counts are. Throws ConfigError for sizes or displacements beyond 2^61 bytes.
 TypeBounds type_bounds(const TypeExpr& expr);
 
 struct TreeNode;
 using TreeNodePtr = std::shared_ptr<const TreeNode>;
 
-/// `bytes` consecutive bytes, of this basic type if it is known.
+/// Describes `bytes` consecutive bytes, of this basic type if it is known.
 struct Leaf {
   std::int64_t bytes;
   const BasicType* type = nullptr;
 };
-/// `count` children, `stride` bytes apart; the first one at 0.
+/// Describes `count` children, `stride` bytes apart, the first at displacement 0.
 struct Vec {
   std::int64_t count;
   std::int64_t stride;
   TreeNodePtr child;
 };
-/// One child at each displacement (bytes), in this order.
+/// Describes one child at each displacement (bytes), in this order.
 struct Idx {
   std::vector<std::int64_t> displacements;
   TreeNodePtr child;
 };
 
-/// Bucket i: blocklengths[i] children, `stride` bytes apart, the first at displacements[i].
+/// Describes buckets of a child: bucket i has blocklengths[i] copies, `stride` bytes apart, the
+/// first at displacements[i] (bytes).
 struct IdxBuc {
   std::vector<std::int64_t> blocklengths, displacements;
   std::int64_t stride;
   TreeNodePtr child;
 };
-/// An index bucket without lists of displacements: rule.length(i) children, `stride` bytes apart,
-/// the first at rule.displacement(i). It has no shift of its own: rule.start is 0.
+/// Describes buckets of a child by a rule: bucket i has rule.length(i) copies. They are `stride`
+/// bytes apart, the first at rule.displacement(i). The node has no shift of its own: rule.start is
+/// 0.
 struct RuleBuc {
   BucketRule rule;
   std::int64_t stride;
   TreeNodePtr child;
 };
-/// One child of its own at each displacement (bytes), in this order.
+/// Describes a child of its own at each displacement (bytes), in this order.
 struct Strc {
   std::vector<std::int64_t> displacements;
   std::vector<TreeNodePtr> children;
@@ -83,17 +85,17 @@ struct TreeNode {
   std::variant<Leaf, Vec, Idx, IdxBuc, RuleBuc, Strc> node;
 };
 
-/// The same with lists. O(buckets).
+/// Returns the buckets of `node` as lists of lengths and displacements. O(buckets).
 IdxBuc with_lists(const RuleBuc& node);
 
-/// A node of its own.
+/// Makes a node of `value`.
 template <class Node>
 TreeNodePtr tree_node(Node value) {
-  return std::make_shared<const TreeNode>(std::move(value));  // in place, where it costs least
+  return std::make_shared<const TreeNode>(std::move(value));  // made in place, which costs least
 }
 
 /// Calls visit(leaf, displacement) for every leaf of a tree that stands at `at`, in order. Returns
-/// whether there is one. O(leaves): loops over what has no leaves end at once.
+/// true if there is a leaf. O(leaves): loops over nodes without leaves end at once.
 template <class Visit>
 bool for_each_leaf(const TreeNode& tree, std::int64_t at, const Visit& visit) {
   if (const auto* leaf = std::get_if<Leaf>(&tree.node)) {
@@ -137,35 +139,45 @@ bool for_each_leaf(const TreeNode& tree, std::int64_t at, const Visit& visit) {
   return any;
 }
 
-/// A datatype as a tree of nodes and the bounds of one instance. Immutable; equal subtrees may be
-/// shared.
+/// Holds a datatype: a tree of nodes, and the bounds of one instance. Immutable; equal subtrees may
+/// be shared.
 struct TypeTree {
   TreeNodePtr root;
   TypeBounds bounds;
 };
 
-/// The tree of a datatype expression, constructor by constructor, each a case of [KT15]'s:
-/// contiguous is a Vec, vector and hvector are two; indexed types are an IdxBuc, or an Idx where
-/// all block lengths are equal; a struct is a Strc; a subarray is one Vec per dimension below an
-/// Idx that holds its start, so is a darray, with a Strc where the last block of a dimension is
-/// shorter; resized changes the bounds alone and dup nothing; a pair type (short_int) is a Strc of
-/// Leafs. Of the constructors that MPI does not have, bucket, stretched and triangular types are a
-/// RuleBuc, bounded and circular vectors what lower() makes of them. Vecs of count 1 and an Idx of
-/// the one displacement 0 are left out. Equal neighbours in a struct share their node.
+/// Translates a datatype expression, constructor by constructor, each by a case of [KT15]:
 ///
-/// One pass from the leaves up, O(constructor arguments), of a circular vector O(turns). Throws
-/// ConfigError for sizes or displacements beyond 2^61 bytes. [PEA21] section 3.1, with the argument
-/// order of errata B.10, for all combiners.
+/// - contiguous is a Vec; vector and hvector are two.
+/// - Indexed types are an IdxBuc, or an Idx if all block lengths are equal.
+/// - struct is a Strc.
+/// - subarray is one Vec per dimension, below an Idx that holds its start.
+/// - darray is built like subarray, with a Strc if the last block of a dimension is shorter.
+/// - resized changes only the bounds; dup changes nothing.
+/// - A pair type (short_int) is a Strc of Leafs.
+/// - bucket, stretched and triangular types are a RuleBuc.
+/// - Bounded and circular vectors become the tree of lower()'s result.
+///
+/// Vecs of count 1 and an Idx of the one displacement 0 are left out. Equal neighbours in a struct
+/// share their node. [PEA21] section 3.1, with the argument order of errata B.10, for all
+/// combiners.
+///
+/// One pass from the leaves up. O(constructor arguments); O(turns) for a circular vector. Throws
+/// ConfigError for sizes or displacements beyond 2^61 bytes.
 TypeTree translate(const TypeExpr& expr);
 
-/// decode() and translate() in one step. Local.
+/// Decodes and translates a handle in one step. Local. Returns UnsupportedDatatype where decode()
+/// does.
 Result<TypeTree> translate(MPI_Datatype handle);
 
-/// One line in the notation of [KT15]: "idx(1,<10520>,vec(8,128,leaf(64)))"; an index bucket as
-/// "idxbuc(2,<lengths>,<displacements>,stride,child)", those with a rule as
-/// "bucket(2,size,<lengths>,stride,child)", "stretched(2,<lengths>,own,before,stride,child)" and
-/// "triangular(count,first,change,distance,stride,child)", a struct as
-/// "strc(2,<displacements>,<child,child>)".
+/// Returns one line in the notation of [KT15], such as "idx(1,<10520>,vec(8,128,leaf(64)))".
+/// Further nodes are:
+///
+///     idxbuc(2,<lengths>,<displacements>,stride,child)            an index bucket
+///     bucket(2,size,<lengths>,stride,child)                       index buckets by a rule
+///     stretched(2,<lengths>,own,before,stride,child)
+///     triangular(count,first,change,distance,stride,child)
+///     strc(2,<displacements>,<child,child>)                       a struct
 std::string to_string(const TreeNode& node);
 
 }  // namespace halocline::dtype

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the installed MPI makes of a datatype.
+// Asks the installed MPI for its view of a datatype.
 #pragma once
 
 #include <mpi.h>
@@ -8,7 +8,8 @@
 
 namespace halocline::dtype {
 
-/// Size and bounds as the installed MPI reports them. Local.
+/// Returns size and bounds as the installed MPI reports them, in bytes. Local. Throws MpiError if a
+/// call fails.
 TypeBounds mpi_bounds(MPI_Datatype handle);
 
 }  // namespace halocline::dtype

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How few buckets the children of an idxbuc need: [KT15] Algorithm 7 with the roles of p and q as
-// in errata A.5.
+// Counts the fewest buckets that the children of an idxbuc need: [KT15] Algorithm 7 with the roles
+// of p and q as in errata A.5.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace halocline::dtype::detail {
 
-/// Counts the distances of children that follow each other, for more and more of them: those of the
-/// most frequent distance stay in the bucket of the child before.
+/// Counts the distances of children that follow each other, one child after the other. Children at
+/// the most frequent distance stay in the bucket of the child before.
 ///
-/// Where an idxbuc costs no less than an idx but for its list, buckets pay only if more than half
-/// of the distances are equal, which a vote finds without a table (Boyer and Moore): O(1) for each
-/// child as long as the winner stays the same. O(1) expected otherwise.
+/// If costs.idxbuc >= costs.idx, buckets pay only if more than half of the distances are equal. A
+/// vote (Boyer and Moore) finds that distance without a table. Each child then takes O(1) while the
+/// winner stays the same. Without a vote, each child takes O(1) expected.
 class BucketCount {
  public:
-  /// Child k starts at first[k * step].
+  /// Begins with child 0; child k starts at first[k * step].
   BucketCount(const std::int64_t* first, std::int64_t step, const CostModel& costs)
       : first_(first), step_(step), vote_(costs.idxbuc >= costs.idx) {}
 
-  /// Takes child number `children()` in.
+  /// Adds the next child, number `children()`.
   void add() {
     const auto distance = this->distance(children_++);
     if (vote_) {
@@ -37,8 +37,8 @@ class BucketCount {
 
   std::int64_t children() const { return children_; }
 
-  /// The fewest buckets for the children so far, or as many as there are children if that is no
-  /// gain over an idx.
+  /// Returns the fewest buckets for the children so far; `children()` if buckets are no gain over
+  /// an idx.
   std::int64_t buckets() {
     if (vote_ && votes_ == 0) return children_;
     if (vote_ && !counted_) {
@@ -49,11 +49,11 @@ class BucketCount {
     return children_ - most_;
   }
 
-  /// The distance inside buckets.
+  /// Returns the distance of children inside buckets.
   std::int64_t stride() const { return stride_; }
 
  private:
-  // Of child k from the one before.
+  // Returns the distance of child k from the child before.
   std::int64_t distance(std::int64_t k) const {
     return first_[k * step_] - first_[(k - 1) * step_];
   }
@@ -62,7 +62,7 @@ class BucketCount {
   std::int64_t step_;
   bool vote_;
   std::int64_t children_ = 1, stride_ = 0, votes_ = 0;
-  std::int64_t most_ = 0;  // children at that distance; of a vote, if they were counted
+  std::int64_t most_ = 0;  // children at stride_; with a vote only valid if counted_
   bool counted_ = false;
   std::unordered_map<std::int64_t, std::int64_t> occurrences_;
 };

@@ -12,7 +12,8 @@ namespace {
 
 using Starts = std::span<const std::int64_t>;
 
-// From each start to the next; with greatest common divisors and signs of ranges of them.
+// Holds the steps from each start to the next, with greatest common divisors and signs of ranges of
+// steps.
 class Steps {
  public:
   explicit Steps(Starts starts)
@@ -35,10 +36,11 @@ class Steps {
 
   std::size_t size() const { return n_; }
   std::int64_t operator[](std::size_t i) const { return divisors_[n_ + i]; }
-  // From start i to start k.
+  // Returns the distance from start i to start k.
   std::int64_t distance(std::size_t i, std::size_t k) const { return starts_[k] - starts_[i]; }
 
-  // Of the steps [first, last). O(log n), and O(1) at both ends.
+  // Returns the greatest common divisor of the steps [first, last). O(log n); O(1) for ranges at
+  // either end.
   std::int64_t divisor(std::size_t first, std::size_t last) const {
     if (first == 0) return before_[last];
     if (last == n_) return behind_[first];
@@ -60,11 +62,11 @@ class Steps {
   Starts starts_;
   std::size_t n_;
   std::vector<std::int64_t> before_, behind_;
-  std::vector<std::int64_t> divisors_;  // a binary tree, its leaves the steps
+  std::vector<std::int64_t> divisors_;  // a binary tree; its leaves are the steps
   std::vector<std::size_t> ups_, downs_;
 };
 
-// Where buckets stand that hold what follows at one distance.
+// Describes the places of buckets whose elements are at one distance.
 struct Buckets {
   std::int64_t divisor = 0;
   bool up = true, down = true;
@@ -77,8 +79,8 @@ struct Buckets {
   }
 };
 
-// Those whose elements are as far from each other as the steps at `places`; the first one is so far
-// from the base.
+// Returns the places of buckets whose inner steps are the steps at `places`. `first` is the
+// distance of the first bucket from the base.
 Buckets buckets_at(std::int64_t first, const Steps& steps, std::span<const std::size_t> places) {
   Buckets out;
   if (first != 0) out.add(first);
@@ -105,7 +107,7 @@ Buckets buckets_at(std::int64_t first, const Steps& steps, std::span<const std::
   return out;
 }
 
-// Without products, which might overflow for what is no such type.
+// Tells if a rule stands for these starts. Uses no products, which might overflow for other starts.
 bool stands_for(const FoundRule& found, Starts starts, std::int64_t base) {
   const auto& rule = found.rule;
   auto block = base;
@@ -122,7 +124,8 @@ bool stands_for(const FoundRule& found, Starts starts, std::int64_t base) {
   return true;
 }
 
-// So many blocks hold n elements if their lengths begin like this; 0 if none do.
+// Returns the number of blocks that hold n elements, if their lengths are first, first + change,
+// ...; 0 if no number of blocks does.
 std::int64_t blocks_of(std::int64_t n, std::int64_t first, std::int64_t change) {
   std::int64_t count = 0;
   for (auto length = first; n > 0 && length > 0; length += change, ++count) n -= length;
@@ -135,7 +138,7 @@ class Triangle {
   explicit Triangle(Starts starts) : starts_(starts), n_(std::ssize(starts)) {}
 
   std::optional<FoundRule> find() const {
-    if (n_ < 3) return std::nullopt;  // blocks of one and of two elements at least
+    if (n_ < 3) return std::nullopt;  // two blocks have at least one and two elements
     // The first block has several elements, or one.
     if (auto found = of_stride(at(1), false)) return found;
     return of_stride(at(2) - at(1), true);
@@ -154,7 +157,7 @@ class Triangle {
     return out;
   }
 
-  // The end of the run that goes on at this stride from element i.
+  // Returns the end of the run that goes on at this stride from element i.
   std::int64_t run_end(std::int64_t i, std::int64_t stride) const {
     ++i;
     while (i < n_ && at(i) - at(i - 1) == stride) ++i;
@@ -165,7 +168,7 @@ class Triangle {
     const auto end = of_one ? 1 : run_end(0, stride);
     if (end == n_) return rule(1, n_ - 1, stride, stride);  // one of many ways to divide a vector
     if (auto found = of_first(end, stride)) return found;
-    // The second block may go on where the first one ends; then not the third, since lengths
+    // The second block may go on at the end of the first. Then the third does not, since lengths
     // change.
     if (of_one || stride == 0) return std::nullopt;
     const auto first = at(end) / stride / 2;
@@ -176,7 +179,7 @@ class Triangle {
     const auto distance = at(first);
     const auto end = run_end(first, stride);
     if (auto found = rule(first, end - first, distance, stride)) return found;
-    // Likewise the third one.
+    // The third block may go on at the end of the second.
     if (stride == 0 || distance % stride != 0) return std::nullopt;
     const auto second = distance / stride;
     return 0 < second && second < end - first ? rule(first, second, distance, stride)
@@ -187,7 +190,8 @@ class Triangle {
   std::int64_t n_;
 };
 
-// Those with an empty block at the base: the others have once, twice, ... as many elements.
+// Finds a triangular type with an empty block at the base: block i has i times the elements of
+// block 1.
 std::optional<FoundRule> find_strict_triangle(Starts starts, std::int64_t base) {
   const auto n = std::ssize(starts);
   const auto distance = starts[0] - base;
@@ -197,9 +201,9 @@ std::optional<FoundRule> find_strict_triangle(Starts starts, std::int64_t base) 
   };
   for (std::int64_t blocks = 1, sum = 1; sum <= n; ++blocks, sum += blocks) {
     if (n % sum != 0) continue;
-    const auto first = n / sum;  // elements of the first block that has some
+    const auto first = n / sum;  // elements of block 1
     if (blocks > 1 && starts[static_cast<std::size_t>(first)] - starts[0] != distance) continue;
-    // Inside of the last block, if it has several.
+    // The stride inside the last block, if that has several elements.
     const auto stride = blocks * first > 1 ? step_to(n - 1) : 0;
     FoundRule out{{blocks + 1, nullptr, 0, first, 0, distance}, stride};
     if (stands_for(out, starts, base)) return out;
@@ -239,7 +243,7 @@ BucketRule bucket_rule(Starts starts, std::int64_t base, const BucketFit& fit) {
   ends.reserve(static_cast<std::size_t>(fit.count));
   for (std::size_t i = 0; i < starts.size(); ++i) {
     if (i > 0 && starts[i] - starts[i - 1] == fit.stride) continue;
-    // Another bucket: those before it end here.
+    // Another bucket begins: the buckets before it end here.
     const auto bucket =
         fit.size == 0 ? std::ssize(ends) + (i > 0 ? 1 : 0) : (starts[i] - base) / fit.size;
     ends.resize(static_cast<std::size_t>(bucket), static_cast<std::int64_t>(i));

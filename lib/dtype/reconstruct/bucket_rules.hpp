@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which starts of children a bucket or a triangular node can stand for: what [KT15] leave to their
-// readers at the end of section 3.3, with the definitions of errata C.6.
+// Finds bucket and triangular nodes that stand for starts of children. [KT15] leave this to their
+// readers at the end of section 3.3. Errata C.6 has the definitions.
 #pragma once
 
 #include <cstdint>
@@ -11,36 +11,37 @@
 
 namespace halocline::dtype::detail {
 
-/// A bucket type: so many buckets, empty ones among them, `size` apart, their elements `stride`.
+/// Describes a bucket type: `count` buckets, empty ones among them, `size` bytes apart. The
+/// elements of a bucket are `stride` bytes apart.
 struct BucketFit {
   std::int64_t count, size, stride;
 };
 
-/// The fewest buckets that hold elements at starts[k] - base, `base` being 0 or starts[0]; none if
-/// that takes more than `most`. At least two starts.
+/// Finds the fewest buckets that hold elements at starts[k] - base; `base` is 0 or starts[0].
+/// Returns nullopt if there are more than `most` of them. Needs at least two starts.
 ///
-/// Buckets are as long as they can be: to cut one adds a start that the size has to divide. For
-/// each distance that there is, the greatest common divisor of what is left comes from those of
-/// ranges of all distances: O(n log n) time, O(n) memory.
+/// Buckets are as long as they can be: a cut adds a start that the size has to divide. Each
+/// distance that occurs is tried as stride. The greatest common divisor of all other steps comes
+/// from the divisors of ranges of steps. O(n log n) time, O(n) memory.
 std::optional<BucketFit> find_bucket(std::span<const std::int64_t> starts, std::int64_t base,
                                      std::int64_t most);
 
-/// What was found, as a rule. O(n + buckets).
+/// Returns the rule of a bucket type that find_bucket() found. O(n + buckets).
 BucketRule bucket_rule(std::span<const std::int64_t> starts, std::int64_t base,
                        const BucketFit& fit);
 
-/// A rule, and the distance of the elements inside of its buckets.
+/// Holds a rule, and the distance in bytes of the elements inside its buckets.
 struct FoundRule {
   BucketRule rule;
   std::int64_t stride;
 };
 
-/// A triangular type of elements at starts[k] - base: at least two blocks, of lengths that change.
-/// The first block is empty if the base is not where it stands; no other one is.
+/// Finds a triangular type of elements at starts[k] - base: at least two blocks, of lengths that
+/// change. The first block is empty if `base` is not starts[0]. No other block is empty.
 ///
-/// Where the first two blocks end is known but for two places each, where the next block goes on at
-/// their distance: O(n). With an empty block, there are few ways to divide the elements: O(n) for
-/// each that begins well.
+/// Without an empty block, each of the first two blocks has at most two possible ends. There are
+/// two if the next block goes on at the distance of the elements: O(n). With an empty block, few
+/// ways to divide the elements remain: O(n) for each way that begins well.
 std::optional<FoundRule> find_triangular(std::span<const std::int64_t> starts, std::int64_t base);
 
 }  // namespace halocline::dtype::detail

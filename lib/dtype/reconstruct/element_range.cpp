@@ -18,7 +18,7 @@ namespace halocline::dtype {
 
 namespace {
 
-// How many leaves, each of which is a basic element, there are in a tree.
+// Counts the leaves of trees; each leaf is a basic element.
 class LeafCounts {
  public:
   std::int64_t operator()(const TreeNodePtr& tree) {
@@ -45,7 +45,7 @@ class LeafCounts {
   }
 
  private:
-  // By owners: another tree might get the address of one that is gone.
+  // Keys own their trees: otherwise another tree might get the address of one that is gone.
   std::unordered_map<TreeNodePtr, std::int64_t> counts_;
 };
 
@@ -54,12 +54,12 @@ class Cut {
  public:
   LeafCounts& elements() { return elements_; }
 
-  // Appends what stands for elements [first, last) of `tree` at displacement `at`.
+  // Appends the nodes for elements [first, last) of `tree` at displacement `at`.
   void append(const TreeNodePtr& tree, std::int64_t at, ElementRange range) {
     if (range.first >= range.last) return;
     if (range == ElementRange{0, elements_(tree)}) return add(tree, at);
     std::visit(Overload{
-                   [](const Leaf&) {},  // one element: all of it or nothing
+                   [](const Leaf&) {},  // one element is never cut
                    [&](const Vec& t) {
                      in_children(
                          t.child, range, at, [&](std::int64_t i) { return i * t.stride; },
@@ -92,8 +92,8 @@ class Cut {
                tree->node);
   }
 
-  // What was appended; one piece of the type is as good as the type is. More pieces are lists of
-  // few entries, which take no search of what they are when flattened.
+  // Returns the tree of all pieces. One piece of the type is as good as the type is. Several pieces
+  // are lists of few entries, so a short exact search is enough.
   TreeNodePtr take() {
     if (out_.children.size() == 1 && out_.displacements.front() == 0) return out_.children.front();
     return normalize(tree_node(std::move(out_)), {.exact = 16}).root;
@@ -105,8 +105,8 @@ class Cut {
     out_.children.push_back(tree);
   }
 
-  // Of children i at displacement(i), some of which are cut: the first, the whole ones, of which
-  // `whole(i, n)` adds n from the i-th on, and the last.
+  // Appends a range of children, child i at displacement(i). The first and the last one may be cut.
+  // `whole(i, n)` adds n whole children from child i on.
   template <class Displacement, class Whole>
   void in_children(const TreeNodePtr& child, ElementRange range, std::int64_t at,
                    Displacement displacement, Whole whole) {
@@ -123,7 +123,7 @@ class Cut {
   void in_buckets(const IdxBuc& t, std::int64_t at, ElementRange range) {
     std::vector<std::int64_t> ends(t.blocklengths.size());
     std::partial_sum(t.blocklengths.begin(), t.blocklengths.end(), ends.begin());
-    // The bucket of child i: the first that ends behind it.
+    // The bucket of child i is the first that ends behind child i.
     const auto bucket_of = [&](std::int64_t i) {
       return static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), i) - ends.begin());
     };

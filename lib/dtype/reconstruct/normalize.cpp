@@ -18,13 +18,13 @@ namespace {
 using detail::Elements;
 using detail::Subtree;
 
-// A subtree in both of its states. Without leaves it has no trees.
+// Holds a subtree in both of its states. A subtree without leaves has no trees.
 struct Normal {
-  std::int64_t shift = 0;          // of the first leaf
-  Subtree normalised{nullptr, 0};  // that leaf at 0
-  Subtree standing{nullptr, 0};    // as it is
-  std::int64_t leaves = 0;         // of the flattened tree
-  std::int64_t entries = 0;        // nodes and entries of lists of the tree as it was
+  std::int64_t shift = 0;          // displacement of the first leaf
+  Subtree normalised{nullptr, 0};  // with the first leaf at 0
+  Subtree standing{nullptr, 0};    // in its own place
+  std::int64_t leaves = 0;         // in the flattened tree
+  std::int64_t entries = 0;        // nodes and list entries of the original tree
 };
 
 class Normalizer {
@@ -32,7 +32,7 @@ class Normalizer {
   explicit Normalizer(const TreeOptions& options) : options_(options), costs_(options.costs) {}
 
   const Normal& operator()(const TreeNodePtr& tree) {
-    // Equal members of a struct are often copies of each other, which are normalised once.
+    // Equal members of a struct are often copies of each other. They are normalised once.
     const auto number = identity(tree);
     if (const auto found = known_.find(number); found != known_.end()) return found->second;
     auto out = std::visit([&](const auto& t) { return of(t); }, tree->node);
@@ -86,8 +86,8 @@ class Normalizer {
     return out;
   }
 
-  // As it is over its normalised child, or as any buckets. A triangular type may have far more of
-  // them than its node has numbers.
+  // Tries the rule over the normalised child, and the buckets as lists. A triangular type may have
+  // far more buckets than its node has numbers, so a long one is not listed.
   Normal of(const RuleBuc& t) {
     constexpr std::int64_t kFewBuckets = 64;
     const auto& child = (*this)(t.child);
@@ -208,7 +208,7 @@ class Normalizer {
     best.standing = cheaper(std::move(best.standing), standing);
   }
 
-  // Trees one behind the other.
+  // Normalises trees that stand one behind the other.
   Normal of_elements(Elements all, std::int64_t leaves, std::int64_t entries) {
     if (leaves == 0) return {.entries = entries};
     const auto buckets = continued_vectors(all);
@@ -227,8 +227,8 @@ class Normalizer {
     std::int64_t child_cost;
   };
 
-  // Of vectors of one kind: makes one of those that continue each other, and returns all of them as
-  // buckets of their bodies.
+  // Joins vectors of one kind that continue each other. Returns all of them as buckets of their
+  // bodies; nullopt if the elements are not vectors of one kind.
   std::optional<Buckets> continued_vectors(Elements& all) const {
     const auto vector = all.trees.front();
     const auto* body = std::get_if<Vec>(&vector.root->node);
@@ -251,7 +251,7 @@ class Normalizer {
     }
   }
 
-  // Each bucket as a vector.
+  // Returns each bucket as a vector.
   Elements vectors_of(const IdxBuc& buckets, const Subtree& child) const {
     Elements all;
     std::map<std::int64_t, std::int32_t> kinds;  // by length
@@ -271,13 +271,13 @@ class Normalizer {
     return {std::move(found.root), found.cost};
   }
 
-  // So many elements are few for what this tree is.
+  // Returns the number of elements that are few for the size of this tree.
   static std::int64_t few(const Normal& tree) {
     constexpr std::int64_t kElements = 64, kElementsPerEntry = 4;
     return kElements + kElementsPerEntry * tree.entries;
   }
 
-  // Two or more levels of vec and idx may be cheaper as one list over what is below them.
+  // Tries two or more levels of vec and idx as one list over the nodes below: that may be cheaper.
   void join_levels(const TreeNode& tree, Normal& best) {
     if (best.leaves < 2) return;
     std::vector<std::int64_t> starts = {0};
@@ -311,7 +311,7 @@ class Normalizer {
     }
   }
 
-  // What has few leaves for its size may as well be flattened.
+  // Tries the flattened tree if the tree has few leaves for its size.
   void flatten_if_small(const TreeNode& tree, Normal& best) {
     if (best.leaves < 2 || best.leaves > few(best) ||
         best.standing.cost <= costs_.vec + costs_.leaf)
@@ -343,7 +343,8 @@ Reconstruction normalize(const TreeNodePtr& tree, const TreeOptions& options) {
   Normalizer normalizer(options);
   auto best = normalizer(tree).standing;
   if (best.root == nullptr) best = {tree_node(Strc{}), options.costs.strc};
-  // Vectors of reconstructed lists may continue those below them: their costs were upper bounds.
+  // The costs so far are upper bounds: vectors of reconstructed lists may continue the vectors
+  // below.
   const auto given = cost(*tree, options.costs);
   if (best.cost > given) best = {tree, given};
   return {best.root, best.cost, normalizer.comparisons(), false};

@@ -18,13 +18,13 @@ using detail::Elements;
 using detail::kDearest;
 using detail::Subtree;
 
-// The kind of an element.
+// Returns the kind of an element.
 std::int32_t kind_of(const Sequence& sequence, std::size_t i) {
   return sequence.kinds.empty() ? 0 : sequence.kinds[i];
 }
 
-// The dynamic programme over all segments. A segment is normalised: its first element is at 0. The
-// only one with a shift is the sequence itself, and with it those of its prefixes below vecs.
+// Searches all segments by dynamic programming. A segment is normalised: its first element is at 0.
+// Only the whole sequence, and its prefixes below vecs, may have a shift.
 class ExactSearch {
  public:
   ExactSearch(const Sequence& sequence, std::span<const Subtree> kinds, const CostModel& costs)
@@ -56,17 +56,17 @@ class ExactSearch {
   struct Choice {
     std::int64_t cost = kDearest;
     Root root = Root::leaf;
-    std::size_t child = 0;    // length of the repeated prefix; of the first member of a strc
-    std::int64_t stride = 0;  // of idxbuc
+    std::size_t child = 0;    // length of the repeated prefix, or of the first member of a strc
+    std::int64_t stride = 0;  // stride of an idxbuc
     bool child_shift = false;
   };
   struct Segment {
     Choice best;
-    std::int64_t members = kDearest;  // of a strc that begins here: the cheapest ones, at least one
+    std::int64_t members = kDearest;  // least cost of a strc's members from here on, at least one
     std::size_t first_member = 0;
-    std::size_t equal = 0;  // elements that follow the first of both segments alike
+    std::size_t equal = 0;  // elements that segments from i and k have in common
   };
-  // By first element and length; `equal` by first elements of both segments.
+  // Returns a segment by first element and length; equal() by the first elements of two segments.
   Segment& segment(std::size_t i, std::size_t length) { return segments_[i * (n_ + 1) + length]; }
   std::size_t& equal(std::size_t i, std::size_t k) { return segments_[i * (n_ + 1) + k].equal; }
 
@@ -74,7 +74,7 @@ class ExactSearch {
     if (choice.cost < best.cost) best = choice;
   }
 
-  // How many elements from i and k on, i < k, are shifted copies of each other.
+  // Counts the elements from i and k on, i < k, that are shifted copies of each other.
   void compare_segments() {
     for (auto i = n_; i-- > 0;)
       for (auto k = n_; k-- > i + 1;) {
@@ -87,7 +87,7 @@ class ExactSearch {
       }
   }
 
-  // All shorter segments are done.
+  // Finds the best tree of a segment. All shorter segments are done.
   void finish(std::size_t i, std::size_t length) {
     auto& [best, members, first_member, unused] = segment(i, length);
     if (length == 1)
@@ -103,7 +103,7 @@ class ExactSearch {
     extend(i, length);
   }
 
-  // Offers the segment as the child of a vec, idx or idxbuc to all that it is repeated in.
+  // Offers the segment as the child of a vec, idx or idxbuc to all segments that repeat it.
   void extend(std::size_t i, std::size_t p) {
     const auto child = segment(i, p).best.cost;
     detail::BucketCount count(&d_[i], static_cast<std::int64_t>(p), costs_);
@@ -124,7 +124,7 @@ class ExactSearch {
     }
   }
 
-  // The shifted state of a prefix, whose normalised one is done.
+  // Finds the best shifted tree of a prefix. The normalised tree of the prefix is done.
   void finish_prefix(std::size_t length) {
     auto& shifted = prefixes_[length];
     const auto& whole = segment(0, length);
@@ -137,7 +137,7 @@ class ExactSearch {
       offer(prefixes_[at + length], {costs_.vec + shifted.cost, Root::vec, length, 0, true});
   }
 
-  // Of the copies of the first p elements, counted from `base`.
+  // Returns the starts of the copies of the first p elements, counted from `base`.
   std::vector<std::int64_t> starts(std::size_t i, std::size_t length, std::size_t p,
                                    std::int64_t base) const {
     std::vector<std::int64_t> out;
@@ -146,7 +146,7 @@ class ExactSearch {
   }
 
   TreeNodePtr build(std::size_t i, std::size_t length) {
-    // One that looks the same and begins earlier, if there is any: equal subtrees are shared.
+    // Takes the earliest segment that looks the same, so that equal subtrees are shared.
     for (std::size_t k = 0; k < i; ++k)
       if (equal(k, i) >= length) return build(k, length);
     auto& built = built_[{i, length}];
@@ -155,7 +155,7 @@ class ExactSearch {
   }
   TreeNodePtr build_prefix(std::size_t length) { return build(0, length, prefixes_[length], 0); }
 
-  // Displacements are counted from `base`.
+  // Builds the node of a choice. Displacements are counted from `base`.
   TreeNodePtr build(std::size_t i, std::size_t length, const Choice& choice, std::int64_t base) {
     const auto p = choice.child;
     switch (choice.root) {
@@ -188,7 +188,7 @@ class ExactSearch {
   const CostModel& costs_;
   std::size_t n_;
   std::vector<Segment> segments_;
-  std::vector<Choice> prefixes_;  // shifted
+  std::vector<Choice> prefixes_;  // choices of shifted prefixes, by length
   std::map<std::pair<std::size_t, std::size_t>, TreeNodePtr> built_;
 };
 
@@ -206,7 +206,7 @@ class Heuristic {
   }
 
  private:
-  // A tree of a normalised prefix that costs less.
+  // Returns a tree of a normalised prefix that may cost less than `below`.
   std::optional<Subtree> improve(const Sequence& prefix, std::span<const Subtree> kinds,
                                  std::int64_t below) {
     const auto cheapest_leaf =
@@ -218,7 +218,7 @@ class Heuristic {
       return std::nullopt;
     if (is_affordable(prefix)) return ExactSearch(prefix, kinds, options_.costs).normalised();
     auto best = members(prefix, kinds);
-    // Short runs pay if they are what the sequence consists of, else only long ones do.
+    // Short runs pay if most of the sequence consists of them. Else only long runs do.
     for (const std::int64_t least : {3, 32}) {
       const auto folded = fold(prefix, kinds, least);
       const auto left = std::ssize(folded.kinds);
@@ -236,9 +236,9 @@ class Heuristic {
     return best;
   }
 
-  // The sequence with what repeats within it folded into one element each: runs of one kind and
-  // distance, else patterns that come again at once, strided or not; of at least so many elements.
-  // Nothing if all of it is one pattern.
+  // Folds what repeats within the sequence into one element each, if it has at least `least`
+  // elements. Runs of one kind and distance come first, else patterns that come again at once,
+  // strided or not. Returns no elements if all of the sequence is one pattern.
   Elements fold(const Sequence& sequence, std::span<const Subtree> kinds, std::int64_t least) {
     const auto& d = sequence.displacements;
     const auto n = d.size();
@@ -267,7 +267,7 @@ class Heuristic {
         i = end;
       } else if (const auto [period, copies] = pattern_at(sequence, next, i, least, left);
                  copies > 0) {
-        if (period * copies == n) return {};  // a repeated prefix: that of a path
+        if (period * copies == n) return {};  // a repeated prefix, which a path handles
         const auto part =
             sequence.part(static_cast<std::int64_t>(i), static_cast<std::int64_t>(period * copies));
         std::vector<std::int64_t> key = {-1, static_cast<std::int64_t>(period)};
@@ -285,8 +285,7 @@ class Heuristic {
     return out;
   }
 
-  // For each element, where the next one is that begins the same three elements; n if there is
-  // none.
+  // Returns for each element the next one that begins the same three elements; n if there is none.
   static std::vector<std::size_t> next_occurrences(const Sequence& sequence) {
     constexpr std::size_t kElements = 3;
     const auto& d = sequence.displacements;
@@ -305,8 +304,8 @@ class Heuristic {
     return next;
   }
 
-  // A pattern of at least two elements that begins at i and comes at least twice, one copy behind
-  // the other, and its copies; 0 if there is none that pays.
+  // Finds a pattern of at least two elements that begins at i, with at least two copies, one behind
+  // the other. Returns its length and its copies; 0 if there is no pattern that pays.
   std::pair<std::size_t, std::size_t> pattern_at(const Sequence& sequence,
                                                  const std::vector<std::size_t>& next,
                                                  std::size_t i, std::int64_t least,
@@ -317,14 +316,15 @@ class Heuristic {
     auto j = next[i];
     for (int tries = 0; tries < kTries && j < n && left > 0; ++tries, j = next[j]) {
       const auto period = j - i;
-      auto end = j;  // of what repeats
+      auto end = j;  // end of the copies
       while (
           end < n && kind_of(sequence, end) == kind_of(sequence, end - period) &&
           ((end - i) % period == 0 || d[end] - d[end - 1] == d[end - period] - d[end - period - 1]))
         ++end;
       left -= static_cast<std::int64_t>(end - j);
       const auto copies = (end - i) / period;
-      // Against a list of them all, the pattern is at worst a list itself, and so are its copies.
+      // Compares with one list of all elements. The pattern is at worst a list itself, and so are
+      // its copies.
       const auto lists = static_cast<std::int64_t>(period + copies) * options_.costs.lookup;
       const auto all = static_cast<std::int64_t>(period * copies) * options_.costs.lookup;
       if (copies >= 2 && static_cast<std::int64_t>(period * copies) >= least &&
@@ -334,7 +334,7 @@ class Heuristic {
     return {0, 0};
   }
 
-  // The best tree that is found for a sequence, normalised.
+  // Returns the best tree that is found for a sequence, normalised.
   Subtree normalised(const Sequence& sequence, std::span<const Subtree> kinds) {
     if (is_affordable(sequence)) return ExactSearch(sequence, kinds, options_.costs).normalised();
     std::vector<std::int64_t> displacements(sequence.displacements.begin(),
@@ -344,11 +344,11 @@ class Heuristic {
     return {std::move(found.root), found.cost};
   }
 
-  // A strc with a path for every stretch of elements of one kind.
+  // Returns a strc with a path for every stretch of elements of one kind.
   Subtree members(const Sequence& sequence, std::span<const Subtree> kinds) const {
     const auto& d = sequence.displacements;
     const auto n = d.size();
-    if (sequence.kinds.empty()) return {nullptr, kDearest};  // one stretch, which is its path
+    if (sequence.kinds.empty()) return {nullptr, kDearest};  // one stretch: its path is known
     Strc out;
     auto cost = options_.costs.strc;
     for (std::size_t i = 0, end; i < n; i = end) {
@@ -366,8 +366,8 @@ class Heuristic {
     return {tree_node(std::move(out)), cost};
   }
 
-  // Whether an exact search is within the bound, and within what all of them may take together;
-  // then it will be made.
+  // Tells if a sequence is short enough for an exact search, and if enough work is left for it. If
+  // so, takes the search's work off work_.
   bool is_affordable(const Sequence& sequence) {
     const auto n = sequence.size();
     if (n > options_.exact || n * n * n > work_) return false;
@@ -377,7 +377,7 @@ class Heuristic {
 
   static constexpr std::int64_t kWorkPerElement = 256;
   const TreeOptions& options_;
-  std::int64_t work_ = 1 << 22;  // cubes of lengths; some for short sequences
+  std::int64_t work_ = 1 << 22;  // cubes of lengths still allowed; > 0 also for short sequences
 };
 
 }  // namespace

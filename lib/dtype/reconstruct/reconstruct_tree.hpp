@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Type trees with strc for sequences of elements of any kinds: the problem of [KT15] section 2.4,
-// whose polynomial solution the paper leaves to its reference [1].
+// Finds type trees with strc for sequences of elements of any kinds: the problem of [KT15] section
+// 2.4. The paper leaves its polynomial solution to its reference [1].
 //
-// Best peer: none is public. Here segments are compared by one table of common extensions, so that
-// the exact search takes O(n^3); beyond its bound, runs are folded level by level until what is
-// left is short enough for it.
+// Best peer: none is public. Here one table of common extensions compares all segments, so the
+// exact search takes O(n^3). Beyond its bound, runs are folded level by level until the rest is
+// short enough.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,30 @@
 
 namespace halocline::dtype {
 
+/// Holds the options of reconstruct_tree() and normalize().
 struct TreeOptions {
   CostModel costs = {};
-  /// Up to so many elements the tree is the cheapest one.
+  /// Is the largest number of elements for which the tree is the cheapest one.
   std::int64_t exact = 128;
 };
 
-/// A tree over leaf, vec, idx, idxbuc and strc of a sequence of n >= 1 elements; element i is
-/// leaves[kind of i], or leaves[0] if the sequence has no kinds. The cheapest one if n is at most
-/// options.exact. Else never dearer than the extended path, if there is one: prefixes that are
-/// repeated are searched as paths are, and each may be a strc instead, exact where it is short, and
-/// otherwise of what is left when runs of equal distances are folded.
+/// Returns a tree over leaf, vec, idx, idxbuc and strc for a sequence of n >= 1 elements. Element i
+/// is leaves[kind of i], or leaves[0] if the sequence has no kinds. The tree is the cheapest one if
+/// n is at most options.exact.
 ///
-/// Equal subtrees of an exact search are shared; each use costs. Time: O(n^3) if exact; else that
-/// of reconstruct_path() at every level that is folded, O(n) for what is folded and for the exact
-/// searches together.
+/// For larger n the tree costs at most the extended path, if there is one. Repeated prefixes are
+/// searched as for paths, and each may be a strc instead. A short prefix is searched exactly. In a
+/// long prefix, runs of equal distances are folded, and the rest is searched.
+///
+/// Equal subtrees of an exact search are shared; each use costs. Time: O(n^3) if exact. Otherwise
+/// reconstruct_path() at every level of folding, and O(n) for all folding and exact searches
+/// together.
 Reconstruction reconstruct_tree(const Sequence& sequence, std::span<const Leaf> leaves,
                                 const TreeOptions& options = {});
 
 namespace detail {
 
-/// A sequence of trees.
+/// Holds a sequence of trees.
 struct Elements {
   std::vector<std::int64_t> displacements;
   std::vector<std::int32_t> kinds;
@@ -51,7 +54,8 @@ struct Elements {
   }
 };
 
-/// reconstruct_tree() of elements which are trees themselves, `kinds[i]` for kind i.
+/// Returns the tree of reconstruct_tree() for elements that are trees themselves: kinds[i] for kind
+/// i.
 Reconstruction reconstruct_tree(const Sequence& sequence, std::span<const Subtree> kinds,
                                 const TreeOptions& options);
 

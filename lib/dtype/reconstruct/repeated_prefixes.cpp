@@ -43,8 +43,9 @@ class Search {
   }
   bool may_go_on() const { return comparisons_ <= budget_; }
 
-  // From the shortest prefix upwards: what it is strided in is the only candidate for the next one,
-  // as long as the sequence is regular. A pass for every level of a nest of vectors.
+  // Searches from the shortest prefix upwards. In a regular sequence, the only candidate for the
+  // next prefix is the length up to which the last one is strided. Takes a pass for every level of
+  // a nest of vectors.
   void climb() {
     for (std::int64_t q = 1; q < n_ && may_go_on();) {
       const auto length = q == 1 && kinds_.empty() ? 1 : longest(n_, q);
@@ -54,8 +55,9 @@ class Search {
     }
   }
 
-  // From every prefix that was found downwards, the shortest first, where a search costs least: by
-  // each of its primes (errata A.2). What is not repeated has one longest divisor that is.
+  // Searches from every prefix that was found downwards, by each of its primes (errata A.2). Begins
+  // with the shortest one, whose search costs least. A divisor that is not repeated has one longest
+  // divisor that is.
   void descend() {
     const auto primes = distinct_primes(n_);
     std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> open;
@@ -76,19 +78,19 @@ class Search {
     }
   }
 
-  // Whether P_target is copies of a prefix that is strided in P_r, and therefore repeated.
+  // Tells if P_target is copies of a prefix that is strided in P_r. Then P_target is repeated, too.
   bool is_strided_below(std::int64_t target, std::int64_t r) const {
     return std::any_of(found_.begin(), found_.end(), [=](const auto& prefix) {
       return prefix.strided >= r && target % prefix.length == 0;
     });
   }
 
-  // The distance of the copies of P_q from `at` on and behind it.
+  // Returns the distance between the copy of P_q at `at` and the copy behind it.
   std::int64_t step(std::int64_t at, std::int64_t q) const {
     return d_[static_cast<std::size_t>(at + q)] - d_[static_cast<std::size_t>(at)];
   }
 
-  // How far P_q is strided: at least as far as one of its divisors is.
+  // Returns the length up to which P_q is strided: at least that of each of its divisors.
   std::int64_t strided_to(std::int64_t q) {
     auto end = q;
     for (const auto& prefix : found_)
@@ -101,13 +103,13 @@ class Search {
     return end;
   }
 
-  // How many elements from `at` on are a shifted copy of the first ones, of `length`; 0 if the
-  // kinds differ somewhere before that.
+  // Returns the number of elements from `at` on that are a shifted copy of the first ones, at most
+  // `length`. Returns 0 if a kind differs there or at the first element that is no copy.
   std::int64_t equal_elements(std::int64_t at, std::int64_t length) {
     const auto* const head = d_.data();
     const auto* const copy = head + at;
     const auto* const end = head + length;
-    // Eight at a time, which the compiler makes vectors of.
+    // Eight at a time: the compiler vectorizes that.
     constexpr std::int64_t kAtOnce = 8;
     const auto shift = *copy - *head;
     const auto* h = head;
@@ -119,7 +121,7 @@ class Search {
     }
     while (h != end && *c - *h == shift) ++h, ++c;
     const auto equal = h - head;
-    const auto compared = std::min(equal + 1, length);  // with the first ones, which need none
+    const auto compared = std::min(equal + 1, length);  // the first element needs no comparison
     comparisons_ += kinds_.empty() ? compared - 1 : compared;
     if (!kinds_.empty()) {
       const auto* const k = kinds_.data();
@@ -128,11 +130,12 @@ class Search {
     return equal;
   }
 
-  // The longest divisor of q whose prefix is repeated in P_m, or one that is known to be; 0 if
-  // there is none. Every m is a multiple of q. [KT15] Algorithm 4, corrected as in errata A.1: a
-  // scan forwards that compares with the head of the sequence, and after a mismatch at some offset
-  // goes on with the greatest divisor that could still be repeated, since copies begin at multiples
-  // of it. The head that the scan began behind is left; it is searched in the same way.
+  // Returns the longest divisor of q whose prefix is repeated in P_m, or one that is known to be; 0
+  // if there is none. Every m is a multiple of q. [KT15] Algorithm 4, corrected as in errata A.1.
+  //
+  // The scan goes forwards and compares with the head of the sequence. After a mismatch at some
+  // offset, it goes on with the greatest divisor that could still be repeated, since copies begin
+  // at multiples of it. The head before the begin of the scan is searched next, in the same way.
   std::int64_t longest(std::int64_t m, std::int64_t q) {
     for (;;) {
       const auto head = q;

@@ -16,7 +16,7 @@ namespace halocline::dtype {
 namespace {
 
 struct Packed {
-  TreeNodePtr tree;  // with all leaves one behind the other
+  TreeNodePtr tree;  // all leaves stand one behind the other
   std::int64_t size;
 };
 
@@ -71,7 +71,7 @@ constexpr std::uint64_t reduced(std::uint64_t x) {
   return x >= kModulus ? x - kModulus : x;
 }
 
-// Of numbers below 2^61, by halves: 2^61 is 1.
+// Multiplies numbers below 2^61 by halves, modulo 2^61 - 1: 2^61 counts as 1.
 constexpr std::uint64_t product(std::uint64_t a, std::uint64_t b) {
   constexpr std::uint64_t kLow30 = (1u << 30) - 1, kLow31 = (1u << 31) - 1;
   const auto middle = (a >> 31) * (b & kLow31) + (a & kLow31) * (b >> 31);
@@ -79,7 +79,7 @@ constexpr std::uint64_t product(std::uint64_t a, std::uint64_t b) {
   return reduced(reduced(high + ((middle & kLow30) << 31)) + reduced((a & kLow31) * (b & kLow31)));
 }
 
-/// A sequence of basic types as a number, and the base to the power of its length.
+/// Holds a sequence of basic types as a number, and the base to the power of its length.
 struct Digits {
   std::uint64_t value = 0, shift = 1;
   std::int64_t elements = 0;
@@ -88,7 +88,7 @@ struct Digits {
     return {reduced(product(value, next.shift) + next.value), product(shift, next.shift),
             elements + next.elements};
   }
-  // By squaring.
+  // Returns `count` copies of the sequence, by squaring.
   Digits times(std::int64_t count) const {
     Digits out, power = *this;
     for (; count > 0; count /= 2) {
@@ -100,7 +100,7 @@ struct Digits {
 };
 
 Digits digit_of(const Leaf& leaf) {
-  constexpr std::uint64_t kBase = 0x1A2B3C4D5E6F7081u;  // any one
+  constexpr std::uint64_t kBase = 0x1A2B3C4D5E6F7081u;  // arbitrary
   std::uint64_t value = static_cast<std::uint64_t>(leaf.bytes);
   if (leaf.type != nullptr)
     for (const char c : leaf.type->name)

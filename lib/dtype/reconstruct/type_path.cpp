@@ -17,8 +17,8 @@ using detail::Alternative;
 using detail::kDearest;
 using detail::Subtree;
 
-// [KT15] Algorithm 6 with two states per repeated prefix (errata A.4): normalised, and with the
-// shift of the sequence.
+// Runs [KT15] Algorithm 6 with two states per repeated prefix (errata A.4): normalised, and with
+// the shift of the sequence.
 class Programme {
  public:
   Programme(const Sequence& sequence, std::span<const Subtree> kinds,
@@ -48,9 +48,9 @@ class Programme {
   struct Choice {
     std::int64_t cost = kDearest;
     Root root = Root::leaf;
-    std::size_t child = 0;  // among the repeated prefixes
+    std::size_t child = 0;  // index among the repeated prefixes
     bool child_shift = false;
-    std::int64_t stride = 0;  // of idxbuc
+    std::int64_t stride = 0;  // stride of an idxbuc
     TreeNodePtr other = nullptr;
     std::optional<detail::BucketFit> bucket = std::nullopt;
   };
@@ -66,7 +66,7 @@ class Programme {
     if (choice.cost < best.cost) best = std::move(choice);
   }
 
-  // Whether prefix i is a vector of a shorter one.
+  // Tells if prefix i is a vector of a shorter prefix.
   bool is_vector(std::size_t i) const {
     const auto& all = found_.prefixes;
     return std::any_of(
@@ -74,7 +74,7 @@ class Programme {
         [&](const auto& p) { return length(i) % p.length == 0 && length(i) <= p.strided; });
   }
 
-  // All shorter prefixes have made their offers.
+  // Finishes prefix i. All shorter prefixes have made their offers.
   void finish(std::size_t i) {
     auto& [normalised, shifted] = best_[i];
     if (length(i) == 1) offer(normalised, {kinds_[static_cast<std::size_t>(first_kind_)].cost});
@@ -91,7 +91,7 @@ class Programme {
       offer(shifted, {costs.idxbuc + 2 * costs.lookup + normalised.cost, Root::idxbuc, i});
   }
 
-  // Offers prefix i as the child of vec and idx to those it is repeated in.
+  // Offers prefix i as the child of vec and idx to the prefixes that repeat it.
   void extend(std::size_t i) {
     const auto p = length(i);
     const auto& costs = options_.costs;
@@ -109,16 +109,16 @@ class Programme {
     }
   }
 
-  // The child of a node with displacements, which makes the shift unless the child does it for
-  // less.
+  // Returns cost and state of prefix i below a node with displacements. The node makes the shift
+  // unless the child does it for less.
   std::pair<std::int64_t, bool> below_list(std::size_t i, bool shift) const {
     const auto& [normalised, shifted] = best_[i];
     const bool child_shift = shift && shifted.cost < normalised.cost;
     return {child_shift ? shifted.cost : normalised.cost, child_shift};
   }
 
-  // Likewise as that of idxbuc. As long as the children go on, so does the count of their
-  // distances.
+  // Offers prefix i as the child of idxbuc to the prefixes that repeat it. The count of distances
+  // continues from prefix to prefix.
   void extend_by_buckets(std::size_t i) {
     const auto p = length(i);
     const auto& costs = options_.costs;
@@ -138,7 +138,8 @@ class Programme {
     }
   }
 
-  // Likewise as that of buckets by a rule, which make all of the shift or leave it to the child.
+  // Offers prefix i as the child of buckets by a rule to the prefixes that repeat it. Such buckets
+  // make all of the shift or leave it to the child.
   void extend_by_rules(std::size_t i) {
     const auto p = length(i);
     const auto& costs = options_.costs;
@@ -166,12 +167,12 @@ class Programme {
     }
   }
 
-  // What starts of children are counted from.
+  // Returns the base from which the starts of children are counted.
   std::int64_t base_of(bool shift, bool child_shift) const {
     return shift && !child_shift ? 0 : start(0);
   }
 
-  // Of all copies of P_p in P_q, counted from `base`.
+  // Returns the starts of all copies of P_p in P_q, counted from `base`.
   std::vector<std::int64_t> starts(std::int64_t q, std::int64_t p, std::int64_t base) const {
     std::vector<std::int64_t> out;
     out.reserve(static_cast<std::size_t>(q / p));

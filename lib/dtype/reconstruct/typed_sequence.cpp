@@ -13,7 +13,7 @@ namespace halocline::dtype {
 
 namespace {
 
-// Every node once.
+// Writes every node once.
 class Writer {
  public:
   TypeExprPtr operator()(const TreeNodePtr& node) {
@@ -27,7 +27,7 @@ class Writer {
     if (t.type != nullptr) return parse_type(t.type->name);
     return type(Contiguous{t.bytes, named("byte")});
   }
-  // By elements where that is possible, as people write it.
+  // Counts strides in elements where that is possible, as people write it.
   TypeExprPtr write(const Vec& t) {
     const auto child = (*this)(t.child);
     if (const auto* block = std::get_if<Contiguous>(&child->node))
@@ -46,9 +46,10 @@ class Writer {
   TypeExprPtr write(const Idx& t) {
     return type(HindexedBlock{1, t.displacements, (*this)(t.child)});
   }
-  // MPI has the stride of a bucket in the extent of what is in it: a basic type's own, but of
-  // others not what the installed MPI may make of their alignments. A stride that is not positive
-  // is legal there, too, but not handled well by all (results/vendor-bugs).
+  // In MPI the stride of a bucket is the extent of its child. A basic type may have that extent.
+  // Another child gets a Resized, since the installed MPI may make another extent of its
+  // alignments. Not all MPIs handle a stride that is not positive, though it is legal: such buckets
+  // become a struct of hvectors (results/vendor-bugs).
   TypeExprPtr write(const IdxBuc& t) {
     const auto child = (*this)(t.child);
     if (t.stride > 0) {
@@ -93,7 +94,7 @@ TypeExprPtr to_type_expr(const TypeTree& tree) {
   auto expr = Writer()(tree.root);
   if (std::holds_alternative<Leaf>(tree.root->node) && type_bounds(*expr) == tree.bounds)
     return expr;
-  // Not left to the MPI even where they are natural: some compute others (results/vendor-bugs).
+  // Sets even natural bounds, since some MPIs compute others (results/vendor-bugs).
   return type(Resized{std::move(expr), tree.bounds.lb, tree.bounds.extent});
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Between type maps, sequences and MPI's constructors: what goes into a reconstruction and what its
-// result is as an MPI datatype.
+// Converts type maps to sequences, and trees to MPI's constructors: the way into a reconstruction
+// and back.
 //
-// Best peer: [KT15] describe the way back to MPI in a paragraph; here it keeps basic types, size
+// Best peer: [KT15] describe the way back to MPI in a paragraph. Here it keeps basic types, size
 // and extent, and ends in MPI's own constructors.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace halocline::dtype {
 
-/// The elements of a type map, and what their kinds stand for.
+/// Holds the elements of a type map, and the leaf of each kind.
 struct TypedSequence {
   std::vector<std::int64_t> displacements;
   std::vector<std::int32_t> kinds;  ///< empty if there is one kind alone
@@ -25,12 +25,12 @@ struct TypedSequence {
   Sequence view() const { return {displacements, kinds}; }
 };
 
-/// O(entries).
+/// Converts a type map to a sequence of its entries. O(entries).
 TypedSequence typed_sequence(const TypeMap& map);
 
-/// The constructor calls that make the type map of `tree` with its bounds. A leaf without a basic
-/// type is so many bytes. O(nodes + displacements); nodes that are shared become expressions that
-/// are.
+/// Returns the constructor calls that make the type map of `tree` with its bounds. A leaf without a
+/// basic type becomes a contiguous type of MPI_BYTE. Shared nodes become shared expressions.
+/// O(nodes + displacements).
 TypeExprPtr to_type_expr(const TypeTree& tree);
 
 }  // namespace halocline::dtype
