@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Opens pages of the site of jobs/local/docs.sh in a browser without a window: the search box, a figure, an entry of the reference.
+"""Opens pages of the site of jobs/local/docs.sh in a browser without a window: the search box, a figure, a reference
+entry.
 
     jobs/docs/look.py FOLDER        FOLDER/html is the site
 
-Exit codes: 0, 1 if something is missing, 77 if Selenium or Chromium is not there.
-"""
+Exit codes: 0, 1 if something is missing, 77 if Selenium or Chromium is not installed."""
 import pathlib
 import sys
 

@@ -32,7 +32,7 @@ BINARY = pathlib.Path(os.environ.get("HALOCLINE_BINARY", ROOT / "build/release/a
 MOST_LINES, MOST_COLUMNS, SECONDS, GRACE = 200, 110, 600, 5
 README_LINES = 150
 ENDS = ("<!-- end of options -->", "<!-- end of record -->")
-# The text of a link may begin on the line before.
+# The text of a link may begin on the line before its target.
 LINK = re.compile(r"(?:(?<!!)\[[^\]]*|^[^\[]*)\]\(([^)\s]+)\)")
 IMAGE = re.compile(r"!\[.*?\]\(([^)\s]+)\)")
 DEFINITION = re.compile(r"\[([^\]]+)\]: +(\S+)")
@@ -40,11 +40,11 @@ REFERENCE = re.compile(r"\[([^\]]+)\]\[([^\]]*)\]")
 
 
 class BadInput(Exception):
-    """A page or a program that cannot be used; the text says why."""
+    """Reports a page or a program that cannot be used; the text says why."""
 
 
 class Block:
-    """Commands with the output behind them; lines are numbered from 0, fences included."""
+    """Holds commands with the output behind them. Line numbers begin at 0 and include the fences."""
 
     def __init__(self, begin, end, lines, note):
         self.begin, self.end, self.note = begin, end, note
@@ -62,7 +62,7 @@ def lines_in(path):
 
 
 def end_of(lines, at):
-    """Returns the line that ends the block that begins at `at`."""
+    """Returns the last line of the block that begins at line `at`."""
     if "```" not in lines[at + 1 :]:
         raise BadInput(f"the block that begins in line {at + 1} has no end")
     return lines.index("```", at + 1)
@@ -95,7 +95,7 @@ def without_code(line):
 
 
 def anchors_of(path):
-    """Returns the anchors of a page's headings, as GitHub makes them."""
+    """Returns the anchors of a page's headings, in GitHub's form."""
     out = set()
     for _, line in text_outside_of_blocks(lines_in(path)):
         if heading := re.match(r"#+ (.*)", line):
@@ -114,7 +114,7 @@ def links_of(path):
 
 
 def undefined_references(lines):
-    """Yields (number, name) of each [text][name] whose target the page does not define."""
+    """Yields (line number, name) of each [text][name] whose target the page does not define."""
     text = [(number, without_code(line)) for number, line in text_outside_of_blocks(lines)]
     defined = {found.group(1).lower() for _, line in text if (found := DEFINITION.match(line))}
     for number, line in text:
@@ -131,7 +131,8 @@ def images_of(path):
 
 
 def pages():
-    """The pages in the order in which links lead to them. Reports of measurements are linked, but they are no pages of the manual."""
+    """Returns the pages in the order in which links lead to them. Leaves out reports of measurements, to which pages
+    link, too."""
     found, waiting = [], [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
     while waiting:
         page = waiting.pop(0)
@@ -162,13 +163,13 @@ def option_table(subcommand, options):
 
 
 def record_table(schema):
-    """One row for each field of a record, from the descriptions in its schema."""
+    """Returns a table with a row for each field of a record, made of the descriptions in its schema."""
     fields = json.loads((ROOT / "results" / schema).read_text(encoding="utf-8"))["properties"]
     return ["| field | meaning |", "|---|---|", *(f"| `{name}` | {field['description']} |" for name, field in fields.items())]
 
 
 def filled(lines, options):
-    """The lines with the tables as they have to be."""
+    """Returns the lines with up-to-date tables."""
     out, inside = [], False
     for line in lines:
         if begin := re.fullmatch(r"<!-- (options|record): ([\w.]+) -->", line):
@@ -184,11 +185,11 @@ def filled(lines, options):
 
 
 def man_page(options, overview, version):
-    """halocline(1), from what the program says of itself."""
+    """Returns the man page halocline(1), made of the program's own help."""
     escaped = lambda text: text.replace("\\", "\\e").replace("-", "\\-")
     lines = [f'.TH HALOCLINE 1 "" "Halocline {version}"', ".SH NAME", "halocline \\- measures halo exchanges beside the installed MPI",
              ".SH SYNOPSIS", ".B halocline", ".I SUBCOMMAND", "[FLAG...]", ".SH DESCRIPTION", ".nf"]
-    # A dot at the begin of a line would be a request.
+    # A dot at the begin of a line would make it a request.
     lines += [("\\&" if line.startswith(".") else "") + escaped(line) for line in overview.strip().split("\n")]
     lines += [".fi", ".SH OPTIONS"]
     for option in options:
@@ -217,7 +218,7 @@ def completion(options):
 
 
 def installed_files(options):
-    """{path: content} of the files that are made of the options, too."""
+    """Returns {path: content} of the other files that are made of the options."""
     run_program = lambda *words: subprocess.run(
         [BINARY, *words], capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "80"}
     ).stdout
@@ -266,7 +267,8 @@ def check(page, options):
 
 
 def run(block):
-    """Returns the exit code of its commands and their output; None for the code if they took too long and were ended."""
+    """Runs a block. Returns the exit code of its commands and their output. The code is None if they took too long
+    and were ended."""
     script = "source jobs/local/env.sh\n" + block.commands
     with tempfile.TemporaryFile() as told:
         process = subprocess.Popen(
@@ -277,7 +279,7 @@ def run(block):
             code = process.wait(SECONDS)
         except (subprocess.TimeoutExpired, KeyboardInterrupt) as reason:
             os.killpg(process.pid, signal.SIGTERM)
-            time.sleep(GRACE)  # mpirun ends its ranks meanwhile
+            time.sleep(GRACE)  # meanwhile, mpirun ends its ranks
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             if isinstance(reason, KeyboardInterrupt):
@@ -288,7 +290,8 @@ def run(block):
 
 
 def run_page(page, refresh):
-    """The faults of a page's blocks. From the last to the first they may be replaced."""
+    """Returns the faults of a page's blocks. `refresh`: also replaces their output, from the last block to the first.
+    """
     lines = lines_in(page)
     new = {}
     for block in blocks_of(lines):
@@ -311,7 +314,7 @@ def run_page(page, refresh):
 
 @contextlib.contextmanager
 def in_page(page):
-    """Names the page in what is raised."""
+    """Adds the page's name to a BadInput."""
     try:
         yield
     except BadInput as error:

@@ -66,7 +66,7 @@ def tool(*command, **options):
 
 
 def headers():
-    """The headers of lib/ that programs include. Excluded are tests, and the loops that copy bytes."""
+    """Yields the headers of lib/ that programs include. Leaves out tests, and the loops that copy bytes."""
     for path in sorted((ROOT / "lib").rglob("*.hpp")):
         name = path.relative_to(ROOT / "lib")
         if not {"test", "bench", "example", "interpose"} & set(name.parts) and not name.name.startswith("copy_"):
@@ -74,7 +74,7 @@ def headers():
 
 
 def copy_page(page, source):
-    """Copies a page with its figures. Links to folders have no target in the site."""
+    """Copies a page with its figures. Removes links to folders, which have no target in the site."""
     copy = source / page.relative_to(ROOT)
     copy.parent.mkdir(parents=True, exist_ok=True)
     copy.write_text(re.sub(r"\[([^\]]*)\]\([^)\s]*/\)", r"\1", page.read_text(encoding="utf-8")), encoding="utf-8")
@@ -101,7 +101,7 @@ def main(arguments):
     measured = []
     for page in pages:
         copy_page(page, source)
-        # Reports and sources that a page links to are part of the site.
+        # The site contains the reports and sources to which a page links.
         for _, target in manual.links_of(page):
             path = (page.parent / target.split("#")[0]).resolve()
             if not path.is_file() or path in pages or path in measured:

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Builds the benchmarks and runs one group of them: our packing beside the loop by hand, MPI_Pack and memcpy, every
-# row verified before it is timed. Exit code 1 if a row is not.
+# Builds the benchmarks and runs groups of them: our packing beside the loop by hand, MPI_Pack and
+# memcpy. Every row is verified before it is timed. Exit code 1 if a row is not verified.
 #   jobs/local/bench.sh                                     lists the groups
 #   jobs/local/bench.sh NAME... [--only CASE] [--json] [FLAG...]
-# CASE is a name or a pattern such as '3d-*'. --json: one JSON object per row on stdout and nothing else. Other flags are
-# bench_dtype's: --quick (few samples), --points=N (edge of the block in groups halo and copy), --benchmark_...
+# CASE is a name or a pattern such as '3d-*'. --json: one JSON object per row on stdout and nothing
+# else. Other flags are passed to bench_dtype: --quick (few samples), --points=N (edge of the block
+# in groups halo and copy), --benchmark_...
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh
 source "$(dirname "$0")/script.sh"
@@ -23,7 +24,7 @@ done
 
 source jobs/local/env.sh
 export OMP_WAIT_POLICY=passive  # threads that wait would take their core from what is timed next
-# A new build leaves out the tests; one that has them keeps them.
+# A new build leaves out the tests; a build that has them keeps them.
 options=(-DHALOCLINE_BUILD_BENCHMARKS=ON)
 [[ -e build/release/CMakeCache.txt ]] || options+=(-DHALOCLINE_BUILD_TESTS=OFF)
 jobs/local/build.sh release "${options[@]}" >&2

@@ -1,12 +1,17 @@
 #!/usr/bin/env bash
-# Installs what a preset needs, configures and builds it in build/PRESET.
+# Installs what a preset needs, then configures and builds it in build/PRESET.
 #   jobs/local/build.sh PRESET [CMAKE-ARGUMENT...]     PRESET: release | debug | asan | release-cuda
-# On Debian, as root, missing packages come from Debian's registry. Kokkos >= 4.7 is the site's own if CMake
-# finds it; otherwise 4.7.00 is built once into .deps/kokkos from the copy that the PyPI source package
-# pygenten 0.1.5 (Sandia) carries. release-cuda needs nvcc: that of $CUDACXX or $PATH, else 13.0 from PyPI, in .deps/cuda with a
-# CMake that knows it; Kokkos for Hopper goes to .deps/kokkos-cuda. Its programs start only where a CUDA driver is.
-# With -DHALOCLINE_KOKKOS=OFF, which leaves the library and the interposer, no Kokkos is needed.
-# Safe to call again: what is there already is left alone. $HALOCLINE_BUILD_TARGETS, if set, is what is built instead of everything.
+# On Debian, as root, missing packages come from Debian's registry. If CMake finds a Kokkos >= 4.7
+# of the site, that is used. Otherwise Kokkos 4.7.00 is built once into .deps/kokkos. Its source is
+# in the PyPI package pygenten 0.1.5 (Sandia).
+#
+# release-cuda needs nvcc: that of $CUDACXX or $PATH, else 13.0 from PyPI. It goes to .deps/cuda,
+# with a CMake that knows CUDA 13. Kokkos for Hopper goes to .deps/kokkos-cuda. The programs of
+# release-cuda start only if there is a CUDA driver. With -DHALOCLINE_KOKKOS=OFF no Kokkos is
+# needed; the library and the interposer remain.
+#
+# May be called again: things that are already installed stay. $HALOCLINE_BUILD_TARGETS: builds
+# these targets instead of everything.
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh
 source "$(dirname "$0")/script.sh"
@@ -24,7 +29,7 @@ esac
 cmake=cmake cuda_options=()
 jobs=${HALOCLINE_BUILD_JOBS:-$(cores)}
 
-# The same search as the project's own, so that both always agree on which Kokkos is used.
+# Searches for Kokkos exactly as the project does, so that both use the same one.
 site_has_kokkos() {
   local probe; probe=$(mktemp -d)
   cp lib/cmake/FindKokkosForHalocline.cmake "$probe/"
@@ -47,16 +52,17 @@ build_kokkos() {
     tar -xzf "$work"/pygenten-0.1.5.tar.gz -C "$work"
     if [[ $kokkos == kokkos-cuda ]]; then
       spaces+=", CUDA for Hopper"
-      # Flags go through a shell: a copy whose path has nothing that means something there.
+      # Flags go through a shell, so the header is copied to a path without special characters.
       local header; header=$(mktemp -d)/kokkos_cuda_13.hpp
       cp lib/cmake/kokkos_4.7.00_cuda_13.hpp "$header"
-      # Memory of cudaMallocAsync is not for GPU-aware MPI and CUDA IPC.
+      # GPU-aware MPI and CUDA IPC cannot use memory of cudaMallocAsync.
       options=("${cuda_options[@]}" -DKokkos_ENABLE_CUDA=ON -DKokkos_ENABLE_COMPILE_AS_CMAKE_LANGUAGE=ON -DKokkos_ARCH_HOPPER90=ON
                -DKokkos_ENABLE_IMPL_CUDA_MALLOC_ASYNC=OFF -DCMAKE_CUDA_ARCHITECTURES=90
                -DCMAKE_CUDA_FLAGS="-include $header")
     fi
     say "building Kokkos 4.7.00 ($spaces) into .deps/$kokkos"
-    # Several sources as one: the headers are read twice rather than twenty times, which is a fourth of the time.
+    # Several sources are compiled as one. That reads the headers 2 times instead of 20 and takes a
+    # fourth of the time.
     { "$cmake" -S "$work"/pygenten-0.1.5/tpls/kokkos -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
         -DCMAKE_CXX_STANDARD=20 -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DKokkos_ENABLE_SERIAL=ON -DKokkos_ENABLE_OPENMP=ON \
         -DKokkos_ENABLE_TESTS=OFF -DKokkos_ENABLE_EXAMPLES=OFF -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_INSTALL_PREFIX="$prefix" \
@@ -78,7 +84,7 @@ if [[ $preset == release-cuda ]]; then
   cuda_options+=(-DCMAKE_CUDA_COMPILER="$nvcc")
   version=$(cmake --version 2>/dev/null | sed -n 's/^cmake version //p')
   if [[ $(printf '%s\n' 3.31 "${version:-0}" | sort -V | head -n1) != 3.31 ]]; then
-    lock_deps lock; install_wheels .deps/cuda cmake; exec 9>&-  # one that knows CUDA 13
+    lock_deps lock; install_wheels .deps/cuda cmake; exec 9>&-  # a CMake that knows CUDA 13
     cmake=$(echo "$PWD"/.deps/cuda/lib/python3*/site-packages/cmake/data/bin/cmake)
   fi
   probe_options+=(-DHALOCLINE_CUDA=ON)

@@ -1,15 +1,16 @@
 # shellcheck shell=bash
-# Sourced by the local scripts that install something, in the project's folder.
+# Installs dependencies. Sourced, in the project's folder, by the local scripts that install
+# something.
 say() { printf '== %s\n' "$*"; }
 
-# lock_deps NAME: two scripts at once share what is in .deps; exec 9>&- lets the other one go on.
+# lock_deps NAME: takes a lock, since several scripts at once share .deps. exec 9>&- frees it.
 lock_deps() {
   mkdir -p .deps 2>/dev/null || true
   [[ -w .deps ]] || { echo "${0##*/}: cannot write to $PWD (.deps): use a clone of your own" >&2; exit 3; }
   exec 9>".deps/$1"; flock 9
 }
 
-# install_packages NAME...: what is missing of these Debian packages.
+# install_packages NAME...: installs those of these Debian packages that are missing.
 install_packages() {
   command -v dpkg-query >/dev/null || { say "not a Debian system: using what the system and CMAKE_PREFIX_PATH offer"; return; }
   local missing=() name
@@ -18,19 +19,20 @@ install_packages() {
   done
   [[ ${#missing[@]} -gt 0 ]] || { say "Debian packages: all there"; return; }
   if [[ $(id -u) != 0 ]]; then
-    # Modules may supply what Debian's packages do not; otherwise CMake will name what it misses.
+    # Modules may supply the same software. Otherwise CMake names what is missing.
     echo "${0##*/}: not installed (not root): ${missing[*]}; as root, run apt-get install with these names" >&2
     return
   fi
   say "installing from Debian: ${missing[*]}"
-  # What was cut off in the midst of an installation leaves packages that apt-get refuses to go on from.
+  # An interrupted installation leaves packages with which apt-get refuses to go on.
   [[ -z $(dpkg --audit) ]] || DEBIAN_FRONTEND=noninteractive dpkg --configure -a >/dev/null
   apt-get update -qq
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# install_wheels FOLDER NAME...: what jobs/local/requirements/NAME.txt lists, from PyPI, into a virtual environment in FOLDER. Each
-# file is one whose hash stands there. .complete keeps the hash of each list that is installed.
+# install_wheels FOLDER NAME...: installs the files of jobs/local/requirements/NAME.txt from PyPI
+# into a virtual environment in FOLDER. Only files with the hashes in NAME.txt are accepted.
+# .complete keeps the hash of each list that is installed.
 install_wheels() {
   local folder=$1 name list sum; shift
   for name in "$@"; do
@@ -39,15 +41,16 @@ install_wheels() {
     ! grep -qxF -- "$sum" "$folder/.complete" 2>/dev/null || continue
     say "installing from PyPI into $folder: $(sed -n 's/^\([^ #]*==[^ ]*\).*/\1/p' "$list" | paste -sd' ')"
     [[ -e $folder/.complete ]] || { rm -rf "$folder"; python3 -m venv "$folder"; }
-    # By its Python: pip's own script begins with a path, which may have spaces and more in it.
+    # pip is started by its Python: pip's own script begins with a path, which may contain spaces.
     "$folder/bin/python3" -m pip install -q --disable-pip-version-check --require-hashes -r "$list" >&2 ||
       { echo "${0##*/}: not installed from PyPI: $list (see above)" >&2; exit 3; }
     echo "$sum" >>"$folder/.complete"
   done
 }
 
-# find_cuda: nvcc of $CUDACXX or $PATH if it has the headers, else that of PyPI, in .deps/cuda. Sets nvcc, toolkit (the folder with
-# include/) and cuda_stubs (that of the libcuda.so to link with: the driver's own comes with the machine that has the device).
+# find_cuda: sets nvcc, toolkit (the folder with include/) and cuda_stubs. nvcc is that of $CUDACXX
+# or $PATH if it has the headers, else that of PyPI in .deps/cuda. cuda_stubs is the folder of the
+# libcuda.so for linking: the driver's own library is only on the machine with the device.
 find_cuda() {
   local include='' folder
   nvcc=${CUDACXX:-$(command -v nvcc || true)}
@@ -62,11 +65,12 @@ find_cuda() {
     lock_deps lock
     install_wheels .deps/cuda cuda
     toolkit=$(echo "$PWD"/.deps/cuda/lib/python3*/site-packages/nvidia/cu13); nvcc=$toolkit/bin/nvcc
-    ln -sfn lib "$toolkit/lib64"  # where nvcc looks, and the name that CMake looks for
+    ln -sfn lib "$toolkit/lib64"  # nvcc looks in lib64, CMake looks for libcudart.so
     ln -sfn libcudart.so.13 "$toolkit/lib/libcudart.so"
     if [[ ! -e $toolkit/lib/stubs/libcuda.so ]]; then
-      # PyPI has no library to link with in place of the driver's: one with the names of all functions of cuda.h will do. It
-      # calls some cuMemFree_v2 and the like; those who look for the library may look for cuMemFree.
+      # PyPI has no library to link with in place of the driver's. A library with the names of all
+      # functions of cuda.h is enough. The header gives some functions a suffix, such as
+      # cuMemFree_v2; CMake may look for the name without it.
       mkdir -p "$toolkit/lib/stubs"
       echo '#include <cuda.h>' | g++ -E -x c -I"$toolkit/include" - | sed -n 's/.*CUresult  *\(cu[A-Za-z0-9_]*\)(.*/\1/p' |
         sed 'p; s/_v[0-9]*$//' | sort -u | sed 's/.*/int &(void) { return 0; }/' |

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Builds the manual and the reference of the library as one HTML site with a search box, in build/docs/html.
+# Builds the manual and the reference of the library as one HTML site with a search box, in
+# build/docs/html.
 #   jobs/local/docs.sh
-# The pages are those that README.md leads to; the reference is made of the docstrings of the installed headers. Takes Debian's
-# Sphinx, MyST, Breathe, Doxygen and the theme Furo, which it installs as root. Every warning is an error.
+# The pages are README.md and those to which it leads. The reference is made of the docstrings of
+# the installed headers. Needs Debian's Sphinx, MyST, Breathe, Doxygen and the theme Furo; as root,
+# it installs them. Every warning is an error.
 # Exit codes: 0, 1 if there is a warning, 2 bad input, 3 the environment failed.
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh

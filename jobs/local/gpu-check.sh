@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Tests and measures Halocline on a machine with a CUDA device; ends within eight minutes.
-#   gpu-check.sh [FOLDER]     default: results/raw/gpu-check, or gpu-check beside this script where gpu-pack.sh put it
-# Runs what gpu-pack.sh brought along or, in the source tree, build/release-cuda with the mpirun in $PATH.
-# FOLDER gets gpu-check.json (everything in one object), gpu-check.md (for people) and a log of each step.
+# Tests and measures Halocline on a machine with a CUDA device. Ends within eight minutes.
+#   gpu-check.sh [FOLDER]     default: results/raw/gpu-check; in a folder of gpu-pack.sh: gpu-check beside this script.
+# Runs the programs of gpu-pack.sh. In the source tree it runs build/release-cuda with the mpirun in
+# $PATH. FOLDER gets gpu-check.json (everything in one object), gpu-check.md (for people) and a log
+# of each step.
 # Exit code: 0, 1 if a step failed, 3 if nothing can be run here.
 set -uo pipefail
 # shellcheck source=jobs/local/script.sh
@@ -28,7 +29,8 @@ mkdir -p "$out" || exit 3
 rm -f "$out"/*.log "$out"/*.jsonl "$out"/model.json "$out"/gpu-check.*
 begin=$SECONDS budget=470 steps=() failed=0
 
-# step NAME LIMIT-SECONDS COMMAND...: runs it with what is left of the budget at most; its output goes to NAME.log.
+# step NAME LIMIT-SECONDS COMMAND...: runs the command within the limit and the rest of the budget.
+# Its output goes to NAME.log.
 step() {
   local name=$1 limit=$2 start=$SECONDS code=0; shift 2
   local left=$((budget - (SECONDS - begin)))
@@ -43,7 +45,7 @@ step() {
 }
 run() { mpirun -n "$1" --bind-to none "${@:2}"; }
 
-# The same state as on the host, for every way that packed bytes can travel.
+# Checks that each way of packed bytes gives the same state as the host.
 same_state() {
   local ranks=$1 method=$2 expected found
   expected=$(run "$ranks" "$programs/halocline" run --config "$root/configs/correctness.toml" --quiet) || return
@@ -63,7 +65,7 @@ for ranks in 1 2; do
   done
 done
 methods=alltoallv:one-shot,alltoallv:staged
-# `shared` is possible where processes can open each other's device memory.
+# `shared` needs processes that can open each other's device memory.
 run 2 "$programs/halocline" run --config "$root/configs/correctness.toml" --steps 1 --quiet --memory device --methods shared \
   >"$out/possible.log" 2>&1 && step state-shared-np2 30 same_state 2 shared && methods+=,shared
 aware=$(grep -c '^gpu_aware_mpi *yes' "$out/info.log")
@@ -78,7 +80,8 @@ for points in 32 128 256; do
   step "compare-$points-np2" 40 run 2 "$programs/halocline" compare --local $points $points $points --memory device \
     --methods "$methods" --max-seconds 10 --output "$out/compare.jsonl"
 done
-# Which limit of the device holds the launch that packs a halo: counters of its first launch, where they can be read.
+# Counters of the first launch show which limit of the device slows the packing of a halo. Not every
+# machine lets users read them.
 profiler=$(command -v ncu || ls /usr/local/cuda/bin/ncu 2>/dev/null)
 counters=gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum,lts__t_sectors_op_read.sum,lts__t_sectors_op_write.sum
 counters+=,smsp__inst_executed.sum,smsp__inst_executed_pipe_adu.sum,idc__requests.sum,smsp__issue_active.avg.pct_of_peak_sustained_active
@@ -89,14 +92,15 @@ sections=(SpeedOfLight Occupancy WarpStateStats MemoryWorkloadAnalysis ComputeWo
 done
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
 [[ -z $sanitizer ]] || step sanitizer 60 "$sanitizer" --error-exitcode 9 "$programs/dtype_device_packer" --types 200
-# An MPI's own way through device memory takes seconds for each exchange: it comes last.
+# The MPI's own handling of device memory takes seconds for each exchange, so it comes last.
 [[ $aware == 0 ]] || step vendor-16-np2 60 run 2 "$programs/halocline" compare --local 16 16 16 --memory device --iterations 6 --warmup 0 \
   --max-seconds 40 --output "$out/compare.jsonl"
 step bench 60 bash -c '"$1" --groups=fig8,fig10,lists --quick --json >"$2" && test -s "$2"' - "$programs/bench_device" "$out/bench.jsonl"
-# Messages through the interposer, in memory that the test can look into as well: the MPI's own way is in it, too.
+# Tests messages through the interposer, in memory that the test can read, too. That includes the
+# MPI's own handling.
 step interposer-np1 150 env HALOCLINE_TEST_MEMORY=managed mpirun -n 1 --bind-to none "$programs/comm_interpose_device"
 
-# One object, written whole.
+# Writes one object, whole or not at all.
 lines() { [[ ! -e $1 ]] || paste -sd, "$1"; }
 gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n1)
 printf '{"schema": "halocline-gpu-check/1", "git": "%s", "time": "%s", "gpu": "%s", "seconds": %d,\n"steps": [%s],\n"bench": [%s],\n"messages": [%s],\n"compare": [%s],\n"model": %s}\n' \

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Puts what gpu-check.sh needs on a machine with a CUDA driver and nothing else into a folder of at most 60 MB.
-#   jobs/local/gpu-pack.sh [FOLDER]     default: build/gpu-pack; there, run FOLDER/gpu-check.sh
-# Takes the programs of build/release-cuda (jobs/local/build.sh release-cuda) and Open MPI of .deps/openmpi-cuda
-# (jobs/local/openmpi-cuda.sh), stripped, with the libraries that they need beside glibc and the driver.
+# Makes a folder of at most 60 MB for a machine that has a CUDA driver and nothing else.
+#   jobs/local/gpu-pack.sh [FOLDER]     default: build/gpu-pack.
+# On that machine, run FOLDER/gpu-check.sh. The folder gets the programs of build/release-cuda
+# (jobs/local/build.sh release-cuda) and Open MPI of .deps/openmpi-cuda
+# (jobs/local/openmpi-cuda.sh), stripped. It also gets the libraries that they need, except glibc
+# and the driver.
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh
 source "$(dirname "$0")/script.sh"
@@ -21,14 +23,15 @@ done
 rm -rf "$folder"; mkdir -p "$folder"/{bin,lib,configs}
 for program in "${programs[@]}"; do strip -o "$folder/bin/${program##*/}" "$build/$program"; done
 cp -a "$mpi" "$folder/openmpi"
-# What the loader finds here, but for glibc, which must be the other machine's own, the driver, and the MPI that comes along.
+# Copies the libraries that the loader finds here. Leaves out glibc and the driver, which must be
+# the other machine's, and the MPI, which is copied as a whole.
 ldd "$folder"/bin/* | sed -n 's/^\t\([^ ]*\) => \(\/[^ ]*\) .*/\1 \2/p' | sort -u | while read -r name path; do
   case $name in
     libc.so.*|libm.so.*|libdl.so.*|libpthread.so.*|librt.so.*|ld-linux*|libcuda.so.*) continue ;;
   esac
   [[ -e $folder/openmpi/lib/$name ]] || cp -L "$path" "$folder/lib/$name"
 done
-# Libraries that only the MPI of this machine needs come along, too; they do no harm.
+# Libraries that only this machine's MPI needs are copied, too; they do no harm.
 cp configs/correctness.toml "$folder/configs/"
 cp jobs/local/gpu-check.sh jobs/local/script.sh jobs/local/env.sh "$folder/"
 git rev-parse HEAD >"$folder/revision" 2>/dev/null || echo unknown >"$folder/revision"

@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
-# Measures what programs get that have build/release/lib/libhalocline_mpi.so in front of their MPI: builds it, measures a model of
-# this machine on two ranks, then packs beside loops by hand, calls that are passed on, messages between two ranks with derived
-# types, one way and both ways at once, and without, and the two example programs, with it and without in turns. Writes tables and
-# plots to results/mine/interpose/; raw results stay in results/raw/interpose/. Exit codes: 0, 1 if a row is not verified, others as of
-# what failed.
+# Measures programs with build/release/lib/libhalocline_mpi.so in front of their MPI.
 #   jobs/local/interpose.sh [--quick]       --quick: few samples, for a draft in results/raw/interpose/
+# Builds the library and measures a model of this machine on two ranks. Then it measures:
+# - packs beside loops by hand
+# - calls that are passed on to the MPI
+# - messages of derived types between two ranks, one way and both ways at once, with the library and
+# without it
+# - the two example programs, with the library and without it, in turns Writes tables and plots to
+# results/mine/interpose/. Raw results stay in results/raw/interpose/.
+# Exit codes: 0, 1 if a row is not verified, else that of the command that failed.
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh
 source "$(dirname "$0")/script.sh"
@@ -26,7 +30,8 @@ export HALOCLINE_MODEL=$PWD/$raw/model.json
 mpirun -n 2 build/release/app/halocline calibrate >&2
 
 code=0
-# measure NAME RANKS PROGRAM ARGUMENT...: rows of a program that has the library in front, behind a line of provenance.
+# measure NAME RANKS PROGRAM ARGUMENT...: runs a program with the library in front. Writes a line of
+# provenance and the rows.
 measure() {
   local file=$raw/$1.jsonl ranks=$2 rc=0; shift 2
   results/tables.py provenance debian "jobs/local/interpose.sh${quick[*]:+ ${quick[*]}}" >"$file"
@@ -40,7 +45,7 @@ measure messages 2 build/release/lib/comm/bench/bench_messages --groups=interpos
 measure both-ways 2 build/release/lib/comm/bench/bench_messages --groups=both-ways
 measure plain 2 build/release/lib/comm/bench/bench_messages --groups=plain
 
-# The examples, as their sources tell to build and start them.
+# Builds and starts the examples as their sources explain.
 examples=lib/comm/interpose/examples
 for language in c f90; do
   compiler=mpicc; [[ $language == c ]] || compiler=mpifort

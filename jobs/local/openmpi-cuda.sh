@@ -1,13 +1,19 @@
 #!/usr/bin/env bash
-# Builds Open MPI 5.0.7 that takes device memory (CUDA-aware) into .deps/openmpi-cuda, in about ten minutes on two cores.
+# Builds an Open MPI 5.0.7 that takes device memory (CUDA-aware) into .deps/openmpi-cuda, in about
+# ten minutes on two cores.
 #   jobs/local/openmpi-cuda.sh
-# The source is that of Debian 13, as its authors released it, by apt from the mirror of this system's own source list; apt's files
-# about it are private to the build, and the system's stay as they are. All libraries that Open MPI needs are its own, but zlib;
-# libcuda is opened when a program runs, if it is there. Takes CUDA's headers: those of $CUDACXX or of the nvcc in $PATH, else from
-# PyPI, as build.sh release-cuda does. On Debian, as root, missing packages come from Debian's registry.
-# The prefix may be moved. Programs built with Debian's Open MPI 4.1 run under it as they are, once these are set:
+# The source is that of Debian 13, as its authors released it. apt loads it from the mirror of this
+# system's own source list. apt's files about it are private to the build; the system's own files
+# stay as they are.
+#
+# All libraries that Open MPI needs are built in, except zlib. Programs open libcuda when they run,
+# if it is installed. CUDA's headers are those of $CUDACXX or of the nvcc in $PATH, else from PyPI,
+# as in build.sh release-cuda. On Debian, as root, missing packages come from Debian's registry.
+#
+# The prefix may be moved. Programs built with Debian's Open MPI 4.1 run under it unchanged, with
+# these settings:
 #   prefix=$PWD/.deps/openmpi-cuda; export OPAL_PREFIX=$prefix PATH=$prefix/bin:$PATH LD_LIBRARY_PATH=$prefix/lib
-# Safe to call again: what is there already is left alone.
+# May be called again: things that are already built stay.
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh
 source "$(dirname "$0")/script.sh"
@@ -21,13 +27,14 @@ options=(
   --with-{hwloc,libevent,pmix,prrte}"=internal"
   --disable-mpi-fortran --disable-oshmem --disable-io-romio --disable-sphinx
   --without-{ucx,ofi,ucc,psm2,portals4,libnl,munge} "--enable-mca-no-build=reachable-netlink,prtereachable-netlink"
-  --disable-{io,libxml2,libudev,plugins,cairo}  # hwloc's
-  "--with-show-load-errors=^accelerator,rcache"  # those that need libcuda: no complaint where there is none
+  --disable-{io,libxml2,libudev,plugins,cairo}  # options of hwloc
+  "--with-show-load-errors=^accelerator,rcache"  # these need libcuda: no complaint on machines without it
 )
 recipe="$archive_sha256 ${options[*]}"
 complete() { [[ $(cat "$prefix/.complete" 2>/dev/null) == "$recipe" ]]; }
 
-# Into $work: Debian's archive, signed by the keys that this system has, from the first of its mirrors that has the release.
+# Loads Debian's archive into $work, from the first mirror that has the release. It must be signed
+# by the keys that this system has.
 get_source() {
   command -v apt-get >/dev/null || fail "the source comes from Debian by apt-get, which this system does not have"
   local mirror codename; codename=$(. /etc/os-release; echo "${VERSION_CODENAME:-}")
@@ -68,7 +75,8 @@ if ! complete; then
   tar -xJf "$work/$archive" --no-same-owner -C "$work"
   mkdir "$work/build"
   say "building it into .deps/openmpi-cuda"
-  # Installed below $work first: what comes into the prefix is what programs, mpirun and mpicc need.
+  # Installs below $work first. Only the files that programs, mpirun and mpicc need go to the
+  # prefix.
   (cd "$work/build" &&
      ../openmpi-5.0.7/configure --prefix="$prefix" --with-cuda="$toolkit" --with-cuda-libdir="$cuda_stubs" "${options[@]}" \
        --disable-static --disable-dependency-tracking &&

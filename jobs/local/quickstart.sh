@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# From a clean clone to the main job: installs what is missing, builds, runs the mini-app, and compares our exchange with the
-# vendor MPI's, each verified before it is timed. On a fresh Debian 12, as root, nothing else is needed.
+# Leads from a clean clone to the main job: installs what is missing, builds, runs the mini-app, and
+# compares our exchange with the vendor MPI's. Each exchange is verified before it is timed. On a
+# fresh Debian 12, as root, nothing else is needed.
 #   jobs/local/quickstart.sh [RANKS]     default: 2
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh
@@ -9,7 +10,7 @@ cd "$(dirname "$0")/../.."
 case ${1:-2} in *[!0-9]*|0) header >&2; exit 2 ;; esac
 ranks=${1:-2}
 source jobs/local/env.sh
-# A new build leaves out the tests; one that has them keeps them.
+# A new build leaves out the tests; a build that has them keeps them.
 options=(-DHALOCLINE_BUILD_TESTS=OFF -DHALOCLINE_BUILD_BENCHMARKS=OFF)
 [[ -e build/release/CMakeCache.txt ]] && options=()
 jobs/local/build.sh release "${options[@]}"

@@ -1,12 +1,13 @@
 # shellcheck shell=bash
-# Sourced first by every script that is started: answers --help, and keeps cd from going elsewhere.
-unset CDPATH  # with it, cd may go to another folder of that name, and prints where
+# Answers --help, and keeps cd from going elsewhere. Sourced first by every script that users start.
+unset CDPATH  # with CDPATH, cd may go to another folder of the same name and prints its path
 script=$(realpath -- "$0")
 
-# header: prints the comment that the script begins with.
+# header: prints the comment at the begin of the script.
 header() { awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$script"; }
 
-# cores: prints how many hardware threads this process may use. nproc alone obeys OMP_NUM_THREADS, which is not meant for make.
+# cores: prints the number of hardware threads that this process may use. nproc alone obeys
+# OMP_NUM_THREADS, which is not meant for make.
 cores() { env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc; }
 
 case ${1:-} in

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Runs a study on this machine with its mpirun: installs what is missing, builds, goes through the points, and makes tables and
-# plots. On a fresh Debian 12, as root, nothing else is needed.
+# Runs a study on this machine with its mpirun: installs what is missing, builds, runs the points,
+# and makes tables and plots. On a fresh Debian 12, as root, nothing else is needed.
 #   jobs/local/study.sh NAME [--dry-run]      NAME: local (minutes), or another of jobs/studies
-# Results are in results/mine/NAME. The same again runs only what is not done yet; jobs/studies/run.sh --help tells the rest.
-# $HALOCLINE_BINARY: a program that is built already; then nothing is installed or built.
+# Results are in results/mine/NAME. Started again, it runs only the points that are not done yet.
+# jobs/studies/run.sh --help explains the rest. $HALOCLINE_BINARY: a program that is already built;
+# then nothing is installed or built.
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh
 source "$(dirname "$0")/script.sh"
@@ -11,11 +12,11 @@ source "$(dirname "$0")/script.sh"
 here=$(cd "$(dirname "$0")/../.." && pwd)
 export HALOCLINE_SITE=$here/jobs/sites/local.sh
 if [[ -z ${HALOCLINE_BINARY:-} && " $* " != *" --dry-run "* ]]; then
-  "$here/jobs/studies/run.sh" "$@" --dry-run >/dev/null  # is there such a study?
+  "$here/jobs/studies/run.sh" "$@" --dry-run >/dev/null  # fails if there is no such study
   cd "$here"
   source jobs/local/deps.sh
   install_packages python3-matplotlib python3-markdown-it
-  # A new build leaves out the tests; one that has them keeps them.
+  # A new build leaves out the tests; a build that has them keeps them.
   options=(-DHALOCLINE_BUILD_TESTS=OFF -DHALOCLINE_BUILD_BENCHMARKS=OFF)
   [[ ! -e build/release/CMakeCache.txt ]] || options=()
   jobs/local/build.sh release "${options[@]}"

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.."
 source jobs/local/env.sh
 source jobs/local/deps.sh
 
-# Tools of exactly one version, or every machine would format and warn differently.
+# Installs tools of exactly one version. Otherwise machines would format and warn differently.
 install_tools() {
   lock_deps lock
   install_wheels .deps/tools tools
@@ -17,7 +17,8 @@ install_tools() {
   exec 9>&-
 }
 
-# A test compiles Fortran; another starts a Slurm of its own: the daemons that these packages would start are not wanted.
+# Installs packages for tests: one compiles Fortran, another starts a Slurm of its own. The policy
+# keeps the packages from starting their daemons.
 install_for_tests() (
   policy=/usr/sbin/policy-rc.d
   if [[ $(id -u) == 0 && ! -e $policy ]]; then
@@ -31,16 +32,18 @@ install_for_tests() (
 [[ $# -gt 0 ]] || set -- release asan
 code=0
 for preset in "$@"; do
-  # Benchmarks check themselves in release; with sanitizers they only take long to build. Warnings stop our own CI, not a user
-  # whose compiler knows more of them.
+  # Benchmarks check themselves in release. With sanitizers they only take long to build. Warnings
+  # are errors in our CI alone: a user's compiler may know more of them.
   options=(-DHALOCLINE_BUILD_BENCHMARKS=ON)
-  # Several sources as one take three quarters of the time; that each compiles alone is seen in release.
+  # Unity builds take three quarters of the time. The release build shows that each source compiles
+  # alone.
   [[ $preset != asan ]] || options=(-DHALOCLINE_BUILD_BENCHMARKS=OFF -DCMAKE_UNITY_BUILD=ON)
   jobs/local/build.sh "$preset" -DHALOCLINE_BUILD_TESTS=ON "${options[@]}" ${CI:+-DHALOCLINE_WERROR=ON}
   install_tools  # the build has installed Python by now
   [[ $preset == asan ]] || install_for_tests
   printf '== testing preset %s\n' "$preset"
-  # One at a time: concurrent mpiexecs of one user share, and remove, a folder of Open MPI's.
+  # Tests run one at a time: concurrent mpiexecs of one user share a folder of Open MPI's, and
+  # remove it.
   ctest --preset "$preset" || code=$?
 done
 exit "$code"

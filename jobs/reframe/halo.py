@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ReFrame tests: exchanges, steps and gathers, verified, with the phases of each method and its speed relative to the MPI's.
+"""Runs ReFrame tests of exchanges, steps and gathers. All are verified; each records its phases and its speed
+relative to the MPI's.
 
-    source jobs/sites/mine.sh       # not on this machine alone
+    source jobs/sites/mine.sh       # unless it runs on this machine alone
     reframe -C jobs/reframe/settings.py -c jobs/reframe/halo.py --list -E "nodes <= 2"      # -r in place of --list runs them
     reframe -C jobs/reframe/settings.py -c jobs/reframe/halo.py -r --tag smoke
 
-A reference is a ratio of two medians of one run, never a time, and holds on any machine. Times are recorded, for --performance-compare.
-"""
+A reference is a ratio of two medians of one run, never a time, so it holds on any machine. Times are recorded for
+--performance-compare."""
 
 import json
 import os
@@ -23,18 +24,18 @@ RECORDS = "records.jsonl"
 PHASES = ("pack", "transfer", "unpack", "compute", "total")
 FASTEST = "fastest of ours, as fast as the MPI's fastest"
 REORDERING = "zero-copy, as fast as hier-unpack, random, 1048576 B"
-AT_LEAST_AS_FAST = (1.0, -0.05, None, "x")  # 5 %: what two runs of the same differ
+AT_LEAST_AS_FAST = (1.0, -0.05, None, "x")  # 5 %: the difference between two runs of the same program
 
 
 class Halocline(rfm.RunOnlyRegressionTest):
-    """A run of the program on `nodes` nodes; its records are what it is judged by."""
+    """Is a run of the program on `nodes` nodes, judged by its records."""
 
     valid_systems = ["*"]
     valid_prog_environs = ["builtin"]
     time_limit = "20m"
     exclusive_access = True
     keep_files = [RECORDS]
-    postrun_cmds = ["echo exit code $?"]  # not every scheduler tells
+    postrun_cmds = ["echo exit code $?"]  # not every scheduler reports it
 
     @run_after("setup")
     def place(self):
@@ -43,7 +44,7 @@ class Halocline(rfm.RunOnlyRegressionTest):
         self.num_tasks_per_node = site["ranks_per_node"]
         self.num_tasks = self.nodes * self.num_tasks_per_node
         self.program = site["program"]
-        self.executable = shlex.quote(self.program)  # it stands in a script, as do its arguments
+        self.executable = shlex.quote(self.program)  # it stands in a script, like its arguments
         self.executable_opts = [*self.command(site["memory"]), "--output", RECORDS]
 
     @run_before("run")
@@ -55,7 +56,7 @@ class Halocline(rfm.RunOnlyRegressionTest):
         path = pathlib.Path(self.stagedir) / RECORDS
         if not path.exists():
             raise SanityError(f"no records, see {self.stderr} in {self.stagedir}")
-        # Lines end at a line feed alone: strings of JSON may hold other ends of lines.
+        # Lines end only at a line feed: strings of JSON may contain other line ends.
         return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
     @sanity_function
@@ -82,7 +83,7 @@ class Halocline(rfm.RunOnlyRegressionTest):
 
 
 class OnHalos(Halocline):
-    """`edge`: points of a rank along each axis; `subcommand` and `flags` of the program."""
+    """Is a run on halos. `edge`: points of a rank along each axis; `subcommand` and `flags` are the program's."""
 
     def command(self, memory):
         return [self.subcommand, shlex.quote(f"--config={CONFIGS / 'tempi-fig12.toml'}"), "--local", *[str(self.edge)] * 3, "--memory", memory,
@@ -107,7 +108,7 @@ class OnHalos(Halocline):
 
 @rfm.simple_test
 class Exchange(OnHalos):
-    """All methods, at once and axis by axis; the fastest of ours is as fast as the fastest of the MPI's."""
+    """Compares all methods in both shapes. Our fastest method must be as fast as the MPI's fastest."""
 
     nodes = parameter([1, 2, 8, 64], type=int, loggable=True)
     edge = parameter([64, 128, 256], type=int, loggable=True)
@@ -117,7 +118,7 @@ class Exchange(OnHalos):
 
 @rfm.simple_test
 class Step(OnHalos):
-    """The stencil with the exchange of p2p, overlapped."""
+    """Runs the stencil with the exchange p2p, overlapped."""
 
     nodes = parameter([1, 2, 8, 64], type=int, loggable=True)
     edge = parameter([128, 256], type=int, loggable=True)
@@ -126,7 +127,8 @@ class Step(OnHalos):
 
 @rfm.simple_test
 class Gather(Halocline):
-    """Every order of the ranks; where the root has to reorder much, zero-copy is as fast as MPI_Unpack."""
+    """Runs gathers in every order of the ranks. If the root has to reorder much, zero-copy must be as fast as
+    MPI_Unpack."""
 
     nodes = parameter([2, 8, 64], type=int, loggable=True)
     reference = {"*": {REORDERING: AT_LEAST_AS_FAST}}
@@ -152,7 +154,7 @@ class Gather(Halocline):
 
 @rfm.simple_test
 class Smoke(OnHalos):
-    """A grid too small to compare speeds: that all methods are right, and that all figures are there."""
+    """Runs a grid that is too small to compare speeds. All methods must be right, and all figures must exist."""
 
     tags = {"smoke"}
     nodes = parameter([1, 2], type=int, loggable=True)

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# The exchange on many nodes of a machine by the model and by SimGrid, side by side: tables and a plot in results/mine/predict/.
+# Compares the exchange on many nodes by the model and by SimGrid: tables and a plot in
+# results/mine/predict/.
 #   jobs/simgrid/compare.sh [NAME [FLAG...]]       NAME (default: summit): configs/models/NAME.json; flags of halocline predict
-# Without flags: as in Figure 12 of [PEA21], in device memory, 6 ranks on each node, 256^3 points of each. The model goes to 16,384
-# nodes, SimGrid to 512 (ten minutes; NODES="2 4 8 16 32 64" takes one).
+# Without flags it predicts Figure 12 of [PEA21]: device memory, 6 ranks on each node, 256^3 points
+# of each. The model goes to 16,384 nodes, SimGrid to 512 (ten minutes; NODES="2 4 8 16 32 64" takes
+# one).
 # Exit code: 0; 2 bad input; 3 SimGrid is not there, or failed.
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh

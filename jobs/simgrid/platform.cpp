@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The machine on which replay.sh runs traces, for SimGrid 3.32: a fat tree of nodes with ranks.
-// $HALOCLINE_PLATFORM names a file with its parameters, which replay.py has checked (--help).
+// Describes for SimGrid 3.32 the machine on which replay.sh runs traces: a fat tree of nodes with
+// ranks. $HALOCLINE_PLATFORM names a file with its parameters, which replay.py has checked
+// (--help).
 //
-// A platform in XML would not do: there, what hangs below a fat tree is single hosts, and all of
-// its links are alike. Here a host is a rank, and a node with the ranks' own links hangs below.
+// A platform in XML is not enough: it allows only single hosts below a fat tree, and all links of
+// the tree are the same. Here a host is a rank. Below the tree hang nodes with the ranks' own
+// links.
 //
-// Rank i of node n is host "node-n-i". A message within a node takes its on_node links only; one to
-// another node takes the sender's off_node link, the sending node's link into the tree
-// (injection_bytes_per_s each way), those between switches, and down again. The tree adds no
-// latency, so that the latency of two ranks does not depend on where they are.
+// Rank i of node n is host "node-n-i". A message within a node takes only its on_node links. A
+// message to another node takes the sender's off_node link and the sending node's link into the
+// tree (injection_bytes_per_s each way). Then it takes the links between switches, and those down
+// to the receiver. The tree adds no latency, so the latency of two ranks does not depend on their
+// places.
 #include <simgrid/s4u.hpp>
 
 #include <cstdlib>
@@ -24,17 +27,17 @@ using Policy = sg4::Link::SharingPolicy;
 
 namespace {
 
-/// What messages of one kind, within a node or to others, take of the ranks' own links.
+/// Makes the ranks' own links for messages of one kind: within a node, or to other nodes.
 class Path {
  public:
-  /// `name` is the node's.
+  /// Begins the path of a node; `name` is the begin of its links' names.
   Path(sg4::NetZone* node, const std::string& name, const nlohmann::json& parameters)
       : node_(node),
         name_(name),
         latency_(parameters.at("latency_s")),
         bandwidth_(parameters.at("bytes_per_s")),
         of_(parameters.at("bandwidth_of")) {
-    if (of_ == "message") {  // whoever takes such a link has all of it
+    if (of_ == "message") {  // each message has such a link for itself
       const auto* link = node_->create_link(name, bandwidth_)
                              ->set_sharing_policy(Policy::FATPIPE)
                              ->set_latency(latency_ / 2)
@@ -46,7 +49,7 @@ class Path {
     }
   }
 
-  /// Adds the links of a rank: those of messages from it, and of messages to it.
+  /// Adds the links of a rank: first those of messages from it, then those of messages to it.
   std::pair<Links, Links> add_rank(unsigned rank) {
     if (of_ != "rank") return {out_, in_};
     const auto* link =
@@ -61,10 +64,11 @@ class Path {
   std::string name_;
   double latency_, bandwidth_;
   std::string of_;
-  Links out_, in_;  ///< of all ranks
+  Links out_, in_;  ///< links that all ranks share
 };
 
-/// A leaf of the tree and its way out. Leaves that only fill the tree have no ranks.
+/// Adds a leaf of the tree; returns it and its way out. Leaves that only fill the tree have no
+/// ranks.
 std::pair<simgrid::kernel::routing::NetPoint*, simgrid::kernel::routing::NetPoint*> add_node(
     sg4::NetZone* tree, unsigned long id, unsigned ranks, const nlohmann::json& parameters) {
   const std::string name = "node-" + std::to_string(id);
@@ -102,10 +106,10 @@ extern "C" void load_platform(const sg4::Engine& /*engine*/) {
   const auto parameters = nlohmann::json::parse(std::ifstream(std::getenv("HALOCLINE_PLATFORM")));
   const unsigned nodes = parameters.at("nodes"), radix = parameters.at("radix");
 
-  // Half of a switch's ports go up, and as many down, so that nothing is lost on the way up; on top
-  // all go down.
+  // Half of a switch's ports go up and half go down, so that no bandwidth is lost on the way up. At
+  // the top all ports go down.
   std::vector<unsigned> down, up{1};
-  unsigned below = 1;  // nodes below a switch of the level that is reached
+  unsigned below = 1;  // nodes below a switch of the current level
   while (nodes > below * radix) {
     down.push_back(radix / 2);
     up.push_back(radix / 2);

@@ -34,16 +34,17 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "results"))
 from records import BadInput, end, lines_of, load, read_text  # noqa: E402
 
-# Message times exactly as platform.json says: no factors of SimGrid's own, no windows of TCP, no acknowledgements on the way back.
+# Makes message times exactly those of platform.json: no factors of SimGrid's own, no TCP windows,
+# no acknowledgements.
 SETTINGS = ("network/model:CM02", "network/TCP-gamma:0", "network/crosstraffic:no", "smpi/host-speed:1Gf")
 
 
 class Failed(Exception):
-    """SimGrid did not do it."""
+    """Reports that SimGrid failed."""
 
 
 def checked(value, fields, where):
-    """value, an object with exactly these fields: name -> (condition, words)."""
+    """Returns `value`. It must be an object with exactly these fields: name -> (condition, words)."""
     if not isinstance(value, dict) or set(value) != set(fields):
         raise BadInput(f"{where}: takes an object with {', '.join(fields)}")
     for name, (condition, words) in fields.items():
@@ -83,7 +84,7 @@ def read_platform(path):
 
 
 def exchanges_in(path, ranks, rounds):
-    """How many each rank has, in so many rounds each; all must have as many."""
+    """Returns the number of exchanges of each rank, with `rounds` rounds each. All ranks must have equally many."""
     counts = [0] * ranks
     number = 0
     try:
@@ -117,7 +118,7 @@ def simulate(folder, version):
         environment = dict(os.environ, HALOCLINE_PLATFORM=str((folder / "platform.json").resolve()))
         run = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              text=True, check=False)
-    # The last rank to end says so, at the time that stands before it.
+    # The last rank to end reports this; the time stands before it.
     last = re.search(r"^([0-9.]+):Simulation time", run.stdout, re.MULTILINE)
     if run.returncode != 0 or not last:
         raise Failed(f"{folder}: SimGrid failed with exit code {run.returncode}:\n" + "\n".join(lines_of(run.stdout)[-10:]))
@@ -126,7 +127,7 @@ def simulate(folder, version):
 
 
 def write(path, records):
-    """Whole or not at all."""
+    """Writes the records, whole or not at all."""
     beside = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

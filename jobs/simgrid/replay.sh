@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Installs what is missing of SimGrid (Debian's packages, as root), builds the platform, and simulates exchanges on it.
+# Simulates exchanges by SimGrid: installs what is missing (Debian's packages, as root), builds the
+# platform, and runs the traces.
 #   jobs/simgrid/replay.sh [--output FILE] FOLDER...
-# A FOLDER holds trace.txt and platform.json, as halocline predict --traces FOLDER writes them; replay.py --help explains them.
-# FILE (default: results/raw/simulation/simulation.jsonl) gets a JSON line for each FOLDER; it is written when all are done.
+# A FOLDER holds trace.txt and platform.json, written by halocline predict --traces FOLDER;
+# replay.py --help explains them. FILE (default: results/raw/simulation/simulation.jsonl) gets a
+# JSON line for each FOLDER. It is written when all are done.
 # Exit code: 0; 2 bad input; 3 SimGrid is not there, or failed.
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh

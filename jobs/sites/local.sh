@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034
-# This machine alone: mpirun, as many ranks as cores, fields in its memory. jobs/local/study.sh takes it.
-# What a site file is for stands in slurm-4gpu.sh.
+# Describes this machine alone: mpirun, one rank for each core, fields in host memory.
+# jobs/local/study.sh uses it. slurm-4gpu.sh explains site files.
 HALOCLINE_SITE=$(realpath -- "${BASH_SOURCE[0]}"); export HALOCLINE_SITE
 # shellcheck source=jobs/local/env.sh
 source "$(dirname "$HALOCLINE_SITE")/../local/env.sh"

@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# All kinds of points in minutes on a workstation with two cores: 1, 2 and 4 ranks with a thread each, on more cores if there are as many.
+# Measures all kinds of points in minutes on a workstation with two cores: 1, 2 and 4 ranks with one
+# thread each. Uses more cores if there are more.
 title='Halo exchange on one machine' config=configs/study-local.toml
 group weak weak '64^3 points per rank'
 group strong strong '96^3 points in all'

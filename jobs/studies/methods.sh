@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# All methods side by side in one allocation: both layouts, at once and axis by axis, with faces alone; on one node, two, and more.
+# Compares all methods in one allocation: both layouts, both shapes, and faces alone, on one node,
+# two, and more.
 title='Methods of the halo exchange side by side' config=configs/tempi-fig12.toml
 group soa none '256^3 points per rank, an array per field'
 group aos none '256^3 points per rank, fields of a point side by side'

@@ -1,17 +1,25 @@
 #!/usr/bin/env bash
-# Goes through the points of a study inside an allocation, or on this machine, and runs those that are not done yet.
+# Runs the points of a study that are not done yet, inside an allocation or on this machine.
 #   jobs/studies/run.sh STUDY [--dry-run] [--max-nodes N]     STUDY: jobs/studies/STUDY.sh, or the path of such a file
-# --dry-run lists the points, what is done, nodes, ranks, GiB a node (if the program is built), minutes, node-hours and command of each.
-# It takes no allocation. Exit code 2 if a node has less memory than a point needs ($node_gib of the site).
-# --max-nodes leaves out points with more nodes.
-# Results go to results/raw/STUDY: of each point its records POINT.jsonl (calibrate: the model POINT.json), there only when it has
-# finished and is verified (else POINT.failed.jsonl), and its output POINT.log; study.json, which lists all points; of each session what it ran on,
-# session-TIME.txt. A point that needs more nodes than there are is left for a larger allocation. At the end results/study.py
-# makes tables and plots of what is there, in results/mine/STUDY; what they would lack is said before anything is measured.
-# $HALOCLINE_SITE: name of a file in jobs/sites, or the path of one. $HALOCLINE_BINARY: the program, if it is not in build/.
-# $HALOCLINE_CONFIG: a config in place of the study's, to try it on small grids, say; results are those of study draft-STUDY then.
-# Exit code: 0; else that of the first point that failed (1 verification failed, 2 bad input, 3 environment), or 128 and the signal
-# that ended it (the same command again does the rest).
+# --dry-run lists each point: if it is done, nodes, ranks, GiB a node (if the program is built),
+# minutes, node-hours and command. It takes no allocation. Exit code 2 if a node has less memory
+# than a point needs ($node_gib of the site). --max-nodes leaves out points with more nodes.
+#
+# Results go to results/raw/STUDY. Each point has its records POINT.jsonl (calibrate: the model
+# POINT.json) and its output POINT.log. POINT.jsonl exists only if the point has finished and is
+# verified; otherwise there is POINT.failed.jsonl. study.json lists all points. session-TIME.txt
+# describes the machine of each session. A point that needs more nodes than there are is left for a
+# larger allocation.
+#
+# At the end results/study.py makes tables and plots of all results, in results/mine/STUDY. If they
+# would lack something, this script says so before it measures.
+#
+# $HALOCLINE_SITE: name of a file in jobs/sites, or the path of one. $HALOCLINE_BINARY: the program,
+# if it is not in build/. $HALOCLINE_CONFIG: a config instead of the study's, for example with small
+# grids. Then the results are those of study draft-STUDY.
+#
+# Exit code: 0; else that of the first point that failed (1 verification failed, 2 bad input, 3
+# environment). If a signal ended it: 128 plus the signal; the same command again does the rest.
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh
 source "$(dirname "$0")/../local/script.sh"
@@ -37,14 +45,14 @@ done
 site=${HALOCLINE_SITE:-}
 [[ $site != */* ]] || site=$(realpath -- "$site")
 root=$(realpath -- "$(dirname "$0")/../..")
-# What is named from elsewhere.
+# Makes paths that are relative to the caller's folder independent of it.
 [[ ${HALOCLINE_BINARY:-} != */* ]] || HALOCLINE_BINARY=$(realpath --no-symlinks -- "$HALOCLINE_BINARY")
 for variable in HALOCLINE_CONFIG HALOCLINE_MODEL; do
   [[ ${!variable:-} != */* || ! -e ${!variable} ]] || printf -v "$variable" %s "$(realpath --no-symlinks --relative-base="$root" -- "${!variable}")"
 done
 cd "$root"
 
-# list FOLDER: the names that may be given, in one line. run.sh is no study.
+# list FOLDER: prints the names that may be given, in one line. run.sh is no study.
 list() { local names; names=$(cd "jobs/$1" && printf '%s\n' *.sh | sed -n '/^run\.sh$/d; s/\.sh$//p'); echo "${names//$'\n'/, }"; }
 [[ $study == */* ]] || study=jobs/studies/$study.sh
 [[ -f $study && -r $study && $study != jobs/studies/run.sh ]] || bad_input "there is no study $study: use $(list studies), or the path of one"
@@ -52,8 +60,8 @@ list() { local names; names=$(cd "jobs/$1" && printf '%s\n' *.sh | sed -n '/^run
 [[ $site == */* ]] || site=jobs/sites/$site.sh
 [[ -f $site && -r $site ]] || bad_input "there is no site $site: set HALOCLINE_SITE to $(list sites), or to the path of one"
 
-# A site says how many nodes there are (nodes), what a study gets of each (ranks_per_node, memory), and how to start (launcher, launch).
-# node_gib: memory of a node in GiB, if the site tells.
+# A site sets the number of nodes (nodes), the share of a study (ranks_per_node, memory), and the
+# start of programs (launcher, launch). node_gib: memory of a node in GiB, if the site sets it.
 nodes='' ranks_per_node='' memory='' launcher='' node_gib=
 set +u  # modules read what is not set
 trap 'echo "run.sh: site $site ended with exit code $?: see what it says above, or run bash -ex $site" >&2; exit 3' EXIT
@@ -72,7 +80,8 @@ else
   [[ $memory != device ]] || program=build/release-cuda/app/halocline
 fi
 
-# What a study calls: group NAME weak|strong|none TITLE; point GROUP NODES RANKS_PER_NODE SUBCOMMAND [FLAG...]
+# These functions are called by a study: group NAME weak|strong|none TITLE; point GROUP NODES
+# RANKS_PER_NODE SUBCOMMAND [FLAG...]
 title='' config='' point_minutes=3 groups=() points=()
 declare -A group_titles=() group_scaling=() point_group=() point_nodes=() point_ranks=() point_line=()
 group() {
@@ -104,7 +113,8 @@ name=$(basename "$study" .sh)
 folder=results/raw/$name
 
 result() { if [[ ${point_line[$1]} == calibrate* ]]; then echo "$folder/$1.json"; else echo "$folder/$1.jsonl"; fi; }
-# The first line of a log: a result is of this point only if it is of this line, and so of this config, launch and model.
+# header POINT: prints the first line of a log. A result belongs to a point only if this line is the
+# same, hence the config, launch and model.
 of_all=$({ [[ -z $config ]] || cat "$config"; declare -f launch; } | cksum)
 of_model=$([[ ! -r ${HALOCLINE_MODEL:-} ]] || cksum <"$HALOCLINE_MODEL")
 header() {
@@ -124,9 +134,9 @@ for point in "${points[@]}"; do
   elif [[ -e $folder/$point.log ]]; then begun+=("$point")
   else todo+=("$point"); fi
 done
-todo+=("${begun[@]}")  # a point that hangs is not the first one again
+todo+=("${begun[@]}")  # a point that hangs does not come first again
 
-# launch_arguments POINT RESULT: sets arguments to those of launch.
+# launch_arguments POINT RESULT: sets `arguments` to the arguments of launch.
 arguments=()
 launch_arguments() {
   local to=--output line
@@ -140,11 +150,11 @@ echo "== study $name: $title; site $site, ${nodes:-any number of}$count; $folder
 [[ $left_out == 0 ]] || echo "left out: $left_out points of more than $max_nodes nodes"
 [[ ${#larger[@]} == 0 ]] || echo "left for a larger allocation: ${larger[*]}"
 if [[ -n $dry_run ]]; then
-  # In place of the launcher: says what would be run.
+  # Replaces the launcher by a function that prints the command.
   show() { echo "  $launcher $*"; }
   eval "$launcher() { show \"\$@\"; }"
-  # node_memory POINT: sets needed to the GiB that a node needs, as the program says of one rank; empty if that is not known. A rank's
-  # share of --global counts as a cube.
+  # node_memory POINT: sets `needed` to the GiB that a node needs, by the program's answer for one
+  # rank; empty if unknown. A rank's share of --global counts as a cube.
   declare -A of_one_rank=()
   refusal=
   node_memory() {
@@ -159,7 +169,7 @@ if [[ -n $dry_run ]]; then
       print }' <<<"${point_line[$1]}")
     if [[ -z ${of_one_rank[$line]+known} ]]; then
       read -ra words <<<"$line"
-      # Open MPI need not start a daemon for it.
+      # This keeps Open MPI from starting a daemon for one rank.
       told=$(OMPI_MCA_ess_singleton_isolated=1 "$program" "${words[@]}" --dry-run 2>&1) || rc=$?
       if [[ $rc != 0 ]]; then
         refusal=$(tail -n 1 <<<"$told")
@@ -204,7 +214,7 @@ rc=0; flock --nonblock --conflict-exit-code 75 8 2>/dev/null || rc=$?  # anythin
 [[ $rc != 75 ]] || cannot "another session goes through study $name: wait for it (sbatch -d singleton, bsub -w 'ended(NAME)')"
 locked=$rc
 [[ $locked == 0 ]] || echo "run.sh: no locks in $folder: see to it that no other session goes through study $name" >&2
-# Before hours of measuring, not after them.
+# A missing tool for the report is found now, not after hours of measuring.
 if command -v python3 >/dev/null; then
   results/study.py --check || cannot "results/study.py does not run here (see above)"
 else
@@ -233,18 +243,19 @@ trap 'rm -f "$part"' EXIT
 write_study >"$part" || cannot "cannot write $part"
 mv "$part" "$folder/study.json"
 
-# run_launch LOG COMMAND...: launch in a process group of its own, so that a signal can end all of it. Sets rc.
+# run_launch LOG COMMAND...: calls launch in a process group of its own, so that a signal can end
+# all of it. Sets rc.
 child=''
 run_launch() {
   local log=$1; shift
   set -m
-  launch "$@" >>"$log" 2>&1 </dev/null 8>&- &  # what outlives a session does not hold its lock
+  launch "$@" >>"$log" 2>&1 </dev/null 8>&- &  # a process that outlives the session does not hold its lock
   child=$!
   set +m
   rc=0; wait "$child" || rc=$?
   child=
 }
-# The scheduler says that the time is over, or somebody does not want to wait.
+# stop SIGNAL: ends the session if the scheduler's time is over, or a user stops it.
 stop() {
   trap '' HUP INT TERM USR1 USR2
   if [[ -n $child ]]; then
@@ -259,7 +270,8 @@ for signal in HUP INT TERM USR1 USR2; do
   trap "stop $signal" "$signal"
 done
 
-# What this session runs on; of the environment what tunes it, and nothing that lets somebody in.
+# provenance: prints the facts of this session. Of the environment it shows what tunes a run, and no
+# secrets.
 provenance() {
   local revision
   revision=$(git rev-parse HEAD 2>/dev/null) || revision=unknown
@@ -286,7 +298,7 @@ fi
 for point in "${todo[@]}"; do
   result=$(result "$point") log=$folder/$point.log
   [[ ! -s $result ]] || { echo "$point: done by somebody else meanwhile"; continue; }
-  [[ $locked != 0 ]] || rm -f "$folder/.$point."*  # of sessions that were killed
+  [[ $locked != 0 ]] || rm -f "$folder/.$point."*  # left by sessions that were killed
   rm -f "$folder/$point.failed.jsonl"
   part=$folder/.$point.$$
   launch_arguments "$point" "$part"
@@ -298,7 +310,7 @@ for point in "${todo[@]}"; do
     mv "$part" "$result"
     echo "$point: done in $((SECONDS - begin)) s"
   else
-    # The launcher's, unless the program says what it is.
+    # The exit code is the launcher's, unless the program has reported an error.
     [[ $rc -le 3 ]] && grep -q '^halocline: ' "$log" || rc=3
     if [[ $rc == 1 && -s $part ]]; then mv "$part" "$folder/$point.failed.jsonl"; else rm -f "$part"; fi
     echo "# exit code $rc" >>"$log"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# No script that shellcheck has something to say of, but that functions are called by traps and words (SC2317) and that text
-# in single quotes is for another shell (SC2016). Exit code 77: the version that counts is not here.
+# Checks all shell scripts by shellcheck. Two of its findings are allowed: functions called by traps
+# and words (SC2317), and text in single quotes for another shell (SC2016). Exit code 77: the right
+# version is not installed.
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh
 source "$(dirname "$0")/../local/script.sh"

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Builds a copy of the project in a folder whose name has blanks, quotes, brackets and what a shell would run, and runs it there.
+# Builds and runs a copy of the project in a folder whose name has blanks, quotes, brackets and
+# commands for a shell.
 #   jobs/test/odd_folder.sh
-# Takes the Kokkos of the site or of .deps/kokkos. Nothing is optimised, since what counts is that it builds: a minute or two.
+# Uses the Kokkos of the site or of .deps/kokkos. Nothing is optimised, since only the success of
+# the build matters: a minute or two.
 # Exit code: 0; 1 if something does not work there; 3 if there is no place for the copy.
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh
@@ -11,11 +13,12 @@ project=$PWD
 work=$(mktemp -d) || exit 3
 trap 'rm -rf "$work"' EXIT
 ran=$work/ran
-# With a hyphen, and what a shell or ninja would replace.
+# The name has a hyphen, and characters that a shell or ninja would replace.
 folder="$work/a b (c)'é \$HOME \$(touch \$ran) &"
 export ran
 mkdir "$folder" "$folder/.deps" || exit 3
-# What git tracks and what is new; a folder without git is copied without what was made in it.
+# Copies the files that git tracks, and new ones. Without git it copies everything except builds and
+# installed tools.
 if git rev-parse --git-dir >/dev/null 2>&1; then
   git ls-files -z --cached --others --exclude-standard | tar -cf - --null --files-from=- --ignore-failed-read 2>/dev/null | tar -xf - -C "$folder"
 else
@@ -24,7 +27,7 @@ fi
 [[ ! -e .deps/kokkos ]] || ln -s "$project/.deps/kokkos" "$folder/.deps/kokkos"
 
 fail() { echo "odd_folder.sh: $* in $folder" >&2; exit 1; }
-# As a user would, with folders of the same name in the way of cd.
+# Builds as a user would. CDPATH leads to folders of the same names.
 mkdir -p "$work/elsewhere/jobs/local"
 cd "$folder"
 # The interposer's library is made by a custom command, and a header by a custom target.
@@ -40,7 +43,7 @@ mpirun -n 2 env LD_PRELOAD="$PWD/build/release/lib/libhalocline_mpi.so" build/re
 jobs/local/diff-results.sh results/raw/a.jsonl "$PWD/results/raw/a.jsonl" >/dev/null || fail "diff-results.sh fails"
 jobs/local/study.sh local --dry-run >/dev/null || fail "study.sh fails"
 
-# CMake cannot do this one: it is refused, in one line.
+# CMake cannot use this folder: build.sh refuses it, in one line.
 mkdir "$work/a;b"
 cp -r CMakeLists.txt jobs "$work/a;b/"
 rc=0; out=$(cd "$work/a;b" && jobs/local/build.sh release 2>&1) || rc=$?

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A copy of what a study needs, in a folder of its own, so that tests leave results/ and each other alone."""
+"""Copies the files of a study to a folder of its own, so that tests do not disturb results/ or each other."""
 import json
 import os
 import pathlib
@@ -11,7 +11,7 @@ import time
 SOURCE = pathlib.Path(os.environ["HALOCLINE_SOURCE"])
 BINARY = os.environ["HALOCLINE_BINARY"]
 REFRAME = SOURCE / ".deps" / "reframe" / "bin" / "reframe"
-TIMEOUT_S = 120  # far above what any of these takes
+TIMEOUT_S = 120  # far above the time of any test
 
 SMALL = """# A grid that takes no time.
 [run]
@@ -34,7 +34,8 @@ warmup = 0
 sizes = [1, 64]
 """
 
-# The program, but in the point that a file names it waits for that file to go; so that a study can be killed there.
+# Starts the program. In the point that a file names, it waits until the file is gone, so that a
+# test can kill the study there.
 SLOW = f"""#!/bin/sh
 while point=$(cat "$HALOCLINE_TEST_WAIT" 2>/dev/null); do
   case "$*" in *"$point"*) sleep 0.05 ;; *) break ;; esac
@@ -45,7 +46,7 @@ exec {shlex.quote(BINARY)} "$@"
 
 class Project:
     def __init__(self, folder):
-        """In `folder`, which is somebody else's to remove."""
+        """Makes the project in `folder`, which the caller removes."""
         self.folder = pathlib.Path(folder)
         for name in ("jobs", "configs", "results"):
             keep = shutil.ignore_patterns("raw", "mine", "__pycache__", "*.md", "*.png", "*.svg", "*.pdf")
@@ -61,7 +62,7 @@ class Project:
         self.environment |= {"XDG_CONFIG_HOME": str(self.folder / "no-model"), "OMPI_MCA_orte_tmpdir_base": str(self.folder)}
 
     def study(self, *points, name="tiny", config="configs/small.toml"):
-        """Writes a study of these points, each as in `point GROUP NODES ...`, all in group g."""
+        """Writes a study of these points, each like the words behind `point g`, all in group g."""
         lines = ["title='A \"tiny\" study' config=" + config, "group g weak 'small grids'", *(f"point g {point}" for point in points)]
         (self.folder / "jobs" / "studies" / f"{name}.sh").write_text("\n".join(lines) + "\n")
 
@@ -80,7 +81,7 @@ class Project:
         return subprocess.CompletedProcess(job.args, job.returncode, out, err)
 
     def reframe(self):
-        """A script that calls ReFrame with this folder's suite."""
+        """Returns a script that calls ReFrame with this folder's suite."""
         script = self.folder / "reframe"
         script.write_text(f"#!/bin/sh\nTMPDIR={shlex.quote(str(self.folder))} exec {shlex.quote(str(REFRAME))} -C jobs/reframe/settings.py -c jobs/reframe/halo.py \"$@\"\n")
         script.chmod(0o755)
@@ -90,7 +91,7 @@ class Project:
         return self.folder / "results" / "raw" / study
 
     def results(self, study="tiny"):
-        """Point -> its file, time of change and content, so that one who touches it is seen."""
+        """Returns {point: (file name, time of change, content)}. A changed time shows that a file was written again."""
         files = [path for path in self.raw(study).glob("*.json*") if not path.name.startswith("study.json") and ".failed." not in path.name]
         return {path.stem: (path.name, path.stat().st_mtime_ns, path.read_bytes()) for path in files}
 

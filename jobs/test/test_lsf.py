@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The batch scripts for LSF, submitted to stubs of bsub and jsrun that refuse what the real ones would."""
+"""Tests the batch scripts for LSF with stubs of bsub and jsrun, which refuse what the real programs would refuse."""
 import json
 import os
 import re
@@ -12,12 +12,12 @@ from study_project import SOURCE, Project
 STUBS = SOURCE / "jobs" / "test" / "stub"
 SCRIPTS = sorted(path.name for path in (SOURCE / "jobs" / "lsf").glob("*.lsf"))
 
-# Of the site, its ranks and memory alone are not taken as they are.
+# The test replaces only ranks and memory of the site.
 SITE = """source jobs/sites/lsf-6gpu.sh
 HALOCLINE_SITE=$PWD/site.sh ranks_per_node={ranks} memory={memory}
 """
 
-# In place of the program where there is no device: rank 0 writes down what it was asked for.
+# Replaces the program if there is no device: rank 0 writes down its arguments.
 FAKE = """#!/bin/sh
 [ "$1" != info ] || exec echo '{}'
 asked=$*
@@ -34,7 +34,7 @@ class Lsf(unittest.TestCase):
         self.project.environment["PATH"] = f"{STUBS}:{os.environ['PATH']}"
 
     def submit(self, script, *options, ranks=6, memory="device", expect=0, **environment):
-        """What bsub says; the job's output is in self.output."""
+        """Submits a script and returns the text of bsub. The job's output is in self.output."""
         (self.project.folder / "site.sh").write_text(SITE.format(ranks=ranks, memory=memory))
         line = f"source ./site.sh && bsub {' '.join(options)} <jobs/lsf/{script}"
         job = self.project.start("bash", "-c", line, **environment)
@@ -66,7 +66,7 @@ class Lsf(unittest.TestCase):
         fake = self.project.folder / "fake"
         fake.write_text(FAKE)
         fake.chmod(0o755)
-        (self.project.folder / "results" / "study.py").write_text("")  # it would find no records
+        (self.project.folder / "results" / "study.py").write_text("")  # the real one would find no records
         for script in SCRIPTS:
             with self.subTest(script=script):
                 self.submit(script, "-nnodes", "2", HALOCLINE_BINARY=str(fake))

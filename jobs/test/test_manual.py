@@ -27,7 +27,7 @@ class Manual(unittest.TestCase):
             (self.root / name).write_text("# Page\n")
 
     def manual(self, *arguments, page=None):
-        """Returns the exit code and the lines on standard error."""
+        """Runs the script. Returns the exit code and the lines on standard error."""
         if page is not None:
             (self.root / "README.md").write_text(page)
         err = io.StringIO()

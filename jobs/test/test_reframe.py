@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""jobs/reframe: the smoke point on this machine, what is wrong is told, and the job scripts of Slurm and LSF. Exit code 77: no ReFrame."""
+"""Tests jobs/reframe: the smoke point on this machine, reports of faults, and the job scripts of Slurm and LSF. Exit
+code 77: no ReFrame."""
 
 import json
 import os
@@ -9,7 +10,7 @@ import unittest
 
 from study_project import BINARY, REFRAME, SOURCE, Project
 
-# One method comes out wrong.
+# Makes one method wrong.
 WRONG = f"""#!/bin/sh
 {BINARY} "$@"
 sed '1s/"verified":true/"verified":false/' records.jsonl >new.$$ && mv new.$$ records.jsonl

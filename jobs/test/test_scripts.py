@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What holds of every script: --help tells what it is for and does nothing else, odd folders and variables do not lead it astray."""
+"""Checks rules for all scripts: --help explains the script and does nothing else, and odd folders and variables do
+not mislead it."""
 
 import os
 import pathlib
@@ -19,7 +20,7 @@ def files(*patterns):
 
 
 def scripts():
-    """(path, text) of what is started by its name; tests are not."""
+    """Yields (path, text) of each script that users start by its name. Leaves out tests."""
     for path in files("*"):
         try:
             text = path.read_text(encoding="utf-8")
@@ -30,12 +31,12 @@ def scripts():
 
 
 def shell_texts():
-    """(path, text) of all that a shell reads."""
+    """Returns (path, text) of all files that a shell reads."""
     return [(path, path.read_text(encoding="utf-8")) for path in files("*.sh", "*.sbatch", "*.lsf", "run")]
 
 
 def paragraph(path, text):
-    """The first line of what a script says of itself."""
+    """Returns the first line of a script's own description."""
     if "python" in text.split("\n", 1)[0]:
         return re.search(r'"""(.+)', text)[1]
     return next(line[2:] for line in text.split("\n")[1:] if line.startswith("# "))
@@ -46,7 +47,7 @@ class EveryScript(unittest.TestCase):
         seen = 0
         for path, text in scripts():
             with self.subTest(script=path.name), tempfile.TemporaryDirectory() as folder:
-                # Folders that cd would find first, and a relative path to the script.
+                # The script is started by a relative path, with folders that cd would find first.
                 for name in ("jobs/local", "lib/cmake", ".ci", "results"):
                     (pathlib.Path(folder) / "other" / name).mkdir(parents=True)
                 interpreter = [] if os.access(path, os.X_OK) else [sys.executable] if path.suffix == ".py" else ["bash"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""jobs/simgrid/replay.sh: times of single messages, fair shares, trees of many sizes, and what is refused."""
+"""Tests jobs/simgrid/replay.sh: times of single messages, fair shares, trees of many sizes, and refusals."""
 import json
 import os
 import pathlib
@@ -26,7 +26,7 @@ def platform(nodes, ranks_per_node, on_node="message", off_node="rank", radix=36
 
 
 def trace(ranks, messages, exchanges=1):
-    """Of messages (from, to, bytes)."""
+    """Returns the trace of messages (from, to, bytes)."""
     lines = []
     for rank in range(ranks):
         lines.append(f"{rank} init")
@@ -56,7 +56,7 @@ class Replay(unittest.TestCase):
         return path
 
     def seconds(self, *cases):
-        """Of (platform, messages, exchanges)."""
+        """Simulates cases (platform, messages, exchanges) and returns the seconds of an exchange for each."""
         folders = [self.folder(f"case{number}", parameters, trace(parameters["nodes"] * parameters["ranks_per_node"], *what))
                    for number, (parameters, *what) in enumerate(cases)]
         run = self.replay(*folders)
@@ -75,7 +75,7 @@ class Replay(unittest.TestCase):
                 cases.append((platform(2, 1, off_node=off_node), [(0, 1, size), (1, 0, size)]))  # the way back costs nothing
                 expected.append(OFF_LATENCY + size / OFF)
         slow = platform(2, 1)
-        slow["off_node"]["latency_s"] = 1e-3  # no window of TCP keeps a message from having all of its bandwidth
+        slow["off_node"]["latency_s"] = 1e-3  # no TCP window keeps a message from using its whole bandwidth
         cases.append((slow, [(0, 1, 100_000_000)]))
         expected.append(1e-3 + 100_000_000 / OFF)
         for case, took, should in zip(cases, self.seconds(*cases), expected):

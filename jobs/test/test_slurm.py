@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A real Slurm on this machine: the weak-scaling job is submitted with sbatch, runs 4 ranks on 2 emulated nodes, is killed and
-completed. Exit code 77 where that is not possible, after a line that says why.
+"""Tests a real Slurm on this machine: the weak-scaling job is submitted with sbatch, runs 4 ranks on 2 emulated
+nodes, is killed and completed. Exit code 77 if that is not possible, after a line that says why.
 
-A node is a slurmd with a host name and a /dev/shm of its own, so that MPI sees two hosts; cores and GPUs are as many as the
-configuration says. All daemons and jobs live in namespaces of this process, and end with it, however it ends; network included, so
-that no Slurm of the machine's own is in the way.
-"""
+A node is a slurmd with its own host name and /dev/shm, so that MPI sees two hosts. The configuration invents the
+number of cores and GPUs. All daemons and jobs live in namespaces of this process, and end with it, however it ends.
+The network is a namespace, too, so that no other Slurm of this machine interferes."""
 import json
 import os
 import pathlib
@@ -49,12 +48,12 @@ NodeName=node2 NodeAddr=192.0.2.1 Port=6822 CPUs=64 RealMemory=1000 Gres=gpu:4
 PartitionName=gpu Nodes=ALL Default=YES State=UP
 """
 
-# Any four devices that are everywhere.
+# Lists any four devices that every machine has.
 GPUS = "Name=gpu File=/dev/null,/dev/zero,/dev/full,/dev/random\n"
 
 NODE = 'echo "$1" >/proc/sys/kernel/hostname && mount -t tmpfs tmpfs /dev/shm && exec slurmd -D -N "$1"'
 
-# Of the site, only its ranks, their memory and its network are not taken as they are; and ranks have no cores of their own.
+# The test replaces only ranks, memory and network of the site; ranks have no cores of their own.
 SITE = """HALOCLINE_SITE=$(realpath -- "${BASH_SOURCE[0]}")
 folder=$(dirname "$HALOCLINE_SITE")
 source "$folder/jobs/sites/slurm-4gpu.sh"
@@ -69,7 +68,7 @@ def impossible(reason):
 
 
 def enter():
-    """Starts this file again in namespaces of its own; whoever kills this process kills all."""
+    """Starts this file again in namespaces of its own. Whoever kills this process kills all of them."""
     if os.getuid() != 0:
         impossible("not root")
     for tool in (*DAEMONS, "sbatch", "srun", "unshare", "mount", "ip"):
@@ -83,8 +82,8 @@ def enter():
 
 
 def prepare():
-    """What is mounted from now on is not to be seen outside; / of a chroot need not be a mount point. Slurm resolves addresses only
-    where there is more than the loopback."""
+    """Prepares the namespaces. Later mounts stay invisible outside; in a chroot, / need not be a mount point. Slurm
+    resolves addresses only if there is more than the loopback."""
     script = """
       mount --make-rprivate / 2>/dev/null || { mount --make-private /proc && mount --make-private /dev/shm; }
       mount -t proc proc /proc
@@ -108,7 +107,7 @@ class Cluster:
         (folder / "gres.conf").write_text(GPUS)
         (folder / "munge.key").write_bytes(os.urandom(64))
         (folder / "munge.key").chmod(0o600)
-        folder.chmod(0o755)  # or munge does not trust it
+        folder.chmod(0o755)  # otherwise munge does not trust it
         os.environ["SLURM_CONF"] = str(folder / "slurm.conf")
 
     def start(self):
@@ -162,7 +161,8 @@ class Slurm(unittest.TestCase):
         return next(iter(re.findall(r" JobState=(\S+)", told)), "not told")
 
     def ended(self):
-        """How; sbatch --wait would ask more and more rarely."""
+        """Waits for the end of the job and returns its state. sbatch --wait would ask at longer and longer intervals.
+        """
         return wait_for(lambda: None if (state := self.state()) in LIVES else state, lambda: f"the job does not end:\n{self.output()}", 120)
 
     def results(self):
@@ -200,10 +200,10 @@ class Slurm(unittest.TestCase):
         self.assertEqual(ranks, [(2, 1, False), (4, 2, False)])
         jobs = subprocess.run(["scontrol", "--oneliner", "show", "jobs"], capture_output=True, text=True, check=True).stdout
         accounts = [line for line in jobs.splitlines() if "JobName=rfm_Smoke" in line and "Account=myproject" in line]
-        self.assertEqual(len(accounts), 2, jobs)  # what the site exports
+        self.assertEqual(len(accounts), 2, jobs)  # exported by the site
 
     def test_a_job_that_was_killed_is_completed_by_the_next_one(self):
-        # What Slurm does before the time limit, and what a user does.
+        # The first way is Slurm's before the time limit, the second a user's.
         for point, how in (("weak-run-1x2", ("--batch", "--signal=TERM")), ("weak-run-2x2", ())):
             with self.subTest(point=point):
                 self.project.wait.write_text(point)
@@ -217,7 +217,7 @@ class Slurm(unittest.TestCase):
                 self.assertNotIn(point, before)
                 if how:
                     self.assertIn(f"stopped by SIGTERM in point {point}", self.output())
-        self.assertEqual(sorted(before), ["weak-compare-1x2", "weak-compare-2x2"])  # the one that was cut off is not first again
+        self.assertEqual(sorted(before), ["weak-compare-1x2", "weak-compare-2x2"])  # the point that was cut off does not come first again
         self.submit()
         self.assertEqual(self.ended(), "COMPLETED", self.output())
         self.assertIn("done already: weak-compare-1x2 weak-compare-2x2\n", self.output())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""jobs/studies/run.sh and jobs/local/study.sh: what is done stays, what is cut off is done the next time, what fails is named."""
+"""Tests jobs/studies/run.sh and jobs/local/study.sh: finished points stay, interrupted points are done later,
+failures are named."""
 import json
 import os
 import pathlib
@@ -15,13 +16,13 @@ SITES = sorted(path.stem for path in (SOURCE / "jobs" / "sites").glob("*.sh"))
 
 
 def processes_with(text):
-    """Processes in whose command line that text stands, as /proc writes it: a NUL behind each argument."""
+    """Returns the processes whose command line contains `text`, in the form of /proc: a NUL behind each argument."""
     found = []
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             if text.encode() in (folder / "cmdline").read_bytes():
                 found.append(int(folder.name))
-        except OSError:  # it has ended meanwhile
+        except OSError:  # the process has ended meanwhile
             pass
     return found
 
@@ -55,7 +56,7 @@ class Studies(unittest.TestCase):
         for name, ranks in zip(names[:3], (1, 2, 2)):
             records = self.project.records(name)
             self.assertTrue(records and all(record["verified"] and record["ranks"] == ranks for record in records), name)
-        # Beside what is kept with the project, not over it.
+        # Results go beside those that are kept with the project, not over them.
         self.assertTrue((self.project.folder / "results" / "mine" / "tiny" / "REPORT.md").exists())
         self.assertFalse((self.project.folder / "results" / "tiny").exists())
         log = (self.project.raw() / "g-run-1x2.log").read_text()
@@ -90,7 +91,8 @@ class Studies(unittest.TestCase):
         self.assertEqual([path.name for path in self.project.raw().iterdir() if path.name.startswith(".")], [".lock"])
 
     def killed(self, how, whom=lambda job: [job.pid]):
-        """The study is killed in its second point; the next run does that one and the third, and leaves the first one alone."""
+        """Kills the study in its second point. The next run does that point and the third, and leaves the first
+        alone."""
         self.project.study("1 1 compare", "1 2 compare", "1 2 gather")
         self.project.wait.write_text("g-compare-1x2")
         job = self.project.start("jobs/studies/run.sh", "tiny")
@@ -162,7 +164,7 @@ class Studies(unittest.TestCase):
 
     def test_a_launcher_that_fails_is_the_environment(self):
         self.project.study("1 1 compare")
-        for code in (1, 2, 213):  # srun's own are 1, too
+        for code in (1, 2, 213):  # srun itself ends with 1, too
             with self.subTest(code=code):
                 finished = self.project.run("tiny", PATH=f"{self.bin('mpirun', f'echo no daemon; exit {code}')}:{os.environ['PATH']}")
                 self.assert_code(3, finished)
@@ -261,7 +263,8 @@ class Studies(unittest.TestCase):
         self.assertIn(" compare --config configs/tempi-fig12.toml --memory device ", finished.stdout)
 
     def test_dry_run_tells_what_is_needed(self):
-        """The program says what one rank needs, of a strong study with its share of the points. PBS names the nodes in a file."""
+        """Checks the memory of points. The program's answer is for one rank; in a strong study, for its share of the
+        points. PBS names the nodes in a file."""
         program = self.project.folder / "says_memory"
         program.write_text("""#!/bin/sh
 case "$*" in *"--local 4 4 4"*) needs='2.0 GiB' ;; *) needs='512.0 MiB' ;; esac

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Builds and installs the library and the interposer where there is no Kokkos, and runs an example with each of them.
+# Builds and installs the library and the interposer without Kokkos, and runs an example with each
+# of them.
 #   jobs/test/without_kokkos.sh
-# Nothing is optimised, since what counts is that it builds: a minute. Exit code: 0; 1 if something does not work.
+# Nothing is optimised, since only the success of the build matters: a minute. Exit code: 0; 1 if
+# something does not work.
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh
 source "$(dirname "$0")/../local/script.sh"

@@ -1,5 +1,6 @@
-# Finds a Kokkos that Halocline can use: the site's own first (CMAKE_PREFIX_PATH, Kokkos_ROOT, a module), then the
-# copy that jobs/local/build.sh makes in .deps/kokkos. Also included by build.sh's probe, so it stands alone.
+# Finds a Kokkos that Halocline can use. The site's own comes first (CMAKE_PREFIX_PATH, Kokkos_ROOT,
+# a module), then the copy that jobs/local/build.sh makes in .deps/kokkos. The probe of build.sh
+# includes this file, too, so it needs no other file.
 set(HALOCLINE_KOKKOS_MINIMUM 4.7)
 set(kokkos_of_ours ${PROJECT_SOURCE_DIR}/.deps/kokkos)
 if(HALOCLINE_CUDA)

@@ -1,7 +1,7 @@
-# halocline_flags: what all of our own targets are compiled with, and nobody who links them; in halocline_cxx_options, for the
-# program to say, those of C++.
+# Defines halocline_flags: the options of all of our own targets, which targets that link them do
+# not inherit. halocline_cxx_options holds those of C++, for the program to report.
 set(halocline_cxx_options -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor)
-# The same bits for every decomposition, layout and vector width: no contraction into fused multiply-adds.
+# Without fused multiply-adds, every decomposition, layout and vector width gives the same bits.
 set(_codegen -ffp-contract=off)
 if(HALOCLINE_WERROR)
   list(APPEND halocline_cxx_options -Werror)
@@ -11,11 +11,13 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   list(APPEND halocline_cxx_options -Wno-restrict)
 endif()
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # All that is compiled is in included files then, where g++ warns of classes made of what is anonymous.
+  # In a unity build all code is in included files, where g++ warns of classes with members of
+  # anonymous types.
   list(APPEND halocline_cxx_options -Wno-subobject-linkage)
 endif()
 if(HALOCLINE_MARCH AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
-  # AVX-512 targets are refused: Debian's g++ 12.2 miscompiles nested copy loops for them (SLP vectoriser).
+  # AVX-512 targets are refused: Debian's g++ 12.2 miscompiles nested copy loops for them (SLP
+  # vectoriser).
   if(NOT HALOCLINE_MARCH MATCHES "^x86-64(-v[23])?$")
     message(FATAL_ERROR "HALOCLINE_MARCH is '${HALOCLINE_MARCH}': use x86-64, x86-64-v2 or x86-64-v3")
   endif()
@@ -25,11 +27,11 @@ if(HALOCLINE_SANITIZE)
   list(APPEND _codegen -fsanitize=${HALOCLINE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -Og -g1)
 endif()
 list(APPEND halocline_cxx_options ${_codegen})
-# What nvcc compiles is warned about by nvcc: the host compiler sees generated code.
+# nvcc itself warns about its sources: the host compiler sees generated code.
 list(TRANSFORM _codegen PREPEND -Xcompiler= OUTPUT_VARIABLE _cuda_options)
 list(APPEND _cuda_options --fmad=false)  # the same bits on the device
 if(HALOCLINE_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
-  list(APPEND _cuda_options --compress-mode=size)  # a fifth: programs travel (gpu-pack.sh)
+  list(APPEND _cuda_options --compress-mode=size)  # saves a fifth: programs are copied to other machines (gpu-pack.sh)
 endif()
 
 add_library(halocline_flags INTERFACE)
@@ -38,7 +40,7 @@ target_compile_options(halocline_flags INTERFACE
 if(HALOCLINE_SANITIZE)
   target_link_options(halocline_flags INTERFACE -fsanitize=${HALOCLINE_SANITIZE})
 endif()
-# GCC's sanitizer is a shared library, in front of which a program may define pthread_create.
+# GCC's sanitizer is a shared library, so a program may define a pthread_create in front of it.
 if(HALOCLINE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   add_library(halocline_lsan OBJECT ${CMAKE_CURRENT_LIST_DIR}/lsan_mpi.cpp)
   target_link_libraries(halocline_lsan PRIVATE MPI::MPI_CXX)

@@ -1,5 +1,5 @@
-# cmake --install: libraries, headers, the program, examples, configs, man page, completion, and the files by which CMake and pkg-config
-# find them.
+# Installs libraries, headers, the program, examples, configs, man page, completion, and the files
+# by which CMake and pkg-config find them.
 include(CMakePackageConfigHelpers)
 install(TARGETS halocline_dtype halocline_comm EXPORT HaloclineTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/dtype ${PROJECT_SOURCE_DIR}/lib/comm
@@ -18,7 +18,7 @@ if(HALOCLINE_KOKKOS)
   install(FILES ${PROJECT_SOURCE_DIR}/app/halocline.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
     RENAME halocline)
 endif()
-# Relative, so that the installation may be moved.
+# The path is relative, so that the installation may be moved.
 file(RELATIVE_PATH includes_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_FULL_INCLUDEDIR}/halocline)
 configure_file(${PROJECT_SOURCE_DIR}/lib/cmake/halocline.pc.in ${PROJECT_BINARY_DIR}/halocline.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/halocline.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,8 +1,8 @@
-# Tests that start under mpiexec, and the environment that every test of the tree runs in.
+# Defines tests that start under mpiexec, and the environment of every test.
 find_package(GTest REQUIRED)
 
-# One VARIABLE=value per entry: what lets Open MPI 4 and 5 run more ranks than cores, as root or not, what keeps a user's
-# settings out, and what makes the sanitizers report in a way that can be acted on.
+# Holds one VARIABLE=value per entry. They let Open MPI 4 and 5 run more ranks than cores, as root
+# or not. They ignore a user's settings, and make the reports of sanitizers useful.
 set(HALOCLINE_TEST_ENVIRONMENT
   OMPI_ALLOW_RUN_AS_ROOT=1
   OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -10,32 +10,35 @@ set(HALOCLINE_TEST_ENVIRONMENT
   PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
   OMPI_MCA_hwloc_base_binding_policy=none
   OMPI_MCA_mpi_yield_when_idle=1
-  # What is to fail fails at once: Open MPI 4 waits a second or two for ranks that are long gone.
+  # Expected failures end at once: by default Open MPI 4 waits a second or two for ranks that have
+  # already ended.
   OMPI_MCA_odls_base_sigkill_timeout=0
-  # Containers often forbid the system call behind single-copy; Open MPI then complains at every start.
+  # Containers often forbid the system call for single-copy; Open MPI then complains at every start.
   OMPI_MCA_btl_vader_single_copy_mechanism=none
   OMP_NUM_THREADS=1
-  # The system model that a user has measured would choose other methods.
+  # A user's own system model would choose other methods.
   HALOCLINE_MODEL=
   XDG_CONFIG_HOME=${PROJECT_BINARY_DIR}/no-config
-  # Threads that spin while they wait make tests many times slower when other ranks need the cores.
+  # Threads that spin while they wait make tests many times slower if other ranks need the cores.
   OMP_WAIT_POLICY=passive)
 if(HALOCLINE_SANITIZE)
   list(APPEND HALOCLINE_TEST_ENVIRONMENT UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1)
-  if(NOT TARGET halocline_lsan)  # what MPI keeps would be reported
+  if(NOT TARGET halocline_lsan)  # otherwise memory that MPI keeps would be reported
     list(APPEND HALOCLINE_TEST_ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
   endif()
 endif()
 
-# halocline_test_environment(<test>...)
-# Gives tests of this directory HALOCLINE_TEST_ENVIRONMENT; what they set themselves stays.
+# halocline_test_environment(<test>...): gives tests of this directory HALOCLINE_TEST_ENVIRONMENT.
+# Their own settings stay.
 function(halocline_test_environment)
   set_property(TEST ${ARGN} APPEND PROPERTY ENVIRONMENT ${HALOCLINE_TEST_ENVIRONMENT})
 endfunction()
 
-# halocline_add_mpi_test(NAME name SOURCES file... RANKS n... [LIBS target...] [ARGS arg...] [TIMEOUT seconds]
+# halocline_add_mpi_test(NAME name SOURCES file... RANKS n... [LIBS target...] [ARGS arg...]
+# [TIMEOUT seconds]
 #                        [LABELS label...])
-# One executable with the main of halocline_test_main, and one test NAME/np<N> per number of ranks, always under mpiexec.
+# Adds one executable with the main of halocline_test_main, and one test NAME/np<N> per number of
+# ranks, always under mpiexec.
 function(halocline_add_mpi_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT" "SOURCES;LIBS;RANKS;ARGS;LABELS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_SOURCES OR NOT arg_RANKS)
@@ -49,7 +52,8 @@ function(halocline_add_mpi_test)
   endif()
   add_executable(${arg_NAME} ${arg_SOURCES})
   target_link_libraries(${arg_NAME} PRIVATE halocline_test_main ${arg_LIBS} halocline_flags)
-  # A test runs once for each time that it is compiled: what it tests is optimised, not the test.
+  # A test runs about once per compilation, so the test itself is optimised less than the code that
+  # it tests.
   target_compile_options(${arg_NAME} PRIVATE $<$<CONFIG:Release>:-O1>)
   foreach(ranks IN LISTS arg_RANKS)
     set(test ${arg_NAME}/np${ranks})

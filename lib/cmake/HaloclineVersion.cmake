@@ -1,4 +1,5 @@
-# halocline::version  headers that say what was built and how, for the programs (not installed):
+# Defines halocline::version: headers that describe source and build, for the programs (not
+# installed):
 #   halocline_git.hpp    commit and whether tracked files differ from it; looked up at every build
 #   halocline_build.hpp  version, compiler, flags and build type; written when CMake generates
 set(_generated ${PROJECT_BINARY_DIR}/generated)

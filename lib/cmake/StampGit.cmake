@@ -1,5 +1,6 @@
-# cmake -DSOURCE=DIR -DOUTPUT=FILE -P StampGit.cmake: writes the revision of DIR to FILE, only when it has changed.
-# Outside of a repository of its own (a tarball, perhaps unpacked inside of another repository) it is "unknown".
+# Writes the revision of DIR to FILE, only if it has changed: cmake -DSOURCE=DIR -DOUTPUT=FILE -P
+# StampGit.cmake. Outside of a repository of its own (a tarball, perhaps unpacked inside of another
+# repository) the revision is "unknown".
 cmake_minimum_required(VERSION 3.22)
 set(commit unknown)
 set(state unknown)
@@ -7,7 +8,8 @@ find_program(GIT git)
 if(GIT)
   execute_process(COMMAND ${GIT} rev-parse --show-prefix HEAD WORKING_DIRECTORY "${SOURCE}"
     OUTPUT_VARIABLE out ERROR_QUIET RESULT_VARIABLE failed)
-  # First the path from the repository's root to SOURCE, an empty line if they are the same; then the commit.
+  # The output is first the path from the repository's root to SOURCE, an empty line if they are the
+  # same. Then comes the commit.
   if(NOT failed AND out MATCHES "^\n([0-9a-f]+)\n$")
     set(commit ${CMAKE_MATCH_1})
     execute_process(COMMAND ${GIT} status --porcelain --untracked-files=no WORKING_DIRECTORY "${SOURCE}"

@@ -18,7 +18,8 @@ HEAD = re.compile(r"SPDX-License-Identifier: \S+")
 
 
 def comments(lines, whole, behind):
-    """Yields the line number and the text of each comment: lines of their own that follow each other, or the end of a line."""
+    """Yields the line number and the text of each comment. A comment is a block of lines of their own, or the end of
+    a line."""
     text, begin, kind = [], 0, None
     for number, line in enumerate([*lines, ""], 1):
         found = whole.match(line)
@@ -41,7 +42,8 @@ def comments_of(path):
 
 
 def sentences(text):
-    """Splits a comment into sentences. Blank lines, list items, commands (\\param), and indented text end one, too."""
+    """Splits a comment into sentences. Blank lines, list items, commands (\\param), and indented text end a sentence,
+    too."""
     out = [""]
     for line in text.split("\n"):
         stripped = HEAD.sub("", line).strip()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two calls of the CUDA runtime as they were before CUDA 13, which Kokkos 4.7.00 makes (4.7.01
-// knows CUDA 13). Included in front of everything that such a Kokkos is compiled into.
+// Defines two calls of the CUDA runtime as they were before CUDA 13. Kokkos 4.7.00 makes these
+// calls (4.7.01 knows CUDA 13). Included in front of all sources that are compiled with such a
+// Kokkos.
 #pragma once
 
 #ifdef __CUDACC__

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Linked into all sanitized programs: what MPI keeps until the process ends is no leak of ours, but
-// handles that we never free are. Suppressions could say the same with the slow unwinder alone, by
-// which every allocation walks through MPI's frames; programs then take up to ten times as long.
-// ASAN_OPTIONS=fast_unwind_on_malloc=0 shows who called MPI where a handle was leaked.
+// Hides memory that MPI keeps until the process ends from the leak sanitizer; handles that we never
+// free are still reported. Linked into all sanitized programs. Suppressions could do the same only
+// with the slow unwinder, by which every allocation walks through MPI's frames. Programs would take
+// up to ten times as long. ASAN_OPTIONS=fast_unwind_on_malloc=0 shows who called MPI for a leaked
+// handle.
 #include <dlfcn.h>
 #include <mpi.h>
 #include <pthread.h>
@@ -12,7 +13,7 @@
 
 namespace {
 
-// Whether this thread works for MPI alone.
+// True if this thread works for MPI alone.
 thread_local bool in_mpi = false;
 
 class InMpi {
@@ -44,10 +45,11 @@ void* run_in_mpi(void* start) {
 
 extern "C" {
 
-// For thread-local memory of libraries that MPI loads at run time, the sanitizer reads its bounds
-// from where some versions of the C library keep them. Elsewhere these are any numbers: one process
-// in hundreds then reads at an address that is none ("Tracer caught signal 11"). We keep nothing
-// in thread-local memory alone; who does is named below.
+// Turns off the search of thread-local memory (use_tls=0). The sanitizer reads the bounds of that
+// memory in libraries that MPI loads at run time. It finds the bounds where some versions of the C
+// library keep them. With other versions the bounds are arbitrary, and one process in hundreds
+// reads an invalid address ("Tracer caught signal 11"). We keep nothing in thread-local memory
+// alone. Libraries that do are suppressed below.
 const char* __lsan_default_options() {
   return "use_tls=0:print_suppressions=0";
 }
@@ -71,14 +73,14 @@ int MPI_Finalize() {
   return PMPI_Finalize();
 }
 
-// Open MPI 4.1 keeps a string of it.
+// Open MPI 4.1 keeps a string that it allocates here.
 int MPI_Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm peer, int remote_leader,
                          int tag, MPI_Comm* out) {
   const InMpi scope;
   return PMPI_Intercomm_create(local, local_leader, peer, remote_leader, tag, out);
 }
 
-// Threads that MPI starts, such as Open MPI's for events.
+// Marks threads that MPI starts, such as Open MPI's for events.
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*routine)(void*),
                    void* argument) noexcept {
   static const auto next =

