@@ -42,8 +42,8 @@ struct SharedMemory {
   std::int64_t bytes = 0;                  ///< bytes from the address to the end of the allocation
 };
 
-/// Is one device with its queues of work. Thread-safe. Calls that give work to a stream return
-/// before the work is done. synchronize(), allocate() and release() may wait. Errors of the device
+/// Is one device with its queues of work. Thread-safe. Calls that give work to a stream may
+/// return before the work is done. synchronize(), allocate() and release() may wait. Errors of the device
 /// are EnvironmentErrors, and a call may report an error of earlier work.
 class Device {
  public:
