@@ -43,8 +43,8 @@ struct SharedMemory {
 };
 
 /// Is one device with its queues of work. Thread-safe. Calls that give work to a stream may
-/// return before the work is done. synchronize(), allocate() and release() may wait. Errors of the device
-/// are EnvironmentErrors, and a call may report an error of earlier work.
+/// return before the work is done. synchronize(), allocate() and release() may wait. Errors of the
+/// device are EnvironmentErrors, and a call may report an error of earlier work.
 class Device {
  public:
   /// Is the handle of a stream. nullptr is the stream that other streams wait for.
