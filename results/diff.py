@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What has become slower between two files of result records? jobs/local/diff-results.sh calls this script.
+"""Compares two files of result records and lists what has become slower. jobs/local/diff-results.sh calls this
+script.
 
     jobs/local/diff-results.sh OLD NEW [--tolerance P] [--by-total]
 
@@ -8,29 +9,27 @@
     mpirun -n 2 halocline compare --local 64 64 64 --output new.jsonl
     jobs/local/diff-results.sh old.jsonl new.jsonl --tolerance 5
 
-OLD and NEW are what halocline run or compare wrote with --output: JSON lines of schema halocline/1 (results/records.md).
+OLD and NEW are files that halocline run or compare wrote with --output: JSON lines of schema halocline/1
+(results/records.md). Records of both files belong together if they have the same settings: method, ranks, grid,
+fields, layout and so on. Several records of one experiment in a file count as their median.
 
-Records of both files belong together if they agree in what was asked for: method, ranks, grid, fields, layout and so on. Several
-of one experiment in a file count as their median.
-
-What decides, if it differs by more than P percent (the column "by" says which it was), and if there is no doubt of it:
-  ratio   time by that of a vendor method of the same run: OLD's baseline, or else another that is in both files.
-          Methods of a compare take turns, so what slows the machine mostly slows both, and this may be compared across runs. Two
-          runs of one program differ all the same, by more than 5 % on a busy machine: measure several times into one file. It
-          cannot tell what slows all methods alike, the vendor's too; the times beside it show that.
-  total   the median time itself where there is no such ratio: of run, and of compare without a vendor method in both files. With
-          --by-total everywhere. Trust it on a machine that does nothing else.
+A change counts if it is larger than P percent and beyond doubt. The column "by" says which of these numbers has
+decided:
+  ratio   the time relative to a vendor method of the same run: OLD's baseline, or else another one that is in both files.
+          Methods of a compare take turns, so a disturbance mostly slows both. That makes ratios comparable across runs.
+          Two runs of one program still differ, by more than 5 % on a busy machine: measure several times into one file.
+          A ratio does not show what slows all methods alike, the vendor's too; the times beside it do.
+  total   the median time itself, if there is no such ratio: for run, and for compare without a vendor method in both files.
+          With --by-total always. Trust it on a machine that does nothing else.
 In doubt there is no verdict, and no regression:
   noise          p10 to p90 of the times of OLD and of NEW overlap: measure longer, several times, or on a quieter machine
-  contradicting  the ratio says slower and the time says faster, or the other way round, as where the vendor's method alone has
-                 changed: measure both on one machine in one state, or say --by-total
-It is a regression whatever P is if a method is no longer verified, or if run ends in other fields after the same steps from the
-same values. A record that only one of the files has is listed and decides nothing.
+  contradicting  the ratio says slower and the time says faster, or the other way round. This happens if only the vendor's
+                 method has changed: measure both on one machine in one state, or use --by-total
+Two changes are regressions whatever P is: a method is no longer verified, or run ends in other fields after the same
+steps from the same values. A record that is in one file only is listed and decides nothing.
 
-Exit codes: 0 no regression, 1 a regression, 2 bad input (unreadable, not JSON, another schema, nothing in common), 3 the result
-cannot be written.
-Standard library only.
-"""
+Exit codes: 0 no regression, 1 a regression, 2 bad input (unreadable, not JSON, another schema, nothing in common), 3
+the result cannot be written. Standard library only."""
 import argparse
 import collections
 import math
@@ -39,27 +38,27 @@ import statistics
 from records import BadInput, damaged, end, excerpt_of_text, fault, json_lines, tell
 
 SCHEMA = "halocline/1"
-# What was asked for, and tells experiments apart ...
+# Settings of a record: they distinguish experiments ...
 IDENTITY = (
     "kind", "method", "memory", "storage", "ranks", "nodes", "nodes_emulated", "decomposition", "reorder", "local", "global", "fields", "layout", "radius", "periodic",
     "stencil", "describe", "packer", "shape", "neighbors", "messages_per", "element_bytes", "threads", "overlap", "progress",
 )  # fmt: skip
-# ... and what came out. Together: all fields of a record (app/test/test_diff_results.py).
+# ... and outcomes. Both together are all fields of a record (app/test/test_diff_results.py).
 OUTCOME = (
     "schema", "exchange", "chosen", "transfer", "bytes_to_others", "bytes_to_self", "messages", "bytes_off_node",
     "bytes_off_node_of_node", "bytes_off_node_total", "messages_off_node", "iterations", "predicted_s", "phases", "timeline", "verified",
     "state_hash", "baseline", "baseline_storage", "baseline_shape", "ratio_to_baseline", "overlap_ratio", "notes", "samples_s", "provenance",
 )  # fmt: skip
-# What tells the rows of a table apart, the rest being its heading.
+# These settings distinguish the rows of a table; the other settings are its heading.
 IN_ROW = ("method", "storage", "shape")
-# Where it ran: tells records apart only in a file that has several.
+# The machine and the MPI distinguish records only in a file that has several of them.
 CONTEXT = ("mpi_library", "interposed", "cpus", "gpus")
-# What the final fields of a run depend on beside its identity.
+# The final fields of a run also depend on these members of its config.
 STATE = ("steps", "stages", "seed", "inject")
 
 
 class Record:
-    """One line of a file: what it measured, and by what it is known."""
+    """Holds one line of a file: its measurements and its settings."""
 
     def __init__(self, fields):
         if fields.get("schema") != SCHEMA:
@@ -74,7 +73,7 @@ class Record:
             raise ValueError(wrong)
         self.fields = fields
         self.provenance = fields["provenance"]
-        # What versions did that did not record it.
+        # These are the values of versions that did not record a setting.
         self.earlier = {"memory": "host", "storage": "device" if fields.get("memory") == "device" else "private",
                         "nodes_emulated": False, "reorder": "none", "overlap": False, "progress": None,
                         "shape": "direct", "neighbors": 26, "messages_per": "partner", "interposed": False}
@@ -88,11 +87,11 @@ class Record:
         self.low, self.high = (total and total.get(field) for field in ("p10_s", "p90_s"))
         if self.total is not None and not self.total > 0:
             raise ValueError(f"a median of {self.total} s")
-        hash((self.key(IDENTITY + CONTEXT), self.state(), fields["state_hash"]))  # all there, and of the right kind?
+        hash((self.key(IDENTITY + CONTEXT), self.state(), fields["state_hash"]))  # fails if a setting is missing or has another type
 
     def setting(self, name):
         if name == "stencil" and self.fields["kind"] == "compare":
-            return None  # as configured; it computes none
+            return None  # the stencil is configured, but compare computes none
         value = (
             self.provenance.get(name, self.earlier.get(name)) if name in CONTEXT
             else self.fields[name] if name in self.fields else self.earlier[name]
@@ -108,7 +107,8 @@ class Record:
 
 
 class File:
-    """The records of a file in their order, and the median totals of each run: {(method, storage): seconds}."""
+    """Holds the records of a file in their order, and the median totals of each run: {(method, storage, shape):
+    seconds}."""
 
     def __init__(self, path):
         self.path = path
@@ -121,7 +121,7 @@ class File:
 
     @staticmethod
     def run_of(record):
-        # Not all methods of a comparison can have several messages.
+        # messages_per is left out: not all methods of a comparison can have several messages.
         names = [name for name in IDENTITY + CONTEXT if name not in (*IN_ROW, "messages_per")]
         return record.key(names) + (record.provenance.get("time"),)
 
@@ -134,7 +134,7 @@ class File:
         return {record.setting(name) for record in self.records}
 
     def ratio(self, record, baseline):
-        """Speed relative to `baseline` in the same run, or None."""
+        """Returns the speed relative to `baseline` in the same run, or None."""
         reference = self.runs[self.run_of(record)].get(baseline)
         return reference / record.total if reference and record.total else None
 
@@ -144,7 +144,7 @@ def read(path):
         try:
             with damaged("", "measure again"):
                 if set(fields) == {"provenance"}:
-                    continue  # what jobs/local/vendors.sh begins its files with
+                    continue  # first line of a file of jobs/local/vendors.sh
                 record = Record(fields)
             yield record
         except BadInput as error:
@@ -152,7 +152,7 @@ def read(path):
 
 
 def names_to_match(old, new):
-    """The settings that records are matched by, and warnings of others that differ."""
+    """Returns the settings by which records are matched, and warnings of other settings that differ."""
     names, warnings = list(IDENTITY), []
     for name in CONTEXT:
         found = old.settings(name), new.settings(name)
@@ -176,7 +176,7 @@ def median(values):
 
 
 class Pair:
-    """One experiment in both files."""
+    """Holds the records of one experiment in both files."""
 
     def __init__(self, old, new, old_records, new_records, by_total):
         self.method = new_records[0].method
@@ -188,12 +188,13 @@ class Pair:
         self.by = "total" if by_total or None in self.ratios else "ratio"
 
     def change(self, by):
-        """How much longer it takes, 0.1 being 10 %; of "ratio", relative to the baseline. None: not known."""
+        """Returns the relative increase in time: 0.1 is 10 % longer. For "ratio" the time is relative to the
+        baseline. None if unknown."""
         before, after = self.totals if by == "total" else reversed(self.ratios)
         return after / before - 1 if before and after else None
 
     def verdict(self, tolerance):
-        """(whether it is a regression, a few words)."""
+        """Returns (True for a regression, a few words)."""
         old, new = self.records
         if not all(record.verified for record in new):
             broken = all(record.verified for record in old)
@@ -206,7 +207,7 @@ class Pair:
             return False, "not timed"
         if self.by == "ratio" and self.method == self.baseline:
             return False, "baseline"
-        # As many times faster as it would have to be slower.
+        # The limit for faster is a factor, too: 1 + tolerance times as fast.
         is_slower, is_faster = change > tolerance, change <= -1 or 1 / (1 + change) - 1 > tolerance
         if not (is_slower or is_faster):
             return False, "ok"
@@ -217,13 +218,14 @@ class Pair:
         return is_slower, "SLOWER" if is_slower else "faster"
 
     def is_noise(self):
-        """Whether p10 to p90 of the times before and after overlap."""
+        """Tells if p10 to p90 of the times before and after overlap."""
         (low, high), (new_low, new_high) = self.spreads
         return None not in (low, high, new_low, new_high) and low <= new_high and new_low <= high
 
 
 def common_ratio(old, new, old_records, new_records):
-    """A vendor method that all of these records' runs have measured, and the median ratio to it in each file; Nones without."""
+    """Returns a vendor method that the runs of all these records have measured, and the median ratio to it in each
+    file. Returns Nones without such a method."""
     recorded = [record.baseline for record in old_records + new_records if record.baseline]
     others = [method for method in old.runs[old.run_of(old_records[0])] if method[0].startswith("vendor-")]
     for baseline in dict.fromkeys(recorded + others):
@@ -256,7 +258,7 @@ def times(value):
 
 
 def phrase(names, key):
-    """`key` for people, without what says nothing."""
+    """Returns `key` for people, without settings that are None."""
     return ", ".join(f"{name} {text(value)}" for name, value in zip(names, key) if value is not None)
 
 
@@ -282,7 +284,7 @@ def row_of(pair, words):
 
 
 def print_tables(pairs, names, verdicts):
-    """A table per experiment, below what all of them have in common."""
+    """Prints a table for each group of settings, below the settings that all of them have in common."""
     others = [at for at, name in enumerate(names) if name not in IN_ROW]
     varying = [at for at in others if len({key[at] for key in pairs}) > 1]
     first = next(iter(pairs))
@@ -294,13 +296,13 @@ def print_tables(pairs, names, verdicts):
 
 
 def closest(names, old_keys, new_keys):
-    """In what the two keys differ that differ least."""
+    """Returns the differences of the two keys that differ least."""
     both = ([(name, *pair) for name, *pair in zip(names, old, new) if pair[0] != pair[1]] for old in old_keys for new in new_keys)
     return ", ".join(f"{name}: {text(old)} and {text(new)}" for name, old, new in min(both, key=len))
 
 
 def compare(old, new, tolerance, by_total):
-    """Prints all of it; returns how many regressions there are."""
+    """Prints the comparison; returns the number of regressions."""
     names, warnings = names_to_match(old, new)
     groups = [grouped(file, names) for file in (old, new)]
     pairs = {key: Pair(old, new, groups[0][key], groups[1][key], by_total) for key in groups[0] if key in groups[1]}

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables and a plot of hierarchical gathers: the counterpart of Figure 3 of [TR14].
+"""Makes tables and a plot of hierarchical gathers: the counterpart of Figure 3 of [TR14].
 
     mpirun -n 4 halocline gather --config configs/gather-fig3.toml --ranks-per-node 2 --output results/raw/gather.jsonl
     results/gather.py                       # results/raw/gather.jsonl -> results/mine/gather/gather.md, .svg and .png
     results/gather.py FILE NAME             # FILE -> results/mine/gather/NAME.md, ...; NAME: that of FILE without its end
 
-FILE holds records of kind gather (results/records.md); several of one experiment count as their median. The plot needs
-matplotlib, the tables do not. Exit codes: 0 ok, 2 bad input (then nothing is written), or no place for results.
-"""
+FILE holds records of kind gather (results/records.md). Several records of one experiment count as their median. The
+plot needs matplotlib, the tables do not.
+Exit codes: 0 ok, 2 bad input (then nothing is written), or no place for results."""
 import argparse
 import collections
 import pathlib
@@ -16,7 +16,7 @@ import statistics
 
 from records import PLACE, RESULTS, BadInput, clear_ending, end, fault, json_lines, log_scale, prefer_matplotlib, pyplot, shown
 
-# Of Okabe and Ito's palette, which the colour-blind can tell apart.
+# The colours are of Okabe and Ito's palette, which the colour-blind can distinguish.
 STYLES = {
     "mpi-gather": ("black", "o"),
     "hier-unpack": ("#d55e00", "v"),
@@ -31,13 +31,13 @@ NOTHING_REORDERED = "Nothing is reordered: all of ours but the forced variants a
 
 
 def what_is_common(record):
-    """Of all records of an experiment."""
+    """Returns the properties that all records of an experiment have in common."""
     run = [record[key] for key in ("ranks", "nodes", "nodes_emulated", "root")]
     return run + [record["provenance"][key] for key in ("mpi_library", "cpus", "git", "dirty")]
 
 
 def read(path):
-    """order -> variant -> size -> records, and the first record, for what all have in common."""
+    """Returns order -> variant -> size -> records, and the first record, for the properties that all have in common."""
     hint = "give what halocline gather wrote with --output"
     out = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
     first = None
@@ -77,14 +77,15 @@ def ratio(a, b):
 
 
 def order_text(order, variants):
-    """The ranks of an `ordered` communicator are in the order of their nodes unless the launcher dealt them out otherwise."""
+    """Says how the ranks are ordered. In an `ordered` communicator they are in the order of their nodes, unless the
+    launcher dealt them out otherwise."""
     plans = [record for of_size in variants.get("hier-unpack", {}).values() for record in of_size]
     dealt_out = order == "ordered" and any(record["reordered_bytes"] for record in plans)
     return "in the launcher's order, which is not that of their nodes" if dealt_out else order
 
 
 def nothing_reordered(variants):
-    """Whether the ranks are in the order of their nodes, as those variants show that would reorder."""
+    """Tells if the ranks are in the order of their nodes: the variants that can reorder have reordered nothing."""
     would = [record for name in ("hier-unpack", "hier-sendrecv", "hier-plan") for of_size in variants.get(name, {}).values() for record in of_size]
     moved = [record["reordered_bytes"] for record in would if record["bytes_per_rank"] > 0]
     return bool(moved) and not any(moved)
@@ -102,13 +103,13 @@ def source(first):
 
 
 def notes(gathers):
-    """What the records tell a reader, by size."""
+    """Returns the notes of all records, by size."""
     records = [record for variants in gathers.values() for sizes in variants.values() for of_size in sizes.values() for record in of_size]
     return sorted({f"{size_text(record['bytes_per_rank'])}: {note}." for record in records for note in record["notes"]})
 
 
 def tables(gathers, level="##"):
-    """A table for each order, with headings of this level."""
+    """Returns a table for each order, with headings of this level."""
     out = [
         "Medians in microseconds of the slowest rank; variants took turns, and each was verified before it was timed. `-`: not measured. Model: the"
         " messages alone, by latency and rate of a link as measured in the same run. Set-up: making a plan again, its communicators kept.",
@@ -137,7 +138,7 @@ def tables(gathers, level="##"):
 
 
 def draw(gathers, first, path, ends=("svg", "png"), note=""):
-    """Returns the files PATH.END that were drawn. `note`: said behind where it was measured."""
+    """Draws the plot; returns the files PATH.END. `note` follows the place of the measurement."""
     timed = lambda variants: any(size and median(records) for sizes in variants.values() for size, records in sizes.items())  # noqa: E731
     gathers = {order: variants for order, variants in gathers.items() if timed(variants)}
     plots = pyplot("gather.py") if gathers else None

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws the figure of README.md from results/vendors/compare.md: how many times as fast as the fastest method of each MPI.
+"""Draws the figure of README.md from results/vendors/compare.md: the speed relative to the fastest method of each
+MPI.
 
     results/headline.py [TABLE [FIGURE]]        default: results/vendors/compare.md, results/vendors/headline.svg
 
-Exit codes: 0, 2 if the table cannot be read, the figure cannot be written, or there is no matplotlib (Debian: python3-matplotlib).
-"""
+Exit codes: 0, 2 if the table cannot be read, the figure cannot be written, or there is no matplotlib (Debian:
+python3-matplotlib)."""
 import argparse
 import pathlib
 
@@ -15,7 +16,7 @@ METHODS = {"shared": "shared (arrays in a shared window)", "p2p": "p2p (arrays a
 
 
 def speeds(path):
-    """Returns the MPIs, and for each method its speed under each of them: the table under the heading Speed."""
+    """Returns the MPIs, and {method: its speed under each MPI}, from the table below the heading Speed."""
     hint = "name results/vendors/compare.md or its like"
     text = read_text(path, hint)
     with damaged(path, hint):

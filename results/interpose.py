@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables and plots of what jobs/local/interpose.sh measured, which calls this script.
+"""Makes tables and plots of the measurements of jobs/local/interpose.sh, which calls this script.
 
     interpose.py [FOLDER [TARGET]]     FOLDER (results/raw/interpose) -> TARGET/README.md, messages and both-ways (.png and .svg)
                                        (results/mine/interpose)
 
-`N x as fast`: above 1, it is faster through the interposer. The plots need matplotlib, the tables do not. Exit codes: 0 ok, 2 bad
-input (then nothing is written).
-"""
+`N x as fast`: above 1, it is faster through the interposer. The plots need matplotlib, the tables do not.
+Exit codes: 0 ok, 2 bad input (then nothing is written)."""
 import pathlib
 import re
 import statistics
@@ -21,7 +20,7 @@ AGAIN = "measure with jobs/local/interpose.sh"
 
 
 def read(path):
-    """Provenance, and rows."""
+    """Returns provenance and rows of a file."""
     text = read_text(path, AGAIN)
     with damaged(path, AGAIN):
         lines = [load(line) for line in lines_of(text) if line.startswith("{")]
@@ -75,7 +74,8 @@ def messages(rows):
 
 
 def example(folder, language):
-    """Times without and with of each part, of the median run; nothing if the program was not run."""
+    """Returns the times of each part in the median run, without and with the interposer. Empty if the program was not
+    run."""
     runs = {}
     for which in ("without", "with"):
         for path in folder.glob(f"halo-{language}-{which}-*.txt"):

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The exchange on many nodes by the model and by SimGrid: what jobs/simgrid/compare.sh has written.
+"""Makes a table and a plot of the exchange on many nodes, by the model and by SimGrid, from the files of
+jobs/simgrid/compare.sh.
 
     results/predict.py NAME     results/raw/predict/NAME.jsonl, NAME-simulated.jsonl -> results/mine/predict/NAME.md, .svg and .png
 
-The plot needs matplotlib, the table does not.
-"""
+The plot needs matplotlib, the table does not."""
 import pathlib
 import sys
 
 from records import PLACE, RESULTS, BadInput, clear_ending, damaged, end, json_lines, prefer_matplotlib, pyplot, shown
 
-# [PEA21] section 6.4: the whole exchange is 1050 x as fast as Spectrum MPI's on 192 ranks and 917 x on 3072. If Spectrum MPI's
-# took equally long on both, TEMPI's is so many times as fast as on 192: the text has no times, and Figure 12 is not in it.
+# [PEA21] section 6.4: the whole exchange is 1050 x as fast as Spectrum MPI's on 192 ranks and 917 x
+# on 3072. The text has no times, and it lacks Figure 12. So these are TEMPI's speeds relative to
+# 192 ranks, if Spectrum MPI takes equally long on both.
 PAPER = {192: 1.0, 3072: 917 / 1050}
 
 

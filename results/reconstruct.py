@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A table and a plot of type reconstruction: time and comparisons against the length of the sequence.
+"""Makes a table and a plot of type reconstruction: time and comparisons against the length of the sequence.
 
     jobs/local/bench.sh reconstruct --json >results/raw/reconstruct.jsonl
     results/reconstruct.py                  results/raw/reconstruct.jsonl -> results/mine/reconstruct/reconstruct.md and .svg
 
-The plot needs matplotlib, the table does not.
-"""
+The plot needs matplotlib, the table does not."""
 import sys
 
 from records import PLACE, RESULTS, clear_ending, damaged, end, lines_of, load, pyplot, read_text, shown

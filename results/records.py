@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the scripts share: reading records, checking them against a JSON Schema, ending with a clear line, finding matplotlib."""
+"""Shares code between the scripts: reads records, checks them against a JSON Schema, ends with a clear line, and
+finds matplotlib."""
 
 import contextlib
 import functools
@@ -18,14 +19,15 @@ import sys
 import traceback
 
 RESULTS = pathlib.Path(__file__).resolve().parent
-# Whoever measures does not overwrite what is kept with the project: HALOCLINE_RESULTS=results asks for that.
+# A user's measurements must not overwrite the results that are kept with the project, unless
+# HALOCLINE_RESULTS=results.
 PLACE = pathlib.Path(os.environ.get("HALOCLINE_RESULTS") or RESULTS / "mine")
-LARGEST = 1 << 30  # bytes of a file; the largest study has some megabytes
-PATIENCE_S = 10  # how long nobody may write to a pipe
+LARGEST = 1 << 30  # largest file in bytes; the largest study has some megabytes
+PATIENCE_S = 10  # longest time to wait for the first byte of a pipe
 
 
 class BadInput(Exception):
-    """A file that cannot be used; the text says why and what to do."""
+    """Reports a file that cannot be used; the text says why and what to do."""
 
 
 def one_line(text):
@@ -34,7 +36,8 @@ def one_line(text):
 
 
 def tell(program, text):
-    """Prints one line on standard error, if somebody listens: of a long text the begin, and the end, which says what to do."""
+    """Prints one line on standard error, if anybody listens. A long text is cut to its begin and its end, which says
+    what to do."""
     line, part = one_line(text), 700
     if len(line) > 2 * part:
         line = f"{line[:part]} ... {line[-part:]}"
@@ -43,7 +46,7 @@ def tell(program, text):
 
 
 class CheckedOutput(io.FileIO):
-    """Standard output that remembers why it could not be written, whoever writes: argparse ignores that."""
+    """Is a standard output that remembers why it could not be written, whoever writes: argparse ignores that."""
 
     fault = None
 
@@ -58,15 +61,15 @@ class CheckedOutput(io.FileIO):
 def end(program, main):
     """Runs `main` and ends the process with the exit code that it returns.
 
-    Standard output that cannot be written is one line and exit code 3. So is a fault of the script itself, after its traceback:
-    Python's own exit code for it, 1, means something else here."""
+    If standard output cannot be written, prints one line and exits with 3. A fault of the script itself also exits
+    with 3, after its traceback: Python's own exit code for it, 1, means something else here."""
     if sys.stdout is None:
         tell(program, "stdout is closed: send it to a terminal, a pipe or a file")
         sys.exit(3)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` is no error
     sys.stdout.flush()
     output = CheckedOutput(sys.stdout.fileno(), "w", closefd=False)
-    # Any character, whatever the locale is.
+    # Any character can be printed, whatever the locale is.
     sys.stdout = io.TextIOWrapper(io.BufferedWriter(output), sys.stdout.encoding, "backslashreplace", line_buffering=output.isatty())
     try:
         code = main()
@@ -85,7 +88,7 @@ def end(program, main):
 
 @contextlib.contextmanager
 def clear_ending(program, hint):
-    """Input that cannot be used, and results that cannot be written, end the program with one line and exit code 2."""
+    """Ends the program with one line and exit code 2 if input cannot be used or results cannot be written."""
     try:
         yield
     except BadInput as error:
@@ -99,7 +102,7 @@ def clear_ending(program, hint):
 
 @contextlib.contextmanager
 def damaged(what, hint):
-    """Turns what Python says of values that are missing or of another kind into BadInput: `what` is damaged."""
+    """Turns Python's errors for missing values, or values of another type, into BadInput: `what` is damaged."""
     try:
         yield
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -108,14 +111,14 @@ def damaged(what, hint):
 
 
 def open_without_waiting(path, flags):
-    """Opens a file. A pipe that nobody writes to is opened, too, at once; later reads wait."""
+    """Opens a file. Opens a pipe at once even if nobody writes to it; later reads wait."""
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     os.set_blocking(descriptor, True)
     return descriptor
 
 
 def read_text(path, hint, errors="strict"):
-    """Returns the text of a file, its line ends as they are. Throws BadInput if it cannot be read."""
+    """Returns the text of a file with its line ends unchanged. Throws BadInput if it cannot be read."""
     try:
         with open(path, "rb", opener=open_without_waiting) as file:
             kind = os.fstat(file.fileno()).st_mode
@@ -132,8 +135,8 @@ def read_text(path, hint, errors="strict"):
 
 
 def lines_of(text):
-    """Returns the lines of `text`. They end at a line feed alone. Python's splitlines also ends them at U+2028 and others, which
-    strings of JSON may hold as they are."""
+    """Returns the lines of `text`, which end at a line feed alone. Python's splitlines also ends lines at U+2028 and
+    others, which strings of JSON may contain unescaped."""
     lines = text.split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
@@ -150,14 +153,14 @@ def finite(word):
 
 
 def whole(word):
-    if len(word) > 20:  # of 64 bits
+    if len(word) > 20:  # digits of 64 bits
         raise ValueError(f"{excerpt_of_text(word)} is too large")
     return int(word)
 
 
 def load(text):
-    """Returns the value that JSON `text` holds. Throws ValueError for what no record can hold: NaN, numbers beyond 64 bits, values
-    nested too deep, halves of surrogate pairs."""
+    """Returns the value of the JSON `text`. Throws ValueError for values that no record can hold: NaN, numbers beyond
+    64 bits, values nested too deep, halves of surrogate pairs."""
     try:
         value = json.loads(text, parse_constant=no_number, parse_float=finite, parse_int=whole)
         if "\\ud" in text or "\\uD" in text:
@@ -170,7 +173,7 @@ def load(text):
 
 
 def json_lines(path, hint):
-    """(line number, value) of each line that is not empty."""
+    """Yields (line number, value) of each line that is not empty."""
     lines = lines_of(read_text(path, hint))
     for number, line in enumerate(lines, 1):
         try:
@@ -204,7 +207,7 @@ TYPES = {
 
 
 def is_a(value, kind):
-    # JSON tells booleans from numbers, Python does not.
+    # JSON distinguishes booleans from numbers, Python does not.
     return isinstance(value, TYPES[kind]) and (kind == "boolean") == isinstance(value, bool)
 
 
@@ -219,8 +222,8 @@ def pattern(text):
 
 
 def fault(value, name, where="the record", all_there=True):
-    """Returns how `value` differs from the JSON Schema in file `name`, or None. Knows what our schemas use of that language.
-    `all_there`: False for records of other versions, whose members may be fewer or more."""
+    """Returns the difference of `value` from the JSON Schema in file `name`, or None. Knows the parts of JSON Schema
+    that our schemas use. `all_there`: False for records of other versions, whose members may be fewer or more."""
     difference = difference_from(schema_file(name), value, name, all_there)
     return difference and f"{where}{difference}".replace("the record.", "")
 
@@ -267,7 +270,8 @@ def difference_from(schema, value, name, all_there):
 
 
 def prefer_matplotlib():
-    """Starts the script again with Debian's Python if matplotlib is there alone: it need not be the first one in PATH."""
+    """Starts the script again with Debian's Python if only that one has matplotlib. It need not be the first Python
+    in PATH."""
     debian = "/usr/bin/python3"
     if importlib.util.find_spec("matplotlib") or sys.prefix == "/usr" or not os.access(debian, os.X_OK):
         return
@@ -276,13 +280,13 @@ def prefer_matplotlib():
 
 
 def shown(path):
-    """Returns a path for people: within the project, from its folder."""
+    """Returns a path for people: relative to the project's folder if it is inside."""
     path = pathlib.Path(path).resolve()
     return path.relative_to(RESULTS.parent) if path.is_relative_to(RESULTS.parent) else path
 
 
 def pyplot(program):
-    """matplotlib.pyplot for files, or None after a line that says so."""
+    """Returns matplotlib.pyplot for files. Without matplotlib, prints a line and returns None."""
     try:
         import matplotlib
 
@@ -295,13 +299,15 @@ def pyplot(program):
     return module
 
 
-# Ticks of logarithmic axes, from many to few: (base, ticks from one of its powers to the next).
+# Each entry gives ticks of logarithmic axes, from many to few: (base, ticks from one of its powers
+# to the next).
 DECIMAL = ((10, (1, 1.5, 2, 3, 5, 7)), (10, (1, 2, 5)), (10, (1,)), (1000, (1,)))
 BINARY = ((4, (1, 2)), (4, (1,)), (64, (1,)))
 
 
 def log_scale(axes, which, formatter, series=DECIMAL):
-    """Makes the axis `which` of all `axes` the same logarithmic one. It ends at ticks, and every tick has its text."""
+    """Gives all `axes` the same logarithmic scale on axis `which`. The scale ends at ticks, and every tick has its
+    text."""
     every = [getattr(axis, f"{which}axis") for axis in axes]
     low = min(max(one.get_data_interval()[0], one.get_minpos()) for one in every)
     high = max(one.get_data_interval()[1] for one in every)

@@ -1,30 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""One table, plots and a report of a scaling study.
+"""Makes a table, plots and a report of a scaling study.
 
     results/study.py --check                # says what a report of any study would lack here
     jobs/local/study.sh local               # or a batch job of jobs/slurm or jobs/lsf; each calls this script at its end
     results/study.py STUDY                  # results/raw/STUDY -> results/mine/STUDY: data.csv, REPORT.md, REPORT.html, and plots
 
-Works on what is done: results/raw/STUDY has study.json, which lists the points, and POINT.jsonl of each point that is done. Call it
-again when more is. What it writes:
+Works with the points that are done. results/raw/STUDY has study.json, which lists the points, and POINT.jsonl of each
+point that is done. Call it again when more points are done. It writes:
   data.csv    a row for each point, method and phase, for pandas or R; results/studies.md has the columns
-  REPORT.md   the answer, what ran where, which points are done, tables of efficiencies, ratios and phases, and the plots
+  REPORT.md   the answer, the machines, the points that are done, tables of efficiencies, ratios and phases, and the plots
   REPORT.html the same as one file, plots included, to pass on
-  fastest     how many times as fast our fastest method is as the MPI's fastest, by ranks
-  figure12    phases of an exchange, and speed beside the MPI's fastest method, by ranks: the two panels of Figure 12 of [PEA21]
+  fastest     the speed of our fastest method relative to the MPI's fastest, by ranks
+  figure12    phases of an exchange, and speed relative to the MPI's fastest method, by ranks: the two panels of Figure 12 of [PEA21]
   scaling     weak scaling: time and efficiency; strong scaling: speed-up and efficiency
-  methods     every method at the most ranks: how many times as fast as the MPI's fastest
+  methods     every method at the most ranks: its speed relative to the MPI's fastest
   phases      the phases of each method, stacked
   gathers     gathers by size (results/gather.py)
-A plot is there as .png and .pdf if there is something to plot, and matplotlib 3.6 or later to do it (Debian: python3-matplotlib).
-REPORT.html takes markdown-it-py (Debian: python3-markdown-it). All else takes the standard library. What is not verified is in no plot and no ratio, and the report begins with it.
+A plot is made as .png and .pdf if there is something to plot, and matplotlib 3.6 or later (Debian:
+python3-matplotlib). REPORT.html needs markdown-it-py (Debian: python3-markdown-it). Everything else needs only the
+standard library. Records that are not verified are in no plot and no ratio, and the report begins with them.
 
-What it writes is ignored by git. HALOCLINE_RESULTS=results writes to results/STUDY, which is kept with the project. A plot or
-REPORT.html that is there already stays if it cannot be made again here.
+git ignores these files. HALOCLINE_RESULTS=results writes to results/STUDY, which is kept with the project. A plot or
+REPORT.html that already exists stays if it cannot be made again here.
 
-Exit codes: 0 ok, 1 something is not verified (all is written, without it), 2 bad input (then nothing is written or changed).
-"""
+Exit codes: 0 ok, 1 something is not verified (all is written, without it), 2 bad input (then nothing is written or
+changed)."""
 
 import argparse
 import csv
@@ -61,7 +62,7 @@ OF_TOTAL = ("baseline", "baseline_storage", "baseline_shape", "predicted_s")
 
 
 def rows(study):
-    """Of data.csv: {column: value}."""
+    """Yields the rows of data.csv: {column: value}."""
     for point in study.points:
         group = study.group(point)
         for record in point.records:
@@ -89,7 +90,7 @@ def rows(study):
                 row["method"] = record["variant"]
             for phase in PHASES:
                 statistics = record["phases"][phase] if "phases" in record else record if phase == "total" else None
-                if phase == "total":  # even of what is not timed
+                if phase == "total":  # also for records without times
                     of_total = {name: record[name] for name in OF_TOTAL if name in record} | {
                         "ratio_to_baseline": point.ratio(record)
                     }
@@ -111,7 +112,7 @@ def write_csv(study, path):
 
 
 def method_of(point, record):
-    """With what makes it different from another of its name at this point."""
+    """Returns the method with the settings that distinguish it from another record of the same name at this point."""
     if record["kind"] == "gather":
         return f"{record['variant']} ({record['order']}, {gather.size_text(record['bytes_per_rank'])})"
     shape = "" if record["shape"] == "direct" else f", {record['shape']}"
@@ -120,13 +121,13 @@ def method_of(point, record):
 
 
 def unverified(study):
-    """{point: its methods}"""
+    """Returns {point: its methods that are not verified}."""
     found = {point.name: [method_of(point, record) for record in point.records if not record["verified"]] for point in study.points}
     return {name: methods for name, methods in found.items() if methods}
 
 
 def first_of_all(study):
-    """What nobody may miss."""
+    """Returns the warnings that nobody may miss."""
     if not study.records:
         return "Nothing but system models here."
     out = [
@@ -158,7 +159,7 @@ def first_of_all(study):
 
 
 def answer(study):
-    """At most three sentences: which method is the fastest where, the range over all points, and how it scales."""
+    """Returns at most three sentences: the fastest method and its place, the range over all points, and the scaling."""
     every = study.compared()
     compared = [one for one in every if study.oversubscribed(one[0]) is not True] or every
     if not compared:
@@ -284,7 +285,7 @@ def gather_tables(study):
 
 
 def report(study, figures):
-    """REPORT.md; `figures`: name of each plot that was drawn -> what it shows."""
+    """Returns REPORT.md. `figures`: {name of each plot that was drawn: its caption}."""
     image = lambda name: f"![{figures[name]}]({name}.png)\n" if name in figures else ""  # noqa: E731
     answers = list(filter(None, [answer(study), image("fastest")]))
     warnings = [first_of_all(study) + "\n"]
@@ -323,7 +324,7 @@ def report(study, figures):
 
 
 def write(study, folder):
-    """All of it into `folder`, each file when all are there; plots that are no longer of this study go."""
+    """Writes all files into `folder`, after all have been made. Removes plots that this study no longer has."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".study-", dir=folder) as name:
         new = pathlib.Path(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A scaling study in memory: its groups and points, the records of each, and what is compared across points."""
+"""Holds a scaling study in memory: its groups and points, the records of each, and comparisons across points."""
 
 import re
 
@@ -7,17 +7,18 @@ import gather
 from diff import IDENTITY, text
 from records import BadInput, fault, json_lines, load, read_text
 
-# What changes from point to point of one line in a plot; the other settings of a record tell lines apart.
+# These settings change from point to point of one line in a plot; the other settings distinguish
+# lines.
 OF_POINT = ("ranks", "nodes", "nodes_emulated", "decomposition", "local", "global", "threads")
-# Settings that need no words: what nearly every record has.
+# These values need no words, since nearly every record has them.
 UNSAID = {"storage": ("shared-window", "device"), "shape": ("direct",), "messages_per": ("partner",)}
 WORDS = {"private": "private memory", "axes": "axes"}
-NOISY = 3  # so many times as long at p90 as at p10
+NOISY = 3  # smallest ratio of p90 to p10 that is called noisy
 STATISTICS = ("median_s", "p10_s", "p90_s", "min_s", "max_s")
 
 
 class Point:
-    """One run of the program, done or not. `records`: those of compare, run or gather, in their order."""
+    """Holds one run of the program, done or not. `records`: those of compare, run or gather, in their order."""
 
     def __init__(self, fields, folder):
         self.name, self.group, self.command = fields["name"], fields["group"], fields["command"]
@@ -28,7 +29,7 @@ class Point:
         self.begun = log.exists()
         ended = re.search(r"^# exit code ([0-9]{1,3})$", read_text(log, "remove it", "replace"), re.M) if self.begun else None
         self.exit_code = int(ended[1]) if ended and not self.done else None
-        if not self.done and failed.exists():  # not all of it is verified
+        if not self.done and failed.exists():  # not all records are verified
             self.path = failed
         self.records = []
         if self.path.exists():
@@ -68,7 +69,8 @@ class Point:
             raise BadInput(f"{self.path} has no records: {again}")
 
     def ratio(self, record):
-        """Speed relative to the fastest vendor method of this point; None if that one is not verified."""
+        """Returns the speed relative to the fastest vendor method of this point; None if that method is not verified.
+        """
         if record["kind"] == "gather":
             found = [other for other in self.records if all(other[key] == record[key] for key in ("order", "bytes_per_rank"))]
             found = [other for other in found if other["variant"] == record["baseline"]]
@@ -85,17 +87,17 @@ class Point:
         return [record for record in self.records if seconds_of(record)]
 
     def noisy(self):
-        """Whether what is compared varies too much to be compared."""
+        """Tells if the fastest records vary too much to be compared."""
         compared = [record for record in (self.best(False), self.best(True)) if record] if self.command in ("compare", "run") else []
         return any(seconds_of(record, field="p90_s") > NOISY * seconds_of(record, field="p10_s") for record in compared)
 
     def best(self, vendor):
-        """The fastest verified record of the vendor's methods, or of ours; None without."""
+        """Returns the fastest verified record of the vendor's methods, or of ours; None if there is none."""
         return min((record for record in self.timed() if is_vendor(record) == vendor), key=seconds_of, default=None)
 
 
 def seconds_of(record, phase="total", field="median_s"):
-    """None if it was not timed, or is not verified: what is wrong has no speed."""
+    """Returns a time of the record. None if it was not timed or is not verified: wrong results have no speed."""
     statistics = record if record["kind"] == "gather" else record["phases"][phase]
     return statistics[field] if record["verified"] and statistics else None
 
@@ -105,12 +107,14 @@ def is_vendor(record):
 
 
 def is_emulated(record):
-    """Nodes that share a host: those of --ranks-per-node, or of a batch system that has several on one machine."""
+    """Tells if nodes share a host: those of --ranks-per-node, or of a batch system with several nodes on one machine.
+    """
     return record["nodes_emulated"] or record["nodes"] > len(record["provenance"]["hosts"])
 
 
 def is_oversubscribed(record, cores):
-    """More ranks than cores; `cores` of a host, None: not known. Open MPI 4 says so itself. None: nobody knows."""
+    """Tells if there are more ranks than cores; None if unknown. `cores`: cores of a host, or None. Open MPI 4 also
+    reports it itself."""
     origin = record["provenance"]
     said = origin["environment"].get("OMPI_MCA_mpi_oversubscribe")
     more = cores is not None and record["ranks"] > cores * len(origin["hosts"])
@@ -122,7 +126,8 @@ def ratio_text(value):
 
 
 class Curve:
-    """One method with one set of settings: what was timed of it at the points of a group, from the fewest ranks on."""
+    """Holds one method with one set of settings: its timed records at the points of a group, from the fewest ranks
+    on."""
 
     def __init__(self, kind, method):
         self.kind, self.method, self.label, self.settings, self.samples = kind, method, method, {}, []
@@ -133,12 +138,13 @@ class Curve:
         return next((record for at, record in self.samples if at is point), None)
 
     def sent(self):
-        """Returns the samples where something is sent to others."""
+        """Returns the samples in which something is sent to other ranks."""
         return [(point, record) for point, record in self.samples if self.kind == "run" or record["bytes_to_others"]]
 
     def efficiencies(self, scaling):
-        """(point, record, efficiency by median, by p90, by p10): T(first) / T, with strong scaling by the increase in ranks as well.
-        The first point is that with the fewest ranks that send something to others, of steps that with the fewest ranks."""
+        """Returns (point, record, efficiency by median, by p90, by p10) for each sample. The efficiency is T(first) /
+        T. With strong scaling it is also divided by the increase in ranks. The first point has the fewest ranks that
+        send something to other ranks; for steps, the fewest ranks."""
         samples = self.sent()
         if not samples:
             return []
@@ -151,7 +157,7 @@ class Curve:
 
 
 def at_the_most_ranks(curve):
-    """The smallest is that of the fastest at the largest point."""
+    """Returns a key: the curve with the smallest key is the fastest at the largest point."""
     point, record = curve.samples[-1]
     return -point.ranks, seconds_of(record)
 
@@ -168,7 +174,8 @@ class Group:
         return [point for point in self.points if point.command in commands and point.timed()]
 
     def curves(self, *commands):
-        """Of all methods with all their settings. Grids that have to stay the same for this scaling tell curves apart as well."""
+        """Returns the curves of all methods with all their settings. Grids that must not change for this scaling
+        distinguish curves, too."""
         same = {"weak": ("local",), "strong": ("global",), "none": ()}[self.scaling]
         names = [name for name in IDENTITY if name not in OF_POINT] + list(same)
         out = {}
@@ -189,7 +196,7 @@ class Group:
         return curves
 
     def fastest_curves(self, *commands):
-        """Of each exchange the curve that is fastest at the largest point where there is one, in the order of the records."""
+        """Returns for each exchange its curve that is fastest at its largest point, in the order of the records."""
         out = {}
         for curve in self.curves(*commands):
             rank = at_the_most_ranks(curve)
@@ -200,7 +207,7 @@ class Group:
 
 
 class Study:
-    """What jobs/studies/run.sh left in `folder`."""
+    """Holds the files that jobs/studies/run.sh left in `folder`."""
 
     def __init__(self, folder):
         path = folder / "study.json"
@@ -232,11 +239,11 @@ class Study:
         return next(group for group in self.groups if group.name == point.group)
 
     def oversubscribed(self, point):
-        """True, False, or None where nobody knows."""
+        """Tells if the point has more ranks than cores; None if nobody knows."""
         return is_oversubscribed(point.records[0], self.cores) if point.records else None
 
     def origins(self, key):
-        """What the provenance of all records says of `key`, each once, lists item by item."""
+        """Returns the values of `key` in the provenance of all records, each once, lists item by item."""
         values = [record["provenance"][key] for record in self.records]
         return list(dict.fromkeys(item for value in values for item in (value if isinstance(value, list) else [value])))
 
@@ -248,8 +255,9 @@ class Study:
         return list(dict.fromkeys(of(record["provenance"]) for record in self.records))
 
     def compared(self):
-        """Lists (point, ours, theirs, ratio, low, high) of the points where something is sent to others: the fastest record of each,
-        and how many times as fast ours is. `low` and `high` are of opposite ends of both, p10 and p90."""
+        """Returns (point, ours, theirs, ratio, low, high) of each point at which something is sent to other ranks.
+        `ours` and `theirs` are the fastest records, `ratio` is the speed of ours relative to theirs. `low` and `high`
+        combine opposite ends, p10 and p90, of both."""
         out = []
         for point in self.points:
             ours, theirs = (point.best(vendor) for vendor in (False, True)) if point.command == "compare" else (None, None)
@@ -260,7 +268,7 @@ class Study:
         return out
 
     def gathers(self):
-        """(group, its largest point, what gather.py makes of it)."""
+        """Yields (group, its largest point, the result of gather.read())."""
         for group in self.groups:
             points = [point for point in group.points if point.command == "gather" and point.timed()]
             if points:
@@ -268,7 +276,8 @@ class Study:
 
 
 def cores_of_host(folder):
-    """As lscpu told jobs/studies/run.sh on a node; the fewest of all sessions, None without."""
+    """Returns the cores of a host as lscpu reported them to jobs/studies/run.sh: the fewest of all sessions, None
+    without."""
     found = []
     for path in sorted(folder.glob("session-*.txt")):
         told = dict(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report of a scaling study as one HTML file (study.py). Takes markdown-it-py."""
+"""Writes the report of a scaling study as one HTML file (study.py). Needs markdown-it-py."""
 
 import base64
 import html
@@ -43,7 +43,7 @@ tbody tr:hover {{ background: var(--shade); }}
 
 
 def parser(program):
-    """Returns a parser of Markdown, or None after a line that says so."""
+    """Returns a parser of Markdown. Without markdown-it-py, prints a line and returns None."""
     try:
         from markdown_it import MarkdownIt
     except ImportError:
@@ -54,7 +54,7 @@ def parser(program):
 
 
 def page(parse, title, text, folder):
-    """Returns Markdown as a page that holds its plots: NAME.svg in `folder` of each NAME.png."""
+    """Returns Markdown as a page that contains its plots: for each NAME.png, NAME.svg of `folder`."""
     tokens = parse.parse(text)
     for token in tokens:
         for child in token.children or ():

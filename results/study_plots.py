@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures of a scaling study (study.py). Takes matplotlib 3.6 or later."""
+"""Draws the figures of a scaling study (study.py). Needs matplotlib 3.6 or later."""
 
 import collections
 import math
@@ -10,7 +10,8 @@ from diff import seconds
 from records import BINARY, DECIMAL, log_scale, pyplot
 from study_data import at_the_most_ranks, is_emulated, ratio_text, seconds_of
 
-# Colour, marker: the same everywhere. Of Okabe and Ito's palette for ours; dark ones for the vendor's, whose lines are dashed.
+# Each entry is (colour, marker), the same in all figures. Ours are of Okabe and Ito's palette. The
+# vendor's are dark, and their lines are dashed.
 STYLES = {
     "alltoallv": ("#009e73", "s"),
     "neighbor": ("#56b4e9", "^"),
@@ -26,15 +27,15 @@ STYLES = {
 PHASES = {"pack": ("#88ccee", "^"), "transfer": ("#ee8866", "o"), "unpack": ("#44bb99", "v"), "compute": ("#bbbbbb", "")}
 NAMES = ("fastest", "figure12", "scaling", "methods", "phases", "gathers")
 FASTEST = "Of each method the variant that is fastest at the most ranks."
-SHADES = ("#08519c", "#6baed6", "#969696", "#c7c7c7")  # groups; no method has one of them
-INCHES_OF_LETTER = 0.058  # of a caption
-INCHES_OF_TICK = 0.075  # a letter below an axis, with room around the word
-INCHES_OF_SLANTED = 0.36  # two slanted lines
+SHADES = ("#08519c", "#6baed6", "#969696", "#c7c7c7")  # colours of groups; no method has one of them
+INCHES_OF_LETTER = 0.058  # width of a letter of a caption
+INCHES_OF_TICK = 0.075  # width of a letter below an axis, with room around the word
+INCHES_OF_SLANTED = 0.36  # distance of two slanted labels
 
 
 def draw(study, folder, program):
-    """Draws what there is to be drawn: {name: one line on what it shows}. Each is NAME.png, .pdf and .svg in `folder`. None: nothing can
-    be drawn here."""
+    """Draws all figures that the study has: {name: its caption in one line}. Each is NAME.png, .pdf and .svg in
+    `folder`. Returns None if nothing can be drawn here."""
     plots = pyplot(program)
     if plots is None:
         return None
@@ -63,9 +64,10 @@ def draw(study, folder, program):
 
 
 class Page:
-    """A figure with a row of panels for each group, a title above and a caption below.
+    """Is a figure with a row of panels for each group, a title above and a caption below.
 
-    `counts` has the panels of each row, which share `width` inches; `side` are inches for legends, right of them."""
+    `counts` has the number of panels of each row, which share `width` inches; `side` are inches for legends, right of
+    them."""
 
     def __init__(self, plots, study, title, heights, counts, width, points, side=0.0):
         self.study, self.points, self.by_ranks = study, points, False
@@ -127,12 +129,13 @@ def handle(plots, label, **style):
 
 
 def add_line(axis, study, samples, style, place=0):
-    """`samples`: (point, y, lower, upper), from p10 to p90. Error bars of lines with another `place` stand beside each other."""
+    """Adds a line of `samples`: (point, y, lower, upper), from p10 to p90. Error bars of lines with another `place`
+    stand side by side."""
     at = [point.ranks * 2 ** (0.03 * place) for point, *_ in samples]
     y = [value for _, value, *_ in samples]
     axis.plot(at, y, **{**style, "marker": ""})
     for x, (point, value, low, high) in zip(at, samples):
-        # A median is between them; rounding may say otherwise.
+        # A median is between p10 and p90; rounding may contradict that.
         axis.errorbar(
             [x],
             [value],
@@ -150,14 +153,15 @@ def centered(curves):
 
 
 def ranks_text(ranks, points):
-    """Returns two lines for below an axis."""
+    """Returns two lines of text for below an axis."""
     nodes = dict.fromkeys(str(point.nodes) for point in points)
     mark = "*" if any(is_emulated(point.records[0]) for point in points) else ""
     return f"{ranks} rank{'s' if ranks > 1 else ''}\n{' or '.join(nodes)} node{'' if list(nodes) == ['1'] else 's'}{mark}"
 
 
 def set_ticks(axis, at, labels, gap):
-    """Writes `labels` below the axis, slanted and with gaps where they stand closer: `gap` inches from one to the next."""
+    """Writes `labels` below the axis. If they stand too close, they are slanted and some are left out. `gap`: inches
+    from one to the next."""
     wide = max(len(line) for label in labels for line in label.split("\n")) * INCHES_OF_TICK > gap
     step = math.ceil(INCHES_OF_SLANTED / gap) if wide else 1
     labels = [label if (len(labels) - 1 - place) % step == 0 else "" for place, label in enumerate(labels)]
@@ -167,7 +171,7 @@ def set_ticks(axis, at, labels, gap):
 
 
 def rank_axis(page, axis, points, inches):
-    """Writes ranks and nodes below the points, on an axis of so many inches."""
+    """Writes ranks and nodes below the points, on an axis that is `inches` inches long."""
     page.by_ranks = True
     of_ranks = {}
     for point in sorted(points, key=lambda point: (point.ranks, point.nodes)):
@@ -184,7 +188,7 @@ Panel = collections.namedtuple("Panel", "title label formatter lines ticks ideal
 
 
 def over_ranks(panels):
-    """Keeps the panels that have two numbers of ranks to show. `lines` of a panel: (samples, style, place)."""
+    """Keeps the panels that show at least two numbers of ranks. `lines` of a panel: (samples, style, place)."""
     return [panel for panel in panels if len({point.ranks for samples, *_ in panel.lines for point, *_ in samples}) > 1]
 
 
@@ -206,7 +210,7 @@ def draw_row(page, row, panels):
 
 
 def short_seconds(value, _=None):
-    """At an axis: no more digits than there are."""
+    """Formats seconds for an axis, without trailing zeros."""
     factor, unit = next(((f, u) for f, u in ((1, "s"), (1e3, "ms")) if value * f >= 0.999), (1e6, "us"))
     return f"{value * factor:g} {unit}"
 
@@ -224,7 +228,7 @@ def statistics(record, phase="total"):
 
 
 def draw_fastest(plots, study):
-    """Draws a bar for each point: how many times as fast our fastest method is as the MPI's."""
+    """Draws a bar for each point: the speed of our fastest method relative to the MPI's."""
     found = study.compared()
     if not found:
         return None
@@ -364,7 +368,7 @@ def draw_scaling(plots, study):
 
 
 def draw_methods(plots, study):
-    """Bars of all methods at the largest point of each group."""
+    """Draws bars of all methods at the largest point of each group."""
     rows = []
     for group in study.groups:
         points = [point for point in group.timed("compare") if any(point.ratio(record) for record in point.timed())]
@@ -411,14 +415,14 @@ def draw_methods(plots, study):
 
 
 def some(points, count):
-    """At most so many of them: the first, the last, and between them evenly."""
+    """Returns at most `count` of the points: the first, the last, and others evenly between them."""
     if len(points) <= count:
         return points
     return [points[round(at * (len(points) - 1) / (count - 1))] for at in range(count)]
 
 
 def draw_phases(plots, study):
-    """Stacked bars of each method's phases: a row for each group and subcommand, a column for each point."""
+    """Draws stacked bars of each method's phases: a row for each group and subcommand, a column for each point."""
     rows = []
     for group in study.groups:
         for command in ("compare", "run"):
@@ -433,7 +437,7 @@ def draw_phases(plots, study):
     used = []
     for row, (group, command, points, curves) in enumerate(rows):
         for column, (axis, point) in enumerate(zip(page.row(row, len(points)), points)):
-            # Strong scaling takes other times at each point.
+            # With strong scaling, the times differ at each point.
             limit = longest_bar(curves, [point] if group.scaling == "strong" else points)
             what = {"compare": "exchange", "run": "time step"}[command]
             where = point.place()
@@ -462,11 +466,12 @@ def draw_phases(plots, study):
     return page.finish(text), "Medians of the phases, stacked; the black mark is the total."
 
 
-END = 1.25  # where what is longer is cut, by the longest bar that is shown whole
+END = 1.25  # longer bars are cut here, relative to the longest bar that is shown whole
 
 
 def longest_bar(curves, points):
-    """So long that all of ours are there as a whole, and the vendor's if that is not much longer."""
+    """Returns a limit at which all of our bars are whole. The vendor's bars are whole, too, if they are not much
+    longer."""
     found = [(curve.vendor, seconds_of(curve.at(point))) for curve in curves for point in points if curve.at(point)]
     ours = [value for vendor, value in found if not vendor]
     longest = max(value for _, value in found)
@@ -474,7 +479,7 @@ def longest_bar(curves, points):
 
 
 def stack(axis, y, record, limit, hollow):
-    """One bar, cut behind `limit`; returns the phases that it has."""
+    """Draws one bar, cut behind `limit`; returns its phases."""
     left, phases = 0, [phase for phase in PHASES if seconds_of(record, phase)]
     for phase in phases:
         width = min(seconds_of(record, phase), max(0, END * limit - left))

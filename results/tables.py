@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables with a column per MPI library from the raw files of jobs/local/vendors.sh, which calls this script.
+"""Makes tables with a column per MPI library from the raw files of jobs/local/vendors.sh, which calls this script.
 
-    tables.py NAME [LIBRARY...] [--plots]    results/raw/bench-NAME-LIBRARY.jsonl -> results/mine/vendors/NAME.md; compare: likewise
+    tables.py NAME [LIBRARY...] [--plots]    results/raw/bench-NAME-LIBRARY.jsonl -> results/mine/vendors/NAME.md (compare: raw/compare-LIBRARY.jsonl)
     tables.py draft-NAME ...                 results/raw/draft-NAME-LIBRARY.jsonl -> results/raw/draft-NAME.md
-    tables.py provenance LIBRARY COMMAND     the line that every raw file begins with
+    tables.py provenance LIBRARY COMMAND     prints the first line of every raw file
 
-NAME is a group of benchmarks (table1, halo, ...), compare or exchange. Without libraries: all that have a raw file. Prints the rows in
-which we are slower, or which are not verified. --plots also draws NAME.png beside the table, if matplotlib is installed.
-Standard library otherwise.
-"""
+NAME is a group of benchmarks (table1, halo, ...), compare or exchange. Without libraries: all that have a raw file.
+Prints the rows in which we are slower, or which are not verified. --plots also draws NAME.png beside the table, if
+matplotlib is installed. Everything else needs only the standard library."""
 import argparse
 import datetime
 import json
@@ -20,7 +19,7 @@ import subprocess
 from records import PLACE, RESULTS, BadInput, clear_ending, damaged, end, lines_of, load, pyplot, read_text, shown
 
 LIBRARIES = ["debian", "openmpi", "mpich", "impi"]
-# As in lib/dtype/bench/harness.hpp: how much more time a small pack may take.
+# A small pack may take this much more time; lib/dtype/bench/harness.hpp has the same limit.
 GOOD_OVERHEAD_NS = 20
 DIRECTIONS = (("pack", "hand"), ("unpack", "hand_unpack"))
 GROUPS = {
@@ -67,7 +66,7 @@ def provenance(library, command):
 
 
 class Run:
-    """What one library gave: its provenance, and its rows by name in their order."""
+    """Holds the measurements under one library: its provenance, and its rows by name in their order."""
 
     def __init__(self, path, key):
         text = read_text(path, "measure again")
@@ -91,7 +90,7 @@ class Run:
 
 
 def markdown(header, rows, left=1):
-    """The first `left` columns hold text, the others numbers."""
+    """Returns a table of Markdown. The first `left` columns hold text, the rest numbers."""
     lines = ["| " + " | ".join(header) + " |", "|---" * left + "|---:" * (len(header) - left) + "|"]
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
 
@@ -105,7 +104,7 @@ def pair(values, digits=2):
 
 
 def per_run(runs, names, cell, extra=None):
-    """One row per name: the name, the cells that extra(row) adds, and cell(run, row) for each run."""
+    """Returns one row per name: the name, the cells of extra(row), and cell(run, row) for each run."""
     rows = []
     for name in names:
         known = next(run.rows[name] for run in runs if name in run.rows)
@@ -123,13 +122,14 @@ def vendor_to_hand(row):
 
 
 def overhead(row, methods):
-    """Nanoseconds more than the loop by hand, for each pack."""
+    """Returns the nanoseconds more than the loop by hand, for each pack."""
     pairs = [(row.get(f"{method}_ns"), row.get(f"{hand}_ns")) for method, hand in methods]
     return [None if method is None or hand is None else (method - hand) / row["packs"] for method, hand in pairs]
 
 
 def to_best_vendor(runs, row):
-    """Our ratio to the loop by hand in this row's run by the best ratio that any MPI has to it in its own."""
+    """Returns our ratio to the loop by hand in this row's run, divided by the best ratio of any MPI to it in its own
+    run."""
     out = []
     for direction, ours in enumerate(ours_to_hand(row)):
         theirs = [vendor_to_hand(run.rows[row["case"]])[direction] for run in runs if row["case"] in run.rows]
@@ -139,7 +139,8 @@ def to_best_vendor(runs, row):
 
 
 def shortfalls(runs):
-    """(row, library, what) for everything that is not as good as the loop by hand, or as the best MPI."""
+    """Yields (row, library, fault) for all rows that are slower than the loop by hand or the best MPI, or are not
+    verified."""
     for run in runs:
         for name, row in run.rows.items():
             if not row["verified"]:

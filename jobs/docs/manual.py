@@ -7,15 +7,16 @@
     jobs/docs/manual.py run [PAGE...]       runs every block of commands that is not marked, from the root of the repository
     jobs/docs/manual.py refresh [PAGE...]   does the same, and puts the new output into the blocks of output behind them
 
-A block of commands begins with ```sh and runs in one bash. A block of output begins with ```text and follows its commands. The line in
-front of a block of commands may say why it does not run here: <!-- not run: needs a cluster with Slurm -->. A line of three dots in a
-block of output stands for lines that are left out; such a block is not refreshed.
+A block of commands begins with ```sh and runs in one bash. A block of output begins with ```text and follows its
+commands. The line before a block of commands may say why it does not run here: <!-- not run: needs a cluster with
+Slurm -->. A line of three dots in a block of output stands for lines that are left out; such a block is not
+refreshed.
 
-An option table stands between <!-- options: SUBCOMMAND --> and <!-- end of options -->, a table of a record's fields between
-<!-- record: SCHEMA --> and <!-- end of record -->. HALOCLINE_BINARY names the program, by default that of build/release.
+An option table stands between <!-- options: SUBCOMMAND --> and <!-- end of options -->, a table of a record's fields
+between <!-- record: SCHEMA --> and <!-- end of record -->. HALOCLINE_BINARY names the program, by default that of
+build/release.
 
-Exit codes: 0, 1 if something is wrong, 2 bad input.
-"""
+Exit codes: 0, 1 if something is wrong, 2 bad input."""
 import contextlib
 import json
 import os

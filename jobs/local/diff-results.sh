@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compares two files of result records and lists what has become slower. Exits with 1 if something
-# has.
+# Compares two files of result records and lists what has become slower.
+# Exits with 1 if something has.
 #   jobs/local/diff-results.sh OLD NEW [--tolerance P] [--by-total]
 # --help explains which records are compared, and how the verdict is made. Needs Python 3 and
 # nothing else.

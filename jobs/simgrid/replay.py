@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Simulates exchanges with SimGrid's SMPI: no data is moved, nothing is computed. jobs/simgrid/replay.sh calls this script.
+"""Simulates exchanges with SimGrid's SMPI: no data is moved, nothing is computed. jobs/simgrid/replay.sh calls this
+script.
 
     jobs/simgrid/replay.sh [--output FILE] FOLDER...
 
@@ -8,19 +9,20 @@ A FOLDER holds
   trace.txt      SMPI's time-independent trace of all ranks, rank by rank: for each one "RANK init", then for each round of each
                  exchange "RANK irecv FROM TAG BYTES", "RANK isend TO TAG BYTES" and "RANK waitall", then "RANK finalize".
                  Messages of a round from one rank to another need different tags: SMPI loses one of two with the same
-  platform.json  {"nodes", "ranks_per_node": consecutive ranks, "rounds": of an exchange,
+  platform.json  {"nodes", "ranks_per_node": consecutive ranks, "rounds": rounds of an exchange,
                   "on_node", "off_node": {"latency_s", "bytes_per_s", "bandwidth_of"} of a message within a node and to another,
-                  "overhead_s": what a rank needs to send a message before it can send another one,
-                  "injection_bytes_per_s": what all ranks of a node can send to others, and receive at the same time,
+                  "overhead_s": time that a rank needs to send a message before it can send another one,
+                  "injection_bytes_per_s": rate at which all ranks of a node can send to others, and receive at the same time,
                   "radix": ports of a switch. Switches form a fat tree of full bisection with static routes (destination modulo
                   k); if it is not below the number of nodes there is one switch, where messages share nothing}
-                 bandwidth_of says whose bytes_per_s is: that of each "message", of all messages from a "rank" (and of all to it)
-                 or, on_node, of all messages within a "node".
-A message alone takes overhead_s + latency_s + bytes / bytes_per_s. Several at once get fair shares of what they have in common.
+                 bandwidth_of names the owner of bytes_per_s: each "message", all messages from a "rank" (and all to it)
+                 or, on_node, all messages within a "node".
+A message alone takes overhead_s + latency_s + bytes / bytes_per_s. Simultaneous messages get fair shares of the links
+that they share.
 
-FILE gets a line of JSON for each FOLDER: kind "simulation", nodes, ranks, exchanges, seconds (of one exchange), simgrid (its
-version) and platform (platform.json). Exit codes: 0; 2 bad input; 3 SimGrid failed. Standard library only.
-"""
+FILE gets a line of JSON for each FOLDER: kind "simulation", nodes, ranks, exchanges, seconds (of one exchange),
+simgrid (its version) and platform (platform.json).
+Exit codes: 0; 2 bad input; 3 SimGrid failed. Standard library only."""
 import argparse
 import json
 import math
