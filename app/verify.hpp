@@ -59,14 +59,15 @@ template <class T>
 void set_outer_ghosts(const Domain& domain, const FieldSet<T>& fields, const StencilSpec& spec,
                       double diffusion_number, std::int64_t substeps);
 
-/// Compares the owned points with the exact wave after some substeps. `error` is the largest
-/// deviation over all ranks and fields, relative to the wave's amplitude. `tolerance` is 1e-12 in
-/// double and 1e-5 in float, or two roundings per substep if that is more.
+/// Holds the result of check_wave(). `error` is the largest deviation over all ranks and fields,
+/// relative to the wave's amplitude. `tolerance` is 1e-12 in double and 1e-5 in float, or two
+/// roundings per substep if that is more.
 struct WaveCheck {
   double error;
   double tolerance;
   bool passed() const { return std::isfinite(error) && error <= tolerance; }
 };
+/// Compares the owned points with the exact wave after `substeps` substeps. Collective.
 template <class T>
 WaveCheck check_wave(const Domain& domain, const FieldSet<T>& fields, const StencilSpec& spec,
                      double diffusion_number, std::int64_t substeps, MPI_Comm comm);
