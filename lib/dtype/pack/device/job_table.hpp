@@ -88,15 +88,26 @@ struct TableJob {
   std::int64_t packed_offset = 0, packed_step = 0;
 };
 
-/// The table of a launch, whose loops are unrolled where all of them are strided.
+/// Holds the table of a launch. Its loops can be unrolled if all of them are strided.
 struct JobTable {
+  /// Entries that a block of an unrolled kernel walks through without losing time.
+  static constexpr std::size_t kShortWalk = 16;
+
   bool wide = false;
-  int word_log2 = -1;  ///< of all entries; -1: they differ
-  int levels = 0;      ///< of all entries; 0: the loops are not unrolled
-  std::uint64_t words = 0;
+  int levels = 0;           ///< loops of each entry; 0: they cannot be unrolled
+  std::uint64_t words = 0;  ///< of one instance
+  /// Words of those kShortWalk entries in a row that have the fewest, of one instance. The largest
+  /// number if the table has no more entries than that.
+  std::uint64_t words_of_walk = ~std::uint64_t{0};
   std::vector<std::byte> bytes;
 
-  bool unrolled() const { return levels > 0; }
+  /// Returns the number of loops that the kernel for `instances` instances unrolls. 0 stands for
+  /// the general kernel, which finds each word's entry by bisection. It is for tables in which the
+  /// words of a block may lie in many entries.
+  int unrolled_levels(std::int64_t instances) const {
+    const auto least = std::uint64_t{kBlockThreads * kMaxBatch};
+    return words_of_walk >= least / static_cast<std::uint64_t>(instances) ? levels : 0;
+  }
 };
 
 /// The widest word, as its logarithm, that divides everything in `moves`; at most 16 bytes (errata
