@@ -31,6 +31,7 @@ struct Candidate {
   bool is_vendor = false;
   bool needs_window = false;    ///< works only for arrays that are allocated in a shared window
   std::vector<double> seconds;  ///< one for each timed exchange; methods took turns
+  bool is_alias = false;        ///< `auto`, if the method that it chose is timed as well
 };
 
 /// Returns how many times as fast as `baseline` a method is. That is the ratio of the median times,

@@ -21,7 +21,7 @@ constexpr const char* kCommandLine = "command line";
 std::string check_word(const Option& option, const std::string& word) {
   // CLI11 takes the next word for the value, whatever it is.
   if (word == "--help") throw CLI::CallForHelp();
-  if (word.starts_with("--"))
+  if (word.starts_with("--") || word == "-h")
     refuse("--" + option.name + " has no value", shown(word) + " begins like a flag, command line",
            "give " + option.expected);
   // A variable of the shell that is not set would lose what is to be written.
@@ -50,7 +50,7 @@ CLI::Option* without_value(CLI::Option* flag) {
   });
 }
 
-// Adds the flag, which wins over all that is wrong with other words.
+// Adds the flag, which wins over the wrong values and unknown flags of its subcommand.
 void add_help_flag(CLI::App& app, const std::string& meaning) {
   app.set_help_flag("-h,--help", meaning)->group("General")->each([](const std::string&) {
     throw CLI::CallForHelp();
@@ -75,7 +75,7 @@ CLI::Option* add_option(CLI::App& app, const Option& option, Given& given) {
       ->group(option.group)
       ->type_name(option.argument)
       ->type_size(1, option.words)
-      ->default_str(option.default_text == "none" ? "" : option.default_text)
+      ->default_str(option.default_text)
       ->check([&option](const std::string& word) { return check_word(option, word); });
 }
 
@@ -123,24 +123,25 @@ using Words = std::vector<std::string>;
 }
 
 // Refuses what no flag and no subcommand has taken. CLI11 has no "did you mean".
-[[noreturn]] void refuse_rest(const CLI::App& cli, const Words& words) {
-  if (const auto outside = cli.remaining(); !outside.empty() && outside.front() == words.front())
-    refuse_subcommand(words.front());
-  const auto rest = cli.remaining(true);
+[[noreturn]] void refuse_rest(const CLI::App& cli) {
   const auto chosen = cli.get_subcommands();
-  const auto subcommand =
-      chosen.empty() ? std::nullopt : from_string<Subcommand>(chosen.front()->get_name());
+  if (const auto outside = cli.remaining(); chosen.empty() && !outside.empty())
+    refuse_subcommand(outside.front());
+  const auto rest = cli.remaining(true);
+  const auto name = chosen.empty() ? "" : chosen.front()->get_name();
   const auto is_flag = [](const auto& word) { return word.starts_with("--") && word != "--"; };
   const auto found = std::find_if(rest.begin(), rest.end(), is_flag);
-  if (subcommand && found != rest.end()) {
+  if (const auto subcommand = from_string<Subcommand>(name); subcommand && found != rest.end()) {
     const auto flag = found->substr(0, found->find('='));
-    const bool is_known = find_option(flag.substr(2)) != nullptr;
-    refuse(is_known ? flag + " is not used by " + chosen.front()->get_name()
-                    : "unknown flag " + shown(flag),
-           kCommandLine, remedy_for(flag.substr(2), *subcommand, "--"));
+    const auto* const option = find_option(flag.substr(2));
+    if (option == nullptr || !option->is_used_by(*subcommand))
+      refuse(option != nullptr ? flag + " is not used by " + name : "unknown flag " + shown(flag),
+             kCommandLine, remedy_for(flag.substr(2), *subcommand, "--"));
   }
-  refuse("unknown argument on the command line", CLI::detail::join(rest, " "),
-         "see halocline " + (subcommand ? chosen.front()->get_name() + " " : "") + "--help");
+  std::string shown_rest;
+  for (const auto& word : rest) shown_rest += (shown_rest.empty() ? "" : " ") + shown(word);
+  refuse("unknown argument on the command line", shown_rest,
+         "see halocline " + (name.empty() || name == "help" ? "" : name + " ") + "--help");
 }
 
 // Refuses a flag that stands there twice, or that ends the line without its value.
@@ -153,13 +154,18 @@ using Words = std::vector<std::string>;
          "give " + find_option(words.back().substr(2))->expected);
 }
 
-// Refuses `--flag=`, for which CLI11 takes the next word as the value.
+// Refuses `--flag=`, for which CLI11 takes the next word as the value, and CLI11's own `++`.
 void refuse_nothing_behind(const Words& words) {
   for (const auto& word : words) {
     if (word == "--") return;
-    if (word.starts_with("--") && word.find('=') == word.size() - 1)
-      refuse(word.substr(0, word.size() - 1) + " has no value", kCommandLine,
-             "give one after the =");
+    if (word == "++") refuse("unknown argument on the command line", word, "leave it out");
+    if (!word.starts_with("--") || word.find('=') != word.size() - 1) continue;
+    const auto* const option = find_option(word.substr(2, word.size() - 3));
+    if (option != nullptr)
+      refuse(word.substr(0, word.size() - 1) +
+                 (option->argument.empty() ? " takes no value" : " has no value"),
+             kCommandLine,
+             option->argument.empty() ? "leave out the =" : "give " + option->expected);
   }
 }
 
@@ -202,15 +208,15 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
     else
       line.text = cli.get_subcommand(topic)->help(cli.get_name());
   } catch (const CLI::CallForHelp&) {
-    if (!cli.remaining().empty()) refuse_rest(cli, words);
+    if (!cli.remaining().empty()) refuse_rest(cli);
     line.text = cli.help();
   } catch (const CLI::CallForVersion& version) {
-    if (!cli.remaining(true).empty()) refuse_rest(cli, words);
+    if (!cli.remaining(true).empty()) refuse_rest(cli);
     line.text = version.what();
   } catch (const CLI::ExtrasError&) {
-    refuse_rest(cli, words);
+    refuse_rest(cli);
   } catch (const CLI::RequiredError&) {
-    if (!cli.remaining().empty()) refuse_rest(cli, words);
+    if (!cli.remaining().empty()) refuse_rest(cli);
     refuse("no subcommand", kCommandLine, "use one of " + all_names<Subcommand>(", "));
   } catch (const CLI::ArgumentMismatch&) {
     refuse_count(*cli.get_subcommands().front(), words);

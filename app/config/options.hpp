@@ -23,8 +23,9 @@ struct Option {
   std::string argument;  ///< as shown in the help text; empty: a switch
   int words = 1;         ///< how many arguments the flag takes at most
   bool in_file = true;
-  std::string excludes;  ///< name of the option that cannot be given, too; empty: none
-  std::string expected;  ///< says what a value may be, to follow "give "
+  std::string excludes;            ///< name of the option that cannot be given, too; empty: none
+  std::string expected;            ///< says what a value may be, to follow "give "
+  std::vector<std::string> names;  ///< of which values are made; empty: they are no names
   std::vector<Subcommand> users;
   std::string meaning;  ///< of a few words
   std::string details;  ///< whole sentences; may be empty

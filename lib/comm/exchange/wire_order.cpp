@@ -12,11 +12,11 @@ namespace {
 
 // A null buffer is MPI_BOTTOM in some MPIs: right with a type of addresses, else forgotten.
 bool points_nowhere(const Piece& piece) {
-  constexpr MPI_Count kFirstPage = 4096;  // nothing is there
+  constexpr MPI_Count kLowest = 1 << 22;  // programs are loaded there or above
   if (piece.buffer != nullptr) return false;
   MPI_Count begin = 0, extent = 0;
   HALOCLINE_MPI(MPI_Type_get_true_extent_x(piece.type, &begin, &extent));
-  return begin > -kFirstPage && begin < kFirstPage;
+  return begin > -kLowest && begin < kLowest;
 }
 
 // The pieces that carry data, in wire order. `what` is "send" or "receive".
