@@ -123,10 +123,11 @@ using Words = std::vector<std::string>;
 }
 
 // Refuses what no flag and no subcommand has taken. CLI11 has no "did you mean".
-[[noreturn]] void refuse_rest(const CLI::App& cli) {
+[[noreturn]] void refuse_rest(const CLI::App& cli, const std::string& first_word) {
   const auto chosen = cli.get_subcommands();
-  if (const auto outside = cli.remaining(); chosen.empty() && !outside.empty())
-    refuse_subcommand(outside.front());
+  const auto outside = cli.remaining();
+  const bool is_outside = !outside.empty() && outside.front() == first_word;
+  if (is_outside && (chosen.empty() || first_word.starts_with("-"))) refuse_subcommand(first_word);
   const auto rest = cli.remaining(true);
   const auto name = chosen.empty() ? "" : chosen.front()->get_name();
   const auto is_flag = [](const auto& word) { return word.starts_with("--") && word != "--"; };
@@ -208,15 +209,15 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
     else
       line.text = cli.get_subcommand(topic)->help(cli.get_name());
   } catch (const CLI::CallForHelp&) {
-    if (!cli.remaining().empty()) refuse_rest(cli);
+    if (!cli.remaining().empty()) refuse_rest(cli, words.front());
     line.text = cli.help();
   } catch (const CLI::CallForVersion& version) {
-    if (!cli.remaining(true).empty()) refuse_rest(cli);
+    if (!cli.remaining(true).empty()) refuse_rest(cli, words.front());
     line.text = version.what();
   } catch (const CLI::ExtrasError&) {
-    refuse_rest(cli);
+    refuse_rest(cli, words.front());
   } catch (const CLI::RequiredError&) {
-    if (!cli.remaining().empty()) refuse_rest(cli);
+    if (!cli.remaining().empty()) refuse_rest(cli, words.front());
     refuse("no subcommand", kCommandLine, "use one of " + all_names<Subcommand>(", "));
   } catch (const CLI::ArgumentMismatch&) {
     refuse_count(*cli.get_subcommands().front(), words);
