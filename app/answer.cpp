@@ -18,7 +18,6 @@ std::string times(double value) {
 }
 
 std::string text_of(const Estimate& estimate) {
-  if (!estimate.low) return "too few exchanges for an interval";
   return "95 % interval " + format_fixed(*estimate.low, 2) + " to " +
          format_fixed(*estimate.high, 2);
 }
@@ -32,7 +31,8 @@ template <class IsMeant>
 const Candidate* fastest(std::span<const Candidate> methods, IsMeant&& is_meant) {
   const Candidate* out = nullptr;
   for (const auto& method : methods)
-    if (is_meant(method) && (out == nullptr || median(method) < median(*out))) out = &method;
+    if (!method.is_alias && is_meant(method) && (out == nullptr || median(method) < median(*out)))
+      out = &method;
   return out;
 }
 
@@ -88,7 +88,10 @@ Estimate speed(const Candidate& method, const Candidate& baseline) {
 std::string answer(std::span<const Candidate> methods, const Candidate* baseline,
                    const std::string& mpi) {
   const auto* const ours = fastest(methods, [](const auto& one) { return !one.is_vendor; });
-  if (ours == nullptr) return "";
+  if (ours == nullptr)
+    return baseline == nullptr ? ""
+                               : "Fastest: " + baseline->label + ", " + mpi +
+                                     "'s own. No method of Halocline was timed beside it.\n";
   const auto in_code = [](const Candidate& one) {
     return "In code: app/methods.md#" + one.anchor + "\n";
   };
@@ -98,11 +101,16 @@ std::string answer(std::span<const Candidate> methods, const Candidate* baseline
   // Memory in a window requires a change of the user's program, so it has to pay.
   const auto* const anywhere =
       fastest(methods, [](const auto& one) { return !one.is_vendor && !one.needs_window; });
-  const bool is_level =
-      ours->needs_window && anywhere != nullptr && speed(*ours, *anywhere).may_be(1);
+  const auto advantage =
+      ours->needs_window && anywhere != nullptr ? speed(*ours, *anywhere) : Estimate{};
+  const bool is_level = advantage.low && advantage.may_be(1);
   const auto& named = is_level ? *anywhere : *ours;
   const auto gain = speed(named, *baseline);
   const std::string of_mpi = mpi + "'s fastest (" + baseline->label + ")";
+  if (!gain.low)
+    return "Fastest so far: " + (gain.median < 1 ? baseline->label : named.label) + "; " +
+           named.label + " is " + times(gain.median) + " as fast as " + of_mpi + ". " +
+           "Too few exchanges to be sure: measure again with --iterations 20.\n";
   if (gain.may_be(1))
     return "No clear winner: " + named.label + " is " + times(gain.median) + " as fast as " +
            of_mpi + "; " + text_of(gain) + ".\n";
@@ -112,13 +120,16 @@ std::string answer(std::span<const Candidate> methods, const Candidate* baseline
   auto out = "Fastest: " + named.label + ", " + times(gain.median) + " as fast as " + of_mpi +
              "; " + text_of(gain) + ".\n";
   if (is_level) {
-    const auto over = speed(*ours, named);
     out += ours->label + " needs another allocation and is not clearly faster than " + named.label +
-           ": " + times(over.median) + "; " + text_of(over) + ".\n";
+           ": " + times(advantage.median) + "; " + text_of(advantage) + ".\n";
   } else if (ours->needs_window && anywhere != nullptr) {
     const auto without = speed(*anywhere, *baseline);
-    out += "Without changing how you allocate: " + anywhere->label + ", " + times(without.median) +
-           "; " + text_of(without) + (without.may_be(1) ? ": no clear gain.\n" : ".\n");
+    const bool loses = !without.may_be(1) && without.median < 1;
+    out += "Without changing how you allocate: " +
+           (loses ? "keep " + baseline->label + "; " + anywhere->label + " is "
+                  : anywhere->label + ", ") +
+           times(without.median) + (loses ? " as fast" : "") + "; " + text_of(without) +
+           (without.may_be(1) ? ": no clear gain.\n" : ".\n");
   }
   return out + in_code(named);
 }
@@ -139,7 +150,7 @@ std::string bars(std::span<const Candidate> methods, const Candidate& baseline,
       "\" height=\"" + std::to_string(height) +
       "\" font-family=\"sans-serif\" font-size=\"13\">\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"10\" y=\"24\" "
-      "font-size=\"15\">" +
+      "font-size=\"13\">" +
       escaped(title) + "</text>\n";
   const auto line = [&](const std::string& x1, const std::string& x2, int y1, int y2,
                         const std::string& more) {

@@ -31,6 +31,7 @@ struct Candidate {
   bool is_vendor = false;
   bool needs_window = false;    ///< works only for arrays that are allocated in a shared window
   std::vector<double> seconds;  ///< one time for each timed exchange; the methods took turns
+  bool is_alias = false;        ///< `auto`, if the method that it chose is timed as well
 };
 
 /// Returns the speed of `method` relative to `baseline`: 2 means twice as fast. The median is the

@@ -118,6 +118,15 @@ std::string short_mpi_name() {
   return "the MPI";
 }
 
+// Tells if this is `auto`, and the method that it chose is compared in the same shape.
+bool is_alias(const Contender& contender, const std::vector<Contender>& contenders) {
+  const auto& record = contender.record;
+  return contender.plan.method().exchange == comm::Exchange::automatic &&
+         std::any_of(contenders.begin(), contenders.end(), [&](const Contender& other) {
+           return other.record.exchange == record.chosen && other.record.shape == record.shape;
+         });
+}
+
 /// Holds the timed methods for the table, the answer and the picture.
 struct Candidates {
   std::vector<Candidate> list;
@@ -132,7 +141,7 @@ struct Candidates {
       list.push_back(
           {contender.label, record.exchange, is_vendor,
            record.chosen == comm::name(comm::Exchange::shared) && record.memory == "host",
-           record.phases.total});
+           record.phases.total, is_alias(contender, contenders)});
     }
     for (const auto& one : list)
       if (one.is_vendor && (baseline == nullptr ||
@@ -228,9 +237,15 @@ std::string describe_table(const std::vector<Contender>& contenders) {
   if (detail == everything)
     legend += " Transfer includes waiting for its packing, and medians of phases may overlap.";
   if (baseline != nullptr)
-    legend += " Ratio: times as fast as " + baseline->label +
-              ", the fastest vendor method; ~ marks ratios that may be 1.";
+    legend +=
+        " Ratio: times as fast as " + baseline->label +
+        ", the fastest vendor method; ~ marks ratios that may be 1 (all of less than 6 exchanges).";
   out += "\n" + wrapped(legend, columns_of_terminal()) + "\n";
+  if (contenders.front().record.ranks == 1)
+    return out + wrapped(
+                     "One rank sends nothing to others, so this is no comparison of messages: "
+                     "start at least two, such as mpirun -n 2 halocline compare.",
+                     columns_of_terminal());
   std::istringstream lines(answer(timed.list, baseline, short_mpi_name()));
   for (std::string line; std::getline(lines, line);) out += wrapped(line, columns_of_terminal());
   return out;
@@ -246,7 +261,9 @@ void draw(const std::vector<Contender>& contenders, const std::string& path) {
       bars(timed.list, *timed.baseline,
            "Halo exchange, " + format_count(record.ranks, "rank") + " on " +
                format_count(record.nodes, "node") + ", " + format_extent(record.local) +
-               " points per rank, " + short_mpi_name());
+               " points per rank, " + format_count(record.fields, "field") + " of " +
+               std::to_string(record.element_bytes) + " bytes, radius " +
+               std::to_string(record.radius) + ", " + short_mpi_name());
   std::error_code error;
   const auto target = fs::weakly_canonical(path, error).string();  // a rename replaces links
   const bool is_device = fs::exists(target, error) && !fs::is_regular_file(target, error);
@@ -406,6 +423,10 @@ int compare(const Config& config, MPI_Comm comm) {
     throw ConfigError(
         "plot has nothing to compare with (no vendor method): add one to --methods, such as "
         "vendor-p2p");
+  const auto type = std::filesystem::path(config.plot).extension();
+  if (type == ".png" || type == ".pdf" || type == ".jpg")
+    throw ConfigError("plot is always SVG (" + config.plot +
+                      "): give --plot a name that ends in .svg");
   auto planned = methods.list;
   if (storage_for(methods, config.memory) != Storage::ordinary)
     std::copy_if(methods.list.begin(), methods.list.end(), std::back_inserter(planned), is_vendor);

@@ -367,8 +367,10 @@ int run_as(const Config& config, const Domain& domain, const Setup& setup, MPI_C
           return fail(problem.value_or(deviation) + "): its times are not shown");
         say(config, comm,
             phase_table(record.phases) + timeline_table(record.timeline) + overlap_summary(record) +
-                "verified: every ghost bitwise, before the first step and after the last; " +
-                deviation + "\n");
+                wrapped(
+                    "verified: every ghost bitwise, before the first step and after the last; " +
+                        deviation,
+                    columns_of_terminal()));
         on_root(comm, [&] { print("state hash: " + format_hash(*record.state_hash) + "\n"); });
         return 0;
       });

@@ -21,7 +21,7 @@ constexpr const char* kCommandLine = "command line";
 std::string check_word(const Option& option, const std::string& word) {
   // CLI11 takes the next word as the value, whatever that word is.
   if (word == "--help") throw CLI::CallForHelp();
-  if (word.starts_with("--"))
+  if (word.starts_with("--") || word == "-h")
     refuse("--" + option.name + " has no value", shown(word) + " begins like a flag, command line",
            "give " + option.expected);
   // An unset variable of the shell gives an empty word. Without this check the result would be
@@ -52,7 +52,7 @@ CLI::Option* without_value(CLI::Option* flag) {
   });
 }
 
-// Adds the help flag, which wins over all errors in other words.
+// Adds the flag, which wins over the wrong values and unknown flags of its subcommand.
 void add_help_flag(CLI::App& app, const std::string& meaning) {
   app.set_help_flag("-h,--help", meaning)->group("General")->each([](const std::string&) {
     throw CLI::CallForHelp();
@@ -77,7 +77,7 @@ CLI::Option* add_option(CLI::App& app, const Option& option, Given& given) {
       ->group(option.group)
       ->type_name(option.argument)
       ->type_size(1, option.words)
-      ->default_str(option.default_text == "none" ? "" : option.default_text)
+      ->default_str(option.default_text)
       ->check([&option](const std::string& word) { return check_word(option, word); });
 }
 
@@ -125,24 +125,26 @@ using Words = std::vector<std::string>;
 }
 
 // Refuses words that no flag and no subcommand has taken. CLI11 has no "did you mean".
-[[noreturn]] void refuse_rest(const CLI::App& cli, const Words& words) {
-  if (const auto outside = cli.remaining(); !outside.empty() && outside.front() == words.front())
-    refuse_subcommand(words.front());
-  const auto rest = cli.remaining(true);
+[[noreturn]] void refuse_rest(const CLI::App& cli, const std::string& first_word) {
   const auto chosen = cli.get_subcommands();
-  const auto subcommand =
-      chosen.empty() ? std::nullopt : from_string<Subcommand>(chosen.front()->get_name());
+  const auto outside = cli.remaining();
+  const bool is_outside = !outside.empty() && outside.front() == first_word;
+  if (is_outside && (chosen.empty() || first_word.starts_with("-"))) refuse_subcommand(first_word);
+  const auto rest = cli.remaining(true);
+  const auto name = chosen.empty() ? "" : chosen.front()->get_name();
   const auto is_flag = [](const auto& word) { return word.starts_with("--") && word != "--"; };
   const auto found = std::find_if(rest.begin(), rest.end(), is_flag);
-  if (subcommand && found != rest.end()) {
+  if (const auto subcommand = from_string<Subcommand>(name); subcommand && found != rest.end()) {
     const auto flag = found->substr(0, found->find('='));
-    const bool is_known = find_option(flag.substr(2)) != nullptr;
-    refuse(is_known ? flag + " is not used by " + chosen.front()->get_name()
-                    : "unknown flag " + shown(flag),
-           kCommandLine, remedy_for(flag.substr(2), *subcommand, "--"));
+    const auto* const option = find_option(flag.substr(2));
+    if (option == nullptr || !option->is_used_by(*subcommand))
+      refuse(option != nullptr ? flag + " is not used by " + name : "unknown flag " + shown(flag),
+             kCommandLine, remedy_for(flag.substr(2), *subcommand, "--"));
   }
-  refuse("unknown argument on the command line", CLI::detail::join(rest, " "),
-         "see halocline " + (subcommand ? chosen.front()->get_name() + " " : "") + "--help");
+  std::string shown_rest;
+  for (const auto& word : rest) shown_rest += (shown_rest.empty() ? "" : " ") + shown(word);
+  refuse("unknown argument on the command line", shown_rest,
+         "see halocline " + (name.empty() || name == "help" ? "" : name + " ") + "--help");
 }
 
 // Refuses a flag that is given twice, or that ends the line without its value.
@@ -155,13 +157,18 @@ using Words = std::vector<std::string>;
          "give " + find_option(words.back().substr(2))->expected);
 }
 
-// Refuses `--flag=`: CLI11 would take the next word as the value.
+// Refuses `--flag=`: CLI11 would take the next word as the value. Refuses CLI11's own `++`, too.
 void refuse_nothing_behind(const Words& words) {
   for (const auto& word : words) {
     if (word == "--") return;
-    if (word.starts_with("--") && word.find('=') == word.size() - 1)
-      refuse(word.substr(0, word.size() - 1) + " has no value", kCommandLine,
-             "give one after the =");
+    if (word == "++") refuse("unknown argument on the command line", word, "leave it out");
+    if (!word.starts_with("--") || word.find('=') != word.size() - 1) continue;
+    const auto* const option = find_option(word.substr(2, word.size() - 3));
+    if (option != nullptr)
+      refuse(word.substr(0, word.size() - 1) +
+                 (option->argument.empty() ? " takes no value" : " has no value"),
+             kCommandLine,
+             option->argument.empty() ? "leave out the =" : "give " + option->expected);
   }
 }
 
@@ -204,15 +211,15 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
     else
       line.text = cli.get_subcommand(topic)->help(cli.get_name());
   } catch (const CLI::CallForHelp&) {
-    if (!cli.remaining().empty()) refuse_rest(cli, words);
+    if (!cli.remaining().empty()) refuse_rest(cli, words.front());
     line.text = cli.help();
   } catch (const CLI::CallForVersion& version) {
-    if (!cli.remaining(true).empty()) refuse_rest(cli, words);
+    if (!cli.remaining(true).empty()) refuse_rest(cli, words.front());
     line.text = version.what();
   } catch (const CLI::ExtrasError&) {
-    refuse_rest(cli, words);
+    refuse_rest(cli, words.front());
   } catch (const CLI::RequiredError&) {
-    if (!cli.remaining().empty()) refuse_rest(cli, words);
+    if (!cli.remaining().empty()) refuse_rest(cli, words.front());
     refuse("no subcommand", kCommandLine, "use one of " + all_names<Subcommand>(", "));
   } catch (const CLI::ArgumentMismatch&) {
     refuse_count(*cli.get_subcommands().front(), words);

@@ -101,7 +101,7 @@ Given read_table(const toml::table& table, const std::string& path, Subcommand s
     if (!option->is_used_by(subcommand))
       refuse(
           "key " + key + " in config file is not used by " + name, where,
-          "put it into a section, which " + name + " does not read: " + sections_of(option->users));
+          "move it below the section of a subcommand that uses it: " + sections_of(option->users));
     if (!option->read(as_json(node), out.values))
       refuse_value(*option, excerpt(written(node)), where);
     out.names.insert(key);

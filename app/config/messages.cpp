@@ -2,6 +2,7 @@
 #include "messages.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
@@ -33,6 +34,17 @@ std::vector<std::string> names_used_by(Subcommand subcommand) {
   return out;
 }
 
+// The names in a value as JSON shows it.
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> out{""};
+  for (const char c : text)
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_')
+      out.back() += c;
+    else if (!out.back().empty())
+      out.emplace_back();
+  return out;
+}
+
 }  // namespace
 
 void refuse(const std::string& problem, const std::string& cause, const std::string& remedy) {
@@ -41,6 +53,9 @@ void refuse(const std::string& problem, const std::string& cause, const std::str
 }
 
 void refuse_value(const Option& option, const std::string& value, const std::string& where) {
+  for (const auto& word : words_of(value))
+    if (const auto near = nearest(word, option.names); !near.empty() && near != word)
+      refuse(option.name + " cannot be used", value + ", " + where, "did you mean " + near + "?");
   refuse(option.name + " cannot be used", value + ", " + where, "give " + option.expected);
 }
 

@@ -206,7 +206,7 @@ Json from_tokens(const Tokens& tokens) {
 }
 
 std::string default_text(const Json& value) {
-  if (value.is_null() || value == "") return "none";
+  if (value.is_null()) return "";
   if (!value.is_array()) return value.is_string() ? value.get<std::string>() : value.dump();
   std::string out;
   for (const auto& item : value) out += (out.empty() ? "" : ",") + default_text(item);
@@ -372,6 +372,11 @@ struct Table {
     if constexpr (NamedEnum<T>) option.argument = all_names<T>("|");
     option.words = kIsTriple<T> ? 3 : 1;
     option.expected = expected<T>(range);
+    if constexpr (NamedEnum<Item<T>>)
+      for (const auto one : all_of<Item<T>>()) option.names.emplace_back(to_string(one));
+    if constexpr (std::same_as<Item<T>, comm::Method>)
+      for (const auto exchange : comm::all_exchanges())
+        option.names.emplace_back(comm::name(exchange));
     option.users = std::move(users);
     option.meaning = std::move(meaning);
     option.details = std::move(details);

@@ -23,9 +23,9 @@ struct Option {
   std::string argument;  ///< as shown in the help text; empty: a switch
   int words = 1;         ///< largest number of arguments of the flag
   bool in_file = true;
-  std::string excludes;  ///< name of the option that cannot be given together with this one; empty:
-                         ///< none
-  std::string expected;  ///< allowed values, to follow "give "
+  std::string excludes;            ///< name of the option that this one rules out; empty: none
+  std::string expected;            ///< allowed values, to follow "give "
+  std::vector<std::string> names;  ///< names that values are made of; empty: none
   std::vector<Subcommand> users;
   std::string meaning;  ///< a few words
   std::string details;  ///< whole sentences; may be empty

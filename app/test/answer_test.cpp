@@ -92,6 +92,32 @@ TEST_F(Answer, ClaimsNothingInDoubt) {
   EXPECT_TRUE(of(3, 4, 1).starts_with("Fastest: vendor-p2p, Open MPI's own. shared is 0.33 x as"));
 }
 
+TEST_F(Answer, SaysThatExchangesAreTooFew) {
+  const std::vector<Candidate> methods{{"shared", "shared", false, true, {1, 1, 1}},
+                                       {"p2p", "p2p", false, false, {2, 2, 2}},
+                                       {"vendor-p2p", "vendor-p2p", true, false, {3, 3, 3}}};
+  const auto text = answer(methods, &methods.back(), "Open MPI");
+  EXPECT_TRUE(text.starts_with("Fastest so far: shared; shared is 3.00 x as fast as Open MPI's"))
+      << text;
+  EXPECT_NE(text.find("measure again with --iterations 20"), std::string::npos) << text;
+}
+
+TEST_F(Answer, KeepsTheVendorsMethodWhereNothingElseGains) {
+  EXPECT_NE(of(1, 4, 3).find("\nWithout changing how you allocate: keep vendor-p2p; p2p is 0.75 x "
+                             "as fast; 95 % interval "),
+            std::string::npos);
+  const std::vector<Candidate> vendors{{"vendor-p2p", "vendor-p2p", true, false, around(1, 0.1)}};
+  EXPECT_EQ(answer(vendors, &vendors.back(), "Open MPI"),
+            "Fastest: vendor-p2p, Open MPI's own. No method of Halocline was timed beside it.\n");
+}
+
+TEST_F(Answer, NamesAutoOnlyByTheMethodThatItChose) {
+  const std::vector<Candidate> methods{{"shared", "shared", false, true, around(1.1, 0.01)},
+                                       {"auto", "auto", false, true, around(1, 0.01), true},
+                                       {"vendor-p2p", "vendor-p2p", true, false, around(3, 0.01)}};
+  EXPECT_TRUE(answer(methods, &methods.back(), "Open MPI").starts_with("Fastest: shared, 2.73 x"));
+}
+
 TEST_F(Answer, DoesWithoutTheVendor) {
   const std::vector<Candidate> methods{{"p2p", "p2p", false, false, around(1, 0.1)}};
   EXPECT_TRUE(answer(methods, nullptr, "Open MPI").starts_with("Fastest: p2p. No vendor method"));

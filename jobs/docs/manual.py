@@ -157,7 +157,7 @@ def option_table(subcommand, options):
             continue
         escaped = lambda text: text.replace("|", "\\|")
         flag = f"`--{option['flag']}{' ' + option['argument'] if option['argument'] else ''}`"
-        default = f"`{option['default']}`" if option["default"] not in ("", "none") else ""
+        default = f"`{option['default']}`" if option["default"] else ""
         meaning = option["meaning"] + (". " + option["details"] if option["details"] else "")
         lines.append(f"| {escaped(flag)} | {escaped(default)} | {escaped(meaning)} |")
     return lines
@@ -196,7 +196,7 @@ def man_page(options, overview, version):
     for option in options:
         lines += [".TP", escaped(f".BI --{option['flag']}") + (f' " {escaped(option["argument"])}"' if option["argument"] else "")]
         text = option["meaning"] + ("" if option["meaning"].endswith(".") else ".") + (" " + option["details"] if option["details"] else "")
-        if option["default"] not in ("", "none"):
+        if option["default"]:
             text += f" Default: {option['default']}."
         lines.append(escaped(f"{text} For {', '.join(option['used_by'])}."))
     return "\n".join(lines) + "\n"

@@ -13,5 +13,7 @@ cd "$(dirname "$0")/../.."
 [[ $# -eq 0 ]] || { echo "docs.sh: takes no argument, not '$1': --help tells the rest" >&2; exit 2; }
 source jobs/local/deps.sh
 install_packages python3-sphinx python3-myst-parser python3-breathe doxygen furo
-/usr/bin/python3 jobs/docs/site.py build/docs
-echo "docs.sh: open build/docs/html/index.html"
+code=0
+/usr/bin/python3 jobs/docs/site.py build/docs || code=$?
+[[ ! -e build/docs/html/index.html ]] || echo "docs.sh: open build/docs/html/index.html"
+exit $code

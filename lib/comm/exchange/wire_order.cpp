@@ -14,11 +14,11 @@ namespace {
 // Tells if a buffer is null by mistake. In some MPIs, MPI_BOTTOM is null, too. It is valid with a
 // type of absolute addresses: then the data are not near address 0.
 bool points_nowhere(const Piece& piece) {
-  constexpr MPI_Count kFirstPage = 4096;  // no data are there
+  constexpr MPI_Count kLowest = 1 << 22;  // programs are loaded there or above
   if (piece.buffer != nullptr) return false;
   MPI_Count begin = 0, extent = 0;
   HALOCLINE_MPI(MPI_Type_get_true_extent_x(piece.type, &begin, &extent));
-  return begin > -kFirstPage && begin < kFirstPage;
+  return begin > -kLowest && begin < kLowest;
 }
 
 // Returns the pieces that carry data, in wire order. `what` is "send" or "receive".

@@ -1199,6 +1199,11 @@ TEST(ExchangePlan, RefusesImpossibleJobs) {
   auto nowhere = bytes_job(world_rank(), buffer, 1, 0, 0);
   nowhere.send_buffer = nullptr;
   expect_error({nowhere}, "null buffer (send job");
+  constexpr std::array<int, 2> sizes{600, 600}, part{1, 600}, start{100, 0};
+  MPI_Type_create_subarray(2, sizes.data(), part.data(), start.data(), MPI_ORDER_C, MPI_BYTE,
+                           &nowhere.send_type);
+  expect_error({nowhere}, "null buffer (send job");
+  MPI_Type_free(&nowhere.send_type);
   nowhere.send_count = nowhere.receive_count = 0;  // without data any buffer will do
   EXPECT_NO_THROW(ExchangePlan(MPI_COMM_WORLD, std::vector{nowhere}, Exchange::p2p));
 }

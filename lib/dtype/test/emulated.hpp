@@ -13,7 +13,7 @@ namespace halocline::dtype::test {
 inline void emulate(const device::JobTable& table, const device::Call& call,
                     device::Direction direction) {
   const auto tile = std::uint64_t{call.per_thread} * device::kBlockThreads;
-  device::with_kernel(table, direction, [&](auto kernel) {
+  device::with_kernel(table, call.instances, direction, [&](auto kernel) {
     for (std::uint64_t block = 0; block * tile < call.words; ++block)
       for (std::uint32_t thread = 0; thread < device::kBlockThreads; ++thread)
         kernel(table.bytes.data(), call, block, thread);

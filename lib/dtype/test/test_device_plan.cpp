@@ -53,6 +53,20 @@ JobTable table_of(const char* text, std::int64_t alignment = 16, std::int64_t co
   return device::make_table({&job, 1}, alignment);
 }
 
+// Returns the bytes of the words of all entries; 0 if they differ.
+int word_bytes(const JobTable& table) {
+  std::set<int> found;
+  const auto look = [&](const auto& view) {
+    for (std::uint32_t i = 0; i < view.header->entries; ++i)
+      found.insert(1 << view.entries[i].word_log2);
+  };
+  if (table.wide)
+    look(device::TableView<device::Wide>(table.bytes.data()));
+  else
+    look(device::TableView<device::Narrow>(table.bytes.data()));
+  return found.size() == 1 ? *found.begin() : 0;
+}
+
 // Returns the types that a box of points^3 doubles sends to its 26 neighbours.
 std::vector<std::string> regions(int points, int radius) {
   std::vector<std::string> out;
@@ -98,7 +112,7 @@ void expect_as_host(const std::vector<PackJob>& jobs, const TablePacker& packer,
 TEST(JobTable, WordsDivideAllThatMovesThePointer) {
   // Errata B.5: the base address and the packed position decide, too.
   const auto word = [](const char* text, std::int64_t alignment) {
-    return 1 << table_of(text, alignment).word_log2;
+    return word_bytes(table_of(text, alignment));
   };
   EXPECT_EQ(word("vector(5,2,3,float)", 16), 4) << "stride 12 is not a multiple of the block";
   EXPECT_EQ(word("vector(5,2,4,float)", 16), 8);
@@ -112,7 +126,7 @@ TEST(JobTable, WordsDivideAllThatMovesThePointer) {
   const DevicePlan plan(plan_of("vector(5,4,8,float)"));
   auto job = job_of(plan, 1, {64, 128});
   job.packed_step = 96;
-  const auto word_of = [&] { return 1 << device::make_table({&job, 1}, 16).word_log2; };
+  const auto word_of = [&] { return word_bytes(device::make_table({&job, 1}, 16)); };
   EXPECT_EQ(word_of(), 16);
   job.buffers[1] = 132;
   EXPECT_EQ(word_of(), 4) << "the second buffer";
@@ -125,15 +139,15 @@ TEST(JobTable, WordsDivideAllThatMovesThePointer) {
 
 TEST(JobTable, OneInstanceNeedsNoAlignedExtent) {
   const char* odd = "resized(vector(4,2,4,double),0,131)";
-  EXPECT_EQ(table_of(odd, 16, 1).word_log2, 4);
-  EXPECT_EQ(table_of(odd, 16, 2).word_log2, 0);
-  EXPECT_EQ(table_of(odd, 16, 0).word_log2, 0) << "any count";
+  EXPECT_EQ(word_bytes(table_of(odd, 16, 1)), 16);
+  EXPECT_EQ(word_bytes(table_of(odd, 16, 2)), 1);
+  EXPECT_EQ(word_bytes(table_of(odd, 16, 0)), 1) << "any count";
 }
 
 TEST(JobTable, RunsThatContinueAreOne) {
   const auto table = table_of("contiguous(6,double)", 16, 1000);
   EXPECT_EQ(table.levels, 1);
-  EXPECT_EQ(table.word_log2, 4);
+  EXPECT_EQ(word_bytes(table), 16);
   EXPECT_EQ(table.words, 3000u);
 }
 
@@ -168,9 +182,55 @@ TEST(JobTable, AHaloOfEightFieldsFitsIntoTheArgumentsOfALaunch) {
   const auto table = device::make_table(jobs, 16);
   EXPECT_LE(table.bytes.size(), 4032u);
   EXPECT_FALSE(table.wide);
-  EXPECT_EQ(table.word_log2, 3);
+  EXPECT_EQ(word_bytes(table), 8);
   EXPECT_EQ(table.levels, 3);
   EXPECT_EQ(table.words, 77280768u / 8);
+}
+
+// Blocks of unrolled kernels walk through their entries, so no block may have many.
+TEST(JobTable, IsForUnrolledKernelsIfBlocksHaveFewEntries) {
+  const DevicePlan large(plan_of("vector(100000,1,2,double)")), one(plan_of("double"));
+  const auto table_with = [&](int small) {
+    std::vector<TableJob> jobs;
+    for (int i = 0; i < small; ++i) {
+      jobs.push_back(job_of(one, 1, {static_cast<Address>(16 * i)}));
+      jobs.back().packed_offset = 8 * i;
+    }
+    jobs.push_back(job_of(large, 1, {1 << 20}));
+    jobs.back().packed_offset = 8 * small;
+    return device::make_table(jobs, 16);
+  };
+  EXPECT_GT(table_with(10).unrolled_levels(1), 0);
+  EXPECT_EQ(table_with(1000).unrolled_levels(1), 0) << "most words are in one entry, but some not";
+
+  std::string lengths = "1", displacements = "0", types = "double";
+  for (int i = 1; i < 20; ++i) {
+    lengths += ",1";
+    displacements += "," + std::to_string(24 * i + 8 * (i % 2));
+    types += i % 2 == 0 ? ",double" : ",float";
+  }
+  const auto text = "struct({" + lengths + "},{" + displacements + "},{" + types + "})";
+  const auto any_count = table_of(text.c_str(), 16, 0);
+  if (any_count.levels > 0) {
+    EXPECT_EQ(any_count.unrolled_levels(1), 0);
+    EXPECT_GT(any_count.unrolled_levels(100000), 0);
+  }
+}
+
+TEST(JobTable, KnowsWhatIsPackedWithoutGaps) {
+  const auto is_linear = [](const JobTable& table) {
+    const device::TableView<device::Narrow> view(table.bytes.data());
+    return view.entries[0].is_linear;
+  };
+  EXPECT_TRUE(is_linear(table_of("subarray(C,{9,9,9},{3,4,5},{1,1,1},double)")));
+  EXPECT_TRUE(is_linear(table_of("vector(5,1,3,float)", 16, 0)));
+  EXPECT_FALSE(is_linear(table_of("hvector(64,1,8,vector(48,1,64,double))"))) << "tiles";
+  const DevicePlan plan(plan_of("vector(5,1,3,float)"));
+  auto job = job_of(plan, 1, {64, 128});
+  job.packed_step = 20;
+  EXPECT_TRUE(is_linear(device::make_table({&job, 1}, 16)));
+  job.packed_step = 24;
+  EXPECT_FALSE(is_linear(device::make_table({&job, 1}, 16))) << "a gap between buffers";
 }
 
 // Every kernel: words of 1 to 16 bytes, 1 to 4 levels and more, lists, narrow and wide.
@@ -218,8 +278,8 @@ TEST(EmulatedPacker, RunsAllKernels) {
         expect_as_host({{plan, begin, count}}, EmulatedPacker(), memory.data(), length - 16);
       }
       const auto table = table_of(text.c_str());
-      if (table.unrolled())
-        unrolled.insert({1 << table.word_log2, table.levels});
+      if (table.levels > 0)
+        unrolled.insert({word_bytes(table), table.levels});
       else
         general = true;
     }
@@ -277,6 +337,46 @@ std::int64_t displacement_of(const PackPlan& plan, std::int64_t count, std::int6
   return block.offset;
 }
 
+// The place of word i of an entry, as unrolled kernels find it, where these are for the table.
+template <class Form>
+device::Place place_of(const JobTable& table, const device::TableView<Form>& view,
+                       const device::Entry<Form>& entry, typename Form::Index i,
+                       const device::Call& call) {
+  const auto place = device::place_of(view, entry, i, call);
+  if constexpr (std::is_same_v<Form, device::Narrow>) {
+    const auto expect_same = [&](auto levels) {
+      const device::StridedEntry<decltype(levels)::value, Form> strided(view, entry, call);
+      device::with_word(entry.word_log2, [&](auto word) {
+        using Word = decltype(word);
+        auto found = strided.template place_of<Word, false>(i);
+        EXPECT_EQ(found.memory, place.memory);
+        EXPECT_EQ(found.packed, place.packed);
+        if (!entry.is_linear) return;
+        found = strided.template place_of<Word, true>(i);
+        EXPECT_EQ(found.memory, place.memory);
+        EXPECT_EQ(found.packed, place.packed);
+      });
+    };
+    switch (table.levels) {
+      case 1:
+        expect_same(std::integral_constant<int, 1>());
+        break;
+      case 2:
+        expect_same(std::integral_constant<int, 2>());
+        break;
+      case 3:
+        expect_same(std::integral_constant<int, 3>());
+        break;
+      case 4:
+        expect_same(std::integral_constant<int, 4>());
+        break;
+      default:
+        break;
+    }
+  }
+  return place;
+}
+
 template <class Form>
 void expect_places(const JobTable& table, const PackPlan& plan, std::int64_t count) {
   const device::TableView<Form> view(table.bytes.data());
@@ -291,13 +391,12 @@ void expect_places(const JobTable& table, const PackPlan& plan, std::int64_t cou
     const auto word = from_end ? call.words - 1 - engine() % std::min<std::uint64_t>(call.words, 50)
                                : engine() % call.words;
     using Index = typename Form::Index;
-    using Share = device::Share<Form>;
     const auto number = static_cast<Index>(word);
-    const auto entry = Share::entry_of(view, call, number, 0, view.header->entries - 1);
+    const auto entry = device::entry_of(view, call, number, 0, view.header->entries - 1);
     const auto before =
         entry == 0 ? 0 : view.entries[entry - 1].end * static_cast<Index>(call.instances);
     const auto place =
-        device::place_of(view, view.entries[entry], static_cast<Index>(number - before), call);
+        place_of(table, view, view.entries[entry], static_cast<Index>(number - before), call);
     const auto packed = static_cast<std::int64_t>(place.packed);
     ASSERT_GE(packed, 0);
     ASSERT_LT(packed, plan.packed_bytes(count));
@@ -366,7 +465,7 @@ TEST(JobTable, DividesExactly) {
     for (std::int64_t i = 1; i <= 3 * block; ++i) {
       const auto word = blocks * block - i;
       const auto place =
-          device::place_of(view, view.entries[0], static_cast<std::uint32_t>(word), call);
+          place_of(table, view, view.entries[0], static_cast<std::uint32_t>(word), call);
       ASSERT_EQ(static_cast<std::int64_t>(place.memory), word / block * (block + 1) + word % block)
           << "word " << word << " in blocks of " << block;
       ASSERT_EQ(static_cast<std::int64_t>(place.packed), word);
@@ -384,7 +483,7 @@ TEST(JobTable, TransposesRunInTiles) {
       .memory = 0, .packed = 0, .instances = 1, .words = table.words, .per_thread = 1};
   std::set<Address> memory_lines, packed_lines;
   for (std::uint32_t word = 0; word < 256; ++word) {
-    const auto place = device::place_of(view, view.entries[0], word, call);
+    const auto place = place_of(table, view, view.entries[0], word, call);
     memory_lines.insert(place.memory / 128);
     packed_lines.insert(place.packed / 128);
   }

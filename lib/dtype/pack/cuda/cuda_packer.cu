@@ -49,7 +49,7 @@ void CudaPacker::launch(const Launch& launch) const {
                           .stream = stream_};
   const auto& table = launch.table;
   if (table.wide) return device::launch_general<device::Wide>(grid, launch.direction);
-  switch (table.levels) {
+  switch (table.unrolled_levels(launch.call.instances)) {
     case 0:
       return device::launch_general<device::Narrow>(grid, launch.direction);
     case 1:

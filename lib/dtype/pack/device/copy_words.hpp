@@ -188,6 +188,21 @@ HALOCLINE_FUNCTION void copy_word(const Place& place) {
     store(place.memory, load<Word>(place.packed));
 }
 
+/// Returns the entry in [least, most] that holds word `word` of the launch.
+template <class Form>
+HALOCLINE_FUNCTION std::uint32_t entry_of(const TableView<Form>& table, const Call& call,
+                                          typename Form::Index word, std::uint32_t least,
+                                          std::uint32_t most) {
+  while (least < most) {
+    const auto middle = least + (most - least) / 2;
+    if (table.entries[middle].end * static_cast<typename Form::Index>(call.instances) > word)
+      most = middle;
+    else
+      least = middle + 1;
+  }
+  return least;
+}
+
 /// Is a thread's part of the words [first, last) of a block: every kBlockThreads-th word.
 template <class Form>
 struct Share {
@@ -198,21 +213,6 @@ struct Share {
   std::uint32_t least, most;  ///< entries of the first and of the last word
   std::uint32_t thread;
 
-  HALOCLINE_FUNCTION std::uint32_t entry_of(Index word) const {
-    return least == most ? least : entry_of(table, call, word, least, most);
-  }
-  HALOCLINE_FUNCTION static std::uint32_t entry_of(const TableView<Form>& table, const Call& call,
-                                                   Index word, std::uint32_t least,
-                                                   std::uint32_t most) {
-    while (least < most) {
-      const auto middle = least + (most - least) / 2;
-      if (table.entries[middle].end * static_cast<Index>(call.instances) > word)
-        most = middle;
-      else
-        least = middle + 1;
-    }
-    return least;
-  }
   /// Finds the k-th word of this thread: its entry, and its number in the entry. Returns false if
   /// the thread has no such word.
   HALOCLINE_FUNCTION bool find(std::uint32_t k, std::uint32_t& entry, Index& word) const {
@@ -220,11 +220,27 @@ struct Share {
     const auto ahead = static_cast<Index>(k * kBlockThreads + thread);
     if (k >= call.per_thread || ahead >= room) return false;
     word = first + ahead;
-    entry = entry_of(word);
+    entry = entry_of(table, call, word, least, most);
     if (entry > 0) word -= table.entries[entry - 1].end * static_cast<Index>(call.instances);
     return true;
   }
 };
+
+/// Copies a share that lies in one entry with loops of any kind. All loads come before all stores.
+template <class Word, Direction kDirection, class Form>
+HALOCLINE_FUNCTION void copy_share(const Share<Form>& share) {
+  Place places[kMaxBatch] = {};
+  Word values[kMaxBatch] = {};
+  std::uint32_t entry = 0, mine = 0;
+  typename Form::Index word = 0;
+  for (; mine < kMaxBatch && share.find(mine, entry, word); ++mine) {
+    places[mine] = place_of(share.table, share.table.entries[entry], word, share.call);
+    values[mine] =
+        load<Word>(kDirection == Direction::pack ? places[mine].memory : places[mine].packed);
+  }
+  for (std::uint32_t k = 0; k < mine; ++k)
+    store(kDirection == Direction::pack ? places[k].packed : places[k].memory, values[k]);
+}
 
 /// Holds an entry whose loops are all strided. It is read once for all words that a block copies of
 /// it.
@@ -278,8 +294,8 @@ class StridedEntry {
 
 /// Copies this thread's part of `words` words of an entry, from word `first` on: every
 /// kBlockThreads-th word. All loads come before all stores.
-template <class Word, bool kLinear, Direction kDirection, class Entry, class Index>
-HALOCLINE_FUNCTION void copy_words(const Entry& entry, Index first, Index words,
+template <class Word, bool kLinear, Direction kDirection, class Strided, class Index>
+HALOCLINE_FUNCTION void copy_words(const Strided& entry, Index first, Index words,
                                    std::uint32_t thread) {
   Place places[kMaxBatch] = {};
   Word values[kMaxBatch] = {};
@@ -326,7 +342,7 @@ HALOCLINE_FUNCTION void copy_strided(const TableView<Form>& table, const Call& c
                                      std::uint32_t thread) {
   using Index = typename Form::Index;
   const auto instances = static_cast<Index>(call.instances);
-  auto number = Share<Form>::entry_of(table, call, first, 0, table.header->entries - 1);
+  auto number = entry_of(table, call, first, 0, table.header->entries - 1);
   Index begin = number == 0 ? 0 : table.entries[number - 1].end * instances;
   for (Index word = first; word < last; ++number) {
     const auto& entry = table.entries[number];
@@ -360,12 +376,13 @@ HALOCLINE_FUNCTION void copy_thread(const std::byte* bytes, const Call& call, st
                                       static_cast<Index>(last), thread);
   } else {
     const auto entries = table.header->entries;
-    const auto least =
-        Share<Form>::entry_of(table, call, static_cast<Index>(first), 0, entries - 1);
-    const auto most =
-        Share<Form>::entry_of(table, call, static_cast<Index>(last - 1), least, entries - 1);
+    const auto least = entry_of(table, call, static_cast<Index>(first), 0, entries - 1);
+    const auto most = entry_of(table, call, static_cast<Index>(last - 1), least, entries - 1);
     const Share<Form> share{
         table, call, static_cast<Index>(first), static_cast<Index>(last), least, most, thread};
+    if (least == most)
+      return with_word(table.entries[least].word_log2,
+                       [&](auto w) { copy_share<decltype(w), kDirection>(share); });
     for (std::uint32_t k = 0; k < kMaxBatch; ++k) {
       std::uint32_t entry = 0;
       Index word = 0;

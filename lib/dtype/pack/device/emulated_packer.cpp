@@ -18,7 +18,7 @@ std::shared_ptr<const void> EmulatedPacker::upload(std::span<const std::byte> by
 
 void EmulatedPacker::launch(const Launch& launch) const {
   std::function<void(const std::byte*)> run;
-  device::with_kernel(launch.table, launch.direction, [&](auto kernel) {
+  device::with_kernel(launch.table, launch.call.instances, launch.direction, [&](auto kernel) {
     run = [kernel, call = launch.call, blocks = launch.blocks](const std::byte* table) {
       for (std::uint64_t block = 0; block < blocks; ++block)
         for (std::uint32_t thread = 0; thread < device::kBlockThreads; ++thread)

@@ -213,11 +213,8 @@ class Writer {
     levels_ = std::move(levels);
   }
 
-  // Tells if the kernel with unrolled loops suits these entries. Its blocks walk from entry to
-  // entry, so entries must not have few words.
+  // Tells if kernels can unroll the loops of these entries.
   bool can_unroll() const {
-    constexpr std::uint64_t kFewEntries = 16, kFewWords = 64;
-    if (entries_.size() > kFewEntries && words_ < kFewWords * entries_.size()) return false;
     const auto unrolled = [](const Entry<Form>& e) { return e.levels <= kMaxUnrolledLevels; };
     const auto strided = [](const Level<Form>& l) { return l.kind == LoopKind::strided; };
     return sizeof(typename Form::Index) == sizeof(std::uint32_t) &&
@@ -229,14 +226,14 @@ class Writer {
     JobTable out;
     out.wide = sizeof(typename Form::Index) > sizeof(std::uint32_t);
     out.words = words_;
-    const auto same = [&](const Entry<Form>& e) {
-      return e.word_log2 == entries_.front().word_log2;
-    };
-    if (std::all_of(entries_.begin(), entries_.end(), same))
-      out.word_log2 = entries_.front().word_log2;
     if (can_unroll()) {
       even_out();
       out.levels = entries_.front().levels;
+    }
+    for (std::size_t last = JobTable::kShortWalk; last < entries_.size(); ++last) {
+      const auto first = last - JobTable::kShortWalk;
+      out.words_of_walk =
+          std::min<std::uint64_t>(out.words_of_walk, entries_[last].end - entries_[first].end);
     }
     Header header{static_cast<std::uint32_t>(entries_.size()), 0, 0};
     out.bytes.resize(kHeaderBytes);

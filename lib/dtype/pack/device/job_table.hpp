@@ -4,6 +4,8 @@
 // Best peer: [PEA21] encodes one strided type in the arguments of one launch. Here they hold the
 // jobs of all regions and fields. A region is in them once, however many fields it belongs to.
 
+#pragma once
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -91,15 +93,26 @@ struct TableJob {
   std::int64_t packed_offset = 0, packed_step = 0;
 };
 
-/// Is the table of a launch. Its kernel has unrolled loops if all loops are strided.
+/// Holds the table of a launch. Its loops can be unrolled if all of them are strided.
 struct JobTable {
+  /// Entries that a block of an unrolled kernel walks through without losing time.
+  static constexpr std::size_t kShortWalk = 16;
+
   bool wide = false;
-  int word_log2 = -1;  ///< common to all entries; -1: they differ
-  int levels = 0;      ///< common to all entries; 0: the loops are not unrolled
-  std::uint64_t words = 0;
+  int levels = 0;           ///< loops of each entry; 0: they cannot be unrolled
+  std::uint64_t words = 0;  ///< of one instance
+  /// Words of those kShortWalk entries in a row that have the fewest, of one instance. The largest
+  /// number if the table has no more entries than that.
+  std::uint64_t words_of_walk = ~std::uint64_t{0};
   std::vector<std::byte> bytes;
 
-  bool unrolled() const { return levels > 0; }
+  /// Returns the number of loops that the kernel for `instances` instances unrolls. 0 stands for
+  /// the general kernel, which finds each word's entry by bisection. It is for tables in which the
+  /// words of a block may lie in many entries.
+  int unrolled_levels(std::int64_t instances) const {
+    const auto least = std::uint64_t{kBlockThreads * kMaxBatch};
+    return words_of_walk >= least / static_cast<std::uint64_t>(instances) ? levels : 0;
+  }
 };
 
 /// Returns the base-2 logarithm of the widest word, at most 16 bytes, that divides everything in

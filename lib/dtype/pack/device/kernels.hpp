@@ -9,9 +9,6 @@ namespace halocline::dtype::device {
 /// Wraps copy_thread() as an object.
 template <int kLevels, Direction kDirection, class Form>
 struct Kernel {
-  static constexpr int levels = kLevels;
-  static constexpr Direction direction = kDirection;
-  using form = Form;
   HALOCLINE_FUNCTION void operator()(const std::byte* table, const Call& call, std::uint64_t block,
                                      std::uint32_t thread) const {
     copy_thread<kLevels, kDirection, Form>(table, call, block, thread);
@@ -53,14 +50,15 @@ void with_direction(Direction direction, With with) {
     with(std::integral_constant<Direction, Direction::unpack>());
 }
 
-/// Calls with(Kernel) with the kernel that executes this table.
+/// Calls with(Kernel) with the kernel that executes `instances` instances of this table.
 template <class With>
-void with_kernel(const JobTable& table, Direction direction, With with) {
+void with_kernel(const JobTable& table, std::int64_t instances, Direction direction, With with) {
   with_direction(direction, [&](auto d) {
     constexpr auto kDirection = decltype(d)::value;
     if (table.wide) return with(Kernel<0, kDirection, Wide>());
-    if (table.levels == 0) return with(Kernel<0, kDirection, Narrow>());
-    with_unrolled_kernel<kDirection>(table.levels, with);
+    const auto levels = table.unrolled_levels(instances);
+    if (levels == 0) return with(Kernel<0, kDirection, Narrow>());
+    with_unrolled_kernel<kDirection>(levels, with);
   });
 }
 
