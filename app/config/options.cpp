@@ -215,8 +215,8 @@ std::string default_text(const Json& value) {
 
 // ---- The table of options
 
-struct Table {
-  Table() {
+struct OptionTable {
+  OptionTable() {
     using enum Subcommand;
     using Users = std::vector<Subcommand>;
     constexpr Range size{1, INT_MAX};  // MPI's subarray constructor takes int
@@ -408,7 +408,7 @@ bool Option::is_used_by(Subcommand one) const {
 }
 
 const std::vector<Option>& options() {
-  static const Table table;
+  static const OptionTable table;
   return table.options;
 }
 
