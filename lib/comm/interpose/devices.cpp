@@ -27,7 +27,7 @@ using dtype::Transfer;
 
 namespace {
 
-// Returns the memory kept for the device, which must be there. It keeps little, since the
+// Returns the cache of device memory. There must be a device. The cache keeps little, since the
 // application needs the memory, too.
 dtype::ResourceCache& resources() {
   constexpr std::size_t kMostKept = std::size_t{1} << 27;

@@ -33,7 +33,8 @@ inline dtype::MemoryKind kind_of(const dtype::PackPlan& plan, const void* buffer
 /// 64th call. It is for callers that leave everything in host memory to MPI. 2 ns.
 bool is_there_device_memory() noexcept;
 
-/// Tells if kernels pack this memory. The host could read managed memory, too, but would move it.
+/// Tells if kernels pack this memory. The host could read managed memory, too, but that would move
+/// the memory.
 inline bool is_packed_by_device(dtype::MemoryKind kind) {
   return kind == dtype::MemoryKind::device || kind == dtype::MemoryKind::managed;
 }

@@ -112,7 +112,7 @@ std::string reason_of(Measured::What what) {
 std::int64_t arguments_of(MPI_Datatype handle) {
   int combiner = MPI_COMBINER_NAMED;
 #if MPI_VERSION >= 4
-  // The call that counts by ints is an error for types of the constructors that do not.
+  // For types of constructors with large counts, the call that counts by ints is an error.
   MPI_Count integers = 0, addresses = 0, counts = 0, types = 0;
   PMPI_Type_get_envelope_c(handle, &integers, &addresses, &counts, &types, &combiner);
   return integers + addresses + counts + types;

@@ -187,7 +187,7 @@ class KnownType {
 
   // Holds what is known of the instances of a call.
   struct Found {
-    const Verdict* verdict = nullptr;  // nullptr: they are MPI's, wherever they are
+    const Verdict* verdict = nullptr;  // nullptr: the call is MPI's, wherever the data are
     const void* buffer = nullptr;
     std::int64_t bytes = 0;
   };
