@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The calls after which a program may know that a message has arrived whose request it freed: what
-// such a receive got is put in its place before they return.
+// Defines calls after which a program may know that a message has arrived whose request it freed.
+// They unpack such a message before they return.
 #include <mpi.h>
 
 #include "comm/interpose/requests.hpp"
 
 using halocline::interpose::DeliveryAfterCall;
 
-// `parameters` as mpi.h has them, and the same as arguments.
+// Defines one call. `parameters` are as in mpi.h; `arguments` are their names.
 #define HALOCLINE_DELIVERS(call, parameters, arguments) \
   int MPI_##call parameters {                           \
     const DeliveryAfterCall after;                      \

@@ -48,7 +48,7 @@ const char* name_of(Call call) {
 const char* name_of(Path path) {
   return path == Path::engine ? "engine" : "mpi";
 }
-// Whether what it sends or receives is on its way once it has returned, or not yet.
+// Tells if a call returns before its message has been sent or received.
 bool only_starts(Call call) {
   return call == Call::isend || call == Call::irecv || call == Call::send_init ||
          call == Call::recv_init;
@@ -66,7 +66,7 @@ std::string text_of(MPI_Datatype type) {
   return std::get<UnsupportedDatatype>(expression).what();
 }
 
-// A type may have thousands of displacements.
+// Returns the type's text, cut if it is long: a type may have thousands of displacements.
 std::string shortened_text_of(MPI_Datatype type) {
   constexpr std::size_t kMost = 200;
   auto out = text_of(type);
@@ -83,7 +83,7 @@ void note(Call call, Path path, const Subject& subject, double seconds) noexcept
   if (bytes < 0) {
     MPI_Count size = 0;
     PMPI_Type_size_x(type, &size);
-    bytes = size * std::max<std::int64_t>(count, 0);  // a negative one is an error of the program
+    bytes = size * std::max<std::int64_t>(count, 0);  // a negative count is the program's error
   }
   auto& noted = noted_calls[static_cast<std::size_t>(call)][static_cast<std::size_t>(path)];
   ++noted.calls;
@@ -96,7 +96,7 @@ void note(Call call, Path path, const Subject& subject, double seconds) noexcept
                  name_of(call), name_of(path), instances.c_str(), shortened_text_of(type).c_str(),
                  static_cast<long long>(bytes), seconds * 1e6);
   } catch (const std::exception&) {
-    // No memory for telling of it.
+    // There is no memory for the line.
   }
 }
 
@@ -111,7 +111,8 @@ void note_fate(Fate fate) noexcept {
 void tell_of_type(MPI_Datatype type, const std::string& decision) {
   const auto line = decision + ": " + shortened_text_of(type);
   if (settings().log == Settings::Log::types) {
-    // A program may make a type anew in every step. Never destroyed: MPI is used until the end.
+    // A program may make a type anew in every step, so each line is printed once. These two are
+    // never destroyed: MPI is used until the end.
     static auto& mutex = *new std::mutex;
     static auto& lines = *new std::set<std::string>;
     const std::lock_guard lock(mutex);
@@ -193,16 +194,16 @@ void print_summary() noexcept {
   try {
     std::fputs(summary().c_str(), stderr);
   } catch (const std::exception&) {
-    // No memory for telling of it.
+    // There is no memory for the table.
   }
 }
 
-// Of a program whose types were never seen there is no summary, nor a rank to ask for any more:
-// the launcher's variables tell it.
+// Reports at the end of a program that no type was seen. No rank can be asked any more, so the
+// launcher's variables name the rank.
 [[gnu::destructor]] static void tell_of_nothing() {
-  // Without a log, MPI is not called while the process ends.
+  // Without a log, this must not call MPI while the process ends.
   if (is_summed_up || std::getenv("HALOCLINE_MPI_LOG") == nullptr) return;
-  int was_initialized = 0;  // else it is another process that the launcher needs
+  int was_initialized = 0;  // false in other processes, which the launcher needs
   PMPI_Initialized(&was_initialized);
   if (was_initialized == 0 || settings().log == Settings::Log::none ||
       settings().mode == Settings::Mode::off)

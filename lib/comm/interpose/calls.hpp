@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the interposer did with the application's calls, for its user.
+// Counts and logs the application's calls of MPI, for the user of the interposer.
 #pragma once
 
 #include <mpi.h>
@@ -12,6 +12,7 @@
 
 namespace halocline::interpose {
 
+/// Names a call that is counted.
 enum class Call {
   pack,
   unpack,
@@ -20,7 +21,7 @@ enum class Call {
   isend,
   irecv,
   sendrecv,
-  sendrecv_recv,  ///< its other side
+  sendrecv_recv,  ///< receiving side of MPI_Sendrecv
   send_init,
   recv_init,
   alltoallv,
@@ -29,21 +30,23 @@ enum class Call {
 };
 inline constexpr int kCalls = static_cast<int>(Call::neighbor_alltoallw) + 1;
 
+/// Names who did a call.
 enum class Path { mpi, engine };
 
-/// What a call is about: so many instances of a type, or so many bytes of this type and others.
+/// Describes the data of a call: `count` instances of a type, or `bytes` bytes of several types.
 struct Subject {
   MPI_Datatype type;
   std::int64_t count;
-  std::int64_t bytes = -1;  ///< -1: those of `count` instances
+  std::int64_t bytes = -1;  ///< packed bytes; -1: the bytes of `count` instances
 
+  /// Returns the subject of a call with several types. `first` is one of them.
   static Subject of_several(MPI_Datatype first, std::int64_t bytes) { return {first, 0, bytes}; }
 };
 
-/// Counts a call, and tells of it if that is wanted. Thread-safe.
+/// Counts a call. With HALOCLINE_MPI_LOG=calls, also prints a line for it. Thread-safe.
 void note(Call call, Path path, const Subject& subject, double seconds) noexcept;
 
-/// Counts the time of its life as spent on finding out who is faster at something.
+/// Counts its lifetime as time spent on measuring who is faster.
 class NotedMeasurement {
  public:
   NotedMeasurement() = default;
@@ -55,38 +58,39 @@ class NotedMeasurement {
   double start_ = PMPI_Wtime();
 };
 
-/// What becomes of a type that was committed.
+/// Says how a committed type is handled.
 enum class Fate {
-  committed,
-  measured,  ///< by MPI and the engine
-  equal,     ///< goes by what is known of another one
-  taken,     ///< by the engine, without measuring
-  left       ///< to MPI, without measuring
+  committed,  ///< counted for every type whose commit was seen
+  measured,   ///< packed by MPI and by the engine, to compare them
+  equal,      ///< goes by the measurement of an equal type
+  taken,      ///< taken over by the engine, without measuring
+  left        ///< left to MPI, without measuring
 };
 inline constexpr int kFates = static_cast<int>(Fate::left) + 1;
 /// Counts a type. Thread-safe.
 void note_fate(Fate fate) noexcept;
 
-/// Prints how a type is handled from now on; `decision` tells what is done by whom. Prints a line
-/// once where types alone are logged.
+/// Prints how a type is handled from now on: `decision`, then the type. With
+/// HALOCLINE_MPI_LOG=types, the same line is printed only once.
 void tell_of_type(MPI_Datatype type, const std::string& decision);
 
-/// Likewise, if that is wanted; `decision()` is a std::string.
+/// Prints how a type is handled, with HALOCLINE_MPI_LOG=types or calls. `decision()` returns the
+/// text of tell_of_type(). Without such a log, it is not called.
 template <class F>
 void note_type(MPI_Datatype type, F&& decision) noexcept {
   if (settings().log < Settings::Log::types) return;
   try {
     tell_of_type(type, decision());
   } catch (const std::exception&) {
-    // No memory for telling of it.
+    // There is no memory for the line.
   }
 }
 
-/// The table of all that was noted, on standard error of this rank, at once.
+/// Prints the table of all calls and types that were counted on standard error, all at once.
 void print_summary() noexcept;
 
-/// Does `action`, which returns what MPI returned and may still change `path`, for what is of a
-/// type that is known.
+/// Returns `action()`, which makes a call of MPI and returns its code. With a log, notes the call
+/// and its time. `action` may change `path`. Use it for calls with a known type.
 template <class F>
 int noted(Call call, const Path& path, const Subject& subject, F&& action) {
   if (settings().log == Settings::Log::none) return action();

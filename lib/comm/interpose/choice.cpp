@@ -38,8 +38,8 @@ struct Both {
   double ours, mpi;
 };
 
-// Seconds of both ways, in turns, as many calls to a sample as the clock needs, until it is clear
-// who is faster.
+// Returns the shortest seconds of a call of `ours` and of `mpi`. They run in turns, until it is
+// clear who is faster. A sample has as many calls as the clock needs.
 template <class Ours, class Mpi>
 Both fastest(Ours&& ours, Mpi&& mpi) {
   constexpr double kSample = 5e-7, kAtMost = 2e-3, kClear = 1.5;
@@ -66,7 +66,8 @@ Both fastest(Ours&& ours, Mpi&& mpi) {
   return out;
 }
 
-// Of one instance of `bytes` and of so many.
+// Returns the line of time over packed bytes through the seconds of one and of `instances`
+// instances of `bytes` bytes each.
 PackTime line(double one, double all, std::int64_t bytes, std::int64_t instances) {
   const auto n = static_cast<double>(bytes);
   if (instances == 1) return {0, one / n};
@@ -74,7 +75,7 @@ PackTime line(double one, double all, std::int64_t bytes, std::int64_t instances
   return {std::max(one - byte * n, 0.0), byte};
 }
 
-// Whether with success, and as many bytes as there should be.
+// Packs by MPI. Returns false if MPI fails or packs another number of bytes.
 bool pack_by_mpi(MPI_Datatype handle, const void* buffer, std::int64_t count, std::byte* packed,
                  std::int64_t bytes) {
   int position = 0;
@@ -90,7 +91,8 @@ bool unpack_by_mpi(const std::byte* packed, std::int64_t bytes, void* buffer, st
                      handle, MPI_COMM_SELF) == MPI_SUCCESS;
 }
 
-// Of so many instances of `bytes` and of one: `ours(n)` and `mpi(n)` are what does n of them.
+// Returns the times of one and of `instances` instances of `bytes` bytes each. `ours(n)` and
+// `mpi(n)` return the functions that handle n instances.
 template <class Ours, class Mpi>
 PackTimes times_of(std::int64_t bytes, std::int64_t instances, Ours&& ours, Mpi&& mpi) {
   constexpr std::int64_t kGrowth = 8;
@@ -110,20 +112,20 @@ bool same(const PackedBytes& a, const PackedBytes& b, std::int64_t bytes) {
   return std::memcmp(a.data(), b.data(), static_cast<std::size_t>(bytes)) == 0;
 }
 
-// A pack from a wrong place is seen, unless that place is a multiple of this away: 17 pages of
-// any size up to 64 KiB.
+// A pack from a wrong place is noticed, unless the place is wrong by a multiple of this. It is 17
+// pages of any size up to 64 KiB.
 constexpr std::int64_t kPeriod = std::int64_t{17} << 16;
 constexpr std::int64_t kAlignment = 64;
 
-// Memory to read, in which the bytes tell their places: kPeriod bytes that are mapped again and
-// again, and so take no more memory than once. It goes on for kMargin bytes on both sides, since
-// some MPIs read beside the places of types that they pack wrongly.
+// Is read-only memory in which the bytes tell their places. The same kPeriod bytes are mapped again
+// and again, so any length takes no more memory than one period. It has kMargin more bytes on both
+// sides: some MPIs read beside the places of types that they pack wrongly.
 class TellingMemory {
  public:
   static constexpr std::int64_t kMargin = 4 * kPeriod;
-  static constexpr std::int64_t kMost = kPeriod << 15;  // 36 GB: half of the mappings of a process
+  static constexpr std::int64_t kMost = kPeriod << 15;  // 36 GB: half of a process's mappings
 
-  // Throws std::bad_alloc.
+  // Maps memory with `bytes` bytes to read. Throws std::bad_alloc.
   explicit TellingMemory(std::int64_t bytes)
       : mapped_(((bytes + 2 * kMargin) / kPeriod + 1) * kPeriod) {
     auto* const period = bytes_of_period();
@@ -138,7 +140,7 @@ class TellingMemory {
   TellingMemory& operator=(const TellingMemory&) = delete;
   ~TellingMemory() { unmap(); }
 
-  // `bytes` of it, at an address that is aligned for all types.
+  // Returns the address of these bytes, aligned for all types.
   const std::byte* data() const { return begin_ + kMargin; }
 
  private:
@@ -150,7 +152,8 @@ class TellingMemory {
   }
   void unmap() { ::munmap(begin_, static_cast<std::size_t>(mapped_)); }
 
-  // Shared, so that mremap() maps it once more instead of moving it.
+  // Returns one period of bytes. It is shared memory, so mremap() maps it once more and moves
+  // nothing.
   static void* bytes_of_period() {
     static void* const period = [] {
       void* const memory = map(kPeriod, PROT_READ | PROT_WRITE, MAP_SHARED);
@@ -190,7 +193,7 @@ std::optional<dtype::SystemModel> read_model_of_user() {
       return std::nullopt;
     }
     auto out = dtype::read_model(path);
-    auto here = out.provenance;  // devices are compared when one is met
+    auto here = out.provenance;  // the device is compared later, when one is found
     here.cpu = cpu_model();
     here.mpi = mpi_library();
     if (const auto differences = dtype::require_match(out.provenance, here, true);
@@ -202,7 +205,7 @@ std::optional<dtype::SystemModel> read_model_of_user() {
       std::fprintf(stderr, "halocline: %s\n", flaws.c_str());
     return out;
   } catch (const std::exception& error) {
-    // Who has asked for none need not hear of it.
+    // Without a log or HALOCLINE_MODEL, nobody has asked for a model.
     if ((is_given || is_logged) && is_first_rank())
       std::fprintf(stderr, "halocline: %s; goes on without a model%s\n", error.what(),
                    settings().mode == Settings::Mode::engine ? "" : ", messages are left to MPI");
@@ -227,7 +230,7 @@ Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const
            static_cast<double>(std::abs(bounds.extent)) * static_cast<double>(n - 1);
   };
   constexpr auto kMost = static_cast<double>(TellingMemory::kMost), kShort = 64e6;
-  // MPI may go another way for several instances than for one.
+  // MPI may pack several instances in another way than one.
   const std::int64_t compared = bounds.size <= kFirstMeasured && span_of(3) <= kShort ? 3 : 2;
   if (span_of(compared) > kMost) return {What::too_far};
   const auto sampled = sample_of(count, bounds.size, at_most);
@@ -236,11 +239,11 @@ Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const
   const auto placed = readable != nullptr ? compared : std::max(compared, timed);
   const auto distance = bounds.extent * (placed - 1);
   const auto span = bounds.true_extent + std::abs(distance);
-  // Most types share one, which stays.
+  // Most types are short enough for one memory that is made once.
   static const auto& shared_memory = *new TellingMemory(kPeriod);
   std::optional<TellingMemory> own_memory;
   const auto& memory = span < kPeriod ? shared_memory : own_memory.emplace(span + kAlignment);
-  // Data are as aligned as those of a program.
+  // The data get the same alignment as in a program.
   const auto first = bounds.true_lb + std::min<std::int64_t>(distance, 0);
   const auto aligned_first = first & -kAlignment;
   const auto* const telling = reinterpret_cast<const void*>(
@@ -262,7 +265,7 @@ Measured measure_packing(const dtype::PackPlan& plan, MPI_Datatype handle, const
       bounds.size, timed, [&](std::int64_t n) { return [&, n] { by_us(from, n); }; },
       [&](std::int64_t n) { return [&, n] { return by_mpi(from, n); }; });
   if (timed < sampled)
-    times.up_to = std::numeric_limits<std::int64_t>::max();  // no more can be had
+    times.up_to = std::numeric_limits<std::int64_t>::max();  // longer memory cannot be mapped
   return {What::times, times};
 }
 
@@ -294,7 +297,8 @@ bool all_ranks_are_near() {
   static const bool value = [] {
     int ranks = 0;
     PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    // Open MPI's, that of MPICH and Intel MPI; where neither has started us, Slurm's.
+    // The variables are Open MPI's, that of MPICH and Intel MPI, and Slurm's without these
+    // launchers.
     const int open_mpi = number_in("OMPI_COMM_WORLD_LOCAL_SIZE");
     const int near = open_mpi > 0 ? open_mpi : number_in("MPI_LOCALNRANKS");
     return ranks == 1 || near == ranks || (near < 0 && number_in("SLURM_STEP_NUM_NODES") == 1);

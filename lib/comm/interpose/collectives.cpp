@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Alltoallv, alltoallw and their like: the same collective of MPI, so that it matches what ranks
-// without the interposer call, with packed bytes on either side or both.
+// Defines MPI_Alltoallv, MPI_Alltoallw and MPI_Neighbor_alltoallw. The same collective of MPI is
+// called with packed bytes on one side or both, so it matches calls of ranks without the
+// interposer.
 #include "comm/interpose/collectives.hpp"
 
 #include <algorithm>
@@ -65,17 +66,17 @@ Between neighbors_of(MPI_Comm comm) {
   return out;
 }
 
-// One side of a call.
+// Describes one side of a call: what is sent, or what is received.
 template <class Displacement>
 struct Side {
   const void* buffer;
   const int* counts;
-  const Displacement* displacements;  // bytes, or extents of the type
-  const MPI_Datatype* types;          // one, or one for each partner
+  const Displacement* displacements;  // in units of unit()
+  const MPI_Datatype* types;          // one type, or one for each partner
   bool one_type;
 
   MPI_Datatype type(int i) const { return types[one_type ? 0 : i]; }
-  // Bytes of a displacement.
+  // Returns the bytes of a displacement of 1: the type's extent, or 1.
   MPI_Aint unit() const {
     MPI_Aint lower = 0, out = 1;
     if (one_type) PMPI_Type_get_extent(types[0], &lower, &out);
@@ -90,8 +91,8 @@ struct Side {
     return buffer != MPI_IN_PLACE && counts != nullptr && displacements != nullptr &&
            types != nullptr;
   }
-  // Tells if there is a null type that MPI may have to refuse, by the communicator's error handler.
-  // Open MPI refuses one also where there is nothing to send.
+  // Tells if a type is null, so that MPI may have to refuse it by the communicator's error handler.
+  // Open MPI refuses it even for a partner with nothing to send.
   bool has_null_type(int partners) const {
     if (types == nullptr || counts == nullptr) return false;
     for (int i = 0; i < (one_type ? 1 : partners); ++i)
@@ -100,14 +101,15 @@ struct Side {
   }
 };
 
-// What goes to or comes from one partner, if there is one and it gets something.
+// Holds what goes to or comes from one partner.
 using Part = DeviceMessage::Part;
 
-// The packed bytes of all partners, one behind the other, in place of what one side of a collective
-// sends or receives. Parts of nobody are none.
+// Holds the packed bytes of all partners, one behind the other. MPI gets them in place of one side
+// of a collective.
 class PackedSide {
  public:
-  // `one_type`: a call that takes one for all partners, so that they cannot be streamed.
+  // Takes memory for all parts; nullopt is a partner without data. Bytes cannot be streamed with
+  // `one_type`: such a call has one type for all partners, however long their packed bytes are.
   PackedSide(std::vector<std::optional<Part>> parts, bool on_device, bool one_type)
       : types_(parts.size(), MPI_PACKED), one_type_(one_type) {
     int offset = 0;
@@ -155,7 +157,7 @@ class PackedSide {
     }
   }
 
-  // What MPI gets instead.
+  // Returns the side that MPI gets instead.
   template <class Displacement>
   Side<Displacement> side() const {
     const Displacement* displacements = nullptr;
@@ -182,7 +184,7 @@ class PackedSide {
   bool one_type_;
 };
 
-// What a side sends or receives.
+// Returns the packed bytes that a side sends or receives.
 template <class Displacement>
 std::int64_t bytes_of(const Side<Displacement>& side, const Partners& partners) {
   std::int64_t out = 0;
@@ -195,15 +197,17 @@ std::int64_t bytes_of(const Side<Displacement>& side, const Partners& partners) 
   return out;
 }
 
-// Whether the engine is to pack a side: if it takes over most of the bytes, or some of a device.
-// What is received by one type for all partners, and so would have to be one run of memory, is left
-// to an MPI whose messages are streamed, unless the engine is forced.
+// Tells if the engine is to pack a side: it takes over most of the bytes, or some in memory of a
+// device.
+//
+// A receive with one type for all partners stays MPI's if messages are streamed, since the engine
+// would need one run of memory. The engine still does it if it is forced or a device holds data.
 template <class Displacement>
 bool is_ours(const Side<Displacement>& side, Way way, const Partners& partners) {
   const bool is_for_devices =
       kStreams && side.one_type && way == Way::receive && settings().mode != Settings::Mode::engine;
-  // Open MPI 4.1 has other places for what one rank alone sends itself (results/vendor-bugs): a
-  // program must not get these at first and the right ones later.
+  // With one rank, Open MPI 4.1 uses other displacements (results/vendor-bugs). A program must not
+  // get these first and the right ones later.
   const bool is_alone = kStreams && std::is_same_v<Displacement, int> && !side.one_type &&
                         partners.count == 1 && settings().mode != Settings::Mode::engine;
   if ((is_for_devices || is_alone) && !is_there_device_memory()) return false;
@@ -227,14 +231,14 @@ bool is_ours(const Side<Displacement>& side, Way way, const Partners& partners) 
   return on_device || (!is_for_devices && !is_alone && 2 * ours >= all);
 }
 
-// Tells if a predefined type may hold an element that is too long for receives in pieces.
+// Tells if a predefined type may hold an element that is too long to be received in pieces.
 bool is_long(MPI_Datatype predefined) {
   int size = 0;
   return kStreams && PMPI_Type_size(predefined, &size) == MPI_SUCCESS && size > kLongestCutElement;
 }
 
-// `side` packed, if the engine is to do that and it knows all types. Nothing is packed yet. Without
-// memory for it, MPI does it.
+// Returns `side` packed, if the engine is to pack it and knows all its types. Nothing is packed
+// yet. Returns nullopt if MPI is to do it, also if there is no memory.
 template <class Displacement>
 std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way,
                                          const Partners& partners) {
@@ -269,23 +273,23 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way
   }
 }
 
-// What is known of the types of a call before it is asked what else they come with.
+// Holds what is known of the types of a call, found without a look at buffers.
 struct Types {
-  MPI_Datatype first = MPI_DATATYPE_NULL;  // that was committed in the interposer's sight
+  MPI_Datatype first = MPI_DATATYPE_NULL;  // first one that was committed in the interposer's sight
   KnownType::Sends most = KnownType::Sends::by_mpi;
 
-  // Whether some of it may be the engine's.
+  // Tells if the engine may do a part of the call.
   bool may_be_ours() const {
     return most == KnownType::Sends::open ||
            (most == KnownType::Sends::by_mpi_on_host && is_there_device_memory());
   }
-  // Whether the call is MPI's and nobody wants to know of it.
+  // Tells if the call is MPI's, and no log needs it.
   bool are_mpis() const {
     return first == MPI_DATATYPE_NULL || (settings().log == Settings::Log::none && !may_be_ours());
   }
 };
 
-// Of both sides: one type, or as many as there are partners.
+// Returns what is known of the types of both sides. A side has one type, or one for each partner.
 template <bool one_type>
 Types types_of(const Between& partners, const int* sent, const MPI_Datatype* sent_types,
                const int* received, const MPI_Datatype* received_types) {
@@ -308,7 +312,8 @@ Types types_of(const Between& partners, const int* sent, const MPI_Datatype* sen
   return out;
 }
 
-// As are_mpis(), of a call that is not known to be so, and is then, unless `passed_on` is nullptr.
+// Tells if a call is MPI's, and no log needs it. It looks at each type, and then remembers a call
+// that is MPI's in `passed_on`, unless that is nullptr.
 template <bool one_type>
 [[gnu::noinline]] bool are_found_mpis(PassedOn* passed_on, std::uint64_t hash,
                                       const Between& partners, const int* sent,
@@ -321,9 +326,11 @@ template <bool one_type>
   return out;
 }
 
-// Whether a call is MPI's and nobody wants to know of it, as are all that are in place, or of no
-// communicator. Of little code, which has to be fetched and decoded anew after what a call of MPI
-// takes, and one loop, since its end is not foreseen then.
+// Tells if a call is MPI's, and no log needs it. So are all calls in place, or without a
+// communicator.
+//
+// It has little code: after a call of MPI, all code has to be fetched and decoded anew. It has one
+// loop, since the processor does not foresee the end of a loop then.
 template <bool one_type, Between Group::*partners>
 [[gnu::always_inline]] inline bool are_mpis(const void* sendbuf, const int* sent,
                                             const MPI_Datatype* sent_types, const int* received,
@@ -350,8 +357,8 @@ template <bool one_type, Between Group::*partners>
                                   received, received_types);
 }
 
-// Does a collective, which `by_mpi(sent, received)` does with what it gets, with packed bytes on
-// the sides that are the engine's.
+// Does a collective by `by_mpi(sent, received)`. The sides that the engine takes over go as packed
+// bytes.
 template <bool one_type, class Displacement, class ByMpi>
 int carry_all(Call call, const Between& partners, const Side<Displacement>& sent,
               const Side<Displacement>& received, ByMpi&& by_mpi) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the interposer learns of datatypes. MPI_Init needs no wrapper, since nothing is done before a
-// type is committed; nor does MPI_Type_free, since MPI drops what is known of a type with its
-// attributes; nor MPI_Finalize, which begins with the attributes of MPI_COMM_SELF.
+// Defines the calls that commit types, where the interposer learns of them.
+//
+// Other calls need no wrapper. Before the first commit nothing is done, so MPI_Init needs none.
+// When a type is freed, MPI drops what is known of it with its attributes. MPI_Finalize begins with
+// the attributes of MPI_COMM_SELF.
 #include <mpi.h>
 
 #include "comm/interpose/types.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The calls of MPI that start, complete and free requests.
+// Defines the calls that start, complete and free requests.
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -53,7 +53,8 @@ using namespace halocline::interpose;
 
 namespace {
 
-// What is complete by this may be looked at before it is waited for.
+// Unpacks a receive that MPI_Request_get_status_* reports as complete. The program may read the
+// data before it waits.
 [[maybe_unused]] void seen(MPI_Request request, const MPI_Status& status) {
   auto* const entry = watched(request);
   if (entry != nullptr && entry->active) entry->deliver(status);
@@ -180,7 +181,7 @@ int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 }
 
 #ifdef HALOCLINE_HAS_GET_STATUS_SOME
-// Intel MPI has them without the standard's const.
+// Intel MPI declares `requests` without the standard's const.
 using Requests = std::conditional_t<std::is_invocable_v<decltype(PMPI_Request_get_status_all), int,
                                                         const MPI_Request*, int*, MPI_Status*>,
                                     const MPI_Request*, MPI_Request*>;

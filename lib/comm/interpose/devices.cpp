@@ -27,7 +27,8 @@ using dtype::Transfer;
 
 namespace {
 
-// Of the device, which must be there: little of its memory is kept from the application.
+// Returns the cache of device memory. There must be a device. The cache keeps little, since the
+// application needs the memory, too.
 dtype::ResourceCache& resources() {
   constexpr std::size_t kMostKept = std::size_t{1} << 27;
   static auto* const the_resources = new dtype::ResourceCache(*dtype::current_device(), kMostKept);
@@ -48,7 +49,8 @@ namespace {
 
 std::atomic<bool> lanes_made{false};
 
-// Streams and what is compiled for them are made once; there is a device.
+// Returns the lane of a transfer. Streams and compiled kernels are made once. There must be a
+// device.
 Lane& lane(Transfer transfer) {
   static std::mutex mutex;
   static auto* const all = new std::array<std::unique_ptr<Lane>, dtype::kTransfers>;
@@ -62,7 +64,7 @@ Lane& lane(Transfer transfer) {
   return *one;
 }
 
-// The model, if it is of this device.
+// Returns the model if it is of this device, else nullptr.
 const dtype::SystemModel* model_of_device() {
   static const auto* const value = [] {
     const auto* const all = model();
@@ -103,7 +105,7 @@ Transfer transfer_of(const std::vector<DeviceMessage::Part>& parts) {
       .transfer;
 }
 
-// Whether a kernel may write packed bytes there, or read them.
+// Tells if a kernel may read and write packed bytes there.
 bool is_for_kernels(const void* packed) {
   return dtype::kind_of_memory(packed) != MemoryKind::host;
 }
@@ -113,9 +115,12 @@ void tell_once(const std::exception& error) {
   if (!is_told.test_and_set()) std::fprintf(stderr, "halocline: left to MPI: %s\n", error.what());
 }
 
-// Whether there was the memory to bring data to `packed` or back. If these are the host's, it does
-// `by_host(lane, here, bytes)`, with the host's memory for packed bytes, which the device has; else
-// `by_kernel(lane, room, bytes)`, with the device's, or nullptr where kernels reach `packed`.
+// Packs or unpacks by the device. Returns false if there is no memory for it.
+//
+// - If the data are in host memory, it calls `by_host(lane, here, bytes)`. `here` is host memory
+//   for packed bytes, and the caller's `packed` is in memory of the device.
+// - Else it calls `by_kernel(lane, room, bytes)`. `room` is device memory for packed bytes, or
+//   nullptr if kernels reach `packed`.
 template <class ByHost, class ByKernel>
 bool is_done_by_device(const dtype::PackPlan& plan, const void* buffer, std::int64_t count,
                        const void* packed, ByHost&& by_host, ByKernel&& by_kernel) {
@@ -156,7 +161,7 @@ MemoryKind kind_at(const void* buffer, std::int64_t displacement) noexcept {
 
 bool is_there_device_memory() noexcept {
   constexpr unsigned kSome = 64;
-  static std::atomic<unsigned> calls{0};  // that threads may forget to count
+  static std::atomic<unsigned> calls{0};  // threads may lose some calls
   const auto call = calls.load(std::memory_order_relaxed);
   calls.store(call + 1, std::memory_order_relaxed);
   if (call % kSome == 0) dtype::kind_of_memory(nullptr);  // looks for a driver
@@ -213,7 +218,7 @@ bool DeviceMessage::is_for_host() const {
   return lane_.transport.transfer() != Transfer::device;
 }
 
-// Memory goes back when no kernel uses it any more, also after an error.
+// Waits until no kernel uses the memory any more, also after an error. Then it can be given back.
 DeviceMessage::~DeviceMessage() {
   const std::lock_guard lock(lane_.mutex);
   lane_.transport.settle();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Buffers in memory of a device, and managed ones: [PEA21] section 4.
+// Finds, packs and sends buffers in device memory and managed memory: [PEA21] section 4.
 //
-// Best peer: [PEA21] looks a buffer up with CUDA's run-time library at every call, which makes a
-// context where there was none; here the driver is asked, if the application has loaded it.
+// Best peer: [PEA21] looks a buffer up with CUDA's run-time library at every call. That makes a
+// context where there was none. Here the driver is asked, if the application has loaded it.
 #pragma once
 
 #include <mpi.h>
@@ -21,63 +21,75 @@
 
 namespace halocline::interpose {
 
-/// The kind of memory that holds what is so many bytes behind `buffer`, which need not be memory.
+/// Returns the kind of the memory `displacement` bytes behind `buffer`. The buffer itself need not
+/// be memory.
 dtype::MemoryKind kind_at(const void* buffer, std::int64_t displacement) noexcept;
-/// That the data of `plan` at `buffer` begin in.
+/// Returns the kind of the memory in which the data of `plan` at `buffer` begin.
 inline dtype::MemoryKind kind_of(const dtype::PackPlan& plan, const void* buffer) noexcept {
   return kind_at(buffer, plan.bounds().true_lb);
 }
 
-/// Whether any memory may be of a device: as far as was seen at one of some calls, for who leaves
-/// to MPI what is not. 2 ns.
+/// Tells if some memory may be of a device, as far as was seen. It looks for a driver only at every
+/// 64th call. It is for callers that leave everything in host memory to MPI. 2 ns.
 bool is_there_device_memory() noexcept;
 
-/// Whether kernels pack it: the host could follow pointers to managed memory, but would move it.
+/// Tells if kernels pack this memory. The host could read managed memory, too, but that would move
+/// the memory.
 inline bool is_packed_by_device(dtype::MemoryKind kind) {
   return kind == dtype::MemoryKind::device || kind == dtype::MemoryKind::managed;
 }
 
-/// Whether packed bytes are in memory that the host cannot reach.
+/// Tells if packed bytes are in memory that the host cannot reach.
 inline bool is_on_device(const void* packed) {
   return dtype::has_device_memory() && dtype::kind_of_memory(packed) == dtype::MemoryKind::device;
 }
 
-/// Packs and unpacks `count` instances where `buffer`, `packed` or both are in memory of a device;
-/// done on return. False if there is no memory left for that, which is told once on standard error:
-/// then all is still to be done. Ends the job if the device fails.
+/// Packs `count` instances at `buffer` into `packed`. One of the two, or both, are in memory of a
+/// device. The work is done on return.
+///
+/// Returns false if there is no memory left for it. Then everything is still to be done, and the
+/// first such case is reported on standard error. Ends the job if the device fails.
 bool pack_by_device(const dtype::PackPlan& plan, const void* buffer, std::int64_t count,
                     void* packed);
+/// Unpacks `count` instances from `packed` into `buffer`. One of the two, or both, are in memory of
+/// a device. The work is done on return.
+///
+/// Returns false if there is no memory left for it. Then everything is still to be done, and the
+/// first such case is reported on standard error. Ends the job if the device fails.
 bool unpack_by_device(const dtype::PackPlan& plan, const void* packed, void* buffer,
                       std::int64_t count);
 
-/// A transport that all threads share, one after the other.
+/// Holds a transport that all threads share: its mutex lets in one at a time.
 struct Lane;
 
-/// The packed bytes of some buffers that kernels pack, one behind the other, on their way by the
-/// transfer that the system model says is fastest: `device` where MPI takes device memory,
-/// `one-shot` or `staged`; `host` if the host can address all.
+/// Holds the packed bytes of some buffers, one behind the other. Kernels pack them.
+///
+/// The system model chooses the fastest transfer: `device` where MPI takes device memory,
+/// `one-shot`, `staged`, or `host` if the host can address all data.
 class DeviceMessage {
  public:
+  /// Describes `count` instances at `buffer`.
   struct Part {
     dtype::PackPlan plan;
     void* buffer;
     std::int64_t count;
   };
-  /// Throws EnvironmentError, also if there is no memory left for packed bytes or lists, and
-  /// ConfigError if no transfer is possible.
+  /// Takes the memory for all parts. Throws EnvironmentError, also without memory for packed bytes
+  /// or lists, and ConfigError if no transfer is possible.
   explicit DeviceMessage(const std::vector<Part>& parts);
   DeviceMessage(const DeviceMessage&) = delete;
   DeviceMessage& operator=(const DeviceMessage&) = delete;
   ~DeviceMessage();
 
-  /// For MPI, with StreamedBytes::kRoom behind them if they are for the host.
+  /// Returns the packed bytes for MPI. If they are for the host, StreamedBytes::kRoom bytes follow.
   std::byte* data() const { return message_.wire(); }
-  /// Whether the host can address what MPI gets.
+  /// Tells if the host can address the packed bytes that MPI gets.
   bool is_for_host() const;
-  /// Both are done on return, and end the job if the device fails or has no memory for a kernel.
+  /// Packs all parts. Done on return. Ends the job if the device fails or has no memory for a
+  /// kernel.
   void pack();
-  /// The first `bytes`; fewer than there is room for may take more memory, without which the job
-  /// ends as well.
+  /// Unpacks the first `bytes` packed bytes. Done on return. Fewer than all bytes may take more
+  /// memory. Ends the job if the device fails or has no memory for that or for a kernel.
   void unpack(std::int64_t bytes);
 
  private:
@@ -87,8 +99,8 @@ class DeviceMessage {
   std::int64_t bytes_ = 0;
 };
 
-/// Does what can fail with a device, after which nothing that is on its way could be trusted: then
-/// it tells why, and ends the job.
+/// Calls `work()`. If it throws, prints the reason and ends the job: no message on its way could be
+/// trusted any more.
 template <class F>
 void or_end(F&& work) {
   try {
@@ -99,7 +111,7 @@ void or_end(F&& work) {
   }
 }
 
-/// Gives back what nobody uses: before MPI_Finalize goes on.
+/// Gives back memory of the device that is not in use. Called before MPI_Finalize goes on.
 void release_devices() noexcept;
 
 }  // namespace halocline::interpose

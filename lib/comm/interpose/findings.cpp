@@ -21,14 +21,14 @@ constexpr std::size_t kMostKept = 1000, kMostNumbers = 1'000'000;
 
 struct Kept {
   Met met{std::nullopt, 0};
-  std::size_t size;  // in numbers: of the expression and of a plan
+  std::size_t size;  // numbers of the expression and of a plan
 };
 struct Table {
   std::mutex mutex;
   std::map<std::vector<std::int64_t>, Kept> all;
   std::size_t size = 0;
 
-  // The entry of an expression, new or not, with so much of a plan.
+  // Returns the entry of an expression, old or new, with room for a plan of `plan` numbers.
   Kept& entry(std::vector<std::int64_t> numbers, std::size_t plan) {
     const auto needed = numbers.size() + plan;
     const auto known = all.find(numbers);
@@ -41,7 +41,7 @@ struct Table {
     return out;
   }
   void make_room(std::size_t needed) {
-    constexpr double kMost = 0.75;  // or there would soon be no room again
+    constexpr double kMost = 0.75;  // with more, there would soon be no room again
     std::erase_if(all, [](const auto& one) { return !one.second.met.findings; });
     size = 0;
     for (const auto& [numbers, one] : all) size += one.size;
@@ -51,7 +51,7 @@ struct Table {
   }
 };
 Table& table() {
-  static auto* const value = new Table;  // in use until the very end
+  static auto* const value = new Table;  // never destroyed: in use until the process ends
   return *value;
 }
 

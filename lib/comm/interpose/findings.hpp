@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What was found out about a type stays known of all that the same calls of constructors make.
+// Keeps what was measured of a type for all types that are made by the same calls of constructors.
 //
-// Best peer: [PEA21] learns each handle anew; here what was measured of one is true of the next,
-// since MPI handles both alike: it goes by the constructors, not by the type map alone.
+// Best peer: [PEA21] learns each handle anew. Here a measurement holds for equal types, too. It
+// may, since MPI goes by the constructors of a type, not only by its type map.
 #pragma once
 
 #include <mpi.h>
@@ -18,38 +18,43 @@
 
 namespace halocline::interpose {
 
-/// Of one type, in the host's memory.
+/// Holds what is known of one type in host memory.
 struct Findings {
-  std::optional<dtype::PackPlan> plan{};  ///< of the engine; none: MPI does it all
-  bool compared = false;  ///< the plan's packs with MPI's; also true of one run of memory
-  PackTimes packing{}, unpacking{};  ///< up_to is 0 of what was not measured
-  /// Holds the answer of disjoint(), kUnknown before its first call. Copies share it; unset, each
-  /// call computes it anew.
+  std::optional<dtype::PackPlan> plan{};  ///< plan of the engine; none: MPI does everything
+  bool compared = false;  ///< the plan packs what MPI packs; also true of one run of memory
+  PackTimes packing{}, unpacking{};  ///< `up_to` is 0 if nothing was measured
+  /// Holds the answer of disjoint(), kUnknown before its first call. Copies share it. If it is
+  /// nullptr, each call computes the answer anew.
   std::shared_ptr<std::atomic<std::int64_t>> known_disjoint{};
 
   static constexpr std::int64_t kUnknown = -1;
-  /// Returns how many instances certainly hold no byte twice; MPIs write more of them in orders of
-  /// their own. 0 without a plan. The first call takes as long as disjoint_instances().
+  /// Returns a number of instances that certainly hold no byte twice; 0 without a plan. MPIs write
+  /// more instances in orders of their own. The first call takes as long as disjoint_instances().
   /// Thread-safe.
   std::int64_t disjoint() const;
 };
 
-/// Returns findings of a plan that nothing was found of. Throws std::bad_alloc.
+/// Returns findings with this plan, and nothing measured. Throws std::bad_alloc.
 Findings findings_of(std::optional<dtype::PackPlan> plan);
 
-/// Keeps what was found of an expression's type: of times those that are good for more bytes, and
-/// that it has no plan for ever. Of up to 1000 expressions, with up to a million numbers in all and
-/// in their plans; then it forgets those that were only met or, if that does not help, all.
-/// False if these are half a million or more: then it is not kept. O(arguments log kept);
-/// thread-safe. Throws std::bad_alloc.
+/// Keeps what was found of an expression's type. Returns false if it is too large to be kept.
+///
+/// Old times stay if they hold for more bytes than new ones. A type without a plan never gets one.
+///
+/// Keeps up to 1000 expressions. They and their plans have up to a million numbers. When it is
+/// full, it forgets expressions without findings. If that frees too little, it forgets all. An
+/// expression and its plan with more than half a million numbers are too large.
+///
+/// O(arguments log kept). Thread-safe. Throws std::bad_alloc.
 bool keep(const dtype::TypeExpr& expression, const Findings& findings);
 
-/// What is kept of an expression.
+/// Holds what is kept of an expression.
 struct Met {
   std::optional<Findings> findings;
-  int times;  ///< that it was met, this one included
+  int times;  ///< calls of meet() with it, this one included
 };
-/// Likewise; counts, and so keeps that, too.
+/// Returns what is kept of an expression, and counts the call. The count is kept by the rules of
+/// keep(). O(arguments log kept). Thread-safe. Throws std::bad_alloc.
 Met meet(const dtype::TypeExpr& expression);
 
 }  // namespace halocline::interpose

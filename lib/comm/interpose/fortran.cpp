@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The same calls for Fortran's mpif.h and `use mpi`, whose functions call the profiling interface
-// inside of MPI, so that those for C never see them: arguments are replaced as there, and the
-// function that would have been called without the interposer is called. The names are those of
-// compilers that append an underscore. Who needs none of this is not asked for a Fortran library:
-// what it has is looked up at the first call.
+// Defines the same calls for Fortran's mpif.h and `use mpi`.
+//
+// MPI's functions for Fortran call its profiling interface, so the calls for C do not see them.
+// Here arguments are replaced as in the calls for C. Then MPI's function for Fortran is called. The
+// names are those of compilers that append an underscore. MPI's functions are looked up at the
+// first call, so programs in C need no Fortran library.
 #include <dlfcn.h>
 #include <link.h>
 #include <mpi.h>
@@ -31,7 +32,8 @@ constexpr int kStatusSize = MPI_F_STATUS_SIZE;
 constexpr int kStatusSize = sizeof(MPI_Status) / sizeof(MPI_Fint);
 #endif
 
-// Of all libraries of the process, also of those that were loaded without showing their names.
+// Returns MPI's function `name`. Looks in all libraries of the process, also in those that were
+// loaded without showing their names.
 void* find_behind(const char* name, const void* ours) {
   if (auto* const next = dlsym(RTLD_NEXT, name)) return next;
   std::vector<std::string> libraries;
@@ -53,7 +55,7 @@ void* find_behind(const char* name, const void* ours) {
   return nullptr;
 }
 
-// The function of that name behind ours.
+// Returns MPI's function with the name of `ours`.
 template <class... Arguments>
 using Function = void (*)(Arguments...);
 template <class... Arguments>
@@ -63,8 +65,8 @@ Function<Arguments...> behind(const char* name, Function<Arguments...> ours) {
 }
 #define HALOCLINE_BEHIND(name) static const auto mpi_function = behind(#name, name)
 
-// Addresses that stand for something else than a buffer: MPI_BOTTOM and MPI_IN_PLACE, under the
-// names that Open MPI gives them, and MPICH to variables that it sets at its first call.
+// Holds addresses that stand for MPI_BOTTOM and MPI_IN_PLACE. Open MPI exports them under its own
+// names. MPICH exports variables with the addresses, and sets these at its first call.
 struct SpecialAddresses {
   std::vector<const void*> known;
   std::vector<const void* const*> variables;
@@ -82,7 +84,8 @@ const SpecialAddresses& special_addresses() {
   }());
   return value;
 }
-// Where it is not known which addresses are special, none is replaced.
+// Tells if an address is that of a buffer. If no special address is known, the answer is false, and
+// no argument is replaced.
 bool is_buffer(const void* address) {
   const auto& [known, variables] = special_addresses();
   if (known.empty() && variables.empty()) return false;
@@ -92,13 +95,14 @@ bool is_buffer(const void* address) {
          });
 }
 
-// What Fortran sends or receives.
+// Describes what Fortran sends or receives.
 Content content(const void* buffer, const MPI_Fint* count, const MPI_Fint* type,
                 const MPI_Fint* partner) {
   return {buffer, *count, PMPI_Type_f2c(*type), *partner, !is_buffer(buffer)};
 }
 
-// The call of MPI that carry() makes, with addresses of count and type; `error` is what it sets.
+// Returns the `by_mpi` of carry(). It calls `call` with addresses of the count and the type, and
+// returns the `error` that `call` sets.
 template <class Call>
 auto by_fortran(const MPI_Fint* error, Call call) {
   return [=](const void* data, MPI_Fint count, MPI_Datatype type) {
@@ -117,7 +121,7 @@ auto watch_persistent_fortran(const MPI_Fint* request, Way way) {
   };
 }
 
-// Requests of which a call completes some.
+// Holds the requests of a call that completes some of them.
 class FortranRequests {
  public:
   FortranRequests(int count, const MPI_Fint* requests)
@@ -125,7 +129,7 @@ class FortranRequests {
     read();
   }
   const MPI_Request* in_c() const { return in_c_.data(); }
-  // As the call leaves them.
+  // Reads the requests again, as the call has left them.
   void read() {
     for (auto& request : in_c_) request = PMPI_Request_f2c(requests_[&request - in_c_.data()]);
   }
@@ -141,7 +145,7 @@ std::vector<MPI_Datatype> types_in_c(const MPI_Fint* types, int count) {
   return out;
 }
 
-// The caller's statuses or, if it wants none, our own.
+// Holds the statuses of a call: the caller's or, if it wants none, the library's own.
 class FortranStatuses {
  public:
   FortranStatuses(int count, MPI_Fint* wanted, const MPI_Fint* none)
@@ -155,7 +159,7 @@ class FortranStatuses {
     return out;
   }
   MPI_Status one_in_c() const { return in_c(1).front(); }
-  // Of nothing, until MPI says what there was.
+  // Sets the status to nothing received, until MPI says what was received.
   void empty() const {
     MPI_Status nothing{};
     PMPI_Status_set_elements(&nothing, MPI_PACKED, 0);
@@ -167,7 +171,7 @@ class FortranStatuses {
   MPI_Fint* list_;
 };
 
-// Fortran counts requests from 1.
+// Ends the requests that a call completed. Fortran counts them from 1.
 void end_some(int completed, const MPI_Fint* indices, const FortranStatuses& got, Taken& taken,
               MPI_Fint* error) {
   if (completed == MPI_UNDEFINED) return;
@@ -254,7 +258,7 @@ void mpi_sendrecv_(void* send_buffer, MPI_Fint* send_count, MPI_Fint* send_type,
 void mpi_isend_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to, MPI_Fint* tag,
                 MPI_Fint* comm, MPI_Fint* request, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_isend_);
-  *request = PMPI_Request_c2f(MPI_REQUEST_NULL);  // what stays if an error is handled
+  *request = PMPI_Request_c2f(MPI_REQUEST_NULL);  // stays so if an error is handled
   const auto by_mpi = by_fortran(error, [=](void* data, MPI_Fint* n, MPI_Fint* of) {
     mpi_function(data, n, of, to, tag, comm, request, error);
   });
@@ -265,7 +269,7 @@ void mpi_isend_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to, MPI
 void mpi_irecv_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* from, MPI_Fint* tag,
                 MPI_Fint* comm, MPI_Fint* request, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_irecv_);
-  *request = PMPI_Request_c2f(MPI_REQUEST_NULL);  // what stays if an error is handled
+  *request = PMPI_Request_c2f(MPI_REQUEST_NULL);  // stays so if an error is handled
   const auto by_mpi = by_fortran(error, [=](void* data, MPI_Fint* n, MPI_Fint* of) {
     mpi_function(data, n, of, from, tag, comm, request, error);
   });
@@ -276,7 +280,7 @@ void mpi_irecv_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* from, M
 void mpi_send_init_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to, MPI_Fint* tag,
                     MPI_Fint* comm, MPI_Fint* request, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_send_init_);
-  *request = PMPI_Request_c2f(MPI_REQUEST_NULL);  // what stays if an error is handled
+  *request = PMPI_Request_c2f(MPI_REQUEST_NULL);  // stays so if an error is handled
   const auto by_mpi = by_fortran(error, [=](void* data, MPI_Fint* n, MPI_Fint* of) {
     mpi_function(data, n, of, to, tag, comm, request, error);
   });
@@ -287,7 +291,7 @@ void mpi_send_init_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to,
 void mpi_recv_init_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* from, MPI_Fint* tag,
                     MPI_Fint* comm, MPI_Fint* request, MPI_Fint* error) {
   HALOCLINE_BEHIND(mpi_recv_init_);
-  *request = PMPI_Request_c2f(MPI_REQUEST_NULL);  // what stays if an error is handled
+  *request = PMPI_Request_c2f(MPI_REQUEST_NULL);  // stays so if an error is handled
   const auto by_mpi = by_fortran(error, [=](void* data, MPI_Fint* n, MPI_Fint* of) {
     mpi_function(data, n, of, from, tag, comm, request, error);
   });
@@ -431,7 +435,8 @@ void mpi_request_get_status_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status
   entry->deliver(got.one_in_c());
 }
 
-// Fortran's side of arrivals.cpp. `parameters` are addresses, the last one that of the error code.
+// Defines the calls of arrivals.cpp for Fortran. `parameters` are addresses; the last one is that
+// of the error code.
 #define HALOCLINE_FORTRAN(name, parameters, arguments) \
   void name parameters {                               \
     HALOCLINE_BEHIND(name);                            \

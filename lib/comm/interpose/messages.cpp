@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sends and receives.
+// Defines the calls that send and receive.
 #include "comm/interpose/messages.hpp"
 
 #include <climits>
@@ -18,7 +18,7 @@ std::optional<Travelling> packed_instead(Call call, KnownType* known, MPI_Dataty
   const bool is_persistent = call == Call::send_init || call == Call::recv_init;
   const bool receives = call == Call::recv || call == Call::irecv || call == Call::sendrecv_recv ||
                         call == Call::recv_init;
-  // The program may still write what a persistent request is going to send.
+  // The program may still write to the buffer of a persistent send.
   const auto access = receives        ? KnownType::Access::writes
                       : is_persistent ? KnownType::Access::none
                                       : KnownType::Access::reads;
@@ -26,11 +26,11 @@ std::optional<Travelling> packed_instead(Call call, KnownType* known, MPI_Dataty
                                  is_persistent ? Request::persistent : Request::ordinary);
   if (by.plan == nullptr || !sees_completions()) return std::nullopt;
   const auto bytes = by.plan->packed_bytes(count);
-  if (bytes > INT_MAX || (kStreams && bytes < 2)) return std::nullopt;  // one byte is one run
+  if (bytes > INT_MAX || (kStreams && bytes < 2)) return std::nullopt;  // one byte is not streamed
   try {
     return Travelling(by, buffer, count);
   } catch (const std::exception&) {
-    return std::nullopt;  // MPI may do with less memory
+    return std::nullopt;  // MPI may need less memory
   }
 }
 
@@ -38,10 +38,9 @@ std::optional<Travelling> packed_instead(Call call, KnownType* known, MPI_Dataty
 
 using namespace halocline::interpose;
 
-// MPICH has success once a handler has returned from an error: then nothing is watched, and nothing
-// was received, unless MPI says so.
+// With MPICH, a call succeeds after an error whose handler has returned. So a status starts as
+// nothing received, and a request as MPI_REQUEST_NULL. Then nothing is unpacked or watched.
 namespace {
-
 MPI_Status* emptied(MPI_Status* wanted, MPI_Status& own) {
   auto* const out = wanted == MPI_STATUS_IGNORE ? &own : wanted;
   PMPI_Status_set_elements(out, MPI_PACKED, 0);

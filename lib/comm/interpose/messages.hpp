@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What messages of derived types become: MPI carries packed bytes of MPI_PACKED, which match any
-// type at the other end, whether or not the partner has the interposer.
+// Makes messages of packed bytes from messages of derived types. MPI carries them as MPI_PACKED,
+// which matches any type at the other end. The partner may have the interposer or not.
 #pragma once
 
 #include <mpi.h>
@@ -14,24 +14,29 @@
 
 namespace halocline::interpose {
 
-/// What MPI is to carry instead of `count` instances of `type`, which is `known`, to or from
-/// `partner` by a `call`; none if that is to be the type itself. Nothing is packed yet. All calls
-/// but MPI_Send and MPI_Recv are taken to have another one come the other way.
+/// Returns what MPI is to carry instead of `count` instances of `type`. Returns none if MPI is to
+/// carry the instances themselves. Nothing is packed yet.
+///
+/// \param call decides the traffic: MPI_Send and MPI_Recv count as one way. For all other calls,
+///   another message is taken to travel the other way.
+/// \param known what is known of `type`; nullptr gives none
+/// \param partner rank at the other end; MPI_PROC_NULL gives none
 std::optional<Travelling> packed_instead(Call call, KnownType* known, MPI_Datatype type,
                                          const void* buffer, int count, int partner);
 
-/// What a call sends or receives.
+/// Describes what a call sends or receives.
 struct Content {
   const void* buffer;
   int count;
   MPI_Datatype type;
   int partner;
-  bool stays = false;  ///< as it is
+  bool stays = false;  ///< MPI gets it as it is
 };
 
-/// Calls `by_mpi(buffer, count, type)`, which returns what MPI does, with what is given or, after
-/// `start(packed)`, with its packed bytes, of another type; then, if MPI had success, also
-/// `end(packed)`.
+/// Makes one call of MPI by `by_mpi(buffer, count, type)`, and returns its code.
+///
+/// If MPI is to carry packed bytes, it calls `start(packed)`, then `by_mpi` with the packed bytes.
+/// After success, it calls `end(packed)`. Otherwise `by_mpi` gets the content as it is.
 template <class ByMpi, class Start, class End>
 int carry(Call call, const Content& content, ByMpi&& by_mpi, Start&& start, End&& end) {
   const DeliveryAfterCall after;
@@ -51,7 +56,7 @@ int carry(Call call, const Content& content, ByMpi&& by_mpi, Start&& start, End&
   });
 }
 
-// What there is to do before a call and after it.
+// These are for `start` and `end` of carry().
 inline constexpr auto kPack = [](const Travelling& packed) { packed.pack(); };
 inline constexpr auto kNothing = [](const Travelling&) {};
 inline auto watch_as(const MPI_Request* request, Way way) {

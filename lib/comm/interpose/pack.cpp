@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_Pack and MPI_Unpack. MPI_Pack_size is MPI's own: what it tells is enough for packed bytes
-// without a header, which are as many as the type's size says.
+// Defines MPI_Pack and MPI_Unpack. MPI_Pack_size stays MPI's: its answer is enough, since the
+// packed bytes have no header and are as long as the type's size.
 #include <mpi.h>
 
 #include "comm/interpose/calls.hpp"
@@ -15,15 +15,15 @@ using interpose::Path;
 
 namespace {
 
-// What is left behind `position` of `size` packed bytes, or less than nothing if anything is amiss,
-// which MPI would have to say.
+// Returns the bytes behind `position` of `size` packed bytes. Returns -1 if an argument is wrong:
+// MPI has to report that.
 std::int64_t room_behind(const void* packed, int size, const int* position, MPI_Comm comm) {
   if (packed == nullptr || position == nullptr || *position < 0 || comm == MPI_COMM_NULL) return -1;
   return std::int64_t{size} - *position;
 }
 
-// Who packs what `by` says, between the data and `packed`: MPI if only a device could, and there is
-// none for us.
+// Says who packs by `by`, between the data and `packed`. It is MPI if only a device could do it and
+// the library has no device.
 enum class Who { mpi, host, device };
 Who who(const Handling& by, const void* packed) {
   if (by.plan == nullptr) return Who::mpi;

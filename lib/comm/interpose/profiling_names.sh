@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes of a static library one that calls MPI by the names of its profiling interface (PMPI_...), so that none of these calls
-# meets the functions that an interposer puts before MPI's: neither ours nor another tool's.
+# Makes a copy of a static library that calls MPI by the names of its profiling interface (PMPI_...). No interposer
+# then sees these calls: neither this one nor another tool.
 #   lib/comm/interpose/profiling_names.sh NM OBJCOPY LIBRARY.a RESULT.a
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh

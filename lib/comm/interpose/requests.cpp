@@ -24,15 +24,15 @@ constinit thread_local int calls_of_thread = 0;
 
 namespace {
 
-constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio: upper bits hash
+constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio, to hash to upper bits
 
-// ---- Memory: of sizes that are powers of two
+// ---- Memory in sizes that are powers of two
 
 using comm::StreamedBytes;
 using Allocator = dtype::HugePageAllocator<std::byte>;
 
 constexpr int kSmallest = 8;  // 256 bytes
-// From here on huge pages, of which each is two of these.
+// Sizes from here on take huge pages. One huge page is twice this size.
 constexpr std::size_t kLong = std::size_t{1} << 20;
 constexpr std::size_t kMostKept = std::size_t{1} << 27;
 
@@ -42,11 +42,11 @@ struct Stock {
   std::size_t kept = 0;
 };
 Stock& stock() {
-  static auto* const the_stock = new Stock;  // in use until the very end
+  static auto* const the_stock = new Stock;  // never destroyed: in use until the process ends
   return *the_stock;
 }
 
-// What a class takes of the system.
+// Returns the bytes that a size class takes of the system.
 std::size_t size_of(int size_class) {
   const auto size = (std::size_t{1} << size_class) + StreamedBytes::kRoom;
   return size < kLong ? size : Allocator::allocated(size);
@@ -61,7 +61,7 @@ void deallocate(std::byte* memory, std::size_t size) {
     Allocator().deallocate(memory, size);
 }
 
-// ---- Types: the last one of each of some places, by length
+// ---- Types of streamed bytes: a small cache by length
 
 struct StreamedTypes {
   static constexpr int kPlaceBits = 6;
@@ -83,21 +83,23 @@ StreamedTypes& streamed_types() {
 
 // ---- Requests
 
-// MPI's handles are pointers or integers.
+// The handle of a request is a pointer or an integer.
 using HandleBits = std::conditional_t<sizeof(MPI_Request) == 8, std::uint64_t, std::uint32_t>;
 
-// Entries change under the mutex.
+// Holds all requests that the library watches. Its lists change only under `mutex`.
 struct Table {
   std::mutex mutex;
   std::unordered_map<MPI_Request, std::unique_ptr<Entry>> watched;
   std::list<std::unique_ptr<Entry>> abandoned;
-  // Held by who looks at abandoned requests, for as long as that takes: another thread that looks
-  // finds what has arrived in its place. MPI may call functions of the user's from there.
+  // The thread that looks at abandoned requests holds this all the time. Another thread that looks
+  // waits, and then finds what has arrived in its place. Recursive, since MPI may call functions of
+  // the user's meanwhile.
   std::recursive_mutex looking_mutex;
   bool is_looking = false;
-  std::list<std::unique_ptr<Entry>> left_to_mpi;  // what it may write to until the process ends
+  std::list<std::unique_ptr<Entry>> left_to_mpi;  // MPI may write to it until the process ends
   std::atomic<std::size_t> watched_count{0}, abandoned_count{0};
-  // How many of those that are watched have this hash: what nobody watches is known without a lock.
+  // Counts the watched requests by hash. If the count is 0, a request is known not to be watched,
+  // without a lock.
   std::array<std::atomic<std::uint32_t>, 256> of_hash{};
 
   std::atomic<std::uint32_t>& with_hash_of(MPI_Request request) {
@@ -108,7 +110,7 @@ struct Table {
     if (watched.insert_or_assign(request, std::move(entry)).second) ++with_hash_of(request);
     watched_count = watched.size();
   }
-  // Counts those that nobody has seen come to their end.
+  // Counts an abandoned request, or counts it no more when it is over.
   void count_abandoned(const Entry& entry, bool is_over) {
     const auto count = [is_over](auto& counter) { is_over ? --counter : ++counter; };
     count(abandoned_count);
@@ -141,7 +143,7 @@ std::unique_ptr<Entry> take(MPI_Request request) {
   return all.extract(request);
 }
 
-// Marks the table while somebody looks at its abandoned requests.
+// Marks the table while a thread looks at its abandoned requests.
 class Looking {
  public:
   explicit Looking(Table& all) : all_(all) { all_.is_looking = true; }
@@ -153,9 +155,11 @@ class Looking {
   Table& all_;
 };
 
-// What MPI_Request_free left to us: MPI goes on using memory that nobody else could give back. At
-// the end, sends are waited for; receives that have not arrived are not, since nothing may come,
-// nor cancelled, since then the sender might wait for ever.
+// Lets the requests progress that the user gave to MPI_Request_free. MPI goes on using the packed
+// bytes, and only this function can give them back.
+//
+// At the end, it waits for sends. It does not wait for receives, since their messages may never
+// come. It does not cancel them either: the sender might wait for ever.
 void progress_abandoned(bool at_end) {
   auto& all = table();
   const std::lock_guard looking(all.looking_mutex);
@@ -183,7 +187,7 @@ void progress_abandoned(bool at_end) {
   left.splice(left.end(), list);
 }
 
-// Whether another thread may start requests while a call of this one completes some.
+// Tells if another thread may start requests while a call of this thread completes some.
 bool threads_may_race() {
   static const bool value = [] {
     int level = MPI_THREAD_SINGLE;
@@ -230,7 +234,7 @@ void PackedBytes::GiveBack::operator()(std::byte* memory) const noexcept {
         all.kept += size;
         return;
       } catch (const std::bad_alloc&) {
-        // No room to remember it.
+        // There is no memory for the list.
       }
     }
   }
@@ -295,9 +299,9 @@ void Travelling::unpack(const MPI_Status& status) const {
 }
 
 void watch(MPI_Request request, Travelling travelling, Way way) {
-  if (request == MPI_REQUEST_NULL) return;  // an error that a handler has taken
-  // Some MPIs have one request for all sends that are complete when they are made. Not of receives:
-  // what has failed would be told to the wrong error handler.
+  if (request == MPI_REQUEST_NULL) return;  // after an error that a handler has taken
+  // Some MPIs share one request among all sends that are complete at once. Such a send is not
+  // watched. Receives are not asked: a failed one would report to the wrong error handler.
   int done = 0;
   if (way == Way::send &&
       PMPI_Request_get_status(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done != 0)
@@ -359,7 +363,8 @@ Taken::Taken(int count, const MPI_Request* requests) : requests_(requests) {
   });
 }
 
-// What MPI has ended without telling is nobody's any more.
+// Watches requests again that are not complete or are persistent. MPI may have ended other requests
+// without a report: their entries are dropped.
 Taken::~Taken() {
   for (auto& [index, entry] : taken_)
     if (entry != nullptr && (entry->persistent || requests_[index] == entry->request))
@@ -375,7 +380,7 @@ void Taken::end(int index, int code, const MPI_Status& status) {
                                         [](const auto& one, int i) { return one.first < i; });
     if (found != taken_.end() && found->first == index) entry = found->second.get();
   }
-  if (entry == nullptr || !entry->active) return;  // to wait for an inactive one does nothing
+  if (entry == nullptr || !entry->active) return;  // a wait for an inactive request does nothing
   if (!entry->persistent && requests_[index] == entry->request) return;
   if (code == MPI_SUCCESS) entry->deliver(status);
   entry->active = false;
@@ -385,7 +390,7 @@ void Taken::end(int index, int code, const MPI_Status& status) {
 int end_several(int code, int completed, const MPI_Status* statuses, Taken& taken,
                 const int* indices) {
   const bool some_failed = is_class(code, MPI_ERR_IN_STATUS);
-  if (code != MPI_SUCCESS && !some_failed) return code;  // nothing is complete
+  if (code != MPI_SUCCESS && !some_failed) return code;  // no request is complete
   for (int i = 0; i < completed; ++i) {
     const int error = some_failed ? statuses[i].MPI_ERROR : MPI_SUCCESS;
     if (is_class(error, MPI_ERR_PENDING)) continue;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packed bytes that travel in the place of derived types, and the requests under which they do.
+// Holds packed bytes that travel in the place of derived types, and the requests they travel under.
 //
-// Best peer: [PEA21] leaves persistent calls to MPI and looks for its own requests in a map at
-// every wait; here the application holds MPI's own request, a wait that meets none of ours costs
-// one load if there are none and two if there are, and a request that is complete when it is made
-// is never kept.
+// Best peer: [PEA21] leaves persistent calls to MPI, and looks for its own requests in a map at
+// every wait. Here the application holds MPI's own request. A wait for requests of MPI alone takes
+// a few loads and no lock. A send that is complete when it is made is never watched.
 #pragma once
 
 #include <mpi.h>
@@ -22,11 +21,12 @@
 
 namespace halocline::interpose {
 
-/// Memory for packed bytes and StreamedBytes::kRoom, from a stock and back to it. Thread-safe.
+/// Holds memory for packed bytes and StreamedBytes::kRoom more bytes. The memory comes from a stock
+/// and goes back to it. Thread-safe.
 class PackedBytes {
  public:
   PackedBytes() : memory_(nullptr, GiveBack{0}) {}
-  /// Throws std::bad_alloc.
+  /// Takes memory for `bytes` packed bytes. Throws std::bad_alloc.
   explicit PackedBytes(std::int64_t bytes);
   std::byte* data() const { return memory_.get(); }
 
@@ -38,34 +38,41 @@ class PackedBytes {
   std::unique_ptr<std::byte, GiveBack> memory_;
 };
 
-/// How MPI moves packed bytes of the host: streamed with Open MPI, whose receives of one run of
-/// memory write all of a message that is longer where the kernel copies it (4.1.4), and which moves
-/// derived types like that as well, so that the two differ in who packs. Of bytes below 2, and with
-/// other MPIs, nullptr: as one run of MPI_PACKED. O(1) but for the first of its length;
-/// thread-safe. Throws MpiError and std::bad_alloc.
+/// Returns the type by which MPI streams `bytes` packed bytes in host memory. Returns nullptr below
+/// 2 bytes and with MPIs other than Open MPI: they go as one run of MPI_PACKED.
+///
+/// With Open MPI, streaming has two reasons. If a receive is one run of memory and the kernel
+/// copies a message that is longer, version 4.1.4 writes beyond the end. Also, Open MPI streams
+/// derived types, so the messages of the engine and of MPI differ only in who packs.
+///
+/// O(1), except for the first call for a length. Thread-safe. Throws MpiError and std::bad_alloc.
 std::shared_ptr<const comm::StreamedBytes> streamed(std::int64_t bytes);
+/// Tells if packed bytes are streamed with this MPI.
 #ifdef OPEN_MPI
 inline constexpr bool kStreams = true;
 #else
 inline constexpr bool kStreams = false;
 #endif
 
-/// Gives back what nobody uses of the stock, and of the types that streamed() made.
+/// Gives back the memory of the stock that is not in use, and the types that streamed() made.
 void release_stock() noexcept;
 
-/// `count` instances at `buffer`, and room for their packed bytes, which MPI counts by an int.
+/// Describes `count` instances at `buffer` on their way, and holds the memory for their packed
+/// bytes. MPI counts these by an int.
 class Travelling {
  public:
-  /// Throws std::bad_alloc, and what a DeviceMessage does.
+  /// Takes memory for the packed bytes. Packs nothing yet. Throws std::bad_alloc, and what
+  /// DeviceMessage throws.
   Travelling(const Handling& by, const void* buffer, int count);
 
-  // What MPI is to carry.
+  // These three say what MPI is to carry.
   std::byte* data() const { return on_device_ != nullptr ? on_device_->data() : packed_.data(); }
   int count() const { return streamed_ != nullptr ? 1 : bytes_; }
   MPI_Datatype type() const { return streamed_ != nullptr ? streamed_->type() : MPI_PACKED; }
 
+  /// Packs the instances into data().
   void pack() const;
-  /// What was received, which may be less than there is room for.
+  /// Unpacks what was received. It may be less than all packed bytes.
   void unpack(const MPI_Status& status) const;
 
  private:
@@ -77,15 +84,17 @@ class Travelling {
   std::shared_ptr<const comm::StreamedBytes> streamed_;
 };
 
+/// Names the direction of a request.
 enum class Way { send, receive };
 
-/// Keeps what travels under a request that MPI has just started, until it is complete. Ends the job
-/// if there is no memory for that.
+/// Keeps what travels under a request that MPI has just started, until the request is complete.
+/// Ends the job if there is no memory for that.
 void watch(MPI_Request request, Travelling travelling, Way way);
-/// Likewise of a persistent request, until that is freed.
+/// Keeps what travels under a persistent request, until the request is freed. Ends the job if there
+/// is no memory for that.
 void watch_persistent(MPI_Request request, Travelling travelling, Way way);
 
-/// What travels under a request.
+/// Describes what travels under a request.
 struct Entry {
   MPI_Request request;
   Travelling travelling;
@@ -93,56 +102,62 @@ struct Entry {
   bool persistent, active;
   bool delivered = false;  ///< complete and unpacked, but not yet waited for
 
-  /// What is to be sent is packed. If the start fails nothing is known of the request, and whoever
-  /// waits for it finds it complete and empty if it is not active.
+  /// Packs what is to be sent, and marks the request as active. Call it before MPI starts the
+  /// request. If that start fails, nothing is known of the request. A wait then finds it complete
+  /// and empty if it is not active.
   void before_start() {
     if (way == Way::send) travelling.pack();
     active = true, delivered = false;
   }
-  /// A receive is complete: its bytes go to their places.
+  /// Unpacks what was received, once, unless it was cancelled. Call it when MPI has completed the
+  /// request.
   void deliver(const MPI_Status& status);
 };
 
-/// Whether the calls that complete requests arrive here: where another tool takes one of them and
-/// asks MPI itself, what was received would stay packed. O(1).
+/// Tells if the calls that complete requests arrive here. If another tool takes one of them and
+/// asks MPI itself, received data would stay packed. O(1) after the first call.
 bool sees_completions();
 
-/// Tells if a call on requests has to look for ours. Lets abandoned requests make progress.
-/// O(abandoned).
+/// Tells if a call on requests has to look for watched requests. Lets abandoned requests make
+/// progress. O(abandoned).
 bool look();
-/// Tells if a call on these requests has to look for ours; false if it is known at once that none
-/// is. O(count + abandoned), no lock if none was abandoned.
+/// Tells if a call on these requests has to look for watched requests. False only if certainly none
+/// of them is watched. O(count + abandoned). Takes no lock if no request was abandoned.
 bool look(int count, const MPI_Request* requests);
 
-/// Of a watched request that no call is completing, or nullptr; it stays watched.
+/// Returns the entry of a watched request that no call is completing, or nullptr. The request stays
+/// watched.
 Entry* watched(MPI_Request request);
 
-/// Those of some requests that are ours while a call of MPI may complete them. With threads they
-/// are taken out, since MPI may give the handle to another thread's request before the call
-/// returns, and what is neither complete afterwards nor persistent is watched again: O(count).
-/// Without, they are looked for once they are complete: O(completed).
+/// Holds the watched ones of some requests while a call of MPI may complete them.
+///
+/// With MPI_THREAD_MULTIPLE, it takes their entries out of the table: before the call returns, MPI
+/// may give the same handle to a request of another thread. Entries of requests that are not
+/// complete afterwards, or persistent, go back to the table. O(count).
+///
+/// Without, it looks for an entry only once its request is complete. O(completed).
 class Taken {
  public:
-  /// The requests must be there as long as this, as MPI leaves them. Ends the job if there is no
-  /// memory for the list.
+  /// Takes the entries. `requests` must outlive this object, as MPI leaves it. Ends the job if
+  /// there is no memory for the list.
   Taken(int count, const MPI_Request* requests);
   Taken(const Taken&) = delete;
   Taken& operator=(const Taken&) = delete;
   ~Taken();
 
-  /// MPI has completed request `index`; `code` is whether with success. One that is neither null
-  /// nor persistent has met an error that leaves it as it was, such as the failure of a process
-  /// that it may not need.
+  /// Ends request `index` after MPI has completed it with `code`. If its handle is unchanged and it
+  /// is not persistent, an error has left it as it was, and it stays watched. The failure of a
+  /// process is such an error.
   void end(int index, int code, const MPI_Status& status);
 
  private:
   const MPI_Request* requests_;
-  std::vector<MPI_Request> before_;                            // without threads: as they were
+  std::vector<MPI_Request> before_;  // without threads: handles before the call
   std::vector<std::pair<int, std::unique_ptr<Entry>>> taken_;  // with threads
 };
 
-/// Of a call that completes several requests: the caller's statuses or, if it wants none, our own,
-/// since we have to know what was received.
+/// Holds the statuses of a call that completes several requests. They are the caller's or, if it
+/// wants none, the library's own, since they say what was received.
 class Statuses {
  public:
   Statuses(int count, MPI_Status* wanted)
@@ -155,25 +170,26 @@ class Statuses {
   MPI_Status* list_;
 };
 
-/// Ends what a call completed: `completed` requests, of which status i is that of request
-/// indices[i], or of request i. Returns `code`, which is the caller's.
+/// Ends the `completed` requests that a call completed. Returns `code`, which the caller gets.
+///
+/// \param statuses status i is that of request indices[i], or of request i without indices
 int end_several(int code, int completed, const MPI_Status* statuses, Taken& taken,
                 const int* indices = nullptr);
 
-/// Frees a request that is ours as soon as it is complete; false if it is not ours.
+/// Frees a watched request as soon as it is complete. Returns false if it is not watched.
 bool abandon(MPI_Request request);
-/// Counts the receives that were abandoned and are not known to be complete.
+/// Counts the abandoned receives that are not known to be complete.
 extern std::atomic<std::size_t> abandoned_receives;
-/// Counts the calls of MPI that this thread is in, one inside of another: MPI may call functions of
-/// the user's, such as operations of reductions, which may call MPI.
+/// Counts the calls of MPI that this thread is in, one inside of another. MPI may call functions of
+/// the user, such as operations of reductions, and these may call MPI.
 #ifdef __GNUC__
 [[gnu::tls_model("initial-exec")]]
 #endif
 extern constinit thread_local int calls_of_thread;
-/// Unpacks what abandoned receives have got.
+/// Unpacks what abandoned receives have got, unless this thread is in a call inside of a call.
 void deliver_abandoned();
-/// Does that at the end of a call of MPI: what has arrived until then is in its place. Calls inside
-/// of others leave it to these, since MPI may hold locks meanwhile.
+/// Delivers abandoned receives at the end of a call of MPI: what has arrived by then is unpacked. A
+/// call inside of another call leaves that to the outer call, since MPI may hold locks meanwhile.
 struct DeliveryAfterCall {
   DeliveryAfterCall() { ++calls_of_thread; }
   DeliveryAfterCall(const DeliveryAfterCall&) = delete;
@@ -183,8 +199,8 @@ struct DeliveryAfterCall {
     --calls_of_thread;
   }
 };
-/// Abandoned sends come to their end, and of receives what has arrived, before MPI_Finalize goes
-/// on; into other receives MPI may write until then, for nobody.
+/// Ends abandoned requests before MPI_Finalize goes on. Waits for sends, and unpacks receives that
+/// have arrived. MPI may write to the packed bytes of other receives until the process ends.
 void finish_abandoned() noexcept;
 
 }  // namespace halocline::interpose

@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the user of the interposer asks for, by environment variables.
+// Reads what the user of the interposer asks for by environment variables.
 #pragma once
 
 namespace halocline::interpose {
 
-/// HALOCLINE_MPI, HALOCLINE_MPI_LOG and HALOCLINE_GPU_AWARE_MPI.
+/// Holds the values of HALOCLINE_MPI, HALOCLINE_MPI_LOG and HALOCLINE_GPU_AWARE_MPI.
 struct Settings {
   enum class Mode {
-    off,        ///< "off": every call goes to MPI as it is
-    automatic,  ///< unset or "auto": the engine takes over what it is measured to be faster at
-    engine      ///< "engine": it takes over all that it can, to see what that does
+    off,        ///< "off": every call goes to MPI unchanged
+    automatic,  ///< unset or "auto": the engine does calls if it was measured to be faster
+    engine      ///< "engine": the engine does all calls that it can, to show their times
   };
   enum class Log {
     none,     ///< unset
-    summary,  ///< "summary": at MPI_Finalize, what went which way
+    summary,  ///< "summary": a table at MPI_Finalize of the calls done by the engine and by MPI
     types,    ///< "types": also each type that is measured
-    calls     ///< "calls": also all other types, and each call with a derived one
+    calls     ///< "calls": also all other types, and each call with a derived type
   };
   enum class GpuAware {
-    ask,  ///< unset or "ask": the MPI says, and a message shows, whether it takes device memory
-    yes,  ///< "yes": it does
-    no    ///< "no": it does not
+    ask,  ///< unset or "ask": MPI is asked, and a test message shows if it takes device memory
+    yes,  ///< "yes": MPI takes device memory
+    no    ///< "no": MPI does not take device memory
   };
   Mode mode = Mode::automatic;
   Log log = Log::none;
   GpuAware gpu_aware_mpi = GpuAware::ask;
 };
 
-/// Read at the first call; a value that is none of these counts as unset, after a line on standard
-/// error. O(1), no lock.
+/// Returns the settings. The first call reads the environment. A wrong value counts as unset, and a
+/// line on standard error says so. O(1), takes no lock.
 const Settings& settings();
 
-/// Whether this process is the one that tells what is the same for all.
+/// Tells if this process prints messages that are the same on all ranks: rank 0, or any process
+/// before MPI_Init.
 bool is_first_rank();
 
 }  // namespace halocline::interpose

@@ -29,7 +29,7 @@ std::atomic<std::uint64_t> times_learnt{0};
 
 namespace {
 
-// Then attributes of types can be set no more.
+// After this, attributes of types cannot be set any more.
 std::atomic<bool> is_over{false};
 
 int at_finalize(MPI_Comm, int, void*, void*) {
@@ -42,7 +42,7 @@ int at_finalize(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
-// MPI_Finalize begins with deleting the attributes of MPI_COMM_SELF.
+// Prepares for MPI_Finalize, whose first step is to delete the attributes of MPI_COMM_SELF.
 void watch_finalize() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -52,11 +52,11 @@ void watch_finalize() {
       return;
     PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);
     PMPI_Comm_free_keyval(&keyval);
-    if (is_model_missing()) model();  // which tells
+    if (is_model_missing()) model();  // prints a warning
   });
 }
 
-// What the engine handles a type by; nullopt for what is one run of memory or nothing at all.
+// Returns the engine's plan for a type; nullopt for one run of memory and for types without data.
 std::optional<dtype::PackPlan> plan_with_gaps(const dtype::TypeExpr& expression) {
   auto form = dtype::canonicalize(dtype::translate(expression));
   const auto& bounds = form.bounds;
@@ -73,7 +73,7 @@ std::string text_of_choice(bool is_ours, double ours, double mpi) {
   return text;
 }
 
-// Who packs or unpacks so many bytes, and why.
+// Tells who packs or unpacks `bytes` bytes, and why.
 std::string text_of(const char* what, const PackTimes& times, std::int64_t bytes) {
   return std::to_string(bytes) + " bytes " + what + ' ' +
          text_of_choice(times.ours_is_faster(bytes), times.ours.of(bytes), times.mpi.of(bytes));
@@ -94,7 +94,7 @@ std::string text_of_messages(const PackTimes& packing, std::int64_t bytes) {
          way("both ways ", Traffic::both_ways);
 }
 
-// Why MPI is to do it all; nothing if the engine may.
+// Tells why MPI is to do everything. Empty if the engine may do something.
 std::string reason_of(Measured::What what) {
   switch (what) {
     case Measured::What::different:
@@ -108,11 +108,11 @@ std::string reason_of(Measured::What what) {
   }
 }
 
-// Returns how many arguments a constructor was given. O(1).
+// Returns the number of arguments that a constructor was given. O(1).
 std::int64_t arguments_of(MPI_Datatype handle) {
   int combiner = MPI_COMBINER_NAMED;
 #if MPI_VERSION >= 4
-  // The call that counts by ints is an error for types of the constructors that do not.
+  // For types of constructors with large counts, the call that counts by ints is an error.
   MPI_Count integers = 0, addresses = 0, counts = 0, types = 0;
   PMPI_Type_get_envelope_c(handle, &integers, &addresses, &counts, &types, &combiner);
   return integers + addresses + counts + types;
@@ -130,7 +130,7 @@ bool holds_long_elements(const dtype::TypeExpr& expression) {
     return std::any_of(named->type->members.begin(), named->type->members.end(),
                        [](const auto& member) { return member.type->size > kLongestCutElement; });
   const auto inside = dtype::types_inside(expression);
-  const dtype::TypeExpr* last = nullptr;  // members of a struct often share one
+  const dtype::TypeExpr* last = nullptr;  // members of a struct often share one type
   return std::any_of(inside.begin(), inside.end(), [&](const auto& one) {
     return std::exchange(last, one.get()) != one.get() && holds_long_elements(*one);
   });
@@ -166,9 +166,9 @@ bool KnownType::is_due(int use, std::int64_t count) const {
 
 bool KnownType::seeks_findings(int use, MPI_Datatype handle, std::int64_t count) {
   constexpr int kUses = 3;
-  // Which take longer to pack than findings to find, in all and for each number of the type.
+  // From here on, packing takes longer than a look-up: bytes in all, and for each argument.
   constexpr std::int64_t kBytes = 65536, kBytesOfNumber = 256;
-  const auto alike = alike_uses_->load(std::memory_order_relaxed);  // threads may forget some
+  const auto alike = alike_uses_->load(std::memory_order_relaxed);  // threads may lose some uses
   alike_uses_->store(alike + 1, std::memory_order_relaxed);
   const auto bytes = size_ * count * use;
   if (bytes < bytes_before_measuring_) return false;
@@ -183,7 +183,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
                                            const void* buffer, std::int64_t count, Access access) {
   const bool forced = settings().mode == Settings::Mode::engine;
   const bool on_device = is_packed_by_device(kind_at(buffer, true_lb_));
-  if (on_device && dtype::current_device() == nullptr) return last;  // it is MPI's
+  if (on_device && dtype::current_device() == nullptr) return last;  // MPI does it
   constexpr int kOften = 3;
   const bool was_timed = last != nullptr && last->found.packing.up_to > 0;
   bool may_measure = true;
@@ -192,7 +192,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
     may_measure = was_timed || count == 0 || is_due(use, count);
     if (!may_measure && !seeks_findings(use, handle, count)) return last;
   }
-  // What was sought in vain is not sought again before some more uses of types that are alike.
+  // After a look-up in vain, the next one waits for more uses of types of this size and extent.
   const auto is_sought_later = [&] {
     if (!may_measure) *alike_uses_ = 0;
     return last;
@@ -247,7 +247,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
       found = findings_of(plan_with_gaps(*known));
       found.compared = !found.plan;
       if (found.plan) {
-        // MPI_BOTTOM is no memory to such a type; another use will tell.
+        // MPI_BOTTOM is no memory to such a type. Another use will decide.
         if (access == Access::reads && count > 0 && !is_of(*found.plan, buffer))
           return is_sought_later();
         const auto measured =
@@ -261,14 +261,14 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
         why = reason_of(measured.what);
         if (!found.compared) found.plan.reset();
       }
-      if (!keep(*known, found)) *alike_uses_ = 0;  // the next one would be sought in vain
+      if (!keep(*known, found)) *alike_uses_ = 0;  // the next look-up would be in vain, too
     }
   } catch (const std::exception&) {
     if (last != nullptr || !may_measure) return is_sought_later();
     found.plan.reset();
-    why = "all by mpi: no memory";  // or what went wrong is MPI's to find out
+    why = "all by mpi: no memory";  // MPI has to report any other error
   }
-  // Another thread may have been faster.
+  // Another thread may have been faster: then its verdict counts.
   const Verdict* current = last;
   if (!verdict_.compare_exchange_strong(current, verdict.get(), std::memory_order_acq_rel))
     return current;
@@ -347,7 +347,7 @@ bool KnownType::Verdict::computes_to_pay(std::int64_t bytes, Traffic traffic) co
 
 Handling KnownType::to_send(MPI_Datatype handle, const void* buffer, std::int64_t count,
                             Access access, Traffic traffic, Request request) {
-  // What MPI is to have is told before it is asked where the buffer is.
+  // sends() comes first: it is faster than finding out where the buffer is.
   if (const auto who = sends(count, traffic);
       who == Sends::by_mpi || (who == Sends::by_mpi_on_host && !is_there_device_memory()))
     return {};
@@ -369,7 +369,7 @@ void committed(MPI_Datatype handle) noexcept {
     return;
   }
   if (is_over || known_types == nullptr) return;
-  int is_initialized = 0;  // not so by MPI 4's sessions, whose types are left to MPI
+  int is_initialized = 0;  // false with sessions of MPI 4, whose types are left to MPI
   PMPI_Initialized(&is_initialized);
   if (is_initialized == 0) return;
   try {
@@ -379,7 +379,7 @@ void committed(MPI_Datatype handle) noexcept {
     note_fate(Fate::committed);
     times_learnt.fetch_add(1, std::memory_order_release);
   } catch (const std::exception&) {
-    // MPI goes on handling it.
+    // MPI goes on with this type.
   }
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the interposer knows of the application's datatypes.
+// Decides for each of the application's datatypes who does its calls, the engine or MPI.
 //
-// Best peer: [PEA21] makes a type's plan when it is committed, which then takes up to eight times
-// as long, and takes over every call with it; here a commit leaves a note, the first uses are
-// MPI's, and then both are measured, which takes less than these uses did: a type that is used a
-// few times costs next to nothing, and the engine takes over where that pays.
+// Best peer: [PEA21] makes a type's plan at its commit, which then takes up to eight times as long.
+// It takes over every call with the type. Here a commit leaves a note, and the first uses are
+// MPI's. Then both are measured, which takes less than these uses did. A type that is used a few
+// times costs next to nothing, and the engine takes over where that pays.
 #pragma once
 
 #include <mpi.h>
@@ -23,42 +23,50 @@
 
 namespace halocline::interpose {
 
-/// How a call is done.
+/// Says how a call is done.
 struct Handling {
-  const dtype::PackPlan* plan = nullptr;               ///< of the engine; nullptr: by MPI
-  dtype::MemoryKind memory = dtype::MemoryKind::host;  ///< that the data are in
+  const dtype::PackPlan* plan = nullptr;               ///< plan of the engine; nullptr: by MPI
+  dtype::MemoryKind memory = dtype::MemoryKind::host;  ///< kind of the memory that holds the data
 };
 
-/// The longest basic element, in bytes, that Open MPI 4.1 receives from packed bytes that are cut
-/// inside of it: it keeps the part on its stack. Its own sends never end there.
+/// Is the longest basic element, in bytes, that the engine sends with Open MPI. Open MPI 4.1 keeps
+/// a part of an element on its stack if packed bytes end inside of it. Longer elements do not fit
+/// there. Its own sends never end inside of an element.
 inline constexpr std::int64_t kLongestCutElement = 16;
 
-/// Tells if `plan` finds memory at `buffer`. MPI_BOTTOM is right for types of absolute addresses;
-/// for other types MPI has to say that it is wrong.
+/// Tells if the data of `plan` at `buffer` are in memory. MPI_BOTTOM is right only for types of
+/// absolute addresses. For other types, MPI has to report the error.
 inline bool is_of(const dtype::PackPlan& plan, const void* buffer) {
-  constexpr std::int64_t kNoAddress = 65536;  // below which no memory is
+  constexpr std::int64_t kNoAddress = 65536;  // no memory has a lower address
   return buffer != MPI_BOTTOM || plan.bounds().true_lb >= kNoAddress;
 }
 
-/// Of one committed datatype. Thread-safe. In memory of a device, once one was seen
-/// (is_there_device_memory()), the engine handles all that is not contiguous; in the host's what it
-/// was found to be faster at, after some uses by MPI; with HALOCLINE_MPI=engine all that is not
-/// contiguous. After twenty uses of types of its size and extent, what was found of a type of the
-/// same constructors' calls is sought first, with the third use or, of 64 KiB or more, with the
-/// first; if that is in vain, not before twenty more, and what is sought for the third time is
-/// measured. A type that MPI packs otherwise than its type map says stays MPI's: ranks without the
-/// interposer go by that.
+/// Decides who does the calls with one committed datatype. Thread-safe.
+///
+/// - In host memory, the engine does what it was measured to be faster at, after some uses by MPI.
+/// - In memory of a device, it does all types that are not contiguous. That begins once
+///   is_there_device_memory() has seen a device.
+/// - With HALOCLINE_MPI=engine, it does all types that are not contiguous.
+///
+/// A type that MPI packs otherwise than its type map says stays MPI's: ranks without the interposer
+/// go by MPI's packs.
+///
+/// Findings of an equal type, made by the same calls of constructors, replace a measurement. They
+/// are looked up after 20 uses of types of the same size and extent. The look-up comes with the
+/// third use of this type, or earlier once its uses have 64 KiB. If it finds nothing, the next
+/// look-up waits for 20 more such uses. A type that is looked up for the third time is measured.
 class KnownType {
  public:
-  /// By MPI: more than kMpiUses of kMpiBytes in all, or more than kMostMpiUses, until a type is
-  /// measured, which takes less than these do. Types that reach far wait for a byte in all for
-  /// every kReachOfByte bytes that the compared instances span, since the comparison maps all of
-  /// them.
+  /// Says when a type is measured: after more than kMpiUses uses by MPI with kMpiBytes in all, or
+  /// after more than kMostMpiUses uses. Measuring takes less time than these uses.
+  ///
+  /// Types that reach far wait longer, since the comparison maps all memory that its instances
+  /// span. For each kReachOfByte bytes of that span, one byte must have been packed.
   static constexpr int kMpiUses = 20, kMostMpiUses = 128;
   static constexpr std::int64_t kMpiBytes = std::int64_t{1} << 19, kReachOfByte = 256;
-  static constexpr int kMpiUnpackings = 10;  ///< more, by MPI_Unpack, until that is measured
+  static constexpr int kMpiUnpackings = 10;  ///< further calls of MPI_Unpack, until it is measured
 
-  /// One that was just committed.
+  /// Makes a note of a type that was just committed.
   explicit KnownType(MPI_Datatype handle);
   KnownType(const KnownType&) = delete;
   KnownType& operator=(const KnownType&) = delete;
@@ -67,15 +75,15 @@ class KnownType {
     delete unpacking_.load();
   }
 
-  /// To pack `count` instances at `buffer`, which may be read. O(1) but for the calls that
-  /// translate the type and measure.
+  /// Decides who packs `count` instances at `buffer`, which may be read. O(1), except for the calls
+  /// that translate the type and measure.
   Handling to_pack(MPI_Datatype handle, const void* buffer, std::int64_t count) {
     const auto found = find(handle, buffer, count, Access::reads);
     return by_engine_if(found,
                         [&] { return found.verdict->found.packing.ours_is_faster(found.bytes); });
   }
-  /// To unpack them from the first of `room` bytes, which it may do more than once: by MPI if these
-  /// are not enough.
+  /// Decides who unpacks `count` instances into `buffer`. It may unpack them itself, more than
+  /// once, to measure. If the `room` bytes at `packed` are not enough, MPI gets the call.
   Handling to_unpack(MPI_Datatype handle, void* buffer, std::int64_t count, const std::byte* packed,
                      std::int64_t room) {
     const auto found = find(handle, buffer, count, Access::writes);
@@ -88,23 +96,25 @@ class KnownType {
         if (!is_packed_by_device(memory) && !is_on_device(packed))
           unpacking = judge_unpacking(unpacking, *found.verdict, handle, buffer, count, packed);
       }
-      // Kernels that unpack what is on a device have no order of writes anyway.
+      // Kernels that unpack packed bytes of a device have no order of writes anyway.
       return is_on_device(packed) ||
              (unpacking != nullptr && unpacking->times.ours_is_faster(found.bytes) &&
               found.verdict->is_free_of_order(count));
     });
   }
-  /// Tells what a call does with a buffer at once: only what is read may be read for measuring.
+  /// Says what a call does with a buffer before it returns. Measuring reads a buffer only with
+  /// `reads`.
   enum class Access { none, reads, writes };
-  /// To send or receive them, as `access` says; a persistent request is made to be used often, and
-  /// so counts for all the uses by MPI.
+  /// Names the kind of a request. A persistent request is made to be used often, so it counts as
+  /// kMostMpiUses uses.
   enum class Request { ordinary, persistent };
+  /// Decides who sends or receives `count` instances at `buffer`.
   Handling to_send(MPI_Datatype handle, const void* buffer, std::int64_t count, Access access,
                    Traffic traffic, Request request = Request::ordinary);
 
-  /// What to_send() may say of so many: that MPI does it, but for data in memory of a device, or
-  /// either. O(1).
+  /// Lists the answers of sends(): MPI's, MPI's unless the data are in memory of a device, or open.
   enum class Sends { by_mpi, by_mpi_on_host, open };
+  /// Returns what is certain about the answer of to_send() for `count` instances. O(1).
   Sends sends(std::int64_t count, Traffic traffic) const {
     if (count <= 0) return Sends::by_mpi;
     const auto* const verdict = verdict_.load(std::memory_order_acquire);
@@ -117,23 +127,26 @@ class KnownType {
                : Sends::by_mpi_on_host;
   }
 
-  /// Returns the plan for a call that takes other types as well: compared with what MPI packs,
-  /// unless the engine is forced or the data are in memory of a device. nullptr if there is none.
-  /// nullptr as well if some byte stands twice in `count` instances, or if long elements are sent.
+  /// Returns the plan for a call that takes other types as well, such as a collective.
+  ///
+  /// The plan packs what MPI packs. That may not have been compared if the engine is forced or the
+  /// data are in memory of a device. Returns nullptr without a plan, or if long elements would be
+  /// sent. In host memory, also returns nullptr if `count` instances hold a byte twice and the
+  /// engine is not forced.
   const dtype::PackPlan* compared_plan(MPI_Datatype handle, const void* buffer, std::int64_t count,
                                        Access access);
-  /// Returns the plan that calls go by; nullptr as long as none was asked for, and if MPI does it
-  /// all.
+  /// Returns the plan that calls go by. Returns nullptr before the first decision, and if MPI does
+  /// everything.
   const dtype::PackPlan* plan() const {
     const auto* const verdict = verdict_.load(std::memory_order_acquire);
     return verdict != nullptr && verdict->found.plan ? &*verdict->found.plan : nullptr;
   }
-  /// Tells if MPI alone may send it, since its elements are too long for receives in pieces.
+  /// Tells if only MPI may send the type, since its elements are too long to be received in pieces.
   bool has_long_elements() const {
     const auto* const verdict = verdict_.load(std::memory_order_acquire);
     return verdict != nullptr && verdict->has_long_elements;
   }
-  /// Tells whether it was found to be one run of memory, which has no plan of its own.
+  /// Tells if the type was found to be one run of memory. Such a type has no plan.
   bool is_one_run() const {
     const auto* const verdict = verdict_.load(std::memory_order_acquire);
     return verdict != nullptr && !verdict->found.plan && verdict->found.compared;
@@ -141,21 +154,22 @@ class KnownType {
 
  private:
   struct Verdict {
-    Findings found;       // but for unpacking, which is judged by itself
-    bool forced = false;  // the engine does
-    // MPI receives packed bytes wrongly that end in the midst of an element, as they may.
+    Findings found;       // without unpacking, which has its own decision
+    bool forced = false;  // the engine does everything
+    // Packed bytes may end inside of an element. MPI receives such bytes wrongly if elements are
+    // long.
     bool has_long_elements = false;
-    std::unique_ptr<const Verdict> last;  // that somebody may still go by
-    // Of each traffic, twice its bytes, and 1 if it pays.
+    std::unique_ptr<const Verdict> last;  // kept, since another thread may still use it
+    // For each traffic: twice the bytes of the last message, plus 1 if it pays.
     mutable std::array<std::atomic<std::int64_t>, 2> last_messages{};
 
-    // Tells if the engine may do it in the host's memory without another look at what MPI does.
+    // Tells if the engine may be used in host memory without another comparison with MPI.
     bool is_trusted() const { return forced || found.compared; }
-    // Tells if these instances hold no byte twice, or if the engine is forced. Where they do, what
-    // is left in memory depends on the order of writes. With Open MPI 5 it depends even on who
+    // Tells if these instances hold no byte twice, or if the engine is forced. If a byte stands
+    // twice, the result depends on the order of writes. With Open MPI 5, it even depends on who
     // packed the message.
     bool is_free_of_order(std::int64_t count) const { return forced || count <= found.disjoint(); }
-    // Tells if a message of `bytes` bytes in the host's memory is to be the engine's.
+    // Tells if the engine is to carry a message of `bytes` packed bytes in host memory.
     bool pays(std::int64_t bytes, Traffic traffic) const {
       if (forced) return true;
       const auto known = last_message(traffic).load(std::memory_order_relaxed);
@@ -171,9 +185,9 @@ class KnownType {
     std::unique_ptr<const Unpacking> last;
   };
 
-  // What is known of the instances of a call.
+  // Holds what is known of the instances of a call.
   struct Found {
-    const Verdict* verdict = nullptr;  // nullptr: they are MPI's, wherever they are
+    const Verdict* verdict = nullptr;  // nullptr: the call is MPI's, wherever the data are
     const void* buffer = nullptr;
     std::int64_t bytes = 0;
   };
@@ -197,8 +211,8 @@ class KnownType {
     return {verdict, buffer, bytes};
   }
 
-  // In memory of a device, or if the engine `is_faster()` in the host's; that comes first, since
-  // where the memory is takes longer to find out.
+  // Returns the plan if the data are in memory of a device, or if `is_faster()` for host memory.
+  // is_faster() is called first, since finding the kind of the memory takes longer.
   template <class IsFaster>
   Handling by_engine_if(const Found& found, IsFaster&& is_faster) const {
     if (found.verdict == nullptr) return {};
@@ -210,12 +224,12 @@ class KnownType {
     return {&plan, memory};
   }
 
-  // Whether it is to be measured with this use, and whether findings of an equal type are to be
-  // sought now, which is not so again until then.
+  // is_due() tells if the type is to be measured with this use. seeks_findings() tells if findings
+  // of an equal type are to be looked up with this use. It is true at most once for a type.
   bool is_due(int use, std::int64_t count) const;
   bool seeks_findings(int use, MPI_Datatype handle, std::int64_t count);
-  // Makes a new verdict from this use, or from a comparison alone if `count` is 0. Returns it or
-  // another thread's, or the last one if there can be none.
+  // Makes a new verdict from this use, or from a comparison alone if `count` is 0. Returns the new
+  // verdict or another thread's, or `last` if no verdict can be made.
   const Verdict* judge(const Verdict* last, MPI_Datatype handle, const void* buffer,
                        std::int64_t count, Access access);
   const Unpacking* judge_unpacking(const Unpacking* last, const Verdict& verdict,
@@ -224,34 +238,34 @@ class KnownType {
   const Unpacking* learn_unpacking(const Unpacking* last, const PackTimes& times);
 
   std::int64_t size_, true_lb_;             // bytes
-  std::int64_t bytes_before_measuring_;     // packed in all, because of how far the type reaches
-  std::atomic<std::uint32_t>* alike_uses_;  // of types of its size and extent, about
+  std::int64_t bytes_before_measuring_;     // packed bytes of all uses, by the span of the type
+  std::atomic<std::uint32_t>* alike_uses_;  // of types of its size and extent, approximately
   std::atomic<const Verdict*> verdict_{nullptr};
   std::atomic<const Unpacking*> unpacking_{nullptr};
   std::atomic<int> uses_{0}, unpackings_{0};
   std::atomic<bool> has_sought_{false};
 };
 
-/// Remembers a type that was just committed, until it is freed, unless it is MPI's own.
+/// Remembers a type that was just committed, until it is freed. Does nothing for MPI's own types.
 void committed(MPI_Datatype handle) noexcept;
 
-/// Those that are; nullptr before the library's statics are there.
+/// Holds the remembered types. It is nullptr before the library's static objects are made.
 extern dtype::HandleTable<KnownType>* const known_types;
 
-/// Whether it may be another; false for most of MPI's own.
+/// Tells if a handle may be that of a remembered type. False for most of MPI's own types.
 inline bool may_be_known(MPI_Datatype handle) noexcept {
   return known_types != nullptr && known_types->may_have(handle);
 }
 
-/// nullptr for types that were not remembered: MPI's own, and those that were committed by other
-/// ways than the interposer sees.
+/// Returns what is known of a type. Returns nullptr for types that were not remembered: MPI's own,
+/// and types that were committed out of the interposer's sight.
 inline KnownType* known_type(MPI_Datatype handle) noexcept {
   return may_be_known(handle) ? known_types->find(handle) : nullptr;
 }
 
-/// How often KnownType::sends() may have come to say otherwise than before of a handle: 0 until a
-/// type is remembered. That one is freed does not count: its handle is nobody's until it is
-/// committed again, which counts.
+/// Counts how often KnownType::sends() may have changed its answer for a handle. It is 0 until a
+/// type is remembered. Freeing a type does not count: its handle is nobody's until a new type is
+/// committed, and that counts.
 extern std::atomic<std::uint64_t> times_learnt;
 
 }  // namespace halocline::interpose

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
-   An ordinary MPI program that knows nothing of Halocline: packs, unpacks and exchanges parts of a block of 128^3 doubles that are
-   described by derived types, checks what arrived, and prints what each takes.
+   Packs, unpacks and exchanges parts of a block of 128^3 doubles, described by derived types. Checks what arrived, and prints the
+   times. It is an ordinary MPI program that knows nothing of Halocline.
 
      mpicc -O2 pack_halo.c -o pack_halo
      mpirun -n 2 pack_halo
@@ -26,7 +26,7 @@ static MPI_Datatype box(int z, int y, int x) {
   MPI_Type_create_subarray(3, sizes, subsizes, starts, MPI_ORDER_C, MPI_DOUBLE, &type);
   return type;
 }
-/* Every eighth point and its right neighbour, somewhere else in each row: as of particles near a boundary. */
+/* Returns a type of every eighth point and its right neighbour, shifted in each row, as for particles near a boundary. */
 static MPI_Datatype scattered(void) {
   static int places[N * N / 4];
   int count = 0;
@@ -37,7 +37,7 @@ static MPI_Datatype scattered(void) {
   return type;
 }
 
-/* Of those that `type` has, and no others, which are rank `from`'s if they are right. */
+/* Returns the number of wrong points: those of `type` must be rank `from`'s, and no other point may be written. */
 static int wrong_points(const double* ghost, int points, MPI_Datatype type, int from) {
   int bytes, written = 0, wrong = 0;
   MPI_Type_size(type, &bytes);

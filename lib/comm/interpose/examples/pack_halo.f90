@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! An ordinary Fortran program that knows nothing of Halocline: as pack_halo.c, with parts of a block of 128^3 doubles.
+! Does the same as pack_halo.c in Fortran, with fewer parts. It is an ordinary MPI program that knows nothing of Halocline.
 !
 !   mpifort -O2 pack_halo.f90 -o pack_halo_f
 !   mpirun -n 2 pack_halo_f

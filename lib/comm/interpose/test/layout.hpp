@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Instances of a type in memory, laid out by MPI_Type_get_extent, and the places of their bytes:
-// those of the type map.
+// Lays out instances of a type in memory, by MPI_Type_get_extent. The type map gives the places of
+// their bytes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ inline int previous_rank() {
   return (world_rank() + world_size() - 1) % world_size();
 }
 
-// After which the engine has taken over what it does: unless it is forced, it does so later.
+// Returns a number of uses after which the engine has taken over. If it is forced, that is 1.
 inline int enough_uses() {
   const auto* const mode = std::getenv("HALOCLINE_MPI");
   return mode != nullptr && std::string(mode) == "auto" ? 140 : 1;
@@ -59,20 +59,20 @@ inline std::int64_t resident_bytes() {
   return pages * 4096;
 }
 
-// Does `action(times)` often; afterwards the process is to have grown by less than a mebibyte.
+// Calls `action(times)`. Fails if the process then has grown by a mebibyte or more.
 template <class F>
 void expect_no_growth(int times, F&& action) {
   action(times / 10);
   const auto before = resident_bytes();
   action(times);
-#ifndef __SANITIZE_ADDRESS__  // which keeps what is freed for a while
+#ifndef __SANITIZE_ADDRESS__  // the sanitizer keeps freed memory for a while
   EXPECT_LT(resident_bytes() - before, 1 << 20);
 #else
   (void)before;
 #endif
 }
 
-// MPI tells of errors instead of ending the program.
+// Makes MPI return errors instead of ending the program, while it lives.
 class ErrorsReturn {
  public:
   ErrorsReturn() { set(MPI_ERRORS_RETURN); }
@@ -91,8 +91,8 @@ inline int class_of(int code) {
   return out;
 }
 
-// As HALOCLINE_TEST_MEMORY says, of an emulated device, whose memory this program may follow
-// pointers to; or ordinary memory.
+// Allocates memory of an emulated device, of the kind in HALOCLINE_TEST_MEMORY. This program may
+// follow pointers to it. Allocates ordinary memory if the variable is unset.
 template <class T>
 struct Allocator {
   using value_type = T;
@@ -120,18 +120,18 @@ struct Allocator {
 };
 using Memory = std::vector<std::byte, Allocator<std::byte>>;
 
-// Without telling what all of them are.
+// Tells if memories are equal. A failed EXPECT_PRED2 with it prints no bytes.
 inline bool same(const Memory& a, const Memory& b) {
   return a == b;
 }
 
-// Some instances of a type in an array of bytes, and where their data are in it.
+// Holds instances of a type in an array of bytes, and the places of their data.
 class Layout {
  public:
   Layout(const TypeExprPtr& expr, std::int64_t count)
       : count_(static_cast<int>(count)), type_(dtype::make_datatype(*expr)) {
     const auto in_mpi = dtype::test::with_mpi_bounds(expr);
-    if (in_mpi == nullptr) return;  // this MPI has its data elsewhere
+    if (in_mpi == nullptr) return;  // this MPI has the data at other places
     places_ = dtype::byte_displacements(dtype::type_map(*in_mpi), count);
     if (places_.empty()) return;
     const auto [least, greatest] = std::minmax_element(places_.begin(), places_.end());
@@ -143,22 +143,22 @@ class Layout {
   int count() const { return count_; }
   MPI_Datatype type() const { return type_.get(); }
   int bytes() const { return static_cast<int>(places_.size()); }
-  // No byte twice: such a type may be received.
+  // Tells if no byte is held twice. Only such a type may be received.
   bool disjoint() const {
     auto sorted = places_;
     std::sort(sorted.begin(), sorted.end());
     return std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
   }
 
-  // In one run of memory, which the engine leaves to MPI.
+  // Tells if the data are one run of memory, which the engine leaves to MPI.
   bool is_one_run() const {
     for (std::size_t i = 1; i < places_.size(); ++i)
       if (places_[i] != places_[i - 1] + 1) return false;
     return true;
   }
 
-  // Open MPI packs some types of negative strides wrongly, and Open MPI 5.0 and Intel MPI copy some
-  // wrongly to the rank itself.
+  // Tells if MPI packs, unpacks and copies the type rightly. Open MPI packs some types of negative
+  // strides wrongly. Open MPI 5.0 and Intel MPI copy some types wrongly to the rank itself.
   bool mpi_is_right() const {
     auto memory = filled(0), unpacked = poisoned();
     Memory there(static_cast<std::size_t>(bytes()) + 1);
@@ -175,14 +175,14 @@ class Layout {
   }
 
   Memory poisoned() const { return Memory(static_cast<std::size_t>(room_), kPoison); }
-  // What rank `rank` sends.
+  // Returns the memory that rank `rank` sends from.
   Memory filled(int rank) const {
     auto out = poisoned();
     for (std::size_t i = 0; i < out.size(); ++i)
       out[i] = static_cast<std::byte>(i * 31 + i / 256 + static_cast<std::size_t>(rank) * 101 + 7);
     return out;
   }
-  // The packed bytes of that.
+  // Returns the packed bytes of filled(rank).
   Memory packed(int rank) const {
     const auto memory = filled(rank);
     Memory out;
@@ -190,11 +190,11 @@ class Layout {
       out.push_back(memory[static_cast<std::size_t>(place + origin_)]);
     return out;
   }
-  // Poisoned memory after the first `bytes` of these have been received.
+  // Returns poisoned memory after the first `bytes` of `packed` have been received.
   Memory received(const Memory& packed, int bytes) const {
     return received(packed, bytes, poisoned());
   }
-  // Likewise of other memory.
+  // Returns the memory `out` after the first `bytes` of `packed` have been received.
   Memory received(const Memory& packed, int bytes, Memory out) const {
     for (int i = 0; i < bytes; ++i)
       out[static_cast<std::size_t>(places_[static_cast<std::size_t>(i)] + origin_)] =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives with the interposer in front of MPI: all pairs of types, all kinds of communicators.
+// Tests collectives with the interposer: all pairs of types, and all kinds of communicators.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -16,8 +16,8 @@ namespace {
 
 using namespace interpose::test;
 
-// What rank `from` sends to rank `to`: a layout for each pair, of types that may be received. Some
-// that are one run of memory Open MPI's MPI_Alltoallw copies wrongly to the rank itself.
+// Holds a layout for each pair of ranks, of types that may be received. Single runs of memory are
+// left out: Open MPI's MPI_Alltoallw copies some of them wrongly to the rank itself.
 class Pairs {
  public:
   Pairs() {
@@ -37,11 +37,12 @@ class Pairs {
   std::vector<Layout> layouts_;
 };
 
-// One memory for all partners of a collective, and where their buffers are in it.
+// Names the layout of a partner, and its first byte in the memory of a Room.
 struct Place {
   const Layout* layout;
   std::size_t begin = 0;
 };
+// Holds one memory for all partners of a collective.
 struct Room {
   std::vector<Place> places;
   Memory memory;
@@ -88,7 +89,7 @@ TEST(Alltoallw, OfRandomTypesIsTheTypeMaps) {
   }
 }
 
-// Of types that MPI is slow at, so that the engine does some of it where nothing forces it to.
+// MPI is slow at this type, so the engine does some of it even if it is not forced.
 TEST(Alltoallw, OfManyBlocksIsTheTypeMap) {
   const Layout layout("vector(5000,1,3,double)", 1);
   Room sent, received;
@@ -109,7 +110,7 @@ TEST(Alltoallw, OfManyBlocksIsTheTypeMap) {
 TEST(Alltoallv, OfDerivedTypesIsTheTypeMap) {
   const Layout one("resized(vector(3,2,4,int),0,64)", 1);
   const auto ranks = static_cast<std::size_t>(world_size());
-  // Rank r sends r + 1 instances to each, with a hole of one instance between them.
+  // Rank r sends r + 1 instances to each rank, with a hole of one instance between them.
   const int mine = world_rank() + 1;
   std::vector<int> send_counts(ranks, mine), send_at(ranks), counts(ranks), at(ranks);
   for (std::size_t i = 0; i < ranks; ++i) {
@@ -133,7 +134,7 @@ TEST(Alltoallv, OfDerivedTypesIsTheTypeMap) {
   EXPECT_EQ(received, expected);
 }
 
-// A line of ranks with two ends: what is beyond is not touched.
+// The ranks form a line with two ends. Data beyond the ends must not be touched.
 TEST(NeighborAlltoallw, LeavesWhatHasNoNeighborAlone) {
   const std::array dimensions = {world_size()};
   const std::array periods = {0};
@@ -156,7 +157,7 @@ TEST(NeighborAlltoallw, LeavesWhatHasNoNeighborAlone) {
   MPI_Comm_free(&line);
 }
 
-// As MPI does it, which copies: bytes of no type stay as they were.
+// MPI may copy whole buffers here. Bytes outside of all types must stay as MPI leaves them.
 TEST(Alltoallw, InPlaceIsMpis) {
   const Layout layout("vector(50,3,5,double)", 2);
   const auto in_place = [&](auto* function) {
@@ -189,7 +190,7 @@ TEST(Alltoallv, InPlaceIsMpis) {
   EXPECT_EQ(ours, in_place(&PMPI_Alltoallv));
 }
 
-// Nothing for some partners, and for those a type of MPI's own; MPI's own types for others.
+// Some partners get nothing, with a predefined type. Other partners get predefined types.
 TEST(Alltoallw, OfAllKindsAtOnce) {
   const Layout gaps("vector(500,3,5,double)", 2), plain("contiguous(7,int)", 1), named("int", 3);
   const auto layout_of = [&](int from, int to) -> const Layout& {
@@ -217,7 +218,7 @@ TEST(Alltoallw, OfAllKindsAtOnce) {
 }
 
 TEST(Alltoallw, BetweenGroupsIsWithTheOther) {
-  // A single rank has no other group: the runs with two and three test it.
+  // A single rank has no other group. The runs with two and three ranks test it.
   if (world_size() == 1) GTEST_SKIP() << "for two ranks and more";
   MPI_Comm half = MPI_COMM_NULL, both = MPI_COMM_NULL;
   const int side = world_rank() % 2;
@@ -241,12 +242,13 @@ TEST(Alltoallw, BetweenGroupsIsWithTheOther) {
   MPI_Comm_free(&half);
 }
 
-// Everybody sends to the next two, of which one may be itself.
+// Each rank sends to the next two ranks. One of these may be the rank itself.
 TEST(NeighborAlltoallw, OfDistributedGraphsHasBothDirections) {
   const int ranks = world_size(), me = world_rank();
   const std::array sources{(me + ranks - 1) % ranks, (me + 2 * ranks - 2) % ranks},
       destinations{(me + 1) % ranks, (me + 2) % ranks};
-  // With fewer, both messages are between the same two ranks, and MPI may swap them: np3 tests it.
+  // With two ranks, both messages have the same ends, and MPI may swap them. The run with three
+  // ranks tests it.
   if (ranks < 3) GTEST_SKIP() << "for three ranks: else two messages have the same ends";
   MPI_Comm graph = MPI_COMM_NULL;
   MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, sources.data(), MPI_UNWEIGHTED, 2,
@@ -266,9 +268,9 @@ TEST(NeighborAlltoallw, OfDistributedGraphsHasBothDirections) {
   MPI_Comm_free(&graph);
 }
 
-// A line: the ends have one neighbor, what is between has two.
+// The ranks form a line: the ends have one neighbor, all other ranks have two.
 TEST(NeighborAlltoallw, OfGraphsHasTheirNeighbors) {
-  // A single rank has no neighbor: the runs with two and three test it.
+  // A single rank has no neighbor. The runs with two and three ranks test it.
   if (world_size() == 1) GTEST_SKIP() << "for two ranks and more";
   const int ranks = world_size(), me = world_rank();
   std::vector<int> ends, edges, neighbors;
@@ -296,7 +298,7 @@ TEST(NeighborAlltoallw, OfGraphsHasTheirNeighbors) {
   MPI_Comm_free(&graph);
 }
 
-// Whose handle may come again with other neighbors.
+// A handle of a freed communicator may come again, with other neighbors.
 TEST(Communicators, LeaveNothingBehind) {
   const Layout layout("vector(5,3,5,double)", 1);
   const auto use_grid = [&](int i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A driver of a device that we cannot use is loaded while the program runs: what is in its memory
-// is left to MPI, and not even read for measuring.
+// Tests a driver of an unusable device that is loaded while the program runs. Data in its memory
+// are left to MPI, and not even read for measuring.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -20,7 +20,7 @@ constexpr std::size_t kPage = 4096;
 constexpr int kPackedBytes = kBlocks * static_cast<int>(sizeof(double));
 constexpr auto kMemoryBytes = std::size_t{kBlocks} * kStride * sizeof(double);
 
-// Memory that nobody may touch while it is a device's.
+// Holds memory that nobody may touch while it is a device's.
 class Memory {
  public:
   explicit Memory(std::size_t bytes) : bytes_((bytes + kPage - 1) / kPage * kPage) {
@@ -35,7 +35,7 @@ class Memory {
   double* doubles() const { return static_cast<double*>(data_); }
   void protect(int protection) const { EXPECT_EQ(mprotect(data_, bytes_, protection), 0); }
 
-  // By the driver's word.
+  // Makes the driver say that it is memory of the device.
   void give_to_device(void* driver) const {
     const auto set = [driver](const char* name, std::uint64_t value) {
       *static_cast<std::uint64_t*>(dlsym(driver, name)) = value;
@@ -75,7 +75,7 @@ TEST(Driver, ThatIsLoadedLaterIsNoticedBeforeItsMemoryIsRead) {
   ASSERT_NE(driver, nullptr) << dlerror();
   packed.give_to_device(driver);
   packed.protect(PROT_NONE);
-  // Which measures, if it does not look.
+  // These calls would measure if they did not look for a driver.
   known->to_unpack(type, memory.data(), 1, packed.data(), kPackedBytes);
   known->to_pack(type, memory.data(), 1);
   packed.protect(PROT_READ | PROT_WRITE);
@@ -96,7 +96,7 @@ TEST(Driver, ThatIsLoadedLaterIsNoticedBeforeItsMemoryIsRead) {
   memory.protect(PROT_READ | PROT_WRITE);
   MPI_Type_free(&type);
 
-  // Which nobody knew before.
+  // The next type was unknown before.
   memory.protect(PROT_NONE);
   MPI_Type_vector(kBlocks - 1, 1, kStride, MPI_DOUBLE, &type);
   MPI_Type_commit(&type);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ends in many ways, with the interposer in front of MPI: comm_interpose_end WAY. Exit code 0 if
-// everything that arrived was right and nothing ran that was gone by then.
+// Tests ways to end a program with the interposer: comm_interpose_end WAY. Exit code 0 if
+// everything that arrived was right, and no code ran that was unloaded or destroyed by then.
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -80,8 +80,8 @@ void with_types_that_are_never_freed() {
   MPI_Finalize();
 }
 
-// Sends and receives that MPI completes in MPI_Finalize, of types that are free by then, and
-// others that it never completes.
+// Leaves sends and receives that MPI completes in MPI_Finalize, with types that are freed by then.
+// Leaves other requests that MPI never completes.
 void with_requests_that_nobody_waits_for() {
   const Ring ring;
   exchange(kept, 150);
@@ -108,7 +108,7 @@ void with_requests_that_nobody_waits_for() {
 
 void finalize_at_exit() {
   exchange(kept, 40);
-  auto longer = make_type(2 * kBlocks);  // of which nothing is known yet
+  auto longer = make_type(2 * kBlocks);  // nothing is known of it yet
   exchange(longer, 150);
   MPI_Type_free(&longer);
   MPI_Type_free(&kept);
@@ -125,7 +125,7 @@ int use_at_the_end(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
-// MPI deletes the attribute that was set first at last.
+// The attribute that was set first is deleted last.
 void with_calls_in_finalize() {
   int keyval = MPI_KEYVAL_INVALID;
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, use_at_the_end, &keyval, nullptr);
@@ -135,7 +135,7 @@ void with_calls_in_finalize() {
   MPI_Finalize();
 }
 
-// One of them goes on while the program ends.
+// One thread goes on while the program ends.
 void with_threads() {
   std::vector<std::thread> threads;
   for (int i = 0; i < 2; ++i)
@@ -146,7 +146,7 @@ void with_threads() {
     });
   for (auto& thread : threads) thread.join();
   static std::atomic<bool> is_running{false};
-  // Without calls of MPI: Open MPI may crash in MPI_Finalized while MPI_Finalize runs.
+  // This thread calls no MPI: Open MPI may crash in MPI_Finalized while MPI_Finalize runs.
   std::thread([] {
     for (;;) {
       is_running = true;
@@ -157,7 +157,7 @@ void with_threads() {
   MPI_Finalize();
 }
 
-// A library that is loaded and closed again while MPI has its callbacks.
+// The library is loaded and closed again, but MPI still has its callbacks.
 template <class Function>
 Function* function(void* library, const char* name) {
   auto* const found = reinterpret_cast<Function*>(dlsym(library, name));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A receive whose request was freed, and for which the sender waits while the receiver is in
-// MPI_Finalize already: the program ends, as it does without the interposer.
+// Tests a program whose receiver frees the request and is already in MPI_Finalize when the sender
+// sends. It must end, as it does without the interposer.
 #include <mpi.h>
 #include <unistd.h>
 
 #include <vector>
 
 int main(int argc, char** argv) {
-  constexpr int kBlocks = 100000;  // a message that waits for its receive
+  constexpr int kBlocks = 100000;  // long enough that the send waits for its receive
   int rank = 0;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is known of a type because an equal one was measured, and what is made of the times.
+// Tests what is known of a type because an equal type was measured, and what follows from the
+// times.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -14,7 +15,7 @@
 #include "comm/interpose/test/layout.hpp"
 #include "comm/interpose/types.hpp"
 
-// While it is true, MPI packs the last byte of several instances otherwise.
+// Makes MPI pack the last byte of several instances wrongly, while it is true.
 static bool mpi_packs_otherwise = false;
 
 int PMPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize,
@@ -42,7 +43,7 @@ TEST(Findings, AreOfEqualExpressionsAlone) {
   EXPECT_EQ(times, 2);
   EXPECT_FALSE(found->plan);
   EXPECT_EQ(found->packing.up_to, 100);
-  // The same type map by other calls, whose way through MPI is another.
+  // Other calls make the same type map, but MPI may handle these types in another way.
   for (const auto* other : {"hvector(11,1,12,int)", "vector(11,1,3,float)", "vector(11,1,4,int)",
                             "dup(vector(11,1,3,int))"})
     EXPECT_FALSE(meet(*dtype::parse_type(other)).findings) << other;
@@ -57,7 +58,7 @@ TEST(Findings, OfMoreBytesStay) {
   EXPECT_EQ(meet(*type).findings->unpacking.up_to, 70);
   keep(*type, {.plan = plan, .packing = times_up_to(200)});
   EXPECT_EQ(meet(*type).findings->packing.up_to, 300);
-  // That MPI packs it otherwise is so from then on.
+  // Once MPI packs the type otherwise, that stays so.
   keep(*type, {});
   keep(*type, {.plan = plan, .packing = times_up_to(400)});
   EXPECT_FALSE(meet(*type).findings->compared);
@@ -78,7 +79,7 @@ TEST(Findings, TakeNoMoreThanSoMuchMemory) {
 }
 
 TEST(Findings, StayWhereOthersAreOnlyMet) {
-  for (int round = 0; round < 2; ++round) {  // of the first there may be too many before
+  for (int round = 0; round < 2; ++round) {  // in the first round, the table may be full already
     keep(*one_of_many(-1), {});
     for (int i = 0; i < 5000; ++i) meet(*one_of_many(-2 - i));
   }
@@ -100,7 +101,7 @@ MPI_Datatype new_vector(int count, int stride) {
   return type;
 }
 
-// Uses of a new type until it has a plan, of up to so many.
+// Returns the uses of a new type until it has a plan, up to `at_most`.
 int uses_until_known(int count, int stride, int instances, int at_most = 200) {
   auto type = new_vector(count, stride);
   int uses = 0;
@@ -113,18 +114,18 @@ TEST(Findings, MakeEqualTypesKnownSooner) {
   EXPECT_EQ(uses_until_known(13, 3, 1), KnownType::kMostMpiUses + 1);
   EXPECT_EQ(uses_until_known(13, 3, 1), 3);
   EXPECT_EQ(uses_until_known(13, 4, 1), KnownType::kMostMpiUses + 1);
-  // More bytes than what was measured is good for: with the fourth look-up, or when it is due.
+  // More bytes than the times hold for: known with the fourth look-up, or when measuring is due.
   EXPECT_EQ(uses_until_known(13, 3, 100), 3);
   EXPECT_EQ(uses_until_known(13, 3, 100), 3);
   EXPECT_EQ(uses_until_known(13, 3, 900), KnownType::kMpiUses + 1);
-  EXPECT_EQ(uses_until_known(13, 3, 900), 2);  // the first one was sought in vain 20 uses ago
+  EXPECT_EQ(uses_until_known(13, 3, 900), 2);  // a look-up 20 uses ago was in vain
   EXPECT_EQ(uses_until_known(13, 3, 900), 1);
-  // 64 KiB and more.
+  // Uses of 64 KiB and more.
   EXPECT_EQ(uses_until_known(8192, 2, 1), KnownType::kMpiUses + 1);
   EXPECT_EQ(uses_until_known(8192, 2, 1), 1);
 }
 
-// A new vector of so many doubles that was packed thrice, when others were often used.
+// Returns a new vector of `count` doubles, packed three times, after many uses of equal types.
 MPI_Datatype used_vector(int count) {
   uses_until_known(count, 3, 1, KnownType::kMpiUses);
   const auto type = new_vector(count, 3);
@@ -158,7 +159,7 @@ TEST(Findings, ThatMpiPacksOtherwiseAreGoneBy) {
   MPI_Type_free(&type);
 }
 
-// Whatever asks first: a pack, a collective call that takes other types as well, a use on a device.
+// The first question may be a pack, a collective that takes other types as well, or a device.
 TEST(Findings, AreThatMpiPacksSeveralInstancesOtherwise) {
   const std::vector<double> memory(1000);
   const std::vector<double, test::Allocator<double>> on_device(1000);
@@ -204,11 +205,11 @@ TEST(Findings, AreMadeOfTypesThatLiveShortlyAgainAndAgain) {
   EXPECT_GE(lives * kLife, KnownType::kMpiUses);
   EXPECT_LT(lives, 15);
   EXPECT_EQ(uses_until_known(17, 3, 1), 3);
-  // And of more bytes than these are good for.
+  // The same with more bytes than the times hold for.
   for (lives = 0; lives < 20 && uses_until_known(17, 3, 100, kLife) == kLife;) ++lives;
   EXPECT_GT(lives, 0);
   EXPECT_LT(lives, 20);
-  // Others of the same size and extent, each of its own.
+  // Other types of the same size and extent, each different.
   for (int i = 0; i < 10; ++i) {
     MPI_Datatype type = MPI_DATATYPE_NULL;
     const int places[] = {0, 1 + i, 50};
@@ -221,23 +222,23 @@ TEST(Findings, AreMadeOfTypesThatLiveShortlyAgainAndAgain) {
 }
 
 TEST(MessageTime, GoesByWhoPacksWhereAtOnce) {
-  // One nanosecond for each byte and one microsecond for each message.
+  // A message takes one microsecond, and one nanosecond more for each byte.
   const dtype::MessageTimes messages({{1, dtype::Curve({1, 1000001}, {1e-6, 1001e-6}, "")}}, "");
   const auto pays = [&](double ours, double mpi, Traffic traffic) {
     return message_time(messages, times_up_to(1 << 20, ours, mpi), 1 << 20, traffic).pays();
   };
   constexpr double kPacked = 1e-9;
-  // What is packed three times as slow as it is moved: one way, both ends of MPI are busy at once.
+  // Packing takes three times as long as moving. One way, both ends of MPI work at once.
   EXPECT_FALSE(pays(1.1 * kPacked, 3 * kPacked, Traffic::one_way));
   EXPECT_TRUE(pays(1.1 * kPacked, 3 * kPacked, Traffic::both_ways));
   EXPECT_TRUE(pays(0.1 * kPacked, 3 * kPacked, Traffic::one_way));
-  // What MPI packs as fast as we do is never packed.
+  // If MPI packs as fast as the engine, the engine never packs a message.
   for (const auto traffic : {Traffic::one_way, Traffic::both_ways})
     for (const double seconds : {0.1 * kPacked, kPacked, 10 * kPacked})
       EXPECT_FALSE(pays(seconds, seconds, traffic)) << seconds;
 }
 
-// Instances that reach further than what is compared and timed are not measured at each use.
+// Instances may reach further than what is compared and timed. They are not measured at each use.
 TEST(Findings, AreMadeOnceOfInstancesThatReachFar) {
   constexpr std::int64_t kExtent = std::int64_t{8} << 20;
   constexpr int kCount = 200;

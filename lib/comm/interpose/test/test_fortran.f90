@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! Every call of Fortran that the interposer stands in front of, with a derived type: every fourth double of a column. What does not
-! belong to it must stay as it was.
+! Tests every call of Fortran that the interposer stands in front of, with a derived type: every fourth double of a column. Other
+! data must stay as they were.
 program test_fortran
   use, intrinsic :: iso_c_binding, only: c_f_pointer, c_ptr
   use mpi
@@ -28,7 +28,7 @@ program test_fortran
   call mpi_type_create_resized(plain, from, extent, type, error)
   call mpi_type_commit(type, error)
   call mpi_type_free(plain, error)
-  call mpi_type_dup(type, plain, error)  ! as committed as the other
+  call mpi_type_dup(type, plain, error)  ! a copy of a committed type is committed
   call mpi_type_free(type, error)
   type = plain
 
@@ -71,7 +71,7 @@ program test_fortran
   do round = 1, 4
     ghost = -1
     call mpi_neighbor_alltoallw(field, [1, 1], sides, [type, type], ghost, [1, 1], sides, [type, type], line, error)
-    ! What a rank sends down arrives from above. With two ranks or one, MPIs differ in which of two messages is which.
+    ! A message sent down arrives from above. With one or two ranks, both have the same ends, and MPIs differ in their order.
     if (ranks > 2) then
       call check_column(1, previous, 2)
       call check_column(2, next, 1)
@@ -93,7 +93,7 @@ contains
     if (.not. right) wrong = wrong + 1
   end subroutine
 
-  ! That a column of the ghost is a column of that rank's field, where the type has elements.
+  ! Counts an error unless a column of the ghost has that rank's data at the places of the type, and old values elsewhere.
   subroutine check_column(column, of_rank, of_column)
     integer, intent(in) :: column, of_rank, of_column
     integer :: i
@@ -206,7 +206,7 @@ contains
       call mpi_wait(requests(2), status, error)
       call mpi_wait(requests(1), mpi_status_ignore, error)
     case (17)
-      ! Nothing else tells that it has arrived.
+      ! The receive's request is freed, so only the data show that the message has arrived.
       call mpi_request_free(requests(1), error)
       call mpi_wait(requests(2), mpi_status_ignore, error)
       do i = 1, 100000
@@ -224,7 +224,7 @@ contains
     number = 0
   end subroutine
 
-  ! Those that are only watched, each with one number from this rank to itself.
+  ! Calls the functions that are only watched. Each moves one number from this rank to itself.
   subroutine watched_calls
     integer :: s, r, line, part, request, message, status(mpi_status_size), window, group, k, room_size
     integer, pointer, asynchronous :: memory

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A device without memory for what packing takes leaves it to MPI.
+// Tests that packing is left to MPI if the device has too little memory for it.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -19,7 +19,7 @@ namespace {
 using dtype::EmulatedDevice;
 using Doubles = std::vector<double, test::Allocator<double>>;
 
-// While it lives there is no memory but for what is allocated already.
+// Lets the device allocate no more memory, while it lives.
 class Full {
  public:
   explicit Full(EmulatedDevice& device) : device_(device) { device.limit(device.bytes()); }
@@ -38,7 +38,7 @@ class FullDevice : public testing::Test {
 
   void SetUp() override {
     device_ = dynamic_cast<EmulatedDevice*>(dtype::current_device());
-    // Of a real one all memory would have to be taken from whoever else uses it.
+    // A real device would need all its memory taken, also from other users.
     if (device_ == nullptr) GTEST_SKIP() << "only an emulated device has as much memory as we say";
     std::iota(from_.begin(), from_.end(), 0.0);
     for (int i = 0; i < kBlocks; ++i) places_.push_back(4 * i + i * i % 3);
@@ -47,8 +47,8 @@ class FullDevice : public testing::Test {
     if (type_ != MPI_DATATYPE_NULL) MPI_Type_free(&type_);
   }
 
-  // One double each, at `places_`: as a vector if these are at equal distances, else as a list, for
-  // which kernels need a table in the memory of the device.
+  // Makes a type of single doubles at `places_`. With `strided`, it is a vector. Else it is a list,
+  // and kernels need a table in memory of the device.
   void make_type(bool strided) {
     if (strided) {
       for (int i = 0; i < kBlocks; ++i) places_[static_cast<std::size_t>(i)] = 3 * i;
@@ -65,7 +65,7 @@ class FullDevice : public testing::Test {
     for (std::size_t i = 0; i < places_.size(); ++i)
       ASSERT_EQ(packed[i], from_[static_cast<std::size_t>(places_[i])]) << i;
   }
-  // And no others.
+  // Fails unless exactly the doubles at `places_` were unpacked.
   void expect_unpacked() {
     std::vector<double> expected(kDoubles, -1);
     for (const auto place : places_)
@@ -121,7 +121,7 @@ TEST_F(FullDevice, LeavesToMpiWhatItHasNoRoomFor) {
 TEST_F(FullDevice, LeavesToMpiWhatItHasNoRoomForTheListsOf) {
   make_type(false);
   Doubles packed_there(kBlocks);
-  // What is packed of this is kept, so that there is memory for all but the lists.
+  // Packing this type leaves memory that is kept. So there is memory for all but the lists.
   MPI_Datatype strided = MPI_DATATYPE_NULL;
   MPI_Type_vector(kBlocks, 1, 2, MPI_DOUBLE, &strided);
   MPI_Type_commit(&strided);

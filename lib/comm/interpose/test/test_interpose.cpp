@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI's own interface with the interposer in front of it: messages and collectives of random types
-// against their type maps, gaps included; and what must be as without it. With HALOCLINE_MPI=off on
-// some of the ranks, these are MPI's own.
+// Tests MPI's interface with the interposer in front. Messages and collectives of random types must
+// follow their type maps, gaps included. All other behaviour must be that of MPI alone. Some ranks
+// may run with HALOCLINE_MPI=off.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -43,8 +43,8 @@ bool some_rank_without_it() {
   return without != 0;
 }
 
-// Random layouts that may be received, and that MPI packs rightly where it has to, the same on all
-// ranks.
+// Calls f(layout, i) for random layouts that may be received, the same on all ranks. If MPI has to
+// pack some of them, all are layouts that it packs rightly.
 void for_random_layouts(int count, const std::function<void(const Layout&, int)>& f) {
   const bool mpi_too = some_rank_without_it();
   dtype::test::CallGenerator generator(20251123);
@@ -81,7 +81,8 @@ enum class Completion {
 };
 constexpr int kCompletions = static_cast<int>(Completion::persistent_single) + 1;
 
-// Completes both requests in that way; the status of the receive, which is the first.
+// Completes both requests in that way. Returns the status of the receive, which is the first
+// request.
 MPI_Status complete(std::array<MPI_Request, 2>& requests, Completion how) {
   std::array<MPI_Status, 2> statuses{};
   int done = 0, index = 0;
@@ -152,7 +153,7 @@ void around_the_ring(const Layout& layout, Completion how, int tag) {
   const auto type = layout.type();
   const int count = layout.count();
   const auto expected = layout.received_from(previous_rank());
-  // A receive from anybody, now and then.
+  // Every third receive is from any source.
   const int source = tag % 3 == 0 ? MPI_ANY_SOURCE : previous_rank();
   std::array<MPI_Request, 2> requests{};
   MPI_Status status{};
@@ -173,7 +174,7 @@ void around_the_ring(const Layout& layout, Completion how, int tag) {
         for (auto& request : requests) MPI_Start(&request);
       check_status(complete(requests, how), layout, tag);
       EXPECT_PRED2(same, received, expected);
-      MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);  // of inactive ones
+      MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);  // both are inactive
       EXPECT_PRED2(same, received, expected);
     }
     for (auto& request : requests) {
@@ -191,7 +192,7 @@ void around_the_ring(const Layout& layout, Completion how, int tag) {
   if (how == Completion::get_status) {
     for (int flag = 0; flag == 0;) MPI_Request_get_status(requests[0], &flag, &status);
     EXPECT_PRED2(same, received, expected);
-    std::fill(received.begin(), received.end(), kPoison);  // to be left alone
+    std::fill(received.begin(), received.end(), kPoison);  // the wait must leave it alone
   }
   const auto got = complete(requests, how);
   EXPECT_PRED2(same, received, how == Completion::get_status ? layout.poisoned() : expected);
@@ -273,7 +274,7 @@ TEST(Messages, OfRandomTypesAreTheTypeMaps) {
   });
 }
 
-// Long enough that MPI waits for the receiver.
+// The message is so long that MPI waits for the receiver.
 TEST(Messages, ThatAreLongAreTheTypeMaps) {
   const Layout layout("hvector(3000,1,80,vector(4,1,2,double))", 2);
   for (int how = 0; how < kCompletions; ++how)
@@ -359,12 +360,12 @@ TEST(Messages, OutliveTheirTypes) {
             &requests[0]);
   MPI_Isend(layout->buffer(sent), 2, layout->type(), next_rank(), 0, MPI_COMM_WORLD, &requests[1]);
   layout.reset();
-  const Layout other("hvector(3000,1,88,vector(4,1,2,double))", 2);  // perhaps of the same handle
+  const Layout other("hvector(3000,1,88,vector(4,1,2,double))", 2);  // perhaps gets the same handle
   MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);
   EXPECT_PRED2(same, received, expected);
 }
 
-// The buffer is MPI_BOTTOM: all is in the type.
+// The buffer is MPI_BOTTOM: the type has the addresses.
 TEST(Messages, OfAbsoluteAddressesAreTheTypeMaps) {
   const Layout layout("vector(500,3,5,double)", 2);
   auto sent = layout.filled(world_rank()), received = layout.poisoned();
@@ -375,7 +376,7 @@ TEST(Messages, OfAbsoluteAddressesAreTheTypeMaps) {
     MPI_Get_address(layout.buffer(memory), &address);
     MPI_Type_create_hindexed(1, &one, &address, layout.type(), &type);
     const dtype::Datatype inner(type);
-    MPI_Type_create_resized(type, 0, 0, &type);  // a second one would be the same
+    MPI_Type_create_resized(type, 0, 0, &type);  // a second instance would be at the same place
     MPI_Type_commit(&type);
     return dtype::Datatype(type);
   };
@@ -399,7 +400,7 @@ TEST(Messages, OfAbsoluteAddressesAreTheTypeMaps) {
   EXPECT_PRED2(same, received, layout.received(packed, layout.bytes() / 2));
 }
 
-// Waits for others pass while one of ours is pending, which then arrives.
+// Waits for other requests return while a watched request is pending. Its message arrives later.
 TEST(Messages, ArriveAfterOthersThatWereWaitedFor) {
   const Layout layout("vector(500,2,3,int)", 4);
   auto sent = layout.filled(world_rank()), received = layout.poisoned();
@@ -474,7 +475,8 @@ TEST(Messages, ThatPersistArriveAgainAfterTheirStatusWasSeen) {
 }
 
 #ifdef HALOCLINE_HAS_GET_STATUS_SOME
-// What is complete by MPI 4.1's calls may be looked at, and is left alone when it is waited for.
+// When a call of MPI 4.1 reports a receive as complete, its data may be read. The later wait must
+// leave them alone.
 TEST(Messages, AreThereOnceAnyStatusSaysSo) {
   const Layout layout("vector(500,2,3,int)", 4);
   for (int how = 0; how < 3; ++how) {
@@ -502,7 +504,7 @@ TEST(Messages, AreThereOnceAnyStatusSaysSo) {
 }
 #endif
 
-// No later call but these is made: each delivers what has arrived.
+// After the send, only these calls follow. They deliver what has arrived.
 TEST(Messages, ArriveWhoseRequestWasFreed) {
   const Layout layout("hvector(300,1,80,vector(4,1,2,double))", 2);
   auto sent = layout.filled(world_rank()), received = layout.poisoned();
@@ -522,8 +524,8 @@ TEST(Messages, ArriveWhoseRequestWasFreed) {
   EXPECT_PRED2(same, received, expected);
 }
 
-// The receiver may be MPI alone. Open MPI 4.1 writes beyond its stack where packed bytes end in the
-// midst of an element of 32 bytes.
+// The receiver may be MPI alone. Open MPI 4.1 writes beyond its stack if packed bytes end inside of
+// an element of 32 bytes.
 TEST(Messages, OfLongElementsArrive) {
   // An MPI may be built without C's complex numbers: then no program can send them.
   if (MPI_C_LONG_DOUBLE_COMPLEX == MPI_DATATYPE_NULL) GTEST_SKIP() << "this MPI lacks the type";
@@ -548,7 +550,8 @@ TEST(Messages, OfLongElementsArrive) {
   }
 }
 
-// A program may learn by another message or a barrier that it has what it freed the receive of.
+// Another message or a barrier may tell a program that a message has arrived whose receive it
+// freed.
 TEST(Messages, ArriveWhoseRequestWasFreedWithTheNextCall) {
   // MPICH alone may deliver such a message later than any of these calls.
   if (some_rank_without_it()) GTEST_SKIP() << "for the engine on all ranks";
@@ -634,9 +637,9 @@ TEST(Messages, ArriveWhoseRequestWasFreedWithTheNextCall) {
     MPI_Request_free(&request);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Isend(layout.buffer(sent), 2, layout.type(), next, 0, MPI_COMM_WORLD, &send);
-    constexpr int kCalls = 50;  // MPI may need some to get a long message there
+    constexpr int kCalls = 50;  // MPI may need some calls to move a long message
     for (int i = 0; i < kCalls; ++i) {
-      PMPI_Barrier(MPI_COMM_WORLD);  // by then all have sent
+      PMPI_Barrier(MPI_COMM_WORLD);  // afterwards, all ranks have sent
       call();
     }
     EXPECT_PRED2(same, received, expected) << name;
@@ -644,7 +647,7 @@ TEST(Messages, ArriveWhoseRequestWasFreedWithTheNextCall) {
   }
 }
 
-// The calls that are only watched, each with one number from this rank to itself.
+// Each call that is only watched moves one number from this rank to itself.
 TEST(Calls, ThatAreOnlyWatchedReachTheMpi) {
   const MPI_Comm self = MPI_COMM_SELF;
   const int number = 7, one = 1, zero = 0;
@@ -721,7 +724,7 @@ TEST(Calls, ThatAreOnlyWatchedReachTheMpi) {
   }
 
   MPI_Win window = MPI_WIN_NULL;
-  int* memory = nullptr;  // allocated, since Open MPI makes no window of other memory everywhere
+  int* memory = nullptr;  // from MPI, since Open MPI cannot make windows of other memory everywhere
   MPI_Win_allocate(sizeof *memory, sizeof *memory, MPI_INFO_NULL, self, static_cast<void*>(&memory),
                    &window);
   *memory = 0;
@@ -748,7 +751,7 @@ TEST(Calls, ThatAreOnlyWatchedReachTheMpi) {
 }
 
 #if MPI_VERSION >= 4
-// Such a type may not be asked by the calls that count by ints.
+// Calls that count by ints are errors for such a type.
 TEST(Types, OfLargeCountsArePackedAsAllOthers) {
   const Layout layout("vector(64,1,3,double)", 2);
   auto memory = layout.filled(0);
@@ -776,7 +779,7 @@ void count_error(MPI_Comm*, int*, ...) {
 }
 
 TEST(Errors, GoToTheHandlerOfTheCommunicator) {
-  // Open MPI 4.1 does not notice a message that is too long if a rank sends it to itself: the runs
+  // If a rank sends to itself, Open MPI 4.1 does not notice a message that is too long. The runs
   // with two ranks and more test it.
   if (world_size() == 1) GTEST_SKIP() << "for two ranks and more";
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
@@ -797,28 +800,28 @@ TEST(Errors, GoToTheHandlerOfTheCommunicator) {
     return out;
   };
   const auto of_mpi = errors_of(&PMPI_Recv), ours = errors_of(&MPI_Recv);
-  EXPECT_EQ(ours, of_mpi);  // MPICH has success once the handler has returned
+  EXPECT_EQ(ours, of_mpi);  // MPICH returns success once the handler has returned
   EXPECT_GT(ours.second, 0);
   MPI_Comm_free(&comm);
   MPI_Errhandler_free(&handler);
 }
 
 TEST(Errors, OfMessagesThatAreTooLongAreMpis) {
-  // Open MPI 4.1 does not notice it of packed bytes that a rank sends itself: two ranks test it.
+  // Open MPI 4.1 does not notice it if a rank sends packed bytes to itself. Two ranks test it.
   if (world_size() == 1) GTEST_SKIP() << "for two ranks and more";
   const ErrorsReturn errors_return;
-  // Open MPI 4.1 lets the kernel copy all of one run of 4 KiB and more to one that is shorter.
+  // If this is one run of 4 KiB or more, Open MPI 4.1 lets the kernel copy it all to a shorter one.
   const std::vector<int> sent(100000);
   const Layout shorter("vector(5,2,3,int)", 4);
   auto received = shorter.poisoned();
-  // Not by MPI_Waitall: with a request that has failed before, Open MPI 4.1 may hang in it.
+  // MPI_Waitall is not used: Open MPI 4.1 may hang in it with a request that has failed before.
   MPI_Request send = MPI_REQUEST_NULL, receive = MPI_REQUEST_NULL;
   MPI_Status status;
   const auto start = [&] {
     MPI_Isend(sent.data(), static_cast<int>(sent.size()), MPI_INT, next_rank(), 0, MPI_COMM_WORLD,
               &send);
   };
-  // Returns the error of the receive, however that is told.
+  // Returns the class of the receive's error, from the call or from the status.
   const auto complete = [&](int how) {
     int index = 0, done = 0, code = MPI_SUCCESS;
     status.MPI_ERROR = MPI_SUCCESS;
@@ -848,7 +851,7 @@ TEST(Errors, OfMessagesThatAreTooLongAreMpis) {
   EXPECT_EQ(MPI_Wait(&send, MPI_STATUS_IGNORE), MPI_SUCCESS);
 }
 
-// With its handler, and without a request that could be waited for.
+// The communicator's handler is called, and no request is left to be waited for.
 TEST(Errors, OfNonblockingCallsAreMpis) {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   MPI_Comm comm = MPI_COMM_NULL;
@@ -873,7 +876,7 @@ TEST(Errors, OfNonblockingCallsAreMpis) {
   MPI_Errhandler_free(&handler);
 }
 
-// Also while some of ours are pending.
+// This holds also while watched requests are pending.
 TEST(Errors, OfWrongCountsOfRequestsAreMpis) {
   const ErrorsReturn errors_return;
   const Layout layout("vector(5,2,3,int)", 4);
@@ -888,7 +891,7 @@ TEST(Errors, OfWrongCountsOfRequestsAreMpis) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-// Whatever has been started by then can be waited for, and all can be started again.
+// Requests that were started can be waited for, and all requests can be started again.
 TEST(Errors, OfStartsLeaveRequestsUsable) {
   const ErrorsReturn errors_return;
   const Layout layout("vector(500,2,3,int)", 4);
@@ -910,7 +913,7 @@ TEST(Errors, OfStartsLeaveRequestsUsable) {
   MPI_Request_free(&requests[1]);
 }
 
-// MPIs differ in what they notice: of a packed buffer that is too short, MPICH says nothing.
+// MPIs notice different errors: MPICH says nothing of a packed buffer that is too short.
 TEST(Errors, OfWrongArgumentsAreMpis) {
   const ErrorsReturn errors_return;
   const Layout layout("vector(5,2,3,int)", 4);
@@ -950,7 +953,7 @@ TEST(Errors, OfWrongArgumentsAreMpis) {
   EXPECT_EQ(send(4, MPI_DATATYPE_NULL, 0, 0, MPI_COMM_WORLD), MPI_ERR_TYPE);
 }
 
-// They are told to the communicator of the call, whatever is asked of a type before.
+// Errors go to the communicator of the call, also if the type was asked for something before.
 TEST(Errors, OfTypesOfCollectivesGoToTheirCommunicator) {
   MPI_Errhandler counter = MPI_ERRHANDLER_NULL;
   MPI_Comm_create_errhandler(count_error, &counter);
@@ -982,7 +985,8 @@ TEST(Errors, OfTypesOfCollectivesGoToTheirCommunicator) {
   MPI_Comm_free(&comm);
 }
 
-// A type that was not committed is an error before and after one of the same handle was.
+// A type that was not committed is an error, before and after another type of its handle was
+// committed.
 TEST(Errors, OfTypesThatAreNotCommittedAreMpis) {
   const ErrorsReturn errors_return;
   std::array<int, 20> memory{}, packed{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls that are passed on because they were before, until something new is known of their types.
+// Tests which calls are passed on because an equal call was, until something is learnt of a type.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -36,11 +36,11 @@ TEST(ExchangeHash, GoesByTypesAndCountsTogether) {
   EXPECT_EQ(hash_of(3, {{c, 0}, {b, 2}, {a, 1}, {b, 2}}), hash);
   EXPECT_NE(hash_of(4, {{a, 1}, {b, 2}, {b, 2}, {c, 0}}), hash);
   EXPECT_NE(hash_of(3, {{a, 2}, {b, 1}, {b, 2}, {c, 0}}), hash);
-  // Whose sums of types, counts, their squares and products are the same.
+  // These have equal sums of types, of counts, of their squares, and of products.
   EXPECT_NE(hash_of(3, {{a, 2}, {b, 0}, {c, 1}}), hash_of(3, {{a, 1}, {b, 2}, {c, 0}}));
   EXPECT_NE(hash_of(3, {{a, 2}, {a, 2}, {a, 2}, {a, 0}}),
             hash_of(3, {{a, 3}, {a, 1}, {a, 1}, {a, 1}}));
-  // As if a type or a count were another one, and less or more learnt since.
+  // A change of a type or a count must not hide a change of what is learnt.
   for (int more = 1; more < 5; ++more) {
     EXPECT_NE(hash_of(3 + static_cast<std::uint64_t>(more), {{a, 1}}), hash_of(3, {{a, 1 + more}}));
     EXPECT_NE(hash_of(3 + static_cast<std::uint64_t>(more), {{a, 2}, {a + 1, 1}}),
@@ -50,7 +50,7 @@ TEST(ExchangeHash, GoesByTypesAndCountsTogether) {
 
 TEST(PassedOn, FindsWhatWasInserted) {
   PassedOn calls;
-  // Of different slots, which go by the highest bits.
+  // These have different slots, which go by the highest bits.
   constexpr std::uint64_t kMpis = 0x2468u, kOnHost = 0xE000'0000'0000'1230u;
   calls.insert(kMpis, false);
   calls.insert(kOnHost, true);
@@ -58,7 +58,7 @@ TEST(PassedOn, FindsWhatWasInserted) {
   EXPECT_EQ(calls.find(kOnHost), PassedOn::Found::mpis_on_host);
   for (const auto other : {kMpis + 2, kOnHost + 2, kMpis ^ kOnHost})
     EXPECT_EQ(calls.find(other), PassedOn::Found::not_yet) << std::hex << other;
-  calls.insert(kMpis + 2, false);  // in the place of the first
+  calls.insert(kMpis + 2, false);  // in the same slot as the first one
   EXPECT_EQ(calls.find(kMpis), PassedOn::Found::not_yet);
 }
 
@@ -80,7 +80,7 @@ TEST(PassedOn, IsOverOnceATypeIsNewOrMeasured) {
   MPI_Type_free(&type);
 }
 
-// What the engine has in memory of a device has a plan since then.
+// In memory of a device, the engine makes a plan as soon as it does a call.
 TEST(PassedOn, IsNoCallOfOtherCountsOrOfATypeThatIsNew) {
   const test::Layout layout("vector(10,1,2,int)", 1);
   auto sent = layout.filled(1), received = layout.poisoned();
@@ -89,7 +89,7 @@ TEST(PassedOn, IsNoCallOfOtherCountsOrOfATypeThatIsNew) {
     MPI_Alltoallw(layout.buffer(sent), &count, &kHere, &type, layout.buffer(received), &count,
                   &kHere, &type, MPI_COMM_SELF);
   };
-  // Committed out of sight, and so unknown.
+  // The type is committed out of sight, and so unknown.
   MPI_Datatype type = MPI_DATATYPE_NULL;
   MPI_Type_vector(10, 1, 2, MPI_INT, &type);
   PMPI_Type_commit(&type);

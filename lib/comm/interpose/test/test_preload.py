@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The interposer as its user has it: loaded in front of the MPI of programs that know nothing of it."""
+"""Tests the interposer as users have it: loaded in front of the MPI of programs that know nothing of it."""
 import json
 import os
 import pathlib
@@ -26,7 +26,7 @@ def run(*command):
     return subprocess.run([str(word) for word in command], capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S)
 
 
-# Makes the same type anew in every step.
+# Is a program that makes the same type anew in every step.
 STEPS = """
 #include <mpi.h>
 #include <stdio.h>
@@ -123,7 +123,7 @@ class Preloaded(unittest.TestCase):
         self.assertIn("subarray(C,{134,134,134},{128,128,3},{3,3,3},double)", of_types)
         self.assertNotRegex(of_types, r"MPI_Pack by engine: ")
         of_calls = self.launch(program, ranks=1, LD_PRELOAD=LIBRARY, HALOCLINE_MPI_LOG="calls")
-        # Scattered doubles, which no MPI packs as fast.
+        # No MPI packs scattered doubles as fast as the engine.
         self.assertRegex(of_calls, r"halocline\[0\]: MPI_Pack by engine: 1 of .* \(32768 bytes\) in [0-9.]+ us")
 
     def test_tells_of_equal_types_once(self):
@@ -144,7 +144,7 @@ class Preloaded(unittest.TestCase):
                 self.assertEqual("stands in front of MPI" in finished.stdout, interposed)
 
     def model(self, seconds):
-        """The file of a model of this machine, but for messages that all take that long."""
+        """Returns the file of a model of this machine in which every message takes `seconds`."""
         path = pathlib.Path(self.folder.name) / "model.json"
         if not path.exists():
             finished = run(MPIEXEC, "-n", 2, HALOCLINE, "calibrate", "--max-seconds", 2, "--model", path)
@@ -153,12 +153,12 @@ class Preloaded(unittest.TestCase):
         for place in ("host", "streamed"):
             for curve in model["messages"][place]["on_node"]:
                 curve["seconds"] = [seconds] * len(curve["seconds"])
-                curve["bytes"][-1] = 1 << 30  # also if the measurement was cut short
+                curve["bytes"][-1] = 1 << 30  # long enough, even if the measurement was cut short
         path.write_text(json.dumps(model), encoding="utf-8")
         return path
 
     def engines_part(self, call, told):
-        """Of the first rank's calls."""
+        """Returns the engine's part of the first rank's calls."""
         calls = {path: sum(map(int, re.findall(rf"halocline\[0\]: {call} +{path} +(\d+)", told))) for path in ("engine", "mpi")}
         return calls["engine"] / sum(calls.values())
 
@@ -167,7 +167,7 @@ class Preloaded(unittest.TestCase):
             with self.subTest(seconds=seconds):
                 variables = {"HALOCLINE_MPI": "auto", "HALOCLINE_MPI_LOG": "summary", "HALOCLINE_MODEL": self.model(seconds)}
                 words = [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
-                # But for types that are used once.
+                # The tests left out use each type once.
                 finished = run(MPIEXEC, "-n", 2, *words, MESSAGES, "--gtest_filter=-*LeaveNothingBehind")
                 self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
                 for call in ("MPI_Isend", "MPI_Send_init", "MPI_Alltoallw"):
@@ -175,7 +175,7 @@ class Preloaded(unittest.TestCase):
                     self.assertLessEqual(self.engines_part(call, finished.stderr), at_most, call)
 
     def test_programs_end_in_every_way(self):
-        # What is freed too early is overwritten, so that its use is noticed.
+        # MALLOC_PERTURB_ overwrites freed memory, so that a use of it is noticed.
         variables = {"LD_PRELOAD": LIBRARY, "HALOCLINE_MPI": "auto", "HALOCLINE_MPI_LOG": "summary",
                      "HALOCLINE_MODEL": self.model(1e-12), "MALLOC_PERTURB_": "165"}
         words = [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]

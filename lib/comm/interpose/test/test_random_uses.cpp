@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random programs in front of the interposer: types that are used with one count for a while, and
-// then with another one, so that whatever was learnt before is tried on what it was not learnt
-// from. Buffers lie as MPI_Type_get_extent says. PMPI's functions tell what the MPI alone does.
+// Runs random programs with the interposer. Each uses a type with one count for a while, and then
+// with another count. So findings are tried on calls that they were not learnt from. Buffers lie as
+// MPI_Type_get_extent says. The functions of PMPI show what MPI alone does.
 //
 //   comm_interpose_random [--types N] [--messages M] [--seed S]
 #include <gtest/gtest.h>
@@ -69,14 +69,15 @@ Options read_options() {
   return out;
 }
 
-// Intel MPI crashes in packs of some types, or never returns from their commit, also without us.
+// Intel MPI crashes in packs of some types, or never returns from their commits, also without the
+// interposer.
 #ifdef I_MPI_VERSION
 constexpr bool kMpiMayCrash = true;
 #else
 constexpr bool kMpiMayCrash = false;
 #endif
 
-// Tells if this MPI is known to crash, now or later, in packs or commits of a type.
+// Tells if this MPI is known to crash, at once or later, in packs or commits of a type.
 bool mpi_is_known_to_crash(const TypeExprPtr& expr) {
   const auto types = dtype::test::nesting(expr);
   return std::any_of(types.begin(), types.end(), [&](const TypeExprPtr& one) {
@@ -99,7 +100,7 @@ std::vector<std::byte> noise_of(std::mt19937_64& engine, std::size_t bytes) {
   return out;
 }
 
-// Memory with room on both sides: some MPIs read and write beside the places of a type.
+// Holds memory with room on both sides: some MPIs read and write beside the places of a type.
 class Arena {
  public:
   static constexpr std::size_t kMargin = std::size_t{1} << 22;
@@ -115,13 +116,13 @@ class Arena {
   Memory bytes_;
 };
 
-// Instances of one type, from 1 to kMostInstances of them in one memory.
+// Describes 1 to kMostInstances instances of one type in one memory.
 class Instances {
  public:
   static constexpr int kMostInstances = 5;
   static constexpr std::int64_t kMostSpan = std::int64_t{1} << 20, kMostBytes = 1 << 14, kGap = 64;
 
-  // None of a type that MPI has elsewhere, or that reaches far.
+  // Returns none for a type that reaches far, or whose data this MPI has at other places.
   static std::optional<Instances> of(const TypeExprPtr& expr) {
     const auto in_mpi = dtype::test::with_mpi_bounds(expr);
     if (in_mpi == nullptr) return std::nullopt;
@@ -143,13 +144,13 @@ class Instances {
   std::byte* buffer(Arena& memory) const { return memory.data() + origin_; }
   std::size_t room() const { return room_; }
 
-  // The packed bytes of `memory` by the type map.
+  // Returns the packed bytes of `memory` by the type map.
   std::vector<std::byte> packed(const std::vector<std::byte>& memory, int count) const {
     std::vector<std::byte> out;
     for_each_byte(count, [&](std::size_t at) { out.push_back(memory[at]); });
     return out;
   }
-  // `memory` after `packed` was unpacked by the type map.
+  // Returns `memory` after `packed` was unpacked by the type map.
   std::vector<std::byte> unpacked(const std::vector<std::byte>& packed, int count,
                                   std::vector<std::byte> memory) const {
     auto from = packed.begin();
@@ -181,8 +182,8 @@ class Instances {
   std::size_t room_ = 0;
 };
 
-// A model of this machine in which messages take next to no time, so that the engine carries what
-// it packs faster. The file is gone after the tests.
+// Writes a model of this machine in which messages take next to no time. The engine then carries
+// what it packs faster. The file is removed after the tests.
 class ModelOfFastMessages {
  public:
   ModelOfFastMessages() {
@@ -209,7 +210,7 @@ constexpr auto kMostRoom = static_cast<std::size_t>(Instances::kMostSpan + 2 * I
 constexpr auto kMostStream =
     static_cast<std::size_t>(Instances::kMostInstances * Instances::kMostBytes);
 
-// Commits, packs and unpacks one type by the MPI alone, with every count.
+// Commits, packs and unpacks one type by MPI alone, with every count.
 void try_with_mpi(const TypeExprPtr& expr) {
   static Arena memory(kMostRoom), stream(kMostStream);
   const auto type = Instances::of(expr);
@@ -224,8 +225,8 @@ void try_with_mpi(const TypeExprPtr& expr) {
   }
 }
 
-// Returns the types that the MPI survives on every rank. Child processes try them. After a crash,
-// or a type that takes too long, the next child goes on with the type behind it.
+// Returns the types that MPI survives on every rank. Child processes try them. If a type crashes or
+// takes too long, the next child goes on with the type behind it.
 std::vector<TypeExprPtr> survived(const std::vector<TypeExprPtr>& types) {
   constexpr int kMostSeconds = 3;
   enum Fate : int { untried, begun, passed };
@@ -238,7 +239,7 @@ std::vector<TypeExprPtr> survived(const std::vector<TypeExprPtr>& types) {
     if (child == 0) {
       for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGALRM})
         std::signal(signal, SIG_DFL);
-      std::fclose(stderr);  // what the allocator says of damage is no news
+      std::fclose(stderr);  // hides the allocator's reports of damage
       for (auto i = first; i < types.size(); ++i) {
         fates[i] = begun;
         ::alarm(kMostSeconds);
@@ -260,7 +261,7 @@ std::vector<TypeExprPtr> survived(const std::vector<TypeExprPtr>& types) {
   return out;
 }
 
-// Tells if the engine does all from the first use on.
+// Tells if the engine does everything from the first use on.
 const bool kIsAllOurs = kOnDevice || [] {
   const char* const mode = std::getenv("HALOCLINE_MPI");
   return mode != nullptr && std::string_view(mode) == "engine";
@@ -282,12 +283,12 @@ class RandomUses : public Programs {
     return first +
            static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(last - first + 1));
   }
-  // Draws the number of uses before; every tenth type is used for long.
+  // Draws the number of uses before the tested ones. Every tenth type is used for long.
   int uses() { return static_cast<int>(between(1, 10) == 1 ? between(0, 300) : between(0, 40)); }
   int count() { return static_cast<int>(between(1, Instances::kMostInstances)); }
   std::vector<std::byte> noise(std::size_t bytes) { return noise_of(engine_, bytes); }
-  // Calls f(instances, text) for random types, the same ones on all ranks, until it was true of
-  // `number` of them.
+  // Calls f(instances, text) for random types, until it has returned true for `number` of them. All
+  // ranks get the same types.
   template <class F>
   void for_random_types(std::int64_t number, F&& f) {
     CallGenerator generator(options_.seed);
@@ -362,10 +363,10 @@ TEST_F(RandomUses, PackAndUnpackTheTypeMapWithEachCount) {
                (type.is_disjoint(n) ? "" : "; places overlap");
       };
       EXPECT_EQ(position, bytes) << told();
-      // An MPI may err with some counts alone; then what is right is as good as what it does.
+      // MPI may err with some counts alone. Then both the right bytes and MPI's bytes are accepted.
       EXPECT_TRUE(ours_packed == right_packed || ours_packed == mpis_packed) << told();
       if (!type.is_disjoint(n)) {
-        // MPIs write in orders of their own, and threads of a device in any.
+        // MPIs write what overlaps in orders of their own, and threads of a device in any order.
         const auto& expected = kIsAllOurs ? right_memory : mpis_memory;
         EXPECT_TRUE(kOnDevice || ours_memory == expected || ours_memory == mpis_memory) << told();
         continue;
@@ -379,11 +380,11 @@ TEST_F(RandomUses, PackAndUnpackTheTypeMapWithEachCount) {
                 static_cast<long long>(3 * options_.types), static_cast<long long>(mpi_wrong));
 }
 
-// Between all ranks in a ring, or of one rank with itself.
+// Names the ways to send. All ranks form a ring; a single rank sends to itself.
 enum class How { isend, sendrecv, persistent, alltoallw, neighbor_alltoallw };
 constexpr int kHows = static_cast<int>(How::neighbor_alltoallw) + 1;
 
-// The program's calls, and what the MPI alone does.
+// Holds the program's calls of MPI, or those of MPI alone.
 struct Calls {
   decltype(&MPI_Irecv) irecv;
   decltype(&MPI_Isend) isend;
@@ -403,7 +404,7 @@ constexpr Calls kMpisCalls{
     PMPI_Irecv,     PMPI_Isend,    PMPI_Waitall,      PMPI_Sendrecv,  PMPI_Recv_init,
     PMPI_Send_init, PMPI_Startall, PMPI_Request_free, PMPI_Alltoallw, PMPI_Neighbor_alltoallw};
 
-// Names what a rank sends: instances of a type, and the memories at both ends.
+// Describes what a rank sends: instances of a type, and the memories at both ends.
 struct Message {
   const Instances& type;
   int count;
@@ -424,8 +425,8 @@ class Ring {
   Ring& operator=(const Ring&) = delete;
   ~Ring() { MPI_Comm_free(&comm_); }
 
-  // Sends `one` to the next rank. The neighborhood collective also sends `other` there if it is
-  // given, and the other collective sends it to the rank itself.
+  // Sends `one` to the next rank. If `other` is given, the neighborhood collective sends it there,
+  // too. MPI_Alltoallw sends `other` to the rank itself.
   void move(const Calls& calls, How how, const Message& one, const Message* other) const {
     auto* const from = one.type.buffer(one.source);
     auto* const to = one.type.buffer(one.target);
@@ -465,7 +466,7 @@ class Ring {
       }
     }
   }
-  // Tells whose bytes of the second message arrive; nobody's are -1.
+  // Returns the rank whose bytes of the second message arrive; -1 for none.
   int sender_of_other(How how) const {
     if (how == How::neighbor_alltoallw) return previous_;
     return how == How::alltoallw && world_size() > 1 ? world_rank() : -1;
@@ -498,13 +499,13 @@ class Ring {
 };
 
 TEST_F(RandomUses, ReceiveWhatIsSentWithEachCount) {
-  constexpr int kPacks = 130;  // after which auto has measured a type
+  constexpr int kPacks = 130;  // afterwards, `auto` has measured a type
   const Ring ring;
   const int previous = previous_rank();
   std::int64_t mpi_wrong = 0;
   Arena source(kMostRoom), target(kMostRoom), stream(kMostStream);
   Arena other_source(kMostRoom), other_target(kMostRoom);
-  std::optional<Instances> other;  // of the message before
+  std::optional<Instances> other;  // type of the message before
   int other_count = 0;
   for_random_types(options_.messages, [&](Instances& type, const std::string& text) -> bool {
     const auto how = static_cast<How>(between(0, kHows - 1));
@@ -513,7 +514,7 @@ TEST_F(RandomUses, ReceiveWhatIsSentWithEachCount) {
     const std::uint64_t of_messages = engine_();
     const bool is_disjoint = type.is_disjoint(std::max(n, first_count));
     if (kIsAllOurs && !is_disjoint) return false;
-    // Ranks draw alike, so that each knows what the other one sends.
+    // Ranks draw the same numbers, so each knows what the other one sends.
     const auto content = [&](int rank, std::size_t room) {
       std::mt19937_64 engine(of_messages + static_cast<std::uint64_t>(rank));
       return noise_of(engine, room);
@@ -524,7 +525,7 @@ TEST_F(RandomUses, ReceiveWhatIsSentWithEachCount) {
       return std::vector(poison.begin(), poison.begin() + static_cast<std::ptrdiff_t>(one.room()));
     };
     source.fill(mine);
-    // If MPI packs or unpacks wrongly, no message between it and the engine is right.
+    // If MPI packs or unpacks wrongly, no message between MPI and the engine is right.
     const auto packed = type.packed(mine, n);
     int position = 0;
     PMPI_Pack(type.buffer(source), n, type.type(), stream.data(), type.bytes(n), &position,
@@ -590,8 +591,7 @@ TEST_F(RandomUses, ReceiveWhatIsSentWithEachCount) {
                 static_cast<long long>(options_.messages), static_cast<long long>(mpi_wrong));
 }
 
-// Until a persistent send starts, its buffer is the program's, which may not even have made it
-// readable.
+// Until a persistent send starts, its buffer belongs to the program. It may not even be readable.
 TEST_F(RandomUses, PersistentSendsAreReadOnceTheyStart) {
   constexpr std::size_t kDoubles = 4096, kBytes = kDoubles * 4 * sizeof(double);
   auto* const memory =
@@ -618,7 +618,7 @@ TEST_F(RandomUses, PersistentSendsAreReadOnceTheyStart) {
   ::munmap(memory, kBytes);
 }
 
-// A receive is often posted for the most that could come, where there is less memory than that.
+// Receives are often posted for the largest possible message, into less memory than that.
 TEST_F(RandomUses, ReceivesTouchOnlyThePlacesOfWhatArrives) {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t used = 4 * page, all = 64 * page;
@@ -644,12 +644,12 @@ TEST_F(RandomUses, ReceivesTouchOnlyThePlacesOfWhatArrives) {
   ::munmap(memory, all);
 }
 
-// Open MPI 4.1 has other places for what a rank sends itself so (results/vendor-bugs): a program
-// that lives with that must not get the right ones in mid-run.
+// Here Open MPI 4.1 uses other places (results/vendor-bugs). A program that lives with these must
+// not get the right places in mid-run.
 TEST_F(Programs, GetTheResultOfTheMpiFromAlltoallwOfOneRank) {
   const char* const mode = std::getenv("HALOCLINE_MPI");
-  // With `engine`, and in memory of a device, the engine's places hold from the first call on:
-  // there is no change in mid-run. The runs with `auto` test it.
+  // With `engine`, and in memory of a device, the engine's places hold from the first call on. So
+  // nothing changes in mid-run. The runs with `auto` test it.
   if (mode == nullptr || std::string_view(mode) != "auto" || kOnDevice)
     GTEST_SKIP() << "for HALOCLINE_MPI=auto and the host's memory";
   constexpr int kBlocks = 20'000, kPlace = 16, kUses = 150;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Threads that make, use and free types and send each other messages at once, with the interposer
-// in front of MPI: each thread has types of its own, or all share one. Exit code 1 if anything that
-// arrives is wrong.
+// Tests threads that make, use and free types and send each other messages at once. Each thread has
+// types of its own, and all share one type. Exit code 1 if anything that arrives is wrong.
 #include <mpi.h>
 
 #include <array>
@@ -24,7 +23,7 @@ MPI_Datatype every(int stride) {
   return type;
 }
 
-// Completes both, by another function each time.
+// Completes both requests. Each time, another function does it.
 void complete(std::array<MPI_Request, 2>& requests, int time) {
   std::array<int, 2> indices{};
   switch (time % 6) {
@@ -53,7 +52,7 @@ void complete(std::array<MPI_Request, 2>& requests, int time) {
   }
 }
 
-// Sends every `stride`th int to the other rank's thread of this number, and packs them.
+// Sends every `stride`th int to the other rank's thread of the same number. Also packs them.
 void exchange(MPI_Datatype type, int stride, int thread, int other, int time) {
   const auto points = static_cast<std::size_t>(kBlocks * stride);
   std::vector<int> sent(points), received(points, -1), packed(kBlocks);
@@ -71,7 +70,7 @@ void exchange(MPI_Datatype type, int stride, int thread, int other, int time) {
   }
 }
 
-// Receives whose requests were freed, while another thread completes what it is not waiting for: a
+// Receives messages whose requests were freed, while another thread completes other calls. A
 // message that was sent later tells that all have arrived.
 void receive_freed(int rank) {
   constexpr int kRounds = 30, kMessages = 16, kFreedBlocks = 100'000, kDone = kMessages;
@@ -140,7 +139,7 @@ int main(int argc, char** argv) {
     });
   for (auto& thread : threads) thread.join();
   MPI_Type_free(&shared);
-  // MPI alone promises no order of arrival, but this MPI has it on one node.
+  // MPI promises no such order of arrival, but on one node this MPI keeps it.
   const char* const mode = std::getenv("HALOCLINE_MPI");
   if (mode != nullptr && std::string_view(mode) == "engine") receive_freed(rank);
   if (wrong != 0) std::printf("rank %d: %d points are wrong\n", rank, wrong.load());
