@@ -42,7 +42,7 @@ class Calibration {
   };
 
   /// Finds the partners. Collective over `comm`, which is duplicated.
-  /// \throws EnvironmentError, on all ranks, if the device fails.
+  /// \throws EnvironmentError on all ranks if the device fails.
   Calibration(MPI_Comm comm, const Options& options);
   ~Calibration();
 
@@ -60,7 +60,7 @@ class Calibration {
   /// Measures all parts. Returns the model without provenance on rank 0, and an empty model on all
   /// other ranks. The model lists what was cut short and what stayed noisy. Collective.
   /// \param progress called on rank 0 with the number of points that are done
-  /// \throws EnvironmentError, on all ranks, if memory is missing or the device fails.
+  /// \throws EnvironmentError on all ranks if memory is missing or the device fails.
   dtype::SystemModel measure(const std::function<void(std::int64_t points)>& progress);
 
  private:

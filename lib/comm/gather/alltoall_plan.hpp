@@ -37,7 +37,7 @@ struct AlltoallBuffers {
 
 /// Holds what all all-to-all plans share. Constructors are collective. Their cost is given in
 /// blocks. Types are cut for each message; dtype::element_ranges() says at which cost.
-/// \throws ConfigError, on all ranks, for numbers that are negative or do not match, and for types
+/// \throws ConfigError on all ranks for numbers that are negative or do not match, and for types
 /// that Halocline does not know.
 class AlltoallPlan : public CollectivePlan {
  protected:
@@ -49,7 +49,7 @@ class AlltoallPlan : public CollectivePlan {
   /// Returns the link to a rank, modulo the number of ranks.
   Link link(std::int64_t rank) const;
   /// Returns the signature that all blocks of all ranks have. Collective.
-  /// \throws ConfigError, on all ranks, if the blocks have several signatures.
+  /// \throws ConfigError on all ranks if the blocks have several signatures.
   Contributions one_block() const;
 
   /// Copies the block of this rank to itself.

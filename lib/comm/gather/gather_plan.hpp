@@ -93,7 +93,7 @@ class GatherPlan final : public CollectivePlan {
   /// Makes the plan. Collective: exchanges signatures unless buffers.same_signatures, and makes the
   /// communicators of a new root. O(blocks of the ranks below this one, and pieces of their
   /// messages). Types are cut for each of them; dtype::element_ranges() says at which cost.
-  /// \throws ConfigError, on all ranks, for counts that are negative or do not match, and for types
+  /// \throws ConfigError on all ranks for counts that are negative or do not match, and for types
   /// that Halocline does not know. Also for an impossible variant. The forced variants need ranks
   /// in the order of their nodes; mpi_gather needs whole instances. MPI_Unpack, MPI_Sendrecv and
   /// mpi_gather need counts that fit their `int`.

@@ -28,12 +28,12 @@ struct OffNodePoints {
   auto operator<=>(const OffNodePoints&) const = default;
 };
 
-/// Returns the points that leave nodes.
+/// Returns the points that leave nodes. Local; O(ranks).
 ///
+/// \param decomposition boxes of all ranks
+/// \param radius ghost points on each side
 /// \param directions directions whose ghosts are exchanged, each with its opposite
 /// \param node_of node of each rank, as NodeHierarchy numbers them
-///
-/// Local; O(ranks).
 OffNodePoints off_node_points(const Decomposition& decomposition, std::int64_t radius,
                               const DirectionSet& directions, const std::vector<int>& node_of);
 

@@ -78,7 +78,7 @@ class PointToPoint {
 
   /// Makes an engine over `comm`, which must outlive it. Short messages and first chunks travel
   /// over `comm`, further chunks over a duplicate. Collective.
-  /// \throws ConfigError, on all ranks, if an option is out of range or differs between ranks.
+  /// \throws ConfigError on all ranks if an option is out of range or differs between ranks.
   PointToPoint(MPI_Comm comm, const Options& options);
   explicit PointToPoint(MPI_Comm comm);
   PointToPoint(const PointToPoint&) = delete;

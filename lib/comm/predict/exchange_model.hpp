@@ -61,10 +61,13 @@ struct Prediction {
 /// divided by model.injection_bytes_per_second. All ranks of the node share this rate. Rounds wait
 /// for each other. Ranks wait only for their own messages.
 ///
-/// \param node_of node of each rank
-/// \param on_device true if the fields are in memory of a device
-///
 /// A pure function. O(regions of all ranks * log points of the model).
+///
+/// \param model measured times of the machine
+/// \param node_of node of each rank
+/// \param transfer way of the packed bytes of device memory
+/// \param on_device true if the fields are in memory of a device
+/// \param traffic_of returns what a rank sends
 Prediction predict_exchange(const dtype::SystemModel& model, const std::vector<int>& node_of,
                             dtype::Transfer transfer, bool on_device, const TrafficOf& traffic_of);
 

@@ -34,8 +34,10 @@ class Segment {
  public:
   /// Begins at position 0 of the packed stream.
   ///
+  /// \param plan the plan of the datatype
   /// \param buffer the user's memory; it must outlive the segment. May be MPI_BOTTOM when the type
   ///   holds absolute addresses. Only unpack writes to it. blocks() and measure() do not touch it.
+  /// \param count instances of the datatype
   /// \param lookahead the most bytes of the stream to keep in memory of the segment, which is
   ///   allocated here. 0 keeps none.
   ///

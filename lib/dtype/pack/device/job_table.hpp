@@ -125,6 +125,7 @@ int word_log2(std::uint64_t moves);
 /// buffers are multiples of `alignment`. A narrow table serves them while all words together are
 /// fewer than 2^31.
 ///
+/// \param jobs plans with their buffers and packed offsets
 /// \param alignment divides the packed addresses of all jobs, less their packed offsets
 /// \param wide true: the table has 64-bit numbers in any case
 JobTable make_table(std::span<const TableJob> jobs, std::int64_t alignment, bool wide = false);

@@ -41,6 +41,7 @@ struct NestKernels {
 /// They also serve nests that differ from it in one count. This is the count of the only level, of
 /// the last of several levels, or of any level that runs in tiles.
 ///
+/// \param nest the loops and their runs
 /// \param unpacks_in_order if true, unpacking ignores the order of the levels and follows the
 ///   packed bytes
 NestKernels choose_kernels(const Nest& nest, bool unpacks_in_order);
