@@ -203,18 +203,19 @@ TEST(JobTable, IsForUnrolledKernelsIfBlocksHaveFewEntries) {
   EXPECT_GT(table_with(10).unrolled_levels(1), 0);
   EXPECT_EQ(table_with(1000).unrolled_levels(1), 0) << "most words are in one entry, but some not";
 
-  std::string lengths = "1", displacements = "0", types = "double";
-  for (int i = 1; i < 20; ++i) {
-    lengths += ",1";
-    displacements += "," + std::to_string(24 * i + 8 * (i % 2));
-    types += i % 2 == 0 ? ",double" : ",float";
+  std::string lengths, displacements, types;
+  for (int i = 0; i < 20; ++i) {
+    const std::string comma = i == 0 ? "" : ",";
+    lengths += comma + "1";
+    displacements += comma + std::to_string(400 * i);
+    types +=
+        comma + "vector(" + std::to_string(3 + i % 2) + ",1," + std::to_string(2 + i) + ",float)";
   }
   const auto text = "struct({" + lengths + "},{" + displacements + "},{" + types + "})";
   const auto any_count = table_of(text.c_str(), 16, 0);
-  if (any_count.levels > 0) {
-    EXPECT_EQ(any_count.unrolled_levels(1), 0);
-    EXPECT_GT(any_count.unrolled_levels(100000), 0);
-  }
+  ASSERT_GT(any_count.levels, 0);
+  EXPECT_EQ(any_count.unrolled_levels(1), 0);
+  EXPECT_GT(any_count.unrolled_levels(100000), 0);
 }
 
 TEST(JobTable, KnowsWhatIsPackedWithoutGaps) {
@@ -337,7 +338,8 @@ std::int64_t displacement_of(const PackPlan& plan, std::int64_t count, std::int6
   return block.offset;
 }
 
-// The place of word i of an entry, as unrolled kernels find it, where these are for the table.
+// Returns the place of word i of an entry. Expects that unrolled kernels find the same place, if
+// there is one for the table.
 template <class Form>
 device::Place place_of(const JobTable& table, const device::TableView<Form>& view,
                        const device::Entry<Form>& entry, typename Form::Index i,
@@ -357,22 +359,13 @@ device::Place place_of(const JobTable& table, const device::TableView<Form>& vie
         EXPECT_EQ(found.packed, place.packed);
       });
     };
-    switch (table.levels) {
-      case 1:
-        expect_same(std::integral_constant<int, 1>());
-        break;
-      case 2:
-        expect_same(std::integral_constant<int, 2>());
-        break;
-      case 3:
-        expect_same(std::integral_constant<int, 3>());
-        break;
-      case 4:
-        expect_same(std::integral_constant<int, 4>());
-        break;
-      default:
-        break;
+    [&]<int... kBefore>(std::integer_sequence<int, kBefore...>) {
+      const auto expect_if = [&](auto levels) {
+        if (table.levels == levels) expect_same(levels);
+      };
+      (expect_if(std::integral_constant<int, kBefore + 1>()), ...);
     }
+    (std::make_integer_sequence<int, device::kMaxUnrolledLevels>());
   }
   return place;
 }

@@ -236,6 +236,8 @@ TEST(Packs, OfRandomTypesAreTheTypeMaps) {
 
 // MPIs write what overlaps in orders of their own. A program must not see the order change.
 TEST(Unpacks, OfInstancesThatOverlapAreThoseOfTheMpi) {
+  // MPI calls such unpacks erroneous. In memory of a device kernels write the bytes, in no order
+  // (safety.md). The runs with ordinary memory test it.
   if (Allocator<std::byte>::kind()) GTEST_SKIP() << "kernels write what overlaps in no order";
   constexpr int kRows = 128;
   MPI_Datatype column, shifted, type;
