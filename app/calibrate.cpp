@@ -154,9 +154,10 @@ std::string describe_flaws(const SystemModel& model) {
   for (const auto& part : model.noisy) out += "noisy: " + part + "\n";
   for (const auto& point : odd_points(model))
     out += "over 10 times as slow as its neighbours: " + point + "\n";
-  return out.empty() ? ""
-                     : "\n" + out +
-                           "measure again while nothing else runs, or for longer (--max-seconds)\n";
+  if (out.empty()) return "";
+  return "\n" + out +
+         "the model can be used; for better figures measure again while nothing else runs" +
+         (model.incomplete.empty() ? "\n" : ", and for longer (--max-seconds)\n");
 }
 
 std::string describe(const SystemModel& model) {

@@ -200,8 +200,7 @@ std::optional<dtype::SystemModel> read_model_of_user() {
         !differences.empty())
       throw ConfigError(path + ": the system model is of another machine (" + differences +
                         "): measure this one with 'halocline calibrate'");
-    if (const auto flaws = flaws_of(out, path);
-        !flaws.empty() && (is_given || is_logged) && is_first_rank())
+    if (const auto flaws = flaws_of(out, path); !flaws.empty() && is_logged && is_first_rank())
       std::fprintf(stderr, "halocline: %s\n", flaws.c_str());
     return out;
   } catch (const std::exception& error) {

@@ -506,7 +506,8 @@ std::string flaws_of(const SystemModel& model, const std::string& path) {
   add("over 10 times as slow as their neighbours: ", odd_points(model));
   if (out.empty()) return out;
   return "system model " + path + " is of a disturbed or short measurement (" + out +
-         "): measure again with 'halocline calibrate' while nothing else runs";
+         "): it is used; for better figures run 'halocline calibrate --model " + path +
+         "' while nothing else runs";
 }
 
 std::string to_json(const SystemModel& model) {
