@@ -239,7 +239,8 @@ std::string describe_table(const std::vector<Contender>& contenders) {
   if (baseline != nullptr)
     legend +=
         " Ratio: times as fast as " + baseline->label +
-        ", the fastest vendor method; ~ marks ratios that may be 1 (all of less than 6 exchanges).";
+        ", the fastest vendor method; ~ marks ratios that may be 1" +
+        (speed(timed.list.front(), *baseline).low ? "." : ": with fewer than 6 exchanges, all.");
   out += "\n" + wrapped(legend, columns_of_terminal()) + "\n";
   if (contenders.front().record.ranks == 1)
     return out + wrapped(
