@@ -2,7 +2,7 @@
 # Describes an LSF machine with jsrun, as Summit was: nodes with 42 cores for jobs and 6 GPUs, one
 # rank for each GPU. Copy this example and fill in your site's values. slurm-4gpu.sh explains site
 # files.
-#   source jobs/sites/lsf-6gpu.sh && bsub < jobs/lsf/weak.lsf
+#   source jobs/sites/lsf-6gpu.sh && STUDY=weak bsub < jobs/lsf/study.lsf
 HALOCLINE_SITE=$(realpath -- "${BASH_SOURCE[0]}"); export HALOCLINE_SITE
 export LSB_DEFAULTPROJECT=myproject LSB_DEFAULTQUEUE=batch
 if command -v module >/dev/null; then module load gcc cuda spectrum-mpi; fi

@@ -2,7 +2,7 @@
 # Describes a Slurm cluster: nodes with 64 cores and 4 GPUs, one rank for each GPU. Copy this
 # example and fill in your site's values. A site file is sourced twice. On the login node, its
 # exports are the options of sbatch:
-#   source jobs/sites/slurm-4gpu.sh && sbatch jobs/slurm/weak.sbatch
+#   source jobs/sites/slurm-4gpu.sh && sbatch jobs/slurm/study.sbatch weak
 # In the job, jobs/studies/run.sh reads these variables and calls launch: nodes (their number),
 # ranks_per_node, memory (host or device, for the fields), launcher. With device it starts the
 # program of build/release-cuda. Options of sbatch override exports.

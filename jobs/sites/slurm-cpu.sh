@@ -2,7 +2,7 @@
 # Describes a Slurm cluster of CPUs: nodes with 2 x 64 cores and 256 GiB, one rank for four cores.
 # Copy this example and fill in your site's values. slurm-4gpu.sh explains site files.
 #   source jobs/sites/slurm-cpu.sh && jobs/studies/run.sh weak --dry-run --max-nodes 64
-#   sbatch -N 64 jobs/slurm/weak.sbatch
+#   sbatch -N 64 jobs/slurm/study.sbatch weak
 HALOCLINE_SITE=$(realpath -- "${BASH_SOURCE[0]}"); export HALOCLINE_SITE
 export SBATCH_ACCOUNT=myproject SBATCH_PARTITION=standard SBATCH_EXCLUSIVE=
 if command -v module >/dev/null; then module load gcc openmpi; fi

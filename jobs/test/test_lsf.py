@@ -10,7 +10,7 @@ import unittest
 from study_project import SOURCE, Project
 
 STUBS = SOURCE / "jobs" / "test" / "stub"
-SCRIPTS = sorted(path.name for path in (SOURCE / "jobs" / "lsf").glob("*.lsf"))
+STUDIES = ("calibrate", "gather", "methods", "strong", "weak")
 
 # The test replaces only ranks and memory of the site.
 SITE = """source jobs/sites/lsf-6gpu.sh
@@ -33,11 +33,11 @@ class Lsf(unittest.TestCase):
         self.project = Project(folder.name)
         self.project.environment["PATH"] = f"{STUBS}:{os.environ['PATH']}"
 
-    def submit(self, script, *options, ranks=6, memory="device", expect=0, **environment):
-        """Submits a script and returns the text of bsub. The job's output is in self.output."""
+    def submit(self, study, *options, script="study", ranks=6, memory="device", expect=0, **environment):
+        """Submits a study and returns the text of bsub. The job's output is in self.output."""
         (self.project.folder / "site.sh").write_text(SITE.format(ranks=ranks, memory=memory))
-        line = f"source ./site.sh && bsub {' '.join(options)} <jobs/lsf/{script}"
-        job = self.project.start("bash", "-c", line, **environment)
+        line = f"source ./site.sh && bsub {' '.join(options)} <jobs/lsf/{script}.lsf"
+        job = self.project.start("bash", "-c", line, STUDY=study, **environment)
         out, err = job.communicate(timeout=120)
         self.assertEqual(job.returncode, expect, out + err)
         logs = list(self.project.folder.glob("*.out"))
@@ -45,7 +45,7 @@ class Lsf(unittest.TestCase):
         return out + err
 
     def test_weak_scaling_on_two_nodes(self):
-        said = self.submit("weak.lsf", "-nnodes", "2", ranks=2, memory="host", HALOCLINE_CONFIG="configs/small.toml")
+        said = self.submit("weak", "-nnodes", "2", ranks=2, memory="host", HALOCLINE_CONFIG="configs/small.toml")
         self.assertIn("Job <4711> is submitted to queue <batch>", said)
         self.assertIn("exit code 0", self.output)
         names = [f"weak-{command}-{nodes}x2" for nodes in (1, 2) for command in ("compare", "run")]
@@ -58,25 +58,25 @@ class Lsf(unittest.TestCase):
         self.assertIn("job: 4711\nnode list: batch5 1 h41n00 42 h41n01 42\n", session.read_text())
 
         results = self.project.results("draft-weak")
-        self.submit("weak.lsf", "-nnodes", "2", ranks=2, memory="host", HALOCLINE_CONFIG="configs/small.toml")
+        self.submit("weak", "-nnodes", "2", ranks=2, memory="host", HALOCLINE_CONFIG="configs/small.toml")
         self.assertIn("done already: " + " ".join(names), self.output)
         self.assertEqual(self.project.results("draft-weak"), results)
 
-    def test_every_script_on_nodes_with_gpus(self):
+    def test_every_study_on_nodes_with_gpus(self):
         fake = self.project.folder / "fake"
         fake.write_text(FAKE)
         fake.chmod(0o755)
         (self.project.folder / "results" / "study.py").write_text("")  # the real one would find no records
-        for script in SCRIPTS:
-            with self.subTest(script=script):
-                self.submit(script, "-nnodes", "2", HALOCLINE_BINARY=str(fake))
+        for study in STUDIES:
+            with self.subTest(study=study):
+                self.submit(study, "-nnodes", "2", HALOCLINE_BINARY=str(fake))
                 self.assertIn("exit code 0", self.output)
-                results = self.project.results(script.removesuffix(".lsf"))
+                results = self.project.results(study)
                 self.assertTrue(results)
-                paths = [path for ranks in (6, 16) for path in self.project.raw(script.removesuffix(".lsf")).glob(f"*-2x{ranks}.json*")]
+                paths = [path for ranks in (6, 16) for path in self.project.raw(study).glob(f"*-2x{ranks}.json*")]
                 self.assertTrue(paths)
                 for path in paths:
-                    if script == "gather.lsf":
+                    if study == "gather":
                         self.assertIn("gather --config", path.read_text())
                         continue
                     self.assertIn("--memory device" if path.suffix == ".jsonl" else "calibrate", path.read_text())
@@ -84,17 +84,17 @@ class Lsf(unittest.TestCase):
                     path.unlink()
 
     def test_what_the_stubs_refuse(self):
-        text = (self.project.folder / "jobs" / "lsf" / "weak.lsf").read_text()
+        text = (self.project.folder / "jobs" / "lsf" / "study.lsf").read_text()
         for name, old, new, message in (
             ("option", "#BSUB -W", "#BSUB -walltime", "-walltime: Illegal option"),
             ("time", "-W 2:00", "-W 2h", "-W: Bad argument"),
             ("nodes", "-nnodes 16", "", "-nnodes is missing"),
         ):
             (self.project.folder / "jobs" / "lsf" / f"{name}.lsf").write_text(text.replace(old, new))
-            self.assertIn(message, self.submit(f"{name}.lsf", expect=1))
+            self.assertIn(message, self.submit("weak", script=name, expect=1))
         site = self.project.folder / "jobs" / "sites" / "lsf-6gpu.sh"
         site.write_text(site.read_text().replace("LSB_DEFAULTPROJECT=myproject ", ""))
-        self.assertIn("specify the project", self.submit("weak.lsf", expect=1))
+        self.assertIn("specify the project", self.submit("weak", expect=1))
         jsrun = (
             ("-n 3 -r 1 -a 1 -c 42", "not possible"), ("-n 2 -r 2 -c 42", "not possible"), ("-n 1 -r 1 -g 7", "not possible"),
             ("-n 1 -a 6 -c 42 -b packed:8", "do not fit"), ("-n 1 -b core", "'core' is not"), ("-n 1 -d block", "'block' is not"),

@@ -147,13 +147,13 @@ class Slurm(unittest.TestCase):
         self.raw = self.project.raw("draft-weak")
 
     def submit(self):
-        job = self.project.start("bash", "-c", "source ./site.sh && sbatch --parsable --nodes=2 jobs/slurm/weak.sbatch")
+        job = self.project.start("bash", "-c", "source ./site.sh && sbatch --parsable --nodes=2 jobs/slurm/study.sbatch weak")
         out, err = job.communicate(timeout=120)
         self.job = out.strip()
         self.assertTrue(job.returncode == 0 and self.job.isdigit(), out + err)
 
     def output(self):
-        path = self.project.folder / f"halocline-weak-{self.job}.out"
+        path = self.project.folder / f"halocline-{self.job}.out"
         return path.read_text() if path.exists() else ""
 
     def state(self):
