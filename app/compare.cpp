@@ -61,7 +61,7 @@ void measure(const Config& config, std::vector<Contender*> contenders, MPI_Comm 
     if (late) i = std::max(i, config.warmup);  // no more warm-up, but one measured iteration
     for (auto* contender : contenders) {
       HALOCLINE_MPI(MPI_Barrier(comm));
-      const Region region(contender->region.c_str());
+      const ProfileRegion region(contender->region.c_str());
       const double start = MPI_Wtime();
       const auto times = contender->plan.start().finish();
       const double total = MPI_Wtime() - start;

@@ -234,7 +234,7 @@ void measure(const Config& config, std::vector<GatherContender*> contenders, dou
     comm::shuffle(contenders, random);
     for (auto* contender : contenders) {
       HALOCLINE_MPI(MPI_Barrier(comm));
-      const Region region(contender->region.c_str());
+      const ProfileRegion region(contender->region.c_str());
       const double start = MPI_Wtime();
       contender->plan->run();
       const double seconds = MPI_Wtime() - start;

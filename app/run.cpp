@@ -114,7 +114,7 @@ class Simulation {
     const double start = MPI_Wtime();
     const auto times = plan_before(substep).start().finish();
     const double exchanged = MPI_Wtime();
-    const Region region("halocline: compute");
+    const ProfileRegion region("halocline: compute");
     set_outer(in, substep);
     advance(domain_, spec_, diffusion_number_, in, out);
     const double end = MPI_Wtime();
@@ -141,7 +141,7 @@ class Simulation {
     append(phases, pending.finish());
     const double exchanged = MPI_Wtime();
     {
-      const Region region("halocline: boundary");
+      const ProfileRegion region("halocline: boundary");
       set_outer(in, substep);
       for (int array = 0; array < in.arrays(); ++array)
         start_advance(domain_, spec_, diffusion_number_, in, out, array, points_.boundary);
@@ -160,7 +160,7 @@ class Simulation {
   // once.
   void advance_interior(const FieldSet<T>& in, const FieldSet<T>& out,
                         comm::PendingExchange& pending) const {
-    const Region region("halocline: interior");
+    const ProfileRegion region("halocline: interior");
     const auto calls = in.on_device() ? 0 : config_.progress;
     const auto chunks = cut_planes(points_.interior, in.arrays(), calls + 1);
     for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk) {
@@ -188,7 +188,7 @@ class Simulation {
   void set_outer(const FieldSet<T>& fields, std::int64_t substep) const {
     if (config_.periodic) return;
     finish_advance(fields);
-    const Region region("halocline: boundaries");
+    const ProfileRegion region("halocline: boundaries");
     fields.from_device();
     set_outer_ghosts(domain_, fields, spec_, diffusion_number_, substep);
     fields.to_device();

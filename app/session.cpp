@@ -75,7 +75,7 @@ std::string HaloFields<T>::storage() const {
 template <class T>
 std::optional<std::string> HaloFields<T>::verify(comm::ExchangePlan& plan, comm::HaloShape shape,
                                                  const Verification& verification) const {
-  const Region region("halocline: verify");
+  const ProfileRegion region("halocline: verify");
   const auto exchange = [&] {
     jobs_.at(shape).injector.around(verification.number, [&] {
       fields_->to_device();

@@ -64,7 +64,7 @@ struct CountUnits {
 };
 
 /// Holds the input of a backend: the pieces of one round and the plan's own communicator.
-struct Setting {
+struct ExchangeContext {
   std::shared_ptr<const Communicator> comm;
   const Pieces& sends;
   const Pieces& receives;
@@ -97,14 +97,14 @@ Copier copier_of(const Communicator& comm, const Pieces& sends, const Pieces& re
 /// MPI_Neighbor_alltoallv, and unpacks. MPI packs types without a plan, even if `packing` is ours.
 /// Makes no communication. Throws ConfigError for a job that MPI_Pack's int arguments cannot
 /// express.
-std::unique_ptr<Backend> make_packed_exchange(const Setting& setting, Collective collective,
+std::unique_ptr<Backend> make_packed_exchange(const ExchangeContext& setting, Collective collective,
                                               Packing packing, Transport transport,
                                               const CountUnits& units, TypePlans& plans);
 
 /// Makes a backend that packs, uses persistent sends and receives, and unpacks. Makes no
 /// communication. Throws ConfigError for a job that MPI_Pack's int arguments cannot express. Throws
 /// ConfigError for Messages::partitioned if this MPI has no partitioned messages.
-std::unique_ptr<Backend> make_point_to_point_exchange(const Setting& setting, Messages kind,
+std::unique_ptr<Backend> make_point_to_point_exchange(const ExchangeContext& setting, Messages kind,
                                                       Transport transport, const CountUnits& units,
                                                       TypePlans& plans);
 
@@ -112,7 +112,7 @@ std::unique_ptr<Backend> make_point_to_point_exchange(const Setting& setting, Me
 /// its kernels write straight into the partners' receive buffers. With nullptr, the host reads from
 /// the partners' send buffers, which must be in `windows`. Throws ConfigError on all ranks if such
 /// copies are not possible. Collective.
-std::unique_ptr<Backend> make_shared_exchange(const Setting& setting, Transport transport,
+std::unique_ptr<Backend> make_shared_exchange(const ExchangeContext& setting, Transport transport,
                                               dtype::Device* device,
                                               const std::vector<const SharedWindow*>& windows,
                                               TypePlans& plans);
@@ -120,9 +120,9 @@ std::unique_ptr<Backend> make_shared_exchange(const Setting& setting, Transport 
 /// Makes a backend that gives MPI one derived type per message. The types go to MPI_Alltoallw,
 /// MPI_Neighbor_alltoallw, or persistent sends and receives. `on_device`: the buffers are in memory
 /// of a device. Makes no communication.
-std::unique_ptr<Backend> make_vendor_collective_exchange(const Setting& setting,
+std::unique_ptr<Backend> make_vendor_collective_exchange(const ExchangeContext& setting,
                                                          Collective collective, bool on_device);
-std::unique_ptr<Backend> make_vendor_point_to_point_exchange(const Setting& setting,
+std::unique_ptr<Backend> make_vendor_point_to_point_exchange(const ExchangeContext& setting,
                                                              bool on_device);
 
 }  // namespace halocline::comm::detail

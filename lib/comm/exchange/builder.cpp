@@ -73,7 +73,8 @@ class CopiesAndMessages final : public Backend {
 class Builder {
  public:
   Builder(std::shared_ptr<const Communicator> comm, const Method& method,
-          const ExchangePlan::Options& options, const NodeHierarchy& nodes, const Sides& all)
+          const ExchangePlan::Options& options, const NodeHierarchy& nodes,
+          const SendsAndReceives& all)
       : comm_(std::move(comm)),
         method_(method),
         chosen_(method.exchange),
@@ -101,7 +102,7 @@ class Builder {
 
   // Returns the pieces with long messages in chunks if p2p sends them from the host's memory. Then
   // one chunk travels while the next is packed. Local.
-  Sides divided(const Sides& all) const {
+  SendsAndReceives divided(const SendsAndReceives& all) const {
     const bool divides = options_.chunk_bytes > 0 && transfer_ == dtype::Transfer::host &&
                          (chosen_ == Exchange::p2p || chosen_ == Exchange::shared);
     if (!divides) return all;
@@ -112,7 +113,7 @@ class Builder {
             in_chunks(all.receives, is_sent, options_.chunk_bytes)};
   }
 
-  std::unique_ptr<Backend> make(const Sides& sides) {
+  std::unique_ptr<Backend> make(const SendsAndReceives& sides) {
     switch (chosen_) {
       case Exchange::alltoallv:
         return local([&] { return packed(sides, Collective::alltoall, Packing::ours); });
@@ -144,7 +145,9 @@ class Builder {
 
  private:
   bool on_device() const { return transfer_ == dtype::Transfer::device; }
-  Setting setting(const Sides& sides) const { return {comm_, sides.sends, sides.receives}; }
+  ExchangeContext setting(const SendsAndReceives& sides) const {
+    return {comm_, sides.sends, sides.receives};
+  }
   Transport transport(dtype::Transfer transfer) const {
     return {transfer, options_.packer != nullptr ? *options_.packer : kHostPacker, resources_};
   }
@@ -159,7 +162,7 @@ class Builder {
 
   // Runs `make` with a communicator whose graph topology has the edges of these pieces.
   template <class Make>
-  std::unique_ptr<Backend> with_graph(const Sides& edges, Make make) {
+  std::unique_ptr<Backend> with_graph(const SendsAndReceives& edges, Make make) {
     const auto plain = std::exchange(
         comm_, std::make_shared<const Communicator>(comm_->get(), partners_of(edges.receives),
                                                     partners_of(edges.sends)));
@@ -168,16 +171,17 @@ class Builder {
     return out;
   }
 
-  Sides without_own(const Sides& sides) const {
+  SendsAndReceives without_own(const SendsAndReceives& sides) const {
     return filter(sides, [&](const Piece& piece) { return piece.partner != comm_->rank(); });
   }
 
-  std::unique_ptr<Backend> packed(const Sides& sides, Collective collective, Packing packing) {
+  std::unique_ptr<Backend> packed(const SendsAndReceives& sides, Collective collective,
+                                  Packing packing) {
     return make_packed_exchange(setting(sides), collective, packing, transport(transfer_), units_,
                                 plans_);
   }
 
-  std::unique_ptr<Backend> p2p(const Sides& sides, Messages kind) {
+  std::unique_ptr<Backend> p2p(const SendsAndReceives& sides, Messages kind) {
     return local([&] {
       return make_point_to_point_exchange(setting(sides), kind, transport(transfer_), units_,
                                           plans_);
@@ -188,7 +192,7 @@ class Builder {
 
   // Tells if some rank has a partner on its node, and all such partners can share memory: their
   // types have plans, and their buffers are in such memory. The same on all ranks.
-  bool can_share(const Sides& all) {
+  bool can_share(const SendsAndReceives& all) {
     const auto local = filter(all, [&](const Piece& piece) { return is_near(piece); });
     const auto near = without_own(local);
     int any = near.sends.empty() && near.receives.empty() ? 0 : 1;
@@ -220,7 +224,7 @@ class Builder {
   }
 
   // Chooses one copy where it is possible, unless the model predicts that messages are faster.
-  void choose_exchange(const Sides& all) {
+  void choose_exchange(const SendsAndReceives& all) {
     chosen_ = Exchange::p2p;
     if (!can_share(all)) return;
     transfer_ =
@@ -233,7 +237,7 @@ class Builder {
   }
 
   // Returns the model's prediction for the chosen exchange, the largest over the ranks. Collective.
-  std::optional<double> predict(const Sides& all) const {
+  std::optional<double> predict(const SendsAndReceives& all) const {
     constexpr double kUnknown = -1;
     double seconds = kUnknown;
     if (options_.model != nullptr && !is_vendor(chosen_)) {
@@ -255,7 +259,7 @@ class Builder {
   }
 
   // Chooses who copies on the nodes. Only pieces to other nodes need a transfer.
-  void choose_for_shared(const Sides& all) {
+  void choose_for_shared(const SendsAndReceives& all) {
     const auto far = filter(all, [&](const Piece& piece) { return !is_near(piece); });
     const auto near = filter(all, [&](const Piece& piece) { return is_near(piece); });
     const auto copier = copier_of(*comm_, near.sends, near.receives, resources_);
@@ -273,7 +277,7 @@ class Builder {
                                     : dtype::Transfer::host;
   }
 
-  std::unique_ptr<Backend> shared(const Sides& sides) {
+  std::unique_ptr<Backend> shared(const SendsAndReceives& sides) {
     const auto near = filter(sides, [&](const Piece& piece) { return is_near(piece); });
     auto copies = make_shared_exchange(
         setting(near),
@@ -302,8 +306,9 @@ class Builder {
 
 }  // namespace
 
-Built build(std::shared_ptr<const Communicator> comm, const Method& method, const Sides& all,
-            const ExchangePlan::Options& options, const NodeHierarchy& nodes) {
+BuildResult build(std::shared_ptr<const Communicator> comm, const Method& method,
+                  const SendsAndReceives& all, const ExchangePlan::Options& options,
+                  const NodeHierarchy& nodes) {
   const int n = count_rounds(*comm, all);
   Builder builder(std::move(comm), method, options, nodes, all);
   const auto messages = builder.divided(all);

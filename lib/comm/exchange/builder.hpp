@@ -14,7 +14,7 @@
 namespace halocline::comm::detail {
 
 /// Holds the parts of a plan.
-struct Built {
+struct BuildResult {
   std::unique_ptr<Backend> backend;  ///< moves the pieces of all rounds
   Traffic traffic;
   Exchange chosen;
@@ -25,7 +25,8 @@ struct Built {
 
 /// Builds the backend of `method` for the pieces `all`. Throws ConfigError on all ranks if the
 /// method is not possible. Collective.
-Built build(std::shared_ptr<const Communicator> comm, const Method& method, const Sides& all,
-            const ExchangePlan::Options& options, const NodeHierarchy& nodes);
+BuildResult build(std::shared_ptr<const Communicator> comm, const Method& method,
+                  const SendsAndReceives& all, const ExchangePlan::Options& options,
+                  const NodeHierarchy& nodes);
 
 }  // namespace halocline::comm::detail

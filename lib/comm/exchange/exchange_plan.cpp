@@ -52,7 +52,7 @@ ExchangePlan::ExchangePlan(MPI_Comm parent, const std::vector<ExchangeJob>& jobs
   const auto comm = std::make_shared<const Communicator>(parent);
   agree_on_method(*comm, method);
   agree_on_chunks(*comm, options.chunk_bytes);
-  detail::Sides all;
+  detail::SendsAndReceives all;
   collectively(comm->get(), [&] {
     if (options.nodes != nullptr && options.nodes->ranks() != comm->size())
       throw ConfigError("nodes are of another communicator (" +

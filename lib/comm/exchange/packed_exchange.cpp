@@ -46,7 +46,7 @@ struct Counts {
 
 class PackedExchange final : public Backend {
  public:
-  PackedExchange(const Setting& setting, Collective collective, Packing packing,
+  PackedExchange(const ExchangeContext& setting, Collective collective, Packing packing,
                  Transport transport, const CountUnits& units, TypePlans& plans)
       : comm_(setting.comm),
         call_(collective == Collective::alltoall ? MPI_Alltoallv : MPI_Neighbor_alltoallv),
@@ -66,12 +66,12 @@ class PackedExchange final : public Backend {
   void begin() override {
     const double start = MPI_Wtime();
     {
-      const Region region("halocline: pack");
+      const ProfileRegion region("halocline: pack");
       out_.start(0);
       transport_.packer().fence();
     }
     const double packed = MPI_Wtime();
-    const Region region("halocline: transfer");
+    const ProfileRegion region("halocline: transfer");
     HALOCLINE_MPI(call_(out_.wire(), out_counts_.counts.data(), out_counts_.displacements.data(),
                         unit_type_.get(), in_.wire(), in_counts_.counts.data(),
                         in_counts_.displacements.data(), unit_type_.get(), comm_->get()));
@@ -80,7 +80,7 @@ class PackedExchange final : public Backend {
   }
 
   PhaseTimes end() override {
-    const Region region("halocline: unpack");
+    const ProfileRegion region("halocline: unpack");
     const double start = MPI_Wtime();
     in_.start(0);
     own_.start();
@@ -95,14 +95,14 @@ class PackedExchange final : public Backend {
   Transport transport_;
   dtype::Datatype unit_type_;
   PackedMessages out_, in_;
-  OwnCopies own_;
+  SelfCopies own_;
   Counts out_counts_, in_counts_;
   PhaseTimes times_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_packed_exchange(const Setting& setting, Collective collective,
+std::unique_ptr<Backend> make_packed_exchange(const ExchangeContext& setting, Collective collective,
                                               Packing packing, Transport transport,
                                               const CountUnits& units, TypePlans& plans) {
   return std::make_unique<PackedExchange>(setting, collective, packing, std::move(transport), units,

@@ -158,8 +158,8 @@ void PackedMessages::start(std::size_t i) {
     direction_ == Direction::out ? piece.pack() : piece.unpack();
 }
 
-OwnCopies::OwnCopies(const Communicator& comm, const Pieces& sends, const Pieces& receives,
-                     const Transport& transport, TypePlans& plans)
+SelfCopies::SelfCopies(const Communicator& comm, const Pieces& sends, const Pieces& receives,
+                       const Transport& transport, TypePlans& plans)
     : transport_(transport) {
   std::vector<dtype::CopyJob> jobs;
   std::vector<std::pair<const Piece*, const Piece*>> by_mpi;
@@ -189,7 +189,7 @@ OwnCopies::OwnCopies(const Communicator& comm, const Pieces& sends, const Pieces
   transport.packer().prepare(plan_);
 }
 
-void OwnCopies::start() const {
+void SelfCopies::start() const {
   transport_.packer().copy(plan_);
   for (const auto& [from, to] : by_mpi_) {
     from.pack();

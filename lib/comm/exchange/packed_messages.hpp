@@ -119,14 +119,14 @@ class PackedMessages {
 
 /// Copies what a rank sends to itself from layout to layout. MPI packs and unpacks types without a
 /// plan.
-class OwnCopies {
+class SelfCopies {
  public:
   /// Plans the copies between the pieces of `sends` and of `receives` whose partner is the rank
   /// itself, in wire order. The transport must outlive this object. Makes no communication. Throws
   /// ConfigError for a type without a plan unless the transport is of the host. Throws ConfigError
   /// for a piece that MPI_Pack's int arguments cannot express.
-  OwnCopies(const Communicator& comm, const Pieces& sends, const Pieces& receives,
-            const Transport& transport, TypePlans& plans);
+  SelfCopies(const Communicator& comm, const Pieces& sends, const Pieces& receives,
+             const Transport& transport, TypePlans& plans);
 
   /// Starts the copies. fence() of the transport's packer waits for them.
   void start() const;

@@ -34,7 +34,7 @@ int partitions_of(const PackedMessages::Message& message) {
 
 class PointToPointExchange final : public Backend {
  public:
-  PointToPointExchange(const Setting& setting, Messages kind, Transport transport,
+  PointToPointExchange(const ExchangeContext& setting, Messages kind, Transport transport,
                        const CountUnits& units, TypePlans& plans)
       : comm_(setting.comm),
         transport_(std::move(transport)),
@@ -78,7 +78,7 @@ class PointToPointExchange final : public Backend {
   PhaseTimes end() override {
     const double start = MPI_Wtime(), earlier = unpack_time_;
     for (;;) {
-      const Region region("halocline: transfer");
+      const ProfileRegion region("halocline: transfer");
       const auto arrived = receives_.wait_some();
       if (arrived.empty()) break;
       unpack(arrived);
@@ -118,7 +118,7 @@ class PointToPointExchange final : public Backend {
   }
 
   void send() {
-    const Region region("halocline: pack");
+    const ProfileRegion region("halocline: pack");
     const double start = MPI_Wtime();
     receives_.start_all();
     if (kind_ == Messages::partitioned) sends_.start_all();
@@ -133,7 +133,7 @@ class PointToPointExchange final : public Backend {
 
   template <class Work>
   void timed(Work work) {
-    const Region region("halocline: unpack");
+    const ProfileRegion region("halocline: unpack");
     const double start = MPI_Wtime();
     work();
     unpack_time_ += MPI_Wtime() - start;
@@ -155,7 +155,7 @@ class PointToPointExchange final : public Backend {
   dtype::Datatype unit_type_;
   Messages kind_;
   PackedMessages out_, in_;
-  OwnCopies own_;
+  SelfCopies own_;
   PersistentRequests sends_, receives_;  // by message
   std::vector<std::size_t> missing_;     // messages, by part of in_
   int ready_ = 0;  // count of partitions that are ready, in the message being packed
@@ -165,7 +165,7 @@ class PointToPointExchange final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_point_to_point_exchange(const Setting& setting, Messages kind,
+std::unique_ptr<Backend> make_point_to_point_exchange(const ExchangeContext& setting, Messages kind,
                                                       Transport transport, const CountUnits& units,
                                                       TypePlans& plans) {
   return std::make_unique<PointToPointExchange>(setting, kind, std::move(transport), units, plans);

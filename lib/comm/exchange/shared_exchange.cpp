@@ -163,8 +163,8 @@ PackPlan plan_of(const Piece& piece, TypePlans& plans) {
 
 class SharedExchange final : public Backend {
  public:
-  SharedExchange(const Setting& setting, Transport transport, std::unique_ptr<PeerMemory> peers,
-                 bool on_device, TypePlans& plans)
+  SharedExchange(const ExchangeContext& setting, Transport transport,
+                 std::unique_ptr<PeerMemory> peers, bool on_device, TypePlans& plans)
       : comm_(setting.comm),
         transport_(std::move(transport)),
         peers_(std::move(peers)),
@@ -201,7 +201,7 @@ class SharedExchange final : public Backend {
 
   // A device copies while the host does other work.
   void begin() override {
-    const Region region("halocline: transfer");
+    const ProfileRegion region("halocline: transfer");
     const double start = MPI_Wtime();
     ready_in_.start_all();
     done_in_.start_all();
@@ -212,7 +212,7 @@ class SharedExchange final : public Backend {
   }
 
   PhaseTimes end() override {
-    const Region region("halocline: transfer");
+    const ProfileRegion region("halocline: transfer");
     const double start = MPI_Wtime();
     if (!on_device_) copy();
     transport_.packer().fence();
@@ -336,7 +336,7 @@ class SharedExchange final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_shared_exchange(const Setting& setting, Transport transport,
+std::unique_ptr<Backend> make_shared_exchange(const ExchangeContext& setting, Transport transport,
                                               dtype::Device* device,
                                               const std::vector<const SharedWindow*>& windows,
                                               TypePlans& plans) {

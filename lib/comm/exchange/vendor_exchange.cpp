@@ -93,7 +93,7 @@ struct Arguments {
 template <class Displacement, auto kCall>
 class CollectiveExchange final : public Backend {
  public:
-  CollectiveExchange(const Setting& setting, Collective collective, bool on_device)
+  CollectiveExchange(const ExchangeContext& setting, Collective collective, bool on_device)
       : comm_(setting.comm),
         out_(setting.sends, on_device),
         in_(setting.receives, on_device),
@@ -101,7 +101,7 @@ class CollectiveExchange final : public Backend {
         in_arguments_(in_, collective, comm_->size()) {}
 
   void begin() override {
-    const Region region("halocline: transfer");
+    const ProfileRegion region("halocline: transfer");
     const double start = MPI_Wtime();
     HALOCLINE_MPI(kCall(out_.base, out_arguments_.counts.data(),
                         out_arguments_.displacements.data(), out_arguments_.types.data(), in_.base,
@@ -122,7 +122,7 @@ class CollectiveExchange final : public Backend {
 /// Uses persistent sends and receives.
 class TypedPointToPointExchange final : public Backend {
  public:
-  TypedPointToPointExchange(const Setting& setting, bool on_device)
+  TypedPointToPointExchange(const ExchangeContext& setting, bool on_device)
       : comm_(setting.comm), out_(setting.sends, on_device), in_(setting.receives, on_device) {
     for (const auto& m : in_.messages)
       requests_.add(Direction::receive, in_.base, 1, m.type.get(), m.partner, m.tag, comm_->get());
@@ -131,7 +131,7 @@ class TypedPointToPointExchange final : public Backend {
   }
 
   void begin() override {
-    const Region region("halocline: transfer");
+    const ProfileRegion region("halocline: transfer");
     const double start = MPI_Wtime();
     requests_.start_all();
     transfer_ = MPI_Wtime() - start;
@@ -140,7 +140,7 @@ class TypedPointToPointExchange final : public Backend {
   void progress() override { requests_.test_some(); }
 
   PhaseTimes end() override {
-    const Region region("halocline: transfer");
+    const ProfileRegion region("halocline: transfer");
     const double start = MPI_Wtime();
     requests_.wait_all();
     return {.pack = {}, .transfer = transfer_ + MPI_Wtime() - start, .unpack = {}};
@@ -155,7 +155,7 @@ class TypedPointToPointExchange final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_vendor_collective_exchange(const Setting& setting,
+std::unique_ptr<Backend> make_vendor_collective_exchange(const ExchangeContext& setting,
                                                          Collective collective, bool on_device) {
   if (collective == Collective::alltoall)
     return std::make_unique<CollectiveExchange<int, MPI_Alltoallw>>(setting, collective, on_device);
@@ -163,7 +163,7 @@ std::unique_ptr<Backend> make_vendor_collective_exchange(const Setting& setting,
                                                                                 on_device);
 }
 
-std::unique_ptr<Backend> make_vendor_point_to_point_exchange(const Setting& setting,
+std::unique_ptr<Backend> make_vendor_point_to_point_exchange(const ExchangeContext& setting,
                                                              bool on_device) {
   return std::make_unique<TypedPointToPointExchange>(setting, on_device);
 }

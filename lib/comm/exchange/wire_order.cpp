@@ -142,8 +142,8 @@ std::vector<int> partners_of(const Pieces& pieces) {
   return out;
 }
 
-Sides sides_of(const std::vector<ExchangeJob>& jobs, int ranks,
-               const std::function<int(int)>& message_of_tag) {
+SendsAndReceives sides_of(const std::vector<ExchangeJob>& jobs, int ranks,
+                          const std::function<int(int)>& message_of_tag) {
   Pieces out, in;
   const auto message = [&](int tag) { return message_of_tag ? message_of_tag(tag) : 0; };
   for (const auto& job : jobs) {
@@ -156,7 +156,7 @@ Sides sides_of(const std::vector<ExchangeJob>& jobs, int ranks,
           in_wire_order(std::move(in), ranks, "receive")};
 }
 
-void require_match(const Communicator& comm, const Sides& sides) {
+void require_match(const Communicator& comm, const SendsAndReceives& sides) {
   const auto announced = announce(comm, sides.sends);
   collectively(comm.get(), [&] { check_expected(sides.receives, announced, comm.rank()); });
 }
@@ -195,7 +195,7 @@ Pieces in_chunks(const Pieces& pieces, const std::function<bool(const Piece&)>& 
   return out;
 }
 
-int count_rounds(const Communicator& comm, const Sides& sides) {
+int count_rounds(const Communicator& comm, const SendsAndReceives& sides) {
   int rounds = 1;
   for (const auto* pieces : {&sides.sends, &sides.receives})
     for (const auto& piece : *pieces) rounds = std::max(rounds, piece.round + 1);
@@ -203,7 +203,8 @@ int count_rounds(const Communicator& comm, const Sides& sides) {
   return rounds;
 }
 
-CountUnits agree_on_units(const Communicator& comm, const Sides& sides, std::int64_t limit) {
+CountUnits agree_on_units(const Communicator& comm, const SendsAndReceives& sides,
+                          std::int64_t limit) {
   // There are at most as many messages as pieces. Each message may need padding and one unit more.
   const auto messages = std::max(std::ssize(sides.sends), std::ssize(sides.receives));
   const auto bytes = std::max(total_bytes(sides.sends), total_bytes(sides.receives)) +

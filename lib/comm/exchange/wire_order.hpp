@@ -15,23 +15,23 @@
 namespace halocline::comm::detail {
 
 /// Holds both sides of a rank's jobs, in wire order.
-struct Sides {
+struct SendsAndReceives {
   Pieces sends, receives;
 };
 
 /// Returns the pieces of `jobs` that carry data. For `message_of_tag` see ExchangePlan::Options.
 /// Throws ConfigError for jobs that are not valid. Local. O(jobs log jobs).
-Sides sides_of(const std::vector<ExchangeJob>& jobs, int ranks,
-               const std::function<int(int)>& message_of_tag);
+SendsAndReceives sides_of(const std::vector<ExchangeJob>& jobs, int ranks,
+                          const std::function<int(int)>& message_of_tag);
 
 /// Throws ConfigError on all ranks unless each rank sends exactly what its partners expect.
 /// Collective.
-void require_match(const Communicator& comm, const Sides& sides);
+void require_match(const Communicator& comm, const SendsAndReceives& sides);
 
 /// Returns the pieces of both sides for which a condition holds, in their order.
 template <class Condition>
-Sides filter(const Sides& all, Condition condition) {
-  Sides out;
+SendsAndReceives filter(const SendsAndReceives& all, Condition condition) {
+  SendsAndReceives out;
   std::copy_if(all.sends.begin(), all.sends.end(), std::back_inserter(out.sends), condition);
   std::copy_if(all.receives.begin(), all.receives.end(), std::back_inserter(out.receives),
                condition);
@@ -48,10 +48,11 @@ Pieces in_chunks(const Pieces& pieces, const std::function<bool(const Piece&)>& 
 Traffic count_traffic(const Pieces& sends, const NodeHierarchy& nodes);
 
 /// Returns the number of rounds over all ranks, at least 1. Collective.
-int count_rounds(const Communicator& comm, const Sides& sides);
+int count_rounds(const Communicator& comm, const SendsAndReceives& sides);
 
 /// Returns the least power of two as unit, in bytes, for which no rank needs counts or
 /// displacements beyond `limit`. Collective.
-CountUnits agree_on_units(const Communicator& comm, const Sides& sides, std::int64_t limit);
+CountUnits agree_on_units(const Communicator& comm, const SendsAndReceives& sides,
+                          std::int64_t limit);
 
 }  // namespace halocline::comm::detail

@@ -28,17 +28,18 @@ inline void set_region_hooks(const RegionHooks* hooks) noexcept {
 
 /// Marks a part of this thread's work, for as long as the object lives. Costs a load and a branch
 /// if there are no hooks.
-class Region {
+class ProfileRegion {
  public:
   /// Begins a region. `name` is read at once.
-  explicit Region(const char* name) : hooks_(detail::region_hooks.load(std::memory_order_acquire)) {
+  explicit ProfileRegion(const char* name)
+      : hooks_(detail::region_hooks.load(std::memory_order_acquire)) {
     if (hooks_ != nullptr) hooks_->push(name);
   }
-  ~Region() {
+  ~ProfileRegion() {
     if (hooks_ != nullptr) hooks_->pop();
   }
-  Region(const Region&) = delete;
-  Region& operator=(const Region&) = delete;
+  ProfileRegion(const ProfileRegion&) = delete;
+  ProfileRegion& operator=(const ProfileRegion&) = delete;
 
  private:
   const RegionHooks* hooks_;
