@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstddef>
 
-#include "dtype/support/contract.hpp"
 #include "record.hpp"
+#include "support/contract.hpp"
 #include "table.hpp"
 
 namespace halocline::app {

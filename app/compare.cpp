@@ -15,13 +15,13 @@
 
 #include "answer.hpp"
 #include "commands.hpp"
-#include "dtype/support/machine.hpp"
-#include "dtype/support/mpi_check.hpp"
-#include "dtype/support/region.hpp"
 #include "environment.hpp"
 #include "methods.hpp"
 #include "progress.hpp"
 #include "session.hpp"
+#include "support/machine.hpp"
+#include "support/mpi_check.hpp"
+#include "support/region.hpp"
 #include "table.hpp"
 
 namespace halocline::app {

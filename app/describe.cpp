@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "describe.hpp"
 
-#include "dtype/support/mpi_check.hpp"
-#include "dtype/support/narrow.hpp"
+#include "support/mpi_check.hpp"
+#include "support/narrow.hpp"
 
 namespace halocline::app {
 

@@ -13,11 +13,11 @@
 #include "comm/halo/placement.hpp"
 #include "comm/mpi/communicator.hpp"
 #include "comm/node/shared_window.hpp"
-#include "dtype/support/error.hpp"
-#include "dtype/support/mpi_check.hpp"
 #include "environment.hpp"
 #include "halo_messages.hpp"
 #include "stencil.hpp"
+#include "support/error.hpp"
+#include "support/mpi_check.hpp"
 #include "table.hpp"
 
 namespace halocline::app {

@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
-#include "dtype/support/error.hpp"
-#include "dtype/support/overload.hpp"
+#include "support/error.hpp"
+#include "support/overload.hpp"
 #include "table.hpp"
 
 namespace halocline::app {

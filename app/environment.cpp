@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "dtype/pack/kokkos/kokkos_threads.hpp"
-#include "dtype/support/mpi_check.hpp"
-#include "dtype/support/narrow.hpp"
+#include "support/mpi_check.hpp"
+#include "support/narrow.hpp"
 
 namespace halocline::app {
 

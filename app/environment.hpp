@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "config.hpp"
-#include "dtype/support/error.hpp"
+#include "support/error.hpp"
 
 namespace halocline::app {
 

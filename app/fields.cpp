@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "dtype/support/error.hpp"
+#include "support/error.hpp"
 
 namespace halocline::app {
 

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "comm/mpi/communicator.hpp"
-#include "dtype/support/mpi_check.hpp"
-#include "dtype/support/narrow.hpp"
 #include "environment.hpp"
+#include "support/mpi_check.hpp"
+#include "support/narrow.hpp"
 
 namespace halocline::app {
 

@@ -15,14 +15,13 @@
 #include <vector>
 
 #include "commands.hpp"
-#include "dtype/dataloop.hpp"
+#include "dtype/canonical/dataloop.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/pack/pack_plan.hpp"
 #include "dtype/reconstruct/cost_model.hpp"
 #include "dtype/reconstruct/normalize.hpp"
 #include "dtype/reconstruct/reconstruct_tree.hpp"
 #include "dtype/reconstruct/typed_sequence.hpp"
-#include "dtype/support/overload.hpp"
 #include "dtype/type_expr.hpp"
 #include "dtype/type_map.hpp"
 #include "dtype/type_tree.hpp"
@@ -30,6 +29,7 @@
 #include "emit.hpp"
 #include "environment.hpp"
 #include "sequence_file.hpp"
+#include "support/overload.hpp"
 #include "table.hpp"
 
 namespace halocline::app {

@@ -14,8 +14,8 @@
 #include "config.hpp"
 #include "dtype/device/device.hpp"
 #include "dtype/pack/kokkos/kokkos_threads.hpp"
-#include "dtype/support/error.hpp"
 #include "environment.hpp"
+#include "support/error.hpp"
 #include "tools.hpp"
 
 namespace {

@@ -2,8 +2,8 @@
 #include "methods.hpp"
 
 #include "comm/mpi/communicator.hpp"
-#include "dtype/support/error.hpp"
-#include "dtype/support/mpi_check.hpp"
+#include "support/error.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::app {
 

@@ -7,9 +7,9 @@
 #include <system_error>
 
 #include "comm/exchange/method.hpp"
-#include "dtype/support/error.hpp"
 #include "environment.hpp"
 #include "methods.hpp"
+#include "support/error.hpp"
 
 namespace halocline::app {
 

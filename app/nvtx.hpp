@@ -3,7 +3,7 @@
 // NVTX.
 #pragma once
 
-#include "dtype/support/region.hpp"
+#include "support/region.hpp"
 
 namespace halocline::app {
 

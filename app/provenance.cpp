@@ -13,13 +13,13 @@
 
 #include "comm/mpi/communicator.hpp"
 #include "dtype/device/device.hpp"
-#include "dtype/support/machine.hpp"
-#include "dtype/support/mpi_check.hpp"
 #include "environment.hpp"
 #include "halocline_build.hpp"
 #include "halocline_git.hpp"
 #include "kokkos_runtime.hpp"
 #include "methods.hpp"
+#include "support/machine.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::app {
 

@@ -17,8 +17,8 @@
 #include <system_error>
 #include <utility>
 
-#include "dtype/support/contract.hpp"
-#include "dtype/support/error.hpp"
+#include "support/contract.hpp"
+#include "support/error.hpp"
 
 namespace halocline::app {
 

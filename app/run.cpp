@@ -4,13 +4,13 @@
 
 #include "advance.hpp"
 #include "commands.hpp"
-#include "dtype/support/mpi_check.hpp"
-#include "dtype/support/region.hpp"
 #include "environment.hpp"
 #include "methods.hpp"
 #include "overlap.hpp"
 #include "progress.hpp"
 #include "session.hpp"
+#include "support/mpi_check.hpp"
+#include "support/region.hpp"
 #include "table.hpp"
 #include "verify.hpp"
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "dtype/basic_type.hpp"
-#include "dtype/support/error.hpp"
-#include "dtype/support/text_file.hpp"
 #include "dtype/type_map.hpp"
+#include "support/error.hpp"
+#include "support/text_file.hpp"
 
 namespace halocline::app {
 

@@ -8,10 +8,10 @@
 
 #include "comm/mpi/communicator.hpp"
 #include "dtype/pack/host/host_packer.hpp"
-#include "dtype/support/mpi_check.hpp"
-#include "dtype/support/region.hpp"
 #include "environment.hpp"
 #include "kokkos_runtime.hpp"
+#include "support/mpi_check.hpp"
+#include "support/region.hpp"
 #include "table.hpp"
 
 namespace halocline::app {

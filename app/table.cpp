@@ -13,7 +13,7 @@
 #include <sstream>
 #include <utility>
 
-#include "dtype/support/contract.hpp"
+#include "support/contract.hpp"
 
 namespace halocline::app {
 

@@ -3,8 +3,8 @@
 
 #include <Kokkos_Core.hpp>
 
-#include "dtype/support/region.hpp"
 #include "nvtx.hpp"
+#include "support/region.hpp"
 
 namespace halocline::app {
 

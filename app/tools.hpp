@@ -4,7 +4,7 @@
 
 namespace halocline::app {
 
-/// Connects regions (dtype/support/region.hpp) with profilers while it lives. They become regions
+/// Connects regions (support/region.hpp) with profilers while it lives. They become regions
 /// of Kokkos Tools if a tool is loaded, and ranges of NVTX in builds with CUDA. Kokkos must be
 /// initialised. Local.
 class ToolsConnection {

@@ -8,9 +8,9 @@
 #include <numbers>
 #include <vector>
 
-#include "dtype/support/mpi_check.hpp"
 #include "environment.hpp"
 #include "field_views.hpp"
+#include "support/mpi_check.hpp"
 #include "table.hpp"
 
 namespace halocline::app {

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "dtype/support/text_file.hpp"
 #include "given.hpp"
 #include "messages.hpp"
+#include "support/text_file.hpp"
 
 namespace halocline::app {
 

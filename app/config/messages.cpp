@@ -7,8 +7,8 @@
 #include <numeric>
 #include <utility>
 
-#include "dtype/support/error.hpp"
-#include "dtype/support/text_file.hpp"
+#include "support/error.hpp"
+#include "support/text_file.hpp"
 
 namespace halocline::app {
 

@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "dtype/pack/kokkos/kokkos_threads.hpp"
-#include "dtype/support/error.hpp"
 #include "messages.hpp"
 #include "methods.hpp"
+#include "support/error.hpp"
 
 namespace halocline::app {
 

@@ -24,13 +24,13 @@
 
 #include "config.hpp"
 #include "dtype/select/system_model.hpp"
-#include "dtype/support/error.hpp"
 #include "dtype/type_expr.hpp"
 #include "flags.hpp"
 #include "inspect.hpp"
 #include "random_call.hpp"
 #include "record.hpp"
 #include "sequence_file.hpp"
+#include "support/error.hpp"
 
 #ifdef __SANITIZE_ADDRESS__
 extern "C" void __sanitizer_set_death_callback(void (*callback)());

@@ -4,10 +4,10 @@
 
 #include "domain.hpp"
 #include "dtype/device/emulated_device.hpp"
-#include "dtype/support/error.hpp"
 #include "environment.hpp"
 #include "halo_messages.hpp"
 #include "methods.hpp"
+#include "support/error.hpp"
 
 namespace halocline::app {
 namespace {

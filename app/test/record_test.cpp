@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "dtype/support/error.hpp"
+#include "support/error.hpp"
 #include "table.hpp"
 
 namespace halocline::app {

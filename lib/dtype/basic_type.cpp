@@ -13,8 +13,8 @@
 #include <string>
 #include <tuple>
 
-#include "dtype/support/error.hpp"
-#include "dtype/support/mpi_check.hpp"
+#include "support/error.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::dtype {
 

@@ -7,11 +7,11 @@
 #include <type_traits>
 
 #include "dtype/lower.hpp"
-#include "dtype/support/mpi_check.hpp"
-#include "dtype/support/narrow.hpp"
-#include "dtype/support/overload.hpp"
 #include "dtype/type_part.hpp"
 #include "dtype/vendor_check.hpp"
+#include "support/mpi_check.hpp"
+#include "support/narrow.hpp"
+#include "support/overload.hpp"
 
 namespace halocline::dtype {
 

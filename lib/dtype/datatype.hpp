@@ -7,8 +7,8 @@
 
 #include <utility>
 
-#include "dtype/support/error.hpp"
 #include "dtype/type_expr.hpp"
+#include "support/error.hpp"
 
 namespace halocline::dtype {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "dtype/support/narrow.hpp"
 #include "dtype/type_tree.hpp"
+#include "support/narrow.hpp"
 
 namespace halocline::dtype {
 

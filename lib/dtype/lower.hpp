@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "dtype/support/error.hpp"
 #include "dtype/type_expr.hpp"
+#include "support/error.hpp"
 
 namespace halocline::dtype {
 

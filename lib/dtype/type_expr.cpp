@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "dtype/lower.hpp"
-#include "dtype/support/comma_separated.hpp"
-#include "dtype/support/error.hpp"
-#include "dtype/support/narrow.hpp"
-#include "dtype/support/overload.hpp"
-#include "dtype/support/text_file.hpp"
+#include "support/comma_separated.hpp"
+#include "support/error.hpp"
+#include "support/narrow.hpp"
+#include "support/overload.hpp"
+#include "support/text_file.hpp"
 
 namespace halocline::dtype {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "dtype/support/overload.hpp"
+#include "support/overload.hpp"
 
 namespace halocline::dtype {
 

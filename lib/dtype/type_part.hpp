@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <unordered_map>
 
-#include "dtype/support/narrow.hpp"
 #include "dtype/type_tree.hpp"
+#include "support/narrow.hpp"
 
 namespace halocline::dtype::detail {
 

@@ -7,10 +7,10 @@
 
 #include "dtype/datatype.hpp"
 #include "dtype/lower.hpp"
-#include "dtype/support/comma_separated.hpp"
-#include "dtype/support/narrow.hpp"
-#include "dtype/support/overload.hpp"
 #include "dtype/type_part.hpp"
+#include "support/comma_separated.hpp"
+#include "support/narrow.hpp"
+#include "support/overload.hpp"
 
 namespace halocline::dtype {
 

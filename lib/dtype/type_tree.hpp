@@ -19,8 +19,8 @@
 
 #include "dtype/basic_type.hpp"
 #include "dtype/bucket_rule.hpp"
-#include "dtype/support/error.hpp"
 #include "dtype/type_expr.hpp"
+#include "support/error.hpp"
 
 namespace halocline::dtype {
 

@@ -32,9 +32,9 @@
 #include "dtype/bench/table_report.hpp"
 #include "dtype/bench/turns.hpp"
 #include "dtype/datatype.hpp"
-#include "dtype/support/mpi_check.hpp"
-#include "dtype/support/narrow.hpp"
 #include "main.hpp"
+#include "support/mpi_check.hpp"
+#include "support/narrow.hpp"
 
 namespace halocline::comm::bench {
 

@@ -26,10 +26,10 @@
 #include "dtype/bench/arguments.hpp"
 #include "dtype/bench/table_report.hpp"
 #include "dtype/select/system_model.hpp"
-#include "dtype/support/mpi_check.hpp"
-#include "dtype/support/narrow.hpp"
 #include "main.hpp"
 #include "ping_pong.hpp"
+#include "support/mpi_check.hpp"
+#include "support/narrow.hpp"
 
 namespace halocline::comm::bench {
 

@@ -8,7 +8,7 @@
 #include <exception>
 
 #include "dtype/bench/rows.hpp"
-#include "dtype/support/error.hpp"
+#include "support/error.hpp"
 
 namespace halocline::comm::bench {
 

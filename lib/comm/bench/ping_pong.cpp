@@ -7,8 +7,8 @@
 
 #include "dtype/bench/noise.hpp"
 #include "dtype/pack/host/host_packer.hpp"
-#include "dtype/pack/segment.hpp"
-#include "dtype/support/mpi_check.hpp"
+#include "dtype/pack/host/segment.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::comm::bench {
 

@@ -16,7 +16,7 @@
 #include "comm/device/gpu_awareness.hpp"
 #include "comm/mpi/communicator.hpp"
 #include "comm/node/node_hierarchy.hpp"
-#include "dtype/support/mpi_check.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::comm {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "comm/mpi/streamed_bytes.hpp"
-#include "dtype/support/mpi_check.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::comm::detail {
 

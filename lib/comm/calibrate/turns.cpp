@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "dtype/support/contract.hpp"
+#include "support/contract.hpp"
 
 namespace halocline::comm::detail {
 

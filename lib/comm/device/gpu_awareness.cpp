@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "comm/mpi/communicator.hpp"
-#include "dtype/support/error.hpp"
-#include "dtype/support/mpi_check.hpp"
+#include "support/error.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::comm {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "comm/mpi/communicator.hpp"
-#include "dtype/support/mpi_check.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::comm {
 

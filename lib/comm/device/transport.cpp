@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "dtype/support/contract.hpp"
+#include "support/contract.hpp"
 
 namespace halocline::comm {
 

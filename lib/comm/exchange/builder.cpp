@@ -9,7 +9,7 @@
 #include "comm/exchange/packed_messages.hpp"
 #include "comm/node/shared_window.hpp"
 #include "dtype/pack/host/host_packer.hpp"
-#include "dtype/support/mpi_check.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::comm::detail {
 

@@ -6,7 +6,7 @@
 
 #include "comm/exchange/builder.hpp"
 #include "comm/node/shared_window.hpp"
-#include "dtype/support/mpi_check.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::comm {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "dtype/support/error.hpp"
+#include "support/error.hpp"
 
 namespace halocline::comm {
 

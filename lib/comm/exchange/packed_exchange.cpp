@@ -5,8 +5,8 @@
 
 #include "comm/exchange/backend.hpp"
 #include "comm/exchange/packed_messages.hpp"
-#include "dtype/support/mpi_check.hpp"
-#include "dtype/support/region.hpp"
+#include "support/mpi_check.hpp"
+#include "support/region.hpp"
 
 namespace halocline::comm::detail {
 

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <iterator>
 
-#include "dtype/support/mpi_check.hpp"
-#include "dtype/support/narrow.hpp"
+#include "support/mpi_check.hpp"
+#include "support/narrow.hpp"
 
 namespace halocline::comm::detail {
 

@@ -12,8 +12,8 @@
 #include "comm/exchange/backend.hpp"
 #include "comm/exchange/packed_messages.hpp"
 #include "comm/mpi/persistent_requests.hpp"
-#include "dtype/support/mpi_check.hpp"
-#include "dtype/support/region.hpp"
+#include "support/mpi_check.hpp"
+#include "support/region.hpp"
 
 namespace halocline::comm::detail {
 

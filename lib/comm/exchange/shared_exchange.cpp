@@ -41,9 +41,9 @@
 #include "comm/node/shared_window.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/pack/copy_plan.hpp"
-#include "dtype/support/mpi_check.hpp"
-#include "dtype/support/narrow.hpp"
-#include "dtype/support/region.hpp"
+#include "support/mpi_check.hpp"
+#include "support/narrow.hpp"
+#include "support/region.hpp"
 
 namespace halocline::comm::detail {
 

@@ -6,7 +6,7 @@
 
 #include "comm/device/gpu_awareness.hpp"
 #include "comm/exchange/backend.hpp"
-#include "dtype/support/mpi_check.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::comm::detail {
 

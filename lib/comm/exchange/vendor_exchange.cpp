@@ -7,9 +7,9 @@
 #include "comm/exchange/backend.hpp"
 #include "comm/mpi/persistent_requests.hpp"
 #include "dtype/datatype.hpp"
-#include "dtype/support/mpi_check.hpp"
-#include "dtype/support/narrow.hpp"
-#include "dtype/support/region.hpp"
+#include "support/mpi_check.hpp"
+#include "support/narrow.hpp"
+#include "support/region.hpp"
 
 namespace halocline::comm::detail {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <tuple>
 
-#include "dtype/support/mpi_check.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::comm::detail {
 

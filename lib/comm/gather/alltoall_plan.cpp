@@ -7,7 +7,7 @@
 
 #include "comm/gather/slots.hpp"
 #include "dtype/reconstruct/signature.hpp"
-#include "dtype/support/mpi_check.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::comm {
 

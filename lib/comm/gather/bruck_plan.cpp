@@ -16,9 +16,9 @@
 #include "comm/gather/slots.hpp"
 #include "comm/gather/tree_steps.hpp"
 #include "dtype/reconstruct/signature.hpp"
-#include "dtype/support/mpi_check.hpp"
-#include "dtype/support/narrow.hpp"
 #include "dtype/type_tree.hpp"
+#include "support/mpi_check.hpp"
+#include "support/narrow.hpp"
 
 namespace halocline::comm {
 

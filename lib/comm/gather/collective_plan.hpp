@@ -16,7 +16,7 @@
 
 #include "comm/gather/node_communicators.hpp"
 #include "comm/gather/schedule.hpp"
-#include "dtype/support/message_buffer.hpp"
+#include "support/message_buffer.hpp"
 
 namespace halocline::comm {
 

@@ -9,9 +9,9 @@
 
 #include "dtype/datatype.hpp"
 #include "dtype/reconstruct/signature.hpp"
-#include "dtype/support/mpi_check.hpp"
-#include "dtype/support/narrow.hpp"
 #include "dtype/type_tree.hpp"
+#include "support/mpi_check.hpp"
+#include "support/narrow.hpp"
 
 namespace halocline::comm {
 

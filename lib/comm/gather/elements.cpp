@@ -3,7 +3,7 @@
 
 #include "comm/gather/allgather_plan.hpp"
 #include "comm/gather/alltoall_plan.hpp"
-#include "dtype/support/narrow.hpp"
+#include "support/narrow.hpp"
 
 namespace halocline::comm {
 

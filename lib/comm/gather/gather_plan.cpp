@@ -7,8 +7,8 @@
 
 #include "comm/gather/rooted_blocks.hpp"
 #include "dtype/pack/host/host_packer.hpp"
-#include "dtype/support/mpi_check.hpp"
-#include "dtype/support/narrow.hpp"
+#include "support/mpi_check.hpp"
+#include "support/narrow.hpp"
 
 namespace halocline::comm {
 

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <vector>
 
-#include "dtype/support/mpi_check.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::comm {
 

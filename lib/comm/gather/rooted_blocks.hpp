@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "comm/gather/gather_plan.hpp"
-#include "dtype/support/message_buffer.hpp"
+#include "support/message_buffer.hpp"
 
 namespace halocline::comm::detail {
 

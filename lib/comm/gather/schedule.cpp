@@ -8,8 +8,8 @@
 
 #include "dtype/datatype.hpp"
 #include "dtype/pack/host/host_packer.hpp"
-#include "dtype/support/error.hpp"
 #include "dtype/type_tree.hpp"
+#include "support/error.hpp"
 
 namespace halocline::comm {
 

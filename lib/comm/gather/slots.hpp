@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "comm/gather/element_blocks.hpp"
-#include "dtype/support/message_buffer.hpp"
+#include "support/message_buffer.hpp"
 
 namespace halocline::comm {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "dtype/support/error.hpp"
+#include "support/error.hpp"
 
 namespace halocline::comm {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "dtype/support/error.hpp"
+#include "support/error.hpp"
 
 namespace halocline::comm {
 

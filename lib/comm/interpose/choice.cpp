@@ -21,8 +21,8 @@
 #include "comm/interpose/requests.hpp"
 #include "comm/interpose/settings.hpp"
 #include "dtype/pack/host/host_packer.hpp"
-#include "dtype/support/error.hpp"
-#include "dtype/support/machine.hpp"
+#include "support/error.hpp"
+#include "support/machine.hpp"
 
 namespace halocline::interpose {
 

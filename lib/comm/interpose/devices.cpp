@@ -17,7 +17,7 @@
 #include "dtype/device/resource_cache.hpp"
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/select/transfer_selector.hpp"
-#include "dtype/support/error.hpp"
+#include "support/error.hpp"
 
 namespace halocline::interpose {
 

@@ -15,7 +15,7 @@
 
 #include "dtype/pack/host/copy_range.hpp"
 #include "dtype/pack/host/host_packer.hpp"
-#include "dtype/support/message_buffer.hpp"
+#include "support/message_buffer.hpp"
 
 namespace halocline::interpose {
 

@@ -18,7 +18,7 @@
 #include "comm/interpose/calls.hpp"
 #include "comm/interpose/requests.hpp"
 #include "comm/interpose/settings.hpp"
-#include "dtype/dataloop.hpp"
+#include "dtype/canonical/dataloop.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/type_tree.hpp"
 

@@ -2,7 +2,7 @@
 // Makes and frees communicators, and lets all ranks throw the same error.
 #include "comm/mpi/communicator.hpp"
 
-#include "dtype/support/mpi_check.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::comm {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "dtype/support/error.hpp"
+#include "support/error.hpp"
 
 namespace halocline::comm {
 

@@ -3,7 +3,7 @@
 #include "comm/mpi/persistent_requests.hpp"
 
 #include "comm/mpi/communicator.hpp"
-#include "dtype/support/mpi_check.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::comm {
 

@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "dtype/support/contract.hpp"
-#include "dtype/support/mpi_check.hpp"
+#include "support/contract.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::comm {
 

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "comm/mpi/communicator.hpp"
-#include "dtype/support/error.hpp"
-#include "dtype/support/mpi_check.hpp"
+#include "support/error.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::comm {
 

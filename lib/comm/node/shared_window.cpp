@@ -8,7 +8,7 @@
 #include <string>
 
 #include "comm/mpi/communicator.hpp"
-#include "dtype/support/mpi_check.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::comm {
 

@@ -11,7 +11,7 @@
 
 #include "comm/device/transport.hpp"
 #include "dtype/pack/fused_plan.hpp"
-#include "dtype/pack/segment.hpp"
+#include "dtype/pack/host/segment.hpp"
 
 namespace halocline::comm::detail {
 

@@ -11,7 +11,7 @@
 #include "comm/calibrate/grid.hpp"
 #include "comm/calibrate/turns.hpp"
 #include "dtype/device/emulated_device.hpp"
-#include "dtype/pack/segment.hpp"
+#include "dtype/pack/host/segment.hpp"
 #include "world.hpp"
 
 namespace halocline::comm {

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "dtype/support/error.hpp"
+#include "support/error.hpp"
 
 namespace halocline::comm {
 namespace {

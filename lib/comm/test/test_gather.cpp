@@ -20,9 +20,9 @@
 #include "comm/gather/gather_plan.hpp"
 #include "comm/gather/rank_order.hpp"
 #include "dtype/datatype.hpp"
-#include "dtype/support/error.hpp"
 #include "dtype/type_map.hpp"
 #include "mpi_calls.hpp"
+#include "support/error.hpp"
 #include "world.hpp"
 
 namespace halocline::comm {

@@ -7,7 +7,7 @@
 
 #include "comm/device/gpu_awareness.hpp"
 #include "dtype/device/emulated_device.hpp"
-#include "dtype/support/error.hpp"
+#include "support/error.hpp"
 
 namespace {
 

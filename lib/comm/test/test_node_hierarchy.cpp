@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "dtype/support/error.hpp"
+#include "support/error.hpp"
 #include "world.hpp"
 
 namespace halocline::comm {

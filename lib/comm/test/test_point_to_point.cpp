@@ -15,9 +15,9 @@
 #include "comm/mpi/communicator.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/device/emulated_device.hpp"
-#include "dtype/support/mpi_check.hpp"
 #include "dtype/test/random_call.hpp"
 #include "dtype/type_map.hpp"
+#include "support/mpi_check.hpp"
 #include "world.hpp"
 
 namespace halocline::comm {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "dtype/support/error.hpp"
+#include "support/error.hpp"
 
 namespace halocline::dtype::bench {
 

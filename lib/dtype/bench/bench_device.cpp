@@ -21,7 +21,7 @@
 #include "dtype/bench/device/harness.hpp"
 #include "dtype/bench/rows.hpp"
 #include "dtype/bench/table_report.hpp"
-#include "dtype/support/error.hpp"
+#include "support/error.hpp"
 
 namespace halocline::dtype::bench {
 

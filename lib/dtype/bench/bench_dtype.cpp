@@ -31,10 +31,10 @@
 #include <vector>
 
 #include "dtype/pack/kokkos/kokkos_threads.hpp"
-#include "dtype/support/error.hpp"
 #include "harness.hpp"
 #include "report.hpp"
 #include "rows.hpp"
+#include "support/error.hpp"
 
 namespace halocline::dtype::bench {
 

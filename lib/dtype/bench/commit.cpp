@@ -23,9 +23,9 @@
 
 #include "dtype/datatype.hpp"
 #include "dtype/pack/plan_table.hpp"
-#include "dtype/support/mpi_check.hpp"
 #include "engine.hpp"
 #include "harness.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::dtype::bench {
 

@@ -16,11 +16,11 @@
 
 #include "dtype/pack/fused_plan.hpp"
 #include "dtype/pack/host/host_packer.hpp"
+#include "dtype/pack/host/segment.hpp"
 #include "dtype/pack/kokkos/kokkos_packer.hpp"
 #include "dtype/pack/pack_plan.hpp"
-#include "dtype/pack/segment.hpp"
-#include "dtype/support/error.hpp"
 #include "harness.hpp"
+#include "support/error.hpp"
 
 namespace halocline::dtype::bench {
 

@@ -13,11 +13,11 @@
 #include <variant>
 
 #include "dtype/datatype.hpp"
-#include "dtype/support/mpi_check.hpp"
-#include "dtype/support/narrow.hpp"
 #include "dtype/vendor_check.hpp"
 #include "engine.hpp"
 #include "noise.hpp"
+#include "support/mpi_check.hpp"
+#include "support/narrow.hpp"
 
 namespace halocline::dtype::bench {
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "dtype/pack/device/emulated_packer.hpp"
-#include "dtype/support/contract.hpp"
+#include "support/contract.hpp"
 
 namespace halocline::dtype {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dtype/device/resource_cache.hpp"
 
-#include "dtype/support/contract.hpp"
-#include "dtype/support/error.hpp"
+#include "support/contract.hpp"
+#include "support/error.hpp"
 
 namespace halocline::dtype {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "dtype/support/once.hpp"
+#include "support/once.hpp"
 
 namespace halocline::dtype::detail {
 

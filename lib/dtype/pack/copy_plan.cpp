@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "dtype/pack/segment.hpp"
+#include "dtype/pack/block_list.hpp"
 
 namespace halocline::dtype {
 
@@ -102,11 +102,11 @@ Shared share_loops(Chain source, Chain destination, std::int64_t bytes) {
 class Blocks {
  public:
   Blocks(const PackPlan& plan, const void* buffer, std::int64_t count)
-      : segment_(plan, buffer, count), buffer_(reinterpret_cast<Address>(buffer)) {}
+      : plan_(plan), count_(count), buffer_(reinterpret_cast<Address>(buffer)) {}
 
   std::int64_t left() {
     if (next_ == end_) {
-      end_ = segment_.blocks(blocks_);
+      end_ = list_blocks(plan_, count_, position_, blocks_);
       next_ = 0;
     }
     return blocks_[next_].length;
@@ -121,7 +121,8 @@ class Blocks {
   }
 
  private:
-  Segment segment_;
+  const PackPlan& plan_;
+  std::int64_t count_, position_ = 0;
   Address buffer_;
   std::array<IoBlock, 64> blocks_;
   std::size_t next_ = 0, end_ = 0;
@@ -254,7 +255,7 @@ class CopyCompiler {
 
   static bool fits_list(const CopyJob& job, std::int64_t stretch) {
     const auto blocks_of = [&](const PackPlan& plan, std::int64_t count) {
-      return Segment(plan, nullptr, count).measure(stretch).blocks;
+      return count_blocks(plan, count, 0, std::min(stretch, plan.packed_bytes(count)));
     };
     const auto most = blocks_of(job.source_plan, job.source_count) +
                       blocks_of(job.destination_plan, job.destination_count);

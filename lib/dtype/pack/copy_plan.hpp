@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "dtype/pack/attachment.hpp"
-#include "dtype/pack/host/nest.hpp"
+#include "dtype/pack/nest.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
 namespace halocline::dtype {

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "dtype/pack/segment.hpp"
+#include "dtype/pack/block_list.hpp"
 
 namespace halocline::dtype {
 
@@ -24,8 +24,8 @@ template <class Visit>
 bool for_each_of_blocks(const PackPlan& plan, Visit&& visit) {
   constexpr std::size_t kAtOnce = 256;
   std::array<IoBlock, kAtOnce> blocks;
-  Segment segment(plan, nullptr, 1);
-  while (const auto got = segment.blocks(blocks))
+  std::int64_t position = 0;
+  while (const auto got = list_blocks(plan, 1, position, blocks))
     for (const auto& block : std::span(blocks).first(got))
       if (!visit(block)) return false;
   return true;

@@ -2,7 +2,7 @@
 #include "dtype/pack/handle_table.hpp"
 
 #include "dtype/datatype.hpp"
-#include "dtype/support/mpi_check.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::dtype::detail {
 

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "dtype/support/once.hpp"
+#include "support/once.hpp"
 
 namespace halocline::dtype {
 

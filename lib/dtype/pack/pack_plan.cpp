@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "dtype/support/overload.hpp"
+#include "support/overload.hpp"
 
 namespace halocline::dtype {
 

@@ -19,10 +19,10 @@
 #include <string>
 #include <vector>
 
-#include "dtype/dataloop.hpp"
+#include "dtype/canonical/dataloop.hpp"
 #include "dtype/pack/attachment.hpp"
-#include "dtype/pack/host/nest.hpp"
-#include "dtype/support/error.hpp"
+#include "dtype/pack/nest.hpp"
+#include "support/error.hpp"
 
 namespace halocline::dtype {
 

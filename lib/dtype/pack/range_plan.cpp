@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "dtype/pack/walk.hpp"
-#include "dtype/support/contract.hpp"
+#include "support/contract.hpp"
 
 namespace halocline::dtype {
 

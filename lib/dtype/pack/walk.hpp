@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "dtype/pack/pack_plan.hpp"
-#include "dtype/support/contract.hpp"
+#include "support/contract.hpp"
 
 namespace halocline::dtype::detail {
 

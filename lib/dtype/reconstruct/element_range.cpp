@@ -10,9 +10,9 @@
 
 #include "dtype/reconstruct/normalize.hpp"
 #include "dtype/reconstruct/typed_sequence.hpp"
-#include "dtype/support/error.hpp"
-#include "dtype/support/overload.hpp"
 #include "dtype/type_tree.hpp"
+#include "support/error.hpp"
+#include "support/overload.hpp"
 
 namespace halocline::dtype {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "dtype/support/overload.hpp"
+#include "support/overload.hpp"
 
 namespace halocline::dtype {
 

@@ -8,8 +8,8 @@
 
 #include "dtype/reconstruct/normalize.hpp"
 #include "dtype/reconstruct/typed_sequence.hpp"
-#include "dtype/support/overload.hpp"
 #include "dtype/type_tree.hpp"
+#include "support/overload.hpp"
 
 namespace halocline::dtype {
 

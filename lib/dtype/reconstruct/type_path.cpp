@@ -7,7 +7,7 @@
 
 #include "dtype/reconstruct/bucket_count.hpp"
 #include "dtype/reconstruct/bucket_rules.hpp"
-#include "dtype/support/overload.hpp"
+#include "support/overload.hpp"
 
 namespace halocline::dtype {
 

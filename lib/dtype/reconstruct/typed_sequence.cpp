@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "dtype/support/overload.hpp"
+#include "support/overload.hpp"
 
 namespace halocline::dtype {
 

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "dtype/support/error.hpp"
-#include "dtype/support/text_file.hpp"
+#include "support/error.hpp"
+#include "support/text_file.hpp"
 
 namespace halocline::dtype {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "dtype/support/error.hpp"
+#include "support/error.hpp"
 
 namespace halocline::dtype {
 

@@ -5,8 +5,8 @@
 #include <initializer_list>
 #include <string>
 
-#include "dtype/pack/segment.hpp"
-#include "dtype/support/error.hpp"
+#include "dtype/pack/host/segment.hpp"
+#include "support/error.hpp"
 
 namespace halocline::dtype {
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Dependencies point one way, app -> lib/comm -> lib/dtype; Kokkos and CUDA stay where they belong; headers are included once, name
+"""Dependencies point one way, app -> lib/comm -> lib/dtype -> lib/support; Kokkos and CUDA stay where they belong; headers are included once, name
 no header of nlohmann/json, and come first in the source of their name, which so shows that they compile alone; every test on disk is
 built.
 
@@ -31,8 +31,10 @@ def is_test(path):
 
 def violations_of(path, include):
     layer = "/".join(path.parts[:2]) if path.parts[0] == "lib" else "app"
-    if layer == "lib/dtype" and include.startswith("comm/"):
-        yield "lib/dtype does not know lib/comm"
+    if layer in ("lib/dtype", "lib/support") and include.startswith("comm/"):
+        yield f"{layer} does not know lib/comm"
+    if layer == "lib/support" and include.startswith("dtype/"):
+        yield "lib/support does not know lib/dtype"
     if layer != "app" and include.startswith("app/"):
         yield "the libraries do not know app"
     if KOKKOS.match(include) and not (

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "dtype/support/error.hpp"
 #include "mpi_main.hpp"
+#include "support/error.hpp"
 
 namespace halocline::test {
 

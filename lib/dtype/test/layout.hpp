@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "dtype/dataloop.hpp"
+#include "dtype/canonical/dataloop.hpp"
 #include "dtype/pack/pack_plan.hpp"
 #include "dtype/type_expr.hpp"
 #include "dtype/type_tree.hpp"

@@ -9,9 +9,9 @@
 
 #include "dtype/datatype.hpp"
 #include "dtype/lower.hpp"
-#include "dtype/support/error.hpp"
-#include "dtype/support/overload.hpp"
 #include "dtype/type_map.hpp"
+#include "support/error.hpp"
+#include "support/overload.hpp"
 
 namespace halocline::dtype::test {
 

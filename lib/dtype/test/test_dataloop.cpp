@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests loop nests and dataloops: the canonical forms of types.
-#include "dtype/dataloop.hpp"
+#include "dtype/canonical/dataloop.hpp"
 
 #include <gtest/gtest.h>
 

@@ -11,10 +11,10 @@
 #include <string>
 #include <utility>
 
-#include "dtype/support/mpi_check.hpp"
 #include "dtype/type_map.hpp"
 #include "dtype/type_tree.hpp"
 #include "dtype/vendor_check.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline::dtype::test {
 

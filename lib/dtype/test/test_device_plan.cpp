@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "dtype/pack/host/host_packer.hpp"
-#include "dtype/pack/segment.hpp"
+#include "dtype/pack/host/segment.hpp"
 #include "dtype/type_map.hpp"
 #include "emulated.hpp"
 #include "layout.hpp"

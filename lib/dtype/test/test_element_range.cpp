@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "dtype/support/error.hpp"
 #include "dtype/type_map.hpp"
+#include "support/error.hpp"
 
 namespace halocline::dtype {
 namespace {

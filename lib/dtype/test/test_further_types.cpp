@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "dtype/lower.hpp"
-#include "dtype/support/error.hpp"
 #include "dtype/type_map.hpp"
 #include "layout.hpp"
 #include "random_call.hpp"
+#include "support/error.hpp"
 
 namespace halocline::dtype::test {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "dtype/pack/segment.hpp"
+#include "dtype/pack/host/segment.hpp"
 #include "layout.hpp"
 
 namespace halocline::dtype::test {

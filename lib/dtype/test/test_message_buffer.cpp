@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests the memory of messages.
-#include "dtype/support/message_buffer.hpp"
+#include "support/message_buffer.hpp"
 
 #include <gtest/gtest.h>
 

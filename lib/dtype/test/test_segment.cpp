@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests details of segments that random types do not show one by one. These are the position, the
 // listed blocks, and when kept bytes reach the buffer.
-#include "dtype/pack/segment.hpp"
+#include "dtype/pack/host/segment.hpp"
 
 #include <gtest/gtest.h>
 

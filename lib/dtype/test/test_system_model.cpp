@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
-#include "dtype/support/error.hpp"
 #include "model.hpp"
+#include "support/error.hpp"
 
 namespace halocline::dtype::test {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
-#include "dtype/support/error.hpp"
-#include "dtype/support/text_file.hpp"
+#include "support/error.hpp"
+#include "support/text_file.hpp"
 
 namespace halocline {
 namespace {

@@ -10,8 +10,8 @@
 #include <random>
 #include <string>
 
-#include "dtype/support/error.hpp"
 #include "model.hpp"
+#include "support/error.hpp"
 
 namespace halocline::dtype::test {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "dtype/select/selection_cache.hpp"
-#include "dtype/support/error.hpp"
 #include "model.hpp"
+#include "support/error.hpp"
 
 namespace halocline::dtype::test {
 

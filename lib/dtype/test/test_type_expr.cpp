@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "dtype/support/error.hpp"
 #include "dtype/type_expr.hpp"
 #include "random_call.hpp"
+#include "support/error.hpp"
 
 namespace halocline::dtype::test {
 

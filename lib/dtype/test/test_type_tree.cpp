@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "dtype/datatype.hpp"
-#include "dtype/support/error.hpp"
 #include "dtype/type_map.hpp"
+#include "support/error.hpp"
 #include "tree_walk.hpp"
 
 namespace halocline::dtype::test {

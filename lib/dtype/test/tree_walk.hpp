@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "dtype/support/overload.hpp"
 #include "dtype/type_tree.hpp"
+#include "support/overload.hpp"
 
 namespace halocline::dtype::test {
 

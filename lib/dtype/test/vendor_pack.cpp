@@ -11,10 +11,10 @@
 #include <string>
 
 #include "dtype/datatype.hpp"
-#include "dtype/support/mpi_check.hpp"
-#include "dtype/support/narrow.hpp"
 #include "dtype/type_map.hpp"
 #include "dtype/vendor_check.hpp"
+#include "support/mpi_check.hpp"
+#include "support/narrow.hpp"
 
 namespace halocline::dtype::test {
 

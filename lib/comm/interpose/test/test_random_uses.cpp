@@ -28,11 +28,11 @@
 #include "comm/interpose/test/layout.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/select/system_model.hpp"
-#include "dtype/support/machine.hpp"
 #include "dtype/test/flags.hpp"
 #include "dtype/test/model.hpp"
 #include "dtype/test/random_call.hpp"
 #include "dtype/type_map.hpp"
+#include "support/machine.hpp"
 
 namespace halocline {
 namespace {

@@ -15,8 +15,8 @@
 #include "dtype/datatype.hpp"
 #include "dtype/pack/device/job_table.hpp"
 #include "dtype/pack/host/host_packer.hpp"
-#include "dtype/support/mpi_check.hpp"
-#include "dtype/support/narrow.hpp"
+#include "support/mpi_check.hpp"
+#include "support/narrow.hpp"
 
 namespace halocline::dtype::bench {
 

@@ -22,7 +22,7 @@
 #include "dtype/bench/rows.hpp"
 #include "dtype/bench/turns.hpp"
 #include "dtype/device/device.hpp"
-#include "dtype/pack/segment.hpp"
+#include "dtype/pack/host/segment.hpp"
 
 namespace halocline::dtype::bench {
 

@@ -4,7 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "dtype/support/error.hpp"
+#include "support/error.hpp"
 
 namespace halocline::detail {
 

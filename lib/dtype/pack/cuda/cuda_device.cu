@@ -8,7 +8,7 @@
 #include "dtype/device/cuda_device.hpp"
 #include "dtype/pack/cuda/cuda_check.cuh"
 #include "dtype/pack/cuda/cuda_packer.hpp"
-#include "dtype/support/contract.hpp"
+#include "support/contract.hpp"
 
 namespace halocline::dtype {
 

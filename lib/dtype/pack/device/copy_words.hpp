@@ -12,7 +12,7 @@
 #include <cstring>
 
 #include "dtype/pack/device/job_table.hpp"
-#include "dtype/support/contract.hpp"
+#include "support/contract.hpp"
 
 #if defined(__CUDACC__) || defined(__HIPCC__)
 #define HALOCLINE_FUNCTION __host__ __device__ inline

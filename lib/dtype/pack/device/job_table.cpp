@@ -8,7 +8,7 @@
 #include <limits>
 #include <map>
 
-#include "dtype/support/contract.hpp"
+#include "support/contract.hpp"
 
 namespace halocline::dtype::device {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "dtype/pack/device/device_plan.hpp"
-#include "dtype/pack/host/nest.hpp"
+#include "dtype/pack/nest.hpp"
 
 namespace halocline::dtype::device {
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <bit>
 
-#include "dtype/support/once.hpp"
+#include "support/once.hpp"
 
 namespace halocline::dtype {
 

@@ -17,7 +17,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "dtype/pack/host/nest.hpp"
+#include "dtype/pack/nest.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
 namespace halocline::dtype::host {

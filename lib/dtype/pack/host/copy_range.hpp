@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "dtype/pack/fused_plan.hpp"
-#include "dtype/pack/host/nest.hpp"
+#include "dtype/pack/nest.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
 namespace halocline::dtype::host {

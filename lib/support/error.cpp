@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "dtype/support/error.hpp"
+#include "support/error.hpp"
 
 #include <mpi.h>
 

@@ -11,17 +11,11 @@
 #include <memory>
 #include <span>
 
+#include "dtype/pack/block_list.hpp"
 #include "dtype/pack/host/copy_range.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
 namespace halocline::dtype {
-
-/// Describes consecutive bytes of the user's memory, relative to the buffer argument.
-struct IoBlock {
-  std::int64_t offset;
-  std::int64_t length;
-  bool operator==(const IoBlock&) const = default;
-};
 
 /// Is a position in the packed stream of `count` instances.
 ///

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "dtype/dataloop.hpp"
+#include "dtype/canonical/dataloop.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "dtype/reconstruct/type_path.hpp"
-#include "dtype/support/overload.hpp"
+#include "support/overload.hpp"
 
 namespace halocline::dtype {
 

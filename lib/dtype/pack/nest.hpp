@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dtype/dataloop.hpp"
+#include "dtype/canonical/dataloop.hpp"
 
 namespace halocline::dtype::host {
 

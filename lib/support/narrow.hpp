@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "dtype/support/error.hpp"
+#include "support/error.hpp"
 
 namespace halocline {
 

@@ -4,7 +4,7 @@
 
 #include <mpi.h>
 
-#include "dtype/support/error.hpp"
+#include "support/error.hpp"
 
 /// Evaluates an MPI call once, in every build. Throws MpiError unless the call returns MPI_SUCCESS.
 /// The application's error handler decides if MPI returns at all after an error. The libraries work

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "dtype/support/text_file.hpp"
+#include "support/text_file.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "dtype/support/error.hpp"
+#include "support/error.hpp"
 
 namespace halocline {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "dtype/support/machine.hpp"
+#include "support/machine.hpp"
 
 #include <mpi.h>
 #include <sys/utsname.h>
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string_view>
 
-#include "dtype/support/mpi_check.hpp"
+#include "support/mpi_check.hpp"
 
 namespace halocline {
 
