@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Dependencies point one way, app -> lib/comm -> lib/dtype -> lib/support; Kokkos and CUDA stay where they belong; headers are included once, name
-no header of nlohmann/json, and come first in the source of their name, which so shows that they compile alone; every test on disk is
-built.
+no header of nlohmann/json, and come first in the source of their name, which so shows that they compile alone; no two folders
+include each other, directly or on a way around; every test on disk is built.
 
     check_layering.py ROOT       exit 0, or 1 after one line per violation
 """
@@ -60,6 +60,28 @@ def violations_of_own_header(root, path, includes):
             yield f"{path} includes {first} first: it has to be {own.name}, which so compiles alone"
 
 
+def folder_cycles(root, includes_of):
+    """Yields each folder cycle as a list of folders. `includes_of` has the includes of each source. Tests and examples do not count."""
+    edges = {}
+    for path, includes in includes_of.items():
+        if {"test", "bench", "example", "examples"} & set(path.parts):
+            continue
+        for include in includes:
+            for file in (path.parent / include, pathlib.Path("lib", include), pathlib.Path("app", include)):
+                if (root / file).exists():
+                    if file.parent != path.parent:
+                        edges.setdefault(path.parent, set()).add(file.parent)
+                    break
+    left = dict(edges)
+    while left:  # without the folders that include no folder that is left, or that no folder that is left includes
+        ends = [folder for folder in left if not left[folder] & left.keys() or not any(folder in others for others in left.values())]
+        if not ends:
+            yield sorted(map(str, left))
+            return
+        for folder in ends:
+            del left[folder]
+
+
 def named_files(root):
     """Every name in a CMakeLists.txt of lib/ or app/ that may stand for a test, as a path without its suffix."""
     for top in ("lib", "app"):
@@ -76,12 +98,14 @@ def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     found = []
     seen = 0
+    includes_of = {}
     for path in sources(root):
         seen += 1
-        includes = INCLUDE.findall((root / path).read_text())
+        includes = includes_of[path] = INCLUDE.findall((root / path).read_text())
         found += violations_of_own_header(root, path, includes)
         for include in includes:
             found += [f"{path} includes {include}: {rule}" for rule in violations_of(path, include)]
+    found += ["a cycle is among the folders " + ", ".join(cycle) for cycle in folder_cycles(root, includes_of)]
     named = set(named_files(root))
     for top in ("lib", "app"):
         for test in sorted(set((root / top).rglob("test_*")) | set((root / top).rglob("*_test.*"))):
