@@ -130,10 +130,10 @@ Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes) {
                         "): use a smaller radius, fewer ranks or more points");
   if (config.subcommand == Subcommand::run) {
     if (const int reach = stencil_spec(config.stencil).radius(); reach > config.radius)
-      throw ConfigError("radius is too small for the stencil (radius " +
-                        std::to_string(config.radius) + ", " +
-                        std::string(to_string(config.stencil)) + " reaches " +
-                        std::to_string(reach) + " points): use a larger radius or another stencil");
+      throw ConfigError(
+          "radius is too small for the stencil (radius " + std::to_string(config.radius) + ", " +
+          std::string(to_string(config.stencil)) + " reaches " + std::to_string(reach) +
+          " points): use a larger radius, or --stencil point26, which reaches 1");
     if (config.steps > INT_MAX / config.stages)
       throw ConfigError("too many substeps (" + std::to_string(config.steps) + " steps of " +
                         std::to_string(config.stages) + " stages): use at most " +

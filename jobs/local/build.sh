@@ -19,7 +19,7 @@ cd "$(dirname "$0")/../.."
 [[ $PWD != *';'* ]] || { echo "build.sh: the path $PWD has a ';', at which CMake divides lists: rename that folder" >&2; exit 2; }
 source jobs/local/deps.sh
 
-[[ $# -ge 1 ]] || { header >&2; exit 2; }
+[[ $# -ge 1 ]] || wrong_use "which preset? release, debug, asan or release-cuda"
 preset=$1; shift
 case $preset in
   release|debug|asan) kokkos=kokkos ;;

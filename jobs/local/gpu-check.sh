@@ -8,7 +8,7 @@
 set -uo pipefail
 # shellcheck source=jobs/local/script.sh
 source "$(dirname "$0")/script.sh"
-[[ $# -le 1 ]] || { header >&2; exit 2; }
+[[ $# -le 1 ]] || wrong_use "it takes one folder, not $*"
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=jobs/local/env.sh
 source "$here/env.sh"

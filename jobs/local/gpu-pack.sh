@@ -11,7 +11,7 @@ source "$(dirname "$0")/script.sh"
 cd "$(dirname "$0")/../.."
 folder=${1:-build/gpu-pack} build=build/release-cuda mpi=.deps/openmpi-cuda limit_mb=60
 fail() { echo "gpu-pack.sh: $*" >&2; exit 3; }
-[[ $# -le 1 ]] || { header >&2; exit 2; }
+[[ $# -le 1 ]] || wrong_use "it takes one folder, not $*"
 programs=(app/halocline lib/dtype/test/dtype_device_packer lib/dtype/bench/bench_device lib/comm/bench/bench_messages
   lib/comm/interpose/test/comm_interpose_device)
 for program in "${programs[@]}"; do

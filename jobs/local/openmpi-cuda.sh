@@ -19,7 +19,7 @@ set -euo pipefail
 source "$(dirname "$0")/script.sh"
 cd "$(dirname "$0")/../.."
 source jobs/local/deps.sh
-[[ $# -eq 0 ]] || { header >&2; exit 2; }
+[[ $# -eq 0 ]] || wrong_use "it takes no argument, not $*"
 fail() { echo "openmpi-cuda.sh: $*" >&2; exit 3; }
 prefix=$PWD/.deps/openmpi-cuda work=$PWD/.deps/openmpi-cuda-work
 archive=openmpi_5.0.7.orig.tar.xz archive_sha256=97f10c04e9b9a1771db3fd005009e4c07afa3ce739f940e41eb0fc7397cb9473

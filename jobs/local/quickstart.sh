@@ -7,7 +7,7 @@ set -euo pipefail
 # shellcheck source=jobs/local/script.sh
 source "$(dirname "$0")/script.sh"
 cd "$(dirname "$0")/../.."
-case ${1:-2} in *[!0-9]*|0) header >&2; exit 2 ;; esac
+case ${1:-2} in *[!0-9]*|0) wrong_use "$1 is no number of ranks" ;; esac
 ranks=${1:-2}
 source jobs/local/env.sh
 # A new build leaves out the tests; a build that has them keeps them.

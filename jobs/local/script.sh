@@ -10,6 +10,9 @@ header() { awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$sc
 # OMP_NUM_THREADS, which is not meant for make.
 cores() { env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc; }
 
+# wrong_use TEXT: says in a line what is wrong with the arguments, and ends the script with 2.
+wrong_use() { echo "${script##*/}: $*: --help shows the usage" >&2; exit 2; }
+
 case ${1:-} in
   -h|--help) header; exit 0 ;;
 esac

@@ -8,7 +8,7 @@
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh
 source "$(dirname "$0")/script.sh"
-[[ -n ${1:-} ]] || { header >&2; exit 2; }
+[[ -n ${1:-} ]] || wrong_use "which study?"
 here=$(cd "$(dirname "$0")/../.." && pwd)
 export HALOCLINE_SITE=$here/jobs/sites/local.sh
 if [[ -z ${HALOCLINE_BINARY:-} && " $* " != *" --dry-run "* ]]; then

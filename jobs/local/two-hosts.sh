@@ -70,7 +70,7 @@ if [[ ${1:-} == --rate ]]; then
 fi
 case ${1:-} in
   -h|--help) header; exit 0 ;;
-  '') header >&2; exit 2 ;;
+  '') wrong_use "which command?" ;;
   -*) bad_input "there is no option '$1' (--help tells)" ;;
 esac
 # shellcheck source=jobs/local/env.sh

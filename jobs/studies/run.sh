@@ -195,7 +195,7 @@ if [[ -n $dry_run ]]; then
     if [[ $state == 'to do' ]]; then
       minutes=$((minutes + point_minutes * count))
       if [[ -n $needed && -n $node_gib && $(awk -v a="$needed" -v b="$node_gib" 'BEGIN { print (a > b) }') == 1 ]]; then
-        echo "run.sh: $point needs about $needed GiB a node, and $site has $node_gib: use fewer ranks a node, a smaller grid, or more nodes" >&2
+        echo "run.sh: $point needs about $needed GiB a node, and $site has $node_gib: use fewer ranks a node, fewer methods or a smaller grid" >&2
         code=2
       fi
     fi
