@@ -23,7 +23,7 @@ std::string text_of(const Estimate& estimate) {
 }
 
 double median(const Candidate& method) {
-  return statistics(method.seconds).median;
+  return halocline::median(method.seconds);
 }
 
 // Returns the fastest of the methods for which `is_meant` is true; nullptr if there is none.

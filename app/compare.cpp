@@ -48,10 +48,8 @@ bool same_on_all_ranks(bool of_root, MPI_Comm comm) {
   return value != 0;
 }
 
-// Measures the methods in turns, in reverse order every other iteration. All ranks start each
-// exchange together. The first and the last method of a pair of iterations find the caches as they
-// left them. So each pair begins with another method (A B B A, B A A B, ...).
-void measure(const Config& config, std::vector<Contender*> contenders, MPI_Comm comm) {
+// Measures the methods in turns. All ranks start each exchange together.
+void measure(const Config& config, const std::vector<Contender*>& contenders, MPI_Comm comm) {
   const bool root = rank_of(comm) == 0;
   Progress progress(root && !config.quiet, "compare", config.warmup + config.iterations);
   const double begin = MPI_Wtime();
@@ -59,7 +57,8 @@ void measure(const Config& config, std::vector<Contender*> contenders, MPI_Comm 
   for (std::int64_t i = 0; i < config.warmup + config.iterations; ++i) {
     if (late && i > config.warmup) break;
     if (late) i = std::max(i, config.warmup);  // no more warm-up, but one measured iteration
-    for (auto* contender : contenders) {
+    for (const auto number : order_of_turn(contenders.size(), i)) {
+      auto* const contender = contenders[number];
       HALOCLINE_MPI(MPI_Barrier(comm));
       const ProfileRegion region(contender->region.c_str());
       const double start = MPI_Wtime();
@@ -69,8 +68,6 @@ void measure(const Config& config, std::vector<Contender*> contenders, MPI_Comm 
       append(contender->record.phases, times);
       contender->record.phases.total.push_back(total);
     }
-    std::reverse(contenders.begin(), contenders.end());
-    if (i % 2 == 1) std::rotate(contenders.begin(), contenders.begin() + 1, contenders.end());
     progress.update(i + 1);
     late = same_on_all_ranks(MPI_Wtime() - begin > config.max_seconds, comm);
   }

@@ -9,7 +9,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <random>
 #include <set>
 #include <string>
 #include <type_traits>
@@ -225,14 +224,13 @@ GatherContender prepare(GatherVariant variant, const Arrangement& arrangement, B
   return out;
 }
 
-// Runs the variants in turns, in another random order each time. Stops when any rank's clock
-// reaches `end`, but runs each variant once.
-void measure(const Config& config, std::vector<GatherContender*> contenders, double end,
+// Runs the variants in turns. Stops when any rank's clock reaches `end`, but runs each variant
+// once.
+void measure(const Config& config, const std::vector<GatherContender*>& contenders, double end,
              MPI_Comm comm) {
-  std::mt19937_64 random(static_cast<std::uint64_t>(config.seed));  // the same on all ranks
   for (std::int64_t i = 0; i < config.warmup + config.iterations; ++i) {
-    comm::shuffle(contenders, random);
-    for (auto* contender : contenders) {
+    for (const auto number : order_of_turn(contenders.size(), i)) {
+      auto* const contender = contenders[number];
       HALOCLINE_MPI(MPI_Barrier(comm));
       const ProfileRegion region(contender->region.c_str());
       const double start = MPI_Wtime();

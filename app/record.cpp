@@ -311,19 +311,6 @@ void add_domain(Json& out, const R& record) {
 
 }  // namespace
 
-Statistics statistics(std::span<const double> samples) {
-  HALOCLINE_EXPECT(!samples.empty());
-  std::vector<double> sorted(samples.begin(), samples.end());
-  std::sort(sorted.begin(), sorted.end());
-  const auto quantile = [&](double q) {
-    const double position = q * static_cast<double>(sorted.size() - 1);
-    const auto below = static_cast<std::size_t>(position);
-    const auto above = std::min(below + 1, sorted.size() - 1);
-    return std::lerp(sorted[below], sorted[above], position - static_cast<double>(below));
-  };
-  return {quantile(0.5), quantile(0.1), quantile(0.9), sorted.front(), sorted.back()};
-}
-
 nlohmann::ordered_json to_json(const Record& record, const Provenance& provenance) {
   Json out;
   out["schema"] = "halocline/1";

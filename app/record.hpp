@@ -14,16 +14,9 @@
 
 #include "config.hpp"
 #include "provenance.hpp"
+#include "support/measure.hpp"
 
 namespace halocline::app {
-
-/// Summarises a sample of times. Percentiles interpolate linearly between the closest ranks.
-struct Statistics {
-  double median = 0, p10 = 0, p90 = 0, min = 0, max = 0;
-};
-
-/// Returns the statistics of `samples`. Precondition: `samples` is not empty. O(n log n).
-Statistics statistics(std::span<const double> samples);
 
 /// Holds seconds: one sample per iteration, each already the maximum over all ranks. A phase is
 /// empty if the method has no such phase.

@@ -173,7 +173,6 @@ class Simulation {
   // Gathers the timelines of all ranks on every rank. Collective.
   std::vector<Timeline> gather_timelines(const Phases& own) const {
     if (own.post.empty()) return {};
-    const auto median = [](const Samples& samples) { return statistics(samples).median; };
     const Timeline mine{median(own.post), median(own.interior), median(own.wait),
                         median(own.boundary)};
     constexpr int kNumbers = sizeof(Timeline) / sizeof(double);
@@ -236,10 +235,6 @@ class Simulation {
   SplitPoints points_;
   std::uint64_t seed_ = static_cast<std::uint64_t>(config_.seed);
 };
-
-double median(const Samples& samples) {
-  return statistics(samples).median;
-}
 
 std::string phase_table(const Phases& phases) {
   Table table({{"phase", Align::left}, {"median"}, {"p10"}, {"p90"}, {"min"}, {"max"}});

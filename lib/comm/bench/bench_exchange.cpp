@@ -245,21 +245,18 @@ Effort effort_of(const Arguments& arguments) {
   return {8, 15, 1000};
 }
 
-// Times the ways in the order A B B A, B A A B, ...; all ranks start each way together.
+// Times the ways in turns; all ranks start each way together.
 void take_turns(std::vector<Way>& ways, const Effort& effort) {
   const double begin = MPI_Wtime();
   int more = 1;
-  std::vector<Way*> order;
-  for (auto& way : ways) order.push_back(&way);
   for (int i = 0; more != 0; ++i) {
-    for (auto* way : order) {
+    for (const auto number : order_of_turn(ways.size(), i)) {
+      auto& way = ways[number];
       HALOCLINE_MPI(MPI_Barrier(MPI_COMM_WORLD));
       const double start = MPI_Wtime();
-      way->exchange();
-      way->seconds.push_back(MPI_Wtime() - start);
+      way.exchange();
+      way.seconds.push_back(MPI_Wtime() - start);
     }
-    std::reverse(order.begin(), order.end());
-    if (i % 2 == 1) std::rotate(order.begin(), order.begin() + 1, order.end());
     more = i + 1 < effort.least || (i + 1 < effort.most && MPI_Wtime() - begin < effort.seconds);
     HALOCLINE_MPI(MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD));
   }
@@ -272,13 +269,13 @@ void take_turns(std::vector<Way>& ways, const Effort& effort) {
 double median_of(const std::vector<Way>& ways, const std::string& name) {
   const auto found =
       std::find_if(ways.begin(), ways.end(), [&](const Way& way) { return way.name == name; });
-  return found == ways.end() ? std::nan("") : dtype::bench::median(found->seconds);
+  return found == ways.end() ? std::nan("") : median(found->seconds);
 }
 
 double fastest(const std::vector<Way>& ways, const std::string& prefix) {
   double out = std::nan("");
   for (const auto& way : ways)
-    if (way.name.starts_with(prefix)) out = std::fmin(out, dtype::bench::median(way.seconds));
+    if (way.name.starts_with(prefix)) out = std::fmin(out, median(way.seconds));
   return out;
 }
 
@@ -329,9 +326,9 @@ Row measure(std::int64_t points, const Int3& ranks, const Arguments& arguments) 
                     kFields * 8 * (stored[0] * stored[1] * stored[2] - points * points * points))},
       {"iterations", static_cast<double>(ways.front().seconds.size())}};
   for (const auto& way : ways) {
-    row.fields.emplace_back(way.name + "_ns", 1e9 * dtype::bench::median(way.seconds));
-    row.fields.emplace_back(way.name + "_p10_ns", 1e9 * dtype::bench::percentile(way.seconds, 0.1));
-    row.fields.emplace_back(way.name + "_p90_ns", 1e9 * dtype::bench::percentile(way.seconds, 0.9));
+    row.fields.emplace_back(way.name + "_ns", 1e9 * median(way.seconds));
+    row.fields.emplace_back(way.name + "_p10_ns", 1e9 * percentile(way.seconds, 0.1));
+    row.fields.emplace_back(way.name + "_p90_ns", 1e9 * percentile(way.seconds, 0.9));
   }
   const auto vendor = fastest(ways, "vendor-"), shared = fastest(ways, "shared");
   row.fields.emplace_back("vendor_ns", 1e9 * vendor);

@@ -445,7 +445,7 @@ const Group kGroups[] = {
 
 void print_regret(std::vector<double> regrets, bool json) {
   if (regrets.empty()) return;
-  const auto at = [&](double fraction) { return dtype::bench::percentile(regrets, fraction); };
+  const auto at = [&](double fraction) { return percentile(regrets, fraction); };
   std::fprintf(json ? stderr : stdout,
                "\nregret of the choice over %zu cases: median %.3f, 95 %% below %.3f, at most "
                "%.3f\n",

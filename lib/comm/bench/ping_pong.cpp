@@ -147,7 +147,7 @@ std::vector<Contender> PingPong::measure(const std::vector<Way>& ways, const Eff
     for (const auto& [what, fraction] :
          {std::pair("", 0.5), std::pair("_p10", 0.1), std::pair("_p90", 0.9)})
       row.fields.emplace_back(contender.name() + what + "_ns",
-                              dtype::bench::percentile(contender.ns(), fraction) / 2);
+                              percentile(contender.ns(), fraction) / 2);
   return all;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "support/contract.hpp"
+#include "support/measure.hpp"
 
 namespace halocline::comm::detail {
 
@@ -67,14 +68,13 @@ std::vector<Timed> take_turns(std::span<const Trial> trials, double seconds, con
     else
       calls = std::max(calls, std::min(calls_per_trial(each), calls * kShorter));
   };
-  const auto turn = [&](bool forwards, auto takes_part) {
-    for (std::size_t i = 0; i < points.size(); ++i)
-      if (const auto which = forwards ? i : points.size() - 1 - i; takes_part(points[which]))
-        sample(which);
+  const auto turn = [&](int number, auto takes_part) {
+    for (const auto i : order_of_turn(points.size(), number))
+      if (takes_part(points[i])) sample(i);
   };
   for (int i = 0; i < kMostTrials; ++i) {
     const auto start = now();
-    turn(i % 2 == 0, [](const Point&) { return true; });
+    turn(i, [](const Point&) { return true; });
     const auto end = now();
     const bool time_for_another = end - begin + (end - start) <= seconds;
     if (i + 1 >= kLeastTrials && !time_for_another) break;
@@ -84,7 +84,7 @@ std::vector<Timed> take_turns(std::span<const Trial> trials, double seconds, con
   const auto last = std::max(now(), begin + seconds) + kExtraSeconds;
   for (int i = 0; i < kExtraTrials && std::any_of(points.begin(), points.end(), is_open); ++i) {
     if (now() > last) break;
-    turn(i % 2 == 0, is_open);
+    turn(i, is_open);
     for (auto& point : points) point.timed = evaluate(point.samples);
   }
   std::vector<Timed> out;

@@ -47,9 +47,9 @@ std::int64_t calls_per_trial(double seconds_per_call);
 /// Returns the least seconds of take_turns() for operations of these lengths.
 double least_seconds(std::span<const double> seconds_per_call);
 
-/// Times a call of each trial. All trials take turns for about `seconds`, in reverse order every
-/// other turn. Each is made kLeastTrials to kMostTrials times. Points that are not settled then
-/// take up to kExtraTrials more, for about kExtraSeconds.
+/// Times a call of each trial. All trials take turns for about `seconds`, in the order of
+/// order_of_turn(). Each is made kLeastTrials to kMostTrials times. Points that are not settled
+/// then take up to kExtraTrials more, for about kExtraSeconds.
 std::vector<Timed> take_turns(std::span<const Trial> trials, double seconds, const Clock& now);
 inline constexpr int kExtraTrials = 6;
 inline constexpr double kExtraSeconds = 0.1;

@@ -37,12 +37,10 @@ void take_turns(std::vector<Contender>& contenders, const Effort& effort) {
     if (contender.ns().size() < 2 || contender.ns().front() <= effort.slow_ns)
       contender.sample_once();
   };
-  std::vector<Contender*> order;
-  for (auto& contender : contenders) order.push_back(&contender);
   do {
-    for (auto* contender : order) sample(*contender);
-    for (auto one = order.rbegin(); one != order.rend(); ++one) sample(**one);
-    if (!order.empty()) std::rotate(order.begin(), order.begin() + 1, order.end());
+    for (const auto turn : {2 * rounds, 2 * rounds + 1})
+      for (const auto i : order_of_turn(contenders.size(), static_cast<std::int64_t>(turn)))
+        sample(contenders[i]);
   } while (++rounds < effort.rounds || nanoseconds_since(start) < effort.seconds * 1e9);
 }
 
@@ -58,18 +56,6 @@ void append_times(Row& row, const Contender& contender) {
   row.fields.emplace_back(contender.name() + "_ns", median(contender.ns()));
   row.fields.emplace_back(contender.name() + "_p10_ns", percentile(contender.ns(), 0.1));
   row.fields.emplace_back(contender.name() + "_p90_ns", percentile(contender.ns(), 0.9));
-}
-
-double percentile(std::vector<double> values, double fraction) {
-  std::sort(values.begin(), values.end());
-  const double at = fraction * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const auto above = std::min(below + 1, values.size() - 1);
-  return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
-}
-
-double median(std::vector<double> values) {
-  return percentile(std::move(values), 0.5);
 }
 
 }  // namespace halocline::dtype::bench

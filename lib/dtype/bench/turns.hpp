@@ -5,8 +5,7 @@
 // that change in between count for one method only. Here each round goes through all methods there
 // and back, and ratios are of samples of one round.
 //
-// Each round begins with another method. The first and the last method of a round follow
-// themselves, not a method that has cleared the caches. That alone was worth 5 % for 4 MiB.
+// Each round begins with another method: for 4 MiB, the place in the round was worth 5 %.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "rows.hpp"
+#include "support/measure.hpp"
 
 namespace halocline::dtype::bench {
 
@@ -63,9 +63,5 @@ double ratio(const Contender& a, const Contender& b);
 
 /// Appends the fields NAME_ns, NAME_p10_ns and NAME_p90_ns: median and percentiles.
 void append_times(Row& row, const Contender& contender);
-
-double median(std::vector<double> values);
-/// Returns a percentile, linear between the closest values. `values` must not be empty.
-double percentile(std::vector<double> values, double fraction);
 
 }  // namespace halocline::dtype::bench
