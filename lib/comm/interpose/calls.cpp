@@ -39,7 +39,7 @@ struct Noted {
 };
 std::array<std::array<Noted, 2>, kCalls> noted_calls;  // by path
 std::atomic<std::int64_t> nanoseconds_of_measuring{0};
-std::array<std::atomic<std::int64_t>, kFates> noted_fates;
+std::array<std::atomic<std::int64_t>, kDispositions> noted_dispositions;
 std::atomic<bool> is_summed_up{false};
 
 const char* name_of(Call call) {
@@ -104,8 +104,8 @@ NotedMeasurement::~NotedMeasurement() {
   nanoseconds_of_measuring += static_cast<std::int64_t>((PMPI_Wtime() - start_) * 1e9);
 }
 
-void note_fate(Fate fate) noexcept {
-  ++noted_fates[static_cast<std::size_t>(fate)];
+void note_disposition(TypeDisposition disposition) noexcept {
+  ++noted_dispositions[static_cast<std::size_t>(disposition)];
 }
 
 void tell_of_type(MPI_Datatype type, const std::string& decision) {
@@ -139,17 +139,17 @@ std::string text_of_mode() {
 }
 
 std::string text_of_types() {
-  const auto fate = [](Fate one) {
-    return static_cast<long long>(noted_fates[static_cast<std::size_t>(one)]);
+  const auto disposition = [](TypeDisposition one) {
+    return static_cast<long long>(noted_dispositions[static_cast<std::size_t>(one)]);
   };
-  auto left = fate(Fate::committed);
+  auto left = disposition(TypeDisposition::committed);
   auto out = text("types committed: %lld", left);
-  for (const auto& [one, what] : {std::pair(Fate::measured, "measured"),
-                                  {Fate::equal, "as equal ones that were"},
-                                  {Fate::taken, "the engine's"},
-                                  {Fate::left, "contiguous, unknown or too long"}}) {
-    if (fate(one) != 0) out += text("; %s: %lld", what, fate(one));
-    left -= fate(one);
+  for (const auto& [one, what] : {std::pair(TypeDisposition::measured, "measured"),
+                                  {TypeDisposition::equal, "as equal ones that were"},
+                                  {TypeDisposition::taken, "the engine's"},
+                                  {TypeDisposition::left, "contiguous, unknown or too long"}}) {
+    if (disposition(one) != 0) out += text("; %s: %lld", what, disposition(one));
+    left -= disposition(one);
   }
   if (left == 0) return out;
   return out + text(settings().mode == Settings::Mode::engine

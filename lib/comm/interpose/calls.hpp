@@ -59,16 +59,16 @@ class NotedMeasurement {
 };
 
 /// Says how a committed type is handled.
-enum class Fate {
+enum class TypeDisposition {
   committed,  ///< counted for every type whose commit was seen
   measured,   ///< packed by MPI and by the engine, to compare them
   equal,      ///< goes by the measurement of an equal type
   taken,      ///< taken over by the engine, without measuring
   left        ///< left to MPI, without measuring
 };
-inline constexpr int kFates = static_cast<int>(Fate::left) + 1;
+inline constexpr int kFates = static_cast<int>(TypeDisposition::left) + 1;
 /// Counts a type. Thread-safe.
-void note_fate(Fate fate) noexcept;
+void note_disposition(TypeDisposition disposition) noexcept;
 
 /// Prints how a type is handled from now on: `decision`, then the type. With
 /// HALOCLINE_MPI_LOG=types, the same line is printed only once.

@@ -81,7 +81,7 @@ int MPI_Startall(int count, MPI_Request requests[]) {
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   const DeliveryAfterCall after;
   if (!look(1, request)) return PMPI_Wait(request, status);
-  Taken taken(1, request);
+  CompletingRequests taken(1, request);
   MPI_Status own;
   auto& got = status == MPI_STATUS_IGNORE ? own : *status;
   const int code = PMPI_Wait(request, &got);
@@ -92,7 +92,7 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   const DeliveryAfterCall after;
   if (!look(1, request)) return PMPI_Test(request, flag, status);
-  Taken taken(1, request);
+  CompletingRequests taken(1, request);
   MPI_Status own;
   auto& got = status == MPI_STATUS_IGNORE ? own : *status;
   const int code = PMPI_Test(request, flag, &got);
@@ -103,7 +103,7 @@ int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
 int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
   const DeliveryAfterCall after;
   if (!look(count, requests)) return PMPI_Waitany(count, requests, index, status);
-  Taken taken(count, requests);
+  CompletingRequests taken(count, requests);
   MPI_Status own;
   auto& got = status == MPI_STATUS_IGNORE ? own : *status;
   *index = MPI_UNDEFINED;
@@ -115,7 +115,7 @@ int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* statu
 int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
   const DeliveryAfterCall after;
   if (!look(count, requests)) return PMPI_Testany(count, requests, index, flag, status);
-  Taken taken(count, requests);
+  CompletingRequests taken(count, requests);
   MPI_Status own;
   auto& got = status == MPI_STATUS_IGNORE ? own : *status;
   *index = MPI_UNDEFINED;
@@ -127,7 +127,7 @@ int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_St
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status* statuses) {
   const DeliveryAfterCall after;
   if (!look(count, requests)) return PMPI_Waitall(count, requests, statuses);
-  Taken taken(count, requests);
+  CompletingRequests taken(count, requests);
   const Statuses got(count, statuses);
   const int code = PMPI_Waitall(count, requests, got.list());
   return end_several(code, count, got.list(), taken);
@@ -136,7 +136,7 @@ int MPI_Waitall(int count, MPI_Request requests[], MPI_Status* statuses) {
 int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status* statuses) {
   const DeliveryAfterCall after;
   if (!look(count, requests)) return PMPI_Testall(count, requests, flag, statuses);
-  Taken taken(count, requests);
+  CompletingRequests taken(count, requests);
   const Statuses got(count, statuses);
   const int code = PMPI_Testall(count, requests, flag, got.list());
   if (code == MPI_SUCCESS && *flag == 0) return code;
@@ -148,7 +148,7 @@ int MPI_Waitsome(int incount, MPI_Request requests[], int* outcount, int indices
   const DeliveryAfterCall after;
   if (!look(incount, requests))
     return PMPI_Waitsome(incount, requests, outcount, indices, statuses);
-  Taken taken(incount, requests);
+  CompletingRequests taken(incount, requests);
   const Statuses got(incount, statuses);
   *outcount = MPI_UNDEFINED;
   const int code = PMPI_Waitsome(incount, requests, outcount, indices, got.list());
@@ -161,7 +161,7 @@ int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices
   const DeliveryAfterCall after;
   if (!look(incount, requests))
     return PMPI_Testsome(incount, requests, outcount, indices, statuses);
-  Taken taken(incount, requests);
+  CompletingRequests taken(incount, requests);
   const Statuses got(incount, statuses);
   *outcount = MPI_UNDEFINED;
   const int code = PMPI_Testsome(incount, requests, outcount, indices, got.list());

@@ -37,8 +37,8 @@ dtype::ResourceCache& resources() {
 
 }  // namespace
 
-struct Lane {
-  explicit Lane(Transfer transfer) : transport(transfer, packer, &resources()) {}
+struct SharedTransport {
+  explicit SharedTransport(Transfer transfer) : transport(transfer, packer, &resources()) {}
 
   dtype::HostPacker packer;
   Transport transport;
@@ -49,16 +49,16 @@ namespace {
 
 std::atomic<bool> lanes_made{false};
 
-// Returns the lane of a transfer. Streams and compiled kernels are made once. There must be a
-// device.
-Lane& lane(Transfer transfer) {
+// Returns the shared transport of a transfer. Streams and compiled kernels are made once. There
+// must be a device.
+SharedTransport& shared_transport(Transfer transfer) {
   static std::mutex mutex;
-  static auto* const all = new std::array<std::unique_ptr<Lane>, dtype::kTransfers>;
+  static auto* const all = new std::array<std::unique_ptr<SharedTransport>, dtype::kTransfers>;
   const std::lock_guard lock(mutex);
   auto& one = (*all)[static_cast<std::size_t>(transfer)];
   if (one == nullptr) {
     if (dtype::current_device() == nullptr) throw EnvironmentError(dtype::why_no_device());
-    one = std::make_unique<Lane>(transfer);
+    one = std::make_unique<SharedTransport>(transfer);
     lanes_made = true;
   }
   return *one;
@@ -117,9 +117,9 @@ void tell_once(const std::exception& error) {
 
 // Packs or unpacks by the device. Returns false if there is no memory for it.
 //
-// - If the data are in host memory, it calls `by_host(lane, here, bytes)`. `here` is host memory
+// - If the data are in host memory, it calls `by_host(shared, here, bytes)`. `here` is host memory
 //   for packed bytes, and the caller's `packed` is in memory of the device.
-// - Else it calls `by_kernel(lane, room, bytes)`. `room` is device memory for packed bytes, or
+// - Else it calls `by_kernel(shared, room, bytes)`. `room` is device memory for packed bytes, or
 //   nullptr if kernels reach `packed`.
 template <class ByHost, class ByKernel>
 bool is_done_by_device(const dtype::PackPlan& plan, const void* buffer, std::int64_t count,
@@ -130,7 +130,7 @@ bool is_done_by_device(const dtype::PackPlan& plan, const void* buffer, std::int
   bool is_done = false;
   or_end([&] {
     try {
-      auto& one = lane(Transfer::device);
+      auto& one = shared_transport(Transfer::device);
       const std::lock_guard lock(one.mutex);
       const auto room = one.transport.own_memory(is_of_host || is_for_kernels(packed) ? 0 : size);
       try {
@@ -172,15 +172,15 @@ bool pack_by_device(const dtype::PackPlan& plan, const void* buffer, std::int64_
                     void* packed) {
   return is_done_by_device(
       plan, buffer, count, packed,
-      [&](const Lane& lane, std::byte* here, std::size_t bytes) {
-        lane.packer.pack(plan, buffer, count, here);
-        lane.transport.copy(packed, here, bytes);
-        lane.transport.packer().fence();
+      [&](const SharedTransport& shared, std::byte* here, std::size_t bytes) {
+        shared.packer.pack(plan, buffer, count, here);
+        shared.transport.copy(packed, here, bytes);
+        shared.transport.packer().fence();
       },
-      [&](const Lane& lane, std::byte* room, std::size_t bytes) {
-        lane.transport.packer().pack(plan, buffer, count, room != nullptr ? room : packed);
-        if (room != nullptr) lane.transport.copy(packed, room, bytes);
-        lane.transport.packer().fence();
+      [&](const SharedTransport& shared, std::byte* room, std::size_t bytes) {
+        shared.transport.packer().pack(plan, buffer, count, room != nullptr ? room : packed);
+        if (room != nullptr) shared.transport.copy(packed, room, bytes);
+        shared.transport.packer().fence();
       });
 }
 
@@ -188,19 +188,20 @@ bool unpack_by_device(const dtype::PackPlan& plan, const void* packed, void* buf
                       std::int64_t count) {
   return is_done_by_device(
       plan, buffer, count, packed,
-      [&](const Lane& lane, std::byte* here, std::size_t bytes) {
-        lane.transport.copy(here, packed, bytes);
-        lane.transport.packer().fence();
-        lane.packer.unpack(plan, here, buffer, count);
+      [&](const SharedTransport& shared, std::byte* here, std::size_t bytes) {
+        shared.transport.copy(here, packed, bytes);
+        shared.transport.packer().fence();
+        shared.packer.unpack(plan, here, buffer, count);
       },
-      [&](const Lane& lane, std::byte* room, std::size_t bytes) {
-        if (room != nullptr) lane.transport.copy(room, packed, bytes);
-        lane.transport.packer().unpack(plan, room != nullptr ? room : packed, buffer, count);
-        lane.transport.packer().fence();
+      [&](const SharedTransport& shared, std::byte* room, std::size_t bytes) {
+        if (room != nullptr) shared.transport.copy(room, packed, bytes);
+        shared.transport.packer().unpack(plan, room != nullptr ? room : packed, buffer, count);
+        shared.transport.packer().fence();
       });
 }
 
-DeviceMessage::DeviceMessage(const std::vector<Part>& parts) : lane_(lane(transfer_of(parts))) {
+DeviceMessage::DeviceMessage(const std::vector<Part>& parts)
+    : lane_(shared_transport(transfer_of(parts))) {
   for (const auto& part : parts) {
     streams_.emplace_back(lane_.transport, part.plan, part.buffer, part.count);
     bytes_ += streams_.back().bytes();

@@ -60,7 +60,7 @@ bool unpack_by_device(const dtype::PackPlan& plan, const void* packed, void* buf
                       std::int64_t count);
 
 /// Holds a transport that all threads share: its mutex lets in one at a time.
-struct Lane;
+struct SharedTransport;
 
 /// Holds the packed bytes of some buffers, one behind the other. Kernels pack them.
 ///
@@ -93,7 +93,7 @@ class DeviceMessage {
   void unpack(std::int64_t bytes);
 
  private:
-  Lane& lane_;
+  SharedTransport& lane_;
   std::deque<comm::detail::PackedStream> streams_;
   comm::Transport::Message message_;
   std::int64_t bytes_ = 0;

@@ -113,10 +113,10 @@ auto by_fortran(const MPI_Fint* error, Call call) {
 }
 
 auto watch_fortran(const MPI_Fint* request, Way way) {
-  return [=](Travelling& packed) { watch(PMPI_Request_f2c(*request), std::move(packed), way); };
+  return [=](PackedMessage& packed) { watch(PMPI_Request_f2c(*request), std::move(packed), way); };
 }
 auto watch_persistent_fortran(const MPI_Fint* request, Way way) {
-  return [=](Travelling& packed) {
+  return [=](PackedMessage& packed) {
     watch_persistent(PMPI_Request_f2c(*request), std::move(packed), way);
   };
 }
@@ -172,8 +172,8 @@ class FortranStatuses {
 };
 
 // Ends the requests that a call completed. Fortran counts them from 1.
-void end_some(int completed, const MPI_Fint* indices, const FortranStatuses& got, Taken& taken,
-              MPI_Fint* error) {
+void end_some(int completed, const MPI_Fint* indices, const FortranStatuses& got,
+              CompletingRequests& taken, MPI_Fint* error) {
   if (completed == MPI_UNDEFINED) return;
   std::vector<int> from_zero(indices, indices + completed);
   for (auto& index : from_zero) --index;
@@ -235,7 +235,7 @@ void mpi_recv_(void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* from, MP
     mpi_function(data, n, of, from, tag, comm, got.list(), error);
   });
   carry(Call::recv, content(buffer, count, type, from), by_mpi, kNothing,
-        [&](const Travelling& packed) { packed.unpack(got.one_in_c()); });
+        [&](const PackedMessage& packed) { packed.unpack(got.one_in_c()); });
 }
 
 void mpi_sendrecv_(void* send_buffer, MPI_Fint* send_count, MPI_Fint* send_type, MPI_Fint* to,
@@ -250,7 +250,7 @@ void mpi_sendrecv_(void* send_buffer, MPI_Fint* send_count, MPI_Fint* send_type,
       mpi_function(data, n, of, to, send_tag, room, m, as, from, tag, comm, got.list(), error);
     });
     carry(Call::sendrecv_recv, content(buffer, count, type, from), both, kNothing,
-          [&](const Travelling& packed) { packed.unpack(got.one_in_c()); });
+          [&](const PackedMessage& packed) { packed.unpack(got.one_in_c()); });
   });
   carry(Call::sendrecv, content(send_buffer, send_count, send_type, to), by_mpi, kPack, kNothing);
 }
@@ -321,7 +321,7 @@ void mpi_wait_(MPI_Fint* request, MPI_Fint* status, MPI_Fint* error) {
   const DeliveryAfterCall after;
   if (!look()) return mpi_function(request, status, error);
   FortranRequests all(1, request);
-  Taken taken(1, all.in_c());
+  CompletingRequests taken(1, all.in_c());
   const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
   mpi_function(request, got.list(), error);
   all.read();
@@ -333,7 +333,7 @@ void mpi_test_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status, MPI_Fint* er
   const DeliveryAfterCall after;
   if (!look()) return mpi_function(request, flag, status, error);
   FortranRequests all(1, request);
-  Taken taken(1, all.in_c());
+  CompletingRequests taken(1, all.in_c());
   const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
   mpi_function(request, flag, got.list(), error);
   all.read();
@@ -346,7 +346,7 @@ void mpi_waitany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint
   const DeliveryAfterCall after;
   if (!look() || *count <= 0) return mpi_function(count, requests, index, status, error);
   FortranRequests all(*count, requests);
-  Taken taken(*count, all.in_c());
+  CompletingRequests taken(*count, all.in_c());
   const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
   *index = MPI_UNDEFINED;
   mpi_function(count, requests, index, got.list(), error);
@@ -360,7 +360,7 @@ void mpi_testany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint
   const DeliveryAfterCall after;
   if (!look() || *count <= 0) return mpi_function(count, requests, index, flag, status, error);
   FortranRequests all(*count, requests);
-  Taken taken(*count, all.in_c());
+  CompletingRequests taken(*count, all.in_c());
   const FortranStatuses got(1, status, MPI_F_STATUS_IGNORE);
   *index = MPI_UNDEFINED;
   mpi_function(count, requests, index, flag, got.list(), error);
@@ -373,7 +373,7 @@ void mpi_waitall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* statuses, MPI_F
   const DeliveryAfterCall after;
   if (!look() || *count <= 0) return mpi_function(count, requests, statuses, error);
   FortranRequests all(*count, requests);
-  Taken taken(*count, all.in_c());
+  CompletingRequests taken(*count, all.in_c());
   const FortranStatuses got(*count, statuses, MPI_F_STATUSES_IGNORE);
   mpi_function(count, requests, got.list(), error);
   all.read();
@@ -386,7 +386,7 @@ void mpi_testall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* flag, MPI_Fint*
   const DeliveryAfterCall after;
   if (!look() || *count <= 0) return mpi_function(count, requests, flag, statuses, error);
   FortranRequests all(*count, requests);
-  Taken taken(*count, all.in_c());
+  CompletingRequests taken(*count, all.in_c());
   const FortranStatuses got(*count, statuses, MPI_F_STATUSES_IGNORE);
   mpi_function(count, requests, flag, got.list(), error);
   all.read();
@@ -401,7 +401,7 @@ void mpi_waitsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* completed, MPI
   if (!look() || *count <= 0)
     return mpi_function(count, requests, completed, indices, statuses, error);
   FortranRequests all(*count, requests);
-  Taken taken(*count, all.in_c());
+  CompletingRequests taken(*count, all.in_c());
   const FortranStatuses got(*count, statuses, MPI_F_STATUSES_IGNORE);
   *completed = MPI_UNDEFINED;
   mpi_function(count, requests, completed, indices, got.list(), error);
@@ -416,7 +416,7 @@ void mpi_testsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* completed, MPI
   if (!look() || *count <= 0)
     return mpi_function(count, requests, completed, indices, statuses, error);
   FortranRequests all(*count, requests);
-  Taken taken(*count, all.in_c());
+  CompletingRequests taken(*count, all.in_c());
   const FortranStatuses got(*count, statuses, MPI_F_STATUSES_IGNORE);
   *completed = MPI_UNDEFINED;
   mpi_function(count, requests, completed, indices, got.list(), error);

@@ -9,8 +9,8 @@
 
 namespace halocline::interpose {
 
-std::optional<Travelling> packed_instead(Call call, KnownType* known, MPI_Datatype type,
-                                         const void* buffer, int count, int partner) {
+std::optional<PackedMessage> packed_instead(Call call, KnownType* known, MPI_Datatype type,
+                                            const void* buffer, int count, int partner) {
   using Request = KnownType::Request;
   if (known == nullptr || count <= 0 || partner == MPI_PROC_NULL) return std::nullopt;
   const auto traffic =
@@ -28,7 +28,7 @@ std::optional<Travelling> packed_instead(Call call, KnownType* known, MPI_Dataty
   const auto bytes = by.plan->packed_bytes(count);
   if (bytes > INT_MAX || (kStreams && bytes < 2)) return std::nullopt;  // one byte is not streamed
   try {
-    return Travelling(by, buffer, count);
+    return PackedMessage(by, buffer, count);
   } catch (const std::exception&) {
     return std::nullopt;  // MPI may need less memory
   }
@@ -64,7 +64,7 @@ int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, M
     return PMPI_Recv(data, n, type, source, tag, comm, status);
   };
   return carry(Call::recv, {buf, count, datatype, source}, by_mpi, kNothing,
-               [&](const Travelling& packed) { packed.unpack(*status); });
+               [&](const PackedMessage& packed) { packed.unpack(*status); });
 }
 
 int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
@@ -78,7 +78,7 @@ int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int 
                            status);
     };
     return carry(Call::sendrecv_recv, {recvbuf, recvcount, recvtype, source}, both, kNothing,
-                 [&](const Travelling& packed) { packed.unpack(*status); });
+                 [&](const PackedMessage& packed) { packed.unpack(*status); });
   };
   return carry(Call::sendrecv, {sendbuf, sendcount, sendtype, dest}, by_mpi, kPack, kNothing);
 }

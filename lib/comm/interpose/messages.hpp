@@ -21,8 +21,8 @@ namespace halocline::interpose {
 ///   another message is taken to travel the other way.
 /// \param known what is known of `type`; nullptr gives none
 /// \param partner rank at the other end; MPI_PROC_NULL gives none
-std::optional<Travelling> packed_instead(Call call, KnownType* known, MPI_Datatype type,
-                                         const void* buffer, int count, int partner);
+std::optional<PackedMessage> packed_instead(Call call, KnownType* known, MPI_Datatype type,
+                                            const void* buffer, int count, int partner);
 
 /// Describes what a call sends or receives.
 struct Content {
@@ -57,13 +57,13 @@ int carry(Call call, const Content& content, ByMpi&& by_mpi, Start&& start, End&
 }
 
 // These are for `start` and `end` of carry().
-inline constexpr auto kPack = [](const Travelling& packed) { packed.pack(); };
-inline constexpr auto kNothing = [](const Travelling&) {};
+inline constexpr auto kPack = [](const PackedMessage& packed) { packed.pack(); };
+inline constexpr auto kNothing = [](const PackedMessage&) {};
 inline auto watch_as(const MPI_Request* request, Way way) {
-  return [=](Travelling& packed) { watch(*request, std::move(packed), way); };
+  return [=](PackedMessage& packed) { watch(*request, std::move(packed), way); };
 }
 inline auto watch_persistent_as(const MPI_Request* request, Way way) {
-  return [=](Travelling& packed) { watch_persistent(*request, std::move(packed), way); };
+  return [=](PackedMessage& packed) { watch_persistent(*request, std::move(packed), way); };
 }
 
 }  // namespace halocline::interpose

@@ -10,7 +10,7 @@
 
 using namespace halocline;
 using interpose::Call;
-using interpose::Handling;
+using interpose::PackDecision;
 using interpose::Path;
 
 namespace {
@@ -25,7 +25,7 @@ std::int64_t room_behind(const void* packed, int size, const int* position, MPI_
 // Says who packs by `by`, between the data and `packed`. It is MPI if only a device could do it and
 // the library has no device.
 enum class Who { mpi, host, device };
-Who who(const Handling& by, const void* packed) {
+Who who(const PackDecision& by, const void* packed) {
   if (by.plan == nullptr) return Who::mpi;
   if (!interpose::is_packed_by_device(by.memory) && !interpose::is_on_device(packed))
     return Who::host;

@@ -264,7 +264,7 @@ void release_stock() noexcept {
   all.kept = 0;
 }
 
-Travelling::Travelling(const Handling& by, const void* buffer, int count)
+PackedMessage::PackedMessage(const PackDecision& by, const void* buffer, int count)
     : plan_(*by.plan),
       buffer_(const_cast<void*>(buffer)),
       count_(count),
@@ -277,7 +277,7 @@ Travelling::Travelling(const Handling& by, const void* buffer, int count)
   if (on_device_ == nullptr || on_device_->is_for_host()) streamed_ = streamed(bytes_);
 }
 
-void Travelling::pack() const {
+void PackedMessage::pack() const {
   if (on_device_ != nullptr)
     on_device_->pack();
   else
@@ -285,7 +285,7 @@ void Travelling::pack() const {
   if (streamed_ != nullptr) streamed_->part(data());
 }
 
-void Travelling::unpack(const MPI_Status& status) const {
+void PackedMessage::unpack(const MPI_Status& status) const {
   int received = 0;
   if (PMPI_Get_count(&status, MPI_PACKED, &received) != MPI_SUCCESS || received <= 0) return;
   received = std::min(received, bytes_);
@@ -298,7 +298,7 @@ void Travelling::unpack(const MPI_Status& status) const {
         reinterpret_cast<dtype::host::Address>(packed_.data()));
 }
 
-void watch(MPI_Request request, Travelling travelling, Way way) {
+void watch(MPI_Request request, PackedMessage travelling, Way way) {
   if (request == MPI_REQUEST_NULL) return;  // after an error that a handler has taken
   // Some MPIs share one request among all sends that are complete at once. Such a send is not
   // watched. Receives are not asked: a failed one would report to the wrong error handler.
@@ -311,7 +311,7 @@ void watch(MPI_Request request, Travelling travelling, Way way) {
   });
 }
 
-void watch_persistent(MPI_Request request, Travelling travelling, Way way) {
+void watch_persistent(MPI_Request request, PackedMessage travelling, Way way) {
   if (request == MPI_REQUEST_NULL) return;
   or_end([&] {
     keep(std::make_unique<Entry>(Entry{request, std::move(travelling), way, true, false}));
@@ -349,7 +349,8 @@ Entry* watched(MPI_Request request) {
   return found == all.watched.end() ? nullptr : found->second.get();
 }
 
-Taken::Taken(int count, const MPI_Request* requests) : requests_(requests) {
+CompletingRequests::CompletingRequests(int count, const MPI_Request* requests)
+    : requests_(requests) {
   if (requests == nullptr || count <= 0) return;
   or_end([&] {
     if (!threads_may_race()) {
@@ -365,13 +366,13 @@ Taken::Taken(int count, const MPI_Request* requests) : requests_(requests) {
 
 // Watches requests again that are not complete or are persistent. MPI may have ended other requests
 // without a report: their entries are dropped.
-Taken::~Taken() {
+CompletingRequests::~CompletingRequests() {
   for (auto& [index, entry] : taken_)
     if (entry != nullptr && (entry->persistent || requests_[index] == entry->request))
       keep(std::move(entry));
 }
 
-void Taken::end(int index, int code, const MPI_Status& status) {
+void CompletingRequests::end(int index, int code, const MPI_Status& status) {
   Entry* entry = nullptr;
   if (!before_.empty()) {
     entry = watched(before_[static_cast<std::size_t>(index)]);
@@ -387,7 +388,7 @@ void Taken::end(int index, int code, const MPI_Status& status) {
   if (!before_.empty() && !entry->persistent) take(entry->request);
 }
 
-int end_several(int code, int completed, const MPI_Status* statuses, Taken& taken,
+int end_several(int code, int completed, const MPI_Status* statuses, CompletingRequests& taken,
                 const int* indices) {
   const bool some_failed = is_class(code, MPI_ERR_IN_STATUS);
   if (code != MPI_SUCCESS && !some_failed) return code;  // no request is complete

@@ -59,11 +59,11 @@ void release_stock() noexcept;
 
 /// Describes `count` instances at `buffer` on their way, and holds the memory for their packed
 /// bytes. MPI counts these by an int.
-class Travelling {
+class PackedMessage {
  public:
   /// Takes memory for the packed bytes. Packs nothing yet. Throws std::bad_alloc, and what
   /// DeviceMessage throws.
-  Travelling(const Handling& by, const void* buffer, int count);
+  PackedMessage(const PackDecision& by, const void* buffer, int count);
 
   // These three say what MPI is to carry.
   std::byte* data() const { return on_device_ != nullptr ? on_device_->data() : packed_.data(); }
@@ -89,15 +89,15 @@ enum class Way { send, receive };
 
 /// Keeps what travels under a request that MPI has just started, until the request is complete.
 /// Ends the job if there is no memory for that.
-void watch(MPI_Request request, Travelling travelling, Way way);
+void watch(MPI_Request request, PackedMessage travelling, Way way);
 /// Keeps what travels under a persistent request, until the request is freed. Ends the job if there
 /// is no memory for that.
-void watch_persistent(MPI_Request request, Travelling travelling, Way way);
+void watch_persistent(MPI_Request request, PackedMessage travelling, Way way);
 
 /// Describes what travels under a request.
 struct Entry {
   MPI_Request request;
-  Travelling travelling;
+  PackedMessage travelling;
   Way way;
   bool persistent, active;
   bool delivered = false;  ///< complete and unpacked, but not yet waited for
@@ -136,14 +136,14 @@ Entry* watched(MPI_Request request);
 /// complete afterwards, or persistent, go back to the table. O(count).
 ///
 /// Without, it looks for an entry only once its request is complete. O(completed).
-class Taken {
+class CompletingRequests {
  public:
   /// Takes the entries. `requests` must outlive this object, as MPI leaves it. Ends the job if
   /// there is no memory for the list.
-  Taken(int count, const MPI_Request* requests);
-  Taken(const Taken&) = delete;
-  Taken& operator=(const Taken&) = delete;
-  ~Taken();
+  CompletingRequests(int count, const MPI_Request* requests);
+  CompletingRequests(const CompletingRequests&) = delete;
+  CompletingRequests& operator=(const CompletingRequests&) = delete;
+  ~CompletingRequests();
 
   /// Ends request `index` after MPI has completed it with `code`. If its handle is unchanged and it
   /// is not persistent, an error has left it as it was, and it stays watched. The failure of a
@@ -173,7 +173,7 @@ class Statuses {
 /// Ends the `completed` requests that a call completed. Returns `code`, which the caller gets.
 ///
 /// \param statuses status i is that of request indices[i], or of request i without indices
-int end_several(int code, int completed, const MPI_Status* statuses, Taken& taken,
+int end_several(int code, int completed, const MPI_Status* statuses, CompletingRequests& taken,
                 const int* indices = nullptr);
 
 /// Frees a watched request as soon as it is complete. Returns false if it is not watched.

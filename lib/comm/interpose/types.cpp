@@ -201,7 +201,7 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
   std::unique_ptr<Verdict> verdict(new (std::nothrow) Verdict);
   if (verdict == nullptr) return last;
   auto& found = verdict->found;
-  auto fate = Fate::left;
+  auto disposition = TypeDisposition::left;
   std::string why = "all by mpi: one run of memory";
   try {
     const auto expression = dtype::decode_value(handle);
@@ -220,19 +220,19 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
         const auto what = measure_packing(*found.plan, handle, nullptr, 0, 0).what;
         found.compared = what == Measured::What::alike;
         if (what == Measured::What::different) {
-          fate = Fate::measured;
+          disposition = TypeDisposition::measured;
           why = reason_of(what);
           found.plan.reset();
         }
       }
       if (found.plan) {
-        fate = Fate::taken;
+        disposition = TypeDisposition::taken;
         why = forced ? "all by engine" : "engine in memory of a device";
       }
     } else if (const auto met = meet(*known);
                met.findings && (met.findings->compared || !met.findings->plan) &&
                (found = *met.findings, !found.plan || bytes_of() <= found.packing.up_to)) {
-      fate = Fate::equal;
+      disposition = TypeDisposition::equal;
       why = found.plan ? "" : "all by mpi, as of an equal type";
       if (found.plan && !is_of(*found.plan, buffer)) return is_sought_later();
       if (found.unpacking.up_to > 0)
@@ -256,8 +256,9 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
         found.packing = measured.times;
         found.compared =
             measured.what == Measured::What::times || measured.what == Measured::What::alike;
-        fate = found.compared || measured.what == Measured::What::different ? Fate::measured
-                                                                            : Fate::left;
+        disposition = found.compared || measured.what == Measured::What::different
+                          ? TypeDisposition::measured
+                          : TypeDisposition::left;
         why = reason_of(measured.what);
         if (!found.compared) found.plan.reset();
       }
@@ -274,14 +275,15 @@ const KnownType::Verdict* KnownType::judge(const Verdict* last, MPI_Datatype han
     return current;
   times_learnt.fetch_add(1, std::memory_order_release);
   verdict->last.reset(last);
-  if (last == nullptr) note_fate(fate);
-  if (fate == Fate::equal && settings().log < Settings::Log::calls) return verdict.release();
+  if (last == nullptr) note_disposition(disposition);
+  if (disposition == TypeDisposition::equal && settings().log < Settings::Log::calls)
+    return verdict.release();
   note_type(handle, [&]() -> std::string {
     if (!why.empty()) return why;
     if (found.packing.up_to == 0) return "for now, packed together with other types alone";
     const auto bytes = found.plan->packed_bytes(count);
     return text_of("packed", found.packing, bytes) + ", " + text_of_messages(found.packing, bytes) +
-           (fate == Fate::equal ? ", as measured of an equal type" : "");
+           (disposition == TypeDisposition::equal ? ", as measured of an equal type" : "");
   });
   return verdict.release();
 }
@@ -345,8 +347,8 @@ bool KnownType::Verdict::computes_to_pay(std::int64_t bytes, Traffic traffic) co
   return out;
 }
 
-Handling KnownType::to_send(MPI_Datatype handle, const void* buffer, std::int64_t count,
-                            Access access, Traffic traffic, Request request) {
+PackDecision KnownType::to_send(MPI_Datatype handle, const void* buffer, std::int64_t count,
+                                Access access, Traffic traffic, Request request) {
   // sends() comes first: it is faster than finding out where the buffer is.
   if (const auto who = sends(count, traffic);
       who == Sends::by_mpi || (who == Sends::by_mpi_on_host && !is_there_device_memory()))
@@ -376,7 +378,7 @@ void committed(MPI_Datatype handle) noexcept {
     if (known_type(handle) != nullptr || dtype::is_predefined(handle)) return;
     watch_finalize();
     known_types->insert(handle, std::make_unique<KnownType>(handle));
-    note_fate(Fate::committed);
+    note_disposition(TypeDisposition::committed);
     times_learnt.fetch_add(1, std::memory_order_release);
   } catch (const std::exception&) {
     // MPI goes on with this type.

@@ -24,7 +24,7 @@
 namespace halocline::interpose {
 
 /// Says how a call is done.
-struct Handling {
+struct PackDecision {
   const dtype::PackPlan* plan = nullptr;               ///< plan of the engine; nullptr: by MPI
   dtype::MemoryKind memory = dtype::MemoryKind::host;  ///< kind of the memory that holds the data
 };
@@ -77,15 +77,15 @@ class KnownType {
 
   /// Decides who packs `count` instances at `buffer`, which may be read. O(1), except for the calls
   /// that translate the type and measure.
-  Handling to_pack(MPI_Datatype handle, const void* buffer, std::int64_t count) {
+  PackDecision to_pack(MPI_Datatype handle, const void* buffer, std::int64_t count) {
     const auto found = find(handle, buffer, count, Access::reads);
     return by_engine_if(found,
                         [&] { return found.verdict->found.packing.ours_is_faster(found.bytes); });
   }
   /// Decides who unpacks `count` instances into `buffer`. It may unpack them itself, more than
   /// once, to measure. If the `room` bytes at `packed` are not enough, MPI gets the call.
-  Handling to_unpack(MPI_Datatype handle, void* buffer, std::int64_t count, const std::byte* packed,
-                     std::int64_t room) {
+  PackDecision to_unpack(MPI_Datatype handle, void* buffer, std::int64_t count,
+                         const std::byte* packed, std::int64_t room) {
     const auto found = find(handle, buffer, count, Access::writes);
     if (found.bytes > room) return {};
     return by_engine_if(found, [&] {
@@ -109,8 +109,8 @@ class KnownType {
   /// kMostMpiUses uses.
   enum class Request { ordinary, persistent };
   /// Decides who sends or receives `count` instances at `buffer`.
-  Handling to_send(MPI_Datatype handle, const void* buffer, std::int64_t count, Access access,
-                   Traffic traffic, Request request = Request::ordinary);
+  PackDecision to_send(MPI_Datatype handle, const void* buffer, std::int64_t count, Access access,
+                       Traffic traffic, Request request = Request::ordinary);
 
   /// Lists the answers of sends(): MPI's, MPI's unless the data are in memory of a device, or open.
   enum class Sends { by_mpi, by_mpi_on_host, open };
@@ -214,7 +214,7 @@ class KnownType {
   // Returns the plan if the data are in memory of a device, or if `is_faster()` for host memory.
   // is_faster() is called first, since finding the kind of the memory takes longer.
   template <class IsFaster>
-  Handling by_engine_if(const Found& found, IsFaster&& is_faster) const {
+  PackDecision by_engine_if(const Found& found, IsFaster&& is_faster) const {
     if (found.verdict == nullptr) return {};
     const bool faster = is_faster();
     if (!faster && !is_there_device_memory()) return {};
