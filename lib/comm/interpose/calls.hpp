@@ -66,7 +66,7 @@ enum class TypeDisposition {
   taken,      ///< taken over by the engine, without measuring
   left        ///< left to MPI, without measuring
 };
-inline constexpr int kFates = static_cast<int>(TypeDisposition::left) + 1;
+inline constexpr int kDispositions = static_cast<int>(TypeDisposition::left) + 1;
 /// Counts a type. Thread-safe.
 void note_disposition(TypeDisposition disposition) noexcept;
 
