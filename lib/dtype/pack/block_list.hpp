@@ -22,7 +22,10 @@ struct IoBlock {
 ///
 /// No block begins where the block before it ends, so the number of blocks is the lowest possible.
 /// O(blocks + depth + log entries). No allocation.
+/// \param plan plan of one instance
 /// \param count instances in the stream
+/// \param position byte of the packed stream from which blocks are listed; moved behind them
+/// \param out receives the blocks
 /// \return number of blocks
 std::size_t list_blocks(const PackPlan& plan, std::int64_t count, std::int64_t& position,
                         std::span<IoBlock> out);
