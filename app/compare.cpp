@@ -137,7 +137,7 @@ struct Candidates {
       const bool is_vendor = comm::is_vendor(contender.plan.method().exchange);
       list.push_back(
           {contender.label, record.exchange, is_vendor,
-           record.chosen == comm::name(comm::Exchange::shared) && record.memory == "host",
+           record.chosen == comm::name(comm::Exchange::shared) && record.memory == Memory::host,
            record.phases.total, is_alias(contender, contenders)});
     }
     for (const auto& one : list)
@@ -185,7 +185,8 @@ std::string describe_table(const std::vector<Contender>& contenders) {
       const auto median = [](const Samples& samples) {
         return samples.empty() ? std::string("-") : format_seconds(statistics(samples).median);
       };
-      const bool transfer_chosen = record.memory == "device" && record.method == record.exchange &&
+      const bool transfer_chosen = record.memory == Memory::device &&
+                                   record.method == record.exchange &&
                                    !comm::is_vendor(contender.plan.method().exchange);
       auto chosen = record.chosen == record.exchange ? "" : record.chosen;
       if (transfer_chosen) chosen += (chosen.empty() ? "" : ":") + record.transfer;
@@ -360,7 +361,7 @@ int compare_as(const Config& config, Methods methods, const Domain& domain, cons
                              .message_of_tag = message_of_tag(config, domain)});
     auto record = make_record(config, domain, plan, shape, halo.storage(), comm);
     auto label = record.method;
-    if (shape != comm::HaloShape::direct) label += ", " + record.shape;
+    if (shape != comm::HaloShape::direct) label.append(", ").append(to_string(shape));
     if (fields.shared && record.storage == "private") label += ", private memory";
     auto region = "halocline: " + label;
     auto& contender = contenders.emplace_back(

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -180,12 +181,14 @@ double largest(double here, MPI_Comm comm) {
   return here;
 }
 
-GatherTraffic of_all_ranks(const comm::ScheduleTraffic& traffic, MPI_Comm comm) {
+void add_traffic(GatherRecord& record, const comm::ScheduleTraffic& traffic, MPI_Comm comm) {
   std::array<std::int64_t, 6> sums{traffic.on_node.messages,  traffic.on_node.bytes,
                                    traffic.off_node.messages, traffic.off_node.bytes,
                                    traffic.copied_bytes,      traffic.reordered_bytes};
   HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, sums.data(), 6, MPI_INT64_T, MPI_SUM, comm));
-  return {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]};
+  std::tie(record.messages_on_node, record.bytes_on_node, record.messages_off_node,
+           record.bytes_off_node, record.copied_bytes, record.reordered_bytes) =
+      std::tuple_cat(sums);
 }
 
 // Makes the plan of a variant twice. The first one also makes what the communicator keeps, which
@@ -205,8 +208,8 @@ GatherContender prepare(GatherVariant variant, const Arrangement& arrangement, B
   make();
   auto& record = out.record;
   record.setup_s = largest(MPI_Wtime() - start, comm);
-  record.variant = to_string(variant);
-  record.order = to_string(arrangement.order);
+  record.variant = variant;
+  record.order = arrangement.order;
   record.bytes_per_rank = bytes;
   record.root = config.root;
   record.ranks = arrangement.nodes().ranks();
@@ -216,11 +219,11 @@ GatherContender prepare(GatherVariant variant, const Arrangement& arrangement, B
   for (int number = 1; number <= Verification::kBeforeTiming && record.verified; ++number)
     record.verified = buffers.verify(*out.plan, number, comm);
   if (variant != GatherVariant::mpi_gather) {
-    record.local_form = to_string(out.plan->forms().in_node);
-    record.bridge_form = to_string(out.plan->forms().bridge);
-    record.traffic = of_all_ranks(out.plan->traffic(), comm);
+    record.local_form = out.plan->forms().in_node;
+    record.bridge_form = out.plan->forms().bridge;
+    add_traffic(record, out.plan->traffic(), comm);
   }
-  out.region = "halocline: gather " + record.variant;
+  out.region = "halocline: gather " + std::string(to_string(variant));
   return out;
 }
 
@@ -266,14 +269,14 @@ void verify_again(GatherContender& contender, Buffers& buffers, const Arrangemen
 void set_ratios(std::vector<GatherContender>& contenders) {
   const auto baseline =
       std::find_if(contenders.begin(), contenders.end(), [](const GatherContender& contender) {
-        return contender.record.variant == to_string(GatherVariant::mpi_gather) &&
+        return contender.record.variant == GatherVariant::mpi_gather &&
                !contender.record.samples.empty();
       });
   if (baseline == contenders.end()) return;
   const double time = statistics(baseline->record.samples).median;
   for (auto& [plan, record, region] : contenders) {
     if (record.samples.empty()) continue;
-    record.baseline = baseline->record.variant;
+    record.baseline = to_string(baseline->record.variant);
     record.ratio_to_baseline = time / statistics(record.samples).median;
   }
 }
@@ -338,9 +341,9 @@ void predict(GatherRecord& record, const comm::TreeForms& forms, const Arrangeme
   const auto each = ranks_of_each_node(arrangement.nodes());
   if (!each || !cost) return;
   const comm::RegularGather gather{record.nodes, *each, record.bytes_per_rank};
-  if (record.variant == to_string(GatherVariant::zero_copy))
+  if (record.variant == GatherVariant::zero_copy)
     record.predicted_s = hierarchical_gather_seconds(gather, *cost, forms);
-  if (record.variant == to_string(GatherVariant::mpi_gather))
+  if (record.variant == GatherVariant::mpi_gather)
     record.predicted_s = flat_gather_seconds(gather, *cost, comm::TreeForm::linear,
                                              arrangement.nodes().node_of_ranks());
 }
@@ -404,12 +407,12 @@ std::string note_of(const Arrangement& arrangement) {
 // Returns a table with a row for each size and a column for each variant.
 std::string times_table(const std::vector<std::vector<GatherContender>>& by_size) {
   std::vector<Column> columns{{"bytes per rank"}};
-  for (const auto& contender : by_size.front()) columns.push_back({contender.record.variant});
+  for (const auto& contender : by_size.front())
+    columns.push_back({std::string(to_string(contender.record.variant))});
   const auto place = [&](GatherVariant variant) {
     const auto& row = by_size.front();
-    return std::find_if(
-               row.begin(), row.end(),
-               [&](const GatherContender& c) { return c.record.variant == to_string(variant); }) -
+    return std::find_if(row.begin(), row.end(),
+                        [&](const GatherContender& c) { return c.record.variant == variant; }) -
            row.begin();
   };
   const auto ours = place(GatherVariant::zero_copy);
@@ -449,8 +452,9 @@ std::string times_table(const std::vector<std::vector<GatherContender>>& by_size
   std::string out = table.str();
   if (!twins.empty()) out += "vs NAME: zero-copy is so many times as fast as NAME\n";
   if (predicted)
-    out += std::string("model: ") +
-           (ours < count ? "zero-copy" : by_size.front().front().record.variant) +
+    out += "model: " +
+           std::string(ours < count ? "zero-copy"
+                                    : to_string(by_size.front().front().record.variant)) +
            " by the alpha-beta model below\n";
   std::set<std::string> notes;
   for (const auto& contenders : by_size)
@@ -575,8 +579,8 @@ int gather(const Config& config, MPI_Comm comm) {
   }
   require_memory(memory, "node", "smaller --sizes, fewer --variants");
   const auto provenance = gather_provenance(config, comm);
-  std::optional<ResultWriter> writer;
-  on_root(comm, [&] { writer.emplace(ResultWriter::for_gathers(config, provenance)); });
+  std::optional<ResultWriter<GatherRecord>> writer;
+  on_root(comm, [&] { writer.emplace(config, provenance); });
 
   const Links links{measure_link(nodes, true, comm), measure_link(nodes, false, comm)};
   Progress progress(rank_of(comm) == 0 && !config.quiet, "gather",
@@ -604,8 +608,9 @@ int gather(const Config& config, MPI_Comm comm) {
       set_ratios(contenders);
       for (auto& contender : contenders) {
         if (!contender.record.verified)
-          wrong += (wrong.empty() ? "" : ", ") + contender.record.variant + " of " +
-                   format_bytes(static_cast<double>(bytes)) + " " + contender.record.order;
+          wrong += (wrong.empty() ? "" : ", ") + std::string(to_string(contender.record.variant)) +
+                   " of " + format_bytes(static_cast<double>(bytes)) + " " +
+                   std::string(to_string(contender.record.order));
         contender.plan.reset();  // frees its buffers
         records.push_back(contender.record);
       }

@@ -13,7 +13,7 @@ _halocline() {
     info) flags="--ranks-per-node --gpu-aware-mpi --model --threads --json --config --help" ;;
     calibrate) flags="--gpu-aware-mpi --max-seconds --model --quiet --json --dry-run --config --help" ;;
     inspect) flags="--json --verbose --emit --displacements --typemap --config --help" ;;
-    help) flags="run compare predict gather info calibrate inspect all json" ;;
+    help) flags="run compare predict gather info calibrate inspect all json schema" ;;
   esac
   [[ $word != [!-]* || ${COMP_WORDS[1]} == help ]] && mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$word")
 }

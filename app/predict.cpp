@@ -29,6 +29,7 @@
 #include "model.hpp"
 #include "progress.hpp"
 #include "record.hpp"
+#include "session.hpp"
 #include "table.hpp"
 
 namespace halocline::app {
@@ -265,24 +266,10 @@ std::string seconds_or_dash(const std::optional<double>& seconds) {
 PredictRecord record_of(const Config& config, const Domain& domain, Transfer transfer,
                         const comm::Prediction& prediction) {
   PredictRecord out;
+  static_cast<HaloRecord&>(out) = describe_halo(config, domain, config.shape.front());
   out.exchange = comm::name(comm::Exchange::alltoallv);
   out.transfer = dtype::name(transfer);
   out.method = config.memory == Memory::device ? out.exchange + ":" + out.transfer : out.exchange;
-  out.memory = to_string(config.memory);
-  out.nodes = domain.nodes.nodes();
-  out.ranks = domain.nodes.ranks();
-  for (std::size_t axis = 0; axis < 3; ++axis)
-    out.decomposition[axis] = static_cast<int>(domain.decomposition.ranks()[axis]);
-  out.reorder = to_string(config.reorder);
-  out.local = domain.decomposition.largest_extent();
-  out.global = domain.decomposition.global();
-  out.fields = domain.fields;
-  out.layout = to_string(config.layout);
-  out.radius = config.radius;
-  out.periodic = config.periodic;
-  out.shape = to_string(config.shape.front());
-  out.neighbors = domain.needed.size();
-  out.element_bytes = domain.element_bytes;
   out.messages = prediction.load.messages;
   out.bytes_off_node_of_node = prediction.load.bytes_off_node_of_node;
   out.bytes_off_node_total = prediction.load.bytes_off_node;
@@ -310,7 +297,7 @@ std::string table_of(const std::vector<PredictRecord>& records) {
                    format_extent(record.decomposition), format_bytes(record.bytes_off_node_of_node),
                    seconds_or_dash(record.pack_s), seconds_or_dash(record.transfer_s),
                    seconds_or_dash(record.unpack_s), seconds_or_dash(record.total_s),
-                   !record.unknown.empty()                         ? "-: " + record.unknown
+                   record.unknown                                  ? "-: " + *record.unknown
                    : !record.transfer_s || *record.transfer_s == 0 ? "-"
                    : record.injection_limits                       ? "injection"
                                                                    : "messages"});
@@ -386,7 +373,7 @@ int predict(const Config& config, MPI_Comm comm) {
   auto provenance = gather_provenance(config, comm);
   on_root(comm, [&] {
     const auto model = read_model(config, provenance);
-    const auto writer = ResultWriter::for_predictions(config, provenance);
+    const ResultWriter<PredictRecord> writer(config, provenance);
     Progress progress(!config.quiet, "predict", std::ssize(config.nodes));
     std::vector<std::vector<PredictRecord>> by_transfer(transfers.size());
     std::int64_t done = 0;

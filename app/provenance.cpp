@@ -177,39 +177,4 @@ Provenance gather_provenance(const Config& config, MPI_Comm comm) {
   };
 }
 
-nlohmann::ordered_json to_json(const Provenance& provenance) {
-  nlohmann::ordered_json out;
-  out["version"] = build().version;
-  out["git"] = build().git;
-  out["dirty"] = build().dirty ? nlohmann::ordered_json(*build().dirty) : nlohmann::ordered_json();
-  out["compiler"] = build().compiler;
-  out["flags"] = build().flags;
-  out["build_type"] = build().type;
-  out["mpi_library"] = provenance.mpi_library;
-  out["mpi_standard"] = provenance.mpi_standard;
-  out["interposed"] = provenance.interposed;
-  out["kokkos"] = provenance.kokkos_version;
-  out["kokkos_spaces"] = provenance.kokkos_spaces;
-  out["cuda"] =
-      provenance.cuda.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(provenance.cuda);
-  out["cpus"] = provenance.cpus;
-  out["gpus"] = provenance.gpus;
-  out["hosts"] = provenance.hosts;
-  out["gpu_aware_mpi"] = provenance.gpu_aware_mpi.empty()
-                             ? nlohmann::ordered_json()
-                             : nlohmann::ordered_json(provenance.gpu_aware_mpi);
-  out["binding"] = provenance.binding;
-  out["time"] = provenance.time;
-  out["environment"] = provenance.environment;
-  out["model"] = nullptr;
-  if (const auto& model = provenance.model)
-    out["model"] = {{"path", model->path},
-                    {"time", model->time},
-                    {"host", model->host},
-                    {"git", model->git},
-                    {"differences", model->differences}};
-  out["config"] = nlohmann::ordered_json::parse(provenance.config);
-  return out;
-}
-
 }  // namespace halocline::app

@@ -36,23 +36,20 @@ struct ModelUsed {
                             ///< was forced
 };
 
+/// Says where a record comes from, beside the build. record_fields.cpp explains the members.
 struct Provenance {
-  std::string mpi_library;  ///< first line of MPI_Get_library_version
-  std::string mpi_standard;
-  bool interposed = false;  ///< another library stands in front of MPI, as ours may
+  std::string mpi_library, mpi_standard;
+  bool interposed = false;
   std::string kokkos_version;
   std::vector<std::string> kokkos_spaces;
-  std::string cuda;                ///< the device's driver; empty without a device
-  std::vector<std::string> cpus;   ///< models of the ranks' processors, each once, in rank order
-  std::vector<std::string> gpus;   ///< names of the ranks' devices, each once, in rank order
-  std::vector<std::string> hosts;  ///< each once, in rank order
+  std::string cuda;                            ///< empty without a device
+  std::vector<std::string> cpus, gpus, hosts;  ///< each name once, in rank order
   std::string gpu_aware_mpi;  ///< answer of rank 0 and its source; empty: no fields on a device
-  std::string binding;        ///< hardware threads that each rank may use, in words
-  std::string time;           ///< UTC, ISO 8601
-  std::map<std::string, std::string>
-      environment;  ///< OMPI_MCA_*, OMP_*, KOKKOS_*, UCX_*, HALOCLINE_*, CUDA_VISIBLE_DEVICES
-  std::optional<ModelUsed> model;  ///< unset: no model
-  std::string config = "{}";       ///< result of effective_config_json()
+  std::string binding;
+  std::string time;  ///< UTC, ISO 8601
+  std::map<std::string, std::string> environment;
+  std::optional<ModelUsed> model;
+  std::string config = "{}";  ///< result of effective_config_json()
 };
 
 /// Gathers the provenance of all ranks; leaves `model` unset. The result is the same on every rank,

@@ -26,40 +26,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array kStatistics{
-    std::pair{"median_s", &Statistics::median}, std::pair{"p10_s", &Statistics::p10},
-    std::pair{"p90_s", &Statistics::p90}, std::pair{"min_s", &Statistics::min},
-    std::pair{"max_s", &Statistics::max}};
-
-Json to_json(const Statistics& statistics) {
-  Json out;
-  for (const auto& [name, member] : kStatistics) out[name] = statistics.*member;
-  return out;
-}
-
-constexpr std::array kTimeline{
-    std::pair{"post_s", &Timeline::post}, std::pair{"interior_s", &Timeline::interior},
-    std::pair{"wait_s", &Timeline::wait}, std::pair{"boundary_s", &Timeline::boundary}};
-
-// Makes an object with one list per part of the substep; a list has one number per rank.
-Json to_json(const std::vector<Timeline>& ranks) {
-  Json out;  // null without ranks
-  for (const auto& rank : ranks)
-    for (const auto& [name, member] : kTimeline) out[name].push_back(rank.*member);
-  return out;
-}
-
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
-std::string hexadecimal(std::uint64_t value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "0x%016llx", static_cast<unsigned long long>(value));
-  return text.data();
-}
-
 // Returns a result line. A line is UTF-8, but a path or a text from the environment need not be.
 std::string line_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -78,11 +44,12 @@ std::string joined(const Json& notes) {
 }
 
 Cells csv_cells(const Json& record) {
+  const auto statistic_names = to_json(Statistics{});
   Cells cells;
   for (const auto& [key, value] : record.items()) {
     if (key == "phases") {
       for (const auto& [phase, statistics] : value.items())
-        for (const auto& [name, member] : kStatistics)
+        for (const auto& [name, unused] : statistic_names.items())
           cells.emplace_back(phase + "_" + name,
                              statistics.is_null() ? Json() : statistics.at(name));
     } else if (key == "provenance") {
@@ -111,16 +78,12 @@ std::string csv_text(const Json& value) {
   return quoted + "\"";
 }
 
-std::string csv_header(const Cells& cells) {
-  std::string line;
-  for (const auto& [name, value] : cells) line.append(line.empty() ? "" : ",").append(name);
-  return line + "\n";
-}
-
-std::string csv_row(const Cells& cells) {
+// Makes a line of the names or of the values of cells.
+template <class Part>
+std::string csv_line(const Cells& cells, Part part) {
   std::string line;
   for (const auto& cell : cells)
-    line.append(&cell == &cells.front() ? "" : ",").append(csv_text(cell.second));
+    line.append(&cell == &cells.front() ? "" : ",").append(csv_text(cell.*part));
   return line + "\n";
 }
 
@@ -296,154 +259,10 @@ bool same_file(const std::string& a, const std::string& b) {
   return place(a) == place(b);
 }
 
-// Adds the properties that all halos have, measured or predicted.
-template <class R>
-void add_domain(Json& out, const R& record) {
-  out["decomposition"] = record.decomposition;
-  out["reorder"] = record.reorder;
-  out["local"] = record.local;
-  out["global"] = record.global;
-  out["fields"] = record.fields;
-  out["layout"] = record.layout;
-  out["radius"] = record.radius;
-  out["periodic"] = record.periodic;
-}
-
 }  // namespace
 
-nlohmann::ordered_json to_json(const Record& record, const Provenance& provenance) {
-  Json out;
-  out["schema"] = "halocline/1";
-  out["kind"] = record.kind;
-  out["method"] = record.method;
-  out["exchange"] = record.exchange;
-  out["chosen"] = record.chosen;
-  out["transfer"] = record.transfer;
-  out["memory"] = record.memory;
-  out["storage"] = record.storage;
-  out["ranks"] = record.ranks;
-  out["nodes"] = record.nodes;
-  out["nodes_emulated"] = record.nodes_emulated;
-  add_domain(out, record);
-  out["stencil"] = record.stencil;
-  out["describe"] = record.describe;
-  out["packer"] = record.packer;
-  out["shape"] = record.shape;
-  out["neighbors"] = record.neighbors;
-  out["messages_per"] = record.messages_per;
-  out["element_bytes"] = record.element_bytes;
-  out["bytes_to_others"] = record.bytes_to_others;
-  out["bytes_to_self"] = record.bytes_to_self;
-  out["messages"] = record.messages;
-  out["bytes_off_node"] = record.bytes_off_node;
-  out["bytes_off_node_of_node"] = record.bytes_off_node_of_node;
-  out["bytes_off_node_total"] = record.bytes_off_node_total;
-  out["messages_off_node"] = record.messages_off_node;
-  out["iterations"] = record.iterations;
-  out["threads"] = record.threads;
-  out["predicted_s"] = or_null(record.predicted_s);
-  out["overlap"] = record.overlap;
-  out["progress"] = or_null(record.progress);
-  for (const auto& [name, member] : kPhases) {
-    const auto& samples = record.phases.*member;
-    out["phases"][name] = samples.empty() ? Json() : to_json(statistics(samples));
-  }
-  out["timeline"] = to_json(record.timeline);
-  out["verified"] = record.verified;
-  out["state_hash"] = record.state_hash ? Json(hexadecimal(*record.state_hash)) : Json();
-  out["baseline"] = or_null(record.baseline);
-  out["baseline_storage"] = or_null(record.baseline_storage);
-  out["baseline_shape"] = or_null(record.baseline_shape);
-  out["ratio_to_baseline"] = or_null(record.ratio_to_baseline);
-  out["overlap_ratio"] = or_null(record.overlap_ratio);
-  out["notes"] = record.notes;
-  for (const auto& [name, member] : kPhases) {
-    const auto& samples = record.phases.*member;
-    out["samples_s"][name] = samples.empty() ? Json() : Json(samples);
-  }
-  out["provenance"] = to_json(provenance);
-  return out;
-}
-
-Json to_json(const GatherRecord& record, const Provenance& provenance) {
-  const auto traffic = record.traffic.value_or(GatherTraffic{});
-  const auto known = [&](std::int64_t value) { return record.traffic ? Json(value) : Json(); };
-  const auto times = record.samples.empty() ? std::optional<Statistics>{}
-                                            : std::optional{statistics(record.samples)};
-  Json out;
-  out["schema"] = "halocline/1";
-  out["kind"] = "gather";
-  out["variant"] = record.variant;
-  out["order"] = record.order;
-  out["bytes_per_rank"] = record.bytes_per_rank;
-  out["root"] = record.root;
-  out["ranks"] = record.ranks;
-  out["nodes"] = record.nodes;
-  out["nodes_emulated"] = record.nodes_emulated;
-  out["local_form"] = or_null(record.local_form);
-  out["bridge_form"] = or_null(record.bridge_form);
-  out["messages_on_node"] = known(traffic.messages_on_node);
-  out["bytes_on_node"] = known(traffic.bytes_on_node);
-  out["messages_off_node"] = known(traffic.messages_off_node);
-  out["bytes_off_node"] = known(traffic.bytes_off_node);
-  out["copied_bytes"] = known(traffic.copied_bytes);
-  out["reordered_bytes"] = known(traffic.reordered_bytes);
-  out["iterations"] = record.iterations;
-  for (const auto& [name, member] : kStatistics)
-    out[name] = times ? Json((*times).*member) : Json();
-  out["setup_s"] = record.setup_s;
-  out["predicted_s"] = or_null(record.predicted_s);
-  out["verified"] = record.verified;
-  out["baseline"] = or_null(record.baseline);
-  out["ratio_to_baseline"] = or_null(record.ratio_to_baseline);
-  out["notes"] = record.notes;
-  out["samples_s"] = record.samples;
-  out["provenance"] = to_json(provenance);
-  return out;
-}
-
-Json to_json(const PredictRecord& record, const Provenance& provenance) {
-  Json out;
-  out["schema"] = "halocline/1";
-  out["kind"] = "predict";
-  out["method"] = record.method;
-  out["exchange"] = record.exchange;
-  out["transfer"] = record.transfer;
-  out["memory"] = record.memory;
-  out["nodes"] = record.nodes;
-  out["ranks"] = record.ranks;
-  add_domain(out, record);
-  out["shape"] = record.shape;
-  out["neighbors"] = record.neighbors;
-  out["element_bytes"] = record.element_bytes;
-  out["messages"] = record.messages;
-  out["bytes_off_node_of_node"] = record.bytes_off_node_of_node;
-  out["bytes_off_node_total"] = record.bytes_off_node_total;
-  out["pack_s"] = or_null(record.pack_s);
-  out["transfer_s"] = or_null(record.transfer_s);
-  out["unpack_s"] = or_null(record.unpack_s);
-  out["total_s"] = or_null(record.total_s);
-  out["limited_by"] = !record.transfer_s        ? Json()
-                      : record.injection_limits ? Json("injection")
-                                                : Json("messages");
-  out["unknown"] = record.unknown.empty() ? Json() : Json(record.unknown);
-  out["provenance"] = to_json(provenance);
-  return out;
-}
-
-ResultWriter ResultWriter::for_records(const Config& config, const Provenance& provenance) {
-  return {config, provenance, to_json(Record{}, provenance)};
-}
-
-ResultWriter ResultWriter::for_gathers(const Config& config, const Provenance& provenance) {
-  return {config, provenance, to_json(GatherRecord{}, provenance)};
-}
-
-ResultWriter ResultWriter::for_predictions(const Config& config, const Provenance& provenance) {
-  return {config, provenance, to_json(PredictRecord{}, provenance)};
-}
-
-ResultWriter::ResultWriter(const Config& config, const Provenance& provenance, const Json& example)
+template <class R>
+ResultWriter<R>::ResultWriter(const Config& config, const Provenance& provenance)
     : output_(config.output), csv_(config.csv), provenance_(provenance) {
   if (!output_.empty()) check_appendable("output", output_);
   if (!config.plot.empty()) check_appendable("plot", config.plot);
@@ -451,7 +270,9 @@ ResultWriter::ResultWriter(const Config& config, const Provenance& provenance, c
   check_appendable("csv", csv_);
   if (!output_.empty() && same_file(output_, csv_))
     throw ConfigError("output and csv are one file (" + csv_ + "): give two");
-  const auto expected = csv_header(csv_cells(example));
+  const R example;
+  const auto expected =
+      csv_line(csv_cells(record_as_json(example, provenance)), &Cells::value_type::first);
   const auto begin = first_bytes(csv_, expected.size() + 1);
   const auto header = begin.substr(0, begin.find('\n'));
   if (!header.empty() && header + "\n" != expected)
@@ -459,31 +280,26 @@ ResultWriter::ResultWriter(const Config& config, const Provenance& provenance, c
                       "): give a new file");
 }
 
-void ResultWriter::write(const Record& record) const {
-  append(to_json(record, provenance_));
-}
-
-void ResultWriter::write(const GatherRecord& record) const {
-  append(to_json(record, provenance_));
-}
-
-void ResultWriter::write(const PredictRecord& record) const {
-  append(to_json(record, provenance_));
-}
-
-void ResultWriter::append(const Json& json) const {
+template <class R>
+void ResultWriter<R>::write(const R& record) const {
+  const auto json = record_as_json(record, provenance_);
   std::deque<Appender> files;
   try {
     if (!output_.empty()) files.emplace_back(output_).append(line_of(json));
     if (!csv_.empty()) {
       const auto cells = csv_cells(json);
       auto& file = files.emplace_back(csv_);
-      file.append((file.empty() ? csv_header(cells) : "") + csv_row(cells));
+      file.append((file.empty() ? csv_line(cells, &Cells::value_type::first) : "") +
+                  csv_line(cells, &Cells::value_type::second));
     }
   } catch (...) {
     for (const auto& file : files) file.undo();
     throw;
   }
 }
+
+template class ResultWriter<Record>;
+template class ResultWriter<GatherRecord>;
+template class ResultWriter<PredictRecord>;
 
 }  // namespace halocline::app

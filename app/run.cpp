@@ -329,7 +329,8 @@ int run_as(const Config& config, const Domain& domain, const Setup& setup, MPI_C
   if (const auto why = why_no_overlap(config, record)) record.notes.push_back(*why);
   std::string introduction = headline(config, record) + "exchanged by " + record.method +
                              (record.chosen == record.exchange ? "" : " (" + record.chosen + ")") +
-                             ", shape " + record.shape + ", transfer " + record.transfer + "\n";
+                             ", shape " + std::string(to_string(record.shape)) + ", transfer " +
+                             record.transfer + "\n";
   for (const auto& note : record.notes) introduction += note + "\n";
   say(config, comm, introduction);
   const auto fail = [&](const std::string& what) {

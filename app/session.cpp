@@ -156,38 +156,39 @@ Storage storage_for(const comm::Method& method, Memory memory) {
   return method.exchange == comm::Exchange::shared ? Storage::shared_window : Storage::ordinary;
 }
 
+HaloRecord describe_halo(const Config& config, const Domain& domain, comm::HaloShape shape) {
+  return {.memory = config.memory,
+          .ranks = domain.nodes.ranks(),
+          .nodes = domain.nodes.nodes(),
+          .decomposition = domain.decomposition.ranks(),
+          .reorder = config.reorder,
+          .local = domain.decomposition.largest_extent(),
+          .global = domain.decomposition.global(),
+          .fields = domain.fields,
+          .layout = domain.layout,
+          .radius = config.radius,
+          .periodic = config.periodic,
+          .shape = shape,
+          .neighbors = domain.needed.size(),
+          .element_bytes = domain.element_bytes};
+}
+
 Record make_record(const Config& config, const Domain& domain, const comm::ExchangePlan& plan,
                    comm::HaloShape shape, const std::string& storage, MPI_Comm comm) {
   Record record;
-  record.kind = to_string(config.subcommand);
+  static_cast<HaloRecord&>(record) = describe_halo(config, domain, shape);
+  record.kind = config.subcommand;
   record.method = comm::name(plan.method());
   record.exchange = comm::name(plan.method().exchange);
   record.chosen = comm::name(plan.chosen());
   record.transfer = dtype::name(plan.transfer());
   record.predicted_s = plan.predicted_seconds();
-  record.memory = to_string(config.memory);
   record.storage = storage;
-  record.ranks = domain.decomposition.size();
-  record.nodes = domain.nodes.nodes();
   record.nodes_emulated = domain.nodes.emulated();
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    record.decomposition[axis] = static_cast<int>(domain.decomposition.ranks()[axis]);
-    record.local[axis] = domain.decomposition.largest_extent()[axis];
-    record.global[axis] = domain.decomposition.global()[axis];
-  }
-  record.reorder = to_string(config.reorder);
-  record.fields = domain.fields;
-  record.layout = to_string(domain.layout);
-  record.describe = to_string(config.describe);
-  record.packer = to_string(config.packer);
-  record.stencil = to_string(config.stencil);
-  record.periodic = config.periodic;
-  record.shape = to_string(shape);
-  record.neighbors = domain.needed.size();
-  const auto messages = messages_of(config, plan.method());
-  record.messages_per = to_string(messages);
-  record.radius = static_cast<int>(domain.halo.radius);
-  record.element_bytes = domain.element_bytes;
+  record.describe = config.describe;
+  record.packer = config.packer;
+  record.stencil = config.stencil;
+  record.messages_per = messages_of(config, plan.method());
   record.bytes_to_others = max_over_ranks(plan.traffic().bytes_to_others, comm);
   record.bytes_to_self = max_over_ranks(plan.traffic().bytes_to_self, comm);
   record.messages = max_over_ranks(plan.traffic().messages, comm);
@@ -198,7 +199,7 @@ Record make_record(const Config& config, const Domain& domain, const comm::Excha
   record.bytes_off_node_total = std::accumulate(of_nodes.begin(), of_nodes.end(), std::int64_t{0});
   record.messages_off_node = max_over_ranks(plan.traffic().messages_off_node, comm);
   record.threads = kokkos_threads();
-  if (messages != config.messages)
+  if (record.messages_per != config.messages)
     record.notes.push_back("one message per partner: this method has no others");
   // All ranks describe their regions in the same way. So rank 0's reasons are everybody's, unless
   // rank 0 has no job.
@@ -222,7 +223,8 @@ std::string to_other_nodes(const Record& record) {
   return "of it to other nodes: up to " + format_bytes(record.bytes_off_node) + " of a rank in " +
          format_count(record.messages_off_node, "message") + ", " +
          format_bytes(record.bytes_off_node_of_node) + " of a node, " +
-         format_bytes(record.bytes_off_node_total) + " in all (reorder " + record.reorder + ")\n";
+         format_bytes(record.bytes_off_node_total) + " in all (reorder " +
+         std::string(to_string(record.reorder)) + ")\n";
 }
 
 }  // namespace
@@ -237,8 +239,8 @@ std::string headline(const Config& config, const Record& record) {
       format_nodes(record.nodes, record.nodes_emulated) + ", " +
       format_count(record.threads, "thread") + " each; " + most + format_extent(record.local) +
       " points per rank, " + format_count(record.fields, "field") + " of " +
-      std::string(to_string(config.element)) + " (" + record.layout + "), radius " +
-      std::to_string(record.radius) + ", " + std::to_string(record.neighbors) +
+      std::string(to_string(config.element)) + " (" + std::string(to_string(record.layout)) +
+      "), radius " + std::to_string(record.radius) + ", " + std::to_string(record.neighbors) +
       " neighbours, regions described by " + std::string(to_string(config.describe)) +
       where_fields_are(config);
   // At an open boundary a rank has fewer neighbours.

@@ -92,6 +92,9 @@ Phases max_over_ranks(Phases phases, MPI_Comm comm);
 /// Returns the storage that a method needs for its fields, unless they are on a device.
 Storage storage_for(const comm::Method& method, Memory memory);
 
+/// Describes the exchange of a domain, without its method and its messages.
+HaloRecord describe_halo(const Config& config, const Domain& domain, comm::HaloShape shape);
+
 /// Makes a record with everything but phases, verdict and ratio. `storage` is
 /// HaloFields::storage(). Collective.
 Record make_record(const Config& config, const Domain& domain, const comm::ExchangePlan& plan,
@@ -108,8 +111,8 @@ bool admit(const Config& config, const Domain& domain, const MemoryEstimate& est
 
 /// Holds what outlives all exchanges of a command.
 struct Setup {
-  const ResultWriter* writer;       ///< nullptr on all ranks but 0
-  const dtype::SystemModel* model;  ///< nullptr without a model
+  const ResultWriter<Record>* writer;  ///< nullptr on all ranks but 0
+  const dtype::SystemModel* model;     ///< nullptr without a model
 };
 
 /// Runs the frame of run and compare. Lays out the domain over `nodes`, loads the system model,
@@ -122,8 +125,8 @@ int with_domain(const Config& config, const comm::NodeHierarchy& nodes, MPI_Comm
   auto provenance = gather_provenance(config, comm);
   const auto model = load_model(config, methods, provenance, comm);
   if (!admit(config, domain, estimate_memory(config, domain, copies, methods), comm)) return 0;
-  std::optional<ResultWriter> writer;
-  on_root(comm, [&] { writer.emplace(ResultWriter::for_records(config, provenance)); });
+  std::optional<ResultWriter<Record>> writer;
+  on_root(comm, [&] { writer.emplace(config, provenance); });
   say(config, comm, describe_model(provenance));
   if (provenance.interposed)
     say(config, comm,

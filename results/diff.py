@@ -35,24 +35,19 @@ import collections
 import math
 import statistics
 
-from records import BadInput, damaged, end, excerpt_of_text, fault, json_lines, tell
+from records import BadInput, damaged, end, excerpt_of_text, fault, json_lines, schema_file, tell
 
 SCHEMA = "halocline/1"
-# Settings of a record: they distinguish experiments ...
-IDENTITY = (
-    "kind", "method", "memory", "storage", "ranks", "nodes", "nodes_emulated", "decomposition", "reorder", "local", "global", "fields", "layout", "radius", "periodic",
-    "stencil", "describe", "packer", "shape", "neighbors", "messages_per", "element_bytes", "threads", "overlap", "progress",
-)  # fmt: skip
-# ... and outcomes. Both together are all fields of a record (app/test/test_diff_results.py).
-OUTCOME = (
-    "schema", "exchange", "chosen", "transfer", "bytes_to_others", "bytes_to_self", "messages", "bytes_off_node",
-    "bytes_off_node_of_node", "bytes_off_node_total", "messages_off_node", "iterations", "predicted_s", "phases", "timeline", "verified",
-    "state_hash", "baseline", "baseline_storage", "baseline_shape", "ratio_to_baseline", "overlap_ratio", "notes", "samples_s", "provenance",
-)  # fmt: skip
+FIELDS = schema_file("schema.json")["properties"]
+ORIGINS = FIELDS["provenance"]["properties"]
+# The settings of a record distinguish experiments.
+IDENTITY = tuple(name for name, field in FIELDS.items() if field.get("setting"))
 # These settings distinguish the rows of a table; the other settings are its heading.
 IN_ROW = ("method", "storage", "shape")
 # The machine and the MPI distinguish records only in a file that has several of them.
-CONTEXT = ("mpi_library", "interposed", "cpus", "gpus")
+CONTEXT = tuple(name for name, field in ORIGINS.items() if field.get("setting"))
+# These are the values of versions that did not record a setting.
+EARLIER = {name: field["default"] for name, field in (FIELDS | ORIGINS).items() if "default" in field}
 # The final fields of a run also depend on these members of its config.
 STATE = ("steps", "stages", "seed", "inject")
 
@@ -73,10 +68,7 @@ class Record:
             raise ValueError(wrong)
         self.fields = fields
         self.provenance = fields["provenance"]
-        # These are the values of versions that did not record a setting.
-        self.earlier = {"memory": "host", "storage": "device" if fields.get("memory") == "device" else "private",
-                        "nodes_emulated": False, "reorder": "none", "overlap": False, "progress": None,
-                        "shape": "direct", "neighbors": 26, "messages_per": "partner", "interposed": False}
+        self.earlier = EARLIER | {"storage": "device" if fields.get("memory") == "device" else "private"}
         self.method = fields["method"], self.setting("storage"), self.setting("shape")
         self.verified = fields["verified"]
         self.baseline = None

@@ -233,9 +233,6 @@ def difference_from(schema, value, name, all_there):
     if "$ref" in schema:
         file, _, path = schema["$ref"].partition("#/")
         return difference_from(referred(file or name, path), value, file or name, all_there)
-    if "oneOf" in schema:
-        differences = [difference_from(choice, value, name, all_there) for choice in schema["oneOf"]]
-        return None if None in differences else differences[-1]
     kinds = schema.get("type", ())
     kinds = (kinds,) if isinstance(kinds, str) else kinds
     if kinds and not any(is_a(value, kind) for kind in kinds):

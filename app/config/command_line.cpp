@@ -8,6 +8,7 @@
 #include "help.hpp"
 #include "messages.hpp"
 #include "provenance.hpp"
+#include "record.hpp"
 
 namespace halocline::app {
 
@@ -189,7 +190,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   auto& help = *cli.add_subcommand("help", "Explains a subcommand; help all: each flag of all.");
   help.set_help_flag();
   help.add_option("TOPIC", topic)->check([](const std::string& text) {
-    if (text != "all" && text != "json" && !from_string<Subcommand>(text))
+    if (text != "all" && text != "json" && text != "schema" && !from_string<Subcommand>(text))
       refuse("no help on " + shown(text), kCommandLine,
              "use help all, or help with one of " + all_names<Subcommand>(", "));
     return "";
@@ -205,6 +206,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
     if (!help.parsed()) return line;
     if (topic == "json")
       line.text = help_as_json();
+    else if (topic == "schema")
+      line.text = schemas_as_json();
     else if (topic.empty() || topic == "all")
       line.text =
           help_on_program(topic.empty() ? CLI::AppFormatMode::Normal : CLI::AppFormatMode::All);

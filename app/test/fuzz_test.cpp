@@ -534,12 +534,13 @@ TEST_F(Fuzz, Models) {
 TEST_F(Fuzz, CsvHeaders) {
   Config config;
   config.csv = folder_ / "out.csv";
-  ResultWriter::for_records(config, {}).write(Record{});
+  const Record record;
+  ResultWriter<Record>(config, {}).write(record);
   const auto seed = contents(config.csv);
   fs::remove(config.csv);
   run({seed}, {"schema", ",kind"}, [&](const std::string& input) {
     file("out.csv", input);
-    ResultWriter::for_records(config, {});
+    ResultWriter<Record>(config, {});
   });
 }
 

@@ -41,12 +41,12 @@ class ResultFiles : public ::testing::Test {
     record_.method = "a \"quoted\", long name";
     record_.phases.total = {2, 1, 4, 3};
     record_.periodic = true;
-    record_.stencil = "heat9";
-    record_.describe = "hvector";
-    record_.packer = "kokkos";
-    record_.shape = "axes";
+    record_.stencil = Stencil::heat9;
+    record_.describe = Describe::hvector;
+    record_.packer = PackerKind::kokkos;
+    record_.shape = comm::HaloShape::axes;
     record_.neighbors = 18;
-    record_.messages_per = "region";
+    record_.messages_per = Messages::region;
     record_.notes = {"one, with a comma", "two"};
   }
   ~ResultFiles() override { fs::remove_all(directory_); }
@@ -91,7 +91,7 @@ TEST(Format, AlignsColumnsByCodePoints) {
 }
 
 TEST_F(ResultFiles, HoldOneLinePerRecord) {
-  const auto writer = ResultWriter::for_records(config_, {});
+  const ResultWriter<Record> writer(config_, {});
   EXPECT_FALSE(fs::exists(config_.output)) << "checking a path leaves no file";
   EXPECT_FALSE(fs::exists(config_.csv));
   writer.write(record_);
@@ -127,7 +127,7 @@ TEST_F(ResultFiles, HoldOneLinePerRecord) {
 }
 
 TEST_F(ResultFiles, HoldWhatEachRankDoesWithOverlap) {
-  const auto writer = ResultWriter::for_records(config_, {});
+  const ResultWriter<Record> writer(config_, {});
   writer.write(record_);
   record_.overlap = true;
   record_.progress = 5;
@@ -163,7 +163,7 @@ TEST_F(ResultFiles, HoldWhatEachRankDoesWithOverlap) {
 }
 
 TEST_F(ResultFiles, TornLastLineDoesNotSwallowARecord) {
-  const auto writer = ResultWriter::for_records(config_, {});
+  const ResultWriter<Record> writer(config_, {});
   writer.write(record_);
   const auto json = contents(config_.output);
   const auto csv = contents(config_.csv);
@@ -181,7 +181,7 @@ TEST_F(ResultFiles, WriteOnlyFileIsAppendedTo) {
   config_.csv.clear();
   std::ofstream(config_.output) << "before\n";
   fs::permissions(config_.output, fs::perms::owner_write);
-  ResultWriter::for_records(config_, {}).write(record_);
+  ResultWriter<Record>(config_, {}).write(record_);
   fs::permissions(config_.output, fs::perms::owner_all);
   const auto text = contents(config_.output);
   EXPECT_TRUE(text.starts_with("before\n{")) << text;
@@ -192,7 +192,7 @@ TEST_F(ResultFiles, ThatCannotBeWrittenAreRefusedBeforehand) {
   const auto refused = [&](const std::string& output, const std::string& csv) {
     config_.output = output;
     config_.csv = csv;
-    EXPECT_THROW(ResultWriter::for_records(config_, {}), ConfigError) << output << " " << csv;
+    EXPECT_THROW(ResultWriter<Record>(config_, {}), ConfigError) << output << " " << csv;
   };
   refused(directory_ / "missing" / "out", "");
   refused("", directory_ / "missing" / "out");
@@ -204,10 +204,10 @@ TEST_F(ResultFiles, ThatCannotBeWrittenAreRefusedBeforehand) {
 
 TEST_F(ResultFiles, FullDiskLeavesBothAsTheyWere) {
   config_.csv = "/dev/full";
-  EXPECT_THROW(ResultWriter::for_records(config_, {}).write(record_), EnvironmentError);
+  EXPECT_THROW(ResultWriter<Record>(config_, {}).write(record_), EnvironmentError);
   EXPECT_FALSE(fs::exists(config_.output)) << "a file that was not there is not left behind";
   std::ofstream(config_.output) << "before\n";
-  EXPECT_THROW(ResultWriter::for_records(config_, {}).write(record_), EnvironmentError);
+  EXPECT_THROW(ResultWriter<Record>(config_, {}).write(record_), EnvironmentError);
   EXPECT_EQ(contents(config_.output), "before\n");
 }
 
@@ -218,7 +218,7 @@ TEST_F(ResultFiles, ShortWriteIsCutOffAgain) {
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
   const rlimit small{100, limit.rlim_max};  // less than the size of a record
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  EXPECT_THROW(ResultWriter::for_records(config_, {}).write(record_), EnvironmentError);
+  EXPECT_THROW(ResultWriter<Record>(config_, {}).write(record_), EnvironmentError);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
   EXPECT_EQ(contents(config_.output), "before\n");
   EXPECT_FALSE(fs::exists(config_.csv));
@@ -245,7 +245,7 @@ TEST_F(ResultFiles, JobsThatCreateThemAtOnceLoseNothing) {
           const rlimit small{1, 1};
           setrlimit(RLIMIT_FSIZE, &small);
         }
-        ResultWriter::for_records(config_, {}).write(record_);
+        ResultWriter<Record>(config_, {}).write(record_);
         code = 0;
       } catch (const EnvironmentError&) {
         code = 3;
@@ -281,7 +281,7 @@ TEST_F(ResultFiles, SayWhatALinkIs) {
   const auto message = [&](const fs::path& path) -> std::string {
     config_.output = path;
     try {
-      ResultWriter::for_records(config_, {});
+      ResultWriter<Record>(config_, {});
     } catch (const ConfigError& error) {
       return error.what();
     }
@@ -303,7 +303,7 @@ TEST_F(ResultFiles, SayWhatALinkIs) {
 TEST_F(ResultFiles, CsvOfAnySizeIsReadToItsHeaderAlone) {
   std::ofstream(config_.csv) << "x,y";
   fs::resize_file(config_.csv, std::uintmax_t{1} << 40);
-  EXPECT_THROW(ResultWriter::for_records(config_, {}), ConfigError);
+  EXPECT_THROW(ResultWriter<Record>(config_, {}), ConfigError);
 }
 
 }  // namespace

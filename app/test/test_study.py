@@ -640,7 +640,7 @@ class Schema(unittest.TestCase):
             (("local",), [1, 2], "local has 2 items"),
             (("local", 1), 0, "local[1] is 0"),
             (("phases", "pack", "p10_s"), -1, "phases.pack.p10_s is -1"),
-            (("phases", "pack"), 3, "phases.pack is no object"),
+            (("phases", "pack"), 3, "phases.pack is no object or null"),
             (("phases", "other"), None, "phases has an unknown other"),
             (("provenance", "time"), "today", 'provenance.time is "today"'),
             (("provenance", "environment", "A"), 3, "provenance.environment.A is no string"),

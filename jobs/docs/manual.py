@@ -3,7 +3,8 @@
 """Keeps the manual true: its pages are README.md, CONTRIBUTING.md and the pages that they link to.
 
     jobs/docs/manual.py check               links, images, lengths, option tables, empty output, the notes of blocks that are not run
-    jobs/docs/manual.py fill                writes the tables of options and of records' fields, the man page and bash's completion
+    jobs/docs/manual.py fill                writes the tables of options and of records' fields, the records' schemas, the man page
+                                            and bash's completion
     jobs/docs/manual.py run [PAGE...]       runs every block of commands that is not marked, from the root of the repository
     jobs/docs/manual.py refresh [PAGE...]   does the same, and puts the new output into the blocks of output behind them
 
@@ -13,8 +14,8 @@ Slurm -->. A line of three dots in a block of output stands for lines that are l
 refreshed.
 
 An option table stands between <!-- options: SUBCOMMAND --> and <!-- end of options -->, a table of a record's fields
-between <!-- record: SCHEMA --> and <!-- end of record -->. HALOCLINE_BINARY names the program, by default that of
-build/release.
+between <!-- record: SCHEMA --> and <!-- end of record -->. SCHEMA:FIELD stands for the fields of an object in it.
+HALOCLINE_BINARY names the program, by default that of build/release.
 
 Exit codes: 0, 1 if something is wrong, 2 bad input."""
 import contextlib
@@ -163,9 +164,13 @@ def option_table(subcommand, options):
     return lines
 
 
-def record_table(schema):
-    """Returns a table with a row for each field of a record, made of the descriptions in its schema."""
-    fields = json.loads((ROOT / "results" / schema).read_text(encoding="utf-8"))["properties"]
+def record_table(name):
+    """Returns a table with a row for each field of a record, or of an object in it, made of the descriptions in its
+    schema."""
+    file, *path = name.split(":")
+    fields = json.loads((ROOT / "results" / file).read_text(encoding="utf-8"))["properties"]
+    for field in path:
+        fields = fields[field]["properties"]
     return ["| field | meaning |", "|---|---|", *(f"| `{name}` | {field['description']} |" for name, field in fields.items())]
 
 
@@ -173,7 +178,7 @@ def filled(lines, options):
     """Returns the lines with up-to-date tables."""
     out, inside = [], False
     for line in lines:
-        if begin := re.fullmatch(r"<!-- (options|record): ([\w.]+) -->", line):
+        if begin := re.fullmatch(r"<!-- (options|record): ([\w.:]+) -->", line):
             table = option_table(begin.group(2), options) if begin.group(1) == "options" else record_table(begin.group(2))
             out += [line, "", *table, ""]
             inside = True
@@ -212,19 +217,29 @@ def completion(options):
     for name in subcommands:
         flags = " ".join(f"--{option['flag']}" for option in options if name in option["used_by"])
         lines.append(f'    {name}) flags="{flags} --help" ;;')
-    lines += [f'    help) flags="{" ".join(subcommands)} all json" ;;', "  esac",
+    lines += [f'    help) flags="{" ".join(subcommands)} all json schema" ;;', "  esac",
               '  [[ $word != [!-]* || ${COMP_WORDS[1]} == help ]] && mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$word")',
               "}", "complete -o default -F _halocline halocline"]
     return "\n".join(lines) + "\n"
 
 
-def installed_files(options):
-    """Returns {path: content} of the other files that are made of the options."""
+def schema_text(value, margin="\n"):
+    """Returns a JSON Schema with a line for each field that has a description."""
+    text = json.dumps(value)
+    if not isinstance(value, dict) or text.count("description") < 2:
+        return text
+    lines = [f"{margin}  {json.dumps(name)}: {schema_text(item, margin + '  ')}" for name, item in value.items()]
+    return "{" + ",".join(lines) + margin + "}"
+
+
+def generated_files(options):
+    """Returns {path: content} of the other files that are made of what the program says of itself."""
     run_program = lambda *words: subprocess.run(
         [BINARY, *words], capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "80"}
     ).stdout
     version = run_program("--version").split()[1]
-    return {ROOT / "app/halocline.1": man_page(options, run_program("help"), version), ROOT / "app/halocline.bash": completion(options)}
+    schemas = {ROOT / "results" / name: schema_text(schema) + "\n" for name, schema in json.loads(run_program("help", "schema")).items()}
+    return schemas | {ROOT / "app/halocline.1": man_page(options, run_program("help"), version), ROOT / "app/halocline.bash": completion(options)}
 
 
 def options_of_program():
@@ -347,7 +362,7 @@ def faults_of(action, *names):
     faults = []
     if action == "fill":
         options = options_of_program()
-        for path, content in installed_files(options).items():
+        for path, content in generated_files(options).items():
             path.write_text(content, encoding="utf-8")
         for page in chosen:
             lines = lines_in(page)
@@ -355,7 +370,7 @@ def faults_of(action, *names):
                 page.write_text("\n".join(filled(lines, options)) + "\n", encoding="utf-8")
     elif action == "check":
         options = options_of_program()
-        for path, content in installed_files(options).items():
+        for path, content in generated_files(options).items():
             if not path.exists() or path.read_text(encoding="utf-8") != content:
                 faults.append(f"{path.relative_to(ROOT)} is old: run jobs/docs/manual.py fill")
         for page in chosen:
