@@ -135,7 +135,7 @@ template <class R>
 nlohmann::ordered_json record_as_json(const R& record, const Provenance& provenance);
 
 /// Returns an object with median_s, p10_s, p90_s, min_s and max_s.
-nlohmann::ordered_json to_json(const Statistics& statistics);
+nlohmann::ordered_json statistics_as_json(const Statistics& statistics);
 
 /// Returns the JSON Schemas of all records by the names of their files in results/.
 std::string schemas_as_json();

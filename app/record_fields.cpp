@@ -124,7 +124,7 @@ std::vector<std::string> transfers() {
 }
 
 Json statistics_of(const std::vector<double>& samples) {
-  return to_json(statistics(samples));
+  return statistics_as_json(statistics(samples));
 }
 
 // Makes an object with a member for each phase: what `part` makes of its samples.
@@ -489,7 +489,7 @@ Json schema_of_records(const std::string& commands, Json provenance) {
 
 }  // namespace
 
-Json to_json(const Statistics& statistics) {
+Json statistics_as_json(const Statistics& statistics) {
   Json out;
   for (const auto& [name, member] : kStatistics) out[name] = statistics.*member;
   return out;

@@ -13,6 +13,8 @@ import unittest
 from halocline_program import halocline
 
 SOURCE = pathlib.Path(os.environ["HALOCLINE_SOURCE"])
+sys.path.insert(0, str(SOURCE / "results"))
+from records import fault  # noqa: E402
 SMALL = ("--local", "16", "16", "16", "--fields", "2")
 
 
@@ -96,6 +98,8 @@ class Predict(unittest.TestCase):
     def test_records_follow_the_schema(self):
         schema = json.loads((SOURCE / "results" / "predict.schema.json").read_text())
         records = self.records(*SMALL, "--nodes", "1,4", "--csv", "csv", "--shape", "axes")
+        for record in records + self.records(*SMALL, "--nodes", "2", "--memory", "device"):
+            self.assertIsNone(fault(record, "predict.schema.json"))
         for record in records:
             self.assertEqual(list(record), schema["required"])
             self.assertEqual(record["shape"], "axes")
