@@ -31,7 +31,7 @@ class Manual(unittest.TestCase):
         if page is not None:
             (self.root / "README.md").write_text(page)
         err = io.StringIO()
-        quiet = {"ROOT": self.root, "options_of_program": list, "installed_files": lambda options: {}, "SECONDS": 0.5, "GRACE": 0.1}
+        quiet = {"ROOT": self.root, "options_of_program": list, "generated_files": lambda options: {}, "SECONDS": 0.5, "GRACE": 0.1}
         with mock.patch.multiple(manual, **quiet), contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()):
             code = manual.main(arguments)
         return code, err.getvalue().splitlines()
