@@ -23,17 +23,10 @@ LIBRARIES = ["debian", "openmpi", "mpich", "impi"]
 GOOD_OVERHEAD_NS = 20
 DIRECTIONS = (("pack", "hand"), ("unpack", "hand_unpack"))
 GROUPS = {
-    "table1": "The access patterns of Ross, Miller and Gropp 2003, Table 1, each packed at once.",
-    "segments": "The access patterns of `table1`, packed in segments of 64 KiB, one call for each.",
+    "table1": "The access patterns of Ross, Miller and Gropp 2003, Table 1, each packed at once; packs below 4 KiB: what a call costs.",
     "halo": "The 26 slabs that a block of 256 x 256 x 256 doubles sends at radius 3, one by one and all in one pass.",
-    "lists": "Index lists with a structure that they do not tell; the loop by hand goes through the list.",
-    "further": "Types that MPI does not have: our plan keeps the rule, or (`-listed`) is made of the lists that MPI gets.",
     "patterns": "Access patterns of applications; `-small` the same in caches near the core.",
-    "tiny": "Packs below 4 KiB: what a call costs.",
-    "widths": "Runs of one width, two widths apart; the loop by hand calls memcpy for each.",
-    "threads": "Ours on the threads of the column beside the case, the loop by hand and MPI on one.",
-    "commit": "What a datatype costs before its first use.",
-    "lookup": "What it costs to find the plan of a datatype that was packed before.",
+    "commit": "What a datatype costs before its first use, and how long its plan is looked for later.",
     "compare": "The same halo exchange by several methods.",
     "exchange": "Halo exchanges of 8 fields of doubles, radius 3, periodic, between the ranks of a node, split in x, y or z; points per rank and axis.",
 }
@@ -74,7 +67,7 @@ class Run:
             lines = [load(line) for line in lines_of(text) if line.startswith("{")]
             self.provenance = lines[0]["provenance"]
             self.rows = {key(row): row for row in lines[1:]}
-        fields = {"commit": "total_vs_vendor", "lookup": "lookup_ns"} | dict.fromkeys("xyz", "shared_vs_vendor")
+        fields = {"commit": "lookup_ns"} | dict.fromkeys("xyz", "shared_vs_vendor")
         if any("group" in row and fields.get(row["group"], "small_packs") not in row for row in self.rows.values()):
             raise BadInput(f"{path} is of an earlier version of the benchmarks: measure again")
 
@@ -204,12 +197,8 @@ def commit_tables(runs, names):
         header,
         per_run(runs, blocks, lambda run, row: f"{row['plan_ns_per_block']:.2f}; {row['vendor_ns_per_block']:.2f}"),
     )
-
-
-def lookup_tables(runs, names):
-    header = ["case"] + [run.title() for run in runs]
-    yield "Nanoseconds", "trimeans: finding the plan of a handle; reading an attribute of a datatype", markdown(
-        header, per_run(runs, names, lambda run, row: f"{row['lookup_ns']:.1f}; {row['attribute_ns']:.1f}")
+    yield "Nanoseconds of a look-up", "finding the plan of a handle; reading an attribute of a datatype", markdown(
+        header, per_run(runs, names, lambda run, row: f"{number(row.get('lookup_ns'), 1)}; {number(row.get('attribute_ns'), 1)}")
     )
 
 
@@ -352,8 +341,8 @@ def write(name, libraries, plots):
         elif group == "exchange":
             tables = exchange_tables(runs, names)
             below = [(case, run.title(), row["note"]) for run in runs for case, row in run.rows.items() if not row["verified"]]
-        elif group in ("commit", "lookup"):
-            tables = commit_tables(runs, names) if group == "commit" else lookup_tables(runs, names)
+        elif group == "commit":
+            tables = commit_tables(runs, names)
             below = [(case, run.title(), row["note"]) for run in runs for case, row in run.rows.items() if not row["verified"]]
         else:
             tables = pack_tables(runs, names)
@@ -366,7 +355,7 @@ def write(name, libraries, plots):
     print(f"{shown(path)}: {len(names)} rows under {len(runs)} libraries")
     for case, library, what in below or []:
         print(f"  {case} ({library}): {what}")
-    if plots and group not in ("compare", "commit", "lookup", "exchange"):
+    if plots and group not in ("compare", "commit", "exchange"):
         with damaged(f"results/raw/{stem}-*.jsonl", "measure again"):
             draw(name, runs, names, path.with_suffix(".png"))
 

@@ -4,8 +4,9 @@
 #   jobs/local/bench.sh                                     lists the groups
 #   jobs/local/bench.sh NAME... [--only CASE] [--json] [FLAG...]
 # CASE is a name or a pattern such as '3d-*'. --json: one JSON object per row on stdout and nothing
-# else. Other flags are passed to bench_dtype: --quick (few samples), --points=N (edge of the block
-# in groups halo and copy), --benchmark_...
+# else; the table is on stderr. Other flags are passed to bench_dtype, see its --help: --quick (few
+# samples), --points=N (edge of the block in groups halo and copy), --mode=MODE (how ours packs:
+# segments, threads, or interposed, through MPI_Pack).
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh
 source "$(dirname "$0")/script.sh"

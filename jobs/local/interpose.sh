@@ -40,7 +40,7 @@ measure() {
   [[ $rc == 0 ]] || code=1
 }
 measure calls 1 build/release/lib/dtype/bench/bench_dtype --group=calls
-measure packs 1 build/release/lib/dtype/bench/bench_dtype --group=interposed
+measure packs 1 build/release/lib/dtype/bench/bench_dtype --group=table1 --mode=interposed
 measure messages 2 build/release/lib/comm/bench/bench_messages --groups=interposed
 measure both-ways 2 build/release/lib/comm/bench/bench_messages --groups=both-ways
 measure plain 2 build/release/lib/comm/bench/bench_messages --groups=plain

@@ -167,8 +167,8 @@ if [[ $action == compare ]]; then
 else
   if [[ ${#groups[@]} -eq 0 ]]; then
     list=$(mpirun -n 1 build/release/lib/dtype/bench/bench_dtype --list)
-    mapfile -t groups < <(awk '!/^(reconstruct|interposed|calls) / {print $1}' <<<"$list")  # reconstruct needs no MPI, interposed and calls need the
-                                                                                            # interposer
+    # copy and reconstruct need no MPI, calls needs the interposer.
+    mapfile -t groups < <(awk '!/^(copy|reconstruct|calls) / {print $1}' <<<"$list")
   fi
   stem=bench table=; [[ ${#flags[@]} -eq 0 ]] || stem=draft table=draft-
   for group in "${groups[@]}"; do

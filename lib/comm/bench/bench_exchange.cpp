@@ -6,15 +6,11 @@
 //
 // The twins copy once through a shared window, region after region and row by row. `rows` copies
 // rows of any length. In `rows-fixed`, the compiler knows the length of rows of ghosts.
-//
-// Exit codes: 0, 1 if a row is not verified, 2 bad input, 3 the environment failed.
-#include <fnmatch.h>
 #include <mpi.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -28,11 +24,8 @@
 #include "comm/mpi/communicator.hpp"
 #include "comm/node/node_hierarchy.hpp"
 #include "comm/node/shared_window.hpp"
-#include "dtype/bench/arguments.hpp"
-#include "dtype/bench/table_report.hpp"
-#include "dtype/bench/turns.hpp"
+#include "dtype/bench/program.hpp"
 #include "dtype/datatype.hpp"
-#include "main.hpp"
 #include "support/mpi_check.hpp"
 #include "support/narrow.hpp"
 
@@ -40,11 +33,12 @@ namespace halocline::comm::bench {
 
 namespace {
 
-using dtype::bench::Arguments;
+using dtype::bench::Benchmark;
 using dtype::bench::Column;
+using dtype::bench::Facts;
+using dtype::bench::Options;
+using dtype::bench::Program;
 using dtype::bench::Row;
-using dtype::bench::Table;
-using dtype::bench::TableReport;
 
 constexpr int kFields = 8;
 constexpr std::int64_t kRadius = 3;
@@ -239,9 +233,9 @@ struct Effort {
   int least, most;  // iterations
 };
 
-Effort effort_of(const Arguments& arguments) {
-  if (arguments.smoke) return {0, 1, 1};
-  if (arguments.quick) return {1, 5, 100};
+Effort effort_of(const Options& options) {
+  if (options.smoke) return {0, 1, 1};
+  if (options.quick) return {1, 5, 100};
   return {8, 15, 1000};
 }
 
@@ -266,12 +260,7 @@ void take_turns(std::vector<Way>& ways, const Effort& effort) {
                                 MPI_COMM_WORLD));
 }
 
-double median_of(const std::vector<Way>& ways, const std::string& name) {
-  const auto found =
-      std::find_if(ways.begin(), ways.end(), [&](const Way& way) { return way.name == name; });
-  return found == ways.end() ? std::nan("") : median(found->seconds);
-}
-
+// Returns the median of the fastest way whose name begins like this. NaN if there is none.
 double fastest(const std::vector<Way>& ways, const std::string& prefix) {
   double out = std::nan("");
   for (const auto& way : ways)
@@ -279,7 +268,7 @@ double fastest(const std::vector<Way>& ways, const std::string& prefix) {
   return out;
 }
 
-Row measure(std::int64_t points, const Int3& ranks, const Arguments& arguments) {
+Row measure(std::int64_t points, const Int3& ranks, const Options& options) {
   const Scene scene(points, ranks);
   const Fields in_window(scene.spec, true), in_private(scene.spec, false);
   std::vector<Way> ways;
@@ -313,30 +302,22 @@ Row measure(std::int64_t points, const Int3& ranks, const Arguments& arguments) 
     HALOCLINE_MPI(MPI_Barrier(MPI_COMM_WORLD));
     way.exchange();
     if (const auto wrong = scene.count_wrong(*way.fields); wrong > 0)
-      row.note += (row.note.empty() ? "" : "; ") + way.name + ": " + std::to_string(wrong) +
-                  " elements are wrong";
+      row.add_note(way.name + ": " + std::to_string(wrong) + " elements are wrong");
   }
   row.verified = row.note.empty();
   if (!row.verified) return row;
-  take_turns(ways, effort_of(arguments));
+  take_turns(ways, effort_of(options));
 
   const auto stored = scene.spec.stored();
-  row.fields = {
-      {"bytes", static_cast<double>(
-                    kFields * 8 * (stored[0] * stored[1] * stored[2] - points * points * points))},
-      {"iterations", static_cast<double>(ways.front().seconds.size())}};
-  for (const auto& way : ways) {
-    row.fields.emplace_back(way.name + "_ns", 1e9 * median(way.seconds));
-    row.fields.emplace_back(way.name + "_p10_ns", 1e9 * percentile(way.seconds, 0.1));
-    row.fields.emplace_back(way.name + "_p90_ns", 1e9 * percentile(way.seconds, 0.9));
-  }
+  row.add("bytes", kFields * 8 * (stored[0] * stored[1] * stored[2] - points * points * points));
+  row.add("iterations", ways.front().seconds.size());
+  for (const auto& way : ways) row.add_times(way.name, way.seconds, 1e9);
   const auto vendor = fastest(ways, "vendor-"), shared = fastest(ways, "shared");
-  row.fields.emplace_back("vendor_ns", 1e9 * vendor);
-  row.fields.emplace_back("shared_vs_vendor", vendor / shared);
-  row.fields.emplace_back("shared_vs_rows", median_of(ways, "rows") / shared);
-  row.fields.emplace_back("shared_vs_rows-fixed", median_of(ways, "rows-fixed") / shared);
-  row.fields.emplace_back("p2p_vs_vendor-pack",
-                          fastest(ways, "vendor-pack") / fastest(ways, "p2p"));
+  row.add("vendor_ns", 1e9 * vendor);
+  row.add("shared_vs_vendor", vendor / shared);
+  row.add("shared_vs_rows", 1e-9 * row.value("rows_ns") / shared);
+  row.add("shared_vs_rows-fixed", 1e-9 * row.value("rows-fixed_ns") / shared);
+  row.add("p2p_vs_vendor-pack", fastest(ways, "vendor-pack") / fastest(ways, "p2p"));
   return row;
 }
 
@@ -354,50 +335,40 @@ constexpr Column kColumns[] = {{"rows us", "rows_us", 9, 0},
                                {"p2p vs vendor-pack", "p2p_vs_vendor-pack", 19, 2}};
 
 // Puts all ranks along one axis.
-Int3 split(const std::string& axis) {
+Int3 split(char axis) {
   Int3 out{1, 1, 1};
-  out[axis == "x" ? 0 : axis == "y" ? 1 : 2] = world_size();
+  out[static_cast<std::size_t>(axis - 'x')] = world_size();
   return out;
 }
 
-int run(int argc, char** argv) {
-  const auto arguments = dtype::bench::parse_arguments(
-      argc, argv,
-      {.what = "Halo exchanges between the ranks of a node beside twins in plain MPI.",
-       .groups = {"x", "y", "z"}},
-      world_rank() == 0);
-  if (!arguments) return 0;
-  if (NodeHierarchy(MPI_COMM_WORLD).nodes() > 1)
-    throw ConfigError(
-        "ranks are on several nodes (the twins copy through memory that all share): start them on "
-        "one node");
-  std::optional<TableReport> report;
-  const auto ranks = std::to_string(world_size());
-  if (world_rank() == 0)
-    report.emplace(arguments->json, ranks + " ranks",
-                   std::vector{std::pair<std::string, std::string>("ranks", ranks)});
+std::vector<Benchmark> split_in(const char* axis, const Options& options) {
   const auto sizes =
-      arguments->smoke ? std::vector<std::int64_t>{8} : std::vector<std::int64_t>{64, 128, 256};
-  for (const auto& axis : arguments->groups) {
-    const Table table{
-        "split in this axis; vs: shared, in its faster shape, is N x as fast as the MPI's fastest "
-        "method and as the twins; then p2p",
-        kColumns};
-    if (report) report->begin(axis, table, 5);
-    for (const auto points : sizes) {
-      const auto name = std::to_string(points);
-      if (fnmatch(arguments->only.c_str(), name.c_str(), 0) != 0) continue;
-      const auto row = measure(points, split(axis), *arguments);
-      if (report) report->add(name, row);
-    }
-  }
-  int unverified = 0;
-  if (report) {
-    report->end();
-    unverified = report->unverified();
-  }
-  HALOCLINE_MPI(MPI_Bcast(&unverified, 1, MPI_INT, 0, MPI_COMM_WORLD));
-  return unverified > 0 ? 1 : 0;
+      options.smoke ? std::vector<std::int64_t>{8} : std::vector<std::int64_t>{64, 128, 256};
+  std::vector<Benchmark> out;
+  for (const auto points : sizes)
+    out.push_back(
+        {std::to_string(points), [=, &options] { return measure(points, split(*axis), options); }});
+  return out;
+}
+
+Program program() {
+  Program out{.what = "Halo exchanges between the ranks of a node beside twins in plain MPI.",
+              .groups = {},
+              .start = [](const Options&) -> Facts {
+                if (NodeHierarchy(MPI_COMM_WORLD).nodes() > 1)
+                  throw ConfigError(
+                      "ranks are on several nodes (the twins copy through memory that all share): "
+                      "start them on one node");
+                const auto ranks = std::to_string(world_size());
+                return {ranks + " ranks", {{"ranks", ranks}}};
+              }};
+  for (const char* axis : {"x", "y", "z"})
+    out.groups.push_back({axis,
+                          "split in this axis; vs: shared, in its faster shape, is N x as fast as "
+                          "the MPI's fastest method and as the twins; then p2p",
+                          kColumns,
+                          [axis](const Options& options) { return split_in(axis, options); }});
+  return out;
 }
 
 }  // namespace
@@ -405,6 +376,6 @@ int run(int argc, char** argv) {
 }  // namespace halocline::comm::bench
 
 int main(int argc, char** argv) {
-  using namespace halocline::comm::bench;
-  return run_with_mpi("bench_exchange", argc, argv, run);
+  return halocline::dtype::bench::bench_main("bench_exchange", argc, argv,
+                                             halocline::comm::bench::program);
 }

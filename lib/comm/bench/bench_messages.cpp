@@ -6,9 +6,6 @@
 //   mpirun -n 2 bench_messages [--groups=NAME,...] [--model=FILE] ...    --help lists all options
 //
 // Objects that need more than half of the free memory are left out.
-//
-// Exit codes: 0, 1 if a row is not verified, 2 bad input, 3 the environment failed.
-#include <fnmatch.h>
 #include <mpi.h>
 #include <unistd.h>
 
@@ -17,16 +14,15 @@
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "comm/device/gpu_awareness.hpp"
 #include "comm/p2p/point_to_point.hpp"
-#include "dtype/bench/arguments.hpp"
-#include "dtype/bench/table_report.hpp"
+#include "dtype/bench/program.hpp"
 #include "dtype/select/system_model.hpp"
-#include "main.hpp"
 #include "ping_pong.hpp"
 #include "support/mpi_check.hpp"
 #include "support/narrow.hpp"
@@ -37,10 +33,11 @@ namespace {
 
 using dtype::MemoryKind;
 using dtype::Transfer;
-using dtype::bench::Arguments;
+using dtype::bench::Benchmark;
 using dtype::bench::Column;
-using dtype::bench::Table;
-using dtype::bench::TableReport;
+using dtype::bench::Facts;
+using dtype::bench::Options;
+using dtype::bench::Program;
 
 constexpr std::int64_t kPitch = 512;
 // An MPI that copies block by block takes microseconds for each block on a device.
@@ -62,7 +59,7 @@ Part blocks(std::int64_t bytes, std::int64_t block, std::int64_t pitch) {
 // Holds what all cases share, and makes both ends of all ways.
 class Bench {
  public:
-  explicit Bench(const Arguments& options)
+  explicit Bench(const Options& options)
       : options_(options),
         pair_(MPI_COMM_WORLD),
         resources_(dtype::current_device() != nullptr ? &dtype::current_resources() : nullptr),
@@ -70,7 +67,7 @@ class Bench {
     if (!options.model.empty()) model_ = dtype::read_model(options.model);
   }
 
-  const Arguments& options() const { return options_; }
+  const Options& options() const { return options_; }
   bool has_device() const { return resources_ != nullptr; }
   const PingPong& pair() const { return pair_; }
   std::string device() const {
@@ -93,9 +90,8 @@ class Bench {
 
   Effort effort(double seconds) const {
     constexpr double kSampleNs = 500e3, kSlowNs = 20e6;
-    if (options_.smoke) return {0, 0, 1};
-    if (options_.quick) return {seconds / 5, kSampleNs / 2, 2, kSlowNs};
-    return {seconds, kSampleNs, 5, kSlowNs};
+    return effort_of(options_, {seconds, kSampleNs, 5, kSlowNs},
+                     {seconds / 5, kSampleNs / 2, 2, kSlowNs});
   }
 
   // Sends by PointToPoint, by `transfer` or the chosen one, in chunks of `chunk` bytes.
@@ -187,7 +183,7 @@ class Bench {
     return {std::move(name), exchange, exchange, m};
   }
 
-  Arguments options_;
+  Options options_;
   PingPong pair_;
   dtype::ResourceCache* resources_;
   bool aware_;
@@ -196,12 +192,6 @@ class Bench {
       messages_;
 };
 
-double field(const Row& row, const std::string& name) {
-  for (const auto& [key, value] : row.fields)
-    if (key == name) return value;
-  return std::nan("");
-}
-
 const Contender* find(const std::vector<Contender>& all, const std::string& name) {
   const auto found =
       std::find_if(all.begin(), all.end(), [&](const Contender& c) { return c.name() == name; });
@@ -209,31 +199,25 @@ const Contender* find(const std::vector<Contender>& all, const std::string& name
 }
 
 // Measures the ways of a case. vs_NAME is the rate of `ours` divided by that of way NAME.
-Row measure(const Bench& bench, const MessageMemory& memory, std::vector<Way> ways, double seconds,
+Row measure(Bench& bench, const MessageMemory& memory, std::vector<Way> ways, double seconds,
             const std::string& ours) {
   Row row;
-  row.fields = {{"bytes", static_cast<double>(memory.bytes())},
-                {"blocks", static_cast<double>(memory.blocks())}};
+  row.add("bytes", memory.bytes());
+  row.add("blocks", memory.blocks());
   const auto all = bench.pair().measure(ways, bench.effort(seconds), row);
   row.verified = row.note.empty();
   if (const auto* mine = find(all, ours))
     for (const auto& other : all)
-      if (&other != mine)
-        row.fields.emplace_back("vs_" + other.name(), dtype::bench::ratio(*mine, other));
+      if (&other != mine) row.add("vs_" + other.name(), dtype::bench::ratio(*mine, other));
   return row;
 }
 
-struct Case {
-  std::string name;
-  std::function<Row(Bench&)> run;
-};
-
 // Measures the parts of a message, and partial sums without packing: [PEA21] figure 9.
-std::vector<Case> fig9(const Bench& bench) {
-  std::vector<Case> out;
+std::vector<Benchmark> fig9(Bench& bench) {
+  std::vector<Benchmark> out;
   const std::int64_t largest = bench.options().smoke ? 64 : 1 << 24;
   for (std::int64_t bytes = 1; bytes <= largest; bytes *= bytes < 64 ? 8 : 4)
-    out.push_back({bytes_name(bytes), [bytes](Bench& b) {
+    out.push_back({bytes_name(bytes), [bytes, &b = bench] {
                      const auto part = contiguous(bytes);
                      const auto host = b.has_device() ? b.pinned(part) : b.memory(part, false);
                      std::vector<Way> ways{*b.vendor("host", host, false)};
@@ -246,9 +230,8 @@ std::vector<Case> fig9(const Bench& bench) {
                        ways.push_back(b.copy("h2d", *device, host));
                      }
                      auto row = measure(b, host, std::move(ways), 0.1, "host");
-                     row.fields.emplace_back(
-                         "staged_ns",
-                         field(row, "host_ns") + field(row, "d2h_ns") + field(row, "h2d_ns"));
+                     row.add("staged_ns",
+                             row.value("host_ns") + row.value("d2h_ns") + row.value("h2d_ns"));
                      return row;
                    }});
   return out;
@@ -259,26 +242,26 @@ void append_regret(Row& row, const std::vector<Transfer>& transfers) {
   double best = std::nan(""), noise = std::nan("");
   for (const auto transfer : transfers) {
     const auto name = std::string(dtype::name(transfer));
-    const auto ns = field(row, name + "_ns");
+    const auto ns = row.value(name + "_ns");
     if (std::isnan(ns) || ns >= best) continue;
     best = ns;
-    noise = field(row, name + "_p90_ns") / field(row, name + "_p10_ns") - 1;
+    noise = row.value(name + "_p90_ns") / row.value(name + "_p10_ns") - 1;
   }
-  row.fields.emplace_back("best_ns", best);
-  row.fields.emplace_back("regret", field(row, "auto_ns") / best - 1);
-  row.fields.emplace_back("best_spread", noise);
+  row.add("best_ns", best);
+  row.add("regret", row.value("auto_ns") / best - 1);
+  row.add("best_spread", noise);
 }
 
 // Measures 2-D objects in device memory: [PEA21] figure 11.
-std::vector<Case> fig11(const Bench& bench) {
-  std::vector<Case> out;
+std::vector<Benchmark> fig11(Bench& bench) {
+  std::vector<Benchmark> out;
   if (!bench.has_device()) return out;
   const auto sizes = bench.options().smoke ? std::vector<std::int64_t>{1024}
                                            : std::vector<std::int64_t>{1 << 10, 1 << 20, 1 << 22};
   for (const auto bytes : sizes)
     for (std::int64_t block = 1; block <= kPitch; block *= bench.options().smoke ? 8 : 2) {
       if (!bench.fits(bytes / block * kPitch)) continue;
-      out.push_back({bytes_name(bytes) + "-b" + std::to_string(block), [bytes, block](Bench& b) {
+      out.push_back({bytes_name(bytes) + "-b" + std::to_string(block), [bytes, block, &b = bench] {
                        const auto memory = b.memory(blocks(bytes, block, kPitch), true);
                        std::vector<Way> ways;
                        for (const auto transfer : b.transfers())
@@ -296,14 +279,14 @@ std::vector<Case> fig11(const Bench& bench) {
 }
 
 // Measures the objects of fig11() in ordinary memory.
-std::vector<Case> host(const Bench& bench) {
-  std::vector<Case> out;
+std::vector<Benchmark> host(Bench& bench) {
+  std::vector<Benchmark> out;
   const auto sizes = bench.options().smoke ? std::vector<std::int64_t>{1024}
                                            : std::vector<std::int64_t>{1 << 10, 1 << 20, 1 << 22};
   for (const auto bytes : sizes)
     for (std::int64_t block = 8; block <= kPitch; block *= bench.options().smoke ? 16 : 4) {
       if (!bench.fits(bytes / block * kPitch)) continue;
-      out.push_back({bytes_name(bytes) + "-b" + std::to_string(block), [bytes, block](Bench& b) {
+      out.push_back({bytes_name(bytes) + "-b" + std::to_string(block), [bytes, block, &b = bench] {
                        const auto memory = b.memory(blocks(bytes, block, kPitch), false);
                        return measure(b, memory,
                                       {b.ours("ours", memory, std::nullopt),
@@ -315,8 +298,8 @@ std::vector<Case> host(const Bench& bench) {
 }
 
 // Measures long messages, whole and in chunks.
-std::vector<Case> long_messages(const Bench& bench) {
-  std::vector<Case> out;
+std::vector<Benchmark> long_messages(Bench& bench) {
+  std::vector<Benchmark> out;
   const auto sizes = bench.options().smoke
                          ? std::vector<std::int64_t>{1 << 19}
                          : std::vector<std::int64_t>{1 << 20, 1 << 22, 1 << 24, 1 << 26};
@@ -324,7 +307,7 @@ std::vector<Case> long_messages(const Bench& bench) {
     if (on_device && !bench.has_device()) continue;
     for (const auto bytes : sizes)
       out.push_back({std::string(on_device ? "device-" : "host-") + bytes_name(bytes),
-                     [bytes, on_device](Bench& b) {
+                     [bytes, on_device, &b = bench] {
                        const auto memory = b.memory(blocks(bytes, 64, 128), on_device);
                        std::vector<Way> ways{b.ours("whole", memory, std::nullopt, 0)};
                        for (const auto& [name, chunk] :
@@ -342,24 +325,24 @@ std::vector<Case> long_messages(const Bench& bench) {
 // Measures programs with our interposer loaded, in ordinary memory. Blocks have gaps of their own
 // length. `ways(bench, memory)` returns two ways.
 template <class Ways>
-std::vector<Case> beside_mpi(const Bench& bench, Ways ways) {
-  std::vector<Case> out;
+std::vector<Benchmark> beside_mpi(Bench& bench, Ways ways) {
+  std::vector<Benchmark> out;
   const std::int64_t largest = bench.options().smoke ? 1 << 10 : 1 << 22;
   for (std::int64_t bytes = 1 << 10; bytes <= largest; bytes *= 4)
     for (std::int64_t block = 8; block <= bytes / 2 && block <= 1 << 13; block *= 4)
       out.push_back(
-          {bytes_name(bytes) + "-b" + std::to_string(block), [bytes, block, ways](Bench& b) {
+          {bytes_name(bytes) + "-b" + std::to_string(block), [bytes, block, ways, &b = bench] {
              const auto memory = b.memory(blocks(bytes, block, 2 * block), false);
              return measure(b, memory, ways(b, memory), 0.2, "interposed");
            }});
   return out;
 }
-std::vector<Case> interposed(const Bench& bench) {
+std::vector<Benchmark> interposed(Bench& bench) {
   return beside_mpi(bench, [](const Bench& b, const MessageMemory& memory) {
     return std::vector{b.interposed("interposed", memory), *b.vendor("vendor", memory, false)};
   });
 }
-std::vector<Case> both_ways(const Bench& bench) {
+std::vector<Benchmark> both_ways(Bench& bench) {
   return beside_mpi(bench, [](const Bench& b, const MessageMemory& memory) {
     return std::vector{b.interposed_both_ways("interposed", memory),
                        b.vendor_both_ways("vendor", memory)};
@@ -368,11 +351,11 @@ std::vector<Case> both_ways(const Bench& bench) {
 
 // Measures the cost of a loaded interposer for a program without derived types. A process that runs
 // this group alone never has a derived type.
-std::vector<Case> plain(const Bench& bench) {
-  std::vector<Case> out;
+std::vector<Benchmark> plain(Bench& bench) {
+  std::vector<Benchmark> out;
   const std::int64_t largest = bench.options().smoke ? 8 : 1 << 22;
   for (std::int64_t bytes = 8; bytes <= largest; bytes *= 8)
-    out.push_back({bytes_name(bytes), [bytes](Bench& b) {
+    out.push_back({bytes_name(bytes), [bytes, &b = bench] {
                      const auto memory = b.memory({dtype::named("double"), bytes / 8}, false);
                      return measure(
                          b, memory,
@@ -380,6 +363,16 @@ std::vector<Case> plain(const Bench& bench) {
                          0.5, "interposed");
                    }});
   return out;
+}
+
+std::string text_of_regrets(const std::vector<double>& regrets) {
+  if (regrets.empty()) return {};
+  const auto at = [&](double fraction) { return percentile(regrets, fraction); };
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "regret of the choice over %zu cases: median %.3f, 95 %% below %.3f, at most %.3f",
+                regrets.size(), at(0.5), at(0.95), at(1));
+  return text;
 }
 
 constexpr Column kFig9Columns[] = {
@@ -407,97 +400,57 @@ constexpr Column kLongColumns[] = {
     {"64KiB us", "64KiB_us", 10, 1}, {"256KiB us", "256KiB_us", 10, 1},
     {"1MiB us", "1MiB_us", 10, 1},   {"MPI us", "vendor_us", 10, 1}};
 
-struct Group {
-  const char* name;
-  Table table;
-  std::vector<Case> (*make)(const Bench&);
-};
-const Group kGroups[] = {
-    {"fig9",
-     {"messages of bytes and the copies between device and host; staged is the sum of three "
-      "[PEA21 figure 9]",
-      kFig9Columns},
-     fig9},
-    {"fig11",
-     {"2-D objects in the memory of a device, pitch 512 bytes; vs MPI: auto is N x as fast as "
-      "MPI's own ([PEA21 figure 11]: up to 59,000 x)",
-      kFig11Columns},
-     fig11},
-    {"host",
-     {"the same objects in ordinary memory; vs MPI: ours is N x as fast", kHostColumns},
-     host},
-    {"long",
-     {"blocks of 64 bytes, 128 apart: one message, and chunks", kLongColumns},
-     long_messages},
-    {"interposed",
-     {"blocks with gaps of their length, by MPI_Send and MPI_Recv, in front of which our "
-      "interposer may stand (LD_PRELOAD=libhalocline_mpi.so); vs MPI: N x as fast",
-      kInterposedColumns},
-     interposed},
-    {"both-ways",
-     {"likewise, by MPI_Irecv, MPI_Isend and MPI_Waitall, from both ranks at once",
-      kInterposedColumns},
-     both_ways},
-    {"plain",
-     {"doubles, by MPI_Send and MPI_Recv, in a process without derived types", kInterposedColumns},
-     plain},
-};
-
-void print_regret(std::vector<double> regrets, bool json) {
-  if (regrets.empty()) return;
-  const auto at = [&](double fraction) { return percentile(regrets, fraction); };
-  std::fprintf(json ? stderr : stdout,
-               "\nregret of the choice over %zu cases: median %.3f, 95 %% below %.3f, at most "
-               "%.3f\n",
-               regrets.size(), at(0.5), at(0.95), at(1));
-}
-
-int run(int argc, char** argv) {
-  int ranks = 0;
-  HALOCLINE_MPI(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
-  int rank = 0;
-  HALOCLINE_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
-  dtype::bench::ArgumentsHelp help{
+Program program() {
+  const auto bench = std::make_shared<std::optional<Bench>>();
+  const auto regrets = std::make_shared<std::vector<double>>();
+  const auto of = [=](std::vector<Benchmark> (*make)(Bench&)) {
+    return [=](const Options&) {
+      auto all = make(**bench);
+      for (auto& one : all)
+        one.run = [=, run = std::move(one.run)] {
+          auto row = run();
+          if (const auto regret = row.value("regret"); !std::isnan(regret))
+            regrets->push_back(regret);
+          return row;
+        };
+      return all;
+    };
+  };
+  return {
       .what = "Typed messages between two ranks, ours beside MPI's own: mpirun -n 2.",
-      .groups = {},
+      .groups = {{"fig9",
+                  "messages of bytes and the copies between device and host; staged is the sum of "
+                  "three [PEA21 figure 9]",
+                  kFig9Columns, of(fig9)},
+                 {"fig11",
+                  "2-D objects in the memory of a device, pitch 512 bytes; vs MPI: auto is N x as "
+                  "fast as MPI's own ([PEA21 figure 11]: up to 59,000 x)",
+                  kFig11Columns, of(fig11)},
+                 {"host", "the same objects in ordinary memory; vs MPI: ours is N x as fast",
+                  kHostColumns, of(host)},
+                 {"long", "blocks of 64 bytes, 128 apart: one message, and chunks", kLongColumns,
+                  of(long_messages)},
+                 {"interposed",
+                  "blocks with gaps of their length, by MPI_Send and MPI_Recv, in front of which "
+                  "our interposer may stand (LD_PRELOAD=libhalocline_mpi.so); vs MPI: N x as fast",
+                  kInterposedColumns, of(interposed)},
+                 {"both-ways",
+                  "likewise, by MPI_Irecv, MPI_Isend and MPI_Waitall, from both ranks at once",
+                  kInterposedColumns, of(both_ways)},
+                 {"plain", "doubles, by MPI_Send and MPI_Recv, in a process without derived types",
+                  kInterposedColumns, of(plain)}},
+      .start = [bench](const Options& options) -> Facts {
+        int ranks = 0;
+        HALOCLINE_MPI(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
+        if (ranks != 2)
+          throw ConfigError("messages go between two ranks (there are " + std::to_string(ranks) +
+                            "): start with mpirun -n 2");
+        bench->emplace(options);
+        const auto device = (*bench)->device();
+        return {"2 ranks, " + device, {{"device", device}}};
+      },
+      .closing = [regrets] { return text_of_regrets(*regrets); },
       .takes_model = true};
-  for (const auto& group : kGroups) help.groups.emplace_back(group.name);
-  const auto arguments = dtype::bench::parse_arguments(argc, argv, help, rank == 0);
-  if (!arguments) return 0;
-  if (ranks != 2)
-    throw ConfigError("messages go between two ranks (there are " + std::to_string(ranks) +
-                      "): start with mpirun -n 2");
-  Bench bench(*arguments);
-  std::optional<TableReport> report;
-  if (rank == 0)
-    report.emplace(arguments->json, "2 ranks, " + bench.device(),
-                   std::vector{std::pair<std::string, std::string>("device", bench.device())});
-  std::vector<double> regrets;
-  for (const auto& name : arguments->groups) {
-    const auto* group = std::find_if(std::begin(kGroups), std::end(kGroups),
-                                     [&](const Group& g) { return g.name == name; });
-    auto all = group->make(bench);
-    std::erase_if(all, [&](const Case& one) {
-      return fnmatch(arguments->only.c_str(), one.name.c_str(), 0) != 0;
-    });
-    std::size_t width = 0;
-    for (const auto& one : all) width = std::max(width, one.name.size());
-    if (report) report->begin(group->name, group->table, static_cast<int>(width));
-    for (const auto& one : all) {
-      const auto row = one.run(bench);
-      if (!report) continue;
-      report->add(one.name, row);
-      if (const auto regret = field(row, "regret"); !std::isnan(regret)) regrets.push_back(regret);
-    }
-  }
-  int unverified = 0;
-  if (report) {
-    print_regret(regrets, arguments->json);
-    report->end();
-    unverified = report->unverified();
-  }
-  HALOCLINE_MPI(MPI_Bcast(&unverified, 1, MPI_INT, 0, MPI_COMM_WORLD));
-  return unverified > 0 ? 1 : 0;
 }
 
 }  // namespace
@@ -505,6 +458,6 @@ int run(int argc, char** argv) {
 }  // namespace halocline::comm::bench
 
 int main(int argc, char** argv) {
-  using namespace halocline::comm::bench;
-  return run_with_mpi("bench_messages", argc, argv, run);
+  return halocline::dtype::bench::bench_main("bench_messages", argc, argv,
+                                             halocline::comm::bench::program);
 }

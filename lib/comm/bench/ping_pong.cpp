@@ -124,7 +124,7 @@ std::vector<Contender> PingPong::measure(const std::vector<Way>& ways, const Eff
     if (is_right(way))
       right.push_back(way);
     else
-      row.note += (row.note.empty() ? "" : "; ") + way.name + " arrives wrong";
+      row.add_note(way.name + " arrives wrong");
   }
   if (rank_ != 0) {
     serve(right);
@@ -140,14 +140,9 @@ std::vector<Contender> PingPong::measure(const std::vector<Way>& ways, const Eff
       order(static_cast<std::int64_t>(i), calls);
       for (std::int64_t call = 0; call < calls; ++call) exchange(right[i]);
     });
-  for (auto& contender : all) contender.calibrate(effort.sample_ns);
   dtype::bench::take_turns(all, effort);
   order(-1, 0);
-  for (const auto& contender : all)
-    for (const auto& [what, fraction] :
-         {std::pair("", 0.5), std::pair("_p10", 0.1), std::pair("_p90", 0.9)})
-      row.fields.emplace_back(contender.name() + what + "_ns",
-                              percentile(contender.ns(), fraction) / 2);
+  for (const auto& contender : all) row.add_times(contender.name(), contender.ns(), 0.5);
   return all;
 }
 

@@ -14,8 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "dtype/bench/rows.hpp"
-#include "dtype/bench/turns.hpp"
+#include "dtype/bench/program.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/device/resource_cache.hpp"
 #include "dtype/pack/pack_plan.hpp"

@@ -1,242 +1,118 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compares packing with our plans with the loop by hand, MPI_Pack and memcpy. Google Benchmark runs
-// each case as one benchmark of one iteration, whose counters are the row. The harness measures.
+// Compares packing on the host with our plans with the loop by hand, MPI_Pack and memcpy.
 //
-//   bench_dtype --list
-//   bench_dtype --group=NAME [--group=NAME...] [FLAG...]
-//   bench_dtype --smoke          all groups at small sizes: does everything work, and verify?
+//   bench_dtype [--group=NAME...] [--mode=MODE] [--only=PATTERN] ...    --help shows all options
 //
-//   --only=PATTERN               cases by name, e.g. '3d-*'
-//   --json                       one JSON object per row, and nothing else
-//   --quick                      few samples, no reruns
-//   --points=N                   edge of the block in groups halo and copy, default 256
-//   --benchmark_...              flags of Google Benchmark
-//
-// Exit codes: 0, 1 if a row is not verified, 2 bad input, 3 the environment failed.
-#include <benchmark/benchmark.h>
-#include <fnmatch.h>
-#include <mpi.h>
-#include <sched.h>
-
-#include <Kokkos_Core.hpp>
-#include <algorithm>
-#include <charconv>
-#include <cstdio>
-#include <cstdlib>
-#include <exception>
-#include <new>
+// Starts Kokkos with one thread, except for --mode=threads. jobs/local/bench.sh builds and runs it.
+#include <memory>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "dtype/pack/kokkos/kokkos_threads.hpp"
-#include "harness.hpp"
-#include "report.hpp"
-#include "rows.hpp"
-#include "support/error.hpp"
+#include "dtype/bench/harness.hpp"
 
 namespace halocline::dtype::bench {
 
 namespace {
 
-template <auto make_cases>
-std::vector<Benchmark> measured(const Options& options) {
-  std::vector<Benchmark> all;
-  for (auto& one : make_cases(options)) {
-    auto name = one.name;
-    all.push_back({std::move(name),
-                   [one = std::move(one)](const Options& effort) { return measure(one, effort); }});
-  }
-  return all;
+constexpr Column kPackColumns[] = {{"bytes", "bytes", 9, 0},
+                                   {"hand ns", "hand_ns", 10, 1},
+                                   {"pack ns", "pack_ns", 10, 1},
+                                   {"MPI ns", "vendor_pack_ns", 10, 1},
+                                   {"memcpy ns", "memcpy_ns", 10, 1},
+                                   {"vs hand", "pack_vs_hand", 8, 2},
+                                   {"vs MPI", "pack_vs_vendor", 7, 2},
+                                   {"hand ns", "hand_unpack_ns", 11, 1},
+                                   {"unpack ns", "unpack_ns", 10, 1},
+                                   {"MPI ns", "vendor_unpack_ns", 10, 1},
+                                   {"vs hand", "unpack_vs_hand", 8, 2},
+                                   {"vs MPI", "unpack_vs_vendor", 7, 2},
+                                   {"reruns", "reruns", 7, 0}};
+constexpr Column kCopyColumns[] = {{"bytes", "bytes", 9, 0},
+                                   {"hand ns", "hand_ns", 10, 0},
+                                   {"copy ns", "copy_ns", 10, 0},
+                                   {"p10", "copy_p10_ns", 10, 0},
+                                   {"p90", "copy_p90_ns", 10, 0},
+                                   {"packed ns", "packed_ns", 10, 0},
+                                   {"memcpy ns", "memcpy_ns", 10, 0},
+                                   {"vs hand", "copy_vs_hand", 8, 2},
+                                   {"vs packed", "copy_vs_packed", 10, 2},
+                                   {"vs memcpy", "copy_vs_memcpy", 10, 2}};
+constexpr Column kCommitColumns[] = {{"bytes", "bytes", 9, 0},
+                                     {"create ns", "create_ns", 13, 0},
+                                     {"commit ns", "commit_ns", 13, 0},
+                                     {"plan ns", "plan_ns", 13, 0},
+                                     {"compile ns", "compile_ns", 13, 0},
+                                     {"together ns", "total_ns", 13, 0},
+                                     {"vs MPI", "total_vs_vendor", 9, 2},
+                                     {"plan ns/block", "plan_ns_per_block", 14, 2},
+                                     {"MPI ns/block", "vendor_ns_per_block", 14, 2},
+                                     {"look-up ns", "lookup_ns", 11, 1},
+                                     {"attribute ns", "attribute_ns", 13, 1}};
+constexpr Column kReconstructColumns[] = {{"prefixes", "prefixes", 9, 0},
+                                          {"comparisons", "comparisons", 12, 0},
+                                          {"plain ones", "plain_comparisons", 12, 0},
+                                          {"prefixes ns", "prefixes_ns", 12, 0},
+                                          {"plain ns", "plain_ns", 12, 0},
+                                          {"path ns", "path_ns", 12, 0},
+                                          {"M/s", "path_mega_per_s", 7, 1},
+                                          {"extended ns", "extended_ns", 12, 0},
+                                          {"tree ns", "tree_ns", 13, 0},
+                                          {"path cost", "path_cost", 10, 0},
+                                          {"extended", "extended_cost", 10, 0},
+                                          {"tree", "tree_cost", 10, 0}};
+constexpr Column kCallsColumns[] = {{"calls", "calls", 6, 0},
+                                    {"MPI ns", "mpi_ns", 11, 1},
+                                    {"through ns", "through_ns", 11, 1},
+                                    {"more ns", "more_ns", 9, 1},
+                                    {"at most", "good_more_ns", 8, 0}};
+
+template <auto cases>
+std::vector<Benchmark> packs(const Options& options) {
+  return measured(cases(options), options);
 }
 
-struct Group {
-  std::string_view name, what;
-  std::vector<Benchmark> (*make)(const Options&);
-};
-constexpr Group kGroups[] = {
-    {"table1", "Ross et al. 2003, Table 1", measured<table1>},
-    {"segments", "the same in segments of 64 KiB", measured<segments>},
-    {"halo", "the 26 slabs of a 256^3 block, radius 3, one by one and fused", measured<halo>},
-    {"patterns", "application patterns around 1 MiB and, -small, 4 to 64 KiB; transposes",
-     measured<patterns>},
-    {"lists", "index lists with a structure that they do not tell", measured<lists>},
-    {"further", "types that MPI does not have, by rule and as -listed by MPI", measured<further>},
-    {"tiny", "below 4 KiB: the cost of a call", measured<tiny>},
-    {"widths", "runs of every width beside a memcpy for each", measured<widths>},
-    {"threads", "by all threads of Kokkos' host execution space", measured<threads>},
-    {"copy", "halos of 128^3 and 256^3 blocks into another one's ghosts, without packing", copy},
-    {"commit", "create, commit and plan a datatype", commit},
-    {"lookup", "find a plan by its handle", lookup},
-    {"reconstruct", "the cheapest type path of a displacement sequence", reconstruct},
-    {"select", "choose a transfer by the system model", select},
-    {"interposed", "table1 and tiny through MPI_Pack: start with LD_PRELOAD=libhalocline_mpi.so",
-     measured<interposed>},
-    {"calls", "calls that the interposer passes on: start with LD_PRELOAD=libhalocline_mpi.so",
-     calls},
-};
-
-struct Arguments {
-  Options options;
-  std::vector<std::string> groups;
-  std::string only = "*";
-  bool json = false, list = false;
-};
-
-// Takes our flags out of argv. All other flags are left to Google Benchmark.
-Arguments parse(int& argc, char** argv) {
-  Arguments out;
-  const auto value_of = [](std::string_view argument, std::string_view flag, auto&& use) {
-    if (!argument.starts_with(flag)) return false;
-    use(argument.substr(flag.size()));
-    return true;
-  };
-  const auto switched = [](std::string_view argument, std::string_view flag, bool& on) {
-    if (argument == flag) on = true;
-    return argument == flag;
-  };
-  char** const end = std::remove_if(argv + 1, argv + argc, [&](const char* text) {
-    const std::string_view argument = text;
-    return switched(argument, "--json", out.json) || switched(argument, "--list", out.list) ||
-           switched(argument, "--quick", out.options.quick) ||
-           switched(argument, "--smoke", out.options.smoke) ||
-           value_of(argument, "--group=", [&](auto value) { out.groups.emplace_back(value); }) ||
-           value_of(argument, "--only=", [&](auto value) { out.only = value; }) ||
-           value_of(argument, "--points=", [&](auto value) {
-             const auto* last = value.data() + value.size();
-             const auto [stop, error] = std::from_chars(value.data(), last, out.options.points);
-             if (error != std::errc() || stop != last || out.options.points < 3)
-               throw ConfigError("--points=" + std::string(value) +
-                                 " cannot be used (not a number from 3 on): use e.g. --points=64");
-           });
-  });
-  argc = static_cast<int>(end - argv);
-  if (out.options.smoke) {
-    out.options.points = std::min<std::int64_t>(out.options.points, 12);
-    if (out.groups.empty())
-      for (const auto& group : kGroups) out.groups.emplace_back(group.name);
-  }
-  return out;
-}
-
-void list_groups() {
-  for (const auto& group : kGroups)
-    std::printf("%-10s %s\n", std::string(group.name).c_str(), std::string(group.what).c_str());
-}
-
-const Group& find_group(const std::string& name) {
-  const auto* found = std::find_if(std::begin(kGroups), std::end(kGroups),
-                                   [&](const auto& group) { return group.name == name; });
-  if (found == std::end(kGroups))
-    throw ConfigError("no group '" + name + "' (of benchmarks): --list shows them");
-  return *found;
-}
-
-// The row travels to the reporter, and to --benchmark_out, as counters and label.
-void register_one(const Group& group, const Benchmark& one, const Options& options) {
-  const auto name = std::string(group.name) + "/" + one.name;
-  benchmark::RegisterBenchmark(name.c_str(),
-                               [one, options](benchmark::State& state) {
-                                 Row row;
-                                 for (auto _ : state) {
-                                   row = one.run(options);
-                                   double seconds = 0;
-                                   for (const auto& [field, value] : row.fields)
-                                     if (field == "pack_ns" || field == "total_ns")
-                                       seconds = value * 1e-9;
-                                   state.SetIterationTime(seconds);
-                                 }
-                                 for (const auto& [field, value] : row.fields)
-                                   state.counters[field] = value;
-                                 state.counters["verified"] = row.verified ? 1 : 0;
-                                 state.SetLabel(row.note);
-                               })
-      ->Iterations(1)
-      ->UseManualTime()
-      ->Unit(benchmark::kMicrosecond);
-}
-
-// Returns the length of the longest name, 0 if no case was registered.
-int register_all(const Arguments& arguments) {
-  std::size_t width = 0;
-  for (const auto& name : arguments.groups) {
-    const auto& group = find_group(name);
-    for (const auto& one : group.make(arguments.options)) {
-      if (fnmatch(arguments.only.c_str(), one.name.c_str(), 0) != 0) continue;
-      register_one(group, one, arguments.options);
-      width = std::max(width, one.name.size());
-    }
-  }
-  return static_cast<int>(width);
-}
-
-// Starts Kokkos, with one thread except for the group `threads`. That group has as many threads as
-// OMP_NUM_THREADS says or, without it, as there are cores. It ignores the cores to which the
-// launcher has bound us. Afterwards this thread is bound to one of the cores that it was given.
-class Threads {
- public:
-  explicit Threads(bool many)
-      : kokkos_(Kokkos::InitializationSettings()
-                    .set_num_threads(many ? unbind() : limit_kokkos_threads(1))
-                    .set_disable_warnings(true)) {
-    sched_setaffinity(0, sizeof given_, &given_);
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(static_cast<unsigned>(std::max(sched_getcpu(), 0)), &one);
-    sched_setaffinity(0, sizeof one, &one);
-  }
-
- private:
-  // Allows all cores to this process. Returns the number of threads for Kokkos.
-  static int unbind() {
-    cpu_set_t all;
-    CPU_ZERO(&all);
-    for (std::size_t i = 0; i < CPU_SETSIZE; ++i) CPU_SET(i, &all);
-    sched_setaffinity(0, sizeof all, &all);
-    const bool known = sched_getaffinity(0, sizeof all, &all) == 0;
-    const auto* wanted = std::getenv("OMP_NUM_THREADS");
-    const int threads = std::max(wanted != nullptr ? std::atoi(wanted)
-                                 : known           ? CPU_COUNT(&all)
-                                                   : 1,
-                                 1);
-    if (threads > kMostKokkosThreads)
-      std::fprintf(stderr, "bench_dtype: %d threads instead of %d: Kokkos has room for no more\n",
-                   kMostKokkosThreads, threads);
-    return limit_kokkos_threads(threads);
-  }
-  static cpu_set_t given() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof set, &set);
-    return set;
-  }
-
-  cpu_set_t given_ = given();
-  Kokkos::ScopeGuard kokkos_;
-};
-
-int run(int argc, char** argv) {
-  const auto arguments = parse(argc, argv);
-  if (arguments.list) {
-    list_groups();
-    return 0;
-  }
-  if (arguments.groups.empty())
-    throw ConfigError("no group given (of benchmarks): --list shows them, --group=NAME runs one");
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  const auto& groups = arguments.groups;
-  const Threads threads(std::find(groups.begin(), groups.end(), "threads") != groups.end());
-  const int name_width = register_all(arguments);
-  if (name_width == 0)
-    throw ConfigError("no case is called '" + arguments.only + "' (--only, in group " +
-                      arguments.groups.front() + "): run without it to see all");
-  Reporter reporter(arguments.json, name_width);
-  if (benchmark::RunSpecifiedBenchmarks(&reporter) == 0)
-    throw ConfigError("no case is left (by --benchmark_filter): run without it to see all");
-  benchmark::Shutdown();
-  return reporter.unverified() > 0 ? 1 : 0;
+Program program() {
+  const auto threads = std::make_shared<std::shared_ptr<void>>();
+  return {
+      .what = "Packing with our plans beside the loop by hand, MPI_Pack and memcpy.",
+      .groups =
+          {{"table1", "Ross et al. 2003, Table 1, and packs below 4 KiB; vs: ours is N x as fast",
+            kPackColumns, packs<table1>},
+           {"halo",
+            "the 26 slabs of a 256^3 block, radius 3, one by one and fused; vs: ours is N x as "
+            "fast",
+            kPackColumns, packs<halo>},
+           {"patterns",
+            "application patterns around 1 MiB and, -small, 4 to 64 KiB; vs: ours is N x as fast",
+            kPackColumns, packs<patterns>},
+           {"copy",
+            "halos of 128^3 and 256^3 blocks into another one's ghosts; hand: row by row; vs: our "
+            "copy is N x as fast",
+            kCopyColumns, copy},
+           {"commit",
+            "trimeans; plan: ours by handle, compile: alone, of a type that was read before; vs "
+            "MPI: all three are N x as fast as create and commit alone",
+            kCommitColumns, commit},
+           {"reconstruct",
+            "the cheapest type path of displacements; plain: the search over all divisors; M/s: "
+            "displacements for the path",
+            kReconstructColumns, reconstruct},
+           {"calls",
+            "calls that the interposer passes on: start with LD_PRELOAD=libhalocline_mpi.so; more: "
+            "through it, per call",
+            kCallsColumns, calls}},
+      .start = [threads](const Options& options) -> Facts {
+        const bool whole = options.mode == "whole";
+        for (const auto& group : options.groups)
+          if (!whole && group != "table1" && group != "halo" && group != "patterns")
+            throw ConfigError("--mode=" + options.mode +
+                              " is for groups table1, halo and patterns: name them by --group");
+        *threads = start_threads(options.mode == "threads");
+        if (whole) return {};
+        return {options.mode, {{"mode", options.mode}}};
+      },
+      .modes = {"whole", "segments", "threads", "interposed"},
+      .takes_points = true};
 }
 
 }  // namespace
@@ -244,19 +120,6 @@ int run(int argc, char** argv) {
 }  // namespace halocline::dtype::bench
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int code = 3;
-  try {
-    code = halocline::dtype::bench::run(argc, argv);
-  } catch (const halocline::ConfigError& error) {
-    std::fprintf(stderr, "bench_dtype: %s\n", error.what());
-    code = 2;
-  } catch (const std::bad_alloc&) {
-    std::fprintf(stderr,
-                 "bench_dtype: out of memory (for the arrays of a case): use fewer --points\n");
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "bench_dtype: %s\n", error.what());
-  }
-  MPI_Finalize();
-  return halocline::dtype::bench::end_output("bench_dtype", code);
+  using namespace halocline::dtype::bench;
+  return bench_main("bench_dtype", argc, argv, program);
 }

@@ -7,7 +7,7 @@
 // vector. In the third, rows are one block or single bytes. `compile` times the plan again without
 // reading the type back from MPI. It copies the lists of a type, which make_plan moves.
 //
-// Further rows are index lists of 524,288 blocks, and look-ups of a plan that was made before.
+// Further rows are index lists of 524,288 blocks. `lookup` finds a plan that was made before.
 #include <mpi.h>
 
 #include <algorithm>
@@ -21,10 +21,9 @@
 #include <variant>
 #include <vector>
 
+#include "dtype/bench/harness.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/pack/plan_table.hpp"
-#include "engine.hpp"
-#include "harness.hpp"
 #include "support/mpi_check.hpp"
 
 namespace halocline::dtype::bench {
@@ -121,112 +120,95 @@ double clock_ns() {
   return median(std::move(samples));
 }
 
-// Measures the phases of a type. `blocks` is the number of blocks of an index list, or 0.
-Row measure_commit(const Create& create, int blocks, const Options& options) {
-  struct Phase {
-    const char* name;
-    std::vector<double> ns;
-  };
-  Phase create_phase{"create", {}}, commit_phase{"commit", {}}, plan_phase{"plan", {}},
-      compile_phase{"compile", {}};
-  TypeExprPtr read;  // expression that MPI gives back for the type
-  const double clock = clock_ns();
-  const auto timed = [&](Phase& phase, auto&& what) {
-    const auto start = Clock::now();
-    what();
-    phase.ns.push_back(std::chrono::duration<double, std::nano>(Clock::now() - start).count() -
-                       clock);
-  };
-
-  Row row;
-  const auto repetitions = options.smoke ? 3 : options.quick ? 300 : 30000;
-  constexpr auto kEnough = std::chrono::seconds(2);
-  const auto begin = Clock::now();
-  for (int i = 0; i <= repetitions && (i < 4 || Clock::now() - begin < kEnough); ++i) {
-    MPI_Datatype handle = MPI_DATATYPE_NULL;
-    timed(create_phase, [&] { handle = create(); });
-    const Datatype owner(handle);
-    timed(commit_phase, [&] { HALOCLINE_MPI(MPI_Type_commit(&handle)); });
-    // Destroyed outside of the timed part, like the MPI library's type.
-    std::optional<Result<PackPlan>> made;
-    std::optional<PackPlan> compiled;
-    timed(plan_phase, [&] { made.emplace(plan_of(handle)); });
-    if (read) timed(compile_phase, [&] { compiled.emplace(canonicalize(translate(*read))); });
-    if (i > 0) continue;
-    // The first execution is verified and not measured.
-    for (auto* phase : {&create_phase, &commit_phase, &plan_phase}) phase->ns.clear();
-    if (const auto expr = decode(handle); std::holds_alternative<TypeExprPtr>(expr))
-      read = std::get<TypeExprPtr>(expr);
-    int size = 0;
-    HALOCLINE_MPI(MPI_Type_size(handle, &size));
-    row.fields.emplace_back("bytes", size);
-    if (const auto* reason = std::get_if<UnsupportedDatatype>(&*made)) {
-      row.note = std::string("unsupported: ") + reason->what();
-    } else {
-      row.verified = agrees_with_vendor(handle, 1);
-      if (!row.verified) row.note = "differs from MPI_Pack";
-    }
-  }
-  const double created = trimean(create_phase.ns), committed = trimean(commit_phase.ns),
-               planned = trimean(plan_phase.ns);
-  row.fields.emplace_back("create_ns", created);
-  row.fields.emplace_back("commit_ns", committed);
-  row.fields.emplace_back("plan_ns", planned);
-  if (read) row.fields.emplace_back("compile_ns", trimean(compile_phase.ns));
-  row.fields.emplace_back("total_ns", created + committed + planned);
-  row.fields.emplace_back("total_vs_vendor",
-                          (created + committed) / (created + committed + planned));
-  row.fields.emplace_back("repetitions", static_cast<double>(plan_phase.ns.size()));
-  if (blocks > 0) {
-    row.fields.emplace_back("plan_ns_per_block", planned / blocks);
-    row.fields.emplace_back("vendor_ns_per_block", (created + committed) / blocks);
-  }
-  return row;
-}
-
-// Measures plans by handle: the first call makes the plan, all others look it up. Compares with
-// reading an attribute of the type, the least that MPI itself lets a library do.
-Row measure_lookup(const Options& options) {
-  const Datatype handle(subarray(kBoxes[2]));
+// Measures the look-up of a plan that was made before. Takes turns with reading an attribute of the
+// type, the least that MPI itself lets a library do.
+void measure_lookup(Row& row, MPI_Datatype handle, const Options& options) {
   int key = MPI_KEYVAL_INVALID, flag = 0;
   HALOCLINE_MPI(
       MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &key, nullptr));
-  HALOCLINE_MPI(MPI_Type_set_attr(handle.get(), key, &flag));
-  const int calls = options.smoke ? 10 : 1000, samples = options.smoke ? 2 : 1000;
-  std::vector<double> lookup_ns, attribute_ns;
-  const auto sample = [calls](std::vector<double>& ns, auto&& call) {
-    const auto start = Clock::now();
-    for (int i = 0; i < calls; ++i) call();
-    ns.push_back(std::chrono::duration<double, std::nano>(Clock::now() - start).count() / calls);
-  };
-  const auto look_up = [&] { benchmark::DoNotOptimize(&cached_plan(handle.get())); };
-  const auto get_attribute = [&] {
-    void* value = nullptr;
-    HALOCLINE_MPI(MPI_Type_get_attr(handle.get(), key, &value, &flag));
-    benchmark::DoNotOptimize(value);
-  };
-  const auto start = Clock::now();
-  look_up();
-  Row row;
-  row.fields.emplace_back("first_ns",
-                          std::chrono::duration<double, std::nano>(Clock::now() - start).count());
-  const auto& plan = cached_plan(handle.get());
-  row.verified = std::holds_alternative<PackPlan>(plan) &&
-                 std::get<PackPlan>(plan) == std::get<PackPlan>(plan_of(handle.get()));
-  for (int i = 0; i < samples; i += 2) {
-    sample(lookup_ns, look_up);
-    sample(attribute_ns, get_attribute);
-    sample(attribute_ns, get_attribute);
-    sample(lookup_ns, look_up);
-  }
-  row.fields.emplace_back("lookup_ns", trimean(lookup_ns));
-  row.fields.emplace_back("attribute_ns", trimean(attribute_ns));
-  HALOCLINE_MPI(MPI_Type_delete_attr(handle.get(), key));
+  HALOCLINE_MPI(MPI_Type_set_attr(handle, key, &flag));
+  std::vector<Contender> both;
+  both.emplace_back("lookup", [&](std::int64_t calls) {
+    for (; calls > 0; --calls) keep(&cached_plan(handle));
+  });
+  both.emplace_back("attribute", [&](std::int64_t calls) {
+    for (; calls > 0; --calls) {
+      void* value = nullptr;
+      HALOCLINE_MPI(MPI_Type_get_attr(handle, key, &value, &flag));
+      keep(value);
+    }
+  });
+  take_turns(both, effort_of(options, {0.1, 20e3, 5}, {0.02, 20e3, 3}));
+  for (const auto& contender : both) row.add_times(contender.name(), contender.ns());
+  HALOCLINE_MPI(MPI_Type_delete_attr(handle, key));
   HALOCLINE_MPI(MPI_Type_free_keyval(&key));
+}
+
+// Measures the phases of a type. `blocks` is the number of blocks of an index list, or 0.
+Row measure_commit(const Create& create, int blocks, const Options& options) {
+  Row row;
+  TypeExprPtr read;  // expression that MPI gives back for the type
+  {
+    auto handle = create();
+    const Datatype owner(handle);
+    HALOCLINE_MPI(MPI_Type_commit(&handle));
+    int size = 0;
+    HALOCLINE_MPI(MPI_Type_size(handle, &size));
+    row.add("bytes", size);
+    if (const auto expr = decode(handle); std::holds_alternative<TypeExprPtr>(expr))
+      read = std::get<TypeExprPtr>(expr);
+    const auto& found = cached_plan(handle);
+    if (const auto* reason = std::get_if<UnsupportedDatatype>(&found)) {
+      row.note = std::string("unsupported: ") + reason->what();
+      return row;
+    }
+    row.verified = agrees_with_vendor(handle, 1) &&
+                   std::get<PackPlan>(found) == std::get<PackPlan>(make_plan(handle));
+    if (!row.verified) {
+      row.note = "differs from MPI_Pack";
+      return row;
+    }
+    measure_lookup(row, handle, options);
+  }
+
+  std::vector<double> create_ns, commit_ns, plan_ns, compile_ns;
+  const double clock = clock_ns();
+  const auto timed = [clock](std::vector<double>& ns, auto&& what) {
+    const auto start = Clock::now();
+    what();
+    ns.push_back(std::chrono::duration<double, std::nano>(Clock::now() - start).count() - clock);
+  };
+  const auto repetitions = options.smoke ? 3 : options.quick ? 300 : 30000;
+  constexpr auto kEnough = std::chrono::seconds(2);
+  const auto begin = Clock::now();
+  for (int i = 0; i < repetitions && (i < 3 || Clock::now() - begin < kEnough); ++i) {
+    MPI_Datatype handle = MPI_DATATYPE_NULL;
+    timed(create_ns, [&] { handle = create(); });
+    const Datatype owner(handle);
+    timed(commit_ns, [&] { HALOCLINE_MPI(MPI_Type_commit(&handle)); });
+    // Destroyed outside of the timed part, like the MPI library's type.
+    std::optional<Result<PackPlan>> made;
+    std::optional<PackPlan> compiled;
+    timed(plan_ns, [&] { made.emplace(make_plan(handle)); });
+    if (read) timed(compile_ns, [&] { compiled.emplace(canonicalize(translate(*read))); });
+  }
+  const double created = trimean(create_ns), committed = trimean(commit_ns),
+               planned = trimean(plan_ns);
+  row.add("create_ns", created);
+  row.add("commit_ns", committed);
+  row.add("plan_ns", planned);
+  if (read) row.add("compile_ns", trimean(compile_ns));
+  row.add("total_ns", created + committed + planned);
+  row.add("total_vs_vendor", (created + committed) / (created + committed + planned));
+  row.add("repetitions", plan_ns.size());
+  if (blocks > 0) {
+    row.add("plan_ns_per_block", planned / blocks);
+    row.add("vendor_ns_per_block", (created + committed) / blocks);
+  }
   return row;
 }
 
-Benchmark index_list(const char* name, int blocks, bool irregular) {
+Benchmark index_list(const char* name, int blocks, bool irregular, const Options& options) {
   const auto create = [list = displacements(blocks, irregular),
                        lengths = std::vector<int>(static_cast<std::size_t>(blocks), 1)] {
     MPI_Datatype out = MPI_DATATYPE_NULL;
@@ -234,9 +216,7 @@ Benchmark index_list(const char* name, int blocks, bool irregular) {
                                    MPI_DOUBLE, &out));
     return out;
   };
-  return {name, [create, blocks](const Options& options) {
-            return measure_commit(create, blocks, options);
-          }};
+  return {name, [=, &options] { return measure_commit(create, blocks, options); }};
 }
 
 }  // namespace
@@ -245,18 +225,13 @@ std::vector<Benchmark> commit(const Options& options) {
   std::vector<Benchmark> all;
   for (const auto& construction : kConstructions)
     for (const auto& box : kBoxes)
-      all.push_back({std::string(construction.name) + "-" + box.name,
-                     [create = construction.create, box](const Options& effort) {
-                       return measure_commit([&] { return create(box); }, 0, effort);
+      all.push_back({std::string(construction.name) + "-" + box.name, [&] {
+                       return measure_commit([&] { return construction.create(box); }, 0, options);
                      }});
   const int blocks = options.smoke ? 4096 : 524288;
-  all.push_back(index_list("indexed-regular", blocks, false));
-  all.push_back(index_list("indexed-irregular", blocks, true));
+  all.push_back(index_list("indexed-regular", blocks, false, options));
+  all.push_back(index_list("indexed-irregular", blocks, true, options));
   return all;
-}
-
-std::vector<Benchmark> lookup(const Options&) {
-  return {{"by-handle", measure_lookup}};
 }
 
 }  // namespace halocline::dtype::bench

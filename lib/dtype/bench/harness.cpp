@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "harness.hpp"
+#include "dtype/bench/harness.hpp"
 
-#include <mpi.h>
+#include <sched.h>
 
 #include <Kokkos_Core.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <memory>
 #include <new>
 #include <optional>
 #include <utility>
 #include <variant>
 
+#include "dtype/bench/noise.hpp"
 #include "dtype/datatype.hpp"
+#include "dtype/pack/fused_plan.hpp"
+#include "dtype/pack/host/host_packer.hpp"
+#include "dtype/pack/host/segment.hpp"
+#include "dtype/pack/kokkos/kokkos_packer.hpp"
+#include "dtype/pack/kokkos/kokkos_threads.hpp"
+#include "dtype/pack/pack_plan.hpp"
 #include "dtype/vendor_check.hpp"
-#include "engine.hpp"
-#include "noise.hpp"
 #include "support/mpi_check.hpp"
 #include "support/narrow.hpp"
 
@@ -79,6 +86,89 @@ Arena& arena() {
   return the_arena;
 }
 
+// ---- Our packer: the only place to change for other options of the engine ----
+
+constexpr std::int64_t kSegmentBytes = 64 * 1024;
+constexpr std::int64_t kLookahead = 4 * 1024 * 1024;
+
+// Describes a part of a case, ready for use. `count` instances begin `offset` bytes into the
+// memory. They are packed to `bytes` bytes, `position` bytes into the stream.
+struct Job {
+  MPI_Datatype handle;
+  std::int64_t count, offset, bytes, position;
+  TypeExprPtr type;  // expression of the handle, for Mode::by_rule
+};
+
+struct PlannedJob {
+  PackPlan plan;
+  Job job;
+};
+
+using ThreadsPacker = KokkosPacker<Kokkos::DefaultHostExecutionSpace>;
+
+// Returns the number of threads that share one job of `bytes` bytes.
+std::int64_t threads_of(std::int64_t bytes) {
+  return std::clamp<std::int64_t>(bytes / ThreadsPacker::kLeastShare, 1,
+                                  Kokkos::DefaultHostExecutionSpace().concurrency());
+}
+
+template <class Packer>
+Method pack_whole(const std::vector<PlannedJob>& all, Packer packer) {
+  return {batch([all, packer](std::byte* memory, std::byte* packed) {
+            for (const auto& [plan, job] : all)
+              packer.pack(plan, memory + job.offset, job.count, packed + job.position);
+          }),
+          batch([all, packer](std::byte* memory, std::byte* packed) {
+            for (const auto& [plan, job] : all)
+              packer.unpack(plan, packed + job.position, memory + job.offset, job.count);
+          })};
+}
+
+// Packs in segments that are made beforehand, as in a library that sends in pieces. Each call packs
+// the whole stream again.
+Method pack_in_segments(const std::vector<PlannedJob>& all, std::byte* memory) {
+  const auto segments = std::make_shared<std::deque<Segment>>();
+  for (const auto& [plan, job] : all)
+    segments->emplace_back(plan, memory + job.offset, job.count, kLookahead);
+  const auto in_segments = [&segments](auto step) {
+    return batch([segments, step](std::byte*, std::byte* packed) {
+      for (auto& segment : *segments) {
+        segment.seek(0);
+        while (!segment.done()) packed += step(segment, packed);
+      }
+    });
+  };
+  return {in_segments([](Segment& segment, std::byte* packed) {
+            return segment.pack(packed, kSegmentBytes);
+          }),
+          in_segments([](Segment& segment, const std::byte* packed) {
+            return segment.unpack(packed, kSegmentBytes);
+          })};
+}
+
+Method pack_fused(const std::vector<PlannedJob>& all, std::byte* memory) {
+  std::vector<PackJob> jobs;
+  for (const auto& [plan, job] : all) jobs.push_back({plan, memory + job.offset, job.count});
+  const FusedPlan fused(jobs);
+  return {batch([fused](std::byte*, std::byte* packed) { HostPacker().pack(fused, packed); }),
+          batch([fused](std::byte*, std::byte* packed) { HostPacker().unpack(fused, packed); })};
+}
+
+// Returns our pack and unpack of all jobs. Segments and a fused plan are bound to `memory`.
+Result<Method> ours(const std::vector<Job>& jobs, Mode mode, std::byte* memory) {
+  std::vector<PlannedJob> all;
+  for (const auto& job : jobs) {
+    auto plan =
+        mode == Mode::by_rule ? Result<PackPlan>(make_plan(*job.type)) : make_plan(job.handle);
+    if (auto* reason = std::get_if<UnsupportedDatatype>(&plan)) return std::move(*reason);
+    all.push_back({std::get<PackPlan>(std::move(plan)), job});
+  }
+  if (mode == Mode::segments) return pack_in_segments(all, memory);
+  if (mode == Mode::fused) return pack_fused(all, memory);
+  if (mode == Mode::threads) return pack_whole(all, ThreadsPacker());
+  return pack_whole(all, HostPacker());
+}
+
 // Holds the parts of a case with their handles.
 struct Jobs {
   std::vector<Datatype> handles;
@@ -140,16 +230,7 @@ bool agree(const Method& reference, const Method& method) {
          equal_after(reference.unpack, method.unpack, 3);
 }
 
-// Says how long to measure one direction of a case, and how often to repeat it.
-struct Patience {
-  Effort effort;
-  int reruns;
-};
-Patience patience(const Options& options) {
-  if (options.smoke) return {{0, 0, 1}, 0};
-  if (options.quick) return {{0.02, 20e3, 3}, 0};
-  return {{0.25, 20e3, 5}, 3};
-}
+constexpr Effort kFull{0.25, 20e3, 5}, kQuick{0.02, 20e3, 3};
 
 constexpr auto kNone = static_cast<std::size_t>(-1);
 
@@ -169,14 +250,12 @@ struct Methods {
 
 // Appends the fields of one direction. Returns the number of reruns.
 int measure_direction(Row& row, const Direction& direction, const Methods& methods,
-                      std::int64_t bytes, double good_overhead_ns, const Patience& patience) {
-  const auto& effort = patience.effort;
+                      std::int64_t bytes, double good_overhead_ns, const Options& options) {
   std::vector<Contender> contenders;
   const auto add = [&](const std::string& name, const Batch& run) {
-    const auto on_arena = [run](std::int64_t calls) {
+    contenders.emplace_back(name, [run](std::int64_t calls) {
       run(arena().memory.data(), arena().packed.data(), calls);
-    };
-    contenders.emplace_back(name, on_arena).calibrate(effort.sample_ns);
+    });
     return contenders.size() - 1;
   };
   const auto add_if = [&](const std::string& name, const std::optional<Method>& method) {
@@ -188,25 +267,25 @@ int measure_direction(Row& row, const Direction& direction, const Methods& metho
   add(direction.memcpy, contiguous_copy(bytes).*direction.run);
   const auto vendor = add_if(direction.vendor, methods.vendor);
 
+  const auto effort = effort_of(options, kFull, kQuick);
   take_turns(contenders, effort);
   const auto good = [&] {
     return ours == kNone || ratio(contenders[ours], contenders[hand]) >= kGoodRatio ||
            median(contenders[ours].ns()) - median(contenders[hand].ns()) <= good_overhead_ns;
   };
   int reruns = 0;
-  for (; reruns < patience.reruns && !good(); ++reruns) take_turns(contenders, effort);
-  const auto append_ratio = [&](const std::string& name, std::size_t a, std::size_t b) {
-    if (a != kNone && b != kNone)
-      row.fields.emplace_back(name, ratio(contenders[a], contenders[b]));
+  const int most_reruns = options.smoke || options.quick ? 0 : 3;
+  for (; reruns < most_reruns && !good(); ++reruns) take_turns(contenders, effort);
+  const auto add_ratio = [&](const std::string& name, std::size_t a, std::size_t b) {
+    if (a != kNone && b != kNone) row.add(name, ratio(contenders[a], contenders[b]));
   };
-  append_ratio(direction.ours + "_vs_hand", ours, hand);
-  append_ratio(direction.ours + "_vs_vendor", ours, vendor);
-  append_ratio(direction.vendor + "_vs_hand", vendor, hand);
-  for (const auto& contender : contenders) append_times(row, contender);
+  add_ratio(direction.ours + "_vs_hand", ours, hand);
+  add_ratio(direction.ours + "_vs_vendor", ours, vendor);
+  add_ratio(direction.vendor + "_vs_hand", vendor, hand);
+  for (const auto& contender : contenders) row.add_times(contender.name(), contender.ns());
+  if (ours != kNone) remark_if_slower(row, contenders[ours], contenders[hand], good_overhead_ns);
   return reruns;
 }
-
-}  // namespace
 
 Row measure(const Case& the_case, const Options& options) {
   Jobs jobs;
@@ -218,7 +297,7 @@ Row measure(const Case& the_case, const Options& options) {
   arena().resize(std::max(jobs.memory_bytes, jobs.packed_bytes), jobs.packed_bytes);
 
   Row row;
-  double packs = 0, small_packs = 0;
+  std::int64_t packs = 0, small_packs = 0;
   const auto count_pack = [&](std::int64_t bytes) {
     ++packs;
     if (bytes < kOverheadBelowBytes) ++small_packs;
@@ -227,51 +306,100 @@ Row measure(const Case& the_case, const Options& options) {
     count_pack(jobs.packed_bytes);
   else
     for (const auto& job : jobs.all) count_pack(job.bytes);
-  row.fields.emplace_back("bytes", static_cast<double>(jobs.packed_bytes));
-  row.fields.emplace_back("packs", packs);
+  const bool interposed = the_case.mode == Mode::interposed;
   const auto good_overhead_ns =
-      small_packs * (the_case.mode == Mode::interposed ? kGoodInterposedNs : kGoodOverheadNs);
-  row.fields.emplace_back("small_packs", small_packs);
-  row.fields.emplace_back("good_overhead_ns", good_overhead_ns);
+      static_cast<double>(small_packs) * (interposed ? kGoodInterposedNs : kGoodOverheadNs);
+  row.add("bytes", jobs.packed_bytes);
+  row.add("packs", packs);
+  row.add("small_packs", small_packs);
+  row.add("good_overhead_ns", good_overhead_ns);
   if (the_case.mode == Mode::threads) {
     const auto threads = threads_of(jobs.packed_bytes);
-    row.fields.emplace_back("threads", static_cast<double>(threads));
-    row.note = "ours on " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
+    row.add("threads", threads);
+    row.add_note("ours on " + std::to_string(threads) + (threads == 1 ? " thread" : " threads"));
   }
-  Methods methods{the_case.hand, std::nullopt, std::nullopt};
-  if (the_case.mode == Mode::interposed) {
+  const auto through_mpi = by_mpi<MPI_Pack, MPI_Unpack>(jobs);
+  if (interposed) {
     // The interposer leaves the first uses of a type to MPI.
     constexpr int kFirstUses = 140;
     arena().memory.fill(1);
-    const auto first_uses = by_mpi<MPI_Pack, MPI_Unpack>(jobs);
-    first_uses.pack(arena().memory.data(), arena().packed.data(), kFirstUses);
-    first_uses.unpack(arena().memory.data(), arena().packed.data(), kFirstUses);
+    through_mpi.pack(arena().memory.data(), arena().packed.data(), kFirstUses);
+    through_mpi.unpack(arena().memory.data(), arena().packed.data(), kFirstUses);
   }
-  auto packer = the_case.mode == Mode::interposed
-                    ? Result<Method>(by_mpi<MPI_Pack, MPI_Unpack>(jobs))
-                    : ours(jobs.all, the_case.mode, arena().memory.data());
+  const auto packer = interposed ? Result<Method>(through_mpi)
+                                 : ours(jobs.all, the_case.mode, arena().memory.data());
+  Methods methods{the_case.hand, std::nullopt, vendor(jobs)};
   if (const auto* reason = std::get_if<UnsupportedDatatype>(&packer)) {
-    row.note = std::string("unsupported: ") + reason->what();
+    row.add_note(std::string("unsupported: ") + reason->what());
   } else if (agree(methods.hand, std::get<Method>(packer))) {
     row.verified = true;
-    methods.ours = std::get<Method>(std::move(packer));
+    methods.ours = std::get<Method>(packer);
   } else {
     row.note = "differs from the loop by hand";
     return row;
   }
-  methods.vendor = vendor(jobs);
   if (!agree(methods.hand, *methods.vendor)) {
     methods.vendor.reset();
-    row.note +=
-        (row.note.empty() ? "" : "; ") + std::string("MPI_Pack differs from the loop by hand");
+    row.add_note("MPI_Pack differs from the loop by hand");
   }
 
   int reruns = 0;
   for (const auto& direction : kDirections)
-    reruns += measure_direction(row, direction, methods, jobs.packed_bytes, good_overhead_ns,
-                                patience(options));
-  row.fields.emplace_back("reruns", reruns);
+    reruns +=
+        measure_direction(row, direction, methods, jobs.packed_bytes, good_overhead_ns, options);
+  row.add("reruns", reruns);
   return row;
+}
+
+Mode mode_of(const Options& options) {
+  if (options.mode == "segments") return Mode::segments;
+  if (options.mode == "threads") return Mode::threads;
+  return options.mode == "interposed" ? Mode::interposed : Mode::whole;
+}
+
+cpu_set_t allowed_cores() {
+  cpu_set_t out;
+  CPU_ZERO(&out);
+  sched_getaffinity(0, sizeof out, &out);
+  return out;
+}
+
+// Allows all cores to this process, whatever the launcher has bound it to. Returns the number of
+// threads for Kokkos.
+int unbind() {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (std::size_t i = 0; i < CPU_SETSIZE; ++i) CPU_SET(i, &all);
+  sched_setaffinity(0, sizeof all, &all);
+  all = allowed_cores();
+  const auto* wanted = std::getenv("OMP_NUM_THREADS");
+  const int threads = std::max(wanted != nullptr ? std::atoi(wanted) : CPU_COUNT(&all), 1);
+  if (threads > kMostKokkosThreads)
+    std::fprintf(stderr, "bench_dtype: %d threads instead of %d: Kokkos has room for no more\n",
+                 kMostKokkosThreads, threads);
+  return limit_kokkos_threads(threads);
+}
+
+}  // namespace
+
+std::vector<Benchmark> measured(std::vector<Case> cases, const Options& options) {
+  std::vector<Benchmark> out;
+  for (auto& one : cases) {
+    if (one.mode == Mode::whole) one.mode = mode_of(options);
+    auto name = one.name;
+    out.push_back(
+        {std::move(name), [one = std::move(one), options] { return measure(one, options); }});
+  }
+  return out;
+}
+
+void remark_if_slower(Row& row, const Contender& ours, const Contender& hand, double good_ns) {
+  const double rate = ratio(ours, hand), more = median(ours.ns()) - median(hand.ns());
+  if (rate >= 0.995 || more <= good_ns) return;
+  char text[96];
+  std::snprintf(text, sizeof text, "%s %.2f x as fast as the loop by hand, %.0f ns more",
+                ours.name().c_str(), rate, more);
+  row.remarks.emplace_back(text);
 }
 
 bool agrees_with_vendor(MPI_Datatype handle, std::int64_t count) {
@@ -280,6 +408,20 @@ bool agrees_with_vendor(MPI_Datatype handle, std::int64_t count) {
   arena().resize(jobs.memory_bytes, jobs.packed_bytes);
   const auto method = ours(jobs.all, Mode::whole, arena().memory.data());
   return std::holds_alternative<Method>(method) && agree(vendor(jobs), std::get<Method>(method));
+}
+
+std::shared_ptr<void> start_threads(bool many) {
+  const auto given = allowed_cores();
+  auto kokkos = std::make_shared<Kokkos::ScopeGuard>(
+      Kokkos::InitializationSettings()
+          .set_num_threads(many ? unbind() : limit_kokkos_threads(1))
+          .set_disable_warnings(true));
+  sched_setaffinity(0, sizeof given, &given);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<unsigned>(std::max(sched_getcpu(), 0)), &one);
+  sched_setaffinity(0, sizeof one, &one);
+  return kokkos;
 }
 
 }  // namespace halocline::dtype::bench

@@ -6,27 +6,20 @@
 // memcpy in turn within one run. Only ratios of such samples count.
 #pragma once
 
-#include <benchmark/benchmark.h>
+#include <mpi.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "rows.hpp"
-#include "turns.hpp"
+#include "dtype/bench/program.hpp"
 
 namespace halocline::dtype::bench {
-
-struct Options {
-  bool quick = false;         ///< few samples and no reruns
-  bool smoke = false;         ///< small sizes and one sample, to see if it works at all
-  std::int64_t points = 256;  ///< edge of the block in groups halo and copy
-};
 
 /// Makes `calls` calls one after the other, on this memory and this packed stream.
 using Batch = std::function<void(void* memory, void* packed, std::int64_t calls)>;
@@ -44,7 +37,7 @@ Batch batch(Body body) {
     for (; calls > 0; --calls) {
       asm volatile("" : "+r"(memory), "+r"(packed));
       body(static_cast<std::byte*>(memory), static_cast<std::byte*>(packed));
-      benchmark::ClobberMemory();
+      clobber_memory();
     }
   };
 }
@@ -90,13 +83,7 @@ struct Case {
   std::string name;
   std::vector<Part> parts;
   Method hand;
-  Mode mode = Mode::whole;  ///< way in which ours packs; hand and MPI_Pack are the same for all
-                            ///< modes
-};
-
-struct Benchmark {
-  std::string name;
-  std::function<Row(const Options&)> run;
+  Mode mode = Mode::whole;  ///< way in which ours packs; all other methods are the same
 };
 
 /// Are the limits of good packing, compared with the loop by hand.
@@ -107,29 +94,28 @@ struct Benchmark {
 inline constexpr double kGoodRatio = 0.95, kGoodOverheadNs = 20, kGoodInterposedNs = 60;
 inline constexpr std::int64_t kOverheadBelowBytes = 4096;
 
-/// Verifies a case, then measures it.
-Row measure(const Case& the_case, const Options& options);
+/// Returns the benchmarks of cases: each is verified, then measured. Cases of Mode::whole are
+/// packed in the mode of the options.
+std::vector<Benchmark> measured(std::vector<Case> cases, const Options& options);
+
+/// Adds a remark to a row whose method `ours` is slower than `hand`, by more than `good_ns`.
+void remark_if_slower(Row& row, const Contender& ours, const Contender& hand, double good_ns = 0);
 
 /// Tells if our plan of `handle` and MPI_Pack agree about `count` instances, packed and unpacked.
 bool agrees_with_vendor(MPI_Datatype handle, std::int64_t count);
 
-// Groups of cases. If a case comes in two sizes, one is around 1 MiB. The other has 4 to 64 KiB,
-// and its name ends in -small.
+/// Starts Kokkos until the result is destroyed. Binds the calling thread to one of its cores.
+/// \param many as many threads as OMP_NUM_THREADS says or there are cores, on any core; else one
+std::shared_ptr<void> start_threads(bool many);
+
+// Groups. If a case comes in two sizes, one is around 1 MiB. The other has 4 to 64 KiB, and its
+// name ends in -small.
 std::vector<Case> table1(const Options& options);
-std::vector<Case> segments(const Options& options);
 std::vector<Case> halo(const Options& options);
 std::vector<Case> patterns(const Options& options);
-std::vector<Case> lists(const Options& options);
-std::vector<Case> further(const Options& options);
-std::vector<Case> tiny(const Options& options);
-std::vector<Case> widths(const Options& options);
-std::vector<Case> threads(const Options& options);
-std::vector<Benchmark> commit(const Options& options);
 std::vector<Benchmark> copy(const Options& options);
-std::vector<Benchmark> lookup(const Options& options);
+std::vector<Benchmark> commit(const Options& options);
 std::vector<Benchmark> reconstruct(const Options& options);
-std::vector<Benchmark> select(const Options& options);
-std::vector<Case> interposed(const Options& options);
 std::vector<Benchmark> calls(const Options& options);
 
 }  // namespace halocline::dtype::bench

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness.hpp"
+#include "dtype/bench/harness.hpp"
 
 namespace halocline::dtype::bench {
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Measures layouts that applications send: the access patterns of the DDTBench collection,
-// transposes, arrays of structs with gaps, and a count that changes at every call. DDTBench:
-// Schneider, Gerstenberger, Hoefler: Micro-applications for communication data access patterns and
-// MPI datatypes, EuroMPI 2012.
+// transposes, arrays of structs with gaps, and a count that changes at every call. Also measures
+// index lists, and two constructors that MPI does not have.
+//
+// DDTBench: Schneider, Gerstenberger, Hoefler: Micro-applications for communication data access
+// patterns and MPI datatypes, EuroMPI 2012.
 #include <algorithm>
 #include <complex>
 #include <cstddef>
@@ -12,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "harness.hpp"
-#include "layouts.hpp"
+#include "dtype/bench/harness.hpp"
+#include "dtype/bench/layouts.hpp"
 
 namespace halocline::dtype::bench {
 
@@ -264,6 +266,81 @@ void add_application_patterns(std::vector<Case>& cases, bool small) {
   cases.push_back(changing_count(pick(131072, 2048)));
 }
 
+// ---- Index lists whose author knew more structure than the list shows. The loop by hand goes
+// through the list. ----
+
+Case of_doubles(std::string name, std::vector<int> list) {
+  auto expr = blocks_of(1, list, "double");
+  return {std::move(name), {{std::move(expr)}}, by_index_list<double, 1>(std::move(list))};
+}
+
+// Returns `count` starts in ascending order, at least `room` apart.
+std::vector<int> irregular(int count, int room) {
+  std::mt19937 random(1);
+  std::vector<int> starts;
+  for (int i = 0, at = 0; i < count; ++i, at += room + static_cast<int>(random() % 16))
+    starts.push_back(at);
+  return starts;
+}
+
+// Returns the same offsets behind each start.
+std::vector<int> at_each(const std::vector<int>& starts, const std::vector<int>& offsets) {
+  std::vector<int> list;
+  for (const int start : starts)
+    for (const int offset : offsets) list.push_back(start + offset);
+  return list;
+}
+
+std::vector<int> steps(int count, int stride) {
+  std::vector<int> list;
+  for (int i = 0; i < count; ++i) list.push_back(i * stride);
+  return list;
+}
+
+void add_lists(std::vector<Case>& cases, int entries, const std::string& suffix) {
+  // One column of each row of each plane.
+  cases.push_back(
+      of_doubles("list-face" + suffix, at_each(steps(entries / 64, 64 * 66), steps(64, 66))));
+  // LAMMPS with an array for each coordinate: x, y and z of the listed atoms.
+  const auto atoms = irregular(entries / 3, 1);
+  cases.push_back(of_doubles("list-atoms" + suffix, at_each(atoms, steps(3, atoms.back() + 1))));
+  // SPECFEM3D: a face of each listed element of 5 x 5 x 5 points, across or along its rows.
+  const auto elements = irregular(entries / 25, 125);
+  cases.push_back(of_doubles("list-element-faces-x" + suffix, at_each(elements, steps(25, 5))));
+  cases.push_back(of_doubles("list-element-faces-y" + suffix,
+                             at_each(elements, at_each(steps(5, 25), steps(5, 1)))));
+}
+
+// ---- Constructors that MPI does not have, packed by plans that keep their rules. The loop by hand
+// follows the rule. ----
+
+// The lower triangle of a matrix of doubles, row by row.
+Case triangle(int n) {
+  return {"triangle-" + std::to_string(n),
+          {{type(Triangular{n, 1, 1, n, named("double")})}},
+          by_hand<double>([n](auto move, double* __restrict memory, double* __restrict packed) {
+            for (int i = 0; i < n; ++i)
+              for (int k = 0; k <= i; ++k) move(memory[std::int64_t{i} * n + k], *packed++);
+          }),
+          Mode::by_rule};
+}
+
+// Buckets of a size, filled at random.
+Case buckets(int size, int number) {
+  std::mt19937 random(1);
+  std::vector<std::int64_t> counts;
+  for (int i = 0; i < number; ++i)
+    counts.push_back(static_cast<std::int64_t>(random() % (static_cast<std::uint32_t>(size) + 1)));
+  return {"buckets-of-" + std::to_string(size),
+          {{type(Bucket{size, counts, named("double")})}},
+          by_hand<double>(
+              [counts, size](auto move, double* __restrict memory, double* __restrict packed) {
+                for (std::size_t i = 0; i < counts.size(); ++i, memory += size)
+                  for (std::int64_t k = 0; k < counts[i]; ++k) move(memory[k], *packed++);
+              }),
+          Mode::by_rule};
+}
+
 }  // namespace
 
 std::vector<Case> patterns(const Options& options) {
@@ -275,11 +352,16 @@ std::vector<Case> patterns(const Options& options) {
   cases.push_back(transpose<16>());
   cases.push_back(transpose<32>());
   cases.push_back(transpose<64>());
-  if (options.smoke) return cases;
-  cases.push_back(transpose<128>());
-  cases.push_back(transpose<256>());
-  cases.push_back(transpose<512>());
-  cases.push_back(transpose<1024>());
+  if (!options.smoke) {
+    cases.push_back(transpose<128>());
+    cases.push_back(transpose<256>());
+    cases.push_back(transpose<512>());
+    cases.push_back(transpose<1024>());
+    add_lists(cases, 131072, "");
+  }
+  add_lists(cases, 2048, "-small");
+  cases.push_back(triangle(options.smoke ? 64 : 512));
+  cases.push_back(buckets(6, options.smoke ? 682 : 43690));
   return cases;
 }
 

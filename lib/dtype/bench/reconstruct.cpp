@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Measures type reconstruction of sequences from regular to random: time and comparisons. Compares
-// with the plain search over all divisors of their length [KT15 section 3].
+// Measures type reconstruction of sequences from regular to random: time and comparisons. Takes
+// turns with the plain search over all divisors of their length [KT15 section 3].
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
-#include <functional>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "dtype/bench/harness.hpp"
 #include "dtype/reconstruct/reconstruct_tree.hpp"
 #include "dtype/reconstruct/repeated_prefixes.hpp"
-#include "harness.hpp"
 
 namespace halocline::dtype::bench {
 
@@ -78,51 +75,45 @@ Row measure_family(Displacements (*family)(std::int64_t), std::int64_t n, const 
   const auto d = family(n);
   const Sequence sequence{d};
   const Leaf leaf{8};
-  const auto seconds = options.smoke ? 0.0 : options.quick ? 0.05 : 0.5;
-  // Returns the median of all executions in the available time, at least three.
-  const auto timed = [&](auto&& what) {
-    using Clock = std::chrono::steady_clock;
-    std::vector<double> ns;
-    const auto begin = Clock::now();
-    do {
-      const auto start = Clock::now();
-      benchmark::DoNotOptimize(what());
-      ns.push_back(std::chrono::duration<double, std::nano>(Clock::now() - start).count());
-    } while (ns.size() < 3 ||
-             std::chrono::duration<double>(Clock::now() - begin).count() < seconds);
-    return median(std::move(ns));
-  };
-  // All other methods take too long for the longest sequences.
-  constexpr std::int64_t kForAll = 2'000'000;
-  const bool for_all = n <= kForAll;
   const auto ours = repeated_prefixes(sequence);
   const auto path = reconstruct_path(sequence, leaf);
   Row row;
   row.verified = flatten(*path.root) == d;
-  const auto add = [&](const char* name, auto value) {
-    row.fields.emplace_back(name, static_cast<double>(value));
+  row.add("n", n);
+  row.add("prefixes", ours.prefixes.size());
+  row.add("comparisons", ours.comparisons);
+  row.add("path_cost", path.cost);
+  std::vector<Contender> all;
+  const auto add = [&all](const char* name, auto what) {
+    all.emplace_back(name, [what](std::int64_t calls) {
+      for (; calls > 0; --calls) keep(what());
+    });
   };
-  add("n", n);
-  add("prefixes", ours.prefixes.size());
-  add("comparisons", ours.comparisons);
-  add("prefixes_ns", timed([&] { return repeated_prefixes(sequence).comparisons; }));
-  const auto path_ns = timed([&] { return reconstruct_path(sequence, leaf).cost; });
-  add("path_ns", path_ns);
-  add("path_mega_per_s", static_cast<double>(n) / path_ns * 1e3);
-  add("path_cost", path.cost);
-  if (!for_all) return row;
-  const auto plain = plain_search(d);
-  const auto extended = reconstruct_path(sequence, leaf, {.idxbuc = true});
-  const auto tree = reconstruct_tree(sequence, {&leaf, 1});
-  row.verified = row.verified && ours.prefixes == plain.prefixes && flatten(*extended.root) == d &&
-                 flatten(*tree.root) == d;
-  add("plain_comparisons", plain.comparisons);
-  add("plain_ns", timed([&] { return plain_search(d).comparisons; }));
-  add("extended_ns",
-      timed([&] { return reconstruct_path(sequence, leaf, {.idxbuc = true}).cost; }));
-  add("tree_ns", timed([&] { return reconstruct_tree(sequence, {&leaf, 1}).cost; }));
-  add("extended_cost", extended.cost);
-  add("tree_cost", tree.cost);
+  add("prefixes", [&] { return repeated_prefixes(sequence).comparisons; });
+  add("path", [&] { return reconstruct_path(sequence, leaf).cost; });
+  // All other methods take too long for the longest sequences.
+  constexpr std::int64_t kForAll = 2'000'000;
+  if (n <= kForAll) {
+    const auto plain = plain_search(d);
+    const auto extended = reconstruct_path(sequence, leaf, {.idxbuc = true});
+    const auto tree = reconstruct_tree(sequence, {&leaf, 1});
+    row.verified = row.verified && ours.prefixes == plain.prefixes &&
+                   flatten(*extended.root) == d && flatten(*tree.root) == d;
+    row.add("plain_comparisons", plain.comparisons);
+    row.add("extended_cost", extended.cost);
+    row.add("tree_cost", tree.cost);
+    add("plain", [&] { return plain_search(d).comparisons; });
+    add("extended", [&] { return reconstruct_path(sequence, leaf, {.idxbuc = true}).cost; });
+    add("tree", [&] { return reconstruct_tree(sequence, {&leaf, 1}).cost; });
+  }
+  if (!row.verified) {
+    row.note = "differs from the sequence";
+    return row;
+  }
+  constexpr double kSlowNs = 1e9;
+  take_turns(all, effort_of(options, {2, 20e3, 2, kSlowNs}, {0.2, 20e3, 1, kSlowNs}));
+  for (const auto& contender : all) row.add_times(contender.name(), contender.ns());
+  row.add("path_mega_per_s", static_cast<double>(n) / row.value("path_ns") * 1e3);
   return row;
 }
 
@@ -144,9 +135,8 @@ std::vector<Benchmark> reconstruct(const Options& options) {
   std::vector<Benchmark> all;
   for (const auto& [name, make] : kFamilies)
     for (const auto n : lengths)
-      all.push_back({name + ("-" + std::to_string(n)), [make = make, n](const Options& effort) {
-                       return measure_family(make, n, effort);
-                     }});
+      all.push_back({name + ("-" + std::to_string(n)),
+                     [make = make, n, &options] { return measure_family(make, n, options); }});
   return all;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "turns.hpp"
+#include "dtype/bench/turns.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <utility>
+#include <cmath>
 
 namespace halocline::dtype::bench {
 
@@ -31,6 +31,8 @@ double Contender::sample(std::int64_t calls) const {
 }
 
 void take_turns(std::vector<Contender>& contenders, const Effort& effort) {
+  for (auto& contender : contenders)
+    if (contender.ns().empty()) contender.calibrate(effort.sample_ns);
   const auto start = Clock::now();
   std::size_t rounds = 0;
   const auto sample = [&](Contender& contender) {
@@ -52,10 +54,17 @@ double ratio(const Contender& a, const Contender& b) {
   return median(std::move(ratios));
 }
 
-void append_times(Row& row, const Contender& contender) {
-  row.fields.emplace_back(contender.name() + "_ns", median(contender.ns()));
-  row.fields.emplace_back(contender.name() + "_p10_ns", percentile(contender.ns(), 0.1));
-  row.fields.emplace_back(contender.name() + "_p90_ns", percentile(contender.ns(), 0.9));
+void Row::add_times(const std::string& name, const std::vector<double>& ns, double scale) {
+  const auto of = statistics(ns);
+  add(name + "_ns", scale * of.median);
+  add(name + "_p10_ns", scale * of.p10);
+  add(name + "_p90_ns", scale * of.p90);
+}
+
+double Row::value(const std::string& field) const {
+  for (const auto& [name, value] : fields)
+    if (name == field) return value;
+  return std::nan("");
 }
 
 }  // namespace halocline::dtype::bench

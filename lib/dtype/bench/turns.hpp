@@ -8,14 +8,15 @@
 // Each round begins with another method: for 4 MiB, the place in the round was worth 5 %.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "rows.hpp"
 #include "support/measure.hpp"
 
 namespace halocline::dtype::bench {
@@ -55,13 +56,39 @@ class Contender {
   std::vector<double> ns_;
 };
 
-/// Adds to the samples of all contenders.
+/// Adds to the samples of all contenders. The first call also calibrates them.
 void take_turns(std::vector<Contender>& contenders, const Effort& effort);
 
 /// Returns the rate of `a` divided by the rate of `b`: the median over the rounds of both.
 double ratio(const Contender& a, const Contender& b);
 
-/// Appends the fields NAME_ns, NAME_p10_ns and NAME_p90_ns: median and percentiles.
-void append_times(Row& row, const Contender& contender);
+/// Is a line of the result. Times are medians in nanoseconds per call, ratios are ratios of rates.
+struct Row {
+  bool verified = false;
+  std::string note = {};
+  std::vector<std::pair<std::string, double>> fields = {};
+  std::vector<std::string> remarks = {};  ///< printed below all tables
+
+  template <class Number>
+  void add(std::string field, Number value) {
+    fields.emplace_back(std::move(field), static_cast<double>(value));
+  }
+  /// Adds the fields NAME_ns, NAME_p10_ns and NAME_p90_ns: median and percentiles times `scale`.
+  void add_times(const std::string& name, const std::vector<double>& ns, double scale = 1);
+  void add_note(const std::string& text) { note += (note.empty() ? "" : "; ") + text; }
+  /// Returns the value of a field; NaN if the row has no such field.
+  double value(const std::string& field) const;
+};
+
+/// Makes the compiler forget what it knows about memory: writes before this point are not left out.
+inline void clobber_memory() {
+  std::atomic_signal_fence(std::memory_order_acq_rel);
+}
+
+/// Makes the compiler compute `value`.
+template <class T>
+void keep(const T& value) {
+  asm volatile("" : : "r,m"(value) : "memory");
+}
 
 }  // namespace halocline::dtype::bench

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dtype/bench/device/harness.hpp"
 
+#include <dlfcn.h>
 #include <mpi.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <optional>
 #include <utility>
 
-#include "dtype/bench/device/mpi_twin.hpp"
 #include "dtype/bench/noise.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/pack/device/job_table.hpp"
@@ -50,8 +51,46 @@ std::size_t size(std::int64_t bytes) {
   return static_cast<std::size_t>(bytes);
 }
 
-void add_note(Row& row, const std::string& text) {
-  row.note += (row.note.empty() ? "" : "; ") + text;
+// Returns the StridedBlock of a form. nullopt if it has more dimensions, or if its packed order is
+// not that of the strides. The paper's kernels would pack other bytes there (errata B.1).
+std::optional<StridedBlock> strided_block(const CanonicalForm& form) {
+  const auto nest = form.nest();
+  if (!nest || nest->levels.size() >= StridedBlock::kMaxDimensions) return std::nullopt;
+  StridedBlock block;
+  block.start = nest->start;
+  block.extent = nest->bounds.extent;
+  block.counts[0] = nest->run;
+  auto packed_stride = nest->run;
+  for (const auto& level : nest->levels) {
+    if (level.packed_stride != packed_stride) return std::nullopt;
+    block.counts[block.dimensions] = level.count;
+    block.strides[block.dimensions] = level.stride;
+    ++block.dimensions;
+    packed_stride *= level.count;
+  }
+  return block;
+}
+
+// Tells if Twins::memcpy3d() can follow the strides.
+bool fits_memcpy3d(const StridedBlock& block) {
+  if (block.strides[1] < (block.counts[1] > 1 ? block.counts[0] : 0)) return false;
+  return block.counts[2] == 1 || (block.strides[2] % block.strides[1] == 0 &&
+                                  block.strides[2] / block.strides[1] >= block.counts[1]);
+}
+
+// Tells if the running MPI says that it can follow pointers to the memory of CUDA devices. Asks at
+// run time, since a program may run with another MPI than it was built with. Asks the same
+// questions in the same order as comm::ask_mpi_for_gpu_awareness(), which this library does not
+// know. The caller has a device.
+bool mpi_knows_cuda() {
+  using Query = int();
+  using GpuQuery = int(int, int*);
+  constexpr int kCuda = 0;  // MPICH's MPIX_GPU_SUPPORT_CUDA
+  int supported = 0;
+  auto* const ask = reinterpret_cast<GpuQuery*>(dlsym(RTLD_DEFAULT, "MPIX_GPU_query_support"));
+  if (ask != nullptr && ask(kCuda, &supported) == MPI_SUCCESS) return supported == 1;
+  auto* const query = reinterpret_cast<Query*>(dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
+  return query != nullptr && query() == 1;
 }
 
 }  // namespace
@@ -86,7 +125,7 @@ struct DeviceHarness::Prepared {
   bool packs() const { return direction == Direction::pack; }
 };
 
-DeviceHarness::DeviceHarness(Device& device, const DeviceOptions& options)
+DeviceHarness::DeviceHarness(Device& device, const Options& options)
     : device_(device),
       options_(options),
       stream_(device.create_stream()),
@@ -234,13 +273,6 @@ Calls DeviceHarness::in_a_row(const std::function<void()>& launch) const {
   };
 }
 
-Effort DeviceHarness::effort(double seconds) const {
-  constexpr double kSampleNs = 500e3, kSlowNs = 5e6;
-  if (options_.smoke) return {0, 0, 1};
-  if (options_.quick) return {seconds / 5, kSampleNs / 2, 2, kSlowNs};
-  return {seconds, kSampleNs, 5, kSlowNs};
-}
-
 // Returns the launches of a twin, or the reason why it cannot do this case.
 DeviceHarness::Launch DeviceHarness::launch_of(Twin twin, const Prepared& p) const {
   const bool strided = std::all_of(p.jobs.begin(), p.jobs.end(),
@@ -354,10 +386,10 @@ DeviceHarness::Launch DeviceHarness::mpi(const Prepared& p) const {
 
 std::vector<Contender> DeviceHarness::compare(std::vector<Contender> all, double seconds,
                                               Row& row) const {
-  const auto effort = this->effort(seconds);
-  for (auto& contender : all) contender.calibrate(effort.sample_ns);
-  take_turns(all, effort);
-  for (const auto& contender : all) append_times(row, contender);
+  constexpr double kSampleNs = 500e3, kSlowNs = 5e6;
+  take_turns(all, effort_of(options_, {seconds, kSampleNs, 5, kSlowNs},
+                            {seconds / 5, kSampleNs / 2, 2, kSlowNs}));
+  for (const auto& contender : all) row.add_times(contender.name(), contender.ns());
   return all;
 }
 
@@ -365,35 +397,31 @@ std::vector<Contender> DeviceHarness::compare(std::vector<Contender> all, double
 // host limits packs to host memory.
 void DeviceHarness::append_limits(Row& row, const Prepared& p, double ns) const {
   const auto bytes = static_cast<double>(p.bytes);
-  const auto add = [&](const char* name, double value) { row.fields.emplace_back(name, value); };
   if (p.kind != MemoryKind::device) {
     const auto limit = bytes * (p.packs() ? to_host_ : from_host_).ns_per_byte;
-    add("gb_s", bytes / ns);
-    add("limit_ns", limit);
-    add("of_copy", limit / ns);
+    row.add("gb_s", bytes / ns);
+    row.add("limit_ns", limit);
+    row.add("of_copy", limit / ns);
     return;
   }
   const auto packed_sectors = (p.bytes + kSector - 1) / kSector;
   const auto touched = static_cast<double>((p.sectors + packed_sectors) * kSector);
   const auto limit = bytes * on_device_.ns_per_byte;
-  add("gb_s", 2 * bytes / ns);
-  add("limit_ns", limit);
-  add("of_copy", limit / ns);
-  add("sector_bytes", touched);
-  add("of_sectors", touched / 2 * on_device_.ns_per_byte / ns);
+  row.add("gb_s", 2 * bytes / ns);
+  row.add("limit_ns", limit);
+  row.add("of_copy", limit / ns);
+  row.add("sector_bytes", touched);
+  row.add("of_sectors", touched / 2 * on_device_.ns_per_byte / ns);
 }
 
 Row DeviceHarness::measure(const DeviceCase& the_case) {
   const auto p = prepare(the_case);
   Row row;
   row.fields = the_case.parameters;
-  const auto add = [&](const std::string& field, double value) {
-    row.fields.emplace_back(field, value);
-  };
-  add("unpack", p.packs() ? 0 : 1);
-  add("packed_on_host", p.kind == MemoryKind::device ? 0 : 1);
-  add("bytes", static_cast<double>(p.bytes));
-  add("blocks", static_cast<double>(p.blocks));
+  row.add("unpack", p.packs() ? 0 : 1);
+  row.add("packed_on_host", p.kind == MemoryKind::device ? 0 : 1);
+  row.add("bytes", p.bytes);
+  row.add("blocks", p.blocks);
 
   // One type uses its plan directly: a FusedPlan would know the count beforehand.
   const bool one = p.jobs.size() == 1;
@@ -412,20 +440,28 @@ Row DeviceHarness::measure(const DeviceCase& the_case) {
   for (const auto twin : the_case.twins) {
     const auto launch = launch_of(twin, p);
     if (const auto* why_not = std::get_if<std::string>(&launch)) {
-      add_note(row, std::string(name(twin)) + " " + *why_not);
+      row.add_note(std::string(name(twin)) + " " + *why_not);
       continue;
     }
     const auto calls = one_by_one(std::get<0>(launch));
     if (is_right(p, calls))
       all.emplace_back(name(twin), calls);
     else
-      add_note(row, std::string(name(twin)) + " differs from the host's packer");
+      row.add_note(std::string(name(twin)) + " differs from the host's packer");
   }
   all = compare(std::move(all), the_case.seconds, row);
   append_limits(row, p, median(all[1].ns()));
-  for (std::size_t i = 2; i < all.size(); ++i) add("vs_" + all[i].name(), ratio(all[0], all[i]));
-  for (const auto& target : the_case.targets)
-    add(std::string("target_") + target.field, target.at_least);
+  for (std::size_t i = 2; i < all.size(); ++i)
+    row.add("vs_" + all[i].name(), ratio(all[0], all[i]));
+  for (const auto& [field, at_least] : the_case.targets) {
+    row.add(std::string("target_") + field, at_least);
+    const auto value = row.value(field);
+    if (std::isnan(value)) continue;
+    char text[128];
+    std::snprintf(text, sizeof text, "%s %.2f, at least %.2f: %s", field, value, at_least,
+                  value >= at_least ? "met" : "MISSED");
+    row.remarks.emplace_back(text);
+  }
   return row;
 }
 
@@ -433,8 +469,8 @@ Row DeviceHarness::measure_replay(const DeviceCase& the_case) {
   const auto p = prepare(the_case);
   Row row;
   row.fields = the_case.parameters;
-  row.fields.emplace_back("unpack", p.packs() ? 0 : 1);
-  row.fields.emplace_back("bytes", static_cast<double>(p.bytes));
+  row.add("unpack", p.packs() ? 0 : 1);
+  row.add("bytes", p.bytes);
   const bool staged = p.kind != MemoryKind::device;
   device_packed_.grow(p.bytes);
   auto* const packed = staged ? device_packed_.data() : p.packed;
@@ -455,7 +491,7 @@ Row DeviceHarness::measure_replay(const DeviceCase& the_case) {
                                 {"stream", in_a_row(replay)},
                                 {"launches", one_by_one(launches)}},
                                the_case.seconds, row);
-      row.fields.emplace_back("vs_launches", ratio(all[0], all[2]));
+      row.add("vs_launches", ratio(all[0], all[2]));
     }
   }
   if (!row.verified) row.note = "differs from the host's packer";
@@ -473,7 +509,7 @@ Row DeviceHarness::measure_copy(Direction direction, MemoryKind kind, std::int64
                  size(p.bytes), stream_);
   };
   Row row;
-  row.fields.emplace_back("bytes", static_cast<double>(bytes));
+  row.add("bytes", bytes);
   row.verified = is_right(p, one_by_one(copy));
   const auto all = compare({{"ours", one_by_one(copy)}, {"stream", in_a_row(copy)}}, 0.2, row);
   const auto ns = median(all[1].ns());
@@ -504,7 +540,7 @@ Row DeviceHarness::measure_kind_of(MemoryKind kind) {
                                                            : static_cast<const void*>(&row);
   row.verified = kind_of_memory(address) == kind;
   const auto ask = [address](std::int64_t calls) {
-    for (; calls > 0; --calls) asm volatile("" : : "r"(kind_of_memory(address)));
+    for (; calls > 0; --calls) keep(kind_of_memory(address));
   };
   compare({{"ours", ask}}, 0.1, row);
   return row;

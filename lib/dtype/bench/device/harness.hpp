@@ -19,17 +19,11 @@
 #include <vector>
 
 #include "dtype/bench/device/twins.hpp"
-#include "dtype/bench/rows.hpp"
-#include "dtype/bench/turns.hpp"
+#include "dtype/bench/program.hpp"
 #include "dtype/device/device.hpp"
 #include "dtype/pack/host/segment.hpp"
 
 namespace halocline::dtype::bench {
-
-struct DeviceOptions {
-  bool quick = false;  ///< few samples
-  bool smoke = false;  ///< tiny sizes and one sample
-};
 
 /// Names the methods to compare with. tempi waits after each of its launches, as [PEA21] does. All
 /// other methods wait once for their work.
@@ -84,12 +78,12 @@ class DeviceBuffer {
 /// Measures cases. Owns the stream and all memory of the cases. Not thread-safe.
 class DeviceHarness {
  public:
-  DeviceHarness(Device& device, const DeviceOptions& options);
+  DeviceHarness(Device& device, const Options& options);
   ~DeviceHarness();
   DeviceHarness(const DeviceHarness&) = delete;
   DeviceHarness& operator=(const DeviceHarness&) = delete;
 
-  const DeviceOptions& options() const { return options_; }
+  const Options& options() const { return options_; }
 
   /// Verifies a case, then measures it.
   Row measure(const DeviceCase& the_case);
@@ -126,16 +120,14 @@ class DeviceHarness {
   void host_pack(const Prepared& prepared, std::byte* to) const;
   void host_unpack(const Prepared& prepared, const std::byte* from);
   void append_limits(Row& row, const Prepared& prepared, double ns) const;
-  Effort effort(double seconds) const;
-  /// Waits after each call.
-  /// Waits after the last call.
+  // They wait after each call, and after the last call.
   Calls one_by_one(const std::function<void()>& launch) const;
   Calls in_a_row(const std::function<void()>& launch) const;
   /// Measures the contenders in turns.
   std::vector<Contender> compare(std::vector<Contender> all, double seconds, Row& row) const;
 
   Device& device_;
-  DeviceOptions options_;
+  Options options_;
   Device::Stream stream_;
   std::unique_ptr<Packer> packer_;
   std::unique_ptr<Twins> twins_;
@@ -148,17 +140,12 @@ class DeviceHarness {
   Speed on_device_, to_host_, from_host_;
 };
 
-struct DeviceBenchmark {
-  std::string name;
-  std::function<Row(DeviceHarness&)> run;
-};
-
-// Groups of cases.
-std::vector<DeviceBenchmark> device_copies(const DeviceOptions& options);
-std::vector<DeviceCase> fig8(const DeviceOptions& options);
-std::vector<DeviceCase> fig10(const DeviceOptions& options);
-std::vector<DeviceCase> device_halo(const DeviceOptions& options);
-std::vector<DeviceBenchmark> device_graphs(const DeviceOptions& options);
-std::vector<DeviceCase> device_lists(const DeviceOptions& options);
+// Groups.
+std::vector<Benchmark> device_copies(DeviceHarness& harness);
+std::vector<Benchmark> device_graphs(DeviceHarness& harness);
+std::vector<DeviceCase> fig8(const Options& options);
+std::vector<DeviceCase> fig10(const Options& options);
+std::vector<DeviceCase> device_halo(const Options& options);
+std::vector<DeviceCase> device_lists(const Options& options);
 
 }  // namespace halocline::dtype::bench

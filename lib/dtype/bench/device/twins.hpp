@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "dtype/device/device.hpp"
 #include "dtype/pack/pack_plan.hpp"
@@ -27,10 +26,6 @@ struct StridedBlock {
 
   std::int64_t bytes() const { return counts[0] * counts[1] * counts[2]; }
 };
-
-/// Returns the StridedBlock of a form. nullopt if it has more dimensions, or if its packed order is
-/// not that of the strides. The paper's kernels would pack other bytes there (errata B.1).
-std::optional<StridedBlock> strided_block(const CanonicalForm& form);
 
 /// Describes a call for `count` objects.
 struct StridedCall {
@@ -62,9 +57,6 @@ class Twins {
   /// Launches the kernel that applications write for index lists: a word for each thread.
   virtual void gather(const GatherCall& call, Direction direction) const = 0;
 };
-
-/// Tells if memcpy3d() can follow the strides.
-bool fits_memcpy3d(const StridedBlock& block);
 
 /// Returns twins on a stream of this device; nullptr if it is not a CUDA device.
 std::unique_ptr<Twins> make_twins(const Device& device, Device::Stream stream);

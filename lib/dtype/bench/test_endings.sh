@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Tests how a benchmark program ends: exit codes, groups, patterns, and JSON.
+#   test_endings.sh BENCH_DTYPE
+set -uo pipefail
+bench=$1 failed=0
+# ends CODE TEXT ARGUMENT...: checks the exit code, and that stdout or stderr has TEXT.
+ends() {
+  local code=0 out; out=$("$bench" "${@:3}" 2>&1) || code=$?
+  [[ $code == "$1" && $out == *"$2"* ]] || { echo "FAILED: '${*:3}' ends with $code, not $1, or without '$2':"$'\n'"$out"; failed=1; }
+}
+ends 0 reconstruct --list
+ends 0 --groups --help
+ends 2 'see --help' --group=none
+ends 2 "no case is called 'none'" --smoke --group=commit --only=none
+ends 2 'see --help' --points=2
+ends 2 '--mode=segments is for' --smoke --group=copy --mode=segments
+ends 0 '2 rows, 0 not verified' --smoke --group=commit --only='indexed-*'
+ends 0 '2 rows, 0 not verified' --smoke --groups=table1,patterns --group=table1 --only='contig-[18]'
+code=0; "$bench" --list >/dev/full 2>&1 || code=$?
+[[ $code == 3 ]] || { echo "FAILED: --list to a full disk ends with $code, not 3"; failed=1; }
+rows=$("$bench" --smoke --group=table1 --only=flash-io --json 2>/dev/null)
+for text in '{"group":"table1","case":"flash-io","bytes":' '"pack_ns":' '"pack_p10_ns":' '"pack_vs_hand":' '"verified":true' '"mpi":'; do
+  [[ $rows == *"$text"* ]] || { echo "FAILED: no $text in the JSON:"$'\n'"$rows"; failed=1; }
+done
+exit "$failed"
