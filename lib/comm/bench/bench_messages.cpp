@@ -34,7 +34,6 @@ namespace {
 using dtype::MemoryKind;
 using dtype::Transfer;
 using dtype::bench::Benchmark;
-using dtype::bench::Column;
 using dtype::bench::Facts;
 using dtype::bench::Options;
 using dtype::bench::Program;
@@ -375,30 +374,9 @@ std::string text_of_regrets(const std::vector<double>& regrets) {
   return text;
 }
 
-constexpr Column kFig9Columns[] = {
-    {"bytes", "bytes", 9, 0},   {"host us", "host_us", 9, 2}, {"device us", "device_us", 9, 2},
-    {"d2h us", "d2h_us", 9, 2}, {"h2d us", "h2d_us", 9, 2},   {"staged us", "staged_us", 9, 2},
-};
-constexpr Column kFig11Columns[] = {{"blocks", "blocks", 8, 0},
-                                    {"device us", "device_us", 10, 2},
-                                    {"one-shot us", "one-shot_us", 11, 2},
-                                    {"staged us", "staged_us", 10, 2},
-                                    {"auto us", "auto_us", 10, 2},
-                                    {"MPI us", "vendor_us", 11, 2},
-                                    {"vs MPI", "vs_vendor", 8, 1},
-                                    {"regret", "regret", 7, 3}};
-constexpr Column kHostColumns[] = {{"blocks", "blocks", 8, 0},     {"ours us", "ours_us", 10, 2},
-                                   {"p10", "ours_p10_us", 9, 2},   {"p90", "ours_p90_us", 9, 2},
-                                   {"MPI us", "vendor_us", 10, 2}, {"vs MPI", "vs_vendor", 8, 2}};
-constexpr Column kInterposedColumns[] = {
-    {"blocks", "blocks", 8, 0},         {"interposed us", "interposed_us", 13, 2},
-    {"p10", "interposed_p10_us", 9, 2}, {"p90", "interposed_p90_us", 9, 2},
-    {"MPI us", "vendor_us", 10, 2},     {"p10", "vendor_p10_us", 9, 2},
-    {"p90", "vendor_p90_us", 9, 2},     {"vs MPI", "vs_vendor", 8, 2}};
-constexpr Column kLongColumns[] = {
-    {"bytes", "bytes", 9, 0},        {"whole us", "whole_us", 10, 1},
-    {"64KiB us", "64KiB_us", 10, 1}, {"256KiB us", "256KiB_us", 10, 1},
-    {"1MiB us", "1MiB_us", 10, 1},   {"MPI us", "vendor_us", 10, 1}};
+constexpr const char* kInterposedColumns =
+    "blocks interposed_ns interposed_p10_ns interposed_p90_ns vendor_ns vendor_p10_ns "
+    "vendor_p90_ns vs_vendor";
 
 Program program() {
   const auto bench = std::make_shared<std::optional<Bench>>();
@@ -419,23 +397,24 @@ Program program() {
   return {
       .what = "Typed messages between two ranks, ours beside MPI's own: mpirun -n 2.",
       .groups = {{"fig9",
-                  "messages of bytes and the copies between device and host; staged is the sum of "
-                  "three [PEA21 figure 9]",
-                  kFig9Columns, of(fig9)},
+                  "messages of bytes, and copies between device and host; staged: the sum of three "
+                  "[PEA21 figure 9]",
+                  "bytes host_ns device_ns d2h_ns h2d_ns staged_ns", of(fig9)},
                  {"fig11",
-                  "2-D objects in the memory of a device, pitch 512 bytes; vs MPI: auto is N x as "
-                  "fast as MPI's own ([PEA21 figure 11]: up to 59,000 x)",
-                  kFig11Columns, of(fig11)},
-                 {"host", "the same objects in ordinary memory; vs MPI: ours is N x as fast",
-                  kHostColumns, of(host)},
-                 {"long", "blocks of 64 bytes, 128 apart: one message, and chunks", kLongColumns,
-                  of(long_messages)},
+                  "2-D objects in the memory of a device, pitch 512 bytes; vendor: MPI's own "
+                  "([PEA21 figure 11]: auto is up to 59,000 x as fast)",
+                  "blocks device_ns one-shot_ns staged_ns auto_ns vendor_ns vs_vendor regret",
+                  of(fig11)},
+                 {"host", "the same objects in ordinary memory",
+                  "blocks ours_ns ours_p10_ns ours_p90_ns vendor_ns vs_vendor", of(host)},
+                 {"long", "blocks of 64 bytes, 128 apart: one message, and chunks",
+                  "bytes whole_ns 64KiB_ns 256KiB_ns 1MiB_ns vendor_ns", of(long_messages)},
                  {"interposed",
-                  "blocks with gaps of their length, by MPI_Send and MPI_Recv, in front of which "
-                  "our interposer may stand (LD_PRELOAD=libhalocline_mpi.so); vs MPI: N x as fast",
+                  "blocks with gaps of their length, by MPI_Send and MPI_Recv: start with "
+                  "LD_PRELOAD=libhalocline_mpi.so",
                   kInterposedColumns, of(interposed)},
                  {"both-ways",
-                  "likewise, by MPI_Irecv, MPI_Isend and MPI_Waitall, from both ranks at once",
+                  "the same by MPI_Irecv, MPI_Isend and MPI_Waitall, from both ranks at once",
                   kInterposedColumns, of(both_ways)},
                  {"plain", "doubles, by MPI_Send and MPI_Recv, in a process without derived types",
                   kInterposedColumns, of(plain)}},

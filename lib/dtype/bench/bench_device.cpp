@@ -17,48 +17,9 @@ namespace halocline::dtype::bench {
 
 namespace {
 
-constexpr Column kCopyColumns[] = {
-    {"bytes", "bytes", 10, 0},           {"one by one us", "ours_us", 13, 2},
-    {"in a row us", "stream_us", 11, 2}, {"p10", "stream_p10_us", 8, 2},
-    {"p90", "stream_p90_us", 8, 2},      {"GB/s", "gb_s", 7, 1}};
-constexpr Column kStridedColumns[] = {{"bytes", "bytes", 8, 0},
-                                      {"blocks", "blocks", 8, 0},
-                                      {"ours us", "ours_us", 9, 2},
-                                      {"in a row", "stream_us", 9, 2},
-                                      {"GB/s", "gb_s", 7, 1},
-                                      {"of copy", "of_copy", 7, 2},
-                                      {"of sectors", "of_sectors", 10, 2},
-                                      {"TEMPI us", "tempi_us", 9, 2},
-                                      {"3D us", "memcpy3d_us", 9, 2},
-                                      {"blocks us", "blocks_us", 10, 2},
-                                      {"MPI us", "mpi_us", 10, 2},
-                                      {"vs TEMPI", "vs_tempi", 9, 2},
-                                      {"vs 3D", "vs_memcpy3d", 7, 2},
-                                      {"vs blocks", "vs_blocks", 10, 1},
-                                      {"vs MPI", "vs_mpi", 8, 1}};
-constexpr Column kHaloColumns[] = {
-    {"bytes", "bytes", 9, 0},        {"ours us", "ours_us", 9, 2},
-    {"in a row", "stream_us", 9, 2}, {"GB/s", "gb_s", 7, 1},
-    {"of copy", "of_copy", 7, 2},    {"of sectors", "of_sectors", 10, 2},
-    {"TEMPI us", "tempi_us", 9, 2},  {"208 ours us", "separate_us", 11, 2},
-    {"3D us", "memcpy3d_us", 9, 2},  {"vs TEMPI", "vs_tempi", 9, 2},
-    {"vs 208", "vs_separate", 7, 2}, {"vs 3D", "vs_memcpy3d", 7, 2}};
-constexpr Column kGraphColumns[] = {{"bytes", "bytes", 9, 0},
-                                    {"replay us", "ours_us", 10, 2},
-                                    {"in a row", "stream_us", 9, 2},
-                                    {"launches us", "launches_us", 12, 2},
-                                    {"vs launches", "vs_launches", 12, 2}};
-constexpr Column kListColumns[] = {{"bytes", "bytes", 9, 0},
-                                   {"blocks", "blocks", 8, 0},
-                                   {"ours us", "ours_us", 9, 2},
-                                   {"in a row", "stream_us", 9, 2},
-                                   {"GB/s", "gb_s", 7, 1},
-                                   {"of copy", "of_copy", 7, 2},
-                                   {"of sectors", "of_sectors", 10, 2},
-                                   {"gather us", "gather_us", 9, 2},
-                                   {"blocks us", "blocks_us", 10, 2},
-                                   {"vs gather", "vs_gather", 10, 2},
-                                   {"vs blocks", "vs_blocks", 10, 1}};
+constexpr const char* kStridedColumns =
+    "bytes blocks ours_ns stream_ns gb_s of_copy of_sectors tempi_ns memcpy3d_ns blocks_ns mpi_ns "
+    "vs_tempi vs_memcpy3d vs_blocks vs_mpi";
 
 Program program() {
   const auto harness = std::make_shared<std::unique_ptr<DeviceHarness>>();
@@ -77,28 +38,30 @@ Program program() {
   return {
       .what = "Packing and unpacking on the device beside what others do there.",
       .groups =
-          {{"copy", "plain copies; GB/s read and written, or through the link to the host",
-            kCopyColumns, of(device_copies), true},
+          {{"copy", "plain copies; gb_s: read and written, or through the link to the host",
+            "bytes ours_ns stream_ns stream_p10_ns stream_p90_ns gb_s", of(device_copies), true},
            {"fig8",
-            "2-D objects up to a span of 2 GiB, pitch 512 bytes; vs: ours is N x as fast ([PEA21 "
-            "figure 8]: 5.7 to 242,000 x as fast as an MPI that copies block by block)",
+            "2-D objects up to a span of 2 GiB, pitch 512 bytes ([PEA21 figure 8]: 5.7 to 242,000 "
+            "x as fast as an MPI that copies block by block)",
             kStridedColumns, measured(fig8)},
            {"fig10",
-            "pack and unpack through memory of the device and, one-shot, of the host [PEA21 "
-            "figure 10]",
+            "pack and unpack through memory of the device and, one-shot, of the host [PEA21 figure "
+            "10]",
             kStridedColumns, measured(fig10)},
            {"halo",
-            "26 regions of 8 fields of doubles or floats, radius 3: ours in one launch, TEMPI in "
-            "208 that are waited for; vs: ours is N x as fast",
-            kHaloColumns, measured(device_halo)},
+            "26 regions of 8 fields of doubles or floats, radius 3: ours in one launch, tempi in "
+            "208 that are waited for",
+            "bytes ours_ns stream_ns gb_s of_copy of_sectors tempi_ns separate_ns memcpy3d_ns "
+            "vs_tempi vs_separate vs_memcpy3d",
+            measured(device_halo)},
            {"graph",
-            "halo, staged through memory of the device or not: a recording replayed; vs launches: "
-            "N x as fast",
-            kGraphColumns, of(device_graphs)},
-           {"lists",
-            "what is not strided; gather: a kernel with a list of all words; vs: ours is N x as "
-            "fast",
-            kListColumns, measured(device_lists)}},
+            "halo, staged through memory of the device or not: a recording replayed, and its "
+            "launches",
+            "bytes ours_ns stream_ns launches_ns vs_launches", of(device_graphs)},
+           {"lists", "what is not strided; gather: a kernel with a list of all words",
+            "bytes blocks ours_ns stream_ns gb_s of_copy of_sectors gather_ns blocks_ns vs_gather "
+            "vs_blocks",
+            measured(device_lists)}},
       .start = [harness](const Options& options) -> Facts {
         auto* const device = current_device();
         if (device == nullptr)

@@ -68,8 +68,8 @@ struct Arguments {
 
 constexpr int kBytes = sizeof(Arguments::packed);
 
-// calls(names) makes `intercepted` calls by these names. kNone: there is no target.
-constexpr double kNone = 0;
+// calls(names) makes `intercepted` calls by these names. kNoTarget: there is none.
+constexpr double kNoTarget = 0;
 template <class Calls>
 Benchmark benchmark_of(std::string name, double target_ns, int intercepted, const Options& options,
                        Calls calls) {
@@ -90,7 +90,7 @@ Benchmark benchmark_of(std::string name, double target_ns, int intercepted, cons
         for (const auto& contender : both) row.add_times(contender.name(), contender.ns());
         row.add("calls", intercepted);
         row.add("more_ns", median(more));
-        if (target_ns != kNone) row.add("good_more_ns", target_ns);
+        if (target_ns != kNoTarget) row.add("good_more_ns", target_ns);
         return row;
       }};
 }
@@ -159,17 +159,18 @@ std::vector<Benchmark> calls(const Options& options) {
   // The engine would pack this type, but without a model its messages are left to MPI.
   add_calls(out, "gaps", 30, "vector(2,1,2,int)", options, Which::messages);
   // When MPI frees the type, it drops the entries of the type.
-  out.push_back(benchmark_of("commit-and-free", kNone, 1, options, [](const Names& mpi) {
+  out.push_back(benchmark_of("commit-and-free", kNoTarget, 1, options, [](const Names& mpi) {
     MPI_Datatype type = MPI_DATATYPE_NULL;
     MPI_Type_vector(10, 1, 2, MPI_INT, &type);
     mpi.commit(&type);
     MPI_Type_free(&type);
   }));
   // Each use of the engine pays for knowing the kind of memory; MPI need not know it.
-  out.push_back(benchmark_of("kind-of-host", kNone, 1, options, [memory = 0](const Names& names) {
-    keep(&memory);  // otherwise there would be no loop
-    if (names.are_own) keep(kind_of_memory(&memory));
-  }));
+  out.push_back(
+      benchmark_of("kind-of-host", kNoTarget, 1, options, [memory = 0](const Names& names) {
+        keep(&memory);  // otherwise there would be no loop
+        if (names.are_own) keep(kind_of_memory(&memory));
+      }));
   return out;
 }
 

@@ -35,9 +35,9 @@ using Create = std::function<MPI_Datatype()>;
 
 struct Box {
   const char* name;
-  int z, y, x;  // bytes out of rows of kRow and planes of kPlane
+  int z, y, x;  // bytes out of rows of kRowBytes and planes of kPlaneBytes
 };
-constexpr int kRow = 1024, kPlane = kRow * 256;
+constexpr int kRowBytes = 1024, kPlaneBytes = kRowBytes * 256;
 constexpr Box kBoxes[] = {{"1d", 1, 1, 1024}, {"2d", 1, 64, 256}, {"3d", 8, 16, 64}};
 
 // Returns `count` instances of `old`, `stride` bytes apart. Frees `old`.
@@ -55,27 +55,28 @@ MPI_Datatype vector_of_bytes(int count, int blocklength, int stride) {
 }
 
 MPI_Datatype subarray(const Box& box) {
-  const std::array sizes = {box.z, kPlane / kRow, kRow}, subsizes = {box.z, box.y, box.x},
-                   starts = {0, 0, 0};
+  const std::array sizes = {box.z, kPlaneBytes / kRowBytes, kRowBytes},
+                   subsizes = {box.z, box.y, box.x}, starts = {0, 0, 0};
   MPI_Datatype out = MPI_DATATYPE_NULL;
   HALOCLINE_MPI(MPI_Type_create_subarray(3, sizes.data(), subsizes.data(), starts.data(),
                                          MPI_ORDER_C, MPI_BYTE, &out));
   return out;
 }
 MPI_Datatype hvector_of_vector(const Box& box) {
-  return repeated(vector_of_bytes(box.y, box.x, kRow), box.z, kPlane);
+  return repeated(vector_of_bytes(box.y, box.x, kRowBytes), box.z, kPlaneBytes);
 }
 MPI_Datatype hvector_of_hvector_of_row(const Box& box) {
-  return repeated(repeated(vector_of_bytes(1, box.x, 1), box.y, kRow), box.z, kPlane);
+  return repeated(repeated(vector_of_bytes(1, box.x, 1), box.y, kRowBytes), box.z, kPlaneBytes);
 }
 MPI_Datatype hvector_of_hvector_of_bytes(const Box& box) {
-  return repeated(repeated(vector_of_bytes(box.x, 1, 1), box.y, kRow), box.z, kPlane);
+  return repeated(repeated(vector_of_bytes(box.x, 1, 1), box.y, kRowBytes), box.z, kPlaneBytes);
 }
 MPI_Datatype subarray_of_vector(const Box& box) {
   auto row = vector_of_bytes(box.x, 1, 1);
   MPI_Datatype resized = MPI_DATATYPE_NULL, out = MPI_DATATYPE_NULL;
-  HALOCLINE_MPI(MPI_Type_create_resized(row, 0, kRow, &resized));
-  const std::array sizes = {box.z, kPlane / kRow}, subsizes = {box.z, box.y}, starts = {0, 0};
+  HALOCLINE_MPI(MPI_Type_create_resized(row, 0, kRowBytes, &resized));
+  const std::array sizes = {box.z, kPlaneBytes / kRowBytes}, subsizes = {box.z, box.y},
+                   starts = {0, 0};
   HALOCLINE_MPI(MPI_Type_create_subarray(2, sizes.data(), subsizes.data(), starts.data(),
                                          MPI_ORDER_C, resized, &out));
   HALOCLINE_MPI(MPI_Type_free(&row));

@@ -10,10 +10,11 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
-#include <map>
+#include <iterator>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <string_view>
 
 #include "support/mpi_check.hpp"
@@ -94,17 +95,23 @@ class Report {
     facts_.provenance.emplace_back("mpi", mpi);
     facts_.provenance.emplace_back("compiler", __VERSION__);
     if (!facts_.headline.empty()) facts_.headline += ", ";
-    std::fprintf(file_, "%s%s\n", facts_.headline.c_str(), mpi.c_str());
+    std::fprintf(
+        file_,
+        "%s%s\n_ns: nanoseconds of a call, median; A_vs_B, vs_B: A, or ours, is N x as fast "
+        "as B\n",
+        facts_.headline.c_str(), mpi.c_str());
   }
 
   void begin(const Group& group, const std::vector<Benchmark>& all) {
     group_ = &group;
     width_ = 0;
     for (const auto& one : all) width_ = std::max(width_, static_cast<int>(one.name.size()));
+    std::istringstream columns(group.columns);
+    columns_.assign(std::istream_iterator<std::string>(columns), {});
     std::fprintf(file_, "\n%s: %s\n%-*s", group.name, group.what, width_, "");
-    for (const auto& column : group.columns)
-      std::fprintf(file_, " %*s", column.width, column.title);
-    std::fprintf(file_, "  verified\n");
+    for (const auto& column : columns_)
+      std::fprintf(file_, " %*s", width_of(column), column.c_str());
+    std::fprintf(file_, " verified\n");
   }
 
   void add(const std::string& name, const Row& row) {
@@ -126,20 +133,25 @@ class Report {
   int unverified() const { return unverified_; }
 
  private:
+  static int width_of(const std::string& column) {
+    return std::max(static_cast<int>(column.size()), 9);
+  }
+
   void print_row(const std::string& name, const Row& row) const {
-    std::map<std::string, double> fields(row.fields.begin(), row.fields.end());
-    for (const auto& [field, value] : row.fields)
-      if (field.ends_with("_ns")) fields[field.substr(0, field.size() - 2) + "us"] = value / 1e3;
     std::fprintf(file_, "%-*s", width_, name.c_str());
-    for (const auto& column : group_->columns) {
-      const auto found = fields.find(column.field);
-      const auto value = found == fields.end() ? std::nan("") : found->second;
+    for (const auto& column : columns_) {
+      const auto value = row.value(column);
+      const bool whole = std::abs(value) >= 1000 || value == std::round(value);
       if (std::isnan(value))
-        std::fprintf(file_, " %*s", column.width, "-");
+        std::fprintf(file_, " %*s", width_of(column), "-");
       else
-        std::fprintf(file_, " %*.*f", column.width, value < 100 ? column.decimals : 0, value);
+        std::fprintf(file_, " %*.*f", width_of(column),
+                     whole                   ? 0
+                     : std::abs(value) < 0.1 ? 3
+                                             : 2,
+                     value);
     }
-    std::fprintf(file_, "  %s%s%s\n", row.verified ? "yes" : "NO", row.note.empty() ? "" : ": ",
+    std::fprintf(file_, " %s%s%s\n", row.verified ? "yes" : "NO", row.note.empty() ? "" : ": ",
                  row.note.c_str());
   }
 
@@ -157,7 +169,7 @@ class Report {
   Facts facts_;
   const Group* group_ = nullptr;
   int width_ = 0, rows_ = 0, unverified_ = 0;
-  std::vector<std::string> remarks_;
+  std::vector<std::string> columns_, remarks_;
 };
 
 // Returns the groups to measure, scales first.

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,17 +47,10 @@ struct Benchmark {
   std::function<Row()> run;
 };
 
-/// Describes a column: its title, the field of the rows, its characters, and the digits behind the
-/// point of values below 100. For a field NAME_us, NAME_ns is converted.
-struct Column {
-  const char *title, *field;
-  int width, decimals;
-};
-
 struct Group {
   const char* name;
-  const char* what;  ///< one line: what is measured, and what its columns mean
-  std::span<const Column> columns;
+  const char* what;     ///< one line: what is measured, and what the columns mean
+  const char* columns;  ///< fields of the rows that the table shows
   std::function<std::vector<Benchmark>(const Options&)> make;
   bool is_scale = false;  ///< measured in any case, as a whole: rows of other groups refer to it
 };

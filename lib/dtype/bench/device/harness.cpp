@@ -30,21 +30,8 @@ constexpr std::int64_t kStagingBytes = std::int64_t{1} << 25;
 constexpr std::int64_t kMaxBlocks = 65536, kMaxMpiBlocks = 8192;
 
 const char* name(Twin twin) {
-  switch (twin) {
-    case Twin::tempi:
-      return "tempi";
-    case Twin::separate:
-      return "separate";
-    case Twin::blocks:
-      return "blocks";
-    case Twin::memcpy3d:
-      return "memcpy3d";
-    case Twin::gather:
-      return "gather";
-    case Twin::mpi:
-      return "mpi";
-  }
-  return "unknown";
+  constexpr const char* kNames[] = {"tempi", "separate", "blocks", "memcpy3d", "gather", "mpi"};
+  return kNames[static_cast<std::size_t>(twin)];
 }
 
 std::size_t size(std::int64_t bytes) {
@@ -143,13 +130,17 @@ DeviceHarness::~DeviceHarness() {
   device_.destroy_stream(stream_);
 }
 
+void DeviceHarness::copy_now(void* to, const void* from, std::size_t bytes) const {
+  device_.copy(to, from, bytes, stream_);
+  device_.synchronize(stream_);
+}
+
 void DeviceHarness::make_room(std::int64_t bytes) {
   if (!memory_.grow(bytes)) return;
   shadow_.grow(bytes);
   const auto all = size(memory_.capacity() + 2 * DeviceBuffer::kGuard);
   fill_with_noise(shadow_.begin(), all, 1);
-  device_.copy(memory_.begin(), shadow_.begin(), all, stream_);
-  device_.synchronize(stream_);
+  copy_now(memory_.begin(), shadow_.begin(), all);
 }
 
 DeviceHarness::Prepared DeviceHarness::prepare(const DeviceCase& the_case) {
@@ -212,11 +203,9 @@ bool DeviceHarness::packs_right(const Prepared& prepared, const Calls& run) {
   host_pack(prepared, expected.data() + guard);
   auto poison = expected;
   for (auto i = guard; i < all - guard; ++i) poison[i] = ~poison[i];
-  device_.copy(prepared.packed - guard, poison.data(), all, stream_);
-  device_.synchronize(stream_);
+  copy_now(prepared.packed - guard, poison.data(), all);
   run(1);
-  device_.copy(found.data(), prepared.packed - guard, all, stream_);
-  device_.synchronize(stream_);
+  copy_now(found.data(), prepared.packed - guard, all);
   return found == expected;
 }
 
@@ -226,12 +215,10 @@ bool DeviceHarness::unpacks_right(const Prepared& prepared, const Calls& run) {
   std::vector<std::byte> stream(size(prepared.bytes)), after(stream.size());
   host_pack(prepared, stream.data());
   for (auto& byte : stream) byte = ~byte;
-  device_.copy(prepared.packed, stream.data(), stream.size(), stream_);
-  device_.synchronize(stream_);
+  copy_now(prepared.packed, stream.data(), stream.size());
   host_unpack(prepared, stream.data());
   run(1);
-  device_.copy(after.data(), prepared.packed, after.size(), stream_);
-  device_.synchronize(stream_);
+  copy_now(after.data(), prepared.packed, after.size());
   return equals_shadow(prepared.memory_bytes) && after == stream;
 }
 
@@ -239,9 +226,7 @@ bool DeviceHarness::is_right(const Prepared& prepared, const Calls& run) {
   if (prepared.packs()) return packs_right(prepared, run);
   if (unpacks_right(prepared, run)) return true;
   // Restores the memory, so that later twins can be verified.
-  device_.copy(memory_.begin(), shadow_.begin(),
-               size(memory_.capacity() + 2 * DeviceBuffer::kGuard), stream_);
-  device_.synchronize(stream_);
+  copy_now(memory_.begin(), shadow_.begin(), size(memory_.capacity() + 2 * DeviceBuffer::kGuard));
   return false;
 }
 
@@ -251,8 +236,7 @@ bool DeviceHarness::equals_shadow(std::int64_t bytes) {
   const auto all = bytes + 2 * DeviceBuffer::kGuard;
   for (std::int64_t at = 0; at < all; at += kStagingBytes) {
     const auto piece = size(std::min(kStagingBytes, all - at));
-    device_.copy(staging_.begin(), memory_.begin() + at, piece, stream_);
-    device_.synchronize(stream_);
+    copy_now(staging_.begin(), memory_.begin() + at, piece);
     if (std::memcmp(staging_.begin(), shadow_.begin() + at, piece) != 0) return false;
   }
   return true;
@@ -353,8 +337,7 @@ DeviceHarness::Launch DeviceHarness::gather(const Prepared& p) const {
   const auto list = std::make_shared<DeviceBuffer>(device_, MemoryKind::device);
   const auto bytes = std::ssize(index) * static_cast<std::int64_t>(sizeof(index[0]));
   list->grow(bytes);
-  device_.copy(list->data(), index.data(), size(bytes), stream_);
-  device_.synchronize(stream_);
+  copy_now(list->data(), index.data(), size(bytes));
   const auto words = std::ssize(index);
   return [this, &p, list, words, word] {
     twins_->gather({reinterpret_cast<const std::int32_t*>(list->data()), words, word,

@@ -110,6 +110,7 @@ class DeviceHarness {
 
   Prepared prepare(const DeviceCase& the_case);
   void make_room(std::int64_t bytes);
+  void copy_now(void* to, const void* from, std::size_t bytes) const;
   Launch launch_of(Twin twin, const Prepared& prepared) const;
   Launch gather(const Prepared& prepared) const;
   Launch mpi(const Prepared& prepared) const;
