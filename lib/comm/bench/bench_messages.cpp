@@ -42,12 +42,6 @@ constexpr std::int64_t kPitch = 512;
 // An MPI that copies block by block takes microseconds for each block on a device.
 constexpr std::int64_t kMaxVendorBlocks = 8192;
 
-std::string bytes_name(std::int64_t bytes) {
-  for (const auto& [unit, suffix] : {std::pair(1 << 20, "MiB"), std::pair(1 << 10, "KiB")})
-    if (bytes % unit == 0) return std::to_string(bytes / unit) + suffix;
-  return std::to_string(bytes) + "B";
-}
-
 Part contiguous(std::int64_t bytes) {
   return {dtype::type(dtype::Contiguous{bytes, dtype::named("byte")})};
 }
@@ -114,22 +108,40 @@ class Bench {
 
   // Sends by MPI itself, even with the interposer loaded. Returns nullopt if MPI cannot do it, or
   // not in reasonable time.
-  std::optional<Way> vendor(std::string name, const MessageMemory& memory, bool on_device) const {
+  std::optional<Way> vendor(const MessageMemory& memory, bool on_device,
+                            std::string name = "vendor") const {
     if (on_device && (!aware_ || memory.blocks() > kMaxVendorBlocks)) return std::nullopt;
     return by_mpi<PMPI_Send, PMPI_Recv>(std::move(name), memory);
   }
-  // Sends through the interposer, if it was loaded.
-  Way interposed(std::string name, const MessageMemory& memory) const {
-    return by_mpi<MPI_Send, MPI_Recv>(std::move(name), memory);
-  }
 
-  // Sends by MPI itself from both ranks at once, as in a halo exchange.
-  Way vendor_both_ways(std::string name, const MessageMemory& memory) const {
-    return both_ways<PMPI_Irecv, PMPI_Isend, PMPI_Waitall>(std::move(name), memory);
+  // Sends by these functions: those of MPI itself, or of the interposer if it was loaded.
+  template <auto send, auto recv>
+  Way by_mpi(std::string name, const MessageMemory& memory) const {
+    const int other = 1 - pair_.rank();
+    const auto* m = &memory;
+    const int count = checked_int(m->count(), "count");
+    return {std::move(name),
+            [=] { HALOCLINE_MPI(send(m->out(), count, m->type(), other, 2, MPI_COMM_WORLD)); },
+            [=] {
+              HALOCLINE_MPI(
+                  recv(m->in(), count, m->type(), other, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            },
+            m};
   }
-  // Sends through the interposer, if it was loaded, from both ranks at once, as in a halo exchange.
-  Way interposed_both_ways(std::string name, const MessageMemory& memory) const {
-    return both_ways<MPI_Irecv, MPI_Isend, MPI_Waitall>(std::move(name), memory);
+  // Exchanges a message in both directions at once, as in a halo exchange; there and back are one
+  // exchange each.
+  template <auto irecv, auto isend, auto waitall>
+  Way both_ways(std::string name, const MessageMemory& memory) const {
+    const int other = 1 - pair_.rank();
+    const auto* m = &memory;
+    const int count = checked_int(m->count(), "count");
+    const auto exchange = [=] {
+      MPI_Request requests[2];
+      HALOCLINE_MPI(irecv(m->in(), count, m->type(), other, 2, MPI_COMM_WORLD, &requests[0]));
+      HALOCLINE_MPI(isend(m->out(), count, m->type(), other, 2, MPI_COMM_WORLD, &requests[1]));
+      HALOCLINE_MPI(waitall(2, requests, MPI_STATUSES_IGNORE));
+    };
+    return {std::move(name), exchange, exchange, m};
   }
 
   // Copies on rank 0, twice for a message there and back.
@@ -154,34 +166,6 @@ class Bench {
   bool aware() const { return aware_; }
 
  private:
-  template <auto send, auto recv>
-  Way by_mpi(std::string name, const MessageMemory& memory) const {
-    const int other = 1 - pair_.rank();
-    const auto* m = &memory;
-    const int count = checked_int(m->count(), "count");
-    return {std::move(name),
-            [=] { HALOCLINE_MPI(send(m->out(), count, m->type(), other, 2, MPI_COMM_WORLD)); },
-            [=] {
-              HALOCLINE_MPI(
-                  recv(m->in(), count, m->type(), other, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-            },
-            m};
-  }
-  // Exchanges a message in both directions at once; there and back are one exchange each.
-  template <auto irecv, auto isend, auto waitall>
-  Way both_ways(std::string name, const MessageMemory& memory) const {
-    const int other = 1 - pair_.rank();
-    const auto* m = &memory;
-    const int count = checked_int(m->count(), "count");
-    const auto exchange = [=] {
-      MPI_Request requests[2];
-      HALOCLINE_MPI(irecv(m->in(), count, m->type(), other, 2, MPI_COMM_WORLD, &requests[0]));
-      HALOCLINE_MPI(isend(m->out(), count, m->type(), other, 2, MPI_COMM_WORLD, &requests[1]));
-      HALOCLINE_MPI(waitall(2, requests, MPI_STATUSES_IGNORE));
-    };
-    return {std::move(name), exchange, exchange, m};
-  }
-
   Options options_;
   PingPong pair_;
   dtype::ResourceCache* resources_;
@@ -216,14 +200,14 @@ std::vector<Benchmark> fig9(Bench& bench) {
   std::vector<Benchmark> out;
   const std::int64_t largest = bench.options().smoke ? 64 : 1 << 24;
   for (std::int64_t bytes = 1; bytes <= largest; bytes *= bytes < 64 ? 8 : 4)
-    out.push_back({bytes_name(bytes), [bytes, &b = bench] {
+    out.push_back({dtype::bench::name_of_bytes(bytes), [bytes, &b = bench] {
                      const auto part = contiguous(bytes);
                      const auto host = b.has_device() ? b.pinned(part) : b.memory(part, false);
-                     std::vector<Way> ways{*b.vendor("host", host, false)};
+                     std::vector<Way> ways{*b.vendor(host, false, "host")};
                      std::optional<MessageMemory> device;
                      if (b.has_device()) {
                        device.emplace(b.memory(part, true));
-                       if (auto way = b.vendor("device", *device, true))
+                       if (auto way = b.vendor(*device, true, "device"))
                          ways.push_back(*std::move(way));
                        ways.push_back(b.copy("d2h", host, *device));
                        ways.push_back(b.copy("h2d", *device, host));
@@ -260,15 +244,15 @@ std::vector<Benchmark> fig11(Bench& bench) {
   for (const auto bytes : sizes)
     for (std::int64_t block = 1; block <= kPitch; block *= bench.options().smoke ? 8 : 2) {
       if (!bench.fits(bytes / block * kPitch)) continue;
-      out.push_back({bytes_name(bytes) + "-b" + std::to_string(block), [bytes, block, &b = bench] {
+      out.push_back({dtype::bench::name_of_bytes(bytes) + "-b" + std::to_string(block),
+                     [bytes, block, &b = bench] {
                        const auto memory = b.memory(blocks(bytes, block, kPitch), true);
                        std::vector<Way> ways;
                        for (const auto transfer : b.transfers())
                          ways.push_back(
                              b.ours(std::string(dtype::name(transfer)), memory, transfer));
                        ways.push_back(b.ours("auto", memory, std::nullopt));
-                       if (auto way = b.vendor("vendor", memory, true))
-                         ways.push_back(*std::move(way));
+                       if (auto way = b.vendor(memory, true)) ways.push_back(*std::move(way));
                        auto row = measure(b, memory, std::move(ways), 0.15, "auto");
                        append_regret(row, b.transfers());
                        return row;
@@ -285,12 +269,13 @@ std::vector<Benchmark> host(Bench& bench) {
   for (const auto bytes : sizes)
     for (std::int64_t block = 8; block <= kPitch; block *= bench.options().smoke ? 16 : 4) {
       if (!bench.fits(bytes / block * kPitch)) continue;
-      out.push_back({bytes_name(bytes) + "-b" + std::to_string(block), [bytes, block, &b = bench] {
+      out.push_back({dtype::bench::name_of_bytes(bytes) + "-b" + std::to_string(block),
+                     [bytes, block, &b = bench] {
                        const auto memory = b.memory(blocks(bytes, block, kPitch), false);
-                       return measure(b, memory,
-                                      {b.ours("ours", memory, std::nullopt),
-                                       *b.vendor("vendor", memory, false)},
-                                      0.2, "ours");
+                       return measure(
+                           b, memory,
+                           {b.ours("ours", memory, std::nullopt), *b.vendor(memory, false)}, 0.2,
+                           "ours");
                      }});
     }
   return out;
@@ -305,18 +290,17 @@ std::vector<Benchmark> long_messages(Bench& bench) {
   for (const bool on_device : {false, true}) {
     if (on_device && !bench.has_device()) continue;
     for (const auto bytes : sizes)
-      out.push_back({std::string(on_device ? "device-" : "host-") + bytes_name(bytes),
-                     [bytes, on_device, &b = bench] {
-                       const auto memory = b.memory(blocks(bytes, 64, 128), on_device);
-                       std::vector<Way> ways{b.ours("whole", memory, std::nullopt, 0)};
-                       for (const auto& [name, chunk] :
-                            {std::pair("64KiB", 1 << 16), {"256KiB", 1 << 18}, {"1MiB", 1 << 20}})
-                         if (chunk < bytes)
-                           ways.push_back(b.ours(name, memory, std::nullopt, chunk));
-                       if (auto way = b.vendor("vendor", memory, on_device))
-                         ways.push_back(*std::move(way));
-                       return measure(b, memory, std::move(ways), 0.5, "whole");
-                     }});
+      out.push_back(
+          {std::string(on_device ? "device-" : "host-") + dtype::bench::name_of_bytes(bytes),
+           [bytes, on_device, &b = bench] {
+             const auto memory = b.memory(blocks(bytes, 64, 128), on_device);
+             std::vector<Way> ways{b.ours("whole", memory, std::nullopt, 0)};
+             for (const auto& [name, chunk] :
+                  {std::pair("64KiB", 1 << 16), {"256KiB", 1 << 18}, {"1MiB", 1 << 20}})
+               if (chunk < bytes) ways.push_back(b.ours(name, memory, std::nullopt, chunk));
+             if (auto way = b.vendor(memory, on_device)) ways.push_back(*std::move(way));
+             return measure(b, memory, std::move(ways), 0.5, "whole");
+           }});
   }
   return out;
 }
@@ -329,22 +313,23 @@ std::vector<Benchmark> beside_mpi(Bench& bench, Ways ways) {
   const std::int64_t largest = bench.options().smoke ? 1 << 10 : 1 << 22;
   for (std::int64_t bytes = 1 << 10; bytes <= largest; bytes *= 4)
     for (std::int64_t block = 8; block <= bytes / 2 && block <= 1 << 13; block *= 4)
-      out.push_back(
-          {bytes_name(bytes) + "-b" + std::to_string(block), [bytes, block, ways, &b = bench] {
-             const auto memory = b.memory(blocks(bytes, block, 2 * block), false);
-             return measure(b, memory, ways(b, memory), 0.2, "interposed");
-           }});
+      out.push_back({dtype::bench::name_of_bytes(bytes) + "-b" + std::to_string(block),
+                     [bytes, block, ways, &b = bench] {
+                       const auto memory = b.memory(blocks(bytes, block, 2 * block), false);
+                       return measure(b, memory, ways(b, memory), 0.2, "interposed");
+                     }});
   return out;
 }
 std::vector<Benchmark> interposed(Bench& bench) {
   return beside_mpi(bench, [](const Bench& b, const MessageMemory& memory) {
-    return std::vector{b.interposed("interposed", memory), *b.vendor("vendor", memory, false)};
+    return std::vector{b.by_mpi<MPI_Send, MPI_Recv>("interposed", memory),
+                       *b.vendor(memory, false)};
   });
 }
 std::vector<Benchmark> both_ways(Bench& bench) {
   return beside_mpi(bench, [](const Bench& b, const MessageMemory& memory) {
-    return std::vector{b.interposed_both_ways("interposed", memory),
-                       b.vendor_both_ways("vendor", memory)};
+    return std::vector{b.both_ways<MPI_Irecv, MPI_Isend, MPI_Waitall>("interposed", memory),
+                       b.both_ways<PMPI_Irecv, PMPI_Isend, PMPI_Waitall>("vendor", memory)};
   });
 }
 
@@ -354,12 +339,12 @@ std::vector<Benchmark> plain(Bench& bench) {
   std::vector<Benchmark> out;
   const std::int64_t largest = bench.options().smoke ? 8 : 1 << 22;
   for (std::int64_t bytes = 8; bytes <= largest; bytes *= 8)
-    out.push_back({bytes_name(bytes), [bytes, &b = bench] {
+    out.push_back({dtype::bench::name_of_bytes(bytes), [bytes, &b = bench] {
                      const auto memory = b.memory({dtype::named("double"), bytes / 8}, false);
-                     return measure(
-                         b, memory,
-                         {b.interposed("interposed", memory), *b.vendor("vendor", memory, false)},
-                         0.5, "interposed");
+                     return measure(b, memory,
+                                    {b.by_mpi<MPI_Send, MPI_Recv>("interposed", memory),
+                                     *b.vendor(memory, false)},
+                                    0.5, "interposed");
                    }});
   return out;
 }

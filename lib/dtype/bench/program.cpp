@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <exception>
@@ -15,8 +14,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
-#include <string_view>
 
+#include "support/machine.hpp"
 #include "support/mpi_check.hpp"
 
 namespace halocline::dtype::bench {
@@ -63,21 +62,6 @@ std::optional<Options> parse(int argc, char** argv, const Program& program, bool
   return out;
 }
 
-// Returns the MPI library's own name, in one line without its build options.
-std::string mpi_library() {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-  int length = 0;
-  HALOCLINE_MPI(MPI_Get_library_version(text, &length));
-  std::string line;
-  for (const char c :
-       std::string_view(text).substr(0, std::string_view(text).find_first_of(",\n"))) {
-    const bool space = std::isspace(static_cast<unsigned char>(c)) != 0;
-    if (!space) line += c;
-    if (space && !line.empty() && line.back() != ' ') line += ' ';
-  }
-  return line;
-}
-
 // Returns a value for JSON: whole numbers without a fraction, all other numbers with the digits
 // that a measurement has. NaN becomes null.
 nlohmann::json number(double value) {
@@ -91,7 +75,8 @@ class Report {
  public:
   Report(bool json, Facts facts)
       : json_(json), file_(json ? stderr : stdout), facts_(std::move(facts)) {
-    const auto mpi = mpi_library();
+    auto mpi = mpi_library();
+    mpi = mpi.substr(0, mpi.find(','));  // without its build options
     facts_.provenance.emplace_back("mpi", mpi);
     facts_.provenance.emplace_back("compiler", __VERSION__);
     if (!facts_.headline.empty()) facts_.headline += ", ";
@@ -236,6 +221,12 @@ int end_output(const char* name, int code) {
 }
 
 }  // namespace
+
+std::string name_of_bytes(std::int64_t bytes) {
+  for (const auto& [unit, suffix] : {std::pair(1 << 20, "MiB"), std::pair(1 << 10, "KiB")})
+    if (bytes % unit == 0) return std::to_string(bytes / unit) + suffix;
+  return std::to_string(bytes) + "B";
+}
 
 Effort effort_of(const Options& options, const Effort& full, const Effort& quick) {
   if (options.smoke) return {0, 0, 1};

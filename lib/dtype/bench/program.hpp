@@ -41,6 +41,9 @@ struct Options {
 /// Returns how long to measure: by the options, and one round of single calls for --smoke.
 Effort effort_of(const Options& options, const Effort& full, const Effort& quick);
 
+/// Returns a size for the name of a benchmark, such as 4MiB.
+std::string name_of_bytes(std::int64_t bytes);
+
 /// Holds a benchmark: a row of the result.
 struct Benchmark {
   std::string name;

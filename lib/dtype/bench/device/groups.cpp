@@ -39,12 +39,6 @@ namespace {
 constexpr std::int64_t kPitch = 512;
 constexpr std::int64_t kMaxSpan = std::int64_t{1} << 31;  // leaves room for the host's copy
 
-std::string bytes_name(std::int64_t bytes) {
-  for (const auto& [unit, suffix] : {std::pair(1 << 20, "MiB"), std::pair(1 << 10, "KiB")})
-    if (bytes % unit == 0) return std::to_string(bytes / unit) + suffix;
-  return std::to_string(bytes) + "B";
-}
-
 // Returns `rows` blocks, one at the begin of each pitch.
 TypeExprPtr as_vector(std::int64_t rows, std::int64_t block, std::int64_t pitch) {
   return type(Hvector{rows, block, pitch, named("byte")});
@@ -61,7 +55,7 @@ struct Object {
 DeviceCase object_case(const Object& object, Direction direction, MemoryKind packed,
                        std::string name) {
   name += std::string(direction == Direction::pack ? "-pack-" : "-unpack-") +
-          bytes_name(object.bytes) + "-b" + std::to_string(object.block);
+          name_of_bytes(object.bytes) + "-b" + std::to_string(object.block);
   return {.name = std::move(name),
           .direction = direction,
           .packed = packed,
