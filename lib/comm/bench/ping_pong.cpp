@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "dtype/bench/noise.hpp"
+#include "dtype/bench/memory.hpp"
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/pack/host/segment.hpp"
 #include "support/mpi_check.hpp"

@@ -10,17 +10,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
-#include <new>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "dtype/bench/harness.hpp"
-#include "dtype/bench/noise.hpp"
+#include "dtype/bench/memory.hpp"
 #include "dtype/pack/copy_plan.hpp"
 #include "dtype/pack/host/host_packer.hpp"
 
@@ -125,40 +122,20 @@ Method all_slabs(const std::vector<Slab>& slabs) {
 
 // ---- copy ----
 
-// Holds the fields of a block, one behind the other.
+// Holds the fields of a block, one behind the other, each from a page on.
 class Block {
  public:
-  explicit Block(std::int64_t points)
-      : field_(round_up((points + 2 * kRadius) * (points + 2 * kRadius) * (points + 2 * kRadius))),
-        data_(static_cast<double*>(std::aligned_alloc(kPage * 8, bytes()))) {
-    if (!data_) throw std::bad_alloc();
+  explicit Block(std::int64_t side) : field_bytes_((side * side * side * 8 + 4095) / 4096 * 4096) {
+    memory_.resize(kFields * field_bytes_);
   }
-
-  double* field(std::int64_t i) const { return data_.get() + i * field_; }
-  void fill(std::uint64_t seed) const {
-    fill_with_noise(reinterpret_cast<std::byte*>(data_.get()), bytes(), seed);
+  double* field(std::int64_t i) const {
+    return reinterpret_cast<double*>(memory_.data() + i * field_bytes_);
   }
-  // Returns a hash of all bytes and their order.
-  std::uint64_t hash() const {
-    std::uint64_t hash = 0;
-    for (std::int64_t i = 0; i < kFields * field_; ++i) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, data_.get() + i, sizeof word);
-      hash = (hash ^ word) * 0x9E3779B97F4A7C15U;
-      hash ^= hash >> 32;
-    }
-    return hash;
-  }
+  Buffer& memory() { return memory_; }
 
  private:
-  static constexpr std::int64_t kPage = 4096 / 8;
-  static std::int64_t round_up(std::int64_t n) { return (n + kPage - 1) / kPage * kPage; }
-  std::size_t bytes() const { return static_cast<std::size_t>(kFields * field_ * 8); }
-  struct Free {
-    void operator()(double* data) const { std::free(data); }
-  };
-  std::int64_t field_;  // doubles from one field to the next
-  std::unique_ptr<double, Free> data_;
+  std::int64_t field_bytes_;
+  Buffer memory_{0};
 };
 
 template <int kShape>
@@ -175,9 +152,9 @@ void copy_rows(std::int64_t points, std::int64_t side, const double* __restrict 
 
 // Measures copies of slabs. `periodic`: into the ghosts of the block itself.
 Row measure_copy(const std::vector<Slab>& slabs, bool periodic, const Options& options) {
-  const auto points = slabs.front().points;
-  const Block source(points), other(periodic ? 0 : points);
-  const auto& destination = periodic ? source : other;
+  const auto points = slabs.front().points, side = slabs.front().side();
+  Block source(side), other(periodic ? 0 : side);
+  auto& destination = periodic ? source : other;
   std::vector<CopyJob> jobs;
   std::vector<PackJob> from, to;
   for (const auto& slab : slabs) {
@@ -207,8 +184,7 @@ Row measure_copy(const std::vector<Slab>& slabs, bool periodic, const Options& o
     for (const auto& slab : slabs)
       for (std::int64_t i = 0; i < kFields; ++i)
         with_shape(slab.shape, [&](auto shape) {
-          copy_rows<decltype(shape)::value>(points, slab.side(),
-                                            source.field(i) + slab.place(slab.from),
+          copy_rows<decltype(shape)::value>(points, side, source.field(i) + slab.place(slab.from),
                                             destination.field(i) + slab.place(slab.to));
         });
   });
@@ -221,10 +197,10 @@ Row measure_copy(const std::vector<Slab>& slabs, bool periodic, const Options& o
 
   Row row;
   const auto after = [&](const Contender& contender) {
-    source.fill(1);
-    if (!periodic) destination.fill(2);
+    source.memory().fill(1);
+    if (!periodic) destination.memory().fill(2);
     contender.calls()(1);
-    return destination.hash();
+    return destination.memory().hash();
   };
   const auto expected = after(all[0]);
   row.verified = after(all[1]) == expected && after(all[2]) == expected;

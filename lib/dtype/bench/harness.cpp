@@ -14,7 +14,7 @@
 #include <utility>
 #include <variant>
 
-#include "dtype/bench/noise.hpp"
+#include "dtype/bench/memory.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/pack/fused_plan.hpp"
 #include "dtype/pack/host/host_packer.hpp"
@@ -29,43 +29,6 @@
 namespace halocline::dtype::bench {
 
 namespace {
-
-// Holds memory that is touched before it is timed, and kept for the next case. Bytes before and
-// behind those of the case must not change.
-class Buffer {
- public:
-  /// `offset`: bytes from the begin of a page to the data
-  explicit Buffer(std::size_t offset) : offset_(offset) {}
-
-  void resize(std::int64_t bytes) {
-    const auto wanted = static_cast<std::size_t>(bytes) + offset_ + 2 * kGuard;
-    if (wanted > capacity_) {
-      memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kGuard, rounded(wanted))));
-      if (!memory_) throw std::bad_alloc();
-      capacity_ = rounded(wanted);
-    }
-    used_ = wanted;
-  }
-
-  std::byte* data() const { return memory_.get() + kGuard + offset_; }
-
-  void fill(std::uint64_t seed) { fill_with_noise(memory_.get(), rounded(used_), seed); }
-
-  bool operator==(const Buffer& other) const {
-    return used_ == other.used_ && std::memcmp(memory_.get(), other.memory_.get(), used_) == 0;
-  }
-
- private:
-  static constexpr std::size_t kGuard = 4096;
-
-  static std::size_t rounded(std::size_t bytes) { return (bytes + kGuard - 1) / kGuard * kGuard; }
-
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
-  std::unique_ptr<std::byte[], Free> memory_;
-  std::size_t offset_, capacity_ = 0, used_ = 0;
-};
 
 // Holds the memory that all cases use in turn.
 struct Arena {

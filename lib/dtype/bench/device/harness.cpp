@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-#include "dtype/bench/noise.hpp"
+#include "dtype/bench/memory.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/pack/device/job_table.hpp"
 #include "dtype/pack/host/host_packer.hpp"
@@ -280,10 +280,8 @@ DeviceHarness::Launch DeviceHarness::launch_of(Twin twin, const Prepared& p) con
         for (const auto& job : p.jobs) {
           auto* memory = memory_.data() + job.offset;
           auto* packed = p.packed + job.position;
-          if (p.packs())
-            packer_->pack(job.plan, memory, job.count, packed);
-          else
-            packer_->unpack(job.plan, packed, memory, job.count);
+          p.packs() ? packer_->pack(job.plan, memory, job.count, packed)
+                    : packer_->unpack(job.plan, packed, memory, job.count);
         }
       }};
     case Twin::blocks:
@@ -409,10 +407,7 @@ Row DeviceHarness::measure(const DeviceCase& the_case) {
   // One type uses its plan directly: a FusedPlan would know the count beforehand.
   const bool one = p.jobs.size() == 1;
   const auto ours = one ? std::get<0>(launch_of(Twin::separate, p)) : [this, &p] {
-    if (p.packs())
-      packer_->pack(p.fused, p.packed);
-    else
-      packer_->unpack(p.fused, p.packed);
+    p.packs() ? packer_->pack(p.fused, p.packed) : packer_->unpack(p.fused, p.packed);
   };
   std::vector<Contender> all = {{"ours", one_by_one(ours)}, {"stream", in_a_row(ours)}};
   row.verified = is_right(p, one_by_one(ours));
