@@ -81,10 +81,8 @@ class Report {
     facts_.provenance.emplace_back("compiler", __VERSION__);
     if (!facts_.headline.empty()) facts_.headline += ", ";
     std::fprintf(
-        file_,
-        "%s%s\n_ns: nanoseconds of a call, median; A_vs_B, vs_B: A, or ours, is N x as fast "
-        "as B\n",
-        facts_.headline.c_str(), mpi.c_str());
+        file_, "%s%s\n%s\n", facts_.headline.c_str(), mpi.c_str(),
+        "_ns: nanoseconds of a call, median; A_vs_B, vs_B: A, or ours, is N x as fast as B");
   }
 
   void begin(const Group& group, const std::vector<Benchmark>& all) {
@@ -125,16 +123,12 @@ class Report {
   void print_row(const std::string& name, const Row& row) const {
     std::fprintf(file_, "%-*s", width_, name.c_str());
     for (const auto& column : columns_) {
-      const auto value = row.value(column);
-      const bool whole = std::abs(value) >= 1000 || value == std::round(value);
+      const auto value = row.value(column), size = std::abs(value);
+      const int digits = size >= 1000 || value == std::round(value) ? 0 : size < 0.1 ? 3 : 2;
       if (std::isnan(value))
         std::fprintf(file_, " %*s", width_of(column), "-");
       else
-        std::fprintf(file_, " %*.*f", width_of(column),
-                     whole                   ? 0
-                     : std::abs(value) < 0.1 ? 3
-                                             : 2,
-                     value);
+        std::fprintf(file_, " %*.*f", width_of(column), digits, value);
     }
     std::fprintf(file_, " %s%s%s\n", row.verified ? "yes" : "NO", row.note.empty() ? "" : ": ",
                  row.note.c_str());
