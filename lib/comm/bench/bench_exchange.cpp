@@ -352,6 +352,7 @@ Program program() {
     out.groups.push_back(
         {axis,
          "split in this axis; shared and p2p: in their faster shapes; vendor: the MPI's fastest",
+         "shared_ns",
          "rows_ns rows-fixed_ns shared_ns shared-axes_ns p2p_ns p2p-axes_ns alltoallv_ns vendor_ns "
          "shared_vs_vendor shared_vs_rows shared_vs_rows-fixed p2p_vs_vendor-pack",
          [axis](const Options& options) { return split_in(axis, options); }});

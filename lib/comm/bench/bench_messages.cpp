@@ -384,25 +384,26 @@ Program program() {
       .groups = {{"fig9",
                   "messages of bytes, and copies between device and host; staged: the sum of three "
                   "[PEA21 figure 9]",
-                  "bytes host_ns device_ns d2h_ns h2d_ns staged_ns", of(fig9)},
+                  "host_ns", "bytes host_ns device_ns d2h_ns h2d_ns staged_ns", of(fig9)},
                  {"fig11",
                   "2-D objects in the memory of a device, pitch 512 bytes; vendor: MPI's own "
                   "([PEA21 figure 11]: auto is up to 59,000 x as fast)",
+                  "auto_ns",
                   "blocks device_ns one-shot_ns staged_ns auto_ns vendor_ns vs_vendor regret",
                   of(fig11)},
-                 {"host", "the same objects in ordinary memory",
+                 {"host", "the same objects in ordinary memory", "ours_ns",
                   "blocks ours_ns ours_p10_ns ours_p90_ns vendor_ns vs_vendor", of(host)},
-                 {"long", "blocks of 64 bytes, 128 apart: one message, and chunks",
+                 {"long", "blocks of 64 bytes, 128 apart: one message, and chunks", "whole_ns",
                   "bytes whole_ns 64KiB_ns 256KiB_ns 1MiB_ns vendor_ns", of(long_messages)},
                  {"interposed",
                   "blocks with gaps of their length, by MPI_Send and MPI_Recv: start with "
                   "LD_PRELOAD=libhalocline_mpi.so",
-                  kInterposedColumns, of(interposed)},
+                  "interposed_ns", kInterposedColumns, of(interposed)},
                  {"both-ways",
                   "the same by MPI_Irecv, MPI_Isend and MPI_Waitall, from both ranks at once",
-                  kInterposedColumns, of(both_ways)},
+                  "interposed_ns", kInterposedColumns, of(both_ways)},
                  {"plain", "doubles, by MPI_Send and MPI_Recv, in a process without derived types",
-                  kInterposedColumns, of(plain)}},
+                  "interposed_ns", kInterposedColumns, of(plain)}},
       .start = [bench](const Options& options) -> Facts {
         int ranks = 0;
         HALOCLINE_MPI(MPI_Comm_size(MPI_COMM_WORLD, &ranks));

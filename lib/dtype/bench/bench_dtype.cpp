@@ -28,31 +28,34 @@ Program program() {
   return {
       .what = "Packing with our plans beside the loop by hand, MPI_Pack and memcpy.",
       .groups =
-          {{"table1", "Ross et al. 2003, Table 1, and packs below 4 KiB", kPackColumns,
+          {{"table1", "Ross et al. 2003, Table 1, and packs below 4 KiB", "pack_ns", kPackColumns,
             packs<table1>},
-           {"halo", "the 26 slabs of a 256^3 block, radius 3, one by one and fused", kPackColumns,
-            packs<halo>},
-           {"patterns", "application patterns around 1 MiB and, -small, 4 to 64 KiB", kPackColumns,
-            packs<patterns>},
+           {"halo", "the 26 slabs of a 256^3 block, radius 3, one by one and fused", "pack_ns",
+            kPackColumns, packs<halo>},
+           {"patterns", "application patterns around 1 MiB and, -small, 4 to 64 KiB", "pack_ns",
+            kPackColumns, packs<patterns>},
            {"copy", "halos of 128^3 and 256^3 blocks into another one's ghosts; hand: row by row",
+            "copy_ns",
             "bytes hand_ns copy_ns copy_p10_ns copy_p90_ns packed_ns memcpy_ns copy_vs_hand "
             "copy_vs_packed copy_vs_memcpy",
             copy},
            {"commit",
             "trimeans; plan: ours by handle, compile: of a type that was read before; total: MPI's "
             "create and commit (vendor) and our plan",
+            "total_ns",
             "bytes create_ns commit_ns plan_ns compile_ns total_ns total_vs_vendor "
             "plan_ns_per_block vendor_ns_per_block lookup_ns attribute_ns",
             commit},
            {"reconstruct",
             "the cheapest type path of displacements; plain: the search over all divisors",
+            "path_ns",
             "prefixes comparisons plain_comparisons prefixes_ns plain_ns path_ns path_mega_per_s "
             "extended_ns tree_ns path_cost extended_cost tree_cost",
             reconstruct},
            {"calls",
             "calls that the interposer passes on: start with LD_PRELOAD=libhalocline_mpi.so; more: "
             "through it, per call",
-            "calls mpi_ns through_ns more_ns good_more_ns", calls}},
+            "through_ns", "calls mpi_ns through_ns more_ns good_more_ns", calls}},
       .start = [threads](const Options& options) -> Facts {
         const bool whole = options.mode == "whole";
         for (const auto& group : options.groups)

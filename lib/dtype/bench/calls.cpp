@@ -168,8 +168,8 @@ std::vector<Benchmark> calls(const Options& options) {
   // Each use of the engine pays for knowing the kind of memory; MPI need not know it.
   out.push_back(
       benchmark_of("kind-of-host", kNoTarget, 1, options, [memory = 0](const Names& names) {
-        keep(&memory);  // otherwise there would be no loop
-        if (names.are_own) keep(kind_of_memory(&memory));
+        benchmark::DoNotOptimize(&memory);  // otherwise there would be no loop
+        if (names.are_own) benchmark::DoNotOptimize(kind_of_memory(&memory));
       }));
   return out;
 }

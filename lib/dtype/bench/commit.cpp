@@ -130,13 +130,13 @@ void measure_lookup(Row& row, MPI_Datatype handle, const Options& options) {
   HALOCLINE_MPI(MPI_Type_set_attr(handle, key, &flag));
   std::vector<Contender> both;
   both.emplace_back("lookup", [&](std::int64_t calls) {
-    for (; calls > 0; --calls) keep(&cached_plan(handle));
+    for (; calls > 0; --calls) benchmark::DoNotOptimize(&cached_plan(handle));
   });
   both.emplace_back("attribute", [&](std::int64_t calls) {
     for (; calls > 0; --calls) {
       void* value = nullptr;
       HALOCLINE_MPI(MPI_Type_get_attr(handle, key, &value, &flag));
-      keep(value);
+      benchmark::DoNotOptimize(value);
     }
   });
   take_turns(both, effort_of(options, {0.1, 20e3, 5}, {0.02, 20e3, 3}));

@@ -176,7 +176,7 @@ Row measure_copy(const std::vector<Slab>& slabs, bool periodic, const Options& o
     all.emplace_back(name, [body](std::int64_t calls) {
       for (; calls > 0; --calls) {
         body();
-        clobber_memory();
+        benchmark::ClobberMemory();
       }
     });
   };

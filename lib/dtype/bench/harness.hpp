@@ -6,6 +6,7 @@
 // memcpy in turn within one run. Only ratios of such samples count.
 #pragma once
 
+#include <benchmark/benchmark.h>
 #include <mpi.h>
 
 #include <cstddef>
@@ -37,7 +38,7 @@ Batch batch(Body body) {
     for (; calls > 0; --calls) {
       asm volatile("" : "+r"(memory), "+r"(packed));
       body(static_cast<std::byte*>(memory), static_cast<std::byte*>(packed));
-      clobber_memory();
+      benchmark::ClobberMemory();
     }
   };
 }

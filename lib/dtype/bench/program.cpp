@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dtype/bench/program.hpp"
 
+#include <benchmark/benchmark.h>
 #include <fnmatch.h>
 #include <mpi.h>
 
@@ -9,6 +10,7 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
+#include <fstream>
 #include <iterator>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -21,6 +23,26 @@
 namespace halocline::dtype::bench {
 
 namespace {
+
+// Gives Google Benchmark its flags, and refuses all others. Finds the mistakes for which Google
+// Benchmark would end the process with a code that is not ours.
+void initialize(char* program, std::vector<std::string> flags, bool writes) {
+  const std::string out = "--benchmark_out=";
+  std::vector<char*> all = {program};
+  for (auto& flag : flags) {
+    if (flag == "--benchmark_out_format=csv")
+      throw ConfigError(flag + " cannot be used (rows differ in their fields): use json");
+    if (writes && flag.starts_with(out) && !std::ofstream(flag.substr(out.size()), std::ios::app))
+      throw EnvironmentError(flag + " cannot be written: name a file in a folder of yours");
+    all.push_back(flag.data());
+  }
+  int count = static_cast<int>(all.size());
+  all.push_back(nullptr);
+  benchmark::Initialize(&count, all.data(), [] {
+    throw ConfigError("a value of a flag --benchmark_... is not known: see --help");
+  });
+  if (count > 1) throw ConfigError(std::string(all[1]) + " is not known: see --help");
+}
 
 // Returns nullopt if the command line asks for help, which rank 0 then prints.
 std::optional<Options> parse(int argc, char** argv, const Program& program, bool prints) {
@@ -47,6 +69,11 @@ std::optional<Options> parse(int argc, char** argv, const Program& program, bool
   app.add_flag("--smoke", out.smoke, "tiny sizes: does everything work, and verify?");
   app.add_flag("--json", out.json, "one JSON object per row on stdout, the table on stderr");
   app.add_flag("--list", out.list, "list the groups");
+  app.allow_extras()->footer(
+      "Flags of Google Benchmark:\n"
+      "  --benchmark_filter=REGEX    benchmarks by GROUP/CASE\n"
+      "  --benchmark_out=FILE        its own JSON, or --benchmark_out_format=console\n"
+      "  --benchmark_...             and all others, except for those of the format on stdout");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -55,101 +82,13 @@ std::optional<Options> parse(int argc, char** argv, const Program& program, bool
   } catch (const CLI::ParseError& error) {
     throw ConfigError(std::string(error.what()) + ": see --help");
   }
+  initialize(argv[0], app.remaining(), prints);
   for (const auto& name : wanted.empty() ? names : wanted)
     if (std::find(out.groups.begin(), out.groups.end(), name) == out.groups.end())
       out.groups.push_back(name);
   if (out.smoke) out.points = std::min<std::int64_t>(out.points, 12);
   return out;
 }
-
-// Returns a value for JSON: whole numbers without a fraction, all other numbers with the digits
-// that a measurement has. NaN becomes null.
-nlohmann::json number(double value) {
-  if (std::isnan(value)) return nullptr;
-  if (value == std::round(value)) return static_cast<std::int64_t>(value);
-  return std::round(value * 1e4) / 1e4;
-}
-
-// Prints rows as they come, and the remarks on them at the end.
-class Report {
- public:
-  Report(bool json, Facts facts)
-      : json_(json), file_(json ? stderr : stdout), facts_(std::move(facts)) {
-    auto mpi = mpi_library();
-    mpi = mpi.substr(0, mpi.find(','));  // without its build options
-    facts_.provenance.emplace_back("mpi", mpi);
-    facts_.provenance.emplace_back("compiler", __VERSION__);
-    if (!facts_.headline.empty()) facts_.headline += ", ";
-    std::fprintf(
-        file_, "%s%s\n%s\n", facts_.headline.c_str(), mpi.c_str(),
-        "_ns: nanoseconds of a call, median; A_vs_B, vs_B: A, or ours, is N x as fast as B");
-  }
-
-  void begin(const Group& group, const std::vector<Benchmark>& all) {
-    group_ = &group;
-    width_ = 0;
-    for (const auto& one : all) width_ = std::max(width_, static_cast<int>(one.name.size()));
-    std::istringstream columns(group.columns);
-    columns_.assign(std::istream_iterator<std::string>(columns), {});
-    std::fprintf(file_, "\n%s: %s\n%-*s", group.name, group.what, width_, "");
-    for (const auto& column : columns_)
-      std::fprintf(file_, " %*s", width_of(column), column.c_str());
-    std::fprintf(file_, " verified\n");
-  }
-
-  void add(const std::string& name, const Row& row) {
-    ++rows_;
-    if (!row.verified) ++unverified_;
-    for (const auto& remark : row.remarks)
-      remarks_.push_back(std::string(group_->name) + "/" + name + ": " + remark);
-    if (json_) print_json(name, row);
-    print_row(name, row);
-    std::fflush(nullptr);
-  }
-
-  void end(const std::string& closing) const {
-    if (!closing.empty()) std::fprintf(file_, "\n%s\n", closing.c_str());
-    std::fprintf(file_, "\n%d rows, %d not verified\n", rows_, unverified_);
-    for (const auto& remark : remarks_) std::fprintf(file_, "  %s\n", remark.c_str());
-  }
-
-  int unverified() const { return unverified_; }
-
- private:
-  static int width_of(const std::string& column) {
-    return std::max(static_cast<int>(column.size()), 9);
-  }
-
-  void print_row(const std::string& name, const Row& row) const {
-    std::fprintf(file_, "%-*s", width_, name.c_str());
-    for (const auto& column : columns_) {
-      const auto value = row.value(column), size = std::abs(value);
-      const int digits = size >= 1000 || value == std::round(value) ? 0 : size < 0.1 ? 3 : 2;
-      if (std::isnan(value))
-        std::fprintf(file_, " %*s", width_of(column), "-");
-      else
-        std::fprintf(file_, " %*.*f", width_of(column), digits, value);
-    }
-    std::fprintf(file_, " %s%s%s\n", row.verified ? "yes" : "NO", row.note.empty() ? "" : ": ",
-                 row.note.c_str());
-  }
-
-  void print_json(const std::string& name, const Row& row) const {
-    nlohmann::ordered_json out = {{"group", group_->name}, {"case", name}};
-    for (const auto& [field, value] : row.fields) out[field] = number(value);
-    out["verified"] = row.verified;
-    out["note"] = row.note;
-    for (const auto& [key, value] : facts_.provenance) out[key] = value;
-    std::printf("%s\n", out.dump().c_str());
-  }
-
-  bool json_;
-  std::FILE* file_;  // of the tables
-  Facts facts_;
-  const Group* group_ = nullptr;
-  int width_ = 0, rows_ = 0, unverified_ = 0;
-  std::vector<std::string> columns_, remarks_;
-};
 
 // Returns the groups to measure, scales first.
 std::vector<const Group*> wanted_groups(const Program& program, const Options& options) {
@@ -162,36 +101,206 @@ std::vector<const Group*> wanted_groups(const Program& program, const Options& o
   return out;
 }
 
-// Returns the number of rows that are not verified.
-int measure(const Program& program, const Options& options, int rank) {
-  auto facts = program.start(options);
-  std::optional<Report> report;
-  if (rank == 0) report.emplace(options.json, std::move(facts));
+struct Entry {
+  const Group* group;
+  Benchmark benchmark;
+};
+
+std::vector<Entry> wanted_benchmarks(const Program& program, const Options& options) {
+  std::vector<Entry> out;
   std::size_t rows = 0, left_out = 0;
-  for (const auto* group : wanted_groups(program, options)) {
-    auto all = group->make(options);
-    if (!group->is_scale) {
-      left_out += std::erase_if(all, [&](const Benchmark& one) {
-        return fnmatch(options.only.c_str(), one.name.c_str(), 0) != 0;
-      });
-      rows += all.size();
+  for (const auto* group : wanted_groups(program, options))
+    for (auto& one : group->make(options)) {
+      const bool wanted = fnmatch(options.only.c_str(), one.name.c_str(), 0) == 0;
+      if (!group->is_scale) ++(wanted ? rows : left_out);
+      if (wanted || group->is_scale) out.push_back({group, std::move(one)});
     }
-    if (all.empty()) continue;
-    if (report) report->begin(*group, all);
-    for (const auto& one : all) {
-      const auto row = one.run();
-      if (report) report->add(one.name, row);
-    }
-  }
   if (rows == 0 && left_out > 0)
     throw ConfigError("no case is called '" + options.only +
                       "' (--only): run without it to see all");
-  int unverified = 0;
-  if (report) {
-    report->end(program.closing ? program.closing() : "");
-    unverified = report->unverified();
+  return out;
+}
+
+// Returns a value for JSON: whole numbers without a fraction, all other numbers with the digits
+// that a measurement has. NaN becomes null.
+nlohmann::json number(double value) {
+  if (std::isnan(value)) return nullptr;
+  if (value == std::round(value)) return static_cast<std::int64_t>(value);
+  return std::round(value * 1e4) / 1e4;
+}
+
+// Prints rows as they come, and the remarks on them at the end. Fields of a row are the counters of
+// a run of Google Benchmark, and the note is its label.
+class Report final : public benchmark::BenchmarkReporter {
+ public:
+  Report(const Program& program, bool json, const std::vector<Entry>& all, Facts facts)
+      : program_(program),
+        json_(json),
+        file_(json ? stderr : stdout),
+        facts_(std::move(facts)),
+        mpi_(mpi_library()) {
+    for (const auto& [group, one] : all)
+      width_ = std::max(width_, static_cast<int>(one.name.size()));
+    mpi_ = mpi_.substr(0, mpi_.find(','));  // without its build options
+    facts_.provenance.emplace_back("mpi", mpi_);
+    facts_.provenance.emplace_back("compiler", __VERSION__);
+    for (const auto& [key, value] : facts_.provenance) benchmark::AddCustomContext(key, value);
   }
-  HALOCLINE_MPI(MPI_Bcast(&unverified, 1, MPI_INT, 0, MPI_COMM_WORLD));
+
+  // Counts a row that is going to be reported.
+  void count(const std::string& name, const Row& row) {
+    ++rows_;
+    if (!row.verified) ++unverified_;
+    for (const auto& remark : row.remarks) remarks_.push_back(name + ": " + remark);
+  }
+  int unverified() const { return unverified_; }
+
+  bool ReportContext(const Context&) override {
+    std::fprintf(
+        file_, "%s%s%s\n%s\n", facts_.headline.c_str(), facts_.headline.empty() ? "" : ", ",
+        mpi_.c_str(),
+        "_ns: nanoseconds of a call, median; A_vs_B, vs_B: A, or ours, is N x as fast as B");
+    return true;
+  }
+
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const auto& run : runs) {
+      const auto& name = run.run_name.function_name;
+      const auto slash = name.find('/');
+      if (group_ == nullptr || group_->name != name.substr(0, slash)) begin(name.substr(0, slash));
+      auto of_case = name.substr(slash + 1);
+      if (is_aggregate(run)) of_case += "_" + run.aggregate_name;
+      if (json_) print_json(of_case, run);
+      print_row(of_case, run);
+    }
+    std::fflush(nullptr);
+  }
+
+  void Finalize() override {
+    const auto closing = program_.closing ? program_.closing() : "";
+    if (!closing.empty()) std::fprintf(file_, "\n%s\n", closing.c_str());
+    std::fprintf(file_, "\n%d rows, %d not verified\n", rows_, unverified_);
+    for (const auto& remark : remarks_) std::fprintf(file_, "  %s\n", remark.c_str());
+  }
+
+ private:
+  static int width_of(const std::string& column) {
+    return std::max(static_cast<int>(column.size()), 9);
+  }
+  // Returns NaN if there is no such field.
+  static double field(const Run& run, const std::string& name) {
+    const auto found = run.counters.find(name);
+    return found == run.counters.end() ? std::nan("") : found->second.value;
+  }
+  static bool is_aggregate(const Run& run) { return run.run_type == Run::RT_Aggregate; }
+  static bool is_verified(const Run& run) {
+    return !is_aggregate(run) && field(run, "verified") == 1;
+  }
+
+  void begin(const std::string& name) {
+    group_ = &*std::find_if(program_.groups.begin(), program_.groups.end(),
+                            [&](const Group& group) { return group.name == name; });
+    std::istringstream columns(group_->columns);
+    columns_.assign(std::istream_iterator<std::string>(columns), {});
+    std::fprintf(file_, "\n%s: %s\n%-*s", group_->name, group_->what, width_, "");
+    for (const auto& column : columns_)
+      std::fprintf(file_, " %*s", width_of(column), column.c_str());
+    std::fprintf(file_, " verified\n");
+  }
+
+  void print_row(const std::string& name, const Run& run) const {
+    std::fprintf(file_, "%-*s", width_, name.c_str());
+    for (const auto& column : columns_) {
+      const auto value = field(run, column), size = std::abs(value);
+      const int digits = size >= 1000 || value == std::round(value) ? 0 : size < 0.1 ? 3 : 2;
+      if (std::isnan(value))
+        std::fprintf(file_, " %*s", width_of(column), "-");
+      else
+        std::fprintf(file_, " %*.*f", width_of(column), digits, value);
+    }
+    const char* verified = is_verified(run) ? "yes" : is_aggregate(run) ? "-" : "NO";
+    std::fprintf(file_, " %s%s%s\n", verified, run.report_label.empty() ? "" : ": ",
+                 run.report_label.c_str());
+  }
+
+  // Columns of the table come first.
+  void print_json(const std::string& name, const Run& run) const {
+    nlohmann::ordered_json out = {{"group", group_->name}, {"case", name}};
+    for (const auto& column : columns_)
+      if (run.counters.contains(column)) out[column] = number(field(run, column));
+    for (const auto& [key, counter] : run.counters)
+      if (!out.contains(key) && key != "verified") out[key] = number(counter.value);
+    if (!is_aggregate(run)) out["verified"] = is_verified(run);
+    out["note"] = run.report_label;
+    for (const auto& [key, value] : facts_.provenance) out[key] = value;
+    std::printf("%s\n", out.dump().c_str());
+  }
+
+  const Program& program_;
+  bool json_;
+  std::FILE* file_;  // of the tables
+  int width_ = 0;    // of the names of cases
+  Facts facts_;
+  std::string mpi_;
+  const Group* group_ = nullptr;  // of the row before
+  int rows_ = 0, unverified_ = 0;
+  std::vector<std::string> columns_, remarks_;
+};
+
+// Returns the value of rank 0.
+int from_rank_0(int value) {
+  HALOCLINE_MPI(MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD));
+  return value;
+}
+
+constexpr int kEnd = -1;  // in place of the number of a benchmark, or of rows
+
+// Has Google Benchmark run the benchmarks, and tells the other ranks before each. A row travels to
+// the report, and to --benchmark_out, as counters and label. Returns the number of rows that are
+// not verified, kEnd if the filter left out all benchmarks.
+int lead(const std::vector<Entry>& all, Report& report) {
+  for (int i = 0; i < static_cast<int>(all.size()); ++i) {
+    const auto& [group, one] = all[static_cast<std::size_t>(i)];
+    const auto name = std::string(group->name) + "/" + one.name;
+    benchmark::RegisterBenchmark(
+        name.c_str(),
+        [=, &report, &run = one.run, ours = group->ours](benchmark::State& state) {
+          Row row;
+          for (auto _ : state) {
+            from_rank_0(i);
+            row = run();
+            const auto ns = row.value(ours);
+            state.SetIterationTime(std::isnan(ns) ? 0 : ns * 1e-9);
+          }
+          for (const auto& [field, value] : row.fields) state.counters[field] = value;
+          state.counters["verified"] = row.verified ? 1 : 0;
+          state.SetLabel(row.note);
+          report.count(name, row);
+        })
+        ->Iterations(1)
+        ->UseManualTime();
+  }
+  if (all.empty()) report.Finalize();
+  const bool none = !all.empty() && benchmark::RunSpecifiedBenchmarks(&report) == 0;
+  from_rank_0(kEnd);
+  return none ? kEnd : report.unverified();
+}
+
+// Returns the number of rows that are not verified.
+int measure(const Program& program, const Options& options, int rank) {
+  auto facts = program.start(options);
+  const auto all = wanted_benchmarks(program, options);
+  int unverified = 0;
+  if (rank == 0) {
+    Report report(program, options.json, all, std::move(facts));
+    unverified = lead(all, report);
+  } else {
+    for (int i = from_rank_0(0); i != kEnd; i = from_rank_0(0))
+      all[static_cast<std::size_t>(i)].benchmark.run();
+  }
+  unverified = from_rank_0(unverified);
+  if (unverified == kEnd)
+    throw ConfigError("no case is left (by --benchmark_filter): run without it to see all");
   return unverified;
 }
 

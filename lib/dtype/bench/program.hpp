@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Runs the benchmark programs, of the host and of devices: reads the command line, measures the
-// wanted groups of benchmarks, and prints their rows as tables or as JSON.
+// wanted groups of benchmarks, and prints their rows as tables or as JSON. Google Benchmark runs
+// each row as one benchmark of one iteration, which times itself by turns.hpp.
 //
 // Exit codes: 0, 1 if a row is not verified, 2 bad input, 3 the environment failed, 77 there is
 // nothing to measure.
@@ -53,9 +54,11 @@ struct Benchmark {
 struct Group {
   const char* name;
   const char* what;     ///< one line: what is measured, and what the columns mean
+  const char* ours;     ///< field of the rows that is the time of Google Benchmark
   const char* columns;  ///< fields of the rows that the table shows
   std::function<std::vector<Benchmark>(const Options&)> make;
-  bool is_scale = false;  ///< measured in any case, as a whole: rows of other groups refer to it
+  /// Measured whatever --groups and --only say: rows of other groups refer to it.
+  bool is_scale = false;
 };
 
 /// Holds the facts that all rows share.

@@ -86,7 +86,7 @@ Row measure_family(Displacements (*family)(std::int64_t), std::int64_t n, const 
   std::vector<Contender> all;
   const auto add = [&all](const char* name, auto what) {
     all.emplace_back(name, [what](std::int64_t calls) {
-      for (; calls > 0; --calls) keep(what());
+      for (; calls > 0; --calls) benchmark::DoNotOptimize(what());
     });
   };
   add("prefixes", [&] { return repeated_prefixes(sequence).comparisons; });

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Tests how a benchmark program ends: exit codes, groups, patterns, and JSON.
+# Tests how a benchmark program ends: exit codes, groups, patterns, JSON, Google Benchmark's flags.
 #   test_endings.sh BENCH_DTYPE
 set -uo pipefail
-bench=$1 failed=0
+bench=$1 failed=0 file=$(mktemp)
+trap 'rm -f "$file"' EXIT
 # ends CODE TEXT ARGUMENT...: checks the exit code, and that stdout or stderr has TEXT.
 ends() {
   local code=0 out; out=$("$bench" "${@:3}" 2>&1) || code=$?
@@ -16,6 +17,17 @@ ends 2 'see --help' --points=2
 ends 2 '--mode=segments is for' --smoke --group=copy --mode=segments
 ends 0 '2 rows, 0 not verified' --smoke --group=commit --only='indexed-*'
 ends 0 '2 rows, 0 not verified' --smoke --groups=table1,patterns --group=table1 --only='contig-[18]'
+ends 2 'see --help' --benchmark_none=1
+ends 2 'see --help' --benchmark_out_format=none
+ends 2 'use json' --benchmark_out_format=csv
+ends 2 'no case is left' --smoke --group=commit --benchmark_filter=none
+ends 3 'cannot be written' --smoke --group=commit --benchmark_out=/dev/null/none
+ends 0 commit/indexed-regular/ --group=commit --benchmark_list_tests
+ends 0 indexed-regular_mean --smoke --group=commit --benchmark_filter=indexed-regular --benchmark_repetitions=2
+ends 0 '1 rows, 0 not verified' --smoke --group=commit --benchmark_filter=indexed-regular --benchmark_out="$file"
+awk -F'[:,]' '/"mpi"/ {mpi = 1} /"real_time"/ {time = $2} /"total_ns"/ {total = $2}
+  END {exit !(mpi && total > 0 && time / total > 0.999 && time / total < 1.001)}' "$file" ||
+  { echo "FAILED: --benchmark_out lacks the MPI, or its time is not ours:"; cat "$file"; failed=1; }
 code=0; "$bench" --list >/dev/full 2>&1 || code=$?
 [[ $code == 3 ]] || { echo "FAILED: --list to a full disk ends with $code, not 3"; failed=1; }
 rows=$("$bench" --smoke --group=table1 --only=flash-io --json 2>/dev/null)

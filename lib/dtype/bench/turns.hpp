@@ -8,7 +8,6 @@
 // Each round begins with another method: for 4 MiB, the place in the round was worth 5 %.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -79,16 +78,5 @@ struct Row {
   /// Returns the value of a field; NaN if the row has no such field.
   double value(const std::string& field) const;
 };
-
-/// Makes the compiler forget what it knows about memory: writes before this point are not left out.
-inline void clobber_memory() {
-  std::atomic_signal_fence(std::memory_order_acq_rel);
-}
-
-/// Makes the compiler compute `value`.
-template <class T>
-void keep(const T& value) {
-  asm volatile("" : : "r,m"(value) : "memory");
-}
 
 }  // namespace halocline::dtype::bench

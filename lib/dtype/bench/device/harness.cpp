@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dtype/bench/device/harness.hpp"
 
+#include <benchmark/benchmark.h>
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -518,7 +519,7 @@ Row DeviceHarness::measure_kind_of(MemoryKind kind) {
                                                            : static_cast<const void*>(&row);
   row.verified = kind_of_memory(address) == kind;
   const auto ask = [address](std::int64_t calls) {
-    for (; calls > 0; --calls) keep(kind_of_memory(address));
+    for (; calls > 0; --calls) benchmark::DoNotOptimize(kind_of_memory(address));
   };
   compare({{"ours", ask}}, 0.1, row);
   return row;
