@@ -3,15 +3,11 @@
 """Makes a table and a plot of type reconstruction: time and comparisons against the length of the sequence.
 
     jobs/local/bench.sh reconstruct --json >results/raw/reconstruct.jsonl
-    results/reconstruct.py                  results/raw/reconstruct.jsonl -> results/mine/reconstruct/reconstruct.md and .svg
+    results/reconstruct.py                  results/raw/reconstruct.jsonl -> results/mine/reconstruct/reconstruct.md and .svg"""
+from records import PLACE, clear_ending, damaged, end, shown
+from reports import RAW, column, markdown, numbers, pandas, parser, pyplot, rows_of, save
+from tables import provenance
 
-The plot needs matplotlib, the table does not."""
-import sys
-
-from records import PLACE, RESULTS, clear_ending, damaged, end, lines_of, load, pyplot, read_text, shown
-from tables import markdown, provenance
-
-RAW = RESULTS / "raw" / "reconstruct.jsonl"
 FAMILIES = ("contiguous", "two-level", "irregular-over-12", "random")
 COLUMNS = (
     ("n", "n", 0),
@@ -30,76 +26,50 @@ COLUMNS = (
 )
 
 
-def family(row):
-    return row["case"].rsplit("-", 1)[0]
-
-
-def cell(row, field, digits):
-    value = row.get(field)
-    if value is None:
-        return "-"
-    if field.endswith("comparisons"):
-        value /= row["n"]
-    if field.endswith("_ns"):
-        value /= 1e6
-    return f"{value:.{digits}f}"
-
-
-def draw(rows, path):
-    plots = pyplot("reconstruct.py")
-    if plots is None:
-        return
-    figure, axes = plots.subplots(1, 2, figsize=(11, 4.5))
-    for axis, unit, fields in (
-        (axes[0], "seconds", (("path_ns", "o-", "path"), ("plain_ns", "x:", "plain search"))),
-        (axes[1], "comparisons", (("comparisons", "o-", "repeated prefixes"), ("plain_comparisons", "x:", "plain search"))),
+def draw(rows, stem, formats):
+    figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.5))
+    for axis, unit, scale, fields in (
+        (axes[0], "seconds", 1e-9, (("path_ns", "o-", "path"), ("plain_ns", "x:", "plain search"))),
+        (axes[1], "comparisons", 1, (("comparisons", "o-", "repeated prefixes"), ("plain_comparisons", "x:", "plain search"))),
     ):
         for color, name in enumerate(FAMILIES):
+            of_family = rows[rows.family == name].set_index("n")
             for field, style, label in fields:
-                points = [(row["n"], row[field] * (1e-9 if unit == "seconds" else 1)) for row in rows if family(row) == name and row.get(field)]
-                axis.plot(*zip(*points), style, color=f"C{color}", markersize=4, label=f"{name}, {label}")
-        axis.set_xscale("log")
-        axis.set_yscale("log")
-        axis.set_xlabel("n")
-        axis.set_ylabel(unit)
+                values = scale * column(of_family, field).dropna()
+                axis.plot(values, style, color=f"C{color}", markersize=4, label=f"{name}, {label}")
+        axis.set(xscale="log", yscale="log", xlabel="n", ylabel=unit)
         axis.grid(alpha=0.3)
     axes[0].legend(fontsize="x-small")
     figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
-    print(shown(path))
+    return save(figure, stem, formats)
 
 
 def main():
-    if len(sys.argv) > 1:
-        print(__doc__, end="")
-        return 0 if sys.argv[1] in ("-h", "--help") else 2
+    arguments = parser(__doc__).parse_args()
+    raw, again, path = RAW / "reconstruct.jsonl", "run jobs/local/bench.sh reconstruct --json", PLACE / "reconstruct/reconstruct.md"
     with clear_ending("reconstruct.py", "make it writable, or name another place in HALOCLINE_RESULTS"):
-        write()
+        _, rows = rows_of(raw, again)
+        with damaged(shown(raw), again):
+            rows["family"] = rows["case"].str.rsplit("-", n=1).str[0]
+            rows = rows.sort_values(["family", "n"], key=lambda values: values.map(FAMILIES.index) if values.name == "family" else values)
+            text = document(rows)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        print(f"{shown(path)}: {len(rows)} rows")
+        with damaged(shown(raw), again):
+            print(shown(draw(rows, path, arguments.formats)[0]))
     return 0
 
 
-def write():
-    again = "run jobs/local/bench.sh reconstruct --json"
-    text = read_text(RAW, again)
-    with damaged(shown(RAW), again):
-        rows = [load(line) for line in lines_of(text) if line.startswith("{")]
-        rows.sort(key=lambda row: (FAMILIES.index(family(row)), row["n"]))
-        text = document(rows)
-    directory = PLACE / "reconstruct"
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / "reconstruct.md").write_text(text, encoding="utf-8")
-    print(f"{shown(directory / 'reconstruct.md')}: {len(rows)} rows")
-    with damaged(shown(RAW), again):
-        draw(rows, directory / "reconstruct.svg")
-
-
 def document(rows):
-    table = markdown(["sequence"] + [title for title, _, _ in COLUMNS], [[family(row)] + [cell(row, field, digits) for _, field, digits in COLUMNS] for row in rows])
+    scale = lambda field: rows.n if field.endswith("comparisons") else 1e6 if field.endswith("_ns") else 1  # noqa: E731
+    cells = {title: numbers(column(rows, field) / scale(field), digits) for title, field, digits in COLUMNS}
     facts = provenance("", "")
     return (
         "# reconstruct\n\nThe repeated prefixes of a sequence of n displacements beside the plain search over all divisors of n, and the\n"
         "cheapest path, extended path and tree. Medians; every row is verified. `-`: not measured.\n\n"
-        f"{table}\n## Provenance\n\nCommit {facts['git'][:12]}{' with changes' if facts['dirty'] else ''}, {facts['time']}, compiler {rows[0]['compiler']}, "
+        f"{markdown(pandas.DataFrame({'sequence': rows.family} | cells))}\n## Provenance\n\n"
+        f"Commit {facts['git'][:12]}{' with changes' if facts['dirty'] else ''}, {facts['time']}, compiler {rows.compiler.iloc[0]}, "
         f"{facts['cpu']}; `jobs/local/bench.sh reconstruct --json`\n"
     )
 

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Shares code between the scripts: reads records, checks them against a JSON Schema, ends with a clear line, and
-finds matplotlib."""
+finds the packages of reports. Needs the standard library alone."""
 
 import contextlib
 import functools
 import importlib.util
 import io
 import json
-import math
 import os
 import pathlib
 import re
@@ -22,6 +21,7 @@ RESULTS = pathlib.Path(__file__).resolve().parent
 # A user's measurements must not overwrite the results that are kept with the project, unless
 # HALOCLINE_RESULTS=results.
 PLACE = pathlib.Path(os.environ.get("HALOCLINE_RESULTS") or RESULTS / "mine")
+PACKAGES = ("pandas", "tabulate", "matplotlib", "markdown_it")  # of jobs/local/requirements/reports.txt
 LARGEST = 1 << 30  # largest file in bytes; the largest study has some megabytes
 PATIENCE_S = 10  # longest time to wait for the first byte of a pipe
 
@@ -266,58 +266,21 @@ def difference_from(schema, value, name, all_there):
     return None
 
 
-def prefer_matplotlib():
-    """Starts the script again with Debian's Python if only that one has matplotlib. It need not be the first Python
-    in PATH."""
-    debian = "/usr/bin/python3"
-    if importlib.util.find_spec("matplotlib") or sys.prefix == "/usr" or not os.access(debian, os.X_OK):
+def need_packages():
+    """Starts the script again with a Python that has PACKAGES, unless this one has them. Ends it with one line and exit
+    code 3 if there is no such Python."""
+    lacking = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+    if not lacking:
         return
-    if subprocess.run([debian, "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode == 0:
-        os.execv(debian, [debian, *sys.argv])
+    # The first Python in PATH need not be the one that has them.
+    for python in map(str, (RESULTS.parent / ".deps/reports/bin/python3", "/usr/bin/python3")):
+        if os.access(python, os.X_OK) and subprocess.run([python, "-c", f"import {', '.join(PACKAGES)}"], stderr=subprocess.DEVNULL).returncode == 0:
+            os.execv(python, [python, *sys.argv])
+    tell(pathlib.Path(sys.argv[0]).name, f"{sys.executable} has no {', '.join(lacking)}: run jobs/local/reports.sh, which installs them in .deps")
+    sys.exit(3)
 
 
 def shown(path):
     """Returns a path for people: relative to the project's folder if it is inside."""
     path = pathlib.Path(path).resolve()
     return path.relative_to(RESULTS.parent) if path.is_relative_to(RESULTS.parent) else path
-
-
-def pyplot(program):
-    """Returns matplotlib.pyplot for files. Without matplotlib, prints a line and returns None."""
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        matplotlib.rcParams["svg.hashsalt"] = "halocline"
-        from matplotlib import pyplot as module
-    except ImportError:
-        print(f"{program}: no plots ({sys.executable} has no matplotlib: install it; Debian: python3-matplotlib)", file=sys.stderr)
-        return None
-    return module
-
-
-# Each entry gives ticks of logarithmic axes, from many to few: (base, ticks from one of its powers
-# to the next).
-DECIMAL = ((10, (1, 1.5, 2, 3, 5, 7)), (10, (1, 2, 5)), (10, (1,)), (1000, (1,)))
-BINARY = ((4, (1, 2)), (4, (1,)), (64, (1,)))
-
-
-def log_scale(axes, which, formatter, series=DECIMAL):
-    """Gives all `axes` the same logarithmic scale on axis `which`. The scale ends at ticks, and every tick has its
-    text."""
-    every = [getattr(axis, f"{which}axis") for axis in axes]
-    low = min(max(one.get_data_interval()[0], one.get_minpos()) for one in every)
-    high = max(one.get_data_interval()[1] for one in every)
-    for base, steps in series:
-        powers = range(math.floor(math.log(low, base)) - 1, math.ceil(math.log(high, base)) + 2)
-        ticks = [step * base**power for power in powers for step in steps]
-        first = max(at for at, tick in enumerate(ticks) if tick <= low * 1.001)
-        last = min(at for at, tick in enumerate(ticks) if tick >= high * 0.999)
-        ticks = ticks[first : last + 1] if first < last else ticks[first - 1 : last + 2]
-        if len(ticks) <= 8:
-            break
-    around = (ticks[-1] / ticks[0]) ** 0.03
-    for axis, one in zip(axes, every):
-        axis.set(**{f"{which}scale": "log", f"{which}lim": (ticks[0] / around, ticks[-1] * around)})
-        one.set_ticks(ticks, [formatter(tick) for tick in ticks])
-        one.set_ticks([], minor=True)

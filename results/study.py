@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes a table, plots and a report of a scaling study.
 
-    results/study.py --check                # says what a report of any study would lack here
+    results/study.py --check                # ends with a line if a package is missing
     jobs/local/study.sh local               # or a batch job of jobs/slurm or jobs/lsf; each calls this script at its end
     results/study.py STUDY                  # results/raw/STUDY -> results/mine/STUDY: data.csv, REPORT.md, REPORT.html, and plots
 
@@ -17,18 +17,13 @@ point that is done. Call it again when more points are done. It writes:
   methods     every method at the most ranks: its speed relative to the MPI's fastest
   phases      the phases of each method, stacked
   gathers     gathers by size (results/gather.py)
-A plot is made as .png and .pdf if there is something to plot, and matplotlib 3.6 or later (Debian:
-python3-matplotlib). REPORT.html needs markdown-it-py (Debian: python3-markdown-it). Everything else needs only the
-standard library. Records that are not verified are in no plot and no ratio, and the report begins with them.
-
-git ignores these files. HALOCLINE_RESULTS=results writes to results/STUDY, which is kept with the project. A plot or
-REPORT.html that already exists stays if it cannot be made again here.
+A plot is made as .svg, and with --formats in others, if there is something to plot. Records that are not verified are
+in no plot and no ratio, and the report begins with them. HALOCLINE_RESULTS=results writes to results/STUDY, which is
+kept with the project.
 
 Exit codes: 0 ok, 1 something is not verified (all is written, without it), 2 bad input (then nothing is written or
-changed)."""
+changed), 3 a package is missing."""
 
-import argparse
-import csv
 import os
 import pathlib
 import tempfile
@@ -37,93 +32,53 @@ import gather
 import study_page
 import study_plots
 from diff import seconds
-from records import PLACE, RESULTS, clear_ending, end, prefer_matplotlib, pyplot, shown, tell
-from study_data import NOISY, STATISTICS, Study, is_emulated, ratio_text, seconds_of
-from tables import markdown
+from records import PLACE, clear_ending, end, shown, tell
+from reports import RAW, markdown, numbers, pandas, parser
+from study_data import NOISY, PHASES, STATISTICS, TRIPLES, Study, ratio_text
 
-PHASES = (
-    "pack", "transfer", "unpack", "compute", "total", "post", "interior", "wait", "boundary",
-    "plain_exchange", "plain_compute", "plain_total",
-)  # fmt: skip
-TRIPLES = ("decomposition", "local", "global")
 AS_RECORDED = (
     "fields", "layout", "radius", "periodic", "stencil", "element_bytes", "memory", "storage", "method", "exchange", "chosen",
     "transfer", "shape", "neighbors", "messages_per", "describe", "packer", "reorder", "overlap", "progress", "threads", "order",
     "bytes_per_rank", "root", "bytes_to_others", "bytes_to_self", "messages", "bytes_off_node", "messages_off_node",
     "bytes_off_node_total",
 )  # fmt: skip
+OF_TOTAL = ("baseline", "baseline_storage", "baseline_shape", "ratio_to_baseline", "predicted_s")
+ORIGIN = ("git", "dirty", "compiler", "mpi_library", "cpus", "gpus", "hosts", "time")
 COLUMNS = (
     "study", "group", "scaling", "point", "command", "ranks", "nodes", "ranks_per_node", "nodes_emulated", "oversubscribed",
     *(f"{triple}_{axis}" for triple in TRIPLES for axis in "xyz"), *AS_RECORDED, "phase", *STATISTICS, "iterations", "verified",
-    "baseline", "baseline_storage", "baseline_shape", "ratio_to_baseline", "predicted_s",
-    "git", "dirty", "compiler", "mpi_library", "cpus", "gpus", "hosts", "time", "notes",
+    *OF_TOTAL, *ORIGIN, "notes",
 )  # fmt: skip
-OF_TOTAL = ("baseline", "baseline_storage", "baseline_shape", "predicted_s")
-
-
-def rows(study):
-    """Yields the rows of data.csv: {column: value}."""
-    for point in study.points:
-        group = study.group(point)
-        for record in point.records:
-            origin = record["provenance"]
-            row = {
-                "study": study.name,
-                "group": group.name,
-                "scaling": group.scaling,
-                "point": point.name,
-                "command": record["kind"],
-            }
-            row |= {name: record[name] for name in (*AS_RECORDED, "ranks", "nodes", "iterations", "verified") if name in record}
-            row |= {"ranks_per_node": f"{record['ranks'] / record['nodes']:g}", "nodes_emulated": is_emulated(record)}
-            row |= {
-                "oversubscribed": study.oversubscribed(point),
-                "hosts": len(origin["hosts"]),
-                "notes": "; ".join(record["notes"]),
-            }
-            row |= {name: origin[name] for name in ("git", "dirty", "compiler", "mpi_library", "time")}
-            row |= {name: "; ".join(origin[name]) for name in ("cpus", "gpus")}
-            row |= {
-                f"{triple}_{axis}": value for triple in TRIPLES if triple in record for axis, value in zip("xyz", record[triple])
-            }
-            if record["kind"] == "gather":
-                row["method"] = record["variant"]
-            for phase in PHASES:
-                statistics = record["phases"][phase] if "phases" in record else record if phase == "total" else None
-                if phase == "total":  # also for records without times
-                    of_total = {name: record[name] for name in OF_TOTAL if name in record} | {
-                        "ratio_to_baseline": point.ratio(record)
-                    }
-                    yield row | of_total | {"phase": phase} | {name: statistics and statistics[name] for name in STATISTICS}
-                elif statistics:
-                    yield row | {"phase": phase} | {name: statistics[name] for name in STATISTICS}
-
-
-def cell(value):
-    return "" if value is None else str(value).lower() if isinstance(value, bool) else value
 
 
 def write_csv(study, path):
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for row in rows(study):
-            writer.writerow([cell(row.get(column)) for column in COLUMNS])
+    frame, origins = study.frame, study.frame.get("provenance", pandas.Series(dtype=object))
+    new = {"study": study.name, "scaling": frame.group.map(lambda name: study.groups[name].scaling), "command": frame.kind}
+    new |= {"ranks_per_node": (frame.ranks / frame.nodes).map("{:g}".format), "nodes_emulated": frame.emulated}
+    new |= {"oversubscribed": frame.crowded, "ratio_to_baseline": frame.ratio}
+    new |= {name: origins.map(lambda origin, name=name: origin[name]) for name in ORIGIN}
+    new |= {"hosts": new["hosts"].map(len)}
+    wanted = [*COLUMNS, *(f"{phase}.{name}" for phase in PHASES for name in STATISTICS)]
+    cells, parts = frame.assign(**new).reindex(columns=wanted).apply(lambda values: values.map(cell)), []
+    for phase in PHASES:
+        times = {name: cells[f"{phase}.{name}"] for name in STATISTICS}
+        part = cells.assign(phase=phase, **times)
+        if phase != "total":  # which has a row even without times
+            part = part[part.median_s != ""].assign(**dict.fromkeys(OF_TOTAL, ""))
+        parts.append(part)
+    rows = pandas.concat(parts).sort_index(kind="stable")
+    rows[list(COLUMNS)].to_csv(path, index=False, lineterminator="\n")
 
 
-def method_of(point, record):
-    """Returns the method with the settings that distinguish it from another record of the same name at this point."""
-    if record["kind"] == "gather":
-        return f"{record['variant']} ({record['order']}, {gather.size_text(record['bytes_per_rank'])})"
-    shape = "" if record["shape"] == "direct" else f", {record['shape']}"
-    storages = {other["storage"] for other in point.records if other["method"] == record["method"]}
-    return record["method"] + shape + (", private memory" if record["storage"] == "private" and len(storages) > 1 else "")
+def cell(value):
+    if isinstance(value, list):
+        return "; ".join(value)
+    return "" if pandas.isna(value) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def unverified(study):
     """Returns {point: its methods that are not verified}."""
-    found = {point.name: [method_of(point, record) for record in point.records if not record["verified"]] for point in study.points}
-    return {name: methods for name, methods in found.items() if methods}
+    return study.frame[~study.frame.verified].groupby("point", sort=False).said.agg(list).to_dict()
 
 
 def first_of_all(study):
@@ -136,7 +91,12 @@ def first_of_all(study):
     ]
     if not out:
         out = ["Every record is verified: the program checks what it times, and times nothing else."]
-    for what, values in (("commits", study.commits()), ("MPIs", study.origins("mpi_library")), ("CPUs", study.origins("cpus")), ("GPUs", study.origins("gpus"))):
+    for what, values in (
+        ("commits", study.commits()),
+        ("MPIs", study.origins("mpi_library")),
+        ("CPUs", study.origins("cpus")),
+        ("GPUs", study.origins("gpus")),
+    ):
         if len(values) > 1:
             out.append(f"**Points are of different {what} ({'; '.join(values)}): compare no times across them.**")
     missing = [point for point in study.points if not point.done]
@@ -149,39 +109,48 @@ def first_of_all(study):
         out.append(f"**Not done yet: {len(missing) - larger} of {len(study.points)} points.**")
     if larger:
         out.append(f"{larger} points of the study have more nodes than the largest that ran.")
-    noisy = [point.name for point in study.points if point.noisy()]
-    if noisy:
-        out.append(f"**Noisy, p90 more than {NOISY} times p10 of our or the MPI's fastest: {', '.join(noisy)}.**")
-    crowded = [point.name for point in study.points if study.oversubscribed(point)]
-    if crowded:
-        out.append(f"**More ranks than cores: {', '.join(crowded)}.**")
+    noisy = study.noisy()
+    for what, names in (
+        (
+            f"Noisy, p90 more than {NOISY} times p10 of our or the MPI's fastest",
+            [point.name for point in study.points if point.name in noisy],
+        ),
+        ("More ranks than cores", [point.name for point in study.points if point.crowded]),
+    ):
+        if names:
+            out.append(f"**{what}: {', '.join(names)}.**")
     return "\n\n".join(out)
 
 
 def answer(study):
     """Returns at most three sentences: the fastest method and its place, the range over all points, and the scaling."""
     every = study.compared()
-    compared = [one for one in every if study.oversubscribed(one[0]) is not True] or every
-    if not compared:
+    compared = every[every.crowded != True]  # noqa: E712 - None is not known
+    compared = compared if len(compared) else every
+    if not len(compared):
         return ""
     fast = lambda value: f"{ratio_text(value)[:-1]} x"  # noqa: E731
-    point, ours, theirs, ratio, *_ = max(compared, key=lambda one: one[0].ranks)
+    ours = compared.loc[compared.ranks.idxmax()]
     sentences = [
-        f"With {point.place()}, `{method_of(point, ours)}` exchanges the halo **{fast(ratio)} as fast** as the MPI's fastest method, "
-        f"`{method_of(point, theirs)}`: in {seconds(seconds_of(ours))} instead of {seconds(seconds_of(theirs))}."
+        f"With {ours.place}, `{ours.said}` exchanges the halo **{fast(ours.ratio)} as fast** as the MPI's fastest method, "
+        f"`{ours.said_theirs}`: in {seconds(ours.seconds)} instead of {seconds(ours.seconds_theirs)}."
     ]
     if len(compared) > 1:
-        ratios = sorted(one[3] for one in compared)
         cores = " with a core for each rank" if len(compared) < len(every) else ""
-        sentences.append(f"Over {len(compared)} points{cores}, our fastest method is {ratio_text(ratios[0])[:-1]} to {fast(ratios[-1])} as fast as the MPI's fastest.")
-    for group in study.groups:
-        curve = next((one for one in group.fastest_curves("compare") if one.label == method_of(point, ours)), None)
-        found = list(curve.efficiencies("weak")) if curve and group.scaling == "weak" else []
+        slowest, fastest = compared.ratio.min(), compared.ratio.max()
+        sentences.append(
+            f"Over {len(compared)} points{cores}, our fastest method is {ratio_text(slowest)[:-1]} to {fast(fastest)} as fast as"
+            " the MPI's fastest."
+        )
+    for group in study.groups.values():
+        curves = study.fastest_curves(group, "compare") if group.scaling == "weak" else []
+        found = next((curve[curve.sent] for curve in curves if curve.label.iloc[0] == ours.said), ())
         if len(found) > 1:
-            first, last = found[0], found[-1]
-            cores = ", which are more than the cores" if study.oversubscribed(last[0]) else ""
+            last = found.iloc[-1]
+            cores = ", which are more than the cores" if last.crowded else ""
             sentences.append(
-                f"In weak scaling it keeps {100 * last[2]:.0f} % of its speed from {first[0].ranks} to {last[0].ranks} ranks{cores}."
+                f"In weak scaling it keeps {100 * last.efficiency:.0f} % of its speed from {found.ranks.iloc[0]} to {last.ranks}"
+                f" ranks{cores}."
             )
             break
     return " ".join(sentences) + "\n"
@@ -191,18 +160,18 @@ def facts(study):
     every = lambda key: "; ".join(study.origins(key))  # noqa: E731
     times, hosts = study.origins("time"), len(study.origins("hosts"))
     config = f", `{study.config}`" if study.config else ""
-    table = [
-        ["study", f"`{study.name}`, site {study.site}, launcher {study.launcher}{config}"],
-        ["machine", f"{every('cpus')}; {every('gpus') or 'no GPU'}; {hosts} host{'s' if hosts > 1 else ''} in all"],
-        ["binding", every("binding")],
-        ["MPI", every("mpi_library")],
-        ["program", f"commit {', '.join(study.commits())}; {every('compiler')}, {every('build_type')}"],
-        ["measured", f"{min(times)} to {max(times)}"],
-    ]
-    return markdown(["what", "which"], table, left=2)
+    table = {
+        "study": f"`{study.name}`, site {study.site}, launcher {study.launcher}{config}",
+        "machine": f"{every('cpus')}; {every('gpus') or 'no GPU'}; {hosts} host{'s' if hosts > 1 else ''} in all",
+        "binding": every("binding"),
+        "MPI": every("mpi_library"),
+        "program": f"commit {', '.join(study.commits())}; {every('compiler')}, {every('build_type')}",
+        "measured": f"{min(times)} to {max(times)}",
+    }
+    return markdown(pandas.DataFrame(table.items(), columns=["what", "which"]), left=2)
 
 
-def state(study, point):
+def state(point, noisy):
     if not point.done and not point.records:
         how = "begun, not finished" if point.exit_code is None else f"**failed, exit code {point.exit_code}**"
         return f"{how}: {point.name}.log" if point.begun else "not done"
@@ -211,82 +180,81 @@ def state(study, point):
         words += ["**NOT VERIFIED**"] * any(not record["verified"] for record in point.records)
         if point.nodes != point.nodes_asked and not point.records[0]["nodes_emulated"]:
             words.append(f"asked for {point.nodes_asked} node{'s' if point.nodes_asked > 1 else ''}")
-        words += ["emulated nodes"] * is_emulated(point.records[0])
-        words += ["noisy"] * point.noisy()
-        words += {True: ["more ranks than cores"], None: ["cores not known"], False: []}[study.oversubscribed(point)]
+        words += ["emulated nodes"] * ("emulated" in point.place)
+        words += ["noisy"] * (point.name in noisy)
+        words += {True: ["more ranks than cores"], None: ["cores not known"], False: []}[point.crowded]
     return ", ".join(words)
 
 
 def points_table(study):
+    noisy = study.noisy()
     table = [
-        [point.name, point.group, point.command, state(study, point), str(point.ranks), str(point.nodes)] for point in study.points
+        [point.name, point.group, point.command, state(point, noisy), point.ranks, point.nodes] for point in study.points
     ]
-    text = markdown(["point", "group", "command", "state", "ranks", "nodes"], table, left=4)
+    text = markdown(pandas.DataFrame(table, columns=["point", "group", "command", "state", "ranks", "nodes"]), left=4)
     if study.strangers:
         text += f"\nNot of this study, and not used: {', '.join(study.strangers)}.\n"
-    notes = {}
-    for point in study.points:
-        for record in point.records:
-            for note in record["notes"]:
-                notes.setdefault(note, dict.fromkeys([])).setdefault(point.name)
-    return text + "".join(f"\n- {', '.join(names)}: {note}" for note, names in notes.items()) + ("\n" if notes else "")
+    notes = study.frame.reindex(columns=["point", "notes"]).explode("notes").dropna().drop_duplicates()
+    names = notes.groupby("notes", sort=False).point.agg(", ".join)
+    return text + "".join(f"\n- {points}: {note}" for note, points in names.items()) + ("\n" if len(names) else "")
 
 
 FIRST = "First: that with the fewest ranks that have something to send to others; of steps, with the fewest ranks."
+ABOVE = {
+    "weak": f"Median; efficiency: T(first) / T. {FIRST}",
+    "strong": f"Median; speed-up: T(first) / T, times the ranks of the first; efficiency: that by the ranks. {FIRST}",
+}
 
 
 def scaling_tables(study):
-    for group in study.groups:
-        curves = group.fastest_curves("compare", "run") if group.scaling != "none" else []
-        columns = list(dict.fromkeys(point.place() for point in group.timed("compare", "run")))
-        if not curves or len(columns) < 2:
+    for group in study.groups.values():
+        curves = study.fastest_curves(group, "compare", "run") if group.scaling != "none" else []
+        places = study.timed(group, "compare", "run").place.unique()
+        if not curves or len(places) < 2:
             continue
-        table = []
-        for curve in curves:
-            found = {}
-            for point, record in curve.samples:
-                found[point.place()] = seconds(seconds_of(record))
-            for point, record, efficiency, *_ in curve.efficiencies(group.scaling):
-                faster = f"{ratio_text(efficiency * point.ranks)}, " if group.scaling == "strong" else ""
-                found[point.place()] = f"{seconds(seconds_of(record))}; {faster}{efficiency:.2f}"
-            table.append([curve.label, *(found.get(column, "-") for column in columns)])
-        what = {
-            "weak": f"Median; efficiency: T(first) / T. {FIRST}",
-            "strong": f"Median; speed-up: T(first) / T, times the ranks of the first; efficiency: that by the ranks. {FIRST}",
-        }
-        yield f"### {group.heading()}\n\n{what[group.scaling]}\n\n{markdown(['method', *columns], table)}"
+        rows = pandas.concat(curves)
+        text = rows.seconds.map(seconds)
+        faster = (rows.efficiency * rows.ranks).map(ratio_text) + ", " if group.scaling == "strong" else ""
+        text += ("; " + faster + numbers(rows.efficiency)).where(rows.efficiency.notna(), "")
+        table = text.groupby([rows.curve, rows.place], sort=False).last().unstack()[places]
+        table.insert(0, "method", rows.groupby("curve").label.first())
+        yield f"### {group.heading}\n\n{ABOVE[group.scaling]}\n\n{markdown(table)}"
 
 
 def best_table(study):
-    table = []
-    for point, ours, theirs, *ratios in study.compared():
-        names = [f"{method_of(point, record)}: {seconds(seconds_of(record))}" for record in (ours, theirs)]
-        ratio, low, high = map(ratio_text, ratios)
-        table.append([point.name, point.place(), *names, ratio, f"{low} to {high}"])
-    header = ["point", "where", "ours, fastest", "the MPI's, fastest", "ours is N x as fast", "by p10 and p90"]
-    return markdown(header, table, left=4) if table else ""
+    found = study.compared()
+    if not len(found):
+        return ""
+    table = {
+        "point": found.point,
+        "where": found.place,
+        "ours, fastest": found.said + ": " + found.seconds.map(seconds),
+        "the MPI's, fastest": found.said_theirs + ": " + found.seconds_theirs.map(seconds),
+        "ours is N x as fast": found.ratio.map(ratio_text),
+        "by p10 and p90": found.low.map(ratio_text) + " to " + found.high.map(ratio_text),
+    }
+    return markdown(pandas.DataFrame(table), left=4)
 
 
 def phases_tables(study):
-    shown = study_plots.PHASES
-    for group in study.groups:
-        table = []
-        for curve in group.fastest_curves("compare", "run"):
-            point, record = curve.samples[-1]
-            cells = [seconds(seconds_of(record, phase)) for phase in (*shown, "total")]
-            table.append([curve.label, point.place(), *cells])
-        if table:
-            yield f"### {group.heading()}\n\n{markdown(['method', 'where', *shown, 'total'], table, left=2)}"
+    phases = [*study_plots.PHASES, "total"]
+    for group in study.groups.values():
+        curves = study.fastest_curves(group, "compare", "run")
+        if curves:
+            last = pandas.concat([curve.tail(1) for curve in curves])
+            text = lambda phase: last[f"{phase}.median_s"].map(lambda value: seconds(None if pandas.isna(value) else value))  # noqa: E731
+            table = {"method": last.label, "where": last.place} | {phase: text(phase) for phase in phases}
+            yield f"### {group.heading}\n\n{markdown(pandas.DataFrame(table), left=2)}"
 
 
 def gather_tables(study):
-    for group, point, (gathers, first) in study.gathers():
-        yield f"### {group.title}: {gather.heading(first)}\n\nPoint {point.name}. " + gather.tables(gathers, "####")
+    for group, point, gathers in study.gathers():
+        yield f"### {group.title}: {gather.heading(gathers)}\n\nPoint {point.name}. " + gather.tables(gathers, "####")
 
 
 def report(study, figures):
     """Returns REPORT.md. `figures`: {name of each plot that was drawn: its caption}."""
-    image = lambda name: f"![{figures[name]}]({name}.png)\n" if name in figures else ""  # noqa: E731
+    image = lambda name: f"![{figures[name]}]({name}.svg)\n" if name in figures else ""  # noqa: E731
     answers = list(filter(None, [answer(study), image("fastest")]))
     warnings = [first_of_all(study) + "\n"]
     parts = [f"# {study.title}\n", *(warnings + answers if unverified(study) else answers + warnings)]
@@ -315,59 +283,47 @@ def report(study, figures):
         texts = [*tables, *(image(name) for name in names if name in figures)]
         if texts:
             parts += [f"## {title}\n", f"{above}\n", *texts]
-    parts.append(
-        "results/studies.md explains the columns of `data.csv`."
-        + (" study.py also draws the plots as .pdf." if figures else " No plots were drawn.")
-        + "\n"
-    )
+    parts.append("results/studies.md explains the columns of `data.csv`.\n")
     return "\n".join(parts)
 
 
-def write(study, folder):
+def write(study, folder, formats):
     """Writes all files into `folder`, after all have been made. Removes plots that this study no longer has."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".study-", dir=folder) as name:
         new = pathlib.Path(name)
-        figures = study_plots.draw(study, new, "study.py")
+        figures = study_plots.draw(study, new, formats)
         write_csv(study, new / "data.csv")
-        text = report(study, figures or {})
+        text = report(study, figures)
         (new / "REPORT.md").write_text(text, encoding="utf-8")
-        parse = study_page.parser("study.py")
-        if parse:
-            (new / "REPORT.html").write_text(study_page.page(parse, study.title, text, new), encoding="utf-8")
-        there = sorted(path.name for path in new.iterdir() if path.suffix != ".svg")
+        (new / "REPORT.html").write_text(study_page.page(study.title, text, new), encoding="utf-8")
+        there = sorted(path.name for path in new.iterdir())
         for file in there:
             os.replace(new / file, folder / file)
-    plots = [folder / f"{name}.{ending}" for name in study_plots.NAMES for ending in ("png", "pdf")]
-    outdated = [path for path in (folder / "REPORT.html", *plots) if path.name not in there and path.exists()]
-    kept = [path for path in outdated if (parse if path.suffix == ".html" else figures) is None]
-    removed = [path for path in outdated if path not in kept]
-    for path in removed:
+    outdated = [path for path in sorted(folder.iterdir()) if path.stem in study_plots.NAMES and path.name not in there]
+    for path in outdated:
         path.unlink()
-    for what, paths in (("kept, of earlier results", kept), ("removed, not of these results", removed)):
-        if paths:
-            tell("study.py", f"{what}: {', '.join(path.name for path in paths)}")
+    if outdated:
+        tell("study.py", f"removed, not of these results: {', '.join(path.name for path in outdated)}")
     return [folder / file for file in there]
 
 
 def main(words=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("study", metavar="STUDY", nargs="?", help="name of the study, such as local or weak")
-    parser.add_argument("--check", action="store_true", help="say what a report would lack here, and write nothing")
-    parser.add_argument("--raw", metavar="FOLDER", type=pathlib.Path, help="what the study left (default: results/raw/STUDY)")
-    parser.add_argument("--out", metavar="FOLDER", type=pathlib.Path, help="where to write (default: results/mine/STUDY)")
-    arguments = parser.parse_args(words)
+    options = parser(__doc__)
+    options.add_argument("study", metavar="STUDY", nargs="?", help="name of the study, such as local or weak")
+    options.add_argument("--check", action="store_true", help="say if a package is missing here, and write nothing")
+    options.add_argument("--raw", metavar="FOLDER", type=pathlib.Path, help="what the study left (default: results/raw/STUDY)")
+    options.add_argument("--out", metavar="FOLDER", type=pathlib.Path, help="where to write (default: results/mine/STUDY)")
+    arguments = options.parse_args(words)
     if arguments.check:
-        pyplot("study.py")
-        study_page.parser("study.py")
-        return 0
+        return 0  # a missing package has ended the script by now
     if arguments.study is None:
-        parser.error("give the name of a study")
+        options.error("give the name of a study")
     if pathlib.Path(arguments.study).name != arguments.study or arguments.study.startswith("."):
-        parser.error(f"STUDY is a name, not '{arguments.study}': say --raw FOLDER if it is elsewhere than in results/raw")
+        options.error(f"STUDY is a name, not '{arguments.study}': say --raw FOLDER if it is elsewhere than in results/raw")
     with clear_ending("study.py", "give another folder with --out"):
-        study = Study(arguments.raw or RESULTS / "raw" / arguments.study)
-        written = write(study, arguments.out or PLACE / arguments.study)
+        study = Study(arguments.raw or RAW / arguments.study)
+        written = write(study, arguments.out or PLACE / arguments.study, arguments.formats)
     for path in written:
         print(shown(path))
     wrong = unverified(study)
@@ -377,5 +333,4 @@ def main(words=None):
 
 
 if __name__ == "__main__":
-    prefer_matplotlib()
     end("study.py", main)

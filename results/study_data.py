@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Holds a scaling study in memory: its groups and points, the records of each, and comparisons across points."""
+"""Holds a scaling study in memory: its groups, its points, and a frame with a row for each record.
+
+Columns of the frame: the fields of the record, those of its point, PHASE.median_s and so on, and
+  seconds, p10, p90     times of `total`; missing if it was not timed or is not verified: wrong results have no speed
+  ratio                 the speed relative to the fastest vendor method; missing if one of the two is not verified
+  said                  the method with the settings that distinguish it from another one of the same name at this point
+  place, vendor, sent, crowded, emulated
+                        where it ran; if the method is the MPI's, if something is sent to other ranks, if there were more
+                        ranks than cores (None: not known), if nodes share a host"""
 
 import re
 
 import gather
 from diff import IDENTITY, text
 from records import BadInput, fault, json_lines, load, read_text
+from reports import pandas
 
 # These settings change from point to point of one line in a plot; the other settings distinguish
 # lines.
@@ -15,6 +24,13 @@ UNSAID = {"storage": ("shared-window", "device"), "shape": ("direct",), "message
 WORDS = {"private": "private memory", "axes": "axes"}
 NOISY = 3  # smallest ratio of p90 to p10 that is called noisy
 STATISTICS = ("median_s", "p10_s", "p90_s", "min_s", "max_s")
+PHASES = (
+    "pack", "transfer", "unpack", "compute", "total", "post", "interior", "wait", "boundary",
+    "plain_exchange", "plain_compute", "plain_total",
+)  # fmt: skip
+SHORT = {"seconds": "median_s", "p10": "p10_s", "p90": "p90_s"}
+TRIPLES = ("decomposition", "local", "global")
+OF_GATHER = ("order", "variant", "bytes_per_rank", "root")
 
 
 class Point:
@@ -31,9 +47,7 @@ class Point:
         self.exit_code = int(ended[1]) if ended and not self.done else None
         if not self.done and failed.exists():  # not all records are verified
             self.path = failed
-        self.records = []
-        if self.path.exists():
-            self.read()
+        self.records = self.read() if self.path.exists() else []
         if self.records:
             self.nodes = self.records[0]["nodes"]
         self.nodes_asked = fields["nodes"]
@@ -47,9 +61,9 @@ class Point:
                 raise BadInput(f"{self.path} is cut off or damaged ({error}): {again}") from error
             if not isinstance(model, dict) or model.get("schema") != "halocline-model/1":
                 raise BadInput(f"{self.path} is no system model of schema halocline-model/1: {again}")
-            return
+            return []
         schema = "gather.schema.json" if self.command == "gather" else "schema.json"
-        lines = {}
+        lines, records = {}, []
         for number, record in json_lines(self.path, again):
             wrong = fault(record, schema)
             for field, wanted in (("kind", self.command), ("ranks", self.ranks)):
@@ -60,50 +74,29 @@ class Point:
                 wrong = "phases.total is not 0 < p10_s <= median_s <= p90_s"
             if wrong:
                 raise BadInput(f"line {number} of {self.path} is no record of this point ({wrong}): {again}")
-            settings = ("order", "variant", "bytes_per_rank", "root") if self.command == "gather" else IDENTITY
+            settings = OF_GATHER if self.command == "gather" else IDENTITY
             other = lines.setdefault(str([record[name] for name in settings]), number)
             if other != number:
                 raise BadInput(f"lines {other} and {number} of {self.path} are of the same experiment: {again}")
-            self.records.append(record)
-        if not self.records:
+            records.append(record)
+        if not records:
             raise BadInput(f"{self.path} has no records: {again}")
+        return records
 
     def ratio(self, record):
-        """Returns the speed relative to the fastest vendor method of this point; None if that method is not verified.
+        """Returns the speed relative to the fastest vendor method of this point; None if one of the two is not verified.
         """
         if record["kind"] == "gather":
-            found = [other for other in self.records if all(other[key] == record[key] for key in ("order", "bytes_per_rank"))]
-            found = [other for other in found if other["variant"] == record["baseline"]]
+            own, names = [record["baseline"], record["order"], record["bytes_per_rank"]], ("variant", "order", "bytes_per_rank")
         else:
-            baseline = [record[key] for key in ("baseline", "baseline_storage", "baseline_shape")]
-            found = [other for other in self.records if [other[key] for key in ("method", "storage", "shape")] == baseline]
-        return record["ratio_to_baseline"] if record["verified"] and found and all(other["verified"] for other in found) else None
+            own, names = [record[f"baseline{end}"] for end in ("", "_storage", "_shape")], ("method", "storage", "shape")
+        found = [other["verified"] for other in self.records if [other[name] for name in names] == own]
+        return record["ratio_to_baseline"] if record["verified"] and found and all(found) else None
 
+    @property
     def place(self):
         emulated = "emulated " if self.records and is_emulated(self.records[0]) else ""
         return f"{self.ranks} rank{'s' if self.ranks > 1 else ''} on {self.nodes} {emulated}node{'s' if self.nodes > 1 else ''}"
-
-    def timed(self):
-        return [record for record in self.records if seconds_of(record)]
-
-    def noisy(self):
-        """Tells if the fastest records vary too much to be compared."""
-        compared = [record for record in (self.best(False), self.best(True)) if record] if self.command in ("compare", "run") else []
-        return any(seconds_of(record, field="p90_s") > NOISY * seconds_of(record, field="p10_s") for record in compared)
-
-    def best(self, vendor):
-        """Returns the fastest verified record of the vendor's methods, or of ours; None if there is none."""
-        return min((record for record in self.timed() if is_vendor(record) == vendor), key=seconds_of, default=None)
-
-
-def seconds_of(record, phase="total", field="median_s"):
-    """Returns a time of the record. None if it was not timed or is not verified: wrong results have no speed."""
-    statistics = record if record["kind"] == "gather" else record["phases"][phase]
-    return statistics[field] if record["verified"] and statistics else None
-
-
-def is_vendor(record):
-    return record["exchange"].startswith("vendor-")
 
 
 def is_emulated(record):
@@ -112,7 +105,7 @@ def is_emulated(record):
     return record["nodes_emulated"] or record["nodes"] > len(record["provenance"]["hosts"])
 
 
-def is_oversubscribed(record, cores):
+def is_crowded(record, cores):
     """Tells if there are more ranks than cores; None if unknown. `cores`: cores of a host, or None. Open MPI 4 also
     reports it itself."""
     origin = record["provenance"]
@@ -122,88 +115,15 @@ def is_oversubscribed(record, cores):
 
 
 def ratio_text(value):
-    return "-" if value is None else f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f}x"
-
-
-class Curve:
-    """Holds one method with one set of settings: its timed records at the points of a group, from the fewest ranks
-    on."""
-
-    def __init__(self, kind, method):
-        self.kind, self.method, self.label, self.settings, self.samples = kind, method, method, {}, []
-        self.exchange = method.partition(":")[0]
-        self.vendor = self.exchange.startswith("vendor-")
-
-    def at(self, point):
-        return next((record for at, record in self.samples if at is point), None)
-
-    def sent(self):
-        """Returns the samples in which something is sent to other ranks."""
-        return [(point, record) for point, record in self.samples if self.kind == "run" or record["bytes_to_others"]]
-
-    def efficiencies(self, scaling):
-        """Returns (point, record, efficiency by median, by p90, by p10) for each sample. The efficiency is T(first) /
-        T. With strong scaling it is also divided by the increase in ranks. The first point has the fewest ranks that
-        send something to other ranks; for steps, the fewest ranks."""
-        samples = self.sent()
-        if not samples:
-            return []
-        first, seconds = samples[0][0].ranks, seconds_of(samples[0][1])
-        more = lambda point: point.ranks / first if scaling == "strong" else 1  # noqa: E731
-        return [
-            (point, record, *(seconds / seconds_of(record, field=field) / more(point) for field in ("median_s", "p90_s", "p10_s")))
-            for point, record in samples
-        ]
-
-
-def at_the_most_ranks(curve):
-    """Returns a key: the curve with the smallest key is the fastest at the largest point."""
-    point, record = curve.samples[-1]
-    return -point.ranks, seconds_of(record)
+    return "-" if pandas.isna(value) else f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f}x"
 
 
 class Group:
-    def __init__(self, fields, points):
+    """Holds the title of a group and how it scales: weak, strong or none."""
+
+    def __init__(self, fields):
         self.name, self.title, self.scaling = fields["name"], fields["title"], fields["scaling"]
-        self.points = sorted((point for point in points if point.group == self.name), key=lambda point: (point.ranks, point.nodes))
-
-    def heading(self):
-        return {"weak": "Weak scaling, ", "strong": "Strong scaling, ", "none": ""}[self.scaling] + self.title
-
-    def timed(self, *commands):
-        return [point for point in self.points if point.command in commands and point.timed()]
-
-    def curves(self, *commands):
-        """Returns the curves of all methods with all their settings. Grids that must not change for this scaling
-        distinguish curves, too."""
-        same = {"weak": ("local",), "strong": ("global",), "none": ()}[self.scaling]
-        names = [name for name in IDENTITY if name not in OF_POINT] + list(same)
-        out = {}
-        for point in self.timed(*commands):
-            for record in point.timed():
-                settings = {name: text(tuple(record[name]) if isinstance(record[name], list) else record[name]) for name in names}
-                curve = out.setdefault(tuple(settings.values()), Curve(record["kind"], record["method"]))
-                curve.settings = settings
-                curve.samples.append((point, record))
-        curves = list(out.values())
-        for curve in curves:
-            others = [other for other in curves if (other.kind, other.method) == (curve.kind, curve.method)]
-            for name, value in curve.settings.items():
-                if len({other.settings[name] for other in others}) > 1 and value not in UNSAID.get(name, ()):
-                    curve.label += ", " + WORDS.get(value, f"{name} {value}")
-            if curve.kind == "run":
-                curve.label = f"run: {curve.label}"
-        return curves
-
-    def fastest_curves(self, *commands):
-        """Returns for each exchange its curve that is fastest at its largest point, in the order of the records."""
-        out = {}
-        for curve in self.curves(*commands):
-            rank = at_the_most_ranks(curve)
-            key = curve.kind, curve.exchange
-            if key not in out or rank < out[key][0]:
-                out[key] = rank, curve
-        return [curve for _, curve in out.values()]
+        self.heading = {"weak": "Weak scaling, ", "strong": "Strong scaling, ", "none": ""}[self.scaling] + self.title
 
 
 class Study:
@@ -229,50 +149,119 @@ class Study:
         self.points = [Point(point, folder) for point in fields["points"]]
         if not any(point.path.exists() for point in self.points):
             raise BadInput(f"{folder} has no results yet: run the study's job first")
-        self.groups = [Group(group, self.points) for group in fields["groups"]]
-        self.cores = cores_of_host(folder)
+        self.groups = {group["name"]: Group(group) for group in fields["groups"]}
         known = {point.path.name for point in self.points}
         self.strangers = sorted(path.name for path in folder.glob("*.jsonl") if path.name not in known)
         self.records = [record for point in self.points for record in point.records]
+        cores = cores_of_host(folder)
+        for point in self.points:
+            point.crowded = is_crowded(point.records[0], cores) if point.records else None
+        self.frame = frame_of(self.points)
 
-    def group(self, point):
-        return next(group for group in self.groups if group.name == point.group)
+    def timed(self, group, *commands):
+        """Returns the timed records of a group, from the fewest ranks on."""
+        rows = self.frame[(self.frame.group == group.name) & self.frame.kind.isin(commands) & self.frame.seconds.notna()]
+        return rows.sort_values(["ranks", "nodes", "at"], kind="stable")
 
-    def oversubscribed(self, point):
-        """Tells if the point has more ranks than cores; None if nobody knows."""
-        return is_oversubscribed(point.records[0], self.cores) if point.records else None
+    def curves(self, group, *commands):
+        """Returns the timed records with the number of their curve (`curve`) and its `label`. A curve is one method with
+        one set of settings. Grids that must not change for this scaling distinguish curves, too."""
+        rows = self.timed(group, *commands)
+        same = {"weak": ["local"], "strong": ["global"], "none": []}[group.scaling]
+        names = [name for name in IDENTITY if name not in OF_POINT] + same
+        settings = rows[names].apply(lambda values: values.map(words_of))
+        varied = settings.groupby(["kind", "method"]).transform("nunique") > 1
+        labels = rows.kind.map({"run": "run: "}).fillna("") + rows.method
+        for name in varied.columns[varied.any()]:
+            said = settings[name].map(lambda value, name=name: ", " + WORDS.get(value, f"{name} {value}"))
+            labels += said.where(varied[name] & ~settings[name].isin(UNSAID.get(name, ())), "")
+        rows = rows.assign(curve=settings.groupby(names, sort=False).ngroup(), label=labels)
+        sent = rows.sent & rows.seconds.notna()
+        first = rows[sent].groupby("curve")[["ranks", "seconds"]].transform("first")
+        more = rows.ranks / first.ranks if group.scaling == "strong" else 1
+        # The efficiency is T(first) / T. With strong scaling it is also divided by the increase in ranks.
+        times = {"efficiency": "seconds", "low_efficiency": "p90", "high_efficiency": "p10"}
+        return rows.assign(**{name: first.seconds / rows[time] / more for name, time in times.items()})
+
+    def fastest_curves(self, group, *commands):
+        """Returns for each exchange its curve that is fastest at its largest point, in the order of the records."""
+        if not len(self.timed(group, *commands)):
+            return []
+        rows = self.curves(group, *commands)
+        last = rows.groupby("curve").tail(1).sort_values(["ranks", "seconds"], ascending=[False, True], kind="stable")
+        best = last.drop_duplicates(["kind", "family"])
+        order = rows.drop_duplicates(["kind", "family"])[["kind", "family"]].merge(best, on=["kind", "family"]).curve
+        return [rows[rows.curve == curve] for curve in order]
 
     def origins(self, key):
         """Returns the values of `key` in the provenance of all records, each once, lists item by item."""
         values = [record["provenance"][key] for record in self.records]
         return list(dict.fromkeys(item for value in values for item in (value if isinstance(value, list) else [value])))
 
-    def mpis(self):
-        return list(dict.fromkeys(" ".join(name.split(",")[0].split()) for name in self.origins("mpi_library")))
-
     def commits(self):
         of = lambda origin: origin["git"][:12] + (" with changes" if origin["dirty"] else "")  # noqa: E731
         return list(dict.fromkeys(of(record["provenance"]) for record in self.records))
 
+    def best(self):
+        """Returns the fastest verified records of ours and of the MPI's at each point of compare or run."""
+        timed = self.frame[self.frame.kind.isin(("compare", "run")) & self.frame.seconds.notna()]
+        return timed.loc[timed.groupby(["at", "vendor"]).seconds.idxmin()]
+
+    def noisy(self):
+        """Returns the names of points whose fastest records vary too much to be compared."""
+        best = self.best()
+        return set(best.point[best.p90 > NOISY * best.p10])
+
     def compared(self):
-        """Returns (point, ours, theirs, ratio, low, high) of each point at which something is sent to other ranks.
-        `ours` and `theirs` are the fastest records, `ratio` is the speed of ours relative to theirs. `low` and `high`
-        combine opposite ends, p10 and p90, of both."""
-        out = []
-        for point in self.points:
-            ours, theirs = (point.best(vendor) for vendor in (False, True)) if point.command == "compare" else (None, None)
-            if ours and theirs and ours["bytes_to_others"]:
-                pairs = (("median_s", "median_s"), ("p10_s", "p90_s"), ("p90_s", "p10_s"))
-                ratios = (seconds_of(theirs, field=field) / seconds_of(ours, field=other) for field, other in pairs)
-                out.append((point, ours, theirs, *ratios))
-        return out
+        """Returns the fastest record of ours at each point of compare at which something is sent to other ranks. The
+        columns that end in _theirs are of the MPI's fastest; `ratio` is the speed of ours relative to theirs. `low` and
+        `high` combine opposite ends, p10 and p90, of both."""
+        best = self.best().query("kind == 'compare'").set_index("point", drop=False)
+        both = best[~best.vendor & best.sent].join(best.loc[best.vendor, ["said", "seconds", "p10", "p90"]], rsuffix="_theirs", how="inner")
+        pairs = {"ratio": ("seconds", "seconds"), "low": ("p10", "p90"), "high": ("p90", "p10")}
+        return both.assign(**{name: both[f"{theirs}_theirs"] / both[ours] for name, (theirs, ours) in pairs.items()})
 
     def gathers(self):
-        """Yields (group, its largest point, the result of gather.read())."""
-        for group in self.groups:
-            points = [point for point in group.points if point.command == "gather" and point.timed()]
-            if points:
-                yield group, points[-1], gather.read(points[-1].path)
+        """Yields (group, its largest point, the frame of gather.read())."""
+        for group in self.groups.values():
+            timed = self.timed(group, "gather")
+            if len(timed):
+                point = self.points[timed["at"].iloc[-1]]
+                yield group, point, gather.read(point.path)
+
+
+def words_of(value):
+    return text(tuple(value) if isinstance(value, list) else value)
+
+
+def frame_of(points):
+    """Returns the frame of a study (see the top of this file)."""
+    rows, times = [], []
+    for at, point in enumerate(points):
+        for record in point.records:
+            row = record | {"point": point.name, "group": point.group, "at": at, "place": point.place, "crowded": point.crowded}
+            gathered = record["kind"] == "gather"
+            method = record["variant" if gathered else "method"]
+            row |= {"emulated": is_emulated(record), "method": method, "family": method.partition(":")[0]}
+            row |= {"vendor": not gathered and record["exchange"].startswith("vendor-")}
+            row |= {"sent": record["kind"] == "run" or bool(record.get("bytes_to_others"))}
+            said = f" ({record['order']}, {gather.size_text(record['bytes_per_rank'])})" if gathered else ""
+            row |= {"said": method + said + ("" if gathered or record["shape"] == "direct" else f", {record['shape']}")}
+            row |= {f"{name}_{axis}": value for name in TRIPLES if name in record for axis, value in zip("xyz", record[name])}
+            phases = {"total": record} if gathered else {phase: value for phase, value in record["phases"].items() if value}
+            of_row = {f"{phase}.{name}": value[name] for phase, value in phases.items() for name in STATISTICS}
+            if record["verified"]:
+                of_row |= {name: of_row.get(f"total.{field}") for name, field in SHORT.items()}
+            rows.append(row)
+            times.append(of_row | {"ratio": point.ratio(record)})
+    words = ("point", "group", "place", "kind", "method", "family", "said", "storage", "crowded")
+    types = {"at": int, "ranks": int, "nodes": int} | dict.fromkeys(("verified", "emulated", "vendor", "sent"), bool)
+    frame = pandas.DataFrame(rows, dtype=object)
+    frame = frame.reindex(columns=list(dict.fromkeys([*frame, *words, *types])))
+    private = (frame.storage == "private") & (frame.groupby(["point", "method"]).storage.transform("nunique") > 1)
+    frame["said"] += private.map({True: ", private memory", False: ""})
+    fields = [f"{phase}.{name}" for phase in PHASES for name in STATISTICS]
+    return frame.astype(types).join(pandas.DataFrame(times, frame.index, [*fields, *SHORT, "ratio"], dtype=float))
 
 
 def cores_of_host(folder):

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the report of a scaling study as one HTML file (study.py). Needs markdown-it-py."""
+"""Writes the report of a scaling study as one HTML file (study.py)."""
 
 import base64
 import html
-import sys
+
+from markdown_it import MarkdownIt
 
 # The policy keeps the browser from fetching anything.
 PAGE = """<!DOCTYPE html>
@@ -42,23 +43,13 @@ tbody tr:hover {{ background: var(--shade); }}
 """
 
 
-def parser(program):
-    """Returns a parser of Markdown. Without markdown-it-py, prints a line and returns None."""
-    try:
-        from markdown_it import MarkdownIt
-    except ImportError:
-        lacking = f"no REPORT.html ({sys.executable} has no markdown_it: install it; Debian: python3-markdown-it)"
-        print(f"{program}: {lacking}", file=sys.stderr)
-        return None
-    return MarkdownIt("commonmark", {"html": False}).enable("table")
-
-
-def page(parse, title, text, folder):
-    """Returns Markdown as a page that contains its plots: for each NAME.png, NAME.svg of `folder`."""
+def page(title, text, folder):
+    """Returns Markdown as a page that contains its plots, which are in `folder`."""
+    parse = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parse.parse(text)
     for token in tokens:
         for child in token.children or ():
             if child.type == "image":
-                plot = (folder / child.attrs["src"]).with_suffix(".svg").read_bytes()
+                plot = (folder / child.attrs["src"]).read_bytes()
                 child.attrs["src"] = "data:image/svg+xml;base64," + base64.b64encode(plot).decode()
     return PAGE.format(title=html.escape(title), body=parse.renderer.render(tokens, parse.options, {}))

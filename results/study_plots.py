@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws the figures of a scaling study (study.py). Needs matplotlib 3.6 or later."""
+"""Draws the figures of a scaling study (study.py)."""
 
 import collections
 import math
@@ -7,8 +7,8 @@ import textwrap
 
 import gather
 from diff import seconds
-from records import BINARY, DECIMAL, log_scale, pyplot
-from study_data import at_the_most_ranks, is_emulated, ratio_text, seconds_of
+from reports import BINARY, DECIMAL, log_scale, pandas, pyplot, save
+from study_data import ratio_text
 
 # Each entry is (colour, marker), the same in all figures. Ours are of Okabe and Ito's palette. The
 # vendor's are dark, and their lines are dashed.
@@ -33,33 +33,23 @@ INCHES_OF_TICK = 0.075  # width of a letter below an axis, with room around the 
 INCHES_OF_SLANTED = 0.36  # distance of two slanted labels
 
 
-def draw(study, folder, program):
-    """Draws all figures that the study has: {name: its caption in one line}. Each is NAME.png, .pdf and .svg in
-    `folder`. Returns None if nothing can be drawn here."""
-    plots = pyplot(program)
-    if plots is None:
-        return None
-    plots.rcParams.update(
-        {"font.size": 9, "axes.titlesize": 9, "legend.fontsize": 8, "axes.grid": True, "grid.alpha": 0.3, "axes.axisbelow": True}
-    )
+SIZES = {"font.size": 9, "axes.titlesize": 9, "legend.fontsize": 8, "axes.grid": True, "grid.alpha": 0.3, "axes.axisbelow": True}
+
+
+def draw(study, folder, formats):
+    """Draws all figures that the study has: {name: its caption in one line}. Each is NAME.svg in `folder`, and in other
+    formats."""
     figures = {}
-    for name, function in (
-        ("fastest", draw_fastest),
-        ("figure12", draw_figure12),
-        ("scaling", draw_scaling),
-        ("methods", draw_methods),
-        ("phases", draw_phases),
-    ):
-        drawn = function(plots, study)
-        if drawn:
-            figure, figures[name] = drawn
-            for end, metadata in (("png", {}), ("pdf", {"CreationDate": None}), ("svg", {"Date": None})):
-                figure.savefig(folder / f"{name}.{end}", dpi=120, metadata=metadata)
-            plots.close(figure)
-    for _, point, (gathers, first) in list(study.gathers())[-1:]:
-        note = "; more ranks than cores" if study.oversubscribed(point) else ""
-        if gather.draw(gathers, first, folder / "gathers", ("png", "pdf", "svg"), note):
-            figures["gathers"] = f"Gathers of point {point.name} by size, order and variant, and how many times as fast zero-copy is."
+    with pyplot.rc_context(SIZES):
+        for name in NAMES[:-1]:
+            drawn = globals()[f"draw_{name}"](study)
+            if drawn:
+                figure, figures[name] = drawn
+                save(figure, folder / name, formats)
+        for _, point, gathers in list(study.gathers())[-1:]:
+            note = "; more ranks than cores" if point.crowded else ""
+            if gather.draw(gathers, folder / "gathers", formats, note):
+                figures["gathers"] = f"Gathers of point {point.name} by size, order and variant, and how many times as fast zero-copy is."
     return figures
 
 
@@ -67,12 +57,12 @@ class Page:
     """Is a figure with a row of panels for each group, a title above and a caption below.
 
     `counts` has the number of panels of each row, which share `width` inches; `side` are inches for legends, right of
-    them."""
+    them. `rows` are the records that it shows."""
 
-    def __init__(self, plots, study, title, heights, counts, width, points, side=0.0):
-        self.study, self.points, self.by_ranks = study, points, False
+    def __init__(self, study, title, heights, counts, width, rows, side=0.0):
+        self.study, self.rows, self.by_ranks = study, rows, False
         self.panels, self.width = width, width + side
-        self.figure = plots.figure(figsize=(self.width, sum(heights) + 1.2), layout="constrained")
+        self.figure = pyplot.figure(figsize=(self.width, sum(heights) + 1.2), layout="constrained")
         self.figure.get_layout_engine().set(h_pad=0.08, w_pad=0.08)
         self.columns = max(counts)
         widths = [width / self.columns] * self.columns + ([side] if side else [])
@@ -95,68 +85,77 @@ class Page:
         return axis
 
     def finish(self, *sentences):
-        study, records = self.study, [record for point in self.points for record in point.records]
+        study, records = self.study, self.study.frame[self.study.frame.point.isin(self.rows.point)]
         notes = list(sentences)
-        if any(study.oversubscribed(point) for point in self.points):
+        if is_crowded(records).any():
             notes.append("Hollow: more ranks than cores.")
-        if self.by_ranks and any(is_emulated(record) for record in records):
+        if self.by_ranks and records.emulated.any():
             notes.append("*: emulated nodes, which share a machine.")
-        left_out = sum(not record["verified"] for record in records)
+        left_out = (~records.verified).sum()
         if left_out:
             notes.append(f"{left_out} record{'s' if left_out > 1 else ''} not verified, left out.")
-        machine = ", ".join([*study.mpis(), *study.origins("cpus"), *study.origins("gpus")])
+        mpis = dict.fromkeys(" ".join(name.split(",")[0].split()) for name in study.origins("mpi_library"))
+        machine = ", ".join([*mpis, *study.origins("cpus"), *study.origins("gpus")])
         where = f"{machine}; commit {', '.join(study.commits())}; measured from {min(study.origins('time'))} on."
         caption = "\n".join(textwrap.fill(part, int(self.width / INCHES_OF_LETTER)) for part in (" ".join(notes), where))
         self.figure.supxlabel(caption, fontsize=7.5, x=0.01, ha="left")
         return self.figure
 
 
+def is_crowded(rows):
+    return rows.crowded == True  # noqa: E712 - None is not known
+
+
+def first(curve):
+    return curve.iloc[0]
+
+
 def line_style(curve):
-    color, marker = STYLES.get(curve.exchange, ("#aa4499", "*"))
-    style = ":" if curve.kind == "run" else "--" if curve.vendor else "-"
-    return {
-        "color": color,
-        "marker": "*" if curve.kind == "run" else marker,
-        "linestyle": style,
-        "markersize": 8 if curve.kind == "run" else 6,
-        "markeredgewidth": 1,
-        "linewidth": 1.3,
-    }
+    one = first(curve)
+    color, marker = STYLES.get(one.family, ("#aa4499", "*"))
+    run = one.kind == "run"
+    style = {"color": color, "marker": "*" if run else marker, "linestyle": ":" if run else "--" if one.vendor else "-"}
+    return style | {"markersize": 8 if run else 6, "markeredgewidth": 1, "linewidth": 1.3}
 
 
-def handle(plots, label, **style):
-    return plots.Line2D([], [], label=label, **style)
+def handle(label, **style):
+    return pyplot.Line2D([], [], label=label, **style)
 
 
-def add_line(axis, study, samples, style, place=0):
-    """Adds a line of `samples`: (point, y, lower, upper), from p10 to p90. Error bars of lines with another `place`
-    stand side by side."""
-    at = [point.ranks * 2 ** (0.03 * place) for point, *_ in samples]
-    y = [value for _, value, *_ in samples]
-    axis.plot(at, y, **{**style, "marker": ""})
-    for x, (point, value, low, high) in zip(at, samples):
-        # A median is between p10 and p90; rounding may contradict that.
-        axis.errorbar(
-            [x],
-            [value],
-            [[max(0, value - low)], [max(0, high - value)]],
-            color=style["color"],
-            alpha=0.6,
-            elinewidth=0.8,
-            capsize=1.5,
-        )
-        axis.plot([x], [value], **style, markerfacecolor="white" if study.oversubscribed(point) else style["color"])
+def handles_of(curves):
+    return [handle(first(curve).label, **line_style(curve)) for curve in curves]
+
+
+def box(label, **style):
+    return pyplot.Rectangle((0, 0), 1, 1, label=label, **style)
+
+
+def line(rows, y, low, high, style, place):
+    """Returns what add_line() draws: the rows with a value, from `low` to `high`. Error bars of lines with another
+    `place` stand side by side."""
+    rows = rows.assign(x=rows.ranks * 2 ** (0.03 * place), y=y, low=low, high=high)
+    return rows.dropna(subset="y"), style
+
+
+def add_line(axis, rows, style):
+    axis.plot(rows.x, rows.y, **{**style, "marker": ""})
+    # A median is between p10 and p90; rounding may contradict that.
+    errors = [(rows.y - rows.low).clip(lower=0), (rows.high - rows.y).clip(lower=0)]
+    axis.errorbar(rows.x, rows.y, errors, color=style["color"], alpha=0.6, elinewidth=0.8, capsize=1.5, linestyle="")
+    hollow = is_crowded(rows)
+    for some_rows, face in ((rows[~hollow], style["color"]), (rows[hollow], "white")):
+        axis.plot(some_rows.x, some_rows.y, **{**style, "linestyle": ""}, markerfacecolor=face)
 
 
 def centered(curves):
     return [(at - (len(curves) - 1) / 2, curve) for at, curve in enumerate(curves)]
 
 
-def ranks_text(ranks, points):
+def ranks_text(ranks, rows):
     """Returns two lines of text for below an axis."""
-    nodes = dict.fromkeys(str(point.nodes) for point in points)
-    mark = "*" if any(is_emulated(point.records[0]) for point in points) else ""
-    return f"{ranks} rank{'s' if ranks > 1 else ''}\n{' or '.join(nodes)} node{'' if list(nodes) == ['1'] else 's'}{mark}"
+    nodes = list(dict.fromkeys(map(str, rows.nodes)))
+    mark = "*" if rows.emulated.any() else ""
+    return f"{ranks} rank{'s' if ranks > 1 else ''}\n{' or '.join(nodes)} node{'' if nodes == ['1'] else 's'}{mark}"
 
 
 def set_ticks(axis, at, labels, gap):
@@ -170,26 +169,24 @@ def set_ticks(axis, at, labels, gap):
     axis.minorticks_off()
 
 
-def rank_axis(page, axis, points, inches):
+def rank_axis(page, axis, rows, inches):
     """Writes ranks and nodes below the points, on an axis that is `inches` inches long."""
     page.by_ranks = True
-    of_ranks = {}
-    for point in sorted(points, key=lambda point: (point.ranks, point.nodes)):
-        of_ranks.setdefault(point.ranks, []).append(point)
-    at = list(of_ranks)
+    labels = {ranks: ranks_text(ranks, of_ranks) for ranks, of_ranks in rows.sort_values(["ranks", "nodes"]).groupby("ranks")}
+    at = list(labels)
     axis.set_xscale("log", base=2)
     axis.set_xlim(at[0] / 1.35, at[-1] * 1.35)
     nearest = min(after / before for before, after in zip(at, at[1:]))
     gap = inches * math.log(nearest) / math.log(1.35**2 * at[-1] / at[0])
-    set_ticks(axis, at, [ranks_text(*item) for item in of_ranks.items()], gap)
+    set_ticks(axis, at, list(labels.values()), gap)
 
 
 Panel = collections.namedtuple("Panel", "title label formatter lines ticks ideal", defaults=(DECIMAL, False))
 
 
 def over_ranks(panels):
-    """Keeps the panels that show at least two numbers of ranks. `lines` of a panel: (samples, style, place)."""
-    return [panel for panel in panels if len({point.ranks for samples, *_ in panel.lines for point, *_ in samples}) > 1]
+    """Keeps the panels that show at least two numbers of ranks."""
+    return [panel for panel in panels if len(set().union(*(rows.ranks for rows, _ in panel.lines))) > 1]
 
 
 def draw_row(page, row, panels):
@@ -197,16 +194,16 @@ def draw_row(page, row, panels):
     for axis, panel in zip(page.row(row, len(panels)), panels):
         axis.set_title(panel.title, loc="left")
         axis.set_ylabel(panel.label)
-        for samples, style, place in panel.lines:
-            add_line(axis, page.study, samples, style, place)
-        points = [point for samples, *_ in panel.lines for point, *_ in samples]
+        for rows, style in panel.lines:
+            add_line(axis, rows, style)
+        rows = pandas.concat([rows for rows, _ in panel.lines if len(rows)])
         if panel.ideal:
-            ends = [function(point.ranks for point in points) for function in (min, max)]
+            ends = rows.ranks.min(), rows.ranks.max()
             axis.plot(ends, ends, color="black", linewidth=0.8)
         elif panel.formatter != short_seconds:
             axis.axhline(1, color="black", linewidth=0.8)
         log_scale([axis], "y", panel.formatter, panel.ticks)
-        rank_axis(page, axis, points, page.panels / len(panels) - 0.9)
+        rank_axis(page, axis, rows, page.panels / len(panels) - 0.9)
 
 
 def short_seconds(value, _=None):
@@ -223,190 +220,170 @@ def percent(value):
     return f"{100 * value:g} %"
 
 
-def statistics(record, phase="total"):
-    return tuple(seconds_of(record, phase, field) for field in ("median_s", "p10_s", "p90_s"))
-
-
-def draw_fastest(plots, study):
+def draw_fastest(study):
     """Draws a bar for each point: the speed of our fastest method relative to the MPI's."""
-    found = study.compared()
-    if not found:
+    found = study.compared().sort_values(["ranks", "nodes"], kind="stable")
+    if not len(found):
         return None
-    points, groups = [point for point, *_ in found], list(dict.fromkeys(study.group(point) for point, *_ in found))
-    page = Page(plots, study, "our fastest method and the MPI's fastest", [3.6], [1], 8, points, side=2.6)
+    groups = [group for group in study.groups if group in set(found.group)]
+    page = Page(study, "our fastest method and the MPI's fastest", [3.6], [1], 8, found, side=2.6)
     (axis,) = page.row(0)
-    places = {}
-    for one in sorted(found, key=lambda one: (one[0].ranks, one[0].nodes)):
-        places.setdefault(ranks_text(one[0].ranks, [one[0]]), []).append(one)
+    found["label"] = [ranks_text(row.ranks, found.loc[[row.Index]]) for row in found.itertuples()]
+    labels = list(found.label.unique())
     page.by_ranks = True
-    width = 0.8 / max(map(len, places.values()))
-    upright = 7.1 / len(places) * width < 0.4  # a number is wider than its bar
-    for place, bars in enumerate(places.values()):
-        for at, (point, _, _, ratio, low, high) in enumerate(bars):
-            x, color = place + width * (at - (len(bars) - 1) / 2), SHADES[groups.index(study.group(point)) % len(SHADES)]
-            face = "white" if study.oversubscribed(point) else color
-            axis.bar(x, ratio - 1, width * 0.9, bottom=1, facecolor=face, edgecolor=color, linewidth=1.4)
-            axis.plot([x, x], [low, high], color="#333333", linewidth=0.9, marker="_", markersize=5)
-            axis.annotate(
-                ratio_text(ratio), (x, max(high, 1)), (0, 4), textcoords="offset points", ha="center", va="bottom", fontsize=8,
-                rotation=90 if upright else 0,
-            )  # fmt: skip
+    bars = found.groupby("label").point.transform("count")
+    width = 0.8 / bars.max()
+    upright = 7.1 / len(labels) * width < 0.4  # a number is wider than its bar
+    found["x"] = found.label.map(labels.index) + width * (found.groupby("label").cumcount() - (bars - 1) / 2)
+    for bar in found.itertuples():
+        color = SHADES[groups.index(bar.group) % len(SHADES)]
+        face = "white" if bar.crowded else color
+        axis.bar(bar.x, bar.ratio - 1, width * 0.9, bottom=1, facecolor=face, edgecolor=color, linewidth=1.4)
+        axis.plot([bar.x, bar.x], [bar.low, bar.high], color="#333333", linewidth=0.9, marker="_", markersize=5)
+        axis.annotate(
+            ratio_text(bar.ratio), (bar.x, max(bar.high, 1)), (0, 4), textcoords="offset points", ha="center", va="bottom",
+            fontsize=8, rotation=90 if upright else 0,
+        )  # fmt: skip
     axis.axhline(1, color="black", linewidth=1)
     axis.grid(axis="x", visible=False)
     axis.set_ylabel("ours is N x as fast")
-    low, high = (function(1, *(one[at] for one in found)) for function, at in ((min, -2), (max, -1)))
+    low, high = min(1, found.low.min()), max(1, found.high.max())
     axis.update_datalim([(0, high * (high / low) ** (0.17 if upright else 0.08))])  # room for the numbers
     log_scale([axis], "y", times)
-    axis.set_xlim(-0.6, len(places) - 0.4)
-    set_ticks(axis, range(len(places)), list(places), 7.1 / (len(places) + 0.2))
-    patches = [
-        plots.Rectangle((0, 0), 1, 1, facecolor=SHADES[at % len(SHADES)], label=textwrap.fill(group.heading(), 30))
-        for at, group in enumerate(groups)
-    ]
-    page.legend(0, patches)
+    axis.set_xlim(-0.6, len(labels) - 0.4)
+    set_ticks(axis, range(len(labels)), labels, 7.1 / (len(labels) + 0.2))
+    headings = [textwrap.fill(study.groups[group].heading, 30) for group in groups]
+    page.legend(0, [box(heading, facecolor=SHADES[at % len(SHADES)]) for at, heading in enumerate(headings)])
     text = "Bars: medians, up from 1x where ours is faster. Lines: from the MPI's p10 by our p90 to the MPI's p90 by our p10."
     return page.finish(text), "How many times as fast our fastest method is as the MPI's fastest, by ranks; lines: p10 to p90 of both."
 
 
-def draw_figure12(plots, study):
+def packs(curve):
+    return (curve[["pack.median_s", "transfer.median_s", "unpack.median_s"]] > 0).all(axis=None)
+
+
+def at_the_most_ranks(curve):
+    """Returns a key: the curve with the smallest key is the fastest at the largest point."""
+    return -curve.ranks.iloc[-1], curve.seconds.iloc[-1]
+
+
+def draw_figure12(study):
     """Draws the two panels of Figure 12 of [PEA21]."""
-    rows, points = [], []
-    for group in study.groups:
-        curves = group.fastest_curves("compare")
-        packing = [
-            curve
-            for curve in curves
-            if all(seconds_of(record, phase) for _, record in curve.samples for phase in ("pack", "transfer", "unpack"))
-        ]
-        shown = [
-            next((curve for curve in sorted(packing, key=at_the_most_ranks) if curve.vendor == vendor), None)
-            for vendor in (False, True)
-        ]
-        phases = [
-            ([(point, *statistics(record, phase)) for point, record in curve.sent()], line_style(curve) | {"marker": PHASES[phase][1]}, place - 1)
-            for curve in filter(None, shown)
-            for place, phase in enumerate(("pack", "transfer", "unpack"))
-        ]  # fmt: skip
-        ours = [curve for curve in curves if not curve.vendor]
+    rows, phase_names = [], ("pack", "transfer", "unpack")
+    for group in study.groups.values():
+        curves = study.fastest_curves(group, "compare")
+        packing = sorted(filter(packs, curves), key=at_the_most_ranks)
+        both = [next((curve for curve in packing if first(curve).vendor == vendor), None) for vendor in (False, True)]
+        phases = []
+        for curve in filter(lambda curve: curve is not None, both):
+            sent = curve[curve.sent]
+            for place, phase in enumerate(phase_names):
+                style = line_style(curve) | {"marker": PHASES[phase][1]}
+                phases.append(line(sent, *(sent[f"{phase}.{field}"] for field in ("median_s", "p10_s", "p90_s")), style, place - 1))
+        ours = [curve for curve in curves if not first(curve).vendor]
         speeds = []
         for place, curve in centered(ours):
-            samples = []
-            for point, record in curve.sent():
-                ratio = point.ratio(record)
-                if ratio:
-                    spread = [ratio * seconds_of(record) / seconds_of(record, field=field) for field in ("p90_s", "p10_s")]
-                    samples.append((point, ratio, *spread))
-            speeds.append((samples, line_style(curve), place))
+            sent = curve[curve.sent]
+            own = sent.ratio * sent.seconds
+            speeds.append(line(sent, sent.ratio, own / sent.p90, own / sent.p10, line_style(curve), place))
         panels = over_ranks(
             [
-                Panel(f"{group.heading()}: phases", "time of an exchange (p10, median, p90)", short_seconds, phases),
-                Panel(f"{group.heading()}: speed", "N x as fast as the MPI's fastest method", times, speeds),
+                Panel(f"{group.heading}: phases", "time of an exchange (p10, median, p90)", short_seconds, phases),
+                Panel(f"{group.heading}: speed", "N x as fast as the MPI's fastest method", times, speeds),
             ]
         )
         if panels:
             legends = []
             if any(panel.lines is speeds for panel in panels):
-                legends.append(("speed", [handle(plots, curve.label, **line_style(curve)) for curve in ours]))
+                legends.append(("speed", handles_of(ours)))
             if any(panel.lines is phases for panel in panels):
-                handles = [handle(plots, curve.label, **line_style(curve) | {"marker": ""}) for curve in shown if curve]
-                handles += [
-                    handle(plots, phase, color="#444444", linestyle="", marker=PHASES[phase][1])
-                    for phase in ("pack", "transfer", "unpack")
-                ]
-                legends.append(("phases", handles))
-            rows.append((panels, legends))
-            points += group.timed("compare")
+                handles = [handle(first(c).label, **line_style(c) | {"marker": ""}) for c in both if c is not None]
+                marks = [handle(phase, color="#444444", linestyle="", marker=PHASES[phase][1]) for phase in phase_names]
+                legends.append(("phases", handles + marks))
+            rows.append((panels, legends, study.timed(group, "compare")))
     if not rows:
         return None
-    counts = [len(panels) for panels, _ in rows]
-    page = Page(plots, study, "phases, and speed beside the MPI's", [3.5] * len(rows), counts, 9.2, points, side=2.6)
-    for row, (panels, legends) in enumerate(rows):
+    counts = [len(panels) for panels, *_ in rows]
+    shown = pandas.concat([timed for *_, timed in rows])
+    page = Page(study, "phases, and speed beside the MPI's", [3.5] * len(rows), counts, 9.2, shown, side=2.6)
+    for row, (panels, legends, _) in enumerate(rows):
         draw_row(page, row, panels)
         side = None
         for place, (title, handles) in zip(("upper left", "lower left"), legends):
             side = page.legend(row, handles, title, place, side)
-    text = f"As Figure 12 of [PEA21], where something is sent to others. Phases: the fastest method of ours and of the MPI's that packs. {FASTEST}"
-    caption = "The two panels of Figure 12 of [PEA21]: phases of an exchange, and how many times as fast it is as the MPI's fastest method."
+    text = (
+        "As Figure 12 of [PEA21], where something is sent to others. Phases: the fastest method of ours and of the MPI's that"
+        f" packs. {FASTEST}"
+    )
+    caption = (
+        "The two panels of Figure 12 of [PEA21]: phases of an exchange, and how many times as fast it is as the MPI's fastest"
+        " method."
+    )
     return page.finish(text), caption
 
 
-def draw_scaling(plots, study):
-    rows, points = [], []
-    for group in study.groups:
+def draw_scaling(study):
+    rows = []
+    for group in study.groups.values():
         if group.scaling == "none":
             continue
-        curves = group.fastest_curves("compare", "run")
+        curves = study.fastest_curves(group, "compare", "run")
         weak = group.scaling == "weak"
         main, efficiencies = [], []
         for place, curve in centered(curves):
-            found = [(point, *values) for point, _, *values in curve.efficiencies(group.scaling)]
-            samples = [(point, *(value * point.ranks for value in values)) for point, *values in found]
-            if weak:
-                samples = [(point, *statistics(record)) for point, record in curve.samples]
-            main.append((samples, line_style(curve), place))
-            efficiencies.append((found, line_style(curve), place))
-        title, label = f"{group.heading()}: {'time' if weak else 'speed-up'}", "speed-up: ranks(first) T(first) / T"
-        panels = over_ranks(
-            [
-                Panel(title, "time (p10, median, p90)", short_seconds, main) if weak else Panel(title, label, times, main, BINARY, True),
-                Panel("efficiency", "T(first) / T" if weak else "speed-up / ranks", percent, efficiencies),
-            ]
-        )
+            style = line_style(curve)
+            values = [curve[name] for name in ("efficiency", "low_efficiency", "high_efficiency")]
+            speed_ups = [value * curve.ranks for value in values]
+            main.append(line(curve, *((curve.seconds, curve.p10, curve.p90) if weak else speed_ups), style, place))
+            efficiencies.append(line(curve, *values, style, place))
+        if weak:
+            left = Panel(f"{group.heading}: time", "time (p10, median, p90)", short_seconds, main)
+        else:
+            left = Panel(f"{group.heading}: speed-up", "speed-up: ranks(first) T(first) / T", times, main, BINARY, True)
+        label = "T(first) / T" if weak else "speed-up / ranks"
+        panels = over_ranks([left, Panel("efficiency", label, percent, efficiencies)])
         if panels:
-            rows.append((panels, curves))
-            points += group.timed("compare", "run")
+            rows.append((panels, curves, study.timed(group, "compare", "run")))
     if not rows:
         return None
-    page = Page(plots, study, "scaling", [3.7] * len(rows), [len(panels) for panels, _ in rows], 9.2, points, side=2.6)
-    for row, (panels, curves) in enumerate(rows):
+    shown = pandas.concat([timed for *_, timed in rows])
+    page = Page(study, "scaling", [3.7] * len(rows), [len(panels) for panels, *_ in rows], 9.2, shown, side=2.6)
+    for row, (panels, curves, _) in enumerate(rows):
         draw_row(page, row, panels)
-        handles = [handle(plots, curve.label, **line_style(curve)) for curve in curves]
-        page.legend(row, [*handles, handle(plots, "ideal", color="black", linewidth=0.8)])
+        page.legend(row, [*handles_of(curves), handle("ideal", color="black", linewidth=0.8)])
     text = f"{FASTEST} Run: a time step with its exchange and the stencil. First: the fewest ranks that send to others; of run, the fewest."
-    caption = "Weak scaling: time and efficiency; strong scaling: speed-up and efficiency."
-    return page.finish(text), caption
+    return page.finish(text), "Weak scaling: time and efficiency; strong scaling: speed-up and efficiency."
 
 
-def draw_methods(plots, study):
+def draw_methods(study):
     """Draws bars of all methods at the largest point of each group."""
     rows = []
-    for group in study.groups:
-        points = [point for point in group.timed("compare") if any(point.ratio(record) for record in point.timed())]
-        if points:
-            curves = [curve for curve in group.curves("compare") if curve.at(points[-1])]
-            rows.append((group, points[-1], [(curve, curve.at(points[-1])) for curve in curves]))
+    for group in study.groups.values():
+        timed = study.timed(group, "compare")
+        if timed.ratio.notna().any():
+            curves = study.curves(group, "compare")
+            point = timed.point[timed.ratio.notna()].iloc[-1]
+            rows.append((group, curves[curves.point == point].sort_values("curve")))
     if not rows:
         return None
-    heights = [0.24 * len(bars) + 0.9 for *_, bars in rows]
-    page = Page(plots, study, "all methods beside the MPI's fastest", heights, [1], 9.5, [point for _, point, _ in rows])
-    for row, (group, point, bars) in enumerate(rows):
+    heights = [0.24 * len(bars) + 0.9 for _, bars in rows]
+    page = Page(study, "all methods beside the MPI's fastest", heights, [1], 9.5, pandas.concat([bars for _, bars in rows]))
+    for row, (group, bars) in enumerate(rows):
         (axis,) = page.row(row)
-        axis.set_title(f"{group.heading()}: {point.place()}", loc="left")
-        for y, (curve, record) in enumerate(bars):
-            ratio = point.ratio(record) or math.nan
-            median, p10, p90 = statistics(record)
-            low, high = ratio * median / p90, ratio * median / p10
-            color = line_style(curve)["color"]
-            face, edge = ("white", color) if study.oversubscribed(point) else (color, "white")
-            axis.barh(
-                y,
-                ratio - 1,
-                left=1,
-                height=0.72,
-                linewidth=1.2,
-                facecolor=face,
-                edgecolor=edge,
-                hatch="///" if curve.vendor else None,
-            )
-            axis.errorbar(
-                [ratio], [y], xerr=[[max(0, ratio - low)], [max(0, high - ratio)]], color="#444444", elinewidth=0.9, capsize=2
-            )
-            axis.annotate(
-                f"{ratio_text(ratio)}, {seconds(median)}", (1.01, y), xycoords=("axes fraction", "data"), va="center", fontsize=8
-            )
+        axis.set_title(f"{group.heading}: {first(bars).place}", loc="left")
+        for y, bar in enumerate(bars.itertuples()):
+            own = bar.ratio * bar.seconds
+            color = STYLES.get(bar.family, ("#aa4499", "*"))[0]
+            face, edge = ("white", color) if bar.crowded else (color, "white")
+            style = {"height": 0.72, "linewidth": 1.2, "facecolor": face, "edgecolor": edge, "hatch": "///" if bar.vendor else None}
+            axis.barh(y, bar.ratio - 1, left=1, **style)
+            errors = [[max(0, bar.ratio - own / bar.p90)], [max(0, own / bar.p10 - bar.ratio)]]
+            axis.errorbar([bar.ratio], [y], xerr=errors, color="#444444", elinewidth=0.9, capsize=2)
+            text = f"{ratio_text(bar.ratio)}, {seconds(bar.seconds)}"
+            axis.annotate(text, (1.01, y), xycoords=("axes fraction", "data"), va="center", fontsize=8)
         log_scale([axis], "x", times)
         axis.axvline(1, color="black", linewidth=1)
-        axis.set_yticks(range(len(bars)), [curve.label for curve, _ in bars])
+        axis.set_yticks(range(len(bars)), bars.label)
         axis.set_ylim(len(bars) - 0.4, -0.6)
         axis.grid(axis="y", visible=False)
         axis.set_xlabel("N x as fast as the MPI's fastest method", fontsize=8)
@@ -421,43 +398,40 @@ def some(points, count):
     return [points[round(at * (len(points) - 1) / (count - 1))] for at in range(count)]
 
 
-def draw_phases(plots, study):
+def draw_phases(study):
     """Draws stacked bars of each method's phases: a row for each group and subcommand, a column for each point."""
     rows = []
-    for group in study.groups:
+    for group in study.groups.values():
         for command in ("compare", "run"):
-            points, curves = some(group.timed(command), 4), group.fastest_curves(command)
-            if points:
-                rows.append((group, command, points, curves))
+            curves = study.fastest_curves(group, command)
+            if curves:
+                points = some(list(study.timed(group, command).point.unique()), 4)
+                bars = pandas.concat(curves).assign(y=[y for y, curve in enumerate(curves) for _ in range(len(curve))])
+                rows.append((group, command, points, [first(curve).label for curve in curves], bars[bars.point.isin(points)]))
     if not rows:
         return None
-    heights = [0.24 * len(curves) + 1.0 for *_, curves in rows]
-    counts = [len(points) for *_, points, _ in rows]
-    page = Page(plots, study, "phases", heights, counts, 11.5, [point for *_, points, _ in rows for point in points])
+    heights = [0.24 * len(labels) + 1.0 for *_, labels, _ in rows]
+    counts = [len(points) for _, _, points, *_ in rows]
+    page = Page(study, "phases", heights, counts, 11.5, pandas.concat([bars for *_, bars in rows]))
     used = []
-    for row, (group, command, points, curves) in enumerate(rows):
+    for row, (group, command, points, labels, every) in enumerate(rows):
         for column, (axis, point) in enumerate(zip(page.row(row, len(points)), points)):
+            bars = every[every.point == point]
             # With strong scaling, the times differ at each point.
-            limit = longest_bar(curves, [point] if group.scaling == "strong" else points)
+            limit = longest_bar(bars if group.scaling == "strong" else every)
             what = {"compare": "exchange", "run": "time step"}[command]
-            where = point.place()
-            axis.set_title(f"{group.heading()}\n{what}, {where}" if column == 0 else f"\n{where}", loc="left", fontsize=8)
-            for y, curve in enumerate(curves):
-                record = curve.at(point)
-                if record:
-                    used += stack(axis, y, record, limit, study.oversubscribed(point))
-            axis.set_yticks(range(len(curves)), [curve.label for curve in curves] if column == 0 else [""] * len(curves))
-            around = 0.6 if len(curves) > 1 else 0.8
-            axis.set_ylim(len(curves) - 1 + around, -around)
-            ticks = plots.MaxNLocator(4).tick_values(0, 1.5 * limit)
+            where = next(each.place for each in study.points if each.name == point)
+            axis.set_title(f"{group.heading}\n{what}, {where}" if column == 0 else f"\n{where}", loc="left", fontsize=8)
+            for _, bar in bars.iterrows():
+                used += stack(axis, bar, limit)
+            axis.set_yticks(range(len(labels)), labels if column == 0 else [""] * len(labels))
+            around = 0.6 if len(labels) > 1 else 0.8
+            axis.set_ylim(len(labels) - 1 + around, -around)
+            ticks = pyplot.MaxNLocator(4).tick_values(0, 1.5 * limit)
             axis.set_xlim(0, ticks[-1])
             axis.set_xticks(ticks, [short_seconds(value) if value else "0" for value in ticks])
             axis.grid(axis="y", visible=False)
-    patches = [
-        plots.Rectangle((0, 0), 1, 1, facecolor=PHASES[phase][0], edgecolor="#444444", label=phase)
-        for phase in PHASES
-        if phase in used
-    ]
+    patches = [box(phase, facecolor=PHASES[phase][0], edgecolor="#444444") for phase in PHASES if phase in used]
     page.figure.legend(handles=patches, loc="upper right", ncol=len(patches), frameon=False)
     text = (
         "Medians on the slowest rank, which may overlap and need not add up; the black mark (p10 to p90) and the number: the total."
@@ -469,38 +443,28 @@ def draw_phases(plots, study):
 END = 1.25  # longer bars are cut here, relative to the longest bar that is shown whole
 
 
-def longest_bar(curves, points):
+def longest_bar(bars):
     """Returns a limit at which all of our bars are whole. The vendor's bars are whole, too, if they are not much
     longer."""
-    found = [(curve.vendor, seconds_of(curve.at(point))) for curve in curves for point in points if curve.at(point)]
-    ours = [value for vendor, value in found if not vendor]
-    longest = max(value for _, value in found)
-    return min(longest, 3 * max(ours)) if ours else longest
+    ours = bars.seconds[~bars.vendor]
+    return min(bars.seconds.max(), 3 * ours.max()) if len(ours) else bars.seconds.max()
 
 
-def stack(axis, y, record, limit, hollow):
+def stack(axis, bar, limit):
     """Draws one bar, cut behind `limit`; returns its phases."""
-    left, phases = 0, [phase for phase in PHASES if seconds_of(record, phase)]
+    y, left, phases = bar.y, 0, [phase for phase in PHASES if bar[f"{phase}.median_s"] > 0]
     for phase in phases:
-        width = min(seconds_of(record, phase), max(0, END * limit - left))
-        color = PHASES[phase][0]
-        axis.barh(
-            y,
-            width,
-            left=left,
-            height=0.72,
-            facecolor="white" if hollow else color,
-            edgecolor=color if hollow else "#444444",
-            linewidth=1.6 if hollow else 0.5,
-        )
+        width, color = min(bar[f"{phase}.median_s"], max(0, END * limit - left)), PHASES[phase][0]
+        hollow = {"facecolor": "white", "edgecolor": color, "linewidth": 1.6}
+        style = hollow if bar.crowded else {"facecolor": color, "edgecolor": "#444444", "linewidth": 0.5}
+        axis.barh(y, width, left=left, height=0.72, **style)
         left += width
-    median, p10, p90 = statistics(record)
     end = END * limit
-    if median <= end:
-        axis.plot([p10, min(p90, end)], [y, y], color="black", linewidth=0.9)
-        axis.plot([p10] + [p90] * (p90 <= end), [y] * (1 + (p90 <= end)), "|", color="black", markersize=4)
-        axis.plot([median], [y], "|", color="black", markersize=9)
-    if p90 > end:
+    if bar.seconds <= end:
+        axis.plot([bar.p10, min(bar.p90, end)], [y, y], color="black", linewidth=0.9)
+        axis.plot([bar.p10] + [bar.p90] * (bar.p90 <= end), [y] * (1 + (bar.p90 <= end)), "|", color="black", markersize=4)
+        axis.plot([bar.seconds], [y], "|", color="black", markersize=9)
+    if bar.p90 > end:
         axis.plot([end], [y], ">", color="black", markersize=5)
-    axis.text(max(left, min(p90, end)) + 0.03 * limit, y, seconds(median), va="center", fontsize=7.5)
+    axis.text(max(left, min(bar.p90, end)) + 0.03 * limit, y, seconds(bar.seconds), va="center", fontsize=7.5)
     return phases
