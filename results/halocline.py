@@ -6,7 +6,7 @@
     frame = halocline.read("compare.jsonl", "more/*.jsonl")
     frame.pivot_table("phases.total.median_s", "method", "ranks")
 
-Needs pandas (Debian: python3-pandas).
+Needs pandas: jobs/local/reports.sh installs it for .deps/reports/bin/python3.
 """
 
 import glob

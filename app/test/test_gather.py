@@ -133,7 +133,8 @@ class Gather(unittest.TestCase):
         self.records(*QUICK, "--sizes", "1,4096")
         script = self.directory / "results" / "gather.py"
         script.parent.mkdir()
-        for name in ("gather.py", "records.py", "gather.schema.json", "schema.json"):
+        (self.directory / ".deps").symlink_to(SOURCE / ".deps")
+        for name in ("gather.py", "records.py", "reports.py", "gather.schema.json", "schema.json"):
             (script.parent / name).write_bytes((SOURCE / "results" / name).read_bytes())
         script = [sys.executable, str(script)]
         finished = subprocess.run([*script, str(self.directory / "out"), "few"], capture_output=True, text=True, check=False)

@@ -177,7 +177,8 @@ class Predict(unittest.TestCase):
         results = self.directory / "results"
         raw = results / "raw" / "predict"
         raw.mkdir(parents=True)
-        for name in ("predict.py", "records.py"):
+        (self.directory / ".deps").symlink_to(SOURCE / ".deps")
+        for name in ("predict.py", "records.py", "reports.py"):
             (results / name).write_bytes((SOURCE / "results" / name).read_bytes())
         script = [sys.executable, str(results / "predict.py")]
         missing = subprocess.run([*script, "small"], capture_output=True, text=True, check=False)

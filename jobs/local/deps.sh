@@ -48,6 +48,12 @@ install_wheels() {
   done
 }
 
+# install_reports: installs the packages of results/*.py, unless a Python here has them.
+install_reports() {
+  [[ -e .deps/reports ]] || ! results/study.py --check 2>/dev/null || return 0
+  lock_deps lock; install_wheels .deps/reports reports; exec 9>&-
+}
+
 # find_cuda: sets nvcc, toolkit (the folder with include/) and cuda_stubs. nvcc is that of $CUDACXX
 # or $PATH if it has the headers, else that of PyPI in .deps/cuda. cuda_stubs is the folder of the
 # libcuda.so for linking: the driver's own library is only on the machine with the device.

@@ -20,9 +20,11 @@ case ${1:-} in
   *) echo "interpose.sh: no argument is called '$1': --help tells the rest" >&2; exit 2 ;;
 esac
 source jobs/local/env.sh
+source jobs/local/deps.sh
 options=(-DHALOCLINE_BUILD_BENCHMARKS=ON)
 [[ -e build/release/CMakeCache.txt ]] || options+=(-DHALOCLINE_BUILD_TESTS=OFF)
 jobs/local/build.sh release "${options[@]}" >&2
+install_reports >&2
 
 raw=results/raw/interpose library=$PWD/build/release/lib/libhalocline_mpi.so
 mkdir -p "$raw"

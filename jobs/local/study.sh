@@ -15,11 +15,11 @@ if [[ -z ${HALOCLINE_BINARY:-} && " $* " != *" --dry-run "* ]]; then
   "$here/jobs/studies/run.sh" "$@" --dry-run >/dev/null  # fails if there is no such study
   cd "$here"
   source jobs/local/deps.sh
-  install_packages python3-matplotlib python3-markdown-it
   # A new build leaves out the tests; a build that has them keeps them.
   options=(-DHALOCLINE_BUILD_TESTS=OFF -DHALOCLINE_BUILD_BENCHMARKS=OFF)
   [[ ! -e build/release/CMakeCache.txt ]] || options=()
   jobs/local/build.sh release "${options[@]}"
+  install_reports
   cd "$OLDPWD"
 fi
 exec "$here/jobs/studies/run.sh" "$@"

@@ -14,6 +14,7 @@ install_tools() {
   lock_deps lock
   install_wheels .deps/tools tools
   install_wheels .deps/reframe reframe
+  install_wheels .deps/reports reports
   exec 9>&-
 }
 
@@ -25,8 +26,8 @@ install_for_tests() (
     trap 'rm -f "$policy"' EXIT
     printf '#!/bin/sh\nexit 101\n' >"$policy"; chmod +x "$policy"
   fi
-  install_packages gfortran munge slurmctld slurmd slurm-client libsimgrid-dev python3-matplotlib python3-pandas \
-    python3-markdown-it python3-sphinx python3-myst-parser python3-breathe doxygen furo python3-selenium chromium chromium-driver
+  install_packages gfortran munge slurmctld slurmd slurm-client libsimgrid-dev \
+    python3-sphinx python3-myst-parser python3-breathe doxygen furo python3-selenium chromium chromium-driver
 )
 
 [[ $# -gt 0 ]] || set -- release asan

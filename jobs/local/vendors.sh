@@ -86,6 +86,7 @@ options=(-DHALOCLINE_BUILD_BENCHMARKS=ON)
 if [[ $action == interpose ]]; then options+=(-DHALOCLINE_BUILD_TESTS=ON)
 elif [[ ! -e build/release/CMakeCache.txt ]]; then options+=(-DHALOCLINE_BUILD_TESTS=OFF); fi
 jobs/local/build.sh release "${options[@]}" >&2
+install_reports
 for library in "${libraries[@]}"; do [[ $library == debian ]] || build "$library"; done
 [[ $action != build ]] || exit 0
 

@@ -16,6 +16,8 @@ halocline=build/release/app/halocline
 [[ -x $halocline ]] || { echo "compare.sh: no $halocline: run jobs/local/build.sh release" >&2; exit 3; }
 [[ -r configs/models/$name.json ]] || { echo "compare.sh: no configs/models/$name.json: give the name of a model there" >&2; exit 2; }
 source jobs/local/env.sh
+source jobs/local/deps.sh
+install_reports
 raw=results/raw/predict; mkdir -p "$raw"
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 predict=("$halocline" predict --model "configs/models/$name.json" "$@")

@@ -11,8 +11,8 @@
 # describes the machine of each session. A point that needs more nodes than there are is left for a
 # larger allocation.
 #
-# At the end results/study.py makes tables and plots of all results, in results/mine/STUDY. If they
-# would lack something, this script says so before it measures.
+# At the end results/study.py makes tables and plots of all results, in results/mine/STUDY. If a
+# package for that is missing, this script ends before it measures.
 #
 # $HALOCLINE_SITE: name of a file in jobs/sites, or the path of one. $HALOCLINE_BINARY: the program,
 # if it is not in build/. $HALOCLINE_CONFIG: a config instead of the study's, for example with small

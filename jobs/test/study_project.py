@@ -49,8 +49,10 @@ class Project:
         """Makes the project in `folder`, which the caller removes."""
         self.folder = pathlib.Path(folder)
         for name in ("jobs", "configs", "results"):
-            keep = shutil.ignore_patterns("raw", "mine", "__pycache__", "*.md", "*.png", "*.svg", "*.pdf")
+            keep = shutil.ignore_patterns("raw", "mine", "__pycache__", "*.md", "*.svg")
             shutil.copytree(SOURCE / name, self.folder / name, ignore=keep)
+        (self.folder / ".deps").mkdir()
+        (self.folder / ".deps" / "reports").symlink_to(SOURCE / ".deps" / "reports")
         (self.folder / "configs" / "small.toml").write_text(SMALL)
         self.wait = self.folder / "wait"
         slow = self.folder / "slow"

@@ -187,7 +187,7 @@ class Slurm(unittest.TestCase):
         self.assertIn(f"job: {self.job}\nnode list: node[1-2]\n", session.read_text())
         collected = self.project.folder / "results" / "mine" / "draft-weak"
         self.assertTrue((collected / "data.csv").exists() and (collected / "REPORT.md").exists(), self.output())
-        self.assertTrue(list(collected.glob("*.png")), self.output())
+        self.assertTrue(list(collected.glob("*.svg")), self.output())
 
     def test_reframe_on_one_and_two_nodes(self):
         if not os.access(REFRAME, os.X_OK):
