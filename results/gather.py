@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes tables and a plot of hierarchical gathers: the counterpart of Figure 3 of [TR14].
 
-    mpirun -n 4 halocline gather --config configs/gather-fig3.toml --ranks-per-node 2 --output results/raw/gather.jsonl
-    results/gather.py                       # results/raw/gather.jsonl -> results/mine/gather/gather.md and .svg
-    results/gather.py FILE NAME             # FILE -> results/mine/gather/NAME.md, ...; NAME: that of FILE without its end
+    mpirun -n 4 halocline gather --config configs/gather-fig3.toml --ranks-per-node 2 \\
+      --output results/raw/gather.jsonl
+    results/gather.py               # results/raw/gather.jsonl -> results/mine/gather/gather.md and .svg
+    results/gather.py FILE NAME     # FILE -> results/mine/gather/NAME.md, ...; NAME: that of FILE without its end
 
 FILE holds records of kind gather (results/records.md). Several records of one experiment count as their median.
 Exit codes: 0 ok, 2 bad input (then nothing is written), or no place for results."""
 import pathlib
 
 from records import PLACE, BadInput, clear_ending, end, fault, json_lines, shown
-from reports import RAW, log_scale, markdown, numbers, parser, pandas, pyplot, save
+from reports import RAW, commit, log_scale, markdown, numbers, parser, pandas, pyplot, save
 
 # The colours are of Okabe and Ito's palette, which the colour-blind can distinguish.
 STYLES = {
@@ -26,12 +27,13 @@ STYLES = {
 REORDERING = ("hier-unpack", "hier-sendrecv", "hier-plan")
 TIMES = ["median_s", "p10_s", "p90_s", "predicted_s", "setup_s"]
 NOTHING_REORDERED = (
-    "Nothing is reordered: all of ours but the forced variants are the same code here, and what their speeds differ by is noise."
+    "Nothing is reordered: all of ours but the forced variants are the same code here, and what their speeds differ by"
+    " is noise."
 )
 ABOVE = (
-    "Medians in microseconds of the slowest rank; variants took turns, and each was verified before it was timed. `-`: not"
-    " measured. Model: the messages alone, by latency and rate of a link as measured in the same run. Set-up: making a plan"
-    " again, its communicators kept."
+    "Medians in microseconds of the slowest rank; variants took turns, and each was verified before it was timed."
+    " `-`: not measured. Model: the messages alone, by latency and rate of a link as measured in the same run. Set-up:"
+    " making a plan again, its communicators kept."
 )
 
 
@@ -51,18 +53,18 @@ def read(path):
             raise BadInput(f"line {number} of {path} is no record of a gather ({wrong}): {hint}")
         records.append(record)
         if what_is_common(record) != what_is_common(records[0]):
-            raise BadInput(
-                f"{path} holds gathers of different ranks, nodes, roots, machines, MPIs or commits (line {number}):"
-                " give one experiment"
-            )
+            what = "gathers of different ranks, nodes, roots, machines, MPIs or commits"
+            raise BadInput(f"{path} holds {what} (line {number}): give one experiment")
     if not records:
         raise BadInput(f"{path} is empty: {hint}")
     return pandas.DataFrame(records)
 
 
 def medians(gathers):
-    """Returns the median of each time in seconds, by order, variant and size. It is missing unless all is verified."""
-    groups = gathers.astype(dict.fromkeys(TIMES, float)).groupby(["order", "variant", "bytes_per_rank"], sort=False)
+    """Returns the median of each time in seconds, by order, variant and size. It is missing unless all is
+    verified."""
+    numbers_alone = gathers.astype(dict.fromkeys(TIMES, float))
+    groups = numbers_alone.groupby(["order", "variant", "bytes_per_rank"], sort=False)
     return groups[TIMES].median().where(groups.verified.all())
 
 
@@ -74,14 +76,15 @@ def size_text(size):
 
 
 def order_text(order, gathers):
-    """Says how the ranks are ordered. In an `ordered` communicator they are in the order of their nodes, unless the
-    launcher dealt them out otherwise."""
+    """Says how the ranks are ordered. In an `ordered` communicator they are in the order of their nodes,
+    unless the launcher dealt them out otherwise."""
     dealt_out = order == "ordered" and gathers.reordered_bytes[gathers.variant == "hier-unpack"].any()
     return "in the launcher's order, which is not that of their nodes" if dealt_out else order
 
 
 def nothing_reordered(gathers):
-    """Tells if the ranks are in the order of their nodes: the variants that can reorder have reordered nothing."""
+    """Tells if the ranks are in the order of their nodes: the variants that can reorder have reordered
+    nothing."""
     moved = gathers.reordered_bytes[gathers.variant.isin(REORDERING) & (gathers.bytes_per_rank > 0)]
     return len(moved) > 0 and not moved.any()
 
@@ -94,14 +97,15 @@ def heading(gathers):
 
 def source(gathers):
     origin = gathers.provenance.iloc[0]
-    dirty = " and changes" if origin["dirty"] else ""
-    return f"{origin['mpi_library'].split(',')[0]}, {'; '.join(origin['cpus'])}, commit {origin['git'][:12]}{dirty}, {origin['time']}"
+    mpi, cpus = origin["mpi_library"].split(",")[0], "; ".join(origin["cpus"])
+    return f"{mpi}, {cpus}, commit {commit(origin)}, {origin['time']}"
 
 
 def tables(gathers, level="##"):
     """Returns a table for each order, with headings of this level."""
     noted = gathers[["bytes_per_rank", "notes"]].explode("notes").dropna()
-    out = [ABOVE, *sorted({f"{size_text(size)}: {note}." for size, note in zip(noted.bytes_per_rank, noted.notes)})]
+    notes = {f"{size_text(size)}: {note}." for size, note in noted.itertuples(index=False)}
+    out = [ABOVE, *sorted(notes)]
     of_all = medians(gathers)
     for order, of_order in gathers.groupby("order", sort=False):
         times = of_all.loc[order].unstack("variant").sort_index()
@@ -126,10 +130,9 @@ def draw(gathers, stem, formats=(), note=""):
     if not orders:
         return []
     heights = (3, 2) if "zero-copy" in times.index.get_level_values("variant") else (3,)
-    figure, axes = pyplot.subplots(
-        len(heights), len(orders), figsize=(6.2 * len(orders), 1.6 * sum(heights)), sharex=True, squeeze=False,
-        height_ratios=heights,
-    )  # fmt: skip
+    size = 6.2 * len(orders), 1.6 * sum(heights)
+    shape = {"sharex": True, "squeeze": False, "height_ratios": heights}
+    figure, axes = pyplot.subplots(len(heights), len(orders), figsize=size, **shape)
     for order, (top, *below) in zip(orders, axes.T):
         of_order, rows = times.loc[order], gathers[gathers.order == order]
         for variant in of_order.index.unique("variant"):
@@ -138,7 +141,8 @@ def draw(gathers, stem, formats=(), note=""):
             style = {"color": color, "marker": marker, "markersize": 4, "label": variant}
             style["linestyle"] = "--" if variant == "mpi-gather" else "-"
             top.plot(of_variant.median_s, **style)
-            top.fill_between(of_variant.index, of_variant.p10_s, of_variant.p90_s, color=color, alpha=0.1, linewidth=0)
+            spread = of_variant.p10_s, of_variant.p90_s
+            top.fill_between(of_variant.index, *spread, color=color, alpha=0.1, linewidth=0)
             if "zero-copy" in of_order.index:
                 for axis in below:
                     axis.plot((of_variant.median_s / of_order.median_s["zero-copy"]).dropna(), **style)
@@ -155,9 +159,11 @@ def draw(gathers, stem, formats=(), note=""):
     for row, formatter in zip(axes, ("{:g}".format, "{:g}x".format)):
         log_scale(row, "y", formatter)
     lines = {line.get_label(): line for axis in axes[0] for line in axis.lines}
-    axes[0][-1].legend(handles=list(lines.values()), fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
-    for row, text in zip(axes, ("time of a gather, microseconds (median, p10 to p90)", "zero-copy is N x as fast")):
-        row[0].set_ylabel(text)
+    beside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1), "borderaxespad": 0}
+    axes[0][-1].legend(handles=list(lines.values()), fontsize=8, **beside)
+    labels = "time of a gather, microseconds (median, p10 to p90)", "zero-copy is N x as fast"
+    for row, label in zip(axes, labels):
+        row[0].set_ylabel(label)
     figure.suptitle(f"Gather of {heading(gathers)}")
     figure.text(0.5, 0.005, source(gathers) + note, ha="center", fontsize=7)
     figure.tight_layout(rect=(0, 0.02, 1, 1))
@@ -168,12 +174,13 @@ def main():
     options = parser(__doc__)
     options.add_argument("file", metavar="FILE", type=pathlib.Path, nargs="?", default=RAW / "gather.jsonl")
     options.add_argument("name", metavar="NAME", nargs="?", help="of the files that are written")
-    options.add_argument("--note", default="", help="what the records do not tell and a reader must know: a sentence")
-    options.add_argument("--out", metavar="FOLDER", type=pathlib.Path, default=PLACE / "gather", help="default: results/mine/gather")
+    options.add_argument("--note", default="", help="what the records do not tell and a reader must know")
+    folder = {"metavar": "FOLDER", "type": pathlib.Path, "default": PLACE / "gather"}
+    options.add_argument("--out", help="default: results/mine/gather", **folder)
     arguments = options.parse_args()
     name = arguments.name or arguments.file.stem
     if pathlib.Path(name).name != name or name.startswith("."):
-        options.error(f"NAME is a name, not '{name}': say --out FOLDER if it is to be elsewhere than in results/mine/gather")
+        options.error(f"NAME is a name, not '{name}': say --out FOLDER for another place than results/mine/gather")
     path = arguments.out / f"{name}.md"
     with clear_ending("gather.py", "give another folder with --out"):
         gathers = read(arguments.file)

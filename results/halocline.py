@@ -18,10 +18,10 @@ import records
 def read(*files):
     """Returns one row for each record of these files, which may be patterns such as `raw/weak/*.jsonl`.
 
-    Members of members have dots in the names of their columns, such as `phases.total.median_s` (seconds). Lists stay lists: `local` is
-    [x, y, z]. The column `file` names the file. Lines that have only `provenance` are skipped. Raises records.BadInput for a line
-    that is no object, and FileNotFoundError for a pattern without files.
-    """
+    Members of members have dots in the names of their columns, such as `phases.total.median_s` (seconds).
+    Lists stay lists: `local` is [x, y, z]. The column `file` names the file. Lines that have only
+    `provenance` are skipped. Raises records.BadInput for a line that is no object, and FileNotFoundError for
+    a pattern without files."""
     import pandas
 
     rows, hint = [], "write it again with --output"

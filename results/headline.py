@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws the figure of README.md from results/vendors/compare.md: the speed relative to the fastest method of each
-MPI.
+"""Draws the figure of README.md from results/vendors/compare.md: the speed relative to the fastest method of
+each MPI.
 
     results/headline.py [TABLE [FIGURE]]        default: results/vendors/compare.md, results/vendors/headline.svg
 
@@ -20,7 +20,8 @@ def speeds(path):
     text = read_text(path, HINT)
     with damaged(path, HINT):
         table = text.split("## Speed")[1].split("##")[0]
-        header, _, *rows = [line.strip("| ").split(" | ") for line in table.split("\n") if line.startswith("|")]
+        lines = [line for line in table.split("\n") if line.startswith("|")]
+        header, _, *rows = [line.strip("| ").split(" | ") for line in lines]
         frame = pandas.DataFrame(rows, columns=header).set_index(header[0]).T
         for method in METHODS:
             if method not in frame:
@@ -44,7 +45,8 @@ def draw(speeds_of_mpis, path, formats):
 def main(words=None):
     options = parser(__doc__)
     for name, default in (("table", "compare.md"), ("figure", "headline.svg")):
-        options.add_argument(name, metavar=name.upper(), nargs="?", type=pathlib.Path, default=RESULTS / "vendors" / default)
+        path = {"type": pathlib.Path, "default": RESULTS / "vendors" / default}
+        options.add_argument(name, metavar=name.upper(), nargs="?", **path)
     arguments = options.parse_args(words)
     with clear_ending("headline.py", "name another FIGURE"):
         draw(speeds(arguments.table), arguments.figure, arguments.formats)

@@ -93,8 +93,8 @@ def messages(rows):
 
 
 def example(folder, language):
-    """Returns the times of each part in the median run, without and with the interposer. Empty if the program was not
-    run."""
+    """Returns the times of each part in the median run, without and with the interposer. Empty if the program
+    was not run."""
     found = []
     for which in ("without", "with"):
         for path in folder.glob(f"halo-{language}-{which}-*.txt"):

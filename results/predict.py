@@ -3,30 +3,35 @@
 """Makes a table and a plot of the exchange on many nodes, by the model and by SimGrid, from the files of
 jobs/simgrid/compare.sh.
 
-    results/predict.py NAME     results/raw/predict/NAME.jsonl, NAME-simulated.jsonl -> results/mine/predict/NAME.md and .svg"""
+    results/predict.py NAME     results/raw/predict/NAME.jsonl, NAME-simulated.jsonl
+                                -> results/mine/predict/NAME.md and .svg"""
 import pathlib
 
 from records import PLACE, BadInput, clear_ending, damaged, end, json_lines, shown
-from reports import RAW, markdown, numbers, pandas, parser, pyplot, save
+from reports import RAW, commit, markdown, numbers, pandas, parser, pyplot, save
 
 # [PEA21] section 6.4: the whole exchange is 1050 x as fast as Spectrum MPI's on 192 ranks and 917 x
 # on 3072. The text has no times, and it lacks Figure 12. So these are TEMPI's speeds relative to
 # 192 ranks, if Spectrum MPI takes equally long on both.
 PAPER = {192: 1.0, 3072: 917 / 1050}
-PHASES = {"pack": ("tab:green", "s"), "transfer": ("tab:blue", "o"), "unpack": ("tab:orange", "^"), "total": ("black", "D")}
+PHASES = {
+    "pack": ("tab:green", "s"), "transfer": ("tab:blue", "o"), "unpack": ("tab:orange", "^"), "total": ("black", "D"),
+}  # fmt: skip
+AGAIN = "run jobs/simgrid/compare.sh again"
 
 
 def read(path, kind):
     records = [record for _, record in json_lines(path, "run jobs/simgrid/compare.sh")]
     if not records or any(not isinstance(record, dict) or record.get("kind") != kind for record in records):
-        raise BadInput(f"{path} holds other things than records of kind {kind}: run jobs/simgrid/compare.sh again")
+        raise BadInput(f"{path} holds other things than records of kind {kind}: {AGAIN}")
     return pandas.DataFrame(records)
 
 
 def both(predicted, simulated):
     """Returns the predictions, in milliseconds, with the simulated time of a transfer (`seconds`)."""
     times = {f"{phase}_ms": 1e3 * predicted[f"{phase}_s"].astype(float) for phase in PHASES}
-    return predicted.assign(**times).join(1e3 * simulated.drop_duplicates("nodes", keep="last").set_index("nodes").seconds, "nodes")
+    of_nodes = simulated.drop_duplicates("nodes", keep="last").set_index("nodes")
+    return predicted.assign(**times).join(1e3 * of_nodes.seconds, "nodes")
 
 
 def heading(predicted):
@@ -37,8 +42,8 @@ def heading(predicted):
 
 def source(predicted, simulated):
     origin = predicted.provenance[0]
-    commit = origin["git"][:12] + (" and changes" if origin["dirty"] else "")
-    return f"Model {pathlib.Path(origin['model']['path']).name}, commit {commit}; SimGrid {simulated.simgrid[0]}"
+    model = pathlib.Path(origin["model"]["path"]).name
+    return f"Model {model}, commit {commit(origin)}; SimGrid {simulated.simgrid[0]}"
 
 
 def document(predicted, simulated, name):
@@ -55,7 +60,8 @@ def document(predicted, simulated, name):
     }
     return (
         f"# Predicted exchange: {name}\n\n{heading(predicted)}. {source(predicted, simulated)}.\n\n"
-        "Milliseconds of the slowest rank. Simulated: the transfer alone, on a fat tree.\n\n" + markdown(pandas.DataFrame(table), left=0, text=["limited by"])
+        "Milliseconds of the slowest rank. Simulated: the transfer alone, on a fat tree.\n\n"
+        + markdown(table, left=0, text=["limited by"])
     )
 
 
@@ -63,16 +69,20 @@ def draw(predicted, simulated, name, stem, formats):
     rows = both(predicted, simulated).set_index("ranks")
     figure, (times, speeds) = pyplot.subplots(1, 2, figsize=(12.5, 5.2))
     for phase, (color, marker) in PHASES.items():
-        times.plot(rows[f"{phase}_ms"].dropna(), color=color, marker=marker, markersize=4, label=f"{phase}, model")
+        style = {"color": color, "marker": marker, "markersize": 4}
+        times.plot(rows[f"{phase}_ms"].dropna(), **style, label=f"{phase}, model")
     style = {"color": "tab:red", "marker": "x", "markersize": 8, "linestyle": "none"}
     times.plot(rows.seconds.dropna(), **style, label="transfer, SimGrid")
     times.set(yscale="log", ylabel="milliseconds of the slowest rank", title="Phases of an exchange")
     if 192 in rows.index:
         base = rows.total_ms[192]
-        speeds.plot(base / rows.total_ms[rows.nodes > 1], color="black", marker="D", markersize=4, label="total, model")
-        speeds.plot((base / (rows.seconds + rows.total_ms - rows.transfer_ms)).dropna(), **style, label="total with SimGrid's transfer")
+        of_model = {"color": "black", "marker": "D", "markersize": 4}
+        speeds.plot(base / rows.total_ms[rows.nodes > 1], **of_model, label="total, model")
+        total = (rows.seconds + rows.total_ms - rows.transfer_ms).dropna()
+        speeds.plot(base / total, **style, label="total with SimGrid's transfer")
         of_paper = {"color": "tab:purple", "marker": "*", "markersize": 11, "linestyle": "--"}
-        speeds.plot(*zip(*PAPER.items()), **of_paper, label="[PEA21] 6.4, if Spectrum MPI takes equally long on both")
+        label = "[PEA21] 6.4, if Spectrum MPI takes equally long on both"
+        speeds.plot(*zip(*PAPER.items()), **of_paper, label=label)
         speeds.set(ylabel="x as fast as on 192 ranks", title="Speed by the number of ranks", ylim=(0, None))
     for axis in (times, speeds):
         axis.set_xscale("log", base=2)
@@ -96,7 +106,7 @@ def main():
         predicted = read(raw, "predict")
         simulated = read(raw.with_name(f"{raw.stem}-simulated.jsonl"), "simulation")
         path.parent.mkdir(parents=True, exist_ok=True)
-        with damaged(raw, "run jobs/simgrid/compare.sh again"):
+        with damaged(raw, AGAIN):
             text = document(predicted, simulated, arguments.name)
             plots = draw(predicted, simulated, arguments.name, path, arguments.formats)
         path.write_text(text, encoding="utf-8")

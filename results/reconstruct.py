@@ -3,9 +3,9 @@
 """Makes a table and a plot of type reconstruction: time and comparisons against the length of the sequence.
 
     jobs/local/bench.sh reconstruct --json >results/raw/reconstruct.jsonl
-    results/reconstruct.py                  results/raw/reconstruct.jsonl -> results/mine/reconstruct/reconstruct.md and .svg"""
+    results/reconstruct.py      results/raw/reconstruct.jsonl -> results/mine/reconstruct/reconstruct.md and .svg"""
 from records import PLACE, clear_ending, damaged, end, shown
-from reports import RAW, column, markdown, numbers, pandas, parser, pyplot, rows_of, save
+from reports import RAW, column, commit, markdown, numbers, parser, pyplot, rows_of, save
 from tables import provenance
 
 FAMILIES = ("contiguous", "two-level", "irregular-over-12", "random")
@@ -29,12 +29,12 @@ COLUMNS = (
 def draw(rows, stem, formats):
     figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.5))
     for axis, unit, scale, fields in (
-        (axes[0], "seconds", 1e-9, (("path_ns", "o-", "path"), ("plain_ns", "x:", "plain search"))),
-        (axes[1], "comparisons", 1, (("comparisons", "o-", "repeated prefixes"), ("plain_comparisons", "x:", "plain search"))),
+        (axes[0], "seconds", 1e-9, {"path": "path_ns", "plain search": "plain_ns"}),
+        (axes[1], "comparisons", 1, {"repeated prefixes": "comparisons", "plain search": "plain_comparisons"}),
     ):
         for color, name in enumerate(FAMILIES):
             of_family = rows[rows.family == name].set_index("n")
-            for field, style, label in fields:
+            for (label, field), style in zip(fields.items(), ("o-", "x:")):
                 values = scale * column(of_family, field).dropna()
                 axis.plot(values, style, color=f"C{color}", markersize=4, label=f"{name}, {label}")
         axis.set(xscale="log", yscale="log", xlabel="n", ylabel=unit)
@@ -46,12 +46,14 @@ def draw(rows, stem, formats):
 
 def main():
     arguments = parser(__doc__).parse_args()
-    raw, again, path = RAW / "reconstruct.jsonl", "run jobs/local/bench.sh reconstruct --json", PLACE / "reconstruct/reconstruct.md"
+    raw, again = RAW / "reconstruct.jsonl", "run jobs/local/bench.sh reconstruct --json"
+    path = PLACE / "reconstruct/reconstruct.md"
     with clear_ending("reconstruct.py", "make it writable, or name another place in HALOCLINE_RESULTS"):
         _, rows = rows_of(raw, again)
         with damaged(shown(raw), again):
             rows["family"] = rows["case"].str.rsplit("-", n=1).str[0]
-            rows = rows.sort_values(["family", "n"], key=lambda values: values.map(FAMILIES.index) if values.name == "family" else values)
+            rows["place"] = rows.family.map(FAMILIES.index)
+            rows = rows.sort_values(["place", "n"])
             text = document(rows)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -62,14 +64,16 @@ def main():
 
 
 def document(rows):
-    scale = lambda field: rows.n if field.endswith("comparisons") else 1e6 if field.endswith("_ns") else 1  # noqa: E731
-    cells = {title: numbers(column(rows, field) / scale(field), digits) for title, field, digits in COLUMNS}
-    facts = provenance("", "")
+    cells, facts = {"sequence": rows.family}, provenance("", "")
+    for title, field, digits in COLUMNS:
+        scale = rows.n if field.endswith("comparisons") else 1e6 if field.endswith("_ns") else 1
+        cells[title] = numbers(column(rows, field) / scale, digits)
     return (
-        "# reconstruct\n\nThe repeated prefixes of a sequence of n displacements beside the plain search over all divisors of n, and the\n"
+        "# reconstruct\n\n"
+        "The repeated prefixes of a sequence of n displacements beside the plain search over all divisors of n, and the\n"
         "cheapest path, extended path and tree. Medians; every row is verified. `-`: not measured.\n\n"
-        f"{markdown(pandas.DataFrame({'sequence': rows.family} | cells))}\n## Provenance\n\n"
-        f"Commit {facts['git'][:12]}{' with changes' if facts['dirty'] else ''}, {facts['time']}, compiler {rows.compiler.iloc[0]}, "
+        f"{markdown(cells)}\n## Provenance\n\n"
+        f"Commit {commit(facts)}, {facts['time']}, compiler {rows.compiler.iloc[0]}, "
         f"{facts['cpu']}; `jobs/local/bench.sh reconstruct --json`\n"
     )
 

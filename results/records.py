@@ -36,8 +36,8 @@ def one_line(text):
 
 
 def tell(program, text):
-    """Prints one line on standard error, if anybody listens. A long text is cut to its begin and its end, which says
-    what to do."""
+    """Prints one line on standard error, if anybody listens. A long text is cut to its begin and its end,
+    which says what to do."""
     line, part = one_line(text), 700
     if len(line) > 2 * part:
         line = f"{line[:part]} ... {line[-part:]}"
@@ -46,7 +46,8 @@ def tell(program, text):
 
 
 class CheckedOutput(io.FileIO):
-    """Is a standard output that remembers why it could not be written, whoever writes: argparse ignores that."""
+    """Is a standard output that remembers why it could not be written, whoever writes: argparse ignores
+    that."""
 
     fault = None
 
@@ -61,8 +62,8 @@ class CheckedOutput(io.FileIO):
 def end(program, main):
     """Runs `main` and ends the process with the exit code that it returns.
 
-    If standard output cannot be written, prints one line and exits with 3. A fault of the script itself also exits
-    with 3, after its traceback: Python's own exit code for it, 1, means something else here."""
+    If standard output cannot be written, prints one line and exits with 3. A fault of the script itself also
+    exits with 3, after its traceback: Python's own exit code for it, 1, means something else here."""
     if sys.stdout is None:
         tell(program, "stdout is closed: send it to a terminal, a pipe or a file")
         sys.exit(3)
@@ -102,7 +103,8 @@ def clear_ending(program, hint):
 
 @contextlib.contextmanager
 def damaged(what, hint):
-    """Turns Python's errors for missing values, or values of another type, into BadInput: `what` is damaged."""
+    """Turns Python's errors for missing values, or values of another type, into BadInput: `what` is
+    damaged."""
     try:
         yield
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -135,8 +137,8 @@ def read_text(path, hint, errors="strict"):
 
 
 def lines_of(text):
-    """Returns the lines of `text`, which end at a line feed alone. Python's splitlines also ends lines at U+2028 and
-    others, which strings of JSON may contain unescaped."""
+    """Returns the lines of `text`, which end at a line feed alone. Python's splitlines also ends lines at
+    U+2028 and others, which strings of JSON may contain unescaped."""
     lines = text.split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
@@ -159,8 +161,8 @@ def whole(word):
 
 
 def load(text):
-    """Returns the value of the JSON `text`. Throws ValueError for values that no record can hold: NaN, numbers beyond
-    64 bits, values nested too deep, halves of surrogate pairs."""
+    """Returns the value of the JSON `text`. Throws ValueError for values that no record can hold: NaN,
+    numbers beyond 64 bits, values nested too deep, halves of surrogate pairs."""
     try:
         value = json.loads(text, parse_constant=no_number, parse_float=finite, parse_int=whole)
         if "\\ud" in text or "\\uD" in text:
@@ -222,14 +224,16 @@ def pattern(text):
 
 
 def fault(value, name, where="the record", all_there=True):
-    """Returns the difference of `value` from the JSON Schema in file `name`, or None. Knows the parts of JSON Schema
-    that our schemas use. `all_there`: False for records of other versions, whose members may be fewer or more."""
+    """Returns the difference of `value` from the JSON Schema in file `name`, or None. Knows the parts of JSON
+    Schema that our schemas use. `all_there`: False for records of other versions, whose members may be fewer
+    or more."""
     difference = difference_from(schema_file(name), value, name, all_there)
     return difference and f"{where}{difference}".replace("the record.", "")
 
 
 def difference_from(schema, value, name, all_there):
-    """Returns the place within `value` and the fault there, such as ".shape[2] is -1"; None if there is none."""
+    """Returns the place within `value` and the fault there, such as ".shape[2] is -1"; None if there is
+    none."""
     if "$ref" in schema:
         file, _, path = schema["$ref"].partition("#/")
         return difference_from(referred(file or name, path), value, file or name, all_there)
@@ -267,8 +271,8 @@ def difference_from(schema, value, name, all_there):
 
 
 def need_packages():
-    """Starts the script again with a Python that has PACKAGES, unless this one has them. Ends it with one line and exit
-    code 3 if there is no such Python."""
+    """Starts the script again with a Python that has PACKAGES, unless this one has them. Ends it with one
+    line and exit code 3 if there is no such Python."""
     lacking = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if not lacking:
         return

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shares code between the reports: finds their packages, reads rows into frames, writes Markdown tables and saves
-plots."""
+"""Shares code between the reports: finds their packages, reads rows into frames, writes Markdown tables and
+saves plots."""
 
 import argparse
 import math
@@ -21,10 +21,10 @@ RAW = RESULTS / "raw"
 
 def parser(description):
     """Returns a parser of arguments with the option that every script with plots has."""
-    out = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    out.add_argument(
-        "--formats", metavar="png,pdf", type=lambda words: tuple(words.split(",")), default=(), help="draw each plot in these formats, too"
-    )
+    form = argparse.RawDescriptionHelpFormatter
+    out = argparse.ArgumentParser(description=description, formatter_class=form)
+    split = lambda words: tuple(words.split(","))  # noqa: E731
+    out.add_argument("--formats", metavar="png,pdf", type=split, default=(), help="draw plots in these, too")
     return out
 
 
@@ -47,6 +47,10 @@ def rows_of(path, again):
         return provenance, pandas.DataFrame(lines)
 
 
+def commit(origin):
+    return origin["git"][:12] + (" with changes" if origin["dirty"] else "")
+
+
 def column(frame, name):
     """Returns a column of numbers; without this column, one of missing values."""
     return frame[name] if name in frame else pandas.Series(math.nan, frame.index)
@@ -58,16 +62,20 @@ def number(value, digits=2):
 
 def numbers(values, digits=2):
     """Returns the texts of a column of numbers; that of a missing value is "-"."""
-    return values.map(lambda value: number(value, digits))
+    return values.map(lambda value: number(value, digits)).astype(object)
 
 
 def markdown(frame, left=1, text=()):
-    """Returns a table of Markdown. The first `left` columns and those named in `text` hold text, the rest numbers."""
+    """Returns a table of Markdown. The first `left` columns and those named in `text` hold text, the rest
+    numbers. `frame` may be a dictionary of columns."""
+    frame = pandas.DataFrame(frame)
     ends = ["---|" if at < left or name in text else "---:|" for at, name in enumerate(frame)]
     row = tabulate.DataRow("|", "|", "|")
-    form = tabulate.TableFormat(None, lambda *_: "|" + "".join(ends), None, None, row, row, padding=1, with_header_hide=None)
+    below = lambda *_: "|" + "".join(ends)  # noqa: E731
+    form = tabulate.TableFormat(None, below, None, None, row, row, padding=1, with_header_hide=None)
     rows = frame.astype(object).where(frame.notna(), "-").astype(str).values.tolist()
-    return tabulate.tabulate(rows, list(frame), form, stralign=None, numalign=None, disable_numparse=True) + "\n"
+    as_is = {"stralign": None, "numalign": None, "disable_numparse": True}
+    return tabulate.tabulate(rows, list(frame), form, **as_is) + "\n"
 
 
 # Each entry gives ticks of logarithmic axes, from many to few: (base, ticks from one of its powers
@@ -77,8 +85,8 @@ BINARY = ((4, (1, 2)), (4, (1,)), (64, (1,)))
 
 
 def log_scale(axes, which, formatter, series=DECIMAL):
-    """Gives all `axes` the same logarithmic scale on axis `which`. The scale ends at ticks, and every tick has its
-    text."""
+    """Gives all `axes` the same logarithmic scale on axis `which`. The scale ends at ticks, and every tick
+    has its text."""
     every = [getattr(axis, f"{which}axis") for axis in axes]
     low = min(max(one.get_data_interval()[0], one.get_minpos()) for one in every)
     high = max(one.get_data_interval()[1] for one in every)

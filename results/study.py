@@ -2,27 +2,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes a table, plots and a report of a scaling study.
 
-    results/study.py --check                # ends with a line if a package is missing
-    jobs/local/study.sh local               # or a batch job of jobs/slurm or jobs/lsf; each calls this script at its end
-    results/study.py STUDY                  # results/raw/STUDY -> results/mine/STUDY: data.csv, REPORT.md, REPORT.html, and plots
+    results/study.py --check      # ends with a line if a package is missing
+    jobs/local/study.sh local     # or a batch job of jobs/slurm or jobs/lsf; each calls this script at its end
+    results/study.py STUDY        # results/raw/STUDY -> results/mine/STUDY
 
-Works with the points that are done. results/raw/STUDY has study.json, which lists the points, and POINT.jsonl of each
-point that is done. Call it again when more points are done. It writes:
+Works with the points that are done. results/raw/STUDY has study.json, which lists the points, and POINT.jsonl of
+each point that is done. Call it again when more points are done. It writes:
   data.csv    a row for each point, method and phase, for pandas or R; results/studies.md has the columns
-  REPORT.md   the answer, the machines, the points that are done, tables of efficiencies, ratios and phases, and the plots
+  REPORT.md   the answer, the machines, the points that are done, tables of efficiencies, ratios and phases, plots
   REPORT.html the same as one file, plots included, to pass on
   fastest     the speed of our fastest method relative to the MPI's fastest, by ranks
-  figure12    phases of an exchange, and speed relative to the MPI's fastest method, by ranks: the two panels of Figure 12 of [PEA21]
+  figure12    phases of an exchange, and speed relative to the MPI's fastest method, by ranks: as Figure 12 of [PEA21]
   scaling     weak scaling: time and efficiency; strong scaling: speed-up and efficiency
   methods     every method at the most ranks: its speed relative to the MPI's fastest
   phases      the phases of each method, stacked
   gathers     gathers by size (results/gather.py)
-A plot is made as .svg, and with --formats in others, if there is something to plot. Records that are not verified are
-in no plot and no ratio, and the report begins with them. HALOCLINE_RESULTS=results writes to results/STUDY, which is
-kept with the project.
+A plot is made as .svg, and with --formats in others, if there is something to plot. Records that are not verified
+are in no plot and no ratio, and the report begins with them. HALOCLINE_RESULTS=results writes to results/STUDY,
+which is kept with the project.
 
-Exit codes: 0 ok, 1 something is not verified (all is written, without it), 2 bad input (then nothing is written or
-changed), 3 a package is missing."""
+Exit codes: 0 ok, 1 something is not verified (all is written, without it), 2 bad input (then nothing is written
+or changed), 3 a package is missing."""
 
 import os
 import pathlib
@@ -37,27 +37,33 @@ from reports import RAW, markdown, numbers, pandas, parser
 from study_data import NOISY, PHASES, STATISTICS, TRIPLES, Study, ratio_text
 
 AS_RECORDED = (
-    "fields", "layout", "radius", "periodic", "stencil", "element_bytes", "memory", "storage", "method", "exchange", "chosen",
-    "transfer", "shape", "neighbors", "messages_per", "describe", "packer", "reorder", "overlap", "progress", "threads", "order",
-    "bytes_per_rank", "root", "bytes_to_others", "bytes_to_self", "messages", "bytes_off_node", "messages_off_node",
-    "bytes_off_node_total",
+    "fields", "layout", "radius", "periodic", "stencil", "element_bytes", "memory", "storage", "method", "exchange",
+    "chosen", "transfer", "shape", "neighbors", "messages_per", "describe", "packer", "reorder", "overlap", "progress",
+    "threads", "order", "bytes_per_rank", "root", "bytes_to_others", "bytes_to_self", "messages", "bytes_off_node",
+    "messages_off_node", "bytes_off_node_total",
 )  # fmt: skip
 OF_TOTAL = ("baseline", "baseline_storage", "baseline_shape", "ratio_to_baseline", "predicted_s")
 ORIGIN = ("git", "dirty", "compiler", "mpi_library", "cpus", "gpus", "hosts", "time")
 COLUMNS = (
-    "study", "group", "scaling", "point", "command", "ranks", "nodes", "ranks_per_node", "nodes_emulated", "oversubscribed",
-    *(f"{triple}_{axis}" for triple in TRIPLES for axis in "xyz"), *AS_RECORDED, "phase", *STATISTICS, "iterations", "verified",
-    *OF_TOTAL, *ORIGIN, "notes",
+    "study", "group", "scaling", "point", "command", "ranks", "nodes", "ranks_per_node", "nodes_emulated",
+    "oversubscribed", *(f"{triple}_{axis}" for triple in TRIPLES for axis in "xyz"), *AS_RECORDED, "phase", *STATISTICS,
+    "iterations", "verified", *OF_TOTAL, *ORIGIN, "notes",
 )  # fmt: skip
 
 
 def write_csv(study, path):
     frame, origins = study.frame, study.frame.get("provenance", pandas.Series(dtype=object))
-    new = {"study": study.name, "scaling": frame.group.map(lambda name: study.groups[name].scaling), "command": frame.kind}
-    new |= {"ranks_per_node": (frame.ranks / frame.nodes).map("{:g}".format), "nodes_emulated": frame.emulated}
-    new |= {"oversubscribed": frame.crowded, "ratio_to_baseline": frame.ratio}
-    new |= {name: origins.map(lambda origin, name=name: origin[name]) for name in ORIGIN}
-    new |= {"hosts": new["hosts"].map(len)}
+    new = {name: origins.map(lambda origin, name=name: origin[name]) for name in ORIGIN}
+    new |= {
+        "study": study.name,
+        "scaling": frame.group.map({name: group.scaling for name, group in study.groups.items()}),
+        "command": frame.kind,
+        "ranks_per_node": (frame.ranks / frame.nodes).map("{:g}".format),
+        "nodes_emulated": frame.emulated,
+        "oversubscribed": frame.crowded,
+        "ratio_to_baseline": frame.ratio,
+        "hosts": new["hosts"].map(len),
+    }
     wanted = [*COLUMNS, *(f"{phase}.{name}" for phase in PHASES for name in STATISTICS)]
     cells, parts = frame.assign(**new).reindex(columns=wanted).apply(lambda values: values.map(cell)), []
     for phase in PHASES:
@@ -98,7 +104,8 @@ def first_of_all(study):
         ("GPUs", study.origins("gpus")),
     ):
         if len(values) > 1:
-            out.append(f"**Points are of different {what} ({'; '.join(values)}): compare no times across them.**")
+            which = "; ".join(values)
+            out.append(f"**Points are of different {what} ({which}): compare no times across them.**")
     missing = [point for point in study.points if not point.done]
     failed = [point.name for point in missing if point.exit_code is not None]
     if failed:
@@ -123,7 +130,8 @@ def first_of_all(study):
 
 
 def answer(study):
-    """Returns at most three sentences: the fastest method and its place, the range over all points, and the scaling."""
+    """Returns at most three sentences: the fastest method and its place, the range over all points, and the
+    scaling."""
     every = study.compared()
     compared = every[every.crowded != True]  # noqa: E712 - None is not known
     compared = compared if len(compared) else every
@@ -132,37 +140,34 @@ def answer(study):
     fast = lambda value: f"{ratio_text(value)[:-1]} x"  # noqa: E731
     ours = compared.loc[compared.ranks.idxmax()]
     sentences = [
-        f"With {ours.place}, `{ours.said}` exchanges the halo **{fast(ours.ratio)} as fast** as the MPI's fastest method, "
-        f"`{ours.said_theirs}`: in {seconds(ours.seconds)} instead of {seconds(ours.seconds_theirs)}."
+        f"With {ours.place}, `{ours.said}` exchanges the halo **{fast(ours.ratio)} as fast** as the MPI's fastest"
+        f" method, `{ours.said_theirs}`: in {seconds(ours.seconds)} instead of {seconds(ours.seconds_theirs)}."
     ]
     if len(compared) > 1:
         cores = " with a core for each rank" if len(compared) < len(every) else ""
-        slowest, fastest = compared.ratio.min(), compared.ratio.max()
-        sentences.append(
-            f"Over {len(compared)} points{cores}, our fastest method is {ratio_text(slowest)[:-1]} to {fast(fastest)} as fast as"
-            " the MPI's fastest."
-        )
+        ratios = f"{ratio_text(compared.ratio.min())[:-1]} to {fast(compared.ratio.max())}"
+        points = f"Over {len(compared)} points{cores}"
+        sentences.append(f"{points}, our fastest method is {ratios} as fast as the MPI's fastest.")
     for group in study.groups.values():
         curves = study.fastest_curves(group, "compare") if group.scaling == "weak" else []
         found = next((curve[curve.sent] for curve in curves if curve.label.iloc[0] == ours.said), ())
         if len(found) > 1:
             last = found.iloc[-1]
             cores = ", which are more than the cores" if last.crowded else ""
-            sentences.append(
-                f"In weak scaling it keeps {100 * last.efficiency:.0f} % of its speed from {found.ranks.iloc[0]} to {last.ranks}"
-                f" ranks{cores}."
-            )
+            ranks = f"from {found.ranks.iloc[0]} to {last.ranks} ranks{cores}"
+            sentences.append(f"In weak scaling it keeps {100 * last.efficiency:.0f} % of its speed {ranks}.")
             break
     return " ".join(sentences) + "\n"
 
 
 def facts(study):
     every = lambda key: "; ".join(study.origins(key))  # noqa: E731
-    times, hosts = study.origins("time"), len(study.origins("hosts"))
+    times, count = study.origins("time"), len(study.origins("hosts"))
+    hosts = f"{count} host{'s' if count > 1 else ''} in all"
     config = f", `{study.config}`" if study.config else ""
     table = {
         "study": f"`{study.name}`, site {study.site}, launcher {study.launcher}{config}",
-        "machine": f"{every('cpus')}; {every('gpus') or 'no GPU'}; {hosts} host{'s' if hosts > 1 else ''} in all",
+        "machine": f"{every('cpus')}; {every('gpus') or 'no GPU'}; {hosts}",
         "binding": every("binding"),
         "MPI": every("mpi_library"),
         "program": f"commit {', '.join(study.commits())}; {every('compiler')}, {every('build_type')}",
@@ -188,21 +193,20 @@ def state(point, noisy):
 
 def points_table(study):
     noisy = study.noisy()
-    table = [
-        [point.name, point.group, point.command, state(point, noisy), point.ranks, point.nodes] for point in study.points
-    ]
-    text = markdown(pandas.DataFrame(table, columns=["point", "group", "command", "state", "ranks", "nodes"]), left=4)
+    points = pandas.DataFrame(map(vars, study.points)).rename(columns={"name": "point"})
+    points["state"] = [state(point, noisy) for point in study.points]
+    text = markdown(points[["point", "group", "command", "state", "ranks", "nodes"]], left=4)
     if study.strangers:
         text += f"\nNot of this study, and not used: {', '.join(study.strangers)}.\n"
     notes = study.frame.reindex(columns=["point", "notes"]).explode("notes").dropna().drop_duplicates()
     names = notes.groupby("notes", sort=False).point.agg(", ".join)
-    return text + "".join(f"\n- {points}: {note}" for note, points in names.items()) + ("\n" if len(names) else "")
+    return text + "".join(f"\n- {points}: {note}" for note, points in names.items()) + "\n" * (len(names) > 0)
 
 
 FIRST = "First: that with the fewest ranks that have something to send to others; of steps, with the fewest ranks."
 ABOVE = {
     "weak": f"Median; efficiency: T(first) / T. {FIRST}",
-    "strong": f"Median; speed-up: T(first) / T, times the ranks of the first; efficiency: that by the ranks. {FIRST}",
+    "strong": "Median; speed-up: T(first) / T, times the ranks of the first; efficiency: that by the ranks. " + FIRST,
 }
 
 
@@ -233,7 +237,7 @@ def best_table(study):
         "ours is N x as fast": found.ratio.map(ratio_text),
         "by p10 and p90": found.low.map(ratio_text) + " to " + found.high.map(ratio_text),
     }
-    return markdown(pandas.DataFrame(table), left=4)
+    return markdown(table, left=4)
 
 
 def phases_tables(study):
@@ -242,14 +246,15 @@ def phases_tables(study):
         curves = study.fastest_curves(group, "compare", "run")
         if curves:
             last = pandas.concat([curve.tail(1) for curve in curves])
-            text = lambda phase: last[f"{phase}.median_s"].map(lambda value: seconds(None if pandas.isna(value) else value))  # noqa: E731
-            table = {"method": last.label, "where": last.place} | {phase: text(phase) for phase in phases}
-            yield f"### {group.heading}\n\n{markdown(pandas.DataFrame(table), left=2)}"
+            table = {"method": last.label, "where": last.place}
+            table |= {phase: last[f"{phase}.median_s"].map(seconds, na_action="ignore") for phase in phases}
+            yield f"### {group.heading}\n\n{markdown(table, left=2)}"
 
 
 def gather_tables(study):
     for group, point, gathers in study.gathers():
-        yield f"### {group.title}: {gather.heading(gathers)}\n\nPoint {point.name}. " + gather.tables(gathers, "####")
+        above = f"### {group.title}: {gather.heading(gathers)}\n\nPoint {point.name}. "
+        yield above + gather.tables(gathers, "####")
 
 
 def report(study, figures):
@@ -262,7 +267,8 @@ def report(study, figures):
         parts.append(facts(study))
     parts += ["## Points\n", points_table(study)]
     fastest = (
-        "Of each method the variant (memory, shape, transfer) that is fastest at the most ranks; `methods` and data.csv have all."
+        "Of each method the variant (memory, shape, transfer) that is fastest at the most ranks; `methods` and data.csv"
+        " have all."
     )
     for title, above, tables, names in (
         ("Scaling", fastest, scaling_tables(study), ("figure12", "scaling")),
@@ -288,7 +294,8 @@ def report(study, figures):
 
 
 def write(study, folder, formats):
-    """Writes all files into `folder`, after all have been made. Removes plots that this study no longer has."""
+    """Writes all files into `folder`, after all have been made. Removes plots that this study no longer
+    has."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".study-", dir=folder) as name:
         new = pathlib.Path(name)
@@ -300,7 +307,8 @@ def write(study, folder, formats):
         there = sorted(path.name for path in new.iterdir())
         for file in there:
             os.replace(new / file, folder / file)
-    outdated = [path for path in sorted(folder.iterdir()) if path.stem in study_plots.NAMES and path.name not in there]
+    plots = [path for path in sorted(folder.iterdir()) if path.stem in study_plots.NAMES]
+    outdated = [path for path in plots if path.name not in there]
     for path in outdated:
         path.unlink()
     if outdated:
@@ -312,15 +320,16 @@ def main(words=None):
     options = parser(__doc__)
     options.add_argument("study", metavar="STUDY", nargs="?", help="name of the study, such as local or weak")
     options.add_argument("--check", action="store_true", help="say if a package is missing here, and write nothing")
-    options.add_argument("--raw", metavar="FOLDER", type=pathlib.Path, help="what the study left (default: results/raw/STUDY)")
-    options.add_argument("--out", metavar="FOLDER", type=pathlib.Path, help="where to write (default: results/mine/STUDY)")
+    for name, text in (("raw", "what the study left"), ("out", "where to write")):
+        place = "results/raw" if name == "raw" else "results/mine"
+        options.add_argument(f"--{name}", metavar="FOLDER", type=pathlib.Path, help=f"{text} (default: {place}/STUDY)")
     arguments = options.parse_args(words)
     if arguments.check:
         return 0  # a missing package has ended the script by now
     if arguments.study is None:
         options.error("give the name of a study")
     if pathlib.Path(arguments.study).name != arguments.study or arguments.study.startswith("."):
-        options.error(f"STUDY is a name, not '{arguments.study}': say --raw FOLDER if it is elsewhere than in results/raw")
+        options.error(f"STUDY is a name, not '{arguments.study}': say --raw FOLDER for another place than results/raw")
     with clear_ending("study.py", "give another folder with --out"):
         study = Study(arguments.raw or RAW / arguments.study)
         written = write(study, arguments.out or PLACE / arguments.study, arguments.formats)

@@ -2,19 +2,19 @@
 """Holds a scaling study in memory: its groups, its points, and a frame with a row for each record.
 
 Columns of the frame: the fields of the record, those of its point, PHASE.median_s and so on, and
-  seconds, p10, p90     times of `total`; missing if it was not timed or is not verified: wrong results have no speed
-  ratio                 the speed relative to the fastest vendor method; missing if one of the two is not verified
-  said                  the method with the settings that distinguish it from another one of the same name at this point
-  place, vendor, sent, crowded, emulated
-                        where it ran; if the method is the MPI's, if something is sent to other ranks, if there were more
-                        ranks than cores (None: not known), if nodes share a host"""
+  seconds, p10, p90  times of `total`; missing if it was not timed or is not verified: wrong results have no speed
+  ratio              speed relative to the fastest vendor method; missing if one of the two is not verified
+  said               method with the settings that distinguish it from another one of the same name at this point
+  place              number of ranks and nodes, in words
+  vendor, sent       if the method is the MPI's; if something is sent to other ranks
+  crowded, emulated  if there were more ranks than cores (None: not known); if nodes share a host"""
 
 import re
 
 import gather
 from diff import IDENTITY, text
 from records import BadInput, fault, json_lines, load, read_text
-from reports import pandas
+from reports import commit, pandas
 
 # These settings change from point to point of one line in a plot; the other settings distinguish
 # lines.
@@ -34,7 +34,8 @@ OF_GATHER = ("order", "variant", "bytes_per_rank", "root")
 
 
 class Point:
-    """Holds one run of the program, done or not. `records`: those of compare, run or gather, in their order."""
+    """Holds one run of the program, done or not. `records`: those of compare, run or gather, in their
+    order."""
 
     def __init__(self, fields, folder):
         self.name, self.group, self.command = fields["name"], fields["group"], fields["command"]
@@ -43,7 +44,8 @@ class Point:
         self.done = self.path.exists()
         log, failed = folder / f"{self.name}.log", folder / f"{self.name}.failed.jsonl"
         self.begun = log.exists()
-        ended = re.search(r"^# exit code ([0-9]{1,3})$", read_text(log, "remove it", "replace"), re.M) if self.begun else None
+        told = read_text(log, "remove it", "replace") if self.begun else ""
+        ended = re.search(r"^# exit code ([0-9]{1,3})$", told, re.M)
         self.exit_code = int(ended[1]) if ended and not self.done else None
         if not self.done and failed.exists():  # not all records are verified
             self.path = failed
@@ -77,37 +79,40 @@ class Point:
             settings = OF_GATHER if self.command == "gather" else IDENTITY
             other = lines.setdefault(str([record[name] for name in settings]), number)
             if other != number:
-                raise BadInput(f"lines {other} and {number} of {self.path} are of the same experiment: {again}")
+                both = f"lines {other} and {number} of {self.path}"
+                raise BadInput(f"{both} are of the same experiment: {again}")
             records.append(record)
         if not records:
             raise BadInput(f"{self.path} has no records: {again}")
         return records
 
     def ratio(self, record):
-        """Returns the speed relative to the fastest vendor method of this point; None if one of the two is not verified.
-        """
+        """Returns the speed relative to the fastest vendor method of this point; None if one of the two is
+        not verified."""
         if record["kind"] == "gather":
-            own, names = [record["baseline"], record["order"], record["bytes_per_rank"]], ("variant", "order", "bytes_per_rank")
+            fields = {"variant": "baseline", "order": "order", "bytes_per_rank": "bytes_per_rank"}
         else:
-            own, names = [record[f"baseline{end}"] for end in ("", "_storage", "_shape")], ("method", "storage", "shape")
-        found = [other["verified"] for other in self.records if [other[name] for name in names] == own]
+            fields = {"method": "baseline", "storage": "baseline_storage", "shape": "baseline_shape"}
+        is_baseline = lambda other: all(other[name] == record[field] for name, field in fields.items())  # noqa: E731
+        found = [other["verified"] for other in self.records if is_baseline(other)]
         return record["ratio_to_baseline"] if record["verified"] and found and all(found) else None
 
     @property
     def place(self):
         emulated = "emulated " if self.records and is_emulated(self.records[0]) else ""
-        return f"{self.ranks} rank{'s' if self.ranks > 1 else ''} on {self.nodes} {emulated}node{'s' if self.nodes > 1 else ''}"
+        nodes = f"{self.nodes} {emulated}node{'s' if self.nodes > 1 else ''}"
+        return f"{self.ranks} rank{'s' if self.ranks > 1 else ''} on {nodes}"
 
 
 def is_emulated(record):
-    """Tells if nodes share a host: those of --ranks-per-node, or of a batch system with several nodes on one machine.
-    """
+    """Tells if nodes share a host: those of --ranks-per-node, or of a batch system with several nodes on one
+    machine."""
     return record["nodes_emulated"] or record["nodes"] > len(record["provenance"]["hosts"])
 
 
 def is_crowded(record, cores):
-    """Tells if there are more ranks than cores; None if unknown. `cores`: cores of a host, or None. Open MPI 4 also
-    reports it itself."""
+    """Tells if there are more ranks than cores; None if unknown. `cores`: cores of a host, or None. Open MPI
+    4 also reports it itself."""
     origin = record["provenance"]
     said = origin["environment"].get("OMPI_MCA_mpi_oversubscribe")
     more = cores is not None and record["ranks"] > cores * len(origin["hosts"])
@@ -123,7 +128,7 @@ class Group:
 
     def __init__(self, fields):
         self.name, self.title, self.scaling = fields["name"], fields["title"], fields["scaling"]
-        self.heading = {"weak": "Weak scaling, ", "strong": "Strong scaling, ", "none": ""}[self.scaling] + self.title
+        self.heading = ("" if self.scaling == "none" else f"{self.scaling.title()} scaling, ") + self.title
 
 
 class Study:
@@ -139,17 +144,17 @@ class Study:
         wrong = fault(fields, "study.schema.json", "the study")
         if wrong:
             raise BadInput(f"{path} cannot be used ({wrong}): {hint}")
-        names = [group["name"] for group in fields["groups"]]
+        self.groups = {group["name"]: Group(group) for group in fields["groups"]}
         for point in fields["points"]:
-            if point["group"] not in names:
-                raise BadInput(f"{path} cannot be used (no group {point['group']}, of which {point['name']} is): {hint}")
+            if point["group"] not in self.groups:
+                lacking = f"no group {point['group']}, of which {point['name']} is"
+                raise BadInput(f"{path} cannot be used ({lacking}): {hint}")
         self.name, self.title, self.site, self.launcher, self.config = (
             fields[key] for key in ("name", "title", "site", "launcher", "config")
         )
         self.points = [Point(point, folder) for point in fields["points"]]
         if not any(point.path.exists() for point in self.points):
             raise BadInput(f"{folder} has no results yet: run the study's job first")
-        self.groups = {group["name"]: Group(group) for group in fields["groups"]}
         known = {point.path.name for point in self.points}
         self.strangers = sorted(path.name for path in folder.glob("*.jsonl") if path.name not in known)
         self.records = [record for point in self.points for record in point.records]
@@ -160,12 +165,14 @@ class Study:
 
     def timed(self, group, *commands):
         """Returns the timed records of a group, from the fewest ranks on."""
-        rows = self.frame[(self.frame.group == group.name) & self.frame.kind.isin(commands) & self.frame.seconds.notna()]
+        frame = self.frame
+        rows = frame[(frame.group == group.name) & frame.kind.isin(commands) & frame.seconds.notna()]
         return rows.sort_values(["ranks", "nodes", "at"], kind="stable")
 
     def curves(self, group, *commands):
-        """Returns the timed records with the number of their curve (`curve`) and its `label`. A curve is one method with
-        one set of settings. Grids that must not change for this scaling distinguish curves, too."""
+        """Returns the timed records with the number of their curve (`curve`) and its `label`. A curve is one
+        method with one set of settings. Grids that must not change for this scaling distinguish curves,
+        too."""
         rows = self.timed(group, *commands)
         same = {"weak": ["local"], "strong": ["global"], "none": []}[group.scaling]
         names = [name for name in IDENTITY if name not in OF_POINT] + same
@@ -184,23 +191,24 @@ class Study:
         return rows.assign(**{name: first.seconds / rows[time] / more for name, time in times.items()})
 
     def fastest_curves(self, group, *commands):
-        """Returns for each exchange its curve that is fastest at its largest point, in the order of the records."""
+        """Returns for each exchange its curve that is fastest at its largest point, in the order of the
+        records."""
         if not len(self.timed(group, *commands)):
             return []
         rows = self.curves(group, *commands)
-        last = rows.groupby("curve").tail(1).sort_values(["ranks", "seconds"], ascending=[False, True], kind="stable")
-        best = last.drop_duplicates(["kind", "family"])
-        order = rows.drop_duplicates(["kind", "family"])[["kind", "family"]].merge(best, on=["kind", "family"]).curve
-        return [rows[rows.curve == curve] for curve in order]
+        last = rows.groupby("curve").tail(1).sort_values("seconds", kind="stable")
+        last = last.sort_values("ranks", ascending=False, kind="stable")
+        best = last.groupby(["kind", "family"]).curve.first()
+        exchanges = rows[["kind", "family"]].drop_duplicates().itertuples(index=False)
+        return [rows[rows.curve == best[tuple(exchange)]] for exchange in exchanges]
 
     def origins(self, key):
         """Returns the values of `key` in the provenance of all records, each once, lists item by item."""
-        values = [record["provenance"][key] for record in self.records]
-        return list(dict.fromkeys(item for value in values for item in (value if isinstance(value, list) else [value])))
+        values = pandas.Series([record["provenance"][key] for record in self.records], dtype=object)
+        return list(values.explode().dropna().unique())
 
     def commits(self):
-        of = lambda origin: origin["git"][:12] + (" with changes" if origin["dirty"] else "")  # noqa: E731
-        return list(dict.fromkeys(of(record["provenance"]) for record in self.records))
+        return list(dict.fromkeys(commit(record["provenance"]) for record in self.records))
 
     def best(self):
         """Returns the fastest verified records of ours and of the MPI's at each point of compare or run."""
@@ -213,13 +221,14 @@ class Study:
         return set(best.point[best.p90 > NOISY * best.p10])
 
     def compared(self):
-        """Returns the fastest record of ours at each point of compare at which something is sent to other ranks. The
-        columns that end in _theirs are of the MPI's fastest; `ratio` is the speed of ours relative to theirs. `low` and
-        `high` combine opposite ends, p10 and p90, of both."""
+        """Returns the fastest record of ours at each point of compare at which something is sent to other
+        ranks. The columns that end in _theirs are of the MPI's fastest; `ratio` is the speed of ours relative
+        to theirs. `low` and `high` combine opposite ends, p10 and p90, of both."""
         best = self.best().query("kind == 'compare'").set_index("point", drop=False)
-        both = best[~best.vendor & best.sent].join(best.loc[best.vendor, ["said", "seconds", "p10", "p90"]], rsuffix="_theirs", how="inner")
-        pairs = {"ratio": ("seconds", "seconds"), "low": ("p10", "p90"), "high": ("p90", "p10")}
-        return both.assign(**{name: both[f"{theirs}_theirs"] / both[ours] for name, (theirs, ours) in pairs.items()})
+        theirs = best.loc[best.vendor, ["said", "seconds", "p10", "p90"]].add_suffix("_theirs")
+        both = best[~best.vendor & best.sent].join(theirs, how="inner")
+        ratios = {"ratio": both.seconds_theirs / both.seconds}
+        return both.assign(**ratios, low=both.p10_theirs / both.p90, high=both.p90_theirs / both.p10)
 
     def gathers(self):
         """Yields (group, its largest point, the frame of gather.read())."""
@@ -239,39 +248,46 @@ def frame_of(points):
     rows, times = [], []
     for at, point in enumerate(points):
         for record in point.records:
-            row = record | {"point": point.name, "group": point.group, "at": at, "place": point.place, "crowded": point.crowded}
+            row = record | {"point": point.name, "group": point.group, "at": at}
+            row |= {"place": point.place, "crowded": point.crowded}
             gathered = record["kind"] == "gather"
             method = record["variant" if gathered else "method"]
             row |= {"emulated": is_emulated(record), "method": method, "family": method.partition(":")[0]}
             row |= {"vendor": not gathered and record["exchange"].startswith("vendor-")}
             row |= {"sent": record["kind"] == "run" or bool(record.get("bytes_to_others"))}
-            said = f" ({record['order']}, {gather.size_text(record['bytes_per_rank'])})" if gathered else ""
-            row |= {"said": method + said + ("" if gathered or record["shape"] == "direct" else f", {record['shape']}")}
-            row |= {f"{name}_{axis}": value for name in TRIPLES if name in record for axis, value in zip("xyz", record[name])}
-            phases = {"total": record} if gathered else {phase: value for phase, value in record["phases"].items() if value}
-            of_row = {f"{phase}.{name}": value[name] for phase, value in phases.items() for name in STATISTICS}
+            if gathered:
+                said = f" ({record['order']}, {gather.size_text(record['bytes_per_rank'])})"
+            else:
+                said = "" if record["shape"] == "direct" else f", {record['shape']}"
+            row |= {"said": method + said}
+            for name in TRIPLES:
+                row |= {f"{name}_{axis}": value for axis, value in zip("xyz", record.get(name, ()))}
+            phases = {"total": record} if gathered else record["phases"]
+            of_row = {f"{phase}.{name}": of and of[name] for phase, of in phases.items() for name in STATISTICS}
             if record["verified"]:
                 of_row |= {name: of_row.get(f"total.{field}") for name, field in SHORT.items()}
             rows.append(row)
             times.append(of_row | {"ratio": point.ratio(record)})
     words = ("point", "group", "place", "kind", "method", "family", "said", "storage", "crowded")
-    types = {"at": int, "ranks": int, "nodes": int} | dict.fromkeys(("verified", "emulated", "vendor", "sent"), bool)
+    types = dict.fromkeys(("at", "ranks", "nodes"), int)
+    types |= dict.fromkeys(("verified", "emulated", "vendor", "sent"), bool)
     frame = pandas.DataFrame(rows, dtype=object)
     frame = frame.reindex(columns=list(dict.fromkeys([*frame, *words, *types])))
-    private = (frame.storage == "private") & (frame.groupby(["point", "method"]).storage.transform("nunique") > 1)
+    several = frame.groupby(["point", "method"]).storage.transform("nunique") > 1
+    private = (frame.storage == "private") & several
     frame["said"] += private.map({True: ", private memory", False: ""})
     fields = [f"{phase}.{name}" for phase in PHASES for name in STATISTICS]
-    return frame.astype(types).join(pandas.DataFrame(times, frame.index, [*fields, *SHORT, "ratio"], dtype=float))
+    numbers = pandas.DataFrame(times, frame.index, [*fields, *SHORT, "ratio"], dtype=float)
+    return frame.astype(types).join(numbers)
 
 
 def cores_of_host(folder):
-    """Returns the cores of a host as lscpu reported them to jobs/studies/run.sh: the fewest of all sessions, None
-    without."""
+    """Returns the cores of a host as lscpu reported them to jobs/studies/run.sh: the fewest of all sessions,
+    None without."""
     found = []
     for path in sorted(folder.glob("session-*.txt")):
-        told = dict(
-            re.findall(r"^ *(CPU\(s\)|Thread\(s\) per core): +([0-9]{1,9})$", read_text(path, "remove it", "replace"), re.M)
-        )
+        line = r"^ *(CPU\(s\)|Thread\(s\) per core): +([0-9]{1,9})$"
+        told = dict(re.findall(line, read_text(path, "remove it", "replace"), re.M))
         if "CPU(s)" in told:
             found.append(int(told["CPU(s)"]) // max(1, int(told.get("Thread(s) per core", 1))))
     return min(found, default=None)

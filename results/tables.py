@@ -61,8 +61,8 @@ def provenance(library, command):
 
 
 def read(path, group):
-    """Returns the measurements under one library: a row for each case, named by `label`. Each row has the MPI in
-    full (`mpi`), in short (`title`), and the file's provenance (`facts`)."""
+    """Returns the measurements under one library: a row for each case, named by `label`. Each row has the MPI
+    in full (`mpi`), in short (`title`), and the file's provenance (`facts`)."""
     facts, rows = rows_of(path, AGAIN)
     with damaged(path, AGAIN):
         if not len(rows):
@@ -87,8 +87,8 @@ def read(path, group):
 
 
 def table(rows, cells, facts=(), what="case"):
-    """Returns a table with a row for each case and a column for each library. `facts`: columns of `rows` beside the
-    name."""
+    """Returns a table with a row for each case and a column for each library. `facts`: columns of `rows`
+    beside the name."""
     cases = rows.drop_duplicates("label").set_index("label")
     beside = {fact: column(cases, fact).map(lambda value: number(value, 0)) for fact in facts}
     titles = rows.drop_duplicates("library").set_index("library").title
@@ -107,7 +107,8 @@ def against_hand(rows, prefix=""):
 
 
 def against_best(rows):
-    """Returns our ratios to the loop by hand, each divided by the best ratio of any MPI to it in its own run."""
+    """Returns our ratios to the loop by hand, each divided by the best ratio of any MPI to it in its own
+    run."""
     best = [theirs.groupby(rows["label"]).transform("max") for theirs in against_hand(rows, "vendor_")]
     return [ours / theirs for ours, theirs in zip(against_hand(rows), best)]
 
@@ -118,8 +119,8 @@ def overhead(rows, prefix=""):
 
 
 def shortfalls(rows):
-    """Yields (case, library, fault) for all rows that are slower than the loop by hand or the best MPI, or are not
-    verified."""
+    """Yields (case, library, fault) for all rows that are slower than the loop by hand or the best MPI, or
+    are not verified."""
     numbers_of = [*against_hand(rows), *overhead(rows), *against_best(rows)]
     for row, (*ratios, more, more_unpacking, best, best_unpacking) in zip(rows.itertuples(), zip(*numbers_of)):
         if not row.verified:

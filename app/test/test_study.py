@@ -532,7 +532,7 @@ class Plots(OfStudy):
         self.addCleanup(pyplot.close, "all")
         panels = {}
         for name in ("fastest", "figure12", "scaling", "methods", "phases"):
-            figure, _ = getattr(study_plots, f"draw_{name}")(loaded)
+            figure = getattr(study_plots, f"draw_{name}")(loaded)
             axes = [axis for axis in figure.axes if axis.axison]
             panels[name] = len(axes)
             which = "x" if name in ("methods", "phases") else "y"
@@ -558,7 +558,7 @@ class Plots(OfStudy):
             totals = {"p2p": 1e-3, "vendor-pack": 2e-3}
             self.write({f"c{r}": ("weak", r, "compare", compare(r, totals, nodes=r // 2)) for r in ranks})
             for function in (study_plots.draw_fastest, study_plots.draw_scaling):
-                figure, _ = function(study_data.Study(self.raw))
+                figure = function(study_data.Study(self.raw))
                 figure.canvas.draw()
                 labels = [label for label in figure.axes[0].get_xticklabels() if label.get_text()]
                 self.assertGreaterEqual(len(labels), min(points, 8))
@@ -579,17 +579,17 @@ class Plots(OfStudy):
         self.write(points)
         loaded = study_data.Study(self.raw)
         pyplot = reports.pyplot
-        figure, _ = study_plots.draw_methods(loaded)
+        figure = study_plots.draw_methods(loaded)
         self.addCleanup(pyplot.close, "all")
         self.assertEqual([text.get_text() for text in figure.axes[0].get_yticklabels()], ["alltoallv", "vendor-pack"])
         self.assertEqual(figure.axes[0].get_title("left"), "Weak scaling, title of weak: 4 ranks on 2 emulated nodes")
         self.assertEqual(figure.axes[0].patches[0].get_facecolor(), (1, 1, 1, 1))
-        figure, _ = study_plots.draw_fastest(loaded)
+        figure = study_plots.draw_fastest(loaded)
         bars, lines = figure.axes[0].patches, figure.axes[0].lines
         self.assertEqual([round(1 + bar.get_height(), 6) for bar in bars], [4, 2.5])
         self.assertEqual([[round(y, 3) for y in line.get_ydata()] for line in lines[:2]], [[2.4, 6.667], [1.5, 4.167]])
         self.assertEqual([bar.get_facecolor() == (1, 1, 1, 1) for bar in bars], [False, True])
-        figure, _ = study_plots.draw_scaling(loaded)
+        figure = study_plots.draw_scaling(loaded)
         axis = figure.axes[0]
         self.assertEqual([text.get_text() for text in axis.get_xticklabels()], ["2 ranks\n1 node", "4 ranks\n2 nodes*"])
         marks = [line for line in axis.lines if line.get_marker() in set("soX")]
