@@ -5,9 +5,10 @@
     mpirun -n 4 halocline gather --config configs/gather-fig3.toml --ranks-per-node 2 \\
       --output results/raw/gather.jsonl
     results/gather.py               # results/raw/gather.jsonl -> results/mine/gather/gather.md and .svg
-    results/gather.py FILE NAME     # FILE -> results/mine/gather/NAME.md, ...; NAME: that of FILE without its end
+    results/gather.py FILE NAME     # FILE -> results/mine/gather/NAME.md and .svg; NAME: by default FILE's
 
-FILE holds records of kind gather (results/records.md). Several records of one experiment count as their median.
+FILE holds records of kind gather (results/records.md). Several records of one experiment count as their
+median.
 Exit codes: 0 ok, 2 bad input (then nothing is written), or no place for results."""
 import pathlib
 
@@ -27,13 +28,13 @@ STYLES = {
 REORDERING = ("hier-unpack", "hier-sendrecv", "hier-plan")
 TIMES = ["median_s", "p10_s", "p90_s", "predicted_s", "setup_s"]
 NOTHING_REORDERED = (
-    "Nothing is reordered: all of ours but the forced variants are the same code here, and what their speeds differ by"
-    " is noise."
+    "Nothing is reordered: all of ours but the forced variants are the same code here, and what their speeds"
+    " differ by is noise."
 )
 ABOVE = (
-    "Medians in microseconds of the slowest rank; variants took turns, and each was verified before it was timed."
-    " `-`: not measured. Model: the messages alone, by latency and rate of a link as measured in the same run. Set-up:"
-    " making a plan again, its communicators kept."
+    "Medians in microseconds of the slowest rank; variants took turns, and each was verified before it was"
+    " timed. `-`: not measured. Model: the messages alone, by latency and rate of a link as measured in the"
+    " same run. Set-up: making a plan again, its communicators kept."
 )
 
 
@@ -91,8 +92,8 @@ def nothing_reordered(gathers):
 
 def heading(gathers):
     first = gathers.iloc[0]
-    nodes = f"{first.nodes} {'emulated ' if first.nodes_emulated else ''}node{'s' if first.nodes != 1 else ''}"
-    return f"{first.ranks} ranks on {nodes}, root {first.root}"
+    emulated, several = "emulated " if first.nodes_emulated else "", "s" if first.nodes != 1 else ""
+    return f"{first.ranks} ranks on {first.nodes} {emulated}node{several}, root {first.root}"
 
 
 def source(gathers):
@@ -180,7 +181,7 @@ def main():
     arguments = options.parse_args()
     name = arguments.name or arguments.file.stem
     if pathlib.Path(name).name != name or name.startswith("."):
-        options.error(f"NAME is a name, not '{name}': say --out FOLDER for another place than results/mine/gather")
+        options.error(f"NAME is a name, not '{name}': --out FOLDER is for another place than results/mine/gather")
     path = arguments.out / f"{name}.md"
     with clear_ending("gather.py", "give another folder with --out"):
         gathers = read(arguments.file)

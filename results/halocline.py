@@ -32,7 +32,8 @@ def read(*files):
         for path in paths:
             for number, record in records.json_lines(path, hint):
                 if not isinstance(record, dict):
-                    raise records.BadInput(f"line {number} of {path} is no record ({records.excerpt(record)}): {hint}")
+                    what = records.excerpt(record)
+                    raise records.BadInput(f"line {number} of {path} is no record ({what}): {hint}")
                 if record.keys() != {"provenance"}:
                     rows.append(record | {"file": path})
     return pandas.json_normalize(rows)

@@ -3,7 +3,7 @@
 """Draws the figure of README.md from results/vendors/compare.md: the speed relative to the fastest method of
 each MPI.
 
-    results/headline.py [TABLE [FIGURE]]        default: results/vendors/compare.md, results/vendors/headline.svg
+    results/headline.py [TABLE [FIGURE]]   default: results/vendors/compare.md, results/vendors/headline.svg
 
 Exit codes: 0, 2 if the table cannot be read, or the figure cannot be written."""
 import pathlib

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes tables and plots of the measurements of jobs/local/interpose.sh, which calls this script.
 
-    interpose.py [FOLDER [TARGET]]     FOLDER (results/raw/interpose) -> TARGET/README.md, messages.svg and both-ways.svg
-                                       (results/mine/interpose)
+    interpose.py [FOLDER [TARGET]]     FOLDER (results/raw/interpose) -> TARGET (results/mine/interpose)
+
+It writes README.md, messages.svg and both-ways.svg.
 
 `N x as fast`: above 1, it is faster through the interposer.
 Exit codes: 0 ok, 2 bad input (then nothing is written)."""
@@ -11,34 +12,36 @@ import pathlib
 import re
 
 from records import PLACE, clear_ending, damaged, end, lines_of, read_text, shown
-from reports import RAW, column, markdown, numbers, pandas, parser, pyplot, rows_of, save
+from reports import RAW, column, commit, markdown, numbers, pandas, parser, pyplot, rows_of, save
 
 MIB = 1 << 20
 AGAIN = "measure with jobs/local/interpose.sh"
 TITLE = "# What programs get that have libhalocline_mpi.so in front of their MPI\n"
 ABOVE = (
-    "Medians of interleaved samples, 10th to 90th percentile in brackets. `N x as fast`: above 1, it is faster through the"
-    " interposer. Every row was verified byte by byte before it was timed. `HALOCLINE_MPI` is `auto`: the engine takes over"
-    " what it was measured to be faster at. Model: that of this machine.\n"
+    "Medians of interleaved samples, 10th to 90th percentile in brackets. `N x as fast`: above 1, it is"
+    " faster through the interposer. Every row was verified byte by byte before it was timed."
+    " `HALOCLINE_MPI` is `auto`: the engine takes over what it was measured to be faster at. Model: that of"
+    " this machine.\n"
 )
 PACKING = (
-    "The rows of Table 1 of [RMG03], and packs below 4 KiB, where what counts is how much more a call takes than the loop by"
-    " hand.\n"
+    "The rows of Table 1 of [RMG03], and packs below 4 KiB, where what counts is how much more a call takes"
+    " than the loop by hand.\n"
 )
 PASSED_ON = (
-    "Of MPI's own types (`named`), of a derived one that is contiguous (`derived`), and of one with gaps whose messages are"
-    " MPI's by the model (`gaps`); to nobody or to the rank itself, which is its only neighbor on either side. The last two"
-    " are what learning costs: of a type when it is committed (made and freed, too), and with each use of the engine that a"
-    " buffer is in the host's memory, here in a process without CUDA's driver; `bench_device` has it with one (`kind-of-*`)"
-    " [PEA21 section 6.3].\n"
+    "Of MPI's own types (`named`), of a derived one that is contiguous (`derived`), and of one with gaps"
+    " whose messages are MPI's by the model (`gaps`); to nobody or to the rank itself, which is its only"
+    " neighbor on either side. The last two are what learning costs: of a type when it is committed (made"
+    " and freed, too), and with each use of the engine that a buffer is in the host's memory, here in a"
+    " process without CUDA's driver; `bench_device` has it with one (`kind-of-*`) [PEA21 section 6.3].\n"
 )
 MESSAGES = "Half of the time there and back between two ranks of a node; blocks with gaps of their length.\n"
 BOTH_WAYS = (
-    "The same messages, which both ranks send at once by `MPI_Irecv`, `MPI_Isend` and `MPI_Waitall`: the time of such an"
-    " exchange.\n"
+    "The same messages, which both ranks send at once by `MPI_Irecv`, `MPI_Isend` and `MPI_Waitall`: the"
+    " time of such an exchange.\n"
 )
 EXAMPLE = (
-    "Parts of a block of 128^3 doubles, two ranks: without -> with (with it, N x as fast); medians of five runs in turns.\n"
+    "Parts of a block of 128^3 doubles, two ranks: without -> with (with it, N x as fast); medians of five"
+    " runs in turns.\n"
 )
 
 
@@ -52,19 +55,20 @@ def verified(rows):
 
 
 def packs(rows):
-    ratios = lambda prefix: numbers(column(rows, f"{prefix}pack_vs_hand")) + "/" + numbers(column(rows, f"{prefix}unpack_vs_hand"))  # noqa: E731
-    more = lambda ours, hand: numbers((rows[ours] - rows[hand]) / rows.packs, 0).where(rows.bytes < 4096, "")  # noqa: E731
+    ratio = lambda name: numbers(column(rows, f"{name}_vs_hand"))  # noqa: E731
+    more = lambda ours, hand: numbers((rows[ours] - rows[hand]) / rows.packs, 0)  # noqa: E731
+    small = rows.bytes < 4096
     table = {
         "case": rows.case,
         "bytes": rows.bytes,
         "MPI_Pack through it, ns": spread(rows, "pack"),
-        "x as fast as the loop by hand": ratios(""),
-        "MPI's own: x as fast as the loop": ratios("vendor_"),
-        "ns more for each pack": more("pack_ns", "hand_ns"),
-        "unpack": more("unpack_ns", "hand_unpack_ns"),
+        "x as fast as the loop by hand": ratio("pack") + "/" + ratio("unpack"),
+        "MPI's own: x as fast as the loop": ratio("vendor_pack") + "/" + ratio("vendor_unpack"),
+        "ns more for each pack": more("pack_ns", "hand_ns").where(small, ""),
+        "unpack": more("unpack_ns", "hand_unpack_ns").where(small, ""),
         "verified": verified(rows),
     }
-    return markdown(pandas.DataFrame(table))
+    return markdown(table)
 
 
 def calls(rows):
@@ -76,7 +80,7 @@ def calls(rows):
         "more for each, ns": numbers(rows.more_ns, 1),
         "at most": numbers(column(rows, "good_more_ns"), 0),
     }
-    return markdown(pandas.DataFrame(table))
+    return markdown(table)
 
 
 def messages(rows):
@@ -89,7 +93,7 @@ def messages(rows):
         "x as fast as MPI": numbers(column(rows, "vs_vendor")),
         "verified": verified(rows),
     }
-    return markdown(pandas.DataFrame(table))
+    return markdown(table)
 
 
 def example(folder, language):
@@ -104,19 +108,20 @@ def example(folder, language):
     if not found:
         return ""
     names = ["pack, us", "unpack, us", "exchange, us"]
-    medians = pandas.DataFrame(found, columns=["which", "part", *names]).groupby(["which", "part"], sort=False).median()
+    runs = pandas.DataFrame(found, columns=["which", "part", *names])
+    medians = runs.groupby(["which", "part"], sort=False).median()
     before, after = medians.loc["without"], medians.loc["with"]
-    cells = lambda name: numbers(before[name]) + " -> " + numbers(after[name])  # noqa: E731
-    ratios = (before / after.clip(lower=1e-3)).apply(numbers)
-    table = pandas.DataFrame({name: cells(name) + " (" + ratios[name] + " x)" for name in names}).loc[before.index]
-    return markdown(table.reset_index())
+    ratios = before / after.clip(lower=1e-3)
+    cells = before.apply(numbers) + " -> " + after.apply(numbers) + " (" + ratios.apply(numbers) + " x)"
+    return markdown(cells.loc[before.index].reset_index())
 
 
 def draw(rows, title, stem, formats):
     figure, axis = pyplot.subplots(figsize=(8, 4.5))
     timed = rows.assign(block=rows.bytes // rows.blocks).dropna(subset="vs_vendor").sort_values("bytes")
     for index, (block, of_block) in enumerate(timed.groupby("block")):
-        axis.plot(of_block.bytes, of_block.vs_vendor, "os^vD*"[index % 6] + "-", label=f"blocks of {block} bytes")
+        marker = "os^vD*"[index % 6]
+        axis.plot(of_block.bytes, of_block.vs_vendor, f"{marker}-", label=f"blocks of {block} bytes")
     axis.axhline(1, color="grey", linewidth=0.8)
     axis.set_xscale("log", base=2)
     sizes = sorted(set(rows.bytes))
@@ -131,39 +136,42 @@ def draw(rows, title, stem, formats):
 
 def main():
     options = parser(__doc__)
-    options.add_argument("folder", metavar="FOLDER", nargs="?", type=pathlib.Path, default=RAW / "interpose")
-    options.add_argument("target", metavar="TARGET", nargs="?", type=pathlib.Path, default=PLACE / "interpose")
+    for name, place in (("folder", RAW), ("target", PLACE)):
+        path = {"type": pathlib.Path, "default": place / "interpose"}
+        options.add_argument(name, metavar=name.upper(), nargs="?", **path)
     arguments = options.parse_args()
     with clear_ending("interpose.py", "give another TARGET"):
         names = ("calls", "packs", "messages", "both-ways", "plain")
         files = {name: rows_of(arguments.folder / f"{name}.jsonl", AGAIN) for name in names}
         with damaged(arguments.folder, AGAIN):
-            text = document(arguments.folder, arguments.target, files["calls"][0], arguments.formats, *(rows for _, rows in files.values()))
+            facts, rows = files["calls"][0], {name: rows for name, (_, rows) in files.items()}
+            text = document(arguments.folder, arguments.target, facts, rows, arguments.formats)
         (arguments.target / "README.md").write_text(text, encoding="utf-8")
     print(f"written: {shown(arguments.target)}/README.md")
     return 0
 
 
-def document(folder, target, facts, formats, call_rows, pack_rows, message_rows, both_rows, plain_rows):
-    mpi, compiler = call_rows.iloc[0][["mpi", "compiler"]]
-    commit = facts["git"][:12] + (" with changes" if facts["dirty"] else "")
+def document(folder, target, facts, rows, formats):
+    mpi, compiler = rows["calls"].iloc[0][["mpi", "compiler"]]
     target.mkdir(parents=True, exist_ok=True)
-    title = f"{mpi}, {facts['cpu']}, commit {commit}"
-    draw(message_rows, f"one way: {title}", target / "messages", formats)
-    draw(both_rows, f"both ways at once: {title}", target / "both-ways", formats)
-    lines = [TITLE, ABOVE, "## Packing\n", PACKING, packs(pack_rows), "## Calls that are passed on\n", PASSED_ON, calls(call_rows)]
-    for heading, above, name, what, rows in (
-        ("Messages", MESSAGES, "messages", "messages", message_rows),
-        ("Messages both ways at once", BOTH_WAYS, "both-ways", "exchanges", both_rows),
+    title = f"{mpi}, {facts['cpu']}, commit {commit(facts)}"
+    lines = [TITLE, ABOVE, "## Packing\n", PACKING, packs(rows["packs"])]
+    lines += ["## Calls that are passed on\n", PASSED_ON, calls(rows["calls"])]
+    for heading, above, name, what, ways in (
+        ("Messages", MESSAGES, "messages", "messages", "one way"),
+        ("Messages both ways at once", BOTH_WAYS, "both-ways", "exchanges", "both ways at once"),
     ):
+        draw(rows[name], f"{ways}: {title}", target / name, formats)
         plot = f"![{what} through the interposer: x as fast as MPI]({name}.svg)\n"
-        lines += [f"## {heading}\n", above, plot, messages(rows)]
-    lines += ["## Programs without derived types\n", "The same of doubles, in a process that never makes a type.\n", messages(plain_rows)]
+        lines += [f"## {heading}\n", above, plot, messages(rows[name])]
+    above = "The same of doubles, in a process that never makes a type.\n"
+    lines += ["## Programs without derived types\n", above, messages(rows["plain"])]
     for language, name in (("c", "C"), ("f90", "Fortran")):
         if table := example(folder, language):
             lines += [f"## The example in {name}\n", EXAMPLE, table]
-    end_of_it = f"{mpi}; {facts['cpu']}; {facts['time']}; commit {commit}; compiler {compiler}; `{facts['command'].strip()}`"
-    return "\n".join([*lines, "## Provenance\n", end_of_it]) + "\n"
+    origin = [mpi, facts["cpu"], facts["time"], f"commit {commit(facts)}", f"compiler {compiler}"]
+    lines += ["## Provenance\n", "; ".join([*origin, f"`{facts['command'].strip()}`"])]
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ from reports import RAW, commit, markdown, numbers, pandas, parser, pyplot, save
 # 192 ranks, if Spectrum MPI takes equally long on both.
 PAPER = {192: 1.0, 3072: 917 / 1050}
 PHASES = {
-    "pack": ("tab:green", "s"), "transfer": ("tab:blue", "o"), "unpack": ("tab:orange", "^"), "total": ("black", "D"),
+    "pack": ("tab:green", "s"), "transfer": ("tab:blue", "o"), "unpack": ("tab:orange", "^"),
+    "total": ("black", "D"),
 }  # fmt: skip
 AGAIN = "run jobs/simgrid/compare.sh again"
 
@@ -48,6 +49,7 @@ def source(predicted, simulated):
 
 def document(predicted, simulated, name):
     rows = both(predicted, simulated)
+    sent = rows.transfer_ms.where(rows.transfer_ms > 0)
     milliseconds = lambda values: values.map("{:.3g}".format, na_action="ignore")  # noqa: E731
     table = {
         "nodes": rows.nodes,
@@ -56,7 +58,7 @@ def document(predicted, simulated, name):
         **{phase: milliseconds(rows[f"{phase}_ms"]) for phase in PHASES},
         "limited by": rows.limited_by,
         "simulated": milliseconds(rows.seconds),
-        "model: x as fast as simulated": numbers(rows.seconds / rows.transfer_ms.where(rows.transfer_ms > 0), 3),
+        "model: x as fast as simulated": numbers(rows.seconds / sent, 3),
     }
     return (
         f"# Predicted exchange: {name}\n\n{heading(predicted)}. {source(predicted, simulated)}.\n\n"

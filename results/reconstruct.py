@@ -3,7 +3,7 @@
 """Makes a table and a plot of type reconstruction: time and comparisons against the length of the sequence.
 
     jobs/local/bench.sh reconstruct --json >results/raw/reconstruct.jsonl
-    results/reconstruct.py      results/raw/reconstruct.jsonl -> results/mine/reconstruct/reconstruct.md and .svg"""
+    results/reconstruct.py      -> results/mine/reconstruct/reconstruct.md and .svg"""
 from records import PLACE, clear_ending, damaged, end, shown
 from reports import RAW, column, commit, markdown, numbers, parser, pyplot, rows_of, save
 from tables import provenance
@@ -28,10 +28,9 @@ COLUMNS = (
 
 def draw(rows, stem, formats):
     figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.5))
-    for axis, unit, scale, fields in (
-        (axes[0], "seconds", 1e-9, {"path": "path_ns", "plain search": "plain_ns"}),
-        (axes[1], "comparisons", 1, {"repeated prefixes": "comparisons", "plain search": "plain_comparisons"}),
-    ):
+    times = {"path": "path_ns", "plain search": "plain_ns"}
+    comparisons = {"repeated prefixes": "comparisons", "plain search": "plain_comparisons"}
+    for axis, unit, scale, fields in zip(axes, ("seconds", "comparisons"), (1e-9, 1), (times, comparisons)):
         for color, name in enumerate(FAMILIES):
             of_family = rows[rows.family == name].set_index("n")
             for (label, field), style in zip(fields.items(), ("o-", "x:")):
@@ -69,12 +68,11 @@ def document(rows):
         scale = rows.n if field.endswith("comparisons") else 1e6 if field.endswith("_ns") else 1
         cells[title] = numbers(column(rows, field) / scale, digits)
     return (
-        "# reconstruct\n\n"
-        "The repeated prefixes of a sequence of n displacements beside the plain search over all divisors of n, and the\n"
-        "cheapest path, extended path and tree. Medians; every row is verified. `-`: not measured.\n\n"
-        f"{markdown(cells)}\n## Provenance\n\n"
-        f"Commit {commit(facts)}, {facts['time']}, compiler {rows.compiler.iloc[0]}, "
-        f"{facts['cpu']}; `jobs/local/bench.sh reconstruct --json`\n"
+        "# reconstruct\n\nThe repeated prefixes of a sequence of n displacements beside the plain search"
+        " over all divisors of n, and the\ncheapest path, extended path and tree. Medians; every row is"
+        f" verified. `-`: not measured.\n\n{markdown(cells)}\n## Provenance\n\nCommit {commit(facts)},"
+        f" {facts['time']}, compiler {rows.compiler.iloc[0]}, {facts['cpu']}; `jobs/local/bench.sh"
+        " reconstruct --json`\n"
     )
 
 

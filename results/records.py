@@ -71,7 +71,8 @@ def end(program, main):
     sys.stdout.flush()
     output = CheckedOutput(sys.stdout.fileno(), "w", closefd=False)
     # Any character can be printed, whatever the locale is.
-    sys.stdout = io.TextIOWrapper(io.BufferedWriter(output), sys.stdout.encoding, "backslashreplace", line_buffering=output.isatty())
+    wrapped, encoding = io.BufferedWriter(output), sys.stdout.encoding
+    sys.stdout = io.TextIOWrapper(wrapped, encoding, "backslashreplace", line_buffering=output.isatty())
     try:
         code = main()
     except SystemExit as error:
@@ -82,7 +83,8 @@ def end(program, main):
         tell(program, "this is a fault of the script, not a result: please report it with the files")
     sys.stdout.flush()
     if output.fault:
-        tell(program, f"stdout cannot be written ({output.fault.strerror}): send it to a terminal, a pipe or a file on a disk with free space")
+        where = "a terminal, a pipe or a file on a disk with free space"
+        tell(program, f"stdout cannot be written ({output.fault.strerror}): send it to {where}")
         code = 3
     sys.exit(code)
 
@@ -127,7 +129,8 @@ def read_text(path, hint, errors="strict"):
             if not (stat.S_ISREG(kind) or stat.S_ISFIFO(kind)):  # a device may never end
                 raise BadInput(f"{path} cannot be read (it is no file): {hint}")
             if stat.S_ISFIFO(kind) and not select.select([file], [], [], PATIENCE_S)[0]:
-                raise BadInput(f"{path} cannot be read (it is a pipe to which nobody has written for {PATIENCE_S} s): {hint}")
+                why = f"it is a pipe to which nobody has written for {PATIENCE_S} s"
+                raise BadInput(f"{path} cannot be read ({why}): {hint}")
             content = file.read(LARGEST + 1)
         if len(content) > LARGEST:
             raise BadInput(f"{path} cannot be read (it has more than {LARGEST >> 20} MiB): {hint}")
@@ -278,9 +281,11 @@ def need_packages():
         return
     # The first Python in PATH need not be the one that has them.
     for python in map(str, (RESULTS.parent / ".deps/reports/bin/python3", "/usr/bin/python3")):
-        if os.access(python, os.X_OK) and subprocess.run([python, "-c", f"import {', '.join(PACKAGES)}"], stderr=subprocess.DEVNULL).returncode == 0:
+        test = [python, "-c", f"import {', '.join(PACKAGES)}"]
+        if os.access(python, os.X_OK) and subprocess.run(test, stderr=subprocess.DEVNULL).returncode == 0:
             os.execv(python, [python, *sys.argv])
-    tell(pathlib.Path(sys.argv[0]).name, f"{sys.executable} has no {', '.join(lacking)}: run jobs/local/reports.sh, which installs them in .deps")
+    what = f"{sys.executable} has no {', '.join(lacking)}"
+    tell(pathlib.Path(sys.argv[0]).name, f"{what}: run jobs/local/reports.sh, which installs them in .deps")
     sys.exit(3)
 
 

@@ -3,26 +3,26 @@
 """Makes a table, plots and a report of a scaling study.
 
     results/study.py --check      # ends with a line if a package is missing
-    jobs/local/study.sh local     # or a batch job of jobs/slurm or jobs/lsf; each calls this script at its end
+    jobs/local/study.sh local     # or a batch job of jobs/slurm or jobs/lsf; each ends with this script
     results/study.py STUDY        # results/raw/STUDY -> results/mine/STUDY
 
-Works with the points that are done. results/raw/STUDY has study.json, which lists the points, and POINT.jsonl of
-each point that is done. Call it again when more points are done. It writes:
+Works with the points that are done. results/raw/STUDY has study.json, which lists the points, and POINT.jsonl
+of each point that is done. Call it again when more points are done. It writes:
   data.csv    a row for each point, method and phase, for pandas or R; results/studies.md has the columns
-  REPORT.md   the answer, the machines, the points that are done, tables of efficiencies, ratios and phases, plots
+  REPORT.md   the answer, the machines, the points, tables of efficiencies, ratios and phases, and the plots
   REPORT.html the same as one file, plots included, to pass on
   fastest     the speed of our fastest method relative to the MPI's fastest, by ranks
-  figure12    phases of an exchange, and speed relative to the MPI's fastest method, by ranks: as Figure 12 of [PEA21]
+  figure12    phases of an exchange, and speed relative to the MPI's fastest method: as Figure 12 of [PEA21]
   scaling     weak scaling: time and efficiency; strong scaling: speed-up and efficiency
   methods     every method at the most ranks: its speed relative to the MPI's fastest
   phases      the phases of each method, stacked
   gathers     gathers by size (results/gather.py)
-A plot is made as .svg, and with --formats in others, if there is something to plot. Records that are not verified
-are in no plot and no ratio, and the report begins with them. HALOCLINE_RESULTS=results writes to results/STUDY,
-which is kept with the project.
+A plot is made as .svg, and with --formats in others, if there is something to plot. Records that are not
+verified are in no plot and no ratio, and the report begins with them. HALOCLINE_RESULTS=results writes to
+results/STUDY, which is kept with the project.
 
-Exit codes: 0 ok, 1 something is not verified (all is written, without it), 2 bad input (then nothing is written
-or changed), 3 a package is missing."""
+Exit codes: 0 ok, 1 something is not verified (all is written, without it), 2 bad input (then nothing is
+written or changed), 3 a package is missing."""
 
 import os
 import pathlib
@@ -37,17 +37,17 @@ from reports import RAW, markdown, numbers, pandas, parser
 from study_data import NOISY, PHASES, STATISTICS, TRIPLES, Study, ratio_text
 
 AS_RECORDED = (
-    "fields", "layout", "radius", "periodic", "stencil", "element_bytes", "memory", "storage", "method", "exchange",
-    "chosen", "transfer", "shape", "neighbors", "messages_per", "describe", "packer", "reorder", "overlap", "progress",
-    "threads", "order", "bytes_per_rank", "root", "bytes_to_others", "bytes_to_self", "messages", "bytes_off_node",
-    "messages_off_node", "bytes_off_node_total",
+    "fields", "layout", "radius", "periodic", "stencil", "element_bytes", "memory", "storage", "method",
+    "exchange", "chosen", "transfer", "shape", "neighbors", "messages_per", "describe", "packer", "reorder",
+    "overlap", "progress", "threads", "order", "bytes_per_rank", "root", "bytes_to_others", "bytes_to_self",
+    "messages", "bytes_off_node", "messages_off_node", "bytes_off_node_total",
 )  # fmt: skip
 OF_TOTAL = ("baseline", "baseline_storage", "baseline_shape", "ratio_to_baseline", "predicted_s")
 ORIGIN = ("git", "dirty", "compiler", "mpi_library", "cpus", "gpus", "hosts", "time")
 COLUMNS = (
     "study", "group", "scaling", "point", "command", "ranks", "nodes", "ranks_per_node", "nodes_emulated",
-    "oversubscribed", *(f"{triple}_{axis}" for triple in TRIPLES for axis in "xyz"), *AS_RECORDED, "phase", *STATISTICS,
-    "iterations", "verified", *OF_TOTAL, *ORIGIN, "notes",
+    "oversubscribed", *(f"{triple}_{axis}" for triple in TRIPLES for axis in "xyz"), *AS_RECORDED, "phase",
+    *STATISTICS, "iterations", "verified", *OF_TOTAL, *ORIGIN, "notes",
 )  # fmt: skip
 
 
@@ -140,8 +140,9 @@ def answer(study):
     fast = lambda value: f"{ratio_text(value)[:-1]} x"  # noqa: E731
     ours = compared.loc[compared.ranks.idxmax()]
     sentences = [
-        f"With {ours.place}, `{ours.said}` exchanges the halo **{fast(ours.ratio)} as fast** as the MPI's fastest"
-        f" method, `{ours.said_theirs}`: in {seconds(ours.seconds)} instead of {seconds(ours.seconds_theirs)}."
+        f"With {ours.place}, `{ours.said}` exchanges the halo **{fast(ours.ratio)} as fast** as the MPI's"
+        f" fastest method, `{ours.said_theirs}`: in {seconds(ours.seconds)} instead of"
+        f" {seconds(ours.seconds_theirs)}."
     ]
     if len(compared) > 1:
         cores = " with a core for each rank" if len(compared) < len(every) else ""
@@ -203,11 +204,13 @@ def points_table(study):
     return text + "".join(f"\n- {points}: {note}" for note, points in names.items()) + "\n" * (len(names) > 0)
 
 
-FIRST = "First: that with the fewest ranks that have something to send to others; of steps, with the fewest ranks."
 ABOVE = {
-    "weak": f"Median; efficiency: T(first) / T. {FIRST}",
-    "strong": "Median; speed-up: T(first) / T, times the ranks of the first; efficiency: that by the ranks. " + FIRST,
+    "weak": "Median; efficiency: T(first) / T.",
+    "strong": "Median; speed-up: T(first) / T, times the ranks of the first; efficiency: that by the ranks.",
 }
+FIRST = (
+    "First: that with the fewest ranks that have something to send to others; of steps, with the fewest ranks."
+)
 
 
 def scaling_tables(study):
@@ -222,7 +225,7 @@ def scaling_tables(study):
         text += ("; " + faster + numbers(rows.efficiency)).where(rows.efficiency.notna(), "")
         table = text.groupby([rows.curve, rows.place], sort=False).last().unstack()[places]
         table.insert(0, "method", rows.groupby("curve").label.first())
-        yield f"### {group.heading}\n\n{ABOVE[group.scaling]}\n\n{markdown(table)}"
+        yield f"### {group.heading}\n\n{ABOVE[group.scaling]} {FIRST}\n\n{markdown(table)}"
 
 
 def best_table(study):
@@ -267,8 +270,8 @@ def report(study, figures):
         parts.append(facts(study))
     parts += ["## Points\n", points_table(study)]
     fastest = (
-        "Of each method the variant (memory, shape, transfer) that is fastest at the most ranks; `methods` and data.csv"
-        " have all."
+        "Of each method the variant (memory, shape, transfer) that is fastest at the most ranks; `methods`"
+        " and data.csv have all."
     )
     for title, above, tables, names in (
         ("Scaling", fastest, scaling_tables(study), ("figure12", "scaling")),
@@ -319,17 +322,18 @@ def write(study, folder, formats):
 def main(words=None):
     options = parser(__doc__)
     options.add_argument("study", metavar="STUDY", nargs="?", help="name of the study, such as local or weak")
-    options.add_argument("--check", action="store_true", help="say if a package is missing here, and write nothing")
-    for name, text in (("raw", "what the study left"), ("out", "where to write")):
-        place = "results/raw" if name == "raw" else "results/mine"
-        options.add_argument(f"--{name}", metavar="FOLDER", type=pathlib.Path, help=f"{text} (default: {place}/STUDY)")
+    options.add_argument("--check", action="store_true", help="say if a package is missing, and write nothing")
+    folder = {"metavar": "FOLDER", "type": pathlib.Path}
+    options.add_argument("--raw", **folder, help="what the study left (default: results/raw/STUDY)")
+    options.add_argument("--out", **folder, help="where to write (default: results/mine/STUDY)")
     arguments = options.parse_args(words)
     if arguments.check:
         return 0  # a missing package has ended the script by now
     if arguments.study is None:
         options.error("give the name of a study")
     if pathlib.Path(arguments.study).name != arguments.study or arguments.study.startswith("."):
-        options.error(f"STUDY is a name, not '{arguments.study}': say --raw FOLDER for another place than results/raw")
+        why = f"STUDY is a name, not '{arguments.study}'"
+        options.error(f"{why}: say --raw FOLDER if it is elsewhere than in results/raw")
     with clear_ending("study.py", "give another folder with --out"):
         study = Study(arguments.raw or RAW / arguments.study)
         written = write(study, arguments.out or PLACE / arguments.study, arguments.formats)

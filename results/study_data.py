@@ -2,9 +2,9 @@
 """Holds a scaling study in memory: its groups, its points, and a frame with a row for each record.
 
 Columns of the frame: the fields of the record, those of its point, PHASE.median_s and so on, and
-  seconds, p10, p90  times of `total`; missing if it was not timed or is not verified: wrong results have no speed
+  seconds, p10, p90  times of `total`; missing if it was not timed or is not verified
   ratio              speed relative to the fastest vendor method; missing if one of the two is not verified
-  said               method with the settings that distinguish it from another one of the same name at this point
+  said               method with the settings that distinguish it from another one at this point
   place              number of ranks and nodes, in words
   vendor, sent       if the method is the MPI's; if something is sent to other ranks
   crowded, emulated  if there were more ranks than cores (None: not known); if nodes share a host"""
@@ -93,8 +93,8 @@ class Point:
             fields = {"variant": "baseline", "order": "order", "bytes_per_rank": "bytes_per_rank"}
         else:
             fields = {"method": "baseline", "storage": "baseline_storage", "shape": "baseline_shape"}
-        is_baseline = lambda other: all(other[name] == record[field] for name, field in fields.items())  # noqa: E731
-        found = [other["verified"] for other in self.records if is_baseline(other)]
+        baseline = [record[field] for field in fields.values()]
+        found = [other["verified"] for other in self.records if [other[name] for name in fields] == baseline]
         return record["ratio_to_baseline"] if record["verified"] and found and all(found) else None
 
     @property
@@ -262,8 +262,9 @@ def frame_of(points):
             row |= {"said": method + said}
             for name in TRIPLES:
                 row |= {f"{name}_{axis}": value for axis, value in zip("xyz", record.get(name, ()))}
-            phases = {"total": record} if gathered else record["phases"]
-            of_row = {f"{phase}.{name}": of and of[name] for phase, of in phases.items() for name in STATISTICS}
+            of_row = {}
+            for phase, values in ({"total": record} if gathered else record["phases"]).items():
+                of_row |= {f"{phase}.{name}": values and values[name] for name in STATISTICS}
             if record["verified"]:
                 of_row |= {name: of_row.get(f"total.{field}") for name, field in SHORT.items()}
             rows.append(row)

@@ -35,7 +35,8 @@ TEXTS = {
         "our fastest method and the MPI's fastest",
         "Bars: medians, up from 1x where ours is faster. Lines: from the MPI's p10 by our p90 to the MPI's"
         " p90 by our p10.",
-        "How many times as fast our fastest method is as the MPI's fastest, by ranks; lines: p10 to p90 of both.",
+        "How many times as fast our fastest method is as the MPI's fastest, by ranks; lines: p10 to p90 of"
+        " both.",
     ),
     "figure12": (
         "phases, and speed beside the MPI's",
@@ -58,8 +59,9 @@ TEXTS = {
     ),
     "phases": (
         "phases",
-        "Medians on the slowest rank, which may overlap and need not add up; the black mark (p10 to p90) and"
-        f" the number: the total. >: goes on beyond. With strong scaling each point has its own axis. {FASTEST}",
+        "Medians on the slowest rank, which may overlap and need not add up; the black mark (p10 to p90)"
+        " and the number: the total. >: goes on beyond. With strong scaling each point has its own axis."
+        f" {FASTEST}",
         "Medians of the phases, stacked; the black mark is the total.",
     ),
 }

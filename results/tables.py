@@ -1,21 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes tables with a column per MPI library from the raw files of jobs/local/vendors.sh, which calls this script.
+"""Makes tables with a column per MPI library from the raw files of jobs/local/vendors.sh, which calls this
+script.
 
-    tables.py NAME [LIBRARY...] [--plots]    results/raw/bench-NAME-LIBRARY.jsonl -> results/mine/vendors/NAME.md (compare: raw/compare-LIBRARY.jsonl)
-    tables.py draft-NAME ...                 results/raw/draft-NAME-LIBRARY.jsonl -> results/raw/draft-NAME.md
-    tables.py provenance LIBRARY COMMAND     prints the first line of every raw file
+    tables.py NAME [LIBRARY...] [--plots]   results/raw/bench-NAME-LIBRARY.jsonl -> results/mine/vendors/NAME.md
+                                            (compare: raw/compare-LIBRARY.jsonl)
+    tables.py draft-NAME ...                results/raw/draft-NAME-LIBRARY.jsonl -> results/raw/draft-NAME.md
+    tables.py provenance LIBRARY COMMAND    prints the first line of every raw file
 
-NAME is a group of benchmarks (table1, halo, ...), compare or exchange. Without libraries: all that have a raw file.
-Prints the rows in which we are slower, or which are not verified. --plots also draws NAME.svg beside the table."""
+NAME is a group of benchmarks (table1, halo, ...), compare or exchange. Without libraries: all that have a raw
+file. Prints the rows in which we are slower, or which are not verified. --plots also draws NAME.svg."""
+import contextlib
 import datetime
 import json
 import pathlib
 import platform
+import re
 import subprocess
 
 from records import PLACE, RESULTS, BadInput, clear_ending, damaged, end, shown
-from reports import RAW, column, markdown, number, numbers, pandas, parser, pyplot, rows_of, save
+from reports import RAW, column, commit, markdown, number, numbers, pandas, parser, pyplot, rows_of, save
 
 LIBRARIES = ["debian", "openmpi", "mpich", "impi"]
 AGAIN = "measure again"
@@ -23,30 +27,40 @@ AGAIN = "measure again"
 GOOD_OVERHEAD_NS = 20
 DIRECTIONS = {"pack": "hand", "unpack": "hand_unpack"}  # ours: the loop by hand
 GROUPS = {
-    "table1": "The access patterns of Ross, Miller and Gropp 2003, Table 1, each packed at once; packs below 4 KiB: what a call costs.",
-    "halo": "The 26 slabs that a block of 256 x 256 x 256 doubles sends at radius 3, one by one and all in one pass.",
+    "table1": "The access patterns of Ross, Miller and Gropp 2003, Table 1, each packed at once.",
+    "segments": "The access patterns of `table1`, packed in segments of 64 KiB, one call for each.",
+    "halo": "The 26 slabs that a block of 256 x 256 x 256 doubles sends at radius 3, one by one and all in one"
+    " pass.",
+    "lists": "Index lists with a structure that they do not tell; the loop by hand goes through the list.",
+    "further": "Types that MPI does not have: our plan keeps the rule, or (`-listed`) is made of the lists"
+    " that MPI gets.",
     "patterns": "Access patterns of applications; `-small` the same in caches near the core.",
     "commit": "What a datatype costs before its first use, and how long its plan is looked for later.",
     "compare": "The same halo exchange by several methods.",
-    "exchange": "Halo exchanges of 8 fields of doubles, radius 3, periodic, between the ranks of a node, split in x, y or z;"
-    " points per rank and axis.",
+    "exchange": "Halo exchanges of 8 fields of doubles, radius 3, periodic, between the ranks of a node, split"
+    " in x, y or z; points per rank and axis.",
 }
 RATIOS = (
-    "`N x as fast` is a median over rounds in which all methods take turns. Every row is verified before it is timed. `-`: not"
-    " measured."
+    "`N x as fast` is a median over rounds in which all methods take turns. Every row is verified before it"
+    " is timed. `-`: not measured."
 )
 
 
+# Rows of earlier versions lack this field.
+NEEDED = {"commit": "total_vs_vendor", "lookup": "lookup_ns", "exchange": "shared_vs_vendor"}
+
+
 def git(*arguments):
-    return subprocess.run(["git", "-C", str(RESULTS), *arguments], capture_output=True, text=True, check=False).stdout.strip()
+    command = ["git", "-C", str(RESULTS), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def cpu_model():
-    try:
-        lines = pathlib.Path("/proc/cpuinfo").read_text(errors="replace").split("\n")
-    except OSError:
-        return platform.processor()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+    with contextlib.suppress(OSError):
+        text = pathlib.Path("/proc/cpuinfo").read_text(errors="replace")
+        if found := re.search(r"^model name.*?:(.*)$", text, re.M):
+            return found[1].strip()
+    return platform.processor()
 
 
 def provenance(library, command):
@@ -74,16 +88,16 @@ def read(path, group):
         for noise in ("(R)", " for Linux* OS", " Version:", " Library"):
             title = title.replace(noise, "")
         if group == "compare":
-            words = rows["shape"].map({"axes": ", axes"}).fillna(""), rows["storage"].map({"private": ", private memory"}).fillna("")
-            rows["label"] = rows["method"] + words[0] + words[1]
+            shape = rows["shape"].map({"axes": ", axes"}).fillna("")
+            rows["label"] = rows.method + shape + rows.storage.map({"private": ", private memory"}).fillna("")
         else:
             rows["label"] = rows["group"] + ", " + rows["case"] if group == "exchange" else rows["case"]
-            needed = {"commit": "total_vs_vendor", "lookup": "lookup_ns", "exchange": "shared_vs_vendor"}.get(group, "small_packs")
-            if column(rows, needed).isna().any():
+            if column(rows, NEEDED.get(group, "small_packs")).isna().any():
                 raise BadInput(f"{path} is of an earlier version of the benchmarks: measure again")
         compiler = first.get("compiler") or measured.get("compiler", "?")
         facts |= {"mpi": mpi, "title": " ".join(title.split()), "compiler": compiler}
-        return rows.assign(library=facts["library"], title=facts["title"], facts=[facts] * len(rows)).drop_duplicates("label", keep="last")
+        rows = rows.assign(library=facts["library"], title=facts["title"], facts=[facts] * len(rows))
+        return rows.drop_duplicates("label", keep="last")
 
 
 def table(rows, cells, facts=(), what="case"):
@@ -92,7 +106,8 @@ def table(rows, cells, facts=(), what="case"):
     cases = rows.drop_duplicates("label").set_index("label")
     beside = {fact: column(cases, fact).map(lambda value: number(value, 0)) for fact in facts}
     titles = rows.drop_duplicates("library").set_index("library").title
-    wide = cells.groupby([rows.label, rows.library], sort=False).last().unstack().reindex(cases.index)[titles.index]
+    wide = cells.groupby([rows.label, rows.library], sort=False).last().unstack()
+    wide = wide.reindex(cases.index, columns=titles.index)
     out = pandas.DataFrame({what: cases.index, **beside}, cases.index).join(wide)
     out.columns = [what, *facts, *titles]
     return markdown(out)
@@ -115,19 +130,21 @@ def against_best(rows):
 
 def overhead(rows, prefix=""):
     """Returns the nanoseconds more than the loop by hand, for each pack."""
-    return [(column(rows, f"{prefix}{ours}_ns") - column(rows, f"{hand}_ns")) / rows.packs for ours, hand in DIRECTIONS.items()]
+    times = lambda name: column(rows, f"{name}_ns") / rows.packs  # noqa: E731
+    return [times(prefix + ours) - times(hand) for ours, hand in DIRECTIONS.items()]
 
 
 def shortfalls(rows):
     """Yields (case, library, fault) for all rows that are slower than the loop by hand or the best MPI, or
     are not verified."""
-    numbers_of = [*against_hand(rows), *overhead(rows), *against_best(rows)]
-    for row, (*ratios, more, more_unpacking, best, best_unpacking) in zip(rows.itertuples(), zip(*numbers_of)):
+    columns = zip(*against_hand(rows), *overhead(rows), *against_best(rows))
+    for row, (*ratios, more, more_unpacking, best, best_unpacking) in zip(rows.itertuples(), columns):
         if not row.verified:
             yield row.label, row.title, row.note or "not verified"
             continue
         for direction, ratio, each in zip(DIRECTIONS, ratios, (more, more_unpacking)):
-            if ratio < 0.995 and not (row.small_packs and each * row.packs <= GOOD_OVERHEAD_NS * row.small_packs):
+            good = row.small_packs and each * row.packs <= GOOD_OVERHEAD_NS * row.small_packs
+            if ratio < 0.995 and not good:
                 small = f", {each:.0f} ns more for each pack" if row.small_packs else ""
                 yield row.label, row.title, f"{direction} {ratio:.2f} x as fast as the loop by hand{small}"
         for direction, ratio in zip(DIRECTIONS, (best, best_unpacking)):
@@ -143,7 +160,8 @@ def pack_tables(rows):
         ("MPI against the loop by hand", f"MPI_Pack/MPI_Unpack {by_hand}", against_hand(rows, "vendor_")),
         (
             "Ours against the best MPI",
-            "our pack/unpack is N x as fast as the best MPI; each is compared with the loop by hand of its own run",
+            "our pack/unpack is N x as fast as the best MPI; each is compared with the loop by hand of its"
+            " own run",
             against_best(rows),
         ),
     ):
@@ -157,16 +175,14 @@ def pack_tables(rows):
 
 def commit_tables(rows):
     text = lambda field, digits=0: numbers(column(rows, field), digits)  # noqa: E731
+    made = text("create_ns") + ", " + text("commit_ns") + ", " + text("plan_ns")
+    total = text("total_ns") + " (" + text("total_vs_vendor", 2) + " x)"
     yield (
         "Nanoseconds",
-        "trimeans: create, commit, our plan (compiling alone, of a type that was read before), all three; with our plan, a type is"
-        " made N x as fast as without",
-        table(
-            rows,
-            text("create_ns") + ", " + text("commit_ns") + ", " + text("plan_ns") + " (" + text("compile_ns") + "), "
-            + text("total_ns") + " (" + text("total_vs_vendor", 2) + " x)",
-        ),
-    )  # fmt: skip
+        "trimeans: create, commit, our plan (compiling alone, of a type that was read before), all three;"
+        " with our plan, a type is made N x as fast as without",
+        table(rows, made + " (" + text("compile_ns") + "), " + total),
+    )
     blocks = column(rows, "plan_ns_per_block").notna()
     cells = text("plan_ns_per_block", 2) + "; " + text("vendor_ns_per_block", 2)
     yield "Nanoseconds per block", "our plan; create and commit", table(rows[blocks], cells[blocks])
@@ -180,8 +196,8 @@ def lookup_tables(rows):
 def compare_tables(rows):
     what = "each method is N x as fast as the MPI's fastest method of the same run"
     yield "Speed", what, table(rows, numbers(rows.ratio_to_baseline), what="method")
-    median = rows.phases.map(lambda phases: phases["total"]["median_s"] * 1e3)
-    yield "Milliseconds", "median of an exchange, slowest rank", table(rows, numbers(median, 3), what="method")
+    medians = numbers(rows.phases.map(lambda phases: phases["total"]["median_s"] * 1e3), 3)
+    yield "Milliseconds", "median of an exchange, slowest rank", table(rows, medians, what="method")
 
 
 def exchange_tables(rows):
@@ -203,7 +219,8 @@ def exchange_tables(rows):
         ),
         (
             "p2p against vendor-pack",
-            "`p2p`, in its faster shape, is N x as fast as MPI_Pack, MPI_Alltoallv and MPI_Unpack in their faster memory",
+            "`p2p`, in its faster shape, is N x as fast as MPI_Pack, MPI_Alltoallv and MPI_Unpack in their"
+            " faster memory",
             "p2p_vs_vendor-pack",
         ),
     ):
@@ -217,19 +234,23 @@ def exchange_tables(rows):
         ("The twin with fixed lengths", "rows-fixed"),
     ):
         best = rows.filter(regex=f"^(?!.*_p[19]0_){methods}_ns$").idxmin(axis=1).str.removesuffix("_ns")
-        ends = (pandas.Series([row[f"{name}{end}_ns"] / 1e6 for (_, row), name in zip(rows.iterrows(), best)], rows.index) for end in ("", "_p10", "_p90"))
-        median, low, high = (numbers(values, 3) for values in ends)
-        yield title, of_what, table(rows, median + " (" + low + "-" + high + ") " + best, what="split, points")
+        ends = lambda at: [rows.at[at, f"{best[at]}{end}_ns"] / 1e6 for end in ("", "_p10", "_p90")]  # noqa: E731
+        cells = ["{:.3f} ({:.3f}-{:.3f}) ".format(*ends(at)) + best[at] for at in rows.index]
+        yield title, of_what, table(rows, pandas.Series(cells, rows.index), what="split, points")
+
+
+MAKERS = {
+    "compare": compare_tables, "exchange": exchange_tables, "commit": commit_tables, "lookup": lookup_tables,
+}  # fmt: skip
 
 
 def document(name, rows, tables, below):
     lines = [f"# {name}\n", GROUPS.get(name.removeprefix("draft-"), "") + "\n"]
     if name == "compare":
         first = rows.iloc[0]
-        sizes = " x ".join(map(str, first.local))
-        lines.append(
-            f"{first.ranks} ranks, {sizes} points each, {first.fields} fields ({first.layout}), radius {first.radius}.\n"
-        )
+        points = f"{' x '.join(map(str, first.local))} points each"
+        fields = f"{first.fields} fields ({first.layout})"
+        lines.append(f"{first.ranks} ranks, {points}, {fields}, radius {first.radius}.\n")
     if {"small_packs", "method"} & set(rows):
         lines.append(RATIOS + "\n")
     for title, what, text in tables:
@@ -238,17 +259,18 @@ def document(name, rows, tables, below):
         if "small_packs" in rows:
             lines += [
                 "## Slower than the loop by hand or the best MPI\n",
-                f"Packs below 4 KiB are here if they take over {GOOD_OVERHEAD_NS} ns more than the loop by hand.\n",
+                f"Packs below 4 KiB are here if they take over {GOOD_OVERHEAD_NS} ns more than the loop by"
+                " hand.\n",
             ]
         else:
             lines.append("## Not verified\n")
-        lines.append("\n".join(f"- {case} ({library}): {what}" for case, library, what in below) + "\n" if below else "Nothing.\n")
+        faults = [f"- {case} ({library}): {what}" for case, library, what in below]
+        lines.append("\n".join(faults or ["Nothing."]) + "\n")
     lines.append("## Provenance\n")
     for facts in rows.drop_duplicates("library").facts:
-        commit = facts["git"][:12] + (" with changes" if facts["dirty"] else "")
         lines.append(
-            f"- {facts['mpi']} (`{facts['library']}`): {facts['time']}, commit {commit}, compiler {facts['compiler']}, "
-            f"{facts['cpu']}; `{facts['command']}`"
+            f"- {facts['mpi']} (`{facts['library']}`): {facts['time']}, commit {commit(facts)}, compiler"
+            f" {facts['compiler']}, {facts['cpu']}; `{facts['command']}`"
         )
     return "\n".join(lines) + "\n"
 
@@ -301,20 +323,19 @@ def write(name, libraries, plots, formats):
         raise BadInput(f"no rows in results/raw/{stem}-*.jsonl: measure again")
     with damaged(f"results/raw/{stem}-*.jsonl", AGAIN):
         rows = pandas.concat(runs, ignore_index=True)
-        makers = {"compare": compare_tables, "exchange": exchange_tables, "commit": commit_tables, "lookup": lookup_tables}
         below = None
-        if group not in makers:
+        if group not in MAKERS:
             below = list(shortfalls(rows))
         elif group != "compare":
-            below = list(rows.loc[~rows.verified.astype(bool), ["label", "title", "note"]].itertuples(index=False))
-        text = document(name, rows, makers.get(group, pack_tables)(rows), below)
+            below = rows.loc[~rows.verified.astype(bool), ["label", "title", "note"]].values.tolist()
+        text = document(name, rows, MAKERS.get(group, pack_tables)(rows), below)
     path = (RAW if group != name else PLACE / "vendors") / f"{name}.md"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     print(f"{shown(path)}: {rows.label.nunique()} rows under {len(runs)} libraries")
     for case, library, what in below or []:
         print(f"  {case} ({library}): {what}")
-    if plots and group not in makers:
+    if plots and group not in MAKERS:
         with damaged(f"results/raw/{stem}-*.jsonl", AGAIN):
             draw(rows, path.with_suffix(""), formats)
 
