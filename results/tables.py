@@ -103,7 +103,7 @@ def read(path, group):
 def table(rows, cells, facts=(), what="case"):
     """Returns a table with a row for each case and a column for each library. `facts`: columns of `rows`
     beside the name."""
-    cases = rows.drop_duplicates("label").set_index("label")
+    cases = rows.loc[cells.index].drop_duplicates("label").set_index("label")
     beside = {fact: column(cases, fact).map(lambda value: number(value, 0)) for fact in facts}
     titles = rows.drop_duplicates("library").set_index("library").title
     wide = cells.groupby([rows.label, rows.library], sort=False).last().unstack()
@@ -170,7 +170,7 @@ def pack_tables(rows):
     if len(small):
         what = "nanoseconds over the loop by hand for each pack: ours, pack/unpack; then MPI"
         cells = pair(*overhead(small), digits=0) + "; " + pair(*overhead(small, "vendor_"), digits=0)
-        yield "Overhead of small packs", what, table(small, cells, ["bytes", "packs"])
+        yield "Overhead of small packs", what, table(rows, cells, ["bytes", "packs"])
 
 
 def commit_tables(rows):
@@ -185,7 +185,7 @@ def commit_tables(rows):
     )
     blocks = column(rows, "plan_ns_per_block").notna()
     cells = text("plan_ns_per_block", 2) + "; " + text("vendor_ns_per_block", 2)
-    yield "Nanoseconds per block", "our plan; create and commit", table(rows[blocks], cells[blocks])
+    yield "Nanoseconds per block", "our plan; create and commit", table(rows, cells[blocks])
 
 
 def lookup_tables(rows):
@@ -327,7 +327,8 @@ def write(name, libraries, plots, formats):
         if group not in MAKERS:
             below = list(shortfalls(rows))
         elif group != "compare":
-            below = rows.loc[~rows.verified.astype(bool), ["label", "title", "note"]].values.tolist()
+            wrong = rows[~rows.verified.astype(bool)].reindex(columns=["label", "title", "note"])
+            below = wrong.values.tolist()
         text = document(name, rows, MAKERS.get(group, pack_tables)(rows), below)
     path = (RAW if group != name else PLACE / "vendors") / f"{name}.md"
     path.parent.mkdir(parents=True, exist_ok=True)

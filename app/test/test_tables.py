@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tests results/tables.py, reconstruct.py and interpose.py: the tables that they make of rows of benchmarks."""
+import contextlib
+import io
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+sys.path.insert(0, str(pathlib.Path(os.environ["HALOCLINE_SOURCE"]) / "results"))
+import tables  # noqa: E402 - starts this test again with a Python that has the packages
+import interpose  # noqa: E402
+import reconstruct  # noqa: E402
+import records  # noqa: E402
+
+FACTS = {"command": "bench", "git": "f" * 40, "dirty": False, "cpu": "a CPU", "time": "2026-01-01T00:00:00Z"}
+
+
+def pack(case, ours, theirs, **fields):
+    """Returns a row whose loop by hand takes 1000 ns in each direction."""
+    row = {"group": "g", "case": case, "bytes": 8192, "packs": 1, "small_packs": 0, "verified": True, "note": "",
+           "mpi": "An MPI (R) 1", "compiler": "GNU", "hand_ns": 1000.0, "hand_unpack_ns": 1000.0}  # fmt: skip
+    for direction in ("pack", "unpack"):
+        row |= {f"{direction}_vs_hand": ours, f"{direction}_ns": 1000 / ours}
+        row |= {f"vendor_{direction}_vs_hand": theirs, f"vendor_{direction}_ns": 1000 / theirs}
+    return row | fields
+
+
+class Tables(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        for module, name in ((tables, "RAW"), (tables, "PLACE"), (interpose, "PLACE"), (reconstruct, "PLACE")):
+            patch = mock.patch.object(module, name, self.folder)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def write(self, name, *rows, library="debian"):
+        lines = [{"provenance": FACTS | {"library": library}}, *rows]
+        (self.folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def made(self, group, *libraries, plots=False):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            tables.write(group, libraries, plots, ())
+        return (self.folder / "vendors" / f"{group}.md").read_text(), out.getvalue()
+
+    def test_packing_under_two_libraries(self):
+        self.write("bench-g-debian", pack("a", 2, 1), pack("b", 0.5, 1), pack("c", 1, 1, verified=False, note="wrong"))
+        slow = pack("s", 0.5, 1, bytes=8, small_packs=1, mpi="Other 2")
+        self.write("bench-g-impi", pack("a", 1, 4, mpi="Other 2"), slow, library="impi")
+        text, out = self.made("g", plots=True)
+        head = "| case | bytes | An MPI 1 | Other 2 |\n|---|---:|---:|---:|\n"
+        ours = "| a | 8192 | 2.00/2.00 | 1.00/1.00 |\n| b | 8192 | 0.50/0.50 | - |\n| c | 8192 | 1.00/1.00 | - |\n"
+        self.assertIn(f"N x as fast as the loop by hand in the same run.\n\n{head}{ours}| s | 8 | - | 0.50/0.50 |\n", text)
+        self.assertIn("| a | 8192 | 0.50/0.50 | 0.25/0.25 |\n", text.split("## Ours against the best MPI")[1])
+        overhead = "| case | bytes | packs | An MPI 1 | Other 2 |\n|---|---:|---:|---:|---:|\n| s | 8 | 1 | - | 1000/1000; 0/0 |\n"
+        self.assertIn(overhead, text)
+        faults = text.split("## Slower")[1].split("## Provenance")[0].split("\n\n", 2)[2].strip().split("\n")
+        slower = "0.50 x as fast as the loop by hand"
+        self.assertEqual(
+            faults,
+            [f"- a (An MPI 1): {way} 0.50 x as fast as the best MPI" for way in ("pack", "unpack")]
+            + [f"- b (An MPI 1): {way} {slower}" for way in ("pack", "unpack")]
+            + [f"- b (An MPI 1): {way} 0.50 x as fast as the best MPI" for way in ("pack", "unpack")]
+            + ["- c (An MPI 1): wrong"]
+            + [f"- a (Other 2): {way} 0.25 x as fast as the best MPI" for way in ("pack", "unpack")]
+            + [f"- s (Other 2): {way} {slower}, 1000 ns more for each pack" for way in ("pack", "unpack")]
+            + [f"- s (Other 2): {way} 0.50 x as fast as the best MPI" for way in ("pack", "unpack")],
+        )
+        self.assertIn("- An MPI (R) 1 (`debian`): 2026-01-01T00:00:00Z, commit ffffffffffff, compiler GNU, a CPU; `bench`\n", text)
+        self.assertIn("4 rows under 2 libraries", out)
+        self.assertIn("<svg", (self.folder / "vendors" / "g.svg").read_text())
+
+    def test_small_packs_may_take_a_little_more(self):
+        row = pack("s", 0.5, 0.5, bytes=8, small_packs=1, hand_ns=20.0, pack_ns=40.0, hand_unpack_ns=20.0, unpack_ns=41.0)
+        self.write("bench-g-debian", row)
+        text, _ = self.made("g")
+        self.assertIn("\n- s (An MPI 1): unpack 0.50 x as fast as the loop by hand, 21 ns more for each pack\n\n", text)
+        self.assertNotIn("- s (An MPI 1): pack", text)
+
+    def test_exchanges_and_their_fastest_method(self):
+        times = {"shared": 3e6, "shared-axes": 2e6, "vendor-pack": 5e6, "p2p": 4e6, "rows": 6e6, "rows-fixed": 7e6}
+        row = {"group": "x", "case": "8", "verified": False, "note": "lost", "mpi": "M", "compiler": "GNU"}
+        for name, value in times.items():
+            row |= {f"{name}_ns": value, f"{name}_p10_ns": value / 2, f"{name}_p90_ns": value * 2}
+        fields = ("shared_vs_vendor", "shared_vs_rows", "shared_vs_rows-fixed", "p2p_vs_vendor-pack")
+        self.write("bench-exchange-debian", row | dict.fromkeys(fields, 1.5))
+        text, _ = self.made("exchange", "debian")
+        self.assertIn("| split, points | M |\n|---|---:|\n| x, 8 | 1.50 |\n", text)
+        self.assertIn("| x, 8 | 2.000 (1.000-4.000) shared-axes |\n", text)
+        self.assertIn("| x, 8 | 7.000 (3.500-14.000) rows-fixed |\n", text)
+        self.assertIn("## Not verified\n\n- x, 8 (M): lost\n", text)
+
+    def test_a_plan_without_blocks(self):
+        row = {"group": "commit", "case": "a", "verified": True, "mpi": "M", "compiler": "GNU", "total_vs_vendor": 0.5}
+        self.write("bench-commit-debian", row | dict.fromkeys(("create_ns", "commit_ns", "plan_ns", "total_ns"), 10.4))
+        text, _ = self.made("commit")
+        self.assertIn("| a | 10, 10, 10 (-), 10 (0.50 x) |\n", text)
+        self.assertIn("## Not verified\n\nNothing.\n", text)
+
+    def test_rows_that_cannot_be_used(self):
+        for rows, message in (
+            ([], "no rows in results/raw/bench-g-*.jsonl: measure again"),
+            ([{"case": "a"}], "measure again"),
+            ([pack("a", 1, 1) | {"small_packs": None}], "of an earlier version of the benchmarks: measure again"),
+        ):
+            self.write("bench-g-debian", *rows)
+            with self.assertRaisesRegex(records.BadInput, message.replace("*", r"\*")):
+                self.made("g")
+        with self.assertRaisesRegex(records.BadInput, "run jobs/local/vendors.sh first"):
+            self.made("g", "debian", "impi")
+
+    def test_reconstruction(self):
+        rows = [{"case": f"{name}-1", "n": n, "compiler": "GNU", "comparisons": 8, "path_ns": 2e6, "path_cost": 3}
+                for name, n in (("random", 2), ("contiguous", 4), ("contiguous", 2))]  # fmt: skip
+        self.write("reconstruct", *rows)
+        with mock.patch.object(reconstruct, "RAW", self.folder), mock.patch.object(sys, "argv", ["reconstruct.py"]):
+            with contextlib.redirect_stdout(io.StringIO()):
+                self.assertEqual(reconstruct.main(), 0)
+        lines = (self.folder / "reconstruct" / "reconstruct.md").read_text().split("\n")
+        found = [line for line in lines if line.startswith("| ")][1:]
+        tail = " | - | {} | - | - | - | 2.000 | - | - | - | 3 | - | - |"
+        expected = (("contiguous", 2, "4.00"), ("contiguous", 4, "2.00"), ("random", 2, "4.00"))
+        self.assertEqual(found, [f"| {name} | {n}" + tail.format(each) for name, n, each in expected])
+        self.assertTrue((self.folder / "reconstruct" / "reconstruct.svg").exists())
+
+    def test_the_interposer(self):
+        spread = lambda name, ns: {f"{name}_ns": ns, f"{name}_p10_ns": ns / 2, f"{name}_p90_ns": ns * 2}  # noqa: E731
+        facts = {"case": "a", "bytes": 2048, "verified": True, "mpi": "M", "compiler": "GNU"}
+        message = facts | {"blocks": 4, "vs_vendor": 2.0} | spread("interposed", 1e3) | spread("vendor", 2e3)
+        self.write("messages", message, message | {"case": "b", "verified": False, "bytes": 4096})
+        self.write("both-ways", message)
+        self.write("plain", message)
+        self.write("calls", facts | {"calls": 3, "more_ns": 1.0} | spread("mpi", 4) | spread("through", 5))
+        small = pack("p", 2, 1, bytes=8, packs=10) | spread("pack", 500)
+        self.write("packs", small, small | {"case": "q", "bytes": 4096, "verified": False})
+        for which, time in (("without", 3), ("with", 2), ("without", 5), ("with", 2), ("without", 4), ("with", 2)):
+            (self.folder / f"halo-c-{which}-{time}.txt").write_text(f"x face  26 {time}.0 {time}.0 1.0\n")
+        out = self.folder / "out"
+        with mock.patch.object(sys, "argv", ["interpose.py", str(self.folder), str(out)]):
+            with contextlib.redirect_stdout(io.StringIO()):
+                self.assertEqual(interpose.main(), 0)
+        text = (out / "README.md").read_text()
+        for line in (
+            "| p | 8 | 500.0 (250.0-1000.0) | 2.00/2.00 | 1.00/1.00 | -50 | -50 | yes |",
+            "| q | 4096 | 500.0 (250.0-1000.0) | 2.00/2.00 | 1.00/1.00 |  |  | **no** |",
+            "| a | 3 | 4.0 (2.0-8.0) | 5.0 (2.5-10.0) | 1.0 | - |",
+            "| b | 4096 | 4 | 1.00 (0.50-2.00) | 2.00 (1.00-4.00) | 2.00 | **no** |",
+            "![messages through the interposer: x as fast as MPI](messages.svg)",
+            "| x face | 4.00 -> 2.00 (2.00 x) | 4.00 -> 2.00 (2.00 x) | 1.00 -> 1.00 (1.00 x) |",
+        ):
+            self.assertIn(f"\n{line}\n", text)
+        self.assertNotIn("## The example in Fortran", text)
+        self.assertEqual(sorted(path.name for path in out.iterdir()), ["README.md", "both-ways.svg", "messages.svg"])
+
+
+if __name__ == "__main__":
+    unittest.main()
