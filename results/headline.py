@@ -36,7 +36,7 @@ def draw(speeds_of_mpis, path, formats):
         axes.bar_label(bars, fmt="%.1f")
     axes.axhline(1, color="black", linewidth=1, linestyle="--")
     axes.set_ylabel("times as fast as the\nMPI's fastest method")
-    axes.set_ylim(0, max(4, 1.25 * speeds_of_mpis.max(axis=None)))  # room for the legend
+    axes.set_ylim(0, max(4, 1.25 * speeds_of_mpis.to_numpy().max()))  # room for the legend
     axes.legend(loc="upper left", frameon=False, ncols=2)
     axes.spines[["top", "right"]].set_visible(False)
     save(figure, path, formats)

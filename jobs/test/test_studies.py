@@ -41,6 +41,16 @@ class Studies(unittest.TestCase):
         self.assertEqual(len(finished.stderr.splitlines()), 1, finished.stderr)
         self.assertIn(message, finished.stderr)
 
+    def test_a_missing_package_is_said_before_anything_is_measured(self):
+        self.project.study("1 1 compare")
+        script = self.project.folder / "results" / "records.py"
+        script.write_text(script.read_text().replace('PACKAGES = ("pandas"', 'PACKAGES = ("no_such_package"'))
+        finished = self.project.run("tiny")
+        self.assert_code(3, finished)
+        message = r"study\.py: \S+ has no no_such_package: run jobs/local/reports\.sh, .*\nrun\.sh: results/study\.py does not run here .*\n"
+        self.assertRegex(finished.stderr, rf"\A{message}\Z")
+        self.assertFalse((self.project.raw() / "study.json").exists())
+
     def test_points_are_run_once(self):
         self.project.study("1 1 compare", "1 2 run", "1 2 gather --ranks-per-node 1", "1 1 calibrate --max-seconds 1", "2 2 compare")
         finished = self.project.run("tiny")
