@@ -181,7 +181,7 @@ def main():
     arguments = options.parse_args()
     name = arguments.name or arguments.file.stem
     if pathlib.Path(name).name != name or name.startswith("."):
-        options.error(f"NAME is a name, not '{name}': --out FOLDER is for another place than results/mine/gather")
+        options.error(f"NAME is a name, not '{name}': say --out FOLDER if it is to be in another folder")
     path = arguments.out / f"{name}.md"
     with clear_ending("gather.py", "give another folder with --out"):
         gathers = read(arguments.file)

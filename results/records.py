@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shares code between the scripts: reads records, checks them against a JSON Schema, ends with a clear line, and
-finds the packages of reports. Needs the standard library alone."""
+"""Shares code between the scripts: reads records, checks them against a JSON Schema, ends with a clear line,
+and finds the packages of reports. Needs the standard library alone."""
 
 import contextlib
 import functools
@@ -136,7 +136,8 @@ def read_text(path, hint, errors="strict"):
             raise BadInput(f"{path} cannot be read (it has more than {LARGEST >> 20} MiB): {hint}")
         return content.decode("utf-8", errors)
     except (OSError, ValueError, MemoryError) as error:
-        raise BadInput(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}): {hint}") from error
+        why = getattr(error, "strerror", None) or error
+        raise BadInput(f"{path} cannot be read ({why}): {hint}") from error
 
 
 def lines_of(text):
@@ -207,7 +208,8 @@ def schema_file(name):
 
 
 TYPES = {
-    "null": type(None), "boolean": bool, "string": str, "array": list, "object": dict, "integer": int, "number": (int, float),
+    "null": type(None), "boolean": bool, "string": str, "array": list, "object": dict, "integer": int,
+    "number": (int, float),
 }  # fmt: skip
 
 
@@ -247,10 +249,12 @@ def difference_from(schema, value, name, all_there):
     if ("enum" in schema and value not in schema["enum"]) or value != schema.get("const", value):
         return f" is {excerpt(value)}"
     if isinstance(value, str):
-        return f" is {excerpt(value)}" if "pattern" in schema and not pattern(schema["pattern"]).search(value) else None
+        good = "pattern" not in schema or pattern(schema["pattern"]).search(value)
+        return None if good else f" is {excerpt(value)}"
     if is_a(value, "number"):
         inside = schema.get("minimum", value) <= value <= schema.get("maximum", value)
-        return None if inside and ("exclusiveMinimum" not in schema or value > schema["exclusiveMinimum"]) else f" is {value}"
+        above = "exclusiveMinimum" not in schema or value > schema["exclusiveMinimum"]
+        return None if inside and above else f" is {value}"
     if isinstance(value, list):
         if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
             return f" has {len(value)} items"

@@ -183,8 +183,7 @@ class Study:
             said = settings[name].map(lambda value, name=name: ", " + WORDS.get(value, f"{name} {value}"))
             labels += said.where(varied[name] & ~settings[name].isin(UNSAID.get(name, ())), "")
         rows = rows.assign(curve=settings.groupby(names, sort=False).ngroup(), label=labels)
-        sent = rows.sent & rows.seconds.notna()
-        first = rows[sent].groupby("curve")[["ranks", "seconds"]].transform("first")
+        first = rows[rows.sent].groupby("curve")[["ranks", "seconds"]].transform("first")
         more = rows.ranks / first.ranks if group.scaling == "strong" else 1
         # The efficiency is T(first) / T. With strong scaling it is also divided by the increase in ranks.
         times = {"efficiency": "seconds", "low_efficiency": "p90", "high_efficiency": "p10"}

@@ -234,7 +234,8 @@ def exchange_tables(rows):
         ("The twin with fixed lengths", "rows-fixed"),
     ):
         best = rows.filter(regex=f"^(?!.*_p[19]0_){methods}_ns$").idxmin(axis=1).str.removesuffix("_ns")
-        ends = lambda at: [rows.at[at, f"{best[at]}{end}_ns"] / 1e6 for end in ("", "_p10", "_p90")]  # noqa: E731
+        milliseconds = lambda at, end: rows.at[at, f"{best[at]}{end}_ns"] / 1e6  # noqa: E731
+        ends = lambda at: [milliseconds(at, end) for end in ("", "_p10", "_p90")]  # noqa: E731
         cells = ["{:.3f} ({:.3f}-{:.3f}) ".format(*ends(at)) + best[at] for at in rows.index]
         yield title, of_what, table(rows, pandas.Series(cells, rows.index), what="split, points")
 
