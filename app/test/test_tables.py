@@ -98,9 +98,10 @@ class Tables(unittest.TestCase):
 
     def test_a_plan_without_blocks(self):
         row = {"group": "commit", "case": "a", "verified": True, "mpi": "M", "compiler": "GNU", "total_vs_vendor": 0.5}
-        self.write("bench-commit-debian", row | dict.fromkeys(("create_ns", "commit_ns", "plan_ns", "total_ns"), 10.4))
+        self.write("bench-commit-debian", row | dict.fromkeys(("create_ns", "commit_ns", "plan_ns", "total_ns", "lookup_ns"), 10.4))
         text, _ = self.made("commit")
         self.assertIn("| a | 10, 10, 10 (-), 10 (0.50 x) |\n", text)
+        self.assertIn("| a | 10.4; - |\n", text)
         self.assertIn("## Not verified\n\nNothing.\n", text)
 
     def test_rows_that_cannot_be_used(self):
