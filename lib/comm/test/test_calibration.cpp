@@ -180,7 +180,7 @@ TEST(Turns, OthersTakeTheirTurnsInBetween) {
     };
   };
   take_turns(std::vector<Trial>{trial(1), trial(2)}, 0, [&] { return now; });
-  EXPECT_EQ(order, (std::vector{1, 2, 1, 2, 2, 1, 1, 2}));
+  EXPECT_EQ(order, (std::vector{1, 2, 1, 2, 2, 1, 2, 1}));
 }
 
 TEST(Turns, UseTheirTimeAndNoMore) {
