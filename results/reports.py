@@ -23,17 +23,23 @@ def parser(description):
     """Returns a parser of arguments with the option that every script with plots has."""
     form = argparse.RawDescriptionHelpFormatter
     out = argparse.ArgumentParser(description=description, formatter_class=form)
-    split = lambda words: tuple(words.split(","))  # noqa: E731
+
+    def split(words):
+        formats = tuple(words.split(","))
+        if not {"png", "pdf"}.issuperset(formats):
+            raise argparse.ArgumentTypeError(f"{words} (not png, pdf or both): give --formats png,pdf")
+        return formats
+
     out.add_argument("--formats", metavar="png,pdf", type=split, default=(), help="draw plots in these, too")
     return out
 
 
-def save(figure, stem, formats=(), **how):
+def save(figure, stem, formats=()):
     """Writes a figure as STEM.svg and in other formats. Returns the paths."""
     paths = [stem.with_suffix(f".{end}") for end in ("svg", *formats)]
     for path in paths:
         metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix)
-        figure.savefig(path, metadata=metadata, dpi=130, **how)
+        figure.savefig(path, metadata=metadata, dpi=130)
     pyplot.close(figure)
     return paths
 

@@ -89,7 +89,7 @@ def read(path, group):
             rows["label"] = rows.method + shape + rows.storage.map({"private": ", private memory"}).fillna("")
         else:
             rows["label"] = rows["group"] + ", " + rows["case"] if group == "exchange" else rows["case"]
-            if column(rows, NEEDED.get(group, "small_packs")).isna().all():
+            if column(rows, NEEDED.get(group, "small_packs")).isna().any():
                 raise BadInput(f"{path} is of an earlier version of the benchmarks: measure again")
         compiler = first.get("compiler") or measured.get("compiler", "?")
         facts |= {"mpi": mpi, "title": " ".join(title.split()), "compiler": compiler}
@@ -103,7 +103,7 @@ def table(rows, cells, facts=(), what="case"):
     cases = rows.loc[cells.index].drop_duplicates("label").set_index("label")
     beside = {fact: column(cases, fact).map(lambda value: number(value, 0)) for fact in facts}
     titles = rows.drop_duplicates("library").set_index("library").title
-    wide = cells.groupby([rows.label, rows.library], sort=False).last().unstack()
+    wide = cells.groupby([rows["label"], rows["library"]], sort=False).last().unstack()
     wide = wide.reindex(cases.index, columns=titles.index)
     out = pandas.DataFrame({what: cases.index, **beside}, cases.index).join(wide)
     out.columns = [what, *facts, *titles]

@@ -108,7 +108,7 @@ class Tables(unittest.TestCase):
         for rows, message in (
             ([], "no rows in results/raw/bench-g-*.jsonl: measure again"),
             ([{"case": "a"}], "measure again"),
-            ([pack("a", 1, 1) | {"small_packs": None}], "of an earlier version of the benchmarks: measure again"),
+            ([pack("a", 1, 1), pack("b", 1, 1) | {"small_packs": None}], "of an earlier version of the benchmarks: measure again"),
         ):
             self.write("bench-g-debian", *rows)
             with self.assertRaisesRegex(records.BadInput, message.replace("*", r"\*")):

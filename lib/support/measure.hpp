@@ -15,8 +15,8 @@ namespace halocline {
 /// Returns the order of `methods` methods in turn number `turn`, from 0, as their numbers from 0.
 ///
 /// Every second turn goes the other way round, so a drift of the machine hits all methods alike.
-/// Each pair of turns begins with another method: A B C, C B A, B C A, A C B, ... The first and the
-/// last method of a pair find the caches as they left them themselves.
+/// Each pair of turns begins with another method: A B C, C B A, B C A, A C B, ... Where a turn goes
+/// back, one method runs twice in a row, each time another one.
 std::vector<std::size_t> order_of_turn(std::size_t methods, std::int64_t turn);
 
 /// Returns a percentile, linear between the closest values; `fraction` 0.5 is the median. O(n log
