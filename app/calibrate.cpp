@@ -66,8 +66,6 @@ std::string movements_table(const SystemModel& model) {
   };
   add("host to host on the node", model.host_messages.on_node);
   add("host to host between nodes", model.host_messages.off_node);
-  add("host to host on the node, streamed", model.streamed_messages.on_node);
-  add("host to host between nodes, streamed", model.streamed_messages.off_node);
   add("device to device on the node", model.device_messages.on_node);
   add("device to device between nodes", model.device_messages.off_node);
   if (model.injection_bytes_per_second)
@@ -78,6 +76,30 @@ std::string movements_table(const SystemModel& model) {
   if (model.host_to_device)
     table.add_row(row_of("copy from host to device", "1", *model.host_to_device));
   return table.str();
+}
+
+// Tells how many times as fast a message of blocks arrives if Halocline packs it.
+std::string blocks_table(const dtype::BlockTraffic& traffic, const std::string& where) {
+  const auto& [packed, typed] = traffic.both_ways;
+  if (!packed || !typed) return "";
+  const auto& axes = packed->axes();
+  std::vector<Column> columns{{"block"}};
+  for (const auto bytes : axes.bytes) columns.push_back({dtype::text_of_bytes(bytes)});
+  Table table(columns);
+  for (const auto block : axes.block_bytes) {
+    const auto stride =
+        *std::upper_bound(axes.stride_bytes.begin(), axes.stride_bytes.end() - 1, block);
+    std::vector<std::string> row{dtype::text_of_bytes(block)};
+    for (const auto bytes : axes.bytes) {
+      const auto n = static_cast<double>(bytes);
+      row.push_back(
+          format_fixed(typed->of(block, stride).at(n) / packed->of(block, stride).at(n), 2) + "x");
+    }
+    table.add_row(row);
+  }
+  return "\nmessages of blocks " + where +
+         ", both ways at once: packed by Halocline, N x as fast as this MPI's datatypes\n" +
+         table.str();
 }
 
 std::string packing_table(const SystemModel& model) {
@@ -169,7 +191,9 @@ std::string describe(const SystemModel& model) {
            "\n\n";
   if (model.host_messages.on_node || model.host_messages.off_node || model.device_to_host)
     out += movements_table(model);
-  return out + packing_table(model) + choices_table(model, dtype::Reach::on_node, "on the node") +
+  return out + packing_table(model) + blocks_table(model.blocks_on_node, "on the node") +
+         blocks_table(model.blocks_off_node, "between nodes") +
+         choices_table(model, dtype::Reach::on_node, "on the node") +
          choices_table(model, dtype::Reach::off_node, "between nodes") + describe_flaws(model);
 }
 

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "comm/calibrate/block_messages.hpp"
 #include "comm/calibrate/grid.hpp"
 #include "comm/calibrate/injection.hpp"
 #include "comm/calibrate/local_times.hpp"
@@ -127,10 +128,9 @@ struct Calibration::State {
     Measure measure;
   };
 
-  // Describes the memory of messages, how MPI gets them, and their place in the model.
+  // Describes the memory of messages, and their place in the model.
   struct Messages {
     MemoryKind memory;
-    detail::Form form;
     MessagePaths SystemModel::*out;
   };
 
@@ -140,6 +140,8 @@ struct Calibration::State {
                    std::optional<dtype::MessageTimes> MessagePaths::*path);
   void exchange(const Messages& messages, int partner, const Effort& effort,
                 std::optional<dtype::MessageTimes>& out);
+  Task of_blocks(std::string name, int partner, std::string nobody,
+                 dtype::BlockTraffic SystemModel::*out);
   Task of_injection();
   void inject(const Effort& effort, std::optional<double>& out);
 
@@ -196,7 +198,6 @@ Calibration::State::Task Calibration::State::of_messages(
 void Calibration::State::exchange(const Messages& messages, int partner, const Effort& effort,
                                   std::optional<dtype::MessageTimes>& out) {
   const bool busy = comm.rank() == 0 || comm.rank() == partner;
-  const auto form = messages.form;
   // Messages of a device go through pinned memory on the host.
   const auto memory = messages.memory == MemoryKind::host && options.resources != nullptr
                           ? MemoryKind::pinned
@@ -204,15 +205,30 @@ void Calibration::State::exchange(const Messages& messages, int partner, const E
   detail::TouchedMemory sent, received;
   collectively(comm.get(), [&] {
     if (!busy) return;
-    const auto bytes = message_memory(grid, form);
+    const auto bytes = message_memory(grid);
     sent = {options.resources, memory, bytes};
     received = {options.resources, memory, bytes};
   });
   if (comm.rank() == 0)
-    out = detail::measure_ping_pong(comm.get(), partner, sent, received, form, grid, effort);
+    out = detail::measure_ping_pong(comm.get(), partner, sent, received, grid, effort);
   else if (busy)
-    detail::serve_ping_pong(comm.get(), 0, sent, received, form);
+    detail::serve_ping_pong(comm.get(), 0, sent, received);
   join(comm.get());
+}
+
+Calibration::State::Task Calibration::State::of_blocks(std::string name, int partner,
+                                                       std::string nobody,
+                                                       dtype::BlockTraffic SystemModel::*out) {
+  Part part{std::move(name), block_points(grid), ""};
+  if (partner == kNobody)
+    part.why_not = comm.size() == 1 ? "messages need two ranks" : std::move(nobody);
+  return {std::move(part), [this, partner, out](const Effort& effort, SystemModel& model) {
+            if (comm.rank() == 0)
+              model.*out = measure_block_messages(comm.get(), partner, grid, effort);
+            else if (comm.rank() == partner)
+              detail::serve_block_messages(comm.get(), 0, grid);
+            join(comm.get());
+          }};
 }
 
 Calibration::State::Task Calibration::State::of_injection() {
@@ -267,13 +283,9 @@ std::vector<Calibration::State::Task> Calibration::State::tasks() {
                        });
                      });
   };
-  using detail::Form;
-  auto [host_near, host_far] =
-      messages("host", {MemoryKind::host, Form::whole, &SystemModel::host_messages});
-  auto [streamed_near, streamed_far] =
-      messages("streamed", {MemoryKind::host, Form::streamed, &SystemModel::streamed_messages});
+  auto [host_near, host_far] = messages("host", {MemoryKind::host, &SystemModel::host_messages});
   auto [device_near, device_far] =
-      messages("device", {MemoryKind::device, Form::whole, &SystemModel::device_messages});
+      messages("device", {MemoryKind::device, &SystemModel::device_messages});
   return {of_device("launch and synchronization", 2,
                     [this](const Effort& effort, SystemModel& model) {
                       alone(comm, [&] {
@@ -284,8 +296,10 @@ std::vector<Calibration::State::Task> Calibration::State::tasks() {
                     }),
           std::move(host_near),
           std::move(host_far),
-          std::move(streamed_near),
-          std::move(streamed_far),
+          of_blocks("messages of blocks on the node", partners.on_node,
+                    "rank 0 is alone on its node", &SystemModel::blocks_on_node),
+          of_blocks("messages of blocks between nodes", partners.off_node,
+                    "all ranks are on one node", &SystemModel::blocks_off_node),
           std::move(device_near),
           std::move(device_far),
           of_injection(),
@@ -329,8 +343,8 @@ Calibration::~Calibration() = default;
 
 std::int64_t Calibration::memory_bytes() const {
   const auto& grid = state_->grid;
-  return 2 * message_memory(grid, detail::Form::streamed) + grid.copy_bytes.back() +
-         field_bytes(grid) + 2 * grid.packs.bytes.back();
+  return 2 * message_memory(grid) + 2 * detail::field_bytes(grid.blocks) + grid.copy_bytes.back() +
+         detail::field_bytes(grid.packs) + 2 * grid.packs.bytes.back();
 }
 
 std::int64_t Calibration::points() const {

@@ -43,6 +43,9 @@ Grid make_grid(double seconds) {
         .bytes_at_once = 8 * kMi,  // enough for a bandwidth of 26 messages
         .copy_bytes = sizes(64, 4 * kMi, 16),
         .packs = {{64, kKi, 32 * kKi, kMi}, {8, 128, 2 * kKi}, {16, 512 + kLine, 16 * kKi + kLine}},
+        .blocks = {{256, 4 * kKi, 64 * kKi, kMi},
+                   {8, 32, 128, 512},
+                   {16, 512 + kLine, 16 * kKi + kLine}},
         .bytes_growth = 16};
   return {.message_bytes = message_sizes(64 * kMi, 4),
           .messages_at_once = {1, 2, 4, 8, 16, 26},
@@ -51,11 +54,14 @@ Grid make_grid(double seconds) {
           .packs = {sizes(64, 16 * kMi, 4),
                     {8, 32, 128, 512, 2 * kKi, 16 * kKi},
                     {16, 64, 256, 2 * kKi + kLine, 16 * kKi + kLine, 128 * kKi + kLine}},
+          .blocks = {sizes(256, 4 * kMi, 4),
+                     {8, 16, 32, 64, 128, 512},
+                     {16, 64, 256, 2 * kKi + kLine, 16 * kKi + kLine}},
           .bytes_growth = 4};
 }
 
-std::int64_t field_bytes(const Grid& grid) {
-  return kFieldsPerPacked * grid.packs.bytes.back();
+std::int64_t field_bytes(const dtype::PackTable::Axes& axes) {
+  return kFieldsPerPacked * axes.bytes.back();
 }
 
 PackShape shape_at(std::int64_t bytes, std::int64_t block_bytes, std::int64_t stride_bytes) {
@@ -63,16 +69,16 @@ PackShape shape_at(std::int64_t bytes, std::int64_t block_bytes, std::int64_t st
   return {bytes, block, block == bytes ? block : std::max(stride_bytes, block)};
 }
 
-dtype::PackPlan plan_of(const PackShape& shape, std::int64_t field_bytes) {
+dtype::TypeExprPtr type_of(const PackShape& shape, std::int64_t field_bytes) {
   const auto blocks = shape.bytes / shape.block_bytes;
   const auto room = static_cast<std::uint64_t>(field_bytes / shape.stride_bytes);
   const auto row = std::min(static_cast<std::int64_t>(std::bit_floor(room)), blocks);
   const auto rows = blocks / row;
   const auto shift = shape.stride_bytes / rows / kLine * kLine;
   using dtype::Hvector, dtype::type;
-  return dtype::make_plan(*type(
+  return type(
       Hvector{rows, 1, shift,
-              type(Hvector{row, shape.block_bytes, shape.stride_bytes, dtype::named("byte")})}));
+              type(Hvector{row, shape.block_bytes, shape.stride_bytes, dtype::named("byte")})});
 }
 
 PackLayer pack_layer(const dtype::PackTable::Axes& axes, std::int64_t bytes) {

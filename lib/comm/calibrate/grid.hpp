@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "dtype/pack/pack_plan.hpp"
 #include "dtype/select/time_table.hpp"
+#include "dtype/type_expr.hpp"
 
 namespace halocline::comm::detail {
 
@@ -21,7 +21,8 @@ struct Grid {
   std::int64_t bytes_at_once;  ///< largest total of several messages
   std::vector<std::int64_t> copy_bytes;
   dtype::PackTable::Axes packs;
-  std::int64_t bytes_growth;  ///< approximate factor from a size to the next
+  dtype::PackTable::Axes blocks;  ///< of messages of blocks with gaps
+  std::int64_t bytes_growth;      ///< approximate factor from a size to the next
 };
 
 /// Is the shortest calibration, in seconds, with a full grid.
@@ -29,8 +30,8 @@ inline constexpr double kFullGridSeconds = 10;
 /// Returns the grid for a calibration of `seconds`: a coarse grid below kFullGridSeconds.
 Grid make_grid(double seconds);
 
-/// Returns the bytes of memory in which the blocks lie, for any stride.
-std::int64_t field_bytes(const Grid& grid);
+/// Returns the bytes of memory in which the blocks lie, for any block and stride of `axes`.
+std::int64_t field_bytes(const dtype::PackTable::Axes& axes);
 
 /// Describes blocks that are packed: bytes in total, bytes of a block, and bytes from a block to
 /// the next.
@@ -43,12 +44,12 @@ struct PackShape {
 /// and a stride is not shorter than the block.
 PackShape shape_at(std::int64_t bytes, std::int64_t block_bytes, std::int64_t stride_bytes);
 
-/// Returns the plan that packs blocks of `shape` from the begin of `field_bytes` bytes of memory, a
-/// power of two.
+/// Returns the type of blocks of `shape` from the begin of `field_bytes` bytes of memory, a power
+/// of two.
 ///
 /// A row that has no room for all blocks is followed by rows in its gaps, as far from each other as
 /// possible. With the grid's own field_bytes, no cache line is used twice.
-dtype::PackPlan plan_of(const PackShape& shape, std::int64_t field_bytes);
+dtype::TypeExprPtr type_of(const PackShape& shape, std::int64_t field_bytes);
 
 /// Holds all points of the grid for one number of bytes. shape_at is the index into shapes for each
 /// block (slowest) and stride, since several points may have one shape.

@@ -69,7 +69,7 @@ dtype::PackTimes measure_packer(const dtype::Packer& packer, std::byte* fields, 
   const auto trials = [&](std::size_t i) {
     std::vector<Trial> out;
     for (const auto& shape : layers[i].shapes) {
-      const auto plan = plan_of(shape, field_bytes(grid));
+      const auto plan = dtype::make_plan(*type_of(shape, field_bytes(grid.packs)));
       out.push_back(trial_of([&packer, plan, fields, packed] {
         packer.pack(plan, fields, 1, packed);
         packer.fence();
@@ -189,14 +189,14 @@ dtype::PackTimes measure_packing(dtype::ResourceCache& resources, MemoryKind pac
                                  const Effort& effort) {
   const auto stream = resources.stream();
   const auto packer = resources.device().make_packer(stream.get());
-  const TouchedMemory fields(&resources, MemoryKind::device, field_bytes(grid));
+  const TouchedMemory fields(&resources, MemoryKind::device, field_bytes(grid.packs));
   const TouchedMemory bytes(&resources, packed, grid.packs.bytes.back());
   return measure_packer(*packer, fields.data(), bytes.data(), grid,
                         launch.launch + launch.synchronize, effort);
 }
 
 dtype::PackTimes measure_host_packing(const Grid& grid, const Effort& effort) {
-  const TouchedMemory fields(nullptr, MemoryKind::host, field_bytes(grid));
+  const TouchedMemory fields(nullptr, MemoryKind::host, field_bytes(grid.packs));
   const TouchedMemory bytes(nullptr, MemoryKind::host, grid.packs.bytes.back());
   return measure_packer(dtype::HostPacker(), fields.data(), bytes.data(), grid, 0, effort);
 }

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "comm/mpi/streamed_bytes.hpp"
 #include "support/mpi_check.hpp"
 
 namespace halocline::comm::detail {
@@ -22,13 +20,8 @@ using Order = std::array<std::int64_t, 3>;  // messages, bytes of each, calls
 
 class Player {
  public:
-  Player(MPI_Comm comm, int partner, const TouchedMemory& sent, const TouchedMemory& received,
-         Form form)
-      : comm_(comm),
-        partner_(partner),
-        sent_(sent.data()),
-        received_(received.data()),
-        form_(form) {}
+  Player(MPI_Comm comm, int partner, const TouchedMemory& sent, const TouchedMemory& received)
+      : comm_(comm), partner_(partner), sent_(sent.data()), received_(received.data()) {}
 
   void order(const Order& order) {
     HALOCLINE_MPI(MPI_Send(order.data(), 3, MPI_INT64_T, partner_, kOrderTag, comm_));
@@ -43,16 +36,9 @@ class Player {
   // Returns this rank's seconds of a round trip, after one warm-up.
   double play(const Order& order, bool first) {
     const auto [messages, bytes, calls] = order;
-    Shape shape{bytes, static_cast<int>(bytes), MPI_BYTE};
-    std::optional<StreamedBytes> streamed;
-    if (form_ == Form::streamed) {
-      const auto at_least = std::max<std::int64_t>(bytes, 2);
-      streamed.emplace(static_cast<int>(at_least));
-      shape = {at_least + StreamedBytes::kRoom, 1, streamed->type()};
-    }
-    round_trip(messages, shape, first);
+    round_trip(messages, bytes, first);
     const auto start = steady_seconds();
-    for (auto i = calls; i > 0; --i) round_trip(messages, shape, first);
+    for (auto i = calls; i > 0; --i) round_trip(messages, bytes, first);
     return (steady_seconds() - start) / static_cast<double>(calls);
   }
 
@@ -67,29 +53,22 @@ class Player {
   }
 
  private:
-  // Describes one message: the memory that it takes, and the arguments for MPI.
-  struct Shape {
-    std::int64_t memory;
-    int count;
-    MPI_Datatype type;
-  };
-
-  void round_trip(std::int64_t messages, const Shape& shape, bool first) {
+  void round_trip(std::int64_t messages, std::int64_t bytes, bool first) {
     requests_.clear();
     // Receives are posted before anything is sent, as in an exchange.
-    receive(messages, shape);
+    receive(messages, bytes);
     if (!first) wait();
-    send(messages, shape);
+    send(messages, bytes);
     wait();
   }
-  void receive(std::int64_t messages, const Shape& shape) {
+  void receive(std::int64_t messages, std::int64_t bytes) {
     for (std::int64_t i = 0; i < messages; ++i)
-      HALOCLINE_MPI(MPI_Irecv(received_ + i * shape.memory, shape.count, shape.type, partner_,
+      HALOCLINE_MPI(MPI_Irecv(received_ + i * bytes, static_cast<int>(bytes), MPI_BYTE, partner_,
                               kMessageTag, comm_, &requests_.emplace_back()));
   }
-  void send(std::int64_t messages, const Shape& shape) {
+  void send(std::int64_t messages, std::int64_t bytes) {
     for (std::int64_t i = 0; i < messages; ++i)
-      HALOCLINE_MPI(MPI_Isend(sent_ + i * shape.memory, shape.count, shape.type, partner_,
+      HALOCLINE_MPI(MPI_Isend(sent_ + i * bytes, static_cast<int>(bytes), MPI_BYTE, partner_,
                               kMessageTag, comm_, &requests_.emplace_back()));
   }
   void wait() {
@@ -101,23 +80,19 @@ class Player {
   MPI_Comm comm_;
   int partner_;
   std::byte *sent_, *received_;
-  Form form_;
   std::vector<MPI_Request> requests_;
 };
 
 }  // namespace
 
-std::int64_t message_memory(const Grid& grid, Form form) {
-  const auto bytes = std::max(grid.message_bytes.back(), grid.bytes_at_once);
-  // A streamed message has 2 bytes at least, so a message of 1 byte needs 1 more.
-  return form == Form::whole ? bytes
-                             : bytes + grid.messages_at_once.back() * (StreamedBytes::kRoom + 1);
+std::int64_t message_memory(const Grid& grid) {
+  return std::max(grid.message_bytes.back(), grid.bytes_at_once);
 }
 
 dtype::MessageTimes measure_ping_pong(MPI_Comm comm, int partner, const TouchedMemory& sent,
-                                      const TouchedMemory& received, Form form, const Grid& grid,
+                                      const TouchedMemory& received, const Grid& grid,
                                       const Effort& effort) {
-  Player player(comm, partner, sent, received, form);
+  Player player(comm, partner, sent, received);
   const auto& sizes = grid.message_bytes;
   const auto trials = [&](std::size_t layer) {
     std::vector<Trial> out;
@@ -166,8 +141,8 @@ dtype::MessageTimes measure_ping_pong(MPI_Comm comm, int partner, const TouchedM
 }
 
 void serve_ping_pong(MPI_Comm comm, int partner, const TouchedMemory& sent,
-                     const TouchedMemory& received, Form form) {
-  Player player(comm, partner, sent, received, form);
+                     const TouchedMemory& received) {
+  Player player(comm, partner, sent, received);
   for (auto order = player.next_order(); order[2] > 0; order = player.next_order())
     player.tell(player.play(order, false));
 }

@@ -16,22 +16,18 @@
 
 namespace halocline::comm::detail {
 
-/// Names the form of the bytes for MPI: one run of memory, or StreamedBytes, which have at least 2
-/// bytes.
-enum class Form { whole, streamed };
-
 /// Returns the bytes that the messages of a grid take at each end.
-std::int64_t message_memory(const Grid& grid, Form form);
+std::int64_t message_memory(const Grid& grid);
 
 /// Measures half round trips: all messages go there at once, then the same number comes back at
 /// once, nonblocking. The longer time of the two ranks counts. Call it on one rank of the pair, and
 /// serve_ping_pong() on the other rank. `sent` and `received` hold message_memory() bytes each.
 dtype::MessageTimes measure_ping_pong(MPI_Comm comm, int partner, const TouchedMemory& sent,
-                                      const TouchedMemory& received, Form form, const Grid& grid,
+                                      const TouchedMemory& received, const Grid& grid,
                                       const Effort& effort);
 
 /// Answers until the partner has measured everything.
 void serve_ping_pong(MPI_Comm comm, int partner, const TouchedMemory& sent,
-                     const TouchedMemory& received, Form form);
+                     const TouchedMemory& received);
 
 }  // namespace halocline::comm::detail

@@ -12,7 +12,7 @@
 #include <utility>
 #include <variant>
 
-#include "comm/interpose/choice.hpp"
+#include "comm/interpose/rule.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/type_expr.hpp"
 
@@ -38,7 +38,7 @@ struct Noted {
   std::atomic<std::int64_t> calls{0}, bytes{0}, nanoseconds{0};
 };
 std::array<std::array<Noted, 2>, kCalls> noted_calls;  // by path
-std::atomic<std::int64_t> nanoseconds_of_measuring{0};
+std::atomic<std::int64_t> nanoseconds_of_reading{0};
 std::array<std::atomic<std::int64_t>, kDispositions> noted_dispositions;
 std::atomic<bool> is_summed_up{false};
 
@@ -100,8 +100,8 @@ void note(Call call, Path path, const Subject& subject, double seconds) noexcept
   }
 }
 
-NotedMeasurement::~NotedMeasurement() {
-  nanoseconds_of_measuring += static_cast<std::int64_t>((PMPI_Wtime() - start_) * 1e9);
+NotedReading::~NotedReading() {
+  nanoseconds_of_reading += static_cast<std::int64_t>((PMPI_Wtime() - start_) * 1e9);
 }
 
 void note_disposition(TypeDisposition disposition) noexcept {
@@ -134,8 +134,8 @@ std::string text_of_mode() {
   if (settings().mode == Settings::Mode::engine)
     return "HALOCLINE_MPI is engine: all types with gaps";
   return "HALOCLINE_MPI is auto, messages " +
-         (message_times() != nullptr ? "by the model in " + dtype::default_model_path()
-                                     : std::string("left to MPI without a model of them"));
+         (has_message_times() ? "by the model in " + dtype::default_model_path()
+                              : std::string("left to MPI without a model of them"));
 }
 
 std::string text_of_types() {
@@ -144,18 +144,14 @@ std::string text_of_types() {
   };
   auto left = disposition(TypeDisposition::committed);
   auto out = text("types committed: %lld", left);
-  for (const auto& [one, what] : {std::pair(TypeDisposition::measured, "measured"),
-                                  {TypeDisposition::equal, "as equal ones that were"},
-                                  {TypeDisposition::taken, "the engine's"},
-                                  {TypeDisposition::left, "contiguous, unknown or too long"}}) {
+  for (const auto& [one, what] :
+       {std::pair(TypeDisposition::taken, "the engine's"),
+        {TypeDisposition::left, "contiguous, unknown or of long blocks"}}) {
     if (disposition(one) != 0) out += text("; %s: %lld", what, disposition(one));
     left -= disposition(one);
   }
   if (left == 0) return out;
-  return out + text(settings().mode == Settings::Mode::engine
-                        ? "; not used: %lld"
-                        : "; not measured, mostly since they were used too rarely: %lld",
-                    left);
+  return out + text("; hardly used or not at all: %lld", left);
 }
 
 std::string summary() {
@@ -181,9 +177,9 @@ std::string summary() {
         text("%-22s %-6s %12s %16s %12s\n", "derived types in", "by", "calls", "bytes", "seconds") +
         rows;
   if (is_any_start) out += begin + "* to start it; waiting for it is not in it\n";
-  if (settings().mode != Settings::Mode::engine && nanoseconds_of_measuring != 0)
-    out += begin + text("finding out who is faster took %.6f seconds\n",
-                        static_cast<double>(nanoseconds_of_measuring) * 1e-9);
+  if (nanoseconds_of_reading != 0)
+    out += begin + text("reading types and comparing them with MPI took %.6f seconds\n",
+                        static_cast<double>(nanoseconds_of_reading) * 1e-9);
   return out;
 }
 

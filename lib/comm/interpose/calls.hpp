@@ -46,13 +46,13 @@ struct Subject {
 /// Counts a call. With HALOCLINE_MPI_LOG=calls, also prints a line for it. Thread-safe.
 void note(Call call, Path path, const Subject& subject, double seconds) noexcept;
 
-/// Counts its lifetime as time spent on measuring who is faster.
-class NotedMeasurement {
+/// Counts its lifetime as time spent on reading types and on comparing them with MPI.
+class NotedReading {
  public:
-  NotedMeasurement() = default;
-  NotedMeasurement(const NotedMeasurement&) = delete;
-  NotedMeasurement& operator=(const NotedMeasurement&) = delete;
-  ~NotedMeasurement();
+  NotedReading() = default;
+  NotedReading(const NotedReading&) = delete;
+  NotedReading& operator=(const NotedReading&) = delete;
+  ~NotedReading();
 
  private:
   double start_ = PMPI_Wtime();
@@ -61,10 +61,8 @@ class NotedMeasurement {
 /// Says how a committed type is handled.
 enum class TypeDisposition {
   committed,  ///< counted for every type whose commit was seen
-  measured,   ///< packed by MPI and by the engine, to compare them
-  equal,      ///< goes by the measurement of an equal type
-  taken,      ///< taken over by the engine, without measuring
-  left        ///< left to MPI, without measuring
+  taken,      ///< packed by the engine, and sent by it where that is faster
+  left        ///< left to MPI
 };
 inline constexpr int kDispositions = static_cast<int>(TypeDisposition::left) + 1;
 /// Counts a type. Thread-safe.

@@ -17,7 +17,9 @@
 #include <vector>
 
 #include "comm/interpose/calls.hpp"
+#include "comm/interpose/comparison.hpp"
 #include "comm/interpose/requests.hpp"
+#include "comm/interpose/settings.hpp"
 #include "comm/interpose/types.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/pack/handle_table.hpp"
@@ -131,7 +133,7 @@ class PackedSide {
         counts_.back() = 1;
         offset += comm::StreamedBytes::kRoom;
       }
-      parts_.push_back({*std::move(part), offsets_.back(), std::move(type)});
+      parts_.push_back({*std::move(part), offsets_.back(), std::move(type), counts_.size() - 1});
     }
     if (on_device)
       on_device_ = std::make_unique<DeviceMessage>(on_device_parts);
@@ -141,7 +143,7 @@ class PackedSide {
 
   void pack() const {
     if (on_device_ != nullptr) return on_device_->pack();
-    for (const auto& [part, offset, type] : parts_) {
+    for (const auto& [part, offset, type, partner] : parts_) {
       auto* const to = packed_.data() + offset;
       dtype::HostPacker().pack(part.plan, part.buffer, part.count, to);
       if (type != nullptr) type->part(to);
@@ -150,11 +152,19 @@ class PackedSide {
   void unpack() const {
     if (on_device_ != nullptr)
       return on_device_->unpack(std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0}));
-    for (const auto& [part, offset, type] : parts_) {
+    for (const auto& [part, offset, type, partner] : parts_) {
       auto* const from = packed_.data() + offset;
       if (type != nullptr) type->join(from);
       dtype::HostPacker().unpack(part.plan, from, part.buffer, part.count);
     }
+  }
+
+  // Compares what was packed, or what was unpacked and is packed again, with MPI's packs.
+  template <class Displacement>
+  void verify(const Side<Displacement>& given) const {
+    for (const auto& [part, offset, type, partner] : parts_)
+      interpose::verify(given.type(static_cast<int>(partner)), part.buffer, part.count,
+                        packed_.data() + offset, part.plan.packed_bytes(part.count));
   }
 
   // Returns the side that MPI gets instead.
@@ -174,6 +184,7 @@ class PackedSide {
     Part part;
     int offset;
     std::shared_ptr<const comm::StreamedBytes> type;  // nullptr: one run
+    std::size_t partner;
   };
   std::vector<InHost> parts_;
   PackedBytes packed_;
@@ -212,7 +223,6 @@ bool is_ours(const Side<Displacement>& side, Way way, const Partners& partners) 
                         partners.count == 1 && settings().mode != Settings::Mode::engine;
   if ((is_for_devices || is_alone) && !is_there_device_memory()) return false;
   const auto unit = side.unit();
-  const auto access = way == Way::send ? KnownType::Access::reads : KnownType::Access::writes;
   std::int64_t ours = 0;
   bool on_device = false;
   for (int i = 0; i < partners.count; ++i) {
@@ -220,7 +230,7 @@ bool is_ours(const Side<Displacement>& side, Way way, const Partners& partners) 
     if (side.counts[i] < 0 || side.type(i) == MPI_DATATYPE_NULL) return false;
     auto* const known = known_type(side.type(i));
     if (known == nullptr) continue;
-    const auto by = known->to_send(side.type(i), side.buffer_of(i, unit), side.counts[i], access,
+    const auto by = known->to_send(side.type(i), side.buffer_of(i, unit), side.counts[i], way,
                                    Traffic::both_ways);
     if (by.plan != nullptr) ours += by.plan->packed_bytes(side.counts[i]);
     on_device = on_device || is_packed_by_device(by.memory);
@@ -246,7 +256,6 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way
   try {
     std::vector<std::optional<Part>> parts(static_cast<std::size_t>(partners.count));
     const auto unit = side.unit();
-    const auto access = way == Way::send ? KnownType::Access::reads : KnownType::Access::writes;
     bool on_device = false, on_host = false;
     for (int i = 0; i < partners.count; ++i) {
       if (!partners.is_there(i) || side.counts[i] == 0) continue;
@@ -255,7 +264,7 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way
       auto* const known = known_type(type);
       if (known == nullptr && !dtype::is_predefined(type)) return std::nullopt;
       const auto* plan =
-          known != nullptr ? known->compared_plan(type, buffer, side.counts[i], access) : nullptr;
+          known != nullptr ? known->plan_beside_others(type, buffer, side.counts[i], way) : nullptr;
       if (known != nullptr && plan == nullptr && !known->is_one_run()) return std::nullopt;
       if (way == Way::send && (known != nullptr ? known->has_long_elements() : is_long(type)))
         return std::nullopt;
@@ -376,9 +385,13 @@ int carry_all(Call call, const Between& partners, const Side<Displacement>& sent
   if (!packed && !room) return noted(call, Path::mpi, subject, as_it_is);
   return noted(call, Path::engine, subject, [&] {
     if (packed) packed->pack();
+    if (packed && verifies()) packed->verify(sent);
     const int code = by_mpi(packed ? packed->template side<Displacement>() : sent,
                             room ? room->template side<Displacement>() : received);
-    if (code == MPI_SUCCESS && room) room->unpack();
+    if (code == MPI_SUCCESS && room) {
+      room->unpack();
+      if (verifies()) room->verify(received);
+    }
     return code;
   });
 }

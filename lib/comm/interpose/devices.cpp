@@ -11,8 +11,8 @@
 #include <new>
 
 #include "comm/device/gpu_awareness.hpp"
-#include "comm/interpose/choice.hpp"
 #include "comm/interpose/requests.hpp"
+#include "comm/interpose/rule.hpp"
 #include "comm/interpose/settings.hpp"
 #include "dtype/device/resource_cache.hpp"
 #include "dtype/pack/host/host_packer.hpp"

@@ -11,24 +11,19 @@ namespace halocline::interpose {
 
 std::optional<PackedMessage> packed_instead(Call call, KnownType* known, MPI_Datatype type,
                                             const void* buffer, int count, int partner) {
-  using Request = KnownType::Request;
   if (known == nullptr || count <= 0 || partner == MPI_PROC_NULL) return std::nullopt;
   const auto traffic =
       call == Call::send || call == Call::recv ? Traffic::one_way : Traffic::both_ways;
   const bool is_persistent = call == Call::send_init || call == Call::recv_init;
   const bool receives = call == Call::recv || call == Call::irecv || call == Call::sendrecv_recv ||
                         call == Call::recv_init;
-  // The program may still write to the buffer of a persistent send.
-  const auto access = receives        ? KnownType::Access::writes
-                      : is_persistent ? KnownType::Access::none
-                                      : KnownType::Access::reads;
-  const auto by = known->to_send(type, buffer, count, access, traffic,
-                                 is_persistent ? Request::persistent : Request::ordinary);
+  const auto by = known->to_send(type, buffer, count, receives ? Way::receive : Way::send, traffic,
+                                 is_persistent);
   if (by.plan == nullptr || !sees_completions()) return std::nullopt;
   const auto bytes = by.plan->packed_bytes(count);
   if (bytes > INT_MAX || (kStreams && bytes < 2)) return std::nullopt;  // one byte is not streamed
   try {
-    return PackedMessage(by, buffer, count);
+    return PackedMessage(by, type, buffer, count);
   } catch (const std::exception&) {
     return std::nullopt;  // MPI may need less memory
   }

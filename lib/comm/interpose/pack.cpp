@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include "comm/interpose/calls.hpp"
+#include "comm/interpose/comparison.hpp"
 #include "comm/interpose/requests.hpp"
 #include "comm/interpose/types.hpp"
 #include "dtype/pack/host/host_packer.hpp"
@@ -48,6 +49,8 @@ int MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf
   return noted(Call::pack, path, {datatype, incount}, [&] {
     if (packer == Who::host) {
       dtype::HostPacker().pack(*by.plan, inbuf, incount, packed);
+      if (interpose::verifies())
+        interpose::verify(datatype, inbuf, incount, packed, by.plan->packed_bytes(incount));
     } else if (packer == Who::mpi || !interpose::pack_by_device(*by.plan, inbuf, incount, packed)) {
       path = Path::mpi;
       return PMPI_Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
@@ -71,6 +74,8 @@ int MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int o
   return noted(Call::unpack, path, {datatype, outcount}, [&] {
     if (unpacker == Who::host) {
       dtype::HostPacker().unpack(*by.plan, packed, outbuf, outcount);
+      if (interpose::verifies())
+        interpose::verify(datatype, outbuf, outcount, packed, by.plan->packed_bytes(outcount));
     } else if (unpacker == Who::mpi ||
                !interpose::unpack_by_device(*by.plan, packed, outbuf, outcount)) {
       path = Path::mpi;

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "comm/interpose/comparison.hpp"
+#include "comm/interpose/settings.hpp"
 #include "dtype/pack/host/copy_range.hpp"
 #include "dtype/pack/host/host_packer.hpp"
 #include "support/message_buffer.hpp"
@@ -264,7 +266,8 @@ void release_stock() noexcept {
   all.kept = 0;
 }
 
-PackedMessage::PackedMessage(const PackDecision& by, const void* buffer, int count)
+PackedMessage::PackedMessage(const PackDecision& by, MPI_Datatype type, const void* buffer,
+                             int count)
     : plan_(*by.plan),
       buffer_(const_cast<void*>(buffer)),
       count_(count),
@@ -275,6 +278,11 @@ PackedMessage::PackedMessage(const PackDecision& by, const void* buffer, int cou
   else
     packed_ = PackedBytes(bytes_);
   if (on_device_ == nullptr || on_device_->is_for_host()) streamed_ = streamed(bytes_);
+  if (!verifies() || on_device_ != nullptr) return;
+  MPI_Datatype copy =
+      MPI_DATATYPE_NULL;  // the program may free its type before the message is packed
+  if (PMPI_Type_dup(type, &copy) == MPI_SUCCESS)
+    verified_ = std::make_shared<const dtype::Datatype>(copy);
 }
 
 void PackedMessage::pack() const {
@@ -282,6 +290,7 @@ void PackedMessage::pack() const {
     on_device_->pack();
   else
     dtype::HostPacker().pack(plan_, buffer_, count_, packed_.data());
+  if (verified_ != nullptr) verify(verified_->get(), buffer_, count_, packed_.data(), bytes_);
   if (streamed_ != nullptr) streamed_->part(data());
 }
 
@@ -296,6 +305,8 @@ void PackedMessage::unpack(const MPI_Status& status) const {
     dtype::host::copy_range<dtype::host::Direction::unpack>(
         plan_, reinterpret_cast<dtype::host::Address>(buffer_), count_, 0, received,
         reinterpret_cast<dtype::host::Address>(packed_.data()));
+  if (verified_ != nullptr && received == bytes_)
+    verify(verified_->get(), buffer_, count_, packed_.data(), bytes_);
 }
 
 void watch(MPI_Request request, PackedMessage travelling, Way way) {

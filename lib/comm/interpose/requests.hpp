@@ -17,6 +17,7 @@
 
 #include "comm/interpose/types.hpp"
 #include "comm/mpi/streamed_bytes.hpp"
+#include "dtype/datatype.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
 namespace halocline::interpose {
@@ -47,12 +48,7 @@ class PackedBytes {
 ///
 /// O(1), except for the first call for a length. Thread-safe. Throws MpiError and std::bad_alloc.
 std::shared_ptr<const comm::StreamedBytes> streamed(std::int64_t bytes);
-/// Tells if packed bytes are streamed with this MPI.
-#ifdef OPEN_MPI
-inline constexpr bool kStreams = true;
-#else
-inline constexpr bool kStreams = false;
-#endif
+using comm::kStreams;
 
 /// Gives back the memory of the stock that is not in use, and the types that streamed() made.
 void release_stock() noexcept;
@@ -63,7 +59,7 @@ class PackedMessage {
  public:
   /// Takes memory for the packed bytes. Packs nothing yet. Throws std::bad_alloc, and what
   /// DeviceMessage throws.
-  PackedMessage(const PackDecision& by, const void* buffer, int count);
+  PackedMessage(const PackDecision& by, MPI_Datatype type, const void* buffer, int count);
 
   // These three say what MPI is to carry.
   std::byte* data() const { return on_device_ != nullptr ? on_device_->data() : packed_.data(); }
@@ -82,10 +78,8 @@ class PackedMessage {
   PackedBytes packed_;
   std::unique_ptr<DeviceMessage> on_device_;
   std::shared_ptr<const comm::StreamedBytes> streamed_;
+  std::shared_ptr<const dtype::Datatype> verified_;  // a copy of the type; nullptr: not verified
 };
-
-/// Names the direction of a request.
-enum class Way { send, receive };
 
 /// Keeps what travels under a request that MPI has just started, until the request is complete.
 /// Ends the job if there is no memory for that.

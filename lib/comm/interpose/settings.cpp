@@ -39,8 +39,10 @@ Settings from_environment() {
   using Mode = Settings::Mode;
   using Log = Settings::Log;
   using GpuAware = Settings::GpuAware;
-  constexpr Choice<Mode> kModes[] = {
-      {"off", Mode::off}, {"auto", Mode::automatic}, {"engine", Mode::engine}};
+  constexpr Choice<Mode> kModes[] = {{"off", Mode::off},
+                                     {"auto", Mode::automatic},
+                                     {"engine", Mode::engine},
+                                     {"verify", Mode::verify}};
   constexpr Choice<Log> kLogs[] = {
       {"summary", Log::summary}, {"types", Log::types}, {"calls", Log::calls}};
   constexpr Choice<GpuAware> kAnswers[] = {

@@ -8,14 +8,15 @@ namespace halocline::interpose {
 struct Settings {
   enum class Mode {
     off,        ///< "off": every call goes to MPI unchanged
-    automatic,  ///< unset or "auto": the engine does calls if it was measured to be faster
+    automatic,  ///< unset or "auto": the engine does the calls that the rule gives it
+    verify,     ///< "verify": as automatic, and MPI packs the same once more, to compare
     engine      ///< "engine": the engine does all calls that it can, to show their times
   };
   enum class Log {
     none,     ///< unset
     summary,  ///< "summary": a table at MPI_Finalize of the calls done by the engine and by MPI
-    types,    ///< "types": also each type that is measured
-    calls     ///< "calls": also all other types, and each call with a derived type
+    types,    ///< "types": also each type that was read
+    calls     ///< "calls": also each call with a derived type
   };
   enum class GpuAware {
     ask,  ///< unset or "ask": MPI is asked, and a test message shows if it takes device memory
@@ -30,6 +31,11 @@ struct Settings {
 /// Returns the settings. The first call reads the environment. A wrong value counts as unset, and a
 /// line on standard error says so. O(1), takes no lock.
 const Settings& settings();
+
+/// Tells if HALOCLINE_MPI is verify: each pack is compared with MPI's.
+inline bool verifies() {
+  return settings().mode == Settings::Mode::verify;
+}
 
 /// Tells if this process prints messages that are the same on all ranks: rank 0, or any process
 /// before MPI_Init.

@@ -7,12 +7,21 @@
 // the receive buffer.
 #pragma once
 
+#include <mpi.h>
+
 #include <cstddef>
 #include <cstdint>
 
 #include "dtype/datatype.hpp"
 
 namespace halocline::comm {
+
+/// Tells if packed bytes travel as StreamedBytes with this MPI.
+#ifdef OPEN_MPI
+inline constexpr bool kStreams = true;
+#else
+inline constexpr bool kStreams = false;
+#endif
 
 /// Is a datatype for packed bytes whose last byte lies apart. They are not one run of memory, so
 /// MPI copies them as it copies other derived types. It has MPI_PACKED's signature.

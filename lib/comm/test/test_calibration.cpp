@@ -278,10 +278,10 @@ TEST(Grid, ShapesLieInTheirMemoryAndUseNoLineTwice) {
     const auto grid = make_grid(seconds);
     for (const auto bytes : grid.packs.bytes)
       for (const auto& shape : pack_layer(grid.packs, bytes).shapes) {
-        const auto plan = plan_of(shape, field_bytes(grid));
+        const auto plan = dtype::make_plan(*type_of(shape, field_bytes(grid.packs)));
         EXPECT_EQ(plan.packed_bytes(1), bytes);
         EXPECT_EQ(plan.bounds().true_lb, 0);
-        EXPECT_LE(plan.bounds().true_extent, field_bytes(grid));
+        EXPECT_LE(plan.bounds().true_extent, field_bytes(grid.packs));
         // The plan must run as it is described: without tiles.
         EXPECT_EQ(to_string(plan).find("tiles"), std::string::npos);
         if (shape.stride_bytes < 64 || (bytes != 4096 && bytes != grid.packs.bytes.back()))
@@ -317,9 +317,10 @@ TEST(Calibration, MeasuresAllThatThereIs) {
   }
   EXPECT_TRUE(model.launch_seconds && model.synchronize_seconds);
   EXPECT_EQ(model.host_messages.on_node.has_value(), pair);
-  EXPECT_EQ(model.streamed_messages.on_node.has_value(), pair);
+  for (const auto& [packed, typed] : {model.blocks_on_node.one_way, model.blocks_on_node.both_ways})
+    EXPECT_TRUE(packed.has_value() == pair && typed.has_value() == pair);
   EXPECT_EQ(model.device_messages.on_node.has_value(), pair);
-  EXPECT_FALSE(model.host_messages.off_node || model.streamed_messages.off_node ||
+  EXPECT_FALSE(model.host_messages.off_node || model.blocks_off_node.one_way.packed ||
                model.device_messages.off_node);
   EXPECT_TRUE(model.device_to_host && model.host_to_device);
   for (const auto* times : {&model.device_packing, &model.mapped_packing, &model.host_packing})

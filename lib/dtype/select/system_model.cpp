@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -43,7 +44,6 @@ constexpr std::array kFlaws{std::pair{"incomplete", &SystemModel::incomplete},
 constexpr double kMaxRate = 1e18;
 constexpr const char* kInjection = "injection_bytes_per_second";
 constexpr std::array kMessages{std::pair{"host", &SystemModel::host_messages},
-                               std::pair{"streamed", &SystemModel::streamed_messages},
                                std::pair{"device", &SystemModel::device_messages}};
 constexpr std::array kPaths{std::pair{"on_node", &MessagePaths::on_node},
                             std::pair{"off_node", &MessagePaths::off_node}};
@@ -54,6 +54,12 @@ constexpr std::array kPacking{std::pair{"device", &SystemModel::device_packing},
                               std::pair{"host", &SystemModel::host_packing}};
 constexpr std::array kDirections{std::pair{"pack", &PackTimes::pack},
                                  std::pair{"unpack", &PackTimes::unpack}};
+constexpr std::array kBlockPlaces{std::pair{"on_node", &SystemModel::blocks_on_node},
+                                  std::pair{"off_node", &SystemModel::blocks_off_node}};
+constexpr std::array kTraffic{std::pair{"one_way", &BlockTraffic::one_way},
+                              std::pair{"both_ways", &BlockTraffic::both_ways}};
+constexpr std::array kPackers{std::pair{"packed", &BlockMessages::packed},
+                              std::pair{"typed", &BlockMessages::typed}};
 constexpr std::array kAxes{std::pair{"bytes", &PackTable::Axes::bytes},
                            std::pair{"block_bytes", &PackTable::Axes::block_bytes},
                            std::pair{"stride_bytes", &PackTable::Axes::stride_bytes}};
@@ -263,6 +269,7 @@ void read_members(const Value& value, const Table& table, Read read, Whole& out)
   Members members(value);
   for (const auto& [name, member] : table)
     if (const auto found = members.find(name)) out.*member = read(*found);
+  if constexpr (std::is_same_v<Whole, SystemModel>) members.find("streamed");  // in older models
   members.check_rest();
 }
 
@@ -276,6 +283,28 @@ PackTimes pack_times_of(const Value& value) {
   PackTimes out;
   read_members(value, kDirections, pack_table_of, out);
   return out;
+}
+
+BlockMessages block_messages_of(const Value& value) {
+  BlockMessages out;
+  read_members(value, kPackers, pack_table_of, out);
+  return out;
+}
+
+BlockTraffic block_traffic_of(const Value& value) {
+  BlockTraffic out;
+  read_members(value, kTraffic, block_messages_of, out);
+  return out;
+}
+
+// Calls f(name, table) for each table of messages of blocks that was measured.
+template <class F>
+void for_block_messages(const SystemModel& model, F f) {
+  for (const auto& [place, of_place] : kBlockPlaces)
+    for (const auto& [traffic, of_traffic] : kTraffic)
+      for (const auto& [packer, of_packer] : kPackers)
+        if (const auto& table = model.*of_place.*of_traffic.*of_packer)
+          f(std::string("messages of blocks ") + place + ", " + traffic + ", " + packer, *table);
 }
 
 ModelProvenance provenance_of(const Value& value) {
@@ -369,6 +398,9 @@ std::vector<std::string> early_ends(const SystemModel& model) {
     for (const auto& [direction, member] : kDirections)
       if (const auto& table = model.*times.*member)
         check(std::string(place) + " " + direction, table->axes().bytes.back());
+  for_block_messages(model, [&](const std::string& name, const PackTable& table) {
+    check(name, table.axes().bytes.back());
+  });
   return out;
 }
 
@@ -493,6 +525,8 @@ std::vector<std::string> odd_points(const SystemModel& model) {
     for (const auto& [direction, member] : kDirections)
       if (const auto& table = model.*times.*member)
         find_odd(std::string(place) + " " + direction, *table, out);
+  for_block_messages(
+      model, [&](const std::string& name, const PackTable& table) { find_odd(name, table, out); });
   return out;
 }
 
@@ -527,6 +561,11 @@ std::string to_json(const SystemModel& model) {
     for (const auto& [direction, member] : kDirections)
       if (const auto& table = model.*times.*member)
         out["packing"][place][direction] = to_json(*table);
+  for (const auto& [place, of_place] : kBlockPlaces)
+    for (const auto& [traffic, of_traffic] : kTraffic)
+      for (const auto& [packer, of_packer] : kPackers)
+        if (const auto& table = model.*of_place.*of_traffic.*of_packer)
+          out["block_messages"][place][traffic][packer] = to_json(*table);
   for (const auto& [name, member] : kFlaws)
     if (const auto& flaws = model.*member; !flaws.empty()) out[name] = flaws;
   // Names of processors and hosts need not be UTF-8, but the file must be.
@@ -551,6 +590,8 @@ SystemModel parse_model(std::string_view json, const std::string& source) {
         *found, kCopies, [](const Value& value) { return curve_of(value); }, out);
   if (const auto found = members.find("packing"))
     read_members(*found, kPacking, pack_times_of, out);
+  if (const auto found = members.find("block_messages"))
+    read_members(*found, kBlockPlaces, block_traffic_of, out);
   for (const auto& [name, member] : kFlaws)
     if (const auto found = members.find(name)) out.*member = texts(*found);
   members.check_rest();

@@ -42,6 +42,19 @@ struct PackTimes {
   bool operator==(const PackTimes&) const = default;
 };
 
+/// Holds the times of messages of equal blocks with gaps in host memory, one way.
+struct BlockMessages {
+  std::optional<PackTable> packed;  ///< packed by Halocline, sent as packed bytes, and unpacked
+  std::optional<PackTable> typed;   ///< sent and received by MPI as derived datatypes
+  bool operator==(const BlockMessages&) const = default;
+};
+/// Holds the times of such messages by traffic. One way, each travels alone: half a ping-pong. Both
+/// ways, another message travels the other way at the same time, as in the exchange of a halo.
+struct BlockTraffic {
+  BlockMessages one_way, both_ways;
+  bool operator==(const BlockTraffic&) const = default;
+};
+
 /// Holds all times that were measured on a machine; nullopt if a part was not. Times of work on a
 /// stream run from the call, with the stream idle, to the end of a synchronization. They are stored
 /// less synchronize_seconds and, for kernels, less launch_seconds. So times of work that shares a
@@ -56,16 +69,14 @@ struct SystemModel {
   /// enough. It limits the node as the bandwidth of a rank limits that rank: max-rate [GOS16].
   std::optional<double> injection_bytes_per_second;
 
-  MessagePaths host_messages;  ///< [PEA21] T_cpu-cpu: between pinned host memory
-  /// Holds the times of messages between host memory whose bytes are not one run. MPI moves such
-  /// messages as it moves derived types.
-  MessagePaths streamed_messages;
+  MessagePaths host_messages;           ///< [PEA21] T_cpu-cpu: between pinned host memory
   MessagePaths device_messages;         ///< [PEA21] T_gpu-gpu: between device memory
   std::optional<Curve> device_to_host;  ///< [PEA21] T_d2h: to pinned host memory
   std::optional<Curve> host_to_device;  ///< [PEA21] T_h2d: from pinned host memory
   PackTimes device_packing;             ///< [PEA21] T_gpu-pack, -unpack: kernels, device memory
   PackTimes mapped_packing;  ///< [PEA21] T_host-pack, -unpack: kernels, mapped pinned host memory
   PackTimes host_packing;    ///< the host packer, without a stream
+  BlockTraffic blocks_on_node, blocks_off_node;  ///< between ranks of one node, and of two nodes
 
   /// Lists the parts that were cut short, one entry each, with the bytes reached and the bytes
   /// wanted.

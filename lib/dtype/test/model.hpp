@@ -65,7 +65,7 @@ inline SystemModel whole_model() {
                                              static_cast<double>(block);
                       });
   };
-  for (auto* paths : {&model.host_messages, &model.streamed_messages, &model.device_messages}) {
+  for (auto* paths : {&model.host_messages, &model.device_messages}) {
     paths->on_node = messages();
     paths->off_node = messages();
   }
@@ -75,6 +75,11 @@ inline SystemModel whole_model() {
     times->pack = packs();
     times->unpack = packs();
   }
+  for (auto* traffic : {&model.blocks_on_node, &model.blocks_off_node})
+    for (auto* blocks : {&traffic->one_way, &traffic->both_ways}) {
+      blocks->packed = packs();
+      blocks->typed = packs();
+    }
   return model;
 }
 

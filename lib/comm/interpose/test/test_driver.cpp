@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kBlocks = 512, kStride = 3;
 constexpr std::size_t kPage = 4096;
+constexpr int kUses = 40;  // enough for the type to be read
 constexpr int kPackedBytes = kBlocks * static_cast<int>(sizeof(double));
 constexpr auto kMemoryBytes = std::size_t{kBlocks} * kStride * sizeof(double);
 
@@ -67,15 +68,14 @@ TEST(Driver, ThatIsLoadedLaterIsNoticedBeforeItsMemoryIsRead) {
     MPI_Unpack(packed.data(), kPackedBytes, &position, memory.data(), 1, type, MPI_COMM_SELF);
     EXPECT_EQ(position, kPackedBytes);
   };
-  for (int use = 0; use <= KnownType::kMostMpiUses; ++use) pack();
+  for (int use = 0; use < kUses; ++use) pack();
   ASSERT_NE(known->plan(), nullptr);
-  for (int use = 0; use < KnownType::kMpiUnpackings; ++use) unpack();
 
   void* const driver = dlopen(HALOCLINE_TEST_DRIVER, RTLD_LAZY);
   ASSERT_NE(driver, nullptr) << dlerror();
   packed.give_to_device(driver);
   packed.protect(PROT_NONE);
-  // These calls would measure if they did not look for a driver.
+  // These calls would read the memory if they did not look for a driver.
   known->to_unpack(type, memory.data(), 1, packed.data(), kPackedBytes);
   known->to_pack(type, memory.data(), 1);
   packed.protect(PROT_READ | PROT_WRITE);
@@ -100,9 +100,8 @@ TEST(Driver, ThatIsLoadedLaterIsNoticedBeforeItsMemoryIsRead) {
   memory.protect(PROT_NONE);
   MPI_Type_vector(kBlocks - 1, 1, kStride, MPI_DOUBLE, &type);
   MPI_Type_commit(&type);
-  for (int use = 0; use <= KnownType::kMostMpiUses; ++use)
+  for (int use = 0; use < kUses; ++use)
     ASSERT_EQ(known_type(type)->to_pack(type, memory.data(), 1).plan, nullptr);
-  EXPECT_EQ(known_type(type)->plan(), nullptr);
   MPI_Type_free(&type);
 }
 

@@ -117,8 +117,8 @@ class Preloaded(unittest.TestCase):
     def test_tells_what_it_does(self):
         program = self.program("mpicc", "pack_halo.c")
         of_types = self.launch(program, ranks=1, LD_PRELOAD=LIBRARY, HALOCLINE_MPI_LOG="types")
-        self.assertRegex(of_types, r"393216 bytes packed by (engine|mpi) \(engine [1-9][0-9.e+]* us, mpi [1-9][0-9.e+]* us\), "
-                                   r"messages by mpi: there is no model of them: subarray")
+        self.assertIn("393216 bytes packed by engine (blocks of 24 bytes), messages by mpi: there is no model of them: subarray", of_types)
+        self.assertIn("all by mpi: blocks of 1024 bytes, 512 or more: subarray", of_types)
         self.assertEqual(of_types.count("there is no system model"), 1)
         self.assertIn("subarray(C,{134,134,134},{128,128,3},{3,3,3},double)", of_types)
         self.assertNotRegex(of_types, r"MPI_Pack by engine: ")
@@ -144,16 +144,18 @@ class Preloaded(unittest.TestCase):
                 self.assertEqual("stands in front of MPI" in finished.stdout, interposed)
 
     def model(self, seconds):
-        """Returns the file of a model of this machine in which every message takes `seconds`."""
+        """Returns the file of a model of this machine in which every packed message takes `seconds`."""
         path = pathlib.Path(self.folder.name) / "model.json"
         if not path.exists():
             finished = run(MPIEXEC, "-n", 2, HALOCLINE, "calibrate", "--max-seconds", 2, "--model", path)
             self.assertEqual(finished.returncode, 0, finished.stderr)
         model = json.loads(path.read_text(encoding="utf-8"))
-        for place in ("host", "streamed"):
-            for curve in model["messages"][place]["on_node"]:
-                curve["seconds"] = [seconds] * len(curve["seconds"])
-                curve["bytes"][-1] = 1 << 30  # long enough, even if the measurement was cut short
+        for traffic in ("one_way", "both_ways"):
+            for packer in ("packed", "typed"):
+                table = model["block_messages"]["on_node"][traffic][packer]
+                table["bytes"][-1] = 1 << 30  # long enough, even if the measurement was cut short
+                if packer == "packed":
+                    table["seconds"] = [[[seconds for _ in row] for row in block] for block in table["seconds"]]
         path.write_text(json.dumps(model), encoding="utf-8")
         return path
 
@@ -202,14 +204,24 @@ class Preloaded(unittest.TestCase):
 
     def test_goes_no_further_than_the_model(self):
         model = json.loads(self.model(1e-12).read_text(encoding="utf-8"))
-        for place in ("host", "streamed"):
-            model["messages"][place]["on_node"] = [{"messages": 1, "bytes": [1, 64], "seconds": [0.084, 1e-6]}]
+        for traffic in model["block_messages"]["on_node"].values():
+            for table in traffic.values():
+                table["bytes"], table["seconds"] = [1, 64], [table["seconds"][0], table["seconds"][0]]
+        model["messages"]["host"]["on_node"] = [{"messages": 1, "bytes": [1, 64], "seconds": [0.084, 1e-6]}]
         path = pathlib.Path(self.folder.name) / "cut.json"
         path.write_text(json.dumps(model), encoding="utf-8")
         told = self.launch(self.program("mpicc", "pack_halo.c"), ranks=2, LD_PRELOAD=LIBRARY, HALOCLINE_MPI_LOG="types", HALOCLINE_MODEL=str(path))
-        self.assertIn("messages by mpi: not measured beyond 64 B", told)
+        self.assertIn("by mpi: longer than the model has measured", told)
         self.assertNotIn("too long", told)
         self.assertEqual(told.count("over 10 times as slow as their neighbours: "), 1, told)
+
+    def test_verifies_what_it_packs(self):
+        variables = {"HALOCLINE_MPI": "verify", "HALOCLINE_MPI_LOG": "summary", "HALOCLINE_MODEL": self.model(1e-12)}
+        words = [word for item in variables.items() for word in ("-x", "=".join(map(str, item)))]
+        finished = run(MPIEXEC, "-n", 2, *words, MESSAGES, "--gtest_filter=-*LeaveNothingBehind")
+        self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
+        self.assertGreater(self.engines_part("MPI_Isend", finished.stderr), 0.03)
+        self.assertNotIn("differs from MPI's", finished.stderr)
 
     def test_goes_on_without_a_model_that_it_cannot_use(self):
         program = self.program("mpicc", "pack_halo.c")
@@ -228,7 +240,7 @@ class Preloaded(unittest.TestCase):
         told = self.launch(program, LD_PRELOAD=LIBRARY, HALOCLINE_MPI="Off", HALOCLINE_MPI_LOG="calls")
         self.assertEqual(told, "halocline: HALOCLINE_MPI is off: all is left to MPI\n")
         wrong = self.launch(program,  LD_PRELOAD=LIBRARY, HALOCLINE_MPI="maybe")
-        self.assertEqual(wrong, "halocline: HALOCLINE_MPI is 'maybe', and counts as unset: give one of off, auto, engine\n")
+        self.assertEqual(wrong, "halocline: HALOCLINE_MPI is 'maybe', and counts as unset: give one of off, auto, engine, verify\n")
 
     def test_tells_once_what_it_does_not_know_of_the_mpi(self):
         program = self.program("mpicc", "pack_halo.c")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Runs random programs with the interposer. Each uses a type with one count for a while, and then
-// with another count. So findings are tried on calls that they were not learnt from. Buffers lie as
+// with another count. So one comparison with MPI serves calls of other counts. Buffers lie as
 // MPI_Type_get_extent says. The functions of PMPI show what MPI alone does.
 //
 //   comm_interpose_random [--types N] [--messages M] [--seed S]
@@ -29,7 +29,6 @@
 #include "dtype/datatype.hpp"
 #include "dtype/select/system_model.hpp"
 #include "dtype/test/flags.hpp"
-#include "dtype/test/model.hpp"
 #include "dtype/test/random_call.hpp"
 #include "dtype/type_map.hpp"
 #include "support/machine.hpp"
@@ -182,8 +181,8 @@ class Instances {
   std::size_t room_ = 0;
 };
 
-// Writes a model of this machine in which messages take next to no time. The engine then carries
-// what it packs faster. The file is removed after the tests.
+// Writes a model of this machine in which the engine sends all blocks faster than MPI. The file is
+// removed after the tests.
 class ModelOfFastMessages {
  public:
   ModelOfFastMessages() {
@@ -193,10 +192,11 @@ class ModelOfFastMessages {
     dtype::SystemModel model;
     model.provenance.cpu = cpu_model();
     model.provenance.mpi = mpi_library();
-    constexpr double kLatency = 1e-9, kPerByte = 1e-15;
-    const auto messages = dtype::test::linear_messages(kLatency, kPerByte);
-    model.host_messages = {messages, messages};
-    model.streamed_messages = {messages, messages};
+    const auto table = [](double seconds) {
+      return dtype::PackTable({{1, 1 << 20}, {1}, {1}}, {seconds, 2 * seconds}, "test");
+    };
+    const dtype::BlockMessages times{table(1e-9), table(1e-6)};
+    model.blocks_on_node = model.blocks_off_node = {times, times};
     dtype::write_model(model, path_.data());
     ::setenv("HALOCLINE_MODEL", path_.data(), 1);
   }
@@ -284,7 +284,7 @@ class RandomUses : public Programs {
            static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(last - first + 1));
   }
   // Draws the number of uses before the tested ones. Every tenth type is used for long.
-  int uses() { return static_cast<int>(between(1, 10) == 1 ? between(0, 300) : between(0, 40)); }
+  int uses() { return static_cast<int>(between(1, 10) == 1 ? between(0, 100) : between(0, 20)); }
   int count() { return static_cast<int>(between(1, Instances::kMostInstances)); }
   std::vector<std::byte> noise(std::size_t bytes) { return noise_of(engine_, bytes); }
   // Calls f(instances, text) for random types, until it has returned true for `number` of them. All

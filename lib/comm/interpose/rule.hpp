@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Decides by a rule who does a call, the engine or MPI.
+//
+// Best peer: [PEA21] takes over every type that it can canonicalise. Its model chooses only the
+// method. Here MPI's own way is one of the candidates, and wins where it is as fast. The rule
+// depends on the shape of a type, so that both ends of a message decide alike.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "dtype/select/system_model.hpp"
+#include "dtype/select/transfer_selector.hpp"
+
+namespace halocline::interpose {
+
+/// Is the mean block length, in bytes, from which on MPI packs as fast as the engine. Of the 960
+/// packs of results/vendors (table1, patterns, tiny, halo; four MPIs), the engine lost 2 by more
+/// than 5 % below it.
+inline constexpr std::int64_t kLongBlock = 512;
+
+/// Tells if the engine packs and unpacks blocks of this shape in host memory.
+inline bool engine_packs(const dtype::BlockShape& shape) {
+  return shape.block_bytes < kLongBlock;
+}
+
+/// Says if a message travels alone, or if another one travels the other way at the same time, as in
+/// the exchange of a halo.
+enum class Traffic { one_way, both_ways };
+
+/// Is the longest message, in packed bytes, that the engine sends. No cache keeps the packed bytes
+/// of longer messages on their way. Blocks of 16 bytes then took up to twice MPI's time.
+inline constexpr std::int64_t kLongestMessage = std::int64_t{1} << 23;
+
+/// Holds the measured time of a message, in seconds, if the engine packs it and if MPI does.
+struct MessageTime {
+  double ours, mpi;
+  /// Tells if the engine is faster by more than the noise between runs.
+  bool pays() const {
+    constexpr double kWorthwhile = 0.9;
+    return ours < kWorthwhile * mpi;
+  }
+};
+
+/// Returns the time of a message of `bytes` packed bytes in blocks of this shape, by `times`. It is
+/// nullopt for messages beyond kLongestMessage, or beyond what was measured.
+std::optional<MessageTime> message_time(const dtype::BlockTraffic& times,
+                                        const dtype::BlockShape& shape, std::int64_t bytes,
+                                        Traffic traffic);
+/// Returns the time of such a message by the model; nullopt also without a model.
+std::optional<MessageTime> message_time(const dtype::BlockShape& shape, std::int64_t bytes,
+                                        Traffic traffic);
+
+/// Tells if the engine packs a message of `bytes` packed bytes. O(log points of the model).
+bool engine_sends(const dtype::BlockShape& shape, std::int64_t bytes, Traffic traffic);
+
+/// Returns the system model of the file in HALOCLINE_MODEL, or of the place where `halocline
+/// calibrate` writes it. Returns nullptr if there is none.
+///
+/// A model that cannot be read, or that is of another machine, counts as none. Rank 0 then says so
+/// on standard error, if HALOCLINE_MODEL is set or a log is wanted. Reads the file at the first
+/// call.
+const dtype::SystemModel* model();
+
+/// Tells if HALOCLINE_MODEL names a file that does not exist. O(1).
+bool is_model_missing();
+
+/// Tells if the model has times of messages for this job.
+bool has_message_times();
+
+/// Tells if all ranks are on this node, as far as the launcher's variables say. If they say
+/// nothing, other ranks count as being on other nodes. Asks no other rank.
+bool all_ranks_are_near();
+
+}  // namespace halocline::interpose
