@@ -101,7 +101,9 @@ class Calibrate(Emulated):
         self.assertEqual(self.left, ["model.json"])
         self.assertEqual(model["schema"], "halocline-model/1")
         self.assertEqual({place: list(paths) for place, paths in model["messages"].items()},
-                         {"host": ["on_node"], "streamed": ["on_node"], "device": ["on_node"]})
+                         {"host": ["on_node"], "device": ["on_node"]})
+        self.assertEqual({place: {traffic: list(tables) for traffic, tables in both.items()} for place, both in model["block_messages"].items()},
+                         {"on_node": {traffic: ["packed", "typed"] for traffic in ("one_way", "both_ways")}})
         for place in model["messages"].values():
             self.assertEqual([entry["messages"] for entry in place["on_node"]], [1, 4, 26])
         self.assertEqual(list(model["copies"]), ["device_to_host", "host_to_device"])
@@ -283,7 +285,7 @@ class WithoutDevice(InDirectory):
             self.assertEqual(record["predicted_s"] is None, method == "vendor-p2p")
         if model["provenance"]["gpu"]:
             return  # there is a device
-        self.assertEqual((list(model["messages"]), list(model["packing"])), (["host", "streamed"], ["host"]))
+        self.assertEqual((list(model["messages"]), list(model["packing"])), (["host"], ["host"]))
         self.assertNotIn("copies", model)
         self.assertIn("not measured: packing to device memory", outcome.stdout)
 

@@ -21,6 +21,7 @@
 
 #include "comm/device/gpu_awareness.hpp"
 #include "comm/p2p/point_to_point.hpp"
+#include "dtype/bench/harness.hpp"
 #include "dtype/bench/program.hpp"
 #include "dtype/select/system_model.hpp"
 #include "ping_pong.hpp"
@@ -305,32 +306,52 @@ std::vector<Benchmark> long_messages(Bench& bench) {
   return out;
 }
 
-// Measures programs with our interposer loaded, in ordinary memory. Blocks have gaps of their own
-// length. `ways(bench, memory)` returns two ways.
-template <class Ways>
-std::vector<Benchmark> beside_mpi(Bench& bench, Ways ways) {
+// Returns the calls of a program, which our interposer does if it was loaded, and MPI's own.
+std::vector<Way> one_way(const Bench& bench, const MessageMemory& memory) {
+  return {bench.by_mpi<MPI_Send, MPI_Recv>("interposed", memory), *bench.vendor(memory, false)};
+}
+std::vector<Way> both_ways_at_once(const Bench& bench, const MessageMemory& memory) {
+  return {bench.both_ways<MPI_Irecv, MPI_Isend, MPI_Waitall>("interposed", memory),
+          bench.both_ways<PMPI_Irecv, PMPI_Isend, PMPI_Waitall>("vendor", memory)};
+}
+
+Benchmark beside_mpi(Bench& bench, std::string name, const Part& part,
+                     std::vector<Way> (*ways)(const Bench&, const MessageMemory&)) {
+  return {std::move(name), [part, ways, &b = bench] {
+            const auto memory = b.memory(part, false);
+            return measure(b, memory, ways(b, memory), 0.2, "interposed");
+          }};
+}
+
+// Measures blocks with gaps of their own length, in ordinary memory.
+std::vector<Benchmark> of_blocks(Bench& bench,
+                                 std::vector<Way> (*ways)(const Bench&, const MessageMemory&)) {
   std::vector<Benchmark> out;
   const std::int64_t largest = bench.options().smoke ? 1 << 10 : 1 << 22;
   for (std::int64_t bytes = 1 << 10; bytes <= largest; bytes *= 4)
     for (std::int64_t block = 8; block <= bytes / 2 && block <= 1 << 13; block *= 4)
-      out.push_back({dtype::bench::name_of_bytes(bytes) + "-b" + std::to_string(block),
-                     [bytes, block, ways, &b = bench] {
-                       const auto memory = b.memory(blocks(bytes, block, 2 * block), false);
-                       return measure(b, memory, ways(b, memory), 0.2, "interposed");
-                     }});
+      out.push_back(beside_mpi(bench,
+                               dtype::bench::name_of_bytes(bytes) + "-b" + std::to_string(block),
+                               blocks(bytes, block, 2 * block), ways));
   return out;
 }
 std::vector<Benchmark> interposed(Bench& bench) {
-  return beside_mpi(bench, [](const Bench& b, const MessageMemory& memory) {
-    return std::vector{b.by_mpi<MPI_Send, MPI_Recv>("interposed", memory),
-                       *b.vendor(memory, false)};
-  });
+  return of_blocks(bench, one_way);
 }
 std::vector<Benchmark> both_ways(Bench& bench) {
-  return beside_mpi(bench, [](const Bench& b, const MessageMemory& memory) {
-    return std::vector{b.both_ways<MPI_Irecv, MPI_Isend, MPI_Waitall>("interposed", memory),
-                       b.both_ways<PMPI_Irecv, PMPI_Isend, PMPI_Waitall>("vendor", memory)};
-  });
+  return of_blocks(bench, both_ways_at_once);
+}
+
+// Measures the application patterns of bench_dtype that are one MPI datatype.
+std::vector<Benchmark> patterns(Bench& bench) {
+  std::vector<Benchmark> out;
+  for (const auto& layout : dtype::bench::patterns(bench.options())) {
+    if (layout.parts.size() != 1 || layout.mode == dtype::bench::Mode::by_rule) continue;
+    out.push_back(beside_mpi(bench, layout.name, layout.parts[0], one_way));
+    out.push_back(
+        beside_mpi(bench, layout.name + "-both-ways", layout.parts[0], both_ways_at_once));
+  }
+  return out;
 }
 
 // Measures the cost of a loaded interposer for a program without derived types. A process that runs
@@ -402,6 +423,8 @@ Program program() {
                  {"both-ways",
                   "the same by MPI_Irecv, MPI_Isend and MPI_Waitall, from both ranks at once",
                   "interposed_ns", kInterposedColumns, of(both_ways)},
+                 {"patterns", "application patterns of bench_dtype, one way and both ways at once",
+                  "interposed_ns", kInterposedColumns, of(patterns)},
                  {"plain", "doubles, by MPI_Send and MPI_Recv, in a process without derived types",
                   "interposed_ns", kInterposedColumns, of(plain)}},
       .start = [bench](const Options& options) -> Facts {

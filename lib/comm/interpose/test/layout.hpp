@@ -44,11 +44,11 @@ inline int previous_rank() {
   return (world_rank() + world_size() - 1) % world_size();
 }
 
-// Returns a number of uses after which the engine has taken over short types. If it is forced, that
-// is 1.
+// Returns a number of uses after which the rule decides about short types. If the engine is forced,
+// that is 1.
 inline int enough_uses() {
   const auto* const mode = std::getenv("HALOCLINE_MPI");
-  return mode != nullptr && std::string(mode) == "auto" ? 40 : 1;
+  return mode != nullptr && (std::string(mode) == "auto" || std::string(mode) == "verify") ? 40 : 1;
 }
 
 inline std::int64_t resident_bytes() {

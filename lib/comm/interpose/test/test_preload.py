@@ -165,7 +165,7 @@ class Preloaded(unittest.TestCase):
         return calls["engine"] / sum(calls.values())
 
     def test_sends_packed_what_the_model_says_is_faster(self):
-        for seconds, at_least, at_most in ((1e-12, 0.03, 0.9), (1e3, 0, 0)):
+        for seconds, at_least, at_most in ((1e-12, 0.03, 1), (1e3, 0, 0)):
             with self.subTest(seconds=seconds):
                 variables = {"HALOCLINE_MPI": "auto", "HALOCLINE_MPI_LOG": "summary", "HALOCLINE_MODEL": self.model(seconds)}
                 words = [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
