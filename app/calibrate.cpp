@@ -79,7 +79,7 @@ std::string movements_table(const SystemModel& model) {
 }
 
 // Tells how many times as fast a message of blocks arrives if Halocline packs it.
-std::string blocks_table(const dtype::BlockTraffic& traffic, const std::string& where) {
+std::string blocks_table(const dtype::BlockTraffic& traffic, const std::string& which) {
   const auto& [packed, typed] = traffic.both_ways;
   if (!packed || !typed) return "";
   const auto& axes = packed->axes();
@@ -97,7 +97,7 @@ std::string blocks_table(const dtype::BlockTraffic& traffic, const std::string& 
     }
     table.add_row(row);
   }
-  return "\nmessages of blocks " + where +
+  return "\nmessages of " + which +
          ", both ways at once: packed by Halocline, N x as fast as this MPI's datatypes\n" +
          table.str();
 }
@@ -191,8 +191,11 @@ std::string describe(const SystemModel& model) {
            "\n\n";
   if (model.host_messages.on_node || model.host_messages.off_node || model.device_to_host)
     out += movements_table(model);
-  return out + packing_table(model) + blocks_table(model.blocks_on_node, "on the node") +
-         blocks_table(model.blocks_off_node, "between nodes") +
+  return out + packing_table(model) +
+         blocks_table(model.blocks_on_node.strided, "strided blocks on the node") +
+         blocks_table(model.blocks_on_node.listed, "listed blocks on the node") +
+         blocks_table(model.blocks_off_node.strided, "strided blocks between nodes") +
+         blocks_table(model.blocks_off_node.listed, "listed blocks between nodes") +
          choices_table(model, dtype::Reach::on_node, "on the node") +
          choices_table(model, dtype::Reach::off_node, "between nodes") + describe_flaws(model);
 }

@@ -102,8 +102,10 @@ class Calibrate(Emulated):
         self.assertEqual(model["schema"], "halocline-model/1")
         self.assertEqual({place: list(paths) for place, paths in model["messages"].items()},
                          {"host": ["on_node"], "device": ["on_node"]})
-        self.assertEqual({place: {traffic: list(tables) for traffic, tables in both.items()} for place, both in model["block_messages"].items()},
-                         {"on_node": {traffic: ["packed", "typed"] for traffic in ("one_way", "both_ways")}})
+        self.assertEqual(list(model["block_messages"]), ["on_node"])
+        for order in ("strided", "listed"):
+            self.assertEqual({traffic: list(tables) for traffic, tables in model["block_messages"]["on_node"][order].items()},
+                             {traffic: ["packed", "typed"] for traffic in ("one_way", "both_ways")})
         for place in model["messages"].values():
             self.assertEqual([entry["messages"] for entry in place["on_node"]], [1, 4, 26])
         self.assertEqual(list(model["copies"]), ["device_to_host", "host_to_device"])

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,25 +21,46 @@ namespace {
 
 constexpr int kOrderTag = 0, kAnswerTag = 1, kMessageTag = 2;
 
-// Says how a shape is measured, by three bits. A kind without a bit is one way, packed and near.
+// Says how a shape is measured, by two bits. A kind without a bit is one way and packed.
 enum Kind : std::int64_t {
   typed = 1,      // MPI sends and receives the datatype
   both_ways = 2,  // a message travels the other way, too
-  far = 4,        // each call takes blocks elsewhere, so short messages are out of the caches
 };
-constexpr std::size_t kKinds = 8;
+constexpr std::size_t kKinds = 4;
 
 constexpr std::int64_t kLine = 64;  // bytes of a cache line
+
+// Blocks have gaps of at least their own length. Without gaps, MPI would send them as one block.
+constexpr std::int64_t kLeastStrides = 2;
+
+// Messages from this many bytes on are in the same blocks again and again. Shorter ones are each
+// elsewhere, out of the caches. Either way the packer gains less than the other way.
+constexpr std::int64_t kNear = std::int64_t{1} << 20;
 
 // Orders `calls` calls of a kind and a shape from the other rank. 0 calls: the end.
 struct Order {
   std::int64_t kind, bytes, block, stride, calls;
 };
 
+// Returns an indexed type of blocks of `shape`. Each block lies somewhere in its stride, so that
+// packers find no order in the list.
+dtype::TypeExprPtr list_of(const PackShape& shape) {
+  constexpr std::int64_t kStep = 4;  // bytes; blocks stay aligned to it
+  const auto places = (shape.stride_bytes - shape.block_bytes) / kStep;
+  std::minstd_rand random(1);
+  std::vector<std::int64_t> displacements;
+  for (std::int64_t i = 0; i < shape.bytes / shape.block_bytes; ++i)
+    displacements.push_back(
+        i * shape.stride_bytes +
+        (places > 0 ? kStep * (static_cast<std::int64_t>(random()) % places) : 0));
+  return dtype::type(
+      dtype::HindexedBlock{shape.block_bytes, std::move(displacements), dtype::named("byte")});
+}
+
 // Holds a shape as datatype and as plan, and the type of its packed bytes.
 struct Content {
-  Content(const PackShape& shape, std::int64_t field_bytes)
-      : expression(type_of(shape, field_bytes)),
+  Content(const PackShape& shape, std::int64_t field_bytes, bool listed)
+      : expression(listed ? list_of(shape) : type_of(shape, field_bytes)),
         type(dtype::make_datatype(*expression)),
         plan(dtype::make_plan(*expression)),
         // Messages of other shapes lie beside it, from the next cache line on.
@@ -52,12 +75,25 @@ struct Content {
   std::unique_ptr<StreamedBytes> streamed;
 };
 
+std::int64_t room(const BlockGrid& grid) {
+  return grid.axes.bytes.back() + StreamedBytes::kRoom;
+}
+// Returns the bytes of a field. A list has no rows, so it takes all that its blocks span.
+std::int64_t room_of_fields(const BlockGrid& grid) {
+  if (!grid.listed) return field_bytes(grid.axes);
+  std::int64_t out = 0;
+  for (const auto& shape : pack_layer(grid.axes, grid.axes.bytes.back(), kLeastStrides).shapes)
+    out = std::max(out, shape.bytes / shape.block_bytes * shape.stride_bytes);
+  return out;
+}
+
 class Player {
  public:
-  Player(MPI_Comm comm, int partner, const Grid& grid)
+  Player(MPI_Comm comm, int partner, const BlockGrid& grid)
       : comm_(comm),
         partner_(partner),
-        field_(field_bytes(grid.blocks)),
+        listed_(grid.listed),
+        field_(room_of_fields(grid)),
         sent_(nullptr, dtype::MemoryKind::host, field_),
         received_(nullptr, dtype::MemoryKind::host, field_),
         packed_(nullptr, dtype::MemoryKind::host, room(grid)),
@@ -83,10 +119,10 @@ class Player {
 
   // Returns this rank's seconds of a message, after one warm-up.
   double play(const Order& order, bool first) {
-    const Content content({order.bytes, order.block, order.stride}, field_);
+    const auto& content = content_of({order.bytes, order.block, order.stride});
     const bool both = (order.kind & both_ways) != 0, packed = (order.kind & typed) == 0;
     const auto call = [&] {
-      if ((order.kind & far) != 0) move_on(content);
+      if (order.bytes < kNear) move_on(content);
       both ? exchange(content, packed) : there_and_back(content, packed, first);
     };
     place_ = 0;
@@ -97,8 +133,13 @@ class Player {
   }
 
  private:
-  static std::int64_t room(const Grid& grid) {
-    return grid.blocks.bytes.back() + StreamedBytes::kRoom;
+  // Returns the content of a shape. Those of the last number of bytes are kept, since they take
+  // turns, and long lists take long to read.
+  const Content& content_of(const PackShape& shape) {
+    if (!contents_.empty() && contents_.begin()->second.plan.packed_bytes(1) != shape.bytes)
+      contents_.clear();
+    return contents_.try_emplace({shape.block_bytes, shape.stride_bytes}, shape, field_, listed_)
+        .first->second;
   }
 
   // Moves to the next place in both fields.
@@ -154,6 +195,8 @@ class Player {
 
   MPI_Comm comm_;
   int partner_;
+  bool listed_;
+  std::map<std::pair<std::int64_t, std::int64_t>, Content> contents_;  // by block and stride
   std::int64_t field_;  // bytes of sent_ and received_
   TouchedMemory sent_, received_, packed_, arrived_;
   std::int64_t place_ = 0;
@@ -161,19 +204,23 @@ class Player {
 
 }  // namespace
 
-std::int64_t block_points(const Grid& grid) {
+std::int64_t block_points(const BlockGrid& grid) {
   std::size_t out = 0;
-  for (const auto bytes : grid.blocks.bytes)
-    out += kKinds * pack_layer(grid.blocks, bytes).shapes.size();
+  for (const auto bytes : grid.axes.bytes)
+    out += kKinds * pack_layer(grid.axes, bytes, kLeastStrides).shapes.size();
   return static_cast<std::int64_t>(out);
 }
 
-dtype::BlockTraffic measure_block_messages(MPI_Comm comm, int partner, const Grid& grid,
+std::int64_t block_memory(const BlockGrid& grid) {
+  return 2 * (room_of_fields(grid) + room(grid));
+}
+
+dtype::BlockTraffic measure_block_messages(MPI_Comm comm, int partner, const BlockGrid& grid,
                                            const Effort& effort) {
   Player player(comm, partner, grid);
-  const auto& axes = grid.blocks;
+  const auto& axes = grid.axes;
   std::vector<PackLayer> layers;
-  for (const auto bytes : axes.bytes) layers.push_back(pack_layer(axes, bytes));
+  for (const auto bytes : axes.bytes) layers.push_back(pack_layer(axes, bytes, kLeastStrides));
   const auto trials = [&](std::size_t layer) {
     std::vector<Trial> out;
     for (const auto& shape : layers[layer].shapes)
@@ -200,24 +247,19 @@ dtype::BlockTraffic measure_block_messages(MPI_Comm comm, int partner, const Gri
   }
   auto measured = axes;
   measured.bytes.resize(times.size());
-  // The model has the memory, near or far, in which packing gains less: a program may have either.
   const auto messages = [&](std::size_t traffic) {
     std::array<std::vector<double>, 2> seconds;  // packed, typed
     for (std::size_t i = 0; i < times.size(); ++i)
-      for (const auto shape : layers[i].shape_at) {
-        const auto* const point = &times[i][kKinds * shape];
-        const auto gain = [&](std::size_t kind) { return point[kind | typed] / point[kind]; };
-        const auto kind = gain(traffic | far) < gain(traffic) ? traffic | far : traffic;
-        seconds[0].push_back(point[kind]);
-        seconds[1].push_back(point[kind | typed]);
-      }
+      for (const auto shape : layers[i].shape_at)
+        for (std::size_t packer = 0; packer < seconds.size(); ++packer)
+          seconds[packer].push_back(times[i][kKinds * shape + (traffic | packer)]);
     return dtype::BlockMessages{dtype::PackTable(measured, std::move(seconds[0]), "calibration"),
                                 dtype::PackTable(measured, std::move(seconds[1]), "calibration")};
   };
   return {messages(0), messages(both_ways)};
 }
 
-void serve_block_messages(MPI_Comm comm, int partner, const Grid& grid) {
+void serve_block_messages(MPI_Comm comm, int partner, const BlockGrid& grid) {
   Player player(comm, partner, grid);
   for (auto order = player.next_order(); order.calls > 0; order = player.next_order())
     player.tell(player.play(order, false));

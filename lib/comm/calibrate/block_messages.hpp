@@ -14,19 +14,29 @@
 
 namespace halocline::comm::detail {
 
-/// Returns the number of points that measure_block_messages() measures.
-std::int64_t block_points(const Grid& grid);
+/// Describes the blocks that are measured.
+struct BlockGrid {
+  dtype::PackTable::Axes axes;
+  std::int64_t bytes_growth;  ///< approximate factor from a size to the next
+  bool listed;                ///< by an indexed type at irregular distances; else by vectors
+};
 
-/// Measures messages of all shapes of `grid.blocks`, alone and both ways at once, by both packers
+/// Returns the number of points that measure_block_messages() measures.
+std::int64_t block_points(const BlockGrid& grid);
+/// Returns the bytes of memory that each of the two ranks needs.
+std::int64_t block_memory(const BlockGrid& grid);
+
+/// Measures messages of all shapes of `grid`, alone and both ways at once, by both packers
 /// in turns. The longer time of the two ranks counts. Call it on one rank of the pair, and
 /// serve_block_messages() on the other rank.
 ///
-/// Each shape is measured in the same blocks again and again, and in blocks that each call finds
-/// elsewhere, out of the caches. The times in which packing gains less count.
-dtype::BlockTraffic measure_block_messages(MPI_Comm comm, int partner, const Grid& grid,
+/// Messages below 1 MiB take blocks elsewhere with each call, so that they are not in a cache.
+/// Longer ones take the same blocks again. Thus the packer gains less: a program gets no less than
+/// the model promises.
+dtype::BlockTraffic measure_block_messages(MPI_Comm comm, int partner, const BlockGrid& grid,
                                            const Effort& effort);
 
 /// Answers until the partner has measured everything.
-void serve_block_messages(MPI_Comm comm, int partner, const Grid& grid);
+void serve_block_messages(MPI_Comm comm, int partner, const BlockGrid& grid);
 
 }  // namespace halocline::comm::detail

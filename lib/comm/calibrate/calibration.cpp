@@ -23,10 +23,18 @@ namespace halocline::comm {
 
 namespace {
 
+using detail::BlockGrid;
 using detail::Effort;
 using dtype::MemoryKind;
 using dtype::MessagePaths;
 using dtype::SystemModel;
+
+BlockGrid strided_grid(const detail::Grid& grid) {
+  return {grid.strided_blocks, grid.bytes_growth, false};
+}
+BlockGrid listed_grid(const detail::Grid& grid) {
+  return {grid.listed_blocks, grid.bytes_growth, true};
+}
 
 constexpr int kNobody = -1;
 
@@ -140,8 +148,13 @@ struct Calibration::State {
                    std::optional<dtype::MessageTimes> MessagePaths::*path);
   void exchange(const Messages& messages, int partner, const Effort& effort,
                 std::optional<dtype::MessageTimes>& out);
-  Task of_blocks(std::string name, int partner, std::string nobody,
-                 dtype::BlockTraffic SystemModel::*out);
+  // Says which messages of blocks are measured, and their place in the model.
+  struct Blocks {
+    detail::BlockGrid grid;
+    dtype::BlockTraffic dtype::BlockTimes::*order;
+    dtype::BlockTimes SystemModel::*place;
+  };
+  Task of_blocks(std::string name, int partner, std::string nobody, const Blocks& blocks);
   Task of_injection();
   void inject(const Effort& effort, std::optional<double>& out);
 
@@ -217,16 +230,16 @@ void Calibration::State::exchange(const Messages& messages, int partner, const E
 }
 
 Calibration::State::Task Calibration::State::of_blocks(std::string name, int partner,
-                                                       std::string nobody,
-                                                       dtype::BlockTraffic SystemModel::*out) {
-  Part part{std::move(name), block_points(grid), ""};
+                                                       std::string nobody, const Blocks& blocks) {
+  Part part{std::move(name), block_points(blocks.grid), ""};
   if (partner == kNobody)
     part.why_not = comm.size() == 1 ? "messages need two ranks" : std::move(nobody);
-  return {std::move(part), [this, partner, out](const Effort& effort, SystemModel& model) {
+  return {std::move(part), [this, partner, blocks](const Effort& effort, SystemModel& model) {
             if (comm.rank() == 0)
-              model.*out = measure_block_messages(comm.get(), partner, grid, effort);
+              model.*blocks.place.*blocks.order =
+                  measure_block_messages(comm.get(), partner, blocks.grid, effort);
             else if (comm.rank() == partner)
-              detail::serve_block_messages(comm.get(), 0, grid);
+              detail::serve_block_messages(comm.get(), 0, blocks.grid);
             join(comm.get());
           }};
 }
@@ -286,6 +299,23 @@ std::vector<Calibration::State::Task> Calibration::State::tasks() {
   auto [host_near, host_far] = messages("host", {MemoryKind::host, &SystemModel::host_messages});
   auto [device_near, device_far] =
       messages("device", {MemoryKind::device, &SystemModel::device_messages});
+  struct Order {
+    std::string name;
+    detail::BlockGrid grid;
+    dtype::BlockTraffic dtype::BlockTimes::*member;
+  };
+  const Order strided{"strided", strided_grid(grid), &dtype::BlockTimes::strided};
+  const Order listed{"listed", listed_grid(grid), &dtype::BlockTimes::listed};
+  const auto blocks_near = [&](const Order& order) {
+    return of_blocks("messages of " + order.name + " blocks on the node", partners.on_node,
+                     "rank 0 is alone on its node",
+                     {order.grid, order.member, &SystemModel::blocks_on_node});
+  };
+  const auto blocks_far = [&](const Order& order) {
+    return of_blocks("messages of " + order.name + " blocks between nodes", partners.off_node,
+                     "all ranks are on one node",
+                     {order.grid, order.member, &SystemModel::blocks_off_node});
+  };
   return {of_device("launch and synchronization", 2,
                     [this](const Effort& effort, SystemModel& model) {
                       alone(comm, [&] {
@@ -296,10 +326,10 @@ std::vector<Calibration::State::Task> Calibration::State::tasks() {
                     }),
           std::move(host_near),
           std::move(host_far),
-          of_blocks("messages of blocks on the node", partners.on_node,
-                    "rank 0 is alone on its node", &SystemModel::blocks_on_node),
-          of_blocks("messages of blocks between nodes", partners.off_node,
-                    "all ranks are on one node", &SystemModel::blocks_off_node),
+          blocks_near(strided),
+          blocks_far(strided),
+          blocks_near(listed),
+          blocks_far(listed),
           std::move(device_near),
           std::move(device_far),
           of_injection(),
@@ -343,8 +373,10 @@ Calibration::~Calibration() = default;
 
 std::int64_t Calibration::memory_bytes() const {
   const auto& grid = state_->grid;
-  return 2 * message_memory(grid) + 2 * detail::field_bytes(grid.blocks) + grid.copy_bytes.back() +
-         detail::field_bytes(grid.packs) + 2 * grid.packs.bytes.back();
+  return 2 * message_memory(grid) +
+         std::max(detail::block_memory(strided_grid(grid)),
+                  detail::block_memory(listed_grid(grid))) +
+         grid.copy_bytes.back() + detail::field_bytes(grid.packs) + 2 * grid.packs.bytes.back();
 }
 
 std::int64_t Calibration::points() const {

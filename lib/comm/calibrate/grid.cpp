@@ -43,9 +43,8 @@ Grid make_grid(double seconds) {
         .bytes_at_once = 8 * kMi,  // enough for a bandwidth of 26 messages
         .copy_bytes = sizes(64, 4 * kMi, 16),
         .packs = {{64, kKi, 32 * kKi, kMi}, {8, 128, 2 * kKi}, {16, 512 + kLine, 16 * kKi + kLine}},
-        .blocks = {{256, 4 * kKi, 64 * kKi, kMi},
-                   {8, 32, 128, 512},
-                   {16, 512 + kLine, 16 * kKi + kLine}},
+        .strided_blocks = {{kKi, 16 * kKi, 256 * kKi}, {8, 32, 128}, {16, 2 * kKi + kLine}},
+        .listed_blocks = {{kKi, 16 * kKi, 256 * kKi}, {8, 128}, {16, 256}},
         .bytes_growth = 16};
   return {.message_bytes = message_sizes(64 * kMi, 4),
           .messages_at_once = {1, 2, 4, 8, 16, 26},
@@ -54,9 +53,10 @@ Grid make_grid(double seconds) {
           .packs = {sizes(64, 16 * kMi, 4),
                     {8, 32, 128, 512, 2 * kKi, 16 * kKi},
                     {16, 64, 256, 2 * kKi + kLine, 16 * kKi + kLine, 128 * kKi + kLine}},
-          .blocks = {sizes(256, 4 * kMi, 4),
-                     {8, 16, 32, 64, 128, 512},
-                     {16, 64, 256, 2 * kKi + kLine, 16 * kKi + kLine}},
+          .strided_blocks = {sizes(kKi, 4 * kMi, 4),
+                             {4, 8, 32, 128},
+                             {16, 64, 256, 2 * kKi + kLine, 16 * kKi + kLine}},
+          .listed_blocks = {sizes(kKi, kMi, 4), {4, 8, 32, 128}, {16, 64, 256}},
           .bytes_growth = 4};
 }
 
@@ -64,9 +64,10 @@ std::int64_t field_bytes(const dtype::PackTable::Axes& axes) {
   return kFieldsPerPacked * axes.bytes.back();
 }
 
-PackShape shape_at(std::int64_t bytes, std::int64_t block_bytes, std::int64_t stride_bytes) {
+PackShape shape_at(std::int64_t bytes, std::int64_t block_bytes, std::int64_t stride_bytes,
+                   std::int64_t least_strides) {
   const auto block = std::min(block_bytes, bytes);
-  return {bytes, block, block == bytes ? block : std::max(stride_bytes, block)};
+  return {bytes, block, block == bytes ? block : std::max(stride_bytes, least_strides * block)};
 }
 
 dtype::TypeExprPtr type_of(const PackShape& shape, std::int64_t field_bytes) {
@@ -81,11 +82,12 @@ dtype::TypeExprPtr type_of(const PackShape& shape, std::int64_t field_bytes) {
               type(Hvector{row, shape.block_bytes, shape.stride_bytes, dtype::named("byte")})});
 }
 
-PackLayer pack_layer(const dtype::PackTable::Axes& axes, std::int64_t bytes) {
+PackLayer pack_layer(const dtype::PackTable::Axes& axes, std::int64_t bytes,
+                     std::int64_t least_strides) {
   PackLayer out;
   for (const auto block : axes.block_bytes)
     for (const auto stride : axes.stride_bytes) {
-      const auto shape = shape_at(bytes, block, stride);
+      const auto shape = shape_at(bytes, block, stride, least_strides);
       const auto found = std::find(out.shapes.begin(), out.shapes.end(), shape);
       out.shape_at.push_back(static_cast<std::size_t>(found - out.shapes.begin()));
       if (found == out.shapes.end()) out.shapes.push_back(shape);

@@ -21,8 +21,8 @@ struct Grid {
   std::int64_t bytes_at_once;  ///< largest total of several messages
   std::vector<std::int64_t> copy_bytes;
   dtype::PackTable::Axes packs;
-  dtype::PackTable::Axes blocks;  ///< of messages of blocks with gaps
-  std::int64_t bytes_growth;      ///< approximate factor from a size to the next
+  dtype::PackTable::Axes strided_blocks, listed_blocks;  ///< of messages of blocks with gaps
+  std::int64_t bytes_growth;  ///< approximate factor from a size to the next
 };
 
 /// Is the shortest calibration, in seconds, with a full grid.
@@ -40,9 +40,10 @@ struct PackShape {
   bool operator==(const PackShape&) const = default;
 };
 
-/// Returns the shape that a point of PackTable stands for. A block is not longer than the bytes,
-/// and a stride is not shorter than the block.
-PackShape shape_at(std::int64_t bytes, std::int64_t block_bytes, std::int64_t stride_bytes);
+/// Returns the shape that a point of a table stands for. A block is not longer than the bytes, and
+/// a stride is not shorter than `least_strides` blocks.
+PackShape shape_at(std::int64_t bytes, std::int64_t block_bytes, std::int64_t stride_bytes,
+                   std::int64_t least_strides = 1);
 
 /// Returns the type of blocks of `shape` from the begin of `field_bytes` bytes of memory, a power
 /// of two.
@@ -57,7 +58,8 @@ struct PackLayer {
   std::vector<PackShape> shapes;
   std::vector<std::size_t> shape_at;
 };
-PackLayer pack_layer(const dtype::PackTable::Axes& axes, std::int64_t bytes);
+PackLayer pack_layer(const dtype::PackTable::Axes& axes, std::int64_t bytes,
+                     std::int64_t least_strides = 1);
 
 /// Returns how many entries of messages_at_once are measured for messages of `bytes` bytes. These
 /// are 1 and all entries whose messages together have at most bytes_at_once.

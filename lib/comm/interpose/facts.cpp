@@ -58,7 +58,7 @@ TypeFacts::TypeFacts(const dtype::TypeExpr& expression)
     return;
   }
   plan_.emplace(std::move(form));
-  shape_ = dtype::shape_of(*plan_);
+  blocks_ = blocks_of(expression, *plan_);
 }
 
 bool TypeFacts::compare(MPI_Datatype handle, std::int64_t count) const noexcept {
@@ -94,7 +94,7 @@ bool TypeFacts::is_free_of_order(std::int64_t count) const {
 }
 
 bool TypeFacts::ask_rule(std::int64_t bytes, Traffic traffic) const {
-  const bool out = engine_sends(shape_, bytes, traffic);
+  const bool out = engine_sends(blocks_, bytes, traffic);
   last_message(traffic).store(2 * bytes + (out ? 1 : 0), std::memory_order_relaxed);
   return out;
 }

@@ -42,8 +42,8 @@ class TypeFacts {
   const std::string& why_no_plan() const { return why_no_plan_; }
   /// Tells if the type is one run of memory. Such a type has no plan.
   bool is_one_run() const { return is_one_run_; }
-  /// Returns the mean shape of the blocks. Precondition: there is a plan.
-  const dtype::BlockShape& shape() const { return shape_; }
+  /// Describes the blocks. Precondition: there is a plan.
+  const Blocks& blocks() const { return blocks_; }
   /// Tells if packed bytes of the type must not be cut inside of its elements: only MPI may send
   /// them.
   bool has_long_elements() const { return has_long_elements_; }
@@ -85,7 +85,7 @@ class TypeFacts {
 
   std::optional<dtype::PackPlan> plan_;
   std::string why_no_plan_;
-  dtype::BlockShape shape_{};
+  Blocks blocks_{};
   bool is_one_run_ = false, has_long_elements_ = false;
   mutable std::array<std::atomic<Comparison>, 2> comparisons_{};  // of one and of several instances
   mutable std::atomic<std::int64_t> disjoint_{kUnknown};

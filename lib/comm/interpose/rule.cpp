@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/interpose/rule.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "comm/interpose/settings.hpp"
+#include "dtype/pack/block_list.hpp"
 #include "support/error.hpp"
 #include "support/machine.hpp"
 
@@ -54,18 +61,70 @@ std::optional<dtype::SystemModel> read_model_of_user() {
   }
 }
 
+// Says what makes the blocks of a type.
+enum class Kind { one_block, strided, listed };
+
+template <class Node, class... Nodes>
+constexpr bool kIsOneOf = (std::is_same_v<Node, Nodes> || ...);
+
+Kind kind_of(const dtype::TypeExpr& expression) {
+  using namespace dtype;
+  auto out = Kind::one_block;
+  const TypeExpr* last = nullptr;  // members of a struct often share one type
+  for (const auto& inside : types_inside(expression)) {
+    if (std::exchange(last, inside.get()) == inside.get()) continue;
+    const auto kind = kind_of(*inside);
+    if (out != Kind::strided && kind != Kind::one_block) out = kind;
+  }
+  if (out != Kind::one_block) return out;
+  return std::visit(
+      []<class Node>(const Node&) {
+        if constexpr (kIsOneOf<Node, Indexed, Hindexed, IndexedBlock, HindexedBlock, Struct>)
+          return Kind::listed;
+        else if constexpr (kIsOneOf<Node, Vector, Hvector, Subarray, Darray>)
+          return Kind::strided;
+        else
+          return Kind::one_block;
+      },
+      expression.node);
+}
+
+struct Distances {
+  std::int64_t mean;  // bytes
+  bool regular;       // more than three quarters of the distances are equal
+};
+
+// Measures the distances of the first blocks in packed order.
+Distances distances_of(const dtype::PackPlan& plan) {
+  std::array<dtype::IoBlock, 65> first;
+  std::int64_t position = 0;
+  const auto number = dtype::list_blocks(plan, 1, position, first);
+  if (number < 2) return {0, true};
+  std::vector<std::int64_t> all;
+  double sum = 0;  // a sum of whole numbers could overflow
+  for (std::size_t i = 1; i < number; ++i) {
+    all.push_back(std::abs(first[i].offset - first[i - 1].offset));
+    sum += static_cast<double>(all.back());
+  }
+  // A value that fills most of a sorted list stands in the middle.
+  std::sort(all.begin(), all.end());
+  const auto equal = std::count(all.begin(), all.end(), all[all.size() / 2]);
+  return {static_cast<std::int64_t>(sum / static_cast<double>(all.size())),
+          4 * equal > 3 * std::ssize(all)};
+}
+
 int number_in(const char* variable) {
   const char* const text = std::getenv(variable);
   return text == nullptr ? -1 : std::atoi(text);
 }
 
 // Returns the times of messages between the ranks of this job; nullptr if none were measured.
-const dtype::BlockTraffic* block_traffic() {
+const dtype::BlockTimes* block_times() {
   static const auto* const value = [] {
-    const dtype::BlockTraffic* none = nullptr;
+    const dtype::BlockTimes* none = nullptr;
     if (model() == nullptr) return none;
-    const auto& traffic = all_ranks_are_near() ? model()->blocks_on_node : model()->blocks_off_node;
-    if (traffic != dtype::BlockTraffic()) return &traffic;
+    const auto& times = all_ranks_are_near() ? model()->blocks_on_node : model()->blocks_off_node;
+    if (times != dtype::BlockTimes()) return &times;
     if (settings().log != Settings::Log::none && is_first_rank())
       std::fprintf(stderr,
                    "halocline: the system model has no messages of blocks %s: they are left to MPI "
@@ -103,30 +162,39 @@ bool all_ranks_are_near() {
 }
 
 bool has_message_times() {
-  return block_traffic() != nullptr;
+  return block_times() != nullptr;
 }
 
-std::optional<MessageTime> message_time(const dtype::BlockTraffic& times,
-                                        const dtype::BlockShape& shape, std::int64_t bytes,
-                                        Traffic traffic) {
-  const auto& [packed, typed] = traffic == Traffic::one_way ? times.one_way : times.both_ways;
+std::optional<MessageTime> message_time(const dtype::BlockTimes& times, const Blocks& blocks,
+                                        std::int64_t bytes, Traffic traffic) {
+  const auto& measured = blocks.listed ? times.listed : times.strided;
+  const auto& [packed, typed] = traffic == Traffic::one_way ? measured.one_way : measured.both_ways;
   if (!packed || !typed || bytes > kLongestMessage) return std::nullopt;
-  const auto ours = packed->of(shape.block_bytes, shape.stride_bytes);
+  const auto& [block, stride] = blocks.shape;
+  const auto ours = packed->of(block, stride);
   const auto n = static_cast<double>(bytes);
   if (!ours.reaches(n)) return std::nullopt;
-  return MessageTime{ours.at(n), typed->of(shape.block_bytes, shape.stride_bytes).at(n)};
+  return MessageTime{ours.at(n), typed->of(block, std::max(stride, blocks.distance)).at(n)};
 }
 
-std::optional<MessageTime> message_time(const dtype::BlockShape& shape, std::int64_t bytes,
-                                        Traffic traffic) {
-  const auto* const times = block_traffic();
-  return times != nullptr ? message_time(*times, shape, bytes, traffic) : std::nullopt;
+std::optional<MessageTime> message_time(const Blocks& blocks, std::int64_t bytes, Traffic traffic) {
+  const auto* const times = block_times();
+  return times != nullptr ? message_time(*times, blocks, bytes, traffic) : std::nullopt;
 }
 
-bool engine_sends(const dtype::BlockShape& shape, std::int64_t bytes, Traffic traffic) {
-  if (!engine_packs(shape)) return false;
-  const auto time = message_time(shape, bytes, traffic);
+bool engine_sends(const Blocks& blocks, std::int64_t bytes, Traffic traffic) {
+  if (!engine_packs(blocks)) return false;
+  const auto time = message_time(blocks, bytes, traffic);
   return time && time->pays();
+}
+
+bool lists_blocks(const dtype::TypeExpr& expression) {
+  return kind_of(expression) == Kind::listed;
+}
+
+Blocks blocks_of(const dtype::TypeExpr& expression, const dtype::PackPlan& plan) {
+  const auto distances = distances_of(plan);
+  return {dtype::shape_of(plan), distances.mean, !distances.regular && lists_blocks(expression)};
 }
 
 }  // namespace halocline::interpose

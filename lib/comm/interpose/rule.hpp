@@ -11,8 +11,10 @@
 #include <cstdint>
 #include <optional>
 
+#include "dtype/pack/pack_plan.hpp"
 #include "dtype/select/system_model.hpp"
 #include "dtype/select/transfer_selector.hpp"
+#include "dtype/type_expr.hpp"
 
 namespace halocline::interpose {
 
@@ -21,9 +23,25 @@ namespace halocline::interpose {
 /// than 5 % below it.
 inline constexpr std::int64_t kLongBlock = 512;
 
-/// Tells if the engine packs and unpacks blocks of this shape in host memory.
-inline bool engine_packs(const dtype::BlockShape& shape) {
-  return shape.block_bytes < kLongBlock;
+/// Describes the blocks of a type.
+struct Blocks {
+  dtype::BlockShape shape;  ///< mean shape, in the order of memory
+  /// Is the mean distance in bytes from a block to the next one in packed order, in which MPI
+  /// copies. In a transpose it is much longer than shape.stride_bytes. The engine copies that in
+  /// tiles.
+  std::int64_t distance;
+  bool listed;  ///< an indexed type or a struct lists them, at irregular distances
+};
+/// Describes the blocks of a type and its plan. O(loops + displacements).
+Blocks blocks_of(const dtype::TypeExpr& expression, const dtype::PackPlan& plan);
+
+/// Tells if `expression` lists its blocks: an indexed type or a struct has no vector and no
+/// subarray inside. O(types inside).
+bool lists_blocks(const dtype::TypeExpr& expression);
+
+/// Tells if the engine packs and unpacks these blocks in host memory.
+inline bool engine_packs(const Blocks& blocks) {
+  return blocks.shape.block_bytes < kLongBlock;
 }
 
 /// Says if a message travels alone, or if another one travels the other way at the same time, as in
@@ -44,17 +62,15 @@ struct MessageTime {
   }
 };
 
-/// Returns the time of a message of `bytes` packed bytes in blocks of this shape, by `times`. It is
-/// nullopt for messages beyond kLongestMessage, or beyond what was measured.
-std::optional<MessageTime> message_time(const dtype::BlockTraffic& times,
-                                        const dtype::BlockShape& shape, std::int64_t bytes,
-                                        Traffic traffic);
+/// Returns the time of a message of `bytes` packed bytes, by `times`. It is nullopt for messages
+/// beyond kLongestMessage, or beyond what was measured.
+std::optional<MessageTime> message_time(const dtype::BlockTimes& times, const Blocks& blocks,
+                                        std::int64_t bytes, Traffic traffic);
 /// Returns the time of such a message by the model; nullopt also without a model.
-std::optional<MessageTime> message_time(const dtype::BlockShape& shape, std::int64_t bytes,
-                                        Traffic traffic);
+std::optional<MessageTime> message_time(const Blocks& blocks, std::int64_t bytes, Traffic traffic);
 
 /// Tells if the engine packs a message of `bytes` packed bytes. O(log points of the model).
-bool engine_sends(const dtype::BlockShape& shape, std::int64_t bytes, Traffic traffic);
+bool engine_sends(const Blocks& blocks, std::int64_t bytes, Traffic traffic);
 
 /// Returns the system model of the file in HALOCLINE_MODEL, or of the place where `halocline
 /// calibrate` writes it. Returns nullptr if there is none.

@@ -53,7 +53,7 @@ std::string text_of_messages(const TypeFacts& facts, std::int64_t bytes) {
   if (!has_message_times()) return "messages by mpi: there is no model of them";
   if (bytes > kLongestMessage) return "messages by mpi: too long";
   const auto way = [&](const char* name, Traffic traffic) -> std::string {
-    const auto time = message_time(facts.shape(), bytes, traffic);
+    const auto time = message_time(facts.blocks(), bytes, traffic);
     if (!time) return std::string(name) + "by mpi: longer than the model has measured";
     char text[96];
     std::snprintf(text, sizeof text, "%sby %s (engine %.3g us, mpi %.3g us%s)", name,
@@ -70,8 +70,9 @@ std::string text_of_messages(const TypeFacts& facts, std::int64_t bytes) {
 std::string text_of(const TypeFacts& facts, std::int64_t bytes) {
   if (facts.plan() == nullptr) return "all by mpi: " + facts.why_no_plan();
   if (settings().mode == Settings::Mode::engine) return "all by engine";
-  const auto blocks = "blocks of " + std::to_string(facts.shape().block_bytes) + " bytes";
-  if (!engine_packs(facts.shape()))
+  const auto blocks = std::string(facts.blocks().listed ? "listed " : "") + "blocks of " +
+                      std::to_string(facts.blocks().shape.block_bytes) + " bytes";
+  if (!engine_packs(facts.blocks()))
     return "all by mpi: " + blocks + ", " + std::to_string(kLongBlock) + " or more";
   return std::to_string(bytes) + " bytes packed by engine (" + blocks + "), " +
          text_of_messages(facts, bytes);
@@ -112,7 +113,7 @@ const TypeFacts* KnownType::read(MPI_Datatype handle) noexcept {
     owned_facts_ = std::move(facts);
     times_learnt.fetch_add(1, std::memory_order_release);
     note_disposition(owned_facts_->plan() != nullptr &&
-                             (is_forced() || engine_packs(owned_facts_->shape()))
+                             (is_forced() || engine_packs(owned_facts_->blocks()))
                          ? TypeDisposition::taken
                          : TypeDisposition::left);
     return owned_facts_.get();

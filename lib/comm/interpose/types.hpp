@@ -67,7 +67,7 @@ class KnownType {
   /// type.
   PackDecision to_pack(MPI_Datatype handle, const void* buffer, std::int64_t count) {
     return decide(handle, buffer, count,
-                  [](const TypeFacts& facts) { return engine_packs(facts.shape()); });
+                  [](const TypeFacts& facts) { return engine_packs(facts.blocks()); });
   }
   /// Decides who unpacks `count` instances into `buffer`. If the `room` bytes at `packed` are not
   /// enough, MPI gets the call.
@@ -77,7 +77,7 @@ class KnownType {
     // Kernels that unpack packed bytes of a device have no order of writes anyway.
     return decide(handle, buffer, count, [&](const TypeFacts& facts) {
       return is_on_device(packed) ||
-             (engine_packs(facts.shape()) && (is_forced() || facts.is_free_of_order(count)));
+             (engine_packs(facts.blocks()) && (is_forced() || facts.is_free_of_order(count)));
     });
   }
   /// Decides who sends or receives `count` instances at `buffer`. A type of a persistent request is

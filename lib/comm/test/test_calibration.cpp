@@ -310,17 +310,18 @@ TEST(Calibration, MeasuresAllThatThereIs) {
   std::vector<std::string> parts;
   const auto model = calibrate({.resources = &resources, .seconds = 0.05}, parts);
   const bool pair = world_size() > 1;
-  EXPECT_EQ(parts.size(), pair ? 8u : 5u);
+  EXPECT_EQ(parts.size(), pair ? 9u : 5u);
   if (world_rank() > 0) {
     EXPECT_EQ(model, dtype::SystemModel());
     return;
   }
   EXPECT_TRUE(model.launch_seconds && model.synchronize_seconds);
   EXPECT_EQ(model.host_messages.on_node.has_value(), pair);
-  for (const auto& [packed, typed] : {model.blocks_on_node.one_way, model.blocks_on_node.both_ways})
-    EXPECT_TRUE(packed.has_value() == pair && typed.has_value() == pair);
+  for (const auto& traffic : {model.blocks_on_node.strided, model.blocks_on_node.listed})
+    for (const auto& [packed, typed] : {traffic.one_way, traffic.both_ways})
+      EXPECT_TRUE(packed.has_value() == pair && typed.has_value() == pair);
   EXPECT_EQ(model.device_messages.on_node.has_value(), pair);
-  EXPECT_FALSE(model.host_messages.off_node || model.blocks_off_node.one_way.packed ||
+  EXPECT_FALSE(model.host_messages.off_node || model.blocks_off_node.strided.one_way.packed ||
                model.device_messages.off_node);
   EXPECT_TRUE(model.device_to_host && model.host_to_device);
   for (const auto* times : {&model.device_packing, &model.mapped_packing, &model.host_packing})

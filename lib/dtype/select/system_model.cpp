@@ -56,6 +56,8 @@ constexpr std::array kDirections{std::pair{"pack", &PackTimes::pack},
                                  std::pair{"unpack", &PackTimes::unpack}};
 constexpr std::array kBlockPlaces{std::pair{"on_node", &SystemModel::blocks_on_node},
                                   std::pair{"off_node", &SystemModel::blocks_off_node}};
+constexpr std::array kBlockOrders{std::pair{"strided", &BlockTimes::strided},
+                                  std::pair{"listed", &BlockTimes::listed}};
 constexpr std::array kTraffic{std::pair{"one_way", &BlockTraffic::one_way},
                               std::pair{"both_ways", &BlockTraffic::both_ways}};
 constexpr std::array kPackers{std::pair{"packed", &BlockMessages::packed},
@@ -297,14 +299,27 @@ BlockTraffic block_traffic_of(const Value& value) {
   return out;
 }
 
-// Calls f(name, table) for each table of messages of blocks that was measured.
+BlockTimes block_times_of(const Value& value) {
+  BlockTimes out;
+  read_members(value, kBlockOrders, block_traffic_of, out);
+  return out;
+}
+
+std::string name_of_blocks(const char* place, const char* order, const char* traffic,
+                           const char* packer) {
+  return std::string("messages of ") + order + " blocks " + place + ", " + traffic + ", " + packer;
+}
+
+// Calls f(place, order, traffic, packer, table) for each table of messages of blocks that was
+// measured. The first four are names.
 template <class F>
 void for_block_messages(const SystemModel& model, F f) {
   for (const auto& [place, of_place] : kBlockPlaces)
-    for (const auto& [traffic, of_traffic] : kTraffic)
-      for (const auto& [packer, of_packer] : kPackers)
-        if (const auto& table = model.*of_place.*of_traffic.*of_packer)
-          f(std::string("messages of blocks ") + place + ", " + traffic + ", " + packer, *table);
+    for (const auto& [order, of_order] : kBlockOrders)
+      for (const auto& [traffic, of_traffic] : kTraffic)
+        for (const auto& [packer, of_packer] : kPackers)
+          if (const auto& table = model.*of_place.*of_order.*of_traffic.*of_packer)
+            f(place, order, traffic, packer, *table);
 }
 
 ModelProvenance provenance_of(const Value& value) {
@@ -398,9 +413,10 @@ std::vector<std::string> early_ends(const SystemModel& model) {
     for (const auto& [direction, member] : kDirections)
       if (const auto& table = model.*times.*member)
         check(std::string(place) + " " + direction, table->axes().bytes.back());
-  for_block_messages(model, [&](const std::string& name, const PackTable& table) {
-    check(name, table.axes().bytes.back());
-  });
+  for_block_messages(
+      model, [&](auto place, auto order, auto traffic, auto packer, const PackTable& table) {
+        check(name_of_blocks(place, order, traffic, packer), table.axes().bytes.back());
+      });
   return out;
 }
 
@@ -526,7 +542,9 @@ std::vector<std::string> odd_points(const SystemModel& model) {
       if (const auto& table = model.*times.*member)
         find_odd(std::string(place) + " " + direction, *table, out);
   for_block_messages(
-      model, [&](const std::string& name, const PackTable& table) { find_odd(name, table, out); });
+      model, [&](auto place, auto order, auto traffic, auto packer, const PackTable& table) {
+        find_odd(name_of_blocks(place, order, traffic, packer), table, out);
+      });
   return out;
 }
 
@@ -561,11 +579,10 @@ std::string to_json(const SystemModel& model) {
     for (const auto& [direction, member] : kDirections)
       if (const auto& table = model.*times.*member)
         out["packing"][place][direction] = to_json(*table);
-  for (const auto& [place, of_place] : kBlockPlaces)
-    for (const auto& [traffic, of_traffic] : kTraffic)
-      for (const auto& [packer, of_packer] : kPackers)
-        if (const auto& table = model.*of_place.*of_traffic.*of_packer)
-          out["block_messages"][place][traffic][packer] = to_json(*table);
+  for_block_messages(
+      model, [&](auto place, auto order, auto traffic, auto packer, const PackTable& table) {
+        out["block_messages"][place][order][traffic][packer] = to_json(table);
+      });
   for (const auto& [name, member] : kFlaws)
     if (const auto& flaws = model.*member; !flaws.empty()) out[name] = flaws;
   // Names of processors and hosts need not be UTF-8, but the file must be.
@@ -591,7 +608,7 @@ SystemModel parse_model(std::string_view json, const std::string& source) {
   if (const auto found = members.find("packing"))
     read_members(*found, kPacking, pack_times_of, out);
   if (const auto found = members.find("block_messages"))
-    read_members(*found, kBlockPlaces, block_traffic_of, out);
+    read_members(*found, kBlockPlaces, block_times_of, out);
   for (const auto& [name, member] : kFlaws)
     if (const auto found = members.find(name)) out.*member = texts(*found);
   members.check_rest();

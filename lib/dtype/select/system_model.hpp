@@ -42,7 +42,8 @@ struct PackTimes {
   bool operator==(const PackTimes&) const = default;
 };
 
-/// Holds the times of messages of equal blocks with gaps in host memory, one way.
+/// Holds the times of messages of equal blocks with gaps in host memory, one way. A grid point
+/// stands for blocks at least two block lengths apart.
 struct BlockMessages {
   std::optional<PackTable> packed;  ///< packed by Halocline, sent as packed bytes, and unpacked
   std::optional<PackTable> typed;   ///< sent and received by MPI as derived datatypes
@@ -53,6 +54,13 @@ struct BlockMessages {
 struct BlockTraffic {
   BlockMessages one_way, both_ways;
   bool operator==(const BlockTraffic&) const = default;
+};
+/// Holds the times of such messages by what the datatype says of its blocks. An MPI takes longer
+/// for a list of blocks than for as many blocks of a vector.
+struct BlockTimes {
+  BlockTraffic strided;  ///< blocks of vectors and subarrays
+  BlockTraffic listed;   ///< blocks of indexed types and structs, at irregular distances
+  bool operator==(const BlockTimes&) const = default;
 };
 
 /// Holds all times that were measured on a machine; nullopt if a part was not. Times of work on a
@@ -76,7 +84,7 @@ struct SystemModel {
   PackTimes device_packing;             ///< [PEA21] T_gpu-pack, -unpack: kernels, device memory
   PackTimes mapped_packing;  ///< [PEA21] T_host-pack, -unpack: kernels, mapped pinned host memory
   PackTimes host_packing;    ///< the host packer, without a stream
-  BlockTraffic blocks_on_node, blocks_off_node;  ///< between ranks of one node, and of two nodes
+  BlockTimes blocks_on_node, blocks_off_node;  ///< between ranks of one node, and of two nodes
 
   /// Lists the parts that were cut short, one entry each, with the bytes reached and the bytes
   /// wanted.

@@ -75,11 +75,12 @@ inline SystemModel whole_model() {
     times->pack = packs();
     times->unpack = packs();
   }
-  for (auto* traffic : {&model.blocks_on_node, &model.blocks_off_node})
-    for (auto* blocks : {&traffic->one_way, &traffic->both_ways}) {
-      blocks->packed = packs();
-      blocks->typed = packs();
-    }
+  for (auto* times : {&model.blocks_on_node, &model.blocks_off_node})
+    for (auto* traffic : {&times->strided, &times->listed})
+      for (auto* blocks : {&traffic->one_way, &traffic->both_ways}) {
+        blocks->packed = packs();
+        blocks->typed = packs();
+      }
   return model;
 }
 

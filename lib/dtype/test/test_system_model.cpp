@@ -179,8 +179,10 @@ TEST(SystemModel, HoldsWhatWasMeasuredOnly) {
   model.launch_seconds = whole.launch_seconds, check();
   model.synchronize_seconds = whole.synchronize_seconds, check();
   model.host_messages.on_node = whole.host_messages.on_node, check();
-  model.blocks_on_node.both_ways.typed = whole.blocks_on_node.both_ways.typed, check();
-  model.blocks_off_node.one_way.packed = whole.blocks_off_node.one_way.packed, check();
+  model.blocks_on_node.strided.both_ways.typed = whole.blocks_on_node.strided.both_ways.typed,
+  check();
+  model.blocks_off_node.listed.one_way.packed = whole.blocks_off_node.listed.one_way.packed,
+  check();
   model.device_messages.off_node = whole.device_messages.off_node, check();
   model.device_to_host = whole.device_to_host, check();
   model.host_to_device = whole.host_to_device, check();

@@ -178,15 +178,46 @@ dtype::PackTable seconds_of_blocks(double seconds) {
 }
 
 TEST(Rule, GoesByTheTimesOfTheModel) {
-  const auto time = [](double packed, double typed, std::int64_t bytes) {
-    dtype::BlockTraffic traffic;
-    traffic.both_ways = {seconds_of_blocks(packed), seconds_of_blocks(typed)};
-    return message_time(traffic, {8, 16}, bytes, Traffic::both_ways);
+  const auto time = [](double packed, double typed, std::int64_t bytes, bool listed = false) {
+    dtype::BlockTimes times;
+    times.strided.both_ways = {seconds_of_blocks(packed), seconds_of_blocks(typed)};
+    return message_time(times, {{8, 16}, 16, listed}, bytes, Traffic::both_ways);
   };
   EXPECT_TRUE(time(1, 2, 4096)->pays());
   EXPECT_FALSE(time(1, 1, 4096)->pays());
   EXPECT_FALSE(time(0.95, 1, 4096)->pays());  // noise
   EXPECT_FALSE(time(1, 2, kLongestMessage + 1));
+  EXPECT_FALSE(time(1, 2, 4096, true));  // not measured
+}
+
+TEST(Rule, KnowsListsOfBlocks) {
+  const auto lists = [](const char* type) { return lists_blocks(*dtype::parse_type(type)); };
+  for (const auto* type : {"indexed({1,2},{0,4},double)", "contiguous(3,hindexed({1},{8},int))",
+                           "struct({1,1},{0,8},{char,double})"})
+    EXPECT_TRUE(lists(type)) << type;
+  for (const auto* type :
+       {"double", "contiguous(3,int)", "vector(3,1,2,double)", "vector(3,1,2,resized(double,0,16))",
+        "struct({1,1},{0,800},{vector(3,1,2,int),subarray(C,{4},{2},{1},int)})"})
+    EXPECT_FALSE(lists(type)) << type;
+  EXPECT_TRUE(lists("vector(3,1,2,indexed({1,1},{0,3},int))"));
+}
+
+TEST(Rule, KnowsTheOrderOfTransposes) {
+  const auto column = dtype::parse_type("contiguous(100,resized(vector(100,1,100,double),0,8))");
+  const auto blocks = blocks_of(*column, dtype::make_plan(*column));
+  EXPECT_EQ(blocks.distance, 800);
+  EXPECT_LT(blocks.shape.stride_bytes, 16);
+}
+
+// MPI is faster at a list of equal distances than at any list.
+TEST(Rule, TakesRegularListsForVectors) {
+  const auto are_listed = [](const char* text) {
+    const auto type = dtype::parse_type(text);
+    return blocks_of(*type, dtype::make_plan(*type)).listed;
+  };
+  EXPECT_FALSE(are_listed("indexed_block(1,{0,2,4,6,8,90,92,94},double)"));
+  EXPECT_TRUE(are_listed("indexed_block(1,{0,2,5,7,11,13,18},double)"));
+  EXPECT_TRUE(are_listed("contiguous(9,struct({1,1,1},{0,8,16},{char,double,int}))"));
 }
 
 TEST(Verify, TellsOfBytesThatDiffer) {

@@ -150,12 +150,12 @@ class Preloaded(unittest.TestCase):
             finished = run(MPIEXEC, "-n", 2, HALOCLINE, "calibrate", "--max-seconds", 2, "--model", path)
             self.assertEqual(finished.returncode, 0, finished.stderr)
         model = json.loads(path.read_text(encoding="utf-8"))
-        for traffic in ("one_way", "both_ways"):
-            for packer in ("packed", "typed"):
-                table = model["block_messages"]["on_node"][traffic][packer]
-                table["bytes"][-1] = 1 << 30  # long enough, even if the measurement was cut short
-                if packer == "packed":
-                    table["seconds"] = [[[seconds for _ in row] for row in block] for block in table["seconds"]]
+        for order in model["block_messages"]["on_node"].values():
+            for traffic in order.values():
+                for packer, table in traffic.items():
+                    table["bytes"][-1] = 1 << 30  # long enough, even if the measurement was cut short
+                    if packer == "packed":
+                        table["seconds"] = [[[seconds for _ in row] for row in block] for block in table["seconds"]]
         path.write_text(json.dumps(model), encoding="utf-8")
         return path
 
@@ -204,9 +204,9 @@ class Preloaded(unittest.TestCase):
 
     def test_goes_no_further_than_the_model(self):
         model = json.loads(self.model(1e-12).read_text(encoding="utf-8"))
-        for traffic in model["block_messages"]["on_node"].values():
-            for table in traffic.values():
-                table["bytes"], table["seconds"] = [1, 64], [table["seconds"][0], table["seconds"][0]]
+        tables = [table for order in model["block_messages"]["on_node"].values() for traffic in order.values() for table in traffic.values()]
+        for table in tables:
+            table["bytes"], table["seconds"] = [1, 64], [table["seconds"][0], table["seconds"][0]]
         model["messages"]["host"]["on_node"] = [{"messages": 1, "bytes": [1, 64], "seconds": [0.084, 1e-6]}]
         path = pathlib.Path(self.folder.name) / "cut.json"
         path.write_text(json.dumps(model), encoding="utf-8")

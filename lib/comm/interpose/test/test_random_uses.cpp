@@ -196,7 +196,7 @@ class ModelOfFastMessages {
       return dtype::PackTable({{1, 1 << 20}, {1}, {1}}, {seconds, 2 * seconds}, "test");
     };
     const dtype::BlockMessages times{table(1e-9), table(1e-6)};
-    model.blocks_on_node = model.blocks_off_node = {times, times};
+    model.blocks_on_node = model.blocks_off_node = {{times, times}, {times, times}};
     dtype::write_model(model, path_.data());
     ::setenv("HALOCLINE_MODEL", path_.data(), 1);
   }
