@@ -183,7 +183,7 @@ std::optional<MessageTime> message_time(const Blocks& blocks, std::int64_t bytes
 }
 
 bool engine_sends(const Blocks& blocks, std::int64_t bytes, Traffic traffic) {
-  if (!engine_packs(blocks)) return false;
+  if (!engine_packs(blocks, bytes)) return false;
   const auto time = message_time(blocks, bytes, traffic);
   return time && time->pays();
 }

@@ -39,9 +39,14 @@ Blocks blocks_of(const dtype::TypeExpr& expression, const dtype::PackPlan& plan)
 /// subarray inside. O(types inside).
 bool lists_blocks(const dtype::TypeExpr& expression);
 
-/// Tells if the engine packs and unpacks these blocks in host memory.
-inline bool engine_packs(const Blocks& blocks) {
+/// Tells if the blocks are shorter than kLongBlock.
+inline bool are_short(const Blocks& blocks) {
   return blocks.shape.block_bytes < kLongBlock;
+}
+/// Tells if the engine packs and unpacks `bytes` bytes in host memory. MPI packs a single block as
+/// fast.
+inline bool engine_packs(const Blocks& blocks, std::int64_t bytes) {
+  return are_short(blocks) && bytes > blocks.shape.block_bytes;
 }
 
 /// Says if a message travels alone, or if another one travels the other way at the same time, as in

@@ -72,7 +72,8 @@ std::string text_of(const TypeFacts& facts, std::int64_t bytes) {
   if (settings().mode == Settings::Mode::engine) return "all by engine";
   const auto blocks = std::string(facts.blocks().listed ? "listed " : "") + "blocks of " +
                       std::to_string(facts.blocks().shape.block_bytes) + " bytes";
-  if (!engine_packs(facts.blocks()))
+  if (bytes <= facts.blocks().shape.block_bytes) return "by mpi: one block";
+  if (!are_short(facts.blocks()))
     return "all by mpi: " + blocks + ", " + std::to_string(kLongBlock) + " or more";
   return std::to_string(bytes) + " bytes packed by engine (" + blocks + "), " +
          text_of_messages(facts, bytes);
@@ -113,7 +114,7 @@ const TypeFacts* KnownType::read(MPI_Datatype handle) noexcept {
     owned_facts_ = std::move(facts);
     times_learnt.fetch_add(1, std::memory_order_release);
     note_disposition(owned_facts_->plan() != nullptr &&
-                             (is_forced() || engine_packs(owned_facts_->blocks()))
+                             (is_forced() || are_short(owned_facts_->blocks()))
                          ? TypeDisposition::taken
                          : TypeDisposition::left);
     return owned_facts_.get();

@@ -66,8 +66,9 @@ class KnownType {
   /// Decides who packs `count` instances at `buffer`. O(1), except for the call that reads the
   /// type.
   PackDecision to_pack(MPI_Datatype handle, const void* buffer, std::int64_t count) {
-    return decide(handle, buffer, count,
-                  [](const TypeFacts& facts) { return engine_packs(facts.blocks()); });
+    return decide(handle, buffer, count, [&](const TypeFacts& facts) {
+      return engine_packs(facts.blocks(), size_ * count);
+    });
   }
   /// Decides who unpacks `count` instances into `buffer`. If the `room` bytes at `packed` are not
   /// enough, MPI gets the call.
@@ -76,8 +77,8 @@ class KnownType {
     if (size_ * count > room) return {};
     // Kernels that unpack packed bytes of a device have no order of writes anyway.
     return decide(handle, buffer, count, [&](const TypeFacts& facts) {
-      return is_on_device(packed) ||
-             (engine_packs(facts.blocks()) && (is_forced() || facts.is_free_of_order(count)));
+      return is_on_device(packed) || (engine_packs(facts.blocks(), size_ * count) &&
+                                      (is_forced() || facts.is_free_of_order(count)));
     });
   }
   /// Decides who sends or receives `count` instances at `buffer`. A type of a persistent request is

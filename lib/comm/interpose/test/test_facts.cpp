@@ -129,6 +129,17 @@ TEST(Facts, OfOneRunHaveNoPlan) {
   EXPECT_TRUE(type.known().is_one_run());
 }
 
+TEST(Facts, LeaveSingleBlocksToMpi) {
+  const std::vector<std::byte> memory(1000);
+  const Type type("resized(contiguous(216,byte),0,400)");
+  for (const int count : {1, 2}) {
+    PackDecision packs;
+    for (int use = 0; use < 100; ++use)
+      packs = type.known().to_pack(type.handle(), memory.data(), count);
+    EXPECT_EQ(packs.plan != nullptr, count == 2);
+  }
+}
+
 // The first question may be a pack, a collective that takes other types as well, or a device.
 TEST(Facts, AreThatMpiPacksSeveralInstancesOtherwise) {
   const std::vector<double> memory(1000);
