@@ -20,8 +20,8 @@ TITLE = "# What programs get that have libhalocline_mpi.so in front of their MPI
 ABOVE = (
     "Medians of interleaved samples, 10th to 90th percentile in brackets. `N x as fast`: above 1, it is"
     " faster through the interposer. Every row was verified byte by byte before it was timed."
-    " `HALOCLINE_MPI` is `auto`: the engine takes over what it was measured to be faster at. Model: that of"
-    " this machine.\n"
+    " `HALOCLINE_MPI` is `auto`: the engine takes over what the rule gives it. Model: that of this"
+    " machine.\n"
 )
 PACKING = (
     "The rows of Table 1 of [RMG03], and packs below 4 KiB, where what counts is how much more a call takes"
@@ -30,11 +30,15 @@ PACKING = (
 PASSED_ON = (
     "Of MPI's own types (`named`), of a derived one that is contiguous (`derived`), and of one with gaps"
     " whose messages are MPI's by the model (`gaps`); to nobody or to the rank itself, which is its only"
-    " neighbor on either side. The last two are what learning costs: of a type when it is committed (made"
+    " neighbor on either side. The last two are what the rule costs: of a type when it is committed (made"
     " and freed, too), and with each use of the engine that a buffer is in the host's memory, here in a"
     " process without CUDA's driver; `bench_device` has it with one (`kind-of-*`) [PEA21 section 6.3].\n"
 )
 MESSAGES = "Half of the time there and back between two ranks of a node; blocks with gaps of their length.\n"
+PATTERNS = (
+    "The patterns of `bench_dtype --group=patterns` that are one datatype, one way and both ways at once. The"
+    " rule was not made from them.\n"
+)
 BOTH_WAYS = (
     "The same messages, which both ranks send at once by `MPI_Irecv`, `MPI_Isend` and `MPI_Waitall`: the"
     " time of such an exchange.\n"
@@ -141,7 +145,7 @@ def main():
         options.add_argument(name, metavar=name.upper(), nargs="?", **path)
     arguments = options.parse_args()
     with clear_ending("interpose.py", "give another TARGET"):
-        names = ("calls", "packs", "messages", "both-ways", "plain")
+        names = ("calls", "packs", "messages", "both-ways", "patterns", "plain")
         files = {name: rows_of(arguments.folder / f"{name}.jsonl", AGAIN) for name in names}
         with damaged(arguments.folder, AGAIN):
             facts, rows = files["calls"][0], {name: rows for name, (_, rows) in files.items()}
@@ -164,6 +168,7 @@ def document(folder, target, facts, rows, formats):
         draw(rows[name], f"{ways}: {title}", target / name, formats)
         plot = f"![{what} through the interposer: x as fast as MPI]({name}.svg)\n"
         lines += [f"## {heading}\n", above, plot, messages(rows[name])]
+    lines += ["## Messages of application patterns\n", PATTERNS, messages(rows["patterns"])]
     above = "The same of doubles, in a process that never makes a type.\n"
     lines += ["## Programs without derived types\n", above, messages(rows["plain"])]
     for language, name in (("c", "C"), ("f90", "Fortran")):

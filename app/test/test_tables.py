@@ -136,6 +136,7 @@ class Tables(unittest.TestCase):
         message = facts | {"blocks": 4, "vs_vendor": 2.0} | spread("interposed", 1e3) | spread("vendor", 2e3)
         self.write("messages", message, message | {"case": "b", "verified": False, "bytes": 4096})
         self.write("both-ways", message)
+        self.write("patterns", message)
         self.write("plain", message)
         self.write("calls", facts | {"calls": 3, "more_ns": 1.0} | spread("mpi", 4) | spread("through", 5))
         small = pack("p", 2, 1, bytes=8, packs=10) | spread("pack", 500)
@@ -152,6 +153,7 @@ class Tables(unittest.TestCase):
             "| q | 4096 | 500.0 (250.0-1000.0) | 2.00/2.00 | 1.00/1.00 |  |  | **no** |",
             "| a | 3 | 4.0 (2.0-8.0) | 5.0 (2.5-10.0) | 1.0 | - |",
             "| b | 4096 | 4 | 1.00 (0.50-2.00) | 2.00 (1.00-4.00) | 2.00 | **no** |",
+            "## Messages of application patterns",
             "![messages through the interposer: x as fast as MPI](messages.svg)",
             "| x face | 4.00 -> 2.00 (2.00 x) | 4.00 -> 2.00 (2.00 x) | 1.00 -> 1.00 (1.00 x) |",
         ):

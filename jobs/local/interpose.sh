@@ -4,10 +4,10 @@
 # Builds the library and measures a model of this machine on two ranks. Then it measures:
 # - packs beside loops by hand
 # - calls that are passed on to the MPI
-# - messages of derived types between two ranks, one way and both ways at once, with the library and
-# without it
-# - the two example programs, with the library and without it, in turns Writes tables and plots to
-# results/mine/interpose/. Raw results stay in results/raw/interpose/.
+# - messages of derived types and of application patterns between two ranks, one way and both ways at
+# once, with the library and without it
+# - the two example programs, with the library and without it, in turns
+# Writes tables and plots to results/mine/interpose/. Raw results stay in results/raw/interpose/.
 # Exit codes: 0, 1 if a row is not verified, else that of the command that failed.
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh
@@ -45,6 +45,7 @@ measure calls 1 build/release/lib/dtype/bench/bench_dtype --group=calls
 measure packs 1 build/release/lib/dtype/bench/bench_dtype --group=table1 --mode=interposed
 measure messages 2 build/release/lib/comm/bench/bench_messages --groups=interposed
 measure both-ways 2 build/release/lib/comm/bench/bench_messages --groups=both-ways
+measure patterns 2 build/release/lib/comm/bench/bench_messages --groups=patterns
 measure plain 2 build/release/lib/comm/bench/bench_messages --groups=plain
 
 # Builds and starts the examples as their sources explain.

@@ -173,7 +173,7 @@ std::optional<MessageTime> message_time(const dtype::BlockTimes& times, const Bl
   const auto& [block, stride] = blocks.shape;
   const auto ours = packed->of(block, stride);
   const auto n = static_cast<double>(bytes);
-  if (!ours.reaches(n)) return std::nullopt;
+  if (bytes < packed->axes().bytes.front() || !ours.reaches(n)) return std::nullopt;
   return MessageTime{ours.at(n), typed->of(block, std::max(stride, blocks.distance)).at(n)};
 }
 

@@ -68,7 +68,7 @@ struct MessageTime {
 };
 
 /// Returns the time of a message of `bytes` packed bytes, by `times`. It is nullopt for messages
-/// beyond kLongestMessage, or beyond what was measured.
+/// beyond kLongestMessage, and for messages shorter or longer than what was measured.
 std::optional<MessageTime> message_time(const dtype::BlockTimes& times, const Blocks& blocks,
                                         std::int64_t bytes, Traffic traffic);
 /// Returns the time of such a message by the model; nullopt also without a model.

@@ -54,7 +54,7 @@ std::string text_of_messages(const TypeFacts& facts, std::int64_t bytes) {
   if (bytes > kLongestMessage) return "messages by mpi: too long";
   const auto way = [&](const char* name, Traffic traffic) -> std::string {
     const auto time = message_time(facts.blocks(), bytes, traffic);
-    if (!time) return std::string(name) + "by mpi: longer than the model has measured";
+    if (!time) return std::string(name) + "by mpi: shorter or longer than the model's messages";
     char text[96];
     std::snprintf(text, sizeof text, "%sby %s (engine %.3g us, mpi %.3g us%s)", name,
                   facts.is_sent_by_engine(bytes, traffic) ? "engine" : "mpi", time->ours * 1e6,
