@@ -20,7 +20,6 @@
 #include "dtype/datatype.hpp"
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/pack/host/segment.hpp"
-#include "dtype/pack/kokkos/kokkos_device_packer.hpp"
 #include "dtype/pack/kokkos/kokkos_packer.hpp"
 #include "dtype/pack/range_plan.hpp"
 #include "dtype/reconstruct/normalize.hpp"
@@ -230,7 +229,6 @@ class Judge {
     if (auto bad = scene.wrong(HostPacker(), "HostPacker", plan, call)) return bad;
     if (auto bad = scene.wrong_order(HostPacker(), "HostPacker", plan, call)) return bad;
     if (auto bad = scene.wrong(openmp_, "KokkosPacker<OpenMP>", plan, call)) return bad;
-    if (auto bad = scene.wrong(words_, "KokkosDevicePacker<OpenMP>", plan, call)) return bad;
     if (auto bad = scene.wrong(EmulatedPacker(), "EmulatedPacker", plan, call)) return bad;
     if (auto bad = scene.wrong(WideEmulation(), "EmulatedPacker (64-bit)", plan, call)) return bad;
     if (auto bad = scene.wrong(FusedEmulation(calls_ % 2 == 0 ? 4032 : 100),
@@ -273,7 +271,6 @@ class Judge {
   Noise noise_;
   // Shares have a few bytes, so that they begin and end anywhere.
   KokkosPacker<Kokkos::OpenMP> openmp_{Kokkos::OpenMP(), 24};
-  KokkosDevicePacker<Kokkos::OpenMP> words_;
   std::uint64_t calls_ = 0;
 };
 

@@ -14,12 +14,12 @@
 #include "dtype/pack/device/job_table.hpp"
 #include "support/contract.hpp"
 
-#if defined(__CUDACC__) || defined(__HIPCC__)
+#ifdef __CUDACC__
 #define HALOCLINE_FUNCTION __host__ __device__ inline
 #else
 #define HALOCLINE_FUNCTION inline
 #endif
-#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+#ifdef __CUDA_ARCH__
 #define HALOCLINE_ON_DEVICE 1
 #else
 #define HALOCLINE_ON_DEVICE 0
