@@ -27,10 +27,8 @@ Executed executed(const comm::Region& region, const void* array) {
   auto op = program.entry(1);
   // One instance needs no loop over instances. The stride of that loop differs between
   // descriptions.
-  if (!op.strided.levels.empty() && op.strided.levels.back().count == 1) {
-    op.strided.levels.pop_back();
-    op.kernels = program.one;
-  }
+  const auto levels = program.instance_levels();
+  op.strided.levels.assign(levels.begin(), levels.end());
   const auto offset =
       static_cast<const std::byte*>(region.buffer) - static_cast<const std::byte*>(array);
   return {offset + program.start, std::move(op)};

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <mutex>
-#include <utility>
 
 namespace halocline {
 
@@ -15,14 +14,19 @@ class Once {
  public:
   template <class F>
   void operator()(F&& work) {
-    if (is_done_.load(std::memory_order_acquire)) return;
-    const std::lock_guard lock(mutex_);
-    if (is_done_.load(std::memory_order_relaxed)) return;
-    std::forward<F>(work)();
-    is_done_.store(true, std::memory_order_release);
+    if (!is_done_.load(std::memory_order_acquire)) do_work(work);
   }
 
  private:
+  // Is not inlined: once the work is done, a caller only tests a flag.
+  template <class F>
+  [[gnu::noinline, gnu::cold]] void do_work(F& work) {
+    const std::lock_guard lock(mutex_);
+    if (is_done_.load(std::memory_order_relaxed)) return;
+    work();
+    is_done_.store(true, std::memory_order_release);
+  }
+
   std::mutex mutex_;
   std::atomic<bool> is_done_{false};
 };

@@ -40,7 +40,7 @@ dtype::ResourceCache* resources_of(const PointToPoint::Options& options) {
 bool is_one_run(const PackPlan& plan, std::int64_t count) {
   const auto& program = plan.program();
   if (program.entry(count).kind != dtype::detail::Op::Kind::strided) return false;
-  return count == 1 ? program.nest_of_one().levels.empty()
+  return count == 1 ? program.instance_levels().empty()
                     : program.entry(count).strided.levels.empty();
 }
 

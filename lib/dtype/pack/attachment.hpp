@@ -10,11 +10,11 @@
 
 namespace halocline::dtype::detail {
 
-/// Holds one object for each back end that executes tables. Each is made once, and freed with the
-/// plan. Thread-safe.
+/// Holds one object for each back end: its kernels or tables for the plan. Each is made once, and
+/// freed with the plan. Thread-safe.
 class Attachment {
  public:
-  enum class Backend : std::size_t { emulated, cuda, kokkos };
+  enum class Backend : std::size_t { host, emulated, cuda };
 
   /// Returns the object of `backend`. The first call makes it with make(), which returns a
   /// shared_ptr. All callers use the same type T for one back end. If make() throws, the place

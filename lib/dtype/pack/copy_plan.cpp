@@ -15,20 +15,17 @@ namespace halocline::dtype {
 
 namespace {
 
+using detail::Address;
 using detail::CopyNest;
 using detail::CopyPiece;
 using detail::CopyProgram;
 using detail::CopyStep;
 using detail::kLineBytes;
 using detail::Op;
-using host::Address;
 
 // Limits of a list: few pieces, or long pieces, and never too many. Reading such a list takes less
 // time than a window.
 constexpr std::int64_t kFewPieces = 64, kLongPieceBytes = 64, kMostPieces = 1 << 18;
-// Bytes that nests touch in a turn, so that they stay in the nearest cache. A nest alone has turns
-// only so that threads can share them.
-constexpr std::int64_t kTurnBytes = 64 * 1024, kAloneBytes = 256 * 1024;
 
 std::int64_t distance(Address from, Address to) {
   return static_cast<std::int64_t>(to - from);
@@ -227,7 +224,7 @@ class CopyCompiler {
                           start(job.destination_plan, job.destination), shared.stretch,
                           shared.levels});
     }
-    if (!fits_list(job, shared.stretch)) return add_staged(job);
+    if (!fits_list(job, shared.stretch)) return add_windowed(job);
     Blocks from(job.source_plan, job.source, job.source_count),
         to(job.destination_plan, job.destination, job.destination_count);
     for (std::int64_t left = shared.stretch; left > 0;) {
@@ -247,10 +244,10 @@ class CopyCompiler {
   }
 
  private:
-  // Holds a nest or a staged job, to be sorted by the begin of its destination.
+  // Holds a nest or a windowed job, to be sorted by the begin of its destination.
   struct Part {
     CopyNest nest;
-    std::optional<std::size_t> staged;
+    std::optional<std::size_t> windowed;
   };
 
   static bool fits_list(const CopyJob& job, std::int64_t stretch) {
@@ -267,13 +264,13 @@ class CopyCompiler {
     parts_.push_back({std::move(nest), std::nullopt});
   }
 
-  void add_staged(const CopyJob& job) {
+  void add_windowed(const CopyJob& job) {
     const auto& bounds = job.destination_plan.bounds();
     const auto first =
         bounds.true_lb + std::min<std::int64_t>(0, bounds.extent * (job.destination_count - 1));
     const auto at = reinterpret_cast<Address>(job.destination) + static_cast<Address>(first);
-    parts_.push_back({{0, at, job.bytes(), {}}, program_.staged.size()});
-    program_.staged.push_back(job);
+    parts_.push_back({{0, at, job.bytes(), {}}, program_.windowed.size()});
+    program_.windowed.push_back(job);
   }
 
   // Joins neighbours. A nest that became longer may now continue the nest before it: the last two
@@ -284,7 +281,7 @@ class CopyCompiler {
       joined.push_back(std::move(part));
       while (joined.size() > 1) {
         auto &a = joined[joined.size() - 2], &b = joined.back();
-        if (a.staged || b.staged || !join(a.nest, b.nest)) break;
+        if (a.windowed || b.windowed || !join(a.nest, b.nest)) break;
         joined.pop_back();
       }
     }
@@ -294,8 +291,8 @@ class CopyCompiler {
   // Makes a step of the i-th part and of the parts behind it that belong to the step. Returns the
   // index of the next part.
   std::size_t add_step(std::size_t i) {
-    if (parts_[i].staged) {
-      finish({CopyStep::Kind::staged, *parts_[i].staged, *parts_[i].staged + 1},
+    if (parts_[i].windowed) {
+      finish({CopyStep::Kind::windowed, *parts_[i].windowed, *parts_[i].windowed + 1},
              parts_[i].nest.run);
       return i + 1;
     }
@@ -306,7 +303,7 @@ class CopyCompiler {
     auto& pieces = program_.pieces;
     const auto first = pieces.size();
     std::int64_t end = 0;
-    for (; i < parts_.size() && !parts_[i].staged && parts_[i].nest.levels.empty(); ++i) {
+    for (; i < parts_.size() && !parts_[i].windowed && parts_[i].nest.levels.empty(); ++i) {
       const auto& nest = parts_[i].nest;
       pieces.push_back({nest.source, nest.destination, end += nest.run});
     }
@@ -324,12 +321,10 @@ class CopyCompiler {
     };
     take();
     const bool tiled = order_for_tiles(nests.back());
-    while (!tiled && i < parts_.size() && !parts_[i].staged &&
+    while (!tiled && i < parts_.size() && !parts_[i].windowed &&
            take_turns(nests[first], parts_[i].nest))
       take();
-    CopyStep step{CopyStep::Kind::nests, first, nests.size()};
-    choose_units(step, tiled);
-    finish(step, bytes);
+    finish({CopyStep::Kind::nests, first, nests.size()}, bytes);
     return i;
   }
 
@@ -341,38 +336,6 @@ class CopyCompiler {
     std::rotate(nest.levels.begin(), nest.levels.begin() + innermost,
                 nest.levels.begin() + innermost + 1);
     return true;
-  }
-
-  static bool are_twins(std::span<const CopyNest> nests) {
-    return nests.size() == 2 && nests[0].run == nests[1].run && nests[0].levels == nests[1].levels;
-  }
-
-  // Chooses units that touch a certain number of bytes, and the kernels that copy them.
-  void choose_units(CopyStep& step, bool tiled) {
-    const auto begin = program_.nests.begin() + static_cast<std::ptrdiff_t>(step.first);
-    const auto end = program_.nests.begin() + static_cast<std::ptrdiff_t>(step.last);
-    const auto& levels = begin->levels;
-    std::int64_t touched = 0;
-    std::for_each(begin, end,
-                  [&](const auto& n) { touched += 2 * (n.run / kLineBytes + 1) * kLineBytes; });
-    const auto twins_of = [&](std::span<const LoopLevel> loops) {
-      return are_twins(std::span(begin, end)) ? host::choose_twin_kernel({begin->run, loops})
-                                              : nullptr;
-    };
-    const bool alone = step.last - step.first == 1 || twins_of(levels) != nullptr;
-    const auto wanted = alone ? kAloneBytes : kTurnBytes;
-    std::size_t rank = 0;
-    for (; rank + 1 < levels.size() && (tiled || touched * levels[rank].count <= wanted); ++rank)
-      touched *= levels[rank].count;
-    step.rank = static_cast<int>(rank);
-    step.chunk = std::clamp<std::int64_t>(wanted / touched, 1, levels[rank].count);
-    step.units = (levels[rank].count + step.chunk - 1) / step.chunk;
-    for (auto k = rank + 1; k < levels.size(); ++k) step.units *= levels[k].count;
-    step.twins = twins_of(std::span(levels).first(rank + 1));
-    std::for_each(begin, end, [&](CopyNest& nest) {
-      nest.kernel =
-          host::choose_kernels({nest.run, std::span(nest.levels).first(rank + 1)}, false).pack;
-    });
   }
 
   void finish(CopyStep step, std::int64_t bytes) {
@@ -430,34 +393,9 @@ CopyPlan::CopyPlan(const std::vector<CopyJob>& jobs, Begin begin) {
 std::int64_t CopyPlan::metadata_bytes() const {
   const auto& p = *program_;
   auto bytes = p.nests.size() * sizeof(p.nests[0]) + p.pieces.size() * sizeof(p.pieces[0]) +
-               p.staged.size() * sizeof(p.staged[0]) + p.steps.size() * sizeof(p.steps[0]);
+               p.windowed.size() * sizeof(p.windowed[0]) + p.steps.size() * sizeof(p.steps[0]);
   for (const auto& nest : p.nests) bytes += nest.levels.size() * sizeof(nest.levels[0]);
   return static_cast<std::int64_t>(bytes);
-}
-
-std::string to_string(const CopyPlan& plan) {
-  const auto& program = plan.program();
-  std::string out;
-  for (const auto& step : program.steps) {
-    const auto n = std::to_string(step.last - step.first);
-    if (step.kind == CopyStep::Kind::staged) {
-      out += "through a window\n";
-    } else if (step.kind == CopyStep::Kind::pieces) {
-      out += n + (step.last - step.first == 1 ? " run\n" : " runs\n");
-    } else {
-      out += n + (step.last - step.first == 1 ? " nest, " : " nests, ") +
-             std::to_string(step.units) + " units\n";
-      for (auto i = step.first; i < step.last; ++i) {
-        const auto& nest = program.nests[i];
-        out += "  " + std::to_string(nest.run) + "-byte runs";
-        for (const auto& level : nest.levels)
-          out += ", " + std::to_string(level.count) + " x " + std::to_string(level.stride) +
-                 " -> " + std::to_string(level.packed_stride);
-        out += "\n";
-      }
-    }
-  }
-  return out;
 }
 
 }  // namespace halocline::dtype

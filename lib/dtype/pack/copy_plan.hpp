@@ -9,11 +9,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
+#include "dtype/pack/address.hpp"
 #include "dtype/pack/attachment.hpp"
-#include "dtype/pack/nest.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
 namespace halocline::dtype {
@@ -39,44 +38,37 @@ namespace detail {
 /// Holds runs in loops, the innermost first. In its levels, `stride` belongs to the source and
 /// `packed_stride` to the destination.
 struct CopyNest {
-  host::Address source, destination;
+  Address source, destination;
   std::int64_t run;
   std::vector<LoopLevel> levels;
-  host::NestKernel kernel = nullptr;  ///< copies a unit of the nest's step
   std::int64_t bytes() const;
 };
 
 /// Is a run that ends at `end` among the bytes of its step.
 struct CopyPiece {
-  host::Address source, destination;
+  Address source, destination;
   std::int64_t end;
 };
 
 /// Describes what is copied at a time.
 struct CopyStep {
   enum class Kind : std::uint8_t {
-    nests,   ///< nests [first, last) with the same counts, in turn, a unit of each; with `twins`,
-             ///< two nests that differ only in their begin, together
-    pieces,  ///< pieces [first, last)
-    staged   ///< staged[first], copied through a window of a few KiB, since its list would be too
-             ///< long
+    nests,    ///< nests [first, last) with the same counts, in turn, a part of each
+    pieces,   ///< pieces [first, last)
+    windowed  ///< windowed[first], copied through a window of a few KiB, since its list would be
+              ///< too long
   };
   Kind kind;
   std::size_t first, last;
   std::int64_t end = 0;  ///< bytes of all steps up to and including this step
-  /// nests: a unit is `chunk` steps of levels[rank], each with all levels inside of it. The last
-  /// unit of a loop may have fewer steps.
-  int rank = 0;
-  std::int64_t chunk = 1, units = 0;
-  host::TwinKernel twins = nullptr;
 };
 
 struct CopyProgram {
   std::vector<CopyNest> nests;
   std::vector<CopyPiece> pieces;
-  std::vector<CopyJob> staged;
+  std::vector<CopyJob> windowed;
   std::vector<CopyStep> steps;  ///< in the order of their destinations, cyclically from one of them
-  Attachment attachment;        ///< tables that a device needs
+  Attachment attachment;        ///< the kernels or tables of each back end
 };
 
 }  // namespace detail
@@ -117,8 +109,5 @@ class CopyPlan {
 
   std::shared_ptr<const detail::CopyProgram> program_;
 };
-
-/// Describes a plan for people: the steps in their order, one line for each nest.
-std::string to_string(const CopyPlan& plan);
 
 }  // namespace halocline::dtype

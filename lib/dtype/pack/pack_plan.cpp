@@ -473,10 +473,10 @@ std::uint64_t all_bits(const List& list) {
   return bits;
 }
 
-template <class Function>
-void for_each_op(const Program& program, Function function) {
+template <class AnyProgram, class Function>
+void for_each_op(AnyProgram& program, Function function) {
   function(program.root);
-  for (const auto& op : program.ops) function(op);
+  for (auto& op : program.ops) function(op);
 }
 
 std::int64_t word_bytes_of(const Program& program) {
@@ -523,19 +523,6 @@ std::int64_t blocks_of(const Op& list) {
   return blocks;
 }
 
-// Tells if the loops of all steps may write a byte twice, so that they follow the type map.
-bool unpacks_in_order(const StridedOp& op) {
-  return !op.levels.empty() && op.level(op.top()).count > op.free_steps;
-}
-
-// Sets the members that depend on the finished op.
-void finish(Op& op) {
-  if (is_list(op)) op.blocks = blocks_of(op);
-  if (op.kind == Op::Kind::strided)
-    op.kernels =
-        host::choose_kernels({op.strided.run, op.strided.levels}, unpacks_in_order(op.strided));
-}
-
 template <class T>
 std::int64_t bytes_of(const std::vector<T>& table) {
   return static_cast<std::int64_t>(table.size() * sizeof(T));
@@ -577,12 +564,10 @@ PackPlan::PackPlan(CanonicalForm form) {
   program->start = form.start;
   program->bounds = form.bounds;
   Compiler(*program).compile_root(std::move(form));
-  for (auto& op : program->ops) finish(op);
-  finish(program->root);
+  for_each_op(*program, [](Op& op) {
+    if (is_list(op)) op.blocks = blocks_of(op);
+  });
   program->word_bytes = word_bytes_of(*program);
-  if (program->entry(1).kind == Op::Kind::strided)
-    program->one =
-        host::choose_kernels(program->nest_of_one(), unpacks_in_order(program->entry(1).strided));
   program_ = std::move(program);
 }
 

@@ -21,7 +21,6 @@
 
 #include "dtype/canonical/dataloop.hpp"
 #include "dtype/pack/attachment.hpp"
-#include "dtype/pack/nest.hpp"
 #include "support/error.hpp"
 
 namespace halocline::dtype {
@@ -116,7 +115,6 @@ struct Op {
   std::int64_t chunk = 0;
   /// The most repetitions that may be unpacked part by part, since no two parts overlap.
   std::int64_t free_repetitions = 0;
-  host::NestKernels kernels;  ///< strided: kernels that copy all of it
 
   bool operator==(const Op&) const = default;
 };
@@ -142,19 +140,16 @@ struct Program {
   std::int64_t start = 0;
   TypeBounds bounds;
   std::int64_t word_bytes = 1;
-  host::NestKernels one;  ///< kernels that copy one instance, if its entry is strided
-  Attachment attachment;  ///< tables that a device needs
+  Attachment attachment;  ///< the kernels or tables of each back end
 
   /// Returns the op to begin with for `count` instances.
   const Op& entry(std::int64_t count) const {
     return count == 1 && instance >= 0 ? ops[static_cast<std::size_t>(instance)] : root;
   }
-  /// Returns the nest of one instance, if that is strided.
-  host::Nest nest_of_one() const {
-    const auto& strided = entry(1).strided;
-    std::span<const LoopLevel> levels = strided.levels;
-    if (!levels.empty() && levels.back().count == 1) levels = levels.first(levels.size() - 1);
-    return {strided.run, levels};
+  /// Returns the loops of one instance, if its entry is strided: without the loop over instances.
+  std::span<const LoopLevel> instance_levels() const {
+    const std::span<const LoopLevel> levels = entry(1).strided.levels;
+    return levels.empty() || levels.back().count > 1 ? levels : levels.first(levels.size() - 1);
   }
   bool operator==(const Program&) const = default;
 };

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Dependencies point one way, app -> lib/comm -> lib/dtype -> lib/support; Kokkos and CUDA stay where they belong; headers are included once, name
-no header of nlohmann/json, and come first in the source of their name, which so shows that they compile alone; no two folders
-include each other, directly or on a way around; every test on disk is built.
+"""Dependencies point one way, app -> lib/comm -> lib/dtype -> lib/support; Kokkos and CUDA stay where they belong; plans
+know no back end; headers are included once, name no header of nlohmann/json, and come first in the source of their name,
+which so shows that they compile alone; no two folders include each other, directly or on a way around; every test on disk is
+built.
 
     check_layering.py ROOT       exit 0, or 1 after one line per violation
 """
@@ -14,6 +15,8 @@ SOURCES = {".hpp", ".cpp", ".cu", ".cuh", ".h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 KOKKOS = re.compile(r"Kokkos_|impl/Kokkos")
 KOKKOS_IN_APP = {"app/field_views.hpp", "app/kokkos_runtime.cpp", "app/main.cpp", "app/tools.cpp"}
+PLANS = pathlib.Path("lib/dtype/pack")
+BACK_ENDS = re.compile(r"(dtype/pack/)?(host|kokkos|device|cuda)/")
 CUDA_FOLDERS = ("lib/dtype/pack/cuda", "lib/dtype/bench/cuda")
 CUDA = re.compile(r"cuda|cub/|thrust/|nv/|cooperative_groups")
 
@@ -37,6 +40,8 @@ def violations_of(path, include):
         yield "lib/support does not know lib/dtype"
     if layer != "app" and include.startswith("app/"):
         yield "the libraries do not know app"
+    if path.parent == PLANS and BACK_ENDS.match(include):
+        yield "a plan does not know the back ends, which keep what they need in its Attachment"
     if KOKKOS.match(include) and not (
         path.as_posix() in KOKKOS_IN_APP or is_test(path) or path.is_relative_to("lib/dtype/pack/kokkos")
     ):

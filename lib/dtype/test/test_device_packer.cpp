@@ -416,7 +416,7 @@ TEST_F(DevicePacker, CopiesFromLayoutToLayout) {
             CopyPlan({{a, before.data() + copy.at, 1, b, expected.data() + copy.to_at, 1}}));
       }
       const CopyPlan plan(jobs);
-      EXPECT_EQ(plan.program().staged.size(), 1u);
+      EXPECT_EQ(plan.program().windowed.size(), 1u);
       packer_->prepare(plan);
       packer_->copy(plan);
       packer_->fence();

@@ -174,7 +174,7 @@ DevicePlan::DevicePlan(const PackPlan& plan) {
 }
 
 DevicePlan::DevicePlan(const detail::CopyProgram& program) {
-  const auto add = [&](host::Address source, host::Address destination, std::int64_t run) {
+  const auto add = [&](detail::Address source, detail::Address destination, std::int64_t run) {
     leaves_.push_back(
         {static_cast<std::int64_t>(source), static_cast<std::int64_t>(destination), run, {}});
     return &leaves_.back().loops;

@@ -11,13 +11,13 @@
 #include <span>
 #include <vector>
 
+#include "dtype/pack/address.hpp"
 #include "dtype/pack/device/device_plan.hpp"
-#include "dtype/pack/nest.hpp"
 
 namespace halocline::dtype::device {
 
-using host::Address;
-using host::Direction;
+using detail::Address;
+using detail::Direction;
 
 /// Limit a launch: the threads of a block, and the words that a thread copies at once. A thread
 /// executes all loads first, then all stores.

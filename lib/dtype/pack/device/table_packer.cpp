@@ -51,7 +51,7 @@ struct TablePacker::FusedState {
   std::array<ResidentTable, kAlignments> by_alignment;
 };
 
-/// Holds one table for the jobs that are copied directly, and a plan for each side of the staged
+/// Holds one table for the jobs that are copied directly, and a plan for each side of the windowed
 /// jobs.
 struct TablePacker::CopyState {
   ResidentTable table;
@@ -112,7 +112,7 @@ const TablePacker::CopyState& TablePacker::state_of(const CopyPlan& plan) const 
         return device::make_table({&straight, 1}, std::int64_t{1} << (kAlignments - 1));
       });
     std::vector<PackJob> from, to;
-    for (const auto& job : program.staged) {
+    for (const auto& job : program.windowed) {
       from.push_back({job.source_plan, const_cast<void*>(job.source), job.source_count});
       to.push_back({job.destination_plan, job.destination, job.destination_count});
     }

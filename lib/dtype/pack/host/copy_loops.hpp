@@ -17,7 +17,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "dtype/pack/nest.hpp"
+#include "dtype/pack/host/nest.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
 namespace halocline::dtype::host {
@@ -87,9 +87,11 @@ struct Chunks<0> {
 };
 
 // Widths of a run: the number of bytes (kBytes, if the compiler knows it), and a copy that touches
-// no other byte.
+// no other byte. OfTiles is the width that copies such runs in tiles. It is void for runs of a
+// cache line or more, which never run in tiles.
 template <std::size_t kWidth>
 struct Fixed {
+  using OfTiles = std::conditional_t < kWidth<kLineBytes, Fixed, void>;
   static constexpr std::int64_t kBytes = kWidth;
   static constexpr std::int64_t size() { return kBytes; }
   // All loads come before the first store: for the compiler, the store may change the memory of a
@@ -103,6 +105,7 @@ struct Fixed {
 // Copies kHead bytes and at most kTail more, as two chunks that may overlap.
 template <std::size_t kHead, std::size_t kTail>
 struct Joined {
+  using OfTiles = Joined<kHead, kHead>;  // one for all tails: runs of odd widths are rare in tiles
   static constexpr std::int64_t kBytes = 0;
   std::int64_t bytes;
   std::int64_t size() const { return bytes; }
@@ -118,6 +121,7 @@ struct Joined {
 };
 // Copies 32 bytes or more, four chunks at a time. The last chunk may overlap the one before.
 struct Wide {
+  using OfTiles = void;
   static constexpr std::int64_t kBytes = 0;
   std::int64_t bytes;
   std::int64_t size() const { return bytes; }
@@ -148,6 +152,7 @@ struct Overlapping {
 // every width by benchmark group `widths`, which e484cbb was the last to have.
 inline constexpr std::int64_t kMemcpyFrom = 512;
 struct Long {
+  using OfTiles = void;
   static constexpr std::int64_t kBytes = 0;
   std::int64_t bytes;
   std::int64_t size() const { return bytes; }
@@ -641,9 +646,10 @@ template <Direction kDirection, class Width>
 NestKernel choose_kernel(const Nest& nest) {
   const auto& levels = nest.levels;
   if (levels.empty()) return run_kernel<kDirection, Width>;
+  if constexpr (!std::is_void_v<typename Width::OfTiles>) {
+    if (is_tiled(levels)) return tiles_kernel<kDirection, typename Width::OfTiles>;
+  }
   const auto& row = levels[0];
-  if (levels.size() > 1 && row.packed_stride > levels[1].packed_stride)
-    return tiles_kernel<kDirection, Width>;
   constexpr auto kBytes = Width::kBytes;
   if constexpr (kBytes > 0) {
     if (levels.size() > 1) {

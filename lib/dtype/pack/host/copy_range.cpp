@@ -2,8 +2,10 @@
 #include "dtype/pack/host/copy_range.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "dtype/pack/host/copy_loops.hpp"
 #include "dtype/pack/walk.hpp"
@@ -13,6 +15,7 @@ namespace halocline::dtype::host {
 namespace {
 
 using detail::Op;
+using detail::Program;
 using detail::StridedOp;
 
 // Counts are at least 2: 61 levels would exceed any memory.
@@ -47,8 +50,53 @@ class BoxLevels {
   LoopLevel levels_[kMostLevels];
 };
 
+// Holds the kernels of a plan's strided ops.
+class PlanKernels {
+ public:
+  explicit PlanKernels(const Program& program) {
+    const auto kernels_of = [](const Op& op, std::span<const LoopLevel> levels) {
+      if (op.kind != Op::Kind::strided) return NestKernels{};
+      const auto& strided = op.strided;
+      const bool in_order =
+          !strided.levels.empty() &&
+          !may_reorder<Direction::unpack>(strided, strided.level(strided.top()).count);
+      return choose_kernels({strided.run, levels}, in_order);
+    };
+    const auto& one = program.entry(1);
+    instance_ = {one.strided.run, program.instance_levels()};
+    instance_kernels_ = kernels_of(one, instance_.levels);
+    op_kernels_.reserve(program.ops.size() + 1);
+    op_kernels_.push_back(kernels_of(program.root, program.root.strided.levels));
+    for (const auto& op : program.ops) op_kernels_.push_back(kernels_of(op, op.strided.levels));
+  }
+
+  // Copies one instance, if its entry is strided.
+  template <Direction kDirection>
+  void copy_instance(Address memory, Address packed) const {
+    instance_kernels_.get<kDirection>()(instance_, memory, packed);
+  }
+  // Returns the kernel that copies all of a strided op.
+  template <Direction kDirection>
+  NestKernel of(const Program& program, const Op& op) const {
+    const auto place = &op == &program.root ? 0 : &op - program.ops.data() + 1;
+    return op_kernels_[static_cast<std::size_t>(place)].get<kDirection>();
+  }
+
+ private:
+  Nest instance_;
+  NestKernels instance_kernels_;
+  std::vector<NestKernels> op_kernels_;  // of the root, then of all other ops
+};
+
+const PlanKernels& kernels_of(const Program& program) {
+  return program.attachment.get<PlanKernels>(detail::Attachment::Backend::host, [&] {
+    return std::make_shared<const PlanKernels>(program);
+  });
+}
+
 template <Direction kDirection>
 struct Copy {
+  const Program& program;
   Address buffer;
   Address packed;  // address of the begin of the stream
 
@@ -70,8 +118,8 @@ struct Copy {
   bool strided(const Op& op, std::int64_t displacement, std::int64_t offset, std::int64_t first,
                std::int64_t last) const {
     if (first == 0 && last == op.size) {
-      op.kernels.get<kDirection>()({op.strided.run, op.strided.levels}, memory_at(displacement),
-                                   packed_at(offset));
+      const auto kernel = kernels_of(program).of<kDirection>(program, op);
+      kernel({op.strided.run, op.strided.levels}, memory_at(displacement), packed_at(offset));
       return true;
     }
     return cut(op.strided, displacement, offset, first, last);
@@ -209,7 +257,7 @@ template <Direction kDirection>
                                    std::int64_t first, std::int64_t last, Address packed) {
   const auto& program = plan.program();
   const auto& root = program.entry(count);
-  const Copy<kDirection> copy{buffer, packed - static_cast<Address>(first)};
+  const Copy<kDirection> copy{program, buffer, packed - static_cast<Address>(first)};
   if (last - first == root.size * count) {
     // All of one list, struct or nest needs no walk. Around a list, instances are a loop.
     if (root.kind == Op::Kind::repeat && root.chunk > 0 &&
@@ -225,8 +273,9 @@ template <Direction kDirection>
       const auto& strided = root.strided;
       const auto steps = strided.level(strided.top()).count * count;
       const BoxLevels levels(strided, strided.top(), steps, true);
-      const auto kernel = may_reorder<kDirection>(strided, steps) ? root.kernels.get<kDirection>()
-                                                                  : unpack_in_order;
+      const auto kernel = may_reorder<kDirection>(strided, steps)
+                              ? kernels_of(program).of<kDirection>(program, root)
+                              : unpack_in_order;
       return kernel({strided.run, levels}, copy.memory_at(program.start), packed);
     }
   }
@@ -274,7 +323,7 @@ void copy_range(const PackPlan& plan, Address buffer, std::int64_t count, std::i
     if (root.strided.levels.empty())
       return copy_bytes<kDirection>(last - first, memory + static_cast<Address>(first), packed);
     if (count == 1 && last - first == root.size)
-      return program.one.get<kDirection>()(program.nest_of_one(), memory, packed);
+      return kernels_of(program).copy_instance<kDirection>(memory, packed);
   }
   copy_others<kDirection>(plan, buffer, count, first, last, packed);
 }

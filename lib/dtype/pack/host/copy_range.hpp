@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "dtype/pack/fused_plan.hpp"
-#include "dtype/pack/nest.hpp"
+#include "dtype/pack/host/nest.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
 namespace halocline::dtype::host {
@@ -13,8 +13,9 @@ namespace halocline::dtype::host {
 /// Copies the bytes [first, last) of the packed stream of `count` instances at `buffer` from or to
 /// `packed`.
 ///
-/// `packed` is the place of byte `first`. 0 <= first, last <= plan.packed_bytes(count). No
-/// allocation; O(bytes + depth + log blocks).
+/// `packed` is the place of byte `first`. 0 <= first, last <= plan.packed_bytes(count).
+/// O(bytes + depth + log blocks). The first use of a plan chooses its kernels, O(loops); all other
+/// uses allocate nothing.
 template <Direction kDirection>
 void copy_range(const PackPlan& plan, Address buffer, std::int64_t count, std::int64_t first,
                 std::int64_t last, Address packed);

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <span>
+#include <utility>
 
 #include "dtype/pack/host/copy_loops.hpp"
 #include "dtype/pack/host/copy_range.hpp"
@@ -17,10 +19,48 @@ using detail::CopyPiece;
 using detail::CopyProgram;
 using detail::CopyStep;
 
+// Bytes that nests touch in a turn, so that they stay in the nearest cache. A nest alone has turns
+// only so that threads can share them.
+constexpr std::int64_t kTurnBytes = 64 * 1024, kAloneBytes = 256 * 1024;
+
+std::span<const CopyNest> nests_of(const CopyProgram& program, const CopyStep& step) {
+  return std::span(program.nests).subspan(step.first, step.last - step.first);
+}
+
+bool are_twins(std::span<const CopyNest> nests) {
+  return nests.size() == 2 && nests[0].run == nests[1].run && nests[0].levels == nests[1].levels;
+}
+
+// Chooses units that touch a certain number of bytes, and the kernels that copy them.
+StepUnits choose_units(std::span<const CopyNest> nests) {
+  const auto& levels = nests[0].levels;
+  std::int64_t touched = 0;
+  for (const auto& nest : nests) touched += 2 * (nest.run / kLineBytes + 1) * kLineBytes;
+  const auto twins_of = [&](std::span<const LoopLevel> loops) {
+    return are_twins(nests) ? choose_twin_kernel({nests[0].run, loops}) : nullptr;
+  };
+  const bool alone = nests.size() == 1 || twins_of(levels) != nullptr;
+  const auto wanted = alone ? kAloneBytes : kTurnBytes;
+  std::size_t rank = 0;
+  const bool tiled = is_tiled(levels);
+  for (; rank + 1 < levels.size() && (tiled || touched * levels[rank].count <= wanted); ++rank)
+    touched *= levels[rank].count;
+  StepUnits units;
+  units.rank = static_cast<int>(rank);
+  units.chunk = std::clamp<std::int64_t>(wanted / touched, 1, levels[rank].count);
+  units.units = (levels[rank].count + units.chunk - 1) / units.chunk;
+  for (auto k = rank + 1; k < levels.size(); ++k) units.units *= levels[k].count;
+  units.twins = twins_of(std::span(levels).first(rank + 1));
+  for (const auto& nest : nests)
+    units.kernels.push_back(
+        choose_kernels({nest.run, std::span(nest.levels).first(rank + 1)}, false).pack);
+  return units;
+}
+
 // Copies a part of each nest of a step. with_part(nest, copy) calls copy(loops, source,
 // destination) with the part of that nest.
 template <class WithPart>
-void copy_parts(std::span<const CopyNest> nests, const CopyStep& step, const WithPart& with_part) {
+void copy_parts(std::span<const CopyNest> nests, const StepUnits& step, const WithPart& with_part) {
   if (step.twins != nullptr) {
     const auto source_apart = nests[1].source - nests[0].source,
                destination_apart = nests[1].destination - nests[0].destination;
@@ -28,11 +68,11 @@ void copy_parts(std::span<const CopyNest> nests, const CopyStep& step, const Wit
       step.twins(loops, source, destination, source_apart, destination_apart);
     });
   }
-  for (const auto& nest : nests) with_part(nest, nest.kernel);
+  for (std::size_t i = 0; i < nests.size(); ++i) with_part(nests[i], step.kernels[i]);
 }
 
 // Copies the units [first, last) of a step.
-[[gnu::noinline]] void copy_units(std::span<const CopyNest> nests, const CopyStep& step,
+[[gnu::noinline]] void copy_units(std::span<const CopyNest> nests, const StepUnits& step,
                                   std::int64_t first, std::int64_t last) {
   const auto rank = static_cast<std::size_t>(step.rank);
   const auto steps = nests.front().levels[rank].count;
@@ -59,7 +99,7 @@ void copy_parts(std::span<const CopyNest> nests, const CopyStep& step, const Wit
   }
 }
 
-void copy_all(std::span<const CopyNest> nests, const CopyStep& step) {
+void copy_all(std::span<const CopyNest> nests, const StepUnits& step) {
   copy_parts(nests, step, [](const CopyNest& nest, const auto& copy) {
     copy({nest.run, nest.levels}, nest.source, nest.destination);
   });
@@ -80,7 +120,7 @@ void copy_pieces(std::span<const CopyPiece> pieces, std::int64_t first, std::int
 }
 
 // Copies the bytes [first, last) of a job's packed stream through a window.
-void copy_staged(const CopyJob& job, std::int64_t first, std::int64_t last) {
+void copy_windowed(const CopyJob& job, std::int64_t first, std::int64_t last) {
   constexpr std::int64_t kWindowBytes = 8192;
   alignas(kLineBytes) std::byte window[kWindowBytes];
   const auto packed = reinterpret_cast<Address>(window);
@@ -94,37 +134,50 @@ void copy_staged(const CopyJob& job, std::int64_t first, std::int64_t last) {
 }
 
 // Copies the share [first, last) of a step, which has `bytes` bytes.
-void copy_part(const CopyProgram& program, const CopyStep& step, std::int64_t bytes,
-               std::int64_t first, std::int64_t last) {
-  const auto size = step.last - step.first;
+void copy_part(const CopyProgram& program, const CopyStep& step, const StepUnits& units,
+               std::int64_t bytes, std::int64_t first, std::int64_t last) {
   switch (step.kind) {
     case CopyStep::Kind::nests: {
-      const auto nests = std::span(program.nests).subspan(step.first, size);
-      if (step.units == 1) return first == 0 ? copy_all(nests, step) : void();
+      const auto nests = nests_of(program, step);
+      if (units.units == 1) return first == 0 ? copy_all(nests, units) : void();
       // Units are numbered in proportion to bytes, rounded down.
-      const auto distance = bytes / step.units;
+      const auto distance = bytes / units.units;
       const auto unit_at = [&](std::int64_t at) {
-        return at == bytes ? step.units : std::min(at / distance, step.units);
+        return at == bytes ? units.units : std::min(at / distance, units.units);
       };
-      return copy_units(nests, step, unit_at(first), unit_at(last));
+      return copy_units(nests, units, unit_at(first), unit_at(last));
     }
     case CopyStep::Kind::pieces:
-      return copy_pieces(std::span(program.pieces).subspan(step.first, size), first, last);
-    case CopyStep::Kind::staged:
-      return copy_staged(program.staged[step.first], first, last);
+      return copy_pieces(std::span(program.pieces).subspan(step.first, step.last - step.first),
+                         first, last);
+    case CopyStep::Kind::windowed:
+      return copy_windowed(program.windowed[step.first], first, last);
   }
 }
 
 }  // namespace
 
+const std::vector<StepUnits>& units_of(const CopyPlan& plan) {
+  const auto& program = plan.program();
+  using All = std::vector<StepUnits>;
+  return program.attachment.get<All>(detail::Attachment::Backend::host, [&] {
+    All units;
+    for (const auto& step : program.steps)
+      units.push_back(step.kind == CopyStep::Kind::nests ? choose_units(nests_of(program, step))
+                                                         : StepUnits());
+    return std::make_shared<const All>(std::move(units));
+  });
+}
+
 void copy_share(const CopyPlan& plan, std::int64_t first, std::int64_t last) {
   const auto& steps = plan.program().steps;
   auto step = std::upper_bound(steps.begin(), steps.end(), first,
                                [](std::int64_t at, const CopyStep& s) { return at < s.end; });
+  auto unit = units_of(plan).begin() + (step - steps.begin());
   auto begin = step == steps.begin() ? 0 : std::prev(step)->end;
-  for (; first < last; ++step) {
+  for (; first < last; ++step, ++unit) {
     const auto end = std::min(step->end, last);
-    copy_part(plan.program(), *step, step->end - begin, first - begin, end - begin);
+    copy_part(plan.program(), *step, *unit, step->end - begin, first - begin, end - begin);
     first = begin = end;
   }
 }

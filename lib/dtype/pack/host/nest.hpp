@@ -1,27 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Describes loops over runs, and the compiled code that copies them on the host.
 //
-// Best peer: [PEA21] looks its kernel up by dimension and word size at every call. A plan holds the
-// kernel for its loops.
+// Best peer: [PEA21] looks its kernel up by dimension and word size at every call. Here the kernels
+// for the loops of a plan are chosen once, at its first use on the host.
 #pragma once
 
-#include <cstdint>
 #include <span>
 
 #include "dtype/canonical/dataloop.hpp"
+#include "dtype/pack/address.hpp"
 
 namespace halocline::dtype::host {
 
-// Addresses are integers: with MPI_BOTTOM there is no array to stay inside of.
-using Address = std::uintptr_t;
-
-enum class Direction { pack, unpack };
+using detail::Address;
+using detail::Direction;
 
 /// Describes loops over runs of `run` bytes. levels[0] is the innermost.
 struct Nest {
   std::int64_t run;
   std::span<const LoopLevel> levels;
 };
+
+/// Tells if the two innermost loops of a nest run in tiles: their packed order is the other one.
+inline bool is_tiled(std::span<const LoopLevel> levels) {
+  return levels.size() > 1 && levels[0].packed_stride > levels[1].packed_stride;
+}
 
 /// Copies all runs of a nest between memory and the packed stream.
 using NestKernel = void (*)(const Nest& nest, Address memory, Address packed);
@@ -33,7 +36,6 @@ struct NestKernels {
   NestKernel get() const {
     return kDirection == Direction::pack ? pack : unpack;
   }
-  bool operator==(const NestKernels&) const = default;
 };
 
 /// Chooses the kernels for a nest. O(1).
