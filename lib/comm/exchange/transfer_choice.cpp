@@ -31,15 +31,15 @@ const void* first_byte(const Piece& piece) {
 }
 
 // Says in what memory the buffers of this rank are.
-struct Whereabouts {
+struct BufferKinds {
   bool host = true;       // all in memory that the host can address
   bool kernels = true;    // all in memory that the device can address
   bool on_device = true;  // all in memory of the device alone
 };
 
-Whereabouts find_buffers(const Pieces& sends, const Pieces& receives,
+BufferKinds find_buffers(const Pieces& sends, const Pieces& receives,
                          dtype::ResourceCache* resources) {
-  Whereabouts out;
+  BufferKinds out;
   for (const auto* pieces : {&sends, &receives})
     for (const auto& piece : *pieces) {
       const auto kind = resources == nullptr ? dtype::MemoryKind::host

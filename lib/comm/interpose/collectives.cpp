@@ -221,7 +221,7 @@ bool is_ours(const Side<Displacement>& side, Way way, const Partners& partners) 
   // get these first and the right ones later.
   const bool is_alone = kStreams && std::is_same_v<Displacement, int> && !side.one_type &&
                         partners.count == 1 && settings().mode != Settings::Mode::engine;
-  if ((is_for_devices || is_alone) && !is_there_device_memory()) return false;
+  if ((is_for_devices || is_alone) && !may_have_device_memory()) return false;
   const auto unit = side.unit();
   std::int64_t ours = 0;
   bool on_device = false;
@@ -290,7 +290,7 @@ struct Types {
   // Tells if the engine may do a part of the call.
   bool may_be_ours() const {
     return most == KnownType::Sends::open ||
-           (most == KnownType::Sends::by_mpi_on_host && is_there_device_memory());
+           (most == KnownType::Sends::by_mpi_on_host && may_have_device_memory());
   }
   // Tells if the call is MPI's, and no log needs it.
   bool are_mpis() const {
@@ -361,7 +361,7 @@ template <bool one_type, Between Group::*partners>
   }
   const auto found = group->passed_on.find(hash.value());
   return found == PassedOn::Found::mpis ||
-         (found == PassedOn::Found::mpis_on_host && !is_there_device_memory()) ||
+         (found == PassedOn::Found::mpis_on_host && !may_have_device_memory()) ||
          are_found_mpis<one_type>(&group->passed_on, hash.value(), between, sent, sent_types,
                                   received, received_types);
 }

@@ -159,7 +159,7 @@ MemoryKind kind_at(const void* buffer, std::int64_t displacement) noexcept {
       reinterpret_cast<std::uintptr_t>(buffer) + static_cast<std::uintptr_t>(displacement)));
 }
 
-bool is_there_device_memory() noexcept {
+bool may_have_device_memory() noexcept {
   constexpr unsigned kSome = 64;
   static std::atomic<unsigned> calls{0};  // threads may lose some calls
   const auto call = calls.load(std::memory_order_relaxed);

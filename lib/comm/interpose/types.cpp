@@ -96,7 +96,7 @@ const TypeFacts* KnownType::count_use(MPI_Datatype handle, const void* buffer, s
   const auto used =
       bytes + kReadOfUse + used_.fetch_add(bytes + kReadOfUse, std::memory_order_relaxed);
   if (!at_once && used < bytes_before_reading_ && !is_forced() &&
-      !(is_there_device_memory() && is_packed_by_device(kind_at(buffer, true_lb_))))
+      !(may_have_device_memory() && is_packed_by_device(kind_at(buffer, true_lb_))))
     return nullptr;
   const auto* const facts = read(handle);
   if (facts != nullptr) note_type(handle, [&] { return text_of(*facts, bytes); });
@@ -127,7 +127,7 @@ PackDecision KnownType::to_send(MPI_Datatype handle, const void* buffer, std::in
                                 Way way, Traffic traffic, bool is_persistent) {
   // sends() comes first: it is faster than finding out where the buffer is.
   if (const auto who = sends(count, traffic);
-      who == Sends::by_mpi || (who == Sends::by_mpi_on_host && !is_there_device_memory()))
+      who == Sends::by_mpi || (who == Sends::by_mpi_on_host && !may_have_device_memory()))
     return {};
   const auto by = decide(
       handle, buffer, count,

@@ -43,7 +43,7 @@ inline bool is_of(const dtype::PackPlan& plan, const void* buffer) {
 /// - In host memory, the engine does what the rule gives it, once the type was used for kRead
 ///   bytes.
 /// - In memory of a device, it does all types that are not contiguous. That begins once
-///   is_there_device_memory() has seen a device.
+///   may_have_device_memory() has seen a device.
 /// - With HALOCLINE_MPI=engine, it does all types that are not contiguous.
 ///
 /// A type that MPI packs otherwise than its type map says stays MPI's: ranks without the interposer
@@ -135,7 +135,7 @@ class KnownType {
     if (facts == nullptr) facts = count_use(handle, buffer, count, at_once);
     if (facts == nullptr || facts->plan() == nullptr || !is_of(*facts->plan(), buffer)) return {};
     const bool on_host = is_forced() || is_engines(*facts);
-    if (!on_host && !is_there_device_memory()) return {};
+    if (!on_host && !may_have_device_memory()) return {};
     const auto memory = kind_of(*facts->plan(), buffer);
     const bool is_engines_here =
         is_packed_by_device(memory) ? dtype::current_device() != nullptr : on_host;

@@ -481,17 +481,19 @@ void for_each_op(AnyProgram& program, Function function) {
 
 std::int64_t word_bytes_of(const Program& program) {
   constexpr std::uint64_t kMaxWord = 16;
-  std::uint64_t moves = kMaxWord | all_bits(std::initializer_list<std::int64_t>{
-                                       program.start, program.bounds.extent, program.bounds.size});
+  std::uint64_t alignment_bits =
+      kMaxWord | all_bits(std::initializer_list<std::int64_t>{program.start, program.bounds.extent,
+                                                              program.bounds.size});
   for_each_op(program, [&](const Op& op) {
-    moves |= static_cast<std::uint64_t>(op.stride | op.child_size | op.strided.run);
+    alignment_bits |= static_cast<std::uint64_t>(op.stride | op.child_size | op.strided.run);
     for (const auto& level : op.strided.levels)
-      moves |= static_cast<std::uint64_t>(level.stride | level.packed_stride);
-    moves |= all_bits(op.displacements) | all_bits(op.near_displacements) | all_bits(op.ends);
+      alignment_bits |= static_cast<std::uint64_t>(level.stride | level.packed_stride);
+    alignment_bits |=
+        all_bits(op.displacements) | all_bits(op.near_displacements) | all_bits(op.ends);
     // All other displacements of a rule are multiples of its elements' distance.
-    if (op.rule) moves |= static_cast<std::uint64_t>(op.rule->distance | op.rule->start);
+    if (op.rule) alignment_bits |= static_cast<std::uint64_t>(op.rule->distance | op.rule->start);
   });
-  return static_cast<std::int64_t>(moves & (~moves + 1));
+  return static_cast<std::int64_t>(alignment_bits & (~alignment_bits + 1));
 }
 
 bool is_list(const Op& op) {
@@ -592,7 +594,7 @@ std::string text_of(const StridedOp& op) {
     return std::to_string(level.count) + " x " + std::to_string(level.stride) + " -> " +
            std::to_string(level.packed_stride);
   };
-  std::string out = std::string(op.innermost > 0 ? "tiles" : "rows") + " of " +
+  std::string out = std::string(op.innermost_rank > 0 ? "tiles" : "rows") + " of " +
                     std::to_string(op.run) + "-byte runs, loops from the inside " +
                     level_text(op.levels[0]);
   for (std::size_t i = 1; i < op.levels.size(); ++i) out += ", " + level_text(op.levels[i]);

@@ -40,7 +40,7 @@ struct StridedOp {
   std::vector<LoopLevel> levels;  ///< in the order of execution, the innermost loop first
   /// Rank of levels[0], which is its place in packed order. All other levels keep their packed
   /// order behind it. If it is not 0, the two innermost loops run in tiles.
-  int innermost = 0;
+  int innermost_rank = 0;
   /// The most steps of the level of the highest rank that unpacking may execute in any order, since
   /// no two runs overlap. Without tiles, the order is that of the type map anyway.
   std::int64_t free_steps = std::numeric_limits<std::int64_t>::max();
@@ -48,7 +48,7 @@ struct StridedOp {
   /// Returns the highest rank.
   int top() const { return static_cast<int>(levels.size()) - 1; }
   const LoopLevel& level(int rank) const {
-    const auto place = rank == innermost ? 0 : rank < innermost ? rank + 1 : rank;
+    const auto place = rank == innermost_rank ? 0 : rank < innermost_rank ? rank + 1 : rank;
     return levels[static_cast<std::size_t>(place)];
   }
   bool operator==(const StridedOp&) const = default;

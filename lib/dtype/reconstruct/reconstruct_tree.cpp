@@ -15,7 +15,7 @@ namespace halocline::dtype {
 namespace {
 
 using detail::Elements;
-using detail::kDearest;
+using detail::kNoCost;
 using detail::Subtree;
 
 // Returns the kind of an element.
@@ -54,7 +54,7 @@ class ExactSearch {
  private:
   enum class Root : std::uint8_t { leaf, vec, idx, idxbuc, strc };
   struct Choice {
-    std::int64_t cost = kDearest;
+    std::int64_t cost = kNoCost;
     Root root = Root::leaf;
     std::size_t child = 0;    // length of the repeated prefix, or of the first member of a strc
     std::int64_t stride = 0;  // stride of an idxbuc
@@ -62,7 +62,7 @@ class ExactSearch {
   };
   struct Segment {
     Choice best;
-    std::int64_t members = kDearest;  // least cost of a strc's members from here on, at least one
+    std::int64_t members = kNoCost;  // least cost of a strc's members from here on, at least one
     std::size_t first_member = 0;
     std::size_t equal = 0;  // elements that segments from i and k have in common
   };
@@ -223,7 +223,7 @@ class Heuristic {
       const auto folded = fold(prefix, kinds, least);
       const auto left = std::ssize(folded.kinds);
       if (left == 0 || left == prefix.size()) continue;
-      Subtree other{nullptr, kDearest};
+      Subtree other{nullptr, kNoCost};
       if (2 * left <= prefix.size()) {
         auto found = run(folded.view(), folded.trees);
         other = {std::move(found.root), found.cost};
@@ -348,7 +348,7 @@ class Heuristic {
   Subtree members(const Sequence& sequence, std::span<const Subtree> kinds) const {
     const auto& d = sequence.displacements;
     const auto n = d.size();
-    if (sequence.kinds.empty()) return {nullptr, kDearest};  // one stretch: its path is known
+    if (sequence.kinds.empty()) return {nullptr, kNoCost};  // one stretch: its path is known
     Strc out;
     auto cost = options_.costs.strc;
     for (std::size_t i = 0, end; i < n; i = end) {

@@ -14,7 +14,7 @@ namespace halocline::dtype {
 namespace {
 
 using detail::Alternative;
-using detail::kDearest;
+using detail::kNoCost;
 using detail::Subtree;
 
 // Runs [KT15] Algorithm 6 with two states per repeated prefix (errata A.4): normalised, and with
@@ -46,7 +46,7 @@ class Programme {
  private:
   enum class Root { leaf, vec, idx, idxbuc, bucket, triangular, other };
   struct Choice {
-    std::int64_t cost = kDearest;
+    std::int64_t cost = kNoCost;
     Root root = Root::leaf;
     std::size_t child = 0;  // index among the repeated prefixes
     bool child_shift = false;
@@ -158,7 +158,7 @@ class Programme {
           best = {costs.triangular + child, Root::triangular, i, child_shift};
         if (!options_.bucket) continue;
         const auto left = best.cost - child - costs.bucket;
-        const auto most = costs.lookup == 0 ? kDearest : left / costs.lookup;
+        const auto most = costs.lookup == 0 ? kNoCost : left / costs.lookup;
         if (left <= 0) continue;
         if (const auto found = detail::find_bucket(all, base, most))
           offer(best, {costs.bucket + found->count * costs.lookup + child, Root::bucket, i,

@@ -75,8 +75,8 @@ struct Subtree {
   std::int64_t cost;
 };
 
-/// Is a cost above that of any tree or path.
-inline constexpr auto kDearest = std::numeric_limits<std::int64_t>::max() / 4;
+/// Means that no tree is known. It is above the cost of any tree or path.
+inline constexpr auto kNoCost = std::numeric_limits<std::int64_t>::max() / 4;
 
 /// Returns a tree for the prefix of this length that may cost less than `cost`, which is that of
 /// paths over shorter prefixes. nullopt: no such tree. `is_vector`: the prefix is a vector of a

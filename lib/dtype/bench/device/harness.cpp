@@ -315,7 +315,7 @@ DeviceHarness::Launch DeviceHarness::launch_of(Twin twin, const Prepared& p) con
 // Returns the launch of an application that has listed all words once.
 DeviceHarness::Launch DeviceHarness::gather(const Prepared& p) const {
   if (!twins_) return "needs CUDA";
-  std::uint64_t moves = 0;
+  std::uint64_t alignment_bits = 0;
   std::vector<IoBlock> blocks(size(p.blocks));
   auto next = blocks.begin();
   for (const auto& job : p.jobs) {
@@ -324,10 +324,10 @@ DeviceHarness::Launch DeviceHarness::gather(const Prepared& p) const {
     next += static_cast<std::ptrdiff_t>(segment.blocks(std::span(begin, blocks.end())));
     for (auto block = begin; block != next; ++block) {
       block->offset += job.offset;
-      moves |= static_cast<std::uint64_t>(block->offset | block->length);
+      alignment_bits |= static_cast<std::uint64_t>(block->offset | block->length);
     }
   }
-  const auto word = std::int64_t{1} << device::word_log2(moves);
+  const auto word = std::int64_t{1} << device::word_log2(alignment_bits);
   std::vector<std::int32_t> index;
   index.reserve(size(p.bytes / word));
   for (const auto& block : blocks)

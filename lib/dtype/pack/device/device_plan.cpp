@@ -126,7 +126,7 @@ class Flattener {
                .entries = op.count,
                .table = append(op.displacements),
                .ends = append(ends),
-               .moves = all_bits(op.displacements)}},
+               .alignment_bits = all_bits(op.displacements)}},
              outer);
   }
 
@@ -136,7 +136,7 @@ class Flattener {
             .count = op.count,
             .packed_stride = op.child_size,
             .table = near ? append(op.near_displacements) : append(op.displacements),
-            .moves = all_bits(op.displacements) | all_bits(op.near_displacements)};
+            .alignment_bits = all_bits(op.displacements) | all_bits(op.near_displacements)};
   }
 
   // Returns the loop over the elements of an op with a rule, `stride` bytes apart in their buckets.
@@ -150,8 +150,8 @@ class Flattener {
             .entries = rule.count,
             .ends = rule.ends ? append(*rule.ends) : -1,
             .rule = static_cast<std::int32_t>(plan_.rules_.size() - 1),
-            .moves = all_bits(std::initializer_list<std::int64_t>{rule.start, rule.distance,
-                                                                  rule.own, rule.before})};
+            .alignment_bits = all_bits(std::initializer_list<std::int64_t>{
+                rule.start, rule.distance, rule.own, rule.before})};
   }
 
   // Returns the byte offset of the appended table.

@@ -39,7 +39,7 @@ struct Loop {
   std::int64_t ends = -1;    ///< byte offset of the ends of runs or buckets, in elements, in the
                              ///< tables
   std::int32_t rule = -1;    ///< index in DevicePlan::rules()
-  std::uint64_t moves = 0;   ///< bitwise OR of all that moves the pointer except strides
+  std::uint64_t alignment_bits = 0;  ///< bitwise OR of all that moves the pointer except strides
   bool operator==(const Loop&) const = default;
 };
 

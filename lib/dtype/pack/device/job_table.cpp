@@ -27,7 +27,7 @@ std::uint64_t bits(std::int64_t value) {
 // Holds a leaf in the order of its words, and the bitwise OR of all that moves the pointers.
 struct Part {
   Leaf leaf;
-  std::uint64_t moves;
+  std::uint64_t alignment_bits;
   const TableJob* job;
   std::uint64_t words(int word_log2) const {
     auto words = static_cast<std::uint64_t>(leaf.run) >> word_log2;
@@ -36,13 +36,14 @@ struct Part {
   }
 };
 
-std::uint64_t moves_of(const Leaf& leaf, const TableJob& job, std::int64_t alignment) {
-  auto moves = bits(alignment) | bits(leaf.run) | bits(job.packed_offset + leaf.packed_offset);
-  if (job.buffers.size() > 1) moves |= bits(job.packed_step);
-  for (const auto buffer : job.buffers) moves |= buffer + bits(leaf.displacement);
+std::uint64_t alignment_bits_of(const Leaf& leaf, const TableJob& job, std::int64_t alignment) {
+  auto alignment_bits =
+      bits(alignment) | bits(leaf.run) | bits(job.packed_offset + leaf.packed_offset);
+  if (job.buffers.size() > 1) alignment_bits |= bits(job.packed_step);
+  for (const auto buffer : job.buffers) alignment_bits |= buffer + bits(leaf.displacement);
   for (const auto& loop : leaf.loops)
-    moves |= loop.moves | bits(loop.stride) | bits(loop.packed_stride);
-  return moves;
+    alignment_bits |= loop.alignment_bits | bits(loop.stride) | bits(loop.packed_stride);
+  return alignment_bits;
 }
 
 // Splits `loop` into an inner loop of `inside` steps and an outer loop over these. `rest` is the
@@ -135,7 +136,7 @@ std::vector<Leaf> leaves_of(const TableJob& job) {
 std::uint64_t words_of(const std::vector<Part>& parts) {
   std::uint64_t words = 0;
   for (const auto& part : parts)
-    words += part.words(word_log2(part.moves)) * part.job->buffers.size();
+    words += part.words(word_log2(part.alignment_bits)) * part.job->buffers.size();
   return words;
 }
 
@@ -172,7 +173,7 @@ class Writer {
  public:
   void add(const Part& part) {
     const auto& job = *part.job;
-    const int log2 = word_log2(part.moves);
+    const int log2 = word_log2(part.alignment_bits);
     Entry<Form> entry{};
     entry.displacement = part.leaf.displacement;
     entry.packed_offset = job.packed_offset + part.leaf.packed_offset;
@@ -322,16 +323,16 @@ JobTable write(const std::vector<Part>& parts) {
 
 }  // namespace
 
-int word_log2(std::uint64_t moves) {
-  return std::min(std::countr_zero(moves), kMaxWordLog2);
+int word_log2(std::uint64_t alignment_bits) {
+  return std::min(std::countr_zero(alignment_bits), kMaxWordLog2);
 }
 
 JobTable make_table(std::span<const TableJob> jobs, std::int64_t alignment, bool wide) {
   std::vector<Part> parts;
   for (const auto& job : jobs)
     for (auto& leaf : leaves_of(job)) {
-      const auto moves = moves_of(leaf, job, alignment);
-      parts.push_back({std::move(leaf), moves, &job});
+      const auto alignment_bits = alignment_bits_of(leaf, job, alignment);
+      parts.push_back({std::move(leaf), alignment_bits, &job});
     }
   const bool narrow = !wide && words_of(parts) < kNarrowWords && fits_narrow(parts);
   return narrow ? write<Narrow>(parts) : write<Wide>(parts);

@@ -116,8 +116,8 @@ struct JobTable {
 };
 
 /// Returns the base-2 logarithm of the widest word, at most 16 bytes, that divides everything in
-/// `moves` (errata B.5).
-int word_log2(std::uint64_t moves);
+/// `alignment_bits` (errata B.5).
+int word_log2(std::uint64_t alignment_bits);
 
 /// Builds the table for jobs. O(jobs x leaves).
 ///

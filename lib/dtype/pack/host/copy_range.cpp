@@ -38,7 +38,7 @@ class BoxLevels {
       const auto steps = k == rank ? count : level.count;
       if (steps != 1) levels_[size_++] = {steps, level.stride, level.packed_stride};
     };
-    const auto first = may_reorder && op.innermost <= rank ? op.innermost : 0;
+    const auto first = may_reorder && op.innermost_rank <= rank ? op.innermost_rank : 0;
     if (rank >= 0) add(first);
     for (int k = 0; k <= rank; ++k)
       if (k != first) add(k);
