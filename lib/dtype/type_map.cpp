@@ -261,14 +261,4 @@ TypeMap type_map(const TypeExpr& expr) {
   return map;
 }
 
-std::vector<std::int64_t> byte_displacements(const TypeMap& map, std::int64_t count) {
-  std::vector<std::int64_t> bytes;
-  bytes.reserve(static_cast<std::size_t>(map.size * count));
-  for (std::int64_t i = 0; i < count; ++i)
-    for (const auto& entry : map.entries)
-      for (std::int64_t b = 0; b < entry.type->size; ++b)
-        bytes.push_back(i * map.extent + entry.displacement + b);
-  return bytes;
-}
-
 }  // namespace halocline::dtype

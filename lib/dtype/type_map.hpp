@@ -36,8 +36,4 @@ struct TypeMap {
 /// up to the largest alignment among the entries.
 TypeMap type_map(const TypeExpr& expr);
 
-/// Returns the displacement of every packed byte of `count` instances, in pack order. This list is
-/// the whole contract of packing.
-std::vector<std::int64_t> byte_displacements(const TypeMap& map, std::int64_t count);
-
 }  // namespace halocline::dtype

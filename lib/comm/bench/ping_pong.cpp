@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "dtype/bench/memory.hpp"
+#include "dtype/pack/block_list.hpp"
 #include "dtype/pack/host/host_packer.hpp"
-#include "dtype/pack/host/segment.hpp"
 #include "support/mpi_check.hpp"
 
 namespace halocline::comm::bench {
@@ -27,8 +27,7 @@ MessageMemory::MessageMemory(const Part& part, dtype::ResourceCache* resources,
       count_(part.count),
       bytes_(plan_.packed_bytes(part.count)),
       device_(resources != nullptr ? &resources->device() : nullptr) {
-  dtype::Segment segment(plan_, nullptr, count_);
-  blocks_ = segment.measure(bytes_).blocks;
+  blocks_ = dtype::count_blocks(plan_, count_, 0, bytes_);
   const auto& bounds = plan_.bounds();
   const auto data = bounds.extent * (count_ - 1) + bounds.true_lb + bounds.true_extent;
   span_ = (data + 2 * kGuard + 7) / 8 * 8;

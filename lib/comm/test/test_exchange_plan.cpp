@@ -19,6 +19,7 @@
 #include "comm/node/shared_window.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/device/emulated_device.hpp"
+#include "dtype/test/byte_displacements.hpp"
 #include "dtype/test/random_call.hpp"
 #include "dtype/type_map.hpp"
 #include "world.hpp"
@@ -375,8 +376,8 @@ TEST_P(EveryMethod, CarriesUserTypesWithGapsInTagOrder) {
           message.expected.assign(kRoom, -1);
           message.in_type = dtype::make_datatype(*in);
           const auto places_of = [&](const dtype::TypeExprPtr& type) {
-            return dtype::byte_displacements(dtype::type_map(*dtype::test::with_mpi_bounds(type)),
-                                             count);
+            return dtype::test::byte_displacements(
+                dtype::type_map(*dtype::test::with_mpi_bounds(type)), count);
           };
           const auto source = places_of(out), target = places_of(in);
           for (std::size_t b = 0; b < source.size(); b += sizeof(std::int32_t))

@@ -15,6 +15,7 @@
 #include "comm/mpi/communicator.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/device/emulated_device.hpp"
+#include "dtype/test/byte_displacements.hpp"
 #include "dtype/test/random_call.hpp"
 #include "dtype/type_map.hpp"
 #include "support/mpi_check.hpp"
@@ -47,7 +48,7 @@ class Layout {
   Layout(const char* text, int count)
       : count_(count), type_(dtype::make_datatype(*dtype::parse_type(text))) {
     const auto in_mpi = dtype::test::with_mpi_bounds(dtype::parse_type(text));
-    for (const auto byte : dtype::byte_displacements(dtype::type_map(*in_mpi), count))
+    for (const auto byte : dtype::test::byte_displacements(dtype::type_map(*in_mpi), count))
       if (byte % 4 == 0) places_.push_back(byte / 4);
     const auto [least, greatest] = std::minmax_element(places_.begin(), places_.end());
     if (places_.empty()) return;

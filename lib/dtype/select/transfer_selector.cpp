@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <string>
 
-#include "dtype/pack/host/segment.hpp"
+#include "dtype/pack/block_list.hpp"
 #include "support/error.hpp"
 
 namespace halocline::dtype {
@@ -231,8 +231,7 @@ TransferSet possible_transfers(const Capabilities& capabilities) {
 }
 
 BlockShape shape_of(const PackPlan& plan) {
-  Segment segment(plan, nullptr, 1);
-  const auto [bytes, blocks] = segment.measure(segment.bytes());
+  const auto bytes = plan.packed_bytes(1), blocks = count_blocks(plan, 1, 0, bytes);
   const auto block = std::max<std::int64_t>(bytes / std::max<std::int64_t>(blocks, 1), 1);
   return {block, std::max(block, plan.bounds().true_extent / std::max<std::int64_t>(blocks, 1))};
 }

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "byte_displacements.hpp"
 #include "dtype/pack/copy_plan.hpp"
 #include "dtype/pack/device/emulated_packer.hpp"
 #include "dtype/pack/host/copy_share.hpp"

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "byte_displacements.hpp"
 #include "dtype/type_map.hpp"
 #include "dtype/type_tree.hpp"
 #include "dtype/vendor_check.hpp"

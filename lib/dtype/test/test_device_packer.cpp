@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "byte_displacements.hpp"
 #include "dtype/device/device.hpp"
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/type_map.hpp"

@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "dtype/pack/block_list.hpp"
 #include "dtype/pack/host/host_packer.hpp"
-#include "dtype/pack/host/segment.hpp"
 #include "dtype/type_map.hpp"
 #include "emulated.hpp"
 #include "layout.hpp"
@@ -331,10 +331,8 @@ namespace {
 
 // Returns the displacement of byte `position` of the packed stream of `count` instances.
 std::int64_t displacement_of(const PackPlan& plan, std::int64_t count, std::int64_t position) {
-  Segment segment(plan, nullptr, count);
-  segment.seek(position);
   IoBlock block{};
-  segment.blocks({&block, 1});
+  list_blocks(plan, count, position, {&block, 1});
   return block.offset;
 }
 

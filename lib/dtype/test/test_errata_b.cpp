@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "byte_displacements.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/type_map.hpp"

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "byte_displacements.hpp"
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/pack/kokkos/kokkos_packer.hpp"
 #include "dtype/type_map.hpp"

@@ -17,7 +17,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "byte_displacements.hpp"
 #include "dtype/datatype.hpp"
+#include "dtype/pack/block_list.hpp"
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/pack/host/segment.hpp"
 #include "dtype/pack/kokkos/kokkos_packer.hpp"
@@ -105,35 +107,33 @@ class SegmentPacker {
   }
   void fence() const {}
 
-  // Compares blocks() with the displacement of each packed byte; returns the first mistake.
+  // Compares list_blocks() with the displacement of each packed byte; returns the first mistake.
   std::optional<std::string> wrong_blocks(const PackPlan& plan, std::int64_t count,
                                           const std::vector<std::int64_t>& displacements) {
-    Segment segment(plan, nullptr, count);
-    const auto first = between(0, segment.bytes());
-    segment.seek(first);
-    std::int64_t at = first, blocks = 0;
+    const auto bytes = plan.packed_bytes(count);
+    const auto first = between(0, bytes);
+    std::int64_t at = first, position = first, blocks = 0;
     std::vector<IoBlock> list(static_cast<std::size_t>(between(1, 7)));
-    while (const auto n = segment.blocks(list)) {
+    while (const auto n = list_blocks(plan, count, position, list)) {
       blocks += static_cast<std::int64_t>(n);
       for (std::size_t i = 0; i < n; ++i)
         for (std::int64_t b = 0; b < list[i].length; ++b, ++at)
           if (at >= std::ssize(displacements) ||
               displacements[static_cast<std::size_t>(at)] != list[i].offset + b)
-            return "Segment::blocks is wrong at packed byte " + std::to_string(at);
-      if (segment.position() != at) return "Segment::blocks stands at a wrong position";
+            return "list_blocks() is wrong at packed byte " + std::to_string(at);
+      if (position != at) return "list_blocks() stands at a wrong position";
     }
-    if (!segment.done()) return "Segment::blocks ends early";
+    if (position != bytes) return "list_blocks() ends early";
     std::int64_t fewest = 0;
     for (auto b = static_cast<std::size_t>(first); b < displacements.size(); ++b)
       if (static_cast<std::int64_t>(b) == first || displacements[b] != displacements[b - 1] + 1)
         ++fewest;
     if (blocks != fewest)
-      return "Segment::blocks writes " + std::to_string(blocks) + " blocks where " +
+      return "list_blocks() writes " + std::to_string(blocks) + " blocks where " +
              std::to_string(fewest) + " would do";
-    segment.seek(first);
-    const auto measure = segment.measure(segment.bytes());
-    if (measure.bytes != segment.bytes() - first || measure.blocks != blocks)
-      return "Segment::measure says " + std::to_string(measure.blocks) + " blocks, not " +
+    const auto counted = count_blocks(plan, count, first, bytes);
+    if (counted != blocks)
+      return "count_blocks() says " + std::to_string(counted) + " blocks, not " +
              std::to_string(blocks);
     return std::nullopt;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests details of segments that random types do not show one by one. These are the position, the
-// listed blocks, and when kept bytes reach the buffer.
+// Tests details of segments that random types do not show one by one. These are the position, and
+// when kept bytes reach the buffer.
 #include "dtype/pack/host/segment.hpp"
 
 #include <gtest/gtest.h>
@@ -63,46 +63,6 @@ TEST(Segment, GoesOnAnywhere) {
   EXPECT_EQ(packed, expected);
   EXPECT_THROW(segment.seek(-1), ConfigError);
   EXPECT_THROW(segment.seek(segment.bytes() + 1), ConfigError);
-}
-
-TEST(Segment, ListsBlocksUpToALimit) {
-  // Blocks of 4, 2 and 2 bytes at 0, 8 and 12; the next instance begins at 20.
-  Segment segment(plan_of("resized(struct({1,1},{0,8},{int,vector(2,1,2,short)}),0,20)"), nullptr,
-                  2);
-  std::vector<IoBlock> blocks(4);
-  ASSERT_EQ(segment.blocks(blocks), 4u);
-  EXPECT_EQ(blocks, (std::vector<IoBlock>{{0, 4}, {8, 2}, {12, 2}, {20, 4}}));
-  EXPECT_EQ(segment.position(), 12);
-  segment.seek(9);
-  ASSERT_EQ(segment.blocks(blocks), 3u);
-  EXPECT_EQ(blocks[0], (IoBlock{21, 3})) << "a byte into the second int";
-  EXPECT_EQ(blocks[2], (IoBlock{32, 2}));
-  EXPECT_TRUE(segment.done());
-  EXPECT_EQ(segment.blocks(blocks), 0u);
-}
-
-TEST(Segment, ListsRunsWhole) {
-  // Multiples of an int are copied int by int, but listed as runs.
-  Segment segment(plan_of("indexed({3,1,2,5},{0,7,4,20},int)"), nullptr, 2);
-  std::vector<IoBlock> blocks(8);
-  ASSERT_EQ(segment.blocks(blocks), 7u);
-  EXPECT_EQ((std::vector<IoBlock>(blocks.begin(), blocks.begin() + 4)),
-            (std::vector<IoBlock>{{0, 12}, {28, 4}, {16, 8}, {80, 32}}))
-      << "the next instance continues the last run";
-  segment.seek(0);
-  EXPECT_EQ(segment.measure(1000).blocks, 7);
-}
-
-TEST(Segment, MeasuresWithoutABuffer) {
-  Segment segment(plan_of("vector(1000000,1,2,double)"), nullptr, 1000000);
-  const auto measure = segment.measure(4000);
-  EXPECT_EQ(measure.bytes, 4000);
-  EXPECT_EQ(measure.blocks, 500);
-  const auto rest = segment.measure(segment.bytes());
-  EXPECT_EQ(rest.bytes, 8000000000000 - 4000);
-  // The last run of an instance and the first run of the next one are one block.
-  EXPECT_EQ(rest.blocks, 1000000000000 - 500 - 999999);
-  EXPECT_TRUE(segment.done());
 }
 
 TEST(Segment, LooksAheadInOrderOnly) {
@@ -192,25 +152,9 @@ TEST(Segment, PackingAndUnpackingTakeTurns) {
   segment.seek(0);
   segment.pack(packed.data(), 10);
   std::fill(buffer.begin(), buffer.end(), static_cast<unsigned char>(0));
-  segment.measure(10);
+  segment.seek(20);
   segment.pack(packed.data(), 10);
   EXPECT_EQ(packed[0], 0) << "moved away: read again";
-}
-
-// Displacements are around the limits of 32 bits; no memory is touched.
-TEST(Segment, ListsBlocksFarAway) {
-  for (const std::int64_t limit :
-       {std::int64_t{1} << 31, -(std::int64_t{1} << 31), std::int64_t{1} << 32}) {
-    const auto far = [&](std::int64_t by) { return std::to_string(limit + by); };
-    Segment segment(
-        plan_of("hindexed_block(1,{0,100," + far(-8) + "," + far(0) + "," + far(24) + "},int)"),
-        nullptr, 1);
-    std::vector<IoBlock> blocks(8);
-    ASSERT_EQ(segment.blocks(blocks), 5u);
-    EXPECT_EQ(blocks[2].offset, limit - 8);
-    EXPECT_EQ(blocks[3].offset, limit);
-    EXPECT_EQ(blocks[4].offset, limit + 24);
-  }
 }
 
 }  // namespace halocline::dtype::test

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "byte_displacements.hpp"
 #include "dtype/type_map.hpp"
 #include "dtype/type_tree.hpp"
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "byte_displacements.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/type_map.hpp"
 #include "support/error.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "vendor_pack.hpp"
+#include "byte_displacements.hpp"
 
 #include <mpi.h>
 

@@ -18,6 +18,7 @@
 
 #include "dtype/datatype.hpp"
 #include "dtype/device/device.hpp"
+#include "dtype/test/byte_displacements.hpp"
 #include "dtype/test/random_call.hpp"
 #include "dtype/type_map.hpp"
 
@@ -133,7 +134,7 @@ class Layout {
       : count_(static_cast<int>(count)), type_(dtype::make_datatype(*expr)) {
     const auto in_mpi = dtype::test::with_mpi_bounds(expr);
     if (in_mpi == nullptr) return;  // this MPI has the data at other places
-    places_ = dtype::byte_displacements(dtype::type_map(*in_mpi), count);
+    places_ = dtype::test::byte_displacements(dtype::type_map(*in_mpi), count);
     if (places_.empty()) return;
     const auto [least, greatest] = std::minmax_element(places_.begin(), places_.end());
     origin_ = (-*least / 64 + 2) * 64;

@@ -169,8 +169,8 @@ DeviceHarness::Prepared DeviceHarness::prepare(const DeviceCase& the_case) {
   std::vector<IoBlock> some(1024);
   for (const auto& job : out.jobs) {
     fused.push_back({job.plan, memory_.data() + job.offset, job.count});
-    Segment segment(job.plan, nullptr, job.count);
-    while (const auto n = segment.blocks(some)) {
+    std::int64_t position = 0;
+    while (const auto n = list_blocks(job.plan, job.count, position, some)) {
       out.blocks += static_cast<std::int64_t>(n);
       for (auto block : std::span(some).first(n)) {
         block.offset += job.offset;
@@ -319,9 +319,10 @@ DeviceHarness::Launch DeviceHarness::gather(const Prepared& p) const {
   std::vector<IoBlock> blocks(size(p.blocks));
   auto next = blocks.begin();
   for (const auto& job : p.jobs) {
-    Segment segment(job.plan, nullptr, job.count);
     const auto begin = next;
-    next += static_cast<std::ptrdiff_t>(segment.blocks(std::span(begin, blocks.end())));
+    std::int64_t position = 0;
+    next += static_cast<std::ptrdiff_t>(
+        list_blocks(job.plan, job.count, position, std::span(begin, blocks.end())));
     for (auto block = begin; block != next; ++block) {
       block->offset += job.offset;
       alignment_bits |= static_cast<std::uint64_t>(block->offset | block->length);

@@ -21,7 +21,7 @@
 #include "dtype/bench/device/twins.hpp"
 #include "dtype/bench/program.hpp"
 #include "dtype/device/device.hpp"
-#include "dtype/pack/host/segment.hpp"
+#include "dtype/pack/block_list.hpp"
 
 namespace halocline::dtype::bench {
 

@@ -121,16 +121,4 @@ void Segment::flush() {
   unpacked_ = {};
 }
 
-std::size_t Segment::blocks(std::span<IoBlock> out) {
-  if (out.empty()) return 0;
-  leave();
-  return list_blocks(plan_, count_, position_, out);
-}
-
-Segment::Measure Segment::measure(std::int64_t bytes) {
-  leave();
-  const auto first = std::exchange(position_, position_ + clip(bytes));
-  return {position_ - first, count_blocks(plan_, count_, first, position_)};
-}
-
 }  // namespace halocline::dtype

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Processes a part of a datatype: packs, unpacks, lists or measures any range of the packed stream
-// [RMG03 section 2.2].
+// Processes a part of a datatype: packs or unpacks any range of the packed stream [RMG03 section
+// 2.2]. list_blocks() and count_blocks() list and measure ranges.
 //
 // Best peer: MPICH keeps the stack of a segment between calls, and a position out of order costs a
 // walk from the begin. Here a segment is a number, and any position costs the same.
@@ -9,9 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 
-#include "dtype/pack/block_list.hpp"
 #include "dtype/pack/host/copy_range.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
@@ -30,7 +28,7 @@ class Segment {
   ///
   /// \param plan the plan of the datatype
   /// \param buffer the user's memory; it must outlive the segment. May be MPI_BOTTOM when the type
-  ///   holds absolute addresses. Only unpack writes to it. blocks() and measure() do not touch it.
+  ///   holds absolute addresses. Only unpack writes to it.
   /// \param count instances of the datatype
   /// \param lookahead the most bytes of the stream to keep in memory of the segment, which is
   ///   allocated here. 0 keeps none.
@@ -61,21 +59,6 @@ class Segment {
 
   /// Writes the bytes that unpack has kept to the buffer.
   void flush();
-
-  /// Lists the blocks of memory that hold the next bytes, in packed order, until the stream or
-  /// `out` ends. Returns the number of blocks. It is the lowest possible: no block begins where the
-  /// one before it ends.
-  std::size_t blocks(std::span<IoBlock> out);
-
-  struct Measure {
-    std::int64_t bytes, blocks;
-  };
-  /// Moves over at most `bytes` bytes. Returns their number, and the number of blocks that blocks()
-  /// would list for them.
-  ///
-  /// O(depth + loops that hold lists or structs). A list that the range cuts costs O(its entries),
-  /// and buckets that are no runs cost O(their elements).
-  Measure measure(std::int64_t bytes);
 
  private:
   // Holds a part of the stream in the segment's own memory.
