@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "dtype/pack/host/copy_loops.hpp"
+#include "dtype/pack/host/copy_lists.hpp"
 #include "dtype/pack/walk.hpp"
 
 namespace halocline::dtype::host {
@@ -50,6 +50,24 @@ class BoxLevels {
   LoopLevel levels_[kMostLevels];
 };
 
+// Unpacks the runs of a nest in the order of the packed bytes, whatever the order of its levels.
+void unpack_in_order(const Nest& nest, Address memory, Address packed) {
+  LoopLevel levels[kMostLevels];
+  const auto end = std::copy(nest.levels.begin(), nest.levels.end(), levels);
+  std::sort(levels, end,
+            [](const auto& a, const auto& b) { return a.packed_stride < b.packed_stride; });
+  copy_nest<Direction::unpack>({nest.run, {levels, nest.levels.size()}}, memory, packed);
+}
+
+struct NestKernels {
+  NestKernel pack = nullptr, unpack = nullptr;
+
+  template <Direction kDirection>
+  NestKernel get() const {
+    return kDirection == Direction::pack ? pack : unpack;
+  }
+};
+
 // Holds the kernels of a plan's strided ops.
 class PlanKernels {
  public:
@@ -60,7 +78,9 @@ class PlanKernels {
       const bool in_order =
           !strided.levels.empty() &&
           !may_reorder<Direction::unpack>(strided, strided.level(strided.top()).count);
-      return choose_kernels({strided.run, levels}, in_order);
+      const Nest nest{strided.run, levels};
+      return NestKernels{choose_kernel<Direction::pack>(nest),
+                         in_order ? unpack_in_order : choose_kernel<Direction::unpack>(nest)};
     };
     const auto& one = program.entry(1);
     instance_ = {one.strided.run, program.instance_levels()};
@@ -283,34 +303,6 @@ template <Direction kDirection>
 }
 
 }  // namespace
-
-void unpack_in_order(const Nest& nest, Address memory, Address packed) {
-  LoopLevel levels[kMostLevels];
-  const auto end = std::copy(nest.levels.begin(), nest.levels.end(), levels);
-  std::sort(levels, end,
-            [](const auto& a, const auto& b) { return a.packed_stride < b.packed_stride; });
-  copy_nest<Direction::unpack>({nest.run, {levels, nest.levels.size()}}, memory, packed);
-}
-
-NestKernels choose_kernels(const Nest& nest, bool unpacks_in_order) {
-  return {choose_kernel<Direction::pack>(nest),
-          unpacks_in_order ? unpack_in_order : choose_kernel<Direction::unpack>(nest)};
-}
-
-TwinKernel choose_twin_kernel(const Nest& nest) {
-  TwinKernel kernel = nullptr;
-  with_width(nest.run, [&](auto width) {
-    using Width = decltype(width);
-    if constexpr (Width::kBytes > 0) {
-      const auto steps = nest.levels.size() > 1 ? nest.levels[0].count : 0;
-      kernel = steps == 2   ? twins_kernel<TwinRow<Width, 2>>
-               : steps == 3 ? twins_kernel<TwinRow<Width, 3>>
-               : steps == 4 ? twins_kernel<TwinRow<Width, 4>>
-                            : twins_kernel<TwinRow<Width>>;
-    }
-  });
-  return kernel;
-}
 
 template <Direction kDirection>
 void copy_range(const PackPlan& plan, Address buffer, std::int64_t count, std::int64_t first,

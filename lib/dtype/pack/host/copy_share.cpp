@@ -7,8 +7,8 @@
 #include <span>
 #include <utility>
 
-#include "dtype/pack/host/copy_loops.hpp"
 #include "dtype/pack/host/copy_range.hpp"
+#include "dtype/pack/host/copy_widths.hpp"
 
 namespace halocline::dtype::host {
 
@@ -53,7 +53,7 @@ StepUnits choose_units(std::span<const CopyNest> nests) {
   units.twins = twins_of(std::span(levels).first(rank + 1));
   for (const auto& nest : nests)
     units.kernels.push_back(
-        choose_kernels({nest.run, std::span(nest.levels).first(rank + 1)}, false).pack);
+        choose_kernel<Direction::pack>({nest.run, std::span(nest.levels).first(rank + 1)}));
   return units;
 }
 

@@ -29,34 +29,25 @@ inline bool is_tiled(std::span<const LoopLevel> levels) {
 /// Copies all runs of a nest between memory and the packed stream.
 using NestKernel = void (*)(const Nest& nest, Address memory, Address packed);
 
-struct NestKernels {
-  NestKernel pack = nullptr, unpack = nullptr;
-
-  template <Direction kDirection>
-  NestKernel get() const {
-    return kDirection == Direction::pack ? pack : unpack;
-  }
-};
-
-/// Chooses the kernels for a nest. O(1).
+/// Chooses the kernel for a nest. O(1).
 ///
-/// They also serve nests that differ from it in one count. This is the count of the only level, of
-/// the last of several levels, or of any level that runs in tiles.
-///
-/// \param nest the loops and their runs
-/// \param unpacks_in_order if true, unpacking ignores the order of the levels and follows the
-///   packed bytes
-NestKernels choose_kernels(const Nest& nest, bool unpacks_in_order);
+/// It also serves nests that differ from this one in one count. This is the count of the only
+/// level, of the last of several levels, or of any level that runs in tiles.
+template <Direction kDirection>
+NestKernel choose_kernel(const Nest& nest);
 
-/// Unpacks the runs of a nest in the order of the packed bytes, whatever the order of its levels.
-void unpack_in_order(const Nest& nest, Address memory, Address packed);
+/// Copies all runs of a nest.
+template <Direction kDirection>
+void copy_nest(const Nest& nest, Address memory, Address packed) {
+  choose_kernel<kDirection>(nest)(nest, memory, packed);
+}
 
 /// Copies the runs of a nest, each with a twin: a second run that is the given bytes apart in
 /// memory and in the packed stream.
 using TwinKernel = void (*)(const Nest& nest, Address memory, Address packed, Address memory_apart,
                             Address packed_apart);
 
-/// Returns a kernel that copies a nest with twins. It also serves the nests that choose_kernels()
+/// Returns a kernel that copies a nest with twins. It also serves the nests that choose_kernel()
 /// names. Null unless the width of the runs has a Fixed copy; longer runs gain nothing. O(1).
 TwinKernel choose_twin_kernel(const Nest& nest);
 
