@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <utility>
 
 namespace halocline {
 
@@ -14,19 +15,17 @@ class Once {
  public:
   template <class F>
   void operator()(F&& work) {
-    if (!is_done_.load(std::memory_order_acquire)) do_work(work);
-  }
-
- private:
-  // Is not inlined: once the work is done, a caller only tests a flag.
-  template <class F>
-  [[gnu::noinline, gnu::cold]] void do_work(F& work) {
+    if (is_done()) return;
     const std::lock_guard lock(mutex_);
     if (is_done_.load(std::memory_order_relaxed)) return;
-    work();
+    std::forward<F>(work)();
     is_done_.store(true, std::memory_order_release);
   }
 
+  /// Tells if the work is done.
+  bool is_done() const { return is_done_.load(std::memory_order_acquire); }
+
+ private:
   std::mutex mutex_;
   std::atomic<bool> is_done_{false};
 };

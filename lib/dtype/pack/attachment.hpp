@@ -22,7 +22,7 @@ class Attachment {
   template <class T, class Make>
   const T& get(Backend backend, Make make) const {
     auto& slot = slots_[static_cast<std::size_t>(backend)];
-    slot.once([&] { slot.object = std::shared_ptr<const T>(make()); });
+    if (!slot.once.is_done()) fill<T>(slot, make);
     return *static_cast<const T*>(slot.object.get());
   }
 
@@ -34,6 +34,13 @@ class Attachment {
     Once once;
     std::shared_ptr<const void> object;
   };
+
+  // Is out of line: once the object is made, a caller only tests a flag.
+  template <class T, class Make>
+  [[gnu::noinline, gnu::cold]] static void fill(Slot& slot, Make make) {
+    slot.once([&] { slot.object = std::shared_ptr<const T>(make()); });
+  }
+
   mutable std::array<Slot, 3> slots_;
 };
 

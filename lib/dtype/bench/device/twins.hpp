@@ -13,7 +13,7 @@
 
 namespace halocline::dtype::bench {
 
-using host::Direction;
+using detail::Direction;
 
 /// Describes an object as in [PEA21 section 3.3]: counts[0] consecutive bytes, counts[1] of these
 /// rows strides[1] bytes apart, and counts[2] of these planes strides[2] bytes apart.
