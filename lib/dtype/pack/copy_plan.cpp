@@ -390,12 +390,4 @@ CopyPlan::CopyPlan(const std::vector<CopyJob>& jobs, Begin begin) {
   program_ = std::move(program);
 }
 
-std::int64_t CopyPlan::metadata_bytes() const {
-  const auto& p = *program_;
-  auto bytes = p.nests.size() * sizeof(p.nests[0]) + p.pieces.size() * sizeof(p.pieces[0]) +
-               p.windowed.size() * sizeof(p.windowed[0]) + p.steps.size() * sizeof(p.steps[0]);
-  for (const auto& nest : p.nests) bytes += nest.levels.size() * sizeof(nest.levels[0]);
-  return static_cast<std::int64_t>(bytes);
-}
-
 }  // namespace halocline::dtype

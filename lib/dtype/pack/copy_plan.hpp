@@ -99,9 +99,6 @@ class CopyPlan {
   /// Returns the bytes that all jobs together copy.
   std::int64_t bytes() const { return steps().empty() ? 0 : steps().back().end; }
 
-  /// Returns the bytes of all tables.
-  std::int64_t metadata_bytes() const;
-
   const detail::CopyProgram& program() const { return *program_; }
 
  private:
