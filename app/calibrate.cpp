@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "commands.hpp"
-#include "dtype/select/transfer_selector.hpp"
+#include "dtype/model/transfer_selector.hpp"
 #include "environment.hpp"
 #include "methods.hpp"
 #include "model.hpp"

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/calibrate/ping_pong.hpp"
 #include "comm/gather/gather_model.hpp"
 #include "comm/gather/gather_plan.hpp"
 #include "commands.hpp"
@@ -283,41 +284,19 @@ void set_ratios(std::vector<GatherContender>& contenders) {
 
 // ---- The alpha-beta model
 
-// Measures half a round trip between rank 0 and the first rank on its node, or on another node.
-// Returns nullopt if there is no such rank, or if noise is larger than the time of a long message.
-// Collective.
-std::optional<comm::LinkCost> measure_link(const comm::NodeHierarchy& nodes, bool on_node,
-                                           MPI_Comm comm) {
-  int other = 1;
-  while (other < nodes.ranks() && (nodes.node_of(other) == nodes.node_of(0)) != on_node) ++other;
-  if (other == nodes.ranks()) return std::nullopt;
-  constexpr int kLongMessage = 1 << 22;  // longer than the 300 kB that a shaped wire lets through
-                                         // at once
-  Bytes buffer(kLongMessage);
-  const auto half_round_trip = [&](int bytes, int times) {
-    std::vector<double> samples;
-    const int partner = nodes.rank() == 0 ? other : 0;
-    for (int i = 0; i < times && (nodes.rank() == 0 || nodes.rank() == other); ++i) {
-      const double start = MPI_Wtime();
-      if (nodes.rank() == 0)
-        HALOCLINE_MPI(MPI_Send(buffer.data(), bytes, MPI_BYTE, partner, 0, comm));
-      HALOCLINE_MPI(MPI_Recv(buffer.data(), bytes, MPI_BYTE, partner, 0, comm, MPI_STATUS_IGNORE));
-      if (nodes.rank() != 0)
-        HALOCLINE_MPI(MPI_Send(buffer.data(), bytes, MPI_BYTE, partner, 0, comm));
-      samples.push_back((MPI_Wtime() - start) / 2);
-    }
-    double out = samples.empty() ? 0 : statistics(samples).median;
-    HALOCLINE_MPI(MPI_Bcast(&out, 1, MPI_DOUBLE, 0, comm));
-    return out;
-  };
-  const double alpha = half_round_trip(1, 41), of_long = half_round_trip(kLongMessage, 9);
-  if (of_long <= alpha) return std::nullopt;
-  return comm::LinkCost{alpha, (of_long - alpha) / kLongMessage};
+// Measures messages between rank 0 and the first rank on its node, or on another node. Returns
+// nullopt if there is no such rank, or if there is too much noise. Collective.
+std::optional<dtype::LinkCost> measure_link(const comm::NodeHierarchy& nodes, bool on_node,
+                                            MPI_Comm comm) {
+  for (int other = 1; other < nodes.ranks(); ++other)
+    if ((nodes.node_of(other) == nodes.node_of(0)) == on_node)
+      return comm::measure_link(comm, other);
+  return std::nullopt;
 }
 
 /// Holds the cost of messages here, as far as it could be measured.
 struct Links {
-  std::optional<comm::LinkCost> on_node, off_node;
+  std::optional<dtype::LinkCost> on_node, off_node;
 
   // Uses the one measured cost for both if the other is missing.
   std::optional<comm::MachineCost> cost() const {
@@ -348,8 +327,8 @@ void predict(GatherRecord& record, const comm::TreeForms& forms, const Arrangeme
                                              arrangement.nodes().node_of_ranks());
 }
 
-std::string format_link(const comm::LinkCost& link) {
-  return format_seconds(link.alpha_s) + " + " + format_rate(1 / link.beta_s_per_byte);
+std::string format_link(const dtype::LinkCost& link) {
+  return format_seconds(link.at(0)) + " + " + format_rate(1 / link.seconds_per_byte);
 }
 
 std::string describe_model(const Links& links, const comm::NodeHierarchy& nodes) {

@@ -10,7 +10,7 @@
 
 #include "config.hpp"
 #include "dtype/device/resource_cache.hpp"
-#include "dtype/select/system_model.hpp"
+#include "dtype/model/system_model.hpp"
 #include "provenance.hpp"
 
 namespace halocline::app {

@@ -168,30 +168,14 @@ std::string trace_of(const comm::RankTraffic& traffic, int rank, std::int64_t ex
   return out + me + " finalize\n";
 }
 
-// Describes messages by the numbers that a network simulator takes: latency, overhead and rate.
-struct LinkRates {
-  double latency_s, overhead_s, bytes_per_s;
-};
-
-// Derives latency and rate from a single message of one rank, and the overhead from each further
-// message.
-LinkRates rates_of(const dtype::MessageTimes& times, const std::string& where) {
-  const auto& last_curve = times.measured().back();
-  if (const auto end = last_curve.curve.bytes().back();
-      !last_curve.curve.reaches(2 * static_cast<double>(end), last_curve.messages))
+dtype::LinkCost link_of(const dtype::MessageTimes& times, const std::string& where) {
+  const auto out = link_cost(times);
+  if (!out)
     throw ConfigError("traces cannot be written (the model's messages " + where + " end at " +
-                      dtype::text_of_bytes(end) +
+                      dtype::text_of_bytes(times.measured().back().curve.bytes().back()) +
                       ", where they have no bandwidth yet): measure it again with "
                       "'halocline calibrate', for longer");
-  const auto& most = times.measured().back();
-  const double alone = times.at(1, 0);
-  const double each = most.messages == 1 ? 0
-                                         : std::max(0.0, times.at(most.messages, 0) - alone) /
-                                               static_cast<double>(most.messages - 1);
-  const auto last = static_cast<double>(most.curve.bytes().back());
-  const double per_byte = (times.at(most.messages, 2 * last) - times.at(most.messages, last)) /
-                          (last * static_cast<double>(most.messages));
-  return {std::max(0.0, alone - each), std::min(each, alone), 1 / per_byte};
+  return *out;
 }
 
 nlohmann::ordered_json platform_of(const dtype::SystemModel& model, Transfer transfer,
@@ -202,12 +186,12 @@ nlohmann::ordered_json platform_of(const dtype::SystemModel& model, Transfer tra
         "traces cannot be written (the model has no messages on the node or between nodes for "
         "transfer " +
         std::string(dtype::name(transfer)) + "): calibrate on two nodes of two ranks or more");
-  const auto on_node = rates_of(*paths.on_node, "on the node"),
-             off_node = rates_of(*paths.off_node, "between nodes");
+  const auto on_node = link_of(*paths.on_node, "on the node"),
+             off_node = link_of(*paths.off_node, "between nodes");
   const auto each = nodes.ranks() / nodes.nodes();
-  const auto link = [](const LinkRates& rates) -> nlohmann::ordered_json {
-    return {{"latency_s", rates.latency_s},
-            {"bytes_per_s", rates.bytes_per_s},
+  const auto link = [](const dtype::LinkCost& cost) -> nlohmann::ordered_json {
+    return {{"latency_s", cost.latency_s},
+            {"bytes_per_s", 1 / cost.seconds_per_byte},
             {"bandwidth_of", "rank"}};
   };
   constexpr int kPorts = 36;  // ports of an InfiniBand switch
@@ -218,7 +202,7 @@ nlohmann::ordered_json platform_of(const dtype::SystemModel& model, Transfer tra
           {"on_node", link(on_node)},
           {"off_node", link(off_node)},
           {"injection_bytes_per_s",
-           model.injection_bytes_per_second.value_or(each * off_node.bytes_per_s)},
+           model.injection_bytes_per_second.value_or(each * (1 / off_node.seconds_per_byte))},
           {"radix", kPorts}};
 }
 
@@ -273,12 +257,12 @@ PredictRecord record_of(const Config& config, const Domain& domain, Transfer tra
   out.messages = prediction.load.messages;
   out.bytes_off_node_of_node = prediction.load.bytes_off_node_of_node;
   out.bytes_off_node_total = prediction.load.bytes_off_node;
-  out.pack_s = prediction.seconds.phases.pack;
-  out.transfer_s = prediction.seconds.phases.transfer;
-  out.unpack_s = prediction.seconds.phases.unpack;
-  out.total_s = prediction.seconds.total;
+  out.pack_s = prediction.seconds.phases.pack.seconds();
+  out.transfer_s = prediction.seconds.phases.transfer.seconds();
+  out.unpack_s = prediction.seconds.phases.unpack.seconds();
+  out.total_s = prediction.seconds.total.seconds();
   out.injection_limits = prediction.seconds.injection_limits;
-  if (prediction.seconds.unknown) out.unknown = prediction.seconds.unknown->text();
+  if (const auto* unknown = prediction.seconds.total.unknown()) out.unknown = unknown->text();
   return out;
 }
 
@@ -319,12 +303,9 @@ std::string headline(const Config& config, const Provenance& provenance,
 }
 
 bool knows_packing(const dtype::SystemModel& model, Transfer transfer) {
-  const auto& times = transfer == Transfer::host       ? model.host_packing
-                      : transfer == Transfer::one_shot ? model.mapped_packing
-                                                       : model.device_packing;
-  return times.pack && times.unpack &&
-         (transfer == Transfer::host || (model.launch_seconds && model.synchronize_seconds)) &&
-         (transfer != Transfer::staged || (model.device_to_host && model.host_to_device));
+  const dtype::Message one{1, {1, 1}, {1, 1}, dtype::Reach::on_node};
+  const auto phases = phase_seconds(model, {&one, 1}, transfer);
+  return phases.pack && phases.unpack;
 }
 
 // Explains the table to the reader, and says how to replace a - by a number.

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "dtype/select/transfer_selector.hpp"
+#include "dtype/model/transfer_selector.hpp"
 #include "record.hpp"
 #include "table.hpp"
 

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "config.hpp"
-#include "dtype/select/system_model.hpp"
+#include "dtype/model/system_model.hpp"
 #include "dtype/type_expr.hpp"
 #include "flags.hpp"
 #include "inspect.hpp"

@@ -23,10 +23,10 @@
 #include "comm/p2p/point_to_point.hpp"
 #include "dtype/bench/harness.hpp"
 #include "dtype/bench/program.hpp"
-#include "dtype/select/system_model.hpp"
-#include "ping_pong.hpp"
+#include "dtype/model/system_model.hpp"
 #include "support/mpi_check.hpp"
 #include "support/narrow.hpp"
+#include "ways.hpp"
 
 namespace halocline::comm::bench {
 
@@ -55,15 +55,14 @@ class Bench {
  public:
   explicit Bench(const Options& options)
       : options_(options),
-        pair_(MPI_COMM_WORLD),
         resources_(dtype::current_device() != nullptr ? &dtype::current_resources() : nullptr),
         aware_(resources_ != nullptr && probe_gpu_awareness(resources_->device()).aware) {
+    HALOCLINE_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
     if (!options.model.empty()) model_ = dtype::read_model(options.model);
   }
 
   const Options& options() const { return options_; }
   bool has_device() const { return resources_ != nullptr; }
-  const PingPong& pair() const { return pair_; }
   std::string device() const {
     return has_device() ? resources_->device().properties().name : "no device";
   }
@@ -100,7 +99,7 @@ class Bench {
       options.chunk_bytes = chunk;
       p2p = std::make_unique<PointToPoint>(MPI_COMM_WORLD, options);
     }
-    const int other = 1 - pair_.rank();
+    const int other = 1 - rank_;
     const auto* m = &memory;
     return {std::move(name),
             [=, p = p2p.get()] { p->send(m->out(), m->count(), m->type(), other, 1); },
@@ -118,7 +117,7 @@ class Bench {
   // Sends by these functions: those of MPI itself, or of the interposer if it was loaded.
   template <auto send, auto recv>
   Way by_mpi(std::string name, const MessageMemory& memory) const {
-    const int other = 1 - pair_.rank();
+    const int other = 1 - rank_;
     const auto* m = &memory;
     const int count = checked_int(m->count(), "count");
     return {std::move(name),
@@ -133,7 +132,7 @@ class Bench {
   // exchange each.
   template <auto irecv, auto isend, auto waitall>
   Way both_ways(std::string name, const MessageMemory& memory) const {
-    const int other = 1 - pair_.rank();
+    const int other = 1 - rank_;
     const auto* m = &memory;
     const int count = checked_int(m->count(), "count");
     const auto exchange = [=] {
@@ -147,7 +146,7 @@ class Bench {
 
   // Copies on rank 0, twice for a message there and back.
   Way copy(std::string name, const MessageMemory& to, const MessageMemory& from) const {
-    if (pair_.rank() != 0) return {std::move(name), [] {}, [] {}, nullptr};
+    if (rank_ != 0) return {std::move(name), [] {}, [] {}, nullptr};
     auto& device = resources_->device();
     const auto copy = [&device, to = to.in(), from = from.out(), bytes = to.bytes()] {
       device.copy(to, from, static_cast<std::size_t>(bytes), nullptr);
@@ -168,7 +167,7 @@ class Bench {
 
  private:
   Options options_;
-  PingPong pair_;
+  int rank_ = 0;
   dtype::ResourceCache* resources_;
   bool aware_;
   std::optional<dtype::SystemModel> model_;
@@ -188,7 +187,7 @@ Row measure(Bench& bench, const MessageMemory& memory, std::vector<Way> ways, do
   Row row;
   row.add("bytes", memory.bytes());
   row.add("blocks", memory.blocks());
-  const auto all = bench.pair().measure(ways, bench.effort(seconds), row);
+  const auto all = measure_ways(MPI_COMM_WORLD, ways, bench.effort(seconds), row);
   row.verified = row.note.empty();
   if (const auto* mine = find(all, ours))
     for (const auto& other : all)

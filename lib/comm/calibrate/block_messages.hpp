@@ -10,7 +10,7 @@
 
 #include "comm/calibrate/grid.hpp"
 #include "comm/calibrate/local_times.hpp"
-#include "dtype/select/system_model.hpp"
+#include "dtype/model/system_model.hpp"
 
 namespace halocline::comm::detail {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "dtype/device/resource_cache.hpp"
-#include "dtype/select/system_model.hpp"
+#include "dtype/model/system_model.hpp"
 
 namespace halocline::comm {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "dtype/select/time_table.hpp"
+#include "dtype/model/time_table.hpp"
 #include "dtype/type_expr.hpp"
 
 namespace halocline::comm::detail {

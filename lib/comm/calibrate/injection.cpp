@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "dtype/select/time_table.hpp"
+#include "dtype/model/time_table.hpp"
 #include "support/mpi_check.hpp"
 
 namespace halocline::comm::detail {

@@ -14,7 +14,7 @@
 #include "comm/calibrate/grid.hpp"
 #include "comm/calibrate/turns.hpp"
 #include "dtype/device/resource_cache.hpp"
-#include "dtype/select/system_model.hpp"
+#include "dtype/model/system_model.hpp"
 
 namespace halocline::comm::detail {
 

@@ -2,9 +2,7 @@
 #include "comm/calibrate/ping_pong.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "support/mpi_check.hpp"
@@ -15,62 +13,27 @@ namespace {
 
 constexpr int kOrderTag = 0, kAnswerTag = 1, kMessageTag = 2;
 
-// Orders `calls` round trips of `messages` messages from the other rank. 0 calls: the end.
-using Order = std::array<std::int64_t, 3>;  // messages, bytes of each, calls
-
-class Player {
+// Holds one rank's end of messages in host or device memory.
+class Messages {
  public:
-  Player(MPI_Comm comm, int partner, const TouchedMemory& sent, const TouchedMemory& received)
+  Messages(MPI_Comm comm, int partner, const TouchedMemory& sent, const TouchedMemory& received)
       : comm_(comm), partner_(partner), sent_(sent.data()), received_(received.data()) {}
 
-  void order(const Order& order) {
-    HALOCLINE_MPI(MPI_Send(order.data(), 3, MPI_INT64_T, partner_, kOrderTag, comm_));
-  }
-  Order next_order() {
-    Order order{};
-    HALOCLINE_MPI(
-        MPI_Recv(order.data(), 3, MPI_INT64_T, partner_, kOrderTag, comm_, MPI_STATUS_IGNORE));
-    return order;
-  }
-
-  // Returns this rank's seconds of a round trip, after one warm-up.
-  double play(const Order& order, bool first) {
-    const auto [messages, bytes, calls] = order;
-    round_trip(messages, bytes, first);
-    const auto start = steady_seconds();
-    for (auto i = calls; i > 0; --i) round_trip(messages, bytes, first);
-    return (steady_seconds() - start) / static_cast<double>(calls);
-  }
-
-  void tell(double seconds) {
-    HALOCLINE_MPI(MPI_Send(&seconds, 1, MPI_DOUBLE, partner_, kAnswerTag, comm_));
-  }
-  double answer() {
-    double seconds = 0;
-    HALOCLINE_MPI(
-        MPI_Recv(&seconds, 1, MPI_DOUBLE, partner_, kAnswerTag, comm_, MPI_STATUS_IGNORE));
-    return seconds;
-  }
-
- private:
+  // Sends a number of messages of `bytes` bytes each at once, and receives as many.
   void round_trip(std::int64_t messages, std::int64_t bytes, bool first) {
     requests_.clear();
     // Receives are posted before anything is sent, as in an exchange.
-    receive(messages, bytes);
-    if (!first) wait();
-    send(messages, bytes);
-    wait();
-  }
-  void receive(std::int64_t messages, std::int64_t bytes) {
     for (std::int64_t i = 0; i < messages; ++i)
       HALOCLINE_MPI(MPI_Irecv(received_ + i * bytes, static_cast<int>(bytes), MPI_BYTE, partner_,
                               kMessageTag, comm_, &requests_.emplace_back()));
-  }
-  void send(std::int64_t messages, std::int64_t bytes) {
+    if (!first) wait();
     for (std::int64_t i = 0; i < messages; ++i)
       HALOCLINE_MPI(MPI_Isend(sent_ + i * bytes, static_cast<int>(bytes), MPI_BYTE, partner_,
                               kMessageTag, comm_, &requests_.emplace_back()));
+    wait();
   }
+
+ private:
   void wait() {
     HALOCLINE_MPI(
         MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE));
@@ -83,7 +46,65 @@ class Player {
   std::vector<MPI_Request> requests_;
 };
 
+// Connects two ranks for round trips of messages. A trip has a number of messages and their bytes.
+PingPong connect(MPI_Comm comm, int partner, Messages& messages, bool first) {
+  return {comm, partner, [&messages, first](const PingPong::What& what) -> PingPong::Trip {
+            return [&messages, first, number = what[0], bytes = what[1]] {
+              messages.round_trip(number, bytes, first);
+            };
+          }};
+}
+
 }  // namespace
+
+// Orders round trips from the partner. 0 calls: the end.
+struct PingPong::Order {
+  What what;
+  std::int64_t calls, is_timed;
+};
+
+void PingPong::order(const Order& order) {
+  HALOCLINE_MPI(MPI_Send(&order, sizeof order / sizeof(std::int64_t), MPI_INT64_T, partner_,
+                         kOrderTag, comm_));
+}
+
+double PingPong::run(const Order& order) {
+  const auto trip = trip_of_(order.what);
+  if (order.is_timed != 0) trip();
+  const auto start = steady_seconds();
+  for (auto i = order.calls; i > 0; --i) trip();
+  return (steady_seconds() - start) / static_cast<double>(order.calls);
+}
+
+void PingPong::lead(const What& what, std::int64_t calls) {
+  const Order untimed{what, calls, 0};
+  order(untimed);
+  run(untimed);
+}
+
+double PingPong::time(const What& what, std::int64_t calls) {
+  const Order timed{what, calls, 1};
+  order(timed);
+  const auto mine = run(timed);
+  double answer = 0;
+  HALOCLINE_MPI(MPI_Recv(&answer, 1, MPI_DOUBLE, partner_, kAnswerTag, comm_, MPI_STATUS_IGNORE));
+  return std::max(mine, answer);
+}
+
+void PingPong::end() {
+  order({});
+}
+
+void PingPong::follow() {
+  for (Order order{};;) {
+    HALOCLINE_MPI(MPI_Recv(&order, sizeof order / sizeof(std::int64_t), MPI_INT64_T, partner_,
+                           kOrderTag, comm_, MPI_STATUS_IGNORE));
+    if (order.calls == 0) return;
+    const auto mine = run(order);
+    if (order.is_timed != 0)
+      HALOCLINE_MPI(MPI_Send(&mine, 1, MPI_DOUBLE, partner_, kAnswerTag, comm_));
+  }
+}
 
 std::int64_t message_memory(const Grid& grid) {
   return std::max(grid.message_bytes.back(), grid.bytes_at_once);
@@ -92,17 +113,15 @@ std::int64_t message_memory(const Grid& grid) {
 dtype::MessageTimes measure_ping_pong(MPI_Comm comm, int partner, const TouchedMemory& sent,
                                       const TouchedMemory& received, const Grid& grid,
                                       const Effort& effort) {
-  Player player(comm, partner, sent, received);
+  Messages messages(comm, partner, sent, received);
+  auto pair = connect(comm, partner, messages, true);
   const auto& sizes = grid.message_bytes;
   const auto trials = [&](std::size_t layer) {
     std::vector<Trial> out;
     for (std::size_t i = 0; i < numbers_for(grid, sizes[layer]); ++i)
       out.emplace_back(
-          [&player, messages = grid.messages_at_once[i], bytes = sizes[layer]](std::int64_t calls) {
-            const Order order{messages, bytes, calls};
-            player.order(order);
-            const auto mine = player.play(order, true);
-            return std::max(mine, player.answer()) / 2;
+          [&pair, number = grid.messages_at_once[i], bytes = sizes[layer]](std::int64_t calls) {
+            return pair.time({number, bytes}, calls) / 2;
           });
     return out;
   };
@@ -120,7 +139,7 @@ dtype::MessageTimes measure_ping_pong(MPI_Comm comm, int partner, const TouchedM
   const auto [times, noisy] =
       measure({sizes.size(), static_cast<double>(grid.bytes_growth), trials, lesser},
               effort.seconds, steady_seconds, effort.done);
-  player.order({});
+  pair.end();
   if (times.size() < sizes.size()) effort.cut(sizes[times.size() - 1], sizes.back());
   for (const auto& [layer, i] : noisy)
     effort.noisy(std::to_string(numbers[i]) + (numbers[i] == 1 ? " message of " : " messages of ") +
@@ -142,9 +161,42 @@ dtype::MessageTimes measure_ping_pong(MPI_Comm comm, int partner, const TouchedM
 
 void serve_ping_pong(MPI_Comm comm, int partner, const TouchedMemory& sent,
                      const TouchedMemory& received) {
-  Player player(comm, partner, sent, received);
-  for (auto order = player.next_order(); order[2] > 0; order = player.next_order())
-    player.tell(player.play(order, false));
+  Messages messages(comm, partner, sent, received);
+  connect(comm, partner, messages, false).follow();
 }
 
 }  // namespace halocline::comm::detail
+
+namespace halocline::comm {
+
+std::optional<dtype::LinkCost> measure_link(MPI_Comm comm, int other) {
+  // Longer than the 300 kB that a shaped wire lets through at once.
+  constexpr auto kLong = std::int64_t{4} << 20;
+  const detail::Grid grid{.message_bytes = {1, kLong},
+                          .messages_at_once = {1},
+                          .bytes_at_once = kLong,
+                          .copy_bytes = {},
+                          .packs = {},
+                          .blocks = {},
+                          .bytes_growth = kLong};
+  int rank = 0;
+  HALOCLINE_MPI(MPI_Comm_rank(comm, &rank));
+  std::optional<dtype::LinkCost> out;
+  if (rank == 0 || rank == other) {
+    const detail::TouchedMemory sent(nullptr, dtype::MemoryKind::host, kLong),
+        received(nullptr, dtype::MemoryKind::host, kLong);
+    constexpr double kSeconds = 0.2;
+    if (rank == 0)
+      out = link_cost(measure_ping_pong(comm, other, sent, received, grid,
+                                        {kSeconds, [](auto) {}, [](auto, auto) {}, [](auto&) {}}));
+    else
+      detail::serve_ping_pong(comm, 0, sent, received);
+  }
+  auto cost = out.value_or(dtype::LinkCost{});
+  std::array numbers{cost.latency_s, cost.seconds_per_byte, cost.overhead_s};
+  HALOCLINE_MPI(MPI_Bcast(numbers.data(), 3, MPI_DOUBLE, 0, comm));
+  cost = {numbers[0], numbers[1], numbers[2]};
+  return cost.seconds_per_byte > 0 ? std::optional(cost) : std::nullopt;
+}
+
+}  // namespace halocline::comm

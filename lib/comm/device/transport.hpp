@@ -11,8 +11,8 @@
 #include <memory>
 
 #include "dtype/device/resource_cache.hpp"
+#include "dtype/model/transfer_selector.hpp"
 #include "dtype/pack/packer.hpp"
-#include "dtype/select/transfer_selector.hpp"
 
 namespace halocline::comm {
 

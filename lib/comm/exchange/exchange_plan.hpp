@@ -20,8 +20,8 @@
 #include "comm/exchange/method.hpp"
 #include "comm/node/node_hierarchy.hpp"
 #include "dtype/device/resource_cache.hpp"
+#include "dtype/model/system_model.hpp"
 #include "dtype/pack/packer.hpp"
-#include "dtype/select/system_model.hpp"
 
 namespace halocline::comm {
 

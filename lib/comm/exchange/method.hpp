@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "dtype/select/transfer_selector.hpp"
+#include "dtype/model/transfer_selector.hpp"
 
 namespace halocline::comm {
 

@@ -159,15 +159,10 @@ Transfer choose_transfer(const Communicator& comm, const Method& method, const P
 std::optional<double> predict(const dtype::SystemModel& model, const NodeHierarchy& nodes,
                               const Pieces& sends, Transfer transfer, const Pieces& copies,
                               bool copies_on_device) {
-  std::optional<double> through_mpi = 0;
-  if (const auto messages = messages_of(nodes, sends); !messages.empty()) {
-    const auto index = static_cast<std::size_t>(transfer);
-    through_mpi =
-        dtype::select_transfer(&model, messages, TransferSet(1UL << index)).seconds[index];
-  }
-  const auto copied = dtype::copy_seconds(model, messages_of(nodes, copies), copies_on_device);
-  if (!through_mpi || !copied) return std::nullopt;
-  return *through_mpi + *copied;
+  const auto messages = messages_of(nodes, sends);
+  dtype::PredictedSeconds out;
+  if (!messages.empty()) out = phase_seconds(model, messages, transfer).total();
+  return (out + copy_seconds(model, messages_of(nodes, copies), copies_on_device)).seconds();
 }
 
 Copier copier_of(const Communicator& comm, const Pieces& sends, const Pieces& receives,

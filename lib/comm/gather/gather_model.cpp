@@ -50,7 +50,7 @@ double flat_gather_seconds(const RegularGather& gather, const MachineCost& cost,
 
 double hierarchical_gather_seconds(const RegularGather& gather, const MachineCost& cost,
                                    const TreeForms& forms) {
-  const auto seconds = [](const LinkCost& link, std::int64_t bytes_of_block) {
+  const auto seconds = [](const dtype::LinkCost& link, std::int64_t bytes_of_block) {
     return
         [=](int, int, const Positions& blocks) { return link.at(count(blocks) * bytes_of_block); };
   };

@@ -11,21 +11,14 @@
 #include <vector>
 
 #include "comm/gather/rooted_tree.hpp"
+#include "dtype/model/message_cost.hpp"
 
 namespace halocline::comm {
 
-/// Describes the cost of a message of b bytes: alpha + b * beta, at its sender and at its receiver.
-/// Each end handles one message at a time.
-struct LinkCost {
-  double alpha_s = 0;
-  double beta_s_per_byte = 0;
-  double at(std::int64_t bytes) const {
-    return alpha_s + beta_s_per_byte * static_cast<double>(bytes);
-  }
-};
-
+/// Holds the cost of messages on a node and between nodes. A message takes this time at its sender
+/// and at its receiver. Each end handles one message at a time.
 struct MachineCost {
-  LinkCost on_node, off_node;
+  dtype::LinkCost on_node, off_node;
 };
 
 /// Describes a gather of equal blocks from `nodes` nodes with `each` ranks.

@@ -15,8 +15,8 @@
 #include "comm/interpose/rule.hpp"
 #include "comm/interpose/settings.hpp"
 #include "dtype/device/resource_cache.hpp"
+#include "dtype/model/transfer_selector.hpp"
 #include "dtype/pack/host/host_packer.hpp"
-#include "dtype/select/transfer_selector.hpp"
 #include "support/error.hpp"
 
 namespace halocline::interpose {

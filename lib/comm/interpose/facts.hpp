@@ -17,8 +17,8 @@
 #include <utility>
 
 #include "comm/interpose/rule.hpp"
+#include "dtype/model/transfer_selector.hpp"
 #include "dtype/pack/pack_plan.hpp"
-#include "dtype/select/transfer_selector.hpp"
 #include "dtype/type_expr.hpp"
 
 namespace halocline::interpose {

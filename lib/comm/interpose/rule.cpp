@@ -169,12 +169,12 @@ std::optional<MessageTime> message_time(const dtype::BlockTimes& times, const Bl
                                         std::int64_t bytes, Traffic traffic) {
   const auto& measured = blocks.listed ? times.listed : times.strided;
   const auto& [packed, typed] = traffic == Traffic::one_way ? measured.one_way : measured.both_ways;
-  if (!packed || !typed || bytes > kLongestMessage) return std::nullopt;
+  if (bytes > kLongestMessage || !packed || bytes < packed->axes().bytes.front())
+    return std::nullopt;
   const auto& [block, stride] = blocks.shape;
-  const auto ours = packed->of(block, stride);
-  const auto n = static_cast<double>(bytes);
-  if (bytes < packed->axes().bytes.front() || !ours.reaches(n)) return std::nullopt;
-  return MessageTime{ours.at(n), typed->of(block, std::max(stride, blocks.distance)).at(n)};
+  const auto ours = block_message_seconds(packed, blocks.shape, bytes);
+  const auto mpi = block_message_seconds(typed, {block, std::max(stride, blocks.distance)}, bytes);
+  return ours && mpi ? std::optional(MessageTime{*ours, *mpi}) : std::nullopt;
 }
 
 std::optional<MessageTime> message_time(const Blocks& blocks, std::int64_t bytes, Traffic traffic) {

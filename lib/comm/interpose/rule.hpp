@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <optional>
 
+#include "dtype/model/message_cost.hpp"
+#include "dtype/model/system_model.hpp"
 #include "dtype/pack/pack_plan.hpp"
-#include "dtype/select/system_model.hpp"
-#include "dtype/select/transfer_selector.hpp"
 #include "dtype/type_expr.hpp"
 
 namespace halocline::interpose {

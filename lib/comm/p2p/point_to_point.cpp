@@ -12,9 +12,9 @@
 #include "comm/mpi/communicator.hpp"
 #include "comm/node/node_hierarchy.hpp"
 #include "comm/p2p/operation.hpp"
+#include "dtype/model/selection_cache.hpp"
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/pack/plan_table.hpp"
-#include "dtype/select/selection_cache.hpp"
 #include "support/mpi_check.hpp"
 
 namespace halocline::comm {

@@ -14,9 +14,9 @@
 #include <optional>
 
 #include "dtype/device/resource_cache.hpp"
+#include "dtype/model/system_model.hpp"
+#include "dtype/model/transfer_selector.hpp"
 #include "dtype/pack/packer.hpp"
-#include "dtype/select/system_model.hpp"
-#include "dtype/select/transfer_selector.hpp"
 
 namespace halocline::comm {
 

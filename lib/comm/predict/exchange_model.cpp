@@ -10,8 +10,8 @@ namespace halocline::comm {
 
 namespace {
 
-using Seconds = std::optional<double>;
 using dtype::Message;
+using dtype::PredictedSeconds;
 using dtype::Reach;
 
 constexpr std::size_t index(auto number) {
@@ -45,13 +45,9 @@ Round round_of(int rank, std::vector<RegionTraffic> regions, const std::vector<i
   return out;
 }
 
-void add(Seconds& sum, const Seconds& term) {
-  if (sum) sum = term ? Seconds(*sum + *term) : std::nullopt;
-}
-
 // Raises `most` to `one`. An unknown value makes the maximum unknown.
-void raise(Seconds& most, const Seconds& one) {
-  if (most) most = one ? Seconds(std::max(*most, *one)) : std::nullopt;
+void raise(PredictedSeconds& most, const PredictedSeconds& one) {
+  most = max(most, one);
 }
 
 }  // namespace
@@ -60,7 +56,7 @@ Prediction predict_exchange(const dtype::SystemModel& model, const std::vector<i
                             dtype::Transfer transfer, bool on_device, const TrafficOf& traffic_of) {
   const int ranks = static_cast<int>(node_of.size());
   const auto nodes = index(1 + *std::max_element(node_of.begin(), node_of.end()));
-  Prediction out{{{0, 0, 0}, 0}, {}};
+  Prediction out;
 
   // Sum the bytes that leave each node, by round.
   std::vector<std::vector<double>> leaving;
@@ -84,44 +80,34 @@ Prediction predict_exchange(const dtype::SystemModel& model, const std::vector<i
     out.load.bytes_off_node_of_node = std::max(out.load.bytes_off_node_of_node, bytes);
   }
 
-  const auto& paths =
-      transfer == dtype::Transfer::device ? model.device_messages : model.host_messages;
   struct Slowest {
-    dtype::PhaseSeconds phases{0, 0, 0};
-    Seconds alone = 0, total = 0;  // alone: transfer with no limit of the node
+    dtype::PhaseSeconds phases;
+    PredictedSeconds alone, total;  // alone: transfer with no limit of the node
   };
   std::vector<Slowest> slowest(leaving.size());
   for (int rank = 0; rank < ranks; ++rank) {
     const auto rounds = traffic_of(rank);
     for (std::size_t i = 0; i < rounds.size(); ++i) {
       const auto round = round_of(rank, rounds[i], node_of);
-      dtype::PhaseSeconds mine{0, 0, 0};
+      dtype::PhaseSeconds mine;
       if (!round.sent.empty()) mine = phase_seconds(model, round.sent, transfer);
-      add(mine.unpack, copy_seconds(model, round.kept, on_device));
-      auto& unknown = out.seconds.unknown;
-      if (!unknown && !mine.total()) {
-        if (!round.sent.empty()) unknown = unknown_part(model, round.sent, transfer);
-        if (!unknown) unknown = unknown_part_of_copy(model, round.kept, on_device);
-      }
+      mine.unpack = mine.unpack + copy_seconds(model, round.kept, on_device);
       raise(slowest[i].alone, mine.transfer);
-      if (round.off_node_messages > 0 && mine.transfer && model.injection_bytes_per_second) {
-        const auto latency = paths.off_node->at(round.off_node_messages, 0);
-        const auto bytes = leaving[i][index(node_of[index(rank)])];
-        mine.transfer =
-            std::max(*mine.transfer, latency + bytes / *model.injection_bytes_per_second);
-      }
+      raise(mine.transfer, injection_seconds(model, transfer, round.off_node_messages,
+                                             leaving[i][index(node_of[index(rank)])]));
       raise(slowest[i].phases.pack, mine.pack);
       raise(slowest[i].phases.transfer, mine.transfer);
       raise(slowest[i].phases.unpack, mine.unpack);
       raise(slowest[i].total, mine.total());
     }
   }
-  for (const auto& [phases, alone, total] : slowest) {
-    add(out.seconds.phases.pack, phases.pack);
-    add(out.seconds.phases.transfer, phases.transfer);
-    add(out.seconds.phases.unpack, phases.unpack);
-    add(out.seconds.total, total);
-    if (alone && phases.transfer && *phases.transfer > *alone) out.seconds.injection_limits = true;
+  auto& [sums, total, injection_limits] = out.seconds;
+  for (const auto& [phases, alone, sum] : slowest) {
+    sums.pack = sums.pack + phases.pack;
+    sums.transfer = sums.transfer + phases.transfer;
+    sums.unpack = sums.unpack + phases.unpack;
+    total = total + sum;
+    if (alone && *phases.transfer > *alone) injection_limits = true;
   }
   return out;
 }

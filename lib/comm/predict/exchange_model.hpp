@@ -8,11 +8,9 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <vector>
 
-#include "dtype/select/system_model.hpp"
-#include "dtype/select/transfer_selector.hpp"
+#include "dtype/model/message_cost.hpp"
 
 namespace halocline::comm {
 
@@ -32,13 +30,11 @@ using RankTraffic = std::vector<std::vector<RegionTraffic>>;
 using TrafficOf = std::function<RankTraffic(int rank)>;
 
 /// Holds predicted seconds: the maximum over the ranks in each round, summed over the rounds.
-/// Values are nullopt if the model lacks a part that is needed.
+/// Values are unknown if the model lacks a part that is needed.
 struct ExchangeSeconds {
   dtype::PhaseSeconds phases;
-  std::optional<double> total;    ///< total of the slowest rank in each round
+  dtype::PredictedSeconds total;  ///< total of the slowest rank in each round
   bool injection_limits = false;  ///< true if a node's injection rate limits a round's transfer
-  /// Names the first missing part of the model if there is no total.
-  std::optional<dtype::Unknown> unknown = std::nullopt;
 };
 
 /// Holds the load of all ranks, and of the busiest node and rank.
@@ -57,9 +53,8 @@ struct Prediction {
 /// and copy the data that stay. phase_seconds() gives the times of each rank. copy_seconds() gives
 /// the time for data from a rank to itself, which counts as unpacking.
 ///
-/// The max-rate model [GOS16] bounds the transfer of a node: at least its latency, plus its bytes
-/// divided by model.injection_bytes_per_second. All ranks of the node share this rate. Rounds wait
-/// for each other. Ranks wait only for their own messages.
+/// The ranks of a node share its rate of injection: injection_seconds() bounds their transfers.
+/// Rounds wait for each other. Ranks wait only for their own messages.
 ///
 /// A pure function. O(regions of all ranks * log points of the model).
 ///

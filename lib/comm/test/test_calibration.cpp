@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
 #include "comm/calibrate/grid.hpp"
+#include "comm/calibrate/ping_pong.hpp"
 #include "comm/calibrate/turns.hpp"
 #include "dtype/device/emulated_device.hpp"
 #include "dtype/pack/host/segment.hpp"
@@ -333,6 +335,30 @@ TEST(Calibration, MeasuresAllThatThereIs) {
     return part.starts_with("packing to device memory: up to ") &&
            part.ends_with(" instead of 1 MiB");
   })) << to_json(model);
+}
+
+TEST(PingPong, TheOtherRankMakesTheTripsThatOneLeads) {
+  if (world_size() < 2 || world_rank() > 1) return;
+  std::vector<std::int64_t> made;
+  detail::PingPong pair(MPI_COMM_WORLD, 1 - world_rank(), [&](const detail::PingPong::What& what) {
+    return [&made, number = what[0] + what[3]] { made.push_back(number); };
+  });
+  if (world_rank() == 0) {
+    pair.lead({7, 0, 0, 1}, 2);
+    EXPECT_GE(pair.time({5}, 1), 0);
+    pair.end();
+  } else {
+    pair.follow();
+  }
+  EXPECT_EQ(made, (std::vector<std::int64_t>{8, 8, 5, 5}));
+}
+
+TEST(PingPong, AllRanksKnowTheCostOfALink) {
+  if (world_size() < 2) return;
+  const auto cost = measure_link(MPI_COMM_WORLD, world_size() - 1).value_or(dtype::LinkCost{});
+  std::array mine{cost.latency_s, cost.seconds_per_byte}, first = mine;
+  MPI_Bcast(first.data(), 2, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  EXPECT_EQ(mine, first);
 }
 
 TEST(Calibration, SaysWhatItCannotMeasure) {

@@ -105,22 +105,22 @@ TEST(ExchangeModel, GoesNoFurtherThanTheModel) {
   const auto out = on_host(model, 2, 1, ring(2, 1, kBytes)).seconds;
   EXPECT_FALSE(out.phases.transfer || out.total);
   EXPECT_TRUE(out.phases.pack && out.phases.unpack);
-  ASSERT_TRUE(out.unknown);
-  EXPECT_EQ(out.unknown->text(), "host messages between nodes: not measured beyond 64 B");
+  ASSERT_TRUE(out.total.unknown());
+  EXPECT_EQ(out.total.unknown()->text(), "host messages between nodes: not measured beyond 64 B");
   EXPECT_TRUE(on_host(model, 2, 1, ring(2, 1, 64)).seconds.total);
-  EXPECT_FALSE(on_host(model, 2, 1, ring(2, 1, 64)).seconds.unknown);
+  EXPECT_FALSE(on_host(model, 2, 1, ring(2, 1, 64)).seconds.total.unknown());
 
   model = model_of_host();
   model.host_packing.unpack = dtype::PackTable({{1, 4096}, {8}, {8}}, {1e-9, 2e-9}, "test");
   const auto packed = on_host(model, 2, 1, ring(2, 1, kBytes)).seconds;
   EXPECT_FALSE(packed.phases.unpack);
-  EXPECT_EQ(packed.unknown->text(), "unpacking by the host: not measured beyond 4 KiB");
+  EXPECT_EQ(packed.total.unknown()->text(), "unpacking by the host: not measured beyond 4 KiB");
   // The same limit holds for data that a rank keeps.
   model = model_of_host();
   model.host_packing.pack = dtype::PackTable({{1, 4096}, {8}, {8}}, {1e-9, 2e-9}, "test");
   const auto kept = on_host(model, 1, 1, ring(1, 0, kBytes)).seconds;
   EXPECT_FALSE(kept.total);
-  EXPECT_EQ(kept.unknown->text(), "packing by the host: not measured beyond 4 KiB");
+  EXPECT_EQ(kept.total.unknown()->text(), "packing by the host: not measured beyond 4 KiB");
 }
 
 TEST(ExchangeModel, KnowsWhatItDoesNotKnow) {

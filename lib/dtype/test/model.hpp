@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "dtype/select/system_model.hpp"
+#include "dtype/model/system_model.hpp"
 
 namespace halocline::dtype::test {
 

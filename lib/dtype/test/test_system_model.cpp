@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests system models and their files, damaged files included.
-#include "dtype/select/system_model.hpp"
+#include "dtype/model/system_model.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests interpolation in measured times: curves, message times and pack tables.
-#include "dtype/select/time_table.hpp"
+#include "dtype/model/time_table.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests the choice of a transfer by the system model.
-#include "dtype/select/transfer_selector.hpp"
+#include "dtype/model/transfer_selector.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "dtype/select/selection_cache.hpp"
+#include "dtype/model/selection_cache.hpp"
 #include "model.hpp"
 #include "support/error.hpp"
 
@@ -224,7 +224,7 @@ TEST(SelectTransfer, OneKernelHasOneFloor) {
 TEST(CopySeconds, IsWhatWasMeasured) {
   auto model = free_packing();
   const std::vector parts{message(64), message(100, Reach::off_node)};
-  EXPECT_EQ(copy_seconds(model, {}, true), 0);
+  EXPECT_EQ(*copy_seconds(model, {}, true), 0);
   EXPECT_TRUE(copy_seconds(model, parts, true));
   model.launch_seconds.reset();
   EXPECT_FALSE(copy_seconds(model, parts, true));
@@ -357,15 +357,51 @@ TEST(SelectTransfer, GoesNoFurtherThanTheModel) {
   EXPECT_EQ(selection.transfer, Transfer::staged);
   EXPECT_EQ(selection.reason, "default: nothing that is possible was measured this far");
   EXPECT_FALSE(phase_seconds(model, longer, Transfer::host).transfer);
-  EXPECT_EQ(unknown_part(model, longer, Transfer::staged)->text(),
+  EXPECT_EQ(phase_seconds(model, longer, Transfer::staged).total().unknown()->text(),
             "host messages on the node: not measured beyond 64 B");
-  EXPECT_FALSE(unknown_part(model, longer, Transfer::device));
+  EXPECT_TRUE(phase_seconds(model, longer, Transfer::device).total());
   model.device_to_host = Curve({64}, {1e-6}, "test");
-  EXPECT_EQ(unknown_part(model, longer, Transfer::staged)->text(),
+  EXPECT_EQ(phase_seconds(model, longer, Transfer::staged).total().unknown()->text(),
             "copies from the device to the host: not measured beyond 64 B");
   model.device_packing.unpack.reset();
-  EXPECT_EQ(unknown_part(model, longer, Transfer::device)->text(),
+  EXPECT_EQ(phase_seconds(model, longer, Transfer::device).total().unknown()->text(),
             "unpacking to device memory: not measured");
+}
+
+TEST(MessageCost, ANodeSendsNoFasterThanItsInjection) {
+  SystemModel model;
+  EXPECT_EQ(injection_seconds(model, Transfer::host, 3, 1024), 0);
+  model.host_messages.off_node = linear_messages(2, kByte);
+  EXPECT_EQ(injection_seconds(model, Transfer::host, 3, 1024), 0);
+  model.injection_bytes_per_second = 256;
+  EXPECT_EQ(injection_seconds(model, Transfer::host, 3, 1024), 2 + kByte + 4);
+  EXPECT_EQ(injection_seconds(model, Transfer::host, 0, 1024), 0);
+  EXPECT_EQ(injection_seconds(model, Transfer::device, 3, 1024), 0);
+}
+
+TEST(MessageCost, ALinkHasLatencyOverheadAndRate) {
+  // Three messages at once come 8 s later than one, and share the rate.
+  const Curve one({1, 1 << 20}, {10, 1024}, "test"), three({1, 1 << 20}, {18, 4096}, "test");
+  const auto cost = link_cost(MessageTimes({{1, one}, {3, three}}, "test"));
+  ASSERT_TRUE(cost);
+  EXPECT_EQ(cost->overhead_s, 4);
+  EXPECT_EQ(cost->latency_s, 6);
+  EXPECT_DOUBLE_EQ(cost->seconds_per_byte, (4096. - 18) / ((1 << 20) - 1) / 3);
+  EXPECT_DOUBLE_EQ(cost->at(100), 10 + 100 * cost->seconds_per_byte);
+  EXPECT_FALSE(link_cost(MessageTimes({{1, Curve({1, 64}, {1, 2}, "test")}}, "test")));
+  EXPECT_FALSE(link_cost(MessageTimes({{1, Curve({1, 1 << 20}, {2, 2}, "test")}}, "test")));
+}
+
+TEST(MessageCost, NamesTheFirstPartThatIsMissing) {
+  const Unknown first{"first", 64}, second{"second"};
+  EXPECT_EQ(PredictedSeconds(1) + PredictedSeconds(2), PredictedSeconds(3));
+  EXPECT_EQ(max(PredictedSeconds(1), PredictedSeconds(2)), PredictedSeconds(2));
+  EXPECT_EQ(PredictedSeconds(1) + first + second, PredictedSeconds(first));
+  EXPECT_EQ(max(PredictedSeconds(second), PredictedSeconds(first)), PredictedSeconds(second));
+  EXPECT_FALSE(PredictedSeconds(first).seconds());
+  EXPECT_EQ(PredictedSeconds(3).seconds(), 3);
+  EXPECT_EQ(block_message_seconds(std::nullopt, {8, 8}, 1).unknown()->text(),
+            "messages of blocks: not measured");
 }
 
 TEST(SelectTransfer, NeedsAPossibleTransfer) {

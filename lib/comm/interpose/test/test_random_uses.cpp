@@ -27,7 +27,7 @@
 
 #include "comm/interpose/test/layout.hpp"
 #include "dtype/datatype.hpp"
-#include "dtype/select/system_model.hpp"
+#include "dtype/model/system_model.hpp"
 #include "dtype/test/flags.hpp"
 #include "dtype/test/random_call.hpp"
 #include "dtype/type_map.hpp"

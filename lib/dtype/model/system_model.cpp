@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "dtype/select/system_model.hpp"
+#include "dtype/model/system_model.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

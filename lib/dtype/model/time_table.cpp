@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "dtype/select/time_table.hpp"
+#include "dtype/model/time_table.hpp"
 
 #include <algorithm>
 #include <cmath>

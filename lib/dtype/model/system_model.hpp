@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dtype/select/time_table.hpp"
+#include "dtype/model/time_table.hpp"
 
 namespace halocline::dtype {
 

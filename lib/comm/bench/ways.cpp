@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "ping_pong.hpp"
+#include "ways.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
+#include "comm/calibrate/ping_pong.hpp"
 #include "dtype/bench/memory.hpp"
 #include "dtype/pack/block_list.hpp"
 #include "dtype/pack/host/host_packer.hpp"
@@ -16,6 +16,27 @@ namespace {
 
 std::size_t size(std::int64_t bytes) {
   return static_cast<std::size_t>(bytes);
+}
+
+// Returns a rank's part of a message there and back.
+detail::PingPong::Trip trip_of(const Way& way, bool first) {
+  return first ? [&way] { way.send(), way.receive(); }
+               : detail::PingPong::Trip([&way] { way.receive(), way.send(); });
+}
+
+bool is_right(MPI_Comm comm, const Way& way) {
+  if (way.memory == nullptr) return true;
+  int rank = 0;
+  HALOCLINE_MPI(MPI_Comm_rank(comm, &rank));
+  const auto trip = trip_of(way, rank == 0);
+  int right = 1;
+  for (int i = 0; i < 2; ++i) {  // the first message may take another path than all later ones
+    way.memory->reset();
+    trip();
+    if (!way.memory->is_right()) right = 0;
+  }
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_MIN, comm));
+  return right == 1;
 }
 
 }  // namespace
@@ -76,71 +97,30 @@ bool MessageMemory::is_right() const {
   return found == expected;
 }
 
-PingPong::PingPong(MPI_Comm comm) : comm_(comm) {
-  HALOCLINE_MPI(MPI_Comm_rank(comm, &rank_));
-}
-
-void PingPong::exchange(const Way& way) const {
-  if (rank_ == 0) {
-    way.send();
-    way.receive();
-  } else {
-    way.receive();
-    way.send();
-  }
-}
-
-bool PingPong::is_right(const Way& way) const {
-  if (way.memory == nullptr) return true;
-  // Warms up before the check: a way that chooses by experience is then checked as it is measured.
-  constexpr int kFirstTimes = 70;
-  way.memory->reset();
-  for (int i = 0; i < kFirstTimes; ++i) exchange(way);
-  way.memory->reset();
-  HALOCLINE_MPI(MPI_Barrier(comm_));
-  exchange(way);
-  int right = way.memory->is_right() ? 1 : 0;
-  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_MIN, comm_));
-  return right == 1;
-}
-
-// Exchanges what rank 0 orders: a way and a number of calls. An order costs a broadcast for each
-// sample.
-void PingPong::serve(const std::vector<Way>& ways) const {
-  while (true) {
-    std::array<std::int64_t, 2> order{};
-    HALOCLINE_MPI(MPI_Bcast(order.data(), 2, MPI_INT64_T, 0, comm_));
-    const auto [way, calls] = order;
-    if (way < 0) return;
-    for (std::int64_t i = 0; i < calls; ++i) exchange(ways[size(way)]);
-  }
-}
-
-std::vector<Contender> PingPong::measure(const std::vector<Way>& ways, const Effort& effort,
-                                         Row& row) const {
+std::vector<Contender> measure_ways(MPI_Comm comm, const std::vector<Way>& ways,
+                                    const Effort& effort, Row& row) {
+  int rank = 0;
+  HALOCLINE_MPI(MPI_Comm_rank(comm, &rank));
   std::vector<Way> right;
   for (const auto& way : ways) {
-    if (is_right(way))
+    if (is_right(comm, way))
       right.push_back(way);
     else
       row.add_note(way.name + " arrives wrong");
   }
-  if (rank_ != 0) {
-    serve(right);
+  detail::PingPong pair(comm, 1 - rank, [&](const detail::PingPong::What& what) {
+    return trip_of(right[size(what[0])], rank == 0);
+  });
+  if (rank != 0) {
+    pair.follow();
     return {};
   }
-  const auto order = [&](std::int64_t way, std::int64_t calls) {
-    std::array both{way, calls};
-    HALOCLINE_MPI(MPI_Bcast(both.data(), 2, MPI_INT64_T, 0, comm_));
-  };
   std::vector<Contender> all;
-  for (std::size_t i = 0; i < right.size(); ++i)
-    all.emplace_back(right[i].name, [&, i](std::int64_t calls) {
-      order(static_cast<std::int64_t>(i), calls);
-      for (std::int64_t call = 0; call < calls; ++call) exchange(right[i]);
-    });
+  for (std::int64_t i = 0; i < std::ssize(right); ++i)
+    all.emplace_back(right[size(i)].name,
+                     [&pair, i](std::int64_t calls) { pair.lead({i}, calls); });
   dtype::bench::take_turns(all, effort);
-  order(-1, 0);
+  pair.end();
   for (const auto& contender : all) row.add_times(contender.name(), contender.ns(), 0.5);
   return all;
 }

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dtype/select/transfer_selector.hpp"
+#include "dtype/model/transfer_selector.hpp"
 
 namespace halocline::dtype {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sends a message to and fro between two ranks in several ways, which take turns.
+// Measures several ways to send a message between two ranks. The ways take turns.
 //
 // Best peer: OSU's latency test has vectors of one shape and times one MPI alone. Here any type
 // goes any way, arrived data are compared byte by byte, and all ways are in one run.
@@ -75,26 +75,10 @@ struct Way {
   const MessageMemory* memory;
 };
 
-/// Times messages between rank 0 and rank 1 of a communicator. No other rank takes part.
-class PingPong {
- public:
-  explicit PingPong(MPI_Comm comm);
-
-  int rank() const { return rank_; }
-
-  /// Measures half the time of a message there and back, for each of `ways`. Adds the fields
-  /// NAME_ns, NAME_p10_ns and NAME_p90_ns to `row`. A way whose first message arrives wrong is
-  /// noted in the row and left out. Returns the contenders on rank 0. Collective over both ranks.
-  std::vector<Contender> measure(const std::vector<Way>& ways, const Effort& effort,
-                                 Row& row) const;
-
- private:
-  bool is_right(const Way& way) const;
-  void exchange(const Way& way) const;
-  void serve(const std::vector<Way>& ways) const;
-
-  MPI_Comm comm_;
-  int rank_ = 0;
-};
+/// Measures half the time of a message there and back, for each of `ways`. Adds the fields NAME_ns,
+/// NAME_p10_ns and NAME_p90_ns to `row`. A way whose first message arrives wrong is noted in the
+/// row and left out. Returns the contenders on rank 0. Collective over the two ranks of `comm`.
+std::vector<Contender> measure_ways(MPI_Comm comm, const std::vector<Way>& ways,
+                                    const Effort& effort, Row& row);
 
 }  // namespace halocline::comm::bench
