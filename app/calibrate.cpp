@@ -209,7 +209,7 @@ std::string place_to_write(const Config& config) {
 int calibrate(const Config& config, MPI_Comm comm) {
   const auto provenance = gather_provenance(config, comm);
   std::string path;
-  on_root(comm, [&] {
+  run_on_root(comm, [&] {
     path = place_to_write(config);
     if (config.dry_run) return;
     // The program makes the folder of the default place itself.
@@ -223,18 +223,18 @@ int calibrate(const Config& config, MPI_Comm comm) {
                                        .gpu_aware_mpi = gpu_awareness_by_flag(config),
                                        .seconds = config.max_seconds});
   if (config.dry_run) {
-    on_root(comm, [&] { print(describe_dry_run(config, calibration, path)); });
+    run_on_root(comm, [&] { print(describe_dry_run(config, calibration, path)); });
     return 0;
   }
   const bool tables = !config.quiet && !config.json;
-  on_root(comm, [&] {
+  run_on_root(comm, [&] {
     if (tables) print(parts_not_measured(calibration.parts()));
   });
   Progress progress(rank_of(comm) == 0 && tables, "calibrate", calibration.points());
   auto model = calibration.measure([&](std::int64_t points) { progress.update(points); });
   progress.finish();
   model.provenance = machine_of(provenance);
-  on_root(comm, [&] {
+  run_on_root(comm, [&] {
     dtype::write_model(model, path);
     if (config.json) print(to_json(model));
     if (tables)

@@ -83,7 +83,7 @@ void measure(const Config& config, const std::vector<Contender*>& contenders, MP
 }
 
 double median_total(const Contender& contender) {
-  return statistics(contender.record.phases.total).median;
+  return median(contender.record.phases.total);
 }
 
 // Sets the baseline of all methods: the fastest vendor method of this run.
@@ -141,8 +141,7 @@ struct Candidates {
            record.phases.total, is_alias(contender, contenders)});
     }
     for (const auto& one : list)
-      if (one.is_vendor && (baseline == nullptr ||
-                            statistics(one.seconds).median < statistics(baseline->seconds).median))
+      if (one.is_vendor && (baseline == nullptr || median(one.seconds) < median(baseline->seconds)))
         baseline = &one;
   }
   Candidates(const Candidates&) = delete;
@@ -182,8 +181,8 @@ std::string describe_table(const std::vector<Contender>& contenders) {
     for (const auto& contender : contenders) {
       const auto& record = contender.record;
       const auto& phases = record.phases;
-      const auto median = [](const Samples& samples) {
-        return samples.empty() ? std::string("-") : format_seconds(statistics(samples).median);
+      const auto text_of_median = [](const Samples& samples) {
+        return samples.empty() ? std::string("-") : format_seconds(median(samples));
       };
       const bool transfer_chosen = record.memory == Memory::device &&
                                    record.method == record.exchange &&
@@ -200,8 +199,8 @@ std::string describe_table(const std::vector<Contender>& contenders) {
         if (detail < no_percentiles)
           row.insert(row.end(), {format_seconds(total.p10), format_seconds(total.p90)});
         if (detail < no_phases)
-          row.insert(row.end(),
-                     {median(phases.pack), median(phases.transfer), median(phases.unpack)});
+          row.insert(row.end(), {text_of_median(phases.pack), text_of_median(phases.transfer),
+                                 text_of_median(phases.unpack)});
         const auto bytes = static_cast<double>(record.bytes_to_others + record.bytes_to_self);
         if (detail < no_rate) row.push_back(format_rate(bytes / total.median));
         if (baseline != nullptr) {
@@ -337,8 +336,8 @@ struct ComparedFields {
 };
 
 template <class T>
-int compare_as(const Config& config, Methods methods, const Domain& domain, const Setup& setup,
-               MPI_Comm comm) {
+int compare_as(const Config& config, Methods methods, const Domain& domain,
+               const CommandContext& context, MPI_Comm comm) {
   const auto packer = make_packer(config);
   const ComparedFields<T> fields(config, domain, methods, comm);
 
@@ -354,7 +353,7 @@ int compare_as(const Config& config, Methods methods, const Domain& domain, cons
     comm::ExchangePlan plan(comm, halo.jobs(shape), method,
                             {.packer = packer.get(),
                              .gpu_aware_mpi = gpu_awareness_by_flag(config),
-                             .model = setup.model,
+                             .model = context.model,
                              .nodes = &domain.nodes,
                              .chunk_bytes = config.chunk_bytes,
                              .windows = halo.windows(),
@@ -399,7 +398,7 @@ int compare_as(const Config& config, Methods methods, const Domain& domain, cons
   set_ratios(verified);
 
   const auto write = [&] {
-    for (const auto& contender : contenders) setup.writer->write(contender.record);
+    for (const auto& contender : contenders) context.writer->write(contender.record);
     if (!config.plot.empty()) draw(contenders, config.plot);
   };
   return write_and_show(comm, write, [&] {
@@ -431,8 +430,8 @@ int compare(const Config& config, MPI_Comm comm) {
     std::copy_if(methods.list.begin(), methods.list.end(), std::back_inserter(planned), is_vendor);
   const int copies = planned.size() > methods.list.size() ? 2 : 1;
   return with_domain(config, nodes, comm, copies, planned,
-                     [&](auto element, const Domain& domain, const Setup& setup) {
-                       return compare_as<decltype(element)>(config, methods, domain, setup, comm);
+                     [&](auto element, const Domain& domain, const CommandContext& context) {
+                       return compare_as<decltype(element)>(config, methods, domain, context, comm);
                      });
 }
 

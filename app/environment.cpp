@@ -112,7 +112,7 @@ std::string broadcast(std::string text, MPI_Comm comm) {
   return text;
 }
 
-void on_root(MPI_Comm comm, const std::function<void()>& action) {
+void run_on_root(MPI_Comm comm, const std::function<void()>& action) {
   // The first character is the kind of the error.
   std::string outcome;
   if (rank_of(comm) == 0) {
@@ -166,7 +166,7 @@ ThreadChoice choose_threads(const Config& config, MPI_Comm comm) {
 }
 
 void say(const Config& config, MPI_Comm comm, const std::string& text) {
-  on_root(comm, [&] {
+  run_on_root(comm, [&] {
     if (!config.quiet) print(text);
   });
 }

@@ -35,7 +35,7 @@ std::string broadcast(std::string text, MPI_Comm comm);
 /// Runs `action` on rank 0 alone. Collective.
 /// \throws ConfigError and EnvironmentError of `action` on every rank, with the same message. An
 /// MpiError or any other exception is thrown on rank 0 alone.
-void on_root(MPI_Comm comm, const std::function<void()>& action);
+void run_on_root(MPI_Comm comm, const std::function<void()>& action);
 
 /// Writes `text` to stdout and flushes it. Local.
 /// \throws EnvironmentError if that fails.
@@ -55,7 +55,7 @@ template <class Write, class Show>
 int write_and_show(MPI_Comm comm, Write write, Show show) {
   std::exception_ptr unwritten;
   try {
-    on_root(comm, write);
+    run_on_root(comm, write);
   } catch (const MpiError&) {
     throw;  // this rank's own error
   } catch (const EnvironmentError&) {

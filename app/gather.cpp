@@ -274,11 +274,11 @@ void set_ratios(std::vector<GatherContender>& contenders) {
                !contender.record.samples.empty();
       });
   if (baseline == contenders.end()) return;
-  const double time = statistics(baseline->record.samples).median;
+  const double time = median(baseline->record.samples);
   for (auto& [plan, record, region] : contenders) {
     if (record.samples.empty()) continue;
     record.baseline = to_string(baseline->record.variant);
-    record.ratio_to_baseline = time / statistics(record.samples).median;
+    record.ratio_to_baseline = time / median(record.samples);
   }
 }
 
@@ -414,14 +414,12 @@ std::string times_table(const std::vector<std::vector<GatherContender>>& by_size
     for (const auto& [plan, record, region] : contenders)
       row.push_back(!record.verified         ? "WRONG"
                     : record.samples.empty() ? "-"
-                                             : format_seconds(statistics(record.samples).median));
+                                             : format_seconds(median(record.samples)));
     for (const auto& [twin, title] : twins)
-      row.push_back(
-          at(twin).samples.empty() || at(ours).samples.empty()
-              ? "-"
-              : format_fixed(
-                    statistics(at(twin).samples).median / statistics(at(ours).samples).median, 2) +
-                    "x");
+      row.push_back(at(twin).samples.empty() || at(ours).samples.empty()
+                        ? "-"
+                        : format_fixed(median(at(twin).samples) / median(at(ours).samples), 2) +
+                              "x");
     if (predicted) {
       const auto& of = at(ours < count ? ours : 0).predicted_s;
       row.push_back(of ? format_seconds(*of) : "-");
@@ -553,13 +551,13 @@ int gather(const Config& config, MPI_Comm comm) {
         "more and --sizes above 0");
   const auto memory = memory_for(config, arrangements, comm);
   if (config.dry_run) {
-    on_root(comm, [&] { print(describe_dry_run(config, arrangements, memory)); });
+    run_on_root(comm, [&] { print(describe_dry_run(config, arrangements, memory)); });
     return 0;
   }
   require_memory(memory, "node", "smaller --sizes, fewer --variants");
   const auto provenance = gather_provenance(config, comm);
   std::optional<ResultWriter<GatherRecord>> writer;
-  on_root(comm, [&] { writer.emplace(config, provenance); });
+  run_on_root(comm, [&] { writer.emplace(config, provenance); });
 
   const Links links{measure_link(nodes, true, comm), measure_link(nodes, false, comm)};
   Progress progress(rank_of(comm) == 0 && !config.quiet, "gather",

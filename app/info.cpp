@@ -64,7 +64,7 @@ int info(const Config& config, MPI_Comm comm) {
   for (const auto exchange : comm::all_exchanges())
     if (comm::why_not_available(exchange).empty()) facts["methods"].push_back(comm::name(exchange));
 
-  on_root(comm, [&] {
+  run_on_root(comm, [&] {
     if (config.json) {
       print(facts.dump() + "\n");
       return;

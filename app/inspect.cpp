@@ -612,7 +612,7 @@ int inspect(const Config& config, MPI_Comm comm) {
         "emit is for expressions (inspect): give one in quotes; 'cheapest in MPI' of a list is "
         "one");
   const auto view = config.json ? View::json : config.verbose ? View::verbose : View::summary;
-  on_root(comm, [&] {
+  run_on_root(comm, [&] {
     if (config.emit != Language::none)
       print(emit_expression(config.expression, config.emit));
     else if (!config.expression.empty())

@@ -70,7 +70,7 @@ std::optional<dtype::SystemModel> load_model(const Config& config,
   const bool named = !config.model.empty();
   if (!named && !leaves_something_open(config, methods)) return std::nullopt;
   std::string path, differences, text;
-  on_root(comm, [&] {
+  run_on_root(comm, [&] {
     path = model_path(config);
     if (!named && (path.empty() || !exists(path))) return;
     const auto model = dtype::read_model(path);

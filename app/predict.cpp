@@ -352,7 +352,7 @@ int predict(const Config& config, MPI_Comm comm) {
                       format_count(std::ssize(transfers), "transfer") +
                       "): give --nodes one number, and --methods alltoallv with one transfer");
   auto provenance = gather_provenance(config, comm);
-  on_root(comm, [&] {
+  run_on_root(comm, [&] {
     const auto model = read_model(config, provenance);
     const ResultWriter<PredictRecord> writer(config, provenance);
     Progress progress(!config.quiet, "predict", std::ssize(config.nodes));

@@ -44,7 +44,7 @@ std::string joined(const Json& notes) {
 }
 
 Cells csv_cells(const Json& record) {
-  const auto statistic_names = statistics_as_json(Statistics{});
+  static const auto statistic_names = statistics_as_json(Statistics{});
   Cells cells;
   for (const auto& [key, value] : record.items()) {
     if (key == "phases") {

@@ -308,12 +308,13 @@ std::optional<std::string> why_no_overlap(const Config& config, const Record& re
 }
 
 template <class T>
-int run_as(const Config& config, const Domain& domain, const Setup& setup, MPI_Comm comm) {
+int run_as(const Config& config, const Domain& domain, const CommandContext& context,
+           MPI_Comm comm) {
   const auto packer = make_packer(config);
   Simulation<T> simulation(config, domain,
                            {.packer = packer.get(),
                             .gpu_aware_mpi = gpu_awareness_by_flag(config),
-                            .model = setup.model,
+                            .model = context.model,
                             .nodes = &domain.nodes},
                            comm);
   Record record = make_record(config, domain, simulation.plan(), config.shape.front(),
@@ -339,7 +340,7 @@ int run_as(const Config& config, const Domain& domain, const Setup& setup, MPI_C
   };
 
   if (const auto problem = simulation.verify_before_steps()) {
-    on_root(comm, [&] { setup.writer->write(record); });
+    run_on_root(comm, [&] { context.writer->write(record); });
     return fail(*problem + "): nothing was timed");
   }
   Progress progress(domain.rank == 0 && !config.quiet, "run", simulation.substeps());
@@ -357,7 +358,7 @@ int run_as(const Config& config, const Domain& domain, const Setup& setup, MPI_C
                          " of its amplitude after " + format_count(config.steps, "step") +
                          ", allowed " + format_scientific(wave.tolerance);
   return write_and_show(
-      comm, [&] { setup.writer->write(record); },
+      comm, [&] { context.writer->write(record); },
       [&] {
         if (!record.verified)
           return fail(problem.value_or(deviation) + "): its times are not shown");
@@ -367,7 +368,7 @@ int run_as(const Config& config, const Domain& domain, const Setup& setup, MPI_C
                     "verified: every ghost bitwise, before the first step and after the last; " +
                         deviation,
                     columns_of_terminal()));
-        on_root(comm, [&] { print("state hash: " + format_hash(*record.state_hash) + "\n"); });
+        run_on_root(comm, [&] { print("state hash: " + format_hash(*record.state_hash) + "\n"); });
         return 0;
       });
 }
@@ -377,8 +378,8 @@ int run_as(const Config& config, const Domain& domain, const Setup& setup, MPI_C
 int run(const Config& config, MPI_Comm comm) {
   return with_domain(config, find_nodes(config, comm), comm, 2,
                      {method_to_run(config), method_to_run(config)},
-                     [&](auto element, const Domain& domain, const Setup& setup) {
-                       return run_as<decltype(element)>(config, domain, setup, comm);
+                     [&](auto element, const Domain& domain, const CommandContext& context) {
+                       return run_as<decltype(element)>(config, domain, context, comm);
                      });
 }
 

@@ -129,7 +129,7 @@ bool admit(const Config& config, const Domain& domain, const MemoryEstimate& est
     memory += "device memory per rank: " + format_bytes(estimate.device.fields) + " for fields, " +
               format_bytes(estimate.device.messages) + " for messages; no device here (" +
               dtype::why_no_device() + ")\n";
-  on_root(comm, [&] { print(describe_dry_run(config, domain, memory)); });
+  run_on_root(comm, [&] { print(describe_dry_run(config, domain, memory)); });
   return false;
 }
 

@@ -110,13 +110,13 @@ bool admit(const Config& config, const Domain& domain, const MemoryEstimate& est
            MPI_Comm comm);
 
 /// Holds what outlives all exchanges of a command.
-struct Setup {
+struct CommandContext {
   const ResultWriter<Record>* writer;  ///< nullptr on all ranks but 0
   const dtype::SystemModel* model;     ///< nullptr without a model
 };
 
 /// Runs the frame of run and compare. Lays out the domain over `nodes`, loads the system model,
-/// asks admit(), and opens the result files. Returns body(T(), domain, setup). `copies` and
+/// asks admit(), and opens the result files. Returns body(T(), domain, context). `copies` and
 /// `methods` are parameters of estimate_memory(). Collective.
 template <class Body>
 int with_domain(const Config& config, const comm::NodeHierarchy& nodes, MPI_Comm comm, int copies,
@@ -126,15 +126,15 @@ int with_domain(const Config& config, const comm::NodeHierarchy& nodes, MPI_Comm
   const auto model = load_model(config, methods, provenance, comm);
   if (!admit(config, domain, estimate_memory(config, domain, copies, methods), comm)) return 0;
   std::optional<ResultWriter<Record>> writer;
-  on_root(comm, [&] { writer.emplace(config, provenance); });
+  run_on_root(comm, [&] { writer.emplace(config, provenance); });
   say(config, comm, describe_model(provenance));
   if (provenance.interposed)
     say(config, comm,
         "another library stands in front of MPI: the vendor's methods are not the vendor's "
         "alone\n");
-  const Setup setup{writer ? &*writer : nullptr, model ? &*model : nullptr};
-  return config.element == Element::float64 ? body(double{}, domain, setup)
-                                            : body(float{}, domain, setup);
+  const CommandContext context{writer ? &*writer : nullptr, model ? &*model : nullptr};
+  return config.element == Element::float64 ? body(double{}, domain, context)
+                                            : body(float{}, domain, context);
 }
 
 }  // namespace halocline::app

@@ -77,7 +77,7 @@ std::variant<std::string, Config> read_arguments(int argc, const char* const* ar
 
 std::optional<Config> parse_config(MPI_Comm comm, int argc, const char* const* argv) {
   std::string text;  // stays empty if there is nothing left to do
-  on_root(comm, [&] {
+  run_on_root(comm, [&] {
     const auto asked = read_arguments(argc, argv);
     if (const auto* answer = std::get_if<std::string>(&asked))
       print(*answer);
