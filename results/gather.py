@@ -9,7 +9,7 @@
 
 FILE holds records of kind gather (results/records.md). Several records of one experiment count as their
 median.
-Exit codes: 0 ok, 2 bad input (then nothing is written), or no place for results."""
+Exit codes: 0 ok, 2 bad input (then nothing is written), or no place for results, 3 a package is missing."""
 import pathlib
 
 from records import PLACE, BadInput, clear_ending, end, fault, json_lines, shown

@@ -5,7 +5,7 @@ each MPI.
 
     results/headline.py [TABLE [FIGURE]]   default: results/vendors/compare.md, results/vendors/headline.svg
 
-Exit codes: 0, 2 if the table cannot be read, or the figure cannot be written."""
+Exit codes: 0 ok, 2 the table cannot be read or the figure cannot be written, 3 a package is missing."""
 import pathlib
 
 from records import RESULTS, BadInput, clear_ending, damaged, end, read_text

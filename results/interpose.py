@@ -7,7 +7,8 @@
 It writes README.md, messages.svg and both-ways.svg.
 
 `N x as fast`: above 1, it is faster through the interposer.
-Exit codes: 0 ok, 2 bad input (then nothing is written)."""
+Exit codes: 0 ok, 2 bad input (then nothing is written, or the text without a plot), or no place
+for results, 3 a package is missing."""
 import pathlib
 import re
 
@@ -15,6 +16,7 @@ from records import PLACE, clear_ending, damaged, end, lines_of, read_text, show
 from reports import RAW, column, commit, markdown, numbers, pandas, parser, pyplot, rows_of, save
 
 MIB = 1 << 20
+PLOTS = {"messages": "one way", "both-ways": "both ways at once"}  # titles by name
 AGAIN = "measure with jobs/local/interpose.sh"
 TITLE = "# What programs get that have libhalocline_mpi.so in front of their MPI\n"
 ABOVE = (
@@ -149,23 +151,26 @@ def main():
         files = {name: rows_of(arguments.folder / f"{name}.jsonl", AGAIN) for name in names}
         with damaged(arguments.folder, AGAIN):
             facts, rows = files["calls"][0], {name: rows for name, (_, rows) in files.items()}
-            text = document(arguments.folder, arguments.target, facts, rows, arguments.formats)
+            text = document(arguments.folder, facts, rows)
+        # The text comes first, so that it is there if a plot fails.
+        arguments.target.mkdir(parents=True, exist_ok=True)
         (arguments.target / "README.md").write_text(text, encoding="utf-8")
+        with damaged(arguments.folder, AGAIN):
+            origin = f"{rows['calls'].iloc[0].mpi}, {facts['cpu']}, commit {commit(facts)}"
+            for name, ways in PLOTS.items():
+                draw(rows[name], f"{ways}: {origin}", arguments.target / name, arguments.formats)
     print(f"written: {shown(arguments.target)}/README.md")
     return 0
 
 
-def document(folder, target, facts, rows, formats):
+def document(folder, facts, rows):
     mpi, compiler = rows["calls"].iloc[0][["mpi", "compiler"]]
-    target.mkdir(parents=True, exist_ok=True)
-    title = f"{mpi}, {facts['cpu']}, commit {commit(facts)}"
     lines = [TITLE, ABOVE, "## Packing\n", PACKING, packs(rows["packs"])]
     lines += ["## Calls that are passed on\n", PASSED_ON, calls(rows["calls"])]
-    for heading, above, name, what, ways in (
-        ("Messages", MESSAGES, "messages", "messages", "one way"),
-        ("Messages both ways at once", BOTH_WAYS, "both-ways", "exchanges", "both ways at once"),
+    for heading, above, name, what in (
+        ("Messages", MESSAGES, "messages", "messages"),
+        ("Messages both ways at once", BOTH_WAYS, "both-ways", "exchanges"),
     ):
-        draw(rows[name], f"{ways}: {title}", target / name, formats)
         plot = f"![{what} through the interposer: x as fast as MPI]({name}.svg)\n"
         lines += [f"## {heading}\n", above, plot, messages(rows[name])]
     lines += ["## Messages of application patterns\n", PATTERNS, messages(rows["patterns"])]

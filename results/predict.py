@@ -4,7 +4,9 @@
 jobs/simgrid/compare.sh.
 
     results/predict.py NAME     results/raw/predict/NAME.jsonl, NAME-simulated.jsonl
-                                -> results/mine/predict/NAME.md and .svg"""
+                                -> results/mine/predict/NAME.md and .svg
+
+Exit codes: 0 ok, 2 bad input, or no place for results, 3 a package is missing."""
 import pathlib
 
 from records import PLACE, BadInput, clear_ending, damaged, end, json_lines, shown

@@ -3,7 +3,9 @@
 """Makes a table and a plot of type reconstruction: time and comparisons against the length of the sequence.
 
     jobs/local/bench.sh reconstruct --json >results/raw/reconstruct.jsonl
-    results/reconstruct.py      -> results/mine/reconstruct/reconstruct.md and .svg"""
+    results/reconstruct.py      -> results/mine/reconstruct/reconstruct.md and .svg
+
+Exit codes: 0 ok, 2 bad input, or no place for results, 3 a package is missing."""
 from records import PLACE, clear_ending, damaged, end, shown
 from reports import RAW, column, commit, markdown, numbers, parser, pyplot, rows_of, save
 from tables import provenance

@@ -21,7 +21,7 @@ RESULTS = pathlib.Path(__file__).resolve().parent
 # A user's measurements must not overwrite the results that are kept with the project, unless
 # HALOCLINE_RESULTS=results.
 PLACE = pathlib.Path(os.environ.get("HALOCLINE_RESULTS") or RESULTS / "mine")
-PACKAGES = ("pandas", "tabulate", "matplotlib", "markdown_it")  # of jobs/local/requirements/reports.txt
+PACKAGES = ("pandas", "matplotlib", "markdown_it")  # of jobs/local/requirements/reports.txt
 LARGEST = 1 << 30  # largest file in bytes; the largest study has some megabytes
 PATIENCE_S = 10  # longest time to wait for the first byte of a pipe
 

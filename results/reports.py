@@ -10,7 +10,6 @@ from records import RESULTS, damaged, lines_of, load, need_packages, read_text
 need_packages()
 import matplotlib  # noqa: E402
 import pandas  # noqa: E402
-import tabulate  # noqa: E402
 
 matplotlib.use("Agg")
 matplotlib.rcParams["svg.hashsalt"] = "halocline"
@@ -76,12 +75,9 @@ def markdown(frame, left=1, text=()):
     numbers. `frame` may be a dictionary of columns."""
     frame = pandas.DataFrame(frame)
     ends = ["---|" if at < left or name in text else "---:|" for at, name in enumerate(frame)]
-    row = tabulate.DataRow("|", "|", "|")
-    below = lambda *_: "|" + "".join(ends)  # noqa: E731
-    form = tabulate.TableFormat(None, below, None, None, row, row, padding=1, with_header_hide=None)
     rows = frame.astype(object).where(frame.notna(), "-").astype(str).values.tolist()
-    as_is = {"stralign": None, "numalign": None, "disable_numparse": True}
-    return tabulate.tabulate(rows, list(frame), form, **as_is) + "\n"
+    head, *lines = ["| " + " | ".join(cells) + " |\n" for cells in [list(frame), *rows]]
+    return head + "|" + "".join(ends) + "\n" + "".join(lines)
 
 
 # Each entry gives ticks of logarithmic axes, from many to few: (base, ticks from one of its powers

@@ -13,7 +13,7 @@ import re
 
 import gather
 from diff import IDENTITY, text
-from records import BadInput, fault, json_lines, load, read_text
+from records import BadInput, fault, json_lines, load, read_text, schema_file
 from reports import commit, pandas
 
 # These settings change from point to point of one line in a plot; the other settings distinguish
@@ -30,7 +30,8 @@ PHASES = (
 )  # fmt: skip
 SHORT = {"seconds": "median_s", "p10": "p10_s", "p90": "p90_s"}
 TRIPLES = ("decomposition", "local", "global")
-OF_GATHER = ("order", "variant", "bytes_per_rank", "root")
+FIELDS_OF_GATHER = schema_file("gather.schema.json")["properties"]
+OF_GATHER = tuple(name for name, field in FIELDS_OF_GATHER.items() if field.get("setting"))
 
 
 class Point:

@@ -9,7 +9,9 @@ script.
     tables.py provenance LIBRARY COMMAND    prints the first line of every raw file
 
 NAME is a group of benchmarks (table1, halo, ...), compare or exchange. Without libraries: all that have a raw
-file. Prints the rows in which we are slower, or which are not verified. --plots also draws NAME.svg."""
+file. Prints the rows in which we are slower, or which are not verified. --plots also draws NAME.svg; --formats
+draws it in other formats, too.
+Exit codes: 0 ok, 2 bad input, or no place for results, 3 a package is missing."""
 import contextlib
 import datetime
 import json
@@ -301,7 +303,7 @@ def main():
         print(json.dumps({"provenance": provenance(*arguments.libraries)}))
         return 0
     with clear_ending("tables.py", "make it writable, or name another place in HALOCLINE_RESULTS"):
-        write(arguments.name, arguments.libraries, arguments.plots, arguments.formats)
+        write(arguments.name, arguments.libraries, arguments.plots or arguments.formats, arguments.formats)
     return 0
 
 

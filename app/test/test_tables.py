@@ -160,6 +160,11 @@ class Tables(unittest.TestCase):
             self.assertIn(f"\n{line}\n", text)
         self.assertNotIn("## The example in Fortran", text)
         self.assertEqual(sorted(path.name for path in out.iterdir()), ["README.md", "both-ways.svg", "messages.svg"])
+        other = self.folder / "other"
+        with mock.patch.object(sys, "argv", ["interpose.py", str(self.folder), str(other)]), mock.patch.object(interpose, "draw", side_effect=ValueError):
+            with contextlib.redirect_stderr(io.StringIO()), self.assertRaisesRegex(SystemExit, "2"):
+                interpose.main()
+        self.assertEqual((other / "README.md").read_text(), text)
 
 
 if __name__ == "__main__":

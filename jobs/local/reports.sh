@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Python packages of the reports (results/*.py) in .deps/reports: pandas, tabulate,
+# Installs the Python packages of the reports (results/*.py) in .deps/reports: pandas,
 # matplotlib and markdown-it-py, from PyPI. The scripts of this folder that end in a report call it.
 # A batch job has no internet: call it where there is, before you submit.
 #   jobs/local/reports.sh
