@@ -11,8 +11,6 @@ namespace halocline::comm::detail {
 
 namespace {
 
-constexpr int kOrderTag = 0, kAnswerTag = 1, kMessageTag = 2;
-
 // Holds one rank's end of messages in host or device memory.
 class Messages {
  public:
@@ -25,11 +23,11 @@ class Messages {
     // Receives are posted before anything is sent, as in an exchange.
     for (std::int64_t i = 0; i < messages; ++i)
       HALOCLINE_MPI(MPI_Irecv(received_ + i * bytes, static_cast<int>(bytes), MPI_BYTE, partner_,
-                              kMessageTag, comm_, &requests_.emplace_back()));
+                              kTag, comm_, &requests_.emplace_back()));
     if (!first) wait();
     for (std::int64_t i = 0; i < messages; ++i)
-      HALOCLINE_MPI(MPI_Isend(sent_ + i * bytes, static_cast<int>(bytes), MPI_BYTE, partner_,
-                              kMessageTag, comm_, &requests_.emplace_back()));
+      HALOCLINE_MPI(MPI_Isend(sent_ + i * bytes, static_cast<int>(bytes), MPI_BYTE, partner_, kTag,
+                              comm_, &requests_.emplace_back()));
     wait();
   }
 
@@ -40,6 +38,7 @@ class Messages {
     requests_.clear();
   }
 
+  static constexpr int kTag = 2;  // other than those of PingPong
   MPI_Comm comm_;
   int partner_;
   std::byte *sent_, *received_;

@@ -53,6 +53,7 @@ class PingPong {
   void follow();
 
  private:
+  static constexpr int kOrderTag = 0, kAnswerTag = 1;
   struct Order;
   void order(const Order& order);
   double run(const Order& order);
