@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "support/machine.hpp"
 
+#include <dlfcn.h>
 #include <mpi.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <string_view>
@@ -34,6 +36,16 @@ std::string mpi_library() {
   HALOCLINE_MPI(MPI_Get_library_version(text.data(), &length));
   const std::string_view all = text.data();
   return std::string(all.substr(0, all.find('\n')));
+}
+
+bool is_interposed(std::span<const char* const> functions) {
+  const auto file = [](const std::string& name) -> const void* {
+    Dl_info info{};
+    void* const function = dlsym(RTLD_DEFAULT, name.c_str());
+    return function != nullptr && dladdr(function, &info) != 0 ? info.dli_fbase : nullptr;
+  };
+  return std::any_of(functions.begin(), functions.end(),
+                     [&](const std::string& name) { return file(name) != file("P" + name); });
 }
 
 }  // namespace halocline

@@ -3,6 +3,7 @@
 // names.
 #pragma once
 
+#include <span>
 #include <string>
 
 namespace halocline {
@@ -13,5 +14,9 @@ std::string cpu_model();
 
 /// Returns the first line of MPI_Get_library_version(). Throws MpiError if that call fails.
 std::string mpi_library();
+
+/// Tells if another library stands in front of MPI, for one of these functions. MPI_X and PMPI_X
+/// are then not in the same file.
+bool is_interposed(std::span<const char* const> functions);
 
 }  // namespace halocline

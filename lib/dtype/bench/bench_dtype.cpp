@@ -4,11 +4,13 @@
 //   bench_dtype [--group=NAME...] [--mode=MODE] [--only=PATTERN] ...    --help shows all options
 //
 // Starts Kokkos with one thread, except for --mode=threads. jobs/local/bench.sh builds and runs it.
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "dtype/bench/harness.hpp"
+#include "support/machine.hpp"
 
 namespace halocline::dtype::bench {
 
@@ -30,11 +32,13 @@ Program program() {
       .groups =
           {{"table1", "Ross et al. 2003, Table 1, and packs below 4 KiB", "pack_ns", kPackColumns,
             packs<table1>},
-           {"halo", "the 26 slabs of a 256^3 block, radius 3, one by one and fused", "pack_ns",
-            kPackColumns, packs<halo>},
+           {"halo", "the 26 slabs of a block of --points^3 (256^3), radius 3, one by one and fused",
+            "pack_ns", kPackColumns, packs<halo>},
            {"patterns", "application patterns around 1 MiB and, -small, 4 to 64 KiB", "pack_ns",
             kPackColumns, packs<patterns>},
-           {"copy", "halos of 128^3 and 256^3 blocks into another one's ghosts; hand: row by row",
+           {"copy",
+            "halos of blocks of 128^3 and --points^3 (256^3) into another one's ghosts; hand: row "
+            "by row",
             "copy_ns",
             "bytes hand_ns copy_ns copy_p10_ns copy_p90_ns packed_ns memcpy_ns copy_vs_hand "
             "copy_vs_packed copy_vs_memcpy",
@@ -57,6 +61,11 @@ Program program() {
             "through it, per call",
             "through_ns", "calls mpi_ns through_ns more_ns good_more_ns", calls}},
       .start = [threads](const Options& options) -> Facts {
+        constexpr std::array kPack{"MPI_Pack"};
+        if (options.mode == "interposed" && !is_interposed(kPack))
+          throw ConfigError(
+              "--mode=interposed measures the interposer (there is no other library in front of "
+              "MPI): start with LD_PRELOAD=libhalocline_mpi.so");
         const bool whole = options.mode == "whole";
         for (const auto& group : options.groups)
           if (!whole && group != "table1" && group != "halo" && group != "patterns")

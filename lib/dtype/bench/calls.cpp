@@ -81,8 +81,7 @@ Benchmark benchmark_of(std::string name, double target_ns, int intercepted, cons
           };
         };
         std::vector<Contender> both = {{"through", repeated(kThrough)}, {"mpi", repeated(kDirect)}};
-        const Effort effort{0.5, 20e3, 100};
-        take_turns(both, effort_of(options, effort, effort));
+        take_turns(both, effort_of(options, {0.5, 20e3, 100}, {0.1, 20e3, 20}));
         std::vector<double> more;
         for (std::size_t i = 0; i < both[0].ns().size(); ++i)
           more.push_back((both[0].ns()[i] - both[1].ns()[i]) / intercepted);

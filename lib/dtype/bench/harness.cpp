@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <deque>
 #include <memory>
-#include <new>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -282,13 +281,6 @@ Row measure(const Case& the_case, const Options& options) {
     row.add_note("ours on " + std::to_string(threads) + (threads == 1 ? " thread" : " threads"));
   }
   const auto through_mpi = by_mpi<MPI_Pack, MPI_Unpack>(jobs);
-  if (interposed) {
-    // The interposer leaves the first uses of a type to MPI.
-    constexpr int kFirstUses = 140;
-    arena().memory.fill(1);
-    through_mpi.pack(arena().memory.data(), arena().packed.data(), kFirstUses);
-    through_mpi.unpack(arena().memory.data(), arena().packed.data(), kFirstUses);
-  }
   const auto packer = interposed ? Result<Method>(through_mpi)
                                  : ours(jobs.all, the_case.mode, arena().memory.data());
   Methods methods{the_case.hand, std::nullopt, vendor(jobs)};
@@ -347,8 +339,10 @@ int unbind() {
 
 std::vector<Benchmark> measured(std::vector<Case> cases, const Options& options) {
   std::vector<Benchmark> out;
+  const auto mode = mode_of(options);
   for (auto& one : cases) {
-    if (one.mode == Mode::whole) one.mode = mode_of(options);
+    if (mode != Mode::whole && one.mode != Mode::whole) continue;
+    if (mode != Mode::whole) one.mode = mode;
     auto name = one.name;
     out.push_back(
         {std::move(name), [one = std::move(one), options] { return measure(one, options); }});

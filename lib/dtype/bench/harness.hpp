@@ -95,8 +95,8 @@ struct Case {
 inline constexpr double kGoodRatio = 0.95, kGoodOverheadNs = 20, kGoodInterposedNs = 60;
 inline constexpr std::int64_t kOverheadBelowBytes = 4096;
 
-/// Returns the benchmarks of cases: each is verified, then measured. Cases of Mode::whole are
-/// packed in the mode of the options.
+/// Returns the benchmarks of cases: each is verified, then measured. With a mode in the options,
+/// cases of Mode::whole are packed in that mode, and all others are left out.
 std::vector<Benchmark> measured(std::vector<Case> cases, const Options& options);
 
 /// Adds a remark to a row whose method `ours` is slower than `hand`, by more than `good_ns`.

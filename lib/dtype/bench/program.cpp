@@ -12,6 +12,7 @@
 #include <exception>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -147,13 +148,15 @@ class Report final : public benchmark::BenchmarkReporter {
     for (const auto& [key, value] : facts_.provenance) benchmark::AddCustomContext(key, value);
   }
 
-  // Counts a row that is going to be reported.
-  void count(const std::string& name, const Row& row) {
-    ++rows_;
-    if (!row.verified) ++unverified_;
-    for (const auto& remark : row.remarks) remarks_.push_back(name + ": " + remark);
+  // Notes a row that is going to be reported. Google Benchmark may run a benchmark several times.
+  void note(const std::string& name, const Row& row) {
+    verified_.emplace(name, true).first->second &= row.verified;
+    remarks_[name] = row.remarks;
   }
-  int unverified() const { return unverified_; }
+  int unverified() const {
+    return static_cast<int>(std::count_if(verified_.begin(), verified_.end(),
+                                          [](const auto& one) { return !one.second; }));
+  }
 
   bool ReportContext(const Context&) override {
     std::fprintf(
@@ -179,8 +182,10 @@ class Report final : public benchmark::BenchmarkReporter {
   void Finalize() override {
     const auto closing = program_.closing ? program_.closing() : "";
     if (!closing.empty()) std::fprintf(file_, "\n%s\n", closing.c_str());
-    std::fprintf(file_, "\n%d rows, %d not verified\n", rows_, unverified_);
-    for (const auto& remark : remarks_) std::fprintf(file_, "  %s\n", remark.c_str());
+    std::fprintf(file_, "\n%zu rows, %d not verified\n", verified_.size(), unverified());
+    for (const auto& [name, remarks] : remarks_)
+      for (const auto& remark : remarks)
+        std::fprintf(file_, "  %s: %s\n", name.c_str(), remark.c_str());
   }
 
  private:
@@ -243,8 +248,9 @@ class Report final : public benchmark::BenchmarkReporter {
   Facts facts_;
   std::string mpi_;
   const Group* group_ = nullptr;  // of the row before
-  int rows_ = 0, unverified_ = 0;
-  std::vector<std::string> columns_, remarks_;
+  std::vector<std::string> columns_;
+  std::map<std::string, bool> verified_;  // by the name of a row
+  std::map<std::string, std::vector<std::string>> remarks_;
 };
 
 // Returns the value of rank 0.
@@ -275,7 +281,7 @@ int lead(const std::vector<Entry>& all, Report& report) {
           for (const auto& [field, value] : row.fields) state.counters[field] = value;
           state.counters["verified"] = row.verified ? 1 : 0;
           state.SetLabel(row.note);
-          report.count(name, row);
+          report.note(name, row);
         })
         ->Iterations(1)
         ->UseManualTime();

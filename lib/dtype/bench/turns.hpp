@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Times methods that take turns: all benchmarks here are timed by it.
-//
-// Best peer: OSU's and Google's benchmarks time one method after the other. Clocks and neighbours
-// that change in between count for one method only. Here each round goes through all methods there
-// and back, and ratios are of samples of one round.
+// Times methods that take turns (support/measure.hpp): all benchmarks here are timed by it. Each
+// round goes through all methods there and back, and ratios are of samples of one round.
 //
 // Each round begins with another method: for 4 MiB, the place in the round was worth 5 %.
 #pragma once

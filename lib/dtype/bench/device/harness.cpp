@@ -108,7 +108,7 @@ struct DeviceHarness::Prepared {
   FusedPlan fused;
   std::int64_t bytes = 0, memory_bytes = 0;
   std::int64_t blocks = 0, sectors = 0;  // in memory
-  std::vector<IoBlock> block_list;       // empty if there are more than kMaxBlocks blocks
+  std::vector<IoBlock> block_list;       // the first ones, if there are more than kMaxBlocks
 
   bool packs() const { return direction == Direction::pack; }
 };
