@@ -131,8 +131,8 @@ PredictedSeconds copy_seconds(const SystemModel& model, std::span<const Message>
                               bool on_device);
 
 /// Returns the least seconds of a rank's `messages` to other nodes, if all ranks of its node send
-/// `node_bytes` bytes to other nodes meanwhile: the max-rate model [GOS16]. 0 if there are no such
-/// messages, or if the model has no injection rate or no such messages. O(log points).
+/// `node_bytes` bytes to other nodes meanwhile: the max-rate model [GOS16]. Returns 0 for no
+/// messages, and if the model has no injection rate or no messages between nodes. O(log points).
 double injection_seconds(const SystemModel& model, Transfer transfer, std::int64_t messages,
                          double node_bytes);
 
