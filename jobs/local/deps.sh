@@ -48,6 +48,28 @@ install_wheels() {
   done
 }
 
+# install_tools: installs tools of exactly one version. Otherwise machines would format and warn
+# differently.
+install_tools() {
+  lock_deps lock
+  install_wheels .deps/tools tools
+  install_wheels .deps/reframe reframe
+  install_wheels .deps/reports reports
+  exec 9>&-
+}
+
+# install_for_tests: installs packages for tests: one compiles Fortran, another starts a Slurm of
+# its own. The policy keeps the packages from starting their daemons.
+install_for_tests() (
+  policy=/usr/sbin/policy-rc.d
+  if [[ $(id -u) == 0 && ! -e $policy ]]; then
+    trap 'rm -f "$policy"' EXIT
+    printf '#!/bin/sh\nexit 101\n' >"$policy"; chmod +x "$policy"
+  fi
+  install_packages gfortran munge slurmctld slurmd slurm-client libsimgrid-dev \
+    python3-sphinx python3-myst-parser python3-breathe doxygen furo python3-selenium chromium chromium-driver
+)
+
 # install_reports: installs the packages of results/*.py, unless a Python here has them.
 install_reports() {
   [[ -e .deps/reports ]] || ! results/study.py --check 2>/dev/null || return 0

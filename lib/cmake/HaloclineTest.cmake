@@ -28,10 +28,16 @@ if(HALOCLINE_SANITIZE)
   endif()
 endif()
 
-# halocline_test_environment(<test>...): gives tests of this directory HALOCLINE_TEST_ENVIRONMENT.
-# Their own settings stay.
+# halocline_test_environment(<test>...): gives tests of this directory HALOCLINE_TEST_ENVIRONMENT,
+# and each a folder of its own for Open MPI's files. By default, the jobs of a user share a folder
+# that the first job to end removes. Their own settings stay.
 function(halocline_test_environment)
-  set_property(TEST ${ARGN} APPEND PROPERTY ENVIRONMENT ${HALOCLINE_TEST_ENVIRONMENT})
+  foreach(test IN LISTS ARGN)
+    string(MAKE_C_IDENTIFIER "${test}" folder)
+    set(folder ${PROJECT_BINARY_DIR}/mpi/${folder})
+    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT ${HALOCLINE_TEST_ENVIRONMENT}
+      OMPI_MCA_orte_tmpdir_base=${folder} PRTE_MCA_prte_tmpdir_base=${folder})
+  endforeach()
 endfunction()
 
 # halocline_add_mpi_test(NAME name SOURCES file... RANKS n... [LIBS target...] [ARGS arg...]
