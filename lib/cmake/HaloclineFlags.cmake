@@ -48,3 +48,10 @@ if(HALOCLINE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   target_sources(halocline_flags INTERFACE $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:$<TARGET_OBJECTS:halocline_lsan>>)
   target_link_libraries(halocline_flags INTERFACE ${CMAKE_DL_LIBS})
 endif()
+
+# Holds the option for code that is never timed: tests, command lines, reports. A build that
+# optimises less anyway keeps its own option.
+set(halocline_cold "")
+if(CMAKE_BUILD_TYPE STREQUAL Release AND CMAKE_CXX_FLAGS_RELEASE MATCHES "-O[23]")
+  set(halocline_cold $<$<COMPILE_LANGUAGE:CXX>:-O1>)
+endif()

@@ -58,9 +58,7 @@ function(halocline_add_mpi_test)
   endif()
   add_executable(${arg_NAME} ${arg_SOURCES})
   target_link_libraries(${arg_NAME} PRIVATE halocline_test_main ${arg_LIBS} halocline_flags)
-  # A test runs about once per compilation, so the test itself is optimised less than the code that
-  # it tests.
-  target_compile_options(${arg_NAME} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(${arg_NAME} PRIVATE ${halocline_cold})
   foreach(ranks IN LISTS arg_RANKS)
     set(test ${arg_NAME}/np${ranks})
     add_test(NAME ${test}
