@@ -24,10 +24,12 @@ install_packages() {
     return
   fi
   say "installing from Debian: ${missing[*]}"
+  lock_deps packages
   # An interrupted installation leaves packages with which apt-get refuses to go on.
   [[ -z $(dpkg --audit) ]] || DEBIAN_FRONTEND=noninteractive dpkg --configure -a >/dev/null
   apt-get update -qq
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  exec 9>&-
 }
 
 # install_wheels FOLDER NAME...: installs the files of jobs/local/requirements/NAME.txt from PyPI
