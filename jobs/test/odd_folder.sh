@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # Builds and runs a copy of the project in a folder whose name has blanks, quotes, brackets and
-# commands for a shell. Does so first without Kokkos: library, interposer and an example. Compiles
-# each source of library and program alone, unlike test.sh.
+# commands for a shell.
 #   jobs/test/odd_folder.sh
 # Uses the Kokkos of the site or of .deps/kokkos. Nothing is optimised, since only the success of
-# the build matters: a minute or two. The second build takes the library of the first one.
+# the build matters: two minutes. Each source of library and program is compiled alone, unlike in test.sh.
 # Exit code: 0; 1 if something does not work there; 3 if there is no place for the copy.
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh
@@ -32,21 +31,10 @@ fail() { echo "odd_folder.sh: $* in $folder" >&2; exit 1; }
 mkdir -p "$work/elsewhere/jobs/local"
 cd "$folder"
 # The interposer's library is made by a custom command, and a header by a custom target.
-build() {
-  CDPATH=$work/elsewhere OMP_NUM_THREADS=1 jobs/local/build.sh release -DHALOCLINE_BUILD_BENCHMARKS=OFF -DHALOCLINE_WERROR=ON \
-    -DCMAKE_CXX_FLAGS_RELEASE='-O0 -DNDEBUG' "$@"
-}
-build -DHALOCLINE_KOKKOS=OFF -DCMAKE_DISABLE_FIND_PACKAGE_Kokkos=ON -DHALOCLINE_BUILD_TESTS=OFF || fail "it does not build without Kokkos"
+CDPATH=$work/elsewhere OMP_NUM_THREADS=1 HALOCLINE_BUILD_TARGETS='halocline halocline_mpi app_record_test comm_interpose_finalize' jobs/local/build.sh release \
+  -DHALOCLINE_BUILD_TESTS=ON -DHALOCLINE_BUILD_BENCHMARKS=OFF -DCMAKE_CXX_FLAGS_RELEASE='-O0 -DNDEBUG' ||
+  fail "it does not build"
 source jobs/local/env.sh
-cmake --install build/release --prefix "$work/prefix" >"$work/install.log" || fail "it does not install"
-cmake -G Ninja -S "$work/prefix/share/halocline/examples" -B "$work/examples" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_DISABLE_FIND_PACKAGE_Kokkos=ON || fail "an example does not find the library"
-cmake --build "$work/examples" || fail "an example does not build without Kokkos"
-mpirun -n 2 "$work/examples/own_array" || fail "the library fails without Kokkos"
-HALOCLINE_MPI_LOG=summary mpirun -n 2 env LD_PRELOAD="$(find "$work/prefix" -name libhalocline_mpi.so)" "$work/examples/own_array" 2>&1 |
-  grep 'halocline\[0\]: types committed' || fail "the interposer fails without Kokkos"
-
-HALOCLINE_BUILD_TARGETS='halocline app_record_test comm_interpose_finalize' build -DHALOCLINE_KOKKOS=ON -UCMAKE_DISABLE_FIND_PACKAGE_Kokkos \
-  -DHALOCLINE_BUILD_TESTS=ON || fail "it does not build"
 build/release/app/test/app_record_test --gtest_brief=1 || fail "a test fails"
 HALOCLINE_MPI=engine mpirun -n 2 build/release/lib/comm/interpose/test/comm_interpose_finalize || fail "a test of the interposer fails"
 mpirun -n 2 env LD_PRELOAD="$PWD/build/release/lib/libhalocline_mpi.so" build/release/app/halocline run --local 8 8 8 --steps 2 --output results/raw/a.jsonl ||
