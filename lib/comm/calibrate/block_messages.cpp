@@ -28,8 +28,6 @@ enum Kind : std::int64_t {
 };
 constexpr std::size_t kKinds = 4;
 
-constexpr std::int64_t kLine = 64;  // bytes of a cache line
-
 // Blocks have gaps of at least their own length. Without gaps, MPI would send them as one block.
 constexpr std::int64_t kLeastStrides = 2;
 

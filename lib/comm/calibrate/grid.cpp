@@ -12,8 +12,6 @@ namespace {
 
 constexpr auto kKi = std::int64_t{1} << 10, kMi = std::int64_t{1} << 20;
 
-constexpr std::int64_t kLine = 64;  // bytes of a cache line
-
 // Gives each block of the smallest size a cache line, times two, since rows are cut to powers of
 // two.
 constexpr std::int64_t kFieldsPerPacked = 16;

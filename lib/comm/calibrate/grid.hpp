@@ -13,6 +13,9 @@
 
 namespace halocline::comm::detail {
 
+/// Is the length of a cache line, in bytes.
+inline constexpr std::int64_t kLine = 64;
+
 /// Holds the sizes to measure, in bytes. Sizes of messages, packed bytes and blocks are powers of
 /// two.
 struct Grid {

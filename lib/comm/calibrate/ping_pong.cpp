@@ -176,7 +176,8 @@ std::optional<dtype::LinkCost> measure_link(MPI_Comm comm, int other) {
                           .bytes_at_once = kLong,
                           .copy_bytes = {},
                           .packs = {},
-                          .blocks = {},
+                          .strided_blocks = {},
+                          .listed_blocks = {},
                           .bytes_growth = kLong};
   int rank = 0;
   HALOCLINE_MPI(MPI_Comm_rank(comm, &rank));

@@ -8,12 +8,14 @@
 #include <array>
 #include <cmath>
 #include <set>
+#include <span>
 
 #include "comm/calibrate/grid.hpp"
 #include "comm/calibrate/ping_pong.hpp"
 #include "comm/calibrate/turns.hpp"
 #include "dtype/device/emulated_device.hpp"
-#include "dtype/pack/host/segment.hpp"
+#include "dtype/pack/block_list.hpp"
+#include "dtype/pack/pack_plan.hpp"
 #include "world.hpp"
 
 namespace halocline::comm {
@@ -259,11 +261,10 @@ TEST(Grid, LongBlocksAndShortStridesStandForWhatTheyAre) {
 /// Tells if two blocks share a line of a cache.
 bool shares_a_line(const dtype::PackPlan& plan) {
   std::vector<bool> used(static_cast<std::size_t>(plan.bounds().true_extent / 64 + 1));
-  dtype::Segment segment(plan, nullptr, 1);
   std::vector<dtype::IoBlock> blocks(4096);
-  while (!segment.done()) {
-    blocks.resize(segment.blocks(blocks));
-    for (const auto& block : blocks) {
+  for (std::int64_t position = 0; position < plan.packed_bytes(1);) {
+    const auto number = dtype::list_blocks(plan, 1, position, blocks);
+    for (const auto& block : std::span(blocks).first(number)) {
       const auto first = block.offset / 64, last = (block.offset + block.length - 1) / 64;
       for (auto line = static_cast<std::size_t>(first); line <= static_cast<std::size_t>(last);
            ++line) {
