@@ -78,7 +78,7 @@ class Emulated(InDirectory):
                 elif key == "seconds" or isinstance(child, float):
                     value[key] = seconds
 
-        fill({key: model[key] for key in ("messages", "copies", "packing")}, 1e-6)
+        fill({key: model[key] for key in ("messages", "block_messages", "copies", "packing")}, 1e-6)
         reach(model)
         for path in slow:
             part = model
