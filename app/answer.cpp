@@ -22,8 +22,8 @@ std::string text_of(const Estimate& estimate) {
          format_fixed(*estimate.high, 2);
 }
 
-double median(const Candidate& method) {
-  return halocline::median(method.seconds);
+double median_of(const Candidate& method) {
+  return median(method.seconds);
 }
 
 // Returns the fastest of the methods for which `is_meant` is true; nullptr if there is none.
@@ -31,7 +31,8 @@ template <class IsMeant>
 const Candidate* fastest(std::span<const Candidate> methods, IsMeant&& is_meant) {
   const Candidate* out = nullptr;
   for (const auto& method : methods)
-    if (!method.is_alias && is_meant(method) && (out == nullptr || median(method) < median(*out)))
+    if (!method.is_alias && is_meant(method) &&
+        (out == nullptr || median_of(method) < median_of(*out)))
       out = &method;
   return out;
 }
@@ -79,7 +80,7 @@ Estimate speed(const Candidate& method, const Candidate& baseline) {
   const auto n = std::min(method.seconds.size(), baseline.seconds.size());
   for (std::size_t i = 0; i < n; ++i) ratios.push_back(baseline.seconds[i] / method.seconds[i]);
   auto out = estimate_median(std::move(ratios));
-  out.median = median(baseline) / median(method);
+  out.median = median_of(baseline) / median_of(method);
   if (out.low) out.low = std::min(*out.low, out.median);
   if (out.high) out.high = std::max(*out.high, out.median);
   return out;
