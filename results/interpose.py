@@ -11,6 +11,7 @@ Exit codes: 0 ok, 2 bad input (then nothing is written, or the text without a pl
 for results, 3 a package is missing."""
 import pathlib
 import re
+import textwrap
 
 from records import PLACE, clear_ending, damaged, end, lines_of, read_text, shown
 from reports import RAW, column, commit, markdown, numbers, pandas, parser, pyplot, rows_of, save
@@ -181,7 +182,9 @@ def document(folder, facts, rows):
             lines += [f"## The example in {name}\n", EXAMPLE, table]
     origin = [mpi, facts["cpu"], facts["time"], f"commit {commit(facts)}", f"compiler {compiler}"]
     lines += ["## Provenance\n", "; ".join([*origin, f"`{facts['command'].strip()}`"])]
-    return "\n".join(lines) + "\n"
+    prose = lambda text: text.endswith("\n") and "\n" not in text[:-1]  # noqa: E731
+    wrapped = [textwrap.fill(text, 110, break_on_hyphens=False, break_long_words=False) + "\n" if prose(text) else text for text in lines]
+    return "\n".join(wrapped) + "\n"
 
 
 if __name__ == "__main__":

@@ -256,7 +256,8 @@ int run_program(Words words) {
 class BadInput : public testing::Test {
  protected:
   BadInput() {
-    auto name = (fs::temp_directory_path() / "halocline-config-XXXXXX").string();
+    auto name = (fs::temp_directory_path() / "halocline-config-XXXXXX")
+                    .string();  // mkdtemp() replaces the X
     folder_ = mkdtemp(name.data());
     fs::current_path(folder_);
   }

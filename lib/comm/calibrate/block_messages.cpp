@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/calibrate/ping_pong.hpp"
 #include "comm/mpi/streamed_bytes.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/pack/host/host_packer.hpp"
@@ -19,7 +20,7 @@ namespace halocline::comm::detail {
 
 namespace {
 
-constexpr int kOrderTag = 0, kAnswerTag = 1, kMessageTag = 2;
+constexpr int kMessageTag = 2;  // other than those of PingPong
 
 // Says how a shape is measured, by two bits. A kind without a bit is one way and packed.
 enum Kind : std::int64_t {
@@ -34,11 +35,6 @@ constexpr std::int64_t kLeastStrides = 2;
 // Messages from this many bytes on are in the same blocks again and again. Shorter ones are each
 // elsewhere, out of the caches. Either way the packer gains less than the other way.
 constexpr std::int64_t kNear = std::int64_t{1} << 20;
-
-// Orders `calls` calls of a kind and a shape from the other rank. 0 calls: the end.
-struct Order {
-  std::int64_t kind, bytes, block, stride, calls;
-};
 
 // Returns an indexed type of blocks of `shape`. Each block lies somewhere in its stride, so that
 // packers find no order in the list.
@@ -97,37 +93,17 @@ class Player {
         packed_(nullptr, dtype::MemoryKind::host, room(grid)),
         arrived_(nullptr, dtype::MemoryKind::host, room(grid)) {}
 
-  void order(const Order& order) {
-    HALOCLINE_MPI(MPI_Send(&order, 5, MPI_INT64_T, partner_, kOrderTag, comm_));
-  }
-  Order next_order() {
-    Order order{};
-    HALOCLINE_MPI(MPI_Recv(&order, 5, MPI_INT64_T, partner_, kOrderTag, comm_, MPI_STATUS_IGNORE));
-    return order;
-  }
-  void tell(double seconds) {
-    HALOCLINE_MPI(MPI_Send(&seconds, 1, MPI_DOUBLE, partner_, kAnswerTag, comm_));
-  }
-  double answer() {
-    double seconds = 0;
-    HALOCLINE_MPI(
-        MPI_Recv(&seconds, 1, MPI_DOUBLE, partner_, kAnswerTag, comm_, MPI_STATUS_IGNORE));
-    return seconds;
-  }
-
-  // Returns this rank's seconds of a message, after one warm-up.
-  double play(const Order& order, bool first) {
-    const auto& content = content_of({order.bytes, order.block, order.stride});
-    const bool both = (order.kind & both_ways) != 0, packed = (order.kind & typed) == 0;
-    const auto call = [&] {
-      if (order.bytes < kNear) move_on(content);
+  // Returns this rank's part of a message there and back, or of one both ways at once. `what` has
+  // the kind, and the bytes, block and stride of a shape.
+  PingPong::Trip trip_of(const PingPong::What& what, bool first) {
+    const auto& [kind, bytes, block, stride] = what;
+    const auto& content = content_of({bytes, block, stride});
+    const bool both = (kind & both_ways) != 0, packed = (kind & typed) == 0, far = bytes < kNear;
+    place_ = 0;
+    return [this, &content, both, packed, far, first] {
+      if (far) move_on(content);
       both ? exchange(content, packed) : there_and_back(content, packed, first);
     };
-    place_ = 0;
-    call();
-    const auto start = steady_seconds();
-    for (auto i = order.calls; i > 0; --i) call();
-    return (steady_seconds() - start) / static_cast<double>(both ? order.calls : 2 * order.calls);
   }
 
  private:
@@ -200,6 +176,12 @@ class Player {
   std::int64_t place_ = 0;
 };
 
+// Connects two ranks for the trips of `player`.
+PingPong connect(MPI_Comm comm, int partner, Player& player, bool first) {
+  return {comm, partner,
+          [&player, first](const PingPong::What& what) { return player.trip_of(what, first); }};
+}
+
 }  // namespace
 
 std::int64_t block_points(const BlockGrid& grid) {
@@ -216,6 +198,7 @@ std::int64_t block_memory(const BlockGrid& grid) {
 dtype::BlockTraffic measure_block_messages(MPI_Comm comm, int partner, const BlockGrid& grid,
                                            const Effort& effort) {
   Player player(comm, partner, grid);
+  auto pair = connect(comm, partner, player, true);
   const auto& axes = grid.axes;
   std::vector<PackLayer> layers;
   for (const auto bytes : axes.bytes) layers.push_back(pack_layer(axes, bytes, kLeastStrides));
@@ -223,19 +206,18 @@ dtype::BlockTraffic measure_block_messages(MPI_Comm comm, int partner, const Blo
     std::vector<Trial> out;
     for (const auto& shape : layers[layer].shapes)
       for (std::size_t kind = 0; kind < kKinds; ++kind)
-        out.emplace_back([&player, shape, kind](std::int64_t calls) {
-          const Order order{static_cast<std::int64_t>(kind), shape.bytes, shape.block_bytes,
-                            shape.stride_bytes, calls};
-          player.order(order);
-          const auto mine = player.play(order, true);
-          return std::max(mine, player.answer());
+        out.emplace_back([&pair, shape, kind](std::int64_t calls) {
+          const auto number = static_cast<std::int64_t>(kind);
+          const auto seconds =
+              pair.time({number, shape.bytes, shape.block_bytes, shape.stride_bytes}, calls);
+          return (kind & both_ways) != 0 ? seconds : seconds / 2;
         });
     return out;
   };
   const auto [times, noisy] =
       measure({axes.bytes.size(), static_cast<double>(grid.bytes_growth), trials}, effort.seconds,
               steady_seconds, effort.done);
-  player.order({});
+  pair.end();
   if (times.size() < axes.bytes.size()) effort.cut(axes.bytes[times.size() - 1], axes.bytes.back());
   for (const auto& [layer, point] : noisy) {
     const auto& shape = layers[layer].shapes[point / kKinds];
@@ -259,8 +241,7 @@ dtype::BlockTraffic measure_block_messages(MPI_Comm comm, int partner, const Blo
 
 void serve_block_messages(MPI_Comm comm, int partner, const BlockGrid& grid) {
   Player player(comm, partner, grid);
-  for (auto order = player.next_order(); order.calls > 0; order = player.next_order())
-    player.tell(player.play(order, false));
+  connect(comm, partner, player, false).follow();
 }
 
 }  // namespace halocline::comm::detail

@@ -14,7 +14,6 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <system_error>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -265,44 +264,37 @@ PackTable pack_table_of(const Value& value) {
 }
 
 // Reads the members that an object has into those of `out`. Refuses members that are not in
-// `table`.
+// `table`, but for one of older models.
 template <class Whole, class Table, class Read>
-void read_members(const Value& value, const Table& table, Read read, Whole& out) {
+void read_members(const Value& value, const Table& table, Read read, Whole& out,
+                  const char* of_older_models = nullptr) {
   Members members(value);
   for (const auto& [name, member] : table)
     if (const auto found = members.find(name)) out.*member = read(*found);
-  if constexpr (std::is_same_v<Whole, SystemModel>) members.find("streamed");  // in older models
+  if (of_older_models != nullptr) members.find(of_older_models);
   members.check_rest();
 }
 
+template <class Whole, class Table, class Read>
+Whole whole_of(const Value& value, const Table& table, Read read) {
+  Whole out;
+  read_members(value, table, read, out);
+  return out;
+}
 MessagePaths message_paths_of(const Value& value) {
-  MessagePaths out;
-  read_members(value, kPaths, message_times_of, out);
-  return out;
+  return whole_of<MessagePaths>(value, kPaths, message_times_of);
 }
-
 PackTimes pack_times_of(const Value& value) {
-  PackTimes out;
-  read_members(value, kDirections, pack_table_of, out);
-  return out;
+  return whole_of<PackTimes>(value, kDirections, pack_table_of);
 }
-
 BlockMessages block_messages_of(const Value& value) {
-  BlockMessages out;
-  read_members(value, kPackers, pack_table_of, out);
-  return out;
+  return whole_of<BlockMessages>(value, kPackers, pack_table_of);
 }
-
 BlockTraffic block_traffic_of(const Value& value) {
-  BlockTraffic out;
-  read_members(value, kTraffic, block_messages_of, out);
-  return out;
+  return whole_of<BlockTraffic>(value, kTraffic, block_messages_of);
 }
-
 BlockTimes block_times_of(const Value& value) {
-  BlockTimes out;
-  read_members(value, kBlockOrders, block_traffic_of, out);
-  return out;
+  return whole_of<BlockTimes>(value, kBlockOrders, block_traffic_of);
 }
 
 std::string name_of_blocks(const char* place, const char* order, const char* traffic,
@@ -601,7 +593,7 @@ SystemModel parse_model(std::string_view json, const std::string& source) {
     if (const auto found = members.find(name)) out.*member = seconds_of(*found);
   if (const auto found = members.find(kInjection)) out.injection_bytes_per_second = rate_of(*found);
   if (const auto found = members.find("messages"))
-    read_members(*found, kMessages, message_paths_of, out);
+    read_members(*found, kMessages, message_paths_of, out, "streamed");
   if (const auto found = members.find("copies"))
     read_members(
         *found, kCopies, [](const Value& value) { return curve_of(value); }, out);

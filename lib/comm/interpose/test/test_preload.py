@@ -166,7 +166,7 @@ class Preloaded(unittest.TestCase):
         return calls["engine"] / sum(calls.values())
 
     def test_sends_packed_what_the_model_says_is_faster(self):
-        for seconds, at_least, at_most in ((1e-12, 0.03, 1), (1e3, 0, 0)):
+        for seconds, at_least, at_most in ((1e-12, 0.4, 1), (1e3, 0, 0)):
             with self.subTest(seconds=seconds):
                 variables = {"HALOCLINE_MPI": "auto", "HALOCLINE_MPI_LOG": "summary", "HALOCLINE_MODEL": self.model(seconds)}
                 words = [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
@@ -221,7 +221,7 @@ class Preloaded(unittest.TestCase):
         words = [word for item in variables.items() for word in ("-x", "=".join(map(str, item)))]
         finished = run(MPIEXEC, "-n", 2, *words, MESSAGES, "--gtest_filter=-*LeaveNothingBehind")
         self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
-        self.assertGreater(self.engines_part("MPI_Isend", finished.stderr), 0.03)
+        self.assertGreater(self.engines_part("MPI_Isend", finished.stderr), 0.4)
         self.assertNotIn("differs from MPI's", finished.stderr)
 
     def test_goes_on_without_a_model_that_it_cannot_use(self):
