@@ -59,6 +59,10 @@ void unpack_in_order(const Nest& nest, Address memory, Address packed) {
   copy_nest<Direction::unpack>({nest.run, {levels, nest.levels.size()}}, memory, packed);
 }
 
+bool is_list(const Op& op) {
+  return op.kind == Op::Kind::blocks || op.kind == Op::Kind::runs;
+}
+
 struct NestKernels {
   NestKernel pack = nullptr, unpack = nullptr;
 
@@ -188,14 +192,20 @@ struct Copy {
   }
 
   // Copies the entries [i, j) of a list. The first of them is `at` bytes into the list's packed
-  // bytes.
+  // bytes. The loops are out of line, so that each call saves only the registers that it uses.
   static void entries(const Op& op, std::int64_t i, std::int64_t j, std::int64_t at, Address memory,
                       Address packed) {
     if (op.rule)
       entries_by_rule(op, i, j, memory, packed);
     else if (op.kind == Op::Kind::runs)
       runs_of_list(op, i, j, at, memory, packed);
-    else if (!op.near_displacements.empty())
+    else
+      blocks_of_list(op, i, j, memory, packed);
+  }
+
+  [[gnu::noinline]] static void blocks_of_list(const Op& op, std::int64_t i, std::int64_t j,
+                                               Address memory, Address packed) {
+    if (!op.near_displacements.empty())
       copy_blocks<kDirection>(op.child_size, part_of(op.near_displacements, i, j), memory, packed);
     else
       copy_blocks<kDirection>(op.child_size, part_of(op.displacements, i, j), memory, packed);
@@ -245,8 +255,8 @@ struct Copy {
         memory, packed);
   }
 
-  bool repeated(const Op& op, std::int64_t displacement, std::int64_t offset,
-                std::int64_t repetitions) const {
+  [[gnu::noinline]] bool repeated(const Op& op, std::int64_t displacement, std::int64_t offset,
+                                  std::int64_t repetitions) const {
     for (std::int64_t i = 0; i < repetitions; i += op.chunk) {
       const auto steps = std::min(op.chunk, repetitions - i);
       const auto memory = memory_at(displacement + i * op.stride);
@@ -271,35 +281,26 @@ struct Copy {
   }
 };
 
-// Copies layouts that are neither contiguous nor one whole nest.
+// Copies the bytes [first, last) of the stream loop by loop. Needed for parts of a stream, and for
+// lists and structs around other loops.
 template <Direction kDirection>
-[[gnu::noinline]] void copy_others(const PackPlan& plan, Address buffer, std::int64_t count,
-                                   std::int64_t first, std::int64_t last, Address packed) {
-  const auto& program = plan.program();
-  const auto& root = program.entry(count);
-  const Copy<kDirection> copy{program, buffer, packed - static_cast<Address>(first)};
-  if (last - first == root.size * count) {
-    // All of one list, struct or nest needs no walk. Around a list, instances are a loop.
-    if (root.kind == Op::Kind::repeat && root.chunk > 0 &&
-        copy.takes_parts(root, root.count * count)) {
-      copy.repeated(root, program.start, 0, root.count * count);
-      return;
-    }
-    if (count == 1 && root.children.empty()) {
-      copy.listed(root, program.start, 0, 0, root.size);
-      return;
-    }
-    if (root.kind == Op::Kind::strided) {
-      const auto& strided = root.strided;
-      const auto steps = strided.level(strided.top()).count * count;
-      const BoxLevels levels(strided, strided.top(), steps, true);
-      const auto kernel = may_reorder<kDirection>(strided, steps)
-                              ? kernels_of(program).of<kDirection>(program, root)
-                              : unpack_in_order;
-      return kernel({strided.run, levels}, copy.memory_at(program.start), packed);
-    }
-  }
-  detail::walk(program, count, first, last, copy);
+[[gnu::noinline]] void copy_by_walk(const Program& program, Address buffer, std::int64_t count,
+                                    std::int64_t first, std::int64_t last, Address packed) {
+  detail::walk(program, count, first, last,
+               Copy<kDirection>{program, buffer, packed - static_cast<Address>(first)});
+}
+
+// Copies all of a nest of several instances.
+template <Direction kDirection>
+[[gnu::noinline]] void copy_instances(const Program& program, std::int64_t count, Address memory,
+                                      Address packed) {
+  const auto& strided = program.root.strided;
+  const auto steps = strided.level(strided.top()).count * count;
+  const BoxLevels levels(strided, strided.top(), steps, true);
+  const auto kernel = may_reorder<kDirection>(strided, steps)
+                          ? kernels_of(program).of<kDirection>(program, program.root)
+                          : unpack_in_order;
+  kernel({strided.run, levels}, memory, packed);
 }
 
 }  // namespace
@@ -311,13 +312,23 @@ void copy_range(const PackPlan& plan, Address buffer, std::int64_t count, std::i
   const auto& program = plan.program();
   const auto& root = program.entry(count);
   const auto memory = buffer + static_cast<Address>(program.start);
+  const bool is_whole = last - first == root.size * count;
   if (root.kind == Op::Kind::strided) {
     if (root.strided.levels.empty())
       return copy_bytes<kDirection>(last - first, memory + static_cast<Address>(first), packed);
-    if (count == 1 && last - first == root.size)
-      return kernels_of(program).copy_instance<kDirection>(memory, packed);
+    if (is_whole)
+      return count == 1 ? kernels_of(program).copy_instance<kDirection>(memory, packed)
+                        : copy_instances<kDirection>(program, count, memory, packed);
+  } else if (is_whole && root.kind == Op::Kind::repeat) {
+    const Copy<kDirection> copy{program, buffer, packed};
+    if (root.chunk > 0 && copy.takes_parts(root, root.count * count)) {
+      copy.repeated(root, program.start, 0, root.count * count);
+      return;
+    }
+  } else if (is_whole && count == 1 && is_list(root)) {
+    return Copy<kDirection>::entries(root, 0, root.count, 0, memory, packed);
   }
-  copy_others<kDirection>(plan, buffer, count, first, last, packed);
+  copy_by_walk<kDirection>(program, buffer, count, first, last, packed);
 }
 
 template <Direction kDirection>
