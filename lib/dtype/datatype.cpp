@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include "dtype/lower.hpp"
+#include "dtype/mpi_bounds.hpp"
 #include "dtype/type_part.hpp"
-#include "dtype/vendor_check.hpp"
 #include "support/mpi_check.hpp"
 #include "support/narrow.hpp"
 #include "support/overload.hpp"
@@ -396,13 +396,6 @@ class Reader {
  public:
   explicit Reader(bool with_trees) : with_trees_(with_trees) {}
 
-  Result<TypeExpr> read(MPI_Datatype handle) {
-    auto made = constructor_call(handle, 0);
-    if (std::holds_alternative<UnsupportedDatatype>(made)) return made;
-    auto out = bounded(handle, std::get<TypeExpr>(std::move(made)));
-    if (auto* reason = std::get_if<UnsupportedDatatype>(&out)) return std::move(*reason);
-    return std::get<Bounded>(std::move(out)).expr;
-  }
   Result<TypeExprPtr> read_shared(MPI_Datatype handle) { return read_shared(handle, 0); }
   Result<detail::Part> read_part(MPI_Datatype handle) {
     auto made = constructor_call(handle, 0);
@@ -587,10 +580,6 @@ Result<TypeExprPtr> decode(MPI_Datatype handle) {
 
 bool is_predefined(MPI_Datatype handle) {
   return find_named_type(handle) != nullptr || is_of_predefined(Envelope(handle).combiner);
-}
-
-Result<TypeExpr> decode_value(MPI_Datatype handle) {
-  return Reader(false).read(handle);
 }
 
 Result<detail::Part> detail::read_part(MPI_Datatype handle) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Translates between MPI_Datatype handles and type expressions. Defines a handle that
-// frees itself.
+// Translates between MPI_Datatype handles and type expressions. Defines a handle that frees itself.
+// A plan needs no expression: make_plan(handle) makes the tree while MPI is asked.
 #pragma once
 
 #include <mpi.h>
@@ -58,8 +58,5 @@ bool is_predefined(MPI_Datatype handle);
 ///   data elsewhere than the constructors do.
 /// \throws ConfigError for sizes or displacements beyond 2^61 bytes.
 Result<TypeExprPtr> decode(MPI_Datatype handle);
-
-/// Decodes a handle like decode(). Returns a value whose lists may be moved elsewhere.
-Result<TypeExpr> decode_value(MPI_Datatype handle);
 
 }  // namespace halocline::dtype

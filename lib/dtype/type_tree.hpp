@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Defines type trees over the constructors of [KT15], and translates MPI datatypes into them. The
-// nodes are the five dataloops of [RMG03], too: contig and vector are Vec, blockindexed is Idx,
-// indexed is IdxBuc, struct is Strc. RuleBuc stands for the constructors that MPI does not have.
+// Defines type trees, and translates MPI datatypes into them: the first step to a pack plan.
+//
+//     MPI_Datatype  -> TypeTree        here; datatype.cpp asks MPI for constructors and arguments
+//     TypeTree      -> CanonicalForm   canonical/dataloop.hpp: fewest, longest loops
+//     CanonicalForm -> PackPlan        pack/pack_plan.hpp: loops in the order of their execution
+//
+// A subarray of 4 x 6 x 2 of 4 x 6 x 8 doubles that starts at (0, 0, 1) becomes the tree
+//
+//     idx(1,<8>,vec(4,384,vec(6,64,vec(2,8,leaf(8)))))
+//
+// The nodes are constructors of [KT15] and the dataloops of [RMG03]: contig and vector are Vec,
+// blockindexed is Idx, indexed is IdxBuc, struct is Strc. RuleBuc stands for the constructors that
+// MPI does not have. lib/dtype/errata.md lists the papers.
 //
 // Best peer: [PEA21] section 3.1 translates into DenseData and StreamData, each with an offset of
 // its own. Here a node has no offset, and a shift is an Idx of one displacement as in [KT15]. So
@@ -150,13 +160,13 @@ struct TypeTree {
 ///
 /// - contiguous is a Vec; vector and hvector are two.
 /// - Indexed types are an IdxBuc, or an Idx if all block lengths are equal.
-/// - struct is a Strc.
+/// - struct is a Strc. With one member it is a Vec, moved by an Idx.
 /// - subarray is one Vec per dimension, below an Idx that holds its start.
 /// - darray is built like subarray, with a Strc if the last block of a dimension is shorter.
 /// - resized changes only the bounds; dup changes nothing.
 /// - A pair type (short_int) is a Strc of Leafs.
-/// - bucket, stretched and triangular types are a RuleBuc.
-/// - Bounded and circular vectors become the tree of lower()'s result.
+/// - bucket, stretched and triangular types are a RuleBuc. If all lengths are equal, they are Vecs.
+/// - Bounded and circular vectors are a Strc of the blocks that lower() lists.
 ///
 /// Vecs of count 1 and an Idx of the one displacement 0 are left out. Equal neighbours in a struct
 /// share their node. [PEA21] section 3.1, with the argument order of errata B.10, for all

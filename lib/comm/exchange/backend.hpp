@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Declares the interface between builder.cpp and the methods. Internal to lib/comm/exchange.
+// Declares what the methods of an exchange are made from, and who makes them: builder.cpp chooses
+// a method and calls its make_ function. Class Backend is in exchange_plan.hpp. Internal to
+// lib/comm/exchange.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +20,9 @@ namespace halocline::comm::detail {
 /// Describes one side of a job: `count` instances of `type` at `buffer`. They hold `bytes` bytes of
 /// data. The data go to or come from `partner` in round `round`, in message number `message` of
 /// that partner.
+///
+/// The job's tag orders the pieces of a message, and pairs both sides. MPI does not get it: the tag
+/// of an MPI message is its number among the messages to the partner.
 struct Piece {
   int partner;
   int round;
@@ -56,8 +61,11 @@ enum class Messages { whole, partitioned };
 /// (errata B.5).
 inline constexpr std::int64_t kMessageAlignment = 16;
 
-/// Holds the unit in which messages are counted, and the largest count or displacement. Both are
-/// the same on all ranks.
+/// Holds the unit in which messages are counted, in bytes, and the largest count or displacement.
+/// Both are the same on all ranks.
+///
+/// A unit is 2^k bytes, so that MPI's int counts suffice. It is 1 unless a rank moves about 2 GiB.
+/// A message ends with a whole unit: the bytes after its data are sent, too.
 struct CountUnits {
   std::int64_t bytes;
   std::int64_t limit;

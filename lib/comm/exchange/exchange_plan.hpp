@@ -54,6 +54,7 @@ class Backend {
   /// Does what can be done without waiting. Called between begin() and end().
   virtual void progress() {}
   virtual PhaseTimes end() = 0;
+  /// Tells if begin() returns only after the data from the rank to itself are in place.
   virtual bool own_at_start() const { return false; }
   bool in_flight = false;
 };
@@ -63,6 +64,10 @@ class PendingExchange;
 class SharedWindow;
 
 /// Plans the exchange of the jobs of all ranks of a communicator. Move-only.
+///
+/// The constructor cuts jobs into pieces and orders them (wire_order.cpp). builder.cpp chooses the
+/// method. A method's backend lays out the messages (packed_messages.cpp) and moves them, such as
+/// packed_exchange.cpp.
 ///
 /// Destroying a plan of exchange `shared` is collective if devices copy, unless an exception is
 /// under way. After that, the fields may be freed.
@@ -117,7 +122,13 @@ class ExchangePlan {
   ~ExchangePlan();
 
   /// Starts an exchange. From here until finish() of the returned handle, send buffers are read and
-  /// receive buffers written. Before start(), work of a device on the buffers must be complete.
+  /// receive buffers written.
+  ///
+  /// Methods of one collective call (all but p2p, partitioned, shared and vendor-p2p) make it here
+  /// and wait for it. Then finish() only unpacks, copies the rank's own data, and does all rounds
+  /// but the first. With the four other methods, messages or copies are under way in between.
+  ///
+  /// Before start(), work of a device on the buffers must be complete.
   /// After finish(), any stream may use the buffers. The first exchange of a plan may take longer:
   /// a device records the work that repeats. Collective. Throws ConfigError while an exchange of
   /// this plan is in flight.

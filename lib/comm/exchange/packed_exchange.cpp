@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packs, makes one collective call, and unpacks. Our plans pack for the methods alltoallv and
-// neighbor, MPI_Pack for vendor-pack.
+// Packs, makes one collective call, and unpacks: the methods alltoallv and neighbor by our plans,
+// vendor-pack by MPI_Pack.
+//
+// begin() packs all messages and returns from MPI's call, so that nothing is under way afterwards.
+// end() unpacks. There it also copies the rank's own data, which count as unpacking. PackedMessages
+// lays out each buffer with one part, and its start(0) packs or unpacks everything.
 #include <utility>
 
 #include "comm/exchange/backend.hpp"

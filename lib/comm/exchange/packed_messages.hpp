@@ -54,6 +54,12 @@ class PieceByMpi {
 
 /// Holds all messages of one direction of travel in one buffer, in wire order. Neither copied nor
 /// moved.
+///
+///     | piece | piece | padding | piece | piece | piece | padding | ...
+///     ^ message to partner 0    ^ message to partner 3            ^ next message
+///
+/// Pieces stand one behind the other. A message begins at a multiple of kMessageAlignment. All
+/// pieces of a part are one FusedPlan, so that one call packs them.
 class PackedMessages {
  public:
   enum class Direction { out, in };
@@ -63,12 +69,13 @@ class PackedMessages {
 
   struct Message {
     int partner;
-    int tag;                  ///< number among the messages of this partner and direction
+    int tag;  ///< MPI's tag: number among the messages of this partner and direction
     int displacement, count;  ///< in units of unit_bytes()
   };
 
-  /// Lays out `pieces` in a buffer of the transport. With Packing::ours, no piece stays on the
-  /// rank, and MPI packs types without a plan. The transport must outlive this object. Throws
+  /// Lays out `pieces` in a buffer of the transport. With Packing::ours, the caller has taken out
+  /// the pieces to the rank itself (see SelfCopies), and MPI packs types without a plan. The
+  /// transport must outlive this object. Throws
   /// ConfigError for a type without a plan unless the transport is of the host. Makes no
   /// communication. O(pieces) plus the translation of the types.
   PackedMessages(const Communicator& comm, const Pieces& pieces, Direction direction,
@@ -122,7 +129,9 @@ class PackedMessages {
 class SelfCopies {
  public:
   /// Plans the copies between the pieces of `sends` and of `receives` whose partner is the rank
-  /// itself, in wire order. The transport must outlive this object. Makes no communication. Throws
+  /// itself. Pairs the first such piece of `sends` with the first of `receives`, and so on:
+  /// require_match() has made sure that both exist. The transport must outlive this object. Makes
+  /// no communication. Throws
   /// ConfigError for a type without a plan unless the transport is of the host. Throws ConfigError
   /// for a piece that MPI_Pack's int arguments cannot express.
   SelfCopies(const Communicator& comm, const Pieces& sends, const Pieces& receives,

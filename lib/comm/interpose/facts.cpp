@@ -100,17 +100,17 @@ bool TypeFacts::ask_rule(std::int64_t bytes, Traffic traffic) const {
 }
 
 std::shared_ptr<const TypeFacts> facts_of(MPI_Datatype handle) {
-  const auto decoded = dtype::decode_value(handle);
-  const auto* const expression = std::get_if<dtype::TypeExpr>(&decoded);
-  if (expression == nullptr)
-    return std::make_shared<TypeFacts>(std::get<UnsupportedDatatype>(decoded).what());
-  auto key = dtype::to_numbers(*expression, kMostNumbers / 2);
+  const auto decoded = dtype::decode(handle);
+  if (const auto* const reason = std::get_if<UnsupportedDatatype>(&decoded))
+    return std::make_shared<TypeFacts>(reason->what());
+  const auto& expression = *std::get<dtype::TypeExprPtr>(decoded);
+  auto key = dtype::to_numbers(expression, kMostNumbers / 2);
   auto& kept = table();
   if (key) {
     const std::lock_guard lock(kept.mutex);
     if (const auto known = kept.all.find(*key); known != kept.all.end()) return known->second;
   }
-  auto facts = std::make_shared<const TypeFacts>(*expression);
+  auto facts = std::make_shared<const TypeFacts>(expression);
   const auto* const plan = facts->plan();
   if (!key) return facts;
   const auto numbers =

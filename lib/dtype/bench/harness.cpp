@@ -15,13 +15,13 @@
 
 #include "dtype/bench/memory.hpp"
 #include "dtype/datatype.hpp"
+#include "dtype/mpi_bounds.hpp"
 #include "dtype/pack/fused_plan.hpp"
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/pack/host/segment.hpp"
 #include "dtype/pack/kokkos/kokkos_packer.hpp"
 #include "dtype/pack/kokkos/kokkos_threads.hpp"
 #include "dtype/pack/pack_plan.hpp"
-#include "dtype/vendor_check.hpp"
 #include "support/mpi_check.hpp"
 #include "support/narrow.hpp"
 

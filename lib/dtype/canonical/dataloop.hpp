@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Defines the canonical form of a datatype: dataloops [RMG03], reduced to the fewest and longest
-// loops that keep the packed bytes.
+// loops that keep the packed bytes. It is the second step from a datatype to its plan, see
+// type_tree.hpp. The tree of the example there,
+//
+//     idx(1,<8>,vec(4,384,vec(6,64,vec(2,8,leaf(8)))))
+//
+// becomes "start 8, run 16, levels [24 x 64 -> 16]". The innermost Vec is one run of 16 bytes. The
+// two outer Vecs continue each other, so they are one loop of 24 steps. A step is 64 bytes in
+// memory and 16 in the packed bytes. The Idx is the start.
+//
+// Two runs adjoin if one ends where the next begins, in memory and in the packed bytes. A nest is
+// loops around one run. A list is first searched for a pattern that repeats, then its neighbours
+// that adjoin are merged.
 //
 // Best peers: MPICH's dataloops fold a count into a vector, but do not fold nested vectors or
 // re-roll index lists. [PEA21]'s StridedBlock sorts its levels by stride, which changes the packed

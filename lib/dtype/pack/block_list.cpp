@@ -106,7 +106,7 @@ struct CountBlocks {
       const auto first_entry = op.rule ? op.rule->bucket_of(0) : 0;
       const auto i = op.rule ? op.rule->bucket_of(op.rule->elements() - 1) : op.count - 1;
       const auto run = op.size - (i == 0 ? 0 : detail::end_of(op, i - 1));
-      return add(displacement + detail::displacement_of(op, first_entry), op.blocks,
+      return add(displacement + detail::displacement_of(op, first_entry), op.separate_runs,
                  displacement + detail::displacement_of(op, i) + run);
     }
     const auto one = [&](std::int64_t at, std::int64_t, std::int64_t bytes) {

@@ -24,8 +24,8 @@ using detail::Program;
 using detail::steps_without_overlap;
 using detail::StridedOp;
 
-// Limits of a repeated body that is taken apart: its bytes and its parts. A chunk of repetitions
-// stays in the nearest cache.
+// Limits of a repeated body that is taken apart: its bytes and its parts. A larger body is fast by
+// its own loops. A chunk of repetitions stays in the nearest cache, of at least 32 KiB.
 constexpr std::int64_t kMaxPartsBytes = 4096;
 constexpr std::size_t kMaxParts = 64;
 constexpr std::int64_t kChunkBytes = 16384;
@@ -207,7 +207,7 @@ class Compiler {
   // Returns a small loop as one list, if its runs are of one length. Entering lists within lists,
   // structs and tiles of a few runs costs more than copying the runs.
   static std::optional<Op> short_list(const Dataloop& loop) {
-    constexpr std::int64_t kMaxRuns = 128;
+    constexpr std::int64_t kMaxRuns = 128;  // more take longer than entering the loops
     // Most types end here, before anything is allocated.
     if (loop.size > kMaxRuns * kLineBytes) return std::nullopt;
     if (const auto* nest = std::get_if<StridedLoop>(&loop.loop);
@@ -238,7 +238,7 @@ class Compiler {
   // Tells if a list holds nests of a few short runs each. Entering the loops costs more than
   // looking up every run.
   static bool is_dense_list(const BlockIndexedLoop& l) {
-    constexpr std::int64_t kFewRuns = 16;
+    constexpr std::int64_t kFewRuns = 16;  // a table of all runs grows by this factor at most
     const auto* nest = std::get_if<StridedLoop>(&l.body->loop);
     return nest != nullptr && !nest->levels.empty() && nest->run < kLineBytes &&
            nest->runs() <= kFewRuns;
@@ -345,6 +345,9 @@ class Compiler {
     group_short_runs(op);
     const bool one_pass = op.groups.size() + op.parts.size() == 1;
     if (is_one_part && one_pass) op.free_repetitions = kAny;  // one repetition after the other
+    // With one pass there is nothing to alternate with: one chunk holds all repetitions. Half of
+    // the largest number leaves room to add a chunk. With fewer than 4 repetitions, entering the
+    // parts costs more than the caches save.
     op.chunk = one_pass ? std::numeric_limits<std::int64_t>::max() / 2
                         : std::max<std::int64_t>(
                               kChunkBytes / (std::min(std::abs(stride), lines) + body.size), 4);
@@ -416,7 +419,7 @@ class Compiler {
     if (stretches.size() == 1) return make_stretch(op, l, stretches[0]);
     op.kind = Op::Kind::members;
     op.count = std::ssize(stretches);
-    op.displacements.resize(stretches.size());
+    op.displacements.resize(stretches.size());  // all 0: displacements count from the list's begin
     std::int64_t end = 0;
     for (const auto& stretch : stretches) {
       Op child;
@@ -429,7 +432,7 @@ class Compiler {
   // Compiles a stretch. Small runs become runs of one length: telling a few lengths apart costs
   // more than copying a few more runs.
   static void make_stretch(Op& op, const IndexedLoop& l, const Stretch& stretch) {
-    constexpr std::int64_t kMaxBlocksPerRun = 4;
+    constexpr std::int64_t kMaxBlocksPerRun = 4;  // the table grows by this factor at most
     const auto [begin, end, grain] = stretch;
     const auto runs = static_cast<std::int64_t>(end - begin);
     op.size = 0;
@@ -454,10 +457,10 @@ class Compiler {
   }
 
   static void take_displacements(Op& op, const std::vector<std::int64_t>& displacements,
-                                 bool may_be_near) {
+                                 bool is_of_blocks) {
     using Near = std::numeric_limits<std::int32_t>;
     const auto [least, greatest] = std::minmax_element(displacements.begin(), displacements.end());
-    if (may_be_near && *least >= Near::min() && *greatest <= Near::max())
+    if (is_of_blocks && *least >= Near::min() && *greatest <= Near::max())
       op.near_displacements.assign(displacements.begin(), displacements.end());
     else
       op.displacements = displacements;
@@ -500,9 +503,9 @@ bool is_list(const Op& op) {
   return op.kind == Op::Kind::blocks || op.kind == Op::Kind::runs;
 }
 
-// Returns the blocks of a triangular type. Its lengths change: at most one run is as long as the
-// distance to the next run.
-std::int64_t triangular_blocks(const BucketRule& rule, std::int64_t unit) {
+// Returns the separate runs of a triangular type. Its lengths change: at most one run is as long as
+// the distance to the next run.
+std::int64_t separate_runs_of_triangle(const BucketRule& rule, std::int64_t unit) {
   const auto blocks = rule.nonempty();
   if (rule.distance % unit != 0) return blocks;
   const auto longer = rule.distance / unit - rule.first;
@@ -511,9 +514,9 @@ std::int64_t triangular_blocks(const BucketRule& rule, std::int64_t unit) {
   return joins ? blocks - 1 : blocks;
 }
 
-std::int64_t blocks_of(const Op& list) {
+std::int64_t separate_runs_of(const Op& list) {
   if (list.rule && list.rule->ends == nullptr)
-    return triangular_blocks(*list.rule, list.child_size);
+    return separate_runs_of_triangle(*list.rule, list.child_size);
   std::int64_t blocks = 0, end = 0, packed_end = 0;
   for (std::int64_t i = 0; i < list.count; ++i) {
     const auto begin = displacement_of(list, i);
@@ -567,7 +570,7 @@ PackPlan::PackPlan(CanonicalForm form) {
   program->bounds = form.bounds;
   Compiler(*program).compile_root(std::move(form));
   for_each_op(*program, [](Op& op) {
-    if (is_list(op)) op.blocks = blocks_of(op);
+    if (is_list(op)) op.separate_runs = separate_runs_of(op);
   });
   program->word_bytes = word_bytes_of(*program);
   program_ = std::move(program);

@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Describes what a packer executes: the loops of a datatype in the order in which they run fastest.
+// It is the third step from a datatype to its plan; make_plan() does all three, see type_tree.hpp.
+// `halocline inspect --verbose` prints the result of each step. The example there becomes
+//
+//     rows of 16-byte runs, loops from the inside 24 x 64 -> 16
+//
 // The instances of a call are part of these loops, or a loop around them.
+//
+// Words: a run is consecutive bytes. A nest is loops around runs of one length (Kind::strided). A
+// row is the innermost loop of a nest, and tiles are its two innermost loops if memory prefers the
+// outer one. A list has entries at displacements of their own (Kind::blocks, Kind::runs). An atom
+// is a short run of a repeated body, and a part a nest of it.
 //
 // Best peer: [PEA21] looks a type's kernel up at every call and adds a grid dimension for the
 // count. A PackPlan is an owned, immutable object that serves any count without a look-up, a
@@ -31,8 +41,8 @@ inline constexpr std::int64_t kLineBytes = 64;  ///< of a cache line
 
 /// Is a StridedLoop in the order of its execution.
 ///
-/// A box is a leading part of its levels in packed order. The level of the box's rank may be cut
-/// short. Levels of lower rank run in full, those of higher rank do not run.
+/// Displacements and offsets count from the op that holds this one, its owner. A box is a range of
+/// steps of one level, its rank. Levels of lower rank run in full, those of higher rank do not run.
 struct StridedOp {
   std::int64_t displacement = 0;   ///< from the displacement of the owner
   std::int64_t packed_offset = 0;  ///< from the packed offset of the owner
@@ -41,8 +51,8 @@ struct StridedOp {
   /// Rank of levels[0], which is its place in packed order. All other levels keep their packed
   /// order behind it. If it is not 0, the two innermost loops run in tiles.
   int innermost_rank = 0;
-  /// The most steps of the level of the highest rank that unpacking may execute in any order, since
-  /// no two runs overlap. Without tiles, the order is that of the type map anyway.
+  /// Is the largest number of steps of the level of the highest rank that unpacking may execute in
+  /// any order, since no two runs overlap. Without tiles, the order is that of the type map anyway.
   std::int64_t free_steps = std::numeric_limits<std::int64_t>::max();
 
   /// Returns the highest rank.
@@ -86,9 +96,9 @@ struct AtomGroup {
 struct Op {
   enum class Kind : std::uint8_t {
     strided,  ///< `strided`
-    blocks,   ///< `count` runs of `child_size` bytes at displacements or near_displacements
-    runs,     ///< `count` runs, run i at displacement i, ending at ends[i] in the packed bytes;
-              ///< with a `rule`, the rule's buckets, whose elements have `child_size` bytes
+    blocks,   ///< a list: `count` runs of `child_size` bytes at (near_)displacements
+    runs,     ///< a list: `count` runs, run i at displacement i, ending at ends[i] in the packed
+              ///< bytes; with a `rule`, the rule's buckets, whose elements have `child_size` bytes
     repeat,   ///< `count` children, `stride` bytes apart
     each,     ///< the child at each of `count` displacements
     buckets,  ///< `count` children in the buckets of `rule`, `stride` bytes apart in each bucket
@@ -98,12 +108,12 @@ struct Op {
   std::int64_t size = 0;  ///< packed bytes
   std::int64_t count = 0;
   std::int64_t stride = 0;
-  std::int64_t child_size = 0;  ///< packed bytes of a repeated child or element
-  std::int64_t blocks = 0;      ///< lists: runs that do not continue the run before
+  std::int64_t child_size = 0;     ///< packed bytes of a repeated child or element
+  std::int64_t separate_runs = 0;  ///< lists: runs that do not continue the run before
   StridedOp strided;
   std::vector<std::int64_t> displacements;
-  std::vector<std::int32_t> near_displacements;  ///< used in place of displacements if 32 bits hold
-                                                 ///< them all
+  std::vector<std::int32_t> near_displacements;  ///< blocks: in place of displacements if 32 bits
+                                                 ///< hold them all
   std::vector<std::int64_t> ends;
   std::optional<BucketRule> rule;
   std::vector<std::int32_t> children;
@@ -131,12 +141,13 @@ inline std::int64_t displacement_of(const Op& op, std::int64_t i) {
   return op.near_displacements.empty() ? op.displacements[at] : op.near_displacements[at];
 }
 
-/// Holds all ops of a plan. The outermost loop of the root also runs over the instances: its count
-/// is per instance.
+/// Holds all ops of a plan.
 struct Program {
-  Op root;
+  Op root;                     ///< its outermost loop also runs over the instances of a call: its
+                               ///< count is per instance
   std::vector<Op> ops;         ///< all ops except the root
-  std::int32_t instance = -1;  ///< index of the op of one instance; -1: the root serves as well
+  std::int32_t instance = -1;  ///< index of the op for count 1: the body without the loop over
+                               ///< instances, or a short list that is faster; -1: the root serves
   std::int64_t start = 0;
   TypeBounds bounds;
   std::int64_t word_bytes = 1;

@@ -120,8 +120,9 @@ void walk(const Program& program, std::int64_t count, std::int64_t first, std::i
     std::int64_t next;                  // index of the child to visit
     std::int64_t bucket;                // Kind::buckets: the bucket that holds `next`
   };
-  // A struct holds no struct directly: a loop of at least two steps or a split list lies between.
-  // Sizes stay below 2^61 bytes, so that this depth suffices.
+  // A loop has at least two steps. A struct in a struct is the rest of a list that was cut. Such a
+  // rest has at most an eighth of the entries. So each second level doubles the size, which stays
+  // below 2^61 bytes.
   constexpr int kMaxDepth = 128;
   Frame stack[kMaxDepth];
   int depth = 0;

@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "byte_displacements.hpp"
+#include "dtype/mpi_bounds.hpp"
 #include "dtype/type_map.hpp"
 #include "dtype/type_tree.hpp"
-#include "dtype/vendor_check.hpp"
 #include "support/mpi_check.hpp"
 
 namespace halocline::dtype::test {

@@ -12,8 +12,8 @@
 #include <string>
 
 #include "dtype/datatype.hpp"
+#include "dtype/mpi_bounds.hpp"
 #include "dtype/type_map.hpp"
-#include "dtype/vendor_check.hpp"
 #include "support/mpi_check.hpp"
 #include "support/narrow.hpp"
 

@@ -133,7 +133,7 @@ struct Copy {
   // the child are as fast. Parts that overlap are unpacked repetition by repetition, in the order
   // of the type map.
   static bool takes_parts(const Op& op, std::int64_t repetitions) {
-    constexpr std::int64_t kFew = 4;
+    constexpr std::int64_t kFew = 4;  // fewer: entering the parts costs more than the caches save
     if (kDirection == Direction::unpack && std::min(op.chunk, repetitions) > op.free_repetitions)
       return false;
     return repetitions >= kFew || op.groups.size() + op.parts.size() == 1;

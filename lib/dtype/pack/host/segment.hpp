@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Processes a part of a datatype: packs or unpacks any range of the packed stream [RMG03 section
-// 2.2]. list_blocks() and count_blocks() list and measure ranges.
+// 2.2].
 //
 // Best peer: MPICH keeps the stack of a segment between calls, and a position out of order costs a
 // walk from the begin. Here a segment is a number, and any position costs the same.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "dtype/vendor_check.hpp"
+#include "dtype/mpi_bounds.hpp"
 
 #include "support/mpi_check.hpp"
 
