@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Copies a range of the packed stream by a plan, on the host. HostPacker calls it for all bytes of
+// a message. copy_range() finds one of these ways:
+//
+//     one run                                copy_bytes() in copy_widths.hpp
+//     one nest, one or several instances     a kernel of nest.cpp, chosen at the plan's first use
+//     a small body that repeats              Copy::repeated(): part after part for a chunk
+//     one list                               Copy::entries(): the loops of copy_lists.hpp
+//     a part of a stream, and all else       detail::walk(), which visits these loops in turn
+//
 #include "dtype/pack/host/copy_range.hpp"
 
 #include <algorithm>
@@ -122,7 +131,7 @@ template <Direction kDirection>
 struct Copy {
   const Program& program;
   Address buffer;
-  Address packed;  // address of the begin of the stream
+  Address packed;  // address of the begin of the stream: `first` bytes before the range to copy
 
   Address memory_at(std::int64_t displacement) const {
     return buffer + static_cast<Address>(displacement);
