@@ -269,7 +269,7 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way
       if (way == Way::send && (known != nullptr ? known->has_long_elements() : is_long(type)))
         return std::nullopt;
       if (plan == nullptr) plan = std::get_if<dtype::PackPlan>(&dtype::cached_plan(type));
-      if (plan == nullptr || !is_of(*plan, buffer)) return std::nullopt;
+      if (plan == nullptr || !has_address(*plan, buffer)) return std::nullopt;
       const auto kind = kind_of(*plan, buffer);
       on_device = on_device || is_packed_by_device(kind);
       on_host = on_host || kind == dtype::MemoryKind::host;
@@ -313,7 +313,7 @@ Types types_of(const Between& partners, const int* sent, const MPI_Datatype* sen
       const auto* const known = known_type(one.first);
       if (known == nullptr) continue;
       if (out.first == MPI_DATATYPE_NULL) out.first = one.first;
-      out.most = std::max(out.most, known->sends(one.second, Traffic::both_ways));
+      out.most = std::max(out.most, known->known_sender(one.second, Traffic::both_ways));
     }
   };
   add(partners.destinations, sent, sent_types);
@@ -344,7 +344,7 @@ template <bool one_type, Between Group::*partners>
 [[gnu::always_inline]] inline bool are_mpis(const void* sendbuf, const int* sent,
                                             const MPI_Datatype* sent_types, const int* received,
                                             const MPI_Datatype* received_types, MPI_Comm comm) {
-  const auto learnt = times_learnt.load(std::memory_order_acquire);
+  const auto learnt = changes_of_senders.load(std::memory_order_acquire);
   if (learnt == 0 || sendbuf == MPI_IN_PLACE || comm == MPI_COMM_NULL) return true;
   auto* const group = group_of(comm);
   if (group == nullptr) return true;

@@ -124,7 +124,7 @@ bool packs_as_mpi(const dtype::PackPlan& plan, MPI_Datatype handle, bool several
 }
 
 void verify(MPI_Datatype handle, const void* buffer, std::int64_t count, const std::byte* packed,
-            std::int64_t bytes) {
+            std::int64_t bytes) noexcept try {
   const PackedBytes mpis(bytes);
   if (!pack_by_mpi(handle, buffer, count, mpis.data(), bytes))
     return tell_of_type(handle,
@@ -134,6 +134,8 @@ void verify(MPI_Datatype handle, const void* buffer, std::int64_t count, const s
   if (different != end)
     tell_of_type(handle, "byte " + std::to_string(different - packed) + " of " +
                              std::to_string(bytes) + " packed bytes differs from MPI's");
+} catch (const std::exception&) {
+  // There is no memory.
 }
 
 }  // namespace halocline::interpose

@@ -14,7 +14,8 @@
 
 namespace halocline::interpose {
 
-/// Is the most bytes of an instance that packs_as_mpi() compares.
+/// Is the most bytes of an instance that packs_as_mpi() compares. A type of longer instances stays
+/// MPI's, unless HALOCLINE_MPI is engine.
 inline constexpr std::int64_t kLongestCompared = std::int64_t{1} << 25;
 
 /// Tells if `plan` and MPI pack the same bytes: one instance, or with `several` two or three. MPI
@@ -27,8 +28,12 @@ inline constexpr std::int64_t kLongestCompared = std::int64_t{1} << 25;
 bool packs_as_mpi(const dtype::PackPlan& plan, MPI_Datatype handle, bool several);
 
 /// Packs `count` instances at `buffer` by MPI, and compares the bytes with `packed`. Prints a line
-/// on standard error if they differ. This is HALOCLINE_MPI=verify. Throws std::bad_alloc.
+/// on standard error if they differ. The engine's bytes are used anyway.
+///
+/// This is HALOCLINE_MPI=verify. It compares the program's data at every call, while packs_as_mpi()
+/// compares memory of the library once for a type. Incomplete receives and memory of devices are
+/// not compared. Compares nothing if there is no memory.
 void verify(MPI_Datatype handle, const void* buffer, std::int64_t count, const std::byte* packed,
-            std::int64_t bytes);
+            std::int64_t bytes) noexcept;
 
 }  // namespace halocline::interpose

@@ -537,7 +537,7 @@ void mpi_alltoallw_(void* send_buffer, MPI_Fint* send_counts, MPI_Fint* send_dis
   const DeliveryAfterCall after;
   const auto in_c_comm = PMPI_Comm_f2c(*comm);
   const auto* const group =
-      times_learnt != 0 && in_c_comm != MPI_COMM_NULL ? group_of(in_c_comm) : nullptr;
+      changes_of_senders != 0 && in_c_comm != MPI_COMM_NULL ? group_of(in_c_comm) : nullptr;
   if (group == nullptr || !is_buffer(send_buffer) || !is_buffer(buffer))
     return mpi_function(send_buffer, send_counts, send_displacements, send_types, buffer, counts,
                         displacements, types, comm, error);
@@ -555,7 +555,7 @@ void mpi_neighbor_alltoallw_(void* send_buffer, MPI_Fint* send_counts, MPI_Aint*
   const DeliveryAfterCall after;
   const auto in_c_comm = PMPI_Comm_f2c(*comm);
   const auto* const group =
-      times_learnt != 0 && in_c_comm != MPI_COMM_NULL ? group_of(in_c_comm) : nullptr;
+      changes_of_senders != 0 && in_c_comm != MPI_COMM_NULL ? group_of(in_c_comm) : nullptr;
   if (group == nullptr || !is_buffer(send_buffer) || !is_buffer(buffer))
     return mpi_function(send_buffer, send_counts, send_displacements, send_types, buffer, counts,
                         displacements, types, comm, error);

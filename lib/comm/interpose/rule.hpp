@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decides by a rule who does a call, the engine or MPI.
+// Decides by a rule who does a call, the engine or MPI. The rule depends on the shape of a type,
+// the bytes, and the times of messages that `halocline calibrate` measured.
+//
+// - In memory, the engine packs and unpacks all types of short blocks: engine_packs().
+// - The engine packs a message if that saves at least 10 % of MPI's time: engine_sends(). Without
+//   measured times, MPI does all messages of host memory.
+//
+// Both ends of a message need not decide alike. Packed bytes travel as MPI_PACKED, which matches
+// any type, in the order of the type map. A Send is one way, but an Irecv counts as both ways.
 //
 // Best peer: [PEA21] takes over every type that it can canonicalise. Its model chooses only the
-// method. Here MPI's own way is one of the candidates, and wins where it is as fast. The rule
-// depends on the shape of a type, so that both ends of a message decide alike.
+// method. Here MPI's own way is one of the candidates, and wins where it is as fast.
 #pragma once
 
 #include <mpi.h>
@@ -74,7 +81,8 @@ std::optional<MessageTime> message_time(const dtype::BlockTimes& times, const Bl
 /// Returns the time of such a message by the model; nullopt also without a model.
 std::optional<MessageTime> message_time(const Blocks& blocks, std::int64_t bytes, Traffic traffic);
 
-/// Tells if the engine packs a message of `bytes` packed bytes. O(log points of the model).
+/// Tells if the engine sends or receives a message of `bytes` packed bytes. Returns false without
+/// measured times of messages, and if the engine saves less than 10 %. O(log points of the model).
 bool engine_sends(const Blocks& blocks, std::int64_t bytes, Traffic traffic);
 
 /// Returns the system model of the file in HALOCLINE_MODEL, or of the place where `halocline

@@ -9,7 +9,8 @@ struct Settings {
   enum class Mode {
     off,        ///< "off": every call goes to MPI unchanged
     automatic,  ///< unset or "auto": the engine does the calls that the rule gives it
-    verify,     ///< "verify": as automatic, and MPI packs the same once more, to compare
+    verify,     ///< "verify": as automatic, and MPI packs once more what the engine packed or
+                ///< unpacked in host memory, to compare: see verify() in comparison.hpp
     engine      ///< "engine": the engine does all calls that it can, to show their times
   };
   enum class Log {
@@ -32,7 +33,7 @@ struct Settings {
 /// line on standard error says so. O(1), takes no lock.
 const Settings& settings();
 
-/// Tells if HALOCLINE_MPI is verify: each pack is compared with MPI's.
+/// Tells if HALOCLINE_MPI is verify.
 inline bool verifies() {
   return settings().mode == Settings::Mode::verify;
 }

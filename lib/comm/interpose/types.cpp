@@ -18,7 +18,7 @@
 namespace halocline::interpose {
 
 dtype::HandleTable<KnownType>* const known_types = new dtype::HandleTable<KnownType>;
-std::atomic<std::uint64_t> times_learnt{0};
+std::atomic<std::uint64_t> changes_of_senders{0};
 
 namespace {
 
@@ -87,14 +87,14 @@ KnownType::KnownType(MPI_Datatype handle) {
   PMPI_Type_size_x(handle, &size);
   PMPI_Type_get_true_extent(handle, &first, &extent);
   size_ = size, true_lb_ = first;
-  bytes_before_reading_ = std::max<std::int64_t>(kRead, extent / kReachOfByte);
+  bytes_before_reading_ = std::max<std::int64_t>(kBytesBeforeReading, extent / kSpanPerByte);
 }
 
 const TypeFacts* KnownType::count_use(MPI_Datatype handle, const void* buffer, std::int64_t count,
                                       bool at_once) {
   const auto bytes = size_ * count;
   const auto used =
-      bytes + kReadOfUse + used_.fetch_add(bytes + kReadOfUse, std::memory_order_relaxed);
+      bytes + kBytesPerUse + used_.fetch_add(bytes + kBytesPerUse, std::memory_order_relaxed);
   if (!at_once && used < bytes_before_reading_ && !is_forced() &&
       !(may_have_device_memory() && is_packed_by_device(kind_at(buffer, true_lb_))))
     return nullptr;
@@ -112,7 +112,7 @@ const TypeFacts* KnownType::read(MPI_Datatype handle) noexcept {
     if (!facts_.compare_exchange_strong(current, facts.get(), std::memory_order_acq_rel))
       return current;
     owned_facts_ = std::move(facts);
-    times_learnt.fetch_add(1, std::memory_order_release);
+    changes_of_senders.fetch_add(1, std::memory_order_release);
     note_disposition(owned_facts_->plan() != nullptr &&
                              (is_forced() || are_short(owned_facts_->blocks()))
                          ? TypeDisposition::taken
@@ -125,8 +125,8 @@ const TypeFacts* KnownType::read(MPI_Datatype handle) noexcept {
 
 PackDecision KnownType::to_send(MPI_Datatype handle, const void* buffer, std::int64_t count,
                                 Way way, Traffic traffic, bool is_persistent) {
-  // sends() comes first: it is faster than finding out where the buffer is.
-  if (const auto who = sends(count, traffic);
+  // known_sender() comes first: it is faster than finding out where the buffer is.
+  if (const auto who = known_sender(count, traffic);
       who == Sends::by_mpi || (who == Sends::by_mpi_on_host && !may_have_device_memory()))
     return {};
   const auto by = decide(
@@ -167,7 +167,7 @@ void committed(MPI_Datatype handle) noexcept {
     watch_finalize();
     known_types->insert(handle, std::make_unique<KnownType>(handle));
     note_disposition(TypeDisposition::committed);
-    times_learnt.fetch_add(1, std::memory_order_release);
+    changes_of_senders.fetch_add(1, std::memory_order_release);
   } catch (const std::exception&) {
     // MPI goes on with this type.
   }

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decides for each of the application's datatypes who does its calls, the engine or MPI.
+// Decides for each of the application's datatypes who does its calls, the engine or MPI. The engine
+// is Halocline's own plans and packers, in lib/dtype and lib/comm.
+//
+// The engine itself calls MPI, such as MPI_Type_commit. The build renames its MPI_ calls to PMPI_
+// (profiling_names.sh), so they never arrive in the functions here.
 //
 // Best peer: [PEA21] makes a type's plan at its commit, which then takes up to eight times as long.
 // It takes over every call with the type. Here a commit leaves a note, and the type is read once it
-// was used for some kilobytes. Then the rule decides, the same at both ends of a message.
+// was used for some kilobytes. Then the rule decides.
 #pragma once
 
 #include <mpi.h>
@@ -31,16 +35,17 @@ struct PackDecision {
 /// Names the direction of a message.
 enum class Way { send, receive };
 
-/// Tells if the data of `plan` at `buffer` are in memory. MPI_BOTTOM is right only for types of
-/// absolute addresses. For other types, MPI has to report the error.
-inline bool is_of(const dtype::PackPlan& plan, const void* buffer) {
+/// Tells if the data of `plan` can be at `buffer`. MPI_BOTTOM is right only for types of absolute
+/// addresses. For other types, MPI has to report the error.
+inline bool has_address(const dtype::PackPlan& plan, const void* buffer) {
   constexpr std::int64_t kNoAddress = 65536;  // no memory has a lower address
   return buffer != MPI_BOTTOM || plan.bounds().true_lb >= kNoAddress;
 }
 
 /// Decides who does the calls with one committed datatype. Thread-safe.
 ///
-/// - In host memory, the engine does what the rule gives it, once the type was used for kRead
+/// - In host memory, the engine does what the rule gives it, once the type was used for
+/// kBytesBeforeReading
 ///   bytes.
 /// - In memory of a device, it does all types that are not contiguous. That begins once
 ///   may_have_device_memory() has seen a device.
@@ -50,13 +55,13 @@ inline bool is_of(const dtype::PackPlan& plan, const void* buffer) {
 /// go by MPI's packs.
 class KnownType {
  public:
-  /// Says when a type is read: with the use after which its uses have kRead bytes. Each use counts
-  /// kReadOfUse bytes more than it packs. Reading and comparing takes as long as MPI takes for
-  /// these uses. So a short type that is made, used once and freed costs next to nothing.
+  /// Says when a type is read: at the use that brings the sum of its uses to kBytesBeforeReading. A
+  /// use counts its packed bytes and kBytesPerUse. Reading and comparing takes as long as MPI takes
+  /// for these uses. So a short type that is made, used once and freed costs next to nothing.
   ///
   /// Types that reach far wait longer, since the comparison maps all memory that an instance spans.
-  /// For each kReachOfByte bytes of that span, one byte must have been packed.
-  static constexpr std::int64_t kRead = 16384, kReadOfUse = 512, kReachOfByte = 256;
+  /// For each kSpanPerByte bytes of that span, one byte must have been packed.
+  static constexpr std::int64_t kBytesBeforeReading = 16384, kBytesPerUse = 512, kSpanPerByte = 256;
 
   /// Makes a note of a type that was just committed.
   explicit KnownType(MPI_Datatype handle);
@@ -81,15 +86,17 @@ class KnownType {
                                       (is_forced() || facts.is_free_of_order(count)));
     });
   }
-  /// Decides who sends or receives `count` instances at `buffer`. A type of a persistent request is
-  /// read at once, since such a request is made to be used often.
+  /// Decides who sends or receives `count` instances at `buffer`. Counts a use of the type: the use
+  /// that reaches the limit reads and compares it. A type of a persistent request is read at once,
+  /// since such a request is made to be used often.
   PackDecision to_send(MPI_Datatype handle, const void* buffer, std::int64_t count, Way way,
                        Traffic traffic, bool is_persistent = false);
 
-  /// Lists the answers of sends(): MPI's, MPI's unless the data are in memory of a device, or open.
+  /// Lists what known_sender() returns: MPI, MPI unless the data are in memory of a device, or that
+  /// to_send() has to find out.
   enum class Sends { by_mpi, by_mpi_on_host, open };
   /// Returns what is certain about the answer of to_send() for `count` instances. O(1).
-  Sends sends(std::int64_t count, Traffic traffic) const {
+  Sends known_sender(std::int64_t count, Traffic traffic) const {
     if (count <= 0) return Sends::by_mpi;
     const auto* const facts = facts_.load(std::memory_order_acquire);
     if (facts == nullptr || (facts->plan() != nullptr && is_forced())) return Sends::open;
@@ -133,7 +140,8 @@ class KnownType {
     if (count <= 0) return {};
     const auto* facts = facts_.load(std::memory_order_acquire);
     if (facts == nullptr) facts = count_use(handle, buffer, count, at_once);
-    if (facts == nullptr || facts->plan() == nullptr || !is_of(*facts->plan(), buffer)) return {};
+    if (facts == nullptr || facts->plan() == nullptr || !has_address(*facts->plan(), buffer))
+      return {};
     const bool on_host = is_forced() || is_engines(*facts);
     if (!on_host && !may_have_device_memory()) return {};
     const auto memory = kind_of(*facts->plan(), buffer);
@@ -176,9 +184,9 @@ inline KnownType* known_type(MPI_Datatype handle) noexcept {
   return may_be_known(handle) ? known_types->find(handle) : nullptr;
 }
 
-/// Counts how often KnownType::sends() may have changed its answer for a handle. It is 0 until a
-/// type is remembered. Freeing a type does not count: its handle is nobody's until a new type is
-/// committed, and that counts.
-extern std::atomic<std::uint64_t> times_learnt;
+/// Counts how often KnownType::known_sender() may have changed its answer for a handle. It is 0
+/// until a type is remembered. Freeing a type does not count: its handle is nobody's until a new
+/// type is committed, and that counts.
+extern std::atomic<std::uint64_t> changes_of_senders;
 
 }  // namespace halocline::interpose

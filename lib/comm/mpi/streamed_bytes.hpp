@@ -23,11 +23,12 @@ inline constexpr bool kStreams = true;
 inline constexpr bool kStreams = false;
 #endif
 
-/// Is a datatype for packed bytes whose last byte lies apart. They are not one run of memory, so
-/// MPI copies them as it copies other derived types. It has MPI_PACKED's signature.
+/// Is a datatype for packed bytes whose last byte lies kRoom bytes farther. They are not one run of
+/// memory, so MPI copies them as it copies other derived types. It has MPI_PACKED's signature. A
+/// short receive does not fill the last byte, so it needs no join().
 class StreamedBytes {
  public:
-  /// Is the memory that the type takes beyond its bytes, in bytes.
+  /// Is the memory that the type takes beyond its bytes, in bytes: a cache line.
   static constexpr std::int64_t kRoom = 64;
 
   /// Makes the type for `bytes` bytes, at least 2. Throws MpiError.

@@ -87,8 +87,8 @@ int uses_until_known(int count, int stride, int instances, int at_most = 200) {
 
 TEST(Facts, AreReadOnceThatPays) {
   const auto uses_of = [](std::int64_t bytes) {
-    const auto each = bytes + KnownType::kReadOfUse;
-    return static_cast<int>((KnownType::kRead + each - 1) / each);
+    const auto each = bytes + KnownType::kBytesPerUse;
+    return static_cast<int>((KnownType::kBytesBeforeReading + each - 1) / each);
   };
   EXPECT_EQ(uses_until_known(13, 3, 1), uses_of(13 * 8));
   EXPECT_EQ(uses_until_known(13, 3, 1), uses_of(13 * 8));
@@ -111,7 +111,7 @@ TEST(Facts, LeaveLongBlocksToMpi) {
   for (const int block : {8, 504, 512, 4096}) {
     const Type type("hvector(2," + std::to_string(block) + ",5000,byte)");
     auto& known = type.known();
-    const auto uses = KnownType::kRead / KnownType::kReadOfUse;
+    const auto uses = KnownType::kBytesBeforeReading / KnownType::kBytesPerUse;
     PackDecision packs, unpacks;
     for (int use = 0; use < uses; ++use) {
       packs = known.to_pack(type.handle(), memory.data(), 1);

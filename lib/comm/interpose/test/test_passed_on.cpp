@@ -19,8 +19,8 @@ struct Exchanged {
   std::uintptr_t type;
   int count;
 };
-std::uint64_t hash_of(std::uint64_t times_learnt, const std::vector<Exchanged>& all) {
-  ExchangeHash hash(times_learnt);
+std::uint64_t hash_of(std::uint64_t changes_of_senders, const std::vector<Exchanged>& all) {
+  ExchangeHash hash(changes_of_senders);
   for (const auto& [key, count] : all) {
     MPI_Datatype type{};  // a pointer or an integer
     std::memcpy(&type, &key, sizeof type);
@@ -63,20 +63,21 @@ TEST(PassedOn, FindsWhatWasInserted) {
 }
 
 TEST(PassedOn, IsOverOnceATypeIsNewOrRead) {
-  const auto before = times_learnt.load();
+  const auto before = changes_of_senders.load();
   MPI_Datatype type = MPI_DATATYPE_NULL;
   MPI_Type_vector(10, 1, 2, MPI_INT, &type);
   MPI_Type_commit(&type);
-  const auto committed = times_learnt.load();
+  const auto committed = changes_of_senders.load();
   EXPECT_GT(committed, before);
   std::array<int, 20> memory{}, packed{};
   for (int i = 0; i < 20; ++i) memory[static_cast<std::size_t>(i)] = i;
-  for (std::int64_t i = 0; i * (40 + KnownType::kReadOfUse) < KnownType::kRead; ++i) {
-    EXPECT_EQ(times_learnt.load(), committed) << "after " << i << " uses";
+  for (std::int64_t i = 0; i * (40 + KnownType::kBytesPerUse) < KnownType::kBytesBeforeReading;
+       ++i) {
+    EXPECT_EQ(changes_of_senders.load(), committed) << "after " << i << " uses";
     int position = 0;
     MPI_Pack(memory.data(), 1, type, packed.data(), sizeof packed, &position, MPI_COMM_WORLD);
   }
-  EXPECT_GT(times_learnt.load(), committed);
+  EXPECT_GT(changes_of_senders.load(), committed);
   MPI_Type_free(&type);
 }
 
