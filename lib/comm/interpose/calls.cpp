@@ -20,24 +20,18 @@ namespace halocline::interpose {
 
 namespace {
 
-constexpr std::array<const char*, kCalls> kNames = {"MPI_Pack",
-                                                    "MPI_Unpack",
-                                                    "MPI_Send",
-                                                    "MPI_Recv",
-                                                    "MPI_Isend",
-                                                    "MPI_Irecv",
-                                                    "MPI_Sendrecv",
-                                                    "  its receive",
-                                                    "MPI_Send_init",
-                                                    "MPI_Recv_init",
-                                                    "MPI_Alltoallv",
-                                                    "MPI_Alltoallw",
-                                                    "MPI_Neighbor_alltoallw"};
+constexpr std::array kNames = {
+#define HALOCLINE_PACKING(Name, ...) "MPI_" #Name,
+#define HALOCLINE_MESSAGE HALOCLINE_PACKING
+#define HALOCLINE_SECOND_MESSAGE(name, text) text,
+#define HALOCLINE_COLLECTIVE HALOCLINE_PACKING
+#include "comm/interpose/calls.def"
+};
 
 struct Noted {
   std::atomic<std::int64_t> calls{0}, bytes{0}, nanoseconds{0};
 };
-std::array<std::array<Noted, 2>, kCalls> noted_calls;  // by path
+std::array<std::array<Noted, 2>, kNames.size()> noted_calls;  // by path
 std::atomic<std::int64_t> nanoseconds_of_reading{0};
 std::array<std::atomic<std::int64_t>, kDispositions> noted_dispositions;
 std::atomic<bool> is_summed_up{false};
@@ -50,8 +44,7 @@ const char* name_of(Path path) {
 }
 // Tells if a call returns before its message has been sent or received.
 bool only_starts(Call call) {
-  return call == Call::isend || call == Call::irecv || call == Call::send_init ||
-         call == Call::recv_init;
+  return call == Call::isend || call == Call::irecv || is_persistent(call);
 }
 
 int world_rank() {
@@ -133,7 +126,7 @@ std::string text(const char* format, const Args&... args) {
 std::string text_of_mode() {
   if (settings().mode == Settings::Mode::engine)
     return "HALOCLINE_MPI is engine: all types with gaps";
-  return "HALOCLINE_MPI is auto, messages " +
+  return std::string("HALOCLINE_MPI is ") + (verifies() ? "verify" : "auto") + ", messages " +
          (has_message_times() ? "by the model in " + dtype::default_model_path()
                               : std::string("left to MPI without a model of them"));
 }
@@ -159,16 +152,14 @@ std::string summary() {
   auto out = begin + text_of_mode() + '\n' + begin + text_of_types() + '\n';
   bool is_any = false, is_any_start = false;
   std::string rows;
-  for (int call = 0; call < kCalls; ++call)
+  for (std::size_t call = 0; call < kNames.size(); ++call)
     for (const auto path : {Path::engine, Path::mpi}) {
-      const auto& noted =
-          noted_calls[static_cast<std::size_t>(call)][static_cast<std::size_t>(path)];
+      const auto& noted = noted_calls[call][static_cast<std::size_t>(path)];
       if (noted.calls == 0) continue;
       const bool starts = only_starts(static_cast<Call>(call));
       is_any = true, is_any_start = is_any_start || starts;
-      rows += begin + text("%-22s %-6s %12lld %16lld %12.6f%s\n", name_of(static_cast<Call>(call)),
-                           name_of(path), static_cast<long long>(noted.calls),
-                           static_cast<long long>(noted.bytes),
+      rows += begin + text("%-22s %-6s %12lld %16lld %12.6f%s\n", kNames[call], name_of(path),
+                           static_cast<long long>(noted.calls), static_cast<long long>(noted.bytes),
                            static_cast<double>(noted.nanoseconds) * 1e-9, starts ? " *" : "");
     }
   if (is_any)

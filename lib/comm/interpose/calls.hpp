@@ -14,22 +14,16 @@ namespace halocline::interpose {
 
 /// Names a call that is counted.
 enum class Call {
-  pack,
-  unpack,
-  send,
-  recv,
-  isend,
-  irecv,
-  sendrecv,
-  sendrecv_recv,  ///< receiving side of MPI_Sendrecv
-  send_init,
-  recv_init,
-  alltoallv,
-  alltoallw,
-  neighbor_alltoallw
+#define HALOCLINE_PACKING(Name, name, ...) name,
+#define HALOCLINE_MESSAGE HALOCLINE_PACKING
+#define HALOCLINE_SECOND_MESSAGE(name, text) name,
+#define HALOCLINE_COLLECTIVE HALOCLINE_PACKING
+#include "comm/interpose/calls.def"
 };
-inline constexpr int kCalls = static_cast<int>(Call::neighbor_alltoallw) + 1;
-
+/// Tells if a call makes a persistent request.
+constexpr bool is_persistent(Call call) {
+  return call == Call::send_init || call == Call::recv_init;
+}
 /// Names who did a call.
 enum class Path { mpi, engine };
 

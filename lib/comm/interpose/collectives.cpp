@@ -18,6 +18,7 @@
 
 #include "comm/interpose/calls.hpp"
 #include "comm/interpose/comparison.hpp"
+#include "comm/interpose/languages.hpp"
 #include "comm/interpose/requests.hpp"
 #include "comm/interpose/settings.hpp"
 #include "comm/interpose/types.hpp"
@@ -26,9 +27,7 @@
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/pack/plan_table.hpp"
 
-using namespace halocline;
-using namespace halocline::interpose;
-
+namespace halocline::interpose {
 namespace {
 
 int partner_count(MPI_Comm comm) {
@@ -411,41 +410,83 @@ int carry_all(Call call, const Between& partners, const Side<Displacement>& sent
       });
 }
 
-[[gnu::noinline]] int carry_alltoallw(const void* sendbuf, const int sendcounts[],
-                                      const int sdispls[], const MPI_Datatype sendtypes[],
-                                      void* recvbuf, const int recvcounts[], const int rdispls[],
-                                      const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  using Given = Side<int>;
-  return carry_all<false>(
-      Call::alltoallw, group_of(comm)->ranks, Given{sendbuf, sendcounts, sdispls, sendtypes, false},
-      Given{recvbuf, recvcounts, rdispls, recvtypes, false},
-      [=](const Given& sent, const Given& received) {
-        return PMPI_Alltoallw(sent.buffer, sent.counts, sent.displacements, sent.types,
-                              const_cast<void*>(received.buffer), received.counts,
-                              received.displacements, received.types, comm);
-      });
-}
+// These two say how MPI_Alltoallw and MPI_Neighbor_alltoallw differ.
+template <Call call>
+constexpr auto* kInC = &MPI_Alltoallw;
+template <>
+constexpr auto* kInC<Call::neighbor_alltoallw> = &MPI_Neighbor_alltoallw;
+template <Call call>
+constexpr auto kPartners = call == Call::alltoallw ? &Group::ranks : &Group::neighbors;
 
-[[gnu::noinline]] int carry_neighbor_alltoallw(const void* sendbuf, const int sendcounts[],
-                                               const MPI_Aint sdispls[],
-                                               const MPI_Datatype sendtypes[], void* recvbuf,
-                                               const int recvcounts[], const MPI_Aint rdispls[],
-                                               const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  using Given = Side<MPI_Aint>;
-  return carry_all<false>(Call::neighbor_alltoallw, group_of(comm)->neighbors,
+template <class Mpi, Call call, class Displacement>
+[[gnu::noinline]] int carry_alltoallw(const void* sendbuf, const int sendcounts[],
+                                      const Displacement sdispls[], const MPI_Datatype sendtypes[],
+                                      void* recvbuf, const int recvcounts[],
+                                      const Displacement rdispls[], const MPI_Datatype recvtypes[],
+                                      MPI_Comm comm) {
+  using Given = Side<Displacement>;
+  return carry_all<false>(call, group_of(comm)->*kPartners<call>,
                           Given{sendbuf, sendcounts, sdispls, sendtypes, false},
                           Given{recvbuf, recvcounts, rdispls, recvtypes, false},
                           [=](const Given& sent, const Given& received) {
-                            return PMPI_Neighbor_alltoallw(
-                                sent.buffer, sent.counts, sent.displacements, sent.types,
-                                const_cast<void*>(received.buffer), received.counts,
-                                received.displacements, received.types, comm);
+                            return Mpi()(sent.buffer, sent.counts, sent.displacements, sent.types,
+                                         const_cast<void*>(received.buffer), received.counts,
+                                         received.displacements, received.types, comm);
                           });
 }
 
-}  // namespace
+int alltoallv(const auto& mpi, auto sendbuf, auto sendcounts, auto sdispls, const auto& sendtype,
+              auto recvbuf, auto recvcounts, auto rdispls, const auto& recvtype, auto comm) {
+  const DeliveryAfterCall after;
+  const auto &sent = in_c(sendtype), &received = in_c(recvtype);
+  if ((!may_be_known(sent) && !may_be_known(received)) || is_special(sendbuf) ||
+      is_special(recvbuf) ||
+      are_mpis<true, &Group::ranks>(in_c(sendbuf), in_c(sendcounts), &sent, in_c(recvcounts),
+                                    &received, in_c(comm)))
+    return mpi(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
+               comm);
+  return carry_alltoallv(in_c(sendbuf), in_c(sendcounts), in_c(sdispls), sent, in_c(recvbuf),
+                         in_c(recvcounts), in_c(rdispls), received, in_c(comm));
+}
 
-namespace halocline::interpose {
+// Does MPI_Alltoallw and MPI_Neighbor_alltoallw in C.
+template <Call call, class Mpi>
+int alltoallw(const Mpi& mpi, const void* sendbuf, const int sendcounts[], auto sdispls,
+              const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], auto rdispls,
+              const MPI_Datatype recvtypes[], MPI_Comm comm) {
+  const DeliveryAfterCall after;
+  if (are_mpis<false, kPartners<call>>(sendbuf, sendcounts, sendtypes, recvcounts, recvtypes, comm))
+    return mpi(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+               comm);
+  return carry_alltoallw<Mpi, call>(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                    rdispls, recvtypes, comm);
+}
+
+std::vector<MPI_Datatype> types_in_c(Given<const MPI_Datatype*> types, int count) {
+  std::vector<MPI_Datatype> out;
+  for (int i = 0; i < count; ++i) out.push_back(at(types, i));
+  return out;
+}
+
+// Does them in Fortran, by the call for C.
+template <Call call, class... Addresses>
+int alltoallw(const InFortran<Addresses...>& mpi, auto sendbuf, auto sendcounts, auto sdispls,
+              auto sendtypes, auto recvbuf, auto recvcounts, auto rdispls, auto recvtypes,
+              auto comm) {
+  const DeliveryAfterCall after;
+  const auto in = in_c(comm);
+  const auto* const group = changes_of_senders != 0 && in != MPI_COMM_NULL ? group_of(in) : nullptr;
+  if (group == nullptr || is_special(sendbuf) || is_special(recvbuf))
+    return mpi(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+               comm);
+  const auto& [sources, destinations] = group->*kPartners<call>;
+  return kInC<call>(in_c(sendbuf), in_c(sendcounts), in_c(sdispls),
+                    types_in_c(sendtypes, destinations.count).data(), in_c(recvbuf),
+                    in_c(recvcounts), in_c(rdispls), types_in_c(recvtypes, sources.count).data(),
+                    in);
+}
+
+}  // namespace
 
 dtype::HandleTable<Group, dtype::HandlesOf::communicators>* const groups =
     new dtype::HandleTable<Group, dtype::HandlesOf::communicators>;
@@ -462,38 +503,5 @@ Group* new_group(MPI_Comm comm) noexcept {
 
 }  // namespace halocline::interpose
 
-int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],
-                  MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
-                  MPI_Datatype recvtype, MPI_Comm comm) {
-  const DeliveryAfterCall after;
-  if ((!may_be_known(sendtype) && !may_be_known(recvtype)) ||
-      are_mpis<true, &Group::ranks>(sendbuf, sendcounts, &sendtype, recvcounts, &recvtype, comm))
-    return PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-                          recvtype, comm);
-  return carry_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-                         recvtype, comm);
-}
-
-int MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[],
-                  const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
-                  const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  const DeliveryAfterCall after;
-  if (are_mpis<false, &Group::ranks>(sendbuf, sendcounts, sendtypes, recvcounts, recvtypes, comm))
-    return PMPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-                          recvtypes, comm);
-  return carry_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-                         recvtypes, comm);
-}
-
-int MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MPI_Aint sdispls[],
-                           const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
-                           const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
-                           MPI_Comm comm) {
-  const DeliveryAfterCall after;
-  if (are_mpis<false, &Group::neighbors>(sendbuf, sendcounts, sendtypes, recvcounts, recvtypes,
-                                         comm))
-    return PMPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-                                   rdispls, recvtypes, comm);
-  return carry_neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-                                  rdispls, recvtypes, comm);
-}
+#define HALOCLINE_COLLECTIVE HALOCLINE_ENTRY_POINTS
+#include "comm/interpose/calls.def"

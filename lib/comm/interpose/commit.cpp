@@ -4,22 +4,27 @@
 // Other calls need no wrapper. Before the first commit nothing is done, so MPI_Init needs none.
 // When a type is freed, MPI drops what is known of it with its attributes. MPI_Finalize begins with
 // the attributes of MPI_COMM_SELF.
-#include <mpi.h>
-
+#include "comm/interpose/languages.hpp"
 #include "comm/interpose/types.hpp"
 
-using namespace halocline;
+namespace halocline::interpose {
+namespace {
 
-int MPI_Type_commit(MPI_Datatype* datatype) {
-  const int code = PMPI_Type_commit(datatype);
-  if (code == MPI_SUCCESS) interpose::committed(*datatype);
+int type_commit(const auto& mpi, auto type) {
+  const int code = mpi(type);
+  if (code == MPI_SUCCESS) committed(at(type, 0));
   return code;
 }
 
-int MPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const int code = PMPI_Type_dup(oldtype, newtype);
+int type_dup(const auto& mpi, auto old_type, auto new_type) {
+  const int code = mpi(old_type, new_type);
   // The copy of a committed type is committed.
-  if (code == MPI_SUCCESS && interpose::known_type(oldtype) != nullptr)
-    interpose::committed(*newtype);
+  if (code == MPI_SUCCESS && known_type(in_c(old_type)) != nullptr) committed(at(new_type, 0));
   return code;
 }
+
+}  // namespace
+}  // namespace halocline::interpose
+
+#define HALOCLINE_COMMIT HALOCLINE_ENTRY_POINTS
+#include "comm/interpose/calls.def"

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Defines the calls that start, complete and free requests.
 #include <dlfcn.h>
-#include <mpi.h>
 
 #include <cstdio>
-#include <memory>
-#include <type_traits>
 #include <utility>
-#include <vector>
 
-#include "comm/interpose/requests.hpp"
+#include "comm/interpose/languages.hpp"
 #include "comm/interpose/settings.hpp"
 
 namespace halocline::interpose {
@@ -17,25 +13,9 @@ namespace halocline::interpose {
 bool sees_completions() {
   static const bool value = [] {
     const std::pair<const char*, void*> functions[] = {
-#define HALOCLINE_OURS(name) {#name, reinterpret_cast<void*>(&name)}
-        HALOCLINE_OURS(MPI_Start),
-        HALOCLINE_OURS(MPI_Startall),
-        HALOCLINE_OURS(MPI_Wait),
-        HALOCLINE_OURS(MPI_Waitall),
-        HALOCLINE_OURS(MPI_Waitany),
-        HALOCLINE_OURS(MPI_Waitsome),
-        HALOCLINE_OURS(MPI_Test),
-        HALOCLINE_OURS(MPI_Testall),
-        HALOCLINE_OURS(MPI_Testany),
-        HALOCLINE_OURS(MPI_Testsome),
-        HALOCLINE_OURS(MPI_Request_get_status),
-#ifdef HALOCLINE_HAS_GET_STATUS_SOME
-        HALOCLINE_OURS(MPI_Request_get_status_any),
-        HALOCLINE_OURS(MPI_Request_get_status_all),
-        HALOCLINE_OURS(MPI_Request_get_status_some),
-#endif
-        HALOCLINE_OURS(MPI_Request_free)};
-#undef HALOCLINE_OURS
+#define HALOCLINE_COMPLETION(Name, ...) {"MPI_" #Name, reinterpret_cast<void*>(&MPI_##Name)},
+#include "comm/interpose/calls.def"
+    };
     for (const auto& [name, ours] : functions)
       if (dlsym(RTLD_DEFAULT, name) != ours) {
         if (settings().log != Settings::Log::none)
@@ -47,183 +27,186 @@ bool sees_completions() {
   return value;
 }
 
-}  // namespace halocline::interpose
-
-using namespace halocline::interpose;
-
 namespace {
 
-// Unpacks a receive that MPI_Request_get_status_* reports as complete. The program may read the
-// data before it waits.
-[[maybe_unused]] void seen(MPI_Request request, const MPI_Status& status) {
+// Packs what the requests send that a call is about to start.
+void before_start(auto requests) {
+  if (!requests.look()) return;
+  for (int i = 0; i < requests.count(); ++i)
+    if (auto* const entry = watched(requests.in_c()[i])) entry->before_start();
+}
+
+template <class Mpi>
+int start(const Mpi& mpi, auto request) {
+  const DeliveryAfterCall after;
+  before_start(typename Mpi::Requests(1, request));
+  return mpi(request);
+}
+
+template <class Mpi>
+int startall(const Mpi& mpi, auto count, auto requests) {
+  const DeliveryAfterCall after;
+  before_start(typename Mpi::Requests(in_c(count), requests));
+  return mpi(count, requests);
+}
+
+// Tells if all flags are true. A call that waits has none.
+bool are_true(auto... flags) {
+  return (... && (*in_c(flags) != 0));
+}
+
+// Makes a call that may complete one request. `flag` is that of a test.
+template <class Mpi>
+int complete_one(const Mpi& mpi, auto request, auto status, auto... flag) {
+  const DeliveryAfterCall after;
+  typename Mpi::Requests list(1, request);
+  if (!list.look()) return mpi(request, flag..., status);
+  CompletingRequests taken(1, list.in_c());
+  typename Mpi::Status got(status);
+  const int code = mpi(request, flag..., got.needed());
+  list.read();
+  if (code != MPI_SUCCESS || are_true(flag...)) taken.end(0, code, got.in_c());
+  return code;
+}
+int wait(const auto& mpi, auto request, auto status) {
+  return complete_one(mpi, request, status);
+}
+int test(const auto& mpi, auto request, auto flag, auto status) {
+  return complete_one(mpi, request, status, flag);
+}
+
+// Makes a call that may complete any one of several requests.
+template <class Mpi>
+int complete_any(const Mpi& mpi, auto count, auto requests, auto index, auto status, auto... flag) {
+  const DeliveryAfterCall after;
+  typename Mpi::Requests list(in_c(count), requests);
+  if (!list.look()) return mpi(count, requests, index, flag..., status);
+  CompletingRequests taken(list.count(), list.in_c());
+  typename Mpi::Status got(status);
+  auto& completed = *in_c(index);
+  completed = MPI_UNDEFINED;
+  const int code = mpi(count, requests, index, flag..., got.needed());
+  list.read();
+  if (completed != MPI_UNDEFINED) taken.end(completed - Mpi::kFirstIndex, code, got.in_c());
+  return code;
+}
+int waitany(const auto& mpi, auto count, auto requests, auto index, auto status) {
+  return complete_any(mpi, count, requests, index, status);
+}
+int testany(const auto& mpi, auto count, auto requests, auto index, auto flag, auto status) {
+  return complete_any(mpi, count, requests, index, status, flag);
+}
+
+// Makes a call that may complete all of several requests.
+template <class Mpi>
+int complete_all(const Mpi& mpi, auto count, auto requests, auto statuses, auto... flag) {
+  const DeliveryAfterCall after;
+  typename Mpi::Requests list(in_c(count), requests);
+  if (!list.look()) return mpi(count, requests, flag..., statuses);
+  CompletingRequests taken(list.count(), list.in_c());
+  typename Mpi::Statuses got(list.count(), statuses);
+  const int code = mpi(count, requests, flag..., got.list());
+  list.read();
+  if (code == MPI_SUCCESS && !are_true(flag...)) return code;
+  return end_several(code, list.count(), got.in_c(list.count()), taken);
+}
+int waitall(const auto& mpi, auto count, auto requests, auto statuses) {
+  return complete_all(mpi, count, requests, statuses);
+}
+int testall(const auto& mpi, auto count, auto requests, auto flag, auto statuses) {
+  return complete_all(mpi, count, requests, statuses, flag);
+}
+
+// Makes a call that may complete some of several requests.
+template <class Mpi>
+int complete_some(const Mpi& mpi, auto count, auto requests, auto completed, auto indices,
+                  auto statuses) {
+  const DeliveryAfterCall after;
+  typename Mpi::Requests list(in_c(count), requests);
+  if (!list.look()) return mpi(count, requests, completed, indices, statuses);
+  CompletingRequests taken(list.count(), list.in_c());
+  typename Mpi::Statuses got(list.count(), statuses);
+  const int& number = *in_c(completed);
+  *in_c(completed) = MPI_UNDEFINED;
+  const int code = mpi(count, requests, completed, indices, got.list());
+  list.read();
+  if (number == MPI_UNDEFINED) return code;
+  return end_several(code, number, got.in_c(number), taken, in_c(indices), Mpi::kFirstIndex);
+}
+
+// Unpacks a receive that MPI reports as complete before the program waits for it: the program may
+// read the data.
+void seen(MPI_Request request, const MPI_Status& status) {
   auto* const entry = watched(request);
   if (entry != nullptr && entry->active) entry->deliver(status);
 }
 
-}  // namespace
-
-int MPI_Start(MPI_Request* request) {
+template <class Mpi>
+int get_status(const Mpi& mpi, auto request, auto flag, auto status) {
   const DeliveryAfterCall after;
-  auto* const entry = look(1, request) ? watched(*request) : nullptr;
-  if (entry == nullptr) return PMPI_Start(request);
-  entry->before_start();
-  return PMPI_Start(request);
-}
-
-int MPI_Startall(int count, MPI_Request requests[]) {
-  const DeliveryAfterCall after;
-  if (look(count, requests))
-    for (int i = 0; i < count; ++i)
-      if (auto* const entry = watched(requests[i])) entry->before_start();
-  return PMPI_Startall(count, requests);
-}
-
-int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-  const DeliveryAfterCall after;
-  if (!look(1, request)) return PMPI_Wait(request, status);
-  CompletingRequests taken(1, request);
-  MPI_Status own;
-  auto& got = status == MPI_STATUS_IGNORE ? own : *status;
-  const int code = PMPI_Wait(request, &got);
-  taken.end(0, code, got);
-  return code;
-}
-
-int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  const DeliveryAfterCall after;
-  if (!look(1, request)) return PMPI_Test(request, flag, status);
-  CompletingRequests taken(1, request);
-  MPI_Status own;
-  auto& got = status == MPI_STATUS_IGNORE ? own : *status;
-  const int code = PMPI_Test(request, flag, &got);
-  if (code != MPI_SUCCESS || *flag != 0) taken.end(0, code, got);
-  return code;
-}
-
-int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
-  const DeliveryAfterCall after;
-  if (!look(count, requests)) return PMPI_Waitany(count, requests, index, status);
-  CompletingRequests taken(count, requests);
-  MPI_Status own;
-  auto& got = status == MPI_STATUS_IGNORE ? own : *status;
-  *index = MPI_UNDEFINED;
-  const int code = PMPI_Waitany(count, requests, index, &got);
-  if (*index != MPI_UNDEFINED) taken.end(*index, code, got);
-  return code;
-}
-
-int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
-  const DeliveryAfterCall after;
-  if (!look(count, requests)) return PMPI_Testany(count, requests, index, flag, status);
-  CompletingRequests taken(count, requests);
-  MPI_Status own;
-  auto& got = status == MPI_STATUS_IGNORE ? own : *status;
-  *index = MPI_UNDEFINED;
-  const int code = PMPI_Testany(count, requests, index, flag, &got);
-  if (*index != MPI_UNDEFINED) taken.end(*index, code, got);
-  return code;
-}
-
-int MPI_Waitall(int count, MPI_Request requests[], MPI_Status* statuses) {
-  const DeliveryAfterCall after;
-  if (!look(count, requests)) return PMPI_Waitall(count, requests, statuses);
-  CompletingRequests taken(count, requests);
-  const Statuses got(count, statuses);
-  const int code = PMPI_Waitall(count, requests, got.list());
-  return end_several(code, count, got.list(), taken);
-}
-
-int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status* statuses) {
-  const DeliveryAfterCall after;
-  if (!look(count, requests)) return PMPI_Testall(count, requests, flag, statuses);
-  CompletingRequests taken(count, requests);
-  const Statuses got(count, statuses);
-  const int code = PMPI_Testall(count, requests, flag, got.list());
-  if (code == MPI_SUCCESS && *flag == 0) return code;
-  return end_several(code, count, got.list(), taken);
-}
-
-int MPI_Waitsome(int incount, MPI_Request requests[], int* outcount, int indices[],
-                 MPI_Status* statuses) {
-  const DeliveryAfterCall after;
-  if (!look(incount, requests))
-    return PMPI_Waitsome(incount, requests, outcount, indices, statuses);
-  CompletingRequests taken(incount, requests);
-  const Statuses got(incount, statuses);
-  *outcount = MPI_UNDEFINED;
-  const int code = PMPI_Waitsome(incount, requests, outcount, indices, got.list());
-  if (*outcount == MPI_UNDEFINED) return code;
-  return end_several(code, *outcount, got.list(), taken, indices);
-}
-
-int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices[],
-                 MPI_Status* statuses) {
-  const DeliveryAfterCall after;
-  if (!look(incount, requests))
-    return PMPI_Testsome(incount, requests, outcount, indices, statuses);
-  CompletingRequests taken(incount, requests);
-  const Statuses got(incount, statuses);
-  *outcount = MPI_UNDEFINED;
-  const int code = PMPI_Testsome(incount, requests, outcount, indices, got.list());
-  if (*outcount == MPI_UNDEFINED) return code;
-  return end_several(code, *outcount, got.list(), taken, indices);
-}
-
-int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
-  const DeliveryAfterCall after;
-  auto* const entry = look(1, &request) ? watched(request) : nullptr;
-  if (entry == nullptr || !entry->active) return PMPI_Request_get_status(request, flag, status);
-  MPI_Status own;
-  auto& got = status == MPI_STATUS_IGNORE ? own : *status;
-  const int code = PMPI_Request_get_status(request, flag, &got);
-  if (code == MPI_SUCCESS && *flag != 0) entry->deliver(got);
+  typename Mpi::Requests list(request);
+  if (!list.look()) return mpi(request, flag, status);
+  typename Mpi::Status got(status);
+  const int code = mpi(request, flag, got.needed());
+  if (code == MPI_SUCCESS && are_true(flag)) seen(list.in_c()[0], got.in_c());
   return code;
 }
 
 #ifdef HALOCLINE_HAS_GET_STATUS_SOME
-// Intel MPI declares `requests` without the standard's const.
-using Requests = std::conditional_t<std::is_invocable_v<decltype(PMPI_Request_get_status_all), int,
-                                                        const MPI_Request*, int*, MPI_Status*>,
-                                    const MPI_Request*, MPI_Request*>;
-
-int MPI_Request_get_status_any(int count, Requests requests, int* index, int* flag,
-                               MPI_Status* status) {
+template <class Mpi>
+int get_status_any(const Mpi& mpi, auto count, auto requests, auto index, auto flag, auto status) {
   const DeliveryAfterCall after;
-  if (!look(count, requests))
-    return PMPI_Request_get_status_any(count, requests, index, flag, status);
-  MPI_Status own;
-  auto& got = status == MPI_STATUS_IGNORE ? own : *status;
-  const int code = PMPI_Request_get_status_any(count, requests, index, flag, &got);
-  if (code == MPI_SUCCESS && *flag != 0 && *index != MPI_UNDEFINED) seen(requests[*index], got);
+  typename Mpi::Requests list(in_c(count), requests);
+  if (!list.look()) return mpi(count, requests, index, flag, status);
+  typename Mpi::Status got(status);
+  const int code = mpi(count, requests, index, flag, got.needed());
+  const int found = *in_c(index);
+  if (code == MPI_SUCCESS && are_true(flag) && found != MPI_UNDEFINED)
+    seen(list.in_c()[found - Mpi::kFirstIndex], got.in_c());
   return code;
 }
 
-int MPI_Request_get_status_all(int count, Requests requests, int* flag, MPI_Status* statuses) {
+template <class Mpi>
+int get_status_all(const Mpi& mpi, auto count, auto requests, auto flag, auto statuses) {
   const DeliveryAfterCall after;
-  if (!look(count, requests)) return PMPI_Request_get_status_all(count, requests, flag, statuses);
-  const Statuses got(count, statuses);
-  const int code = PMPI_Request_get_status_all(count, requests, flag, got.list());
-  for (int i = 0; code == MPI_SUCCESS && *flag != 0 && i < count; ++i)
-    seen(requests[i], got.list()[i]);
+  typename Mpi::Requests list(in_c(count), requests);
+  if (!list.look()) return mpi(count, requests, flag, statuses);
+  typename Mpi::Statuses got(list.count(), statuses);
+  const int code = mpi(count, requests, flag, got.list());
+  if (code != MPI_SUCCESS || !are_true(flag)) return code;
+  const auto* const of_each = got.in_c(list.count());
+  for (int i = 0; i < list.count(); ++i) seen(list.in_c()[i], of_each[i]);
   return code;
 }
 
-int MPI_Request_get_status_some(int incount, Requests requests, int* outcount, int indices[],
-                                MPI_Status* statuses) {
+template <class Mpi>
+int get_status_some(const Mpi& mpi, auto count, auto requests, auto completed, auto indices,
+                    auto statuses) {
   const DeliveryAfterCall after;
-  if (!look(incount, requests))
-    return PMPI_Request_get_status_some(incount, requests, outcount, indices, statuses);
-  const Statuses got(incount, statuses);
-  const int code = PMPI_Request_get_status_some(incount, requests, outcount, indices, got.list());
-  for (int i = 0; code == MPI_SUCCESS && *outcount != MPI_UNDEFINED && i < *outcount; ++i)
-    seen(requests[indices[i]], got.list()[i]);
+  typename Mpi::Requests list(in_c(count), requests);
+  if (!list.look()) return mpi(count, requests, completed, indices, statuses);
+  typename Mpi::Statuses got(list.count(), statuses);
+  const int code = mpi(count, requests, completed, indices, got.list());
+  const int number = *in_c(completed);
+  if (code != MPI_SUCCESS || number == MPI_UNDEFINED) return code;
+  const auto* const of_each = got.in_c(number);
+  for (int i = 0; i < number; ++i)
+    seen(list.in_c()[in_c(indices)[i] - Mpi::kFirstIndex], of_each[i]);
   return code;
 }
 #endif
 
-int MPI_Request_free(MPI_Request* request) {
+template <class Mpi>
+int request_free(const Mpi& mpi, auto request) {
   const DeliveryAfterCall after;
-  if (!look(1, request) || !abandon(*request)) return PMPI_Request_free(request);
-  *request = MPI_REQUEST_NULL;
+  typename Mpi::Requests list(1, request);
+  if (!list.look() || !abandon(list.in_c()[0])) return mpi(request);
+  set_null(request);
   return MPI_SUCCESS;
 }
+
+}  // namespace
+}  // namespace halocline::interpose
+
+#define HALOCLINE_COMPLETION HALOCLINE_ENTRY_POINTS
+#include "comm/interpose/calls.def"

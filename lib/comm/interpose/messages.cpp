@@ -1,24 +1,52 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Defines the calls that send and receive.
-#include "comm/interpose/messages.hpp"
-
+// Defines the calls that send and receive. They make messages of packed bytes from messages of
+// derived types. MPI carries them as MPI_PACKED, which matches any type at the other end. The
+// partner may have the interposer or not.
 #include <climits>
 #include <exception>
 #include <optional>
 #include <utility>
 
-namespace halocline::interpose {
+#include "comm/interpose/calls.hpp"
+#include "comm/interpose/languages.hpp"
+#include "comm/interpose/requests.hpp"
+#include "comm/interpose/types.hpp"
 
-std::optional<PackedMessage> packed_instead(Call call, KnownType* known, MPI_Datatype type,
-                                            const void* buffer, int count, int partner) {
-  if (known == nullptr || count <= 0 || partner == MPI_PROC_NULL) return std::nullopt;
+namespace halocline::interpose {
+namespace {
+
+// Describes what a call sends or receives.
+struct TypedBuffer {
+  const void* buffer;
+  int count;
+  MPI_Datatype type;
+  int partner;   // rank at the other end; MPI_PROC_NULL gives no message
+  bool special;  // MPI gets it as it is
+};
+TypedBuffer typed_buffer(auto buffer, auto count, auto type, auto partner) {
+  return {in_c(buffer), in_c(count), in_c(type), in_c(partner), is_special(buffer)};
+}
+
+// Returns the way of the message that a call sends or receives.
+constexpr Way way_of(Call call) {
+  return call == Call::recv || call == Call::irecv || call == Call::sendrecv_recv ||
+                 call == Call::recv_init
+             ? Way::receive
+             : Way::send;
+}
+
+// Returns what MPI is to carry instead of the content. Returns none if MPI is to carry the content
+// itself. Nothing is packed yet.
+//
+// MPI_Send and MPI_Recv count as one way. For all other calls, another message is taken to travel
+// the other way.
+std::optional<PackedMessage> packed_instead(Call call, KnownType& known,
+                                            const TypedBuffer& content) {
+  const auto& [buffer, count, type, partner, special] = content;
+  if (count <= 0 || partner == MPI_PROC_NULL) return std::nullopt;
   const auto traffic =
       call == Call::send || call == Call::recv ? Traffic::one_way : Traffic::both_ways;
-  const bool is_persistent = call == Call::send_init || call == Call::recv_init;
-  const bool receives = call == Call::recv || call == Call::irecv || call == Call::sendrecv_recv ||
-                        call == Call::recv_init;
-  const auto by = known->to_send(type, buffer, count, receives ? Way::receive : Way::send, traffic,
-                                 is_persistent);
+  const auto by = known.to_send(type, buffer, count, way_of(call), traffic, is_persistent(call));
   if (by.plan == nullptr || !sees_completions()) return std::nullopt;
   const auto bytes = by.plan->packed_bytes(count);
   if (bytes > INT_MAX || (kStreams && bytes < 2)) return std::nullopt;  // one byte is not streamed
@@ -29,91 +57,97 @@ std::optional<PackedMessage> packed_instead(Call call, KnownType* known, MPI_Dat
   }
 }
 
-}  // namespace halocline::interpose
+// Makes one call of MPI by `by_mpi(buffer, count, type)`, and returns its code.
+//
+// If MPI is to carry packed bytes, it calls `start(packed)`, then `by_mpi` with the packed bytes.
+// After success, it calls `end(packed)`. Otherwise `by_mpi` gets the content as it is.
+template <class ByMpi, class Start, class End>
+int carry(Call call, const TypedBuffer& content, ByMpi&& by_mpi, Start&& start, End&& end) {
+  const DeliveryAfterCall after;
+  const auto& [buffer, count, type, partner, special] = content;
+  auto* const known = special ? nullptr : known_type(type);
+  if (known == nullptr) return by_mpi(const_cast<void*>(buffer), count, type);
+  auto packed = packed_instead(call, *known, content);
+  if (!packed)
+    return noted(call, Path::mpi, {type, count}, [&] {
+      return by_mpi(const_cast<void*>(content.buffer), content.count, content.type);
+    });
+  return noted(call, Path::engine, {type, count}, [&] {
+    start(*packed);
+    const int code = by_mpi(packed->data(), packed->count(), packed->type());
+    if (code == MPI_SUCCESS) end(*packed);
+    return code;
+  });
+}
 
-using namespace halocline::interpose;
-
+// These are for `start` and `end` of carry().
+//
 // With MPICH, a call succeeds after an error whose handler has returned. So a status starts as
 // nothing received, and a request as MPI_REQUEST_NULL. Then nothing is unpacked or watched.
-namespace {
-MPI_Status* emptied(MPI_Status* wanted, MPI_Status& own) {
-  auto* const out = wanted == MPI_STATUS_IGNORE ? &own : wanted;
-  PMPI_Status_set_elements(out, MPI_PACKED, 0);
-  return out;
+constexpr auto kPack = [](const PackedMessage& packed) { packed.pack(); };
+constexpr auto kNothing = [](const PackedMessage&) {};
+auto empty(auto& status) {
+  return [&](const PackedMessage&) { status.empty(); };
+}
+auto unpack_by(auto& status) {
+  return [&](const PackedMessage& packed) { packed.unpack(status.in_c()); };
+}
+
+template <class Mpi>
+int send(const Mpi& mpi, auto buffer, auto count, auto type, auto to, auto tag, auto comm) {
+  const auto by_mpi = [&](void* data, int n, MPI_Datatype of) {
+    return mpi(data, n, Mpi::argument(of), to, tag, comm);
+  };
+  return carry(Call::send, typed_buffer(buffer, count, type, to), by_mpi, kPack, kNothing);
+}
+
+template <class Mpi>
+int recv(const Mpi& mpi, auto buffer, auto count, auto type, auto from, auto tag, auto comm,
+         auto status) {
+  typename Mpi::Status got(status);
+  const auto by_mpi = [&](void* data, int n, MPI_Datatype of) {
+    return mpi(data, n, Mpi::argument(of), from, tag, comm, got.list());
+  };
+  return carry(Call::recv, typed_buffer(buffer, count, type, from), by_mpi, empty(got),
+               unpack_by(got));
+}
+
+template <class Mpi>
+int sendrecv(const Mpi& mpi, auto send_buffer, auto send_count, auto send_type, auto to,
+             auto send_tag, auto buffer, auto count, auto type, auto from, auto tag, auto comm,
+             auto status) {
+  typename Mpi::Status got(status);
+  const auto by_mpi = [&](void* data, int n, MPI_Datatype of) {
+    const auto both = [&](void* room, int most, MPI_Datatype as) {
+      return mpi(data, n, Mpi::argument(of), to, send_tag, room, most, Mpi::argument(as), from, tag,
+                 comm, got.list());
+    };
+    return carry(Call::sendrecv_recv, typed_buffer(buffer, count, type, from), both, empty(got),
+                 unpack_by(got));
+  };
+  return carry(Call::sendrecv, typed_buffer(send_buffer, send_count, send_type, to), by_mpi, kPack,
+               kNothing);
+}
+
+// Does the calls that give a request.
+template <Call call, class Mpi>
+int request(const Mpi& mpi, auto buffer, auto count, auto type, auto partner, auto tag, auto comm,
+            auto made) {
+  const auto by_mpi = [&](void* data, int n, MPI_Datatype of) {
+    return mpi(data, n, Mpi::argument(of), partner, tag, comm, made);
+  };
+  const auto start = [&](const PackedMessage& packed) {
+    set_null(made);
+    if (call == Call::isend) packed.pack();
+  };
+  const auto end = [&](PackedMessage& packed) {
+    (is_persistent(call) ? watch_persistent : watch)(at(made, 0), std::move(packed), way_of(call));
+  };
+  return carry(call, typed_buffer(buffer, count, type, partner), by_mpi, start, end);
 }
 
 }  // namespace
+}  // namespace halocline::interpose
 
-int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  const auto by_mpi = [&](const void* data, int n, MPI_Datatype type) {
-    return PMPI_Send(data, n, type, dest, tag, comm);
-  };
-  return carry(Call::send, {buf, count, datatype, dest}, by_mpi, kPack, kNothing);
-}
-
-int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-             MPI_Status* status) {
-  MPI_Status own;
-  const auto by_mpi = [&](void* data, int n, MPI_Datatype type) {
-    if (type != datatype) status = emptied(status, own);
-    return PMPI_Recv(data, n, type, source, tag, comm, status);
-  };
-  return carry(Call::recv, {buf, count, datatype, source}, by_mpi, kNothing,
-               [&](const PackedMessage& packed) { packed.unpack(*status); });
-}
-
-int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
-                 void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
-                 MPI_Comm comm, MPI_Status* status) {
-  MPI_Status own;
-  const auto by_mpi = [&](const void* data, int n, MPI_Datatype type) {
-    const auto both = [&](void* to, int room, MPI_Datatype of) {
-      if (of != recvtype) status = emptied(status, own);
-      return PMPI_Sendrecv(data, n, type, dest, sendtag, to, room, of, source, recvtag, comm,
-                           status);
-    };
-    return carry(Call::sendrecv_recv, {recvbuf, recvcount, recvtype, source}, both, kNothing,
-                 [&](const PackedMessage& packed) { packed.unpack(*status); });
-  };
-  return carry(Call::sendrecv, {sendbuf, sendcount, sendtype, dest}, by_mpi, kPack, kNothing);
-}
-
-int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-              MPI_Request* request) {
-  const auto by_mpi = [&](const void* data, int n, MPI_Datatype type) {
-    if (type != datatype) *request = MPI_REQUEST_NULL;
-    return PMPI_Isend(data, n, type, dest, tag, comm, request);
-  };
-  return carry(Call::isend, {buf, count, datatype, dest}, by_mpi, kPack,
-               watch_as(request, Way::send));
-}
-
-int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-              MPI_Request* request) {
-  const auto by_mpi = [&](void* data, int n, MPI_Datatype type) {
-    if (type != datatype) *request = MPI_REQUEST_NULL;
-    return PMPI_Irecv(data, n, type, source, tag, comm, request);
-  };
-  return carry(Call::irecv, {buf, count, datatype, source}, by_mpi, kNothing,
-               watch_as(request, Way::receive));
-}
-
-int MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
-                  MPI_Comm comm, MPI_Request* request) {
-  const auto by_mpi = [&](const void* data, int n, MPI_Datatype type) {
-    if (type != datatype) *request = MPI_REQUEST_NULL;
-    return PMPI_Send_init(data, n, type, dest, tag, comm, request);
-  };
-  return carry(Call::send_init, {buf, count, datatype, dest}, by_mpi, kNothing,
-               watch_persistent_as(request, Way::send));
-}
-
-int MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-                  MPI_Request* request) {
-  const auto by_mpi = [&](void* data, int n, MPI_Datatype type) {
-    if (type != datatype) *request = MPI_REQUEST_NULL;
-    return PMPI_Recv_init(data, n, type, source, tag, comm, request);
-  };
-  return carry(Call::recv_init, {buf, count, datatype, source}, by_mpi, kNothing,
-               watch_persistent_as(request, Way::receive));
-}
+#define HALOCLINE_MESSAGE HALOCLINE_ENTRY_POINTS
+#include "comm/interpose/calls.def"

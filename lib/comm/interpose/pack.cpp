@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Defines MPI_Pack and MPI_Unpack. MPI_Pack_size stays MPI's: its answer is enough, since the
 // packed bytes have no header and are as long as the type's size.
-#include <mpi.h>
-
 #include "comm/interpose/calls.hpp"
 #include "comm/interpose/comparison.hpp"
-#include "comm/interpose/requests.hpp"
+#include "comm/interpose/languages.hpp"
 #include "comm/interpose/types.hpp"
 #include "dtype/pack/host/host_packer.hpp"
 
-using namespace halocline;
-using interpose::Call;
-using interpose::PackDecision;
-using interpose::Path;
-
+namespace halocline::interpose {
 namespace {
 
 // Returns the bytes behind `position` of `size` packed bytes. Returns -1 if an argument is wrong:
@@ -28,60 +22,77 @@ std::int64_t room_behind(const void* packed, int size, const int* position, MPI_
 enum class Who { mpi, host, device };
 Who who(const PackDecision& by, const void* packed) {
   if (by.plan == nullptr) return Who::mpi;
-  if (!interpose::is_packed_by_device(by.memory) && !interpose::is_on_device(packed))
-    return Who::host;
+  if (!is_packed_by_device(by.memory) && !is_on_device(packed)) return Who::host;
   return dtype::current_device() != nullptr ? Who::device : Who::mpi;
 }
 
-}  // namespace
-
-int MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize,
-             int* position, MPI_Comm comm) {
-  const interpose::DeliveryAfterCall after;
-  auto* const known = interpose::known_type(datatype);
-  if (known == nullptr) return PMPI_Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
-  const auto by = known->to_pack(datatype, inbuf, incount);
-  const bool fits = by.plan != nullptr &&
-                    by.plan->packed_bytes(incount) <= room_behind(outbuf, outsize, position, comm);
-  auto* const packed = fits ? static_cast<std::byte*>(outbuf) + *position : nullptr;
+// Always inline, or the call for Fortran would copy all arguments once more.
+[[gnu::always_inline]] inline int pack(const auto& mpi, auto given, auto given_count,
+                                       auto given_type, auto given_out, auto given_size,
+                                       auto given_position, auto given_comm) {
+  const DeliveryAfterCall after;
+  const auto by_mpi = [&] {
+    return mpi(given, given_count, given_type, given_out, given_size, given_position, given_comm);
+  };
+  const auto type = in_c(given_type);
+  auto* const known = known_type(type);
+  if (known == nullptr || is_special(given) || is_special(given_out)) return by_mpi();
+  const void* const buffer = in_c(given);
+  const auto count = in_c(given_count);
+  auto* const position = in_c(given_position);
+  const auto by = known->to_pack(type, buffer, count);
+  const auto room = room_behind(in_c(given_out), in_c(given_size), position, in_c(given_comm));
+  const bool fits = by.plan != nullptr && by.plan->packed_bytes(count) <= room;
+  auto* const packed = fits ? static_cast<std::byte*>(in_c(given_out)) + *position : nullptr;
   const auto packer = fits ? who(by, packed) : Who::mpi;
   auto path = packer == Who::mpi ? Path::mpi : Path::engine;
-  return noted(Call::pack, path, {datatype, incount}, [&] {
+  return noted(Call::pack, path, {type, count}, [&] {
     if (packer == Who::host) {
-      dtype::HostPacker().pack(*by.plan, inbuf, incount, packed);
-      if (interpose::verifies())
-        interpose::verify(datatype, inbuf, incount, packed, by.plan->packed_bytes(incount));
-    } else if (packer == Who::mpi || !interpose::pack_by_device(*by.plan, inbuf, incount, packed)) {
+      dtype::HostPacker().pack(*by.plan, buffer, count, packed);
+      if (verifies()) verify(type, buffer, count, packed, by.plan->packed_bytes(count));
+    } else if (packer == Who::mpi || !pack_by_device(*by.plan, buffer, count, packed)) {
       path = Path::mpi;
-      return PMPI_Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
+      return by_mpi();
     }
-    *position += static_cast<int>(by.plan->packed_bytes(incount));
+    *position += static_cast<int>(by.plan->packed_bytes(count));
     return MPI_SUCCESS;
   });
 }
 
-int MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int outcount,
-               MPI_Datatype datatype, MPI_Comm comm) {
-  const interpose::DeliveryAfterCall after;
-  auto* const known = interpose::known_type(datatype);
-  if (known == nullptr)
-    return PMPI_Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm);
-  const auto room = room_behind(inbuf, insize, position, comm);
-  const auto* const packed = room < 0 ? nullptr : static_cast<const std::byte*>(inbuf) + *position;
-  const auto by = known->to_unpack(datatype, outbuf, outcount, packed, room);
+[[gnu::always_inline]] inline int unpack(const auto& mpi, auto given, auto given_size,
+                                         auto given_position, auto given_out, auto given_count,
+                                         auto given_type, auto given_comm) {
+  const DeliveryAfterCall after;
+  const auto by_mpi = [&] {
+    return mpi(given, given_size, given_position, given_out, given_count, given_type, given_comm);
+  };
+  const auto type = in_c(given_type);
+  auto* const known = known_type(type);
+  if (known == nullptr || is_special(given) || is_special(given_out)) return by_mpi();
+  void* const buffer = in_c(given_out);
+  const auto count = in_c(given_count);
+  auto* const position = in_c(given_position);
+  const auto room = room_behind(in_c(given), in_c(given_size), position, in_c(given_comm));
+  const auto* const packed =
+      room < 0 ? nullptr : static_cast<const std::byte*>(in_c(given)) + *position;
+  const auto by = known->to_unpack(type, buffer, count, packed, room);
   const auto unpacker = who(by, packed);
   auto path = unpacker == Who::mpi ? Path::mpi : Path::engine;
-  return noted(Call::unpack, path, {datatype, outcount}, [&] {
+  return noted(Call::unpack, path, {type, count}, [&] {
     if (unpacker == Who::host) {
-      dtype::HostPacker().unpack(*by.plan, packed, outbuf, outcount);
-      if (interpose::verifies())
-        interpose::verify(datatype, outbuf, outcount, packed, by.plan->packed_bytes(outcount));
-    } else if (unpacker == Who::mpi ||
-               !interpose::unpack_by_device(*by.plan, packed, outbuf, outcount)) {
+      dtype::HostPacker().unpack(*by.plan, packed, buffer, count);
+      if (verifies()) verify(type, buffer, count, packed, by.plan->packed_bytes(count));
+    } else if (unpacker == Who::mpi || !unpack_by_device(*by.plan, packed, buffer, count)) {
       path = Path::mpi;
-      return PMPI_Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm);
+      return by_mpi();
     }
-    *position += static_cast<int>(by.plan->packed_bytes(outcount));
+    *position += static_cast<int>(by.plan->packed_bytes(count));
     return MPI_SUCCESS;
   });
 }
+
+}  // namespace
+}  // namespace halocline::interpose
+
+#define HALOCLINE_PACKING HALOCLINE_ENTRY_POINTS
+#include "comm/interpose/calls.def"

@@ -400,13 +400,13 @@ void CompletingRequests::end(int index, int code, const MPI_Status& status) {
 }
 
 int end_several(int code, int completed, const MPI_Status* statuses, CompletingRequests& taken,
-                const int* indices) {
+                const int* indices, int first_index) {
   const bool some_failed = is_class(code, MPI_ERR_IN_STATUS);
   if (code != MPI_SUCCESS && !some_failed) return code;  // no request is complete
   for (int i = 0; i < completed; ++i) {
     const int error = some_failed ? statuses[i].MPI_ERROR : MPI_SUCCESS;
     if (is_class(error, MPI_ERR_PENDING)) continue;
-    taken.end(indices != nullptr ? indices[i] : i, error, statuses[i]);
+    taken.end(indices != nullptr ? indices[i] - first_index : i, error, statuses[i]);
   }
   return code;
 }

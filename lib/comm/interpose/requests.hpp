@@ -150,25 +150,12 @@ class CompletingRequests {
   std::vector<std::pair<int, std::unique_ptr<Entry>>> taken_;  // with threads
 };
 
-/// Holds the statuses of a call that completes several requests. They are the caller's or, if it
-/// wants none, the library's own, since they say what was received.
-class Statuses {
- public:
-  Statuses(int count, MPI_Status* wanted)
-      : own_(wanted == MPI_STATUSES_IGNORE ? static_cast<std::size_t>(count) : 0),
-        list_(own_.empty() ? wanted : own_.data()) {}
-  MPI_Status* list() const { return list_; }
-
- private:
-  std::vector<MPI_Status> own_;
-  MPI_Status* list_;
-};
-
 /// Ends the `completed` requests that a call completed. Returns `code`, which the caller gets.
 ///
 /// \param statuses status i is that of request indices[i], or of request i without indices
+/// \param first_index index of the first request
 int end_several(int code, int completed, const MPI_Status* statuses, CompletingRequests& taken,
-                const int* indices = nullptr);
+                const int* indices = nullptr, int first_index = 0);
 
 /// Frees a watched request as soon as it is complete. Returns false if it is not watched.
 bool abandon(MPI_Request request);
