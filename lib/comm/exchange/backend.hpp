@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "comm/device/transport.hpp"
 #include "comm/exchange/exchange_plan.hpp"
+#include "comm/messages/transport.hpp"
 #include "comm/mpi/communicator.hpp"
 #include "comm/node/node_hierarchy.hpp"
 

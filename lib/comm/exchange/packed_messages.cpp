@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "comm/messages/typed_buffer.hpp"
 #include "support/mpi_check.hpp"
 #include "support/narrow.hpp"
 
@@ -43,9 +44,7 @@ Span span_of(const Piece& piece, const dtype::PackPlan& plan) {
   // With a negative extent, the last instance begins lowest.
   const auto others = bounds.extent * (piece.count - 1);
   const auto distance = bounds.true_lb + std::min<std::int64_t>(others, 0);
-  const auto first =
-      reinterpret_cast<std::uintptr_t>(piece.buffer) + static_cast<std::uintptr_t>(distance);
-  return {reinterpret_cast<const void*>(first), distance, bounds.true_extent + std::abs(others)};
+  return {byte_at(piece.buffer, distance), distance, bounds.true_extent + std::abs(others)};
 }
 
 PieceByMpi::PieceByMpi(const Piece& piece, std::byte* packed, MPI_Comm comm)

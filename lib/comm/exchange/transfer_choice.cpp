@@ -6,6 +6,7 @@
 
 #include "comm/device/gpu_awareness.hpp"
 #include "comm/exchange/backend.hpp"
+#include "comm/messages/typed_buffer.hpp"
 #include "support/mpi_check.hpp"
 
 namespace halocline::comm::detail {
@@ -26,8 +27,7 @@ struct Possible {
 const void* first_byte(const Piece& piece) {
   MPI_Count lb = 0, extent = 0;
   HALOCLINE_MPI(MPI_Type_get_true_extent_x(piece.type, &lb, &extent));
-  return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(piece.buffer) +
-                                       static_cast<std::uintptr_t>(lb));
+  return byte_at(piece.buffer, lb);
 }
 
 // Says in what memory the buffers of this rank are.

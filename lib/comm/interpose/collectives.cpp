@@ -103,7 +103,7 @@ struct Side {
 };
 
 // Holds what goes to or comes from one partner.
-using Part = DeviceMessage::Part;
+using Part = comm::TypedBuffer;
 
 // Holds the packed bytes of all partners, one behind the other. MPI gets them in place of one side
 // of a collective.
@@ -137,7 +137,7 @@ class PackedSide {
     if (on_device)
       on_device_ = std::make_unique<DeviceMessage>(on_device_parts);
     else
-      packed_ = PackedBytes(offset);
+      packed_ = host_bytes(offset);
   }
 
   void pack() const {
@@ -186,7 +186,7 @@ class PackedSide {
     std::size_t partner;
   };
   std::vector<InHost> parts_;
-  PackedBytes packed_;
+  HostBytes packed_;
   std::unique_ptr<DeviceMessage> on_device_;
   std::vector<int> counts_, offsets_;
   std::vector<MPI_Aint> addresses_;

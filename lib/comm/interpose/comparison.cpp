@@ -114,10 +114,9 @@ bool packs_as_mpi(const dtype::PackPlan& plan, MPI_Datatype handle, bool several
   // The data get the same alignment as in a program.
   const auto first = bounds.true_lb + std::min<std::int64_t>(distance, 0);
   const auto aligned_first = first & -kAlignment;
-  const auto* const telling = reinterpret_cast<const void*>(
-      reinterpret_cast<std::uintptr_t>(memory.data()) - static_cast<std::uintptr_t>(aligned_first));
+  const auto* const telling = comm::byte_at(memory.data(), -aligned_first);
   const auto bytes = plan.packed_bytes(instances);
-  const PackedBytes ours(bytes), mpis(bytes);
+  const auto ours = host_bytes(bytes), mpis = host_bytes(bytes);
   dtype::HostPacker().pack(plan, telling, instances, ours.data());
   return pack_by_mpi(handle, telling, instances, mpis.data(), bytes) &&
          std::memcmp(ours.data(), mpis.data(), static_cast<std::size_t>(bytes)) == 0;
@@ -125,7 +124,7 @@ bool packs_as_mpi(const dtype::PackPlan& plan, MPI_Datatype handle, bool several
 
 void verify(MPI_Datatype handle, const void* buffer, std::int64_t count, const std::byte* packed,
             std::int64_t bytes) noexcept try {
-  const PackedBytes mpis(bytes);
+  const auto mpis = host_bytes(bytes);
   if (!pack_by_mpi(handle, buffer, count, mpis.data(), bytes))
     return tell_of_type(handle,
                         "MPI_Pack packs another number of bytes than " + std::to_string(bytes));

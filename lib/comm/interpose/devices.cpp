@@ -24,6 +24,7 @@ namespace halocline::interpose {
 using comm::Transport;
 using dtype::MemoryKind;
 using dtype::Transfer;
+using dtype::host::Direction;
 
 namespace {
 
@@ -88,14 +89,14 @@ bool mpi_takes_device_memory() {
   return comm::find_gpu_awareness(*dtype::current_device()).aware;
 }
 
-Transfer transfer_of(const std::vector<DeviceMessage::Part>& parts) {
+Transfer transfer_of(const std::vector<comm::TypedBuffer>& parts) {
   if (dtype::current_device() == nullptr) throw EnvironmentError(dtype::why_no_device());
   bool host_access = true;
   std::vector<dtype::Message> messages;
   for (const auto& part : parts) {
     host_access = host_access && host_can_address(kind_of(part.plan, part.buffer));
     const auto shape = dtype::shape_of(part.plan);
-    messages.push_back({part.plan.packed_bytes(part.count), shape, shape,
+    messages.push_back({part.bytes(), shape, shape,
                         all_ranks_are_near() ? dtype::Reach::on_node : dtype::Reach::off_node});
   }
   return select_transfer(model_of_device(), messages,
@@ -105,41 +106,40 @@ Transfer transfer_of(const std::vector<DeviceMessage::Part>& parts) {
       .transfer;
 }
 
-// Tells if a kernel may read and write packed bytes there.
-bool is_for_kernels(const void* packed) {
-  return dtype::kind_of_memory(packed) != MemoryKind::host;
-}
-
 void tell_once(const std::exception& error) {
   static std::atomic_flag is_told;
   if (!is_told.test_and_set()) std::fprintf(stderr, "halocline: left to MPI: %s\n", error.what());
 }
 
-// Packs or unpacks by the device. Returns false if there is no memory for it.
-//
-// - If the data are in host memory, it calls `by_host(shared, here, bytes)`. `here` is host memory
-//   for packed bytes, and the caller's `packed` is in memory of the device.
-// - Else it calls `by_kernel(shared, room, bytes)`. `room` is device memory for packed bytes, or
-//   nullptr if kernels reach `packed`.
-template <class ByHost, class ByKernel>
-bool is_done_by_device(const dtype::PackPlan& plan, const void* buffer, std::int64_t count,
-                       const void* packed, ByHost&& by_host, ByKernel&& by_kernel) {
-  const auto bytes = plan.packed_bytes(count);
-  const auto size = static_cast<std::size_t>(bytes);
-  const bool is_of_host = !is_packed_by_device(kind_of(plan, buffer));
+// Moves data to or from `packed`. One of the two, or both, are in memory of the device. Returns
+// false if there is no memory for it.
+bool is_moved_by_device(const comm::TypedBuffer& data, std::byte* packed, Direction direction) {
+  const auto size = static_cast<std::size_t>(data.bytes());
+  const bool packs = direction == Direction::pack;
+  const bool is_of_host = !is_packed_by_device(kind_of(data.plan, data.buffer));
   bool is_done = false;
   or_end([&] {
     try {
       auto& one = shared_transport(Transfer::device);
+      const auto& transport = one.transport;
       const std::lock_guard lock(one.mutex);
-      const auto room = one.transport.own_memory(is_of_host || is_for_kernels(packed) ? 0 : size);
+      // Data in host memory are packed there. Kernels pack all other data, in memory of the device
+      // if they cannot reach `packed`.
+      const auto on_host = is_of_host ? host_bytes(data.bytes()) : HostBytes();
+      const bool is_reached = is_of_host || dtype::kind_of_memory(packed) != MemoryKind::host;
+      const auto on_device = transport.own_memory(is_reached ? 0 : size);
+      auto* const at = is_of_host                    ? on_host.data()
+                       : on_device.data() != nullptr ? on_device.data()
+                                                     : packed;
+      const dtype::Packer& packer = is_of_host ? one.packer : transport.packer();
       try {
-        if (is_of_host)
-          by_host(one, PackedBytes(bytes).data(), size);
-        else
-          by_kernel(one, room.data(), size);
+        if (packs) packer.pack(data.plan, data.buffer, data.count, at);
+        if (at != packed) transport.copy(packs ? packed : at, packs ? at : packed, size);
+        if (is_of_host) transport.packer().fence();
+        if (!packs) packer.unpack(data.plan, at, data.buffer, data.count);
+        if (!is_of_host) transport.packer().fence();
       } catch (const std::exception&) {
-        one.transport.settle();  // before the memory goes back
+        transport.settle();  // before the memory goes back
         throw;
       }
       is_done = true;
@@ -154,11 +154,6 @@ bool is_done_by_device(const dtype::PackPlan& plan, const void* buffer, std::int
 
 }  // namespace
 
-MemoryKind kind_at(const void* buffer, std::int64_t displacement) noexcept {
-  return dtype::kind_of_memory(reinterpret_cast<const void*>(
-      reinterpret_cast<std::uintptr_t>(buffer) + static_cast<std::uintptr_t>(displacement)));
-}
-
 bool may_have_device_memory() noexcept {
   constexpr unsigned kSome = 64;
   static std::atomic<unsigned> calls{0};  // threads may lose some calls
@@ -170,49 +165,33 @@ bool may_have_device_memory() noexcept {
 
 bool pack_by_device(const dtype::PackPlan& plan, const void* buffer, std::int64_t count,
                     void* packed) {
-  return is_done_by_device(
-      plan, buffer, count, packed,
-      [&](const SharedTransport& shared, std::byte* here, std::size_t bytes) {
-        shared.packer.pack(plan, buffer, count, here);
-        shared.transport.copy(packed, here, bytes);
-        shared.transport.packer().fence();
-      },
-      [&](const SharedTransport& shared, std::byte* room, std::size_t bytes) {
-        shared.transport.packer().pack(plan, buffer, count, room != nullptr ? room : packed);
-        if (room != nullptr) shared.transport.copy(packed, room, bytes);
-        shared.transport.packer().fence();
-      });
+  return is_moved_by_device({plan, const_cast<void*>(buffer), count},
+                            static_cast<std::byte*>(packed), Direction::pack);
 }
 
 bool unpack_by_device(const dtype::PackPlan& plan, const void* packed, void* buffer,
                       std::int64_t count) {
-  return is_done_by_device(
-      plan, buffer, count, packed,
-      [&](const SharedTransport& shared, std::byte* here, std::size_t bytes) {
-        shared.transport.copy(here, packed, bytes);
-        shared.transport.packer().fence();
-        shared.packer.unpack(plan, here, buffer, count);
-      },
-      [&](const SharedTransport& shared, std::byte* room, std::size_t bytes) {
-        if (room != nullptr) shared.transport.copy(room, packed, bytes);
-        shared.transport.packer().unpack(plan, room != nullptr ? room : packed, buffer, count);
-        shared.transport.packer().fence();
-      });
+  return is_moved_by_device({plan, buffer, count},
+                            static_cast<std::byte*>(const_cast<void*>(packed)), Direction::unpack);
 }
 
-DeviceMessage::DeviceMessage(const std::vector<Part>& parts)
+template <class F>
+void DeviceMessage::for_parts(std::int64_t bytes, F&& f) {
+  auto* at = message_.packed();
+  for (auto& stream : streams_) {
+    const auto here = std::min(stream.bytes(), bytes);
+    if (here > 0) f(stream, at, here);
+    at += here, bytes -= here;
+  }
+}
+
+DeviceMessage::DeviceMessage(const std::vector<comm::TypedBuffer>& parts)
     : lane_(shared_transport(transfer_of(parts))) {
-  for (const auto& part : parts) {
-    streams_.emplace_back(lane_.transport, part.plan, part.buffer, part.count);
-    bytes_ += streams_.back().bytes();
-  }
-  message_ = lane_.transport.message(static_cast<std::size_t>(bytes_ + comm::StreamedBytes::kRoom));
+  for (const auto& part : parts) bytes_ += streams_.emplace_back(lane_.transport, part).bytes();
+  message_ = lane_.transport.message(static_cast<std::size_t>(bytes_ + comm::StreamedBytes::kRoom),
+                                     &message_memory());
   const std::lock_guard lock(lane_.mutex);
-  std::int64_t at = 0;
-  for (const auto& stream : streams_) {
-    stream.prepare(message_.packed() + at);
-    at += stream.bytes();
-  }
+  for_parts(bytes_, [](auto& stream, std::byte* packed, std::int64_t) { stream.prepare(packed); });
 }
 
 bool DeviceMessage::is_for_host() const {
@@ -228,11 +207,9 @@ DeviceMessage::~DeviceMessage() {
 void DeviceMessage::pack() {
   or_end([this] {
     const std::lock_guard lock(lane_.mutex);
-    std::int64_t at = 0;
-    for (auto& stream : streams_) {
-      stream.pack(0, stream.bytes(), message_.packed() + at);
-      at += stream.bytes();
-    }
+    for_parts(bytes_, [](auto& stream, std::byte* packed, std::int64_t here) {
+      stream.pack(0, here, packed);
+    });
     lane_.transport.to_wire(message_, static_cast<std::size_t>(bytes_));
   });
 }
@@ -241,13 +218,9 @@ void DeviceMessage::unpack(std::int64_t bytes) {
   or_end([&] {
     const std::lock_guard lock(lane_.mutex);
     lane_.transport.from_wire(message_, static_cast<std::size_t>(bytes));
-    std::int64_t at = 0;
-    for (auto& stream : streams_) {
-      const auto here = std::min(stream.bytes(), bytes - at);
-      if (here <= 0) break;
-      stream.unpack(0, here, message_.packed() + at);
-      at += here;
-    }
+    for_parts(bytes, [](auto& stream, const std::byte* packed, std::int64_t here) {
+      stream.unpack(0, here, packed);
+    });
     lane_.transport.packer().fence();
   });
 }

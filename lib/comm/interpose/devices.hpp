@@ -14,19 +14,17 @@
 #include <exception>
 #include <vector>
 
-#include "comm/device/transport.hpp"
-#include "comm/p2p/packed_stream.hpp"
+#include "comm/messages/packed_stream.hpp"
+#include "comm/messages/transport.hpp"
+#include "comm/messages/typed_buffer.hpp"
 #include "dtype/device/device.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
 namespace halocline::interpose {
 
-/// Returns the kind of the memory `displacement` bytes behind `buffer`. The buffer itself need not
-/// be memory.
-dtype::MemoryKind kind_at(const void* buffer, std::int64_t displacement) noexcept;
 /// Returns the kind of the memory in which the data of `plan` at `buffer` begin.
 inline dtype::MemoryKind kind_of(const dtype::PackPlan& plan, const void* buffer) noexcept {
-  return kind_at(buffer, plan.bounds().true_lb);
+  return dtype::kind_of_memory(comm::byte_at(buffer, plan.bounds().true_lb));
 }
 
 /// Tells if some memory may be of a device, as far as was seen. It looks for a driver only at every
@@ -45,17 +43,12 @@ inline bool is_on_device(const void* packed) {
 }
 
 /// Packs `count` instances at `buffer` into `packed`. One of the two, or both, are in memory of a
-/// device. The work is done on return.
+/// device. unpack_by_device() does the reverse. The work is done on return.
 ///
 /// Returns false if there is no memory left for it. Then everything is still to be done, and the
 /// first such case is reported on standard error. Ends the job if the device fails.
 bool pack_by_device(const dtype::PackPlan& plan, const void* buffer, std::int64_t count,
                     void* packed);
-/// Unpacks `count` instances from `packed` into `buffer`. One of the two, or both, are in memory of
-/// a device. The work is done on return.
-///
-/// Returns false if there is no memory left for it. Then everything is still to be done, and the
-/// first such case is reported on standard error. Ends the job if the device fails.
 bool unpack_by_device(const dtype::PackPlan& plan, const void* packed, void* buffer,
                       std::int64_t count);
 
@@ -68,15 +61,9 @@ struct SharedTransport;
 /// `one-shot`, `staged`, or `host` if the host can address all data.
 class DeviceMessage {
  public:
-  /// Describes `count` instances at `buffer`.
-  struct Part {
-    dtype::PackPlan plan;
-    void* buffer;
-    std::int64_t count;
-  };
   /// Takes the memory for all parts. Throws EnvironmentError, also without memory for packed bytes
   /// or lists, and ConfigError if no transfer is possible.
-  explicit DeviceMessage(const std::vector<Part>& parts);
+  explicit DeviceMessage(const std::vector<comm::TypedBuffer>& parts);
   DeviceMessage(const DeviceMessage&) = delete;
   DeviceMessage& operator=(const DeviceMessage&) = delete;
   ~DeviceMessage();
@@ -93,6 +80,10 @@ class DeviceMessage {
   void unpack(std::int64_t bytes);
 
  private:
+  // Calls `f(stream, packed, bytes)` for each part of the first `bytes` packed bytes.
+  template <class F>
+  void for_parts(std::int64_t bytes, F&& f);
+
   SharedTransport& lane_;
   std::deque<comm::detail::PackedStream> streams_;
   comm::Transport::Message message_;

@@ -15,9 +15,6 @@
 
 #include "comm/interpose/comparison.hpp"
 #include "comm/interpose/settings.hpp"
-#include "dtype/pack/host/copy_range.hpp"
-#include "dtype/pack/host/host_packer.hpp"
-#include "support/message_buffer.hpp"
 
 namespace halocline::interpose {
 
@@ -28,55 +25,14 @@ namespace {
 
 constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio, to hash to upper bits
 
-// ---- Memory in sizes that are powers of two
-
 using comm::StreamedBytes;
-using Allocator = dtype::HugePageAllocator<std::byte>;
-
-constexpr int kSmallest = 8;  // 256 bytes
-// Sizes from here on take huge pages. One huge page is twice this size.
-constexpr std::size_t kLong = std::size_t{1} << 20;
-constexpr std::size_t kMostKept = std::size_t{1} << 27;
-
-struct Stock {
-  std::mutex mutex;
-  std::array<std::vector<std::byte*>, 32> of_class;
-  std::size_t kept = 0;
-};
-Stock& stock() {
-  static auto* const the_stock = new Stock;  // never destroyed: in use until the process ends
-  return *the_stock;
-}
-
-// Returns the bytes that a size class takes of the system.
-std::size_t size_of(int size_class) {
-  const auto size = (std::size_t{1} << size_class) + StreamedBytes::kRoom;
-  return size < kLong ? size : Allocator::allocated(size);
-}
-std::byte* allocate(std::size_t size) {
-  return size < kLong ? static_cast<std::byte*>(::operator new(size)) : Allocator().allocate(size);
-}
-void deallocate(std::byte* memory, std::size_t size) {
-  if (size < kLong)
-    ::operator delete(memory);
-  else
-    Allocator().deallocate(memory, size);
-}
+using dtype::host::Direction;
 
 // ---- Types of streamed bytes: a small cache by length
 
 struct StreamedTypes {
-  static constexpr int kPlaceBits = 6;
-  struct Place {
-    std::int64_t bytes = 0;
-    std::shared_ptr<const StreamedBytes> type;
-  };
   std::mutex mutex;
-  std::array<Place, 1 << kPlaceBits> places;
-
-  Place& place_of(std::int64_t bytes) {
-    return places.at((static_cast<std::uint64_t>(bytes) * kSpread) >> (64 - kPlaceBits));
-  }
+  std::array<std::shared_ptr<const StreamedBytes>, 64> places;
 };
 StreamedTypes& streamed_types() {
   static auto* const the_types = new StreamedTypes;
@@ -207,50 +163,25 @@ bool is_class(int code, int error_class) {
 
 }  // namespace
 
-PackedBytes::PackedBytes(std::int64_t bytes)
-    : memory_(nullptr,
-              {std::max(kSmallest,
-                        static_cast<int>(std::bit_width(static_cast<std::uint64_t>(bytes - 1))))}) {
-  const int size_class = memory_.get_deleter().size_class;
-  {
-    auto& all = stock();
-    const std::lock_guard lock(all.mutex);
-    if (auto& list = all.of_class.at(static_cast<std::size_t>(size_class)); !list.empty()) {
-      memory_.reset(list.back());
-      list.pop_back();
-      all.kept -= size_of(size_class);
-      return;
-    }
-  }
-  memory_.reset(allocate(size_of(size_class)));
+comm::MessageMemory& message_memory() {
+  // Never destroyed: in use until the process ends.
+  static auto* const the_memory =
+      new comm::MessageMemory(std::size_t{1} << 27, comm::MessageMemory::Users::all_threads);
+  return *the_memory;
 }
 
-void PackedBytes::GiveBack::operator()(std::byte* memory) const noexcept {
-  const auto size = size_of(size_class);
-  {
-    auto& all = stock();
-    const std::lock_guard lock(all.mutex);
-    if (all.kept + size <= kMostKept) {
-      try {
-        all.of_class.at(static_cast<std::size_t>(size_class)).push_back(memory);
-        all.kept += size;
-        return;
-      } catch (const std::bad_alloc&) {
-        // There is no memory for the list.
-      }
-    }
-  }
-  deallocate(memory, size);
+HostBytes host_bytes(std::int64_t bytes) {
+  return {message_memory(), static_cast<std::size_t>(bytes + StreamedBytes::kRoom)};
 }
 
 std::shared_ptr<const StreamedBytes> streamed(std::int64_t bytes) {
   if (!kStreams || bytes < 2) return nullptr;
   auto& all = streamed_types();
   const std::lock_guard lock(all.mutex);
-  auto& place = all.place_of(bytes);
-  if (place.bytes != bytes)
-    place = {bytes, std::make_shared<const StreamedBytes>(static_cast<int>(bytes))};
-  return place.type;
+  auto& place = all.places[static_cast<std::uint64_t>(bytes) * kSpread >> 58];
+  if (place == nullptr || place->bytes() != bytes)
+    place = std::make_shared<const StreamedBytes>(static_cast<int>(bytes));
+  return place;
 }
 
 void release_stock() noexcept {
@@ -258,25 +189,16 @@ void release_stock() noexcept {
     const std::lock_guard lock(streamed_types().mutex);
     streamed_types().places.fill({});
   }
-  auto& all = stock();
-  const std::lock_guard lock(all.mutex);
-  for (std::size_t size_class = 0; size_class < all.of_class.size(); ++size_class)
-    for (auto* const memory : std::exchange(all.of_class[size_class], {}))
-      deallocate(memory, size_of(static_cast<int>(size_class)));
-  all.kept = 0;
+  message_memory().release();
 }
 
 PackedMessage::PackedMessage(const PackDecision& by, MPI_Datatype type, const void* buffer,
                              int count)
-    : plan_(*by.plan),
-      buffer_(const_cast<void*>(buffer)),
-      count_(count),
-      bytes_(static_cast<int>(by.plan->packed_bytes(count))) {
+    : data_{*by.plan, const_cast<void*>(buffer), count}, bytes_(static_cast<int>(data_.bytes())) {
   if (is_packed_by_device(by.memory))
-    on_device_ =
-        std::make_unique<DeviceMessage>(std::vector{DeviceMessage::Part{plan_, buffer_, count}});
+    on_device_ = std::make_unique<DeviceMessage>(std::vector{data_});
   else
-    packed_ = PackedBytes(bytes_);
+    packed_ = host_bytes(bytes_);
   if (on_device_ == nullptr || on_device_->is_for_host()) streamed_ = streamed(bytes_);
   if (!verifies() || on_device_ != nullptr) return;
   MPI_Datatype copy =
@@ -289,8 +211,9 @@ void PackedMessage::pack() const {
   if (on_device_ != nullptr)
     on_device_->pack();
   else
-    dtype::HostPacker().pack(plan_, buffer_, count_, packed_.data());
-  if (verified_ != nullptr) verify(verified_->get(), buffer_, count_, packed_.data(), bytes_);
+    data_.copy<Direction::pack>(0, bytes_, packed_.data());
+  if (verified_ != nullptr)
+    verify(verified_->get(), data_.buffer, data_.count, packed_.data(), bytes_);
   if (streamed_ != nullptr) streamed_->part(data());
 }
 
@@ -302,11 +225,9 @@ void PackedMessage::unpack(const MPI_Status& status) const {
   if (on_device_ != nullptr)
     on_device_->unpack(received);
   else
-    dtype::host::copy_range<dtype::host::Direction::unpack>(
-        plan_, reinterpret_cast<dtype::host::Address>(buffer_), count_, 0, received,
-        reinterpret_cast<dtype::host::Address>(packed_.data()));
+    data_.copy<Direction::unpack>(0, received, packed_.data());
   if (verified_ != nullptr && received == bytes_)
-    verify(verified_->get(), buffer_, count_, packed_.data(), bytes_);
+    verify(verified_->get(), data_.buffer, data_.count, packed_.data(), bytes_);
 }
 
 void watch(MPI_Request request, PackedMessage travelling, Way way) {

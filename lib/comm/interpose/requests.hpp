@@ -16,28 +16,19 @@
 #include <vector>
 
 #include "comm/interpose/types.hpp"
+#include "comm/messages/message_memory.hpp"
+#include "comm/messages/typed_buffer.hpp"
 #include "comm/mpi/streamed_bytes.hpp"
 #include "dtype/datatype.hpp"
-#include "dtype/pack/pack_plan.hpp"
 
 namespace halocline::interpose {
 
-/// Holds memory for packed bytes and StreamedBytes::kRoom more bytes. The memory comes from a stock
-/// and goes back to it. Thread-safe.
-class PackedBytes {
- public:
-  PackedBytes() : memory_(nullptr, GiveBack{0}) {}
-  /// Takes memory for `bytes` packed bytes. Throws std::bad_alloc.
-  explicit PackedBytes(std::int64_t bytes);
-  std::byte* data() const { return memory_.get(); }
-
- private:
-  struct GiveBack {
-    int size_class;
-    void operator()(std::byte* memory) const noexcept;
-  };
-  std::unique_ptr<std::byte, GiveBack> memory_;
-};
+using comm::HostBytes;
+/// Holds spare host memory for all packed bytes here. Thread-safe.
+comm::MessageMemory& message_memory();
+/// Takes host memory for `bytes` packed bytes and StreamedBytes::kRoom more bytes. Throws
+/// std::bad_alloc.
+HostBytes host_bytes(std::int64_t bytes);
 
 /// Returns the type by which MPI streams `bytes` packed bytes in host memory. Returns nullptr below
 /// 2 bytes and with MPIs other than Open MPI: they go as one run of MPI_PACKED.
@@ -50,7 +41,7 @@ class PackedBytes {
 std::shared_ptr<const comm::StreamedBytes> streamed(std::int64_t bytes);
 using comm::kStreams;
 
-/// Gives back the memory of the stock that is not in use, and the types that streamed() made.
+/// Gives back the host memory that is not in use, and the types that streamed() made.
 void release_stock() noexcept;
 
 /// Describes `count` instances at `buffer` on their way, and holds the memory for their packed
@@ -72,10 +63,9 @@ class PackedMessage {
   void unpack(const MPI_Status& status) const;
 
  private:
-  dtype::PackPlan plan_;
-  void* buffer_;
-  int count_, bytes_;
-  PackedBytes packed_;
+  comm::TypedBuffer data_;
+  int bytes_;
+  HostBytes packed_;
   std::unique_ptr<DeviceMessage> on_device_;
   std::shared_ptr<const comm::StreamedBytes> streamed_;
   std::shared_ptr<const dtype::Datatype> verified_;  // a copy of the type; nullptr: not verified

@@ -96,7 +96,8 @@ const TypeFacts* KnownType::count_use(MPI_Datatype handle, const void* buffer, s
   const auto used =
       bytes + kBytesPerUse + used_.fetch_add(bytes + kBytesPerUse, std::memory_order_relaxed);
   if (!at_once && used < bytes_before_reading_ && !is_forced() &&
-      !(may_have_device_memory() && is_packed_by_device(kind_at(buffer, true_lb_))))
+      !(may_have_device_memory() &&
+        is_packed_by_device(dtype::kind_of_memory(comm::byte_at(buffer, true_lb_)))))
     return nullptr;
   const auto* const facts = read(handle);
   if (facts != nullptr) note_type(handle, [&] { return text_of(*facts, bytes); });
@@ -145,7 +146,8 @@ const dtype::PackPlan* KnownType::plan_beside_others(MPI_Datatype handle, const 
   if (facts == nullptr || facts->plan() == nullptr || !is_trusted(*facts, handle, count) ||
       (way == Way::send && facts->has_long_elements()))
     return nullptr;
-  const bool on_device = is_packed_by_device(kind_at(buffer, true_lb_));
+  const bool on_device =
+      is_packed_by_device(dtype::kind_of_memory(comm::byte_at(buffer, true_lb_)));
   return on_device || is_forced() || facts->is_free_of_order(count) ? facts->plan() : nullptr;
 }
 

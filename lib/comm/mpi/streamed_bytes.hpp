@@ -37,6 +37,7 @@ class StreamedBytes {
   /// Returns the type, still owned by this object. One instance sends packed bytes after part(), or
   /// receives packed bytes before join().
   MPI_Datatype type() const { return type_.get(); }
+  std::int64_t bytes() const { return last_ + 1; }
 
   /// Moves the last byte of contiguous packed bytes to its place in the type.
   void part(std::byte* packed) const { packed[last_ + kRoom] = packed[last_]; }

@@ -13,13 +13,6 @@ namespace halocline::comm::detail {
 
 namespace {
 
-// Limits the host memory that is kept for later messages.
-constexpr std::size_t kMaxSpareBytes = std::size_t{1} << 28;
-
-std::size_t size(std::int64_t bytes) {
-  return static_cast<std::size_t>(bytes);
-}
-
 // Calls f(count, type) with a type that describes `bytes` packed bytes, also more than an int
 // counts.
 template <class F>
@@ -46,29 +39,6 @@ ReceiveStatus status_of(const MPI_Status& status) {
 
 }  // namespace
 
-Transport::Message Wire::memory(const Transport& transport, std::int64_t bytes) {
-  if (transport.transfer() != dtype::Transfer::host) return transport.message(size(bytes));
-  // Takes the smallest spare memory that is not far too large.
-  auto best = spare.end();
-  for (auto it = spare.begin(); it != spare.end(); ++it)
-    if (it->bytes >= size(bytes) && it->bytes <= 2 * size(bytes) + 4096 &&
-        (best == spare.end() || it->bytes < best->bytes))
-      best = it;
-  if (best == spare.end()) return transport.message(size(bytes));
-  auto out = std::move(*best);
-  spare.erase(best);
-  return out;
-}
-
-void Wire::give_back(const Transport& transport, Transport::Message memory) {
-  if (transport.transfer() != dtype::Transfer::host || memory.bytes == 0) return;
-  spare.push_back(std::move(memory));
-  // The oldest memory is freed first.
-  std::size_t bytes = 0;
-  for (const auto& kept : spare) bytes += kept.bytes;
-  for (; bytes > kMaxSpareBytes; spare.erase(spare.begin())) bytes -= spare.front().bytes;
-}
-
 void Operation::complete(std::size_t i, int error, const MPI_Status& status) {
   requests_[i] = MPI_REQUEST_NULL;
   try {
@@ -88,7 +58,7 @@ ReceiveStatus Operation::result() const {
 void VendorOperation::start() {
   const auto count = checked_int(call_.count, "count of a type that MPI packs");
   auto& request = requests_.front();
-  if (direction_ == Direction::send)
+  if (sends_)
     HALOCLINE_MPI(
         MPI_Isend(call_.buffer, count, type_, call_.partner, call_.tag, wire_.comm, &request));
   else
@@ -97,7 +67,7 @@ void VendorOperation::start() {
 }
 
 void VendorOperation::completed(std::size_t, const MPI_Status& status) {
-  if (direction_ == Direction::receive) status_ = status_of(status);
+  if (!sends_) status_ = status_of(status);
   done_ = true;
 }
 
@@ -106,12 +76,10 @@ PackedOperation::PackedOperation(Wire& wire, const Call& call, const Transport& 
     : wire_(wire),
       call_(call),
       transport_(transport),
-      stream_(transport, plan, call.buffer, call.count),
+      stream_(transport, {plan, call.buffer, call.count}),
       in_buffer_(in_buffer),
       end_(stream_.bytes()) {
-  if (in_buffer)
-    all_bytes_ = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(call.buffer) +
-                                              static_cast<std::uintptr_t>(plan.program().start));
+  if (in_buffer) all_bytes_ = byte_at(call.buffer, plan.program().start);
   const auto slots = is_long() ? static_cast<std::size_t>(wire.slots) : 1;
   slots_.resize(slots);
   requests_.resize(slots, MPI_REQUEST_NULL);
@@ -131,20 +99,16 @@ void PackedOperation::irecv(std::size_t slot, std::byte* to, std::int64_t bytes,
   });
 }
 
-void PackedOperation::make_room_for_all() {
-  auto& memory = slots_.front().memory = wire_.memory(transport_, kHeaderBytes + end_);
-  all_bytes_ = memory.wire() + kHeaderBytes;
-}
-
-Transport::Message& PackedOperation::memory_of(std::size_t slot) {
+const Transport::Message& PackedOperation::memory_of(std::size_t slot, std::int64_t bytes) {
   auto& memory = slots_[slot].memory;
-  if (memory.bytes == 0) memory = wire_.memory(transport_, kHeaderBytes + wire_.chunk_bytes);
+  if (memory.bytes == 0)
+    memory = transport_.message(static_cast<std::size_t>(kHeaderBytes + bytes), &wire_.memory);
   return memory;
 }
 
 void PackedOperation::take_chunk(std::size_t slot) {
   const auto last = std::min(next_ + wire_.chunk_bytes, end_);
-  slots_[slot].part = {next_, last};
+  slots_[slot].first = next_, slots_[slot].last = last;
   next_ = last;
 }
 
@@ -154,30 +118,17 @@ bool PackedOperation::is_over() const {
          });
 }
 
-void PackedOperation::end() {
-  for (auto& slot : slots_) wire_.give_back(transport_, std::move(slot.memory));
-  done_ = true;
-}
-
 void Send::start() {
   if (all_bytes_ == nullptr && !(is_long() && stream_.has_parts())) {
     make_room_for_all();
-    const auto& memory = slots_.front().memory;
-    stream_.pack(0, end_, memory.packed() + kHeaderBytes);
-    transport_.to_wire(memory, size(kHeaderBytes + end_));
+    stream_.pack(0, end_, slots_.front().memory, kHeaderBytes);
   }
-  if (is_long()) return send_first_chunk();
-  next_ = end_;
-  isend(0, all_bytes_, end_, wire_.comm, call_.tag);
-}
-
-void Send::send_first_chunk() {
+  if (!is_long()) {
+    next_ = end_;
+    return isend(0, all_bytes_, end_, wire_.comm, call_.tag);
+  }
   take_chunk(0);
-  if (!has_own_room()) {
-    const auto& memory = memory_of(0);
-    stream_.pack(0, next_, memory.packed() + kHeaderBytes);
-    transport_.to_wire(memory, memory.bytes);
-  }
+  if (!has_own_room()) stream_.pack(0, next_, memory_of(0, wire_.chunk_bytes), kHeaderBytes);
   auto* const first = slots_.front().memory.wire();
   tag_of_chunks_ = static_cast<int>(wire_.next_tag++ % (std::int64_t{wire_.largest_tag} + 1));
   const LongHeader header{.bytes = end_, .tag = tag_of_chunks_};
@@ -188,12 +139,10 @@ void Send::send_first_chunk() {
 
 void Send::send_chunk(std::size_t slot) {
   take_chunk(slot);
-  const auto [first, last] = slots_[slot].part;
+  const auto& [memory, first, last] = slots_[slot];
   const std::byte* from = all_bytes_ + first;
   if (all_bytes_ == nullptr) {
-    const auto& memory = memory_of(slot);
-    stream_.pack(first, last, memory.packed() + kHeaderBytes);
-    transport_.to_wire(memory, size(kHeaderBytes + last - first));
+    stream_.pack(first, last, memory_of(slot, wire_.chunk_bytes), kHeaderBytes);
     from = memory.wire() + kHeaderBytes;
   }
   isend(slot, from, last - first, wire_.chunks, tag_of_chunks_);
@@ -207,8 +156,8 @@ void Send::completed(std::size_t slot, const MPI_Status&) {
 void Receive::start() {
   if (all_bytes_ == nullptr && !(is_long() && stream_.has_parts())) make_room_for_all();
   if (is_long())
-    irecv(0, memory_of(0).wire(), kHeaderBytes + wire_.chunk_bytes, wire_.comm, call_.partner,
-          call_.tag);
+    irecv(0, memory_of(0, wire_.chunk_bytes).wire(), kHeaderBytes + wire_.chunk_bytes, wire_.comm,
+          call_.partner, call_.tag);
   else
     irecv(0, all_bytes_, end_, wire_.comm, call_.partner, call_.tag);
 }
@@ -220,11 +169,7 @@ void Receive::completed(std::size_t slot, const MPI_Status& status) {
     unpack_chunk(slot);
   if (next_ < end_) receive_chunk(slot);
   if (!is_over()) return;
-  if (has_own_room() && is_long()) {
-    const auto& memory = slots_.front().memory;
-    transport_.from_wire(memory, size(kHeaderBytes + end_));
-    stream_.unpack(0, end_, memory.packed() + kHeaderBytes);
-  }
+  if (has_own_room() && is_long()) stream_.unpack(0, end_, slots_.front().memory, kHeaderBytes);
   stream_.fence();
   end();
   if (too_long_ != nullptr) std::rethrow_exception(too_long_);
@@ -232,7 +177,12 @@ void Receive::completed(std::size_t slot, const MPI_Status& status) {
 
 void Receive::first_completed(const MPI_Status& status) {
   status_ = status_of(status);
-  if (!is_long() || status_.bytes <= wire_.chunk_bytes) return unpack_short(status_.bytes);
+  if (!is_long() || status_.bytes <= wire_.chunk_bytes) {
+    if (!in_buffer_ || is_long())
+      stream_.unpack(0, status_.bytes, slots_.front().memory, is_long() ? 0 : kHeaderBytes);
+    next_ = end_ = status_.bytes;
+    return;
+  }
   LongHeader header{.mark = 0};
   transport_.copy_wire(&header, slots_.front().memory.wire(), sizeof(header));
   if (header.mark != LongHeader::kMark || status_.bytes != kHeaderBytes + wire_.chunk_bytes)
@@ -253,29 +203,19 @@ void Receive::first_completed(const MPI_Status& status) {
   for (std::size_t slot = 1; slot < slots_.size() && next_ < end_; ++slot) receive_chunk(slot);
 }
 
-void Receive::unpack_short(std::int64_t bytes) {
-  if (!in_buffer_ || is_long()) {
-    const auto begin = is_long() ? 0 : kHeaderBytes;
-    const auto& memory = slots_.front().memory;
-    transport_.from_wire(memory, size(begin + bytes));
-    stream_.unpack(0, bytes, memory.packed() + begin);
-  }
-  next_ = end_ = bytes;
-}
-
 void Receive::receive_chunk(std::size_t slot) {
   take_chunk(slot);
-  const auto [first, last] = slots_[slot].part;
-  irecv(slot, all_bytes_ != nullptr ? all_bytes_ + first : memory_of(slot).wire() + kHeaderBytes,
-        last - first, wire_.chunks, status_.source, tag_of_chunks_);
+  const auto& [memory, first, last] = slots_[slot];
+  auto* const to = all_bytes_ != nullptr ? all_bytes_ + first
+                                         : memory_of(slot, wire_.chunk_bytes).wire() + kHeaderBytes;
+  irecv(slot, to, last - first, wire_.chunks, status_.source, tag_of_chunks_);
 }
 
 // Unpacks a slot's chunk, after which its memory may be used again.
 void Receive::unpack_chunk(std::size_t slot) {
   if (too_long_ != nullptr) return;
-  const auto& [memory, part] = slots_[slot];
-  transport_.from_wire(memory, size(kHeaderBytes + part.last - part.first));
-  stream_.unpack(part.first, part.last, memory.packed() + kHeaderBytes);
+  const auto& [memory, first, last] = slots_[slot];
+  stream_.unpack(first, last, memory, kHeaderBytes);
   stream_.fence();
 }
 

@@ -15,7 +15,7 @@
 #include <memory>
 #include <vector>
 
-#include "comm/p2p/packed_stream.hpp"
+#include "comm/messages/packed_stream.hpp"
 #include "comm/p2p/point_to_point.hpp"
 
 namespace halocline::comm::detail {
@@ -37,12 +37,10 @@ struct Wire {
   int slots = 0;
   std::int64_t count_limit = 0;
   int largest_tag = 0;
-  std::int64_t next_tag = 0;              ///< tag of the next long message, modulo largest_tag + 1
-  std::vector<Transport::Message> spare;  ///< host memory of completed operations
+  std::int64_t next_tag = 0;  ///< tag of the next long message, modulo largest_tag + 1
+  MessageMemory memory{std::size_t{1} << 29, MessageMemory::Users::one_thread};
 
   bool is_long(std::int64_t bytes) const { return chunk_bytes > 0 && bytes > chunk_bytes; }
-  Transport::Message memory(const Transport& transport, std::int64_t bytes);
-  void give_back(const Transport& transport, Transport::Message memory);
 };
 
 /// Holds the arguments of a send or receive.
@@ -86,9 +84,8 @@ class Operation {
 /// Lets MPI move the user's own type; for types without a plan.
 class VendorOperation final : public Operation {
  public:
-  enum class Direction { send, receive };
-  VendorOperation(const Wire& wire, const Call& call, MPI_Datatype type, Direction direction)
-      : wire_(wire), call_(call), type_(type), direction_(direction) {}
+  VendorOperation(const Wire& wire, const Call& call, MPI_Datatype type, bool sends)
+      : wire_(wire), call_(call), type_(type), sends_(sends) {}
   void start() override;
 
  private:
@@ -96,7 +93,7 @@ class VendorOperation final : public Operation {
   const Wire& wire_;
   const Call call_;
   MPI_Datatype type_;  // valid until start() has returned
-  Direction direction_;
+  bool sends_;
 };
 
 /// Shares the chunks and memory between sends and receives of packed bytes. A message has up to
@@ -114,11 +111,11 @@ class PackedOperation : public Operation {
   void irecv(std::size_t slot, std::byte* to, std::int64_t bytes, MPI_Comm comm, int source,
              int tag);
 
-  /// Allocates memory for all packed bytes at once. all_bytes_ is then their place for MPI.
-  void make_room_for_all();
-  /// Returns the memory of a slot, with room for a header and a chunk. Allocates it at the first
-  /// call.
-  Transport::Message& memory_of(std::size_t slot);
+  /// Takes memory for all packed bytes at once. all_bytes_ is then their place for MPI.
+  void make_room_for_all() { all_bytes_ = memory_of(0, end_).wire() + kHeaderBytes; }
+  /// Returns the memory of a slot. Takes it at the first call, with room for a header and `bytes`
+  /// bytes.
+  const Transport::Message& memory_of(std::size_t slot, std::int64_t bytes);
   /// Assigns the next chunk of the stream to `slot`.
   void take_chunk(std::size_t slot);
   bool is_long() const { return wire_.is_long(end_); }
@@ -127,7 +124,7 @@ class PackedOperation : public Operation {
   /// Tells if all requests are complete and no chunks are left.
   bool is_over() const;
   /// Ends the operation and gives its memory back.
-  void end();
+  void end() { slots_.clear(), done_ = true; }
 
   Wire& wire_;
   const Call call_;
@@ -135,13 +132,9 @@ class PackedOperation : public Operation {
   PackedStream stream_;
   const bool in_buffer_;
   std::byte* all_bytes_ = nullptr;
-  /// Is the stretch of the stream that is in a slot.
-  struct Part {
-    std::int64_t first, last;
-  };
   struct Slot {
     Transport::Message memory;
-    Part part;
+    std::int64_t first = 0, last = 0;  // its stretch of the stream
   };
   std::vector<Slot> slots_;
   std::int64_t next_ = 0, end_ = 0;  // bytes of the stream: first one without a slot, and all
@@ -156,7 +149,6 @@ class Send final : public PackedOperation {
 
  private:
   void completed(std::size_t i, const MPI_Status& status) override;
-  void send_first_chunk();
   void send_chunk(std::size_t slot);
 };
 
@@ -168,7 +160,6 @@ class Receive final : public PackedOperation {
  private:
   void completed(std::size_t i, const MPI_Status& status) override;
   void first_completed(const MPI_Status& status);
-  void unpack_short(std::int64_t bytes);
   void receive_chunk(std::size_t slot);
   void unpack_chunk(std::size_t slot);
 };

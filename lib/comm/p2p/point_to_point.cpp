@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -32,21 +33,11 @@ const dtype::HostPacker& kHostPacker = *new const dtype::HostPacker;
 constexpr std::int64_t kMinChunkBytes = 64;
 constexpr std::size_t kMaxKnownPlans = 4096;
 
-dtype::ResourceCache* resources_of(const PointToPoint::Options& options) {
-  if (options.resources != nullptr) return options.resources;
-  return dtype::current_device() != nullptr ? &dtype::current_resources() : nullptr;
-}
-
 bool is_one_run(const PackPlan& plan, std::int64_t count) {
   const auto& program = plan.program();
   if (program.entry(count).kind != dtype::detail::Op::Kind::strided) return false;
   return count == 1 ? program.instance_levels().empty()
                     : program.entry(count).strided.levels.empty();
-}
-
-const void* first_byte(const PackPlan& plan, const void* buffer) {
-  return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(buffer) +
-                                       static_cast<std::uintptr_t>(plan.bounds().true_lb));
 }
 
 }  // namespace
@@ -58,7 +49,9 @@ class Engine {
       : chunks_(comm), options_(options), nodes_(comm) {
     require_valid();
     collectively(comm, [&] {
-      resources_ = resources_of(options);
+      resources_ = options.resources;
+      if (resources_ == nullptr && dtype::current_device() != nullptr)
+        resources_ = &dtype::current_resources();
       if (resources_ != nullptr)
         aware_ = options.gpu_aware_mpi ? *options.gpu_aware_mpi
                                        : probe_gpu_awareness(resources_->device()).aware;
@@ -81,11 +74,35 @@ class Engine {
         if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
   }
 
-  std::shared_ptr<Operation> send(const Call& call, MPI_Datatype type) {
-    return start<Send>(call, type, VendorOperation::Direction::send);
-  }
-  std::shared_ptr<Operation> receive(const Call& call, MPI_Datatype type) {
-    return start<Receive>(call, type, VendorOperation::Direction::receive);
+  // Starts an operation, which is Send or Receive if the type has a plan.
+  template <class Packed>
+  std::shared_ptr<Operation> start(const Call& call, MPI_Datatype type) {
+    if (call.count < 0)
+      throw ConfigError("negative count of " + std::to_string(call.count) +
+                        " in a message: use 0 or more");
+    if (call.partner == MPI_PROC_NULL) return nullptr;
+    std::shared_ptr<Operation> operation;
+    const auto& found = dtype::cached_plan(type);
+    if (const auto* reason = std::get_if<UnsupportedDatatype>(&found)) {
+      require_vendor(call, type, *reason);
+      operation =
+          std::make_shared<VendorOperation>(wire_, call, type, std::is_same_v<Packed, Send>);
+    } else {
+      const auto& plan = std::get<PackPlan>(found);
+      const auto transfer = choose(plan, call);
+      const bool in_buffer = is_one_run(plan, call.count) &&
+                             (transfer == Transfer::host || transfer == Transfer::device);
+      operation = std::make_shared<Packed>(wire_, call, transport(transfer), plan, in_buffer);
+    }
+    try {
+      operation->start();
+    } catch (...) {
+      failed_.push_back(operation);
+      throw;
+    }
+    active_.push_back(operation);
+    progress(false);
+    return operation;
   }
 
   Transfer transfer(const Call& call, MPI_Datatype type) {
@@ -153,36 +170,6 @@ class Engine {
                         " to " + std::to_string(extremes[0]) + "): give all the same");
   }
 
-  template <class Packed>
-  std::shared_ptr<Operation> start(const Call& call, MPI_Datatype type,
-                                   VendorOperation::Direction direction) {
-    if (call.count < 0)
-      throw ConfigError("negative count of " + std::to_string(call.count) +
-                        " in a message: use 0 or more");
-    if (call.partner == MPI_PROC_NULL) return nullptr;
-    std::shared_ptr<Operation> operation;
-    const auto& found = dtype::cached_plan(type);
-    if (const auto* reason = std::get_if<UnsupportedDatatype>(&found)) {
-      require_vendor(call, type, *reason);
-      operation = std::make_shared<VendorOperation>(wire_, call, type, direction);
-    } else {
-      const auto& plan = std::get<PackPlan>(found);
-      const auto transfer = choose(plan, call);
-      const bool in_buffer = is_one_run(plan, call.count) &&
-                             (transfer == Transfer::host || transfer == Transfer::device);
-      operation = std::make_shared<Packed>(wire_, call, transport(transfer), plan, in_buffer);
-    }
-    try {
-      operation->start();
-    } catch (...) {
-      failed_.push_back(operation);
-      throw;
-    }
-    active_.push_back(operation);
-    progress(false);
-    return operation;
-  }
-
   // Throws ConfigError unless MPI itself can take a type without a plan, in one message.
   void require_vendor(const Call& call, MPI_Datatype type,
                       const UnsupportedDatatype& reason) const {
@@ -192,10 +179,8 @@ class Engine {
     if (wire_.is_long(size * call.count))
       throw ConfigError("a message of a type that MPI alone knows is longer than a chunk (" +
                         std::string(reason.what()) + "): set chunk_bytes to 0 on all ranks");
-    const auto* first = reinterpret_cast<const void*>(
-        reinterpret_cast<std::uintptr_t>(call.buffer) + static_cast<std::uintptr_t>(lb));
     if (resources_ != nullptr && !aware_ && call.count > 0 &&
-        !host_can_address(resources_->device().kind_of(first)))
+        !host_can_address(resources_->device().kind_of(byte_at(call.buffer, lb))))
       throw ConfigError(
           "a message of a type that MPI alone knows is in a device's memory, which "
           "this MPI does not take (" +
@@ -213,7 +198,7 @@ class Engine {
   Transfer choose(const PackPlan& plan, const Call& call) {
     const auto bytes = plan.packed_bytes(call.count);
     if (resources_ == nullptr || bytes == 0) return Transfer::host;
-    const auto kind = resources_->device().kind_of(first_byte(plan, call.buffer));
+    const auto kind = resources_->device().kind_of(byte_at(call.buffer, plan.bounds().true_lb));
     if (kind == MemoryKind::host) return Transfer::host;
     const bool host = host_can_address(kind);
     const auto possible = dtype::possible_transfers(
@@ -249,11 +234,10 @@ class Engine {
 
   // Removes operations that are done. Failed ones are kept, since MPI may still use their memory.
   void retire() {
-    const auto is_done = [&](const std::shared_ptr<Operation>& operation) {
+    std::erase_if(active_, [&](const std::shared_ptr<Operation>& operation) {
       if (operation->failed()) failed_.push_back(operation);
       return operation->done();
-    };
-    active_.erase(std::remove_if(active_.begin(), active_.end(), is_done), active_.end());
+    });
   }
 
   Communicator chunks_;
@@ -282,12 +266,13 @@ PointToPoint::~PointToPoint() = default;
 
 PointToPoint::Request PointToPoint::isend(const void* buffer, std::int64_t count, MPI_Datatype type,
                                           int destination, int tag) {
-  return {engine_.get(), engine_->send({const_cast<void*>(buffer), count, destination, tag}, type)};
+  return {engine_.get(),
+          engine_->start<detail::Send>({const_cast<void*>(buffer), count, destination, tag}, type)};
 }
 
 PointToPoint::Request PointToPoint::irecv(void* buffer, std::int64_t count, MPI_Datatype type,
                                           int source, int tag) {
-  return {engine_.get(), engine_->receive({buffer, count, source, tag}, type)};
+  return {engine_.get(), engine_->start<detail::Receive>({buffer, count, source, tag}, type)};
 }
 
 void PointToPoint::send(const void* buffer, std::int64_t count, MPI_Datatype type, int destination,

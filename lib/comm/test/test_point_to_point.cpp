@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/messages/message_memory.hpp"
 #include "comm/mpi/communicator.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/device/emulated_device.hpp"
@@ -482,6 +483,16 @@ TEST(PointToPoint, LetsMpiSendWhatHasNoPlan) {
   EXPECT_THROW(p2p.send(out.data(), 1, type.get(), next_rank(), 0), ConfigError);
 }
 #endif
+
+TEST(MessageMemory, KeepsMemoryUpToItsLimit) {
+  MessageMemory memory(2 * (512 + 64), MessageMemory::Users::one_thread);
+  const HostBytes first(memory, 300), second(memory, 512 + 64), third(memory, 320 + 1);
+  const auto* const spare = HostBytes(memory, 512).data();
+  EXPECT_EQ(HostBytes(memory, 400).data(), spare);
+  const HostBytes longer(memory, 2048);  // it is never kept, and so is not longer than asked for
+  std::fill_n(second.data(), 512 + 64, std::byte{1});
+  std::fill_n(longer.data(), 2048, std::byte{1});
+}
 
 TEST(PointToPoint, GivesBackWhatItTookOfTheDevice) {
   Machine machine(MemoryKind::device);

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 
+#include "comm/messages/message_memory.hpp"
 #include "dtype/device/resource_cache.hpp"
 #include "dtype/model/transfer_selector.hpp"
 #include "dtype/pack/packer.hpp"
@@ -35,11 +36,11 @@ class Transport {
   /// Owns memory for packed bytes.
   class Memory {
    public:
-    std::byte* data() const { return host_ != nullptr ? host_.get() : buffer_.data(); }
+    std::byte* data() const { return host_.data() != nullptr ? host_.data() : buffer_.data(); }
 
    private:
     friend class Transport;
-    std::unique_ptr<std::byte[]> host_;
+    HostBytes host_;
     dtype::ResourceCache::Buffer buffer_;
   };
 
@@ -52,7 +53,8 @@ class Transport {
     std::byte* packed() const { return packed_memory.data(); }
     std::byte* wire() const { return staged ? wire_memory.data() : packed(); }
   };
-  Message message(std::size_t bytes) const;
+  /// Returns memory for a message. Host memory for Transfer::host comes from `spare` if given.
+  Message message(std::size_t bytes, MessageMemory* spare = nullptr) const;
 
   /// Returns memory for bytes that the rank packs and unpacks itself. It is on the packer's side,
   /// and MPI does not see it.
@@ -95,9 +97,8 @@ class Transport {
   Repeated unpacking(const dtype::FusedPlan& plan, const Message& message) const;
 
  private:
-  Memory memory(dtype::MemoryKind kind, std::size_t bytes) const;
+  Memory memory(dtype::MemoryKind kind, std::size_t bytes, MessageMemory* spare = nullptr) const;
   Repeated repeated(const Message& message, std::function<void()> work) const;
-  void stage(const Message& message, std::byte* to, const std::byte* from, std::size_t bytes) const;
 
   dtype::Transfer transfer_;
   dtype::ResourceCache* resources_;

@@ -9,19 +9,19 @@
 #include <cstdint>
 #include <optional>
 
-#include "comm/device/transport.hpp"
+#include "comm/messages/transport.hpp"
+#include "comm/messages/typed_buffer.hpp"
 #include "dtype/pack/fused_plan.hpp"
-#include "dtype/pack/host/segment.hpp"
 
 namespace halocline::comm::detail {
 
-/// Represents the packed bytes of `count` instances at `buffer`. `transport` packs and unpacks
-/// them; it must outlive the stream.
+/// Represents the packed bytes of a typed buffer. `transport` packs and unpacks them; it must
+/// outlive the stream.
 class PackedStream {
  public:
-  PackedStream(const Transport& transport, dtype::PackPlan plan, void* buffer, std::int64_t count);
+  PackedStream(const Transport& transport, TypedBuffer data);
 
-  std::int64_t bytes() const { return plan_.packed_bytes(count_); }
+  std::int64_t bytes() const { return data_.bytes(); }
   /// Tells if stretches can be packed one by one: always on the host, for strided types on a
   /// device.
   bool has_parts() const;
@@ -33,24 +33,35 @@ class PackedStream {
   /// [0, last) may be unpacked even without has_parts(). The instance in which the stretch ends is
   /// then packed, overwritten and unpacked.
   void unpack(std::int64_t first, std::int64_t last, const std::byte* packed);
+
+  /// Packs a stretch to byte `offset` of `to`, and brings the bytes up to its end to MPI's side.
+  /// Done on return.
+  void pack(std::int64_t first, std::int64_t last, const Transport::Message& to,
+            std::int64_t offset) {
+    pack(first, last, to.packed() + offset);
+    transport_.to_wire(to, static_cast<std::size_t>(offset + last - first));
+  }
+  /// Unpacks a stretch that MPI has put to byte `offset` of `from`. Complete after fence().
+  void unpack(std::int64_t first, std::int64_t last, const Transport::Message& from,
+              std::int64_t offset) {
+    transport_.from_wire(from, static_cast<std::size_t>(offset + last - first));
+    unpack(first, last, from.packed() + offset);
+  }
+
   /// Prepares packing or unpacking of all instances at `packed`; may fence.
   void prepare(const std::byte* packed) const {
-    transport_.packer().prepare(plan_, buffer_, count_, packed);
+    transport_.packer().prepare(data_.plan, data_.buffer, data_.count, packed);
   }
   void fence() const { transport_.packer().fence(); }
 
  private:
   bool is_all(std::int64_t first, std::int64_t last) const { return first == 0 && last == bytes(); }
-  dtype::Segment& segment();
   void unpack_begin_of(std::int64_t instance, std::int64_t size, const std::byte* packed);
 
   const Transport& transport_;
-  dtype::PackPlan plan_;
-  void* buffer_;
-  std::int64_t count_;
-  std::optional<dtype::Segment> segment_;  // on the host, once a stretch is used
+  TypedBuffer data_;
   // The device may use these until the next fence.
-  dtype::FusedPlan part_;
+  std::optional<dtype::FusedPlan> part_;
   Transport::Memory instance_;
 };
 

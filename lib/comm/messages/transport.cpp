@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Places packed bytes in memory for each transfer, and moves them between packer and MPI.
-#include "comm/device/transport.hpp"
+#include "comm/messages/transport.hpp"
 
 #include <cstring>
 
@@ -21,23 +21,24 @@ Transport::Transport(Transfer transfer, const dtype::Packer& host_packer,
   packer_ = device_packer_.get();
 }
 
-Transport::Memory Transport::memory(MemoryKind kind, std::size_t bytes) const {
+Transport::Memory Transport::memory(MemoryKind kind, std::size_t bytes,
+                                    MessageMemory* spare) const {
   Memory memory;
   if (kind == MemoryKind::host)
-    memory.host_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    memory.host_ = spare != nullptr ? HostBytes(*spare, bytes) : HostBytes(bytes);
   else
     memory.buffer_ = resources_->buffer(kind, bytes);
   return memory;
 }
 
-Transport::Message Transport::message(std::size_t bytes) const {
+Transport::Message Transport::message(std::size_t bytes, MessageMemory* spare) const {
   Message message;
   message.bytes = bytes;
   message.staged = transfer_ == Transfer::staged;
   const auto packed = transfer_ == Transfer::host       ? MemoryKind::host
                       : transfer_ == Transfer::one_shot ? MemoryKind::pinned
                                                         : MemoryKind::device;
-  message.packed_memory = memory(packed, bytes);
+  message.packed_memory = memory(packed, bytes, spare);
   if (message.staged) message.wire_memory = memory(MemoryKind::pinned, bytes);
   return message;
 }
@@ -58,19 +59,13 @@ void Transport::copy(void* to, const void* from, std::size_t bytes) const {
   if (bytes > 0) resources_->device().copy(to, from, bytes, stream_.get());
 }
 
-// Copies between packer's side and MPI's side, if they differ.
-void Transport::stage(const Message& message, std::byte* to, const std::byte* from,
-                      std::size_t bytes) const {
-  if (message.staged) copy(to, from, bytes);
-}
-
 void Transport::to_wire(const Message& message, std::size_t bytes) const {
-  stage(message, message.wire(), message.packed(), bytes);
+  if (message.staged) copy(message.wire(), message.packed(), bytes);
   packer_->fence();
 }
 
 void Transport::from_wire(const Message& message, std::size_t bytes) const {
-  stage(message, message.packed(), message.wire(), bytes);
+  if (message.staged) copy(message.packed(), message.wire(), bytes);
 }
 
 void Transport::copy_wire(void* to, const void* from, std::size_t bytes) const {
@@ -101,14 +96,14 @@ Transport::Repeated Transport::repeated(const Message& message, std::function<vo
 Transport::Repeated Transport::packing(const dtype::FusedPlan& plan, const Message& message) const {
   return repeated(message, [this, &plan, &message] {
     packer_->pack(plan, message.packed());
-    stage(message, message.wire(), message.packed(), message.bytes);
+    if (message.staged) copy(message.wire(), message.packed(), message.bytes);
   });
 }
 
 Transport::Repeated Transport::unpacking(const dtype::FusedPlan& plan,
                                          const Message& message) const {
   return repeated(message, [this, &plan, &message] {
-    stage(message, message.packed(), message.wire(), message.bytes);
+    if (message.staged) copy(message.packed(), message.wire(), message.bytes);
     packer_->unpack(plan, message.packed());
   });
 }
