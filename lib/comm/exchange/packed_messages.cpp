@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <iterator>
 
-#include "comm/messages/typed_buffer.hpp"
+#include "comm/messages/planned_buffer.hpp"
 #include "support/mpi_check.hpp"
 #include "support/narrow.hpp"
 

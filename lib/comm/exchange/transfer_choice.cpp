@@ -6,7 +6,7 @@
 
 #include "comm/device/gpu_awareness.hpp"
 #include "comm/exchange/backend.hpp"
-#include "comm/messages/typed_buffer.hpp"
+#include "comm/messages/planned_buffer.hpp"
 #include "support/mpi_check.hpp"
 
 namespace halocline::comm::detail {

@@ -103,7 +103,7 @@ struct Side {
 };
 
 // Holds what goes to or comes from one partner.
-using Part = comm::TypedBuffer;
+using Part = comm::PlannedBuffer;
 
 // Holds the packed bytes of all partners, one behind the other. MPI gets them in place of one side
 // of a collective.

@@ -89,7 +89,7 @@ bool mpi_takes_device_memory() {
   return comm::find_gpu_awareness(*dtype::current_device()).aware;
 }
 
-Transfer transfer_of(const std::vector<comm::TypedBuffer>& parts) {
+Transfer transfer_of(const std::vector<comm::PlannedBuffer>& parts) {
   if (dtype::current_device() == nullptr) throw EnvironmentError(dtype::why_no_device());
   bool host_access = true;
   std::vector<dtype::Message> messages;
@@ -113,7 +113,7 @@ void tell_once(const std::exception& error) {
 
 // Moves data to or from `packed`. One of the two, or both, are in memory of the device. Returns
 // false if there is no memory for it.
-bool is_moved_by_device(const comm::TypedBuffer& data, std::byte* packed, Direction direction) {
+bool is_moved_by_device(const comm::PlannedBuffer& data, std::byte* packed, Direction direction) {
   const auto size = static_cast<std::size_t>(data.bytes());
   const bool packs = direction == Direction::pack;
   const bool is_of_host = !is_packed_by_device(kind_of(data.plan, data.buffer));
@@ -185,7 +185,7 @@ void DeviceMessage::for_parts(std::int64_t bytes, F&& f) {
   }
 }
 
-DeviceMessage::DeviceMessage(const std::vector<comm::TypedBuffer>& parts)
+DeviceMessage::DeviceMessage(const std::vector<comm::PlannedBuffer>& parts)
     : lane_(shared_transport(transfer_of(parts))) {
   for (const auto& part : parts) bytes_ += streams_.emplace_back(lane_.transport, part).bytes();
   message_ = lane_.transport.message(static_cast<std::size_t>(bytes_ + comm::StreamedBytes::kRoom),

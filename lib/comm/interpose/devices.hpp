@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "comm/messages/packed_stream.hpp"
+#include "comm/messages/planned_buffer.hpp"
 #include "comm/messages/transport.hpp"
-#include "comm/messages/typed_buffer.hpp"
 #include "dtype/device/device.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
@@ -63,7 +63,7 @@ class DeviceMessage {
  public:
   /// Takes the memory for all parts. Throws EnvironmentError, also without memory for packed bytes
   /// or lists, and ConfigError if no transfer is possible.
-  explicit DeviceMessage(const std::vector<comm::TypedBuffer>& parts);
+  explicit DeviceMessage(const std::vector<comm::PlannedBuffer>& parts);
   DeviceMessage(const DeviceMessage&) = delete;
   DeviceMessage& operator=(const DeviceMessage&) = delete;
   ~DeviceMessage();

@@ -16,14 +16,14 @@ namespace halocline::interpose {
 namespace {
 
 // Describes what a call sends or receives.
-struct TypedBuffer {
+struct MessageContent {
   const void* buffer;
   int count;
   MPI_Datatype type;
   int partner;   // rank at the other end; MPI_PROC_NULL gives no message
   bool special;  // MPI gets it as it is
 };
-TypedBuffer typed_buffer(auto buffer, auto count, auto type, auto partner) {
+MessageContent message_content(auto buffer, auto count, auto type, auto partner) {
   return {in_c(buffer), in_c(count), in_c(type), in_c(partner), is_special(buffer)};
 }
 
@@ -41,7 +41,7 @@ constexpr Way way_of(Call call) {
 // MPI_Send and MPI_Recv count as one way. For all other calls, another message is taken to travel
 // the other way.
 std::optional<PackedMessage> packed_instead(Call call, KnownType& known,
-                                            const TypedBuffer& content) {
+                                            const MessageContent& content) {
   const auto& [buffer, count, type, partner, special] = content;
   if (count <= 0 || partner == MPI_PROC_NULL) return std::nullopt;
   const auto traffic =
@@ -62,7 +62,7 @@ std::optional<PackedMessage> packed_instead(Call call, KnownType& known,
 // If MPI is to carry packed bytes, it calls `start(packed)`, then `by_mpi` with the packed bytes.
 // After success, it calls `end(packed)`. Otherwise `by_mpi` gets the content as it is.
 template <class ByMpi, class Start, class End>
-int carry(Call call, const TypedBuffer& content, ByMpi&& by_mpi, Start&& start, End&& end) {
+int carry(Call call, const MessageContent& content, ByMpi&& by_mpi, Start&& start, End&& end) {
   const DeliveryAfterCall after;
   const auto& [buffer, count, type, partner, special] = content;
   auto* const known = special ? nullptr : known_type(type);
@@ -98,7 +98,7 @@ int send(const Mpi& mpi, auto buffer, auto count, auto type, auto to, auto tag, 
   const auto by_mpi = [&](void* data, int n, MPI_Datatype of) {
     return mpi(data, n, Mpi::argument(of), to, tag, comm);
   };
-  return carry(Call::send, typed_buffer(buffer, count, type, to), by_mpi, kPack, kNothing);
+  return carry(Call::send, message_content(buffer, count, type, to), by_mpi, kPack, kNothing);
 }
 
 template <class Mpi>
@@ -108,7 +108,7 @@ int recv(const Mpi& mpi, auto buffer, auto count, auto type, auto from, auto tag
   const auto by_mpi = [&](void* data, int n, MPI_Datatype of) {
     return mpi(data, n, Mpi::argument(of), from, tag, comm, got.list());
   };
-  return carry(Call::recv, typed_buffer(buffer, count, type, from), by_mpi, empty(got),
+  return carry(Call::recv, message_content(buffer, count, type, from), by_mpi, empty(got),
                unpack_by(got));
 }
 
@@ -122,11 +122,11 @@ int sendrecv(const Mpi& mpi, auto send_buffer, auto send_count, auto send_type, 
       return mpi(data, n, Mpi::argument(of), to, send_tag, room, most, Mpi::argument(as), from, tag,
                  comm, got.list());
     };
-    return carry(Call::sendrecv_recv, typed_buffer(buffer, count, type, from), both, empty(got),
+    return carry(Call::sendrecv_recv, message_content(buffer, count, type, from), both, empty(got),
                  unpack_by(got));
   };
-  return carry(Call::sendrecv, typed_buffer(send_buffer, send_count, send_type, to), by_mpi, kPack,
-               kNothing);
+  return carry(Call::sendrecv, message_content(send_buffer, send_count, send_type, to), by_mpi,
+               kPack, kNothing);
 }
 
 // Does the calls that give a request.
@@ -143,7 +143,7 @@ int request(const Mpi& mpi, auto buffer, auto count, auto type, auto partner, au
   const auto end = [&](PackedMessage& packed) {
     (is_persistent(call) ? watch_persistent : watch)(at(made, 0), std::move(packed), way_of(call));
   };
-  return carry(call, typed_buffer(buffer, count, type, partner), by_mpi, start, end);
+  return carry(call, message_content(buffer, count, type, partner), by_mpi, start, end);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 
 #include "comm/interpose/types.hpp"
 #include "comm/messages/message_memory.hpp"
-#include "comm/messages/typed_buffer.hpp"
+#include "comm/messages/planned_buffer.hpp"
 #include "comm/mpi/streamed_bytes.hpp"
 #include "dtype/datatype.hpp"
 
@@ -63,7 +63,7 @@ class PackedMessage {
   void unpack(const MPI_Status& status) const;
 
  private:
-  comm::TypedBuffer data_;
+  comm::PlannedBuffer data_;
   int bytes_;
   HostBytes packed_;
   std::unique_ptr<DeviceMessage> on_device_;

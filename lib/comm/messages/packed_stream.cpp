@@ -10,7 +10,7 @@ namespace halocline::comm::detail {
 using dtype::Transfer;
 using dtype::host::Direction;
 
-PackedStream::PackedStream(const Transport& transport, TypedBuffer data)
+PackedStream::PackedStream(const Transport& transport, PlannedBuffer data)
     : transport_(transport), data_(std::move(data)) {}
 
 bool PackedStream::has_parts() const {

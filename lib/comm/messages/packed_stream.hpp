@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "comm/messages/planned_buffer.hpp"
 #include "comm/messages/transport.hpp"
-#include "comm/messages/typed_buffer.hpp"
 #include "dtype/pack/fused_plan.hpp"
 
 namespace halocline::comm::detail {
@@ -19,7 +19,7 @@ namespace halocline::comm::detail {
 /// outlive the stream.
 class PackedStream {
  public:
-  PackedStream(const Transport& transport, TypedBuffer data);
+  PackedStream(const Transport& transport, PlannedBuffer data);
 
   std::int64_t bytes() const { return data_.bytes(); }
   /// Tells if stretches can be packed one by one: always on the host, for strided types on a
@@ -59,7 +59,7 @@ class PackedStream {
   void unpack_begin_of(std::int64_t instance, std::int64_t size, const std::byte* packed);
 
   const Transport& transport_;
-  TypedBuffer data_;
+  PlannedBuffer data_;
   // The device may use these until the next fence.
   std::optional<dtype::FusedPlan> part_;
   Transport::Memory instance_;

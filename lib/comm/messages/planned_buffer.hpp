@@ -18,7 +18,7 @@ inline std::byte* byte_at(const void* buffer, std::int64_t displacement) {
 
 /// Represents `count` instances at `buffer`, which belongs to the user. Only unpacking writes
 /// there.
-struct TypedBuffer {
+struct PlannedBuffer {
   dtype::PackPlan plan;
   void* buffer;
   std::int64_t count;
