@@ -321,20 +321,20 @@ void copy_range(const PackPlan& plan, Address buffer, std::int64_t count, std::i
   const auto& program = plan.program();
   const auto& root = program.entry(count);
   const auto memory = buffer + static_cast<Address>(program.start);
-  const bool is_whole = last - first == root.size * count;
+  const auto is_whole = [&] { return last - first == root.size * count; };
   if (root.kind == Op::Kind::strided) {
     if (root.strided.levels.empty())
       return copy_bytes<kDirection>(last - first, memory + static_cast<Address>(first), packed);
-    if (is_whole)
+    if (is_whole())
       return count == 1 ? kernels_of(program).copy_instance<kDirection>(memory, packed)
                         : copy_instances<kDirection>(program, count, memory, packed);
-  } else if (is_whole && root.kind == Op::Kind::repeat) {
+  } else if (root.kind == Op::Kind::repeat && is_whole()) {
     const Copy<kDirection> copy{program, buffer, packed};
     if (root.chunk > 0 && copy.takes_parts(root, root.count * count)) {
       copy.repeated(root, program.start, 0, root.count * count);
       return;
     }
-  } else if (is_whole && count == 1 && is_list(root)) {
+  } else if (count == 1 && is_list(root) && is_whole()) {
     return Copy<kDirection>::entries(root, 0, root.count, 0, memory, packed);
   }
   copy_by_walk<kDirection>(program, buffer, count, first, last, packed);
