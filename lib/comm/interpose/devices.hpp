@@ -43,12 +43,13 @@ inline bool is_on_device(const void* packed) {
 }
 
 /// Packs `count` instances at `buffer` into `packed`. One of the two, or both, are in memory of a
-/// device. unpack_by_device() does the reverse. The work is done on return.
+/// device. The work is done on return.
 ///
 /// Returns false if there is no memory left for it. Then everything is still to be done, and the
 /// first such case is reported on standard error. Ends the job if the device fails.
 bool pack_by_device(const dtype::PackPlan& plan, const void* buffer, std::int64_t count,
                     void* packed);
+/// Unpacks `count` instances from `packed` into `buffer`, on the conditions of pack_by_device().
 bool unpack_by_device(const dtype::PackPlan& plan, const void* packed, void* buffer,
                       std::int64_t count);
 

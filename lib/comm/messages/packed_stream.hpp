@@ -15,7 +15,7 @@
 
 namespace halocline::comm::detail {
 
-/// Represents the packed bytes of a typed buffer. `transport` packs and unpacks them; it must
+/// Represents the packed bytes of a PlannedBuffer. `transport` packs and unpacks them; it must
 /// outlive the stream.
 class PackedStream {
  public:
