@@ -36,7 +36,7 @@ namespace halocline::app {
 namespace {
 
 using comm::GatherVariant;
-using Bytes = dtype::MessageBuffer;
+using Bytes = MessageBuffer;
 
 /// Holds the ranks in one order, and their nodes.
 struct Arrangement {

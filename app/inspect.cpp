@@ -417,7 +417,7 @@ std::string copied_as(const dtype::PackPlan& plan) {
   const auto& op = plan.program().entry(1);
   switch (op.kind) {
     case Kind::strided:
-      return (op.strided.innermost_rank > 0 ? "tiles of " : "rows of ") + bytes(op.strided.run);
+      return (op.strided.innermost_height > 0 ? "tiles of " : "rows of ") + bytes(op.strided.run);
     case Kind::blocks:
       return "a list of blocks of " + bytes(op.child_size);
     case Kind::runs:

@@ -39,9 +39,9 @@ namespace {
 using dtype::Transfer;
 
 /// Lists the regions that ranks exchange, in the form of a plan's jobs.
-class Traffic {
+class ExchangedRegions {
  public:
-  Traffic(const Domain& domain, comm::HaloShape shape)
+  ExchangedRegions(const Domain& domain, comm::HaloShape shape)
       : domain_(domain), messages_{shape, {domain.needed}} {}
 
   comm::RankTraffic operator()(int rank) {
@@ -214,7 +214,7 @@ nlohmann::ordered_json platform_of(const dtype::SystemModel& model, Transfer tra
 
 // Writes the messages of all ranks and the platform into a new folder, all or nothing.
 void write_traces(const Config& config, const nlohmann::ordered_json& platform, int ranks,
-                  Traffic& traffic) {
+                  ExchangedRegions& traffic) {
   namespace fs = std::filesystem;
   const fs::path folder(config.traces), draft(config.traces + "." + std::to_string(getpid()));
   std::error_code error;
@@ -364,7 +364,7 @@ int predict(const Config& config, MPI_Comm comm) {
                           std::to_string(each) + "): each is gone through; use at most " +
                           std::to_string(kMostRanks));
       const auto domain = make_domain(config, comm::NodeHierarchy::regular(nodes, each));
-      Traffic traffic(domain, config.shape.front());
+      ExchangedRegions traffic(domain, config.shape.front());
       for (std::size_t i = 0; i < transfers.size(); ++i)
         by_transfer[i].push_back(
             record_of(config, domain, transfers[i],

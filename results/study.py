@@ -3,7 +3,7 @@
 """Makes a table, plots and a report of a scaling study.
 
     results/study.py --check      # ends with a line if a package is missing
-    jobs/local/study.sh local     # or a batch job of jobs/slurm or jobs/lsf; each ends with this script
+    jobs/local/study.sh local     # or a batch job of jobs/slurm, lsf or pbs; each ends with this script
     results/study.py STUDY        # results/raw/STUDY -> results/mine/STUDY
 
 Works with the points that are done. results/raw/STUDY has study.json, which lists the points, and POINT.jsonl

@@ -316,8 +316,9 @@ def run_page(page, refresh):
         if block.note is not None:
             print(f"   {where} is not run: {block.note}", flush=True)
             continue
+        begin = time.monotonic()
         code, output = run(block)
-        print(f"{'ok' if code == 0 else '!!'} {where}", flush=True)
+        print(f"{'ok' if code == 0 else '!!'} {where} {time.monotonic() - begin:.1f} s", flush=True)
         if code != 0:
             how = f"takes more than {SECONDS} s" if code is None else f"ends with exit code {code}"
             yield f"{where} {how}:\n{block.commands}\n{output[-2000:]}"

@@ -13,7 +13,7 @@
 #include <new>
 #include <vector>
 
-namespace halocline::dtype {
+namespace halocline {
 
 /// Allocates for std::vector; puts arrays of 128 KiB and more on huge pages. Such an array begins
 /// at a huge page of 2 MiB and takes whole huge pages. Pages stay small if the system has no huge
@@ -60,4 +60,4 @@ struct HugePageAllocator {
 
 using MessageBuffer = std::vector<std::byte, HugePageAllocator<std::byte>>;
 
-}  // namespace halocline::dtype
+}  // namespace halocline

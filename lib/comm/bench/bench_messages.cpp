@@ -71,15 +71,15 @@ class Bench {
   // both ranks. Collective.
   bool fits(std::int64_t span) const {
     const auto pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    int out = 2 * MessageMemory::kCopies * span < pages * page / 2 ? 1 : 0;
+    int out = 2 * MessageArrays::kCopies * span < pages * page / 2 ? 1 : 0;
     HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &out, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
     return out == 1;
   }
 
-  MessageMemory memory(const Part& part, bool on_device) const {
+  MessageArrays memory(const Part& part, bool on_device) const {
     return {part, on_device ? resources_ : nullptr, MemoryKind::device};
   }
-  MessageMemory pinned(const Part& part) const { return {part, resources_, MemoryKind::pinned}; }
+  MessageArrays pinned(const Part& part) const { return {part, resources_, MemoryKind::pinned}; }
 
   Effort effort(double seconds) const {
     constexpr double kSampleNs = 500e3, kSlowNs = 20e6;
@@ -88,7 +88,7 @@ class Bench {
   }
 
   // Sends by PointToPoint, by `transfer` or the chosen one, in chunks of `chunk` bytes.
-  Way ours(std::string name, const MessageMemory& memory, std::optional<Transfer> transfer,
+  Way ours(std::string name, const MessageArrays& memory, std::optional<Transfer> transfer,
            std::int64_t chunk = PointToPoint::kDefaultChunkBytes) {
     auto& p2p = messages_[{transfer, chunk}];
     if (p2p == nullptr) {
@@ -108,7 +108,7 @@ class Bench {
 
   // Sends by MPI itself, even with the interposer loaded. Returns nullopt if MPI cannot do it, or
   // not in reasonable time.
-  std::optional<Way> vendor(const MessageMemory& memory, bool on_device,
+  std::optional<Way> vendor(const MessageArrays& memory, bool on_device,
                             std::string name = "vendor") const {
     if (on_device && (!aware_ || memory.blocks() > kMaxVendorBlocks)) return std::nullopt;
     return by_mpi<PMPI_Send, PMPI_Recv>(std::move(name), memory);
@@ -116,7 +116,7 @@ class Bench {
 
   // Sends by these functions: those of MPI itself, or of the interposer if it was loaded.
   template <auto send, auto recv>
-  Way by_mpi(std::string name, const MessageMemory& memory) const {
+  Way by_mpi(std::string name, const MessageArrays& memory) const {
     const int other = 1 - rank_;
     const auto* m = &memory;
     const int count = checked_int(m->count(), "count");
@@ -131,7 +131,7 @@ class Bench {
   // Exchanges a message in both directions at once, as in a halo exchange; there and back are one
   // exchange each.
   template <auto irecv, auto isend, auto waitall>
-  Way both_ways(std::string name, const MessageMemory& memory) const {
+  Way both_ways(std::string name, const MessageArrays& memory) const {
     const int other = 1 - rank_;
     const auto* m = &memory;
     const int count = checked_int(m->count(), "count");
@@ -145,7 +145,7 @@ class Bench {
   }
 
   // Copies on rank 0, twice for a message there and back.
-  Way copy(std::string name, const MessageMemory& to, const MessageMemory& from) const {
+  Way copy(std::string name, const MessageArrays& to, const MessageArrays& from) const {
     if (rank_ != 0) return {std::move(name), [] {}, [] {}, nullptr};
     auto& device = resources_->device();
     const auto copy = [&device, to = to.in(), from = from.out(), bytes = to.bytes()] {
@@ -182,7 +182,7 @@ const Contender* find(const std::vector<Contender>& all, const std::string& name
 }
 
 // Measures the ways of a case. vs_NAME is the rate of `ours` divided by that of way NAME.
-Row measure(Bench& bench, const MessageMemory& memory, std::vector<Way> ways, double seconds,
+Row measure(Bench& bench, const MessageArrays& memory, std::vector<Way> ways, double seconds,
             const std::string& ours) {
   Row row;
   row.add("bytes", memory.bytes());
@@ -204,7 +204,7 @@ std::vector<Benchmark> fig9(Bench& bench) {
                      const auto part = contiguous(bytes);
                      const auto host = b.has_device() ? b.pinned(part) : b.memory(part, false);
                      std::vector<Way> ways{*b.vendor(host, false, "host")};
-                     std::optional<MessageMemory> device;
+                     std::optional<MessageArrays> device;
                      if (b.has_device()) {
                        device.emplace(b.memory(part, true));
                        if (auto way = b.vendor(*device, true, "device"))
@@ -306,16 +306,16 @@ std::vector<Benchmark> long_messages(Bench& bench) {
 }
 
 // Returns the calls of a program, which our interposer does if it was loaded, and MPI's own.
-std::vector<Way> one_way(const Bench& bench, const MessageMemory& memory) {
+std::vector<Way> one_way(const Bench& bench, const MessageArrays& memory) {
   return {bench.by_mpi<MPI_Send, MPI_Recv>("interposed", memory), *bench.vendor(memory, false)};
 }
-std::vector<Way> both_ways_at_once(const Bench& bench, const MessageMemory& memory) {
+std::vector<Way> both_ways_at_once(const Bench& bench, const MessageArrays& memory) {
   return {bench.both_ways<MPI_Irecv, MPI_Isend, MPI_Waitall>("interposed", memory),
           bench.both_ways<PMPI_Irecv, PMPI_Isend, PMPI_Waitall>("vendor", memory)};
 }
 
 Benchmark beside_mpi(Bench& bench, std::string name, const Part& part,
-                     std::vector<Way> (*ways)(const Bench&, const MessageMemory&)) {
+                     std::vector<Way> (*ways)(const Bench&, const MessageArrays&)) {
   return {std::move(name), [part, ways, &b = bench] {
             const auto memory = b.memory(part, false);
             return measure(b, memory, ways(b, memory), 0.2, "interposed");
@@ -324,7 +324,7 @@ Benchmark beside_mpi(Bench& bench, std::string name, const Part& part,
 
 // Measures blocks with gaps of their own length, in ordinary memory.
 std::vector<Benchmark> of_blocks(Bench& bench,
-                                 std::vector<Way> (*ways)(const Bench&, const MessageMemory&)) {
+                                 std::vector<Way> (*ways)(const Bench&, const MessageArrays&)) {
   std::vector<Benchmark> out;
   const std::int64_t largest = bench.options().smoke ? 1 << 10 : 1 << 22;
   for (std::int64_t bytes = 1 << 10; bytes <= largest; bytes *= 4)

@@ -41,7 +41,7 @@ bool is_right(MPI_Comm comm, const Way& way) {
 
 }  // namespace
 
-MessageMemory::MessageMemory(const Part& part, dtype::ResourceCache* resources,
+MessageArrays::MessageArrays(const Part& part, dtype::ResourceCache* resources,
                              dtype::MemoryKind kind)
     : type_(dtype::make_datatype(*part.type)),
       plan_(dtype::make_plan(*part.type)),
@@ -60,7 +60,7 @@ MessageMemory::MessageMemory(const Part& part, dtype::ResourceCache* resources,
   dtype::bench::fill_with_noise(gaps_host_.data(), gaps_host_.size(), 2);
 }
 
-MessageMemory::Array MessageMemory::allocate(dtype::ResourceCache* resources,
+MessageArrays::Array MessageArrays::allocate(dtype::ResourceCache* resources,
                                              dtype::MemoryKind kind) const {
   Array out;
   if (resources != nullptr) {
@@ -73,7 +73,7 @@ MessageMemory::Array MessageMemory::allocate(dtype::ResourceCache* resources,
   return out;
 }
 
-void MessageMemory::copy(void* to, const void* from) const {
+void MessageArrays::copy(void* to, const void* from) const {
   if (device_ == nullptr) {
     std::memcpy(to, from, size(span_));
     return;
@@ -82,12 +82,12 @@ void MessageMemory::copy(void* to, const void* from) const {
   device_->synchronize(nullptr);
 }
 
-void MessageMemory::reset() const {
+void MessageArrays::reset() const {
   copy(out_.data, out_host_.data());
   copy(in_.data, gaps_host_.data());
 }
 
-bool MessageMemory::is_right() const {
+bool MessageArrays::is_right() const {
   std::vector<std::byte> found(size(span_)), packed(size(bytes_));
   copy(found.data(), in_.data);
   auto expected = gaps_host_;

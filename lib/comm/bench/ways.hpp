@@ -29,13 +29,13 @@ using dtype::bench::Row;
 
 /// Holds a rank's arrays for messages of one type: one to send and one to receive, each with
 /// guards.
-class MessageMemory {
+class MessageArrays {
  public:
   /// Counts the copies of a span that the object takes, on host and device together.
   static constexpr std::int64_t kCopies = 6;
 
   /// Allocates the arrays. They are in ordinary memory if `resources` is nullptr.
-  MessageMemory(const Part& part, dtype::ResourceCache* resources, dtype::MemoryKind kind);
+  MessageArrays(const Part& part, dtype::ResourceCache* resources, dtype::MemoryKind kind);
 
   std::int64_t bytes() const { return bytes_; }    ///< packed bytes
   std::int64_t blocks() const { return blocks_; }  ///< contiguous blocks
@@ -72,7 +72,7 @@ class MessageMemory {
 struct Way {
   std::string name;
   std::function<void()> send, receive;
-  const MessageMemory* memory;
+  const MessageArrays* memory;
 };
 
 /// Measures half the time of a message there and back, for each of `ways`. Adds the fields NAME_ns,

@@ -58,7 +58,7 @@ struct Content {
         type(dtype::make_datatype(*expression)),
         plan(dtype::make_plan(*expression)),
         // Messages of other shapes lie beside it, from the next cache line on.
-        distance((plan.bounds().true_extent + kLine - 1) / kLine * kLine) {
+        distance((plan.bounds().true_lb + plan.bounds().true_extent + kLine - 1) / kLine * kLine) {
     if (kStreams) streamed = std::make_unique<StreamedBytes>(static_cast<int>(shape.bytes));
   }
 
@@ -83,15 +83,15 @@ std::int64_t room_of_fields(const BlockGrid& grid) {
 
 class Player {
  public:
-  Player(MPI_Comm comm, int partner, const BlockGrid& grid)
+  Player(MPI_Comm comm, int partner, const BlockMemory& memory, const BlockGrid& grid)
       : comm_(comm),
         partner_(partner),
         listed_(grid.listed),
-        field_(room_of_fields(grid)),
-        sent_(nullptr, dtype::MemoryKind::host, field_),
-        received_(nullptr, dtype::MemoryKind::host, field_),
-        packed_(nullptr, dtype::MemoryKind::host, room(grid)),
-        arrived_(nullptr, dtype::MemoryKind::host, room(grid)) {}
+        field_(memory.field_bytes),
+        sent_(memory.sent),
+        received_(memory.received),
+        packed_(memory.packed),
+        arrived_(memory.arrived) {}
 
   // Returns this rank's part of a message there and back, or of one both ways at once. `what` has
   // the kind, and the bytes, block and stride of a shape.
@@ -172,7 +172,7 @@ class Player {
   bool listed_;
   std::map<std::pair<std::int64_t, std::int64_t>, Content> contents_;  // by block and stride
   std::int64_t field_;  // bytes of sent_ and received_
-  TouchedMemory sent_, received_, packed_, arrived_;
+  const TouchedMemory &sent_, &received_, &packed_, &arrived_;
   std::int64_t place_ = 0;
 };
 
@@ -183,6 +183,13 @@ PingPong connect(MPI_Comm comm, int partner, Player& player, bool first) {
 }
 
 }  // namespace
+
+BlockMemory::BlockMemory(const BlockGrid& grid)
+    : field_bytes(room_of_fields(grid)),
+      sent(nullptr, dtype::MemoryKind::host, field_bytes),
+      received(nullptr, dtype::MemoryKind::host, field_bytes),
+      packed(nullptr, dtype::MemoryKind::host, room(grid)),
+      arrived(nullptr, dtype::MemoryKind::host, room(grid)) {}
 
 std::int64_t block_points(const BlockGrid& grid) {
   std::size_t out = 0;
@@ -195,9 +202,9 @@ std::int64_t block_memory(const BlockGrid& grid) {
   return 2 * (room_of_fields(grid) + room(grid));
 }
 
-dtype::BlockTraffic measure_block_messages(MPI_Comm comm, int partner, const BlockGrid& grid,
-                                           const Effort& effort) {
-  Player player(comm, partner, grid);
+dtype::BlockTraffic measure_block_messages(MPI_Comm comm, int partner, const BlockMemory& memory,
+                                           const BlockGrid& grid, const Effort& effort) {
+  Player player(comm, partner, memory, grid);
   auto pair = connect(comm, partner, player, true);
   const auto& axes = grid.axes;
   std::vector<PackLayer> layers;
@@ -239,8 +246,9 @@ dtype::BlockTraffic measure_block_messages(MPI_Comm comm, int partner, const Blo
   return {messages(0), messages(both_ways)};
 }
 
-void serve_block_messages(MPI_Comm comm, int partner, const BlockGrid& grid) {
-  Player player(comm, partner, grid);
+void serve_block_messages(MPI_Comm comm, int partner, const BlockMemory& memory,
+                          const BlockGrid& grid) {
+  Player player(comm, partner, memory, grid);
   connect(comm, partner, player, false).follow();
 }
 

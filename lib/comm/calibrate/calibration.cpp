@@ -235,11 +235,15 @@ Calibration::State::Task Calibration::State::of_blocks(std::string name, int par
   if (partner == kNobody)
     part.why_not = comm.size() == 1 ? "messages need two ranks" : std::move(nobody);
   return {std::move(part), [this, partner, blocks](const Effort& effort, SystemModel& model) {
+            std::optional<detail::BlockMemory> memory;
+            collectively(comm.get(), [&] {
+              if (comm.rank() == 0 || comm.rank() == partner) memory.emplace(blocks.grid);
+            });
             if (comm.rank() == 0)
               model.*blocks.place.*blocks.order =
-                  measure_block_messages(comm.get(), partner, blocks.grid, effort);
+                  measure_block_messages(comm.get(), partner, *memory, blocks.grid, effort);
             else if (comm.rank() == partner)
-              detail::serve_block_messages(comm.get(), 0, blocks.grid);
+              detail::serve_block_messages(comm.get(), 0, *memory, blocks.grid);
             join(comm.get());
           }};
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/mpi/communicator.hpp"
 #include "support/mpi_check.hpp"
 
 namespace halocline::comm::detail {
@@ -181,10 +182,14 @@ std::optional<dtype::LinkCost> measure_link(MPI_Comm comm, int other) {
                           .bytes_growth = kLong};
   int rank = 0;
   HALOCLINE_MPI(MPI_Comm_rank(comm, &rank));
+  detail::TouchedMemory sent, received;
+  collectively(comm, [&] {
+    if (rank != 0 && rank != other) return;
+    sent = {nullptr, dtype::MemoryKind::host, kLong};
+    received = {nullptr, dtype::MemoryKind::host, kLong};
+  });
   std::optional<dtype::LinkCost> out;
   if (rank == 0 || rank == other) {
-    const detail::TouchedMemory sent(nullptr, dtype::MemoryKind::host, kLong),
-        received(nullptr, dtype::MemoryKind::host, kLong);
     constexpr double kSeconds = 0.2;
     if (rank == 0)
       out = link_cost(measure_ping_pong(comm, other, sent, received, grid,

@@ -19,7 +19,7 @@ namespace halocline::comm::detail {
 
 /// Describes one side of a job: `count` instances of `type` at `buffer`. They hold `bytes` bytes of
 /// data. The data go to or come from `partner` in round `round`, in message number `message` of
-/// that partner.
+/// that partner. Once messages are cut into chunks, the numbers go on over all partners.
 ///
 /// The job's tag orders the pieces of a message, and pairs both sides. MPI does not get it: the tag
 /// of an MPI message is its number among the messages to the partner.
@@ -54,15 +54,15 @@ enum class Packing { ours, vendor };
 /// graph topology.
 enum class Collective { alltoall, neighbor };
 
-/// Says if a message leaves as a whole, or in partitions as they are packed (MPI 4).
-enum class Messages { whole, partitioned };
+/// Says if a message is sent as a whole, or in partitions as they are packed (MPI 4).
+enum class Sending { whole, partitioned };
 
 /// Is the alignment of messages in their buffer, in bytes. It lets the packers use the widest words
 /// (errata B.5).
 inline constexpr std::int64_t kMessageAlignment = 16;
 
-/// Holds the unit in which messages are counted, in bytes, and the largest count or displacement.
-/// Both are the same on all ranks.
+/// Holds the unit in which messages are counted, in bytes, and the largest count or displacement of
+/// an MPI call. The unit is the same on all ranks.
 ///
 /// A unit is 2^k bytes, so that MPI's int counts suffice. It is 1 unless a rank moves about 2 GiB.
 /// A message ends with a whole unit: the bytes after its data are sent, too.
@@ -94,10 +94,10 @@ std::optional<double> predict(const dtype::SystemModel& model, const NodeHierarc
                               const Pieces& sends, dtype::Transfer transfer, const Pieces& copies,
                               bool copies_on_device);
 
-/// Returns who copies between the buffers of all ranks. `device`: all buffers are in memory that
+/// Says who can copy between the buffers of all ranks. `device`: all buffers are in memory that
 /// only devices can address. `host`: the host can address all of them. `none`: neither holds.
-/// Collective.
 enum class Copier { none, host, device };
+/// Returns who can copy between the buffers of all ranks. Collective.
 Copier copier_of(const Communicator& comm, const Pieces& sends, const Pieces& receives,
                  dtype::ResourceCache* resources);
 
@@ -105,22 +105,22 @@ Copier copier_of(const Communicator& comm, const Pieces& sends, const Pieces& re
 /// MPI_Neighbor_alltoallv, and unpacks. MPI packs types without a plan, even if `packing` is ours.
 /// Makes no communication. Throws ConfigError for a job that MPI_Pack's int arguments cannot
 /// express.
-std::unique_ptr<Backend> make_packed_exchange(const ExchangeContext& setting, Collective collective,
+std::unique_ptr<Backend> make_packed_exchange(const ExchangeContext& context, Collective collective,
                                               Packing packing, Transport transport,
                                               const CountUnits& units, TypePlans& plans);
 
 /// Makes a backend that packs, uses persistent sends and receives, and unpacks. Makes no
 /// communication. Throws ConfigError for a job that MPI_Pack's int arguments cannot express. Throws
-/// ConfigError for Messages::partitioned if this MPI has no partitioned messages.
-std::unique_ptr<Backend> make_point_to_point_exchange(const ExchangeContext& setting, Messages kind,
-                                                      Transport transport, const CountUnits& units,
-                                                      TypePlans& plans);
+/// ConfigError for Sending::partitioned if this MPI has no partitioned messages.
+std::unique_ptr<Backend> make_point_to_point_exchange(const ExchangeContext& context,
+                                                      Sending sending, Transport transport,
+                                                      const CountUnits& units, TypePlans& plans);
 
 /// Makes a backend that copies from layout to layout between ranks of one node. With a `device`,
 /// its kernels write straight into the partners' receive buffers. With nullptr, the host reads from
 /// the partners' send buffers, which must be in `windows`. Throws ConfigError on all ranks if such
 /// copies are not possible. Collective.
-std::unique_ptr<Backend> make_shared_exchange(const ExchangeContext& setting, Transport transport,
+std::unique_ptr<Backend> make_shared_exchange(const ExchangeContext& context, Transport transport,
                                               dtype::Device* device,
                                               const std::vector<const SharedWindow*>& windows,
                                               TypePlans& plans);
@@ -128,9 +128,9 @@ std::unique_ptr<Backend> make_shared_exchange(const ExchangeContext& setting, Tr
 /// Makes a backend that gives MPI one derived type per message. The types go to MPI_Alltoallw,
 /// MPI_Neighbor_alltoallw, or persistent sends and receives. `on_device`: the buffers are in memory
 /// of a device. Makes no communication.
-std::unique_ptr<Backend> make_vendor_collective_exchange(const ExchangeContext& setting,
+std::unique_ptr<Backend> make_vendor_collective_exchange(const ExchangeContext& context,
                                                          Collective collective, bool on_device);
-std::unique_ptr<Backend> make_vendor_point_to_point_exchange(const ExchangeContext& setting,
+std::unique_ptr<Backend> make_vendor_point_to_point_exchange(const ExchangeContext& context,
                                                              bool on_device);
 
 }  // namespace halocline::comm::detail

@@ -9,6 +9,7 @@
 #include "comm/exchange/packed_messages.hpp"
 #include "comm/node/shared_window.hpp"
 #include "dtype/pack/host/host_packer.hpp"
+#include "support/contract.hpp"
 #include "support/mpi_check.hpp"
 
 namespace halocline::comm::detail {
@@ -121,31 +122,32 @@ class Builder {
         return with_graph(without_own(sides),
                           [&] { return packed(sides, Collective::neighbor, Packing::ours); });
       case Exchange::p2p:
-        return p2p(sides, Messages::whole);
+        return p2p(sides, Sending::whole);
       case Exchange::partitioned:
-        return p2p(sides, Messages::partitioned);
+        return p2p(sides, Sending::partitioned);
       case Exchange::shared:
         return shared(sides);
       case Exchange::vendor_pack:
         return local([&] { return packed(sides, Collective::alltoall, Packing::vendor); });
       case Exchange::vendor_alltoallw:
         return local([&] {
-          return make_vendor_collective_exchange(setting(sides), Collective::alltoall, on_device());
+          return make_vendor_collective_exchange(context(sides), Collective::alltoall, on_device());
         });
       case Exchange::vendor_neighbor:
         return with_graph(sides, [&] {
-          return make_vendor_collective_exchange(setting(sides), Collective::neighbor, on_device());
+          return make_vendor_collective_exchange(context(sides), Collective::neighbor, on_device());
         });
       case Exchange::vendor_p2p:
-      case Exchange::automatic:  // resolved by choose_exchange()
+      case Exchange::automatic:
         break;
     }
-    return local([&] { return make_vendor_point_to_point_exchange(setting(sides), on_device()); });
+    HALOCLINE_EXPECT(chosen_ == Exchange::vendor_p2p);  // choose_exchange() resolves `automatic`
+    return local([&] { return make_vendor_point_to_point_exchange(context(sides), on_device()); });
   }
 
  private:
   bool on_device() const { return transfer_ == dtype::Transfer::device; }
-  ExchangeContext setting(const SendsAndReceives& sides) const {
+  ExchangeContext context(const SendsAndReceives& sides) const {
     return {comm_, sides.sends, sides.receives};
   }
   Transport transport(dtype::Transfer transfer) const {
@@ -177,13 +179,13 @@ class Builder {
 
   std::unique_ptr<Backend> packed(const SendsAndReceives& sides, Collective collective,
                                   Packing packing) {
-    return make_packed_exchange(setting(sides), collective, packing, transport(transfer_), units_,
+    return make_packed_exchange(context(sides), collective, packing, transport(transfer_), units_,
                                 plans_);
   }
 
-  std::unique_ptr<Backend> p2p(const SendsAndReceives& sides, Messages kind) {
+  std::unique_ptr<Backend> p2p(const SendsAndReceives& sides, Sending sending) {
     return local([&] {
-      return make_point_to_point_exchange(setting(sides), kind, transport(transfer_), units_,
+      return make_point_to_point_exchange(context(sides), sending, transport(transfer_), units_,
                                           plans_);
     });
   }
@@ -280,13 +282,13 @@ class Builder {
   std::unique_ptr<Backend> shared(const SendsAndReceives& sides) {
     const auto near = filter(sides, [&](const Piece& piece) { return is_near(piece); });
     auto copies = make_shared_exchange(
-        setting(near),
+        context(near),
         transport(copies_on_device_ ? dtype::Transfer::device : dtype::Transfer::host),
         copies_on_device_ ? &resources_->device() : nullptr, options_.windows, plans_);
     if (!has_far_) return copies;
     return std::make_unique<CopiesAndMessages>(
         std::move(copies),
-        p2p(filter(sides, [&](const Piece& p) { return !is_near(p); }), Messages::whole));
+        p2p(filter(sides, [&](const Piece& p) { return !is_near(p); }), Sending::whole));
   }
 
   std::shared_ptr<const Communicator> comm_;

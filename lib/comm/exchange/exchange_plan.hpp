@@ -37,8 +37,8 @@ struct Traffic {
 
 /// Holds the seconds that this rank spent in the phases of one exchange. A phase that the method
 /// does not have is empty. With transfer `staged`, pack includes the copy from the device, and
-/// unpack the copy to the device. Each of these copies shares one wait for the stream with its
-/// kernels.
+/// unpack the copy to the device. Kernels and copy are timed together, since
+/// the stream is waited for once.
 struct PhaseTimes {
   std::optional<double> pack;
   std::optional<double> transfer;
@@ -126,7 +126,8 @@ class ExchangePlan {
   ///
   /// Methods of one collective call (all but p2p, partitioned, shared and vendor-p2p) make it here
   /// and wait for it. Then finish() only unpacks, copies the rank's own data, and does all rounds
-  /// but the first. With the four other methods, messages or copies are under way in between.
+  /// but the first. With the four other methods, messages are under way in between. With shared on
+  /// a host, only messages to other nodes are: its copies run in finish().
   ///
   /// Before start(), work of a device on the buffers must be complete.
   /// After finish(), any stream may use the buffers. The first exchange of a plan may take longer:

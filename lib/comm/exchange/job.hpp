@@ -8,11 +8,12 @@
 
 namespace halocline::comm {
 
-/// Describes one message to and one message from the same partner by the user's own datatypes.
+/// Describes a region to send to a partner and a region to receive from the same partner, by the
+/// user's own datatypes.
 ///
-/// A partner may occur in many jobs. A message sent with `send_tag` t arrives in the partner's job
+/// A partner may occur in many jobs. A region sent with `send_tag` t arrives in the partner's job
 /// with `receive_tag` t for this rank. Tags are unique per partner, round and direction of travel.
-/// Both sides of a message name the same round.
+/// Both sides of a region name the same round. MPI may carry several regions in one message.
 ///
 /// The jobs of a round begin after this rank has completed the jobs of the round before. They may
 /// send what earlier rounds received. A job that only sends has receive_count 0. A job that only

@@ -11,7 +11,9 @@
 
 namespace halocline::comm {
 
-/// Lists the ways in which an ExchangePlan moves the bytes of its jobs.
+/// Lists the ways in which an ExchangePlan moves the bytes of its jobs. Methods that are ours copy
+/// the data from a rank to itself from layout to layout, without MPI. The manual's word `method`
+/// means this exchange, or with a colon the exchange and its transfer (struct Method).
 enum class Exchange {
   alltoallv,         ///< messages packed by our plans, one MPI_Alltoallv
   neighbor,          ///< messages packed by our plans, one MPI_Neighbor_alltoallv
@@ -24,7 +26,6 @@ enum class Exchange {
   vendor_neighbor,   ///< the user's derived types in one MPI_Neighbor_alltoallw
   vendor_p2p,        ///< the user's derived types in persistent sends and receives
 };
-// Methods that are ours copy the data from a rank to itself from layout to layout, without MPI.
 
 /// Returns all exchanges, in the order in which help texts and tables list them.
 std::span<const Exchange> all_exchanges();

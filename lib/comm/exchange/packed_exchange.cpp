@@ -2,9 +2,11 @@
 // Packs, makes one collective call, and unpacks: the methods alltoallv and neighbor by our plans,
 // vendor-pack by MPI_Pack.
 //
-// begin() packs all messages and returns from MPI's call, so that nothing is under way afterwards.
-// end() unpacks. There it also copies the rank's own data, which count as unpacking. PackedMessages
-// lays out each buffer with one part, and its start(0) packs or unpacks everything.
+// begin() packs all messages and waits for MPI's collective call, so nothing is under way
+// afterwards. end() unpacks. It also copies the rank's own data, which count as unpacking: no
+// message could travel meanwhile. PackedMessages lays out each buffer with one part, and its
+// start(0) packs or unpacks everything. On a host that is HostPacker, which calls copy_range() in
+// dtype/pack/host/copy_range.cpp.
 #include <utility>
 
 #include "comm/exchange/backend.hpp"
@@ -50,17 +52,17 @@ struct Counts {
 
 class PackedExchange final : public Backend {
  public:
-  PackedExchange(const ExchangeContext& setting, Collective collective, Packing packing,
+  PackedExchange(const ExchangeContext& context, Collective collective, Packing packing,
                  Transport transport, const CountUnits& units, TypePlans& plans)
-      : comm_(setting.comm),
+      : comm_(context.comm),
         call_(collective == Collective::alltoall ? MPI_Alltoallv : MPI_Neighbor_alltoallv),
         transport_(std::move(transport)),
         unit_type_(unit_type(units, packing == Packing::ours ? MPI_BYTE : MPI_PACKED)),
-        out_(*comm_, travelling(setting.sends, comm_->rank(), packing),
+        out_(*comm_, travelling(context.sends, comm_->rank(), packing),
              PackedMessages::Direction::out, packing, transport_, Parts::one, units, plans),
-        in_(*comm_, travelling(setting.receives, comm_->rank(), packing),
+        in_(*comm_, travelling(context.receives, comm_->rank(), packing),
             PackedMessages::Direction::in, packing, transport_, Parts::one, units, plans),
-        own_(*comm_, staying(setting.sends, packing), staying(setting.receives, packing),
+        own_(*comm_, staying(context.sends, packing), staying(context.receives, packing),
              transport_, plans),
         out_counts_(out_, collective, comm_->size()),
         in_counts_(in_, collective, comm_->size()) {}
@@ -106,10 +108,10 @@ class PackedExchange final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_packed_exchange(const ExchangeContext& setting, Collective collective,
+std::unique_ptr<Backend> make_packed_exchange(const ExchangeContext& context, Collective collective,
                                               Packing packing, Transport transport,
                                               const CountUnits& units, TypePlans& plans) {
-  return std::make_unique<PackedExchange>(setting, collective, packing, std::move(transport), units,
+  return std::make_unique<PackedExchange>(context, collective, packing, std::move(transport), units,
                                           plans);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Turns pieces into packed messages for all methods that pack. Internal to lib/comm/exchange.
+// Turns pieces into packed messages for all methods that pack. Internal to lib/comm/exchange. The
+// methods call start() to pack or unpack: packed_exchange.cpp is the simplest one.
 #pragma once
 
 #include <cstddef>
@@ -75,9 +76,9 @@ class PackedMessages {
 
   /// Lays out `pieces` in a buffer of the transport. With Packing::ours, the caller has taken out
   /// the pieces to the rank itself (see SelfCopies), and MPI packs types without a plan. The
-  /// transport must outlive this object. Throws
-  /// ConfigError for a type without a plan unless the transport is of the host. Makes no
-  /// communication. O(pieces) plus the translation of the types.
+  /// transport must outlive this object. Makes no communication. Throws ConfigError for a type
+  /// without a plan unless the transport is of the host. O(pieces) plus the translation of the
+  /// types.
   PackedMessages(const Communicator& comm, const Pieces& pieces, Direction direction,
                  Packing packing, const Transport& transport, Parts parts, const CountUnits& units,
                  TypePlans& plans);
@@ -131,9 +132,8 @@ class SelfCopies {
   /// Plans the copies between the pieces of `sends` and of `receives` whose partner is the rank
   /// itself. Pairs the first such piece of `sends` with the first of `receives`, and so on:
   /// require_match() has made sure that both exist. The transport must outlive this object. Makes
-  /// no communication. Throws
-  /// ConfigError for a type without a plan unless the transport is of the host. Throws ConfigError
-  /// for a piece that MPI_Pack's int arguments cannot express.
+  /// no communication. Throws ConfigError for a type without a plan unless the transport is of the
+  /// host, and for a piece that MPI_Pack's int arguments cannot express.
   SelfCopies(const Communicator& comm, const Pieces& sends, const Pieces& receives,
              const Transport& transport, TypePlans& plans);
 

@@ -34,20 +34,20 @@ int partitions_of(const PackedMessages::Message& message) {
 
 class PointToPointExchange final : public Backend {
  public:
-  PointToPointExchange(const ExchangeContext& setting, Messages kind, Transport transport,
+  PointToPointExchange(const ExchangeContext& context, Sending sending, Transport transport,
                        const CountUnits& units, TypePlans& plans)
-      : comm_(setting.comm),
+      : comm_(context.comm),
         transport_(std::move(transport)),
         unit_type_(unit_type(units, MPI_BYTE)),
-        kind_(kind),
-        out_(*comm_, without_own(setting.sends, comm_->rank()), PackedMessages::Direction::out,
+        sending_(sending),
+        out_(*comm_, without_own(context.sends, comm_->rank()), PackedMessages::Direction::out,
              Packing::ours, transport_,
              parts_for(transport_,
-                       kind == Messages::whole ? Parts::each_message : Parts::each_piece),
+                       sending == Sending::whole ? Parts::each_message : Parts::each_piece),
              units, plans),
-        in_(*comm_, without_own(setting.receives, comm_->rank()), PackedMessages::Direction::in,
+        in_(*comm_, without_own(context.receives, comm_->rank()), PackedMessages::Direction::in,
             Packing::ours, transport_, parts_for(transport_, Parts::each_message), units, plans),
-        own_(*comm_, setting.sends, setting.receives, transport_, plans),
+        own_(*comm_, context.sends, context.receives, transport_, plans),
         missing_(in_.parts()) {
     for (const auto& m : out_.messages())
       add(sends_, PersistentRequests::Direction::send, out_.wire(m), m);
@@ -93,7 +93,7 @@ class PointToPointExchange final : public Backend {
  private:
   void add(PersistentRequests& requests, PersistentRequests::Direction direction, std::byte* wire,
            const PackedMessages::Message& m) {
-    const int partitions = kind_ == Messages::partitioned ? partitions_of(m) : 0;
+    const int partitions = sending_ == Sending::partitioned ? partitions_of(m) : 0;
     requests.add(direction, wire, m.count, unit_type_.get(), m.partner, m.tag, comm_->get(),
                  partitions);
   }
@@ -103,7 +103,7 @@ class PointToPointExchange final : public Backend {
     const auto& extent = out_.extent(part);
     for (auto m = extent.first; m < extent.last; ++m) {
       const bool whole = out_.last_part_of(m) == part;
-      if (kind_ == Messages::whole) {
+      if (sending_ == Sending::whole) {
         sends_.start(m);
         sends_.test_some();  // a message sent before may need MPI to make progress
         continue;
@@ -121,7 +121,7 @@ class PointToPointExchange final : public Backend {
     const ProfileRegion region("halocline: pack");
     const double start = MPI_Wtime();
     receives_.start_all();
-    if (kind_ == Messages::partitioned) sends_.start_all();
+    if (sending_ == Sending::partitioned) sends_.start_all();
     ready_ = 0;
     for (std::size_t part = 0; part < out_.parts(); ++part) {
       out_.start(part);
@@ -153,7 +153,7 @@ class PointToPointExchange final : public Backend {
   std::shared_ptr<const Communicator> comm_;
   Transport transport_;
   dtype::Datatype unit_type_;
-  Messages kind_;
+  Sending sending_;
   PackedMessages out_, in_;
   SelfCopies own_;
   PersistentRequests sends_, receives_;  // by message
@@ -165,10 +165,11 @@ class PointToPointExchange final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_point_to_point_exchange(const ExchangeContext& setting, Messages kind,
-                                                      Transport transport, const CountUnits& units,
-                                                      TypePlans& plans) {
-  return std::make_unique<PointToPointExchange>(setting, kind, std::move(transport), units, plans);
+std::unique_ptr<Backend> make_point_to_point_exchange(const ExchangeContext& context,
+                                                      Sending sending, Transport transport,
+                                                      const CountUnits& units, TypePlans& plans) {
+  return std::make_unique<PointToPointExchange>(context, sending, std::move(transport), units,
+                                                plans);
 }
 
 }  // namespace halocline::comm::detail

@@ -37,6 +37,7 @@
 
 #include "comm/exchange/backend.hpp"
 #include "comm/exchange/packed_messages.hpp"
+#include "comm/messages/planned_buffer.hpp"
 #include "comm/mpi/persistent_requests.hpp"
 #include "comm/node/shared_window.hpp"
 #include "dtype/datatype.hpp"
@@ -144,13 +145,6 @@ struct Offer {
   std::int64_t type_bytes;
 };
 
-/// Describes one side of a copy.
-struct Layout {
-  PackPlan plan;
-  void* buffer;
-  std::int64_t count;
-};
-
 [[noreturn]] void throw_impossible(const std::string& why) {
   throw ConfigError("method shared is not possible (" + why + "): use another method, such as p2p");
 }
@@ -163,14 +157,14 @@ PackPlan plan_of(const Piece& piece, TypePlans& plans) {
 
 class SharedExchange final : public Backend {
  public:
-  SharedExchange(const ExchangeContext& setting, Transport transport,
+  SharedExchange(const ExchangeContext& context, Transport transport,
                  std::unique_ptr<PeerMemory> peers, bool on_device, TypePlans& plans)
-      : comm_(setting.comm),
+      : comm_(context.comm),
         transport_(std::move(transport)),
         peers_(std::move(peers)),
         on_device_(on_device) {
-    const auto& offered = on_device ? setting.receives : setting.sends;
-    const auto& mine = on_device ? setting.sends : setting.receives;
+    const auto& offered = on_device ? context.receives : context.sends;
+    const auto& mine = on_device ? context.sends : context.receives;
     for (const int partner : partners_of(without_own(offered, comm_->rank()))) {
       ready_out_.add(Direction::send, nullptr, 0, MPI_BYTE, partner, kReady, comm_->get());
       done_in_.add(Direction::receive, nullptr, 0, MPI_BYTE, partner, kDone, comm_->get());
@@ -270,6 +264,8 @@ class SharedExchange final : public Backend {
     });
     HALOCLINE_MPI(
         MPI_Alltoall(out_sizes.data(), 1, MPI_INT, in_sizes.data(), 1, MPI_INT, comm_->get()));
+    // The signals of exchanges use the tag kReady, too. All offers have arrived before the first
+    // one.
     std::vector<MPI_Request> requests;
     for (std::size_t rank = 0; rank < out.size(); ++rank) {
       in[rank].resize(static_cast<std::size_t>(in_sizes[rank]));
@@ -297,9 +293,9 @@ class SharedExchange final : public Backend {
                             [&](const Piece& p) { return p.partner == comm_->rank(); });
     for (const auto& piece : mine) {
       const auto partner = static_cast<std::size_t>(piece.partner);
-      const Layout here{plan_of(piece, plans), piece.buffer, piece.count};
+      const PlannedBuffer here{plan_of(piece, plans), piece.buffer, piece.count};
       const auto there = piece.partner == comm_->rank()
-                             ? Layout{plan_of(*own, plans), own->buffer, own->count}
+                             ? PlannedBuffer{plan_of(*own, plans), own->buffer, own->count}
                              : layout_of(piece.partner, told[partner], next[partner]);
       if (piece.partner == comm_->rank()) ++own;
       const auto& from = on_device_ ? here : there;
@@ -310,7 +306,7 @@ class SharedExchange final : public Backend {
   }
 
   // Reads the next offer of a partner.
-  Layout layout_of(int partner, const std::vector<std::byte>& told, std::size_t& next) {
+  PlannedBuffer layout_of(int partner, const std::vector<std::byte>& told, std::size_t& next) {
     Offer offer{};
     std::memcpy(&offer, told.data() + next, sizeof(offer));
     const std::string_view type(reinterpret_cast<const char*>(told.data()) + next + sizeof(offer),
@@ -336,7 +332,7 @@ class SharedExchange final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_shared_exchange(const ExchangeContext& setting, Transport transport,
+std::unique_ptr<Backend> make_shared_exchange(const ExchangeContext& context, Transport transport,
                                               dtype::Device* device,
                                               const std::vector<const SharedWindow*>& windows,
                                               TypePlans& plans) {
@@ -345,7 +341,7 @@ std::unique_ptr<Backend> make_shared_exchange(const ExchangeContext& setting, Tr
     peers = std::make_unique<PeerDevices>(*device);
   else
     peers = std::make_unique<PeerWindows>(windows);
-  return std::make_unique<SharedExchange>(setting, std::move(transport), std::move(peers),
+  return std::make_unique<SharedExchange>(context, std::move(transport), std::move(peers),
                                           device != nullptr, plans);
 }
 

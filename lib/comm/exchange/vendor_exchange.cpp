@@ -34,9 +34,8 @@ struct TypedMessages {
   TypedMessages(const Pieces& pieces, bool on_device)
       : base(on_device && !pieces.empty() ? pieces.front().buffer : MPI_BOTTOM) {
     for (auto first = pieces.begin(); first != pieces.end();) {
-      const auto last = std::find_if(first, pieces.end(), [&](const Piece& p) {
-        return p.partner != first->partner || p.message != first->message;
-      });
+      const auto last = std::find_if(first, pieces.end(),
+                                     [&](const Piece& p) { return !same_message(p, *first); });
       const bool follows = !messages.empty() && messages.back().partner == first->partner;
       messages.push_back(
           {first->partner, follows ? messages.back().tag + 1 : 0, combine(std::span(first, last))});
@@ -93,10 +92,10 @@ struct Arguments {
 template <class Displacement, auto kCall>
 class CollectiveExchange final : public Backend {
  public:
-  CollectiveExchange(const ExchangeContext& setting, Collective collective, bool on_device)
-      : comm_(setting.comm),
-        out_(setting.sends, on_device),
-        in_(setting.receives, on_device),
+  CollectiveExchange(const ExchangeContext& context, Collective collective, bool on_device)
+      : comm_(context.comm),
+        out_(context.sends, on_device),
+        in_(context.receives, on_device),
         out_arguments_(out_, collective, comm_->size()),
         in_arguments_(in_, collective, comm_->size()) {}
 
@@ -122,8 +121,8 @@ class CollectiveExchange final : public Backend {
 /// Uses persistent sends and receives.
 class TypedPointToPointExchange final : public Backend {
  public:
-  TypedPointToPointExchange(const ExchangeContext& setting, bool on_device)
-      : comm_(setting.comm), out_(setting.sends, on_device), in_(setting.receives, on_device) {
+  TypedPointToPointExchange(const ExchangeContext& context, bool on_device)
+      : comm_(context.comm), out_(context.sends, on_device), in_(context.receives, on_device) {
     for (const auto& m : in_.messages)
       requests_.add(Direction::receive, in_.base, 1, m.type.get(), m.partner, m.tag, comm_->get());
     for (const auto& m : out_.messages)
@@ -155,17 +154,17 @@ class TypedPointToPointExchange final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_vendor_collective_exchange(const ExchangeContext& setting,
+std::unique_ptr<Backend> make_vendor_collective_exchange(const ExchangeContext& context,
                                                          Collective collective, bool on_device) {
   if (collective == Collective::alltoall)
-    return std::make_unique<CollectiveExchange<int, MPI_Alltoallw>>(setting, collective, on_device);
-  return std::make_unique<CollectiveExchange<MPI_Aint, MPI_Neighbor_alltoallw>>(setting, collective,
+    return std::make_unique<CollectiveExchange<int, MPI_Alltoallw>>(context, collective, on_device);
+  return std::make_unique<CollectiveExchange<MPI_Aint, MPI_Neighbor_alltoallw>>(context, collective,
                                                                                 on_device);
 }
 
-std::unique_ptr<Backend> make_vendor_point_to_point_exchange(const ExchangeContext& setting,
+std::unique_ptr<Backend> make_vendor_point_to_point_exchange(const ExchangeContext& context,
                                                              bool on_device) {
-  return std::make_unique<TypedPointToPointExchange>(setting, on_device);
+  return std::make_unique<TypedPointToPointExchange>(context, on_device);
 }
 
 }  // namespace halocline::comm::detail

@@ -66,9 +66,9 @@ class CollectivePlan {
   }
 
   const std::shared_ptr<NodeCommunicators> communicators_;
-  std::deque<dtype::MessageBuffer> kept_;  // memory of the schedule beside the user's buffers
-  std::optional<Schedule> schedule_;       // set once the size of a piece is known
-  std::function<void()> last_;             // runs after the schedule
+  std::deque<MessageBuffer> kept_;    // memory of the schedule beside the user's buffers
+  std::optional<Schedule> schedule_;  // set once the size of a piece is known
+  std::function<void()> last_;        // runs after the schedule
   ScheduleTraffic traffic_;
 };
 

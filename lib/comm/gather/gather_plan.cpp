@@ -137,7 +137,7 @@ GatherPlan::GatherPlan(std::shared_ptr<NodeCommunicators> communicators,
 }
 
 void GatherPlan::reorder_by(GatherVariant variant, const RootedBlocks& blocks,
-                            const std::vector<int>& order, const dtype::MessageBuffer& unordered) {
+                            const std::vector<int>& order, const MessageBuffer& unordered) {
   auto* const buffer = blocks.at_root(0).buffer;
   auto to = type_in_order(blocks, order);
   if (variant == GatherVariant::hier_forced_contiguous)

@@ -104,7 +104,7 @@ class GatherPlan final : public CollectivePlan {
 
  private:
   void reorder_by(GatherVariant variant, const detail::RootedBlocks& blocks,
-                  const std::vector<int>& order, const dtype::MessageBuffer& unordered);
+                  const std::vector<int>& order, const MessageBuffer& unordered);
 
   TreeForms forms_;
   dtype::Datatype reorder_from_, reorder_to_;

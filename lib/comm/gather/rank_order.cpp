@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <random>
+#include <utility>
 
 namespace halocline::comm {
 
@@ -19,7 +21,8 @@ std::vector<int> ranks_in_order(RankOrder order, const NodeHierarchy& nodes, std
   }
   if (order == RankOrder::random) {
     std::mt19937_64 random(static_cast<std::uint64_t>(seed));
-    shuffle(out, random);
+    // Fisher and Yates: std::shuffle differs between libraries.
+    for (auto left = out.size(); left > 1; --left) std::swap(out[left - 1], out[random() % left]);
   }
   return out;
 }

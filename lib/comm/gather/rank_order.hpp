@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstdint>
-#include <random>
 #include <utility>
 #include <vector>
 
@@ -28,13 +27,5 @@ inline constexpr std::array kRankOrders{
 /// Returns the ranks of `nodes` in an order: the i-th entry is to become rank i. `seed` is the seed
 /// of a random order. Pure. O(ranks).
 std::vector<int> ranks_in_order(RankOrder order, const NodeHierarchy& nodes, std::int64_t seed);
-
-/// Puts `items` into a random order by Fisher and Yates. The order is the same on all ranks whose
-/// `random` is in the same state; std::shuffle differs between libraries. O(items).
-template <class T>
-void shuffle(std::vector<T>& items, std::mt19937_64& random) {
-  for (auto left = items.size(); left > 1; --left)
-    std::swap(items[left - 1], items[random() % left]);
-}
 
 }  // namespace halocline::comm

@@ -35,7 +35,7 @@ RootedBlocks::RootedBlocks(const NodeCommunicators& communicators, const RootedB
   });
 }
 
-void RootedBlocks::place(const std::vector<int>& ranks, dtype::MessageBuffer& passed_on) {
+void RootedBlocks::place(const std::vector<int>& ranks, MessageBuffer& passed_on) {
   if (is_root_) {
     for (const int rank : ranks) places_[rank] = at_root(rank);
   } else {
@@ -44,7 +44,7 @@ void RootedBlocks::place(const std::vector<int>& ranks, dtype::MessageBuffer& pa
   }
 }
 
-void RootedBlocks::place_in(const std::vector<int>& ranks, dtype::MessageBuffer& buffer) {
+void RootedBlocks::place_in(const std::vector<int>& ranks, MessageBuffer& buffer) {
   std::int64_t bytes = 0, elements = 0;
   for (const int rank : ranks) bytes += contributions_.bytes(rank);
   buffer.resize(static_cast<std::size_t>(bytes));

@@ -30,9 +30,9 @@ class RootedBlocks {
   /// Chooses where the blocks of `ranks` are for messages. On the root, each block is in its final
   /// place. On other ranks, the own block is in its own buffer. Blocks of other ranks follow each
   /// other in `passed_on`, which is resized to fit.
-  void place(const std::vector<int>& ranks, dtype::MessageBuffer& passed_on);
+  void place(const std::vector<int>& ranks, MessageBuffer& passed_on);
   /// Places the blocks of all `ranks` one behind the other in `buffer`, which is resized to fit.
-  void place_in(const std::vector<int>& ranks, dtype::MessageBuffer& buffer);
+  void place_in(const std::vector<int>& ranks, MessageBuffer& buffer);
   /// Returns the blocks of `ranks` where place() or place_in() has put them.
   ElementBlocks of(const std::vector<int>& ranks) const;
 

@@ -16,8 +16,7 @@ namespace halocline::comm {
 class Slots {
  public:
   /// Makes room for `count` slots of `bytes` bytes each in `buffer`, which must outlive the slots.
-  Slots(dtype::MessageBuffer& buffer, std::int64_t count, dtype::TypeExprPtr slot,
-        std::int64_t bytes)
+  Slots(MessageBuffer& buffer, std::int64_t count, dtype::TypeExprPtr slot, std::int64_t bytes)
       : slot_(std::move(slot)), elements_(dtype::basic_element_count(*slot_)), bytes_(bytes) {
     buffer.resize(static_cast<std::size_t>(count * bytes));
     data_ = buffer.data();

@@ -36,15 +36,15 @@ std::atomic<std::int64_t> nanoseconds_of_reading{0};
 std::array<std::atomic<std::int64_t>, kDispositions> noted_dispositions;
 std::atomic<bool> is_summed_up{false};
 
-const char* name_of(Call call) {
+const char* name_of(MpiCall call) {
   return kNames[static_cast<std::size_t>(call)];
 }
 const char* name_of(Path path) {
   return path == Path::engine ? "engine" : "mpi";
 }
 // Tells if a call returns before its message has been sent or received.
-bool only_starts(Call call) {
-  return call == Call::isend || call == Call::irecv || is_persistent(call);
+bool only_starts(MpiCall call) {
+  return call == MpiCall::isend || call == MpiCall::irecv || is_persistent(call);
 }
 
 int world_rank() {
@@ -71,7 +71,7 @@ std::string shortened_text_of(MPI_Datatype type) {
 
 }  // namespace
 
-void note(Call call, Path path, const Subject& subject, double seconds) noexcept {
+void note(MpiCall call, Path path, const Subject& subject, double seconds) noexcept {
   auto [type, count, bytes] = subject;
   if (bytes < 0) {
     MPI_Count size = 0;
@@ -131,17 +131,18 @@ std::string text_of_mode() {
                               : std::string("left to MPI without a model of them"));
 }
 
+long long count_of(TypeDisposition one) {
+  return noted_dispositions[static_cast<std::size_t>(one)];
+}
+
 std::string text_of_types() {
-  const auto disposition = [](TypeDisposition one) {
-    return static_cast<long long>(noted_dispositions[static_cast<std::size_t>(one)]);
-  };
-  auto left = disposition(TypeDisposition::committed);
+  auto left = count_of(TypeDisposition::committed);
   auto out = text("types committed: %lld", left);
   for (const auto& [one, what] :
        {std::pair(TypeDisposition::taken, "the engine's"),
         {TypeDisposition::left, "contiguous, unknown or of long blocks"}}) {
-    if (disposition(one) != 0) out += text("; %s: %lld", what, disposition(one));
-    left -= disposition(one);
+    if (count_of(one) != 0) out += text("; %s: %lld", what, count_of(one));
+    left -= count_of(one);
   }
   if (left == 0) return out;
   return out + text("; hardly used or not at all: %lld", left);
@@ -156,7 +157,7 @@ std::string summary() {
     for (const auto path : {Path::engine, Path::mpi}) {
       const auto& noted = noted_calls[call][static_cast<std::size_t>(path)];
       if (noted.calls == 0) continue;
-      const bool starts = only_starts(static_cast<Call>(call));
+      const bool starts = only_starts(static_cast<MpiCall>(call));
       is_any = true, is_any_start = is_any_start || starts;
       rows += begin + text("%-22s %-6s %12lld %16lld %12.6f%s\n", kNames[call], name_of(path),
                            static_cast<long long>(noted.calls), static_cast<long long>(noted.bytes),
@@ -185,18 +186,17 @@ void print_summary() noexcept {
   }
 }
 
-// Reports at the end of a program that no type was seen. No rank can be asked any more, so the
-// launcher's variables name the rank.
+// Reports at the end of a program that no type was seen.
 [[gnu::destructor]] static void tell_of_nothing() {
   // Without a log, this must not call MPI while the process ends.
-  if (is_summed_up || std::getenv("HALOCLINE_MPI_LOG") == nullptr) return;
+  if (is_summed_up || count_of(TypeDisposition::committed) != 0 ||
+      std::getenv("HALOCLINE_MPI_LOG") == nullptr)
+    return;
   int was_initialized = 0;  // false in other processes, which the launcher needs
   PMPI_Initialized(&was_initialized);
   if (was_initialized == 0 || settings().log == Settings::Log::none ||
-      settings().mode == Settings::Mode::off)
+      settings().mode == Settings::Mode::off || !is_first_rank())
     return;
-  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"})
-    if (const char* const rank = std::getenv(variable); rank != nullptr && rank[0] != '0') return;
   std::fprintf(stderr,
                "halocline: no derived type was committed in its sight (mpi_f08 is not): all was "
                "left to MPI\n");

@@ -13,7 +13,7 @@
 namespace halocline::interpose {
 
 /// Names a call that is counted.
-enum class Call {
+enum class MpiCall {
 #define HALOCLINE_PACKING(Name, name, ...) name,
 #define HALOCLINE_MESSAGE HALOCLINE_PACKING
 #define HALOCLINE_SECOND_MESSAGE(name, text) name,
@@ -21,8 +21,8 @@ enum class Call {
 #include "comm/interpose/calls.def"
 };
 /// Tells if a call makes a persistent request.
-constexpr bool is_persistent(Call call) {
-  return call == Call::send_init || call == Call::recv_init;
+constexpr bool is_persistent(MpiCall call) {
+  return call == MpiCall::send_init || call == MpiCall::recv_init;
 }
 /// Names who did a call.
 enum class Path { mpi, engine };
@@ -38,7 +38,7 @@ struct Subject {
 };
 
 /// Counts a call. With HALOCLINE_MPI_LOG=calls, also prints a line for it. Thread-safe.
-void note(Call call, Path path, const Subject& subject, double seconds) noexcept;
+void note(MpiCall call, Path path, const Subject& subject, double seconds) noexcept;
 
 /// Counts its lifetime as time spent on reading types and on comparing them with MPI.
 class NotedReading {
@@ -84,7 +84,7 @@ void print_summary() noexcept;
 /// Returns `action()`, which makes a call of MPI and returns its code. With a log, notes the call
 /// and its time. `action` may change `path`. Use it for calls with a known type.
 template <class F>
-int noted(Call call, const Path& path, const Subject& subject, F&& action) {
+int noted(MpiCall call, const Path& path, const Subject& subject, F&& action) {
   if (settings().log == Settings::Log::none) return action();
   const double start = PMPI_Wtime();
   const int code = action();

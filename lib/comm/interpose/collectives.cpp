@@ -102,19 +102,16 @@ struct Side {
   }
 };
 
-// Holds what goes to or comes from one partner.
-using Part = comm::PlannedBuffer;
-
 // Holds the packed bytes of all partners, one behind the other. MPI gets them in place of one side
 // of a collective.
 class PackedSide {
  public:
   // Takes memory for all parts; nullopt is a partner without data. Bytes cannot be streamed with
   // `one_type`: such a call has one type for all partners, however long their packed bytes are.
-  PackedSide(std::vector<std::optional<Part>> parts, bool on_device, bool one_type)
+  PackedSide(std::vector<std::optional<comm::PlannedBuffer>> parts, bool on_device, bool one_type)
       : types_(parts.size(), MPI_PACKED), one_type_(one_type) {
     int offset = 0;
-    std::vector<Part> on_device_parts;
+    std::vector<comm::PlannedBuffer> on_device_parts;
     for (auto& part : parts) {
       const auto bytes = part ? part->plan.packed_bytes(part->count) : 0;
       counts_.push_back(static_cast<int>(bytes));
@@ -180,7 +177,7 @@ class PackedSide {
 
  private:
   struct InHost {
-    Part part;
+    comm::PlannedBuffer part;
     int offset;
     std::shared_ptr<const comm::StreamedBytes> type;  // nullptr: one run
     std::size_t partner;
@@ -207,37 +204,36 @@ std::int64_t bytes_of(const Side<Displacement>& side, const Partners& partners) 
   return out;
 }
 
-// Tells if the engine is to pack a side: it takes over most of the bytes, or some in memory of a
-// device.
-//
-// A receive with one type for all partners stays MPI's if messages are streamed, since the engine
-// would need one run of memory. The engine still does it if it is forced or a device holds data.
+// Tells if the engine is to pack a side: it takes over half of the bytes or more, or some in memory
+// of a device.
 template <class Displacement>
 bool is_ours(const Side<Displacement>& side, Way way, const Partners& partners) {
-  const bool is_for_devices =
-      kStreams && side.one_type && way == Way::receive && settings().mode != Settings::Mode::engine;
+  // If messages are streamed, a receive with one type for all partners needs one run of memory.
+  const bool needs_one_run = kStreams && side.one_type && way == Way::receive;
   // With one rank, Open MPI 4.1 uses other displacements (results/vendor-bugs). A program must not
   // get these first and the right ones later.
-  const bool is_alone = kStreams && std::is_same_v<Displacement, int> && !side.one_type &&
-                        partners.count == 1 && settings().mode != Settings::Mode::engine;
-  if ((is_for_devices || is_alone) && !may_have_device_memory()) return false;
+  const bool is_one_rank =
+      kStreams && std::is_same_v<Displacement, int> && !side.one_type && partners.count == 1;
+  const bool is_mpis_on_host =
+      (needs_one_run || is_one_rank) && settings().mode != Settings::Mode::engine;
+  if (is_mpis_on_host && !may_have_device_memory()) return false;
   const auto unit = side.unit();
   std::int64_t ours = 0;
   bool on_device = false;
   for (int i = 0; i < partners.count; ++i) {
     if (!partners.is_there(i) || side.counts[i] == 0) continue;
     if (side.counts[i] < 0 || side.type(i) == MPI_DATATYPE_NULL) return false;
-    auto* const known = known_type(side.type(i));
+    auto* const known = committed_type(side.type(i));
     if (known == nullptr) continue;
     const auto by = known->to_send(side.type(i), side.buffer_of(i, unit), side.counts[i], way,
-                                   Traffic::both_ways);
+                                   MessagePattern::both_ways);
     if (by.plan != nullptr) ours += by.plan->packed_bytes(side.counts[i]);
     on_device = on_device || is_packed_by_device(by.memory);
   }
   if (ours == 0) return false;
   const auto all = bytes_of(side, partners);
   if (all + partners.count * comm::StreamedBytes::kRoom > INT_MAX) return false;
-  return on_device || (!is_for_devices && !is_alone && 2 * ours >= all);
+  return on_device || (!is_mpis_on_host && 2 * ours >= all);
 }
 
 // Tells if a predefined type may hold an element that is too long to be received in pieces.
@@ -253,14 +249,14 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way
                                          const Partners& partners) {
   if (!side.is_given() || !is_ours(side, way, partners)) return std::nullopt;
   try {
-    std::vector<std::optional<Part>> parts(static_cast<std::size_t>(partners.count));
+    std::vector<std::optional<comm::PlannedBuffer>> parts(static_cast<std::size_t>(partners.count));
     const auto unit = side.unit();
     bool on_device = false, on_host = false;
     for (int i = 0; i < partners.count; ++i) {
       if (!partners.is_there(i) || side.counts[i] == 0) continue;
       const auto type = side.type(i);
       auto* const buffer = side.buffer_of(i, unit);
-      auto* const known = known_type(type);
+      auto* const known = committed_type(type);
       if (known == nullptr && !dtype::is_predefined(type)) return std::nullopt;
       const auto* plan =
           known != nullptr ? known->plan_beside_others(type, buffer, side.counts[i], way) : nullptr;
@@ -272,7 +268,7 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way
       const auto kind = kind_of(*plan, buffer);
       on_device = on_device || is_packed_by_device(kind);
       on_host = on_host || kind == dtype::MemoryKind::host;
-      parts[static_cast<std::size_t>(i)] = Part{*plan, buffer, side.counts[i]};
+      parts[static_cast<std::size_t>(i)] = comm::PlannedBuffer{*plan, buffer, side.counts[i]};
     }
     if (on_device && on_host) return std::nullopt;  // no packer reaches both
     return PackedSide(std::move(parts), on_device, side.one_type);
@@ -284,12 +280,12 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way
 // Holds what is known of the types of a call, found without a look at buffers.
 struct Types {
   MPI_Datatype first = MPI_DATATYPE_NULL;  // first one that was committed in the interposer's sight
-  KnownType::Sends most = KnownType::Sends::by_mpi;
+  CommittedType::Sender sender = CommittedType::Sender::mpi;
 
   // Tells if the engine may do a part of the call.
   bool may_be_ours() const {
-    return most == KnownType::Sends::open ||
-           (most == KnownType::Sends::by_mpi_on_host && may_have_device_memory());
+    return sender == CommittedType::Sender::undecided ||
+           (sender == CommittedType::Sender::mpi_on_host && may_have_device_memory());
   }
   // Tells if the call is MPI's, and no log needs it.
   bool are_mpis() const {
@@ -309,10 +305,10 @@ Types types_of(const Between& partners, const int* sent, const MPI_Datatype* sen
       const std::pair one(types[one_type ? 0 : i], counts[i]);
       if (one == last) continue;
       last = one;
-      const auto* const known = known_type(one.first);
+      const auto* const known = committed_type(one.first);
       if (known == nullptr) continue;
       if (out.first == MPI_DATATYPE_NULL) out.first = one.first;
-      out.most = std::max(out.most, known->known_sender(one.second, Traffic::both_ways));
+      out.sender = std::max(out.sender, known->known_sender(one.second, MessagePattern::both_ways));
     }
   };
   add(partners.destinations, sent, sent_types);
@@ -330,15 +326,15 @@ template <bool one_type>
   const auto types = types_of<one_type>(partners, sent, sent_types, received, received_types);
   const bool out = types.are_mpis();
   if (out && passed_on != nullptr)
-    passed_on->insert(hash, types.most == KnownType::Sends::by_mpi_on_host);
+    passed_on->insert(hash, types.sender == CommittedType::Sender::mpi_on_host);
   return out;
 }
 
 // Tells if a call is MPI's, and no log needs it. So are all calls in place, or without a
 // communicator.
 //
-// It has little code: after a call of MPI, all code has to be fetched and decoded anew. It has one
-// loop, since the processor does not foresee the end of a loop then.
+// It is short and has one loop, since it runs right after MPI's code has filled the instruction
+// cache and the branch predictor.
 template <bool one_type, Between Group::*partners>
 [[gnu::always_inline]] inline bool are_mpis(const void* sendbuf, const int* sent,
                                             const MPI_Datatype* sent_types, const int* received,
@@ -368,7 +364,7 @@ template <bool one_type, Between Group::*partners>
 // Does a collective by `by_mpi(sent, received)`. The sides that the engine takes over go as packed
 // bytes.
 template <bool one_type, class Displacement, class ByMpi>
-int carry_all(Call call, const Between& partners, const Side<Displacement>& sent,
+int carry_all(MpiCall call, const Between& partners, const Side<Displacement>& sent,
               const Side<Displacement>& received, ByMpi&& by_mpi) {
   const auto& [sources, destinations] = partners;
   if (sent.has_null_type(destinations.count) || received.has_null_type(sources.count))
@@ -400,25 +396,26 @@ int carry_all(Call call, const Between& partners, const Side<Displacement>& sent
                                       const int recvcounts[], const int rdispls[],
                                       MPI_Datatype recvtype, MPI_Comm comm) {
   using Given = Side<int>;
-  return carry_all<true>(
-      Call::alltoallv, group_of(comm)->ranks, Given{sendbuf, sendcounts, sdispls, &sendtype, true},
-      Given{recvbuf, recvcounts, rdispls, &recvtype, true},
-      [=](const Given& sent, const Given& received) {
-        return PMPI_Alltoallv(sent.buffer, sent.counts, sent.displacements, sent.type(0),
-                              const_cast<void*>(received.buffer), received.counts,
-                              received.displacements, received.type(0), comm);
-      });
+  return carry_all<true>(MpiCall::alltoallv, group_of(comm)->ranks,
+                         Given{sendbuf, sendcounts, sdispls, &sendtype, true},
+                         Given{recvbuf, recvcounts, rdispls, &recvtype, true},
+                         [=](const Given& sent, const Given& received) {
+                           return PMPI_Alltoallv(sent.buffer, sent.counts, sent.displacements,
+                                                 sent.type(0), const_cast<void*>(received.buffer),
+                                                 received.counts, received.displacements,
+                                                 received.type(0), comm);
+                         });
 }
 
 // These two say how MPI_Alltoallw and MPI_Neighbor_alltoallw differ.
-template <Call call>
+template <MpiCall call>
 constexpr auto* kInC = &MPI_Alltoallw;
 template <>
-constexpr auto* kInC<Call::neighbor_alltoallw> = &MPI_Neighbor_alltoallw;
-template <Call call>
-constexpr auto kPartners = call == Call::alltoallw ? &Group::ranks : &Group::neighbors;
+constexpr auto* kInC<MpiCall::neighbor_alltoallw> = &MPI_Neighbor_alltoallw;
+template <MpiCall call>
+constexpr auto kPartners = call == MpiCall::alltoallw ? &Group::ranks : &Group::neighbors;
 
-template <class Mpi, Call call, class Displacement>
+template <class Mpi, MpiCall call, class Displacement>
 [[gnu::noinline]] int carry_alltoallw(const void* sendbuf, const int sendcounts[],
                                       const Displacement sdispls[], const MPI_Datatype sendtypes[],
                                       void* recvbuf, const int recvcounts[],
@@ -439,7 +436,7 @@ int alltoallv(const auto& mpi, auto sendbuf, auto sendcounts, auto sdispls, cons
               auto recvbuf, auto recvcounts, auto rdispls, const auto& recvtype, auto comm) {
   const DeliveryAfterCall after;
   const auto &sent = in_c(sendtype), &received = in_c(recvtype);
-  if ((!may_be_known(sent) && !may_be_known(received)) || is_special(sendbuf) ||
+  if ((!may_be_committed(sent) && !may_be_committed(received)) || is_special(sendbuf) ||
       is_special(recvbuf) ||
       are_mpis<true, &Group::ranks>(in_c(sendbuf), in_c(sendcounts), &sent, in_c(recvcounts),
                                     &received, in_c(comm)))
@@ -450,7 +447,7 @@ int alltoallv(const auto& mpi, auto sendbuf, auto sendcounts, auto sdispls, cons
 }
 
 // Does MPI_Alltoallw and MPI_Neighbor_alltoallw in C.
-template <Call call, class Mpi>
+template <MpiCall call, class Mpi>
 int alltoallw(const Mpi& mpi, const void* sendbuf, const int sendcounts[], auto sdispls,
               const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], auto rdispls,
               const MPI_Datatype recvtypes[], MPI_Comm comm) {
@@ -469,7 +466,7 @@ std::vector<MPI_Datatype> types_in_c(Given<const MPI_Datatype*> types, int count
 }
 
 // Does them in Fortran, by the call for C.
-template <Call call, class... Addresses>
+template <MpiCall call, class... Addresses>
 int alltoallw(const InFortran<Addresses...>& mpi, auto sendbuf, auto sendcounts, auto sdispls,
               auto sendtypes, auto recvbuf, auto recvcounts, auto rdispls, auto recvtypes,
               auto comm) {

@@ -12,14 +12,15 @@ namespace {
 
 int type_commit(const auto& mpi, auto type) {
   const int code = mpi(type);
-  if (code == MPI_SUCCESS) committed(at(type, 0));
+  if (code == MPI_SUCCESS) note_commit(at(type, 0));
   return code;
 }
 
 int type_dup(const auto& mpi, auto old_type, auto new_type) {
   const int code = mpi(old_type, new_type);
-  // The copy of a committed type is committed.
-  if (code == MPI_SUCCESS && known_type(in_c(old_type)) != nullptr) committed(at(new_type, 0));
+  // The copy of a note_commit type is note_commit.
+  if (code == MPI_SUCCESS && committed_type(in_c(old_type)) != nullptr)
+    note_commit(at(new_type, 0));
   return code;
 }
 

@@ -28,8 +28,9 @@ bool pack_by_mpi(MPI_Datatype handle, const void* buffer, std::int64_t count, st
   return code == MPI_SUCCESS && position == bytes;
 }
 
-// A pack from a wrong place is noticed, unless the place is wrong by a multiple of this. It is 17
-// pages of any size up to 64 KiB.
+// A pack from a wrong place is noticed, unless the place is wrong by a multiple of this period. The
+// period is a whole number of pages of up to 64 KiB, as mremap() needs. Its factor 17 is odd and
+// prime: MPIs err by powers of two and by small multiples of a type's own strides.
 constexpr std::int64_t kPeriod = std::int64_t{17} << 16;
 constexpr std::int64_t kAlignment = 64;
 
@@ -92,9 +93,9 @@ class TellingMemory {
 
 }  // namespace
 
-bool packs_as_mpi(const dtype::PackPlan& plan, MPI_Datatype handle, bool several) {
+std::optional<bool> packs_as_mpi(const dtype::PackPlan& plan, MPI_Datatype handle, bool several) {
   const auto& bounds = plan.bounds();
-  if (bounds.size > kLongestCompared) return false;
+  if (bounds.size > kLongestCompared) return std::nullopt;
   const auto span_of = [&](std::int64_t n) {
     return static_cast<double>(bounds.true_extent) +
            static_cast<double>(std::abs(bounds.extent)) * static_cast<double>(n - 1);
@@ -104,7 +105,7 @@ bool packs_as_mpi(const dtype::PackPlan& plan, MPI_Datatype handle, bool several
   const std::int64_t instances = !several                                       ? 1
                                  : bounds.size <= kLong && span_of(3) <= kShort ? 3
                                                                                 : 2;
-  if (span_of(instances) > kMost) return false;
+  if (span_of(instances) > kMost) return std::nullopt;
   const auto distance = bounds.extent * (instances - 1);
   const auto span = bounds.true_extent + std::abs(distance);
   // Most types are short enough for one memory that is made once.

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "dtype/pack/pack_plan.hpp"
 
@@ -23,9 +24,9 @@ inline constexpr std::int64_t kLongestCompared = std::int64_t{1} << 25;
 ///
 /// It packs memory of the library, in which each byte tells its place. A program's buffer may hold
 /// nothing but zeros. It takes one pack by each for an instance, at least 2 us, and 2 us more for
-/// each MiB that the instances span. Returns false for an instance of more than kLongestCompared
-/// bytes, and for instances that span more than 36 GB. Throws std::bad_alloc.
-bool packs_as_mpi(const dtype::PackPlan& plan, MPI_Datatype handle, bool several);
+/// each MiB that the instances span. Returns nullopt, without a comparison, for an instance of more
+/// than kLongestCompared bytes and for instances that span more than 36 GB. Throws std::bad_alloc.
+std::optional<bool> packs_as_mpi(const dtype::PackPlan& plan, MPI_Datatype handle, bool several);
 
 /// Packs `count` instances at `buffer` by MPI, and compares the bytes with `packed`. Prints a line
 /// on standard error if they differ. The engine's bytes are used anyway.

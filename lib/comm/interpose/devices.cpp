@@ -48,7 +48,7 @@ struct SharedTransport {
 
 namespace {
 
-std::atomic<bool> lanes_made{false};
+std::atomic<bool> transports_made{false};
 
 // Returns the shared transport of a transfer. Streams and compiled kernels are made once. There
 // must be a device.
@@ -60,7 +60,7 @@ SharedTransport& shared_transport(Transfer transfer) {
   if (one == nullptr) {
     if (dtype::current_device() == nullptr) throw EnvironmentError(dtype::why_no_device());
     one = std::make_unique<SharedTransport>(transfer);
-    lanes_made = true;
+    transports_made = true;
   }
   return *one;
 }
@@ -186,47 +186,47 @@ void DeviceMessage::for_parts(std::int64_t bytes, F&& f) {
 }
 
 DeviceMessage::DeviceMessage(const std::vector<comm::PlannedBuffer>& parts)
-    : lane_(shared_transport(transfer_of(parts))) {
-  for (const auto& part : parts) bytes_ += streams_.emplace_back(lane_.transport, part).bytes();
-  message_ = lane_.transport.message(static_cast<std::size_t>(bytes_ + comm::StreamedBytes::kRoom),
-                                     &message_memory());
-  const std::lock_guard lock(lane_.mutex);
+    : shared_(shared_transport(transfer_of(parts))) {
+  for (const auto& part : parts) bytes_ += streams_.emplace_back(shared_.transport, part).bytes();
+  message_ = shared_.transport.message(
+      static_cast<std::size_t>(bytes_ + comm::StreamedBytes::kRoom), &message_memory());
+  const std::lock_guard lock(shared_.mutex);
   for_parts(bytes_, [](auto& stream, std::byte* packed, std::int64_t) { stream.prepare(packed); });
 }
 
 bool DeviceMessage::is_for_host() const {
-  return lane_.transport.transfer() != Transfer::device;
+  return shared_.transport.transfer() != Transfer::device;
 }
 
 // Waits until no kernel uses the memory any more, also after an error. Then it can be given back.
 DeviceMessage::~DeviceMessage() {
-  const std::lock_guard lock(lane_.mutex);
-  lane_.transport.settle();
+  const std::lock_guard lock(shared_.mutex);
+  shared_.transport.settle();
 }
 
 void DeviceMessage::pack() {
   or_end([this] {
-    const std::lock_guard lock(lane_.mutex);
+    const std::lock_guard lock(shared_.mutex);
     for_parts(bytes_, [](auto& stream, std::byte* packed, std::int64_t here) {
       stream.pack(0, here, packed);
     });
-    lane_.transport.to_wire(message_, static_cast<std::size_t>(bytes_));
+    shared_.transport.to_wire(message_, static_cast<std::size_t>(bytes_));
   });
 }
 
 void DeviceMessage::unpack(std::int64_t bytes) {
   or_end([&] {
-    const std::lock_guard lock(lane_.mutex);
-    lane_.transport.from_wire(message_, static_cast<std::size_t>(bytes));
+    const std::lock_guard lock(shared_.mutex);
+    shared_.transport.from_wire(message_, static_cast<std::size_t>(bytes));
     for_parts(bytes, [](auto& stream, const std::byte* packed, std::int64_t here) {
       stream.unpack(0, here, packed);
     });
-    lane_.transport.packer().fence();
+    shared_.transport.packer().fence();
   });
 }
 
 void release_devices() noexcept {
-  if (lanes_made) resources().release_kept();
+  if (transports_made) resources().release_kept();
 }
 
 }  // namespace halocline::interpose

@@ -62,8 +62,8 @@ struct SharedTransport;
 /// `one-shot`, `staged`, or `host` if the host can address all data.
 class DeviceMessage {
  public:
-  /// Takes the memory for all parts. Throws EnvironmentError, also without memory for packed bytes
-  /// or lists, and ConfigError if no transfer is possible.
+  /// Takes the memory for all parts. Throws EnvironmentError, also without memory of the device,
+  /// and std::bad_alloc without memory of the host. Throws ConfigError if no transfer is possible.
   explicit DeviceMessage(const std::vector<comm::PlannedBuffer>& parts);
   DeviceMessage(const DeviceMessage&) = delete;
   DeviceMessage& operator=(const DeviceMessage&) = delete;
@@ -85,7 +85,7 @@ class DeviceMessage {
   template <class F>
   void for_parts(std::int64_t bytes, F&& f);
 
-  SharedTransport& lane_;
+  SharedTransport& shared_;
   std::deque<comm::detail::PackedStream> streams_;
   comm::Transport::Message message_;
   std::int64_t bytes_ = 0;

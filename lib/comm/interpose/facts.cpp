@@ -15,6 +15,7 @@
 #include "dtype/canonical/dataloop.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/pack/disjoint.hpp"
+#include "dtype/pack/host/copy_range.hpp"
 #include "dtype/type_tree.hpp"
 
 namespace halocline::interpose {
@@ -58,14 +59,16 @@ TypeFacts::TypeFacts(const dtype::TypeExpr& expression)
     return;
   }
   plan_.emplace(std::move(form));
+  dtype::host::prepare(*plan_);  // later, nobody could catch std::bad_alloc
   blocks_ = blocks_of(expression, *plan_);
 }
 
 bool TypeFacts::compare(MPI_Datatype handle, std::int64_t count) const noexcept {
   const NotedReading noted;
-  bool equal = false;
+  bool equal = false, is_compared = false;
   try {
-    equal = packs_as_mpi(*plan_, handle, count > 1);
+    const auto found = packs_as_mpi(*plan_, handle, count > 1);
+    equal = found.value_or(false), is_compared = found.has_value();
   } catch (const std::bad_alloc&) {
     // MPI needs less memory.
   }
@@ -73,9 +76,9 @@ bool TypeFacts::compare(MPI_Datatype handle, std::int64_t count) const noexcept 
                           std::memory_order_relaxed);
   if (!equal)
     note_type(handle, [&] {
-      return std::string(plan_->bounds().size > kLongestCompared
-                             ? "all by mpi: too long to compare"
-                             : "all by mpi, which packs it otherwise than the type map says");
+      return std::string(is_compared
+                             ? "all by mpi, which packs it otherwise than the type map says"
+                             : "all by mpi: too long, or no memory, to compare it with MPI's");
     });
   return equal;
 }
@@ -93,9 +96,9 @@ bool TypeFacts::is_free_of_order(std::int64_t count) const {
   return count <= known;
 }
 
-bool TypeFacts::ask_rule(std::int64_t bytes, Traffic traffic) const {
-  const bool out = engine_sends(blocks_, bytes, traffic);
-  last_message(traffic).store(2 * bytes + (out ? 1 : 0), std::memory_order_relaxed);
+bool TypeFacts::ask_rule(std::int64_t bytes, MessagePattern pattern) const {
+  const bool out = engine_sends(blocks_, bytes, pattern);
+  last_message(pattern).store(2 * bytes + (out ? 1 : 0), std::memory_order_relaxed);
   return out;
 }
 

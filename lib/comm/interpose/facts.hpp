@@ -65,9 +65,9 @@ class TypeFacts {
   bool is_free_of_order(std::int64_t count) const;
   /// Tells if the rule lets the engine send `bytes` packed bytes. Remembers the last answer.
   /// Precondition: there is a plan.
-  bool is_sent_by_engine(std::int64_t bytes, Traffic traffic) const {
-    const auto known = last_message(traffic).load(std::memory_order_relaxed);
-    return known / 2 == bytes ? known % 2 != 0 : ask_rule(bytes, traffic);
+  bool is_sent_by_engine(std::int64_t bytes, MessagePattern pattern) const {
+    const auto known = last_message(pattern).load(std::memory_order_relaxed);
+    return known / 2 == bytes ? known % 2 != 0 : ask_rule(bytes, pattern);
   }
 
  private:
@@ -77,11 +77,11 @@ class TypeFacts {
   std::atomic<Comparison>& comparison(std::int64_t count) const {
     return comparisons_[count > 1 ? 1 : 0];
   }
-  std::atomic<std::int64_t>& last_message(Traffic traffic) const {
-    return last_messages_[static_cast<std::size_t>(traffic)];
+  std::atomic<std::int64_t>& last_message(MessagePattern pattern) const {
+    return last_messages_[static_cast<std::size_t>(pattern)];
   }
   bool compare(MPI_Datatype handle, std::int64_t count) const noexcept;
-  bool ask_rule(std::int64_t bytes, Traffic traffic) const;
+  bool ask_rule(std::int64_t bytes, MessagePattern pattern) const;
 
   std::optional<dtype::PackPlan> plan_;
   std::string why_no_plan_;
@@ -89,7 +89,7 @@ class TypeFacts {
   bool is_one_run_ = false, has_long_elements_ = false;
   mutable std::array<std::atomic<Comparison>, 2> comparisons_{};  // of one and of several instances
   mutable std::atomic<std::int64_t> disjoint_{kUnknown};
-  // For each traffic: twice the bytes of the last message, plus 1 if the engine sends it.
+  // For each pattern: twice the bytes of the last message, plus 1 if the engine sends it.
   mutable std::array<std::atomic<std::int64_t>, 2> last_messages_{-2, -2};
 };
 

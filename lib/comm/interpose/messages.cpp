@@ -28,9 +28,9 @@ MessageContent message_content(auto buffer, auto count, auto type, auto partner)
 }
 
 // Returns the way of the message that a call sends or receives.
-constexpr Way way_of(Call call) {
-  return call == Call::recv || call == Call::irecv || call == Call::sendrecv_recv ||
-                 call == Call::recv_init
+constexpr Way way_of(MpiCall call) {
+  return call == MpiCall::recv || call == MpiCall::irecv || call == MpiCall::sendrecv_recv ||
+                 call == MpiCall::recv_init
              ? Way::receive
              : Way::send;
 }
@@ -40,13 +40,13 @@ constexpr Way way_of(Call call) {
 //
 // MPI_Send and MPI_Recv count as one way. For all other calls, another message is taken to travel
 // the other way.
-std::optional<PackedMessage> packed_instead(Call call, KnownType& known,
+std::optional<PackedMessage> packed_instead(MpiCall call, CommittedType& known,
                                             const MessageContent& content) {
   const auto& [buffer, count, type, partner, special] = content;
   if (count <= 0 || partner == MPI_PROC_NULL) return std::nullopt;
-  const auto traffic =
-      call == Call::send || call == Call::recv ? Traffic::one_way : Traffic::both_ways;
-  const auto by = known.to_send(type, buffer, count, way_of(call), traffic, is_persistent(call));
+  const auto pattern = call == MpiCall::send || call == MpiCall::recv ? MessagePattern::one_way
+                                                                      : MessagePattern::both_ways;
+  const auto by = known.to_send(type, buffer, count, way_of(call), pattern, is_persistent(call));
   if (by.plan == nullptr || !sees_completions()) return std::nullopt;
   const auto bytes = by.plan->packed_bytes(count);
   if (bytes > INT_MAX || (kStreams && bytes < 2)) return std::nullopt;  // one byte is not streamed
@@ -62,10 +62,10 @@ std::optional<PackedMessage> packed_instead(Call call, KnownType& known,
 // If MPI is to carry packed bytes, it calls `start(packed)`, then `by_mpi` with the packed bytes.
 // After success, it calls `end(packed)`. Otherwise `by_mpi` gets the content as it is.
 template <class ByMpi, class Start, class End>
-int carry(Call call, const MessageContent& content, ByMpi&& by_mpi, Start&& start, End&& end) {
+int carry(MpiCall call, const MessageContent& content, ByMpi&& by_mpi, Start&& start, End&& end) {
   const DeliveryAfterCall after;
   const auto& [buffer, count, type, partner, special] = content;
-  auto* const known = special ? nullptr : known_type(type);
+  auto* const known = special ? nullptr : committed_type(type);
   if (known == nullptr) return by_mpi(const_cast<void*>(buffer), count, type);
   auto packed = packed_instead(call, *known, content);
   if (!packed)
@@ -98,7 +98,7 @@ int send(const Mpi& mpi, auto buffer, auto count, auto type, auto to, auto tag, 
   const auto by_mpi = [&](void* data, int n, MPI_Datatype of) {
     return mpi(data, n, Mpi::argument(of), to, tag, comm);
   };
-  return carry(Call::send, message_content(buffer, count, type, to), by_mpi, kPack, kNothing);
+  return carry(MpiCall::send, message_content(buffer, count, type, to), by_mpi, kPack, kNothing);
 }
 
 template <class Mpi>
@@ -108,7 +108,7 @@ int recv(const Mpi& mpi, auto buffer, auto count, auto type, auto from, auto tag
   const auto by_mpi = [&](void* data, int n, MPI_Datatype of) {
     return mpi(data, n, Mpi::argument(of), from, tag, comm, got.list());
   };
-  return carry(Call::recv, message_content(buffer, count, type, from), by_mpi, empty(got),
+  return carry(MpiCall::recv, message_content(buffer, count, type, from), by_mpi, empty(got),
                unpack_by(got));
 }
 
@@ -122,15 +122,15 @@ int sendrecv(const Mpi& mpi, auto send_buffer, auto send_count, auto send_type, 
       return mpi(data, n, Mpi::argument(of), to, send_tag, room, most, Mpi::argument(as), from, tag,
                  comm, got.list());
     };
-    return carry(Call::sendrecv_recv, message_content(buffer, count, type, from), both, empty(got),
-                 unpack_by(got));
+    return carry(MpiCall::sendrecv_recv, message_content(buffer, count, type, from), both,
+                 empty(got), unpack_by(got));
   };
-  return carry(Call::sendrecv, message_content(send_buffer, send_count, send_type, to), by_mpi,
+  return carry(MpiCall::sendrecv, message_content(send_buffer, send_count, send_type, to), by_mpi,
                kPack, kNothing);
 }
 
 // Does the calls that give a request.
-template <Call call, class Mpi>
+template <MpiCall call, class Mpi>
 int request(const Mpi& mpi, auto buffer, auto count, auto type, auto partner, auto tag, auto comm,
             auto made) {
   const auto by_mpi = [&](void* data, int n, MPI_Datatype of) {
@@ -138,7 +138,7 @@ int request(const Mpi& mpi, auto buffer, auto count, auto type, auto partner, au
   };
   const auto start = [&](const PackedMessage& packed) {
     set_null(made);
-    if (call == Call::isend) packed.pack();
+    if (call == MpiCall::isend) packed.pack();
   };
   const auto end = [&](PackedMessage& packed) {
     (is_persistent(call) ? watch_persistent : watch)(at(made, 0), std::move(packed), way_of(call));

@@ -35,7 +35,7 @@ Who who(const PackDecision& by, const void* packed) {
     return mpi(given, given_count, given_type, given_out, given_size, given_position, given_comm);
   };
   const auto type = in_c(given_type);
-  auto* const known = known_type(type);
+  auto* const known = committed_type(type);
   if (known == nullptr || is_special(given) || is_special(given_out)) return by_mpi();
   const void* const buffer = in_c(given);
   const auto count = in_c(given_count);
@@ -46,7 +46,7 @@ Who who(const PackDecision& by, const void* packed) {
   auto* const packed = fits ? static_cast<std::byte*>(in_c(given_out)) + *position : nullptr;
   const auto packer = fits ? who(by, packed) : Who::mpi;
   auto path = packer == Who::mpi ? Path::mpi : Path::engine;
-  return noted(Call::pack, path, {type, count}, [&] {
+  return noted(MpiCall::pack, path, {type, count}, [&] {
     if (packer == Who::host) {
       dtype::HostPacker().pack(*by.plan, buffer, count, packed);
       if (verifies()) verify(type, buffer, count, packed, by.plan->packed_bytes(count));
@@ -67,7 +67,7 @@ Who who(const PackDecision& by, const void* packed) {
     return mpi(given, given_size, given_position, given_out, given_count, given_type, given_comm);
   };
   const auto type = in_c(given_type);
-  auto* const known = known_type(type);
+  auto* const known = committed_type(type);
   if (known == nullptr || is_special(given) || is_special(given_out)) return by_mpi();
   void* const buffer = in_c(given_out);
   const auto count = in_c(given_count);
@@ -78,7 +78,7 @@ Who who(const PackDecision& by, const void* packed) {
   const auto by = known->to_unpack(type, buffer, count, packed, room);
   const auto unpacker = who(by, packed);
   auto path = unpacker == Who::mpi ? Path::mpi : Path::engine;
-  return noted(Call::unpack, path, {type, count}, [&] {
+  return noted(MpiCall::unpack, path, {type, count}, [&] {
     if (unpacker == Who::host) {
       dtype::HostPacker().unpack(*by.plan, packed, buffer, count);
       if (verifies()) verify(type, buffer, count, packed, by.plan->packed_bytes(count));

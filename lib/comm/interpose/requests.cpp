@@ -64,6 +64,7 @@ struct Table {
     return of_hash[std::bit_cast<HandleBits>(request) * kSpread >> 56];
   }
   void insert(std::unique_ptr<Entry> entry) {
+    // An entry may still be there if an error ended its request and MPI uses the handle again.
     const auto request = entry->request;
     if (watched.insert_or_assign(request, std::move(entry)).second) ++with_hash_of(request);
     watched_count = watched.size();
@@ -184,7 +185,7 @@ std::shared_ptr<const StreamedBytes> streamed(std::int64_t bytes) {
   return place;
 }
 
-void release_stock() noexcept {
+void release_spare_memory() noexcept {
   {
     const std::lock_guard lock(streamed_types().mutex);
     streamed_types().places.fill({});
@@ -286,38 +287,38 @@ CompletingRequests::CompletingRequests(int count, const MPI_Request* requests)
   if (requests == nullptr || count <= 0) return;
   or_end([&] {
     if (!threads_may_race()) {
-      before_.assign(requests, requests + count);
+      handles_before_.assign(requests, requests + count);
       return;
     }
     auto& all = table();
     const std::lock_guard lock(all.mutex);
     for (int i = 0; i < count; ++i)
-      if (auto entry = all.extract(requests[i])) taken_.emplace_back(i, std::move(entry));
+      if (auto entry = all.extract(requests[i])) taken_entries_.emplace_back(i, std::move(entry));
   });
 }
 
 // Watches requests again that are not complete or are persistent. MPI may have ended other requests
 // without a report: their entries are dropped.
 CompletingRequests::~CompletingRequests() {
-  for (auto& [index, entry] : taken_)
+  for (auto& [index, entry] : taken_entries_)
     if (entry != nullptr && (entry->persistent || requests_[index] == entry->request))
       keep(std::move(entry));
 }
 
 void CompletingRequests::end(int index, int code, const MPI_Status& status) {
   Entry* entry = nullptr;
-  if (!before_.empty()) {
-    entry = watched(before_[static_cast<std::size_t>(index)]);
+  if (!handles_before_.empty()) {
+    entry = watched(handles_before_[static_cast<std::size_t>(index)]);
   } else {
-    const auto found = std::lower_bound(taken_.begin(), taken_.end(), index,
+    const auto found = std::lower_bound(taken_entries_.begin(), taken_entries_.end(), index,
                                         [](const auto& one, int i) { return one.first < i; });
-    if (found != taken_.end() && found->first == index) entry = found->second.get();
+    if (found != taken_entries_.end() && found->first == index) entry = found->second.get();
   }
   if (entry == nullptr || !entry->active) return;  // a wait for an inactive request does nothing
   if (!entry->persistent && requests_[index] == entry->request) return;
   if (code == MPI_SUCCESS) entry->deliver(status);
   entry->active = false;
-  if (!before_.empty() && !entry->persistent) take(entry->request);
+  if (!handles_before_.empty() && !entry->persistent) take(entry->request);
 }
 
 int end_several(int code, int completed, const MPI_Status* statuses, CompletingRequests& taken,

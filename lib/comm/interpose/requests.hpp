@@ -42,14 +42,14 @@ std::shared_ptr<const comm::StreamedBytes> streamed(std::int64_t bytes);
 using comm::kStreams;
 
 /// Gives back the host memory that is not in use, and the types that streamed() made.
-void release_stock() noexcept;
+void release_spare_memory() noexcept;
 
 /// Describes `count` instances at `buffer` on their way, and holds the memory for their packed
 /// bytes. MPI counts these by an int.
 class PackedMessage {
  public:
-  /// Takes memory for the packed bytes. Packs nothing yet. Throws std::bad_alloc, and what
-  /// DeviceMessage throws.
+  /// Takes memory for the packed bytes. Packs nothing yet. Throws what streamed() and DeviceMessage
+  /// throw.
   PackedMessage(const PackDecision& by, MPI_Datatype type, const void* buffer, int count);
 
   // These three say what MPI is to carry.
@@ -87,8 +87,8 @@ struct Entry {
   bool delivered = false;  ///< complete and unpacked, but not yet waited for
 
   /// Packs what is to be sent, and marks the request as active. Call it before MPI starts the
-  /// request. If that start fails, nothing is known of the request. A wait then finds it complete
-  /// and empty if it is not active.
+  /// request. If that start fails, the mark stays although the request is not active. MPI_Wait then
+  /// returns an empty status, so nothing is unpacked.
   void before_start() {
     if (way == Way::send) travelling.pack();
     active = true, delivered = false;
@@ -136,8 +136,8 @@ class CompletingRequests {
 
  private:
   const MPI_Request* requests_;
-  std::vector<MPI_Request> before_;  // without threads: handles before the call
-  std::vector<std::pair<int, std::unique_ptr<Entry>>> taken_;  // with threads
+  std::vector<MPI_Request> handles_before_;  // without threads: handles before the call
+  std::vector<std::pair<int, std::unique_ptr<Entry>>> taken_entries_;  // with threads
 };
 
 /// Ends the `completed` requests that a call completed. Returns `code`, which the caller gets.

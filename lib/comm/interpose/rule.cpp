@@ -96,7 +96,7 @@ struct Distances {
 
 // Measures the distances of the first blocks in packed order.
 Distances distances_of(const dtype::PackPlan& plan) {
-  std::array<dtype::IoBlock, 65> first;
+  std::array<dtype::MemoryBlock, 65> first;
   std::int64_t position = 0;
   const auto number = dtype::list_blocks(plan, 1, position, first);
   if (number < 2) return {0, true};
@@ -166,9 +166,10 @@ bool has_message_times() {
 }
 
 std::optional<MessageTime> message_time(const dtype::BlockTimes& times, const Blocks& blocks,
-                                        std::int64_t bytes, Traffic traffic) {
+                                        std::int64_t bytes, MessagePattern pattern) {
   const auto& measured = blocks.listed ? times.listed : times.strided;
-  const auto& [packed, typed] = traffic == Traffic::one_way ? measured.one_way : measured.both_ways;
+  const auto& [packed, typed] =
+      pattern == MessagePattern::one_way ? measured.one_way : measured.both_ways;
   if (bytes > kLongestMessage || !packed || bytes < packed->axes().bytes.front())
     return std::nullopt;
   const auto& [block, stride] = blocks.shape;
@@ -177,14 +178,15 @@ std::optional<MessageTime> message_time(const dtype::BlockTimes& times, const Bl
   return ours && mpi ? std::optional(MessageTime{*ours, *mpi}) : std::nullopt;
 }
 
-std::optional<MessageTime> message_time(const Blocks& blocks, std::int64_t bytes, Traffic traffic) {
+std::optional<MessageTime> message_time(const Blocks& blocks, std::int64_t bytes,
+                                        MessagePattern pattern) {
   const auto* const times = block_times();
-  return times != nullptr ? message_time(*times, blocks, bytes, traffic) : std::nullopt;
+  return times != nullptr ? message_time(*times, blocks, bytes, pattern) : std::nullopt;
 }
 
-bool engine_sends(const Blocks& blocks, std::int64_t bytes, Traffic traffic) {
+bool engine_sends(const Blocks& blocks, std::int64_t bytes, MessagePattern pattern) {
   if (!engine_packs(blocks, bytes)) return false;
-  const auto time = message_time(blocks, bytes, traffic);
+  const auto time = message_time(blocks, bytes, pattern);
   return time && time->pays();
 }
 

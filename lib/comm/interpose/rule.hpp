@@ -2,7 +2,8 @@
 // Decides by a rule who does a call, the engine or MPI. The rule depends on the shape of a type,
 // the bytes, and the times of messages that `halocline calibrate` measured.
 //
-// - In memory, the engine packs and unpacks all types of short blocks: engine_packs().
+// - MPI_Pack and MPI_Unpack: the engine does all types of short blocks in host memory:
+//   engine_packs().
 // - The engine packs a message if that saves at least 10 % of MPI's time: engine_sends(). Without
 //   measured times, MPI does all messages of host memory.
 //
@@ -26,7 +27,7 @@
 namespace halocline::interpose {
 
 /// Is the mean block length, in bytes, from which on MPI packs as fast as the engine. Of the 960
-/// packs of results/vendors (table1, patterns, tiny, halo; four MPIs), the engine lost 2 by more
+/// packs of results/vendors (table1, patterns, halo; four MPIs), the engine lost 2 by more
 /// than 5 % below it.
 inline constexpr std::int64_t kLongBlock = 512;
 
@@ -58,7 +59,7 @@ inline bool engine_packs(const Blocks& blocks, std::int64_t bytes) {
 
 /// Says if a message travels alone, or if another one travels the other way at the same time, as in
 /// the exchange of a halo.
-enum class Traffic { one_way, both_ways };
+enum class MessagePattern { one_way, both_ways };
 
 /// Is the longest message, in packed bytes, that the engine sends. No cache keeps the packed bytes
 /// of longer messages on their way. Blocks of 16 bytes then took up to twice MPI's time.
@@ -77,13 +78,14 @@ struct MessageTime {
 /// Returns the time of a message of `bytes` packed bytes, by `times`. It is nullopt for messages
 /// beyond kLongestMessage, and for messages shorter or longer than what was measured.
 std::optional<MessageTime> message_time(const dtype::BlockTimes& times, const Blocks& blocks,
-                                        std::int64_t bytes, Traffic traffic);
+                                        std::int64_t bytes, MessagePattern pattern);
 /// Returns the time of such a message by the model; nullopt also without a model.
-std::optional<MessageTime> message_time(const Blocks& blocks, std::int64_t bytes, Traffic traffic);
+std::optional<MessageTime> message_time(const Blocks& blocks, std::int64_t bytes,
+                                        MessagePattern pattern);
 
 /// Tells if the engine sends or receives a message of `bytes` packed bytes. Returns false without
 /// measured times of messages, and if the engine saves less than 10 %. O(log points of the model).
-bool engine_sends(const Blocks& blocks, std::int64_t bytes, Traffic traffic);
+bool engine_sends(const Blocks& blocks, std::int64_t bytes, MessagePattern pattern);
 
 /// Returns the system model of the file in HALOCLINE_MODEL, or of the place where `halocline
 /// calibrate` writes it. Returns nullptr if there is none.

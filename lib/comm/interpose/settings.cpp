@@ -57,10 +57,17 @@ Settings from_environment() {
 }  // namespace
 
 bool is_first_rank() {
-  int is_ready = 0, rank = 0;
+  int is_ready = 0, is_over = 0;
   PMPI_Initialized(&is_ready);
-  if (is_ready != 0) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank == 0;
+  PMPI_Finalized(&is_over);
+  if (is_ready != 0 && is_over == 0) {
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank == 0;
+  }
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+    if (const char* const rank = std::getenv(variable); rank != nullptr) return rank[0] == '0';
+  return true;
 }
 
 const Settings& settings() {

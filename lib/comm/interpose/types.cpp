@@ -17,7 +17,7 @@
 
 namespace halocline::interpose {
 
-dtype::HandleTable<KnownType>* const known_types = new dtype::HandleTable<KnownType>;
+dtype::HandleTable<CommittedType>* const committed_types = new dtype::HandleTable<CommittedType>;
 std::atomic<std::uint64_t> changes_of_senders{0};
 
 namespace {
@@ -27,16 +27,17 @@ std::atomic<bool> is_over{false};
 
 int at_finalize(MPI_Comm, int, void*, void*) {
   is_over = true;
-  known_types->close();  // from here on calls go to MPI at once
+  committed_types->close();  // from here on calls go to MPI at once
   finish_abandoned();
   release_devices();
-  release_stock();
+  release_spare_memory();
   if (settings().log != Settings::Log::none) print_summary();
   return MPI_SUCCESS;
 }
 
-// Prepares for MPI_Finalize, whose first step is to delete the attributes of MPI_COMM_SELF.
-void watch_finalize() {
+// Prepares for MPI_Finalize, whose first step is to delete the attributes of MPI_COMM_SELF. Warns
+// once if the model is missing.
+void at_first_commit() {
   static std::once_flag once;
   std::call_once(once, [] {
     int keyval = MPI_KEYVAL_INVALID;
@@ -45,25 +46,25 @@ void watch_finalize() {
       return;
     PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);
     PMPI_Comm_free_keyval(&keyval);
-    if (is_model_missing()) model();  // prints a warning
+    if (is_model_missing()) model();  // prints the warning
   });
 }
 
 std::string text_of_messages(const TypeFacts& facts, std::int64_t bytes) {
   if (!has_message_times()) return "messages by mpi: there is no model of them";
   if (bytes > kLongestMessage) return "messages by mpi: too long";
-  const auto way = [&](const char* name, Traffic traffic) -> std::string {
-    const auto time = message_time(facts.blocks(), bytes, traffic);
+  const auto way = [&](const char* name, MessagePattern pattern) -> std::string {
+    const auto time = message_time(facts.blocks(), bytes, pattern);
     if (!time) return std::string(name) + "by mpi: shorter or longer than the model's messages";
     char text[96];
     std::snprintf(text, sizeof text, "%sby %s (engine %.3g us, mpi %.3g us%s)", name,
-                  facts.is_sent_by_engine(bytes, traffic) ? "engine" : "mpi", time->ours * 1e6,
+                  facts.is_sent_by_engine(bytes, pattern) ? "engine" : "mpi", time->ours * 1e6,
                   time->mpi * 1e6,
                   time->ours < time->mpi && !time->pays() ? ": too little a gain" : "");
     return text;
   };
-  return "messages, as measured by the model, " + way("one way ", Traffic::one_way) + ", " +
-         way("both ways ", Traffic::both_ways);
+  return "messages, as measured by the model, " + way("one way ", MessagePattern::one_way) + ", " +
+         way("both ways ", MessagePattern::both_ways);
 }
 
 // Tells who does calls with `bytes` packed bytes of a type, and why.
@@ -81,7 +82,7 @@ std::string text_of(const TypeFacts& facts, std::int64_t bytes) {
 
 }  // namespace
 
-KnownType::KnownType(MPI_Datatype handle) {
+CommittedType::CommittedType(MPI_Datatype handle) {
   MPI_Count size = 0;
   MPI_Aint first = 0, extent = 0;
   PMPI_Type_size_x(handle, &size);
@@ -90,8 +91,8 @@ KnownType::KnownType(MPI_Datatype handle) {
   bytes_before_reading_ = std::max<std::int64_t>(kBytesBeforeReading, extent / kSpanPerByte);
 }
 
-const TypeFacts* KnownType::count_use(MPI_Datatype handle, const void* buffer, std::int64_t count,
-                                      bool at_once) {
+const TypeFacts* CommittedType::count_use(MPI_Datatype handle, const void* buffer,
+                                          std::int64_t count, bool at_once) {
   const auto bytes = size_ * count;
   const auto used =
       bytes + kBytesPerUse + used_.fetch_add(bytes + kBytesPerUse, std::memory_order_relaxed);
@@ -104,7 +105,7 @@ const TypeFacts* KnownType::count_use(MPI_Datatype handle, const void* buffer, s
   return facts;
 }
 
-const TypeFacts* KnownType::read(MPI_Datatype handle) noexcept {
+const TypeFacts* CommittedType::read(MPI_Datatype handle) noexcept {
   const NotedReading noted;
   try {
     auto facts = facts_of(handle);
@@ -124,23 +125,24 @@ const TypeFacts* KnownType::read(MPI_Datatype handle) noexcept {
   }
 }
 
-PackDecision KnownType::to_send(MPI_Datatype handle, const void* buffer, std::int64_t count,
-                                Way way, Traffic traffic, bool is_persistent) {
+PackDecision CommittedType::to_send(MPI_Datatype handle, const void* buffer, std::int64_t count,
+                                    Way way, MessagePattern pattern, bool is_persistent) {
   // known_sender() comes first: it is faster than finding out where the buffer is.
-  if (const auto who = known_sender(count, traffic);
-      who == Sends::by_mpi || (who == Sends::by_mpi_on_host && !may_have_device_memory()))
+  if (const auto who = known_sender(count, pattern);
+      who == Sender::mpi || (who == Sender::mpi_on_host && !may_have_device_memory()))
     return {};
   const auto by = decide(
       handle, buffer, count,
       [&](const TypeFacts& facts) {
-        return facts.is_sent_by_engine(size_ * count, traffic) && facts.is_free_of_order(count);
+        return facts.is_sent_by_engine(size_ * count, pattern) &&
+               (way == Way::send || facts.is_free_of_order(count));
       },
       is_persistent);
   return way == Way::send && has_long_elements() ? PackDecision{} : by;
 }
 
-const dtype::PackPlan* KnownType::plan_beside_others(MPI_Datatype handle, const void* buffer,
-                                                     std::int64_t count, Way way) {
+const dtype::PackPlan* CommittedType::plan_beside_others(MPI_Datatype handle, const void* buffer,
+                                                         std::int64_t count, Way way) {
   const auto* facts = facts_.load(std::memory_order_acquire);
   if (facts == nullptr) facts = read(handle);
   if (facts == nullptr || facts->plan() == nullptr || !is_trusted(*facts, handle, count) ||
@@ -148,10 +150,12 @@ const dtype::PackPlan* KnownType::plan_beside_others(MPI_Datatype handle, const 
     return nullptr;
   const bool on_device =
       is_packed_by_device(dtype::kind_of_memory(comm::byte_at(buffer, true_lb_)));
-  return on_device || is_forced() || facts->is_free_of_order(count) ? facts->plan() : nullptr;
+  return on_device || is_forced() || way == Way::send || facts->is_free_of_order(count)
+             ? facts->plan()
+             : nullptr;
 }
 
-void committed(MPI_Datatype handle) noexcept {
+void note_commit(MPI_Datatype handle) noexcept {
   if (settings().mode == Settings::Mode::off) {
     static const bool told [[maybe_unused]] = [] {
       if (settings().log != Settings::Log::none && is_first_rank())
@@ -160,14 +164,14 @@ void committed(MPI_Datatype handle) noexcept {
     }();
     return;
   }
-  if (is_over || known_types == nullptr) return;
+  if (is_over || committed_types == nullptr) return;
   int is_initialized = 0;  // false with sessions of MPI 4, whose types are left to MPI
   PMPI_Initialized(&is_initialized);
   if (is_initialized == 0) return;
   try {
-    if (known_type(handle) != nullptr || dtype::is_predefined(handle)) return;
-    watch_finalize();
-    known_types->insert(handle, std::make_unique<KnownType>(handle));
+    if (committed_type(handle) != nullptr || dtype::is_predefined(handle)) return;
+    at_first_commit();
+    committed_types->insert(handle, std::make_unique<CommittedType>(handle));
     note_disposition(TypeDisposition::committed);
     changes_of_senders.fetch_add(1, std::memory_order_release);
   } catch (const std::exception&) {

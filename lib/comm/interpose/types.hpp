@@ -44,16 +44,15 @@ inline bool has_address(const dtype::PackPlan& plan, const void* buffer) {
 
 /// Decides who does the calls with one committed datatype. Thread-safe.
 ///
-/// - In host memory, the engine does what the rule gives it, once the type was used for
-/// kBytesBeforeReading
-///   bytes.
+/// - In host memory, the engine does what the rule gives it. That begins once the type was used for
+///   kBytesBeforeReading bytes.
 /// - In memory of a device, it does all types that are not contiguous. That begins once
 ///   may_have_device_memory() has seen a device.
 /// - With HALOCLINE_MPI=engine, it does all types that are not contiguous.
 ///
 /// A type that MPI packs otherwise than its type map says stays MPI's: ranks without the interposer
 /// go by MPI's packs.
-class KnownType {
+class CommittedType {
  public:
   /// Says when a type is read: at the use that brings the sum of its uses to kBytesBeforeReading. A
   /// use counts its packed bytes and kBytesPerUse. Reading and comparing takes as long as MPI takes
@@ -64,9 +63,9 @@ class KnownType {
   static constexpr std::int64_t kBytesBeforeReading = 16384, kBytesPerUse = 512, kSpanPerByte = 256;
 
   /// Makes a note of a type that was just committed.
-  explicit KnownType(MPI_Datatype handle);
-  KnownType(const KnownType&) = delete;
-  KnownType& operator=(const KnownType&) = delete;
+  explicit CommittedType(MPI_Datatype handle);
+  CommittedType(const CommittedType&) = delete;
+  CommittedType& operator=(const CommittedType&) = delete;
 
   /// Decides who packs `count` instances at `buffer`. O(1), except for the call that reads the
   /// type.
@@ -90,30 +89,31 @@ class KnownType {
   /// that reaches the limit reads and compares it. A type of a persistent request is read at once,
   /// since such a request is made to be used often.
   PackDecision to_send(MPI_Datatype handle, const void* buffer, std::int64_t count, Way way,
-                       Traffic traffic, bool is_persistent = false);
+                       MessagePattern pattern, bool is_persistent = false);
 
-  /// Lists what known_sender() returns: MPI, MPI unless the data are in memory of a device, or that
-  /// to_send() has to find out.
-  enum class Sends { by_mpi, by_mpi_on_host, open };
+  /// Names who sends a message, as far as it is certain. `mpi_on_host`: MPI, unless the data are in
+  /// memory of a device. `undecided`: to_send() has to find out.
+  enum class Sender { mpi, mpi_on_host, undecided };
   /// Returns what is certain about the answer of to_send() for `count` instances. O(1).
-  Sends known_sender(std::int64_t count, Traffic traffic) const {
-    if (count <= 0) return Sends::by_mpi;
+  Sender known_sender(std::int64_t count, MessagePattern pattern) const {
+    if (count <= 0) return Sender::mpi;
     const auto* const facts = facts_.load(std::memory_order_acquire);
-    if (facts == nullptr || (facts->plan() != nullptr && is_forced())) return Sends::open;
-    if (facts->plan() == nullptr || facts->differs_from_mpi(count)) return Sends::by_mpi;
-    return facts->is_sent_by_engine(size_ * count, traffic) ? Sends::open : Sends::by_mpi_on_host;
+    if (facts == nullptr || (facts->plan() != nullptr && is_forced())) return Sender::undecided;
+    if (facts->plan() == nullptr || facts->differs_from_mpi(count)) return Sender::mpi;
+    return facts->is_sent_by_engine(size_ * count, pattern) ? Sender::undecided
+                                                            : Sender::mpi_on_host;
   }
 
   /// Returns the plan for a call that takes other types as well, such as a collective. Reads the
   /// type.
   ///
   /// Returns nullptr without a plan, if MPI packs otherwise and the engine is not forced, or if
-  /// long elements would be sent. In host memory, also returns nullptr if `count` instances hold a
-  /// byte twice and the engine is not forced.
+  /// long elements would be sent. In host memory, also returns nullptr for a receive whose
+  /// instances hold a byte twice, unless the engine is forced.
   const dtype::PackPlan* plan_beside_others(MPI_Datatype handle, const void* buffer,
                                             std::int64_t count, Way way);
-  /// Returns the plan that calls go by. Returns nullptr before the type is read, and if MPI does
-  /// everything.
+  /// Returns the plan that calls go by, for tests. Returns nullptr before the type is read, and if
+  /// MPI does everything.
   const dtype::PackPlan* plan() const {
     const auto* const facts = facts_.load(std::memory_order_acquire);
     return facts != nullptr ? facts->plan() : nullptr;
@@ -168,23 +168,23 @@ class KnownType {
 };
 
 /// Remembers a type that was just committed, until it is freed. Does nothing for MPI's own types.
-void committed(MPI_Datatype handle) noexcept;
+void note_commit(MPI_Datatype handle) noexcept;
 
 /// Holds the remembered types. It is nullptr before the library's static objects are made.
-extern dtype::HandleTable<KnownType>* const known_types;
+extern dtype::HandleTable<CommittedType>* const committed_types;
 
 /// Tells if a handle may be that of a remembered type. False for most of MPI's own types.
-inline bool may_be_known(MPI_Datatype handle) noexcept {
-  return known_types != nullptr && known_types->may_have(handle);
+inline bool may_be_committed(MPI_Datatype handle) noexcept {
+  return committed_types != nullptr && committed_types->may_have(handle);
 }
 
 /// Returns what is known of a type. Returns nullptr for types that were not remembered: MPI's own,
 /// and types that were committed out of the interposer's sight.
-inline KnownType* known_type(MPI_Datatype handle) noexcept {
-  return may_be_known(handle) ? known_types->find(handle) : nullptr;
+inline CommittedType* committed_type(MPI_Datatype handle) noexcept {
+  return may_be_committed(handle) ? committed_types->find(handle) : nullptr;
 }
 
-/// Counts how often KnownType::known_sender() may have changed its answer for a handle. It is 0
+/// Counts how often CommittedType::known_sender() may have changed its answer for a handle. It is 0
 /// until a type is remembered. Freeing a type does not count: its handle is nobody's until a new
 /// type is committed, and that counts.
 extern std::atomic<std::uint64_t> changes_of_senders;

@@ -14,10 +14,10 @@ namespace halocline::comm {
 
 namespace {
 
-using Allocator = dtype::HugePageAllocator<std::byte>;
+using Allocator = HugePageAllocator<std::byte>;
 
 constexpr std::size_t kSmallest = 256, kMore = 64;
-// Kept sizes from here on take huge pages. One huge page is twice this size.
+// Sizes from here on take huge pages. One huge page is twice this size.
 constexpr std::size_t kLong = std::size_t{1} << 20;
 
 // Both kinds of memory are given back by std::free().
@@ -52,8 +52,10 @@ HostBytes::HostBytes(std::size_t bytes) : HostBytes() {
 }
 
 HostBytes::HostBytes(MessageMemory& from, std::size_t bytes) : HostBytes() {
-  const auto size_class = std::bit_width(std::max(bytes, kSmallest + kMore) - kMore - 1);
-  auto& shelf = from.shelves_.at(static_cast<std::size_t>(size_class));
+  const auto size_class =
+      static_cast<std::size_t>(std::bit_width(std::max(bytes, kSmallest + kMore) - kMore - 1));
+  if (size_class >= from.shelves_.size()) throw std::bad_alloc();
+  auto& shelf = from.shelves_[size_class];
   if (shelf.size <= from.most_kept_) {
     memory_.get_deleter().shelf = &shelf;
     const auto guard = from.lock();

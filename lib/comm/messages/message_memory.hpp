@@ -13,8 +13,8 @@
 namespace halocline::comm {
 
 /// Keeps host memory in sizes that are powers of two and 64 bytes more, for a header or for
-/// StreamedBytes. Must outlive the memory that it hands out. A ResourceCache does the same for
-/// memory of devices.
+/// StreamedBytes. From 1 MiB on, sizes are whole huge pages. Must outlive the memory that it hands
+/// out. A ResourceCache does the same for memory of devices.
 class MessageMemory {
  public:
   /// Says who may use the memory at once.

@@ -71,8 +71,9 @@ void VendorOperation::completed(std::size_t, const MPI_Status& status) {
   done_ = true;
 }
 
-PackedOperation::PackedOperation(Wire& wire, const Call& call, const Transport& transport,
-                                 const dtype::PackPlan& plan, bool in_buffer)
+PackedOperation::PackedOperation(Wire& wire, const MessageArguments& call,
+                                 const Transport& transport, const dtype::PackPlan& plan,
+                                 bool in_buffer)
     : wire_(wire),
       call_(call),
       transport_(transport),

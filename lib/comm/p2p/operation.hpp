@@ -44,7 +44,7 @@ struct Wire {
 };
 
 /// Holds the arguments of a send or receive.
-struct Call {
+struct MessageArguments {
   void* buffer;
   std::int64_t count;
   int partner, tag;
@@ -84,14 +84,14 @@ class Operation {
 /// Lets MPI move the user's own type; for types without a plan.
 class VendorOperation final : public Operation {
  public:
-  VendorOperation(const Wire& wire, const Call& call, MPI_Datatype type, bool sends)
+  VendorOperation(const Wire& wire, const MessageArguments& call, MPI_Datatype type, bool sends)
       : wire_(wire), call_(call), type_(type), sends_(sends) {}
   void start() override;
 
  private:
   void completed(std::size_t i, const MPI_Status& status) override;
   const Wire& wire_;
-  const Call call_;
+  const MessageArguments call_;
   MPI_Datatype type_;  // valid until start() has returned
   bool sends_;
 };
@@ -103,7 +103,7 @@ class PackedOperation : public Operation {
  public:
   /// Makes the operation. `in_buffer` says that the packed bytes are one run of the user's buffer,
   /// which MPI then uses directly.
-  PackedOperation(Wire& wire, const Call& call, const Transport& transport,
+  PackedOperation(Wire& wire, const MessageArguments& call, const Transport& transport,
                   const dtype::PackPlan& plan, bool in_buffer);
 
  protected:
@@ -127,7 +127,7 @@ class PackedOperation : public Operation {
   void end() { slots_.clear(), done_ = true; }
 
   Wire& wire_;
-  const Call call_;
+  const MessageArguments call_;
   const Transport& transport_;
   PackedStream stream_;
   const bool in_buffer_;

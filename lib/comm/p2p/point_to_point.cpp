@@ -69,14 +69,21 @@ class Engine {
 
   ~Engine() {
     if (mpi_is_over()) return;
+    // MPI may use the memory of a failed operation until the process ends, so it is never freed.
+    static std::mutex mutex;
+    static auto& left_to_mpi = *new std::vector<std::shared_ptr<Operation>>;
+    const std::lock_guard lock(mutex);
     for (const auto& operation : failed_)
       for (auto& request : operation->requests())
-        if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+        if (request != MPI_REQUEST_NULL) {
+          MPI_Request_free(&request);
+          left_to_mpi.push_back(operation);
+        }
   }
 
   // Starts an operation, which is Send or Receive if the type has a plan.
   template <class Packed>
-  std::shared_ptr<Operation> start(const Call& call, MPI_Datatype type) {
+  std::shared_ptr<Operation> start(const MessageArguments& call, MPI_Datatype type) {
     if (call.count < 0)
       throw ConfigError("negative count of " + std::to_string(call.count) +
                         " in a message: use 0 or more");
@@ -105,7 +112,7 @@ class Engine {
     return operation;
   }
 
-  Transfer transfer(const Call& call, MPI_Datatype type) {
+  Transfer transfer(const MessageArguments& call, MPI_Datatype type) {
     const auto* plan = std::get_if<PackPlan>(&dtype::cached_plan(type));
     return plan == nullptr ? Transfer::host : choose(*plan, call);
   }
@@ -171,7 +178,7 @@ class Engine {
   }
 
   // Throws ConfigError unless MPI itself can take a type without a plan, in one message.
-  void require_vendor(const Call& call, MPI_Datatype type,
+  void require_vendor(const MessageArguments& call, MPI_Datatype type,
                       const UnsupportedDatatype& reason) const {
     MPI_Count size = 0, lb = 0, extent = 0;
     HALOCLINE_MPI(MPI_Type_size_x(type, &size));
@@ -195,7 +202,7 @@ class Engine {
     return known_.try_emplace(key, plan).first->second;
   }
 
-  Transfer choose(const PackPlan& plan, const Call& call) {
+  Transfer choose(const PackPlan& plan, const MessageArguments& call) {
     const auto bytes = plan.packed_bytes(call.count);
     if (resources_ == nullptr || bytes == 0) return Transfer::host;
     const auto kind = resources_->device().kind_of(byte_at(call.buffer, plan.bounds().true_lb));

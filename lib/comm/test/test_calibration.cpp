@@ -261,7 +261,7 @@ TEST(Grid, LongBlocksAndShortStridesStandForWhatTheyAre) {
 /// Tells if two blocks share a line of a cache.
 bool shares_a_line(const dtype::PackPlan& plan) {
   std::vector<bool> used(static_cast<std::size_t>(plan.bounds().true_extent / 64 + 1));
-  std::vector<dtype::IoBlock> blocks(4096);
+  std::vector<dtype::MemoryBlock> blocks(4096);
   for (std::int64_t position = 0; position < plan.packed_bytes(1);) {
     const auto number = dtype::list_blocks(plan, 1, position, blocks);
     for (const auto& block : std::span(blocks).first(number)) {

@@ -3,6 +3,9 @@
 #include "comm/p2p/point_to_point.hpp"
 
 #include <gtest/gtest.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 
 #include <algorithm>
 #include <array>
@@ -493,6 +496,26 @@ TEST(MessageMemory, KeepsMemoryUpToItsLimit) {
   std::fill_n(second.data(), 512 + 64, std::byte{1});
   std::fill_n(longer.data(), 2048, std::byte{1});
 }
+
+TEST(MessageMemory, RefusesWhatNoSystemHas) {
+  MessageMemory memory(1 << 20, MessageMemory::Users::all_threads);
+  EXPECT_THROW(HostBytes(memory, std::size_t{1} << 62), std::bad_alloc);
+}
+
+#ifdef __SANITIZE_ADDRESS__  // it knows which memory the system has got back
+TEST(MessageMemory, FreesWhatIsAboveItsLimit) {
+  MessageMemory memory(2 * (512 + 64), MessageMemory::Users::all_threads);
+  std::array<const std::byte*, 3> given{};
+  {
+    const HostBytes first(memory, 512), second(memory, 512), third(memory, 512);
+    given = {first.data(), second.data(), third.data()};
+  }
+  const auto is_freed = [](const std::byte* at) { return __asan_address_is_poisoned(at) != 0; };
+  EXPECT_EQ(std::ranges::count_if(given, is_freed), 1);
+  memory.release();
+  EXPECT_EQ(std::ranges::count_if(given, is_freed), 3);
+}
+#endif
 
 TEST(PointToPoint, GivesBackWhatItTookOfTheDevice) {
   Machine machine(MemoryKind::device);

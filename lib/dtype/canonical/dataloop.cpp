@@ -293,7 +293,8 @@ class StructBuilder {
   Displacements displacements_, lengths_;  // runs since the last member that is no run
 };
 
-// Makes a struct of two pieces, without folding.
+// Makes a struct of two pieces. Does not splice nested structs as fold() does: that would read the
+// rest of a cut list once more for each cut.
 Piece in_sequence(Piece first, Piece second) {
   StructLoop out;
   const auto size = first.loop.size + second.loop.size;

@@ -14,8 +14,8 @@ struct Group {
 };
 
 // Sums up the messages to other ranks, by path.
-struct Traffic {
-  explicit Traffic(std::span<const Message> messages) {
+struct PathTotals {
+  explicit PathTotals(std::span<const Message> messages) {
     for (const auto& message : messages) {
       if (message.reach == Reach::self) continue;
       auto& group = message.reach == Reach::on_node ? on_node : off_node;
@@ -37,10 +37,10 @@ PredictedSeconds arrival(std::string_view part, const std::optional<MessageTimes
 }
 
 PredictedSeconds copy(std::string_view part, const std::optional<Curve>& curve,
-                      const Traffic& traffic) {
-  if (traffic.on_node.messages + traffic.off_node.messages == 0) return 0;
+                      const PathTotals& totals) {
+  if (totals.on_node.messages + totals.off_node.messages == 0) return 0;
   if (!curve) return Unknown{part};
-  const auto bytes = traffic.on_node.bytes + traffic.off_node.bytes;
+  const auto bytes = totals.on_node.bytes + totals.off_node.bytes;
   if (!curve->reaches(bytes)) return Unknown{part, curve->reach()};
   return curve->at(bytes);
 }
@@ -96,15 +96,15 @@ std::string Unknown::text() const {
 
 PhaseSeconds phase_seconds(const SystemModel& model, std::span<const Message> messages,
                            Transfer transfer) {
-  const Traffic traffic(messages);
+  const PathTotals totals(messages);
   const auto& paths = paths_of(model, transfer);
   const bool on_device = transfer == Transfer::device;
   PhaseSeconds out;
   out.transfer =
       max(arrival(on_device ? "device messages on the node" : "host messages on the node",
-                  paths.on_node, traffic.on_node),
+                  paths.on_node, totals.on_node),
           arrival(on_device ? "device messages between nodes" : "host messages between nodes",
-                  paths.off_node, traffic.off_node));
+                  paths.off_node, totals.off_node));
   switch (transfer) {
     case Transfer::host: {
       const auto& [pack, unpack] = model.host_packing;
@@ -127,9 +127,9 @@ PhaseSeconds phase_seconds(const SystemModel& model, std::span<const Message> me
           by_kernel(model, {"unpacking to device memory", unpack, &Message::destination}, messages);
       if (on_device) break;
       out.pack =
-          out.pack + copy("copies from the device to the host", model.device_to_host, traffic);
+          out.pack + copy("copies from the device to the host", model.device_to_host, totals);
       out.unpack =
-          copy("copies from the host to the device", model.host_to_device, traffic) + out.unpack;
+          copy("copies from the host to the device", model.host_to_device, totals) + out.unpack;
       break;
     }
   }

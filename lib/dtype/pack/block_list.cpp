@@ -22,8 +22,8 @@ struct EachBlock {
                std::int64_t last) const {
     return detail::cut(
         op.strided, first, last,
-        [&](std::int64_t inside, std::int64_t at, int rank, std::int64_t count) {
-          return each_run(op.strided, displacement + inside, offset + at, rank, count);
+        [&](std::int64_t inside, std::int64_t at, int height, std::int64_t count) {
+          return each_run(op.strided, displacement + inside, offset + at, height, count);
         },
         [&](std::int64_t inside, std::int64_t at, std::int64_t bytes) {
           return emit(displacement + inside, offset + at, bytes);
@@ -49,10 +49,10 @@ struct EachBlock {
   }
 
  private:
-  bool each_run(const StridedOp& op, std::int64_t displacement, std::int64_t offset, int rank,
+  bool each_run(const StridedOp& op, std::int64_t displacement, std::int64_t offset, int height,
                 std::int64_t count) const {
-    if (rank < 0) return emit(displacement, offset, op.run);
-    const auto end = offset + count * op.level(rank).packed_stride;
+    if (height < 0) return emit(displacement, offset, op.run);
+    const auto end = offset + count * op.level(height).packed_stride;
     std::int64_t at[64] = {};
     while (true) {
       if (!emit(displacement, offset, op.run)) return false;
@@ -61,7 +61,7 @@ struct EachBlock {
       for (int k = 0;; ++k) {
         const auto& level = op.level(k);
         displacement += level.stride;
-        if (k == rank || ++at[k] < level.count) break;
+        if (k == height || ++at[k] < level.count) break;
         displacement -= level.count * level.stride;
         at[k] = 0;
       }
@@ -82,12 +82,13 @@ struct CountBlocks {
     const auto& nest = op.strided;
     return detail::cut(
         nest, first, last,
-        [&](std::int64_t inside, std::int64_t, int rank, std::int64_t count) {
-          // For the ranks so far: the blocks, and the distance from the first run to the last run.
+        [&](std::int64_t inside, std::int64_t, int height, std::int64_t count) {
+          // For the heights so far: the blocks, and the distance from the first run to the last
+          // run.
           std::int64_t blocks = 1, reach = 0;
-          for (int k = 0; k <= rank; ++k) {
+          for (int k = 0; k <= height; ++k) {
             const auto& level = nest.level(k);
-            const auto steps = k == rank ? count : level.count;
+            const auto steps = k == height ? count : level.count;
             const bool continues = level.stride == reach + nest.run;
             blocks = blocks * steps - (continues ? steps - 1 : 0);
             reach += (steps - 1) * level.stride;
@@ -127,7 +128,7 @@ struct CountBlocks {
 }  // namespace
 
 std::size_t list_blocks(const PackPlan& plan, std::int64_t count, std::int64_t& position,
-                        std::span<IoBlock> out) {
+                        std::span<MemoryBlock> out) {
   if (out.empty()) return 0;
   std::size_t written = 0;
   const auto emit = [&](std::int64_t displacement, std::int64_t offset, std::int64_t bytes) {

@@ -11,10 +11,10 @@
 namespace halocline::dtype {
 
 /// Describes consecutive bytes of the user's memory, relative to the buffer argument.
-struct IoBlock {
+struct MemoryBlock {
   std::int64_t offset;
   std::int64_t length;
-  bool operator==(const IoBlock&) const = default;
+  bool operator==(const MemoryBlock&) const = default;
 };
 
 /// Lists the blocks that hold the bytes of the packed stream from `position` on, in packed order,
@@ -28,7 +28,7 @@ struct IoBlock {
 /// \param out receives the blocks
 /// \return number of blocks
 std::size_t list_blocks(const PackPlan& plan, std::int64_t count, std::int64_t& position,
-                        std::span<IoBlock> out);
+                        std::span<MemoryBlock> out);
 
 /// Returns the number of blocks that list_blocks() lists for the bytes [first, last) of the packed
 /// stream of `count` instances.

@@ -50,8 +50,8 @@ Chain chain_of(const PackPlan& plan, std::int64_t count) {
     op = &program.ops[static_cast<std::size_t>(op->children[0])];
   }
   Chain chain{{}, op->kind == Op::Kind::strided};
-  for (int rank = 0; rank <= op->strided.top(); ++rank)
-    chain.levels.push_back(op->strided.level(rank));
+  for (int height = 0; height <= op->strided.top(); ++height)
+    chain.levels.push_back(op->strided.level(height));
   if (!chain.levels.empty()) chain.levels.back().count *= count;
   chain.levels.insert(chain.levels.end(), repeats.rbegin(), repeats.rend());
   std::erase_if(chain.levels, [](const LoopLevel& level) { return level.count == 1; });
@@ -60,7 +60,7 @@ Chain chain_of(const PackPlan& plan, std::int64_t count) {
 
 // Holds loops around the first `stretch` bytes of the stream. `is_run`: these bytes are a run on
 // both sides.
-struct Shared {
+struct CommonLoops {
   std::vector<LoopLevel> levels;
   std::int64_t stretch;
   bool is_run;
@@ -69,8 +69,8 @@ struct Shared {
 // Finds the loops that both chains share, from the outside inwards. Outermost loops that repeat p
 // and q packed bytes share a loop over lcm(p, q) bytes, the shortest step that is whole on both
 // sides.
-Shared share_loops(Chain source, Chain destination, std::int64_t bytes) {
-  Shared shared{{}, bytes, false};
+CommonLoops share_loops(Chain source, Chain destination, std::int64_t bytes) {
+  CommonLoops shared{{}, bytes, false};
   auto &s = source.levels, &d = destination.levels;
   while (!s.empty() || !d.empty()) {
     if ((s.empty() && !source.of_runs) || (d.empty() && !destination.of_runs)) return shared;
@@ -121,7 +121,7 @@ class Blocks {
   const PackPlan& plan_;
   std::int64_t count_, position_ = 0;
   Address buffer_;
-  std::array<IoBlock, 64> blocks_;
+  std::array<MemoryBlock, 64> blocks_;
   std::size_t next_ = 0, end_ = 0;
 };
 

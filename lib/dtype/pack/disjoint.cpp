@@ -23,7 +23,7 @@ constexpr auto kAnyNumber = std::numeric_limits<std::int64_t>::max();
 template <class Visit>
 bool for_each_of_blocks(const PackPlan& plan, Visit&& visit) {
   constexpr std::size_t kAtOnce = 256;
-  std::array<IoBlock, kAtOnce> blocks;
+  std::array<MemoryBlock, kAtOnce> blocks;
   std::int64_t position = 0;
   while (const auto got = list_blocks(plan, 1, position, blocks))
     for (const auto& block : std::span(blocks).first(got))
@@ -35,8 +35,8 @@ enum class BlockOrder { ascending, none, overlapping };
 // Compares each block with the one before it.
 BlockOrder order_of_blocks(const PackPlan& plan) {
   auto out = BlockOrder::ascending;
-  IoBlock last{std::numeric_limits<std::int64_t>::min(), 0};
-  for_each_of_blocks(plan, [&](const IoBlock& block) {
+  MemoryBlock last{std::numeric_limits<std::int64_t>::min(), 0};
+  for_each_of_blocks(plan, [&](const MemoryBlock& block) {
     if (block.offset < last.offset + last.length)
       out = block.offset + block.length > last.offset ? BlockOrder::overlapping : BlockOrder::none;
     last = block;
@@ -47,7 +47,7 @@ BlockOrder order_of_blocks(const PackPlan& plan) {
 
 // Sorts the blocks. Returns the least distance from the end of a block to the begin of the next one
 // in memory. Negative if two blocks overlap; kAnyNumber for a single block.
-std::int64_t least_gap(std::vector<IoBlock>& blocks) {
+std::int64_t least_gap(std::vector<MemoryBlock>& blocks) {
   std::sort(blocks.begin(), blocks.end(),
             [](const auto& a, const auto& b) { return a.offset < b.offset; });
   auto out = kAnyNumber;
@@ -58,7 +58,7 @@ std::int64_t least_gap(std::vector<IoBlock>& blocks) {
 
 // Moves each block, of at most `step` bytes, into [0, step) by a multiple of `step`. Cuts a block
 // that reaches beyond `step`, and moves its rest to 0.
-void fold(std::vector<IoBlock>& blocks, std::int64_t step) {
+void fold(std::vector<MemoryBlock>& blocks, std::int64_t step) {
   const auto size = blocks.size();
   for (std::size_t i = 0; i < size; ++i) {
     auto& [offset, length] = blocks[i];
@@ -78,7 +78,7 @@ std::optional<bool> are_met_once(const PackPlan& plan, std::int64_t period) {
   if (words == 0 || words > kMostBits || words > kSparse * (plan.bounds().size / word))
     return std::nullopt;
   std::vector<bool> is_met(static_cast<std::size_t>(words));
-  return for_each_of_blocks(plan, [&](const IoBlock& block) {
+  return for_each_of_blocks(plan, [&](const MemoryBlock& block) {
     auto at = (block.offset % period + period) % period / word;
     for (auto left = block.length / word; left > 0; --left, at = at + 1 == words ? 0 : at + 1) {
       if (is_met[static_cast<std::size_t>(at)]) return false;
@@ -100,9 +100,9 @@ std::int64_t instances_by_blocks(const PackPlan& plan) {
     if (*once) return kAnyNumber;
     if (!interleave) return 0;
   }
-  std::vector<IoBlock> blocks;
+  std::vector<MemoryBlock> blocks;
   std::int64_t longest = 0;
-  const bool are_few = for_each_of_blocks(plan, [&](const IoBlock& block) {
+  const bool are_few = for_each_of_blocks(plan, [&](const MemoryBlock& block) {
     if (blocks.size() == kMost) return false;
     blocks.push_back(block);
     longest = std::max(longest, block.length);
@@ -124,7 +124,8 @@ std::int64_t instances_by_blocks(const PackPlan& plan) {
 std::int64_t instances_by_strides(const detail::Op& root) {
   if (root.kind != detail::Op::Kind::strided || root.strided.levels.empty()) return 0;
   std::vector<LoopLevel> levels;
-  for (int rank = 0; rank <= root.strided.top(); ++rank) levels.push_back(root.strided.level(rank));
+  for (int height = 0; height <= root.strided.top(); ++height)
+    levels.push_back(root.strided.level(height));
   const auto steps = detail::steps_without_overlap(root.strided.run, levels);
   return steps == kAnyNumber ? kAnyNumber : steps / levels.back().count;
 }

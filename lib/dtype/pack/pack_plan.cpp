@@ -45,14 +45,14 @@ struct Run {
   std::int64_t packed_offset, displacement;
   auto operator<=>(const Run&) const = default;
 };
-// Calls visit(run) for each run in the levels up to rank `top`.
+// Calls visit(run) for each run in the levels up to height `top`.
 template <class Visit>
 void for_each_run(const StridedOp& part, int top, const Visit& visit) {
-  const auto visit_level = [&](const auto& self, int rank, Run at) -> void {
-    if (rank < 0) return visit(at);
-    const auto& level = part.level(rank);
+  const auto visit_level = [&](const auto& self, int height, Run at) -> void {
+    if (height < 0) return visit(at);
+    const auto& level = part.level(height);
     for (auto i = level.count; i > 0; --i) {
-      self(self, rank - 1, at);
+      self(self, height - 1, at);
       at.packed_offset += level.packed_stride, at.displacement += level.stride;
     }
   };
@@ -79,7 +79,7 @@ std::int64_t repetitions_without_overlap(const std::vector<StridedOp>& parts, st
   };
   for (const auto& part : parts) {
     std::int64_t count = 1;
-    for (int rank = 0; rank < part.top(); ++rank) count *= part.level(rank).count;
+    for (int height = 0; height < part.top(); ++height) count *= part.level(height).count;
     if (runs.size() + static_cast<std::size_t>(count) > kMostRuns) return 0;
     for_each_run(part, part.top() - 1, [&](const Run& at) {
       runs.push_back({at.displacement, at.displacement + part.run});
@@ -358,7 +358,7 @@ class Compiler {
     std::int64_t lines = 0;
     for (const auto& part : parts) {
       std::int64_t runs = 1;
-      for (int rank = 0; rank < part.top(); ++rank) runs *= part.level(rank).count;
+      for (int height = 0; height < part.top(); ++height) runs *= part.level(height).count;
       lines += runs * (part.run / kLineBytes + 1) * kLineBytes;
     }
     return lines;
@@ -493,14 +493,10 @@ std::int64_t word_bytes_of(const Program& program) {
       alignment_bits |= static_cast<std::uint64_t>(level.stride | level.packed_stride);
     alignment_bits |=
         all_bits(op.displacements) | all_bits(op.near_displacements) | all_bits(op.ends);
-    // All other displacements of a rule are multiples of its elements' distance.
+    // The rule's places within a bucket are multiples of op.stride or op.child_size.
     if (op.rule) alignment_bits |= static_cast<std::uint64_t>(op.rule->distance | op.rule->start);
   });
   return static_cast<std::int64_t>(alignment_bits & (~alignment_bits + 1));
-}
-
-bool is_list(const Op& op) {
-  return op.kind == Op::Kind::blocks || op.kind == Op::Kind::runs;
 }
 
 // Returns the separate runs of a triangular type. Its lengths change: at most one run is as long as
@@ -597,7 +593,7 @@ std::string text_of(const StridedOp& op) {
     return std::to_string(level.count) + " x " + std::to_string(level.stride) + " -> " +
            std::to_string(level.packed_stride);
   };
-  std::string out = std::string(op.innermost_rank > 0 ? "tiles" : "rows") + " of " +
+  std::string out = std::string(op.innermost_height > 0 ? "tiles" : "rows") + " of " +
                     std::to_string(op.run) + "-byte runs, loops from the inside " +
                     level_text(op.levels[0]);
   for (std::size_t i = 1; i < op.levels.size(); ++i) out += ", " + level_text(op.levels[i]);

@@ -5,7 +5,8 @@
 //
 //     rows of 16-byte runs, loops from the inside 24 x 64 -> 16
 //
-// The instances of a call are part of these loops, or a loop around them.
+// The instances of a call are part of these loops, or a loop around them. A packer executes them:
+// the host's is copy_range() in host/copy_range.cpp.
 //
 // Words: a run is consecutive bytes. A nest is loops around runs of one length (Kind::strided). A
 // row is the innermost loop of a nest, and tiles are its two innermost loops if memory prefers the
@@ -14,7 +15,7 @@
 //
 // Best peer: [PEA21] looks a type's kernel up at every call and adds a grid dimension for the
 // count. A PackPlan is an owned, immutable object that serves any count without a look-up, a
-// compilation or an allocation (errata B.13).
+// compilation or, after its first use, an allocation (errata B.13).
 #pragma once
 
 #include <mpi.h>
@@ -41,24 +42,29 @@ inline constexpr std::int64_t kLineBytes = 64;  ///< of a cache line
 
 /// Is a StridedLoop in the order of its execution.
 ///
-/// Displacements and offsets count from the op that holds this one, its owner. A box is a range of
-/// steps of one level, its rank. Levels of lower rank run in full, those of higher rank do not run.
+/// Displacements and offsets count from the op that holds this one, its owner. The height of a
+/// level is the number of levels inside of it in packed order: 0 for the innermost level. A box is
+/// a range of steps of the level of one height. Lower levels run in full, and higher levels do not
+/// run.
 struct StridedOp {
   std::int64_t displacement = 0;   ///< from the displacement of the owner
   std::int64_t packed_offset = 0;  ///< from the packed offset of the owner
   std::int64_t run = 0;
   std::vector<LoopLevel> levels;  ///< in the order of execution, the innermost loop first
-  /// Rank of levels[0], which is its place in packed order. All other levels keep their packed
-  /// order behind it. If it is not 0, the two innermost loops run in tiles.
-  int innermost_rank = 0;
-  /// Is the largest number of steps of the level of the highest rank that unpacking may execute in
-  /// any order, since no two runs overlap. Without tiles, the order is that of the type map anyway.
+  /// Height of levels[0]. All other levels keep their packed order behind it. If it is not 0, the
+  /// two innermost loops run in tiles.
+  int innermost_height = 0;
+  /// Is the largest number of steps of the level of the highest height that unpacking may execute
+  /// in any order, since no two runs overlap. Without tiles, the order is that of the type map
+  /// anyway.
   std::int64_t free_steps = std::numeric_limits<std::int64_t>::max();
 
-  /// Returns the highest rank.
+  /// Returns the highest height.
   int top() const { return static_cast<int>(levels.size()) - 1; }
-  const LoopLevel& level(int rank) const {
-    const auto place = rank == innermost_rank ? 0 : rank < innermost_rank ? rank + 1 : rank;
+  const LoopLevel& level(int height) const {
+    const auto place = height == innermost_height  ? 0
+                       : height < innermost_height ? height + 1
+                                                   : height;
     return levels[static_cast<std::size_t>(place)];
   }
   bool operator==(const StridedOp&) const = default;
@@ -93,6 +99,18 @@ struct AtomGroup {
 };
 
 /// Describes one loop of a datatype. Children are named by their index among the ops.
+///
+/// All kinds use `kind` and `size`. Lists are the kinds `blocks` and `runs`. Each kind uses these:
+///
+/// | kind | further members |
+/// |---|---|
+/// | strided | strided |
+/// | blocks | count, child_size, separate_runs, displacements or near_displacements |
+/// | runs | count, separate_runs, and displacements with ends, or rule with child_size |
+/// | repeat | count, stride, child_size, children; groups to free_repetitions |
+/// | each | count, child_size, children, displacements |
+/// | buckets | count, stride, child_size, children, rule; groups to free_repetitions |
+/// | members | count, children, displacements, ends |
 struct Op {
   enum class Kind : std::uint8_t {
     strided,  ///< `strided`
@@ -118,8 +136,8 @@ struct Op {
   std::optional<BucketRule> rule;
   std::vector<std::int32_t> children;
   /// repeat, buckets: one child, taken apart into groups of atoms and strided loops. The atoms are
-  /// its short runs. Each strided loop has the repetition as its level of highest rank. Groups and
-  /// parts are executed one after the other for `chunk` repetitions. 0: the child stays whole.
+  /// its short runs. Each strided loop has the repetition as its level of highest height. Groups
+  /// and parts are executed one after the other for `chunk` repetitions. 0: the child stays whole.
   std::vector<AtomGroup> groups;
   std::vector<StridedOp> parts;
   std::int64_t chunk = 0;
@@ -129,6 +147,10 @@ struct Op {
   bool operator==(const Op&) const = default;
 };
 
+/// Tells if an op is a list: its entries are runs of memory.
+inline bool is_list(const Op& op) {
+  return op.kind == Op::Kind::blocks || op.kind == Op::Kind::runs;
+}
 /// Returns the end of entry i of a list of blocks or runs in the packed bytes of the list.
 inline std::int64_t end_of(const Op& op, std::int64_t i) {
   if (op.kind == Op::Kind::blocks) return (i + 1) * op.child_size;

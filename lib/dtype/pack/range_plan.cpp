@@ -45,12 +45,12 @@ std::optional<FusedPlan> range_plan(const PackPlan& plan, void* buffer, std::int
   };
   detail::cut(
       op, first, last,
-      [&](std::int64_t inside, std::int64_t, int rank, std::int64_t steps) {
+      [&](std::int64_t inside, std::int64_t, int height, std::int64_t steps) {
         StridedLoop loop{op.run, {}};
         auto bytes = op.run;
-        for (int k = 0; k <= rank; ++k) {
+        for (int k = 0; k <= height; ++k) {
           auto level = op.level(k);
-          if (k == rank) level.count = steps;
+          if (k == height) level.count = steps;
           if (level.count > 1) loop.levels.push_back(level);
           bytes = level.count * level.packed_stride;
         }

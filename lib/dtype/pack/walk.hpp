@@ -16,11 +16,11 @@ namespace halocline::dtype::detail {
 
 /// Cuts the bytes [first, last) of a strided loop into whole boxes and pieces of runs.
 ///
-/// Visits them in packed order, at most two of each per level. The level of the highest rank may
+/// Visits them in packed order, at most two of each per level. The level of the highest height may
 /// take more steps than its count.
 ///
-/// box(displacement, packed offset, rank, count): `count` steps of the level `rank`, each with all
-/// levels below it in full. Rank -1 means a single run.
+/// box(displacement, packed offset, height, count): `count` steps of the level `height`, each with
+/// all levels below it in full. Rank -1 means a single run.
 ///
 /// piece(displacement, packed offset, bytes): consecutive bytes, fewer than a run. For a loop
 /// without levels, it is the whole range.
@@ -33,24 +33,24 @@ bool cut(const StridedOp& op, std::int64_t first, std::int64_t last, Box box, Pi
   while (first < last) {
     // The step of each level that holds position `first`, from the outside inwards.
     std::int64_t displacement = 0, rest = first;
-    int rank = -1;            // the outermost level that starts here
+    int height = -1;          // the outermost level that starts here
     std::int64_t inside = 0;  // steps into that level
     for (int k = top; k >= 0; --k) {
       const auto& level = op.level(k);
       const auto step = rest / level.packed_stride;
       rest -= step * level.packed_stride;
       displacement += step * level.stride;
-      if (rest == 0 && rank < 0 && last - first >= level.packed_stride) {
-        rank = k;
+      if (rest == 0 && height < 0 && last - first >= level.packed_stride) {
+        height = k;
         inside = step;
         break;
       }
     }
-    if (rank >= 0) {
-      const auto& level = op.level(rank);
+    if (height >= 0) {
+      const auto& level = op.level(height);
       auto count = (last - first) / level.packed_stride;
-      if (rank < top) count = std::min(count, level.count - inside);
-      if (!box(displacement, first, rank, count)) return false;
+      if (height < top) count = std::min(count, level.count - inside);
+      if (!box(displacement, first, height, count)) return false;
       first += count * level.packed_stride;
       continue;
     }
@@ -120,9 +120,9 @@ void walk(const Program& program, std::int64_t count, std::int64_t first, std::i
     std::int64_t next;                  // index of the child to visit
     std::int64_t bucket;                // Kind::buckets: the bucket that holds `next`
   };
-  // A loop has at least two steps. A struct in a struct is the rest of a list that was cut. Such a
-  // rest has at most an eighth of the entries. So each second level doubles the size, which stays
-  // below 2^61 bytes.
+  // The depth stays below 128. An op has at least twice the bytes of the op two levels below it,
+  // and no size reaches 2^61 bytes. Loops have two steps or more, except for the root. A struct in
+  // a struct is the rest of a list that was cut: at most an eighth of the list.
   constexpr int kMaxDepth = 128;
   Frame stack[kMaxDepth];
   int depth = 0;

@@ -10,7 +10,7 @@
 namespace halocline::dtype::test {
 
 /// Executes all threads of a launch.
-inline void emulate(const device::JobTable& table, const device::Call& call,
+inline void emulate(const device::JobTable& table, const device::LaunchArguments& call,
                     device::Direction direction) {
   const auto tile = std::uint64_t{call.per_thread} * device::kBlockThreads;
   device::with_kernel(table, call.instances, direction, [&](auto kernel) {

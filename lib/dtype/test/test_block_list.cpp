@@ -11,7 +11,7 @@
 
 namespace halocline::dtype::test {
 
-using Blocks = std::vector<IoBlock>;
+using Blocks = std::vector<MemoryBlock>;
 
 TEST(BlockList, EndsAtALimit) {
   // Blocks of 4, 2 and 2 bytes at 0, 8 and 12; the next instance begins at 20.
@@ -23,8 +23,8 @@ TEST(BlockList, EndsAtALimit) {
   EXPECT_EQ(position, 12);
   position = 9;
   ASSERT_EQ(list_blocks(plan, 2, position, blocks), 3u);
-  EXPECT_EQ(blocks[0], (IoBlock{21, 3})) << "a byte into the second int";
-  EXPECT_EQ(blocks[2], (IoBlock{32, 2}));
+  EXPECT_EQ(blocks[0], (MemoryBlock{21, 3})) << "a byte into the second int";
+  EXPECT_EQ(blocks[2], (MemoryBlock{32, 2}));
   EXPECT_EQ(position, plan.packed_bytes(2));
   EXPECT_EQ(list_blocks(plan, 2, position, blocks), 0u);
 }

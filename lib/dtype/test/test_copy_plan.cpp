@@ -78,6 +78,7 @@ class Pair {
   Bytes after_;
 };
 
+// Returns the number and kind of each step: "3 nests", "5 pieces", ...
 std::string steps_of(const CopyPlan& plan) {
   std::string out;
   for (const auto& step : plan.program().steps) {
@@ -194,7 +195,6 @@ CopyPlan plan_of_pair(const char* from, std::int64_t from_count, const char* to,
   return CopyPlan({{plan_of(from), source, from_count, plan_of(to), destination, to_count}});
 }
 
-// Returns the number and kind of each step: "3 nests", "5 pieces", ...
 // Describes an array of doubles.
 struct Array {
   std::array<std::int64_t, 3> sides;  // z, y, x
@@ -311,7 +311,7 @@ TEST(CopyPlan, StructsShareTheLoopOverTheirInstances) {
             "2 nests");
 }
 
-TEST(CopyPlan, ListsAreShortOrStaged) {
+TEST(CopyPlan, ListsAreShortOrWindowed) {
   EXPECT_EQ(steps_of(plan_of_pair("indexed_block(2,{0,5,7,9,20,33,50},double)", 1,
                                   "contiguous(14,double)", 1)),
             "5 pieces");
@@ -364,7 +364,7 @@ TEST(CopyPlan, HalosAreCopiedBetweenArraysOfAnyShape) {
     }
     const CopyPlan plan(jobs);
     for (const auto& step : host::units_of(plan))
-      if (step.units > 1) cut.insert(step.rank);
+      if (step.units > 1) cut.insert(step.height);
     EXPECT_EQ(wrong(plan, engine,
                     [&] {
                       const auto bad =

@@ -331,7 +331,7 @@ namespace {
 
 // Returns the displacement of byte `position` of the packed stream of `count` instances.
 std::int64_t displacement_of(const PackPlan& plan, std::int64_t count, std::int64_t position) {
-  IoBlock block{};
+  MemoryBlock block{};
   list_blocks(plan, count, position, {&block, 1});
   return block.offset;
 }
@@ -341,7 +341,7 @@ std::int64_t displacement_of(const PackPlan& plan, std::int64_t count, std::int6
 template <class Form>
 device::Place place_of(const JobTable& table, const device::TableView<Form>& view,
                        const device::Entry<Form>& entry, typename Form::Index i,
-                       const device::Call& call) {
+                       const device::LaunchArguments& call) {
   const auto place = device::place_of(view, entry, i, call);
   if constexpr (std::is_same_v<Form, device::Narrow>) {
     const auto expect_same = [&](auto levels) {
@@ -371,11 +371,11 @@ device::Place place_of(const JobTable& table, const device::TableView<Form>& vie
 template <class Form>
 void expect_places(const JobTable& table, const PackPlan& plan, std::int64_t count) {
   const device::TableView<Form> view(table.bytes.data());
-  const device::Call call{.memory = 0,
-                          .packed = 0,
-                          .instances = count,
-                          .words = table.words * static_cast<std::uint64_t>(count),
-                          .per_thread = 1};
+  const device::LaunchArguments call{.memory = 0,
+                                     .packed = 0,
+                                     .instances = count,
+                                     .words = table.words * static_cast<std::uint64_t>(count),
+                                     .per_thread = 1};
   std::mt19937_64 engine(1);
   for (int i = 0; i < 2000; ++i) {
     const auto from_end = engine() % 3 == 0;
@@ -451,7 +451,7 @@ TEST(JobTable, DividesExactly) {
     ASSERT_FALSE(table.wide);
     ASSERT_EQ(table.levels, 2);
     const device::TableView<device::Narrow> view(table.bytes.data());
-    const device::Call call{
+    const device::LaunchArguments call{
         .memory = 0, .packed = 0, .instances = 1, .words = table.words, .per_thread = 1};
     for (std::int64_t i = 1; i <= 3 * block; ++i) {
       const auto word = blocks * block - i;
@@ -470,7 +470,7 @@ TEST(JobTable, TransposesRunInTiles) {
   const device::TableView<device::Narrow> view(table.bytes.data());
   ASSERT_EQ(view.header->entries, 1u);
   EXPECT_EQ(table.levels, 4);
-  const device::Call call{
+  const device::LaunchArguments call{
       .memory = 0, .packed = 0, .instances = 1, .words = table.words, .per_thread = 1};
   std::set<Address> memory_lines, packed_lines;
   for (std::uint32_t word = 0; word < 256; ++word) {

@@ -140,7 +140,7 @@ TEST(HostPacker, CopiesTilesOfEveryWidth) {
       const auto columns =
           plan_of("hvector(" + number(side) + ",1," + number(run) + ",hvector(" + number(side) +
                   "," + number(run) + "," + number(row) + ",byte))");
-      EXPECT_GT(columns.program().root.strided.innermost_rank, 0);
+      EXPECT_GT(columns.program().root.strided.innermost_height, 0);
       expect_copied(columns, all_of(displacements, run),
                     "columns of " + number(side) + " runs of " + number(run) + " bytes",
                     run % 2 + 1);
@@ -164,7 +164,7 @@ TEST(HostPacker, CopiesTilesWithinLoops) {
   for (std::size_t x = 0; x < 8; ++x)
     for (std::size_t y = 0; y < 32; ++y) displacements.push_back(x * 64 + y * 512);
   const auto near = plan_of("resized(hvector(8,1,64,hvector(32,1,512,double)),0,8)");
-  EXPECT_EQ(near.program().root.strided.innermost_rank, near.program().root.strided.top());
+  EXPECT_EQ(near.program().root.strided.innermost_height, near.program().root.strided.top());
   for (const std::size_t count : {1, 2, 8})
     expect_copied(near, all_of(displacements, 8), number(count) + " instances 8 bytes apart",
                   count);

@@ -21,7 +21,7 @@ const detail::StridedOp& strided_of(const PackPlan& plan) {
 }
 
 int innermost_of(const char* text) {
-  return plan_of(text).program().root.strided.innermost_rank;
+  return plan_of(text).program().root.strided.innermost_height;
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ TEST(PackPlan, InstancesContinueInThePackedStreamToo) {
 // Three instances of this transposition overlap, and must be unpacked one after the other.
 TEST(PackPlan, TilesAreForPlacesThatDoNotOverlap) {
   const auto plan = plan_of("contiguous(128,resized(vector(128,1,256,c_double_complex),0,16))");
-  EXPECT_EQ(strided_of(plan).innermost_rank, 1);
+  EXPECT_EQ(strided_of(plan).innermost_height, 1);
   EXPECT_EQ(strided_of(plan).free_steps, 256);  // two instances
   constexpr std::int64_t kPlaces = 128 * 256;
   struct Element {
@@ -93,8 +93,8 @@ TEST(PackPlan, PartsAreForPlacesThatDoNotOverlap) {
 TEST(PackPlan, OneInstanceHasNoLoopOverInstances) {
   // The shortest stride is the extent. One instance alone is in tiles nevertheless.
   const auto plan = plan_of("resized(hvector(32,1,8,vector(32,1,32,double)),0,4)");
-  EXPECT_EQ(plan.program().root.strided.innermost_rank, 2);
-  EXPECT_EQ(plan.program().entry(1).strided.innermost_rank, 1);
+  EXPECT_EQ(plan.program().root.strided.innermost_height, 2);
+  EXPECT_EQ(plan.program().entry(1).strided.innermost_height, 1);
   EXPECT_EQ(&plan.program().entry(2), &plan.program().root);
 }
 

@@ -113,7 +113,7 @@ class SegmentPacker {
     const auto bytes = plan.packed_bytes(count);
     const auto first = between(0, bytes);
     std::int64_t at = first, position = first, blocks = 0;
-    std::vector<IoBlock> list(static_cast<std::size_t>(between(1, 7)));
+    std::vector<MemoryBlock> list(static_cast<std::size_t>(between(1, 7)));
     while (const auto n = list_blocks(plan, count, position, list)) {
       blocks += static_cast<std::int64_t>(n);
       for (std::size_t i = 0; i < n; ++i)

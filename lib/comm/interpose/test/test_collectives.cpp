@@ -217,6 +217,24 @@ TEST(Alltoallw, OfAllKindsAtOnce) {
   }
 }
 
+// A derived type without data does not end the unpacking of the parts behind it.
+TEST(Alltoallw, WithTypesWithoutData) {
+  const Layout gaps("vector(500,3,5,double)", 2);
+  dtype::Datatype nothing(dtype::make_datatype(*dtype::parse_type("contiguous(0,int)")));
+  Room sent, received;
+  const int me = world_rank();
+  for (int rank = 0; rank < world_size(); ++rank) {
+    sent.add(gaps, gaps.filled(me));
+    received.add(gaps, gaps.poisoned());
+    if (rank == 0) received.types.back() = nothing.get();
+    if (me == 0) sent.types.back() = nothing.get();
+  }
+  alltoallw(sent, received);
+  for (int rank = 0; rank < world_size(); ++rank)
+    EXPECT_PRED2(same, received.part(static_cast<std::size_t>(rank)),
+                 rank == 0 ? gaps.poisoned() : gaps.received_from(rank));
+}
+
 TEST(Alltoallw, BetweenGroupsIsWithTheOther) {
   // A single rank has no other group. The runs with two and three ranks test it.
   if (world_size() == 1) GTEST_SKIP() << "for two ranks and more";

@@ -54,7 +54,7 @@ TEST(Driver, ThatIsLoadedLaterIsNoticedBeforeItsMemoryIsRead) {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   MPI_Type_vector(kBlocks, 1, kStride, MPI_DOUBLE, &type);
   MPI_Type_commit(&type);
-  auto* const known = known_type(type);
+  auto* const known = committed_type(type);
   ASSERT_NE(known, nullptr);
   const Memory memory(kMemoryBytes), packed(kPackedBytes);
   for (int i = 0; i < kBlocks * kStride; ++i) memory.doubles()[i] = i;
@@ -101,7 +101,7 @@ TEST(Driver, ThatIsLoadedLaterIsNoticedBeforeItsMemoryIsRead) {
   MPI_Type_vector(kBlocks - 1, 1, kStride, MPI_DOUBLE, &type);
   MPI_Type_commit(&type);
   for (int use = 0; use < kUses; ++use)
-    ASSERT_EQ(known_type(type)->to_pack(type, memory.data(), 1).plan, nullptr);
+    ASSERT_EQ(committed_type(type)->to_pack(type, memory.data(), 1).plan, nullptr);
   MPI_Type_free(&type);
 }
 

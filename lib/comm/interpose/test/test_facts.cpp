@@ -38,7 +38,7 @@ class Type {
     MPI_Type_commit(&handle_);
   }
   MPI_Datatype handle() const { return handle_; }
-  KnownType& known() const { return *known_type(handle_); }
+  CommittedType& known() const { return *committed_type(handle_); }
 
  private:
   dtype::Datatype type_;
@@ -80,15 +80,15 @@ MPI_Datatype new_vector(int count, int stride) {
 int uses_until_known(int count, int stride, int instances, int at_most = 200) {
   auto type = new_vector(count, stride);
   int uses = 0;
-  for (; known_type(type)->plan() == nullptr && uses < at_most; ++uses) pack(type, instances);
+  for (; committed_type(type)->plan() == nullptr && uses < at_most; ++uses) pack(type, instances);
   MPI_Type_free(&type);
   return uses;
 }
 
 TEST(Facts, AreReadOnceThatPays) {
   const auto uses_of = [](std::int64_t bytes) {
-    const auto each = bytes + KnownType::kBytesPerUse;
-    return static_cast<int>((KnownType::kBytesBeforeReading + each - 1) / each);
+    const auto each = bytes + CommittedType::kBytesPerUse;
+    return static_cast<int>((CommittedType::kBytesBeforeReading + each - 1) / each);
   };
   EXPECT_EQ(uses_until_known(13, 3, 1), uses_of(13 * 8));
   EXPECT_EQ(uses_until_known(13, 3, 1), uses_of(13 * 8));
@@ -111,7 +111,7 @@ TEST(Facts, LeaveLongBlocksToMpi) {
   for (const int block : {8, 504, 512, 4096}) {
     const Type type("hvector(2," + std::to_string(block) + ",5000,byte)");
     auto& known = type.known();
-    const auto uses = KnownType::kBytesBeforeReading / KnownType::kBytesPerUse;
+    const auto uses = CommittedType::kBytesBeforeReading / CommittedType::kBytesPerUse;
     PackDecision packs, unpacks;
     for (int use = 0; use < uses; ++use) {
       packs = known.to_pack(type.handle(), memory.data(), 1);
@@ -167,7 +167,7 @@ TEST(Facts, AreThatMpiPacksSeveralInstancesOtherwise) {
   }
 }
 
-// MPIs write what overlaps in orders of their own.
+// MPIs write what overlaps in orders of their own. To read a byte twice has no order.
 TEST(Facts, LeaveToMpiWhatIsWrittenTwice) {
   std::vector<double> memory(1000);
   for (const auto* const text :
@@ -175,7 +175,7 @@ TEST(Facts, LeaveToMpiWhatIsWrittenTwice) {
     const Type type(text);
     for (const auto way : {Way::send, Way::receive})
       for (const int count : {4, 5}) {
-        const bool is_mpis = count == 5;
+        const bool is_mpis = count == 5 && way == Way::receive;
         const auto* const plan =
             type.known().plan_beside_others(type.handle(), memory.data(), count, way);
         EXPECT_EQ(plan == nullptr, is_mpis) << count << " of " << text;
@@ -192,7 +192,7 @@ TEST(Rule, GoesByTheTimesOfTheModel) {
   const auto time = [](double packed, double typed, std::int64_t bytes, bool listed = false) {
     dtype::BlockTimes times;
     times.strided.both_ways = {seconds_of_blocks(packed), seconds_of_blocks(typed)};
-    return message_time(times, {{8, 16}, 16, listed}, bytes, Traffic::both_ways);
+    return message_time(times, {{8, 16}, 16, listed}, bytes, MessagePattern::both_ways);
   };
   EXPECT_TRUE(time(1, 2, 4096)->pays());
   EXPECT_FALSE(time(1, 1, 4096)->pays());
@@ -268,8 +268,8 @@ TEST(Facts, AreReadOfFieldsThatReachFarIfThatPays) {
       int position = 0;
       MPI_Pack(memory, 1, handle, packed.data(), bytes, &position, MPI_COMM_SELF);
     }
-    ASSERT_NE(known_type(handle), nullptr);
-    EXPECT_EQ(known_type(handle)->plan() != nullptr, pays);
+    ASSERT_NE(committed_type(handle), nullptr);
+    EXPECT_EQ(committed_type(handle)->plan() != nullptr, pays);
   }
   ::munmap(memory, kRoom);
 }

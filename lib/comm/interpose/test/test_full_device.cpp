@@ -58,7 +58,9 @@ class FullDevice : public testing::Test {
     }
     MPI_Type_commit(&type_);
   }
-  const dtype::PackPlan& plan() { return *known_type(type_)->to_pack(type_, from_.data(), 1).plan; }
+  const dtype::PackPlan& plan() {
+    return *committed_type(type_)->to_pack(type_, from_.data(), 1).plan;
+  }
 
   template <class Packed>
   void expect_packed(const Packed& packed) const {

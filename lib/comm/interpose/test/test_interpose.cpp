@@ -734,9 +734,11 @@ TEST(Calls, ThatAreOnlyWatchedReachTheMpi) {
   MPI_Win_fence(0, window), put(), MPI_Win_fence(0, window);
   EXPECT_EQ(std::exchange(*memory, 0), number);
   MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window), put(), MPI_Win_flush(0, window);
+  MPI_Win_flush_local(0, window);
   MPI_Win_unlock(0, window);
   EXPECT_EQ(std::exchange(*memory, 0), number);
-  MPI_Win_lock_all(0, window), put(), MPI_Win_flush_all(window), MPI_Win_unlock_all(window);
+  MPI_Win_lock_all(0, window), put(), MPI_Win_flush_all(window);
+  MPI_Win_flush_local_all(window), MPI_Win_unlock_all(window);
   EXPECT_EQ(std::exchange(*memory, 0), number);
   MPI_Group group = MPI_GROUP_NULL;
   MPI_Comm_group(self, &group);

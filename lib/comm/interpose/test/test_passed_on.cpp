@@ -71,8 +71,8 @@ TEST(PassedOn, IsOverOnceATypeIsNewOrRead) {
   EXPECT_GT(committed, before);
   std::array<int, 20> memory{}, packed{};
   for (int i = 0; i < 20; ++i) memory[static_cast<std::size_t>(i)] = i;
-  for (std::int64_t i = 0; i * (40 + KnownType::kBytesPerUse) < KnownType::kBytesBeforeReading;
-       ++i) {
+  for (std::int64_t i = 0;
+       i * (40 + CommittedType::kBytesPerUse) < CommittedType::kBytesBeforeReading; ++i) {
     EXPECT_EQ(changes_of_senders.load(), committed) << "after " << i << " uses";
     int position = 0;
     MPI_Pack(memory.data(), 1, type, packed.data(), sizeof packed, &position, MPI_COMM_WORLD);
@@ -95,13 +95,13 @@ TEST(PassedOn, IsNoCallOfOtherCountsOrOfATypeThatIsNew) {
   MPI_Type_vector(10, 1, 2, MPI_INT, &type);
   PMPI_Type_commit(&type);
   for (int i = 0; i < 2; ++i) exchange(type, 1);
-  EXPECT_EQ(known_type(type), nullptr);
+  EXPECT_EQ(committed_type(type), nullptr);
   MPI_Type_commit(&type);
-  ASSERT_NE(known_type(type), nullptr);
+  ASSERT_NE(committed_type(type), nullptr);
   for (int i = 0; i < 2; ++i) exchange(type, 0);
-  EXPECT_EQ(known_type(type)->plan(), nullptr);
+  EXPECT_EQ(committed_type(type)->plan(), nullptr);
   exchange(type, 1);
-  EXPECT_NE(known_type(type)->plan(), nullptr);
+  EXPECT_NE(committed_type(type)->plan(), nullptr);
   EXPECT_PRED2(test::same, received, layout.received_from(1));
   MPI_Type_free(&type);
 }

@@ -229,7 +229,7 @@ void try_with_mpi(const TypeExprPtr& expr) {
 // takes too long, the next child goes on with the type behind it.
 std::vector<TypeExprPtr> survived(const std::vector<TypeExprPtr>& types) {
   constexpr int kMostSeconds = 3;
-  enum TypeDisposition : int { untried, begun, passed };
+  enum Fate : int { untried, begun, passed };
   const auto bytes = types.size() * sizeof(int);
   auto* const fates = static_cast<int*>(
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));

@@ -108,7 +108,7 @@ struct DeviceHarness::Prepared {
   FusedPlan fused;
   std::int64_t bytes = 0, memory_bytes = 0;
   std::int64_t blocks = 0, sectors = 0;  // in memory
-  std::vector<IoBlock> block_list;       // the first ones, if there are more than kMaxBlocks
+  std::vector<MemoryBlock> block_list;   // the first ones, if there are more than kMaxBlocks
 
   bool packs() const { return direction == Direction::pack; }
 };
@@ -166,7 +166,7 @@ DeviceHarness::Prepared DeviceHarness::prepare(const DeviceCase& the_case) {
 
   std::vector<PackJob> fused;
   std::vector<bool> touched(size(out.memory_bytes / kSector + 1));
-  std::vector<IoBlock> some(1024);
+  std::vector<MemoryBlock> some(1024);
   for (const auto& job : out.jobs) {
     fused.push_back({job.plan, memory_.data() + job.offset, job.count});
     std::int64_t position = 0;
@@ -316,7 +316,7 @@ DeviceHarness::Launch DeviceHarness::launch_of(Twin twin, const Prepared& p) con
 DeviceHarness::Launch DeviceHarness::gather(const Prepared& p) const {
   if (!twins_) return "needs CUDA";
   std::uint64_t alignment_bits = 0;
-  std::vector<IoBlock> blocks(size(p.blocks));
+  std::vector<MemoryBlock> blocks(size(p.blocks));
   auto next = blocks.begin();
   for (const auto& job : p.jobs) {
     const auto begin = next;

@@ -13,12 +13,13 @@ namespace halocline::dtype::device {
 /// Are the sizes of a table that travels with the launch. Arguments of a kernel cost little up to 4
 /// KiB. 32,764 bytes are their limit.
 inline constexpr std::size_t kSmallArgument = 4032, kLargeArgument = 32704;
-static_assert(kSmallArgument + sizeof(Call) <= 4096);
-static_assert(kLargeArgument + sizeof(Call) <= 32764);
+static_assert(kSmallArgument + sizeof(LaunchArguments) <= 4096);
+static_assert(kLargeArgument + sizeof(LaunchArguments) <= 32764);
 
 template <class Kernel, class Table>
 __global__ void __launch_bounds__(kBlockThreads)
-    copy_kernel(const __grid_constant__ Table argument, const __grid_constant__ Call call) {
+    copy_kernel(const __grid_constant__ Table argument,
+                const __grid_constant__ LaunchArguments call) {
   Kernel()(argument.table, call, blockIdx.x, threadIdx.x);
 }
 
@@ -27,7 +28,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 struct Grid {
   const void* table;
   std::size_t argument_bytes;
-  Call call;
+  LaunchArguments call;
   unsigned blocks;
   cudaStream_t stream;
 };
@@ -35,7 +36,7 @@ struct Grid {
 template <class Kernel>
 void launch(const Grid& grid) {
   const auto start = [&](auto* kernel, const void* table) {
-    void* arguments[] = {const_cast<void*>(table), const_cast<Call*>(&grid.call)};
+    void* arguments[] = {const_cast<void*>(table), const_cast<LaunchArguments*>(&grid.call)};
     HALOCLINE_CUDA(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(grid.blocks),
                                     dim3(kBlockThreads), arguments, 0, grid.stream));
   };

@@ -148,7 +148,7 @@ struct Place {
 /// Returns the place of word i of an entry with loops of any kind.
 template <class Form>
 HALOCLINE_FUNCTION Place place_of(const TableView<Form>& table, const Entry<Form>& entry,
-                                  typename Form::Index i, const Call& call) {
+                                  typename Form::Index i, const LaunchArguments& call) {
   using Index = typename Form::Index;
   std::int64_t memory = entry.displacement, packed = entry.packed_offset;
   const auto* level = table.levels + entry.first_level;
@@ -190,7 +190,7 @@ HALOCLINE_FUNCTION void copy_word(const Place& place) {
 
 /// Returns the entry in [least, most] that holds word `word` of the launch.
 template <class Form>
-HALOCLINE_FUNCTION std::uint32_t entry_of(const TableView<Form>& table, const Call& call,
+HALOCLINE_FUNCTION std::uint32_t entry_of(const TableView<Form>& table, const LaunchArguments& call,
                                           typename Form::Index word, std::uint32_t least,
                                           std::uint32_t most) {
   while (least < most) {
@@ -208,7 +208,7 @@ template <class Form>
 struct Share {
   using Index = typename Form::Index;
   const TableView<Form>& table;
-  const Call& call;
+  const LaunchArguments& call;
   Index first, last;
   std::uint32_t least, most;  ///< entries of the first and of the last word
   std::uint32_t thread;
@@ -250,7 +250,7 @@ class StridedEntry {
 
  public:
   HALOCLINE_FUNCTION StridedEntry(const TableView<Form>& table, const Entry<Form>& entry,
-                                  const Call& call)
+                                  const LaunchArguments& call)
       : memory_(call.memory + static_cast<Address>(entry.displacement)),
         packed_(call.packed + static_cast<Address>(entry.packed_offset)),
         packed_step_(entry.packed_step),
@@ -337,7 +337,7 @@ HALOCLINE_FUNCTION void with_word(int word_log2, Copy copy) {
 /// `thread`. All threads of a block walk through the entries together, so that each entry is read
 /// once.
 template <int kLevels, Direction kDirection, class Form>
-HALOCLINE_FUNCTION void copy_strided(const TableView<Form>& table, const Call& call,
+HALOCLINE_FUNCTION void copy_strided(const TableView<Form>& table, const LaunchArguments& call,
                                      typename Form::Index first, typename Form::Index last,
                                      std::uint32_t thread) {
   using Index = typename Form::Index;
@@ -364,8 +364,8 @@ HALOCLINE_FUNCTION void copy_strided(const TableView<Form>& table, const Call& c
 /// Copies the words of thread `thread` of block `block`. kLevels is the number of strided loops of
 /// each entry; 0 means loops of any kind.
 template <int kLevels, Direction kDirection, class Form>
-HALOCLINE_FUNCTION void copy_thread(const std::byte* bytes, const Call& call, std::uint64_t block,
-                                    std::uint32_t thread) {
+HALOCLINE_FUNCTION void copy_thread(const std::byte* bytes, const LaunchArguments& call,
+                                    std::uint64_t block, std::uint32_t thread) {
   using Index = typename Form::Index;
   const TableView<Form> table(bytes);
   const auto tile = call.per_thread * kBlockThreads;

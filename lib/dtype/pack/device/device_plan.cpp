@@ -50,8 +50,8 @@ class Flattener {
     switch (op.kind) {
       case Op::Kind::strided: {
         Loops loops;
-        for (int rank = 0; rank <= op.strided.top(); ++rank) {
-          const auto& level = op.strided.level(rank);
+        for (int height = 0; height <= op.strided.top(); ++height) {
+          const auto& level = op.strided.level(height);
           loops.push_back(
               {.count = level.count, .stride = level.stride, .packed_stride = level.packed_stride});
         }

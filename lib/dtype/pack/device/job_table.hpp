@@ -75,7 +75,7 @@ struct Entry {
 };
 
 /// Holds the arguments of a launch besides the table.
-struct Call {
+struct LaunchArguments {
   Address memory;            ///< added to the addresses of all buffers
   Address packed;            ///< added to all packed offsets
   std::int64_t instances;    ///< instances, for a table made for any count; otherwise 1
@@ -121,9 +121,9 @@ int word_log2(std::uint64_t alignment_bits);
 
 /// Builds the table for jobs. O(jobs x leaves).
 ///
-/// With one job of count 0, the table serves any number of instances (Call::instances) whose
-/// buffers are multiples of `alignment`. A narrow table serves them while all words together are
-/// fewer than 2^31.
+/// With one job of count 0, the table serves any number of instances (LaunchArguments::instances)
+/// whose buffers are multiples of `alignment`. A narrow table serves them while all words together
+/// are fewer than 2^31.
 ///
 /// \param jobs plans with their buffers and packed offsets
 /// \param alignment divides the packed addresses of all jobs, less their packed offsets

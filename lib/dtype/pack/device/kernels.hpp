@@ -9,8 +9,8 @@ namespace halocline::dtype::device {
 /// Wraps copy_thread() as an object.
 template <int kLevels, Direction kDirection, class Form>
 struct Kernel {
-  HALOCLINE_FUNCTION void operator()(const std::byte* table, const Call& call, std::uint64_t block,
-                                     std::uint32_t thread) const {
+  HALOCLINE_FUNCTION void operator()(const std::byte* table, const LaunchArguments& call,
+                                     std::uint64_t block, std::uint32_t thread) const {
     copy_thread<kLevels, kDirection, Form>(table, call, block, thread);
   }
 };

@@ -12,9 +12,9 @@ namespace halocline::dtype {
 namespace {
 
 using device::Address;
-using device::Call;
 using device::Direction;
 using device::JobTable;
+using device::LaunchArguments;
 using device::TableJob;
 
 constexpr int kAlignments = 5;  // of 1, 2, 4, 8 and 16 bytes
@@ -139,7 +139,8 @@ const TablePacker::ResidentTable& TablePacker::resident(const ResidentTable& slo
   return slot;
 }
 
-void TablePacker::launch(const ResidentTable& slot, Call call, Direction direction) const {
+void TablePacker::launch(const ResidentTable& slot, LaunchArguments call,
+                         Direction direction) const {
   call.words = slot.table.words * static_cast<std::uint64_t>(call.instances);
   if (call.words == 0) return;
   call.per_thread = call.words < kWordsForBatches ? 1 : device::kMaxBatch;

@@ -42,7 +42,7 @@ class TablePacker : public Packer {
   struct Launch {
     const device::JobTable& table;
     const void* resident;
-    device::Call call;
+    device::LaunchArguments call;
     device::Direction direction;
     std::uint64_t blocks;
   };
@@ -65,7 +65,8 @@ class TablePacker : public Packer {
   const PlanState& state_of(const PackPlan& plan) const;
   const FusedState& state_of(const FusedPlan& plan) const;
   const CopyState& state_of(const CopyPlan& plan) const;
-  void launch(const ResidentTable& table, device::Call call, device::Direction direction) const;
+  void launch(const ResidentTable& table, device::LaunchArguments call,
+              device::Direction direction) const;
   const ResidentTable& table_of(const PackPlan& plan, device::Address memory, std::int64_t count,
                                 device::Address packed) const;
   template <class Make>

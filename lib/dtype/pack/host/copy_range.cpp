@@ -41,15 +41,15 @@ bool may_reorder(const StridedOp& op, std::int64_t steps) {
 // not be reordered.
 class BoxLevels {
  public:
-  BoxLevels(const StridedOp& op, int rank, std::int64_t count, bool may_reorder) {
+  BoxLevels(const StridedOp& op, int height, std::int64_t count, bool may_reorder) {
     const auto add = [&](int k) {
       const auto& level = op.level(k);
-      const auto steps = k == rank ? count : level.count;
+      const auto steps = k == height ? count : level.count;
       if (steps != 1) levels_[size_++] = {steps, level.stride, level.packed_stride};
     };
-    const auto first = may_reorder && op.innermost_rank <= rank ? op.innermost_rank : 0;
-    if (rank >= 0) add(first);
-    for (int k = 0; k <= rank; ++k)
+    const auto first = may_reorder && op.innermost_height <= height ? op.innermost_height : 0;
+    if (height >= 0) add(first);
+    for (int k = 0; k <= height; ++k)
       if (k != first) add(k);
   }
   operator std::span<const LoopLevel>() const { return {levels_, size_}; }
@@ -66,10 +66,6 @@ void unpack_in_order(const Nest& nest, Address memory, Address packed) {
   std::sort(levels, end,
             [](const auto& a, const auto& b) { return a.packed_stride < b.packed_stride; });
   copy_nest<Direction::unpack>({nest.run, {levels, nest.levels.size()}}, memory, packed);
-}
-
-bool is_list(const Op& op) {
-  return op.kind == Op::Kind::blocks || op.kind == Op::Kind::runs;
 }
 
 struct NestKernels {
@@ -162,10 +158,10 @@ struct Copy {
                              std::int64_t first, std::int64_t last) const {
     return detail::cut(
         op, first, last,
-        [&](std::int64_t inside, std::int64_t at, int rank, std::int64_t count) {
-          const auto steps = rank == op.top() ? count : 1;
+        [&](std::int64_t inside, std::int64_t at, int height, std::int64_t count) {
+          const auto steps = height == op.top() ? count : 1;
           copy_nest<kDirection>(
-              {op.run, BoxLevels(op, rank, count, may_reorder<kDirection>(op, steps))},
+              {op.run, BoxLevels(op, height, count, may_reorder<kDirection>(op, steps))},
               memory_at(displacement + inside), packed_at(offset + at));
           return true;
         },
@@ -313,6 +309,10 @@ template <Direction kDirection>
 }
 
 }  // namespace
+
+void prepare(const PackPlan& plan) {
+  kernels_of(plan.program());
+}
 
 template <Direction kDirection>
 void copy_range(const PackPlan& plan, Address buffer, std::int64_t count, std::int64_t first,

@@ -10,6 +10,10 @@
 
 namespace halocline::dtype::host {
 
+/// Chooses the kernels of a plan, which its first use would choose otherwise. O(loops). Throws
+/// std::bad_alloc.
+void prepare(const PackPlan& plan);
+
 /// Copies the bytes [first, last) of the packed stream of `count` instances at `buffer` from or to
 /// `packed`.
 ///

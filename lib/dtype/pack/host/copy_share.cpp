@@ -41,19 +41,20 @@ StepUnits choose_units(std::span<const CopyNest> nests) {
   };
   const bool alone = nests.size() == 1 || twins_of(levels) != nullptr;
   const auto wanted = alone ? kAloneBytes : kTurnBytes;
-  std::size_t rank = 0;
+  std::size_t height = 0;
   const bool tiled = is_tiled(levels);
-  for (; rank + 1 < levels.size() && (tiled || touched * levels[rank].count <= wanted); ++rank)
-    touched *= levels[rank].count;
+  for (; height + 1 < levels.size() && (tiled || touched * levels[height].count <= wanted);
+       ++height)
+    touched *= levels[height].count;
   StepUnits units;
-  units.rank = static_cast<int>(rank);
-  units.chunk = std::clamp<std::int64_t>(wanted / touched, 1, levels[rank].count);
-  units.units = (levels[rank].count + units.chunk - 1) / units.chunk;
-  for (auto k = rank + 1; k < levels.size(); ++k) units.units *= levels[k].count;
-  units.twins = twins_of(std::span(levels).first(rank + 1));
+  units.height = static_cast<int>(height);
+  units.chunk = std::clamp<std::int64_t>(wanted / touched, 1, levels[height].count);
+  units.units = (levels[height].count + units.chunk - 1) / units.chunk;
+  for (auto k = height + 1; k < levels.size(); ++k) units.units *= levels[k].count;
+  units.twins = twins_of(std::span(levels).first(height + 1));
   for (const auto& nest : nests)
     units.kernels.push_back(
-        choose_kernel<Direction::pack>({nest.run, std::span(nest.levels).first(rank + 1)}));
+        choose_kernel<Direction::pack>({nest.run, std::span(nest.levels).first(height + 1)}));
   return units;
 }
 
@@ -74,8 +75,8 @@ void copy_parts(std::span<const CopyNest> nests, const StepUnits& step, const Wi
 // Copies the units [first, last) of a step.
 [[gnu::noinline]] void copy_units(std::span<const CopyNest> nests, const StepUnits& step,
                                   std::int64_t first, std::int64_t last) {
-  const auto rank = static_cast<std::size_t>(step.rank);
-  const auto steps = nests.front().levels[rank].count;
+  const auto height = static_cast<std::size_t>(step.height);
+  const auto steps = nests.front().levels[height].count;
   const auto chunks = (steps + step.chunk - 1) / step.chunk;
   for (auto unit = first; unit < last; ++unit) {
     const auto begin = unit % chunks * step.chunk;
@@ -86,15 +87,15 @@ void copy_parts(std::span<const CopyNest> nests, const StepUnits& step, const Wi
         destination += static_cast<Address>(by * level.packed_stride);
       };
       auto outer = unit / chunks;
-      for (auto k = rank + 1; k < nest.levels.size(); ++k) {
+      for (auto k = height + 1; k < nest.levels.size(); ++k) {
         move(nest.levels[k], outer % nest.levels[k].count);
         outer /= nest.levels[k].count;
       }
-      move(nest.levels[rank], begin);
+      move(nest.levels[height], begin);
       LoopLevel levels[64];
-      std::copy_n(nest.levels.begin(), rank + 1, levels);
-      levels[rank].count = std::min(step.chunk, steps - begin);
-      copy({nest.run, std::span(levels, rank + 1)}, source, destination);
+      std::copy_n(nest.levels.begin(), height + 1, levels);
+      levels[height].count = std::min(step.chunk, steps - begin);
+      copy({nest.run, std::span(levels, height + 1)}, source, destination);
     });
   }
 }

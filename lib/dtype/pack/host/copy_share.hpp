@@ -12,10 +12,10 @@ namespace halocline::dtype::host {
 
 /// Says how the host copies the nests of a step: a unit of each in turn, and threads share units.
 ///
-/// A unit is `chunk` steps of levels[rank], each with all levels inside of it. The last unit of a
+/// A unit is `chunk` steps of levels[height], each with all levels inside of it. The last unit of a
 /// loop may have fewer steps.
 struct StepUnits {
-  int rank = 0;
+  int height = 0;
   std::int64_t chunk = 1, units = 0;
   /// Copies a unit of two nests that differ only in their begin. If it is null, `kernels` copy a
   /// unit, one nest after the other.

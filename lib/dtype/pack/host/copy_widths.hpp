@@ -2,8 +2,8 @@
 // Copies one run, with code for its width: here the bytes move. Internal to the sources here.
 //
 // with_width() turns the bytes of a run into a type, the width. Fixed is a constant width, Joined
-// two chunks that overlap, Wide a loop of chunks, and Long a call of memcpy. copy_run() copies by
-// it.
+// two chunks that overlap, Wide a loop of chunks, and Long a call of memcpy. Overlapping is for the
+// runs of a list, whose widths differ from run to run. copy_run() copies by a width.
 //
 // Best peer: Open MPI calls memcpy for every block, and MPICH copies one basic element at a time.
 // Here the width of a run is a constant of the loop that copies it.
@@ -90,7 +90,8 @@ struct Chunks<0> {
 // cache line or more, which never run in tiles.
 template <std::size_t kWidth>
 struct Fixed {
-  using OfTiles = std::conditional_t < kWidth<kLineBytes, Fixed, void>;
+  static constexpr bool kRunsInTiles = std::less<>()(kWidth, kLineBytes);
+  using OfTiles = std::conditional_t<kRunsInTiles, Fixed, void>;
   static constexpr std::int64_t kBytes = kWidth;
   static constexpr std::int64_t size() { return kBytes; }
   // All loads come before the first store: for the compiler, the store may change the memory of a

@@ -15,7 +15,7 @@ namespace halocline::dtype {
 Segment::Segment(PackPlan plan, const void* buffer, std::int64_t count, std::int64_t lookahead)
     : plan_(std::move(plan)), buffer_(buffer), count_(count), bytes_(plan_.packed_bytes(count)) {
   const auto& strided = plan_.program().entry(count).strided;
-  if (strided.innermost_rank == 0) return;
+  if (strided.innermost_height == 0) return;
   // Steps of the innermost loop that share a cache line are a packed stride apart in the stream.
   const auto& level = strided.levels[0];
   const auto sharing = detail::kLineBytes / std::max<std::int64_t>(std::abs(level.stride), 1);
@@ -23,7 +23,7 @@ Segment::Segment(PackPlan plan, const void* buffer, std::int64_t count, std::int
   if (steps < 2) return;
   group_bytes_ = steps * level.packed_stride;
   group_span_ =
-      strided.innermost_rank == strided.top() ? bytes_ : level.count * level.packed_stride;
+      strided.innermost_height == strided.top() ? bytes_ : level.count * level.packed_stride;
   kept_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(group_bytes_));
 }
 
