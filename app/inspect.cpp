@@ -69,9 +69,9 @@ std::string indented(const std::string& text) {
   return out;
 }
 
-// Limits the work on large types. A type above kMostElements is not reconstructed at all, since it
-// would have to be expanded.
-constexpr std::int64_t kMostElements = 1'000'000, kMostForTree = 10'000'000;
+// Limits the work on large types. A type above kMostReconstructed is not reconstructed at all,
+// since it would have to be expanded.
+constexpr std::int64_t kMostReconstructed = 1'000'000, kMostForTree = 10'000'000;
 
 // Holds the cheapest representations of a sequence.
 struct Reconstructed {
@@ -100,7 +100,7 @@ Reconstructed reconstruct(const dtype::TypedSequence& sequence) {
     const auto& leaf = sequence.leaves.front();
     out.path = timed([&] { return dtype::reconstruct_path(sequence.view(), leaf); });
     out.extended = dtype::reconstruct_path(sequence.view(), leaf, {.idxbuc = true});
-    if (out.elements <= kMostElements)
+    if (out.elements <= kMostReconstructed)
       out.with_rules = dtype::reconstruct_path(
           sequence.view(), leaf, {.idxbuc = true, .bucket = true, .triangular = true});
     if (out.elements <= kMostForTree) out.tree = trees();
@@ -147,7 +147,7 @@ std::string to_text(const Reconstructed& found) {
   if (found.of_one_kind) {
     out += line("path        ", *found.path) + line("extended    ", *found.extended);
     if (!found.with_rules)
-      out += left_out("beyond MPI  ", kMostElements);
+      out += left_out("beyond MPI  ", kMostReconstructed);
     else if (found.with_rules->cost < found.extended->cost)
       out += line("beyond MPI  ", *found.with_rules);
   } else {
@@ -246,7 +246,7 @@ struct Findings {
   dtype::CanonicalForm form;
   dtype::Reconstruction normalized;
   std::int64_t leaves = 0;
-  /// unset for types without data, and for those with more elements than kMostElements
+  /// unset for types without data, and for those with more elements than kMostReconstructed
   std::optional<Reconstructed> reconstructed;
 };
 
@@ -261,7 +261,7 @@ bool are_alike(const dtype::TypeTree& a, const dtype::TypeTree& b) {
                          [&](const dtype::Leaf&, std::int64_t at) { out.push_back(at); });
     return out;
   };
-  if (dtype::leaves_of(*a.root) > kMostElements)
+  if (dtype::leaves_of(*a.root) > kMostReconstructed)
     return dtype::canonicalize(a) == dtype::canonicalize(b);
   return places_of(a) == places_of(b);
 }
@@ -298,7 +298,7 @@ Findings examine(const std::string& text) {
                .normalized = dtype::normalize(tree.root),
                .reconstructed = std::nullopt};
   out.leaves = dtype::leaves_of(*tree.root);
-  if (out.leaves > 0 && out.leaves <= kMostElements) {
+  if (out.leaves > 0 && out.leaves <= kMostReconstructed) {
     // The normalised tree has no loops over nothing.
     dtype::TypeMap map;
     dtype::for_each_leaf(*out.normalized.root, 0, [&](const dtype::Leaf& leaf, std::int64_t at) {
@@ -487,9 +487,9 @@ std::string verdict(const Findings& findings) {
   // to be clear.
   const auto is_worth_it =
       4 * best.cost <= 3 * findings.tree_cost || best.text.size() <= findings.expression.size();
-  const std::string found = findings.reconstructed
-                                ? ""
-                                : " that was found (above " + grouped(kMostElements) + " elements)";
+  const std::string found = findings.reconstructed ? ""
+                                                   : " that was found (above " +
+                                                         grouped(kMostReconstructed) + " elements)";
   if (best.cost < findings.tree_cost && is_worth_it)
     return "cheapest in MPI" + found + ": " + shortened(best.text) + "\n";
   if (best.cost == findings.tree_cost && best.text.size() < findings.expression.size())
@@ -516,7 +516,7 @@ std::string summary(const Findings& findings) {
     out += "\n";
     if (nest)
       out += picture(*nest);
-    else if (findings.leaves <= kMostElements)
+    else if (findings.leaves <= kMostReconstructed)
       out += picture(*findings.normalized.root, bounds);
     out += "copied as " + copied_as(dtype::PackPlan(form)) + "\n";
   }
@@ -556,8 +556,8 @@ std::string as_text(const Findings& findings) {
          indented(dtype::to_string(plan));
   if (findings.reconstructed)
     out += to_text(*findings.reconstructed);
-  else if (findings.leaves > kMostElements)
-    out += "path        left out: more than " + std::to_string(kMostElements) + " elements\n";
+  else if (findings.leaves > kMostReconstructed)
+    out += "path        left out: more than " + std::to_string(kMostReconstructed) + " elements\n";
   out += "bounds      " + to_text(findings.bounds) + "\n";
   if (findings.mpi != findings.bounds) out += "MPI reports " + to_text(findings.mpi) + "\n";
   return out;

@@ -26,7 +26,7 @@ constexpr FileKind displacements_file(bool is_binary) {
 constexpr FileKind kTypeMap{"typemap", "give --typemap a file", 1 << 30, true};
 // Limits the elements to the number in the largest binary file. A text of the same size could hold
 // more.
-constexpr auto kMostElements = std::int64_t{1} << 27;
+constexpr auto kMostRead = std::int64_t{1} << 27;
 
 ConfigError wrong(const std::string& path, std::int64_t line, const std::string& what,
                   const std::string& expected) {
@@ -81,9 +81,9 @@ const dtype::NamedType* named_type(std::string_view name) {
 
 template <class Element>
 void require_room(const std::vector<Element>& elements, const std::string& path) {
-  if (std::ssize(elements) > kMostElements)
+  if (std::ssize(elements) > kMostRead)
     throw ConfigError("sequence is too long (" + path + "): give at most " +
-                      std::to_string(kMostElements) + " elements");
+                      std::to_string(kMostRead) + " elements");
 }
 
 void require_elements(const dtype::TypedSequence& sequence, const std::string& path) {

@@ -2,7 +2,7 @@
 """Feeds damaged records, studies and logs to the scripts that read them. A script must end with a result, or with
 exit code 2 and one line.
 
-    fuzz_records.py [INPUTS [SEED]]     default: 3000 inputs, and a new seed each day; the same seed makes
+    fuzz_records.py [INPUTS [SEED]]     default: 1500 inputs, and a new seed each day; the same seed makes
                                         the same inputs
 
 HALOCLINE_BINARY makes the records that are damaged. An input on which a script fails is printed; then the exit code
@@ -195,7 +195,7 @@ def hang(*_):
 
 def main():
     today = str(int(time.time()) // 86400)
-    inputs, seed = (int(word) for word in (sys.argv[1:] + ["3000", today][len(sys.argv) - 1 :]))
+    inputs, seed = (int(word) for word in (sys.argv[1:] + ["1500", today][len(sys.argv) - 1 :]))
     signal.signal(signal.SIGALRM, hang)
     failed = ended = 0
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:

@@ -371,7 +371,7 @@ Words flags() {
 
 class Fuzz : public ::testing::Test {
  protected:
-  Fuzz() : trials_(halocline::test::read_trials("--inputs", 10'000, 10'000)) {
+  Fuzz() : trials_(halocline::test::read_trials("--inputs", 10'000, 2'000)) {
     std::string name =
         (fs::temp_directory_path() / ("halocline-fuzz-" + std::string(6, 'X'))).string();
     folder_ = mkdtemp(name.data());

@@ -10,7 +10,8 @@
 
 A block of commands begins with ```sh and runs in one bash. A block of output begins with ```text and follows its
 commands. The line before a block of commands may say why it does not run here: <!-- not run: needs a cluster with
-Slurm -->. A line of three dots in a block of output stands for lines that are left out; such a block is not
+Slurm -->. <!-- run with: calibrate -> calibrate --max-seconds 5 --> there replaces words, so that what takes a user a
+minute takes a test seconds; refresh takes the commands as they are. A line of three dots in a block of output stands for lines that are left out; such a block is not
 refreshed.
 
 An option table stands between <!-- options: SUBCOMMAND --> and <!-- end of options -->, a table of a record's fields
@@ -48,9 +49,12 @@ class BadInput(Exception):
 class Block:
     """Holds commands with the output behind them. Line numbers begin at 0 and include the fences."""
 
-    def __init__(self, begin, end, lines, note):
+    def __init__(self, begin, end, lines, note, replaced):
         self.begin, self.end, self.note = begin, end, note
         self.commands = "\n".join(lines[begin + 1 : end])
+        self.in_short = self.commands.replace(*replaced) if replaced else self.commands
+        if replaced and self.in_short == self.commands:
+            raise BadInput(f"line {begin + 1} has no {replaced[0]} to replace")
         self.output = None
         at = end + 1
         while at < len(lines) and not lines[at].strip():
@@ -78,7 +82,8 @@ def blocks_of(lines):
             if lines[at] == "```sh":
                 before = next((line for line in reversed(lines[:at]) if line.strip()), "")
                 note = re.fullmatch(r"<!-- not run: (.+) -->", before.strip())
-                yield Block(at, end, lines, note.group(1) if note else None)
+                replaced = re.fullmatch(r"<!-- run with: (.+) -> (.+) -->", before.strip())
+                yield Block(at, end, lines, note.group(1) if note else None, replaced and replaced.groups())
             at = end
         at += 1
 
@@ -283,10 +288,10 @@ def check(page, options):
             yield f"{name}:{block.begin} does not say why its commands are not run"
 
 
-def run(block):
-    """Runs a block. Returns the exit code of its commands and their output. The code is None if they took too long
+def run(commands):
+    """Runs commands. Returns their exit code and their output. The code is None if they took too long
     and were ended."""
-    script = "source jobs/local/env.sh\n" + block.commands
+    script = "source jobs/local/env.sh\n" + commands
     with tempfile.TemporaryFile() as told:
         process = subprocess.Popen(
             ["bash", "-euo", "pipefail", "-c", script], cwd=ROOT, stdout=told, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
@@ -317,7 +322,7 @@ def run_page(page, refresh):
             print(f"   {where} is not run: {block.note}", flush=True)
             continue
         begin = time.monotonic()
-        code, output = run(block)
+        code, output = run(block.commands if refresh else block.in_short)
         print(f"{'ok' if code == 0 else '!!'} {where} {time.monotonic() - begin:.1f} s", flush=True)
         if code != 0:
             how = f"takes more than {SECONDS} s" if code is None else f"ends with exit code {code}"

@@ -60,12 +60,17 @@ class Manual(unittest.TestCase):
             (("run", "../none.md"), "", "there is no page"),
             (("check",), "```sh\ntrue\n", "README.md: the block that begins in line 1 has no end"),
             (("run",), "text\n```sh\ntrue\n```\n```text\n", "README.md: the block that begins in line 5 has no end"),
+            (("run",), "<!-- run with: a -> b -->\n```sh\ntrue\n```\n", "line 2 has no a to replace"),
             (("look",), "", "'look' is neither check"),
         ):
             with self.subTest(arguments=arguments, page=page):
                 code, lines = self.manual(*arguments, page=page)
                 self.assertEqual((code, len(lines)), (2, 1), lines)
                 self.assertIn(fault, lines[0])
+
+    def test_a_block_that_is_run_in_short(self):
+        page = "<!-- run with: sleep 9 -> sleep 0 -->\n```sh\nsleep 9\n```\n"
+        self.assertEqual(self.manual("run", page=page), (0, []))
 
     def test_a_block_that_does_not_end(self):
         code, lines = self.manual("run", page="```sh\nsh -c 'sleep 2; echo late >late' &\necho begun\nwait\n```\n")

@@ -89,7 +89,7 @@ class Normalizer {
   // Tries the rule over the normalised child, and the buckets as lists. A triangular type may have
   // far more buckets than its node has numbers, so a long one is not listed.
   Normal of(const RuleBuc& t) {
-    constexpr std::int64_t kFewBuckets = 64;
+    constexpr std::int64_t kFewEnoughForLists = 64;
     const auto& child = (*this)(t.child);
     const auto& rule = t.rule;
     const auto elements = rule.elements();
@@ -97,7 +97,7 @@ class Normalizer {
     if (child.leaves == 0 || elements == 0) return {.entries = entries};
     const auto first = rule.displacement(rule.bucket_of(0));
     Normal out;
-    if (rule.ends != nullptr || rule.count <= kFewBuckets) out = of(with_lists(t));
+    if (rule.ends != nullptr || rule.count <= kFewEnoughForLists) out = of(with_lists(t));
     out.shift = first + child.shift;
     out.leaves = elements * child.leaves;
     out.entries = entries;
