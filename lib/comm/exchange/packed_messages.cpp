@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "comm/messages/planned_buffer.hpp"
+#include "support/contract.hpp"
 #include "support/mpi_check.hpp"
 #include "support/narrow.hpp"
 
@@ -100,6 +101,8 @@ PackedMessages::PackedMessages(const Communicator& comm, const Pieces& pieces, D
     next += piece.bytes;
     parts_[part_of[i]].extent.end = next - message->displacement * unit_bytes_;
   }
+  // The copy of a staged transport is that of the whole buffer.
+  HALOCLINE_EXPECT(parts_.size() <= 1 || transport.transfer() != dtype::Transfer::staged);
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     auto& part = parts_[i];
     part.plan = dtype::FusedPlan(jobs[i]);

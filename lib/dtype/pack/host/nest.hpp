@@ -15,7 +15,8 @@ namespace halocline::dtype::host {
 using detail::Address;
 using detail::Direction;
 
-/// Describes loops over runs of `run` bytes. levels[0] is the innermost.
+/// Describes loops over runs of `run` bytes, for one call of a kernel. levels[0] is the innermost.
+/// Refers to the levels of a StridedOp, which a plan owns, or of a CopyNest, which has addresses.
 struct Nest {
   std::int64_t run;
   std::span<const LoopLevel> levels;
