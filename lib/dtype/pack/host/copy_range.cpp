@@ -295,6 +295,20 @@ template <Direction kDirection>
                Copy<kDirection>{program, buffer, packed - static_cast<Address>(first)});
 }
 
+// Copies `repetitions` repetitions of a root part by part. It is out of line, like the functions
+// beside it, so that copy_range() needs no stack for short packs.
+template <Direction kDirection>
+[[gnu::noinline]] void copy_repetitions(const Program& program, const Op& root,
+                                        std::int64_t repetitions, Address buffer, Address packed) {
+  Copy<kDirection>{program, buffer, packed}.repeated(root, program.start, 0, repetitions);
+}
+
+// Copies one instance that is a nest.
+template <Direction kDirection>
+[[gnu::noinline]] void copy_instance(const Program& program, Address memory, Address packed) {
+  kernels_of(program).copy_instance<kDirection>(memory, packed);
+}
+
 // Copies all of a nest of several instances.
 template <Direction kDirection>
 [[gnu::noinline]] void copy_instances(const Program& program, std::int64_t count, Address memory,
@@ -326,14 +340,11 @@ void copy_range(const PackPlan& plan, Address buffer, std::int64_t count, std::i
     if (root.strided.levels.empty())
       return copy_bytes<kDirection>(last - first, memory + static_cast<Address>(first), packed);
     if (is_whole())
-      return count == 1 ? kernels_of(program).copy_instance<kDirection>(memory, packed)
+      return count == 1 ? copy_instance<kDirection>(program, memory, packed)
                         : copy_instances<kDirection>(program, count, memory, packed);
   } else if (root.kind == Op::Kind::repeat && is_whole()) {
-    const Copy<kDirection> copy{program, buffer, packed};
-    if (root.chunk > 0 && copy.takes_parts(root, root.count * count)) {
-      copy.repeated(root, program.start, 0, root.count * count);
-      return;
-    }
+    if (root.chunk > 0 && Copy<kDirection>::takes_parts(root, root.count * count))
+      return copy_repetitions<kDirection>(program, root, root.count * count, buffer, packed);
   } else if (count == 1 && is_list(root) && is_whole()) {
     return Copy<kDirection>::entries(root, 0, root.count, 0, memory, packed);
   }
