@@ -264,12 +264,11 @@ struct OptionTable {
         "With --overlap, for MPIs that move nothing by themselves. 0: none.");
 
     group = "Exchange";
-    auto& methods = add(
-        "methods", &Config::methods, "NAME,...", halo, "exchange methods; run takes the first",
-        "From " + method_names() +
-            ". alltoallv, neighbor, p2p and partitioned may end in :device, :one-shot, :staged or "
-            ":host, the way of the packed bytes of fields in device memory. Default there: all "
-            "that are possible.");
+    auto& methods =
+        add("methods", &Config::methods, "NAME,...", halo, "exchange methods: " + method_names(),
+            "run takes the first. alltoallv, neighbor, p2p and partitioned may end in :device, "
+            ":one-shot, :staged or :host, the way of the packed bytes of fields in device memory. "
+            "Default there: all that are possible.");
     methods.default_text = default_text(write(methods_on_host()));
     add("shape", &Config::shape, "SHAPE,...", halo, "shape of the halo: direct, axes",
         "direct: all regions at once. axes: at most 6 slabs, x before y before z, so that edges "

@@ -18,7 +18,7 @@ int type_commit(const auto& mpi, auto type) {
 
 int type_dup(const auto& mpi, auto old_type, auto new_type) {
   const int code = mpi(old_type, new_type);
-  // The copy of a note_commit type is note_commit.
+  // The copy of a committed type is committed.
   if (code == MPI_SUCCESS && committed_type(in_c(old_type)) != nullptr)
     note_commit(at(new_type, 0));
   return code;

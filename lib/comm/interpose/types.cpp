@@ -134,8 +134,8 @@ PackDecision CommittedType::to_send(MPI_Datatype handle, const void* buffer, std
   const auto by = decide(
       handle, buffer, count,
       [&](const TypeFacts& facts) {
-        return facts.is_sent_by_engine(size_ * count, pattern) &&
-               (way == Way::send || facts.is_free_of_order(count));
+        // Open MPI 5 writes otherwise what a rank receives from itself, if the engine has sent it.
+        return facts.is_sent_by_engine(size_ * count, pattern) && facts.is_free_of_order(count);
       },
       is_persistent);
   return way == Way::send && has_long_elements() ? PackDecision{} : by;
@@ -150,9 +150,7 @@ const dtype::PackPlan* CommittedType::plan_beside_others(MPI_Datatype handle, co
     return nullptr;
   const bool on_device =
       is_packed_by_device(dtype::kind_of_memory(comm::byte_at(buffer, true_lb_)));
-  return on_device || is_forced() || way == Way::send || facts->is_free_of_order(count)
-             ? facts->plan()
-             : nullptr;
+  return on_device || is_forced() || facts->is_free_of_order(count) ? facts->plan() : nullptr;
 }
 
 void note_commit(MPI_Datatype handle) noexcept {

@@ -88,6 +88,9 @@ class CommittedType {
   /// Decides who sends or receives `count` instances at `buffer`. Counts a use of the type: the use
   /// that reaches the limit reads and compares it. A type of a persistent request is read at once,
   /// since such a request is made to be used often.
+  ///
+  /// Instances in host memory that hold a byte twice stay MPI's, sends too: the order in which an
+  /// MPI writes such a byte may depend on who packed the message.
   PackDecision to_send(MPI_Datatype handle, const void* buffer, std::int64_t count, Way way,
                        MessagePattern pattern, bool is_persistent = false);
 
@@ -108,8 +111,8 @@ class CommittedType {
   /// type.
   ///
   /// Returns nullptr without a plan, if MPI packs otherwise and the engine is not forced, or if
-  /// long elements would be sent. In host memory, also returns nullptr for a receive whose
-  /// instances hold a byte twice, unless the engine is forced.
+  /// long elements would be sent. In host memory, also returns nullptr if `count` instances hold
+  /// a byte twice, unless the engine is forced.
   const dtype::PackPlan* plan_beside_others(MPI_Datatype handle, const void* buffer,
                                             std::int64_t count, Way way);
   /// Returns the plan that calls go by, for tests. Returns nullptr before the type is read, and if

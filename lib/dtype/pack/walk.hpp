@@ -20,7 +20,7 @@ namespace halocline::dtype::detail {
 /// take more steps than its count.
 ///
 /// box(displacement, packed offset, height, count): `count` steps of the level `height`, each with
-/// all levels below it in full. Rank -1 means a single run.
+/// all levels below it in full. Height -1 means a single run.
 ///
 /// piece(displacement, packed offset, bytes): consecutive bytes, fewer than a run. For a loop
 /// without levels, it is the whole range.

@@ -167,7 +167,7 @@ TEST(Facts, AreThatMpiPacksSeveralInstancesOtherwise) {
   }
 }
 
-// MPIs write what overlaps in orders of their own. To read a byte twice has no order.
+// MPIs write what overlaps in orders of their own. Open MPI 5 also asks how a message was packed.
 TEST(Facts, LeaveToMpiWhatIsWrittenTwice) {
   std::vector<double> memory(1000);
   for (const auto* const text :
@@ -175,7 +175,7 @@ TEST(Facts, LeaveToMpiWhatIsWrittenTwice) {
     const Type type(text);
     for (const auto way : {Way::send, Way::receive})
       for (const int count : {4, 5}) {
-        const bool is_mpis = count == 5 && way == Way::receive;
+        const bool is_mpis = count == 5;
         const auto* const plan =
             type.known().plan_beside_others(type.handle(), memory.data(), count, way);
         EXPECT_EQ(plan == nullptr, is_mpis) << count << " of " << text;
