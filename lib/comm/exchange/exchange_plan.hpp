@@ -37,8 +37,8 @@ struct Traffic {
 
 /// Holds the seconds that this rank spent in the phases of one exchange. A phase that the method
 /// does not have is empty. With transfer `staged`, pack includes the copy from the device, and
-/// unpack the copy to the device. Kernels and copy are timed together, since the
-/// stream is waited for once.
+/// unpack the copy to the device. Kernels and copy are timed together, since the stream is
+/// waited for once.
 struct PhaseTimes {
   std::optional<double> pack;
   std::optional<double> transfer;

@@ -29,8 +29,8 @@ bool pack_by_mpi(MPI_Datatype handle, const void* buffer, std::int64_t count, st
 }
 
 // A pack from a wrong place is noticed, unless the place is wrong by a multiple of this period. The
-// period is a whole number of pages of up to 64 KiB, as mremap() needs. Its factor 17 is
-// odd, so that errors by powers of two are noticed.
+// period is a whole number of pages of up to 64 KiB, as mremap() needs. Its factor 17 is odd,
+// so that errors by powers of two are noticed.
 constexpr std::int64_t kPeriod = std::int64_t{17} << 16;
 constexpr std::int64_t kAlignment = 64;
 

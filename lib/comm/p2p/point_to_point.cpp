@@ -73,12 +73,15 @@ class Engine {
     static std::mutex mutex;
     static auto& left_to_mpi = *new std::vector<std::shared_ptr<Operation>>;
     const std::lock_guard lock(mutex);
-    for (const auto& operation : failed_)
+    for (const auto& operation : failed_) {
+      bool is_under_way = false;
       for (auto& request : operation->requests())
         if (request != MPI_REQUEST_NULL) {
           MPI_Request_free(&request);
-          left_to_mpi.push_back(operation);
+          is_under_way = true;
         }
+      if (is_under_way) left_to_mpi.push_back(operation);
+    }
   }
 
   // Starts an operation, which is Send or Receive if the type has a plan.
