@@ -66,10 +66,16 @@ def options():
     return json.loads(halocline("help", "json").stdout)
 
 
+def all_methods():
+    """Returns the methods that the help names, in its order."""
+    option = next(option for option in options() if option["flag"] == "methods")
+    return re.fullmatch(r"exchange methods: ([a-z0-9, -]+)", option["meaning"]).group(1).split(", ")
+
+
 def methods():
     """Returns the methods that the help names and that this MPI allows for fields in host memory."""
     option = next(option for option in options() if option["flag"] == "methods")
-    names = re.match(r"From ([a-z0-9, -]+)\.", option["details"]).group(1).split(", ")
+    names = all_methods()
     tiny = ("run", "--local", "6", "6", "6", "--steps", "1", "--quiet", "--methods")
     found = [method for method, outcome in several(lambda method: halocline(*tiny, method), names) if outcome.code != 2]
     if not set(option["default"].split(",")) <= set(found):
