@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Builds visitors for std::visit.
+// Builds visitors for std::visit, and asks for several types at once.
 #pragma once
+
+#include <type_traits>
 
 namespace halocline {
 
@@ -11,5 +13,9 @@ struct Overload : F... {
 };
 template <class... F>
 Overload(F...) -> Overload<F...>;
+
+/// Tells if T is one of `Others`.
+template <class T, class... Others>
+inline constexpr bool kIsOneOf = (std::is_same_v<T, Others> || ...);
 
 }  // namespace halocline

@@ -79,10 +79,10 @@ void PieceByMpi::unpack() const {
                            static_cast<int>(piece_.count), type_.get(), comm_));
 }
 
-PackedMessages::PackedMessages(const Communicator& comm, const Pieces& pieces, Direction direction,
+PackedMessages::PackedMessages(const Communicator& comm, const Pieces& pieces, Role role,
                                Packing packing, const Transport& transport, Parts parts,
                                const CountUnits& units, TypePlans& plans)
-    : direction_(direction), unit_bytes_(units.bytes) {
+    : role_(role), unit_bytes_(units.bytes) {
   buffer_ = transport.message(static_cast<std::size_t>(lay_out(pieces, units)));
   const auto part_of = divide(pieces, parts);
   std::vector<std::vector<dtype::PackJob>> jobs(parts_.size());
@@ -107,8 +107,8 @@ PackedMessages::PackedMessages(const Communicator& comm, const Pieces& pieces, D
     auto& part = parts_[i];
     part.plan = dtype::FusedPlan(jobs[i]);
     transport.packer().prepare(part.plan);
-    part.ours = direction == Direction::out ? transport.packing(part.plan, buffer_)
-                                            : transport.unpacking(part.plan, buffer_);
+    part.ours = role == Role::sender ? transport.packing(part.plan, buffer_)
+                                     : transport.unpacking(part.plan, buffer_);
   }
 }
 
@@ -156,8 +156,7 @@ std::vector<std::size_t> PackedMessages::divide(const Pieces& pieces, Parts part
 void PackedMessages::start(std::size_t i) {
   auto& part = parts_[i];
   part.ours.start();
-  for (const auto& piece : part.by_mpi)
-    direction_ == Direction::out ? piece.pack() : piece.unpack();
+  for (const auto& piece : part.by_mpi) role_ == Role::sender ? piece.pack() : piece.unpack();
 }
 
 SelfCopies::SelfCopies(const Communicator& comm, const Pieces& sends, const Pieces& receives,

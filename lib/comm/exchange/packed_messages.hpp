@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/exchange/backend.hpp"
+#include "comm/mpi/role.hpp"
 #include "dtype/datatype.hpp"
 #include "dtype/pack/copy_plan.hpp"
 #include "dtype/pack/fused_plan.hpp"
@@ -53,8 +54,8 @@ class PieceByMpi {
   MPI_Comm comm_;
 };
 
-/// Holds all messages of one direction of travel in one buffer, in wire order. Neither copied nor
-/// moved.
+/// Holds all messages that a rank sends, or all that it receives, in one buffer, in wire order.
+/// Neither copied nor moved.
 ///
 ///     | piece | piece | padding | piece | piece | piece | padding | ...
 ///     ^ message to partner 0    ^ message to partner 3            ^ next message
@@ -63,14 +64,13 @@ class PieceByMpi {
 /// pieces of a part are one FusedPlan, so that one call packs them.
 class PackedMessages {
  public:
-  enum class Direction { out, in };
   /// Says what one call packs or unpacks. On a device, a part is one launch. On a host, one part
   /// can travel while the next is packed.
   enum class Parts { one, each_message, each_piece };
 
   struct Message {
     int partner;
-    int tag;  ///< MPI's tag: number among the messages of this partner and direction
+    int tag;                  ///< MPI's tag: number among the messages to this partner, or from it
     int displacement, count;  ///< in units of unit_bytes()
   };
 
@@ -79,8 +79,8 @@ class PackedMessages {
   /// transport must outlive this object. Makes no communication. Throws ConfigError for a type
   /// without a plan unless the transport is of the host. O(pieces) plus the translation of the
   /// types.
-  PackedMessages(const Communicator& comm, const Pieces& pieces, Direction direction,
-                 Packing packing, const Transport& transport, Parts parts, const CountUnits& units,
+  PackedMessages(const Communicator& comm, const Pieces& pieces, Role role, Packing packing,
+                 const Transport& transport, Parts parts, const CountUnits& units,
                  TypePlans& plans);
   PackedMessages(const PackedMessages&) = delete;
   PackedMessages& operator=(const PackedMessages&) = delete;
@@ -117,7 +117,7 @@ class PackedMessages {
   std::int64_t lay_out(const Pieces& pieces, const CountUnits& units);
   std::vector<std::size_t> divide(const Pieces& pieces, Parts parts);
 
-  Direction direction_;
+  Role role_;
   std::int64_t unit_bytes_;
   std::vector<Message> messages_;
   Transport::Message buffer_;

@@ -40,19 +40,17 @@ class PointToPointExchange final : public Backend {
         transport_(std::move(transport)),
         unit_type_(unit_type(units, MPI_BYTE)),
         sending_(sending),
-        out_(*comm_, without_own(context.sends, comm_->rank()), PackedMessages::Direction::out,
-             Packing::ours, transport_,
+        out_(*comm_, without_own(context.sends, comm_->rank()), Role::sender, Packing::ours,
+             transport_,
              parts_for(transport_,
                        sending == Sending::whole ? Parts::each_message : Parts::each_piece),
              units, plans),
-        in_(*comm_, without_own(context.receives, comm_->rank()), PackedMessages::Direction::in,
-            Packing::ours, transport_, parts_for(transport_, Parts::each_message), units, plans),
+        in_(*comm_, without_own(context.receives, comm_->rank()), Role::receiver, Packing::ours,
+            transport_, parts_for(transport_, Parts::each_message), units, plans),
         own_(*comm_, context.sends, context.receives, transport_, plans),
         missing_(in_.parts()) {
-    for (const auto& m : out_.messages())
-      add(sends_, PersistentRequests::Direction::send, out_.wire(m), m);
-    for (const auto& m : in_.messages())
-      add(receives_, PersistentRequests::Direction::receive, in_.wire(m), m);
+    for (const auto& m : out_.messages()) add(sends_, Role::sender, out_.wire(m), m);
+    for (const auto& m : in_.messages()) add(receives_, Role::receiver, in_.wire(m), m);
   }
 
   ~PointToPointExchange() override { transport_.settle(); }
@@ -91,11 +89,10 @@ class PointToPointExchange final : public Backend {
   }
 
  private:
-  void add(PersistentRequests& requests, PersistentRequests::Direction direction, std::byte* wire,
+  void add(PersistentRequests& requests, Role role, std::byte* wire,
            const PackedMessages::Message& m) {
     const int partitions = sending_ == Sending::partitioned ? partitions_of(m) : 0;
-    requests.add(direction, wire, m.count, unit_type_.get(), m.partner, m.tag, comm_->get(),
-                 partitions);
+    requests.add(role, wire, m.count, unit_type_.get(), m.partner, m.tag, comm_->get(), partitions);
   }
 
   // Sends the packed messages, or the partitions that this part has filled.

@@ -50,8 +50,6 @@ namespace halocline::comm::detail {
 
 namespace {
 
-using Direction = PersistentRequests::Direction;
-
 using dtype::PackPlan;
 using dtype::SharedMemory;
 using Address = std::uintptr_t;
@@ -166,12 +164,12 @@ class SharedExchange final : public Backend {
     const auto& offered = on_device ? context.receives : context.sends;
     const auto& mine = on_device ? context.sends : context.receives;
     for (const int partner : partners_of(without_own(offered, comm_->rank()))) {
-      ready_out_.add(Direction::send, nullptr, 0, MPI_BYTE, partner, kReady, comm_->get());
-      done_in_.add(Direction::receive, nullptr, 0, MPI_BYTE, partner, kDone, comm_->get());
+      ready_out_.add(Role::sender, nullptr, 0, MPI_BYTE, partner, kReady, comm_->get());
+      done_in_.add(Role::receiver, nullptr, 0, MPI_BYTE, partner, kDone, comm_->get());
     }
     for (const int partner : partners_of(without_own(mine, comm_->rank()))) {
-      ready_in_.add(Direction::receive, nullptr, 0, MPI_BYTE, partner, kReady, comm_->get());
-      done_out_.add(Direction::send, nullptr, 0, MPI_BYTE, partner, kDone, comm_->get());
+      ready_in_.add(Role::receiver, nullptr, 0, MPI_BYTE, partner, kReady, comm_->get());
+      done_out_.add(Role::sender, nullptr, 0, MPI_BYTE, partner, kDone, comm_->get());
     }
     std::vector<std::vector<std::byte>> out(static_cast<std::size_t>(comm_->size()));
     collectively(comm_->get(), [&] { out = offers(offered, plans); });

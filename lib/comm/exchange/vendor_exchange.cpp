@@ -15,16 +15,14 @@ namespace halocline::comm::detail {
 
 namespace {
 
-using Direction = PersistentRequests::Direction;
-
 /// Describes a message by a struct type of all its pieces, at their distances from a base.
 struct TypedMessage {
   int partner;
-  int tag;  ///< number among the messages of this partner and direction
+  int tag;  ///< number among the messages to this partner, or from it
   dtype::Datatype type;
 };
 
-/// Holds the messages of one direction of travel.
+/// Holds the messages that a rank sends, or those that it receives.
 struct TypedMessages {
   void* base = MPI_BOTTOM;
   std::vector<TypedMessage> messages;
@@ -124,9 +122,9 @@ class TypedPointToPointExchange final : public Backend {
   TypedPointToPointExchange(const ExchangeContext& context, bool on_device)
       : comm_(context.comm), out_(context.sends, on_device), in_(context.receives, on_device) {
     for (const auto& m : in_.messages)
-      requests_.add(Direction::receive, in_.base, 1, m.type.get(), m.partner, m.tag, comm_->get());
+      requests_.add(Role::receiver, in_.base, 1, m.type.get(), m.partner, m.tag, comm_->get());
     for (const auto& m : out_.messages)
-      requests_.add(Direction::send, out_.base, 1, m.type.get(), m.partner, m.tag, comm_->get());
+      requests_.add(Role::sender, out_.base, 1, m.type.get(), m.partner, m.tag, comm_->get());
   }
 
   void begin() override {

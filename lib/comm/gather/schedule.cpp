@@ -88,17 +88,15 @@ void Schedule::copy(const ElementBlocks& from, const ElementBlocks& to) {
 }
 
 void Schedule::finish() {
-  using Direction = PersistentRequests::Direction;
-  const auto request = [&](Direction direction, const Piece& piece) {
+  const auto request = [&](Role role, const Piece& piece) {
     const auto message = join(piece.blocks);
     const auto type = dtype::make_datatype(*message.type);
-    requests_.add(direction, message.buffer, 1, type.get(), piece.link.rank, piece.tag,
-                  piece.link.comm);
+    requests_.add(role, message.buffer, 1, type.get(), piece.link.rank, piece.tag, piece.link.comm);
     return dtype::type_bounds(*message.type).size;
   };
   std::map<void*, Writers> writers;
   for (Index i = 0; i < receives_.size(); ++i) {
-    request(Direction::receive, receives_[i]);
+    request(Role::receiver, receives_[i]);
     for (const auto& block : receives_[i].blocks) writers[block.buffer].add(block, i);
   }
   receive_count_ = receives_.size();
@@ -116,7 +114,7 @@ void Schedule::finish() {
     std::sort(waits_for.begin(), waits_for.end());
     waits_for.erase(std::unique(waits_for.begin(), waits_for.end()), waits_for.end());
     for (const auto writer : waits_for) dependents_[writer].push_back(i);
-    const auto bytes = request(Direction::send, sends_[i]);
+    const auto bytes = request(Role::sender, sends_[i]);
     send_list_.push_back({bytes, sends_[i].link.off_node, static_cast<int>(waits_for.size())});
   }
   receives_.clear();

@@ -207,9 +207,9 @@ std::int64_t bytes_of(const Side<Displacement>& side, const Partners& partners) 
 // Tells if the engine is to pack a side: it takes over half of the bytes or more, or some in memory
 // of a device.
 template <class Displacement>
-bool is_ours(const Side<Displacement>& side, Way way, const Partners& partners) {
+bool is_ours(const Side<Displacement>& side, Role role, const Partners& partners) {
   // If messages are streamed, a receive with one type for all partners needs one run of memory.
-  const bool needs_one_run = kStreams && side.one_type && way == Way::receive;
+  const bool needs_one_run = kStreams && side.one_type && role == Role::receiver;
   // With one rank, Open MPI 4.1 uses other displacements (results/vendor-bugs). A program must not
   // get these first and the right ones later.
   const bool is_one_rank =
@@ -225,7 +225,7 @@ bool is_ours(const Side<Displacement>& side, Way way, const Partners& partners) 
     if (side.counts[i] < 0 || side.type(i) == MPI_DATATYPE_NULL) return false;
     auto* const known = committed_type(side.type(i));
     if (known == nullptr) continue;
-    const auto by = known->to_send(side.type(i), side.buffer_of(i, unit), side.counts[i], way,
+    const auto by = known->to_send(side.type(i), side.buffer_of(i, unit), side.counts[i], role,
                                    MessagePattern::both_ways);
     if (by.plan != nullptr) ours += by.plan->packed_bytes(side.counts[i]);
     on_device = on_device || is_packed_by_device(by.memory);
@@ -245,9 +245,9 @@ bool is_long(MPI_Datatype predefined) {
 // Returns `side` packed, if the engine is to pack it and knows all its types. Nothing is packed
 // yet. Returns nullopt if MPI is to do it, also if there is no memory.
 template <class Displacement>
-std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way,
+std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Role role,
                                          const Partners& partners) {
-  if (!side.is_given() || !is_ours(side, way, partners)) return std::nullopt;
+  if (!side.is_given() || !is_ours(side, role, partners)) return std::nullopt;
   try {
     std::vector<std::optional<comm::PlannedBuffer>> parts(static_cast<std::size_t>(partners.count));
     const auto unit = side.unit();
@@ -258,10 +258,11 @@ std::optional<PackedSide> packed_instead(const Side<Displacement>& side, Way way
       auto* const buffer = side.buffer_of(i, unit);
       auto* const known = committed_type(type);
       if (known == nullptr && !dtype::is_predefined(type)) return std::nullopt;
-      const auto* plan =
-          known != nullptr ? known->plan_beside_others(type, buffer, side.counts[i], way) : nullptr;
+      const auto* plan = known != nullptr
+                             ? known->plan_beside_others(type, buffer, side.counts[i], role)
+                             : nullptr;
       if (known != nullptr && plan == nullptr && !known->is_one_run()) return std::nullopt;
-      if (way == Way::send && (known != nullptr ? known->has_long_elements() : is_long(type)))
+      if (role == Role::sender && (known != nullptr ? known->has_long_elements() : is_long(type)))
         return std::nullopt;
       if (plan == nullptr) plan = std::get_if<dtype::PackPlan>(&dtype::cached_plan(type));
       if (plan == nullptr || !has_address(*plan, buffer)) return std::nullopt;
@@ -375,8 +376,8 @@ int carry_all(MpiCall call, const Between& partners, const Side<Displacement>& s
   const auto subject = Subject::of_several(
       types.first, settings().log == Settings::Log::none ? 0 : bytes_of(sent, destinations));
   if (!types.may_be_ours()) return noted(call, Path::mpi, subject, as_it_is);
-  const auto packed = packed_instead(sent, Way::send, destinations);
-  const auto room = packed_instead(received, Way::receive, sources);
+  const auto packed = packed_instead(sent, Role::sender, destinations);
+  const auto room = packed_instead(received, Role::receiver, sources);
   if (!packed && !room) return noted(call, Path::mpi, subject, as_it_is);
   return noted(call, Path::engine, subject, [&] {
     if (packed) packed->pack();

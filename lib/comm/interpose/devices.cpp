@@ -24,7 +24,7 @@ namespace halocline::interpose {
 using comm::Transport;
 using dtype::MemoryKind;
 using dtype::Transfer;
-using dtype::host::Direction;
+using dtype::host::CopyDirection;
 
 namespace {
 
@@ -113,9 +113,10 @@ void tell_once(const std::exception& error) {
 
 // Moves data to or from `packed`. One of the two, or both, are in memory of the device. Returns
 // false if there is no memory for it.
-bool is_moved_by_device(const comm::PlannedBuffer& data, std::byte* packed, Direction direction) {
+bool is_moved_by_device(const comm::PlannedBuffer& data, std::byte* packed,
+                        CopyDirection direction) {
   const auto size = static_cast<std::size_t>(data.bytes());
-  const bool packs = direction == Direction::pack;
+  const bool packs = direction == CopyDirection::pack;
   const bool is_of_host = !is_packed_by_device(kind_of(data.plan, data.buffer));
   bool is_done = false;
   or_end([&] {
@@ -166,13 +167,14 @@ bool may_have_device_memory() noexcept {
 bool pack_by_device(const dtype::PackPlan& plan, const void* buffer, std::int64_t count,
                     void* packed) {
   return is_moved_by_device({plan, const_cast<void*>(buffer), count},
-                            static_cast<std::byte*>(packed), Direction::pack);
+                            static_cast<std::byte*>(packed), CopyDirection::pack);
 }
 
 bool unpack_by_device(const dtype::PackPlan& plan, const void* packed, void* buffer,
                       std::int64_t count) {
   return is_moved_by_device({plan, buffer, count},
-                            static_cast<std::byte*>(const_cast<void*>(packed)), Direction::unpack);
+                            static_cast<std::byte*>(const_cast<void*>(packed)),
+                            CopyDirection::unpack);
 }
 
 template <class F>

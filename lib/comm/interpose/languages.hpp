@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "comm/interpose/requests.hpp"
+#include "support/overload.hpp"
 
 namespace halocline::interpose {
 
@@ -46,10 +47,6 @@ T from_fortran(MPI_Fint value) {
     return PMPI_Request_f2c(value);
   }
 }
-
-/// Tells if T is one of `Others`.
-template <class T, class... Others>
-inline constexpr bool kIsOneOf = (std::is_same_v<T, Others> || ...);
 
 /// Returns an argument as C has it: a number, a handle, or the address of anything but handles.
 template <class T>

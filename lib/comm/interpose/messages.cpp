@@ -27,12 +27,12 @@ MessageContent message_content(auto buffer, auto count, auto type, auto partner)
   return {in_c(buffer), in_c(count), in_c(type), in_c(partner), is_special(buffer)};
 }
 
-// Returns the way of the message that a call sends or receives.
-constexpr Way way_of(MpiCall call) {
+// Returns the role of the rank that makes a call.
+constexpr Role role_of(MpiCall call) {
   return call == MpiCall::recv || call == MpiCall::irecv || call == MpiCall::sendrecv_recv ||
                  call == MpiCall::recv_init
-             ? Way::receive
-             : Way::send;
+             ? Role::receiver
+             : Role::sender;
 }
 
 // Returns what MPI is to carry instead of the content. Returns none if MPI is to carry the content
@@ -46,7 +46,7 @@ std::optional<PackedMessage> packed_instead(MpiCall call, CommittedType& known,
   if (count <= 0 || partner == MPI_PROC_NULL) return std::nullopt;
   const auto pattern = call == MpiCall::send || call == MpiCall::recv ? MessagePattern::one_way
                                                                       : MessagePattern::both_ways;
-  const auto by = known.to_send(type, buffer, count, way_of(call), pattern, is_persistent(call));
+  const auto by = known.to_send(type, buffer, count, role_of(call), pattern, is_persistent(call));
   if (by.plan == nullptr || !sees_completions()) return std::nullopt;
   const auto bytes = by.plan->packed_bytes(count);
   if (bytes > INT_MAX || (kStreams && bytes < 2)) return std::nullopt;  // one byte is not streamed
@@ -141,7 +141,7 @@ int request(const Mpi& mpi, auto buffer, auto count, auto type, auto partner, au
     if (call == MpiCall::isend) packed.pack();
   };
   const auto end = [&](PackedMessage& packed) {
-    (is_persistent(call) ? watch_persistent : watch)(at(made, 0), std::move(packed), way_of(call));
+    (is_persistent(call) ? watch_persistent : watch)(at(made, 0), std::move(packed), role_of(call));
   };
   return carry(call, message_content(buffer, count, type, partner), by_mpi, start, end);
 }

@@ -26,7 +26,7 @@ namespace {
 constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio, to hash to upper bits
 
 using comm::StreamedBytes;
-using dtype::host::Direction;
+using dtype::host::CopyDirection;
 
 // ---- Types of streamed bytes: a small cache by length
 
@@ -73,7 +73,7 @@ struct Table {
   void count_abandoned(const Entry& entry, bool is_over) {
     const auto count = [is_over](auto& counter) { is_over ? --counter : ++counter; };
     count(abandoned_count);
-    if (entry.way == Way::receive) count(abandoned_receives);
+    if (entry.role == Role::receiver) count(abandoned_receives);
   }
   std::unique_ptr<Entry> extract(MPI_Request request) {
     const auto found = watched.find(request);
@@ -132,8 +132,9 @@ void progress_abandoned(bool at_end) {
   std::erase_if(list, [&all, at_end](const std::unique_ptr<Entry>& entry) {
     int done = 1;
     MPI_Status status;
-    const int code = at_end && entry->way == Way::send ? PMPI_Wait(&entry->request, &status)
-                                                       : PMPI_Test(&entry->request, &done, &status);
+    const int code = at_end && entry->role == Role::sender
+                         ? PMPI_Wait(&entry->request, &status)
+                         : PMPI_Test(&entry->request, &done, &status);
     if (code == MPI_SUCCESS && done != 0) entry->deliver(status);
     const bool is_over = code != MPI_SUCCESS || done != 0;
     if ((is_over || at_end) && entry->request != MPI_REQUEST_NULL)
@@ -212,7 +213,7 @@ void PackedMessage::pack() const {
   if (on_device_ != nullptr)
     on_device_->pack();
   else
-    data_.copy<Direction::pack>(0, bytes_, packed_.data());
+    data_.copy<CopyDirection::pack>(0, bytes_, packed_.data());
   if (verified_ != nullptr)
     verify(verified_->get(), data_.buffer, data_.count, packed_.data(), bytes_);
   if (streamed_ != nullptr) streamed_->part(data());
@@ -226,34 +227,34 @@ void PackedMessage::unpack(const MPI_Status& status) const {
   if (on_device_ != nullptr)
     on_device_->unpack(received);
   else
-    data_.copy<Direction::unpack>(0, received, packed_.data());
+    data_.copy<CopyDirection::unpack>(0, received, packed_.data());
   if (verified_ != nullptr && received == bytes_)
     verify(verified_->get(), data_.buffer, data_.count, packed_.data(), bytes_);
 }
 
-void watch(MPI_Request request, PackedMessage travelling, Way way) {
+void watch(MPI_Request request, PackedMessage travelling, Role role) {
   if (request == MPI_REQUEST_NULL) return;  // after an error that a handler has taken
   // Some MPIs share one request among all sends that are complete at once. Such a send is not
   // watched. Receives are not asked: a failed one would report to the wrong error handler.
   int done = 0;
-  if (way == Way::send &&
+  if (role == Role::sender &&
       PMPI_Request_get_status(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done != 0)
     return;
   or_end([&] {
-    keep(std::make_unique<Entry>(Entry{request, std::move(travelling), way, false, true}));
+    keep(std::make_unique<Entry>(Entry{request, std::move(travelling), role, false, true}));
   });
 }
 
-void watch_persistent(MPI_Request request, PackedMessage travelling, Way way) {
+void watch_persistent(MPI_Request request, PackedMessage travelling, Role role) {
   if (request == MPI_REQUEST_NULL) return;
   or_end([&] {
-    keep(std::make_unique<Entry>(Entry{request, std::move(travelling), way, true, false}));
+    keep(std::make_unique<Entry>(Entry{request, std::move(travelling), role, true, false}));
   });
 }
 
 void Entry::deliver(const MPI_Status& status) {
   int cancelled = 0;
-  if (way == Way::receive && !delivered &&
+  if (role == Role::receiver && !delivered &&
       PMPI_Test_cancelled(&status, &cancelled) == MPI_SUCCESS && cancelled == 0)
     travelling.unpack(status);
   delivered = true;

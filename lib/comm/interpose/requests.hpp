@@ -73,16 +73,16 @@ class PackedMessage {
 
 /// Keeps what travels under a request that MPI has just started, until the request is complete.
 /// Ends the job if there is no memory for that.
-void watch(MPI_Request request, PackedMessage travelling, Way way);
+void watch(MPI_Request request, PackedMessage travelling, Role role);
 /// Keeps what travels under a persistent request, until the request is freed. Ends the job if there
 /// is no memory for that.
-void watch_persistent(MPI_Request request, PackedMessage travelling, Way way);
+void watch_persistent(MPI_Request request, PackedMessage travelling, Role role);
 
 /// Describes what travels under a request.
 struct Entry {
   MPI_Request request;
   PackedMessage travelling;
-  Way way;
+  Role role;
   bool persistent, active;
   bool delivered = false;  ///< complete and unpacked, but not yet waited for
 
@@ -90,7 +90,7 @@ struct Entry {
   /// request. If that start fails, the mark stays although the request is not active. MPI_Wait then
   /// returns an empty status, so nothing is unpacked.
   void before_start() {
-    if (way == Way::send) travelling.pack();
+    if (role == Role::sender) travelling.pack();
     active = true, delivered = false;
   }
   /// Unpacks what was received, once, unless it was cancelled. Call it when MPI has completed the

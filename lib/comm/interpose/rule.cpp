@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
-#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "dtype/pack/block_list.hpp"
 #include "support/error.hpp"
 #include "support/machine.hpp"
+#include "support/overload.hpp"
 
 namespace halocline::interpose {
 
@@ -63,9 +63,6 @@ std::optional<dtype::SystemModel> read_model_of_user() {
 
 // Says what makes the blocks of a type.
 enum class Kind { one_block, strided, listed };
-
-template <class Node, class... Nodes>
-constexpr bool kIsOneOf = (std::is_same_v<Node, Nodes> || ...);
 
 Kind kind_of(const dtype::TypeExpr& expression) {
   using namespace dtype;

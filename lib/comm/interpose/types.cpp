@@ -126,7 +126,7 @@ const TypeFacts* CommittedType::read(MPI_Datatype handle) noexcept {
 }
 
 PackDecision CommittedType::to_send(MPI_Datatype handle, const void* buffer, std::int64_t count,
-                                    Way way, MessagePattern pattern, bool is_persistent) {
+                                    Role role, MessagePattern pattern, bool is_persistent) {
   // known_sender() comes first: it is faster than finding out where the buffer is.
   if (const auto who = known_sender(count, pattern);
       who == Sender::mpi || (who == Sender::mpi_on_host && !may_have_device_memory()))
@@ -138,15 +138,15 @@ PackDecision CommittedType::to_send(MPI_Datatype handle, const void* buffer, std
         return facts.is_sent_by_engine(size_ * count, pattern) && facts.is_free_of_order(count);
       },
       is_persistent);
-  return way == Way::send && has_long_elements() ? PackDecision{} : by;
+  return role == Role::sender && has_long_elements() ? PackDecision{} : by;
 }
 
 const dtype::PackPlan* CommittedType::plan_beside_others(MPI_Datatype handle, const void* buffer,
-                                                         std::int64_t count, Way way) {
+                                                         std::int64_t count, Role role) {
   const auto* facts = facts_.load(std::memory_order_acquire);
   if (facts == nullptr) facts = read(handle);
   if (facts == nullptr || facts->plan() == nullptr || !is_trusted(*facts, handle, count) ||
-      (way == Way::send && facts->has_long_elements()))
+      (role == Role::sender && facts->has_long_elements()))
     return nullptr;
   const bool on_device =
       is_packed_by_device(dtype::kind_of_memory(comm::byte_at(buffer, true_lb_)));

@@ -21,19 +21,19 @@
 #include "comm/interpose/facts.hpp"
 #include "comm/interpose/rule.hpp"
 #include "comm/interpose/settings.hpp"
+#include "comm/mpi/role.hpp"
 #include "dtype/pack/handle_table.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
 namespace halocline::interpose {
+
+using comm::Role;
 
 /// Says how a call is done.
 struct PackDecision {
   const dtype::PackPlan* plan = nullptr;               ///< plan of the engine; nullptr: by MPI
   dtype::MemoryKind memory = dtype::MemoryKind::host;  ///< kind of the memory that holds the data
 };
-
-/// Names the direction of a message.
-enum class Way { send, receive };
 
 /// Tells if the data of `plan` can be at `buffer`. MPI_BOTTOM is right only for types of absolute
 /// addresses. For other types, MPI has to report the error.
@@ -91,7 +91,7 @@ class CommittedType {
   ///
   /// Instances in host memory that hold a byte twice stay MPI's, sends too: the order in which an
   /// MPI writes such a byte may depend on who packed the message.
-  PackDecision to_send(MPI_Datatype handle, const void* buffer, std::int64_t count, Way way,
+  PackDecision to_send(MPI_Datatype handle, const void* buffer, std::int64_t count, Role role,
                        MessagePattern pattern, bool is_persistent = false);
 
   /// Names who sends a message, as far as it is certain. `mpi_on_host`: MPI, unless the data are in
@@ -114,7 +114,7 @@ class CommittedType {
   /// long elements would be sent. In host memory, also returns nullptr if `count` instances hold
   /// a byte twice, unless the engine is forced.
   const dtype::PackPlan* plan_beside_others(MPI_Datatype handle, const void* buffer,
-                                            std::int64_t count, Way way);
+                                            std::int64_t count, Role role);
   /// Returns the plan that calls go by, for tests. Returns nullptr before the type is read, and if
   /// MPI does everything.
   const dtype::PackPlan* plan() const {

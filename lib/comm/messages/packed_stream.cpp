@@ -8,7 +8,7 @@
 namespace halocline::comm::detail {
 
 using dtype::Transfer;
-using dtype::host::Direction;
+using dtype::host::CopyDirection;
 
 PackedStream::PackedStream(const Transport& transport, PlannedBuffer data)
     : transport_(transport), data_(std::move(data)) {}
@@ -22,7 +22,7 @@ void PackedStream::pack(std::int64_t first, std::int64_t last, std::byte* packed
   const auto& [plan, buffer, count] = data_;
   if (is_all(first, last)) return packer.pack(plan, buffer, count, packed);
   if (transport_.transfer() == Transfer::host)
-    return data_.copy<Direction::pack>(first, last, packed);
+    return data_.copy<CopyDirection::pack>(first, last, packed);
   part_ = dtype::range_plan(plan, buffer, count, first, last).value();
   packer.pack(*part_, packed);
 }
@@ -32,7 +32,7 @@ void PackedStream::unpack(std::int64_t first, std::int64_t last, const std::byte
   const auto& [plan, buffer, count] = data_;
   if (is_all(first, last)) return packer.unpack(plan, packed, buffer, count);
   if (transport_.transfer() == Transfer::host)
-    return data_.copy<Direction::unpack>(first, last, packed);
+    return data_.copy<CopyDirection::unpack>(first, last, packed);
   part_ = dtype::range_plan(plan, buffer, count, first, last);
   if (part_) return packer.unpack(*part_, packed);
   const auto size = plan.bounds().size, whole = last / size;

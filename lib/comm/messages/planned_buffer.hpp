@@ -28,7 +28,7 @@ struct PlannedBuffer {
   /// Packs the bytes [first, last) of all packed bytes into `packed`, or unpacks them from there.
   /// Done on return, by the calling thread. The stretch may end inside of a basic element. Entries
   /// that overlap are unpacked in the order of the type map.
-  template <dtype::host::Direction kDirection>
+  template <dtype::host::CopyDirection kDirection>
   void copy(std::int64_t first, std::int64_t last, const std::byte* packed) const {
     dtype::host::copy_range<kDirection>(plan, reinterpret_cast<dtype::host::Address>(buffer), count,
                                         first, last,

@@ -12,9 +12,9 @@ PersistentRequests::~PersistentRequests() {
   for (auto& request : requests_) MPI_Request_free(&request);
 }
 
-void PersistentRequests::add(Direction direction, void* buffer, int count, MPI_Datatype type,
-                             int partner, int tag, MPI_Comm comm, int partitions) {
-  const bool sends = direction == Direction::send;
+void PersistentRequests::add(Role role, void* buffer, int count, MPI_Datatype type, int partner,
+                             int tag, MPI_Comm comm, int partitions) {
+  const bool sends = role == Role::sender;
   MPI_Request request = MPI_REQUEST_NULL;
   if (partitions > 0) {
 #ifdef HALOCLINE_HAS_PARTITIONED

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "comm/mpi/role.hpp"
+
 namespace halocline::comm {
 
 /// Holds persistent requests. Their indices are the order in which they were added. Frees them
@@ -20,12 +22,10 @@ class PersistentRequests {
   PersistentRequests& operator=(const PersistentRequests&) = delete;
   ~PersistentRequests();
 
-  enum class Direction { send, receive };
-
   /// Adds a message of `count` instances to or from `partner`. `partitions`: number of partitions,
   /// which divides the count; 0: none. Throws ConfigError for a partitioned message if this MPI has
   /// none (MPI 4).
-  void add(Direction direction, void* buffer, int count, MPI_Datatype type, int partner, int tag,
+  void add(Role role, void* buffer, int count, MPI_Datatype type, int partner, int tag,
            MPI_Comm comm, int partitions = 0);
 
   void start(std::size_t index);

@@ -196,11 +196,11 @@ constexpr Effort kFull{0.25, 20e3, 5}, kQuick{0.02, 20e3, 3};
 
 constexpr auto kNone = static_cast<std::size_t>(-1);
 
-struct Direction {
+struct DirectionFields {
   Batch Method::*run;
   std::string ours, hand, memcpy, vendor;
 };
-const Direction kDirections[] = {
+const DirectionFields kDirections[] = {
     {&Method::pack, "pack", "hand", "memcpy", "vendor_pack"},
     {&Method::unpack, "unpack", "hand_unpack", "memcpy_unpack", "vendor_unpack"}};
 
@@ -211,7 +211,7 @@ struct Methods {
 };
 
 // Appends the fields of one direction. Returns the number of reruns.
-int measure_direction(Row& row, const Direction& direction, const Methods& methods,
+int measure_direction(Row& row, const DirectionFields& direction, const Methods& methods,
                       std::int64_t bytes, double good_overhead_ns, const Options& options) {
   std::vector<Contender> contenders;
   const auto add = [&](const std::string& name, const Batch& run) {

@@ -9,6 +9,6 @@ namespace halocline::dtype::detail {
 // Addresses are integers: with MPI_BOTTOM there is no array to stay inside of.
 using Address = std::uintptr_t;
 
-enum class Direction { pack, unpack };
+enum class CopyDirection { pack, unpack };
 
 }  // namespace halocline::dtype::detail

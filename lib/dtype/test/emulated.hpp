@@ -11,7 +11,7 @@ namespace halocline::dtype::test {
 
 /// Executes all threads of a launch.
 inline void emulate(const device::JobTable& table, const device::LaunchArguments& call,
-                    device::Direction direction) {
+                    device::CopyDirection direction) {
   const auto tile = std::uint64_t{call.per_thread} * device::kBlockThreads;
   device::with_kernel(table, call.instances, direction, [&](auto kernel) {
     for (std::uint64_t block = 0; block * tile < call.words; ++block)
@@ -24,16 +24,16 @@ inline void emulate(const device::JobTable& table, const device::LaunchArguments
 class WideEmulation {
  public:
   void pack(const PackPlan& plan, const void* buffer, std::int64_t count, void* packed) const {
-    run(plan, buffer, count, packed, device::Direction::pack);
+    run(plan, buffer, count, packed, device::CopyDirection::pack);
   }
   void unpack(const PackPlan& plan, const void* packed, void* buffer, std::int64_t count) const {
-    run(plan, buffer, count, packed, device::Direction::unpack);
+    run(plan, buffer, count, packed, device::CopyDirection::unpack);
   }
   void fence() const {}
 
  private:
   static void run(const PackPlan& plan, const void* buffer, std::int64_t count, const void* packed,
-                  device::Direction direction) {
+                  device::CopyDirection direction) {
     if (plan.packed_bytes(count) == 0) return;
     const device::DevicePlan form(plan);
     const auto memory = reinterpret_cast<device::Address>(buffer),

@@ -21,8 +21,8 @@ namespace halocline::dtype::test {
 namespace {
 
 using device::Address;
+using device::CopyDirection;
 using device::DevicePlan;
-using device::Direction;
 using device::JobTable;
 using device::TableJob;
 

@@ -155,10 +155,10 @@ TEST(Facts, AreThatMpiPacksSeveralInstancesOtherwise) {
       EXPECT_EQ(is_engines(first, memory, count), count == 1 || !otherwise);
     const Type second("vector(" + blocks + ",1,3,byte)");
     const auto* const plan =
-        second.known().plan_beside_others(second.handle(), memory.data(), 1, Way::send);
+        second.known().plan_beside_others(second.handle(), memory.data(), 1, Role::sender);
     EXPECT_NE(plan, nullptr);
     EXPECT_EQ(
-        second.known().plan_beside_others(second.handle(), memory.data(), 2, Way::send) == nullptr,
+        second.known().plan_beside_others(second.handle(), memory.data(), 2, Role::sender) == nullptr,
         otherwise);
     EXPECT_FALSE(second.known().is_one_run());
     const Type third("vector(" + blocks + ",1,3,byte)");
@@ -173,11 +173,11 @@ TEST(Facts, LeaveToMpiWhatIsWrittenTwice) {
   for (const auto* const text :
        {"resized(vector(40,1,4,double),0,8)", "resized(indexed({1,1,1},{0,4,12},double),0,8)"}) {
     const Type type(text);
-    for (const auto way : {Way::send, Way::receive})
+    for (const auto role : {Role::sender, Role::receiver})
       for (const int count : {4, 5}) {
         const bool is_mpis = count == 5;
         const auto* const plan =
-            type.known().plan_beside_others(type.handle(), memory.data(), count, way);
+            type.known().plan_beside_others(type.handle(), memory.data(), count, role);
         EXPECT_EQ(plan == nullptr, is_mpis) << count << " of " << text;
       }
   }

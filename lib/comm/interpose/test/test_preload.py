@@ -48,6 +48,19 @@ int main(void) {
 """
 
 
+# Is a program without derived types: the library first reads its settings when the process ends, after MPI_Finalize.
+NO_TYPES = """
+#include <mpi.h>
+#include <stdio.h>
+
+int main(void) {
+  MPI_Init(NULL, NULL);
+  puts("all points are right");
+  return MPI_Finalize();
+}
+"""
+
+
 class Library(unittest.TestCase):
     def symbols(self, which):
         finished = run("nm", "-D", which, "--format=posix", LIBRARY)
@@ -131,6 +144,16 @@ class Preloaded(unittest.TestCase):
         source.write_text(STEPS, encoding="utf-8")
         told = self.launch(self.program("mpicc", source), ranks=1, LD_PRELOAD=LIBRARY, HALOCLINE_MPI="engine", HALOCLINE_MPI_LOG="types")
         self.assertEqual(told.count("vector(100,1,2,double)"), 1, told)
+
+    def test_tells_of_programs_without_types_at_their_end(self):
+        source = pathlib.Path(self.folder.name) / "no_types.c"
+        source.write_text(NO_TYPES, encoding="utf-8")
+        program = self.program("mpicc", source)
+        nothing = "halocline: no derived type was committed in its sight (mpi_f08 is not): all was left to MPI\n"
+        wrong = "halocline: HALOCLINE_MPI_LOG is 'all', and counts as unset: give one of summary, types, calls\n"
+        for setting, text in (("summary", nothing), ("all", wrong), ("", "")):
+            with self.subTest(setting=setting):
+                self.assertEqual(self.launch(program, LD_PRELOAD=LIBRARY, HALOCLINE_MPI_LOG=setting), text)
 
     def test_is_in_the_record_of_what_it_changes(self):
         for variables, interposed in (({}, False), ({"LD_PRELOAD": LIBRARY}, True)):

@@ -23,7 +23,7 @@ struct Box {
   std::int64_t row_stride, plane_stride, object_stride;
 };
 
-template <class Word, Direction kDirection>
+template <class Word, CopyDirection kDirection>
 __global__ void tempi_kernel(std::byte* memory, std::byte* packed, const Box box) {
   const unsigned first_x = blockIdx.x * blockDim.x + threadIdx.x;
   const unsigned first_y = blockIdx.y * blockDim.y + threadIdx.y;
@@ -36,7 +36,7 @@ __global__ void tempi_kernel(std::byte* memory, std::byte* packed, const Box box
         auto* packed_words =
             reinterpret_cast<Word*>(packed + (std::int64_t{z} * box.rows + y) * packed_row);
         for (unsigned x = first_x; x < box.words; x += gridDim.x * blockDim.x)
-          if constexpr (kDirection == Direction::pack)
+          if constexpr (kDirection == CopyDirection::pack)
             packed_words[x] = row[x];
           else
             row[x] = packed_words[x];
@@ -46,12 +46,12 @@ __global__ void tempi_kernel(std::byte* memory, std::byte* packed, const Box box
   }
 }
 
-template <class Word, Direction kDirection>
+template <class Word, CopyDirection kDirection>
 __global__ void gather_kernel(const std::int32_t* index, std::int64_t words, Word* memory,
                               Word* packed) {
   const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i >= words) return;
-  if constexpr (kDirection == Direction::pack)
+  if constexpr (kDirection == CopyDirection::pack)
     packed[i] = memory[index[i]];
   else
     memory[index[i]] = packed[i];
@@ -94,7 +94,7 @@ class CudaTwins final : public Twins {
     HALOCLINE_CUDA(cudaGetLastError());
   }
 
-  void tempi(const StridedCall& call, Direction direction) const override {
+  void tempi(const StridedCall& call, CopyDirection direction) const override {
     const auto& block = call.block;
     auto* memory = call.memory + block.start;
     if (block.dimensions == 1) {
@@ -136,7 +136,7 @@ class CudaTwins final : public Twins {
     HALOCLINE_CUDA(cudaGetLastError());
   }
 
-  void memcpy3d(const StridedCall& call, Direction direction) const override {
+  void memcpy3d(const StridedCall& call, CopyDirection direction) const override {
     const auto& block = call.block;
     const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
     const auto pitch = std::max(block.strides[1], block.counts[0]);
@@ -147,8 +147,8 @@ class CudaTwins final : public Twins {
       const auto here = make_cudaPitchedPtr(call.packed + i * block.bytes(), size(block.counts[0]),
                                             size(block.counts[0]), size(block.counts[1]));
       cudaMemcpy3DParms copy{};
-      copy.srcPtr = direction == Direction::pack ? there : here;
-      copy.dstPtr = direction == Direction::pack ? here : there;
+      copy.srcPtr = direction == CopyDirection::pack ? there : here;
+      copy.dstPtr = direction == CopyDirection::pack ? here : there;
       copy.extent =
           make_cudaExtent(size(block.counts[0]), size(block.counts[1]), size(block.counts[2]));
       copy.kind = cudaMemcpyDefault;
@@ -156,7 +156,7 @@ class CudaTwins final : public Twins {
     }
   }
 
-  void gather(const GatherCall& call, Direction direction) const override {
+  void gather(const GatherCall& call, CopyDirection direction) const override {
     constexpr unsigned kThreads = 256;
     const auto blocks = blocks_for(call.words, kThreads, std::numeric_limits<std::int32_t>::max());
     launch_with_word(std::countr_zero(static_cast<std::uint64_t>(call.word)), [&](auto word) {
@@ -171,8 +171,9 @@ class CudaTwins final : public Twins {
   }
 
  private:
-  void copy(std::byte* memory, std::byte* packed, std::int64_t bytes, Direction direction) const {
-    const bool packs = direction == Direction::pack;
+  void copy(std::byte* memory, std::byte* packed, std::int64_t bytes,
+            CopyDirection direction) const {
+    const bool packs = direction == CopyDirection::pack;
     HALOCLINE_CUDA(cudaMemcpyAsync(packs ? packed : memory, packs ? memory : packed,
                                    static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream_));
   }

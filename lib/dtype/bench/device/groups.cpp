@@ -18,7 +18,7 @@ std::vector<Benchmark> device_copies(DeviceHarness& harness) {
   for (const auto kind : {MemoryKind::host, MemoryKind::pinned, MemoryKind::device})
     out.push_back({std::string("kind-of-") + name(kind),
                    [=, &harness] { return harness.measure_kind_of(kind); }});
-  const auto add = [&](const std::string& what, Direction direction, MemoryKind packed,
+  const auto add = [&](const std::string& what, CopyDirection direction, MemoryKind packed,
                        std::int64_t most) {
     if (options.smoke) most = 1;
     for (std::int64_t mebi = options.quick ? most : 1; mebi <= most; mebi *= 2)
@@ -26,9 +26,9 @@ std::vector<Benchmark> device_copies(DeviceHarness& harness) {
                        return harness.measure_copy(direction, packed, mebi * kMebi);
                      }});
   };
-  add("device", Direction::pack, MemoryKind::device, 512);
-  add("to-host", Direction::pack, MemoryKind::pinned, 64);
-  add("from-host", Direction::unpack, MemoryKind::pinned, 64);
+  add("device", CopyDirection::pack, MemoryKind::device, 512);
+  add("to-host", CopyDirection::pack, MemoryKind::pinned, 64);
+  add("from-host", CopyDirection::unpack, MemoryKind::pinned, 64);
   return out;
 }
 
@@ -52,9 +52,9 @@ struct Object {
   std::int64_t bytes, block, pitch, count;
 };
 
-DeviceCase object_case(const Object& object, Direction direction, MemoryKind packed,
+DeviceCase object_case(const Object& object, CopyDirection direction, MemoryKind packed,
                        std::string name) {
-  name += std::string(direction == Direction::pack ? "-pack-" : "-unpack-") +
+  name += std::string(direction == CopyDirection::pack ? "-pack-" : "-unpack-") +
           name_of_bytes(object.bytes) + "-b" + std::to_string(object.block);
   return {.name = std::move(name),
           .direction = direction,
@@ -80,7 +80,7 @@ std::vector<DeviceCase> fig8(const Options& options) {
   for (const auto bytes : sizes)
     for (const std::int64_t count : {1, 2})
       for (const bool vector : {true, false})
-        for (const auto direction : {Direction::pack, Direction::unpack})
+        for (const auto direction : {CopyDirection::pack, CopyDirection::unpack})
           for (std::int64_t block = 1; block <= kPitch; block *= 2) {
             if (!fits(bytes, block, kPitch, count)) continue;
             const auto rows = bytes / block;
@@ -101,7 +101,7 @@ std::vector<DeviceCase> fig10(const Options& options) {
   std::vector<DeviceCase> out;
   const std::int64_t largest = options.smoke ? 4096 : 1 << 22;
   for (const auto packed : {MemoryKind::device, MemoryKind::pinned})
-    for (const auto direction : {Direction::pack, Direction::unpack})
+    for (const auto direction : {CopyDirection::pack, CopyDirection::unpack})
       for (const bool twice : {true, false})
         for (std::int64_t bytes = 64; bytes <= largest; bytes *= 4)
           for (std::int64_t block = 1; block <= kPitch; block *= 2) {
@@ -135,7 +135,7 @@ constexpr Element kDouble{"double", 8}, kFloat{"float", 4};
 // Returns the halo of a block. With `padded`, rows begin after a gap and end at a sector, so that
 // each row's points begin at a sector. Then the slabs next to the sides touch one sector a row
 // instead of two.
-DeviceCase halo_of(std::int64_t points, Direction direction, bool padded,
+DeviceCase halo_of(std::int64_t points, CopyDirection direction, bool padded,
                    const Element& element = kDouble) {
   const auto side = points + 2 * kRadius;
   const auto in_sector = kSectorBytes / element.bytes;
@@ -145,11 +145,11 @@ DeviceCase halo_of(std::int64_t points, Direction direction, bool padded,
   // Regions that are sent lie inside of the block; regions that are received lie around it.
   const auto start = [&](int step) {
     if (step == 0) return kRadius;
-    if (direction == Direction::pack) return step < 0 ? kRadius : points;
+    if (direction == CopyDirection::pack) return step < 0 ? kRadius : points;
     return step < 0 ? 0 : points + kRadius;
   };
   const auto extent = [&](int step) { return step == 0 ? points : kRadius; };
-  DeviceCase out{.name = std::string(direction == Direction::pack ? "pack-" : "unpack-") +
+  DeviceCase out{.name = std::string(direction == CopyDirection::pack ? "pack-" : "unpack-") +
                          std::to_string(points) + (padded ? "-padded" : "") +
                          (element.bytes == kFloat.bytes ? "-float" : ""),
                  .direction = direction,
@@ -184,7 +184,7 @@ std::vector<DeviceCase> device_halo(const Options& options) {
       options.smoke ? std::vector<std::int64_t>{12} : std::vector<std::int64_t>{32, 64, 128, 256};
   const auto add = [&](std::int64_t points, const Element& element) {
     for (const bool padded : {false, true})
-      for (const auto direction : {Direction::pack, Direction::unpack})
+      for (const auto direction : {CopyDirection::pack, CopyDirection::unpack})
         out.push_back(halo_of(points, direction, padded, element));
   };
   for (const auto points : sizes) add(points, kDouble);
@@ -201,7 +201,7 @@ std::vector<Benchmark> device_graphs(DeviceHarness& harness) {
       options.smoke ? std::vector<std::int64_t>{12} : std::vector<std::int64_t>{16, 32, 64};
   for (const auto points : sizes)
     for (const bool staged : {true, false})
-      for (const auto direction : {Direction::pack, Direction::unpack}) {
+      for (const auto direction : {CopyDirection::pack, CopyDirection::unpack}) {
         auto one = halo_of(points, direction, false);
         one.packed = staged ? MemoryKind::pinned : MemoryKind::device;
         one.parameters.emplace_back("staged", staged ? 1 : 0);
@@ -262,9 +262,9 @@ std::vector<DeviceCase> device_lists(const Options& options) {
       {"transpose-float", {transpose(side, "float", 4)}}};
   std::vector<DeviceCase> out;
   for (const auto& [name, part] : layouts)
-    for (const auto direction : {Direction::pack, Direction::unpack})
+    for (const auto direction : {CopyDirection::pack, CopyDirection::unpack})
       out.push_back(
-          {.name = std::string(name) + (direction == Direction::pack ? "-pack" : "-unpack"),
+          {.name = std::string(name) + (direction == CopyDirection::pack ? "-pack" : "-unpack"),
            .direction = direction,
            .parts = {part},
            .twins = {Twin::gather, Twin::blocks},

@@ -101,7 +101,7 @@ struct DeviceHarness::Job {
 };
 
 struct DeviceHarness::Prepared {
-  Direction direction = Direction::pack;
+  CopyDirection direction = CopyDirection::pack;
   MemoryKind kind = MemoryKind::device;  // of the packed bytes
   std::byte* packed = nullptr;
   std::vector<Job> jobs;
@@ -110,7 +110,7 @@ struct DeviceHarness::Prepared {
   std::int64_t blocks = 0, sectors = 0;  // in memory
   std::vector<MemoryBlock> block_list;   // the first ones, if there are more than kMaxBlocks
 
-  bool packs() const { return direction == Direction::pack; }
+  bool packs() const { return direction == CopyDirection::pack; }
 };
 
 DeviceHarness::DeviceHarness(Device& device, const Options& options)
@@ -478,7 +478,7 @@ Row DeviceHarness::measure_replay(const DeviceCase& the_case) {
   return row;
 }
 
-Row DeviceHarness::measure_copy(Direction direction, MemoryKind kind, std::int64_t bytes) {
+Row DeviceHarness::measure_copy(CopyDirection direction, MemoryKind kind, std::int64_t bytes) {
   const auto p = prepare({.name = "",
                           .direction = direction,
                           .packed = kind,

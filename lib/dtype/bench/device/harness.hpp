@@ -46,7 +46,7 @@ struct Target {
 /// for all parts.
 struct DeviceCase {
   std::string name;
-  Direction direction = Direction::pack;
+  CopyDirection direction = CopyDirection::pack;
   MemoryKind packed = MemoryKind::device;
   std::vector<Part> parts;
   std::vector<Twin> twins;
@@ -94,7 +94,7 @@ class DeviceHarness {
 
   /// Measures a plain copy of `bytes` bytes from the memory of the device to packed bytes of the
   /// kind `packed`, or back. The rows of measure() are compared with the largest copy.
-  Row measure_copy(Direction direction, MemoryKind packed, std::int64_t bytes);
+  Row measure_copy(CopyDirection direction, MemoryKind packed, std::int64_t bytes);
   /// Measures the launch of an empty kernel, and the wait for it.
   Row measure_empty_kernel();
   /// Measures kind_of_memory(), the query of a guest in somebody else's process: [PEA21] section

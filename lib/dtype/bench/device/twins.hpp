@@ -13,7 +13,7 @@
 
 namespace halocline::dtype::bench {
 
-using detail::Direction;
+using detail::CopyDirection;
 
 /// Describes an object as in [PEA21 section 3.3]: counts[0] consecutive bytes, counts[1] of these
 /// rows strides[1] bytes apart, and counts[2] of these planes strides[2] bytes apart.
@@ -51,11 +51,11 @@ class Twins {
 
   virtual void empty_kernel() const = 0;
   /// Launches the kernel of [PEA21 section 3.3] for this call.
-  virtual void tempi(const StridedCall& call, Direction direction) const = 0;
+  virtual void tempi(const StridedCall& call, CopyDirection direction) const = 0;
   /// Calls cudaMemcpy3DAsync once for each object.
-  virtual void memcpy3d(const StridedCall& call, Direction direction) const = 0;
+  virtual void memcpy3d(const StridedCall& call, CopyDirection direction) const = 0;
   /// Launches the kernel that applications write for index lists: a word for each thread.
-  virtual void gather(const GatherCall& call, Direction direction) const = 0;
+  virtual void gather(const GatherCall& call, CopyDirection direction) const = 0;
 };
 
 /// Returns twins on a stream of this device; nullptr if it is not a CUDA device.

@@ -50,14 +50,14 @@ void launch(const Grid& grid) {
 /// Launches the kernel with kLevels unrolled loops. Each instance of launch_unrolled and
 /// launch_general is in a source of its own.
 template <int kLevels>
-void launch_unrolled(const Grid& grid, Direction direction) {
+void launch_unrolled(const Grid& grid, CopyDirection direction) {
   with_direction(direction,
                  [&](auto d) { launch<Kernel<kLevels, decltype(d)::value, Narrow>>(grid); });
 }
 
 /// Launches the kernel for tables of any kind.
 template <class Form>
-void launch_general(const Grid& grid, Direction direction) {
+void launch_general(const Grid& grid, CopyDirection direction) {
   with_direction(direction, [&](auto d) { launch<Kernel<0, decltype(d)::value, Form>>(grid); });
 }
 

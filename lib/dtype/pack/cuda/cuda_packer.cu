@@ -9,12 +9,12 @@ namespace halocline::dtype {
 
 namespace device {
 
-extern template void launch_unrolled<1>(const Grid&, Direction);
-extern template void launch_unrolled<2>(const Grid&, Direction);
-extern template void launch_unrolled<3>(const Grid&, Direction);
-extern template void launch_unrolled<4>(const Grid&, Direction);
-extern template void launch_general<Narrow>(const Grid&, Direction);
-extern template void launch_general<Wide>(const Grid&, Direction);
+extern template void launch_unrolled<1>(const Grid&, CopyDirection);
+extern template void launch_unrolled<2>(const Grid&, CopyDirection);
+extern template void launch_unrolled<3>(const Grid&, CopyDirection);
+extern template void launch_unrolled<4>(const Grid&, CopyDirection);
+extern template void launch_general<Narrow>(const Grid&, CopyDirection);
+extern template void launch_general<Wide>(const Grid&, CopyDirection);
 
 }  // namespace device
 

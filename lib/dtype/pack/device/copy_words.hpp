@@ -180,9 +180,9 @@ HALOCLINE_FUNCTION Place place_of(const TableView<Form>& table, const Entry<Form
   return {call.memory + static_cast<Address>(memory), call.packed + static_cast<Address>(packed)};
 }
 
-template <class Word, Direction kDirection>
+template <class Word, CopyDirection kDirection>
 HALOCLINE_FUNCTION void copy_word(const Place& place) {
-  if constexpr (kDirection == Direction::pack)
+  if constexpr (kDirection == CopyDirection::pack)
     store(place.packed, load<Word>(place.memory));
   else
     store(place.memory, load<Word>(place.packed));
@@ -227,7 +227,7 @@ struct Share {
 };
 
 /// Copies a share that lies in one entry with loops of any kind. All loads come before all stores.
-template <class Word, Direction kDirection, class Form>
+template <class Word, CopyDirection kDirection, class Form>
 HALOCLINE_FUNCTION void copy_share(const Share<Form>& share) {
   Place places[kMaxBatch] = {};
   Word values[kMaxBatch] = {};
@@ -236,10 +236,10 @@ HALOCLINE_FUNCTION void copy_share(const Share<Form>& share) {
   for (; mine < kMaxBatch && share.find(mine, entry, word); ++mine) {
     places[mine] = place_of(share.table, share.table.entries[entry], word, share.call);
     values[mine] =
-        load<Word>(kDirection == Direction::pack ? places[mine].memory : places[mine].packed);
+        load<Word>(kDirection == CopyDirection::pack ? places[mine].memory : places[mine].packed);
   }
   for (std::uint32_t k = 0; k < mine; ++k)
-    store(kDirection == Direction::pack ? places[k].packed : places[k].memory, values[k]);
+    store(kDirection == CopyDirection::pack ? places[k].packed : places[k].memory, values[k]);
 }
 
 /// Holds an entry whose loops are all strided. It is read once for all words that a block copies of
@@ -294,7 +294,7 @@ class StridedEntry {
 
 /// Copies this thread's part of `words` words of an entry, from word `first` on: every
 /// kBlockThreads-th word. All loads come before all stores.
-template <class Word, bool kLinear, Direction kDirection, class Strided, class Index>
+template <class Word, bool kLinear, CopyDirection kDirection, class Strided, class Index>
 HALOCLINE_FUNCTION void copy_words(const Strided& entry, Index first, Index words,
                                    std::uint32_t thread) {
   Place places[kMaxBatch] = {};
@@ -306,14 +306,14 @@ HALOCLINE_FUNCTION void copy_words(const Strided& entry, Index first, Index word
     const Index ahead = k * kBlockThreads + thread;
     if (ahead >= words) continue;
     places[k] = entry.template place_of<Word, kLinear>(first + ahead);
-    values[k] = load<Word>(kDirection == Direction::pack ? places[k].memory : places[k].packed);
+    values[k] = load<Word>(kDirection == CopyDirection::pack ? places[k].memory : places[k].packed);
   }
 #if HALOCLINE_ON_DEVICE
 #pragma unroll
 #endif
   for (std::uint32_t k = 0; k < kMaxBatch; ++k)
     if (k * kBlockThreads + thread < words)
-      store(kDirection == Direction::pack ? places[k].packed : places[k].memory, values[k]);
+      store(kDirection == CopyDirection::pack ? places[k].packed : places[k].memory, values[k]);
 }
 
 /// Calls copy(Word()) with the word of 2^word_log2 bytes.
@@ -336,7 +336,7 @@ HALOCLINE_FUNCTION void with_word(int word_log2, Copy copy) {
 /// Copies the words [first, last) of a block by a table of strided loops: the part of thread
 /// `thread`. All threads of a block walk through the entries together, so that each entry is read
 /// once.
-template <int kLevels, Direction kDirection, class Form>
+template <int kLevels, CopyDirection kDirection, class Form>
 HALOCLINE_FUNCTION void copy_strided(const TableView<Form>& table, const LaunchArguments& call,
                                      typename Form::Index first, typename Form::Index last,
                                      std::uint32_t thread) {
@@ -363,7 +363,7 @@ HALOCLINE_FUNCTION void copy_strided(const TableView<Form>& table, const LaunchA
 
 /// Copies the words of thread `thread` of block `block`. kLevels is the number of strided loops of
 /// each entry; 0 means loops of any kind.
-template <int kLevels, Direction kDirection, class Form>
+template <int kLevels, CopyDirection kDirection, class Form>
 HALOCLINE_FUNCTION void copy_thread(const std::byte* bytes, const LaunchArguments& call,
                                     std::uint64_t block, std::uint32_t thread) {
   using Index = typename Form::Index;

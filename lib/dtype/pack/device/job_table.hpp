@@ -17,7 +17,7 @@
 namespace halocline::dtype::device {
 
 using detail::Address;
-using detail::Direction;
+using detail::CopyDirection;
 
 /// Limit a launch: the threads of a block, and the words that a thread copies at once. A thread
 /// executes all loads first, then all stores.

@@ -7,7 +7,7 @@
 namespace halocline::dtype::device {
 
 /// Wraps copy_thread() as an object.
-template <int kLevels, Direction kDirection, class Form>
+template <int kLevels, CopyDirection kDirection, class Form>
 struct Kernel {
   HALOCLINE_FUNCTION void operator()(const std::byte* table, const LaunchArguments& call,
                                      std::uint64_t block, std::uint32_t thread) const {
@@ -26,7 +26,7 @@ struct Resident {
 };
 
 /// Calls with(Kernel) with the kernel for `levels` strided loops.
-template <Direction kDirection, class With>
+template <CopyDirection kDirection, class With>
 void with_unrolled_kernel(int levels, With with) {
   static_assert(kMaxUnrolledLevels == 4);
   switch (levels) {
@@ -43,16 +43,17 @@ void with_unrolled_kernel(int levels, With with) {
 
 /// Calls with(std::integral_constant) for a direction that is known only when the program runs.
 template <class With>
-void with_direction(Direction direction, With with) {
-  if (direction == Direction::pack)
-    with(std::integral_constant<Direction, Direction::pack>());
+void with_direction(CopyDirection direction, With with) {
+  if (direction == CopyDirection::pack)
+    with(std::integral_constant<CopyDirection, CopyDirection::pack>());
   else
-    with(std::integral_constant<Direction, Direction::unpack>());
+    with(std::integral_constant<CopyDirection, CopyDirection::unpack>());
 }
 
 /// Calls with(Kernel) with the kernel that executes `instances` instances of this table.
 template <class With>
-void with_kernel(const JobTable& table, std::int64_t instances, Direction direction, With with) {
+void with_kernel(const JobTable& table, std::int64_t instances, CopyDirection direction,
+                 With with) {
   with_direction(direction, [&](auto d) {
     constexpr auto kDirection = decltype(d)::value;
     if (table.wide) return with(Kernel<0, kDirection, Wide>());

@@ -12,7 +12,7 @@ namespace halocline::dtype {
 namespace {
 
 using device::Address;
-using device::Direction;
+using device::CopyDirection;
 using device::JobTable;
 using device::LaunchArguments;
 using device::TableJob;
@@ -140,7 +140,7 @@ const TablePacker::ResidentTable& TablePacker::resident(const ResidentTable& slo
 }
 
 void TablePacker::launch(const ResidentTable& slot, LaunchArguments call,
-                         Direction direction) const {
+                         CopyDirection direction) const {
   call.words = slot.table.words * static_cast<std::uint64_t>(call.instances);
   if (call.words == 0) return;
   call.per_thread = call.words < kWordsForBatches ? 1 : device::kMaxBatch;
@@ -169,14 +169,14 @@ const TablePacker::ResidentTable& TablePacker::table_of(const PackPlan& plan, Ad
 }
 
 void TablePacker::copy(const PackPlan& plan, Address memory, std::int64_t count, Address packed,
-                       Direction direction) const {
+                       CopyDirection direction) const {
   if (plan.packed_bytes(count) == 0) return;
   launch(table_of(plan, memory, count, packed),
          {.memory = memory, .packed = packed, .instances = count, .words = 0, .per_thread = 0},
          direction);
 }
 
-void TablePacker::copy(const FusedPlan& plan, Address packed, Direction direction) const {
+void TablePacker::copy(const FusedPlan& plan, Address packed, CopyDirection direction) const {
   if (plan.packed_bytes() == 0) return;
   const auto& state = state_of(plan);
   const auto log2 = device::word_log2(packed);
@@ -189,27 +189,27 @@ void TablePacker::copy(const FusedPlan& plan, Address packed, Direction directio
 
 void TablePacker::pack(const PackPlan& plan, const void* buffer, std::int64_t count,
                        void* packed) const {
-  copy(plan, address(buffer), count, address(packed), Direction::pack);
+  copy(plan, address(buffer), count, address(packed), CopyDirection::pack);
 }
 void TablePacker::unpack(const PackPlan& plan, const void* packed, void* buffer,
                          std::int64_t count) const {
-  copy(plan, address(buffer), count, address(packed), Direction::unpack);
+  copy(plan, address(buffer), count, address(packed), CopyDirection::unpack);
 }
 void TablePacker::pack(const FusedPlan& plan, void* packed) const {
-  copy(plan, address(packed), Direction::pack);
+  copy(plan, address(packed), CopyDirection::pack);
 }
 void TablePacker::unpack(const FusedPlan& plan, const void* packed) const {
-  copy(plan, address(packed), Direction::unpack);
+  copy(plan, address(packed), CopyDirection::unpack);
 }
 
 void TablePacker::copy(const CopyPlan& plan) const {
   if (plan.bytes() == 0) return;
   const auto& state = state_of(plan);
   launch(state.table, {.memory = 0, .packed = 0, .instances = 1, .words = 0, .per_thread = 0},
-         Direction::pack);
+         CopyDirection::pack);
   const auto window = address(state.window.get());
-  copy(state.from, window, Direction::pack);
-  copy(state.to, window, Direction::unpack);
+  copy(state.from, window, CopyDirection::pack);
+  copy(state.to, window, CopyDirection::unpack);
 }
 
 void TablePacker::prepare(const PackPlan& plan, const void* buffer, std::int64_t count,

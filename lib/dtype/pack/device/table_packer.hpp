@@ -43,7 +43,7 @@ class TablePacker : public Packer {
     const device::JobTable& table;
     const void* resident;
     device::LaunchArguments call;
-    device::Direction direction;
+    device::CopyDirection direction;
     std::uint64_t blocks;
   };
 
@@ -66,14 +66,14 @@ class TablePacker : public Packer {
   const FusedState& state_of(const FusedPlan& plan) const;
   const CopyState& state_of(const CopyPlan& plan) const;
   void launch(const ResidentTable& table, device::LaunchArguments call,
-              device::Direction direction) const;
+              device::CopyDirection direction) const;
   const ResidentTable& table_of(const PackPlan& plan, device::Address memory, std::int64_t count,
                                 device::Address packed) const;
   template <class Make>
   const ResidentTable& resident(const ResidentTable& slot, Make make) const;
   void copy(const PackPlan& plan, device::Address memory, std::int64_t count,
-            device::Address packed, device::Direction direction) const;
-  void copy(const FusedPlan& plan, device::Address packed, device::Direction direction) const;
+            device::Address packed, device::CopyDirection direction) const;
+  void copy(const FusedPlan& plan, device::Address packed, device::CopyDirection direction) const;
 };
 
 }  // namespace halocline::dtype

@@ -14,7 +14,7 @@ namespace halocline::dtype::host {
 // ---- Groups: stores that follow each other into one cache line cost less than into many ----
 
 // Copies all atoms of a group in one loop that knows their widths.
-template <Direction kDirection, std::size_t... kAtom, class... Width>
+template <CopyDirection kDirection, std::size_t... kAtom, class... Width>
 void copy_group_row(const detail::AtomGroup& group, const LoopLevel& level, Address memory,
                     Address packed, std::index_sequence<kAtom...>, Width... width) {
   const Address m_at[] = {static_cast<Address>(group.atoms[kAtom].displacement)...};
@@ -27,7 +27,7 @@ void copy_group_row(const detail::AtomGroup& group, const LoopLevel& level, Addr
 
 // Finds the widths of the atoms, which are in descending order: the next atom is at most kMost
 // bytes wide.
-template <Direction kDirection, std::size_t kMost, class... Width>
+template <CopyDirection kDirection, std::size_t kMost, class... Width>
 void choose_widths(const detail::AtomGroup& group, const LoopLevel& level, Address memory,
                    Address packed, Width... width) {
   constexpr auto kChosen = sizeof...(Width);
@@ -46,7 +46,7 @@ void choose_widths(const detail::AtomGroup& group, const LoopLevel& level, Addre
 }
 
 /// Copies every atom of the group level.count times. Copies are the strides of the level apart.
-template <Direction kDirection>
+template <CopyDirection kDirection>
 void copy_group(const detail::AtomGroup& group, const LoopLevel& level, Address memory,
                 Address packed) {
   choose_widths<kDirection, static_cast<std::size_t>(detail::Atom::kMaxBytes)>(group, level, memory,
@@ -56,7 +56,7 @@ void copy_group(const detail::AtomGroup& group, const LoopLevel& level, Address 
 // ---- Lists ----
 
 /// Copies runs of `run` bytes at memory + displacements[i] from or to consecutive packed places.
-template <Direction kDirection, class Displacement>
+template <CopyDirection kDirection, class Displacement>
 void copy_blocks(std::int64_t run, std::span<const Displacement> displacements, Address memory,
                  Address packed) {
   with_width(run, [&](auto width) {
@@ -87,7 +87,7 @@ struct RunAt {
 };
 
 /// Copies `count` runs, each described by next(), from or to consecutive packed places.
-template <Direction kDirection, class Next>
+template <CopyDirection kDirection, class Next>
 void copy_runs(std::int64_t count, Next next, Address memory, Address packed) {
   for (; count > 0; --count) {
     const RunAt run = next();

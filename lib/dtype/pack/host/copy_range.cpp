@@ -32,9 +32,9 @@ constexpr std::size_t kMostLevels = 64;
 
 // Tells if a copy of `steps` steps of the highest level may follow the order of execution. Packing
 // always may. Unpacking may if no byte is written twice.
-template <Direction kDirection>
+template <CopyDirection kDirection>
 bool may_reorder(const StridedOp& op, std::int64_t steps) {
-  return kDirection == Direction::pack || steps <= op.free_steps;
+  return kDirection == CopyDirection::pack || steps <= op.free_steps;
 }
 
 // Holds the levels of a box without those of one step. They are in packed order if the runs must
@@ -65,15 +65,15 @@ void unpack_in_order(const Nest& nest, Address memory, Address packed) {
   const auto end = std::copy(nest.levels.begin(), nest.levels.end(), levels);
   std::sort(levels, end,
             [](const auto& a, const auto& b) { return a.packed_stride < b.packed_stride; });
-  copy_nest<Direction::unpack>({nest.run, {levels, nest.levels.size()}}, memory, packed);
+  copy_nest<CopyDirection::unpack>({nest.run, {levels, nest.levels.size()}}, memory, packed);
 }
 
 struct NestKernels {
   NestKernel pack = nullptr, unpack = nullptr;
 
-  template <Direction kDirection>
+  template <CopyDirection kDirection>
   NestKernel get() const {
-    return kDirection == Direction::pack ? pack : unpack;
+    return kDirection == CopyDirection::pack ? pack : unpack;
   }
 };
 
@@ -86,10 +86,10 @@ class PlanKernels {
       const auto& strided = op.strided;
       const bool in_order =
           !strided.levels.empty() &&
-          !may_reorder<Direction::unpack>(strided, strided.level(strided.top()).count);
+          !may_reorder<CopyDirection::unpack>(strided, strided.level(strided.top()).count);
       const Nest nest{strided.run, levels};
-      return NestKernels{choose_kernel<Direction::pack>(nest),
-                         in_order ? unpack_in_order : choose_kernel<Direction::unpack>(nest)};
+      return NestKernels{choose_kernel<CopyDirection::pack>(nest),
+                         in_order ? unpack_in_order : choose_kernel<CopyDirection::unpack>(nest)};
     };
     const auto& one = program.entry(1);
     instance_ = {one.strided.run, program.instance_levels()};
@@ -100,12 +100,12 @@ class PlanKernels {
   }
 
   // Copies one instance, if its entry is strided.
-  template <Direction kDirection>
+  template <CopyDirection kDirection>
   void copy_instance(Address memory, Address packed) const {
     instance_kernels_.get<kDirection>()(instance_, memory, packed);
   }
   // Returns the kernel that copies all of a strided op.
-  template <Direction kDirection>
+  template <CopyDirection kDirection>
   NestKernel of(const Program& program, const Op& op) const {
     const auto place = &op == &program.root ? 0 : &op - program.ops.data() + 1;
     return op_kernels_[static_cast<std::size_t>(place)].get<kDirection>();
@@ -123,7 +123,7 @@ const PlanKernels& kernels_of(const Program& program) {
   });
 }
 
-template <Direction kDirection>
+template <CopyDirection kDirection>
 struct Copy {
   const Program& program;
   Address buffer;
@@ -139,7 +139,8 @@ struct Copy {
   // of the type map.
   static bool takes_parts(const Op& op, std::int64_t repetitions) {
     constexpr std::int64_t kFew = 4;  // fewer: entering the parts costs more than the caches save
-    if (kDirection == Direction::unpack && std::min(op.chunk, repetitions) > op.free_repetitions)
+    if (kDirection == CopyDirection::unpack &&
+        std::min(op.chunk, repetitions) > op.free_repetitions)
       return false;
     return repetitions >= kFew || op.groups.size() + op.parts.size() == 1;
   }
@@ -288,7 +289,7 @@ struct Copy {
 
 // Copies the bytes [first, last) of the stream loop by loop. Needed for parts of a stream, and for
 // lists and structs around other loops.
-template <Direction kDirection>
+template <CopyDirection kDirection>
 [[gnu::noinline]] void copy_by_walk(const Program& program, Address buffer, std::int64_t count,
                                     std::int64_t first, std::int64_t last, Address packed) {
   detail::walk(program, count, first, last,
@@ -297,20 +298,20 @@ template <Direction kDirection>
 
 // Copies `repetitions` repetitions of a root part by part. It is out of line, like the functions
 // beside it, so that copy_range() needs no stack for short packs.
-template <Direction kDirection>
+template <CopyDirection kDirection>
 [[gnu::noinline]] void copy_repetitions(const Program& program, const Op& root,
                                         std::int64_t repetitions, Address buffer, Address packed) {
   Copy<kDirection>{program, buffer, packed}.repeated(root, program.start, 0, repetitions);
 }
 
 // Copies one instance that is a nest.
-template <Direction kDirection>
+template <CopyDirection kDirection>
 [[gnu::noinline]] void copy_instance(const Program& program, Address memory, Address packed) {
   kernels_of(program).copy_instance<kDirection>(memory, packed);
 }
 
 // Copies all of a nest of several instances.
-template <Direction kDirection>
+template <CopyDirection kDirection>
 [[gnu::noinline]] void copy_instances(const Program& program, std::int64_t count, Address memory,
                                       Address packed) {
   const auto& strided = program.root.strided;
@@ -328,7 +329,7 @@ void prepare(const PackPlan& plan) {
   kernels_of(plan.program());
 }
 
-template <Direction kDirection>
+template <CopyDirection kDirection>
 void copy_range(const PackPlan& plan, Address buffer, std::int64_t count, std::int64_t first,
                 std::int64_t last, Address packed) {
   if (first >= last) return;
@@ -351,7 +352,7 @@ void copy_range(const PackPlan& plan, Address buffer, std::int64_t count, std::i
   copy_by_walk<kDirection>(program, buffer, count, first, last, packed);
 }
 
-template <Direction kDirection>
+template <CopyDirection kDirection>
 void copy_range(const FusedPlan& plan, std::int64_t first, std::int64_t last, Address packed) {
   const auto& jobs = plan.jobs();
   auto job = std::upper_bound(jobs.begin(), jobs.end(), first,
@@ -366,11 +367,13 @@ void copy_range(const FusedPlan& plan, std::int64_t first, std::int64_t last, Ad
   }
 }
 
-template void copy_range<Direction::pack>(const PackPlan&, Address, std::int64_t, std::int64_t,
-                                          std::int64_t, Address);
-template void copy_range<Direction::unpack>(const PackPlan&, Address, std::int64_t, std::int64_t,
-                                            std::int64_t, Address);
-template void copy_range<Direction::pack>(const FusedPlan&, std::int64_t, std::int64_t, Address);
-template void copy_range<Direction::unpack>(const FusedPlan&, std::int64_t, std::int64_t, Address);
+template void copy_range<CopyDirection::pack>(const PackPlan&, Address, std::int64_t, std::int64_t,
+                                              std::int64_t, Address);
+template void copy_range<CopyDirection::unpack>(const PackPlan&, Address, std::int64_t,
+                                                std::int64_t, std::int64_t, Address);
+template void copy_range<CopyDirection::pack>(const FusedPlan&, std::int64_t, std::int64_t,
+                                              Address);
+template void copy_range<CopyDirection::unpack>(const FusedPlan&, std::int64_t, std::int64_t,
+                                                Address);
 
 }  // namespace halocline::dtype::host

@@ -20,13 +20,13 @@ void prepare(const PackPlan& plan);
 /// `packed` is the place of byte `first`. 0 <= first, last <= plan.packed_bytes(count).
 /// O(bytes + depth + log blocks). The first use of a plan chooses its kernels, O(loops); all other
 /// uses allocate nothing.
-template <Direction kDirection>
+template <CopyDirection kDirection>
 void copy_range(const PackPlan& plan, Address buffer, std::int64_t count, std::int64_t first,
                 std::int64_t last, Address packed);
 
 /// Copies the bytes [first, last) of the packed bytes of all jobs, counted in their order. Packed
 /// bytes are at their packed offsets in the buffer at `packed`.
-template <Direction kDirection>
+template <CopyDirection kDirection>
 void copy_range(const FusedPlan& plan, std::int64_t first, std::int64_t last, Address packed);
 
 }  // namespace halocline::dtype::host

@@ -17,12 +17,12 @@ namespace halocline::dtype::host {
 // Copies kRuns runs at once that follow each other in the packed stream. Run i is at memory_of(i).
 // The gain is fewer and longer stores, where the packed side is written. kRuns is 0 if there is no
 // gain. The batch also writes to the packed bytes of kSpare runs behind it, which must exist.
-template <Direction kDirection, class Width>
+template <CopyDirection kDirection, class Width>
 struct Batch {
   static constexpr std::int64_t kRuns = 0, kSpare = 0;
 };
 
-template <Direction kDirection, class Element>
+template <CopyDirection kDirection, class Element>
 struct BatchOfElements {
   static constexpr std::int64_t kRuns = 8, kSpare = 0;
 
@@ -40,7 +40,7 @@ struct BatchOfElements {
   template <class MemoryOf, std::size_t... kLane>
   [[gnu::always_inline]] static void copy(MemoryOf memory_of, Address packed,
                                           std::index_sequence<kLane...>) {
-    if constexpr (kDirection == Direction::pack)
+    if constexpr (kDirection == CopyDirection::pack)
       store(packed, Vector{loaded<Element>(memory_of(kLane))...});
     else
       (copy_run<kDirection>(Fixed<sizeof(Element)>{}, memory_of(kLane),
@@ -48,15 +48,15 @@ struct BatchOfElements {
        ...);
   }
 };
-template <Direction kDirection>
+template <CopyDirection kDirection>
 struct Batch<kDirection, Fixed<4>> : BatchOfElements<kDirection, std::uint32_t> {};
-template <Direction kDirection>
+template <CopyDirection kDirection>
 struct Batch<kDirection, Fixed<8>> : BatchOfElements<kDirection, std::uint64_t> {};
 
 // Stores 16 bytes for each run of 12. The next store overwrites the surplus: in little-endian
 // order, it is the upper half of an element.
 template <>
-struct Batch<Direction::pack, Fixed<12>> {
+struct Batch<CopyDirection::pack, Fixed<12>> {
   static constexpr std::int64_t kRuns = std::endian::native == std::endian::little ? 4 : 0,
                                 kSpare = 1;
 
@@ -71,7 +71,7 @@ struct Batch<Direction::pack, Fixed<12>> {
 
 // Stores two runs of 24 bytes as three times 16 bytes.
 template <>
-struct Batch<Direction::pack, Fixed<24>> {
+struct Batch<CopyDirection::pack, Fixed<24>> {
   static constexpr std::int64_t kRuns = 2, kSpare = 0;
 
   template <class MemoryOf>
@@ -94,7 +94,7 @@ struct Batch<Direction::pack, Fixed<24>> {
 
 // Copies a row of any strides. Four steps at once; no address waits for the address of the step
 // before.
-template <Direction kDirection, class Width>
+template <CopyDirection kDirection, class Width>
 struct StridedRow {
   Width width;
   static StridedRow of(std::int64_t run) { return {width_of<Width>(run)}; }
@@ -153,7 +153,7 @@ struct StridedRow {
 };
 
 // Copies a row of a few steps, as in a halo. A loop would cost more than these steps.
-template <Direction kDirection, class Width, std::size_t kCount>
+template <CopyDirection kDirection, class Width, std::size_t kCount>
 struct ShortRow {
   static ShortRow of(std::int64_t) { return {}; }
 
@@ -210,14 +210,14 @@ struct TwinRow {
 // Copies every kStep-th element of a basic type, in code like a loop by hand. When packing, the
 // compiler stores vectors. When unpacking, the loads and stores of batches took up to 1.25 times as
 // long for elements two apart.
-template <Direction kDirection, class Element, std::int64_t kStep>
+template <CopyDirection kDirection, class Element, std::int64_t kStep>
 struct ElementRow {
   static ElementRow of(std::int64_t) { return {}; }
 
   [[gnu::always_inline]] void operator()(const LoopLevel& level, Address memory,
                                          Address packed) const {
     constexpr auto kBytes = static_cast<std::int64_t>(sizeof(Element));
-    constexpr bool kPacks = kDirection == Direction::pack;
+    constexpr bool kPacks = kDirection == CopyDirection::pack;
     const auto* __restrict const from =
         reinterpret_cast<const std::byte*>(kPacks ? memory : packed);
     auto* __restrict const to = reinterpret_cast<std::byte*>(kPacks ? packed : memory);

@@ -54,7 +54,7 @@ StepUnits choose_units(std::span<const CopyNest> nests) {
   units.twins = twins_of(std::span(levels).first(height + 1));
   for (const auto& nest : nests)
     units.kernels.push_back(
-        choose_kernel<Direction::pack>({nest.run, std::span(nest.levels).first(height + 1)}));
+        choose_kernel<CopyDirection::pack>({nest.run, std::span(nest.levels).first(height + 1)}));
   return units;
 }
 
@@ -114,7 +114,8 @@ void copy_pieces(std::span<const CopyPiece> pieces, std::int64_t first, std::int
   for (; first < last; ++piece) {
     const auto end = std::min(piece->end, last);
     const auto inside = static_cast<Address>(first - begin);
-    copy_some<Direction::pack>(end - first, piece->source + inside, piece->destination + inside);
+    copy_some<CopyDirection::pack>(end - first, piece->source + inside,
+                                   piece->destination + inside);
     begin = piece->end;
     first = end;
   }
@@ -127,10 +128,11 @@ void copy_windowed(const CopyJob& job, std::int64_t first, std::int64_t last) {
   const auto packed = reinterpret_cast<Address>(window);
   for (; first < last; first += kWindowBytes) {
     const auto end = std::min(first + kWindowBytes, last);
-    copy_range<Direction::pack>(job.source_plan, reinterpret_cast<Address>(job.source),
-                                job.source_count, first, end, packed);
-    copy_range<Direction::unpack>(job.destination_plan, reinterpret_cast<Address>(job.destination),
-                                  job.destination_count, first, end, packed);
+    copy_range<CopyDirection::pack>(job.source_plan, reinterpret_cast<Address>(job.source),
+                                    job.source_count, first, end, packed);
+    copy_range<CopyDirection::unpack>(job.destination_plan,
+                                      reinterpret_cast<Address>(job.destination),
+                                      job.destination_count, first, end, packed);
   }
 }
 

@@ -16,7 +16,7 @@ struct Rectangle {
   std::int64_t x, last_x, y, last_y;
 };
 
-template <Direction kDirection, class Width>
+template <CopyDirection kDirection, class Width>
 void copy_tile(Width width, const LoopLevel& x, const LoopLevel& y, const Rectangle& r,
                Address memory, Address packed) {
   const StridedRow<kDirection, Width> row{width};
@@ -92,7 +92,7 @@ struct Transposer<16> {
 };
 
 // Copies one tile of whole cache lines on both sides, in registers.
-template <Direction kDirection, std::int64_t kBytes>
+template <CopyDirection kDirection, std::int64_t kBytes>
 void transpose_lines(const LoopLevel& x, const LoopLevel& y, Address memory, Address packed) {
   constexpr auto kSide = Transposer<kBytes>::kSide;
   constexpr auto kLine = kLineBytes / kBytes;
@@ -100,7 +100,7 @@ void transpose_lines(const LoopLevel& x, const LoopLevel& y, Address memory, Add
     for (std::int64_t j = 0; j < kLine; j += kSide) {
       const auto m = memory + static_cast<Address>(i * kBytes + j * y.stride);
       const auto p = packed + static_cast<Address>(i * x.packed_stride + j * kBytes);
-      if constexpr (kDirection == Direction::pack)
+      if constexpr (kDirection == CopyDirection::pack)
         Transposer<kBytes>::run(m, static_cast<Address>(y.stride), p,
                                 static_cast<Address>(x.packed_stride));
       else
@@ -112,7 +112,7 @@ void transpose_lines(const LoopLevel& x, const LoopLevel& y, Address memory, Add
 // Copies two loops in tiles. Tiles follow the rows of the side that is written, so that few pages
 // are open for writing. With a third loop, one row of tiles of the packed side runs for all steps
 // of that loop. Few pages are then open on the packed side.
-template <Direction kDirection, class Width>
+template <CopyDirection kDirection, class Width>
 void copy_tiled(Width width, const LoopLevel& x, const LoopLevel& y, const LoopLevel& z,
                 Address memory, Address packed) {
   constexpr auto kBytes = Width::kBytes;
@@ -139,7 +139,7 @@ void copy_tiled(Width width, const LoopLevel& x, const LoopLevel& y, const LoopL
     }
     copy_tile<kDirection>(width, x, y, r, m, p);
   };
-  if (kDirection == Direction::pack || z.count > 1) {
+  if (kDirection == CopyDirection::pack || z.count > 1) {
     for (std::int64_t i = 0; i < x.count; i += side_x)
       for (std::int64_t k = 0; k < z.count; ++k)
         for (std::int64_t j = 0; j < y.count; j += side_y) tile(i, j, k);

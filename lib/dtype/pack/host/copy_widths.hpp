@@ -210,9 +210,9 @@ void with_width(std::int64_t run, const Function& function) {
   return function(Long{run});
 }
 
-template <Direction kDirection, class Width>
+template <CopyDirection kDirection, class Width>
 [[gnu::always_inline]] inline void copy_run(Width width, Address memory, Address packed) {
-  if constexpr (kDirection == Direction::pack)
+  if constexpr (kDirection == CopyDirection::pack)
     width.copy(packed, memory);
   else
     width.copy(memory, packed);
@@ -227,14 +227,14 @@ Width width_of(std::int64_t run) {
 }
 
 /// Copies consecutive bytes.
-template <Direction kDirection>
+template <CopyDirection kDirection>
 void copy_bytes(std::int64_t bytes, Address memory, Address packed) {
   copy_run<kDirection>(Long{bytes}, memory, packed);
 }
 
 // Copies a run whose width differs from that of the run before: few branches, since none can be
 // predicted.
-template <Direction kDirection>
+template <CopyDirection kDirection>
 [[gnu::always_inline]] inline void copy_some(std::int64_t bytes, Address memory, Address packed) {
   if (bytes >= kMemcpyFrom) return copy_run<kDirection>(Long{bytes}, memory, packed);
   if (bytes >= 32) return copy_run<kDirection>(Overlapping{bytes}, memory, packed);

@@ -16,22 +16,22 @@ host::Address address_of(const void* pointer) {
 
 void HostPacker::pack(const PackPlan& plan, const void* buffer, std::int64_t count,
                       void* packed) const {
-  host::copy_range<host::Direction::pack>(plan, address_of(buffer), count, 0,
-                                          plan.packed_bytes(count), address_of(packed));
+  host::copy_range<host::CopyDirection::pack>(plan, address_of(buffer), count, 0,
+                                              plan.packed_bytes(count), address_of(packed));
 }
 
 void HostPacker::unpack(const PackPlan& plan, const void* packed, void* buffer,
                         std::int64_t count) const {
-  host::copy_range<host::Direction::unpack>(plan, address_of(buffer), count, 0,
-                                            plan.packed_bytes(count), address_of(packed));
+  host::copy_range<host::CopyDirection::unpack>(plan, address_of(buffer), count, 0,
+                                                plan.packed_bytes(count), address_of(packed));
 }
 
 void HostPacker::pack(const FusedPlan& plan, void* packed) const {
-  host::copy_range<host::Direction::pack>(plan, 0, plan.packed_bytes(), address_of(packed));
+  host::copy_range<host::CopyDirection::pack>(plan, 0, plan.packed_bytes(), address_of(packed));
 }
 
 void HostPacker::unpack(const FusedPlan& plan, const void* packed) const {
-  host::copy_range<host::Direction::unpack>(plan, 0, plan.packed_bytes(), address_of(packed));
+  host::copy_range<host::CopyDirection::unpack>(plan, 0, plan.packed_bytes(), address_of(packed));
 }
 
 void HostPacker::copy(const CopyPlan& plan) const {

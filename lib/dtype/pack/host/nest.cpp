@@ -45,11 +45,11 @@ void copy_rows(Row row, std::span<const LoopLevel> levels, Address memory, Addre
           __attribute__((always_inline)) { row(innermost, m, p); });
 }
 
-template <Direction kDirection, class Width>
+template <CopyDirection kDirection, class Width>
 void run_kernel(const Nest& nest, Address memory, Address packed) {
   copy_run<kDirection>(width_of<Width>(nest.run), memory, packed);
 }
-template <Direction kDirection, class Width>
+template <CopyDirection kDirection, class Width>
 void tiles_kernel(const Nest& nest, Address memory, Address packed) {
   const auto& levels = nest.levels;
   const auto width = width_of<Width>(nest.run);
@@ -79,7 +79,7 @@ void twins_kernel(const Nest& nest, Address memory, Address packed, Address memo
   copy_rows(Row{memory_apart, packed_apart}, nest.levels, memory, packed);
 }
 
-template <Direction kDirection, class Width>
+template <CopyDirection kDirection, class Width>
 NestKernel kernel_for(const Nest& nest) {
   const auto& levels = nest.levels;
   if (levels.empty()) return run_kernel<kDirection, Width>;
@@ -108,15 +108,15 @@ NestKernel kernel_for(const Nest& nest) {
 
 }  // namespace
 
-template <Direction kDirection>
+template <CopyDirection kDirection>
 NestKernel choose_kernel(const Nest& nest) {
   NestKernel kernel = nullptr;
   with_width(nest.run, [&](auto width) { kernel = kernel_for<kDirection, decltype(width)>(nest); });
   return kernel;
 }
 
-template NestKernel choose_kernel<Direction::pack>(const Nest&);
-template NestKernel choose_kernel<Direction::unpack>(const Nest&);
+template NestKernel choose_kernel<CopyDirection::pack>(const Nest&);
+template NestKernel choose_kernel<CopyDirection::unpack>(const Nest&);
 
 TwinKernel choose_twin_kernel(const Nest& nest) {
   TwinKernel kernel = nullptr;

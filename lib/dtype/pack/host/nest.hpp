@@ -13,7 +13,7 @@
 namespace halocline::dtype::host {
 
 using detail::Address;
-using detail::Direction;
+using detail::CopyDirection;
 
 /// Describes loops over runs of `run` bytes, for one call of a kernel. levels[0] is the innermost.
 /// Refers to the levels of a StridedOp, which a plan owns, or of a CopyNest, which has addresses.
@@ -34,11 +34,11 @@ using NestKernel = void (*)(const Nest& nest, Address memory, Address packed);
 ///
 /// It also serves nests that differ from this one in one count. This is the count of the only
 /// level, of the last of several levels, or of any level that runs in tiles.
-template <Direction kDirection>
+template <CopyDirection kDirection>
 NestKernel choose_kernel(const Nest& nest);
 
 /// Copies all runs of a nest.
-template <Direction kDirection>
+template <CopyDirection kDirection>
 void copy_nest(const Nest& nest, Address memory, Address packed) {
   choose_kernel<kDirection>(nest)(nest, memory, packed);
 }

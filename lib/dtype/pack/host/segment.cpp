@@ -47,7 +47,7 @@ std::int64_t Segment::clip(std::int64_t bytes) const {
   return std::clamp<std::int64_t>(bytes, 0, bytes_ - position_);
 }
 
-template <host::Direction kDirection>
+template <host::CopyDirection kDirection>
 void Segment::copy(std::int64_t first, std::int64_t last, const void* packed) {
   host::copy_range<kDirection>(plan_, reinterpret_cast<host::Address>(buffer_), count_, first, last,
                                reinterpret_cast<host::Address>(packed));
@@ -75,7 +75,7 @@ std::int64_t Segment::pack(void* packed, std::int64_t capacity) {
   while (position_ < end) {
     if (!packed_.holds(position_) && uses_window(end - position_)) {
       packed_ = {position_, window_end(position_), window_end(position_)};
-      copy<host::Direction::pack>(packed_.first, packed_.last, kept_.get());
+      copy<host::CopyDirection::pack>(packed_.first, packed_.last, kept_.get());
     }
     auto part = end - position_;
     if (packed_.holds(position_)) {
@@ -83,7 +83,7 @@ std::int64_t Segment::pack(void* packed, std::int64_t capacity) {
       std::memcpy(to, kept_.get() + (position_ - packed_.first), static_cast<std::size_t>(part));
     } else {
       if (group_bytes_ > 0) part = std::min(part, window_end(position_) - position_);
-      copy<host::Direction::pack>(position_, position_ + part, to);
+      copy<host::CopyDirection::pack>(position_, position_ + part, to);
     }
     to += part;
     resumed_at_ = position_ += part;
@@ -108,7 +108,7 @@ std::int64_t Segment::unpack(const void* packed, std::int64_t available) {
       if (unpacked_.last == unpacked_.end) flush();
     } else {
       if (group_bytes_ > 0) part = std::min(part, window_end(position_) - position_);
-      copy<host::Direction::unpack>(position_, position_ + part, from);
+      copy<host::CopyDirection::unpack>(position_, position_ + part, from);
     }
     from += part;
     resumed_at_ = position_ += part;
@@ -117,7 +117,7 @@ std::int64_t Segment::unpack(const void* packed, std::int64_t available) {
 }
 
 void Segment::flush() {
-  copy<host::Direction::unpack>(unpacked_.first, unpacked_.last, kept_.get());
+  copy<host::CopyDirection::unpack>(unpacked_.first, unpacked_.last, kept_.get());
   unpacked_ = {};
 }
 

@@ -70,7 +70,7 @@ class Segment {
 
   std::int64_t clip(std::int64_t bytes) const;
   void leave();
-  template <host::Direction kDirection>
+  template <host::CopyDirection kDirection>
   void copy(std::int64_t first, std::int64_t last, const void* packed);
   std::int64_t window_end(std::int64_t position) const;
   bool uses_window(std::int64_t bytes) const;

@@ -12,7 +12,7 @@ namespace halocline::dtype {
 namespace {
 
 using host::Address;
-using host::Direction;
+using host::CopyDirection;
 
 // Calls copy(first, last) for shares that make up [0, bytes).
 template <class ExecutionSpace, class Copy>
@@ -26,11 +26,12 @@ void in_shares(const char* kernel, const ExecutionSpace& space, std::int64_t lea
       [=](std::int64_t share) { copy(bytes * share / shares, bytes * (share + 1) / shares); });
 }
 
-template <Direction kDirection>
-constexpr const char* kKernel = kDirection == Direction::pack ? "halocline::KokkosPacker::pack"
-                                                              : "halocline::KokkosPacker::unpack";
+template <CopyDirection kDirection>
+constexpr const char* kKernel =
+    kDirection == CopyDirection::pack ? "halocline::KokkosPacker::pack"
+                                      : "halocline::KokkosPacker::unpack";
 
-template <Direction kDirection, class ExecutionSpace>
+template <CopyDirection kDirection, class ExecutionSpace>
 void copy_plan(const ExecutionSpace& space, std::int64_t least_share, const PackPlan& plan,
                const void* buffer, std::int64_t count, const void* packed) {
   const auto memory = reinterpret_cast<Address>(buffer), stream = reinterpret_cast<Address>(packed);
@@ -41,7 +42,7 @@ void copy_plan(const ExecutionSpace& space, std::int64_t least_share, const Pack
             });
 }
 
-template <Direction kDirection, class ExecutionSpace>
+template <CopyDirection kDirection, class ExecutionSpace>
 void copy_plan(const ExecutionSpace& space, std::int64_t least_share, const FusedPlan& plan,
                const void* packed) {
   const auto stream = reinterpret_cast<Address>(packed);
@@ -56,23 +57,23 @@ void copy_plan(const ExecutionSpace& space, std::int64_t least_share, const Fuse
 template <class ExecutionSpace>
 void KokkosPacker<ExecutionSpace>::pack(const PackPlan& plan, const void* buffer,
                                         std::int64_t count, void* packed) const {
-  copy_plan<Direction::pack>(space_, least_share_, plan, buffer, count, packed);
+  copy_plan<CopyDirection::pack>(space_, least_share_, plan, buffer, count, packed);
 }
 
 template <class ExecutionSpace>
 void KokkosPacker<ExecutionSpace>::unpack(const PackPlan& plan, const void* packed, void* buffer,
                                           std::int64_t count) const {
-  copy_plan<Direction::unpack>(space_, least_share_, plan, buffer, count, packed);
+  copy_plan<CopyDirection::unpack>(space_, least_share_, plan, buffer, count, packed);
 }
 
 template <class ExecutionSpace>
 void KokkosPacker<ExecutionSpace>::pack(const FusedPlan& plan, void* packed) const {
-  copy_plan<Direction::pack>(space_, least_share_, plan, packed);
+  copy_plan<CopyDirection::pack>(space_, least_share_, plan, packed);
 }
 
 template <class ExecutionSpace>
 void KokkosPacker<ExecutionSpace>::unpack(const FusedPlan& plan, const void* packed) const {
-  copy_plan<Direction::unpack>(space_, least_share_, plan, packed);
+  copy_plan<CopyDirection::unpack>(space_, least_share_, plan, packed);
 }
 
 template <class ExecutionSpace>
