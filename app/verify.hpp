@@ -37,7 +37,6 @@ struct Verification {
 /// Collective.
 /// \return nullopt if all elements are right; else the number of wrong elements and the first of
 /// them, the same text on every rank.
-/// them, the same text on every rank. Collective.
 template <class T>
 std::optional<std::string> check_exchange(const Domain& domain, const FieldSet<T>& fields,
                                           comm::HaloShape shape, std::uint64_t seed,
