@@ -19,3 +19,11 @@ for command in run compare; do
   printf '\n== mpirun -n %s build/release/app/halocline %s --config configs/quickstart.toml\n' "$ranks" "$command"
   mpirun -n "$ranks" build/release/app/halocline "$command" --config configs/quickstart.toml
 done
+cat <<'END'
+
+You have now:
+  build/release/app/halocline                the program: --help shows its commands
+  build/release/lib/libhalocline_mpi.so      for programs of your own, by LD_PRELOAD
+In a new shell, first run: source jobs/local/env.sh
+README.md says what to do next.
+END

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans an exchange once and executes it many times.
+// Plans an exchange once and executes it many times. The methods that pack make a plan for each
+// job's datatype by dtype::make_plan(), and lay the jobs out in messages: packed_messages.hpp.
 //
 // Best peer: GHEX builds a pattern once and returns a handle from exchange(), but packs with index
 // lists of its own. Here the jobs are the user's own MPI datatypes. The vendor's way of moving the

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Turns pieces into packed messages for all methods that pack. Internal to lib/comm/exchange. The
-// methods call start() to pack or unpack: packed_exchange.cpp is the simplest one.
+// Turns pieces into packed messages for all methods that pack. Internal to lib/comm/exchange. A
+// piece is the sending or the receiving side of one job (backend.hpp). The methods call start() to
+// pack or unpack: packed_exchange.cpp is the simplest one.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +20,8 @@ namespace halocline::comm::detail {
 /// Holds the plans of types. Each plan is made once, since fields share their types.
 class TypePlans {
  public:
-  /// Returns the plan of `type`; nullptr if there is none, so that MPI packs. Notes each reason
-  /// once.
+  /// Returns the plan of `type`, made by dtype::make_plan(); nullptr if there is none, so that MPI
+  /// packs. Notes each reason once.
   const dtype::PackPlan* find(MPI_Datatype type);
   const std::vector<std::string>& reasons() const { return reasons_; }
 

@@ -34,6 +34,9 @@ struct Noted {
 std::array<std::array<Noted, 2>, kNames.size()> noted_calls;  // by path
 std::atomic<std::int64_t> nanoseconds_of_reading{0};
 std::array<std::atomic<std::int64_t>, kDispositions> noted_dispositions;
+struct NotedComparisons {
+  std::atomic<std::int64_t> packs{0}, bytes{0}, different{0};
+} noted_comparisons;
 std::atomic<bool> is_summed_up{false};
 
 const char* name_of(MpiCall call) {
@@ -95,6 +98,12 @@ void note(MpiCall call, Path path, const Subject& subject, double seconds) noexc
 
 NotedReading::~NotedReading() {
   nanoseconds_of_reading += static_cast<std::int64_t>((PMPI_Wtime() - start_) * 1e9);
+}
+
+void note_comparison(std::int64_t bytes, bool is_equal) noexcept {
+  ++noted_comparisons.packs;
+  noted_comparisons.bytes += bytes;
+  if (!is_equal) ++noted_comparisons.different;
 }
 
 void note_disposition(TypeDisposition disposition) noexcept {
@@ -169,6 +178,11 @@ std::string summary() {
         text("%-22s %-6s %12s %16s %12s\n", "derived types in", "by", "calls", "bytes", "seconds") +
         rows;
   if (is_any_start) out += begin + "* to start it; waiting for it is not in it\n";
+  if (verifies())
+    out += begin + text("compared with MPI's packs: %lld (%lld bytes); differ: %lld\n",
+                        static_cast<long long>(noted_comparisons.packs),
+                        static_cast<long long>(noted_comparisons.bytes),
+                        static_cast<long long>(noted_comparisons.different));
   if (nanoseconds_of_reading != 0)
     out += begin + text("reading types and comparing them with MPI took %.6f seconds\n",
                         static_cast<double>(nanoseconds_of_reading) * 1e-9);

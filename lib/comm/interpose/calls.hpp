@@ -62,6 +62,9 @@ inline constexpr int kDispositions = static_cast<int>(TypeDisposition::left) + 1
 /// Counts a type. Thread-safe.
 void note_disposition(TypeDisposition disposition) noexcept;
 
+/// Counts packed bytes that HALOCLINE_MPI=verify has compared with MPI's. Thread-safe.
+void note_comparison(std::int64_t bytes, bool is_equal) noexcept;
+
 /// Prints how a type is handled from now on: `decision`, then the type. With
 /// HALOCLINE_MPI_LOG=types, the same line is printed only once.
 void tell_of_type(MPI_Datatype type, const std::string& decision);

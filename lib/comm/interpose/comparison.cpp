@@ -126,11 +126,13 @@ std::optional<bool> packs_as_mpi(const dtype::PackPlan& plan, MPI_Datatype handl
 void verify(MPI_Datatype handle, const void* buffer, std::int64_t count, const std::byte* packed,
             std::int64_t bytes) noexcept try {
   const auto mpis = host_bytes(bytes);
-  if (!pack_by_mpi(handle, buffer, count, mpis.data(), bytes))
+  const bool as_long = pack_by_mpi(handle, buffer, count, mpis.data(), bytes);
+  const auto* const end = packed + bytes;
+  const auto* const different = as_long ? std::mismatch(packed, end, mpis.data()).first : packed;
+  note_comparison(bytes, as_long && different == end);
+  if (!as_long)
     return tell_of_type(handle,
                         "MPI_Pack packs another number of bytes than " + std::to_string(bytes));
-  const auto* const end = packed + bytes;
-  const auto* const different = std::mismatch(packed, end, mpis.data()).first;
   if (different != end)
     tell_of_type(handle, "byte " + std::to_string(different - packed) + " of " +
                              std::to_string(bytes) + " packed bytes differs from MPI's");

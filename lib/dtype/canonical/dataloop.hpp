@@ -7,7 +7,7 @@
 //
 // becomes "start 8, run 16, levels [24 x 64 -> 16]". The innermost Vec is one run of 16 bytes. The
 // two outer Vecs continue each other, so they are one loop of 24 steps. A step is 64 bytes in
-// memory and 16 in the packed bytes. The Idx is the start.
+// memory and 16 in the packed bytes. The Idx is the start. The third step is pack/pack_plan.hpp.
 //
 // Two runs adjoin if one ends where the next begins, in memory and in the packed bytes. A nest is
 // loops around one run. A list is first searched for a pattern that repeats, then its neighbours

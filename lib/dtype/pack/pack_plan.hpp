@@ -6,7 +6,8 @@
 //     rows of 16-byte runs, loops from the inside 24 x 64 -> 16
 //
 // The instances of a call are part of these loops, or a loop around them. A packer executes them:
-// the host's is copy_range() in host/copy_range.cpp.
+// the host's is copy_range() in host/copy_range.cpp. An exchange (comm/exchange/exchange_plan.hpp)
+// makes a plan for each type of its jobs.
 //
 // Words: a run is consecutive bytes. A nest is loops around runs of one length (Kind::strided). A
 // row is the innermost loop of a nest, and tiles are its two innermost loops if memory prefers the

@@ -15,6 +15,7 @@ SOURCES = {".hpp", ".cpp", ".cu", ".cuh", ".h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 KOKKOS = re.compile(r"Kokkos_|impl/Kokkos")
 KOKKOS_IN_APP = {"app/field_views.hpp", "app/kokkos_runtime.cpp", "app/main.cpp", "app/tools.cpp"}
+KOKKOS_FOLDERS = ("lib/dtype/pack/kokkos", "app/physics")
 PLANS = pathlib.Path("lib/dtype/pack")
 BACK_ENDS = re.compile(r"(dtype/pack/)?(host|kokkos|device|cuda)/")
 CUDA_FOLDERS = ("lib/dtype/pack/cuda", "lib/dtype/bench/cuda")
@@ -43,9 +44,9 @@ def violations_of(path, include):
     if path.parent == PLANS and BACK_ENDS.match(include):
         yield "a plan does not know the back ends, which keep what they need in its Attachment"
     if KOKKOS.match(include) and not (
-        path.as_posix() in KOKKOS_IN_APP or is_test(path) or path.is_relative_to("lib/dtype/pack/kokkos")
+        path.as_posix() in KOKKOS_IN_APP or is_test(path) or any(map(path.is_relative_to, KOKKOS_FOLDERS))
     ):
-        yield "Kokkos belongs to lib/dtype/pack/kokkos, " + ", ".join(sorted(KOKKOS_IN_APP))
+        yield "Kokkos belongs to " + ", ".join((*KOKKOS_FOLDERS, *sorted(KOKKOS_IN_APP)))
     if include == "nlohmann/json.hpp" and path.suffix == ".hpp" and not is_test(path):
         yield "headers name json_fwd.hpp, or all that include them need the library"
     if CUDA.match(include) and not (

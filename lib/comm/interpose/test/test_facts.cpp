@@ -157,9 +157,9 @@ TEST(Facts, AreThatMpiPacksSeveralInstancesOtherwise) {
     const auto* const plan =
         second.known().plan_beside_others(second.handle(), memory.data(), 1, Role::sender);
     EXPECT_NE(plan, nullptr);
-    EXPECT_EQ(
-        second.known().plan_beside_others(second.handle(), memory.data(), 2, Role::sender) == nullptr,
-        otherwise);
+    EXPECT_EQ(second.known().plan_beside_others(second.handle(), memory.data(), 2, Role::sender) ==
+                  nullptr,
+              otherwise);
     EXPECT_FALSE(second.known().is_one_run());
     const Type third("vector(" + blocks + ",1,3,byte)");
     EXPECT_EQ(is_engines(third, on_device, 2), !otherwise);

@@ -246,6 +246,9 @@ class Preloaded(unittest.TestCase):
         self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
         self.assertGreater(self.engines_part("MPI_Isend", finished.stderr), 0.4)
         self.assertNotIn("differs from MPI's", finished.stderr)
+        self.assertRegex(finished.stderr, r"halocline\[0\]: compared with MPI's packs: [1-9]\d+ \([1-9]\d+ bytes\); differ: 0\n")
+        told = self.launch(self.program("mpicc", "pack_halo.c"), LD_PRELOAD=LIBRARY, HALOCLINE_MPI="verify")
+        self.assertRegex(told, r"halocline\[1\]: compared with MPI's packs: [1-9]")
 
     def test_goes_on_without_a_model_that_it_cannot_use(self):
         program = self.program("mpicc", "pack_halo.c")

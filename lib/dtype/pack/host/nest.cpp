@@ -2,11 +2,11 @@
 // Holds the kernels of nests: loops around one run, whose width is a constant of the kernel where
 // it can be. kernel_for() chooses by these rules, the first that holds:
 //
-//     no loop                                           run_kernel
-//     two innermost loops in tiles, runs below 64 bytes tiles_kernel   copy_tiles.hpp
-//     inner loop of 2 to 4 steps, width fixed           ShortRow       copy_rows.hpp
-//     4 or 8 bytes, 2 to 4 elements apart               ElementRow     copy_rows.hpp
-//     all others                                        StridedRow     copy_rows.hpp
+//     no loop                                            run_kernel
+//     two innermost loops in tiles, runs below 64 bytes  tiles_kernel   copy_tiles.hpp
+//     inner loop of 2 to 4 steps, width fixed            ShortRow       copy_rows.hpp
+//     4 or 8 bytes, 2 to 4 elements apart                ElementRow     copy_rows.hpp
+//     all others                                         StridedRow     copy_rows.hpp
 //
 // The bytes move in copy_run() of copy_widths.hpp.
 #include "dtype/pack/host/nest.hpp"
