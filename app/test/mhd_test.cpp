@@ -1,0 +1,732 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tests magnetohydrodynamics against solutions that are known to the last digits.
+//
+// In a periodic box a plane wave is an eigenvector of every difference. So the amplitude of the
+// discrete solution is known: n steps multiply it by (1 + z + z^2/2 + z^3/6)^n. The numbers in the
+// tables come from an independent serial program. The test runs on any number of ranks.
+#include "physics/mhd/mhd.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <functional>
+#include <numbers>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "field_views.hpp"
+#include "session.hpp"
+#include "support/mpi_check.hpp"
+#include "verify.hpp"
+
+namespace halocline::app::mhd {
+namespace {
+
+using Complex = std::complex<double>;
+using Point = std::array<double, 3>;
+/// Is the value of each field at a point.
+using Values = std::array<double, kFields>;
+/// Returns the values at the point (x, y, z).
+using Function = std::function<Values(double x, double y, double z)>;
+
+// With sanitizers, boxes of 32^3 points would take minutes.
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::int64_t kMostPoints = 16;
+#else
+constexpr std::int64_t kMostPoints = 32;
+#endif
+
+constexpr double kTurn = 2 * std::numbers::pi;
+
+Parameters ideal() {
+  Parameters out;
+  out.mu0 = 1;
+  out.nu = out.zeta = out.eta = out.conduction = 0;
+  return out;
+}
+
+Config config_of(std::int64_t points, Layout layout = Layout::soa) {
+  Config config;
+  config.global = {points, points, points};
+  config.fields = kFields;
+  config.layout = layout;
+  config.methods = {comm::Exchange::p2p};
+  return config;
+}
+
+/// Advances a periodic box of side 2 pi with the same number of points along each axis.
+class Box {
+ public:
+  Box(const Config& config, const Parameters& parameters, MPI_Comm comm = MPI_COMM_WORLD)
+      : config_(config),
+        parameters_(parameters),
+        comm_(comm),
+        domain_(make_domain(config_, comm::NodeHierarchy(comm))),
+        h_(kTurn / static_cast<double>((*config_.global)[0])),
+        sets_{HaloFields<double>(config_, domain_, storage(), comm),
+              HaloFields<double>(config_, domain_, storage(), comm)},
+        plans_{plan(sets_[0]), plan(sets_[1])} {}
+
+  double h() const { return h_; }
+  const Domain& domain() const { return domain_; }
+  const FieldSet<double>& fields() const { return sets_[now_].fields(); }
+  const FieldSet<double>& other() const { return sets_[1 - now_].fields(); }
+  std::array<double, 3> spacing() const { return {h_, h_, h_}; }
+  std::uint64_t hash() const { return state_hash(domain_, fields(), comm_); }
+
+  void exchange() { plans_[now_].start().finish(); }
+
+  void set(const Function& function) {
+    for_each([&](const Point& at, const Values&) { return function(at[0], at[1], at[2]); });
+  }
+
+  void advance(int steps, double dt) {
+    const std::array whole{domain_.halo.interior()};
+    for (int step = 0; step < steps; ++step)
+      for (int stage = 0; stage < Substep::kOfStep; ++stage) {
+        exchange();
+        start_substep<double>(domain_, parameters_, spacing(), {stage, dt}, fields(), other(),
+                              boxes_.empty() ? std::span<const comm::Box>(whole) : boxes_);
+        finish_substep(other());
+        now_ = 1 - now_;
+      }
+  }
+  /// Computes each substep in these parts from now on.
+  void divide(std::vector<comm::Box> boxes) { boxes_ = std::move(boxes); }
+
+  /// Returns the largest of body(place, values) over all points of all ranks.
+  template <class Body>
+  double largest(Body body) {
+    double mine = 0;
+    for_each([&](const Point& at, const Values& values) {
+      mine = std::max(mine, std::abs(body(at, values)));
+      return values;
+    });
+    double all = 0;
+    HALOCLINE_MPI(MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, comm_));
+    return all;
+  }
+  /// Returns the sum of body(place, values) over all points of all ranks.
+  template <class Body>
+  double sum(Body body) {
+    double mine = 0, all = 0;
+    for_each([&](const Point& at, const Values& values) {
+      mine += body(at, values);
+      return values;
+    });
+    HALOCLINE_MPI(MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, comm_));
+    return all;
+  }
+  /// Returns the largest deviation of one field from `expected(x, y, z)`.
+  template <class Expected>
+  double deviation(Field field, Expected expected) {
+    return largest([&](const Point& at, const Values& values) {
+      return values[field] - expected(at[0], at[1], at[2]);
+    });
+  }
+
+  /// Returns the local values at an owned point. Needs ghosts.
+  Local<double> local_at(const comm::Int3& stored) const {
+    const double* at[kFields];
+    for (int field = 0; field < kFields; ++field) at[field] = address(fields(), field, stored);
+    const auto extent = domain_.halo.stored();
+    const auto per_point = std::int64_t{domain_.elements_per_point()};
+    const Strides strides{per_point, per_point * extent[0], per_point * extent[0] * extent[1]};
+    return local_values<double>(at, strides, weights<double>(spacing()));
+  }
+
+  double* address(const FieldSet<double>& set, int field, const comm::Int3& p) const {
+    const auto per_point = std::int64_t{domain_.elements_per_point()};
+    const auto array = array_of(set, per_point == 1 ? field : 0);
+    return &array(p[2], p[1], p[0] * per_point + (per_point == 1 ? 0 : field));
+  }
+
+  template <class Body>
+  void for_each_stored(Body body) const {
+    const auto [begin, extent] = domain_.halo.interior();
+    for (auto z = begin[2]; z < begin[2] + extent[2]; ++z)
+      for (auto y = begin[1]; y < begin[1] + extent[1]; ++y)
+        for (auto x = begin[0]; x < begin[0] + extent[0]; ++x) body(comm::Int3{x, y, z});
+  }
+  Point place(const comm::Int3& stored) const {
+    Point out;
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      out[axis] = h_ * static_cast<double>(domain_.owned.begin[axis] + stored[axis] - kRadius);
+    return out;
+  }
+
+ private:
+  static Storage storage() { return storage_for(comm::Method{comm::Exchange::p2p}, Memory::host); }
+  comm::ExchangePlan plan(const HaloFields<double>& set) const {
+    return {comm_,
+            set.jobs(comm::HaloShape::direct),
+            config_.methods.front(),
+            {.nodes = &domain_.nodes}};
+  }
+  template <class Body>
+  void for_each(Body body) {
+    for_each_stored([&](const comm::Int3& stored) {
+      Values values;
+      for (int field = 0; field < kFields; ++field)
+        values[static_cast<std::size_t>(field)] = *address(fields(), field, stored);
+      values = body(place(stored), values);
+      for (int field = 0; field < kFields; ++field)
+        *address(fields(), field, stored) = values[static_cast<std::size_t>(field)];
+    });
+  }
+
+  Config config_;
+  Parameters parameters_;
+  MPI_Comm comm_;
+  Domain domain_;
+  double h_;
+  HaloFields<double> sets_[2];
+  comm::ExchangePlan plans_[2];
+  std::vector<comm::Box> boxes_;
+  std::size_t now_ = 0;
+};
+
+/// Holds the symbols of the differences on N points: what they make of e^(i k x), h = 2 pi / N.
+struct Symbols {
+  double h;
+  explicit Symbols(std::int64_t points) : h(kTurn / static_cast<double>(points)) {}
+  /// Returns k', by which the first difference replaces k.
+  double first(double k) const {
+    const double t = k * h;
+    return (1.5 * std::sin(t) - 0.3 * std::sin(2 * t) + std::sin(3 * t) / 30) / h;
+  }
+  /// Returns kappa, by which minus the second difference replaces k^2.
+  double second(double k) const {
+    const double t = k * h;
+    return (49.0 / 18 - 3 * std::cos(t) + 0.3 * std::cos(2 * t) - std::cos(3 * t) / 45) / (h * h);
+  }
+  /// Returns the number by which minus the mixed difference replaces the product of ka and kb.
+  double mixed(double ka, double kb) const {
+    constexpr double kWeights[] = {270.0 / 720, -27.0 / 720, 2.0 / 720};
+    double out = 0;
+    for (int i = 1; i <= 3; ++i)
+      out += 4 * kWeights[i - 1] * std::sin(i * ka * h) * std::sin(i * kb * h);
+    return out / (h * h);
+  }
+};
+
+/// Returns the factor of one Runge-Kutta step for the rate z / dt.
+Complex growth(Complex z) {
+  return 1.0 + z + z * z / 2.0 + z * z * z / 6.0;
+}
+
+TEST(Differences, HaveTheSymbolsOfTheirFormulas) {
+  EXPECT_NEAR(Symbols(8).first(1), 0.998513154687014, 1e-15);
+  EXPECT_NEAR(Symbols(16).second(1), 0.999993606244405, 1e-14);
+  EXPECT_NEAR(Symbols(8).mixed(1, 1), 0.981689690401317, 1e-14);
+}
+
+TEST(Exponential, IsExactToTwoUnits) {
+  double worst = 0, worst_float = 0;
+  for (int i = -70000; i <= 70000; ++i) {
+    const double x = i * 0.01;
+    worst = std::max(worst, std::abs(exponential<double>(x) / std::exp(x) - 1));
+    const auto y = static_cast<float>(i) * 0.001F;
+    worst_float =
+        std::max(worst_float,
+                 std::abs(static_cast<double>(exponential<float>(y)) / std::exp(double{y}) - 1));
+  }
+  EXPECT_LT(worst, 4.5e-16);
+  EXPECT_LT(worst_float, 2.4e-7);
+  EXPECT_TRUE(std::isnan(exponential<double>(std::nan(""))));
+  EXPECT_TRUE(std::isnan(exponential<float>(std::nanf(""))));
+  Lanes<double> lanes{-3, 0, 1e300, 0.7};
+  lanes = exponential<Lanes<double>>(lanes);
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(lanes[i],
+              exponential<double>(Values{-3, 0, 1e300, 0.7}[static_cast<std::size_t>(i)]));
+}
+
+// T1: a density wave in a uniform flow.
+TEST(Mhd, AdvectsDensity) {
+  struct Case {
+    std::int64_t points;
+    int steps;
+    double factor, angle, error;
+  };
+  for (const auto& c : {Case{16, 25, 0.999932026483, -2.248486276983, 1.4978e-4},
+                        Case{32, 51, 0.999991955394, -2.249974354499, 2.6873e-6}}) {
+    if (c.points > kMostPoints) continue;
+    auto parameters = ideal();
+    parameters.cs0 = 0;
+    Box box(config_of(c.points), parameters);
+    box.set([](double x, double y, double z) {
+      return Values{0.1 * std::sin(x + 2 * y + z), 1, 0.5, 0.25, 0, 0, 0, 0};
+    });
+    const double dt = 1.0 / c.steps;
+    box.advance(c.steps, dt);
+    const Symbols symbol(c.points);
+    const auto g =
+        growth({0, -dt * (symbol.first(1) + 0.5 * symbol.first(2) + 0.25 * symbol.first(1))});
+    const auto all = std::pow(g, c.steps);
+    EXPECT_NEAR(std::abs(all), c.factor, 1e-12);
+    EXPECT_NEAR(std::arg(all), c.angle, 1e-12);
+    const auto wave = [](Complex amplitude, double phase) {
+      return 0.1 * std::imag(amplitude * std::polar(1.0, phase));
+    };
+    EXPECT_LE(box.deviation(kLnRho,
+                            [&](double x, double y, double z) { return wave(all, x + 2 * y + z); }),
+              2e-15);
+    EXPECT_NEAR(box.deviation(kLnRho, [&](double x, double y,
+                                          double z) { return wave(1.0, x + 2 * y + z - 2.25); }),
+                c.error, 1e-4 * c.error);
+    EXPECT_EQ(box.deviation(kUx, [](auto...) { return 1; }), 0);
+    EXPECT_EQ(box.deviation(kUz, [](auto...) { return 0.25; }), 0);
+  }
+}
+
+// T2: an oblique sound wave with both viscosities, which needs edges.
+TEST(Mhd, DampsObliqueSound) {
+  struct Case {
+    std::int64_t points;
+    int steps;
+    double factor;
+  };
+  constexpr double kEps = 1e-6;
+  constexpr Point kWave{1, 2, 1};
+  for (const auto& c : {Case{16, 25, 0.900693080}, Case{32, 51, 0.901687471}}) {
+    if (c.points > kMostPoints) continue;
+    auto parameters = ideal();
+    parameters.nu = 5e-3;
+    parameters.zeta = 1e-2;
+    Box box(config_of(c.points), parameters);
+    const double dt = 2.0 / c.steps, length = std::sqrt(6.0);
+    box.set([&](double x, double y, double z) {
+      const double wave = kEps * std::sin(x + 2 * y + z);
+      return Values{wave, wave / length, 2 * wave / length, wave / length, 0, 0, 0, 0};
+    });
+    box.advance(c.steps, dt);
+    // The matrix of rates of (lnrho, u), applied to the amplitudes.
+    const Symbols symbol(c.points);
+    using Amplitudes = std::array<Complex, 4>;
+    const auto rates_of = [&](const Amplitudes& a) {
+      const Complex i{0, 1};
+      Amplitudes out{};
+      double kappa = 0;
+      for (const double k : kWave) kappa += symbol.second(k);
+      for (std::size_t axis = 0; axis < 3; ++axis) {
+        const double k = symbol.first(kWave[axis]);
+        out[0] -= i * k * a[axis + 1];
+        out[axis + 1] = -i * k * a[0] - parameters.nu * kappa * a[axis + 1];
+        for (std::size_t other = 0; other < 3; ++other)
+          out[axis + 1] -= (parameters.nu / 3 + parameters.zeta) *
+                           (axis == other ? symbol.second(kWave[axis])
+                                          : symbol.mixed(kWave[axis], kWave[other])) *
+                           a[other + 1];
+      }
+      return out;
+    };
+    Amplitudes a{1, 1 / length, 2 / length, 1 / length};
+    for (int step = 0; step < c.steps; ++step) {
+      auto term = a;
+      for (int order = 1; order <= 3; ++order) {
+        term = rates_of(term);
+        for (std::size_t k = 0; k < 4; ++k) a[k] += (term[k] *= dt / order);
+      }
+    }
+    EXPECT_NEAR(std::abs(a[0]), c.factor, 1e-9);
+    for (const auto field : {kLnRho, kUx, kUy, kUz})
+      EXPECT_LT(box.deviation(field,
+                              [&](double x, double y, double z) {
+                                return kEps * std::imag(a[field] * std::polar(1.0, x + 2 * y + z));
+                              }),
+                5 * kEps * kEps);
+  }
+}
+
+// T3: an oblique shear wave, which the mixed differences make slightly compressive.
+TEST(Mhd, DecaysObliqueShear) {
+  struct Case {
+    std::int64_t points;
+    int steps;
+    double factor;
+  };
+  constexpr double kEps = 1e-6;
+  for (const auto& c : {Case{8, 64, 0.904601519503}, Case{16, 127, 0.904832349913},
+                        Case{32, 255, 0.904837332351}}) {
+    if (c.points > kMostPoints) continue;
+    auto parameters = ideal();
+    parameters.nu = 5e-3;
+    Box box(config_of(c.points), parameters);
+    const auto shear = [](double x, double y, double) { return kEps * std::sin(x + y); };
+    box.set([&](double x, double y, double z) {
+      return Values{0, shear(x, y, z), -shear(x, y, z), 0, 0, 0, 0, 0};
+    });
+    const double dt = 10.0 / c.steps;
+    box.advance(c.steps, dt);
+    const Symbols symbol(c.points);
+    const double kappa = symbol.second(1);
+    const double rate = parameters.nu * (2 * kappa + (kappa - symbol.mixed(1, 1)) / 3);
+    const double factor = std::pow(growth(-rate * dt).real(), c.steps);
+    EXPECT_NEAR(factor, c.factor, 1e-11);
+    EXPECT_LT(
+        box.deviation(kUx, [&](double x, double y, double z) { return factor * shear(x, y, z); }),
+        1e-8 * kEps);
+    EXPECT_LT(
+        box.deviation(kUy, [&](double x, double y, double z) { return -factor * shear(x, y, z); }),
+        1e-8 * kEps);
+  }
+}
+
+// T4: a Beltrami field decays, and heats the gas uniformly.
+TEST(Mhd, DecaysBeltramiFieldAndHeats) {
+  struct Case {
+    std::int64_t points;
+    double factor, entropy;
+  };
+  constexpr double kA = 0.5, kDt = 0.02;
+  for (const auto& c :
+       {Case{16, 0.904837996563, 0.010693837648812}, Case{32, 0.904837427236, 0.010693964583106}}) {
+    if (c.points > kMostPoints) continue;
+    auto parameters = ideal();
+    parameters.eta = 0.05;
+    parameters.mu0 = 1.4;
+    Box box(config_of(c.points), parameters);
+    box.set([](double, double, double z) {
+      return Values{0, 0, 0, 0, kA * std::sin(z), kA * std::cos(z), 0, 0};
+    });
+    box.advance(100, kDt);
+    const double kappa = Symbols(c.points).second(1);
+    const double factor = std::pow(growth(-parameters.eta * kappa * kDt).real(), 100);
+    EXPECT_NEAR(factor, c.factor, 1e-12);
+    EXPECT_LE(
+        box.deviation(kAx, [&](double, double, double z) { return factor * kA * std::sin(z); }),
+        4e-15);
+    EXPECT_LE(
+        box.deviation(kAy, [&](double, double, double z) { return factor * kA * std::cos(z); }),
+        4e-15);
+    for (const auto field : {kUx, kUy, kUz})
+      EXPECT_LE(box.deviation(field, [](auto...) { return 0; }), 2e-15);
+    EXPECT_LE(box.deviation(kS, [&](auto...) { return c.entropy; }), 3e-12);
+  }
+}
+
+// T5: a circularly polarised Alfven wave of finite amplitude, along an imposed field.
+TEST(Mhd, CarriesAlfvenWave) {
+  struct Case {
+    std::int64_t points;
+    double ideal, damped, entropy;
+  };
+  constexpr double kA = 0.1;
+  for (const auto& c : {Case{16, 0.999753104433, 0.968832926476, 4.0574e-4},
+                        Case{32, 0.999969059833, 0.969042421184, 4.0584e-4}})
+    for (const bool damped : {false, true}) {
+      if (c.points > kMostPoints) continue;
+      auto parameters = ideal();
+      parameters.b0 = {1, 0, 0};
+      if (damped) parameters.nu = parameters.eta = 5e-3;
+      Box box(config_of(c.points), parameters);
+      const double kappa = Symbols(c.points).second(1), u = std::sqrt(kappa) * kA;
+      box.set([&](double x, double, double) {
+        return Values{0, 0, u * std::cos(x), u * std::sin(x), 0, kA * std::cos(x), kA * std::sin(x),
+                      0};
+      });
+      const auto steps = static_cast<int>(4 * c.points);
+      const double dt = kTurn / steps;
+      box.advance(steps, dt);
+      // u and A rotate together: a y-component is the real part of amplitude e^(i x).
+      const double by_y =
+          box.sum([](const Point& at, const Values& v) { return v[kAy] * std::cos(at[0]); });
+      const double by_x =
+          box.sum([](const Point& at, const Values& v) { return v[kAy] * std::sin(at[0]); });
+      const double points = std::pow(static_cast<double>(c.points), 3);
+      const double ratio = std::hypot(by_x, by_y) * 2 / points / kA;
+      EXPECT_NEAR(ratio, damped ? c.damped : c.ideal, 2e-12);
+      if (damped) {
+        EXPECT_NEAR(box.sum([](const Point&, const Values& v) { return v[kS]; }) / points,
+                    c.entropy, 6e-9);
+      } else {
+        EXPECT_LT(box.deviation(kUx, [](auto...) { return 0; }), 2e-15);
+        EXPECT_LT(box.deviation(kLnRho, [](auto...) { return 0; }), 2e-15);
+      }
+    }
+}
+
+/// Holds the waves of T6: field q is amplitude sin(k . x + phase).
+struct Waves {
+  Values amplitude{.3, .2, -.25, .15, .3, .2, -.1, .25};
+  static constexpr std::array<Point, 4> kWaves{{{1, 1, 1}, {1, -1, 1}, {1, 1, -1}, {-1, 1, 1}}};
+
+  double phase(std::size_t q, const Point& at) const {
+    const auto& k = kWaves[q % 4];
+    return k[0] * at[0] + k[1] * at[1] + k[2] * at[2] + .1 + .4 * static_cast<double>(q);
+  }
+  double value(std::size_t q, const Point& at) const {
+    return amplitude[q] * std::sin(phase(q, at));
+  }
+  Vec3<double> gradient(std::size_t q, const Point& at) const {
+    const auto& k = kWaves[q % 4];
+    const double slope = amplitude[q] * std::cos(phase(q, at));
+    return {k[0] * slope, k[1] * slope, k[2] * slope};
+  }
+  double laplacian(std::size_t q, const Point& at) const { return -3 * value(q, at); }
+  // Returns the gradient of the divergence of the vector that begins at field q.
+  Vec3<double> grad_div(std::size_t q, const Point& at) const {
+    Point out{};
+    for (std::size_t component = 0; component < 3; ++component) {
+      const auto& k = kWaves[(q + component) % 4];
+      for (std::size_t axis = 0; axis < 3; ++axis)
+        out[axis] -= k[axis] * k[component] * value(q + component, at);
+    }
+    return {out[0], out[1], out[2]};
+  }
+  Local<double> local(const Point& at) const {
+    const auto ax = gradient(kAx, at), ay = gradient(kAy, at), az = gradient(kAz, at);
+    return {.lnrho = value(kLnRho, at),
+            .s = value(kS, at),
+            .u = {value(kUx, at), value(kUy, at), value(kUz, at)},
+            .grad_lnrho = gradient(kLnRho, at),
+            .grad_s = gradient(kS, at),
+            .grad_ux = gradient(kUx, at),
+            .grad_uy = gradient(kUy, at),
+            .grad_uz = gradient(kUz, at),
+            .lap_lnrho = laplacian(kLnRho, at),
+            .lap_s = laplacian(kS, at),
+            .lap_u = {laplacian(kUx, at), laplacian(kUy, at), laplacian(kUz, at)},
+            .lap_a = {laplacian(kAx, at), laplacian(kAy, at), laplacian(kAz, at)},
+            .grad_div_u = grad_div(kUx, at),
+            .grad_div_a = grad_div(kAx, at),
+            .curl_a = {az.y - ay.z, ax.z - az.x, ay.x - ax.y}};
+  }
+};
+
+// T6: all terms at once, with differences and with exact derivatives.
+TEST(Mhd, HasRatesOfSixthOrder) {
+  struct Case {
+    std::int64_t points;
+    double lnrho, ux, ax, s;
+  };
+  auto parameters = ideal();
+  parameters.mu0 = 1.4;
+  parameters.nu = parameters.eta = .05;
+  parameters.zeta = .02;
+  parameters.conduction = .03;
+  parameters.astaroth_bulk_viscosity = true;  // the form of the table
+  const Waves waves;
+  for (const auto& c : {Case{16, 1.538e-5, 7.771e-5, 4.594e-6, 1.966e-5},
+                        Case{32, 2.536e-7, 1.297e-6, 7.379e-8, 3.302e-7}}) {
+    if (c.points > kMostPoints) continue;
+    Box box(config_of(c.points), parameters);
+    box.set([&](double x, double y, double z) {
+      Values out;
+      for (std::size_t q = 0; q < kFields; ++q) out[q] = waves.value(q, {x, y, z});
+      return out;
+    });
+    box.exchange();
+    set_rates(box.domain(), parameters, box.spacing(), box.fields(), box.other());
+    const auto numbers = constants<double>(parameters);
+    double mine[4]{}, worst[4];
+    box.for_each_stored([&](const comm::Int3& p) {
+      const auto exact = rates(waves.local(box.place(p)), numbers);
+      const auto error = [&](int i, Field field, double expected) {
+        mine[i] = std::max(mine[i], std::abs(*box.address(box.other(), field, p) - expected));
+      };
+      error(0, kLnRho, exact.lnrho);
+      error(1, kUx, exact.u.x);
+      error(2, kAx, exact.a.x);
+      error(3, kS, exact.s);
+    });
+    HALOCLINE_MPI(MPI_Allreduce(mine, worst, 4, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
+    EXPECT_NEAR(worst[0] / c.lnrho, 1, 1e-3);
+    EXPECT_NEAR(worst[1] / c.ux, 1, 1e-3);
+    EXPECT_NEAR(worst[2] / c.ax, 1, 1e-3);
+    EXPECT_NEAR(worst[3] / c.s, 1, 1e-3);
+  }
+}
+
+Values turbulence(double x, double y, double z) {
+  return {.2 * std::sin(x + y) + .1 * std::cos(y - z),
+          .2 * std::sin(y + z + .3) + .2 * std::cos(x),
+          .2 * std::cos(z + x + .7) + .2 * std::sin(y + .2),
+          .2 * std::sin(x + y + 1.1) + .2 * std::sin(z + .5),
+          .2 * std::sin(y + z + .2),
+          .2 * std::cos(x + z),
+          .2 * std::sin(x - y + .4),
+          .1 * std::sin(x + z)};
+}
+
+// Returns the mass and the energy of the box, in the volume of a point.
+std::array<double, 2> mass_and_energy(Box& box, const Parameters& p) {
+  box.exchange();
+  double mine[2]{}, all[2];
+  box.for_each_stored([&](const comm::Int3& stored) {
+    const auto f = box.local_at(stored);
+    const auto c = constants<double>(p);
+    const double rho = std::exp(f.lnrho);
+    const double temperature = p.t0 * std::exp(log_heat<double>(f.lnrho, f.s, c));
+    const auto b = magnetic_field<double>(f.curl_a, c.b0);
+    mine[0] += rho;
+    mine[1] +=
+        rho * dot(f.u, f.u) / 2 + rho * p.cp / p.gamma * temperature + dot(b, b) / (2 * p.mu0);
+  });
+  HALOCLINE_MPI(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+  return {all[0], all[1]};
+}
+
+// T7: mass and energy. Only right pressure work, heating, conduction and Lorentz work together
+// conserve energy.
+TEST(Mhd, ConservesMassAndEnergy) {
+  struct Case {
+    std::int64_t points;
+    double mass, ideal, diffusive, astaroth, corrected;
+  };
+  for (const auto& c : {Case{8, 3.0e-6, -4.43e-5, -4.37e-5, -5.23e-5, -4.43e-5},
+                        Case{16, 6.9e-8, -2.00e-6, -1.95e-6, -9.96e-6, -1.94e-6},
+                        Case{32, 1.0e-9, -4.20e-8, -4.09e-8, -8.06e-6, -4.06e-8}}) {
+    if (c.points > kMostPoints) continue;
+    const auto drift = [&](const Parameters& parameters) {
+      Box box(config_of(c.points), parameters);
+      box.set(turbulence);
+      const auto before = mass_and_energy(box, parameters);
+      box.advance(50, .005);
+      const auto after = mass_and_energy(box, parameters);
+      return std::array{after[0] / before[0] - 1, after[1] / before[1] - 1};
+    };
+    auto parameters = ideal();
+    const auto of_ideal = drift(parameters);
+    EXPECT_NEAR(of_ideal[0] / c.mass, 1, 0.03);
+    EXPECT_NEAR(of_ideal[1] / c.ideal, 1, 0.004);
+    parameters.nu = parameters.eta = parameters.conduction = .02;
+    EXPECT_NEAR(drift(parameters)[1] / c.diffusive, 1, 0.004);
+    parameters.zeta = .02;
+    EXPECT_NEAR(drift(parameters)[1] / c.corrected, 1, 0.004);
+    parameters.astaroth_bulk_viscosity = true;
+    EXPECT_NEAR(drift(parameters)[1] / c.astaroth, 1, 0.004);
+  }
+}
+
+// T8: the order of the time steps.
+TEST(Mhd, IsOfThirdOrderInTime) {
+  auto parameters = ideal();
+  parameters.nu = parameters.eta = parameters.conduction = .01;
+  const auto state_after = [&](int steps) {
+    Box box(config_of(16), parameters);
+    box.set([](double x, double y, double z) {
+      const auto all = turbulence(x, y, z);
+      return Values{.2 * std::sin(x + y),
+                    .2 * std::sin(y + z + .3),
+                    .2 * std::cos(z + x + .7),
+                    .2 * std::sin(x + y + 1.1),
+                    all[kAx],
+                    all[kAy],
+                    all[kAz],
+                    all[kS]};
+    });
+    box.advance(steps, 1.0 / steps);
+    std::vector<double> out;
+    box.for_each_stored([&](const comm::Int3& p) {
+      for (int field = 0; field < kFields; ++field)
+        out.push_back(*box.address(box.fields(), field, p));
+    });
+    return out;
+  };
+  constexpr double kDifferences[] = {2.97e-3, 3.93e-4, 4.91e-5, 6.21e-6};
+  auto coarse = state_after(5);
+  int steps = 5;
+  for (const double expected : kDifferences) {
+    auto fine = state_after(steps *= 2);
+    double mine = 0, all = 0;
+    for (std::size_t i = 0; i < fine.size(); ++i)
+      mine = std::max(mine, std::abs(fine[i] - coarse[i]));
+    HALOCLINE_MPI(MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
+    EXPECT_NEAR(all / expected, 1, 0.01);
+    coarse = std::move(fine);
+  }
+}
+
+// T9: the field has no sources, and the density changes by the flow alone, to rounding.
+TEST(Mhd, KeepsDiscreteInvariants) {
+  for (const std::int64_t points : {std::int64_t{8}, std::int64_t{16}, kMostPoints}) {
+    const auto parameters = ideal();
+    Box box(config_of(points), parameters);
+    box.set(turbulence);
+    box.exchange();
+    set_rates(box.domain(), parameters, box.spacing(), box.fields(), box.other());
+    double mine[2]{}, all[2];
+    box.for_each_stored([&](const comm::Int3& p) {
+      const auto f = box.local_at(p);
+      mine[0] += *box.address(box.other(), kLnRho, p);
+      mine[1] += (f.lnrho - 1) * (f.grad_ux.x + f.grad_uy.y + f.grad_uz.z);
+    });
+    HALOCLINE_MPI(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+    EXPECT_NEAR(all[0], all[1], 1e-12 * std::pow(static_cast<double>(points), 3));
+
+    // The field takes the place of the velocity, so that a second exchange fills its ghosts.
+    std::vector<Vec3<double>> b;
+    box.for_each_stored([&](const comm::Int3& p) { b.push_back(box.local_at(p).curl_a); });
+    auto next = b.begin();
+    box.for_each_stored([&](const comm::Int3& p) {
+      *box.address(box.fields(), kUx, p) = next->x;
+      *box.address(box.fields(), kUy, p) = next->y;
+      *box.address(box.fields(), kUz, p) = (next++)->z;
+    });
+    box.exchange();
+    double divergence = 0;
+    box.for_each_stored([&](const comm::Int3& p) {
+      const auto f = box.local_at(p);
+      divergence = std::max(divergence, std::abs(f.grad_ux.x + f.grad_uy.y + f.grad_uz.z));
+    });
+    EXPECT_LE(divergence, 1e-16 * static_cast<double>(points));
+  }
+}
+
+// T11: the bits do not depend on ranks, layout or parts.
+TEST(Mhd, GivesTheSameBitsEverywhere) {
+  auto parameters = ideal();
+  parameters.nu = parameters.eta = parameters.conduction = .01;
+  parameters.zeta = .02;
+  auto config = config_of(16);
+  config.global = {13, 11, 17};  // no multiple of a number of ranks, or of a vector
+  const auto hash = [&](const Config& of, MPI_Comm comm, std::vector<comm::Box> boxes) {
+    Box box(of, parameters, comm);
+    box.set(turbulence);
+    if (!boxes.empty()) box.divide(std::move(boxes));
+    box.advance(3, .005);
+    return box.hash();
+  };
+  const auto expected = hash(config, MPI_COMM_SELF, {});
+  EXPECT_EQ(hash(config, MPI_COMM_WORLD, {}), expected);
+  const comm::Box low{{3, 3, 3}, {5, 11, 17}}, high{{8, 3, 3}, {8, 11, 17}};
+  EXPECT_EQ(hash(config, MPI_COMM_SELF, {high, low}), expected);
+  config.layout = Layout::aos;
+  EXPECT_EQ(hash(config, MPI_COMM_WORLD, {}), expected);
+}
+
+TEST(Mhd, KnowsItsNeighbours) {
+  int blocks = 0;
+  for (int field = 0; field < kFields; ++field)
+    blocks += needed_neighbors(static_cast<Field>(field)).size();
+  EXPECT_EQ(blocks, 96);
+  EXPECT_EQ(needed_neighbors(kAy).size(), 14);
+}
+
+TEST(Mhd, ChoosesStableSteps) {
+  auto parameters = ideal();
+  Box box(config_of(16), parameters);
+  box.set([](double, double, double) { return Values{0, 2, 0, 0, 0, 0, 0, 0}; });
+  box.exchange();
+  const auto step = [&] {
+    return longest_step(box.domain(), parameters, box.spacing(), box.fields(), MPI_COMM_WORLD);
+  };
+  EXPECT_NEAR(step(), 0.4 * box.h() / 3, 1e-14);
+  parameters.b0 = {0, 0, std::sqrt(3.0)};
+  EXPECT_NEAR(step(), 0.4 * box.h() / 4, 1e-14);
+  parameters.nu = .5;
+  parameters.zeta = 1;
+  EXPECT_NEAR(step(), 0.1 * box.h() * box.h() / .8, 1e-14);
+  parameters.conduction = 1;
+  EXPECT_NEAR(step(), 0.1 * box.h() * box.h() / (5.0 / 3), 1e-14);
+}
+
+}  // namespace
+}  // namespace halocline::app::mhd
