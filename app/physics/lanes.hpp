@@ -13,14 +13,17 @@
 
 namespace halocline::app {
 
-/// Is as many numbers of type T as one AVX2 register holds. Compilers without wider registers
-/// split it. nvcc knows no such vectors: there it is one number.
+/// Is as many numbers of type T as one register holds: 32 bytes with AVX, else 16. nvcc knows no
+/// such vectors: there it is one number.
 #if defined(__CUDACC__)
 template <class T>
 using Lanes = T;
-#else
+#elif defined(__AVX__)
 template <class T>
 using Lanes [[gnu::vector_size(32)]] = T;
+#else
+template <class T>
+using Lanes [[gnu::vector_size(16)]] = T;
 #endif
 
 namespace detail {

@@ -240,11 +240,11 @@ TEST(Exponential, IsExactToTwoUnits) {
   EXPECT_LT(worst_float, 2.4e-7);
   EXPECT_TRUE(std::isnan(exponential<double>(std::nan(""))));
   EXPECT_TRUE(std::isnan(exponential<float>(std::nanf(""))));
-  Lanes<double> lanes{-3, 0, 1e300, 0.7};
-  lanes = exponential<Lanes<double>>(lanes);
-  for (int i = 0; i < 4; ++i)
-    EXPECT_EQ(lanes[i],
-              exponential<double>(Values{-3, 0, 1e300, 0.7}[static_cast<std::size_t>(i)]));
+  for (const double x : {-3.0, 0.0, 1e300, -1e300, 0.7}) {
+    std::array<double, kLanes<Lanes<double>>> lanes;
+    store(exponential<Lanes<double>>(Lanes<double>{} + x), lanes.data());
+    for (const double lane : lanes) EXPECT_EQ(lane, exponential<double>(x));
+  }
 }
 
 // T1: a density wave in a uniform flow.
