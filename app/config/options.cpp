@@ -283,9 +283,8 @@ struct OptionTable {
         "each partner.");
     add("chunk-bytes", &Config::chunk_bytes, "N", Range{0, INT64_MAX}, both,
         "p2p: bytes after which a message is cut",
-        "shared cuts its messages between nodes, too. A message ends with the region of a field "
-        "that brings it "
-        "to N bytes; the rest is packed while that one travels. 0: never cut.");
+        "Between nodes, shared cuts its messages, too. A message ends with the region of a field "
+        "that brings it to N bytes; the rest is packed while that one travels. 0: never cut.");
     add("describe", &Config::describe, "", both, "how regions are written as MPI datatypes");
     add("packer", &Config::packer, "", both, "which packer packs on the host");
 
@@ -323,7 +322,7 @@ struct OptionTable {
     add("force-model", &Config::force_model, "", both, "use the model of another machine",
         "The other machine may have another CPU, GPU, driver or MPI.");
     add("threads", &Config::threads, "N", Range{0, dtype::kMostKokkosThreads}, {run, compare, info},
-        "threads per rank; 0: chosen",
+        "threads per rank",
         "0: $KOKKOS_NUM_THREADS or $OMP_NUM_THREADS if one is set, else the rank's share of its "
         "node. At most " +
             std::to_string(dtype::kMostKokkosThreads) + ".");

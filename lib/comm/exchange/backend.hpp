@@ -34,11 +34,11 @@ struct Piece {
   std::int64_t bytes;
 };
 
-/// Holds all pieces of one direction of travel, ordered by (partner, round, message, tag). This
-/// wire order is the same on both sides.
+/// Holds all pieces that a rank sends, or all that it receives, ordered by (partner, round,
+/// message, tag). This wire order is the same on both sides.
 using Pieces = std::vector<Piece>;
 
-/// Tells if two pieces of one direction of travel are in one message.
+/// Tells if two pieces that a rank sends, or two that it receives, are in one message.
 inline bool same_message(const Piece& a, const Piece& b) {
   return a.partner == b.partner && a.round == b.round && a.message == b.message;
 }

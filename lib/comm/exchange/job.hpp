@@ -12,7 +12,7 @@ namespace halocline::comm {
 /// user's own datatypes.
 ///
 /// A partner may occur in many jobs. A region sent with `send_tag` t arrives in the partner's job
-/// with `receive_tag` t for this rank. Tags are unique per partner, round and direction of travel.
+/// with `receive_tag` t for this rank. Tags are unique per partner, round and role.
 /// Both sides of a region name the same round. MPI may carry several regions in one message.
 ///
 /// The jobs of a round begin after this rank has completed the jobs of the round before. They may

@@ -38,9 +38,9 @@ SendsAndReceives filter(const SendsAndReceives& all, Condition condition) {
   return out;
 }
 
-/// Returns the pieces of one direction of travel with longer messages divided into chunks. Only
-/// pieces for which `divides` holds are divided. A chunk ends with the piece that brings it to
-/// `chunk_bytes`. Both sides get the same chunks. Local.
+/// Returns the pieces that a rank sends, or those that it receives, with longer messages divided
+/// into chunks. Only pieces for which `divides` holds are divided. A chunk ends with the piece that
+/// brings it to `chunk_bytes`. Both sides get the same chunks. Local.
 Pieces in_chunks(const Pieces& pieces, const std::function<bool(const Piece&)>& divides,
                  std::int64_t chunk_bytes);
 

@@ -202,9 +202,9 @@ void print_summary() noexcept {
 
 // Reports at the end of a program that no type was seen.
 [[gnu::destructor]] static void tell_of_nothing() {
-  // Without a log, this must not call MPI while the process ends.
+  // Without a log, this must not call MPI while the process ends. Verify mode turns the log on.
   if (is_summed_up || count_of(TypeDisposition::committed) != 0 ||
-      std::getenv("HALOCLINE_MPI_LOG") == nullptr)
+      (std::getenv("HALOCLINE_MPI_LOG") == nullptr && std::getenv("HALOCLINE_MPI") == nullptr))
     return;
   int was_initialized = 0;  // false in other processes, which the launcher needs
   PMPI_Initialized(&was_initialized);

@@ -129,7 +129,7 @@ void verify(MPI_Datatype handle, const void* buffer, std::int64_t count, const s
   const bool as_long = pack_by_mpi(handle, buffer, count, mpis.data(), bytes);
   const auto* const end = packed + bytes;
   const auto* const different = as_long ? std::mismatch(packed, end, mpis.data()).first : packed;
-  note_comparison(bytes, as_long && different == end);
+  note_comparison(as_long ? bytes : 0, as_long && different == end);
   if (!as_long)
     return tell_of_type(handle,
                         "MPI_Pack packs another number of bytes than " + std::to_string(bytes));

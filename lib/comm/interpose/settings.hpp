@@ -14,7 +14,7 @@ struct Settings {
     engine      ///< "engine": the engine does all calls that it can, to show their times
   };
   enum class Log {
-    none,     ///< unset
+    none,     ///< unset; with HALOCLINE_MPI=verify this is summary
     summary,  ///< "summary": a table at MPI_Finalize of the calls done by the engine and by MPI
     types,    ///< "types": also each type that was read
     calls     ///< "calls": also each call with a derived type
@@ -39,7 +39,7 @@ inline bool verifies() {
 }
 
 /// Tells if this process prints messages that are the same on all ranks: rank 0, or any process
-/// before MPI_Init.
+/// before MPI_Init and, without a launcher's variables, after MPI_Finalize.
 bool is_first_rank();
 
 }  // namespace halocline::interpose

@@ -154,6 +154,8 @@ class Preloaded(unittest.TestCase):
         for setting, text in (("summary", nothing), ("all", wrong), ("", "")):
             with self.subTest(setting=setting):
                 self.assertEqual(self.launch(program, LD_PRELOAD=LIBRARY, HALOCLINE_MPI_LOG=setting), text)
+        self.assertEqual(self.launch(program, LD_PRELOAD=LIBRARY, HALOCLINE_MPI="verify"), nothing)
+        self.assertEqual(self.launch(program, LD_PRELOAD=LIBRARY, HALOCLINE_MPI="engine"), "")
 
     def test_is_in_the_record_of_what_it_changes(self):
         for variables, interposed in (({}, False), ({"LD_PRELOAD": LIBRARY}, True)):
