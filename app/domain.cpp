@@ -15,7 +15,7 @@
 #include "comm/node/shared_window.hpp"
 #include "environment.hpp"
 #include "halo_messages.hpp"
-#include "stencil.hpp"
+#include "physics.hpp"
 #include "support/error.hpp"
 #include "support/mpi_check.hpp"
 #include "table.hpp"
@@ -58,12 +58,19 @@ std::vector<Int3> rank_grids(const Config& config, int ranks) {
                        : comm::good_grids(ranks);
 }
 
-// Returns the directions whose ghosts are exchanged. Throws ConfigError if the stencil reads more
+// Returns the directions whose ghosts are exchanged. Throws ConfigError if the physics reads more
 // directions than the user allows.
 comm::DirectionSet needed_directions(const Config& config) {
   const bool computes = config.subcommand == Subcommand::run;
-  const auto read =
-      computes ? needed_neighbors(stencil_spec(config.stencil)) : comm::DirectionSet::all();
+  const auto info = physics_of(config).info(config);
+  auto read = comm::DirectionSet::all();
+  if (computes) {
+    read = {};
+    for (int field = 0; field < config.fields; ++field)
+      comm::for_each_direction([&, of_field = info.needs(field)](comm::Direction direction) {
+        if (of_field.contains(direction)) read.insert(direction);
+      });
+  }
   if (config.neighbors == Neighbors::automatic) return read;
   const auto given =
       comm::DirectionSet::along_at_most(config.neighbors == Neighbors::six        ? 1
@@ -129,14 +136,15 @@ Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes) {
                         " points in " + std::string(1, "xyz"[axis]) +
                         "): use a smaller radius, fewer ranks or more points");
   if (config.subcommand == Subcommand::run) {
-    if (const int reach = stencil_spec(config.stencil).radius(); reach > config.radius)
+    const auto info = physics_of(config).info(config);
+    if (info.radius > config.radius)
       throw ConfigError(
           "radius is too small for the stencil (radius " + std::to_string(config.radius) + ", " +
-          std::string(to_string(config.stencil)) + " reaches " + std::to_string(reach) +
+          std::string(to_string(config.stencil)) + " reaches " + std::to_string(info.radius) +
           " points): use a larger radius, or --stencil point26, which reaches 1");
-    if (config.steps > INT_MAX / config.stages)
+    if (config.steps > INT_MAX / info.substeps)
       throw ConfigError("too many substeps (" + std::to_string(config.steps) + " steps of " +
-                        std::to_string(config.stages) + " stages): use at most " +
+                        std::to_string(info.substeps) + " stages): use at most " +
                         std::to_string(INT_MAX) + " in all");
   }
 

@@ -101,4 +101,33 @@ struct ElementMap {
   }
 };
 
+/// Is the policy of loops over all elements of an array on the host: z, y, element in the row.
+using HostPolicy =
+    Kokkos::MDRangePolicy<HostSpace, Kokkos::Rank<3>, Kokkos::IndexType<std::int64_t>>;
+
+/// Calls body(element, place) for every stored element of every array, in host
+/// memory.
+template <class T, class Body>
+void for_each_element(const char* label, const Domain& domain, const FieldSet<T>& fields,
+                      Body body) {
+  for (int a = 0; a < fields.arrays(); ++a) {
+    const auto view = array_of(fields, a);
+    const ElementMap map(domain, a);
+    Kokkos::parallel_for(
+        label, HostPolicy({0, 0, 0}, {view.extent_int(0), view.extent_int(1), view.extent_int(2)}),
+        [=](std::int64_t z, std::int64_t y, std::int64_t e) { body(view(z, y, e), map(z, y, e)); });
+  }
+  HostSpace().fence(label);
+}
+
+/// Reduces one array over its elements. The caller combines arrays and ranks.
+template <class T, class Reducer, class Body>
+typename Reducer::value_type reduce_array(const char* label, const ArrayView<T>& view, Body body) {
+  typename Reducer::value_type result{};
+  Kokkos::parallel_reduce(
+      label, HostPolicy({0, 0, 0}, {view.extent_int(0), view.extent_int(1), view.extent_int(2)}),
+      body, Reducer(result));
+  return result;
+}
+
 }  // namespace halocline::app

@@ -38,20 +38,19 @@ SplitPoints split_points(const Domain& domain, std::int64_t reach, bool own_at_s
   return out;
 }
 
-std::vector<std::vector<ArrayPart>> cut_planes(const comm::Box& box, int arrays,
-                                               std::int64_t chunks) {
+std::vector<std::vector<PartBox>> cut_planes(const comm::Box& box, int parts, std::int64_t chunks) {
   const auto planes = box.points() == 0 ? 0 : box.extent[2];
-  const auto all = planes * arrays;
+  const auto all = planes * parts;
   chunks = std::min(chunks, all);
-  std::vector<std::vector<ArrayPart>> out;
+  std::vector<std::vector<PartBox>> out;
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-    auto& parts = out.emplace_back();
+    auto& chunk_parts = out.emplace_back();
     const auto end = all * (chunk + 1) / chunks;
     for (auto plane = all * chunk / chunks; plane < end;) {
       auto part = box;
       part.begin[2] += plane % planes;
       part.extent[2] = std::min(end - plane, planes - plane % planes);
-      parts.push_back({static_cast<int>(plane / planes), part});
+      chunk_parts.push_back({static_cast<int>(plane / planes), part});
       plane += part.extent[2];
     }
   }

@@ -27,16 +27,15 @@ struct SplitPoints {
 /// is open.
 SplitPoints split_points(const Domain& domain, std::int64_t reach, bool own_at_start);
 
-/// Names points of one array.
-struct ArrayPart {
-  int array;
+/// Names points of one part of a physics (Physics::parts()).
+struct PartBox {
+  int part;
   comm::Box box;
 };
 
-/// Cuts the points of `box` in all arrays into `chunks` parts of about equal size, array after
-/// array. The cuts are between planes, so there are fewer parts if there are fewer planes. O(arrays
-/// + chunks).
-std::vector<std::vector<ArrayPart>> cut_planes(const comm::Box& box, int arrays,
-                                               std::int64_t chunks);
+/// Cuts the points of `box` in all parts into `chunks` chunks of about equal size, part after part.
+/// The cuts are between planes, so there are fewer chunks if there are fewer planes. O(parts +
+/// chunks).
+std::vector<std::vector<PartBox>> cut_planes(const comm::Box& box, int parts, std::int64_t chunks);
 
 }  // namespace halocline::app

@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <vector>
 
 #include "environment.hpp"
@@ -65,73 +64,6 @@ template <class T>
 KOKKOS_INLINE_FUNCTION Bits<T> pattern(std::uint64_t global_index, std::uint64_t salt) {
   return BitsOf<T>::one |
          static_cast<Bits<T>>(mix(global_index ^ salt) >> (64 - BitsOf<T>::mantissa));
-}
-
-// Computes the value of a unit wave at a point from global coordinates alone.
-struct WaveValue {
-  double number[3], period[3], phase;
-
-  WaveValue(const Wave& wave, const comm::Int3& global) : phase(wave.phase) {
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      number[axis] = static_cast<double>(wave.number[axis]);
-      period[axis] = static_cast<double>(global[axis]);
-    }
-  }
-
-  KOKKOS_INLINE_FUNCTION double operator()(const ElementMap::Place& p) const {
-    const double turns = number[0] * static_cast<double>(p.x) / period[0] +
-                         number[1] * static_cast<double>(p.y) / period[1] +
-                         number[2] * static_cast<double>(p.z) / period[2] + phase;
-    return Kokkos::cos(2 * std::numbers::pi * (turns - Kokkos::floor(turns)));
-  }
-};
-
-// Holds a field's wave and its amplitude after some substeps.
-struct FieldWave {
-  WaveValue value;
-  double amplitude;
-};
-using FieldWaves = Kokkos::View<const FieldWave*, HostSpace::memory_space>;
-
-FieldWaves field_waves(const Domain& domain, const StencilSpec& spec, double diffusion_number,
-                       std::int64_t substeps) {
-  Kokkos::View<FieldWave*, HostSpace::memory_space> waves(
-      Kokkos::view_alloc(Kokkos::WithoutInitializing, "halocline::field_waves"),
-      static_cast<std::size_t>(domain.fields));
-  const auto& global = domain.decomposition.global();
-  for (int field = 0; field < domain.fields; ++field) {
-    const auto wave = field_wave(field, domain.fields);
-    waves[static_cast<std::size_t>(field)] = {
-        WaveValue(wave, global),
-        std::pow(damping(spec, wave, global, diffusion_number), static_cast<double>(substeps))};
-  }
-  return waves;
-}
-
-using Policy = Kokkos::MDRangePolicy<HostSpace, Kokkos::Rank<3>, Kokkos::IndexType<std::int64_t>>;
-
-// Calls body(element, place) for every stored element of every array.
-template <class T, class Body>
-void for_each_element(const char* label, const Domain& domain, const FieldSet<T>& fields,
-                      Body body) {
-  for (int a = 0; a < fields.arrays(); ++a) {
-    const auto view = array_of(fields, a);
-    const ElementMap map(domain, a);
-    Kokkos::parallel_for(
-        label, Policy({0, 0, 0}, {view.extent_int(0), view.extent_int(1), view.extent_int(2)}),
-        [=](std::int64_t z, std::int64_t y, std::int64_t e) { body(view(z, y, e), map(z, y, e)); });
-  }
-  HostSpace().fence(label);
-}
-
-// Reduces one array over its elements. The caller combines arrays and ranks.
-template <class T, class Reducer, class Body>
-typename Reducer::value_type reduce_array(const char* label, const ArrayView<T>& view, Body body) {
-  typename Reducer::value_type result{};
-  Kokkos::parallel_reduce(
-      label, Policy({0, 0, 0}, {view.extent_int(0), view.extent_int(1), view.extent_int(2)}), body,
-      Reducer(result));
-  return result;
 }
 
 }  // namespace
@@ -215,8 +147,8 @@ bool ghosts_match(const Domain& domain, const FieldSet<T>& fields, MPI_Comm comm
       std::uint64_t sum = 0;
       Kokkos::parallel_reduce(
           "halocline::ghosts_match",
-          Policy({z, y, x * each},
-                 {z + box.extent[2], y + box.extent[1], (x + box.extent[0]) * each}),
+          HostPolicy({z, y, x * each},
+                     {z + box.extent[2], y + box.extent[1], (x + box.extent[0]) * each}),
           [=](std::int64_t k, std::int64_t j, std::int64_t e, std::uint64_t& part) {
             part += hash(map.global_index(map(k, j, e)), std::bit_cast<Bits<T>>(view(k, j, e)));
           },
@@ -233,71 +165,6 @@ bool ghosts_match(const Domain& domain, const FieldSet<T>& fields, MPI_Comm comm
   }
   HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &difference, 1, MPI_UINT64_T, MPI_SUM, comm));
   return difference == 0;
-}
-
-template <class T>
-void set_wave(const Domain& domain, const FieldSet<T>& fields) {
-  const auto waves = field_waves(domain, stencil_spec(Stencil::heat3), 0, 0);
-  for_each_element("halocline::set_wave", domain, fields,
-                   [=](T& element, const ElementMap::Place& place) {
-                     element = place.owned ? static_cast<T>(waves(place.field).value(place))
-                                           : std::bit_cast<T>(BitsOf<T>::poison);
-                   });
-}
-
-template <class T>
-void set_outer_ghosts(const Domain& domain, const FieldSet<T>& fields, const StencilSpec& spec,
-                      double diffusion_number, std::int64_t substeps) {
-  if (domain.decomposition.periodic()) return;
-  const auto waves = field_waves(domain, spec, diffusion_number, substeps);
-  for_each_element(
-      "halocline::set_outer_ghosts", domain, fields,
-      [=](T& element, const ElementMap::Place& place) {
-        if (place.outside)
-          element = static_cast<T>(waves(place.field).amplitude * waves(place.field).value(place));
-      });
-}
-
-template <class T>
-WaveCheck check_wave(const Domain& domain, const FieldSet<T>& fields, const StencilSpec& spec,
-                     double diffusion_number, std::int64_t substeps, MPI_Comm comm) {
-  const auto waves = field_waves(domain, spec, diffusion_number, substeps);
-  std::vector<double> deviation(static_cast<std::size_t>(domain.fields));
-  const std::int64_t together = domain.elements_per_point();
-  for (int field = 0; field < domain.fields; ++field) {
-    const int a = domain.layout == Layout::soa ? field : 0;
-    const auto view = array_of(fields, a);
-    const ElementMap map(domain, a);
-    // Each field takes only its own elements, so that all fields together take the time of one
-    // pass.
-    double worst_of_all = 0;
-    Kokkos::parallel_reduce(
-        "halocline::check_wave",
-        Policy({0, 0, 0}, {view.extent_int(0), view.extent_int(1), view.extent_int(2) / together}),
-        [=](std::int64_t z, std::int64_t y, std::int64_t x, double& worst) {
-          const auto element = x * together + (field - a);
-          const auto place = map(z, y, element);
-          if (!place.owned) return;
-          const double exact = waves(field).amplitude * waves(field).value(place);
-          const double off = Kokkos::abs(static_cast<double>(view(z, y, element)) - exact);
-          // This form counts a NaN as infinitely far off.
-          if (!(off <= worst)) worst = off == off ? off : std::numeric_limits<double>::infinity();
-        },
-        Kokkos::Max<double>(worst_of_all));
-    deviation[static_cast<std::size_t>(field)] = worst_of_all;
-  }
-  HALOCLINE_MPI(
-      MPI_Allreduce(MPI_IN_PLACE, deviation.data(), domain.fields, MPI_DOUBLE, MPI_MAX, comm));
-
-  double error = 0;
-  for (int field = 0; field < domain.fields; ++field) {
-    const auto f = static_cast<std::size_t>(field);
-    error = std::max(error, deviation[f] / std::abs(waves(f).amplitude));
-  }
-  const double relative = sizeof(T) == sizeof(double) ? 1e-12 : 1e-5;
-  const double roundings =
-      2 * static_cast<double>(std::numeric_limits<T>::epsilon()) * static_cast<double>(substeps);
-  return {error, std::max(relative, roundings)};
 }
 
 template <class T>
@@ -318,16 +185,11 @@ std::uint64_t state_hash(const Domain& domain, const FieldSet<T>& fields, MPI_Co
   return total;
 }
 
-#define HALOCLINE_INSTANTIATE(T)                                                                \
-  template std::optional<std::string> check_exchange(const Domain&, const FieldSet<T>&,         \
-                                                     comm::HaloShape, std::uint64_t,            \
-                                                     const std::function<void()>&, MPI_Comm);   \
-  template bool ghosts_match(const Domain&, const FieldSet<T>&, MPI_Comm);                      \
-  template void set_wave(const Domain&, const FieldSet<T>&);                                    \
-  template void set_outer_ghosts(const Domain&, const FieldSet<T>&, const StencilSpec&, double, \
-                                 std::int64_t);                                                 \
-  template WaveCheck check_wave(const Domain&, const FieldSet<T>&, const StencilSpec&, double,  \
-                                std::int64_t, MPI_Comm);                                        \
+#define HALOCLINE_INSTANTIATE(T)                                                              \
+  template std::optional<std::string> check_exchange(const Domain&, const FieldSet<T>&,       \
+                                                     comm::HaloShape, std::uint64_t,          \
+                                                     const std::function<void()>&, MPI_Comm); \
+  template bool ghosts_match(const Domain&, const FieldSet<T>&, MPI_Comm);                    \
   template std::uint64_t state_hash(const Domain&, const FieldSet<T>&, MPI_Comm);
 HALOCLINE_INSTANTIATE(double)
 HALOCLINE_INSTANTIATE(float)

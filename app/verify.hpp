@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks results by three oracles: ghosts from global coordinates, the exact wave, and the hash of
-// the state.
+// Checks results by two oracles: ghosts from global coordinates, and the hash of the state. The
+// third one, the exact solution, belongs to the physics.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -11,7 +10,6 @@
 
 #include "comm/halo/halo_spec.hpp"
 #include "fields.hpp"
-#include "stencil.hpp"
 
 namespace halocline::app {
 
@@ -46,30 +44,6 @@ std::optional<std::string> check_exchange(const Domain& domain, const FieldSet<T
 /// all ranks of hashes of place and bits. Collective.
 template <class T>
 bool ghosts_match(const Domain& domain, const FieldSet<T>& fields, MPI_Comm comm);
-
-/// Sets the owned points to the plane waves field_wave() of unit amplitude and the ghosts to NaN.
-/// Local.
-template <class T>
-void set_wave(const Domain& domain, const FieldSet<T>& fields);
-
-/// Sets the ghosts beyond open boundaries to the wave after `substeps` substeps. Leaves other
-/// ghosts alone. Local.
-template <class T>
-void set_outer_ghosts(const Domain& domain, const FieldSet<T>& fields, const StencilSpec& spec,
-                      double diffusion_number, std::int64_t substeps);
-
-/// Holds the result of check_wave(). `error` is the largest deviation over all ranks and fields,
-/// relative to the wave's amplitude. `tolerance` is 1e-12 in double and 1e-5 in float, or two
-/// roundings per substep if that is more.
-struct WaveCheck {
-  double error;
-  double tolerance;
-  bool passed() const { return std::isfinite(error) && error <= tolerance; }
-};
-/// Compares the owned points with the exact wave after `substeps` substeps. Collective.
-template <class T>
-WaveCheck check_wave(const Domain& domain, const FieldSet<T>& fields, const StencilSpec& spec,
-                     double diffusion_number, std::int64_t substeps, MPI_Comm comm);
 
 /// Returns a hash of all owned values and their places. The hash is the same for every number of
 /// ranks, decomposition and layout. Collective.

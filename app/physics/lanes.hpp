@@ -10,6 +10,7 @@
 #include <Kokkos_Core.hpp>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 namespace halocline::app {
 
@@ -41,19 +42,19 @@ struct ScalarOf<float> {
   using Type = float;
 };
 
-// The integers that hold the bits of V.
+// Is the type of the integers that hold the bits of V.
 template <class V>
 struct BitsOf {
   using Type = Lanes<
-      std::conditional_t<sizeof(typename ScalarOf<V>::Type) == 8, std::int64_t, std::int32_t>>;
+      std::conditional_t<sizeof(typename ScalarOf<V>::Type) == 8, std::uint64_t, std::uint32_t>>;
 };
 template <>
 struct BitsOf<double> {
-  using Type = std::int64_t;
+  using Type = std::uint64_t;
 };
 template <>
 struct BitsOf<float> {
-  using Type = std::int32_t;
+  using Type = std::uint32_t;
 };
 
 // ln 2 in two parts: the product of kLn2High and an exponent is exact.
@@ -119,6 +120,7 @@ KOKKOS_FORCEINLINE_FUNCTION V exponential(V x) {
   using C = detail::ExpConstants<T>;
   using Bits = typename detail::BitsOf<V>::Type;
   const V low = V{} - C::kLimit, high = V{} + C::kLimit;
+  const V given = x;
   x = x < low ? low : x;
   x = x > high ? high : x;
   // x = n ln 2 + r with |r| <= ln(2) / 2. The addition of kShift rounds, and leaves n in the last
@@ -127,8 +129,9 @@ KOKKOS_FORCEINLINE_FUNCTION V exponential(V x) {
   const V n = shifted - C::kShift;
   const V r = (x - n * C::kLn2High) - n * C::kLn2Low;
   const V p = detail::exp_series<0, C::kDegree>(r);
-  return __builtin_bit_cast(
+  const V out = __builtin_bit_cast(
       V, __builtin_bit_cast(Bits, p) + (__builtin_bit_cast(Bits, shifted) << C::kMantissa));
+  return given == given ? out : given;
 }
 
 }  // namespace halocline::app

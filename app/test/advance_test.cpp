@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests a substep in parts: each point is computed once, no ghost is read too early, and the bits
 // are those of the whole.
-#include "advance.hpp"
+#include "physics/heat/advance.hpp"
 
 #include <gtest/gtest.h>
 

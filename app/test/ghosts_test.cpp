@@ -9,10 +9,11 @@
 #include <map>
 #include <utility>
 
-#include "advance.hpp"
 #include "dtype/pack/kokkos/kokkos_threads.hpp"
 #include "field_views.hpp"
-#include "stencil.hpp"
+#include "physics/heat/advance.hpp"
+#include "physics/heat/stencil.hpp"
+#include "physics/heat/waves.hpp"
 #include "verify.hpp"
 
 namespace halocline::app {

@@ -16,9 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "advance.hpp"
+#include "physics/heat/advance.hpp"
+#include "physics/heat/stencil.hpp"
+#include "physics/heat/waves.hpp"
 #include "session.hpp"
-#include "stencil.hpp"
 #include "verify.hpp"
 
 namespace halocline::app {

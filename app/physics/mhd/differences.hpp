@@ -8,6 +8,7 @@
 
 #include <Kokkos_Core.hpp>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "physics/lanes.hpp"
@@ -38,11 +39,12 @@ Weights<T> weights(const std::array<double, 3>& spacing) {
   Weights<T> out;
   for (std::size_t axis = 0; axis < 3; ++axis) {
     const double h = spacing[axis];
-    const auto [a, b] = kPairs[axis];
     for (int k = 0; k < 3; ++k) out.first[axis][k] = static_cast<T>(kFirst[k] / h);
     for (int k = 0; k < 4; ++k) out.second[axis][k] = static_cast<T>(kSecond[k] / (h * h));
-    for (int k = 0; k < 3; ++k)
-      out.mixed[axis][k] = static_cast<T>(kMixed[k] / (spacing[a] * spacing[b]));
+  }
+  for (std::size_t pair = 0; pair < 3; ++pair) {
+    const double area = spacing[kPairs[pair][0]] * spacing[kPairs[pair][1]];
+    for (int k = 0; k < 3; ++k) out.mixed[pair][k] = static_cast<T>(kMixed[k] / area);
   }
   return out;
 }

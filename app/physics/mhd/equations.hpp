@@ -89,10 +89,10 @@ KOKKOS_FORCEINLINE_FUNCTION Vec3<V> magnetic_field(const Vec3<V>& curl_a,
   return {curl_a.x + b0.x, curl_a.y + b0.y, curl_a.z + b0.z};
 }
 
-/// Returns the logarithm of T / T0, by which temperature and the square of the speed of sound grow.
+/// Returns ln(T / T0). The square of the speed of sound grows by the same ratio.
 template <class V>
-KOKKOS_FORCEINLINE_FUNCTION V log_heat(const V& lnrho, const V& s,
-                                       const Constants<ScalarOf<V>>& c) {
+KOKKOS_FORCEINLINE_FUNCTION V log_temperature_ratio(const V& lnrho, const V& s,
+                                                    const Constants<ScalarOf<V>>& c) {
   return c.gamma_by_cp * s + c.gamma_less_1 * (lnrho - c.lnrho0);
 }
 
@@ -101,10 +101,10 @@ template <class V>
 KOKKOS_FORCEINLINE_FUNCTION Rates<V> rates(const Local<V>& f, const Constants<ScalarOf<V>>& c) {
   using T = ScalarOf<V>;
   constexpr T kThird = T(1) / 3;
-  const auto cooling = exponential<V>(-log_heat(f.lnrho, f.s, c));  // T0 / T
+  const V t0_by_t = exponential<V>(-log_temperature_ratio(f.lnrho, f.s, c));
   const V by_rho = exponential<V>(-f.lnrho);
-  const V cs_squared = c.cs0_squared / cooling;
-  const V by_temperature = c.by_t0 * cooling;
+  const V cs_squared = c.cs0_squared / t0_by_t;
+  const V by_temperature = c.by_t0 * t0_by_t;
   const auto b = magnetic_field(f.curl_a, c.b0);
   const auto j = scaled(c.by_mu0, f.grad_div_a - f.lap_a);
 
@@ -130,7 +130,7 @@ KOKKOS_FORCEINLINE_FUNCTION Rates<V> rates(const Local<V>& f, const Constants<Sc
       scaled(c.zeta, f.grad_div_u) + scaled(c.zeta_of_density * div_u, g);
   out.u = lorentz - advection - pressure + viscous;
   out.a = cross(f.u, b) + scaled(c.eta, f.lap_a);
-  const V heating =  // by volume and density
+  const V heating =  // per mass
       c.eta_mu0 * dot(j, j) * by_rho + T(2) * c.nu * strain_squared + c.zeta * div_u * div_u;
   const auto grad_ln_t = scaled(c.gamma_by_cp, f.grad_s) + scaled(c.gamma_less_1, g);
   const V lap_ln_t = c.gamma_by_cp * f.lap_s + c.gamma_less_1 * f.lap_lnrho;

@@ -5,18 +5,19 @@
 #include <cmath>
 
 #include "field_views.hpp"
+#include "support/contract.hpp"
 #include "support/mpi_check.hpp"
 
 namespace halocline::app::mhd {
 
 namespace {
 
-// Rows and planes of a tile. The rows of 7 planes of 8 fields should stay in a core's cache while
-// the tile's planes follow each other.
-constexpr std::int64_t kTileRows = 16, kTilePlanes = 32;
+// Rows of a tile, and the most planes. The rows of 7 planes of 8 fields should stay in a core's
+// cache while the tile's planes follow each other.
+constexpr std::int64_t kTileRows = 16, kMostTilePlanes = 32;
 
 // Computes the points of one box.
-template <class T, class ExecutionSpace>
+template <class T>
 struct Kernel {
   const T* in[kFields];
   T* out[kFields];
@@ -43,11 +44,11 @@ struct Kernel {
 
 enum class Task { first_substep, later_substep, rates };
 
-template <class T, class ExecutionSpace, Task kTask>
-struct Advance : Kernel<T, ExecutionSpace> {
+template <class T, Task kTask>
+struct Advance : Kernel<T> {
   struct Tile {};
   struct Point {};
-  std::int64_t tiles_along_y = 1;
+  std::int64_t tiles_along_y = 1, tile_planes = 1;
 
   template <class V>
   KOKKOS_FORCEINLINE_FUNCTION void advance(std::int64_t place) const {
@@ -72,8 +73,8 @@ struct Advance : Kernel<T, ExecutionSpace> {
   }
 
   void operator()(Tile, std::int64_t tile) const {
-    const auto y0 = tile % tiles_along_y * kTileRows, z0 = tile / tiles_along_y * kTilePlanes;
-    for (auto z = z0; z < std::min(z0 + kTilePlanes, this->extent[2]); ++z)
+    const auto y0 = tile % tiles_along_y * kTileRows, z0 = tile / tiles_along_y * tile_planes;
+    for (auto z = z0; z < std::min(z0 + tile_planes, this->extent[2]); ++z)
       for (auto y = y0; y < std::min(y0 + kTileRows, this->extent[1]); ++y) {
         std::int64_t x = 0;
         if (this->strides.x == 1)
@@ -84,13 +85,20 @@ struct Advance : Kernel<T, ExecutionSpace> {
   }
 };
 
+// Sets the addresses of the first stored point of each field.
+template <class T, class Address>
+void set_addresses(const FieldSet<T>& set, std::int64_t per_point, Address (&out)[kFields]) {
+  for (int field = 0; field < kFields; ++field)
+    out[field] = per_point == 1 ? set.working_address(field) : set.working_address(0) + field;
+}
+
 template <class K, class T>
 void set_up(K& kernel, const Domain& domain, const Parameters& parameters,
             const std::array<double, 3>& spacing, const FieldSet<T>& in) {
   const auto per_point = std::int64_t{domain.elements_per_point()};
   const auto stored = domain.halo.stored();
-  for (int field = 0; field < kFields; ++field)
-    kernel.in[field] = per_point == 1 ? in.working_address(field) : in.working_address(0) + field;
+  HALOCLINE_EXPECT(domain.fields == kFields && domain.halo.radius >= kRadius);
+  set_addresses(in, per_point, kernel.in);
   kernel.strides = {per_point, per_point * stored[0], per_point * stored[0] * stored[1]};
   kernel.weights = weights<T>(spacing);
   kernel.constants = constants<T>(parameters);
@@ -100,11 +108,9 @@ template <Task kTask, class ExecutionSpace, class T>
 void launch_on(const Domain& domain, const Parameters& parameters,
                const std::array<double, 3>& spacing, double before, double now,
                const FieldSet<T>& in, const FieldSet<T>& out, std::span<const comm::Box> boxes) {
-  Advance<T, ExecutionSpace, kTask> kernel{};
+  Advance<T, kTask> kernel{};
   set_up(kernel, domain, parameters, spacing, in);
-  for (int field = 0; field < kFields; ++field)
-    kernel.out[field] =
-        kernel.strides.x == 1 ? out.working_address(field) : out.working_address(0) + field;
+  set_addresses(out, kernel.strides.x, kernel.out);
   kernel.before = static_cast<T>(before);
   kernel.now = static_cast<T>(now);
   constexpr bool kTiles = std::is_same_v<ExecutionSpace, HostSpace>;
@@ -115,9 +121,14 @@ void launch_on(const Domain& domain, const Parameters& parameters,
     kernel.begin = box.begin;
     kernel.extent = box.extent;
     kernel.tiles_along_y = (box.extent[1] + kTileRows - 1) / kTileRows;
-    const auto steps =
-        kTiles ? kernel.tiles_along_y * ((box.extent[2] + kTilePlanes - 1) / kTilePlanes)
-               : box.points();
+    // Each thread gets a few tiles, so that none waits long for the last one.
+    constexpr std::int64_t kTilesPerThread = 4;
+    kernel.tile_planes = std::clamp<std::int64_t>(
+        kernel.tiles_along_y * box.extent[2] / (kTilesPerThread * HostSpace().concurrency()), 1,
+        kMostTilePlanes);
+    const auto steps = kTiles ? kernel.tiles_along_y *
+                                    ((box.extent[2] + kernel.tile_planes - 1) / kernel.tile_planes)
+                              : box.points();
     Kokkos::parallel_for(
         "halocline::mhd",
         Kokkos::RangePolicy<ExecutionSpace, Step, Kokkos::IndexType<std::int64_t>>(0, steps),
@@ -137,9 +148,10 @@ void launch(const Domain& domain, const Parameters& parameters,
   launch_on<kTask, HostSpace>(domain, parameters, spacing, before, now, in, out, boxes);
 }
 
-// Finds the largest speed of waves and the largest conductivity by density of the owned points.
-template <class T, class ExecutionSpace>
-struct Fastest : Kernel<T, ExecutionSpace> {
+// Finds the largest speed of waves and the largest 1 / density of the owned points. A NaN counts as
+// infinite.
+template <class T>
+struct Fastest : Kernel<T> {
   KOKKOS_FUNCTION void operator()(std::int64_t i, T& speed, T& by_rho) const {
     const auto x = i % this->extent[0], row = i / this->extent[0];
     const auto place = this->place(x, row % this->extent[1], row / this->extent[1]);
@@ -147,21 +159,23 @@ struct Fastest : Kernel<T, ExecutionSpace> {
     const auto& c = this->constants;
     const T lnrho = at(kLnRho)[0];
     const T one_by_rho = exponential<T>(-lnrho);
-    const T cs_squared = c.cs0_squared * exponential<T>(log_heat<T>(lnrho, at(kS)[0], c));
+    const T cs_squared =
+        c.cs0_squared * exponential<T>(log_temperature_ratio<T>(lnrho, at(kS)[0], c));
     const auto b =
         magnetic_field<T>(curl<T>(at(kAx), at(kAy), at(kAz), this->strides, this->weights), c.b0);
     const Vec3<T> u{at(kUx)[0], at(kUy)[0], at(kUz)[0]};
     const T fast =
         Kokkos::sqrt(dot(u, u)) + Kokkos::sqrt(cs_squared + dot(b, b) * one_by_rho * c.by_mu0);
-    speed = Kokkos::max(speed, fast);
-    by_rho = Kokkos::max(by_rho, one_by_rho);
+    // A comparison with NaN is false.
+    if (!(fast <= speed)) speed = fast == fast ? fast : Kokkos::Experimental::infinity_v<T>;
+    if (!(one_by_rho <= by_rho)) by_rho = one_by_rho;
   }
 };
 
 template <class ExecutionSpace, class T>
 std::array<double, 2> fastest_on(const Domain& domain, const Parameters& parameters,
                                  const std::array<double, 3>& spacing, const FieldSet<T>& in) {
-  Fastest<T, ExecutionSpace> kernel{};
+  Fastest<T> kernel{};
   set_up(kernel, domain, parameters, spacing, in);
   const auto box = domain.halo.interior();
   kernel.begin = box.begin;
@@ -257,10 +271,10 @@ double longest_step(const Domain& domain, const Parameters& parameters,
   HALOCLINE_MPI(MPI_Allreduce(mine.data(), all.data(), 2, MPI_DOUBLE, MPI_MAX, comm));
   const auto& p = parameters;
   const double h = *std::min_element(spacing.begin(), spacing.end());
-  const double diffusivity =
-      std::max({p.eta, p.gamma * p.conduction * all[1] / p.cp, p.nu + 0.3 * p.zeta});
-  const double by_waves = 0.4 * h / all[0];
-  return diffusivity > 0 ? std::min(by_waves, 0.1 * h * h / diffusivity) : by_waves;
+  // Only if K is not 0: 0 times an infinite 1 / density would be a NaN.
+  const double of_heat = p.conduction > 0 ? p.gamma * p.conduction * all[1] / p.cp : 0;
+  const double diffusivity = std::max({p.eta, of_heat, p.nu + 0.3 * p.zeta});
+  return std::min(0.4 * h / all[0], 0.1 * h * h / diffusivity);
 }
 
 #define HALOCLINE_INSTANTIATE(T)                                                               \

@@ -51,8 +51,9 @@ struct Substep {
 /// Starts a substep on the points of `boxes`, which have stored coordinates. Writes `out` from `in`
 /// with its ghosts. From stage 1 on, `out` holds the fields before the last substep, and they are
 /// read, too. Two sets of fields in turn are all the memory that the method needs. finish_substep()
-/// waits for the work. Local. Every point takes the same operations in the same order. So the bits
-/// do not depend on decomposition, layout or boxes.
+/// waits for the work. The domain has 8 fields and a radius of 3 or more; `in` and `out` differ.
+/// Local. Every point takes the same operations in the same order. So the bits do not depend on
+/// decomposition, layout or boxes.
 template <class T>
 void start_substep(const Domain& domain, const Parameters& parameters,
                    const std::array<double, 3>& spacing, const Substep& substep,
@@ -70,8 +71,9 @@ void set_rates(const Domain& domain, const Parameters& parameters,
 /// Returns the longest step that is stable, with a margin:
 ///   min(0.4 h / max(|u| + sqrt(cs^2 + B^2 / (mu0 rho))),
 ///       0.1 h^2 / max(eta, gamma K / (rho cp), nu + 0.3 zeta))
-/// h is the smallest spacing. Reads the ghosts of `in`. The same bits on every number of ranks,
-/// since maxima do not depend on their order. Collective.
+/// h is the smallest spacing. Returns 0 if a value is no number, and infinity if nothing moves.
+/// Reads the ghosts of `in`. The same bits on every number of ranks, since maxima do not depend on
+/// their order. Collective.
 template <class T>
 double longest_step(const Domain& domain, const Parameters& parameters,
                     const std::array<double, 3>& spacing, const FieldSet<T>& in, MPI_Comm comm);

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "fields.hpp"
-#include "stencil.hpp"
+#include "physics/heat/stencil.hpp"
 
 namespace halocline::app {
 

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Says what the mini-app computes: the interface of every physics, and the list of them.
+#pragma once
+
+#include <mpi.h>
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/halo/halo_spec.hpp"
+#include "config.hpp"
+#include "fields.hpp"
+
+namespace halocline::app {
+
+/// Compares fields with an exact solution. `error` is the largest deviation over all ranks and
+/// fields, relative to the solution's amplitude.
+struct SolutionCheck {
+  double error;
+  double tolerance;
+  bool passed() const { return std::isfinite(error) && error <= tolerance; }
+};
+
+/// Computes the fields of a domain, one substep after the other. It owns no fields. `in` and `out`
+/// are two sets of fields that take turns: the `out` of a substep is the `in` of the next one. So
+/// `out` holds the fields from before the last substep when a substep begins.
+template <class T>
+class Physics {
+ public:
+  virtual ~Physics() = default;
+
+  /// Returns the number of parts that can be computed one after the other. Fields that do not
+  /// depend on each other are parts.
+  virtual int parts() const = 0;
+
+  /// Sets the owned points to the initial state and the ghosts to NaN, in host memory. Local.
+  virtual void set_initial(const FieldSet<T>& fields) const = 0;
+
+  /// Sets the ghosts beyond open boundaries for the substep with this number, in host memory.
+  /// Leaves other ghosts alone. Local.
+  virtual void set_outer_ghosts(const FieldSet<T>& fields, std::int64_t substep) const = 0;
+
+  /// Starts part `part` of a substep on the points of `boxes`, which have stored coordinates.
+  /// finish() waits for it. Every point takes the same operations in the same order, so that the
+  /// bits do not depend on decomposition, layout or boxes. Local.
+  /// \param substep number since the begin of the run, from 0
+  virtual void start(std::int64_t substep, const FieldSet<T>& in, const FieldSet<T>& out, int part,
+                     std::span<const comm::Box> boxes) const = 0;
+
+  /// Waits for all parts that start() has started. Local.
+  virtual void finish(const FieldSet<T>& out) const = 0;
+
+  /// Compares the owned points in host memory with the exact solution after `substeps` substeps.
+  /// \return nullopt if no exact solution is known. Collective.
+  virtual std::optional<SolutionCheck> check(const FieldSet<T>& fields, std::int64_t substeps,
+                                             MPI_Comm comm) const = 0;
+};
+
+/// Holds what the program must know of a physics before there are fields.
+struct PhysicsInfo {
+  std::vector<std::string_view> fields;  ///< their names; empty: any number of fields
+  int radius;                            ///< ghosts that the stencil reads on each side; points
+  int substeps;                          ///< substeps of a step, each with an exchange
+  /// Returns the directions in which the stencil of a field reads ghosts.
+  std::function<comm::DirectionSet(int field)> needs;
+  std::string remedy;  ///< what to use instead if the radius or the neighbours are too few
+};
+
+/// Names a physics, and makes it.
+struct PhysicsKind {
+  std::string_view name, meaning;
+  /// Throws ConfigError that names the key if the configuration does not suit the physics.
+  PhysicsInfo (*info)(const Config&);
+  /// The physics keeps references to the configuration and the domain.
+  std::unique_ptr<Physics<double>> (*make_double)(const Config&, const Domain&);
+  std::unique_ptr<Physics<float>> (*make_float)(const Config&, const Domain&);
+};
+
+/// Returns all physics, the default first. registry.cpp has one line for each.
+std::span<const PhysicsKind> all_physics();
+
+/// Returns the physics that the configuration names.
+const PhysicsKind& physics_of(const Config& config);
+
+/// Makes the physics that the configuration names.
+template <class T>
+std::unique_ptr<Physics<T>> make_physics(const Config& config, const Domain& domain) {
+  if constexpr (sizeof(T) == sizeof(double))
+    return physics_of(config).make_double(config, domain);
+  else
+    return physics_of(config).make_float(config, domain);
+}
+
+}  // namespace halocline::app

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Computes independent heat equations: each field is a plane wave that a stencil damps.
+#include <string>
+
+#include "physics.hpp"
+#include "physics/heat/advance.hpp"
+#include "physics/heat/stencil.hpp"
+#include "physics/heat/waves.hpp"
+
+namespace halocline::app {
+
+namespace {
+
+PhysicsInfo info(const Config& config) {
+  const auto spec = stencil_spec(config.stencil);
+  return {.fields = {},
+          .radius = spec.radius(),
+          .substeps = config.stages,
+          .needs = [needed = needed_neighbors(spec)](int) { return needed; },
+          .remedy = "--stencil heat3, which reads 6 neighbours, or point26, which reaches 1 point"};
+}
+
+template <class T>
+class Heat final : public Physics<T> {
+ public:
+  Heat(const Config& config, const Domain& domain)
+      : domain_(domain),
+        spec_(stencil_spec(config.stencil)),
+        diffusion_number_(choose_diffusion_number(spec_, domain.fields,
+                                                  domain.decomposition.global(),
+                                                  config.steps * config.stages, config.stages)) {}
+
+  int parts() const override { return domain_.arrays(); }
+  void set_initial(const FieldSet<T>& fields) const override { set_wave(domain_, fields); }
+  void set_outer_ghosts(const FieldSet<T>& fields, std::int64_t substep) const override {
+    app::set_outer_ghosts(domain_, fields, spec_, diffusion_number_, substep);
+  }
+  void start(std::int64_t, const FieldSet<T>& in, const FieldSet<T>& out, int part,
+             std::span<const comm::Box> boxes) const override {
+    start_advance(domain_, spec_, diffusion_number_, in, out, part, boxes);
+  }
+  void finish(const FieldSet<T>& out) const override { finish_advance(out); }
+  std::optional<SolutionCheck> check(const FieldSet<T>& fields, std::int64_t substeps,
+                                     MPI_Comm comm) const override {
+    return check_wave(domain_, fields, spec_, diffusion_number_, substeps, comm);
+  }
+
+ private:
+  const Domain& domain_;
+  StencilSpec spec_;
+  double diffusion_number_;
+};
+
+template <class T>
+std::unique_ptr<Physics<T>> make(const Config& config, const Domain& domain) {
+  return std::make_unique<Heat<T>>(config, domain);
+}
+
+}  // namespace
+
+extern const PhysicsKind kHeat{"heat", "independent heat equations", info, make<double>,
+                               make<float>};
+
+}  // namespace halocline::app

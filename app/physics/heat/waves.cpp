@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "waves.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <vector>
+
+#include "field_views.hpp"
+#include "support/mpi_check.hpp"
+
+namespace halocline::app {
+
+namespace {
+
+// Computes the value of a unit wave at a point from global coordinates alone.
+struct WaveValue {
+  double number[3], period[3], phase;
+
+  WaveValue(const Wave& wave, const comm::Int3& global) : phase(wave.phase) {
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      number[axis] = static_cast<double>(wave.number[axis]);
+      period[axis] = static_cast<double>(global[axis]);
+    }
+  }
+
+  KOKKOS_INLINE_FUNCTION double operator()(const ElementMap::Place& p) const {
+    const double turns = number[0] * static_cast<double>(p.x) / period[0] +
+                         number[1] * static_cast<double>(p.y) / period[1] +
+                         number[2] * static_cast<double>(p.z) / period[2] + phase;
+    return Kokkos::cos(2 * std::numbers::pi * (turns - Kokkos::floor(turns)));
+  }
+};
+
+// Holds a field's wave and its amplitude after some substeps.
+struct FieldWave {
+  WaveValue value;
+  double amplitude;
+};
+using FieldWaves = Kokkos::View<const FieldWave*, HostSpace::memory_space>;
+
+FieldWaves field_waves(const Domain& domain, const StencilSpec& spec, double diffusion_number,
+                       std::int64_t substeps) {
+  Kokkos::View<FieldWave*, HostSpace::memory_space> waves(
+      Kokkos::view_alloc(Kokkos::WithoutInitializing, "halocline::field_waves"),
+      static_cast<std::size_t>(domain.fields));
+  const auto& global = domain.decomposition.global();
+  for (int field = 0; field < domain.fields; ++field) {
+    const auto wave = field_wave(field, domain.fields);
+    waves[static_cast<std::size_t>(field)] = {
+        WaveValue(wave, global),
+        std::pow(damping(spec, wave, global, diffusion_number), static_cast<double>(substeps))};
+  }
+  return waves;
+}
+
+}  // namespace
+
+template <class T>
+void set_wave(const Domain& domain, const FieldSet<T>& fields) {
+  const auto waves = field_waves(domain, stencil_spec(Stencil::heat3), 0, 0);
+  for_each_element("halocline::set_wave", domain, fields,
+                   [=](T& element, const ElementMap::Place& place) {
+                     element = place.owned ? static_cast<T>(waves(place.field).value(place))
+                                           : std::numeric_limits<T>::quiet_NaN();
+                   });
+}
+
+template <class T>
+void set_outer_ghosts(const Domain& domain, const FieldSet<T>& fields, const StencilSpec& spec,
+                      double diffusion_number, std::int64_t substeps) {
+  if (domain.decomposition.periodic()) return;
+  const auto waves = field_waves(domain, spec, diffusion_number, substeps);
+  for_each_element(
+      "halocline::set_outer_ghosts", domain, fields,
+      [=](T& element, const ElementMap::Place& place) {
+        if (place.outside)
+          element = static_cast<T>(waves(place.field).amplitude * waves(place.field).value(place));
+      });
+}
+
+template <class T>
+SolutionCheck check_wave(const Domain& domain, const FieldSet<T>& fields, const StencilSpec& spec,
+                         double diffusion_number, std::int64_t substeps, MPI_Comm comm) {
+  const auto waves = field_waves(domain, spec, diffusion_number, substeps);
+  std::vector<double> deviation(static_cast<std::size_t>(domain.fields));
+  const std::int64_t together = domain.elements_per_point();
+  for (int field = 0; field < domain.fields; ++field) {
+    const int a = domain.layout == Layout::soa ? field : 0;
+    const auto view = array_of(fields, a);
+    const ElementMap map(domain, a);
+    // Each field takes only its own elements, so that all fields together take the time of one
+    // pass.
+    double worst_of_all = 0;
+    Kokkos::parallel_reduce(
+        "halocline::check_wave",
+        HostPolicy({0, 0, 0},
+                   {view.extent_int(0), view.extent_int(1), view.extent_int(2) / together}),
+        [=](std::int64_t z, std::int64_t y, std::int64_t x, double& worst) {
+          const auto element = x * together + (field - a);
+          const auto place = map(z, y, element);
+          if (!place.owned) return;
+          const double exact = waves(field).amplitude * waves(field).value(place);
+          const double off = Kokkos::abs(static_cast<double>(view(z, y, element)) - exact);
+          // This form counts a NaN as infinitely far off.
+          if (!(off <= worst)) worst = off == off ? off : std::numeric_limits<double>::infinity();
+        },
+        Kokkos::Max<double>(worst_of_all));
+    deviation[static_cast<std::size_t>(field)] = worst_of_all;
+  }
+  HALOCLINE_MPI(
+      MPI_Allreduce(MPI_IN_PLACE, deviation.data(), domain.fields, MPI_DOUBLE, MPI_MAX, comm));
+
+  double error = 0;
+  for (int field = 0; field < domain.fields; ++field) {
+    const auto f = static_cast<std::size_t>(field);
+    error = std::max(error, deviation[f] / std::abs(waves(f).amplitude));
+  }
+  const double relative = sizeof(T) == sizeof(double) ? 1e-12 : 1e-5;
+  const double roundings =
+      2 * static_cast<double>(std::numeric_limits<T>::epsilon()) * static_cast<double>(substeps);
+  return {error, std::max(relative, roundings)};
+}
+
+#define HALOCLINE_INSTANTIATE(T)                                                                   \
+  template void set_wave(const Domain&, const FieldSet<T>&);                                       \
+  template void set_outer_ghosts(const Domain&, const FieldSet<T>&, const StencilSpec&, double,    \
+                                 std::int64_t);                                                    \
+  template SolutionCheck check_wave(const Domain&, const FieldSet<T>&, const StencilSpec&, double, \
+                                    std::int64_t, MPI_Comm);
+HALOCLINE_INSTANTIATE(double)
+HALOCLINE_INSTANTIATE(float)
+#undef HALOCLINE_INSTANTIATE
+
+}  // namespace halocline::app
