@@ -105,8 +105,7 @@ struct ElementMap {
 using HostPolicy =
     Kokkos::MDRangePolicy<HostSpace, Kokkos::Rank<3>, Kokkos::IndexType<std::int64_t>>;
 
-/// Calls body(element, place) for every stored element of every array, in host
-/// memory.
+/// Calls body(element, place) for every stored element of every array in host memory.
 template <class T, class Body>
 void for_each_element(const char* label, const Domain& domain, const FieldSet<T>& fields,
                       Body body) {

@@ -10,7 +10,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -70,7 +69,6 @@ struct PhysicsInfo {
   int substeps;                          ///< substeps of a step, each with an exchange
   /// Returns the directions in which the stencil of a field reads ghosts.
   std::function<comm::DirectionSet(int field)> needs;
-  std::string remedy;  ///< what to use instead if the radius or the neighbours are too few
 };
 
 /// Names a physics, and makes it.
