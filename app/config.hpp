@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -70,6 +71,9 @@ struct Config {
   std::vector<int> ranks_per_node;
   comm::Reorder reorder = comm::Reorder::none;
 
+  std::string physics = "heat";  ///< name of a physics: see physics.hpp
+  /// Holds the parameters of all physics that the user gives, by names such as "mhd.nu".
+  std::map<std::string, double> parameters;
   Stencil stencil = Stencil::heat13;
   std::int64_t steps = 10;
   int stages = 1;  ///< substeps of a step; each has its exchange

@@ -58,6 +58,11 @@ std::vector<Int3> rank_grids(const Config& config, int ranks) {
                        : comm::good_grids(ranks);
 }
 
+// Returns the name of what reads the ghosts: a stencil of the heat equations, or a physics.
+std::string name_of_stencil(const Config& config) {
+  return config.physics == "heat" ? std::string(to_string(config.stencil)) : config.physics;
+}
+
 // Returns the directions whose ghosts are exchanged. Throws ConfigError if the physics reads more
 // directions than the user allows.
 comm::DirectionSet needed_directions(const Config& config) {
@@ -78,9 +83,8 @@ comm::DirectionSet needed_directions(const Config& config) {
                                                                                   : 3);
   if (computes && !given.contains(read))
     throw ConfigError("neighbors are too few for the stencil (neighbors " +
-                      std::string(to_string(config.neighbors)) + ", " +
-                      std::string(to_string(config.stencil)) + " reads " +
-                      std::to_string(read.size()) +
+                      std::string(to_string(config.neighbors)) + ", " + name_of_stencil(config) +
+                      " reads " + std::to_string(read.size()) +
                       "): use neighbors = \"auto\", or a stencil that reads fewer");
   return given;
 }
@@ -138,10 +142,10 @@ Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes) {
   if (config.subcommand == Subcommand::run) {
     const auto info = physics_of(config).info(config);
     if (info.radius > config.radius)
-      throw ConfigError(
-          "radius is too small for the stencil (radius " + std::to_string(config.radius) + ", " +
-          std::string(to_string(config.stencil)) + " reaches " + std::to_string(info.radius) +
-          " points): use a larger radius, or --stencil point26, which reaches 1");
+      throw ConfigError("radius is too small for the stencil (radius " +
+                        std::to_string(config.radius) + ", " + name_of_stencil(config) +
+                        " reaches " + std::to_string(info.radius) +
+                        " points): use a larger radius, or --stencil point26, which reaches 1");
     if (config.steps > INT_MAX / info.substeps)
       throw ConfigError("too many substeps (" + std::to_string(config.steps) + " steps of " +
                         std::to_string(info.substeps) + " stages): use at most " +

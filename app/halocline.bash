@@ -6,7 +6,7 @@ _halocline() {
     return
   fi
   case ${COMP_WORDS[1]} in
-    run) flags="--local --global --decomposition --reorder --ranks-per-node --radius --fields --layout --element --periodic --memory --gpu-aware-mpi --stencil --steps --stages --overlap --progress --methods --shape --neighbors --messages --chunk-bytes --describe --packer --model --force-model --threads --seed --output --csv --quiet --dry-run --config --help" ;;
+    run) flags="--local --global --decomposition --reorder --ranks-per-node --radius --fields --layout --element --periodic --memory --gpu-aware-mpi --physics --stencil --steps --stages --overlap --progress --methods --shape --neighbors --messages --chunk-bytes --describe --packer --model --force-model --threads --seed --output --csv --quiet --dry-run --config --mhd.spacing --mhd.dt --mhd.amplitude --mhd.gamma --mhd.cp --mhd.cs0 --mhd.lnrho0 --mhd.t0 --mhd.mu0 --mhd.nu --mhd.zeta --mhd.eta --mhd.conduction --mhd.b0x --mhd.b0y --mhd.b0z --mhd.astaroth-bulk --help" ;;
     compare) flags="--local --global --decomposition --reorder --ranks-per-node --radius --fields --layout --element --periodic --memory --gpu-aware-mpi --methods --shape --neighbors --messages --chunk-bytes --describe --packer --iterations --warmup --max-seconds --model --force-model --threads --seed --output --csv --plot --quiet --dry-run --config --help" ;;
     predict) flags="--local --global --decomposition --reorder --ranks-per-node --radius --fields --layout --element --periodic --memory --methods --shape --neighbors --nodes --traces --iterations --model --output --csv --quiet --config --help" ;;
     gather) flags="--ranks-per-node --variants --order --sizes --root --iterations --warmup --max-seconds --seed --output --csv --quiet --dry-run --config --help" ;;

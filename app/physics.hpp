@@ -56,6 +56,10 @@ class Physics {
   /// Waits for all parts that start() has started. Local.
   virtual void finish(const FieldSet<T>& out) const = 0;
 
+  /// Sees the fields of a substep with their ghosts, before finish(). May choose the time steps
+  /// that follow. Collective.
+  virtual void observe(std::int64_t substep, const FieldSet<T>& in, MPI_Comm comm) = 0;
+
   /// Compares the owned points in host memory with the exact solution after `substeps` substeps.
   /// \return nullopt if no exact solution is known. Collective.
   virtual std::optional<SolutionCheck> check(const FieldSet<T>& fields, std::int64_t substeps,
@@ -71,6 +75,14 @@ struct PhysicsInfo {
   std::function<comm::DirectionSet(int field)> needs;
 };
 
+/// Describes a number that a user may set, such as mhd.nu.
+struct PhysicsParameter {
+  std::string_view name;     ///< without the name of the physics
+  std::string_view meaning;  ///< a few words, with the unit
+  double usual;              ///< default
+  double least;              ///< smallest value
+};
+
 /// Names a physics, and makes it.
 struct PhysicsKind {
   std::string_view name, meaning;
@@ -79,6 +91,7 @@ struct PhysicsKind {
   /// The physics keeps references to the configuration and the domain.
   std::unique_ptr<Physics<double>> (*make_double)(const Config&, const Domain&);
   std::unique_ptr<Physics<float>> (*make_float)(const Config&, const Domain&);
+  std::span<const PhysicsParameter> parameters;
 };
 
 /// Returns all physics, the default first. registry.cpp has one line for each.

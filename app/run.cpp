@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Runs `halocline run`: the mini-app.
 #include <algorithm>
+#include <cmath>
 
 #include "commands.hpp"
 #include "environment.hpp"
@@ -67,6 +68,10 @@ class Simulation {
     compute_all(0, sets_[0]->fields(), sets_[1]->fields());
     physics_->set_initial(sets_[0]->fields());
     sets_[0]->fields().to_device();
+    // The first step, too, may depend on the fields with their ghosts.
+    plans_[0].start().finish();
+    set_outer(sets_[0]->fields(), 0);
+    physics_->observe(-1, sets_[0]->fields(), comm_);
     Phases phases;
     for (std::int64_t substep = 0; substep < substeps(); ++substep) {
       if (!config_.overlap) {
@@ -124,6 +129,7 @@ class Simulation {
     const double exchanged = MPI_Wtime();
     const ProfileRegion region("halocline: compute");
     set_outer(in, substep);
+    physics_->observe(substep, in, comm_);
     compute_all(substep, in, out);
     const double end = MPI_Wtime();
     if (config_.overlap) {
@@ -151,6 +157,7 @@ class Simulation {
     {
       const ProfileRegion region("halocline: boundary");
       set_outer(in, substep);
+      physics_->observe(substep, in, comm_);
       for (int part = 0; part < physics_->parts(); ++part)
         physics_->start(substep, in, out, part, points_.boundary);
       physics_->finish(out);
@@ -235,7 +242,7 @@ class Simulation {
   const Config& config_;
   const Domain& domain_;
   PhysicsInfo info_;
-  std::unique_ptr<const Physics<T>> physics_;
+  std::unique_ptr<Physics<T>> physics_;
   MPI_Comm comm_;
   std::string why_not_shared_;
   const Sets sets_;
@@ -362,11 +369,13 @@ int run_as(const Config& config, const Domain& domain, const CommandContext& con
   record.state_hash = simulation.hash();
   const auto problem = simulation.verify_after_steps();
   record.verified = (!solution || solution->passed()) && !problem;
-  const auto deviation = !solution
-                             ? "no exact solution is known"
-                             : "wave off by " + format_scientific(solution->error) +
-                                   " of its amplitude after " + format_count(config.steps, "step") +
-                                   ", allowed " + format_scientific(solution->tolerance);
+  const auto steps_done = " after " + format_count(config.steps, "step");
+  const auto deviation =
+      !solution ? "every value is finite" + steps_done + "; no exact solution is known"
+      : !std::isfinite(solution->error)
+          ? "some value is not finite" + steps_done
+          : "wave off by " + format_scientific(solution->error) + " of its amplitude" + steps_done +
+                ", allowed " + format_scientific(solution->tolerance);
   return write_and_show(
       comm, [&] { context.writer->write(record); },
       [&] {

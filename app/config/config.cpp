@@ -57,7 +57,10 @@ std::string as_toml(const Config& config) {
   const Config defaults;
   for (const auto& option : options()) {
     const auto value = option.write(config);
-    const bool hidden = option.group.empty() && value == option.write(defaults);
+    const bool is_of_other_physics =
+        option.group.starts_with(kParametersOf) && option.group != kParametersOf + config.physics;
+    const bool hidden =
+        is_of_other_physics || (option.group.empty() && value == option.write(defaults));
     const bool is_used = option.is_used_by(config.subcommand);
     if (is_used && option.in_file && !hidden && !value.is_null())
       out += option.name + " = " + toml_text(value) + "\n";

@@ -8,6 +8,7 @@
 
 #include "given.hpp"
 #include "messages.hpp"
+#include "physics.hpp"
 #include "support/text_file.hpp"
 
 namespace halocline::app {
@@ -86,13 +87,21 @@ std::string sections_of(const std::vector<Subcommand>& subcommands) {
   return out;
 }
 
+// Tells if a section holds the parameters of a physics.
+bool is_physics(const std::string& key) {
+  const auto all = all_physics();
+  return std::any_of(all.begin(), all.end(), [&](const auto& kind) { return kind.name == key; });
+}
+
 // Reads the keys of `table` without its sections. `subcommand` has to use each of the keys.
-Given read_table(const toml::table& table, const std::string& path, Subcommand subcommand) {
+// `prefix` stands before each key: the name of a physics with a dot, or nothing.
+Given read_table(const toml::table& table, const std::string& path, Subcommand subcommand,
+                 const std::string& prefix = "") {
   Given out;
   const std::string name(to_string(subcommand));
   for (const auto& [toml_key, node] : table) {
     if (node.is_table()) continue;
-    const std::string key(toml_key.str());
+    const std::string key = prefix + std::string(toml_key.str());
     const auto where = line_of(path, node.source());
     const auto* option = find_option(key);
     if (option == nullptr || !option->in_file)
@@ -138,6 +147,10 @@ Given read_config_file(const std::string& path, Subcommand subcommand) {
   for (const auto& [toml_key, node] : file) {
     if (!node.is_table()) continue;
     const std::string key(toml_key.str());
+    if (is_physics(key)) {
+      out.override_with(read_table(*node.as_table(), path, Subcommand::run, key + "."));
+      continue;
+    }
     const auto own = read_section(key, *node.as_table(), path);
     if (key == to_string(subcommand)) out.override_with(own);
   }

@@ -14,6 +14,7 @@
 #include "dtype/pack/kokkos/kokkos_threads.hpp"
 #include "messages.hpp"
 #include "methods.hpp"
+#include "physics.hpp"
 #include "support/error.hpp"
 
 namespace halocline::app {
@@ -251,9 +252,25 @@ struct OptionTable {
         "message is tried.");
 
     group = "Stencil and time steps";
-    add("stencil", &Config::stencil, "", {run}, "stencil of the time steps",
-        "heat13: sixth order along 13 lines, 26 neighbours. heat9: 18 neighbours. heat3: 6 "
-        "neighbours. point26: 27 points, radius 1.");
+    auto& physics = add("physics", &Config::physics, "NAME", {run}, "what is computed");
+    physics.expected = "one of ";
+    for (const auto& kind : all_physics()) {
+      physics.names.emplace_back(kind.name);
+      physics.details += physics.names.back() + ": " + std::string(kind.meaning) + ". ";
+      physics.expected += (physics.names.size() > 1 ? ", " : "") + physics.names.back();
+    }
+    physics.details += "`halocline help all` lists the parameters.";
+    physics.read = [names = physics.names](const Json& value, Config& config) {
+      if (!value.is_string() || std::find(names.begin(), names.end(), value) == names.end())
+        return false;
+      config.physics = value.get<std::string>();
+      return true;
+    };
+    auto& stencil =
+        add("stencil", &Config::stencil, "", {run}, "stencil of physics heat",
+            "heat13: sixth order along 13 lines, 26 neighbours. heat9: 18 neighbours. heat3: 6 "
+            "neighbours. point26: 27 points, radius 1.");
+    stencil.argument = "NAME";
     add("steps", &Config::steps, "N", Range{0, INT_MAX}, {run}, "time steps");
     add("stages", &Config::stages, "N", size, {run}, "substeps of a step, each with an exchange");
     add("overlap", &Config::overlap, "", {run}, "compute the interior while messages travel",
@@ -354,6 +371,9 @@ struct OptionTable {
         "the command line override the file.")
         .in_file = false;
 
+    for (const auto& kind : all_physics())
+      for (const auto& parameter : kind.parameters) add_parameter(kind, parameter);
+
     group = "";
     add("inject", &Config::inject, "", {run, compare, gather},
         "break one message, to see verification fail");
@@ -387,6 +407,34 @@ struct OptionTable {
     option.copy = [member](const Config& from, Config& to) { to.*member = from.*member; };
     option.default_text = default_text(option.write(Config{}));
     return option;
+  }
+
+  void add_parameter(const PhysicsKind& kind, const PhysicsParameter& parameter) {
+    auto& option = options.emplace_back();
+    option.name = std::string(kind.name) + "." + std::string(parameter.name);
+    option.group = kParametersOf + std::string(kind.name);
+    option.argument = "X";
+    option.expected = "a number";
+    if (std::isfinite(parameter.least))
+      option.expected += parameter.least == 0 ? " from 0 on" : " above 0";
+    option.users = {Subcommand::run};
+    option.meaning = parameter.meaning;
+    option.read = [name = option.name, least = parameter.least](const Json& value, Config& config) {
+      if (!value.is_number()) return false;
+      const auto number = value.get<double>();
+      if (!std::isfinite(number) || number < least) return false;
+      config.parameters[name] = number;
+      return true;
+    };
+    option.write = [name = option.name, usual = parameter.usual](const Config& config) {
+      const auto found = config.parameters.find(name);
+      return Json(found == config.parameters.end() ? usual : found->second);
+    };
+    option.from_tokens = from_tokens<double>;
+    option.copy = [name = option.name](const Config& from, Config& to) {
+      to.parameters[name] = from.parameters.at(name);
+    };
+    option.default_text = default_text(option.write(Config{}));
   }
 
   template <class T>

@@ -16,6 +16,9 @@ namespace halocline::app {
 using Json = nlohmann::ordered_json;
 using Tokens = std::vector<std::string>;
 
+/// Begins the heading of the parameters of a physics, which the short help leaves out.
+inline constexpr const char* kParametersOf = "Parameters of ";
+
 /// Describes a member of Config to all code that reads, writes or explains it.
 struct Option {
   std::string name;      ///< long flag without its dashes, and key in a file

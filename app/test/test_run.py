@@ -13,7 +13,7 @@ import tempfile
 import unittest
 import unittest.mock
 
-from halocline_program import BINARY, halocline, own_session, several
+from halocline_program import BINARY, halocline, options, own_session, several
 
 CORRECTNESS = pathlib.Path(os.environ["HALOCLINE_SOURCE"]) / "configs" / "correctness.toml"
 RANKS = tuple(int(n) for n in os.environ["HALOCLINE_RANKS"].split())
@@ -128,6 +128,58 @@ class StateHash(Run):
             outcome = halocline("run", *arguments, ranks=2)
             self.assertEqual(outcome.code, 0, outcome.stderr)
             self.assertRegex(outcome.stdout, r"allowed 1\.0e-(12|05)\n")
+
+
+class Mhd(Run):
+    TINY = ("--physics", "mhd", "--global", "12", "10", "14", "--steps", "4", "--quiet")
+
+    def state_hashes(self, cases):
+        jobs = several(lambda case: halocline("run", *self.TINY, *case[1:], ranks=case[0]), cases)
+        return [(case, self.state_hash_in(outcome)) for case, outcome in jobs]
+
+    def test_same_state_in_all_settings(self):
+        settings = [(), ("--overlap",), ("--layout", "aos"), ("--shape", "axes"), ("--mhd.nu", "0.005"), ("--threads", "2")]
+        cases = [(ranks, *setting) for ranks in RANKS for setting in settings if ranks <= 4]
+        cases += [(2, "--methods", method) for method in METHODS]
+        hashes = self.state_hashes(cases)
+        for case, found in hashes:
+            with self.subTest(case=case):
+                self.assertEqual(found, hashes[0][1])
+
+    def test_depends_on_the_parameters(self):
+        usual = {option["flag"]: float(option["default"]) for option in options() if option["flag"].startswith("mhd.")}
+        self.assertGreater(len(usual), 15)
+        hashes = self.state_hashes([(1,)] + [(1, f"--{name}", str(value * 1.01 or 0.001)) for name, value in usual.items()])
+        hashes += self.state_hashes([(1, "--element", "float")])
+        self.assertEqual(len({found for _, found in hashes}), len(hashes), hashes)
+
+    def test_reads_parameters_from_a_table(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "a.toml"
+            path.write_text('physics = "mhd"\n[mhd]\nnu = 0.0123\n[run]\nsteps = 4\n')
+            outcome = halocline("run", "--config", path, "--global", "12", "10", "14", "--quiet")
+            ((_, by_flag),) = self.state_hashes([(1, "--mhd.nu", "0.0123")])
+            self.assertEqual(self.state_hash_in(outcome), by_flag)
+            path.write_text("[mhd]\nnu = 1\nnuu = 2\n")
+            self.assert_refused("line 3 of " + str(path) + "): did you mean mhd.nu?", halocline("run", "--config", path))
+
+    def test_what_does_not_suit_it_is_refused(self):
+        for arguments, text in (
+            (("--fields", "3"), "fields are not those of mhd (fields 3): leave fields out, mhd has 8"),
+            (("--stages", "3"), "stages are those of mhd (stages 3)"),
+            (("--periodic", "false"), "mhd has no open boundaries yet"),
+            (("--radius", "2"), "radius is too small for the stencil (radius 2, mhd reaches 3 points)"),
+            (("--neighbors", "6"), "neighbors are too few for the stencil (neighbors 6, mhd reads 18)"),
+            (("--mhd.nu", "-1"), "mhd.nu cannot be used (-1.0, command line): give a number from 0 on"),
+            (("--mhd.gamma", "0"), "mhd.gamma cannot be used (0.0, command line): give a number above 0"),
+        ):
+            with self.subTest(arguments=arguments):
+                self.assert_refused(text, halocline("run", *self.TINY, *arguments))
+
+    def test_says_that_it_has_broken_down(self):
+        outcome = halocline("run", *self.TINY, "--mhd.dt", "1")
+        self.assertEqual((outcome.code, len(outcome.ours)), (1, 1), outcome.stderr)
+        self.assertIn("some value is not finite after 4 steps", outcome.ours[0])
 
 
 class Nodes(Run):

@@ -9,7 +9,7 @@ namespace halocline::app {
 
 namespace {
 
-PhysicsInfo info(const Config& config) {
+PhysicsInfo heat_info(const Config& config) {
   const auto spec = stencil_spec(config.stencil);
   return {.fields = {},
           .radius = spec.radius(),
@@ -37,6 +37,7 @@ class Heat final : public Physics<T> {
     start_advance(domain_, spec_, diffusion_number_, in, out, part, boxes);
   }
   void finish(const FieldSet<T>& out) const override { finish_advance(out); }
+  void observe(std::int64_t, const FieldSet<T>&, MPI_Comm) override {}
   std::optional<SolutionCheck> check(const FieldSet<T>& fields, std::int64_t substeps,
                                      MPI_Comm comm) const override {
     return check_wave(domain_, fields, spec_, diffusion_number_, substeps, comm);
@@ -49,13 +50,13 @@ class Heat final : public Physics<T> {
 };
 
 template <class T>
-std::unique_ptr<Physics<T>> make(const Config& config, const Domain& domain) {
+std::unique_ptr<Physics<T>> make_heat(const Config& config, const Domain& domain) {
   return std::make_unique<Heat<T>>(config, domain);
 }
 
 }  // namespace
 
-extern const PhysicsKind kHeat{"heat", "independent heat equations", info, make<double>,
-                               make<float>};
+extern const PhysicsKind kHeat{
+    "heat", "independent heat equations", heat_info, make_heat<double>, make_heat<float>, {}};
 
 }  // namespace halocline::app
