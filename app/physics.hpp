@@ -73,6 +73,8 @@ struct PhysicsInfo {
   int substeps;                          ///< substeps of a step, each with an exchange
   /// Returns the directions in which the stencil of a field reads ghosts.
   std::function<comm::DirectionSet(int field)> needs;
+  /// Tells if the first step depends on the fields with their ghosts. This takes one exchange more.
+  bool chooses_steps = false;
 };
 
 /// Describes a number that a user may set, such as mhd.nu.

@@ -86,7 +86,8 @@ PhysicsInfo mhd_info(const Config& config) {
   return {.fields = {"lnrho", "ux", "uy", "uz", "ax", "ay", "az", "s"},
           .radius = mhd::kRadius,
           .substeps = mhd::Substep::kOfStep,
-          .needs = [](int field) { return mhd::needed_neighbors(static_cast<mhd::Field>(field)); }};
+          .needs = [](int field) { return mhd::needed_neighbors(static_cast<mhd::Field>(field)); },
+          .chooses_steps = parameter(config, "dt") == 0};
 }
 
 template <class T>
