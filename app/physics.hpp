@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -25,6 +26,12 @@ struct SolutionCheck {
   double error;
   double tolerance;
   bool passed() const { return std::isfinite(error) && error <= tolerance; }
+};
+
+/// Tells the time of a step, in the units of the physics.
+struct Clock {
+  double time;  ///< at the begin of the step
+  double dt;    ///< length of the step
 };
 
 /// Computes the fields of a domain, one substep after the other. It owns no fields. `in` and `out`
@@ -60,6 +67,22 @@ class Physics {
   /// that follow. Collective.
   virtual void observe(std::int64_t substep, const FieldSet<T>& in, MPI_Comm comm) = 0;
 
+  /// Returns the time at which a substep's step begins, and the length of that step. Local.
+  virtual Clock clock(std::int64_t substep) const = 0;
+
+  /// Returns the numbers that the next steps depend on beside the fields, such as the time. Called
+  /// between two steps. Local.
+  virtual std::vector<double> state() const = 0;
+  /// Goes on from a state() that another run of the same physics has left. Local.
+  virtual void restore(std::span<const double> state) = 0;
+
+  /// Takes the parameters of another configuration from the next step on. Local.
+  virtual void reload(const Config& config) = 0;
+
+  /// Measures the owned points of working fields, whose ghosts in all directions are set.
+  /// Collective. \return one number for each of PhysicsInfo::measures, the same on all ranks
+  virtual std::vector<double> measure(const FieldSet<T>& fields, MPI_Comm comm) const = 0;
+
   /// Compares the owned points in host memory with the exact solution after `substeps` substeps.
   /// \return nullopt if no exact solution is known. Collective.
   virtual std::optional<SolutionCheck> check(const FieldSet<T>& fields, std::int64_t substeps,
@@ -75,14 +98,18 @@ struct PhysicsInfo {
   std::function<comm::DirectionSet(int field)> needs;
   /// Tells if the first step depends on the fields with their ghosts. This takes one exchange more.
   bool chooses_steps = false;
+  std::array<double, 3> spacing{1, 1, 1};    ///< distance of points along x, y and z
+  std::vector<std::string_view> measures{};  ///< names of the numbers that measure() returns
 };
 
-/// Describes a number that a user may set, such as mhd.nu.
+/// Describes a number or a choice that a user may set, such as mhd.nu.
 struct PhysicsParameter {
   std::string_view name;     ///< without the name of the physics
   std::string_view meaning;  ///< a few words, with the unit
   double usual;              ///< default
   double least;              ///< smallest value
+  /// Names the values 0, 1, 2 ... of a choice. Empty: any number.
+  std::span<const std::string_view> choices{};
 };
 
 /// Names a physics, and makes it.

@@ -413,24 +413,40 @@ struct OptionTable {
     auto& option = options.emplace_back();
     option.name = std::string(kind.name) + "." + std::string(parameter.name);
     option.group = kParametersOf + std::string(kind.name);
+    for (const auto name : parameter.choices) option.names.emplace_back(name);
     option.argument = "X";
     option.expected = "a number";
     if (std::isfinite(parameter.least))
       option.expected += parameter.least == 0 ? " from 0 on" : " above 0";
+    if (!option.names.empty()) {
+      option.argument = "NAME";
+      option.expected = "one of ";
+      for (const auto& name : option.names)
+        option.expected += (&name == option.names.data() ? "" : ", ") + name;
+    }
     option.users = {Subcommand::run};
     option.meaning = parameter.meaning;
-    option.read = [name = option.name, least = parameter.least](const Json& value, Config& config) {
+    option.read = [name = option.name, least = parameter.least, choices = option.names](
+                      const Json& value, Config& config) {
+      if (!choices.empty()) {
+        const auto found = std::find(choices.begin(), choices.end(), value);
+        if (!value.is_string() || found == choices.end()) return false;
+        config.parameters[name] = static_cast<double>(found - choices.begin());
+        return true;
+      }
       if (!value.is_number()) return false;
       const auto number = value.get<double>();
       if (!std::isfinite(number) || number < least) return false;
       config.parameters[name] = number;
       return true;
     };
-    option.write = [name = option.name, usual = parameter.usual](const Config& config) {
+    option.write = [name = option.name, usual = parameter.usual,
+                    choices = option.names](const Config& config) {
       const auto found = config.parameters.find(name);
-      return Json(found == config.parameters.end() ? usual : found->second);
+      const double value = found == config.parameters.end() ? usual : found->second;
+      return choices.empty() ? Json(value) : Json(choices[static_cast<std::size_t>(value)]);
     };
-    option.from_tokens = from_tokens<double>;
+    option.from_tokens = parameter.choices.empty() ? from_tokens<double> : from_tokens<std::string>;
     option.copy = [name = option.name](const Config& from, Config& to) {
       to.parameters[name] = from.parameters.at(name);
     };

@@ -23,6 +23,7 @@ class Heat final : public Physics<T> {
   Heat(const Config& config, const Domain& domain)
       : domain_(domain),
         spec_(stencil_spec(config.stencil)),
+        stages_(config.stages),
         diffusion_number_(choose_diffusion_number(spec_, domain.fields,
                                                   domain.decomposition.global(),
                                                   config.steps * config.stages, config.stages)) {}
@@ -38,6 +39,17 @@ class Heat final : public Physics<T> {
   }
   void finish(const FieldSet<T>& out) const override { finish_advance(out); }
   void observe(std::int64_t, const FieldSet<T>&, MPI_Comm) override {}
+
+  // Measures time in units of h^2 / kappa.
+  Clock clock(std::int64_t substep) const override {
+    const double dt = stages_ * diffusion_number_;
+    return {static_cast<double>(substep / stages_) * dt, dt};
+  }
+  std::vector<double> state() const override { return {diffusion_number_}; }
+  void restore(std::span<const double> state) override { diffusion_number_ = state.front(); }
+  void reload(const Config&) override {}
+  std::vector<double> measure(const FieldSet<T>&, MPI_Comm) const override { return {}; }
+
   std::optional<SolutionCheck> check(const FieldSet<T>& fields, std::int64_t substeps,
                                      MPI_Comm comm) const override {
     return check_wave(domain_, fields, spec_, diffusion_number_, substeps, comm);
@@ -46,6 +58,7 @@ class Heat final : public Physics<T> {
  private:
   const Domain& domain_;
   StencilSpec spec_;
+  int stages_;
   double diffusion_number_;
 };
 

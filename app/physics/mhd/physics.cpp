@@ -83,11 +83,13 @@ PhysicsInfo mhd_info(const Config& config) {
                       "): leave stages out, mhd has 3");
   if (!config.periodic)
     throw ConfigError("mhd has no open boundaries yet (periodic false): use periodic = true");
+  const double h = parameter(config, "spacing");
   return {.fields = {"lnrho", "ux", "uy", "uz", "ax", "ay", "az", "s"},
           .radius = mhd::kRadius,
           .substeps = mhd::Substep::kOfStep,
           .needs = [](int field) { return mhd::needed_neighbors(static_cast<mhd::Field>(field)); },
-          .chooses_steps = parameter(config, "dt") == 0};
+          .chooses_steps = parameter(config, "dt") == 0,
+          .spacing = {h, h, h}};
 }
 
 template <class T>
@@ -98,8 +100,8 @@ class Mhd final : public Physics<T> {
         parameters_(parameters_of(config)),
         amplitude_(parameter(config, "amplitude")),
         fixed_dt_(parameter(config, "dt")),
-        now_{0, fixed_dt_},
-        next_{0, fixed_dt_} {
+        now_{0, {0, fixed_dt_}},
+        next_(now_) {
     spacing_.fill(parameter(config, "spacing"));
   }
 
@@ -132,8 +134,7 @@ class Mhd final : public Physics<T> {
 
   void start(std::int64_t substep, const FieldSet<T>& in, const FieldSet<T>& out, int,
              std::span<const comm::Box> boxes) const override {
-    const double dt = substep < next_.begin ? now_.dt : next_.dt;
-    const mhd::Substep now{static_cast<int>(substep % mhd::Substep::kOfStep), dt};
+    const mhd::Substep now{static_cast<int>(substep % mhd::Substep::kOfStep), clock(substep).dt};
     mhd::start_substep(domain_, parameters_, spacing_, now, in, out, boxes);
   }
   void finish(const FieldSet<T>& out) const override { mhd::finish_substep(out); }
@@ -141,10 +142,25 @@ class Mhd final : public Physics<T> {
   // Chooses the next step from the fields before the last substep of a step. With overlap, a step
   // has begun before its first ghosts arrive.
   void observe(std::int64_t substep, const FieldSet<T>& in, MPI_Comm comm) override {
-    if (fixed_dt_ > 0 || (substep + 1) % mhd::Substep::kOfStep != 0) return;
+    if ((substep + 1) % mhd::Substep::kOfStep != 0) return;
+    const double dt =
+        fixed_dt_ > 0 ? fixed_dt_ : mhd::longest_step(domain_, parameters_, spacing_, in, comm);
     now_ = next_;
-    next_ = {substep + 1, mhd::longest_step(domain_, parameters_, spacing_, in, comm)};
+    next_ = {substep + 1, {substep < 0 ? 0 : now_.clock.time + now_.clock.dt, dt}};
   }
+
+  Clock clock(std::int64_t substep) const override {
+    return substep < next_.begin ? now_.clock : next_.clock;
+  }
+  std::vector<double> state() const override {
+    return {static_cast<double>(next_.begin), next_.clock.time, next_.clock.dt};
+  }
+  void restore(std::span<const double> state) override {
+    next_ = {static_cast<std::int64_t>(state[0]), {state[1], state[2]}};
+    now_ = next_;
+  }
+  void reload(const Config& config) override { parameters_ = parameters_of(config); }
+  std::vector<double> measure(const FieldSet<T>&, MPI_Comm) const override { return {}; }
 
   std::optional<SolutionCheck> check(const FieldSet<T>& fields, std::int64_t,
                                      MPI_Comm comm) const override {
@@ -168,10 +184,11 @@ class Mhd final : public Physics<T> {
   mhd::Parameters parameters_;
   std::array<double, 3> spacing_;
   double amplitude_, fixed_dt_;
-  // The steps from a substep on. The next one is chosen before the last one is complete.
-  struct Steps {
+  // Holds the step that begins with a substep. The next step is chosen before the last one is
+  // complete.
+  struct Step {
     std::int64_t begin;
-    double dt;
+    Clock clock;
   } now_, next_;
 };
 
