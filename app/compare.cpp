@@ -374,7 +374,7 @@ int compare_as(const Config& config, Methods methods, const Domain& domain,
   for (const auto& method : methods.list)
     for (const auto* halo : fields.of(method))
       for (const auto shape : config.shape) add(method, *halo, shape);
-  std::string introduction = headline(config, contenders.front().record);
+  std::string introduction = headline(config, domain, contenders.front().record);
   for (const auto& [note, labels] : labels_by_note(contenders))
     introduction += wrapped(labels + ": " + note, columns_of_terminal());
   for (const auto& note : methods.left_out) {

@@ -58,38 +58,63 @@ std::vector<Int3> rank_grids(const Config& config, int ranks) {
                        : comm::good_grids(ranks);
 }
 
+comm::DirectionSet union_of(const std::vector<comm::DirectionSet>& sets) {
+  comm::DirectionSet out;
+  comm::for_each_direction([&](comm::Direction direction) {
+    for (const auto& set : sets)
+      if (set.contains(direction)) out.insert(direction);
+  });
+  return out;
+}
+
 // Returns the name of what reads the ghosts: a stencil of the heat equations, or a physics.
 std::string name_of_stencil(const Config& config) {
   return config.physics == "heat" ? std::string(to_string(config.stencil)) : config.physics;
 }
 
-// Returns the directions whose ghosts are exchanged. Throws ConfigError if the physics reads more
-// directions than the user allows.
-comm::DirectionSet needed_directions(const Config& config) {
+// Returns the directions that `physics` reads, by array.
+std::vector<comm::DirectionSet> needs_of(const PhysicsInfo& physics, const Config& config) {
+  std::vector<comm::DirectionSet> by_field;
+  for (int field = 0; field < config.fields; ++field) by_field.push_back(physics.needs(field));
+  if (config.layout == Layout::aos) return {union_of(by_field)};
+  return by_field;
+}
+
+// Returns the directions whose ghosts are exchanged, by array. Throws ConfigError if the physics
+// reads more directions than the user allows.
+std::vector<comm::DirectionSet> exchanged_directions(const Config& config) {
   const bool computes = config.subcommand == Subcommand::run;
   const auto info = physics_of(config).info(config);
-  auto read = comm::DirectionSet::all();
-  if (computes) {
-    read = {};
-    for (int field = 0; field < config.fields; ++field)
-      comm::for_each_direction([&, of_field = info.needs(field)](comm::Direction direction) {
-        if (of_field.contains(direction)) read.insert(direction);
-      });
-  }
+  const auto arrays =
+      config.layout == Layout::soa ? static_cast<std::size_t>(config.fields) : std::size_t{1};
+  // The heat equations have no fields of their own: compare exchanges all that a user may need.
+  const auto read = computes || !info.fields.empty()
+                        ? needs_of(info, config)
+                        : std::vector(arrays, comm::DirectionSet::all());
   if (config.neighbors == Neighbors::automatic) return read;
   const auto given =
       comm::DirectionSet::along_at_most(config.neighbors == Neighbors::six        ? 1
                                         : config.neighbors == Neighbors::eighteen ? 2
                                                                                   : 3);
-  if (computes && !given.contains(read))
+  const auto all_read = union_of(read);
+  if (computes && !given.contains(all_read))
     throw ConfigError("neighbors are too few for the stencil (neighbors " +
                       std::string(to_string(config.neighbors)) + ", " + name_of_stencil(config) +
-                      " reads " + std::to_string(read.size()) +
+                      " reads " + std::to_string(all_read.size()) +
                       "): use neighbors = \"auto\", or a stencil that reads fewer");
-  return given;
+  return std::vector(arrays, given);
 }
 
 }  // namespace
+
+comm::DirectionSet Domain::needed() const {
+  return union_of(needs);
+}
+
+bool Domain::needs_differ() const {
+  return std::any_of(needs.begin(), needs.end(),
+                     [&](const auto& set) { return set != needs.front(); });
+}
 
 comm::NodeHierarchy find_nodes(const Config& config, MPI_Comm comm) {
   if (config.ranks_per_node.empty()) return comm::NodeHierarchy(comm);
@@ -128,9 +153,9 @@ Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes) {
       global[axis] = config.global ? (*config.global)[axis] : (*config.local)[axis] * grid[axis];
     choices.emplace_back(global, grid, config.periodic);
   }
-  const auto needed = needed_directions(config);
+  const auto needs = exchanged_directions(config);
   const auto decomposition =
-      comm::place(choices, config.radius, needed, nodes.node_of_ranks(), config.reorder);
+      comm::place(choices, config.radius, union_of(needs), nodes.node_of_ranks(), config.reorder);
   const auto &global = decomposition.global(), &grid = decomposition.ranks();
 
   for (std::size_t axis = 0; axis < 3; ++axis)
@@ -161,7 +186,14 @@ Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes) {
           .fields = config.fields,
           .element_bytes = config.element == Element::float64 ? 8 : 4,
           .layout = config.layout,
-          .needed = needed};
+          .needs = needs};
+}
+
+std::string describe_blocks(const Domain& domain) {
+  int blocks = 0;
+  for (const auto& needs : domain.needs) blocks += needs.size() * domain.elements_per_point();
+  return std::to_string(blocks) + " of " + std::to_string(comm::Direction::kCount * domain.fields) +
+         " field-blocks";
 }
 
 namespace {
@@ -314,6 +346,18 @@ Table table_of_ranks(const Config& config, const Domain& domain, comm::HaloShape
   return table;
 }
 
+// Compares what is exchanged with all ghosts of all fields.
+std::string describe_needs(const Config& config, const Domain& domain) {
+  auto full = domain;
+  full.needs.assign(domain.needs.size(), comm::DirectionSet::all());
+  const auto shape = shapes_of(config).front();
+  const auto some = largest_halo_traffic(config, domain, shape).bytes_to_self;
+  const auto all = largest_halo_traffic(config, full, shape).bytes_to_self;
+  return "exchanged: " + describe_blocks(domain) + ", " + format_bytes(some) + " of " +
+         format_bytes(all) + " of a rank with all neighbours (" + format_bytes(all - some) +
+         " saved)\n";
+}
+
 // Returns the bytes that leave the nodes, with this mapping of ranks and with the natural order.
 std::string describe_off_node(const Config& config, const Domain& domain, comm::HaloShape shape) {
   const auto& mapped = domain.decomposition;
@@ -343,8 +387,8 @@ std::string describe_dry_run(const Config& config, const Domain& domain,
                     std::to_string(domain.fields) + " (" + std::string(to_string(domain.layout)) +
                     "), " + std::to_string(domain.element_bytes) + " bytes per element, radius " +
                     std::to_string(domain.halo.radius) + ", " +
-                    std::to_string(domain.needed.size()) + " neighbours\n";
-  out += memory;
+                    std::to_string(domain.needed().size()) + " neighbours\n";
+  out += describe_needs(config, domain) + memory;
   constexpr int kShown = 16;  // a table of thousands of ranks helps nobody
   for (const auto shape : shapes_of(config)) {
     out += "\nshape " + std::string(to_string(shape)) + "\n";

@@ -33,7 +33,12 @@ struct Domain {
   int fields;
   int element_bytes;
   Layout layout;
-  comm::DirectionSet needed;  ///< directions whose ghosts are exchanged, of all fields
+  std::vector<comm::DirectionSet> needs;  ///< by array: directions whose ghosts are exchanged
+
+  /// Returns the directions whose ghosts some array needs.
+  comm::DirectionSet needed() const;
+  /// Tells if some array needs other directions than another array.
+  bool needs_differ() const;
 
   /// Returns the number of separate arrays in memory: one per field (soa) or one for all fields
   /// (aos).
@@ -51,6 +56,10 @@ struct Domain {
 /// - The stencil reaches farther than the radius or reads more neighbours than config.neighbors.
 /// - The layout has no messages by field.
 Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes);
+
+/// Returns "96 of 208 field-blocks": the blocks of ghosts, one for each direction of each field,
+/// that an exchange fills.
+std::string describe_blocks(const Domain& domain);
 
 /// Estimates the bytes that a rank allocates in one memory.
 struct MemoryNeed {

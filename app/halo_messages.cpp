@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "halo_messages.hpp"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -12,7 +13,7 @@ std::vector<comm::HaloShape> shapes_of(const Config& config) {
 }
 
 comm::HaloMessages halo_messages(const Domain& domain, comm::HaloShape shape) {
-  return {shape, std::vector(static_cast<std::size_t>(domain.arrays()), domain.needed)};
+  return {shape, domain.needs};
 }
 
 std::function<int(int)> message_of_tag(const Config& config, const Domain& domain) {
@@ -32,35 +33,59 @@ Messages messages_of(const Config& config, const comm::Method& method) {
   return comm::has_several_messages(method.exchange) ? config.messages : Messages::partner;
 }
 
+namespace {
+
+// Returns the different needs of arrays, each with the number of arrays that have them.
+std::vector<std::pair<comm::DirectionSet, int>> arrays_by_needs(const Domain& domain) {
+  std::vector<std::pair<comm::DirectionSet, int>> out;
+  for (const auto& needs : domain.needs) {
+    const auto known = std::find_if(out.begin(), out.end(),
+                                    [&](const auto& entry) { return entry.first == needs; });
+    if (known == out.end())
+      out.emplace_back(needs, 1);
+    else
+      ++known->second;
+  }
+  return out;
+}
+
+}  // namespace
+
 HaloTraffic halo_traffic(const Config& config, const Domain& domain,
                          const comm::Decomposition& decomposition, int rank,
                          comm::HaloShape shape) {
   const comm::HaloSpec halo{decomposition.owned(rank).extent, domain.halo.radius};
-  const auto bytes_per_point = static_cast<double>(domain.fields) * domain.element_bytes;
-  // All arrays have the same jobs, so one array is enough.
-  const auto jobs = comm::halo_jobs(decomposition, rank, halo, 1,
-                                    [&](int, const comm::Box& box) {
-                                      return comm::Region{nullptr, box.points(), MPI_BYTE};
-                                    },
-                                    {shape, {domain.needed}});
+  const double bytes_per_point =
+      static_cast<double>(domain.element_bytes) * domain.elements_per_point();
   HaloTraffic out;
-  std::set<std::pair<int, int>> messages;
-  std::int64_t regions_to_others = 0;
-  for (const auto& job : jobs) {
-    const bool own = job.partner == rank;
-    const auto bytes = static_cast<double>(job.send_count) * bytes_per_point;
-    (own ? out.bytes_to_self : out.bytes_to_others) += bytes;
-    if (domain.nodes.node_of(job.partner) != domain.nodes.node_of(rank))
-      out.bytes_off_node += bytes;
-    out.regions += domain.arrays();
-    if (own) continue;
-    messages.emplace(job.partner, job.round);
-    ++regions_to_others;
+  std::set<std::pair<int, int>> messages;           // partner and round
+  std::set<std::pair<int, int>> regions_to_others;  // partner and direction
+  for (const auto& [needs, arrays] : arrays_by_needs(domain)) {
+    // All arrays with these needs have the same jobs, so one array is enough.
+    const auto jobs = comm::halo_jobs(decomposition, rank, halo, 1,
+                                      [&](int, const comm::Box& box) {
+                                        return comm::Region{nullptr, box.points(), MPI_BYTE};
+                                      },
+                                      {shape, {needs}});
+    std::set<std::pair<int, int>> of_array;
+    for (const auto& job : jobs) {
+      if (job.send_count == 0) continue;
+      const bool own = job.partner == rank;
+      const auto bytes = static_cast<double>(job.send_count) * bytes_per_point * arrays;
+      (own ? out.bytes_to_self : out.bytes_to_others) += bytes;
+      if (domain.nodes.node_of(job.partner) != domain.nodes.node_of(rank))
+        out.bytes_off_node += bytes;
+      out.regions += arrays;
+      if (own) continue;
+      of_array.emplace(job.partner, job.round);
+      regions_to_others.emplace(job.partner, job.send_tag);
+    }
+    out.grouped_messages += std::ssize(of_array) * arrays;
+    messages.merge(of_array);
   }
   out.messages = std::ssize(messages);
-  out.grouped_messages = config.messages == Messages::region  ? regions_to_others
-                         : config.messages == Messages::field ? out.messages * domain.arrays()
-                                                              : out.messages;
+  if (config.messages == Messages::partner) out.grouped_messages = out.messages;
+  if (config.messages == Messages::region) out.grouped_messages = std::ssize(regions_to_others);
   return out;
 }
 

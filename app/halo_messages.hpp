@@ -37,7 +37,7 @@ struct HaloTraffic {
   std::int64_t grouped_messages = 0;  ///< messages to other ranks, grouped by config.messages
 };
 
-/// Returns the traffic of rank `rank` in `decomposition`. Pure; O(1).
+/// Returns the traffic of rank `rank` in `decomposition`. Pure; O(fields).
 HaloTraffic halo_traffic(const Config& config, const Domain& domain,
                          const comm::Decomposition& decomposition, int rank, comm::HaloShape shape);
 

@@ -42,7 +42,7 @@ using dtype::Transfer;
 class ExchangedRegions {
  public:
   ExchangedRegions(const Domain& domain, comm::HaloShape shape)
-      : domain_(domain), messages_{shape, {domain.needed}} {}
+      : domain_(domain), messages_{shape, {domain.needed()}} {}
 
   comm::RankTraffic operator()(int rank) {
     const comm::HaloSpec halo{domain_.decomposition.owned(rank).extent, domain_.halo.radius};

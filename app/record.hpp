@@ -61,6 +61,7 @@ struct HaloRecord {
   int radius = 0;
   bool periodic = false;
   comm::HaloShape shape = comm::HaloShape::direct;
+  bool needs_by_field = false;
   int neighbors = 26;
   int element_bytes = 0;
   std::int64_t messages = 0;
@@ -73,6 +74,7 @@ struct Record : HaloRecord {
   std::string chosen;
   std::string storage = "private";
   bool nodes_emulated = false;
+  std::string physics = "heat";
   Stencil stencil = Stencil::heat13;
   Describe describe = Describe::subarray;
   PackerKind packer = PackerKind::host;

@@ -283,11 +283,14 @@ Fields<Record>::Fields() {
                 "True if the nodes are emulated (`--ranks-per-node`). MPI then uses shared memory "
                 "between them.");
   domain();
+  newer_setting("physics", &R::physics, "The physics as configured. `compare` takes its halos.");
   setting("stencil", &R::stencil, "The stencil as configured. `compare` computes none.");
   setting("describe", &R::describe, "How the program writes its regions as MPI datatypes.");
   setting("packer", &R::packer,
           "The packer for transfer `host`, as configured. Vendor methods use the packing of MPI.");
   newer_setting("shape", &R::shape, "`direct`: all regions at once. `axes`: slabs, axis by axis.");
+  newer_setting("needs_by_field", &R::needs_by_field,
+                "True if each field gets only the ghosts that its own stencil reads.");
   newer_setting("neighbors", &R::neighbors, limit("maximum", 26),
                 "Directions whose ghosts are needed: 6, 18 or 26. Slabs may bring more.");
   newer_setting("messages_per", &R::messages_per,

@@ -344,7 +344,7 @@ int run_as(const Config& config, const Domain& domain, const CommandContext& con
   record.overlap = config.overlap;
   if (config.overlap) record.progress = config.progress;
   if (const auto why = why_no_overlap(config, record)) record.notes.push_back(*why);
-  std::string introduction = headline(config, record) + "exchanged by " + record.method +
+  std::string introduction = headline(config, domain, record) + "exchanged by " + record.method +
                              (record.chosen == record.exchange ? "" : " (" + record.chosen + ")") +
                              ", shape " + std::string(to_string(record.shape)) + ", transfer " +
                              record.transfer + "\n";

@@ -169,7 +169,8 @@ HaloRecord describe_halo(const Config& config, const Domain& domain, comm::HaloS
           .radius = config.radius,
           .periodic = config.periodic,
           .shape = shape,
-          .neighbors = domain.needed.size(),
+          .needs_by_field = domain.needs_differ(),
+          .neighbors = domain.needed().size(),
           .element_bytes = domain.element_bytes};
 }
 
@@ -187,6 +188,7 @@ Record make_record(const Config& config, const Domain& domain, const comm::Excha
   record.nodes_emulated = domain.nodes.emulated();
   record.describe = config.describe;
   record.packer = config.packer;
+  record.physics = config.physics;
   record.stencil = config.stencil;
   record.messages_per = messages_of(config, plan.method());
   record.bytes_to_others = max_over_ranks(plan.traffic().bytes_to_others, comm);
@@ -229,7 +231,7 @@ std::string to_other_nodes(const Record& record) {
 
 }  // namespace
 
-std::string headline(const Config& config, const Record& record) {
+std::string headline(const Config& config, const Domain& domain, const Record& record) {
   const bool even = record.global == std::array{record.local[0] * record.decomposition[0],
                                                 record.local[1] * record.decomposition[1],
                                                 record.local[2] * record.decomposition[2]};
@@ -241,7 +243,8 @@ std::string headline(const Config& config, const Record& record) {
       " points per rank, " + format_count(record.fields, "field") + " of " +
       std::string(to_string(config.element)) + " (" + std::string(to_string(record.layout)) +
       "), radius " + std::to_string(record.radius) + ", " + std::to_string(record.neighbors) +
-      " neighbours, regions described by " + std::string(to_string(config.describe)) +
+      " neighbours" + (domain.needs_differ() ? " (" + describe_blocks(domain) + ")" : "") +
+      ", regions described by " + std::string(to_string(config.describe)) +
       where_fields_are(config);
   // At an open boundary a rank has fewer neighbours.
   const bool is_alike = even && (config.periodic || record.ranks == 1);

@@ -102,7 +102,7 @@ Record make_record(const Config& config, const Domain& domain, const comm::Excha
 
 /// Returns the lines above a table: "2 ranks (1 x 1 x 2) on 1 node, ..." and the bytes that each
 /// rank sends. With several nodes they also tell the bytes that each node sends.
-std::string headline(const Config& config, const Record& record);
+std::string headline(const Config& config, const Domain& domain, const Record& record);
 
 /// Tells if the command goes on. With --dry-run it prints the answer and returns false. Otherwise
 /// it refuses a device that does not exist and fields that do not fit into memory. Collective.

@@ -78,15 +78,7 @@ std::optional<std::string> check_exchange(const Domain& domain, const FieldSet<T
                                           comm::HaloShape shape, std::uint64_t seed,
                                           const std::function<void()>& exchange, MPI_Comm comm) {
   const auto salt = mix(seed);
-  const auto needed = domain.needed.bits();
-  const auto filled = comm::filled_directions(domain.needed, shape).bits();
   const auto poison = poison_of<T>(domain.rank);
-  const auto is_right = [=](const ElementMap& map, const ElementMap::Place& place, Bits<T> bits) {
-    const auto is_in = [&](std::uint32_t set) { return (set >> place.ghost & 1) != 0; };
-    if (!place.owned && (place.outside || !is_in(filled))) return bits == poison;
-    return bits == pattern<T>(map.global_index(place), salt) ||
-           (!place.owned && !is_in(needed) && is_poison<T>(bits));
-  };
   const ElementMap any_map(domain, 0);  // global_index() is the same for all arrays
   for_each_element("halocline::check_exchange::fill", domain, fields,
                    [=](T& element, const ElementMap::Place& place) {
@@ -101,8 +93,15 @@ std::optional<std::string> check_exchange(const Domain& domain, const FieldSet<T
   for (int a = 0; a < fields.arrays(); ++a) {
     const auto view = array_of(fields, a);
     const ElementMap map(domain, a);
+    const auto& needs = domain.needs[static_cast<std::size_t>(a)];
+    const auto needed = needs.bits(), filled = comm::filled_directions(needs, shape).bits();
     const auto is_wrong = [=](std::int64_t z, std::int64_t y, std::int64_t e) {
-      return !is_right(map, map(z, y, e), std::bit_cast<Bits<T>>(view(z, y, e)));
+      const auto place = map(z, y, e);
+      const auto bits = std::bit_cast<Bits<T>>(view(z, y, e));
+      const auto is_in = [&](std::uint32_t set) { return (set >> place.ghost & 1) != 0; };
+      if (!place.owned && (place.outside || !is_in(filled))) return bits != poison;
+      return bits != pattern<T>(map.global_index(place), salt) &&
+             (place.owned || is_in(needed) || !is_poison<T>(bits));
     };
     const auto count = reduce_array<T, Kokkos::Sum<std::int64_t>>(
         "halocline::check_exchange::count", view,
@@ -156,10 +155,10 @@ bool ghosts_match(const Domain& domain, const FieldSet<T>& fields, MPI_Comm comm
       return sum;
     };
     comm::for_each_direction([&](comm::Direction direction) {
+      const auto& needs = domain.needs[static_cast<std::size_t>(a)];
       if (!domain.decomposition.neighbor(domain.rank, direction)) return;
-      if (domain.needed.contains(direction))
-        difference += hash_of(domain.halo.ghost_box(direction));
-      if (domain.needed.contains(direction.opposite()))
+      if (needs.contains(direction)) difference += hash_of(domain.halo.ghost_box(direction));
+      if (needs.contains(direction.opposite()))
         difference -= hash_of(domain.halo.send_box(direction));
     });
   }

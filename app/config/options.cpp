@@ -252,14 +252,16 @@ struct OptionTable {
         "message is tried.");
 
     group = "Stencil and time steps";
-    auto& physics = add("physics", &Config::physics, "NAME", {run}, "what is computed");
+    auto& physics = add("physics", &Config::physics, "NAME", both, "what is computed");
     physics.expected = "one of ";
     for (const auto& kind : all_physics()) {
       physics.names.emplace_back(kind.name);
       physics.details += physics.names.back() + ": " + std::string(kind.meaning) + ". ";
       physics.expected += (physics.names.size() > 1 ? ", " : "") + physics.names.back();
     }
-    physics.details += "`halocline help all` lists the parameters.";
+    physics.details +=
+        "`halocline help all` lists the parameters. compare exchanges the halos of mhd, or of heat "
+        "all 26.";
     physics.read = [names = physics.names](const Json& value, Config& config) {
       if (!value.is_string() || std::find(names.begin(), names.end(), value) == names.end())
         return false;
@@ -292,8 +294,8 @@ struct OptionTable {
         "and corners travel with them, in rounds that wait for each other. run and predict take "
         "the first; compare measures each method in each shape.");
     add("neighbors", &Config::neighbors, "", halo, "whose points travel",
-        "6: across faces. 18: across edges, too. 26: across corners, too. auto: what the stencil "
-        "reads (run, which refuses fewer), 26 (compare, predict).");
+        "6: across faces. 18: across edges, too. 26: across corners, too. auto: of each field, "
+        "what its stencil reads (run, which refuses fewer; compare of mhd), else 26.");
     add("messages", &Config::messages, "", both, "what a message of p2p and vendor-p2p holds",
         "partner: all that goes to a partner (in a round of axes). region: one region of all "
         "fields. field: all regions of one field (layout soa). Other methods send one message to "

@@ -5,9 +5,11 @@
 
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "dtype/pack/kokkos/kokkos_threads.hpp"
 #include "field_views.hpp"
@@ -48,7 +50,7 @@ class OneStep {
         in_(domain_, nullptr),
         out_(domain_, nullptr) {}
 
-  const comm::DirectionSet& needed() const { return domain_.needed; }
+  comm::DirectionSet needed() const { return domain_.needed(); }
 
   /// Returns the number of owned values that are NaN after a step with NaN in the ghosts of these
   /// directions.
@@ -179,9 +181,23 @@ TEST_F(Ghosts, WaveIsCheckedInEachField) {
 /// Wraps a periodic domain of one rank, in some directions.
 class Wrapped {
  public:
-  Wrapped(Neighbors neighbors, bool periodic)
-      : domain_(make_domain(config_of(neighbors, periodic), comm::NodeHierarchy(MPI_COMM_SELF))),
+  Wrapped(Neighbors neighbors, bool periodic) : Wrapped(config_of(neighbors, periodic)) {}
+  explicit Wrapped(const Config& config)
+      : domain_(make_domain(config, comm::NodeHierarchy(MPI_COMM_SELF))),
         fields_(domain_, nullptr) {}
+
+  const Domain& domain() const { return domain_; }
+
+  /// Copies the ghosts of each array in the directions `filled`. Tells if that passes as an
+  /// exchange.
+  bool passes(const std::vector<comm::DirectionSet>& filled) const {
+    const auto wrap_each = [&] {
+      wrap([&](int field, comm::Direction direction) {
+        return filled[static_cast<std::size_t>(field)].contains(direction);
+      });
+    };
+    return !check_exchange(domain_, fields_, comm::HaloShape::direct, 1, wrap_each, MPI_COMM_WORLD);
+  }
 
   /// Copies the ghosts in the directions `filled` and adds `error` to those in `wrong`. Tells if
   /// that passes as an exchange of shape `shape`.
@@ -201,6 +217,10 @@ class Wrapped {
 
  private:
   void wrap(const comm::DirectionSet& filled, const comm::DirectionSet& wrong, double error) const {
+    wrap([&](int, comm::Direction direction) { return filled.contains(direction); }, wrong, error);
+  }
+  void wrap(const std::function<bool(int field, comm::Direction)>& is_filled,
+            const comm::DirectionSet& wrong = {}, double error = 0) const {
     std::map<std::uint64_t, double> owned;
     const ElementMap any_map(domain_, 0);
     for_each_element(domain_, fields_, [&](double& value, const ElementMap::Place& place) {
@@ -208,7 +228,7 @@ class Wrapped {
     });
     for_each_element(domain_, fields_, [&](double& value, const ElementMap::Place& place) {
       const auto direction = comm::Direction::from_index(place.ghost);
-      if (place.owned || place.outside || !filled.contains(direction)) return;
+      if (place.owned || place.outside || !is_filled(place.field, direction)) return;
       value = owned.at(any_map.global_index(place)) + (wrong.contains(direction) ? error : 0);
     });
   }
@@ -247,6 +267,27 @@ TEST_F(Ghosts, ThatAreNeededHaveToBeFilled) {
     // Beyond open boundaries, no ghost is filled.
     EXPECT_TRUE(Wrapped(Neighbors::all, false).passes(shape, {}));
   }
+}
+
+TEST_F(Ghosts, OfEachFieldAreThoseThatItNeeds) {
+  Config config;
+  config.subcommand = Subcommand::compare;
+  config.physics = "mhd";
+  config.local = {4, 5, 3};
+  const Wrapped fields(config);
+  auto filled = fields.domain().needs;
+  EXPECT_TRUE(fields.domain().needs_differ());
+  EXPECT_TRUE(fields.passes(filled));
+  for (auto& of_field : filled)
+    comm::for_each_direction([&](comm::Direction direction) {
+      const auto right = of_field;
+      if (right.contains(direction))
+        of_field.erase(direction);
+      else
+        of_field.insert(direction);
+      EXPECT_FALSE(fields.passes(filled)) << "direction " << direction.index();
+      of_field = right;
+    });
 }
 
 TEST_F(Ghosts, ThatAreNeededHaveToMatch) {

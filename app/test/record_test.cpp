@@ -45,6 +45,8 @@ class ResultFiles : public ::testing::Test {
     record_.describe = Describe::hvector;
     record_.packer = PackerKind::kokkos;
     record_.shape = comm::HaloShape::axes;
+    record_.physics = "mhd";
+    record_.needs_by_field = true;
     record_.neighbors = 18;
     record_.messages_per = Messages::region;
     record_.notes = {"one, with a comma", "two"};
@@ -103,10 +105,12 @@ TEST_F(ResultFiles, HoldOneLinePerRecord) {
     EXPECT_EQ(json.at("schema"), "halocline/1");
     EXPECT_EQ(json.at("method"), record_.method);
     EXPECT_EQ(json.at("periodic"), true);
+    EXPECT_EQ(json.at("physics"), "mhd");
     EXPECT_EQ(json.at("stencil"), "heat9");
     EXPECT_EQ(json.at("describe"), "hvector");
     EXPECT_EQ(json.at("packer"), "kokkos");
     EXPECT_EQ(json.at("shape"), "axes");
+    EXPECT_EQ(json.at("needs_by_field"), true);
     EXPECT_EQ(json.at("neighbors"), 18);
     EXPECT_EQ(json.at("messages_per"), "region");
     EXPECT_EQ(json.at("notes"), nlohmann::json(record_.notes));
@@ -122,7 +126,8 @@ TEST_F(ResultFiles, HoldOneLinePerRecord) {
   const auto csv = contents(config_.csv);
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3) << "one header, two rows";
   EXPECT_NE(csv.find(R"("a ""quoted"", long name")"), std::string::npos);
-  EXPECT_NE(csv.find(",true,heat9,hvector,kokkos,axes,18,region,"), std::string::npos) << csv;
+  EXPECT_NE(csv.find(",true,mhd,heat9,hvector,kokkos,axes,true,18,region,"), std::string::npos)
+      << csv;
   EXPECT_NE(csv.find(R"(,"one, with a comma; two",)"), std::string::npos) << csv;
 }
 

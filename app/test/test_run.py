@@ -137,6 +137,13 @@ class Mhd(Run):
         jobs = several(lambda case: halocline("run", *self.TINY, *case[1:], ranks=case[0]), cases)
         return [(case, self.state_hash_in(outcome)) for case, outcome in jobs]
 
+    def records(self, *arguments, ranks=1):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "records.jsonl"
+            outcome = halocline(*arguments, "--output", path, ranks=ranks)
+            self.assertEqual(outcome.code, 0, outcome.stderr)
+            return [json.loads(line) for line in path.read_text().splitlines()]
+
     def test_same_state_in_all_settings(self):
         settings = [(), ("--overlap",), ("--layout", "aos"), ("--shape", "axes"), ("--mhd.nu", "0.005"), ("--threads", "2")]
         cases = [(ranks, *setting) for ranks in RANKS for setting in settings if ranks <= 4]
@@ -145,6 +152,21 @@ class Mhd(Run):
         for case, found in hashes:
             with self.subTest(case=case):
                 self.assertEqual(found, hashes[0][1])
+
+    def test_each_field_gets_the_ghosts_that_it_reads(self):
+        for arguments, blocks in (((), 96), (("--layout", "aos"), 144), (("--neighbors", "18"), 144), (("--neighbors", "26"), 208)):
+            with self.subTest(arguments=arguments):
+                outcome = halocline("compare", "--physics", "mhd", "--dry-run", *arguments)
+                self.assertIn(f"exchanged: {blocks} of 208 field-blocks, ", outcome.stdout)
+        (record,) = self.records("run", *self.TINY)
+        self.assertEqual((record["physics"], record["needs_by_field"], record["neighbors"]), ("mhd", True, 18))
+
+    def test_its_halos_are_compared(self):
+        records = self.records("compare", "--physics", "mhd", "--global", "12", "10", "14", "--iterations", "2", "--quiet", ranks=2)
+        self.assertEqual({record["verified"] for record in records}, {True})
+        masked = records[0]["bytes_to_others"] + records[0]["bytes_to_self"]
+        (plain, *_) = self.records("compare", "--global", "12", "10", "14", "--iterations", "2", "--quiet", ranks=2)
+        self.assertLess(masked, plain["bytes_to_others"] + plain["bytes_to_self"])
 
     def test_depends_on_the_parameters(self):
         usual = {option["flag"]: float(option["default"]) for option in options() if option["flag"].startswith("mhd.")}
