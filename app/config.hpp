@@ -33,6 +33,7 @@ enum class Messages { partner, region, field };
 enum class Describe { subarray, vector, hvector, hindexed, structure };
 enum class PackerKind { host, kokkos };
 enum class Inject { none, drop, swap, flip, stale };
+enum class Axis { x, y, z };
 enum class Language { none, c, fortran };
 
 template <>
@@ -109,6 +110,13 @@ struct Config {
   std::int64_t seed = 1;
   Inject inject = Inject::none;
   std::int64_t inject_from = 1;  ///< number of the first verified exchange of a plan that is broken
+
+  std::int64_t snapshot_every = 0;           ///< steps; 0: no snapshots
+  std::vector<std::string> snapshot_fields;  ///< empty: all
+  std::int64_t slice_every = 0;              ///< steps; 0: no slices
+  std::vector<std::string> slice_fields;     ///< empty: all
+  Axis slice_axis = Axis::z;
+  double slice_at = 0.5;  ///< place on the axis, as a part of its length
 
   std::string output;  ///< path; empty: none
   std::string csv;     ///< path; empty: none
@@ -217,6 +225,11 @@ template <>
 struct EnumNames<PackerKind> {
   static constexpr std::array table{std::pair{PackerKind::host, "host"},
                                     std::pair{PackerKind::kokkos, "kokkos"}};
+};
+template <>
+struct EnumNames<Axis> {
+  static constexpr std::array table{std::pair{Axis::x, "x"}, std::pair{Axis::y, "y"},
+                                    std::pair{Axis::z, "z"}};
 };
 template <>
 struct EnumNames<Inject> {

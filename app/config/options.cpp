@@ -348,6 +348,26 @@ struct OptionTable {
     add("seed", &Config::seed, "N", Range{0, INT64_MAX}, {run, compare, gather},
         "seed of field values and random orders");
 
+    group = kPictures;
+    add("snapshot-every", &Config::snapshot_every, "N", Range{0, INT_MAX}, {run},
+        "write the fields after every N-th step",
+        "As VTK image data, with lists of the files for ParaView and XDMF. 0: never.");
+    add_names("snapshot-fields", &Config::snapshot_fields, "fields of a snapshot");
+    add("slice-every", &Config::slice_every, "N", Range{0, INT_MAX}, {run},
+        "draw a slice after every N-th step", "One PNG for each field. 0: never.");
+    add_names("slice-fields", &Config::slice_fields, "fields of which slices are drawn");
+    add("slice-axis", &Config::slice_axis, "", {run}, "axis at right angles to a slice");
+    auto& at = add("slice-at", &Config::slice_at, "X", {run}, "place of a slice on its axis",
+                   "0: first point. 1: last point.");
+    at.expected = "a number from 0 to 1";
+    at.read = [](const Json& value, Config& config) {
+      if (!value.is_number()) return false;
+      const auto number = value.get<double>();
+      if (!(number >= 0 && number <= 1)) return false;
+      config.slice_at = number;
+      return true;
+    };
+
     group = "Output";
     add("output", &Config::output, "PATH", {run, compare, gather, predict},
         "append results, one JSON object a line");
@@ -409,6 +429,13 @@ struct OptionTable {
     option.copy = [member](const Config& from, Config& to) { to.*member = from.*member; };
     option.default_text = default_text(option.write(Config{}));
     return option;
+  }
+
+  void add_names(std::string name, std::vector<std::string> Config::*member, std::string meaning) {
+    auto& option = add(std::move(name), member, "NAME,...", {Subcommand::run}, std::move(meaning),
+                       "Those of mhd are lnrho, ux, uy, uz, ax, ay, az, s; those of heat field0, "
+                       "field1, ... Default: all.");
+    option.expected = "a list of one or more names of fields, each at most once";
   }
 
   void add_parameter(const PhysicsKind& kind, const PhysicsParameter& parameter) {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Writes what people look at while a run goes on: snapshots of fields, and slices as pictures.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config.hpp"
+#include "fields.hpp"
+
+namespace halocline::app {
+
+/// Writes snapshots and slices of a run into a folder, as often as the configuration says.
+template <class T>
+class Pictures {
+ public:
+  /// Keeps a reference to the domain.
+  /// \param folder is there when a picture is due
+  /// \param names names of the fields; empty: field0, field1, ...
+  /// \param spacing distances of points along x, y, z
+  /// \throws ConfigError if the configuration names a field that is not there, or wants slices from
+  /// a program that cannot write them
+  Pictures(const Config& config, const Domain& domain, std::string folder,
+           const std::vector<std::string_view>& names, std::array<double, 3> spacing,
+           MPI_Comm comm);
+
+  /// Writes what is due after `step` steps, of the fields as the device has them, if there is one.
+  /// Copies the fields to host memory if something is due. Collective.
+  /// \throws EnvironmentError on all ranks if a file cannot be written, and ConfigError if a list
+  /// of snapshots is there that is not ours
+  void after_step(std::int64_t step, double time, const FieldSet<T>& fields);
+
+ private:
+  const Domain& domain_;
+  std::string folder_;
+  std::vector<std::string> names_;  // of all fields
+  std::array<double, 3> spacing_;
+  MPI_Comm comm_;
+  std::int64_t snapshot_every_, slice_every_;
+  std::vector<int> snapshot_fields_, slice_fields_;
+  Axis slice_axis_;
+  std::int64_t slice_index_;
+};
+
+}  // namespace halocline::app
