@@ -116,7 +116,11 @@ struct Config {
   std::int64_t slice_every = 0;              ///< steps; 0: no slices
   std::vector<std::string> slice_fields;     ///< empty: all
   Axis slice_axis = Axis::z;
-  double slice_at = 0.5;  ///< place on the axis, as a part of its length
+  std::string output_folder;          ///< path; empty: a new folder, if the run writes something
+  std::int64_t series_every = 0;      ///< steps; 0: no time series
+  std::int64_t checkpoint_every = 0;  ///< steps; 0: no checkpoints
+  std::string restart;                ///< path of a checkpoint or an output folder; empty: none
+  double slice_at = 0.5;              ///< place on the axis, as a part of its length
 
   std::string output;  ///< path; empty: none
   std::string csv;     ///< path; empty: none
@@ -146,6 +150,15 @@ std::variant<std::string, Config> read_arguments(int argc, const char* const* ar
 /// ranks against points) are left to the commands.
 /// \throws ConfigError with the same message on every rank; it names the key and its place.
 std::optional<Config> parse_config(MPI_Comm comm, int argc, const char* const* argv);
+
+/// Reads the command line and the config file of parse_config() again, which may have changed.
+/// Collective.
+/// \throws ConfigError with the same message on every rank
+Config reread_arguments(MPI_Comm comm);
+
+/// Returns the options that the results of a run depend on, as one line of JSON: names and values.
+/// A checkpoint keeps them.
+std::string settings_json(const Config& config);
 
 /// Returns the effective configuration as one line of JSON: an object with the subcommand and the
 /// long flags as keys. The value of an unset option is null.

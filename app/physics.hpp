@@ -76,8 +76,9 @@ class Physics {
   /// Goes on from a state() that another run of the same physics has left. Local.
   virtual void restore(std::span<const double> state) = 0;
 
-  /// Takes the parameters of another configuration from the next step on. Local.
-  virtual void reload(const Config& config) = 0;
+  /// Takes the parameters of another configuration from the step on that begins with `fields`,
+  /// whose ghosts in all directions are set. Collective.
+  virtual void reload(const Config& config, const FieldSet<T>& fields, MPI_Comm comm) = 0;
 
   /// Measures the owned points of working fields, whose ghosts in all directions are set.
   /// Collective. \return one number for each of PhysicsInfo::measures, the same on all ranks

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "config.hpp"
@@ -21,13 +20,12 @@ class Pictures {
  public:
   /// Keeps a reference to the domain.
   /// \param folder is there when a picture is due
-  /// \param names names of the fields; empty: field0, field1, ...
+  /// \param names names of the fields
   /// \param spacing distances of points along x, y, z
   /// \throws ConfigError if the configuration names a field that is not there, or wants slices from
   /// a program that cannot write them
   Pictures(const Config& config, const Domain& domain, std::string folder,
-           const std::vector<std::string_view>& names, std::array<double, 3> spacing,
-           MPI_Comm comm);
+           std::vector<std::string> names, std::array<double, 3> spacing, MPI_Comm comm);
 
   /// Writes what is due after `step` steps, of the fields as the device has them, if there is one.
   /// Copies the fields to host memory if something is due. Collective.

@@ -42,13 +42,14 @@ void Progress::write(const std::string& text) const {
   [[maybe_unused]] const auto written = ::write(terminal_, text.data(), text.size());
 }
 
-void Progress::update(std::int64_t done) {
+void Progress::update(std::int64_t done, const std::string& detail) {
   if (terminal_ < 0 || done >= total_) return;
   const auto now = Clock::now();
   if (drawn_ && now - last_ < kInterval) return;
   const double fraction = static_cast<double>(done) / static_cast<double>(total_);
   const double elapsed = std::chrono::duration<double>(now - begin_).count();
-  std::string line = kClear + label_ + " " + format_fixed(100 * fraction, 0) + " %";
+  std::string line =
+      kClear + label_ + " " + (detail.empty() ? format_fixed(100 * fraction, 0) + " %" : detail);
   if (done > 0) line += ", " + format_seconds(elapsed * (1 - fraction) / fraction) + " left";
   write(line);
   last_ = now;

@@ -20,8 +20,8 @@ class Progress {
   /// Clears the line.
   ~Progress() { finish(); }
 
-  /// Shows that `done` of `total` are done.
-  void update(std::int64_t done);
+  /// Shows that `done` of `total` are done: `detail`, or the percentage.
+  void update(std::int64_t done, const std::string& detail = "");
 
   /// Clears the line; later updates are ignored.
   void finish();

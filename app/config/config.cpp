@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "config.hpp"
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
+#include "checkpoint.hpp"
 #include "comm/device/gpu_awareness.hpp"
 #include "environment.hpp"
 #include "given.hpp"
@@ -11,6 +14,38 @@ namespace halocline::app {
 
 namespace {
 
+// Tells if a checkpoint keeps this option. The others do not change the results of a run.
+bool is_kept(const Option& option, const Config& config) {
+  constexpr std::array kKept{"physics", "global",   "element", "fields",
+                             "stencil", "periodic", "stages",  "seed"};
+  return option.group == kParametersOf + config.physics ||
+         std::find(kKept.begin(), kKept.end(), option.name) != kKept.end();
+}
+
+// Returns the options that the newest readable checkpoint keeps.
+Given settings_of_checkpoint(const std::string& path) {
+  std::optional<ConfigError> first;
+  for (const auto& folder : checkpoints_of(path)) {
+    try {
+      const auto checkpoint = read_checkpoint(folder);
+      const auto settings = Json::parse(checkpoint.settings);
+      Given out;
+      const auto where = folder + "/checkpoint.json";
+      const auto add = [&](const std::string& name, const Json& value) {
+        if (const auto* option = find_option(name)) out.add(*option, value, where);
+      };
+      add("physics", checkpoint.physics);
+      add("global", checkpoint.global);
+      add("element", to_string(checkpoint.element));
+      for (const auto& [name, value] : settings.items()) add(name, value);
+      return out;
+    } catch (const ConfigError& error) {
+      if (!first) first = error;
+    }
+  }
+  throw *first;
+}
+
 Config merge(const CommandLine& line) {
   comm::gpu_awareness_by_environment();  // throws for a bad value, even if there is no device
   const auto& asked = line.given.values;
@@ -18,6 +53,11 @@ Config merge(const CommandLine& line) {
                    ? read_config_file(asked.config, asked.subcommand)
                    : Given{};
   given.override_with(line.given);
+  if (!given.values.restart.empty() && asked.subcommand == Subcommand::run) {
+    auto saved = settings_of_checkpoint(given.values.restart);
+    saved.override_with(given);
+    given = std::move(saved);
+  }
   auto config = given.values;
   config.subcommand = asked.subcommand;
   config.expression = asked.expression;
@@ -68,6 +108,8 @@ std::string as_toml(const Config& config) {
   return out;
 }
 
+std::vector<std::string> arguments_of_program;  // of the last parse_config()
+
 }  // namespace
 
 std::variant<std::string, Config> read_arguments(int argc, const char* const* argv) {
@@ -80,6 +122,7 @@ std::variant<std::string, Config> read_arguments(int argc, const char* const* ar
 
 std::optional<Config> parse_config(MPI_Comm comm, int argc, const char* const* argv) {
   std::string text;  // stays empty if there is nothing left to do
+  arguments_of_program.assign(argv, argv + argc);
   run_on_root(comm, [&] {
     const auto asked = read_arguments(argc, argv);
     if (const auto* answer = std::get_if<std::string>(&asked))
@@ -90,6 +133,25 @@ std::optional<Config> parse_config(MPI_Comm comm, int argc, const char* const* a
   text = broadcast(std::move(text), comm);
   if (text.empty()) return std::nullopt;
   return from_json(Json::parse(text));
+}
+
+Config reread_arguments(MPI_Comm comm) {
+  std::vector<const char*> words;
+  for (const auto& word : arguments_of_program) words.push_back(word.c_str());
+  std::string text;
+  run_on_root(comm, [&] {
+    const auto answer = read_arguments(static_cast<int>(std::ssize(words)), words.data());
+    text = effective_config_json(std::get<Config>(answer));
+  });
+  return from_json(Json::parse(broadcast(text, comm)));
+}
+
+std::string settings_json(const Config& config) {
+  Json out = Json::object();
+  for (const auto& option : options())
+    if (const auto value = option.write(config); is_kept(option, config) && !value.is_null())
+      out[option.name] = value;
+  return out.dump();
 }
 
 std::string effective_config_json(const Config& config) {

@@ -348,7 +348,17 @@ struct OptionTable {
     add("seed", &Config::seed, "N", Range{0, INT64_MAX}, {run, compare, gather},
         "seed of field values and random orders");
 
-    group = kPictures;
+    group = kFilesOfRun;
+    add("output-folder", &Config::output_folder, "FOLDER", {run}, "folder of all that a run writes",
+        "Default: a new folder in results/mine, if the run writes something. The files STOP and "
+        "RELOAD there, SIGTERM and SIGUSR1 are obeyed after the step that is computed.");
+    add("series-every", &Config::series_every, "N", Range{0, INT_MAX}, {run},
+        "add a row to timeseries.csv after every N-th step", "0: never.");
+    add("checkpoint-every", &Config::checkpoint_every, "N", Range{0, INT_MAX}, {run},
+        "write a checkpoint after every N-th step", "The newest two stay. 0: never.");
+    add("restart", &Config::restart, "FOLDER", {run}, "go on from a checkpoint",
+        "Or from the newest good one of an output folder. --steps is the step to reach. Physics, "
+        "points and parameters are the checkpoint's.");
     add("snapshot-every", &Config::snapshot_every, "N", Range{0, INT_MAX}, {run},
         "write the fields after every N-th step",
         "As VTK image data, with lists of the files for ParaView and XDMF. 0: never.");

@@ -18,8 +18,9 @@ using Tokens = std::vector<std::string>;
 
 /// Begins the heading of the parameters of a physics, which the short help leaves out.
 inline constexpr const char* kParametersOf = "Parameters of ";
-/// Is the heading of snapshots and slices, which the short help leaves out, too.
-inline constexpr const char* kPictures = "Pictures";
+/// Is the heading of time series, checkpoints, snapshots and slices, which the short help leaves
+/// out, too.
+inline constexpr const char* kFilesOfRun = "Files of a run";
 
 /// Describes a member of Config to all code that reads, writes or explains it.
 struct Option {

@@ -5,13 +5,16 @@
 
 #include "comm/mpi/communicator.hpp"
 #include "draft.hpp"
+#include "support/error.hpp"
+#include "support/text_file.hpp"
 
 namespace halocline::app {
 
 // A file that only some ranks have opened stays open: to close it would wait for the other ranks.
-CollectiveFile::CollectiveFile(MPI_Comm comm, std::string path)
-    : comm_(comm), path_(std::move(path)) {
-  require(MPI_File_open(comm, path_.c_str(), MPI_MODE_WRONLY, MPI_INFO_NULL, &file_));
+CollectiveFile::CollectiveFile(MPI_Comm comm, std::string path, Use use)
+    : comm_(comm), path_(std::move(path)), use_(use) {
+  const int mode = use == Use::write ? MPI_MODE_WRONLY : MPI_MODE_RDONLY;
+  require(MPI_File_open(comm, path_.c_str(), mode, MPI_INFO_NULL, &file_));
 }
 
 CollectiveFile::~CollectiveFile() {
@@ -26,8 +29,12 @@ void CollectiveFile::write(const void* values, int count, MPI_Datatype value) {
   require(MPI_File_write_all(file_, values, count, value, MPI_STATUS_IGNORE));
 }
 
+void CollectiveFile::read(void* values, int count, MPI_Datatype value) {
+  require(MPI_File_read_all(file_, values, count, value, MPI_STATUS_IGNORE));
+}
+
 void CollectiveFile::close() {
-  require(MPI_File_sync(file_));
+  if (use_ == Use::write) require(MPI_File_sync(file_));
   require(MPI_File_close(&file_));
 }
 
@@ -38,7 +45,9 @@ void CollectiveFile::require(int code) const {
     char text[MPI_MAX_ERROR_STRING] = "?";
     int length = 0;
     MPI_Error_string(code, text, &length);
-    refuse_to_write(path_, text);
+    if (use_ == Use::write) refuse_to_write(path_, text);
+    throw EnvironmentError("file cannot be read (" + excerpt(path_, 1000) + ": " + text +
+                           "): check that all ranks may read it");
   });
 }
 

@@ -14,13 +14,6 @@ namespace halocline::app {
 
 namespace {
 
-std::vector<std::string> names_of_fields(const std::vector<std::string_view>& names, int fields) {
-  std::vector<std::string> out(names.begin(), names.end());
-  for (int field = 0; names.empty() && field < fields; ++field)
-    out.push_back("field" + std::to_string(field));
-  return out;
-}
-
 std::string joined(const std::vector<std::string>& names) {
   std::string out;
   for (const auto& name : names) out += (out.empty() ? "" : ", ") + name;
@@ -51,11 +44,10 @@ bool is_due(std::int64_t step, std::int64_t every) {
 
 template <class T>
 Pictures<T>::Pictures(const Config& config, const Domain& domain, std::string folder,
-                      const std::vector<std::string_view>& names, std::array<double, 3> spacing,
-                      MPI_Comm comm)
+                      std::vector<std::string> names, std::array<double, 3> spacing, MPI_Comm comm)
     : domain_(domain),
       folder_(std::move(folder)),
-      names_(names_of_fields(names, domain.fields)),
+      names_(std::move(names)),
       spacing_(spacing),
       comm_(comm),
       snapshot_every_(config.snapshot_every),

@@ -4,13 +4,10 @@
 
 #include <mpi.h>
 
-#include "fields.hpp"
+#include "field_transfer.hpp"
 #include "vti.hpp"
 
 namespace halocline::app {
-
-/// Bounds the bytes of a field that a rank packs at a time.
-inline constexpr std::int64_t kMostPackedBytes = std::int64_t{16} << 20;
 
 /// Writes the owned points in host memory to snapshot.file() in snapshot.folder, and lists that
 /// file in fields.pvd and fields.xmf. An older file stays until the new one is complete.

@@ -227,7 +227,7 @@ TEST(Pictures, AreWrittenWhenTheyAreDue) {
 
 TEST(Pictures, RefuseNamesThatAreNotThere) {
   Scene<double> scene(Layout::soa);
-  const auto make = [&](const std::vector<std::string_view>& names) {
+  const auto make = [&](const std::vector<std::string>& names) {
     return message_of<ConfigError>([&] {
       Pictures<double>(scene.config, scene.domain, ".", names, {1, 1, 1}, MPI_COMM_WORLD);
     });
@@ -237,7 +237,7 @@ TEST(Pictures, RefuseNamesThatAreNotThere) {
             "snapshot-fields cannot be used (there is no field entropie): did you mean entropy?");
   scene.config.snapshot_fields = {};
   scene.config.slice_fields = {"temperature"};
-  EXPECT_EQ(make({}),
+  EXPECT_EQ(make({"field0", "field1", "field2"}),
             "slice-fields cannot be used (there is no field temperature): give some of field0, "
             "field1, field2");
 }

@@ -84,6 +84,10 @@ model = "m.json"
 force-model = true
 threads = 1
 seed = 9223372036854775807
+output-folder = "out"
+series-every = 3
+checkpoint-every = 4
+restart = "here"
 snapshot-every = 5
 snapshot-fields = ["ux", "lnrho"]
 slice-every = 6
@@ -190,6 +194,12 @@ class BadInput(InDirectory):
 
 
 class EffectiveConfig(InDirectory):
+    def setUp(self):
+        super().setUp()
+        (self.directory / "here").mkdir()
+        description = {"format": "halocline-checkpoint/1", "physics": "heat", "step": 0, "global": [1, 1, 1], "element": "float", "fields": []}
+        self.write("here/checkpoint.json", json.dumps(description))
+
     def print_config(self, *arguments, **options):
         outcome = self.halocline(*arguments, "--print-config", **options)
         self.assertEqual(outcome.code, 0, outcome.stderr)
@@ -228,7 +238,7 @@ class EffectiveConfig(InDirectory):
 
     def test_knows_all_flags_of_the_help_text(self):
         everywhere = set(self.keys(NOT_DEFAULT))
-        self.assertEqual({option["flag"] for option in options()}, everywhere | {"local", "config"})
+        self.assertEqual({option["flag"] for option in options()}, everywhere | {"local", "config", "heat.diffusion"})
 
     def test_flags_override_the_file(self):
         name = self.write("c.toml", 'local = [8, 8, 8]\nradius = 2\nmethods = ["alltoallv"]\nperiodic = false\n')

@@ -1,15 +1,33 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Computes independent heat equations: each field is a plane wave that a stencil damps.
+#include <array>
+#include <string>
+
 #include "physics.hpp"
 #include "physics/heat/advance.hpp"
 #include "physics/heat/stencil.hpp"
 #include "physics/heat/waves.hpp"
+#include "support/error.hpp"
 
 namespace halocline::app {
 
 namespace {
 
+// No stencil is stable beyond 2 / 18.2, where 18.2 is the largest eigenvalue of all.
+constexpr double kLargestDiffusionNumber = 0.1;
+
+constexpr std::array kHeatParameters{PhysicsParameter{
+    "diffusion", "conductivity * time / distance^2 of a substep; 0: by the number of steps", 0, 0}};
+
+double given_diffusion_number(const Config& config) {
+  const auto found = config.parameters.find("heat.diffusion");
+  return found == config.parameters.end() ? 0 : found->second;
+}
+
 PhysicsInfo heat_info(const Config& config) {
+  if (const auto given = given_diffusion_number(config); given > kLargestDiffusionNumber)
+    throw ConfigError("heat.diffusion is not stable (" + std::to_string(given) +
+                      "): give at most " + std::to_string(kLargestDiffusionNumber));
   const auto spec = stencil_spec(config.stencil);
   return {.fields = {},
           .radius = spec.radius(),
@@ -24,9 +42,12 @@ class Heat final : public Physics<T> {
       : domain_(domain),
         spec_(stencil_spec(config.stencil)),
         stages_(config.stages),
-        diffusion_number_(choose_diffusion_number(spec_, domain.fields,
-                                                  domain.decomposition.global(),
-                                                  config.steps * config.stages, config.stages)) {}
+        diffusion_number_(given_diffusion_number(config)) {
+    if (diffusion_number_ == 0)
+      diffusion_number_ =
+          choose_diffusion_number(spec_, domain.fields, domain.decomposition.global(),
+                                  config.steps * config.stages, config.stages);
+  }
 
   int parts() const override { return domain_.arrays(); }
   void set_initial(const FieldSet<T>& fields) const override { set_wave(domain_, fields); }
@@ -47,7 +68,7 @@ class Heat final : public Physics<T> {
   }
   std::vector<double> state() const override { return {diffusion_number_}; }
   void restore(std::span<const double> state) override { diffusion_number_ = state.front(); }
-  void reload(const Config&) override {}
+  void reload(const Config&, const FieldSet<T>&, MPI_Comm) override {}
   std::vector<double> measure(const FieldSet<T>&, MPI_Comm) const override { return {}; }
 
   std::optional<SolutionCheck> check(const FieldSet<T>& fields, std::int64_t substeps,
@@ -69,7 +90,8 @@ std::unique_ptr<Physics<T>> make_heat(const Config& config, const Domain& domain
 
 }  // namespace
 
-extern const PhysicsKind kHeat{
-    "heat", "independent heat equations", heat_info, make_heat<double>, make_heat<float>, {}};
+extern const PhysicsKind kHeat{"heat",           "independent heat equations",
+                               heat_info,        make_heat<double>,
+                               make_heat<float>, kHeatParameters};
 
 }  // namespace halocline::app

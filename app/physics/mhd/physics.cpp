@@ -159,7 +159,12 @@ class Mhd final : public Physics<T> {
     next_ = {static_cast<std::int64_t>(state[0]), {state[1], state[2]}};
     now_ = next_;
   }
-  void reload(const Config& config) override { parameters_ = parameters_of(config); }
+  // The step that was chosen with the old parameters may be too long for the new ones.
+  void reload(const Config& config, const FieldSet<T>& fields, MPI_Comm comm) override {
+    parameters_ = parameters_of(config);
+    if (fixed_dt_ == 0)
+      next_.clock.dt = mhd::longest_step(domain_, parameters_, spacing_, fields, comm);
+  }
   std::vector<double> measure(const FieldSet<T>&, MPI_Comm) const override { return {}; }
 
   std::optional<SolutionCheck> check(const FieldSet<T>& fields, std::int64_t,

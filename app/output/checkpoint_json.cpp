@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Finds checkpoints, and reads their checkpoint.json.
+#include "checkpoint_json.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "checksum.hpp"
+#include "provenance.hpp"
+#include "support/error.hpp"
+#include "support/text_file.hpp"
+#include "table.hpp"
+
+namespace halocline::app {
+
+namespace {
+
+namespace fs = std::filesystem;
+using CheckpointJson = nlohmann::ordered_json;
+
+constexpr const char* kFormat = "halocline-checkpoint/1";
+constexpr std::string_view kPrefix = "checkpoint-";
+
+// Returns the step of a folder checkpoint-STEP, -1 for other names.
+std::int64_t step_of_name(const std::string& name) {
+  if (!name.starts_with(kPrefix) || name.size() < kPrefix.size() + 8 ||
+      name.size() > kPrefix.size() + 18)
+    return -1;
+  const auto digits = name.substr(kPrefix.size());
+  const bool is_number =
+      std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return is_number ? std::atoll(digits.c_str()) : -1;
+}
+
+constexpr const char* byte_order() {
+  return std::endian::native == std::endian::little ? "little" : "big";
+}
+
+std::string as_hex(double value) {
+  char out[40];
+  std::snprintf(out, sizeof out, "%a", value);
+  return out;
+}
+
+// Returns the number that a string holds, whole.
+double number_in(const std::string& text) {
+  char* end = nullptr;
+  const double out = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0') throw ConfigError("");
+  return out;
+}
+
+std::uint64_t whole_number_in(const std::string& text) {
+  char* end = nullptr;
+  const auto out = std::strtoull(text.c_str(), &end, 16);
+  if (!text.starts_with("0x") || *end != '\0') throw ConfigError("");
+  return out;
+}
+
+}  // namespace
+
+std::string checkpoint_name(std::int64_t step) {
+  char digits[24];
+  std::snprintf(digits, sizeof digits, "%08lld", static_cast<long long>(step));
+  return std::string(kPrefix) + digits;
+}
+
+std::map<std::int64_t, std::string> checkpoints_in(const std::string& folder) {
+  std::map<std::int64_t, std::string> out;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (const auto step = step_of_name(entry.path().filename().string()); step >= 0)
+      out[step] = entry.path().string();
+  return out;
+}
+
+std::vector<std::string> checkpoints_of(const std::string& path) {
+  std::error_code error;
+  if (fs::exists(path + "/checkpoint.json", error)) return {path};
+  std::vector<std::string> out;
+  for (const auto& [step, folder] : checkpoints_in(path)) out.insert(out.begin(), folder);
+  if (out.empty())
+    throw ConfigError("restart finds no checkpoint (" + excerpt(path, 1000) +
+                      "): give --restart a folder with a checkpoint.json, or the output folder of "
+                      "a run with --checkpoint-every");
+  return out;
+}
+
+std::string checkpoint_json(const Checkpoint& checkpoint) {
+  CheckpointJson out;
+  out["format"] = kFormat;
+  out["program"] = "halocline " + version_line();
+  out["physics"] = checkpoint.physics;
+  out["step"] = checkpoint.step;
+  out["global"] = checkpoint.global;
+  out["element"] = to_string(checkpoint.element);
+  out["byte_order"] = byte_order();
+  out["fields"] = CheckpointJson::array();
+  for (const auto& [field, name, crc32] : checkpoint.files) {
+    CheckpointJson file{{"name", field}, {"file", name}};
+    if (crc32) file["crc32"] = crc32_text(*crc32);
+    out["fields"].push_back(std::move(file));
+  }
+  out["state"] = CheckpointJson::array();
+  for (const double number : checkpoint.state) out["state"].push_back(as_hex(number));
+  if (checkpoint.state_hash) out["state_hash"] = format_hash(*checkpoint.state_hash);
+  out["settings"] = CheckpointJson::parse(checkpoint.settings);
+  return out.dump(1) + "\n";
+}
+
+Checkpoint parse_checkpoint(const std::string& text, const std::string& folder) {
+  const auto refuse = [&](const std::string& why) {
+    throw ConfigError("restart cannot be used (" + excerpt(folder, 1000) + "/checkpoint.json " +
+                      why + "): give --restart another checkpoint");
+  };
+  CheckpointJson json;
+  if (!nests_deeper_than(text, 16)) json = CheckpointJson::parse(text, nullptr, false);
+  if (!json.is_object()) refuse("is damaged");
+  const auto format = json.value("format", CheckpointJson());
+  if (format != kFormat)
+    refuse("has format " + excerpt(format.dump()) + ", this program reads " + kFormat);
+  Checkpoint out;
+  out.folder = folder;
+  try {
+    out.physics = json.at("physics");
+    out.step = json.at("step");
+    out.global = json.at("global");
+    const auto element = from_string<Element>(json.at("element").get<std::string>());
+    if (!element || out.step < 0) throw ConfigError("");
+    out.element = *element;
+    if (json.value("byte_order", byte_order()) != byte_order())
+      refuse("says that its numbers have another byte order than this machine");
+    for (const auto& file : json.at("fields")) {
+      Checkpoint::File one{file.at("name"), file.at("file"), {}};
+      if (one.name.find('/') != std::string::npos) throw ConfigError("");
+      if (file.contains("crc32"))
+        one.crc32 = static_cast<std::uint32_t>(whole_number_in(file.at("crc32")));
+      out.files.push_back(std::move(one));
+    }
+    if (json.contains("state"))
+      for (const auto& number : json.at("state"))
+        out.state.push_back(number_in(number.get<std::string>()));
+    if (json.contains("state_hash")) out.state_hash = whole_number_in(json.at("state_hash"));
+    if (json.contains("settings")) out.settings = json.at("settings").dump();
+  } catch (const nlohmann::json::exception&) {
+    refuse("lacks something, or has something of another type");
+  } catch (const ConfigError& error) {
+    if (*error.what() != '\0') throw;
+    refuse("has a value that is none");
+  }
+  return out;
+}
+
+std::string text_of_checkpoint(const std::string& folder) {
+  constexpr FileKind kKind{"checkpoint", "give --restart another checkpoint", 64 << 20};
+  return read_whole_file(folder + "/checkpoint.json", kKind);
+}
+
+Checkpoint read_checkpoint(const std::string& folder) {
+  return parse_checkpoint(text_of_checkpoint(folder), folder);
+}
+
+}  // namespace halocline::app

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "run_files.hpp"
+
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "checkpoint.hpp"
+#include "checkpoint_json.hpp"
+#include "comm/mpi/communicator.hpp"
+#include "draft.hpp"
+#include "environment.hpp"
+#include "field_statistics.hpp"
+#include "pictures.hpp"
+#include "run_control.hpp"
+#include "snapshot.hpp"
+#include "support/error.hpp"
+#include "support/text_file.hpp"
+#include "time_series.hpp"
+
+namespace halocline::app {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_step_due(std::int64_t step, std::int64_t every) {
+  return every > 0 && step % every == 0;
+}
+
+// Returns the folder that the user names, or a new one of the present time.
+std::string choose_folder(const Config& config) {
+  if (!config.output_folder.empty()) return config.output_folder;
+  const auto now = std::time(nullptr);
+  char name[64];
+  std::strftime(name, sizeof name, "results/mine/run-%Y%m%d-%H%M%S", std::gmtime(&now));
+  std::string out = name;
+  for (int i = 2; fs::exists(out); ++i) out = std::string(name) + "-" + std::to_string(i);
+  return out;
+}
+
+// Makes the folder, or refuses one that holds a run which is not continued.
+void prepare_folder(const Config& config, const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) refuse_to_write(folder, error.message());
+  if (!config.restart.empty()) return;
+  bool holds_run = !checkpoints_in(folder).empty();
+  for (const auto* name : {"timeseries.csv", "fields.pvd"})
+    holds_run = holds_run || fs::exists(folder + "/" + name);
+  if (holds_run)
+    throw ConfigError("output-folder holds a run already (" + excerpt(folder, 1000) +
+                      "): give a new folder, or go on with that run by --restart");
+}
+
+}  // namespace
+
+std::vector<std::string> names_of_fields(const PhysicsInfo& physics, int fields) {
+  std::vector<std::string> out(physics.fields.begin(), physics.fields.end());
+  for (int field = 0; physics.fields.empty() && field < fields; ++field)
+    out.push_back("field" + std::to_string(field));
+  return out;
+}
+
+bool writes_files(const Config& config) {
+  return !config.output_folder.empty() || config.series_every > 0 || config.checkpoint_every > 0 ||
+         config.snapshot_every > 0 || config.slice_every > 0;
+}
+
+template <class T>
+class RunFiles<T>::Implementation {
+ public:
+  Implementation(const Config& config, const Domain& domain, const PhysicsInfo& info,
+                 Physics<T>& physics, MPI_Comm comm)
+      : config_(config),
+        domain_(domain),
+        info_(info),
+        physics_(physics),
+        comm_(comm),
+        names_(names_of_fields(info, domain.fields)),
+        folder_(prepared_folder(config, comm)),
+        pictures_(config, domain, folder_, names_, info.spacing, comm) {
+    if (!folder_.empty()) control_.emplace(folder_, comm);
+  }
+
+  const std::string& folder() const { return folder_; }
+
+  Restart restart(const FieldSet<T>& fields) {
+    if (config_.restart.empty()) return {};
+    const auto [checkpoint, damaged] =
+        app::restore(config_.restart, config_, domain_, names_, fields, comm_);
+    const bool is_new = checkpoint.state.empty();
+    if (is_new && checkpoint.step > 0)
+      throw ConfigError("restart has no state (" + excerpt(checkpoint.folder, 1000) + ", step " +
+                        std::to_string(checkpoint.step) +
+                        "): an initial state of another program has step 0");
+    if (checkpoint.step > config_.steps)
+      throw ConfigError("steps are done already (steps " + std::to_string(config_.steps) + ", " +
+                        excerpt(checkpoint.folder, 1000) + " has " +
+                        std::to_string(checkpoint.step) + "): give --steps the step to reach");
+    if (!is_new) physics_.restore(checkpoint.state);
+    std::string text;
+    for (const auto& line : damaged) text += line + "\n";
+    say(config_, comm_,
+        text + "goes on from " + checkpoint.folder + ", step " + std::to_string(checkpoint.step) +
+            "\n");
+    return {checkpoint.step, is_new};
+  }
+
+  std::optional<End> after_step(std::int64_t step, std::int64_t substep, const FieldSet<T>& fields,
+                                const std::function<void()>& set_all_ghosts) {
+    const auto clock = physics_.clock(substep);
+    const bool is_first = !last_checkpoint_;
+    if (is_first) last_checkpoint_ = step;
+    const bool series = is_step_due(step, config_.series_every);
+    const bool must_look =
+        series || !(clock.dt > 0) || is_step_due(step, kLookEvery) || step == config_.steps;
+    if (must_look && !info_.fields.empty()) {
+      fields.from_device();
+      if (const auto place = find_not_finite(domain_, fields, comm_))
+        return End{"", describe_not_finite(*place, step, clock.time, fields)};
+    }
+    if (series) write_row(step, clock, fields, set_all_ghosts);
+    pictures_.after_step(step, clock.time, fields);
+    if (!control_) return std::nullopt;
+
+    const auto wishes = control_->wishes();
+    if (wishes.reload) reload(fields, set_all_ghosts);
+    const bool ends = !wishes.stop.empty() && step < config_.steps;
+    const bool due = is_step_due(step, config_.checkpoint_every) ||
+                     (config_.checkpoint_every > 0 && step == config_.steps);
+    if ((due || ends) && step != last_checkpoint_) write_checkpoint_of(step, fields);
+    if (ends) return End{wishes.stop, ""};
+    return std::nullopt;
+  }
+
+ private:
+  // A run that has broken down is found after at most this number of steps.
+  static constexpr std::int64_t kLookEvery = 10;
+
+  // Returns the folder, which is there; empty if nothing is written. Collective.
+  static std::string prepared_folder(const Config& config, MPI_Comm comm) {
+    if (!writes_files(config)) return "";
+    std::string folder;
+    run_on_root(comm, [&] {
+      folder = choose_folder(config);
+      prepare_folder(config, folder);
+    });
+    return broadcast(folder, comm);
+  }
+
+  std::string describe_not_finite(const FieldPoint& at, std::int64_t step, double time,
+                                  const FieldSet<T>& fields) {
+    const auto& name = names_[static_cast<std::size_t>(at.field)];
+    auto out = name + " is not finite at step " + std::to_string(step) + ", point (" +
+               std::to_string(at.point[0]) + ", " + std::to_string(at.point[1]) + ", " +
+               std::to_string(at.point[2]) + ")";
+    if (folder_.empty()) return out;
+    std::vector<int> all;
+    for (int field = 0; field < domain_.fields; ++field) all.push_back(field);
+    const Snapshot snapshot{folder_, step, time, info_.spacing, names_, all};
+    write_snapshot(snapshot, domain_, fields, comm_);
+    return out + ", written to " + folder_ + "/" + snapshot.file();
+  }
+
+  void write_row(std::int64_t step, const Clock& clock, const FieldSet<T>& fields,
+                 const std::function<void()>& set_all_ghosts) {
+    fields.from_device();
+    std::vector<double> numbers;
+    for (const auto& [least, rms, largest] : field_statistics(domain_, fields, comm_))
+      numbers.insert(numbers.end(), {least, rms, largest});
+    if (!info_.measures.empty()) {
+      set_all_ghosts();
+      const auto measured = physics_.measure(fields, comm_);
+      numbers.insert(numbers.end(), measured.begin(), measured.end());
+    }
+    run_on_root(comm_, [&] {
+      if (!series_) {
+        std::vector<std::string> columns;
+        for (const auto& name : names_)
+          columns.insert(columns.end(), {name + "_min", name + "_rms", name + "_max"});
+        columns.insert(columns.end(), info_.measures.begin(), info_.measures.end());
+        series_.emplace(folder_ + "/timeseries.csv", columns, step);
+      }
+      series_->append(step, clock.time, clock.dt, numbers);
+    });
+  }
+
+  void write_checkpoint_of(std::int64_t step, const FieldSet<T>& fields) {
+    fields.from_device();
+    Checkpoint checkpoint;
+    checkpoint.folder = folder_ + "/" + checkpoint_name(step);
+    checkpoint.physics = config_.physics;
+    checkpoint.step = step;
+    checkpoint.global = domain_.decomposition.global();
+    checkpoint.element = config_.element;
+    for (const auto& name : names_) checkpoint.files.push_back({name, name + ".raw", {}});
+    checkpoint.state = physics_.state();
+    checkpoint.settings = settings_json(config_);
+    write_checkpoint(checkpoint, domain_, fields, comm_);
+    run_on_root(comm_, [&] { remove_old_checkpoints(folder_, step); });
+    last_checkpoint_ = step;
+  }
+
+  // Takes the parameters from the command line and the config file as they are now. Wrong ones
+  // change nothing.
+  void reload(const FieldSet<T>& fields, const std::function<void()>& set_all_ghosts) {
+    try {
+      config_.parameters = reread_arguments(comm_).parameters;
+      set_all_ghosts();
+      physics_.reload(config_, fields, comm_);
+      say(config_, comm_, "took the parameters again, for RELOAD\n");
+    } catch (const MpiError&) {
+      throw;  // this rank's own error
+    } catch (const Error& error) {
+      say(config_, comm_, "kept the old parameters: " + std::string(error.what()) + "\n");
+    }
+  }
+
+  Config config_;  // with the parameters of the last RELOAD
+  const Domain& domain_;
+  const PhysicsInfo& info_;
+  Physics<T>& physics_;
+  MPI_Comm comm_;
+  std::vector<std::string> names_;
+  std::string folder_;
+  Pictures<T> pictures_;
+  std::optional<RunControl> control_;
+  std::optional<TimeSeries> series_;             // of rank 0
+  std::optional<std::int64_t> last_checkpoint_;  // or the step at which this run began
+};
+
+template <class T>
+RunFiles<T>::RunFiles(const Config& config, const Domain& domain, const PhysicsInfo& info,
+                      Physics<T>& physics, MPI_Comm comm)
+    : self_(std::make_unique<Implementation>(config, domain, info, physics, comm)) {}
+
+template <class T>
+RunFiles<T>::~RunFiles() = default;
+
+template <class T>
+const std::string& RunFiles<T>::folder() const {
+  return self_->folder();
+}
+
+template <class T>
+typename RunFiles<T>::Restart RunFiles<T>::restart(const FieldSet<T>& fields) {
+  return self_->restart(fields);
+}
+
+template <class T>
+std::optional<typename RunFiles<T>::End> RunFiles<T>::after_step(
+    std::int64_t step, std::int64_t substep, const FieldSet<T>& fields,
+    const std::function<void()>& set_all_ghosts) {
+  return self_->after_step(step, substep, fields, set_all_ghosts);
+}
+
+template class RunFiles<double>;
+template class RunFiles<float>;
+
+}  // namespace halocline::app

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Computes the steps of `run`: exchanges and a physics, on two sets of fields in turn.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "methods.hpp"
+#include "overlap.hpp"
+#include "physics.hpp"
+#include "session.hpp"
+#include "support/mpi_check.hpp"
+#include "support/region.hpp"
+#include "verify.hpp"
+
+namespace halocline::app {
+
+/// Computes steps of the configuration's physics.
+template <class T>
+class Simulation {
+ public:
+  Simulation(const Config& config, const Domain& domain, const comm::ExchangePlan::Options& options,
+             MPI_Comm comm)
+      : config_(config),
+        domain_(domain),
+        info_(physics_of(config).info(config)),
+        physics_(make_physics<T>(config, domain)),
+        comm_(comm),
+        sets_(make_sets()),
+        plans_{plan_for(*sets_[0], options), plan_for(*sets_[1], options)},
+        points_(split_points(domain, info_.radius, plans_[0].own_at_start())) {}
+
+  const PhysicsInfo& info() const { return info_; }
+  Physics<T>& physics() { return *physics_; }
+  const comm::ExchangePlan& plan() const { return plans_[0]; }
+  std::string where_fields_are() const { return sets_[0]->storage(); }
+  /// Returns the reason why the fields are not in shared memory; empty if there is none.
+  const std::string& why_not_shared() const { return why_not_shared_; }
+
+  std::optional<std::string> verify_before_steps() {
+    for (int number = 1; number <= Verification::kBeforeTiming; ++number)
+      if (auto problem = verify(number)) return problem;
+    return std::nullopt;
+  }
+  /// Verifies the ghosts that the last substep has read, then one exchange more. Overwrites the
+  /// fields.
+  std::optional<std::string> verify_after_steps() {
+    if (substep_ > first_substep_) {
+      const auto& last = fields_before(substep_ - 1);
+      last.from_device();
+      if (!ghosts_match(domain_, last, comm_))
+        return "exchange of the last step: ghosts differ from the points that they mirror";
+    }
+    return verify(Verification::kBeforeTiming + 1);
+  }
+
+  /// Holds the measurements of all substeps.
+  struct Measured {
+    Phases phases;                   ///< each sample the maximum over the ranks
+    std::vector<Timeline> timeline;  ///< by rank; empty without overlap
+  };
+
+  /// Returns the fields as they are now. The ghosts may be old.
+  const FieldSet<T>& fields() const { return fields_before(substep_); }
+  /// Returns the substeps that are done. A step begins with every info().substeps-th substep.
+  std::int64_t substeps() const { return substep_; }
+
+  /// Sets the ghosts of fields() in all directions. Collective.
+  void set_all_ghosts() {
+    auto& plan = full_plans_[set_before(substep_)];
+    if (!plan) plan.emplace(full_plan_for(*sets_[set_before(substep_)]));
+    plan->start().finish();
+    set_outer(fields(), substep_);
+  }
+
+  /// Sets the initial state. Then `read` may read another one into the fields in host memory.
+  /// \param read returns the steps that are done, and true if the physics begins anew
+  template <class Read>
+  void begin(Read read) {
+    // This call warms the kernel up, on arbitrary values. The exchanges were warmed up by their
+    // verification.
+    compute_all(0, sets_[0]->fields(), sets_[1]->fields());
+    physics_->set_initial(sets_[0]->fields());
+    const auto start = read(sets_[0]->fields());
+    substep_ = first_substep_ = start.step * info_.substeps;
+    fields().to_device();
+    if (!info_.chooses_steps || !start.is_new) return;
+    plan_before(substep_).start().finish();
+    set_outer(fields(), substep_);
+    physics_->observe(-1, fields(), comm_);
+  }
+
+  /// Computes one step.
+  void advance() {
+    for (int stage = 0; stage < info_.substeps; ++stage) {
+      if (!config_.overlap) {
+        advance_plainly(substep_);
+      } else {
+        HALOCLINE_MPI(MPI_Barrier(comm_));
+        // The order A B B A lets both kinds of substeps read both sets.
+        if (substep_ % 4 == 0 || substep_ % 4 == 3)
+          advance_overlapped(substep_);
+        else
+          advance_plainly(substep_);
+      }
+      ++substep_;
+    }
+  }
+
+  /// Returns what was measured in all steps. Collective.
+  Measured measured() const { return {max_over_ranks(phases_, comm_), gather_timelines(phases_)}; }
+
+  /// Compares the fields with the exact solution, if one is known.
+  std::optional<SolutionCheck> check() const {
+    fields().from_device();
+    return physics_->check(fields(), substep_, comm_);
+  }
+  /// Returns the hash of the fields in host memory, where check() has put them.
+  std::uint64_t hash() const { return state_hash(domain_, fields(), comm_); }
+
+ private:
+  std::optional<std::string> verify(int number) {
+    for (std::size_t i = 0; i < 2; ++i)
+      if (auto problem = sets_[i]->verify(plans_[i], config_.shape.front(), {number, seed_++}))
+        return problem;
+    return std::nullopt;
+  }
+
+  // Returns the number of the set that a substep reads. The other set gets its results.
+  std::size_t set_before(std::int64_t substep) const {
+    return static_cast<std::size_t>((substep - first_substep_) % 2);
+  }
+  const FieldSet<T>& fields_before(std::int64_t substep) const {
+    return sets_[set_before(substep)]->fields();
+  }
+  comm::ExchangePlan& plan_before(std::int64_t substep) { return plans_[set_before(substep)]; }
+
+  // Computes all points of a substep.
+  void compute_all(std::int64_t substep, const FieldSet<T>& in, const FieldSet<T>& out) const {
+    const std::array whole{domain_.halo.interior()};
+    for (int part = 0; part < physics_->parts(); ++part)
+      physics_->start(substep, in, out, part, whole);
+    physics_->finish(out);
+  }
+
+  // Exchanges all ghosts, then computes all points.
+  void advance_plainly(std::int64_t substep) {
+    const auto &in = fields_before(substep), &out = fields_before(substep + 1);
+    const double start = MPI_Wtime();
+    const auto times = plan_before(substep).start().finish();
+    const double exchanged = MPI_Wtime();
+    const ProfileRegion region("halocline: compute");
+    set_outer(in, substep);
+    physics_->observe(substep, in, comm_);
+    compute_all(substep, in, out);
+    const double end = MPI_Wtime();
+    if (config_.overlap) {
+      phases_.plain_exchange.push_back(exchanged - start);
+      phases_.plain_compute.push_back(end - exchanged);
+      phases_.plain_total.push_back(end - start);
+    } else {
+      append(phases_, times);
+      phases_.compute.push_back(end - exchanged);
+      phases_.total.push_back(end - start);
+    }
+  }
+
+  // Computes the points that need no ghosts while the ghosts travel, then the rest. A device goes
+  // on with the interior in the background; the boundary waits for it at the end.
+  void advance_overlapped(std::int64_t substep) {
+    const auto &in = fields_before(substep), &out = fields_before(substep + 1);
+    const double start = MPI_Wtime();
+    auto pending = plan_before(substep).start();
+    const double posted = MPI_Wtime();
+    advance_interior(substep, in, out, pending);
+    const double computed = MPI_Wtime();
+    append(phases_, pending.finish());
+    const double exchanged = MPI_Wtime();
+    {
+      const ProfileRegion region("halocline: boundary");
+      set_outer(in, substep);
+      physics_->observe(substep, in, comm_);
+      for (int part = 0; part < physics_->parts(); ++part)
+        physics_->start(substep, in, out, part, points_.boundary);
+      physics_->finish(out);
+    }
+    const double end = MPI_Wtime();
+    phases_.post.push_back(posted - start);
+    phases_.interior.push_back(computed - posted);
+    phases_.wait.push_back(exchanged - computed);
+    phases_.boundary.push_back(end - exchanged);
+    phases_.compute.push_back(computed - posted + end - exchanged);
+    phases_.total.push_back(end - start);
+  }
+
+  // Computes the interior. On a device it only starts, so the host can wait for the exchange at
+  // once.
+  void advance_interior(std::int64_t substep, const FieldSet<T>& in, const FieldSet<T>& out,
+                        comm::PendingExchange& pending) const {
+    const ProfileRegion region("halocline: interior");
+    const auto calls = in.on_device() ? 0 : config_.progress;
+    const auto chunks = cut_planes(points_.interior, physics_->parts(), calls + 1);
+    for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk) {
+      if (chunk > 0) pending.progress();
+      for (const auto& [part, box] : chunks[chunk])
+        physics_->start(substep, in, out, part, {&box, 1});
+    }
+  }
+
+  // Gathers the timelines of all ranks on every rank. Collective.
+  std::vector<Timeline> gather_timelines(const Phases& own) const {
+    if (own.post.empty()) return {};
+    const Timeline mine{median(own.post), median(own.interior), median(own.wait),
+                        median(own.boundary)};
+    constexpr int kNumbers = sizeof(Timeline) / sizeof(double);
+    std::vector<Timeline> all(static_cast<std::size_t>(domain_.decomposition.size()));
+    HALOCLINE_MPI(
+        MPI_Allgather(&mine, kNumbers, MPI_DOUBLE, all.data(), kNumbers, MPI_DOUBLE, comm_));
+    return all;
+  }
+
+  // Sets the ghosts beyond open boundaries on the host, like all values that are set. On a device
+  // this costs two copies per substep.
+  void set_outer(const FieldSet<T>& fields, std::int64_t substep) const {
+    if (config_.periodic) return;
+    physics_->finish(fields);
+    const ProfileRegion region("halocline: boundaries");
+    fields.from_device();
+    physics_->set_outer_ghosts(fields, substep);
+    fields.to_device();
+  }
+  // Makes a plan for the ghosts of all directions, with what MPI has everywhere.
+  comm::ExchangePlan full_plan_for(const HaloFields<T>& set) const {
+    RegionTypes types(domain_, config_.describe,
+                      sizeof(T) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT,
+                      set.fields().working_addresses());
+    const auto jobs = comm::halo_jobs(domain_.decomposition, domain_.rank, domain_.halo,
+                                      domain_.arrays(), std::ref(types));
+    return {comm_, jobs, comm::Method(comm::Exchange::alltoallv), {.nodes = &domain_.nodes}};
+  }
+  comm::ExchangePlan plan_for(const HaloFields<T>& set, comm::ExchangePlan::Options options) const {
+    options.chunk_bytes = config_.chunk_bytes;
+    options.windows = set.windows();
+    options.message_of_tag = message_of_tag(config_, domain_);
+    return {comm_, set.jobs(config_.shape.front()), method_to_run(config_), options};
+  }
+
+  using Sets = std::array<std::unique_ptr<const HaloFields<T>>, 2>;
+
+  // Makes both sets with the storage that the method wants, or both without it.
+  Sets make_sets() {
+    const auto storage = storage_for(method_to_run(config_), config_.memory);
+    Sets sets;
+    const auto make = [&](Storage where) {
+      for (auto& set : sets)
+        set = std::make_unique<const HaloFields<T>>(config_, domain_, where, comm_);
+    };
+    try {
+      make(storage);
+      return sets;
+    } catch (const MpiError&) {
+      throw;  // this rank's own error
+    } catch (const EnvironmentError& error) {
+      if (storage != Storage::shared_window_if_possible) throw;
+      why_not_shared_ = error.what();
+    }
+    sets = {};
+    make(Storage::ordinary);
+    return sets;
+  }
+
+  const Config& config_;
+  const Domain& domain_;
+  PhysicsInfo info_;
+  std::unique_ptr<Physics<T>> physics_;
+  MPI_Comm comm_;
+  std::string why_not_shared_;
+  const Sets sets_;
+  std::array<comm::ExchangePlan, 2> plans_;
+  std::array<std::optional<comm::ExchangePlan>, 2> full_plans_;  // made when they are needed
+  SplitPoints points_;
+  std::int64_t substep_ = 0, first_substep_ = 0;
+  Phases phases_;
+  std::uint64_t seed_ = static_cast<std::uint64_t>(config_.seed);
+};
+
+}  // namespace halocline::app

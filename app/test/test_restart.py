@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tests runs that are watched, stopped and continued: checkpoints, the time series, STOP, RELOAD and signals."""
+import csv
+import json
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+import zlib
+
+from halocline_program import BINARY, MPIEXEC, TIMEOUT_S, halocline, own_session
+
+GRID = ("--global", "14", "12", "10")
+PHYSICS = {"heat": ("--physics", "heat", "--heat.diffusion", "0.05"), "mhd": ("--physics", "mhd")}
+FIELDS = ("lnrho", "ux", "uy", "uz", "ax", "ay", "az", "s")
+
+
+class OutputFolder(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(self.temporary.cleanup)
+        self.top = pathlib.Path(self.temporary.name)
+        self.folder = self.top / "out"
+
+    def hash_of(self, *arguments, ranks=1):
+        outcome = halocline("run", *arguments, "--quiet", ranks=ranks)
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+        self.assertRegex(outcome.stdout, r"\Astate hash: 0x[0-9a-f]{16}\n\Z")
+        return outcome.stdout.split()[-1]
+
+    def write(self, *arguments, ranks=1, physics="mhd", steps=6):
+        """Runs with a checkpoint after every second step."""
+        return self.hash_of(*PHYSICS[physics], *GRID, "--steps", str(steps), "--checkpoint-every", "2", "--output-folder", self.folder, *arguments, ranks=ranks)
+
+    def checkpoints(self):
+        return sorted(path.name for path in self.folder.glob("checkpoint-*"))
+
+    def assert_refused(self, names, outcome, code=2):
+        self.assertEqual((outcome.code, len(outcome.ours)), (code, 1), outcome.stderr)
+        self.assertIn(names, outcome.ours[0])
+
+    def rows(self):
+        with open(self.folder / "timeseries.csv", newline="") as file:
+            return list(csv.DictReader(file))
+
+
+class Restart(OutputFolder):
+    def test_same_bits_on_other_ranks_and_in_other_settings(self):
+        cases = (
+            (1, ()),
+            (2, ("--layout", "aos")),
+            (3, ("--methods", "p2p", "--overlap")),
+            (4, ("--decomposition", "4", "1", "1", "--methods", "shared")),
+            (8, ("--shape", "axes", "--radius", "4")),
+        )
+        for physics, arguments in PHYSICS.items():
+            self.folder = self.top / physics
+            whole = self.hash_of(*arguments, *GRID, "--steps", "13")
+            half = self.write(physics=physics, steps=7, ranks=2)
+            self.assertNotEqual(half, whole)
+            self.assertEqual(self.checkpoints(), ["checkpoint-00000006", "checkpoint-00000007"])
+            for ranks, settings in cases:
+                for checkpoint in self.folder, self.folder / "checkpoint-00000006":
+                    with self.subTest(physics=physics, ranks=ranks, settings=settings, checkpoint=checkpoint.name):
+                        self.assertEqual(self.hash_of("--restart", checkpoint, "--steps", "13", *settings, ranks=ranks), whole)
+
+    def test_floats_too(self):
+        whole = self.hash_of(*PHYSICS["mhd"], *GRID, "--steps", "4", "--element", "float")
+        self.write("--element", "float", "--layout", "aos", steps=2, ranks=3)
+        self.assertEqual(self.hash_of("--restart", self.folder, "--steps", "4", ranks=2), whole)
+
+    def test_goes_on_in_the_same_folder(self):
+        self.write("--series-every", "1", "--snapshot-every", "2", steps=4)
+        before = self.rows()
+        outcome = halocline("run", "--restart", self.folder, "--output-folder", self.folder, "--steps", "8", "--checkpoint-every", "2", "--series-every", "1", ranks=2)
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+        self.assertIn(f"goes on from {self.folder}/checkpoint-00000004, step 4\n", outcome.stdout)
+        self.assertEqual([row["step"] for row in self.rows()], [str(step) for step in range(9)])
+        self.assertEqual([row["lnrho_max"] for row in self.rows()[:5]], [row["lnrho_max"] for row in before])
+        self.assertEqual(self.checkpoints(), ["checkpoint-00000006", "checkpoint-00000008"])
+
+    def test_takes_parameters_of_the_command_line(self):
+        whole = self.hash_of(*PHYSICS["mhd"], *GRID, "--steps", "4", "--mhd.nu", "0.02")
+        self.write("--mhd.nu", "0.02", steps=2)
+        self.assertEqual(self.hash_of("--restart", self.folder, "--steps", "4"), whole)
+        self.assertNotEqual(self.hash_of("--restart", self.folder, "--steps", "4", "--mhd.nu", "0.03"), whole)
+
+    def test_initial_state_of_another_program(self):
+        """Writes the state in which `run` begins, as results/checkpoints.md describes it."""
+        self.write("--snapshot-every", "1", steps=0)
+        (snapshot,) = self.folder.glob("fields-*.vti")
+        data = snapshot.read_bytes()
+        data = data[data.index(b"_", data.index(b"<AppendedData")) + 1 :]
+        state = self.top / "state"
+        state.mkdir()
+        for name in FIELDS:
+            (bytes_of_field,) = struct.unpack_from("=Q", data)
+            self.assertEqual(bytes_of_field, 14 * 12 * 10 * 8)
+            (state / name).write_bytes(data[8 : 8 + bytes_of_field])
+            data = data[8 + bytes_of_field :]
+        description = {"format": "halocline-checkpoint/1", "physics": "mhd", "step": 0, "global": [14, 12, 10], "element": "double"}
+        description["fields"] = [{"name": name, "file": name} for name in FIELDS]
+        (state / "checkpoint.json").write_text(json.dumps(description))
+        whole = self.hash_of(*PHYSICS["mhd"], *GRID, "--steps", "3")
+        self.assertEqual(self.hash_of("--restart", state, "--steps", "3", ranks=2), whole)
+        description["step"] = 1
+        (state / "checkpoint.json").write_text(json.dumps(description))
+        self.assert_refused("restart has no state", halocline("run", "--restart", state, "--steps", "3"))
+
+    def test_description_is_that_of_the_page(self):
+        self.write(ranks=2)
+        newest = self.folder / "checkpoint-00000006"
+        description = json.loads((newest / "checkpoint.json").read_text())
+        self.assertEqual(description["global"], [14, 12, 10])
+        self.assertEqual(description["step"], 6)
+        for field in description["fields"]:
+            data = (newest / field["file"]).read_bytes()
+            self.assertEqual(len(data), 14 * 12 * 10 * 8)
+            self.assertEqual(int(field["crc32"], 16), zlib.crc32(data))
+        time_at_end = float.fromhex(description["state"][1])
+        self.assertGreater(time_at_end, 0)
+
+    def test_what_does_not_suit_is_refused(self):
+        self.write(steps=2)
+        for arguments, text in (
+            (("--physics", "heat"), "restart has another physics (mhd in "),
+            (("--global", "14", "12", "11"), "restart has another global (14 x 12 x 10 in "),
+            (("--local", "14", "12", "11"), "restart has another global (14 x 12 x 10 in "),
+            (("--element", "float"), "restart has another element (double in "),
+            (("--steps", "1"), "steps are done already (steps 1, "),
+            (("--restart", self.top), f"restart finds no checkpoint ({self.top}): give --restart"),
+            (("--restart", self.top / "nowhere"), "restart finds no checkpoint"),
+        ):
+            with self.subTest(arguments=arguments):
+                given = () if "--restart" in arguments else ("--restart", self.folder)
+                self.assert_refused(text, halocline("run", *given, *arguments, ranks=2))
+        heat = self.top / "heat"
+        self.hash_of(*PHYSICS["heat"], *GRID, "--steps", "1", "--checkpoint-every", "1", "--output-folder", heat)
+        for arguments, text in (
+            (("--fields", "7"), "restart has another fields (8 in "),
+            (("--stencil", "heat9"), 'restart has another stencil ("heat13" in '),
+            (("--stages", "2"), "restart has another stages (1 in "),
+            (("--periodic", "false"), "restart has another periodic (true in "),
+        ):
+            with self.subTest(arguments=arguments):
+                self.assert_refused(text, halocline("run", "--restart", heat, *arguments))
+
+
+class Damage(OutputFolder):
+    def setUp(self):
+        super().setUp()
+        self.whole = self.hash_of(*PHYSICS["mhd"], *GRID, "--steps", "6")
+        self.write(steps=4)
+        self.older, self.newest = (self.folder / name for name in self.checkpoints())
+        self.copy = self.top / "copy"
+        shutil.copytree(self.folder, self.copy)
+
+    def damage(self, change):
+        shutil.rmtree(self.folder)
+        shutil.copytree(self.copy, self.folder)
+        change()
+
+    def test_is_named_and_the_older_one_is_taken(self):
+        ux, description = self.newest / "ux.raw", self.newest / "checkpoint.json"
+
+        def flip():
+            data = bytearray(ux.read_bytes())
+            data[1000] ^= 1
+            ux.write_bytes(data)
+
+        def replaced(old, new):
+            return lambda: description.write_text(description.read_text().replace(old, new))
+
+        for change, text in (
+            (flip, "ux.raw has checksum 0x"),
+            (lambda: os.truncate(ux, 8), "ux.raw has 8 bytes, not 13440"),
+            (ux.unlink, "ux.raw cannot be read: No such file or directory"),
+            (lambda: os.truncate(description, 300), "checkpoint.json is damaged"),
+            (lambda: description.write_bytes(b""), "checkpoint.json"),
+            (lambda: description.write_text("[" * 100000), "checkpoint.json is damaged"),
+            (replaced("checkpoint/1", "checkpoint/2"), 'has format "halocline-checkpoint/2", this program reads halocline-checkpoint/1'),
+            (replaced('"step": 4', '"step": "4"'), "lacks something, or has something of another type"),
+            (replaced('"0x', '"1x'), "has a value that is none"),
+            (replaced("little", "big"), "another byte order"),
+            (replaced('"state_hash": "0x', '"state_hash": "0xf'), "do not have its state_hash"),
+        ):
+            with self.subTest(text=text):
+                self.damage(change)
+                outcome = halocline("run", "--restart", self.newest, "--steps", "6", ranks=2)
+                self.assert_refused(text, outcome)
+                self.assertTrue(outcome.ours[0].endswith((f"give --restart {self.older}, which is older", "give --restart another checkpoint")), outcome.ours)
+                outcome = halocline("run", "--restart", self.folder, "--steps", "6", ranks=2)
+                self.assertEqual(outcome.code, 0, outcome.stderr)
+                self.assertIn(text, outcome.stdout)
+                self.assertIn(f"goes on from {self.older}, step 2\n", outcome.stdout)
+                self.assertIn(self.whole, outcome.stdout)
+
+    def test_of_all_checkpoints(self):
+        for checkpoint in self.older, self.newest:
+            os.truncate(checkpoint / "s.raw", 0)
+        self.assert_refused("is damaged: s.raw has 0 bytes, not 13440): give --restart another checkpoint", halocline("run", "--restart", self.folder, "--steps", "6"))
+
+
+class Writing(OutputFolder):
+    def test_a_run_that_is_killed_goes_on_from_a_good_checkpoint(self):
+        """Kills runs at many moments, most of which lie in the writing of a checkpoint."""
+        whole = self.hash_of(*PHYSICS["mhd"], *GRID, "--steps", "60")
+        for moment in range(12):
+            command = [BINARY, "run", *PHYSICS["mhd"], *GRID, "--steps", "60", "--checkpoint-every", "1", "--output-folder", self.folder, "--quiet"]
+            with self.subTest(moment=moment), own_session() as environment:
+                if self.folder.exists():
+                    shutil.rmtree(self.folder)
+                job = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                deadline = time.monotonic() + TIMEOUT_S
+                while len(self.checkpoints()) < 3 and time.monotonic() < deadline:
+                    time.sleep(0.001)
+                time.sleep(0.0007 * moment)
+                job.kill()
+                job.wait()
+                self.assertEqual(self.hash_of("--restart", self.folder, "--steps", "60"), whole)
+
+    def test_a_full_disk_keeps_the_last_good_checkpoint(self):
+        self.write(steps=2)
+        before = {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
+        for ranks in 1, 2:
+            limited = ["bash", "-c", 'ulimit -f 8; trap "" XFSZ; "$@"', "limited"]
+            outcome = halocline("run", "--restart", self.folder, "--steps", "4", "--checkpoint-every", "2", "--output-folder", self.folder, "--quiet", ranks=ranks, program=limited)
+            self.assert_refused("output cannot be written", outcome, code=3)
+            self.assertEqual({path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}, before)
+
+    def test_folders_that_cannot_be_used(self):
+        (self.top / "file").write_text("")
+        outcome = halocline("run", *GRID, "--checkpoint-every", "1", "--output-folder", self.top / "file" / "out", ranks=2)
+        self.assert_refused("output cannot be written", outcome, code=3)
+        self.write(steps=2)
+        before = self.checkpoints()
+        outcome = halocline("run", *PHYSICS["mhd"], *GRID, "--steps", "1", "--checkpoint-every", "1", "--output-folder", self.folder, ranks=2)
+        self.assert_refused("output-folder holds a run already", outcome)
+        self.assertEqual(self.checkpoints(), before)
+
+    def test_default_folder_is_new(self):
+        for _ in range(2):
+            outcome = halocline("run", *GRID, "--steps", "1", "--series-every", "1", cwd=self.top)
+            self.assertEqual(outcome.code, 0, outcome.stderr)
+        self.assertEqual(len(list((self.top / "results" / "mine").iterdir())), 2)
+        self.assertFalse(list(self.top.glob("results/mine/*/checkpoint-*")))
+
+
+class Control(OutputFolder):
+    ENDLESS = ("--steps", "1000000")
+
+    def start(self, *arguments, ranks=1):
+        command = [MPIEXEC, "-n", str(ranks)] if ranks > 1 else []
+        command += [BINARY, "run", *PHYSICS["mhd"], *GRID, *self.ENDLESS, "--series-every", "1", "--output-folder", str(self.folder), *arguments]
+        environment = self.enterContext(own_session()) if hasattr(self, "enterContext") else self.session()
+        job = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + TIMEOUT_S
+        series = self.folder / "timeseries.csv"
+        while not (series.exists() and series.read_text().count("\n") > 3) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return job
+
+    def session(self):
+        context = own_session()
+        environment = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+        return environment
+
+    def assert_stopped(self, job, by):
+        out, err = job.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(job.returncode, 0, err)
+        self.assertRegex(out, rf"stopped by {by} after step \d+ of 1000000; go on with --restart {self.folder}\n")
+        self.assertIn("verified: every ghost bitwise", out)
+        (checkpoint,) = self.checkpoints()
+        step = int(checkpoint.rpartition("-")[2])
+        whole = self.hash_of(*PHYSICS["mhd"], *GRID, "--steps", str(step + 2))
+        self.assertEqual(self.hash_of("--restart", self.folder, "--steps", str(step + 2)), whole)
+
+    def test_a_file_stops(self):
+        job = self.start(ranks=2)
+        (self.folder / "STOP").touch()
+        self.assert_stopped(job, "file STOP")
+        self.assertFalse((self.folder / "STOP").exists())
+
+    def test_signals_stop(self):
+        for number in signal.SIGTERM, signal.SIGUSR1:
+            with self.subTest(signal=number.name):
+                self.folder = self.top / number.name
+                job = self.start()
+                job.send_signal(number)
+                self.assert_stopped(job, number.name)
+
+    def test_a_signal_to_mpiexec_stops(self):
+        job = self.start(ranks=2)
+        job.send_signal(signal.SIGUSR1)
+        self.assert_stopped(job, "SIGUSR1")
+
+    def test_a_file_changes_parameters(self):
+        config = self.top / "c.toml"
+        config.write_text("[mhd]\nnu = 0.01\n")
+        job = self.start("--config", str(config), ranks=2)
+        for text, answer in (("[mhd]\nnu = 0.5\n", "took the parameters again"), ("[mhd]\nnu = -1\n", "kept the old parameters: mhd.nu cannot be used")):
+            config.write_text(text)
+            (self.folder / "RELOAD").touch()
+            deadline = time.monotonic() + TIMEOUT_S
+            while (self.folder / "RELOAD").exists() and time.monotonic() < deadline:
+                time.sleep(0.01)
+            self.assertFalse((self.folder / "RELOAD").exists())
+        time.sleep(0.1)
+        (self.folder / "STOP").touch()
+        out, err = job.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(job.returncode, 0, err)
+        self.assertIn("took the parameters again, for RELOAD\n", out)
+        self.assertIn("kept the old parameters: mhd.nu cannot be used", out)
+        (checkpoint,) = self.checkpoints()
+        settings = json.loads((self.folder / checkpoint / "checkpoint.json").read_text())["settings"]
+        self.assertEqual(settings["mhd.nu"], 0.5)
+
+
+class Series(OutputFolder):
+    def test_has_the_range_of_each_field(self):
+        expected = None
+        for ranks, arguments in ((1, ()), (2, ("--layout", "aos")), (4, ())):
+            self.folder = self.top / str(ranks)
+            self.hash_of(*PHYSICS["mhd"], *GRID, "--steps", "4", "--series-every", "2", "--output-folder", self.folder, *arguments, ranks=ranks)
+            rows = self.rows()
+            self.assertEqual([row["step"] for row in rows], ["0", "2", "4"])
+            exact = [{key: value for key, value in row.items() if key.endswith(("_min", "_max", "t"))} for row in rows]
+            expected = expected or exact
+            self.assertEqual(exact, expected)
+            for row in rows:
+                for name in FIELDS:
+                    low, rms, high = (float(row[f"{name}_{kind}"]) for kind in ("min", "rms", "max"))
+                    self.assertTrue(low <= high and abs(rms) <= max(abs(low), abs(high)) + 1e-12, row)
+        self.assertLess(abs(float(rows[0]["ux_max"]) - 0.4), 0.02)
+
+    def test_a_run_that_breaks_down_ends_with_a_line(self):
+        outcome = halocline("run", *PHYSICS["mhd"], *GRID, "--steps", "100", "--mhd.dt", "1", "--force-dt", "--series-every", "50", "--output-folder", self.folder, "--quiet", ranks=2)
+        self.assertEqual((outcome.code, len(outcome.ours)), (1, 1), outcome.stderr)
+        self.assertRegex(outcome.ours[0], rf"[a-z]+ is not finite at step \d+, point \(\d+, \d+, \d+\), written to {self.folder}/fields-\d+\.vti")
+        self.assertEqual(len(list(self.folder.glob("fields-*.vti"))), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
