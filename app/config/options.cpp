@@ -443,8 +443,8 @@ struct OptionTable {
 
   void add_names(std::string name, std::vector<std::string> Config::*member, std::string meaning) {
     auto& option = add(std::move(name), member, "NAME,...", {Subcommand::run}, std::move(meaning),
-                       "Those of mhd are lnrho, ux, uy, uz, ax, ay, az, s; those of heat field0, "
-                       "field1, ... Default: all.");
+                       "mhd has lnrho, ux, uy, uz, ax, ay, az, s; heat has field0, field1, ... "
+                       "Default: all.");
     option.expected = "a list of one or more names of fields, each at most once";
   }
 

@@ -2,7 +2,7 @@
 #include "draft.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -41,9 +41,18 @@ Draft::~Draft() {
 }
 
 void Draft::reserve(std::int64_t bytes) const {
-  if (fallocate(descriptor_, 0, 0, bytes) == 0) return;
-  const bool is_full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == EIO;
-  if (is_full) refuse_by_errno(path_);
+  int code = 0;
+  do {
+    code = fallocate(descriptor_, 0, 0, bytes);
+  } while (code != 0 && errno == EINTR);
+  if (code == 0) return;
+  if (errno != EOPNOTSUPP && errno != ENOSYS) refuse_by_errno(path_);
+  struct statvfs disk {};
+  if (fstatvfs(descriptor_, &disk) != 0) return;
+  const auto free_blocks = static_cast<std::int64_t>(disk.f_bavail);
+  if (free_blocks >= bytes / static_cast<std::int64_t>(disk.f_frsize)) return;
+  errno = ENOSPC;
+  refuse_by_errno(path_);
 }
 
 void Draft::write(std::string_view text, std::int64_t at) const {

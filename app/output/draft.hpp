@@ -25,8 +25,8 @@ class Draft {
   /// Returns the path of the draft, which other processes may open.
   const std::string& name() const { return name_; }
 
-  /// Takes `bytes` bytes of the disk now, if its file system can. So a full disk is noticed before
-  /// anything is written.
+  /// Takes `bytes` bytes of the disk now. A file system that cannot do that must have them free.
+  /// So a full disk is noticed here: Open MPI 4.1.4 reports no error when it writes to a full disk.
   void reserve(std::int64_t bytes) const;
 
   /// Writes `text` at byte `at`.

@@ -14,7 +14,9 @@
 
 #include "environment.hpp"
 #include "field_views.hpp"
+#include "output/collective_file.hpp"
 #include "output/colours.hpp"
+#include "output/draft.hpp"
 #include "output/snapshot.hpp"
 #include "pictures.hpp"
 #include "support/error.hpp"
@@ -182,6 +184,21 @@ TEST(Faults, AFolderThatIsNotThere) {
   const auto message = message_of<EnvironmentError>(
       [&] { write_snapshot(snapshot, scene.domain, scene.fields, MPI_COMM_WORLD); });
   EXPECT_NE(message.find("/none/fields-00000001.vti: No such file"), std::string::npos) << message;
+}
+
+TEST(Faults, AFileThatTheRanksCannotOpen) {
+  const auto message =
+      message_of<EnvironmentError>([] { CollectiveFile(MPI_COMM_WORLD, "none/x.part"); });
+  EXPECT_NE(message.find("output cannot be written (none/x.part: MPI_ERR"), std::string::npos)
+      << message;
+}
+
+TEST(Faults, ADiskThatIsTooSmall) {
+  const Folder folder;
+  message_of<EnvironmentError>([&] {
+    run_on_root(MPI_COMM_WORLD, [&] { Draft(folder.path() + "/x").reserve(INT64_MAX / 4); });
+  });
+  EXPECT_TRUE(folder.files().empty());
 }
 
 // A limit on the length of files stands for a full disk.

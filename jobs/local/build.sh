@@ -75,7 +75,7 @@ build_kokkos() {
 }
 
 install_packages g++ cmake ninja-build git ca-certificates python3 python3-venv libopenmpi-dev openmpi-bin \
-  libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libbenchmark-dev libgtest-dev zlib1g-dev iproute2
+  libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libpng-dev zlib1g-dev libbenchmark-dev libgtest-dev iproute2
 probe_options=("$@")
 if [[ $preset == release-cuda ]]; then
   find_cuda

@@ -57,6 +57,7 @@ install_tools() {
   install_wheels .deps/tools tools
   install_wheels .deps/reframe reframe
   install_wheels .deps/reports reports
+  install_wheels .deps/vtk vtk
   exec 9>&-
 }
 
