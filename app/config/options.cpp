@@ -366,7 +366,8 @@ struct OptionTable {
     add("slice-every", &Config::slice_every, "N", Range{0, INT_MAX}, {run},
         "draw a slice after every N-th step", "One PNG for each field. 0: never.");
     add_names("slice-fields", &Config::slice_fields, "fields of which slices are drawn");
-    add("slice-axis", &Config::slice_axis, "", {run}, "axis at right angles to a slice");
+    add("slice-axis", &Config::slice_axis, "", {run}, "axis at right angles to a slice")
+        .names.clear();  // every letter would be near to one of them
     auto& at = add("slice-at", &Config::slice_at, "X", {run}, "place of a slice on its axis",
                    "0: first point. 1: last point.");
     at.expected = "a number from 0 to 1";
