@@ -187,8 +187,8 @@ TEST(Faults, AFolderThatIsNotThere) {
 }
 
 TEST(Faults, AFileThatTheRanksCannotOpen) {
-  const auto message =
-      message_of<EnvironmentError>([] { CollectiveFile(MPI_COMM_WORLD, "none/x.part"); });
+  const auto message = message_of<EnvironmentError>(
+      [] { CollectiveFile(MPI_COMM_WORLD, "none/x.part", CollectiveFile::Use::write); });
   EXPECT_NE(message.find("output cannot be written (none/x.part: MPI_ERR"), std::string::npos)
       << message;
 }
