@@ -6,7 +6,9 @@
 
 #include "environment.hpp"
 #include "field_views.hpp"
+#include "physics.hpp"
 #include "pictures.hpp"
+#include "run_files.hpp"
 #include "support/error.hpp"
 
 namespace {
@@ -17,7 +19,8 @@ template <class T>
 void write_pictures(const Config& config) {
   const auto domain = make_domain(config, find_nodes(config, MPI_COMM_WORLD));
   const FieldSet<T> fields(domain, nullptr);
-  Pictures<T> pictures(config, domain, ".", {}, {0.5, 0.25, 2}, MPI_COMM_WORLD);
+  const auto names = names_of_fields(physics_of(config).info(config), domain.fields);
+  Pictures<T> pictures(config, domain, ".", names, {0.5, 0.25, 2}, MPI_COMM_WORLD);
   for (std::int64_t step = 1; step <= config.steps; ++step) {
     for_each_element("fill", domain, fields, [=](T& element, const ElementMap::Place& p) {
       const auto point = static_cast<double>(p.x + 100 * p.y + 10'000 * p.z);
