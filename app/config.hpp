@@ -75,6 +75,7 @@ struct Config {
   std::string physics = "heat";  ///< name of a physics: see physics.hpp
   /// Holds the parameters of all physics that the user gives, by names such as "mhd.nu".
   std::map<std::string, double> parameters;
+  bool force_dt = false;
   Stencil stencil = Stencil::heat13;
   std::int64_t steps = 10;
   int stages = 1;  ///< substeps of a step; each has its exchange

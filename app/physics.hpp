@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -101,6 +102,7 @@ struct PhysicsInfo {
   bool chooses_steps = false;
   std::array<double, 3> spacing{1, 1, 1};    ///< distance of points along x, y and z
   std::vector<std::string_view> measures{};  ///< names of the numbers that measure() returns
+  std::vector<std::string> notes{};          ///< warnings to print before the run, a line each
 };
 
 /// Describes a number or a choice that a user may set, such as mhd.nu.
@@ -116,6 +118,8 @@ struct PhysicsParameter {
 /// Names a physics, and makes it.
 struct PhysicsKind {
   std::string_view name, meaning;
+  /// Returns the number of fields; 0: as many as the user wants.
+  int (*fields)(const Config&);
   /// Throws ConfigError that names the key if the configuration does not suit the physics.
   PhysicsInfo (*info)(const Config&);
   /// The physics keeps references to the configuration and the domain.

@@ -155,6 +155,7 @@ int run_as(const Config& config, const Domain& domain, const CommandContext& con
     record.notes.push_back("auto is p2p: " + why);
   record.overlap = config.overlap;
   if (config.overlap) record.progress = config.progress;
+  for (const auto& note : simulation.info().notes) record.notes.push_back(note);
   if (const auto why = why_no_overlap(config, record)) record.notes.push_back(*why);
   std::string introduction = headline(config, domain, record) + "exchanged by " + record.method +
                              (record.chosen == record.exchange ? "" : " (" + record.chosen + ")") +

@@ -45,6 +45,7 @@ class RunFiles {
   struct Restart {
     std::int64_t step = 0;  ///< steps that are done
     bool is_new = true;     ///< no run was there before, only fields perhaps
+    bool changes = false;   ///< the parameters are not those of the checkpoint
   };
 
   /// Reads the checkpoint of config.restart, if there is one, into the fields in host memory and

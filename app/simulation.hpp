@@ -79,7 +79,7 @@ class Simulation {
   }
 
   /// Sets the initial state. Then `read` may read another one into the fields in host memory.
-  /// \param read returns the steps that are done, and true if the physics begins anew
+  /// \param read returns an object with the members of RunFiles::Restart
   template <class Read>
   void begin(Read read) {
     // This call warms the kernel up, on arbitrary values. The exchanges were warmed up by their
@@ -89,6 +89,10 @@ class Simulation {
     const auto start = read(sets_[0]->fields());
     substep_ = first_substep_ = start.step * info_.substeps;
     fields().to_device();
+    if (!start.is_new && start.changes) {
+      set_all_ghosts();
+      physics_->reload(config_, fields(), comm_);
+    }
     if (!info_.chooses_steps || !start.is_new) return;
     plan_before(substep_).start().finish();
     set_outer(fields(), substep_);

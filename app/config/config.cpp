@@ -9,6 +9,8 @@
 #include "comm/device/gpu_awareness.hpp"
 #include "environment.hpp"
 #include "given.hpp"
+#include "messages.hpp"
+#include "physics.hpp"
 
 namespace halocline::app {
 
@@ -46,6 +48,22 @@ Given settings_of_checkpoint(const std::string& path) {
   throw *first;
 }
 
+// Takes the number of fields from the physics, unless the user gives it.
+void suit_physics(Config& config, const Given& given) {
+  for (const auto& name : given.names)
+    if (const auto& group = find_option(name)->group;
+        group.starts_with(kParametersOf) && group != kParametersOf + config.physics)
+      refuse(name + " is not used by physics " + config.physics, "physics " + config.physics,
+             "leave " + name + " out, or use --physics " +
+                 group.substr(std::string_view(kParametersOf).size()));
+  const int own = physics_of(config).fields(config);
+  if (own == 0) return;
+  if (given.names.contains("fields") && config.fields != own)
+    refuse("fields are not those of " + config.physics, "fields " + std::to_string(config.fields),
+           "leave fields out, " + config.physics + " has " + std::to_string(own));
+  config.fields = own;
+}
+
 Config merge(const CommandLine& line) {
   comm::gpu_awareness_by_environment();  // throws for a bad value, even if there is no device
   const auto& asked = line.given.values;
@@ -62,6 +80,7 @@ Config merge(const CommandLine& line) {
   config.subcommand = asked.subcommand;
   config.expression = asked.expression;
   if (!config.local && !config.global) config.local = {64, 64, 64};
+  if (config.subcommand == Subcommand::run) suit_physics(config, given);
   return config;
 }
 

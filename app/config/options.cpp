@@ -406,6 +406,8 @@ struct OptionTable {
 
     for (const auto& kind : all_physics())
       for (const auto& parameter : kind.parameters) add_parameter(kind, parameter);
+    group = kParametersOf + std::string("mhd");
+    add("force-dt", &Config::force_dt, "", {run}, "take mhd.dt even if it is not stable");
 
     group = "";
     add("inject", &Config::inject, "", {run, compare, gather},

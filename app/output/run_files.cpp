@@ -106,7 +106,7 @@ class RunFiles<T>::Implementation {
     say(config_, comm_,
         text + "goes on from " + checkpoint.folder + ", step " + std::to_string(checkpoint.step) +
             "\n");
-    return {checkpoint.step, is_new};
+    return {checkpoint.step, is_new, checkpoint.settings != settings_json(config_)};
   }
 
   std::optional<End> after_step(std::int64_t step, std::int64_t substep, const FieldSet<T>& fields,

@@ -18,10 +18,12 @@
 #include <limits>
 #include <numbers>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "field_views.hpp"
+#include "physics/mhd/measure.hpp"
 #include "session.hpp"
 #include "support/mpi_check.hpp"
 #include "verify.hpp"
@@ -58,21 +60,18 @@ Parameters ideal() {
   return out;
 }
 
-Config config_of(std::int64_t points, Layout layout = Layout::soa) {
+Config config_of(std::int64_t points) {
   Config config;
   config.global = {points, points, points};
-  config.fields = kFields;
-  config.layout = layout;
-  config.methods = {comm::Exchange::p2p};
   return config;
 }
 
-/// Advances a periodic box of side 2 pi with the same number of points along each axis.
+/// Advances a periodic box of side 2 pi. A field without an equation reads as 0.
 template <class T>
 class PeriodicBox {
  public:
   PeriodicBox(const Config& config, const Parameters& parameters, MPI_Comm comm = MPI_COMM_WORLD)
-      : config_(config),
+      : config_(with_fields(config, parameters)),
         parameters_(parameters),
         comm_(comm),
         domain_(make_domain(config_, comm::NodeHierarchy(comm))),
@@ -149,10 +148,21 @@ class PeriodicBox {
     return local_values<T>(at, strides, weights<T>(spacing()));
   }
 
+  /// Returns the address of a point of a field, nullptr if the field has no equation.
   T* address(const FieldSet<T>& set, int field, const comm::Int3& p) const {
+    const auto evolving = fields_of(parameters_.terms);
+    const auto found = std::find(evolving.begin(), evolving.end(), field);
+    if (found == evolving.end()) return nullptr;
+    const auto number = static_cast<int>(found - evolving.begin());
     const auto per_point = std::int64_t{domain_.elements_per_point()};
-    const auto array = array_of(set, per_point == 1 ? field : 0);
-    return &array(p[2], p[1], p[0] * per_point + (per_point == 1 ? 0 : field));
+    const auto array = array_of(set, per_point == 1 ? number : 0);
+    return &array(p[2], p[1], p[0] * per_point + (per_point == 1 ? 0 : number));
+  }
+  Values values(const FieldSet<T>& set, const comm::Int3& stored) const {
+    Values out{};
+    for (int field = 0; field < kFields; ++field)
+      if (const T* at = address(set, field, stored)) out[static_cast<std::size_t>(field)] = *at;
+    return out;
   }
 
   template <class Body>
@@ -171,6 +181,11 @@ class PeriodicBox {
   }
 
  private:
+  static Config with_fields(Config config, const Parameters& parameters) {
+    config.fields = static_cast<int>(fields_of(parameters.terms).size());
+    config.methods = {comm::Exchange::p2p};
+    return config;
+  }
   static std::array<double, 3> spacing_of(const std::array<std::int64_t, 3>& points) {
     std::array<double, 3> out;
     for (std::size_t axis = 0; axis < 3; ++axis)
@@ -187,12 +202,10 @@ class PeriodicBox {
   template <class Body>
   void for_each(Body body) {
     for_each_stored([&](const comm::Int3& stored) {
-      Values values;
+      const auto next = body(place(stored), values(fields(), stored));
       for (int field = 0; field < kFields; ++field)
-        values[static_cast<std::size_t>(field)] = *address(fields(), field, stored);
-      values = body(place(stored), values);
-      for (int field = 0; field < kFields; ++field)
-        *address(fields(), field, stored) = static_cast<T>(values[static_cast<std::size_t>(field)]);
+        if (T* const at = address(fields(), field, stored))
+          *at = static_cast<T>(next[static_cast<std::size_t>(field)]);
     });
   }
 
@@ -528,6 +541,11 @@ struct Waves {
     const double slope = amplitude[q] * std::cos(phase(q, at));
     return {k[0] * slope, k[1] * slope, k[2] * slope};
   }
+  Values values(const Point& at) const {
+    Values out;
+    for (std::size_t q = 0; q < kFields; ++q) out[q] = value(q, at);
+    return out;
+  }
   double laplacian(std::size_t q, const Point& at) const { return -3 * value(q, at); }
   // Returns the gradient of the divergence of the vector that begins at field q.
   Vec3<double> grad_div(std::size_t q, const Point& at) const {
@@ -559,80 +577,100 @@ struct Waves {
   }
 };
 
-// T6: all terms at once, with differences and with exact derivatives.
-TEST(Mhd, HasRatesOfSixthOrder) {
-  struct Case {
-    std::int64_t points;
-    double lnrho, ux, ax, s;
-  };
+// Returns the largest deviation of each rate from that of exact derivatives.
+Values error_of_rates(const Config& config, const Parameters& parameters) {
+  const Waves waves;
+  PeriodicBox<double> box(config, parameters);
+  box.set([&](double x, double y, double z) { return waves.values({x, y, z}); });
+  box.exchange();
+  set_rates(box.domain(), parameters, box.spacing(), box.fields(), box.other());
+  const auto numbers = constants<double>(parameters);
+  Values mine{}, all{};
+  box.for_each_stored([&](const comm::Int3& p) {
+    const auto exact = rates(waves.local(box.place(p)), numbers);
+    const Values expected{exact.lnrho, exact.u.x, exact.u.y, exact.u.z,
+                          exact.a.x,   exact.a.y, exact.a.z, exact.s};
+    const auto found = box.values(box.other(), p);
+    for (std::size_t q = 0; q < kFields; ++q)
+      mine[q] = worse(mine[q], std::abs(found[q] - expected[q]));
+  });
+  HALOCLINE_MPI(
+      MPI_Allreduce(mine.data(), all.data(), kFields, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
+  return all;
+}
+
+Parameters all_terms() {
   auto parameters = ideal();
   parameters.mu0 = 1.4;
   parameters.nu = parameters.eta = .05;
   parameters.zeta = .02;
   parameters.conduction = .03;
   parameters.astaroth_bulk_viscosity = true;  // the form of the table
-  const Waves waves;
+  return parameters;
+}
+
+// T6: all terms at once, with differences and with exact derivatives.
+TEST(Mhd, HasRatesOfSixthOrder) {
+  struct Case {
+    std::int64_t points;
+    double lnrho, ux, ax, s;
+  };
   for (const auto& c : {Case{16, 1.538e-5, 7.771e-5, 4.594e-6, 1.966e-5},
                         Case{32, 2.536e-7, 1.297e-6, 7.379e-8, 3.302e-7}}) {
     if (c.points > kMostPoints) continue;
-    PeriodicBox<double> box(config_of(c.points), parameters);
-    box.set([&](double x, double y, double z) {
-      Values out;
-      for (std::size_t q = 0; q < kFields; ++q) out[q] = waves.value(q, {x, y, z});
-      return out;
-    });
-    box.exchange();
-    set_rates(box.domain(), parameters, box.spacing(), box.fields(), box.other());
-    const auto numbers = constants<double>(parameters);
-    double mine[4]{}, worst[4];
-    box.for_each_stored([&](const comm::Int3& p) {
-      const auto exact = rates(waves.local(box.place(p)), numbers);
-      const auto error = [&](int i, Field field, double expected) {
-        mine[i] = worse(mine[i], std::abs(*box.address(box.other(), field, p) - expected));
-      };
-      error(0, kLnRho, exact.lnrho);
-      error(1, kUx, exact.u.x);
-      error(2, kAx, exact.a.x);
-      error(3, kS, exact.s);
-    });
-    HALOCLINE_MPI(MPI_Allreduce(mine, worst, 4, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
-    EXPECT_NEAR(worst[0] / c.lnrho, 1, 1e-3);
-    EXPECT_NEAR(worst[1] / c.ux, 1, 1e-3);
-    EXPECT_NEAR(worst[2] / c.ax, 1, 1e-3);
-    EXPECT_NEAR(worst[3] / c.s, 1, 1e-3);
+    const auto worst = error_of_rates(config_of(c.points), all_terms());
+    EXPECT_NEAR(worst[kLnRho] / c.lnrho, 1, 1e-3);
+    EXPECT_NEAR(worst[kUx] / c.ux, 1, 1e-3);
+    EXPECT_NEAR(worst[kAx] / c.ax, 1, 1e-3);
+    EXPECT_NEAR(worst[kS] / c.s, 1, 1e-3);
   }
 }
 
 // Unequal spacings: the errors lie between those of 16 and of 32 points along each axis.
 TEST(Mhd, TakesUnequalSpacings) {
-  auto parameters = ideal();
-  parameters.mu0 = 1.4;
-  parameters.nu = parameters.eta = .05;
-  parameters.zeta = .02;
-  parameters.conduction = .03;
-  parameters.astaroth_bulk_viscosity = true;
-  const Waves waves;
   auto config = config_of(16);
   config.global = {16, 20, 24};
-  PeriodicBox<double> box(config, parameters);
+  for (const double error : error_of_rates(config, all_terms())) EXPECT_LT(error, 1.5e-4);
+}
+
+// Upwinding damps a plane wave by its exact symbol, and changes nothing else.
+TEST(Mhd, SmoothsDensityUpwind) {
+  constexpr std::int64_t kPoints = 16;
+  const Point u{1, -.5, .25}, k{2, 3, -4};
+  auto parameters = ideal();
+  parameters.cs0 = 0;
+  PeriodicBox<double> box(config_of(kPoints), parameters);
+  const auto phase = [&](double x, double y, double z) { return k[0] * x + k[1] * y + k[2] * z; };
   box.set([&](double x, double y, double z) {
-    Values out;
-    for (std::size_t q = 0; q < kFields; ++q) out[q] = waves.value(q, {x, y, z});
-    return out;
+    return Values{.1 * std::sin(phase(x, y, z)), u[0], u[1], u[2]};
   });
   box.exchange();
-  set_rates(box.domain(), parameters, box.spacing(), box.fields(), box.other());
-  const auto numbers = constants<double>(parameters);
-  double mine = 0, all = 0;
+  const auto rates_with = [&](bool upwind) {
+    parameters.upwind = upwind;
+    set_rates(box.domain(), parameters, box.spacing(), box.fields(), box.other());
+    std::vector<Values> out;
+    box.for_each_stored([&](const comm::Int3& p) { out.push_back(box.values(box.other(), p)); });
+    return out;
+  };
+  const auto plain = rates_with(false), upwind = rates_with(true);
+  double symbol = 0;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const double t = k[axis] * box.h();
+    const double sum = -20 + 30 * std::cos(t) - 12 * std::cos(2 * t) + 2 * std::cos(3 * t);
+    symbol += std::abs(u[axis]) * sum / (60 * box.h());
+  }
+  EXPECT_LT(symbol, -.1);
+  double worst = 0;
+  std::size_t i = 0;
   box.for_each_stored([&](const comm::Int3& p) {
-    const auto exact = rates(waves.local(box.place(p)), numbers);
-    const double expected[] = {exact.lnrho, exact.u.x, exact.u.y, exact.u.z,
-                               exact.a.x,   exact.a.y, exact.a.z, exact.s};
-    for (int field = 0; field < kFields; ++field)
-      mine = worse(mine, std::abs(*box.address(box.other(), field, p) - expected[field]));
+    const auto at = box.place(p);
+    auto expected = plain[i];
+    expected[kLnRho] += symbol * .1 * std::sin(phase(at[0], at[1], at[2]));
+    for (std::size_t q = 0; q < kFields; ++q)
+      worst = worse(worst, std::abs(upwind[i][q] - expected[q]));
+    ++i;
   });
-  HALOCLINE_MPI(MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
-  EXPECT_LT(all, 1.5e-4);
+  EXPECT_LT(worst, 1e-14);
 }
 
 Values turbulence(double x, double y, double z) {
@@ -646,22 +684,15 @@ Values turbulence(double x, double y, double z) {
           .1 * std::sin(x + z)};
 }
 
-// Returns the mass and the energy of the box, in the volume of a point.
+// Returns the mass and the energy of the box.
 std::array<double, 2> mass_and_energy(PeriodicBox<double>& box, const Parameters& p) {
   box.exchange();
-  double mine[2]{}, all[2];
-  box.for_each_stored([&](const comm::Int3& stored) {
-    const auto f = box.local_at(stored);
-    const auto c = constants<double>(p);
-    const double rho = std::exp(f.lnrho);
-    const double temperature = p.t0 * std::exp(log_temperature_ratio<double>(f.lnrho, f.s, c));
-    const auto b = magnetic_field<double>(f.curl_a, c.b0);
-    mine[0] += rho;
-    mine[1] +=
-        rho * dot(f.u, f.u) / 2 + rho * p.cp / p.gamma * temperature + dot(b, b) / (2 * p.mu0);
-  });
-  HALOCLINE_MPI(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
-  return {all[0], all[1]};
+  const auto numbers = measure(box.domain(), p, box.spacing(), box.fields(), MPI_COMM_WORLD);
+  const auto number = [&](std::string_view name) {
+    const auto found = std::find(kMeasures.begin(), kMeasures.end(), name);
+    return numbers[static_cast<std::size_t>(found - kMeasures.begin())];
+  };
+  return {number("mass"), number("e_kinetic") + number("e_thermal") + number("e_magnetic")};
 }
 
 // T7: mass and energy. Energy is conserved only if pressure, heating, conduction and the Lorentz
@@ -851,6 +882,43 @@ TEST(Mhd, ComputesInFloatWhatItComputesInDouble) {
   EXPECT_GT(all, 0);
 }
 
+// The same numbers come out of all equations if those that are left out have no effect.
+TEST(Mhd, LeavesEquationsOut) {
+  auto parameters = ideal();
+  parameters.nu = parameters.eta = parameters.conduction = parameters.zeta = .02;
+  const auto compare = [](const Parameters& all, const Parameters& some, const Function& initial) {
+    PeriodicBox<double> whole(config_of(12), all), part(config_of(12), some);
+    whole.set(initial);
+    part.set(initial);
+    whole.advance(3, .02);
+    part.advance(3, .02);
+    double off = 0;
+    for (const auto field : fields_of(some.terms))
+      part.for_each_stored([&](const comm::Int3& p) {
+        off = worse(off, std::abs(*part.address(part.fields(), field, p) -
+                                  *whole.address(whole.fields(), field, p)));
+      });
+    EXPECT_EQ(off, 0);
+    EXPECT_EQ(part.domain().fields, static_cast<int>(fields_of(some.terms).size()));
+  };
+  const auto without_field = [](double x, double y, double z) {
+    auto values = turbulence(x, y, z);
+    values[kAx] = values[kAy] = values[kAz] = 0;
+    return values;
+  };
+  auto some = parameters;
+  some.terms = {.entropy = true, .magnetic = false};
+  compare(parameters, some, without_field);
+  // No pressure depends on entropy or compression.
+  parameters.gamma = 1;
+  parameters.cp = 1e300;
+  some = parameters;
+  some.terms = {.entropy = false, .magnetic = true};
+  compare(parameters, some, turbulence);
+  some.terms = {.entropy = false, .magnetic = false};
+  compare(parameters, some, without_field);
+}
+
 // T10: the stencil reads the ghosts of the directions that it names, and no others.
 TEST(Mhd, ReadsTheGhostsThatItNames) {
   auto parameters = ideal();
@@ -894,12 +962,58 @@ TEST(Mhd, ReadsTheGhostsThatItNames) {
   EXPECT_EQ(blocks, 96);
 }
 
+// Below the limit a checkerboard decays, above it grows.
+TEST(Mhd, KnowsTheLimitOfDiffusion) {
+  for (const auto& [nu, zeta, eta] :
+       {Point{1, 0, 0}, Point{1, 1, 0}, Point{1, 2, 0}, Point{0, 0, 1}})
+    for (const double part : {.99, 1.01}) {
+      auto parameters = ideal();
+      parameters.cs0 = 0;
+      parameters.nu = nu;
+      parameters.zeta = zeta;
+      parameters.eta = eta;
+      PeriodicBox<double> box(config_of(8), parameters);
+      box.set([&](double x, double y, double z) {
+        const double sign = std::cos((x + y + z) / box.h() * kTurn / 2);
+        return Values{0, 1e-9 * sign, 0, 0, 1e-9 * sign, 0, 0, 0};
+      });
+      box.exchange();
+      const auto limit =
+          step_limits(box.domain(), parameters, box.spacing(), box.fields(), MPI_COMM_WORLD).stable;
+      box.advance(100, part * limit);
+      const double left = box.deviation(nu > 0 ? kUx : kAx, [](auto...) { return 0; });
+      EXPECT_EQ(left < .5e-9, part < 1) << left;
+      EXPECT_EQ(left > 2e-9, part > 1) << left;
+    }
+}
+
+TEST(Mhd, MeasuresTheSameOnAllRanks) {
+  const auto numbers = [](MPI_Comm comm) {
+    const Parameters parameters;
+    PeriodicBox<double> box(config_of(13), parameters, comm);
+    box.set(turbulence);
+    box.exchange();
+    return measure(box.domain(), parameters, box.spacing(), box.fields(), comm);
+  };
+  const auto all = numbers(MPI_COMM_WORLD), one = numbers(MPI_COMM_SELF);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (kMeasures[i].ends_with("_min") || kMeasures[i].ends_with("_max"))
+      EXPECT_EQ(all[i], one[i]) << kMeasures[i];
+    else
+      EXPECT_NEAR(all[i], one[i], 1e-11) << kMeasures[i];
+  EXPECT_LT(one.back(), 2e-15);  // the divergence of B
+  EXPECT_LT(one[0], one[1]);
+  EXPECT_LT(one[1], one[2]);
+  EXPECT_NEAR(one[7], one[4] / std::sqrt(Parameters{}.mu0), .1);
+}
+
 TEST(Mhd, ChoosesStableSteps) {
   auto parameters = ideal();
   PeriodicBox<double> box(config_of(16), parameters);
   const auto step = [&] {
     box.exchange();
-    return longest_step(box.domain(), parameters, box.spacing(), box.fields(), MPI_COMM_WORLD);
+    return step_limits(box.domain(), parameters, box.spacing(), box.fields(), MPI_COMM_WORLD)
+        .chosen;
   };
   box.set([](double, double, double) { return Values{0, 2, 0, 0, 0, 0, 0, 0}; });
   EXPECT_NEAR(step(), 0.4 * box.h() / 3, 1e-14);

@@ -281,7 +281,7 @@ class Script(DiffResults):
         self.assert_refused("cannot be read", self.script(REFERENCE, "missing"))
 
     def test_a_full_disk_is_one_line(self):
-        scripts = [SOURCE / "results" / f"{name}.py" for name in ("diff", "gather", "interpose", "predict", "reconstruct", "study", "tables")]
+        scripts = [SOURCE / "results" / f"{name}.py" for name in ("diff", "gather", "import_astaroth_conf", "interpose", "predict", "reconstruct", "study", "tables")]
         for command in ((SCRIPT, REFERENCE, REFERENCE), *((script, "--help") for script in scripts), (SOURCE / "jobs" / "simgrid" / "replay.py", "--help")):
             with self.subTest(command=command), open("/dev/full", "w", encoding="utf-8") as full:
                 finished = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, cwd=self.folder)

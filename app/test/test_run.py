@@ -144,6 +144,12 @@ class Mhd(Run):
             self.assertEqual(outcome.code, 0, outcome.stderr)
             return [json.loads(line) for line in path.read_text().splitlines()]
 
+    def test_same_state_on_an_emulated_device(self):
+        for settings in ((), ("--mhd.forcing", "0.1", "--mhd.entropy", "no"), ("--mhd.initial", "random", "--overlap")):
+            on_device, on_host = (halocline("run", *self.TINY, *settings, "--memory", memory, ranks=2,
+                                            inside=("env", "HALOCLINE_DEVICE=emulated")) for memory in ("device", "host"))
+            self.assertEqual(self.state_hash_in(on_device), self.state_hash_in(on_host), settings)
+
     def test_same_state_in_all_settings(self):
         settings = [(), ("--overlap",), ("--layout", "aos"), ("--shape", "axes"), ("--mhd.nu", "0.005"), ("--threads", "2")]
         cases = [(ranks, *setting) for ranks in RANKS for setting in settings if ranks <= 4]
@@ -169,9 +175,19 @@ class Mhd(Run):
         self.assertLess(masked, plain["bytes_to_others"] + plain["bytes_to_self"])
 
     def test_depends_on_the_parameters(self):
-        usual = {option["flag"]: float(option["default"]) for option in options() if option["flag"].startswith("mhd.")}
-        self.assertGreater(len(usual), 15)
-        hashes = self.state_hashes([(1,)] + [(1, f"--{name}", str(value * 1.01 or 0.001)) for name, value in usual.items()])
+        parameters = [option for option in options() if option["flag"].startswith("mhd.")]
+        other = {"yes": "no", "no": "yes", "waves": "random"}
+        changed = {p["flag"]: other.get(p["default"]) or str(float(p["default"]) * 1.01 or 0.001) for p in parameters}
+        changed["mhd.forcing-k-max"] = "1.5"
+        needed = {"mhd.forcing-": ("--mhd.forcing", "0.1"), "mhd.shell-": ("--mhd.initial", "explosion")}
+        self.assertGreater(len(changed), 20)
+        cases = [(1,), *((1, *flags) for flags in needed.values())]
+        for name, value in changed.items():
+            flags = [flags for begin, flags in needed.items() if name.startswith(begin)]
+            if name == "mhd.forcing-k-min":  # a little more leaves the wave vectors as they are
+                value, flags = "2", [("--mhd.forcing", "0.1", "--mhd.forcing-k-max", "2.5")]
+            cases.append((1, f"--{name}", value, *(flags[0] if flags else ())))
+        hashes = self.state_hashes(cases)
         hashes += self.state_hashes([(1, "--element", "float")])
         self.assertEqual(len({found for _, found in hashes}), len(hashes), hashes)
 
@@ -188,6 +204,8 @@ class Mhd(Run):
     def test_what_does_not_suit_it_is_refused(self):
         for arguments, text in (
             (("--fields", "3"), "fields are not those of mhd (fields 3): leave fields out, mhd has 8"),
+            (("--fields", "8", "--mhd.entropy", "no"), "leave fields out, mhd has 7"),
+            (("--mhd.upwind", "2"), 'mhd.upwind cannot be used ("2", command line): give one of no, yes'),
             (("--stages", "3"), "stages are those of mhd (stages 3)"),
             (("--periodic", "false"), "mhd has no open boundaries yet"),
             (("--radius", "2"), "radius is too small for the stencil (radius 2, mhd reaches 3 points)"),
@@ -197,9 +215,40 @@ class Mhd(Run):
         ):
             with self.subTest(arguments=arguments):
                 self.assert_refused(text, halocline("run", *self.TINY, *arguments))
+        self.assert_refused("mhd.nu is not used by physics heat (physics heat): leave mhd.nu out, or use --physics mhd",
+                            halocline("run", "--mhd.nu", "1"))
+
+    def test_stores_the_fields_that_evolve(self):
+        for arguments, fields in (((), 8), (("--mhd.entropy", "no"), 7), (("--mhd.magnetic", "no"), 5),
+                                  (("--mhd.entropy", "no", "--mhd.magnetic", "no"), 4)):
+            outcomes = [halocline("run", *self.TINY[:-1], *arguments, *more, ranks=ranks)
+                        for ranks, more in ((1, ()), (2, ("--overlap", "--layout", "aos")))]
+            hashes = {outcome.stdout.splitlines()[-1] for outcome in outcomes}
+            self.assertEqual([outcome.code for outcome in outcomes], [0, 0], outcomes[1].stderr)
+            self.assertEqual(len(hashes), 1, hashes)
+            self.assertIn(f"{fields} fields of double", " ".join(outcomes[0].stdout.split()))
+
+    def test_is_compared_with_an_exact_solution(self):
+        for arguments in (("beltrami",), ("alfven", "--mhd.b0x", "1"), ("uniform", "--element", "float")):
+            outcome = halocline("run", *self.TINY[:-1], "--mhd.initial", *arguments, ranks=2)
+            self.assertEqual(outcome.code, 0, outcome.stderr)
+            self.assertRegex(" ".join(outcome.stdout.split()), r"wave off by \S+ of its amplitude after 4 steps")
+
+    def test_has_configurations_that_run(self):
+        files = sorted(CORRECTNESS.parent.glob("mhd-*.toml"))
+        self.assertGreater(len(files), 4)
+        cases = [*((path, ()) for path in files), (CORRECTNESS.parent / "astaroth-256.toml", ("--local", "16", "16", "16"))]
+        for (path, _), outcome in several(
+                lambda case: halocline("run", "--config", case[0], "--steps", "3", *case[1], ranks=2), cases):
+            with self.subTest(path=path.name):
+                self.assertEqual(outcome.code, 0, outcome.stderr)
+                known = path.stem in ("mhd-alfven", "mhd-beltrami")
+                self.assertIn("of its amplitude" if known else "no exact solution", " ".join(outcome.stdout.split()))
 
     def test_says_that_it_has_broken_down(self):
         outcome = halocline("run", *self.TINY, "--mhd.dt", "1")
+        self.assert_refused("mhd.dt is not stable (mhd.dt 1, some wave grows in steps above 0.0", outcome)
+        outcome = halocline("run", *self.TINY, "--mhd.dt", "1", "--force-dt", "--mhd.eta", "1")
         self.assertEqual((outcome.code, len(outcome.ours)), (1, 1), outcome.stderr)
         self.assertIn("some value is not finite after 4 steps", outcome.ours[0])
 
@@ -325,6 +374,23 @@ class Overlap(Run):
             self.assertRegex(outcome.stdout, rf"(?m)^ +{rank}( +[0-9.]+ [num]?s){{4}}$")
         self.assertRegex(outcome.stdout, r"(?m)^overlap: [0-9.]+ x as fast as a substep without, [0-9.]+ x as fast as max\(compute, exchange\)")
         self.assertNotIn("nothing to overlap with", outcome.stdout)
+
+    def test_is_compared_with_an_exact_solution(self):
+        for arguments in (("beltrami",), ("alfven", "--mhd.b0x", "1"), ("uniform", "--element", "float")):
+            outcome = halocline("run", *self.TINY[:-1], "--mhd.initial", *arguments, ranks=2)
+            self.assertEqual(outcome.code, 0, outcome.stderr)
+            self.assertRegex(" ".join(outcome.stdout.split()), r"wave off by \S+ of its amplitude after 4 steps")
+
+    def test_has_configurations_that_run(self):
+        files = sorted(CORRECTNESS.parent.glob("mhd-*.toml"))
+        self.assertGreater(len(files), 4)
+        cases = [*((path, ()) for path in files), (CORRECTNESS.parent / "astaroth-256.toml", ("--local", "16", "16", "16"))]
+        for (path, _), outcome in several(
+                lambda case: halocline("run", "--config", case[0], "--steps", "3", *case[1], ranks=2), cases):
+            with self.subTest(path=path.name):
+                self.assertEqual(outcome.code, 0, outcome.stderr)
+                known = path.stem in ("mhd-alfven", "mhd-beltrami")
+                self.assertIn("of its amplitude" if known else "no exact solution", " ".join(outcome.stdout.split()))
 
     def test_says_where_there_is_nothing_to_overlap_with(self):
         for ranks, method, words in (

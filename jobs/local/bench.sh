@@ -3,6 +3,7 @@
 # memcpy. Every row is verified before it is timed. Exit code 1 if a row is not verified.
 #   jobs/local/bench.sh                                     lists the groups
 #   jobs/local/bench.sh NAME... [--only CASE] [--json] [FLAG...]
+#   jobs/local/bench.sh mhd [--only CASE] [--json] [--quick]       substeps of magnetohydrodynamics
 # CASE is a name or a pattern such as '3d-*'. --json: one JSON object per row on stdout and nothing
 # else; the table is on stderr. Other flags are passed to bench_dtype, see its --help: --quick (few
 # samples), --points=N (edge of the block in groups halo and copy), --mode=MODE (how ours packs:
@@ -11,7 +12,8 @@ set -euo pipefail
 # shellcheck source=jobs/local/script.sh
 source "$(dirname "$0")/script.sh"
 cd "$(dirname "$0")/../.."
-flags=()
+flags=() program=lib/dtype/bench/bench_dtype
+[[ ${1-} != mhd ]] || { program=app/bench/bench_mhd; shift; set -- substep "$@"; }
 while [[ $# -gt 0 ]]; do
   case $1 in
     -h|--help) header; exit 0 ;;
@@ -29,4 +31,4 @@ export OMP_WAIT_POLICY=passive  # threads that wait would take their core from w
 options=(-DHALOCLINE_BUILD_BENCHMARKS=ON)
 [[ -e build/release/CMakeCache.txt ]] || options+=(-DHALOCLINE_BUILD_TESTS=OFF)
 jobs/local/build.sh release "${options[@]}" >&2
-exec mpirun -n 1 build/release/lib/dtype/bench/bench_dtype "${flags[@]}"
+exec mpirun -n 1 "build/release/$program" "${flags[@]}"

@@ -90,8 +90,12 @@ std::unique_ptr<Physics<T>> make_heat(const Config& config, const Domain& domain
 
 }  // namespace
 
-extern const PhysicsKind kHeat{"heat",           "independent heat equations",
-                               heat_info,        make_heat<double>,
-                               make_heat<float>, kHeatParameters};
+extern const PhysicsKind kHeat{"heat",
+                               "independent heat equations",
+                               [](const Config&) { return 0; },
+                               heat_info,
+                               make_heat<double>,
+                               make_heat<float>,
+                               kHeatParameters};
 
 }  // namespace halocline::app

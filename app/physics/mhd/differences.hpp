@@ -3,7 +3,7 @@
 //
 // First derivatives: (3/4, -3/20, 1/60). Second: (-49/18; 3/2, -3/20, 1/90). Mixed: 12 points on
 // the diagonals with (270, -27, 2) / 720, the "bidiagonal" formula of Astaroth. It reads the ghosts
-// of edges, and those of no corner.
+// of edges, and those of no corner. Upwinding: sixth differences (-20, 15, -6, 1) / 60.
 #pragma once
 
 #include <Kokkos_Core.hpp>
@@ -27,6 +27,7 @@ struct Weights {
   T first[3][3];   ///< axis; distance 1, 2, 3
   T second[3][4];  ///< axis; distance 0, 1, 2, 3
   T mixed[3][3];   ///< axes xy, xz, yz; distance 1, 2, 3
+  T upwind[3][4];  ///< axis; distance 0, 1, 2, 3
 };
 
 /// Returns the weights for points `spacing` apart along x, y and z.
@@ -35,12 +36,14 @@ Weights<T> weights(const std::array<double, 3>& spacing) {
   constexpr double kFirst[] = {3.0 / 4, -3.0 / 20, 1.0 / 60};
   constexpr double kSecond[] = {-49.0 / 18, 3.0 / 2, -3.0 / 20, 1.0 / 90};
   constexpr double kMixed[] = {270.0 / 720, -27.0 / 720, 2.0 / 720};
+  constexpr double kUpwind[] = {-20.0 / 60, 15.0 / 60, -6.0 / 60, 1.0 / 60};
   constexpr std::size_t kPairs[][2] = {{0, 1}, {0, 2}, {1, 2}};
   Weights<T> out;
   for (std::size_t axis = 0; axis < 3; ++axis) {
     const double h = spacing[axis];
     for (int k = 0; k < 3; ++k) out.first[axis][k] = static_cast<T>(kFirst[k] / h);
     for (int k = 0; k < 4; ++k) out.second[axis][k] = static_cast<T>(kSecond[k] / (h * h));
+    for (int k = 0; k < 4; ++k) out.upwind[axis][k] = static_cast<T>(kUpwind[k] / h);
   }
   for (std::size_t pair = 0; pair < 3; ++pair) {
     const double area = spacing[kPairs[pair][0]] * spacing[kPairs[pair][1]];
@@ -68,6 +71,7 @@ KOKKOS_FORCEINLINE_FUNCTION V first(Around<V> f, std::int64_t s, const T (&w)[3]
   return w[0] * (f[s] - f[-s]) + w[1] * (f[2 * s] - f[-2 * s]) + w[2] * (f[3 * s] - f[-3 * s]);
 }
 
+/// Returns the sum of symmetric pairs: the second difference, or the sixth with other weights.
 template <class V, class T>
 KOKKOS_FORCEINLINE_FUNCTION V second(Around<V> f, std::int64_t s, const T (&w)[4]) {
   return w[0] * f[0] + w[1] * (f[s] + f[-s]) + w[2] * (f[2 * s] + f[-2 * s]) +
@@ -113,27 +117,42 @@ KOKKOS_FORCEINLINE_FUNCTION Vec3<V> curl(Around<V> x, Around<V> y, Around<V> z, 
           first(y, s.x, w.first[0]) - first(x, s.y, w.first[1])};
 }
 
+/// Returns the rate by which upwinding smooths f: sixth differences that grow with the speed.
+template <class V, class T>
+KOKKOS_FORCEINLINE_FUNCTION V upwinding(Around<V> f, const Vec3<V>& u, const Strides& s,
+                                        const Weights<T>& w) {
+  const auto magnitude = [](const V& a) { return a < T(0) ? -a : a; };
+  return magnitude(u.x) * second(f, s.x, w.upwind[0]) +
+         magnitude(u.y) * second(f, s.y, w.upwind[1]) +
+         magnitude(u.z) * second(f, s.z, w.upwind[2]);
+}
+
 /// Returns what the equations need at a point. Reads 55 points of the stencil.
 /// \param at addresses of the point in the eight fields, in the order of Field
-template <class V, class T>
+template <class V, Terms kTerms = Terms{}, class T>
 KOKKOS_FORCEINLINE_FUNCTION Local<V> local_values(const T* const (&at)[kFields], const Strides& s,
                                                   const Weights<T>& w) {
   const Around<V> lnrho{at[kLnRho]}, ux{at[kUx]}, uy{at[kUy]}, uz{at[kUz]};
-  const Around<V> ax{at[kAx]}, ay{at[kAy]}, az{at[kAz]}, entropy{at[kS]};
   Local<V> out;
   out.lnrho = lnrho[0];
-  out.s = entropy[0];
   out.u = {ux[0], uy[0], uz[0]};
   out.grad_lnrho = gradient(lnrho, s, w);
-  out.grad_s = gradient(entropy, s, w);
   out.grad_ux = gradient(ux, s, w);
   out.grad_uy = gradient(uy, s, w);
   out.grad_uz = gradient(uz, s, w);
-  out.lap_lnrho = sum(curvature(lnrho, s, w));
-  out.lap_s = sum(curvature(entropy, s, w));
   second_of_vector(ux, uy, uz, s, w, out.lap_u, out.grad_div_u);
-  second_of_vector(ax, ay, az, s, w, out.lap_a, out.grad_div_a);
-  out.curl_a = curl(ax, ay, az, s, w);
+  if constexpr (kTerms.magnetic) {
+    const Around<V> ax{at[kAx]}, ay{at[kAy]}, az{at[kAz]};
+    second_of_vector(ax, ay, az, s, w, out.lap_a, out.grad_div_a);
+    out.curl_a = curl(ax, ay, az, s, w);
+  }
+  if constexpr (kTerms.entropy) {
+    const Around<V> entropy{at[kS]};
+    out.s = entropy[0];
+    out.grad_s = gradient(entropy, s, w);
+    out.lap_s = sum(curvature(entropy, s, w));
+    out.lap_lnrho = sum(curvature(lnrho, s, w));
+  }
   return out;
 }
 

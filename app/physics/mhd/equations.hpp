@@ -41,6 +41,12 @@ KOKKOS_FORCEINLINE_FUNCTION V sum(const Vec3<V>& a) {
   return a.x + a.y + a.z;
 }
 
+/// Tells which equations are solved beside those of density and velocity.
+struct Terms {
+  bool entropy = true;   ///< else the gas is isothermal
+  bool magnetic = true;  ///< else there is no field, and no Lorentz force
+};
+
 /// Holds what the equations need at a point. lnrho: logarithm of the density. u: velocity. a:
 /// magnetic vector potential. s: entropy.
 template <class V>
@@ -55,7 +61,7 @@ struct Local {
   Vec3<V> curl_a;
 };
 
-/// Holds the time derivatives of the eight fields.
+/// Holds the time derivatives of the fields. Those of fields without an equation are not set.
 template <class V>
 struct Rates {
   V lnrho;
@@ -97,16 +103,10 @@ KOKKOS_FORCEINLINE_FUNCTION V log_temperature_ratio(const V& lnrho, const V& s,
 }
 
 /// Returns the time derivatives at a point. Computes two exponentials and one division.
-template <class V>
+template <Terms kTerms = Terms{}, class V>
 KOKKOS_FORCEINLINE_FUNCTION Rates<V> rates(const Local<V>& f, const Constants<ScalarOf<V>>& c) {
   using T = ScalarOf<V>;
   constexpr T kThird = T(1) / 3;
-  const V t0_by_t = exponential<V>(-log_temperature_ratio(f.lnrho, f.s, c));
-  const V by_rho = exponential<V>(-f.lnrho);
-  const V cs_squared = c.cs0_squared / t0_by_t;
-  const V by_temperature = c.by_t0 * t0_by_t;
-  const auto b = magnetic_field(f.curl_a, c.b0);
-  const auto j = scaled(c.by_mu0, f.grad_div_a - f.lap_a);
 
   // The traceless rate of strain.
   const V div_u = f.grad_ux.x + f.grad_uy.y + f.grad_uz.z;
@@ -118,24 +118,37 @@ KOKKOS_FORCEINLINE_FUNCTION Rates<V> rates(const Local<V>& f, const Constants<Sc
   const auto& g = f.grad_lnrho;
   const Vec3<V> strain_g{xx * g.x + xy * g.y + xz * g.z, xy * g.x + yy * g.y + yz * g.z,
                          xz * g.x + yz * g.y + zz * g.z};
-  const V strain_squared = xx * xx + yy * yy + zz * zz + T(2) * (xy * xy + xz * xz + yz * yz);
 
   Rates<V> out;
   out.lnrho = -dot(f.u, g) - div_u;
   const Vec3<V> advection{dot(f.u, f.grad_ux), dot(f.u, f.grad_uy), dot(f.u, f.grad_uz)};
-  const auto pressure = scaled(cs_squared, scaled(c.by_cp, f.grad_s) + g);
-  const auto lorentz = scaled(by_rho, cross(j, b));
   const auto viscous =
       scaled(c.nu, f.lap_u + scaled(kThird, f.grad_div_u) + scaled(T(2), strain_g)) +
       scaled(c.zeta, f.grad_div_u) + scaled(c.zeta_of_density * div_u, g);
-  out.u = lorentz - advection - pressure + viscous;
-  out.a = cross(f.u, b) + scaled(c.eta, f.lap_a);
-  const V heating =  // per mass
-      c.eta_mu0 * dot(j, j) * by_rho + T(2) * c.nu * strain_squared + c.zeta * div_u * div_u;
-  const auto grad_ln_t = scaled(c.gamma_by_cp, f.grad_s) + scaled(c.gamma_less_1, g);
-  const V lap_ln_t = c.gamma_by_cp * f.lap_s + c.gamma_less_1 * f.lap_lnrho;
-  out.s = heating * by_temperature - dot(f.u, f.grad_s) +
-          c.conduction * by_rho * (lap_ln_t + dot(grad_ln_t, grad_ln_t));
+  const V by_rho = exponential<V>(-f.lnrho);
+  V heating = V{};  // per mass
+  if constexpr (kTerms.magnetic) {
+    const auto b = magnetic_field(f.curl_a, c.b0);
+    const auto j = scaled(c.by_mu0, f.grad_div_a - f.lap_a);
+    out.u = scaled(by_rho, cross(j, b)) - advection;
+    out.a = cross(f.u, b) + scaled(c.eta, f.lap_a);
+    heating = c.eta_mu0 * dot(j, j) * by_rho;
+  } else {
+    out.u = scaled(T(-1), advection);
+  }
+  if constexpr (kTerms.entropy) {
+    const V t0_by_t = exponential<V>(-log_temperature_ratio(f.lnrho, f.s, c));
+    const auto pressure = scaled(c.cs0_squared / t0_by_t, scaled(c.by_cp, f.grad_s) + g);
+    out.u = out.u - pressure + viscous;
+    const V strain_squared = xx * xx + yy * yy + zz * zz + T(2) * (xy * xy + xz * xz + yz * yz);
+    heating = heating + T(2) * c.nu * strain_squared + c.zeta * div_u * div_u;
+    const auto grad_ln_t = scaled(c.gamma_by_cp, f.grad_s) + scaled(c.gamma_less_1, g);
+    const V lap_ln_t = c.gamma_by_cp * f.lap_s + c.gamma_less_1 * f.lap_lnrho;
+    out.s = heating * (c.by_t0 * t0_by_t) - dot(f.u, f.grad_s) +
+            c.conduction * by_rho * (lap_ln_t + dot(grad_ln_t, grad_ln_t));
+  } else {
+    out.u = out.u - scaled(c.cs0_squared, g) + viscous;
+  }
   return out;
 }
 

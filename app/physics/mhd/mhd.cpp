@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mhd.hpp"
 
-#include <algorithm>
 #include <cmath>
 
-#include "field_views.hpp"
-#include "support/contract.hpp"
-#include "support/mpi_check.hpp"
+#include "physics/mhd/kernel.hpp"
 
 namespace halocline::app::mhd {
 
@@ -16,61 +13,67 @@ namespace {
 // cache while the tile's planes follow each other.
 constexpr std::int64_t kTileRows = 16, kMostTilePlanes = 32;
 
-// Computes the points of one box.
-template <class T>
-struct Kernel {
-  const T* in[kFields];
-  T* out[kFields];
-  Strides strides;
-  Weights<T> weights;
-  Constants<T> constants;
-  comm::Int3 begin, extent;  // of the box, stored coordinates
-  T before;                  // weight of the change by the last substep
-  T now;                     // weight of the rates
-
-  // Returns the place of a point of the box, in elements from the first stored point.
-  KOKKOS_FORCEINLINE_FUNCTION std::int64_t place(std::int64_t x, std::int64_t y,
-                                                 std::int64_t z) const {
-    return (begin[0] + x) * strides.x + (begin[1] + y) * strides.y + (begin[2] + z) * strides.z;
-  }
-
-  template <class V>
-  KOKKOS_FORCEINLINE_FUNCTION Local<V> local(std::int64_t place) const {
-    const T* at[kFields];
-    for (int field = 0; field < kFields; ++field) at[field] = in[field] + place;
-    return local_values<V>(at, strides, weights);
-  }
-};
-
 enum class Task { first_substep, later_substep, rates };
 
-template <class T, Task kTask>
+// Names what a launch computes, beside its fields.
+struct Work {
+  Task task;
+  double before;  // weight of the change by the last substep
+  double now;     // weight of the rates
+};
+
+// Is a template of the equations alone, which decide about most of its code.
+template <class T, Terms kTerms>
 struct Advance : Kernel<T> {
   struct Tile {};
   struct Point {};
+  T* out[kFields];
+  Task task;
+  T before, now;
+  bool upwind;
   std::int64_t tiles_along_y = 1, tile_planes = 1;
 
   template <class V>
   KOKKOS_FORCEINLINE_FUNCTION void advance(std::int64_t place) const {
-    const auto r = rates<V>(this->template local<V>(place), this->constants);
-    const V change[kFields] = {r.lnrho, r.u.x, r.u.y, r.u.z, r.a.x, r.a.y, r.a.z, r.s};
-    for (int field = 0; field < kFields; ++field) {
-      T* const to = this->out[field] + place;
-      V next = this->now * change[field];
-      if constexpr (kTask != Task::rates) {
-        const auto value = load<V>(this->in[field] + place);
-        if constexpr (kTask == Task::later_substep)
-          next = this->before * (value - load<V>(to)) + next;
-        next = value + next;
-      }
-      store<V>(next, to);
-    }
+    const T* at[kFields];
+    for (int field = 0; field < kFields; ++field) at[field] = this->in[field] + place;
+    const auto local = local_values<V, kTerms>(at, this->strides, this->weights);
+    auto r = rates<kTerms>(local, this->constants);
+    if (upwind)
+      r.lnrho = r.lnrho + upwinding(Around<V>{at[kLnRho]}, local.u, this->strides, this->weights);
+    if (task == Task::first_substep) return write<Task::first_substep>(r, place);
+    if (task == Task::later_substep) return write<Task::later_substep>(r, place);
+    write<Task::rates>(r, place);
   }
 
-  KOKKOS_FUNCTION void operator()(Point, std::int64_t i) const {
-    const auto x = i % this->extent[0], row = i / this->extent[0];
-    advance<T>(this->place(x, row % this->extent[1], row / this->extent[1]));
+  template <Task kTask, class V>
+  KOKKOS_FORCEINLINE_FUNCTION void write(const Rates<V>& r, std::int64_t place) const {
+    write_field<kTask>(kLnRho, r.lnrho, place);
+    write_field<kTask>(kUx, r.u.x, place);
+    write_field<kTask>(kUy, r.u.y, place);
+    write_field<kTask>(kUz, r.u.z, place);
+    if constexpr (kTerms.magnetic) {
+      write_field<kTask>(kAx, r.a.x, place);
+      write_field<kTask>(kAy, r.a.y, place);
+      write_field<kTask>(kAz, r.a.z, place);
+    }
+    if constexpr (kTerms.entropy) write_field<kTask>(kS, r.s, place);
   }
+
+  template <Task kTask, class V>
+  KOKKOS_FORCEINLINE_FUNCTION void write_field(Field field, const V& rate,
+                                               std::int64_t place) const {
+    T* const to = out[field] + place;
+    V next = now * rate;
+    if constexpr (kTask != Task::rates) {
+      const auto value = load<V>(this->in[field] + place);
+      if constexpr (kTask == Task::later_substep) next = before * (value - load<V>(to)) + next;
+      next = value + next;
+    }
+    store<V>(next, to);
+  }
+
+  KOKKOS_FUNCTION void operator()(Point, std::int64_t i) const { advance<T>(this->place(i)); }
 
   void operator()(Tile, std::int64_t tile) const {
     const auto y0 = tile % tiles_along_y * kTileRows, z0 = tile / tiles_along_y * tile_planes;
@@ -85,41 +88,23 @@ struct Advance : Kernel<T> {
   }
 };
 
-// Sets the addresses of the first stored point of each field.
-template <class T, class Address>
-void set_addresses(const FieldSet<T>& set, std::int64_t per_point, Address (&out)[kFields]) {
-  for (int field = 0; field < kFields; ++field)
-    out[field] = per_point == 1 ? set.working_address(field) : set.working_address(0) + field;
-}
-
-template <class K, class T>
-void set_up(K& kernel, const Domain& domain, const Parameters& parameters,
-            const std::array<double, 3>& spacing, const FieldSet<T>& in) {
-  const auto per_point = std::int64_t{domain.elements_per_point()};
-  const auto stored = domain.halo.stored();
-  HALOCLINE_EXPECT(domain.fields == kFields && domain.halo.radius >= kRadius);
-  set_addresses(in, per_point, kernel.in);
-  kernel.strides = {per_point, per_point * stored[0], per_point * stored[0] * stored[1]};
-  kernel.weights = weights<T>(spacing);
-  kernel.constants = constants<T>(parameters);
-}
-
-template <Task kTask, class ExecutionSpace, class T>
+template <Terms kTerms, class ExecutionSpace, class T>
 void launch_on(const Domain& domain, const Parameters& parameters,
-               const std::array<double, 3>& spacing, double before, double now,
-               const FieldSet<T>& in, const FieldSet<T>& out, std::span<const comm::Box> boxes) {
-  Advance<T, kTask> kernel{};
+               const std::array<double, 3>& spacing, const Work& work, const FieldSet<T>& in,
+               const FieldSet<T>& out, std::span<const comm::Box> boxes) {
+  Advance<T, kTerms> kernel{};
   set_up(kernel, domain, parameters, spacing, in);
-  set_addresses(out, kernel.strides.x, kernel.out);
-  kernel.before = static_cast<T>(before);
-  kernel.now = static_cast<T>(now);
+  set_addresses(out, domain, parameters.terms, kernel.out);
+  kernel.task = work.task;
+  kernel.before = static_cast<T>(work.before);
+  kernel.now = static_cast<T>(work.now);
+  kernel.upwind = parameters.upwind;
   constexpr bool kTiles = std::is_same_v<ExecutionSpace, HostSpace>;
   using Step =
       std::conditional_t<kTiles, typename decltype(kernel)::Tile, typename decltype(kernel)::Point>;
   for (const auto& box : boxes) {
     if (box.points() == 0) continue;
-    kernel.begin = box.begin;
-    kernel.extent = box.extent;
+    set_box(kernel, box);
     kernel.tiles_along_y = (box.extent[1] + kTileRows - 1) / kTileRows;
     // Each thread gets a few tiles, so that none waits long for the last one.
     constexpr std::int64_t kTilesPerThread = 4;
@@ -136,56 +121,21 @@ void launch_on(const Domain& domain, const Parameters& parameters,
   }
 }
 
-template <Task kTask, class T>
-void launch(const Domain& domain, const Parameters& parameters,
-            const std::array<double, 3>& spacing, double before, double now, const FieldSet<T>& in,
-            const FieldSet<T>& out, std::span<const comm::Box> boxes) {
-  if constexpr (!std::is_same_v<DeviceSpace, HostSpace>) {
-    if (in.on_device())
-      return launch_on<kTask, DeviceSpace>(domain, parameters, spacing, before, now, in, out,
-                                           boxes);
-  }
-  launch_on<kTask, HostSpace>(domain, parameters, spacing, before, now, in, out, boxes);
-}
-
-// Finds the largest speed of waves and the largest 1 / density of the owned points. A NaN counts as
-// infinite.
 template <class T>
-struct Fastest : Kernel<T> {
-  KOKKOS_FUNCTION void operator()(std::int64_t i, T& speed, T& by_rho) const {
-    const auto x = i % this->extent[0], row = i / this->extent[0];
-    const auto place = this->place(x, row % this->extent[1], row / this->extent[1]);
-    const auto at = [&](Field field) { return Around<T>{this->in[field] + place}; };
-    const auto& c = this->constants;
-    const T lnrho = at(kLnRho)[0];
-    const T one_by_rho = exponential<T>(-lnrho);
-    const T cs_squared =
-        c.cs0_squared * exponential<T>(log_temperature_ratio<T>(lnrho, at(kS)[0], c));
-    const auto b =
-        magnetic_field<T>(curl<T>(at(kAx), at(kAy), at(kAz), this->strides, this->weights), c.b0);
-    const Vec3<T> u{at(kUx)[0], at(kUy)[0], at(kUz)[0]};
-    const T fast =
-        Kokkos::sqrt(dot(u, u)) + Kokkos::sqrt(cs_squared + dot(b, b) * one_by_rho * c.by_mu0);
-    // A comparison with NaN is false.
-    if (!(fast <= speed)) speed = fast == fast ? fast : Kokkos::Experimental::infinity_v<T>;
-    if (!(one_by_rho <= by_rho)) by_rho = one_by_rho;
-  }
-};
-
-template <class ExecutionSpace, class T>
-std::array<double, 2> fastest_on(const Domain& domain, const Parameters& parameters,
-                                 const std::array<double, 3>& spacing, const FieldSet<T>& in) {
-  Fastest<T> kernel{};
-  set_up(kernel, domain, parameters, spacing, in);
-  const auto box = domain.halo.interior();
-  kernel.begin = box.begin;
-  kernel.extent = box.extent;
-  T speed = 0, by_rho = 0;
-  Kokkos::parallel_reduce(
-      "halocline::mhd::longest_step",
-      Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(0, box.points()), kernel,
-      Kokkos::Max<T>(speed), Kokkos::Max<T>(by_rho));
-  return {static_cast<double>(speed), static_cast<double>(by_rho)};
+void launch(const Domain& domain, const Parameters& parameters,
+            const std::array<double, 3>& spacing, const Work& work, const FieldSet<T>& in,
+            const FieldSet<T>& out, std::span<const comm::Box> boxes) {
+  const auto& [entropy, magnetic] = parameters.terms;
+  on_space_of(in, [&, entropy = entropy, magnetic = magnetic]<class Space>(Space) {
+    const auto start = [&]<bool kEntropy, bool kMagnetic>() {
+      launch_on<Terms{kEntropy, kMagnetic}, Space>(domain, parameters, spacing, work, in, out,
+                                                   boxes);
+    };
+    if (entropy && magnetic) return start.template operator()<true, true>();
+    if (entropy) return start.template operator()<true, false>();
+    if (magnetic) return start.template operator()<false, true>();
+    start.template operator()<false, false>();
+  });
 }
 
 }  // namespace
@@ -214,6 +164,13 @@ Constants<T> constants(const Parameters& p) {
           .b0 = {t(p.b0[0]), t(p.b0[1]), t(p.b0[2])}};
 }
 
+std::vector<Field> fields_of(const Terms& terms) {
+  std::vector<Field> out{kLnRho, kUx, kUy, kUz};
+  if (terms.magnetic) out.insert(out.end(), {kAx, kAy, kAz});
+  if (terms.entropy) out.push_back(kS);
+  return out;
+}
+
 comm::DirectionSet needed_neighbors(Field field) {
   auto out = comm::DirectionSet::along_at_most(1);
   if (field == kLnRho || field == kS) return out;
@@ -230,14 +187,14 @@ void start_substep(const Domain& domain, const Parameters& parameters,
                    const std::array<double, 3>& spacing, const Substep& substep,
                    const FieldSet<T>& in, const FieldSet<T>& out,
                    std::span<const comm::Box> boxes) {
-  constexpr double kAlpha[] = {0, -5.0 / 9, -153.0 / 128}, kBeta[] = {1.0 / 3, 15.0 / 16, 8.0 / 15};
+  constexpr auto &kAlpha = Substep::kAlpha, &kBeta = Substep::kBeta;
   const auto stage = static_cast<std::size_t>(substep.stage);
   const double now = kBeta[stage] * substep.dt;
   if (stage == 0)
-    return launch<Task::first_substep>(domain, parameters, spacing, 0, now, in, out, boxes);
+    return launch(domain, parameters, spacing, {Task::first_substep, 0, now}, in, out, boxes);
   // The method keeps w = alpha w + dt rates. The w of the last substep is (in - out) / beta.
   const double before = kBeta[stage] * kAlpha[stage] / kBeta[stage - 1];
-  launch<Task::later_substep>(domain, parameters, spacing, before, now, in, out, boxes);
+  launch(domain, parameters, spacing, {Task::later_substep, before, now}, in, out, boxes);
 }
 
 template <class T>
@@ -253,40 +210,19 @@ void set_rates(const Domain& domain, const Parameters& parameters,
                const std::array<double, 3>& spacing, const FieldSet<T>& in,
                const FieldSet<T>& out) {
   const std::array whole{domain.halo.interior()};
-  launch<Task::rates>(domain, parameters, spacing, 0, 1, in, out,
-                      std::span<const comm::Box>(whole));
+  launch(domain, parameters, spacing, {Task::rates, 0, 1}, in, out,
+         std::span<const comm::Box>(whole));
   finish_substep(out);
 }
 
-template <class T>
-double longest_step(const Domain& domain, const Parameters& parameters,
-                    const std::array<double, 3>& spacing, const FieldSet<T>& in, MPI_Comm comm) {
-  std::array<double, 2> mine{};
-  if constexpr (std::is_same_v<DeviceSpace, HostSpace>)
-    mine = fastest_on<HostSpace>(domain, parameters, spacing, in);
-  else
-    mine = in.on_device() ? fastest_on<DeviceSpace>(domain, parameters, spacing, in)
-                          : fastest_on<HostSpace>(domain, parameters, spacing, in);
-  std::array<double, 2> all{};
-  HALOCLINE_MPI(MPI_Allreduce(mine.data(), all.data(), 2, MPI_DOUBLE, MPI_MAX, comm));
-  const auto& p = parameters;
-  const double h = *std::min_element(spacing.begin(), spacing.end());
-  // Only if K is not 0: 0 times an infinite 1 / density would be a NaN.
-  const double of_heat = p.conduction > 0 ? p.gamma * p.conduction * all[1] / p.cp : 0;
-  const double diffusivity = std::max({p.eta, of_heat, p.nu + 0.3 * p.zeta});
-  return std::min(0.4 * h / all[0], 0.1 * h * h / diffusivity);
-}
-
-#define HALOCLINE_INSTANTIATE(T)                                                               \
-  template Constants<T> constants(const Parameters&);                                          \
-  template void start_substep(const Domain&, const Parameters&, const std::array<double, 3>&,  \
-                              const Substep&, const FieldSet<T>&, const FieldSet<T>&,          \
-                              std::span<const comm::Box>);                                     \
-  template void finish_substep(const FieldSet<T>&);                                            \
-  template void set_rates(const Domain&, const Parameters&, const std::array<double, 3>&,      \
-                          const FieldSet<T>&, const FieldSet<T>&);                             \
-  template double longest_step(const Domain&, const Parameters&, const std::array<double, 3>&, \
-                               const FieldSet<T>&, MPI_Comm);
+#define HALOCLINE_INSTANTIATE(T)                                                              \
+  template Constants<T> constants(const Parameters&);                                         \
+  template void start_substep(const Domain&, const Parameters&, const std::array<double, 3>&, \
+                              const Substep&, const FieldSet<T>&, const FieldSet<T>&,         \
+                              std::span<const comm::Box>);                                    \
+  template void finish_substep(const FieldSet<T>&);                                           \
+  template void set_rates(const Domain&, const Parameters&, const std::array<double, 3>&,     \
+                          const FieldSet<T>&, const FieldSet<T>&);
 HALOCLINE_INSTANTIATE(double)
 HALOCLINE_INSTANTIATE(float)
 #undef HALOCLINE_INSTANTIATE

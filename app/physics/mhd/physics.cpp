@@ -1,150 +1,74 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Makes magnetohydrodynamics a physics of `run`: its parameters, its initial state, its time step.
+// Makes magnetohydrodynamics a physics of `run`.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <string>
 
 #include "field_views.hpp"
 #include "physics.hpp"
+#include "physics/mhd/forcing.hpp"
+#include "physics/mhd/initial.hpp"
+#include "physics/mhd/measure.hpp"
 #include "physics/mhd/mhd.hpp"
-#include "support/error.hpp"
+#include "physics/mhd/parameters.hpp"
 #include "support/mpi_check.hpp"
 
 namespace halocline::app {
 
 namespace {
 
-using mhd::kFields;
-
-constexpr double kAny = -std::numeric_limits<double>::infinity();
-constexpr double kAboveZero = std::numeric_limits<double>::min();
-constexpr mhd::Parameters kUsual;
-
-constexpr std::array kParameters{
-    PhysicsParameter{"spacing", "distance of points (length)", 2 * std::numbers::pi / 128,
-                     kAboveZero},
-    PhysicsParameter{"dt", "time step; 0: the longest that is stable (time)", 0, 0},
-    PhysicsParameter{"amplitude", "largest velocity and potential at the begin, about", 0.2, 0},
-    PhysicsParameter{"gamma", "adiabatic index", kUsual.gamma, kAboveZero},
-    PhysicsParameter{"cp", "heat capacity at constant pressure (energy / mass / temperature)",
-                     kUsual.cp, kAboveZero},
-    PhysicsParameter{"cs0", "speed of sound at lnrho0 and entropy 0 (length / time)", kUsual.cs0,
-                     0},
-    PhysicsParameter{"lnrho0", "logarithm of the reference density", kUsual.lnrho0, kAny},
-    PhysicsParameter{"t0", "temperature at lnrho0 and entropy 0", kUsual.t0, kAboveZero},
-    PhysicsParameter{"mu0", "magnetic permeability", kUsual.mu0, kAboveZero},
-    PhysicsParameter{"nu", "kinematic viscosity (length^2 / time)", kUsual.nu, 0},
-    PhysicsParameter{"zeta", "bulk viscosity (length^2 / time)", kUsual.zeta, 0},
-    PhysicsParameter{"eta", "magnetic diffusivity (length^2 / time)", kUsual.eta, 0},
-    PhysicsParameter{"conduction", "heat conductivity K", kUsual.conduction, 0},
-    PhysicsParameter{"b0x", "uniform field along x", 0, kAny},
-    PhysicsParameter{"b0y", "uniform field along y", 0, kAny},
-    PhysicsParameter{"b0z", "uniform field along z", 0, kAny},
-    PhysicsParameter{"astaroth-bulk",
-                     "1: bulk viscosity as Astaroth has it, without its force on "
-                     "density gradients",
-                     0, 0},
-};
-
-double parameter(const Config& config, std::string_view name) {
-  if (const auto found = config.parameters.find("mhd." + std::string(name));
-      found != config.parameters.end())
-    return found->second;
-  return std::find_if(kParameters.begin(), kParameters.end(),
-                      [&](const auto& one) { return one.name == name; })
-      ->usual;
-}
-
-mhd::Parameters parameters_of(const Config& config) {
-  const auto get = [&](std::string_view name) { return parameter(config, name); };
-  return {.gamma = get("gamma"),
-          .cp = get("cp"),
-          .cs0 = get("cs0"),
-          .lnrho0 = get("lnrho0"),
-          .t0 = get("t0"),
-          .mu0 = get("mu0"),
-          .nu = get("nu"),
-          .zeta = get("zeta"),
-          .eta = get("eta"),
-          .conduction = get("conduction"),
-          .b0 = {get("b0x"), get("b0y"), get("b0z")},
-          .astaroth_bulk_viscosity = get("astaroth-bulk") != 0};
-}
-
-PhysicsInfo mhd_info(const Config& config) {
-  if (config.fields != kFields)
-    throw ConfigError("fields are not those of mhd (fields " + std::to_string(config.fields) +
-                      "): leave fields out, mhd has 8");
-  if (config.stages != 1)
-    throw ConfigError("stages are those of mhd (stages " + std::to_string(config.stages) +
-                      "): leave stages out, mhd has 3");
-  if (!config.periodic)
-    throw ConfigError("mhd has no open boundaries yet (periodic false): use periodic = true");
-  const double h = parameter(config, "spacing");
-  return {.fields = {"lnrho", "ux", "uy", "uz", "ax", "ay", "az", "s"},
-          .radius = mhd::kRadius,
-          .substeps = mhd::Substep::kOfStep,
-          .needs = [](int field) { return mhd::needed_neighbors(static_cast<mhd::Field>(field)); },
-          .chooses_steps = parameter(config, "dt") == 0,
-          .spacing = {h, h, h}};
+std::array<double, 3> mhd_spacing(const Config& config) {
+  std::array<double, 3> out;
+  out.fill(mhd::parameter(config, "spacing"));
+  return out;
 }
 
 template <class T>
 class Mhd final : public Physics<T> {
  public:
   Mhd(const Config& config, const Domain& domain)
-      : domain_(domain),
-        parameters_(parameters_of(config)),
-        amplitude_(parameter(config, "amplitude")),
-        fixed_dt_(parameter(config, "dt")),
-        now_{0, {0, fixed_dt_}},
-        next_(now_) {
-    spacing_.fill(parameter(config, "spacing"));
+      : config_(config),
+        domain_(domain),
+        spacing_(mhd_spacing(config)),
+        wave_(mhd::exact_solution(config, domain.decomposition.global())) {
+    take(config);
+    evolving_ = mhd::fields_of(parameters_.terms);
+    now_ = next_ = {0, {0, fixed_dt_}};
   }
 
   int parts() const override { return 1; }
 
-  // Sets smooth waves in all fields, which decay and become turbulent.
   void set_initial(const FieldSet<T>& fields) const override {
-    const auto& global = domain_.decomposition.global();
-    for_each_element(
-        "halocline::mhd::set_initial", domain_, fields,
-        [=, a = amplitude_](T& element, const ElementMap::Place& p) {
-          const auto turns = [](std::int64_t i, std::int64_t n) {
-            return 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(n);
-          };
-          const double x = turns(p.x, global[0]), y = turns(p.y, global[1]);
-          const double z = turns(p.z, global[2]);
-          const double all[kFields] = {a * std::sin(x + y) + a / 2 * std::cos(y - z),
-                                       a * std::sin(y + z + .3) + a * std::cos(x),
-                                       a * std::cos(z + x + .7) + a * std::sin(y + .2),
-                                       a * std::sin(x + y + 1.1) + a * std::sin(z + .5),
-                                       a * std::sin(y + z + .2),
-                                       a * std::cos(x + z),
-                                       a * std::sin(x - y + .4),
-                                       a / 2 * std::sin(x + z)};
-          element = p.owned ? static_cast<T>(all[p.field]) : std::numeric_limits<T>::quiet_NaN();
-        });
+    for_each_element("halocline::mhd::set_initial", domain_, fields,
+                     [value = mhd::initial_state(config_, domain_.decomposition.global()),
+                      evolving = evolving_](T& element, const ElementMap::Place& p) {
+                       const auto field = evolving[static_cast<std::size_t>(p.field)];
+                       element = p.owned ? static_cast<T>(value(field, {p.x, p.y, p.z}))
+                                         : std::numeric_limits<T>::quiet_NaN();
+                     });
   }
 
   void set_outer_ghosts(const FieldSet<T>&, std::int64_t) const override {}
 
   void start(std::int64_t substep, const FieldSet<T>& in, const FieldSet<T>& out, int,
              std::span<const comm::Box> boxes) const override {
-    const mhd::Substep now{static_cast<int>(substep % mhd::Substep::kOfStep), clock(substep).dt};
-    mhd::start_substep(domain_, parameters_, spacing_, now, in, out, boxes);
+    const double dt = clock(substep).dt;
+    const auto stage = static_cast<int>(substep % mhd::Substep::kOfStep);
+    mhd::start_substep(domain_, parameters_, spacing_, {stage, dt}, in, out, boxes);
+    if (forcing_ && is_last_of_step(substep)) forcing_->start(parameters_, dt, out, boxes);
   }
   void finish(const FieldSet<T>& out) const override { mhd::finish_substep(out); }
 
   // Chooses the next step from the fields before the last substep of a step. With overlap, a step
   // has begun before its first ghosts arrive.
   void observe(std::int64_t substep, const FieldSet<T>& in, MPI_Comm comm) override {
-    if ((substep + 1) % mhd::Substep::kOfStep != 0) return;
-    const double dt =
-        fixed_dt_ > 0 ? fixed_dt_ : mhd::longest_step(domain_, parameters_, spacing_, in, comm);
+    if (!is_last_of_step(substep)) {
+      if (forcing_) forcing_->prepare(substep / mhd::Substep::kOfStep);
+      return;
+    }
+    if (wave_ && substep >= 0) wave_->advance(parameters_, clock(substep).dt);
+    const double dt = chosen_step(in, comm, substep < 0);
     now_ = next_;
     next_ = {substep + 1, {substep < 0 ? 0 : now_.clock.time + now_.clock.dt, dt}};
   }
@@ -153,47 +77,105 @@ class Mhd final : public Physics<T> {
     return substep < next_.begin ? now_.clock : next_.clock;
   }
   std::vector<double> state() const override {
-    return {static_cast<double>(next_.begin), next_.clock.time, next_.clock.dt};
+    std::vector<double> out{static_cast<double>(next_.begin), next_.clock.time, next_.clock.dt};
+    if (wave_) out.insert(out.end(), wave_->state().begin(), wave_->state().end());
+    return out;
   }
   void restore(std::span<const double> state) override {
     next_ = {static_cast<std::int64_t>(state[0]), {state[1], state[2]}};
     now_ = next_;
+    mhd::CircularWave::State wave;
+    if (state.size() != 3 + wave.size()) wave_.reset();  // the other run had a force
+    if (!wave_) return;
+    std::copy_n(state.begin() + 3, wave.size(), wave.begin());
+    wave_->set_state(wave);
   }
   // The step that was chosen with the old parameters may be too long for the new ones.
   void reload(const Config& config, const FieldSet<T>& fields, MPI_Comm comm) override {
-    parameters_ = parameters_of(config);
-    if (fixed_dt_ == 0)
-      next_.clock.dt = mhd::longest_step(domain_, parameters_, spacing_, fields, comm);
+    const auto terms = parameters_.terms;
+    take(config);
+    parameters_.terms = terms;
+    next_.clock.dt = chosen_step(fields, comm, true);
   }
-  std::vector<double> measure(const FieldSet<T>&, MPI_Comm) const override { return {}; }
 
-  std::optional<SolutionCheck> check(const FieldSet<T>& fields, std::int64_t,
+  std::vector<double> measure(const FieldSet<T>& fields, MPI_Comm comm) const override {
+    return mhd::measure(domain_, parameters_, spacing_, fields, comm);
+  }
+
+  std::optional<SolutionCheck> check(const FieldSet<T>& fields, std::int64_t substeps,
                                      MPI_Comm comm) const override {
-    std::int64_t wrong = 0;
+    constexpr double kInfinite = std::numeric_limits<double>::infinity();
+    double worst = 0;
     for (int a = 0; a < fields.arrays(); ++a) {
-      const ElementMap map(domain_, a);
       const auto view = array_of(fields, a);
-      wrong += reduce_array<T, Kokkos::Sum<std::int64_t>>(
+      const auto off = reduce_array<T, Kokkos::Max<double>>(
           "halocline::mhd::check", view,
-          [=](std::int64_t z, std::int64_t y, std::int64_t e, std::int64_t& sum) {
-            sum += map(z, y, e).owned && !Kokkos::isfinite(view(z, y, e));
+          [=, map = ElementMap(domain_, a), wave = wave_, parameters = parameters_,
+           evolving = evolving_](std::int64_t z, std::int64_t y, std::int64_t e, double& largest) {
+            const auto p = map(z, y, e);
+            if (!p.owned) return;
+            const auto value = static_cast<double>(view(z, y, e));
+            const auto field = evolving[static_cast<std::size_t>(p.field)];
+            const double exact = wave ? wave->value(field, {p.x, p.y, p.z}, parameters) : 0;
+            // Without an exact solution only infinity and NaN are wrong.
+            const double error = Kokkos::abs(value - exact) * (wave ? 1 : 0);
+            if (!(error <= largest)) largest = error == error ? error : kInfinite;
           });
+      worst = std::max(worst, off);
     }
-    HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT64_T, MPI_SUM, comm));
-    if (wrong == 0) return std::nullopt;
-    return SolutionCheck{std::numeric_limits<double>::infinity(), 0};
+    HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_DOUBLE, MPI_MAX, comm));
+    if (!wave_ && worst == 0) return std::nullopt;
+    const double relative = sizeof(T) == sizeof(double) ? 1e-12 : 1e-5;
+    const double roundings =
+        4 * static_cast<double>(std::numeric_limits<T>::epsilon()) * static_cast<double>(substeps);
+    return SolutionCheck{wave_ ? worst / wave_->scale() : worst, std::max(relative, roundings)};
   }
 
  private:
+  static bool is_last_of_step(std::int64_t substep) {
+    return (substep + 1) % mhd::Substep::kOfStep == 0;
+  }
+  // Returns the fixed step, or else the longest one. `is_checked`: refuses a fixed step that is not
+  // stable.
+  double chosen_step(const FieldSet<T>& fields, MPI_Comm comm, bool is_checked) const {
+    if (fixed_dt_ > 0 && !is_checked) return fixed_dt_;
+    const auto limits = mhd::step_limits(domain_, parameters_, spacing_, fields, comm);
+    if (fixed_dt_ == 0) return limits.chosen;
+    if (fixed_dt_ > limits.stable && !config_.force_dt)
+      throw ConfigError("mhd.dt is not stable (mhd.dt " + number(fixed_dt_) +
+                        ", some wave grows in steps above " + number(limits.stable) +
+                        "): use a shorter one, 0 for the longest, or --force-dt");
+    return fixed_dt_;
+  }
+  static std::string number(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.4g", value);
+    return text;
+  }
+
+  // Takes all parameters that may change between two steps.
+  void take(const Config& config) {
+    parameters_ = mhd::parameters_of(config);
+    fixed_dt_ = mhd::parameter(config, "dt");
+    forcing_.reset();
+    if (const auto forcing = mhd::forcing_of(config); forcing.strength > 0)
+      forcing_.emplace(forcing, domain_, spacing_);
+    if (forcing_ || (wave_ && !wave_->is_exact(parameters_))) wave_.reset();
+  }
+
+  const Config& config_;
   const Domain& domain_;
   mhd::Parameters parameters_;
+  std::vector<mhd::Field> evolving_;
   std::array<double, 3> spacing_;
-  double amplitude_, fixed_dt_;
+  double fixed_dt_ = 0;
+  std::optional<mhd::Forcing> forcing_;
+  std::optional<mhd::CircularWave> wave_;  // follows the exact solution if there is one
   // Holds the step that begins with a substep. The next step is chosen before the last one is
   // complete.
   struct Step {
-    std::int64_t begin;
-    Clock clock;
+    std::int64_t begin = 0;
+    Clock clock{};
   } now_, next_;
 };
 
@@ -204,8 +186,13 @@ std::unique_ptr<Physics<T>> make_mhd(const Config& config, const Domain& domain)
 
 }  // namespace
 
-extern const PhysicsKind kMhd{"mhd",           "compressible magnetohydrodynamics, as Astaroth",
-                              mhd_info,        make_mhd<double>,
-                              make_mhd<float>, kParameters};
+extern const PhysicsKind kMhd;
+const PhysicsKind kMhd{"mhd",
+                       "compressible magnetohydrodynamics, as Astaroth",
+                       mhd::number_of_fields,
+                       mhd::info,
+                       make_mhd<double>,
+                       make_mhd<float>,
+                       mhd::all_parameters()};
 
 }  // namespace halocline::app

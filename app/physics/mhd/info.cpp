@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Says what the program must know of magnetohydrodynamics before there are fields, and refuses
+// parameters that do not suit each other.
+#include <cmath>
+#include <string>
+
+#include "physics/mhd/initial.hpp"
+#include "physics/mhd/measure.hpp"
+#include "physics/mhd/parameters.hpp"
+#include "support/error.hpp"
+
+namespace halocline::app::mhd {
+
+namespace {
+
+void refuse_unsuitable(const Config& config) {
+  if (config.stages != 1)
+    throw ConfigError("stages are those of mhd (stages " + std::to_string(config.stages) +
+                      "): leave stages out, mhd has 3");
+  if (!config.periodic)
+    throw ConfigError("mhd has no open boundaries yet (periodic false): use periodic = true");
+  const auto p = parameters_of(config);
+  const auto initial = static_cast<Initial>(parameter(config, "initial"));
+  if (!p.terms.magnetic && (initial == Initial::beltrami || initial == Initial::alfven))
+    throw ConfigError("mhd.initial needs a magnetic field (mhd.magnetic no): use mhd.magnetic yes");
+  if (initial == Initial::alfven && p.b0[0] == 0)
+    throw ConfigError(
+        "mhd.initial alfven needs a field along x (mhd.b0x 0): use another mhd.b0x, such as 1");
+  const auto forcing = forcing_of(config);
+  if (forcing.k_max > 100)
+    throw ConfigError("mhd.forcing-k-max is too large (" + std::to_string(forcing.k_max) +
+                      " waves): use at most 100");
+  if (forcing.strength > 0 && shell(forcing.k_min, forcing.k_max).empty())
+    throw ConfigError("mhd.forcing-k-max leaves no wave (" + std::to_string(forcing.k_min) +
+                      " to " + std::to_string(forcing.k_max) +
+                      " waves across the box): use limits with a whole number between them");
+}
+
+}  // namespace
+
+int number_of_fields(const Config& config) {
+  return static_cast<int>(fields_of(parameters_of(config).terms).size());
+}
+
+PhysicsInfo info(const Config& config) {
+  refuse_unsuitable(config);
+  constexpr const char* kNames[] = {"lnrho", "ux", "uy", "uz", "ax", "ay", "az", "s"};
+  const double h = parameter(config, "spacing");
+  const auto p = parameters_of(config);
+  const auto fields = fields_of(p.terms);
+  PhysicsInfo out{
+      .fields = {},
+      .radius = kRadius,
+      .substeps = Substep::kOfStep,
+      .needs =
+          [fields](int field) { return needed_neighbors(fields[static_cast<std::size_t>(field)]); },
+      .chooses_steps = parameter(config, "dt") == 0 || !config.force_dt,
+      .spacing = {h, h, h},
+      .measures = {kMeasures.begin(), kMeasures.end()}};
+
+  for (const auto field : fields) out.fields.emplace_back(kNames[field]);
+  if (p.terms.entropy && !is_ideal_gas(p))
+    out.notes.push_back(
+        "energy is not conserved: mhd.cs0^2 is " + std::to_string(p.cs0 * p.cs0) +
+        ", an ideal gas needs (gamma - 1) cp t0 = " + std::to_string((p.gamma - 1) * p.cp * p.t0));
+  return out;
+}
+
+}  // namespace halocline::app::mhd

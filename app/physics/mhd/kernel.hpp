@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Shows fields to kernels on the points of a box.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <type_traits>
+
+#include "field_views.hpp"
+#include "physics/mhd/mhd.hpp"
+#include "support/contract.hpp"
+
+namespace halocline::app::mhd {
+
+/// Is the base of kernels on the points of one box.
+template <class T>
+struct Kernel {
+  const T* in[kFields];  ///< first stored point of each field
+  Strides strides;
+  Weights<T> weights;
+  Constants<T> constants;
+  Terms terms;
+  comm::Int3 begin, extent;  ///< of the box, stored coordinates
+
+  /// Returns the place of a point of the box, in elements from the first stored point.
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t place(std::int64_t x, std::int64_t y,
+                                                 std::int64_t z) const {
+    return (begin[0] + x) * strides.x + (begin[1] + y) * strides.y + (begin[2] + z) * strides.z;
+  }
+  /// Returns the place of the point with this number in the box, x first.
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t place(std::int64_t number) const {
+    const auto x = number % extent[0], row = number / extent[0];
+    return place(x, row % extent[1], row / extent[1]);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Around<T> around(Field field, std::int64_t place) const {
+    return {in[field] + place};
+  }
+  /// Returns B at a place, or 0 without a magnetic field.
+  KOKKOS_FORCEINLINE_FUNCTION Vec3<T> b(std::int64_t place) const {
+    if (!terms.magnetic) return {};
+    return magnetic_field<T>(
+        curl<T>(around(kAx, place), around(kAy, place), around(kAz, place), strides, weights),
+        constants.b0);
+  }
+  /// Returns T / T0 at a place.
+  KOKKOS_FORCEINLINE_FUNCTION T temperature_ratio(std::int64_t place) const {
+    if (!terms.entropy) return 1;
+    return exponential<T>(
+        log_temperature_ratio<T>(around(kLnRho, place)[0], around(kS, place)[0], constants));
+  }
+};
+
+/// Sets the addresses of the first stored point of each field. A field without an equation gets
+/// that of the density, which no kernel reads in its place.
+template <class T, class Address>
+void set_addresses(const FieldSet<T>& set, const Domain& domain, const Terms& terms,
+                   Address (&out)[kFields]) {
+  std::fill(std::begin(out), std::end(out), set.working_address(0));
+  int number = 0;
+  for (const auto field : fields_of(terms)) {
+    out[field] = domain.layout == Layout::soa ? set.working_address(number)
+                                              : set.working_address(0) + number;
+    ++number;
+  }
+}
+
+/// Sets all members of a kernel but the box.
+template <class T>
+void set_up(Kernel<T>& kernel, const Domain& domain, const Parameters& parameters,
+            const std::array<double, 3>& spacing, const FieldSet<T>& in) {
+  const auto per_point = std::int64_t{domain.elements_per_point()};
+  const auto stored = domain.halo.stored();
+  HALOCLINE_EXPECT(domain.fields == static_cast<int>(fields_of(parameters.terms).size()));
+  HALOCLINE_EXPECT(domain.halo.radius >= kRadius);
+  set_addresses(in, domain, parameters.terms, kernel.in);
+  kernel.strides = {per_point, per_point * stored[0], per_point * stored[0] * stored[1]};
+  kernel.weights = weights<T>(spacing);
+  kernel.constants = constants<T>(parameters);
+  kernel.terms = parameters.terms;
+}
+
+/// Sets the box of a kernel.
+template <class T>
+void set_box(Kernel<T>& kernel, const comm::Box& box) {
+  kernel.begin = box.begin;
+  kernel.extent = box.extent;
+}
+
+/// Returns body(space), with the execution space of the fields' memory.
+template <class T, class Body>
+auto on_space_of(const FieldSet<T>& fields, Body body) {
+  if constexpr (!std::is_same_v<DeviceSpace, HostSpace>) {
+    if (fields.on_device()) return body(DeviceSpace());
+  }
+  return body(HostSpace());
+}
+
+}  // namespace halocline::app::mhd
