@@ -2,6 +2,7 @@
 #include "pictures.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "config/messages.hpp"
 #include "output/png.hpp"
@@ -23,8 +24,9 @@ std::string joined(const std::vector<std::string>& names) {
 // Returns the numbers of the fields with these names; of all fields if there are no names.
 std::vector<int> numbers_of(const std::vector<std::string>& chosen,
                             const std::vector<std::string>& names, const std::string& key) {
-  std::vector<int> out;
-  for (const auto& name : chosen.empty() ? names : chosen) {
+  std::vector<int> out(chosen.empty() ? names.size() : 0);
+  std::iota(out.begin(), out.end(), 0);
+  for (const auto& name : chosen) {
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) {
       const auto near = nearest(name, names);
