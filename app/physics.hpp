@@ -100,9 +100,10 @@ struct PhysicsInfo {
   std::function<comm::DirectionSet(int field)> needs;
   /// Tells if the first step depends on the fields with their ghosts. This takes one exchange more.
   bool chooses_steps = false;
-  std::array<double, 3> spacing{1, 1, 1};    ///< distance of points along x, y and z
-  std::vector<std::string_view> measures{};  ///< names of the numbers that measure() returns
-  std::vector<std::string> notes{};          ///< warnings to print before the run, a line each
+  std::array<double, 3> spacing{1, 1, 1};     ///< distance of points along x, y and z
+  std::vector<std::string_view> measures{};   ///< names of the numbers that measure() returns
+  std::vector<std::string_view> conserved{};  ///< measures of which the time series has the drift
+  std::vector<std::string> notes{};           ///< warnings to print before the run, a line each
 };
 
 /// Describes a number or a choice that a user may set, such as mhd.nu.

@@ -182,7 +182,7 @@ class RunFiles<T>::Implementation {
         for (const auto& name : names_)
           columns.insert(columns.end(), {name + "_min", name + "_rms", name + "_max"});
         columns.insert(columns.end(), info_.measures.begin(), info_.measures.end());
-        series_.emplace(folder_ + "/timeseries.csv", columns, step);
+        series_.emplace(folder_ + "/timeseries.csv", columns, info_.conserved, step);
       }
       series_->append(step, clock.time, clock.dt, numbers);
     });

@@ -56,7 +56,8 @@ PhysicsInfo info(const Config& config) {
           [fields](int field) { return needed_neighbors(fields[static_cast<std::size_t>(field)]); },
       .chooses_steps = parameter(config, "dt") == 0 || !config.force_dt,
       .spacing = {h, h, h},
-      .measures = {kMeasures.begin(), kMeasures.end()}};
+      .measures = {kMeasures.begin(), kMeasures.end()},
+      .conserved = {"mass", "energy"}};
 
   for (const auto field : fields) out.fields.emplace_back(kNames[field]);
   if (p.terms.entropy && !is_ideal_gas(p))

@@ -108,6 +108,8 @@ std::vector<double> measure(const Domain& domain, const Parameters& parameters,
   }
   const auto& [sum, max] = totals;
   const auto rms = [&](Totals::Sum which) { return std::sqrt(sum[which] / points); };
+  const double kinetic = sum[Totals::kinetic] * volume, thermal = sum[Totals::thermal] * volume;
+  const double magnetic = sum[Totals::b2] / 2 / parameters.mu0 * volume;
   return {-max[Totals::minus_u],
           rms(Totals::u2),
           max[Totals::u],
@@ -121,9 +123,10 @@ std::vector<double> measure(const Domain& domain, const Parameters& parameters,
           sum[Totals::px] * volume,
           sum[Totals::py] * volume,
           sum[Totals::pz] * volume,
-          sum[Totals::kinetic] * volume,
-          sum[Totals::thermal] * volume,
-          sum[Totals::b2] / 2 / parameters.mu0 * volume,
+          kinetic,
+          thermal,
+          magnetic,
+          kinetic + thermal + magnetic,
           max[Totals::div_b]};
 }
 

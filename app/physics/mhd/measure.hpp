@@ -12,10 +12,10 @@ namespace halocline::app::mhd {
 
 /// Names the numbers of measure(). u, b, va: velocity, magnetic field and Alfven speed. e_: energy.
 /// rms: root of the mean square over all points. The others are integrals over the box, or extrema.
-inline constexpr std::array<std::string_view, 17> kMeasures{
+inline constexpr std::array<std::string_view, 18> kMeasures{
     "u_min",      "u_rms",     "u_max",     "b_min",      "b_rms",      "b_max",
     "va_min",     "va_rms",    "va_max",    "mass",       "momentum_x", "momentum_y",
-    "momentum_z", "e_kinetic", "e_thermal", "e_magnetic", "div_b_max"};
+    "momentum_z", "e_kinetic", "e_thermal", "e_magnetic", "energy",     "div_b_max"};
 
 /// Returns the numbers of kMeasures. Needs the ghosts of all faces and edges. Extrema are the same
 /// bits on every number of ranks; sums may differ in their last digits. A NaN makes sums NaN and
