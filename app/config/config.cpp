@@ -73,6 +73,11 @@ Config merge(const CommandLine& line) {
   given.override_with(line.given);
   if (!given.values.restart.empty() && asked.subcommand == Subcommand::run) {
     auto saved = settings_of_checkpoint(given.values.restart);
+    // The checkpoint will be refused, but not because of its own parameters.
+    if (given.names.contains("physics") && given.values.physics != saved.values.physics)
+      std::erase_if(saved.names, [](const std::string& name) {
+        return find_option(name)->group.starts_with(kParametersOf);
+      });
     saved.override_with(given);
     given = std::move(saved);
   }
