@@ -79,6 +79,7 @@ struct Config {
   Stencil stencil = Stencil::heat13;
   std::int64_t steps = 10;
   int stages = 1;  ///< substeps of a step; each has its exchange
+  int wide = 1;    ///< substeps for each exchange, whose halo is as many times as wide
   bool overlap = false;
   std::int64_t progress = 16;  ///< MPI calls between parts of the interior; 0: none
 

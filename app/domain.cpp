@@ -83,12 +83,13 @@ std::vector<comm::DirectionSet> needs_of(const PhysicsInfo& physics, const Confi
 // Returns the directions whose ghosts are exchanged, by array. Throws ConfigError if the physics
 // reads more directions than the user allows.
 std::vector<comm::DirectionSet> exchanged_directions(const Config& config) {
-  const bool computes = config.subcommand == Subcommand::run;
+  // With a wide halo, ghosts are computed too, and read their own neighbours.
+  const bool computes = config.subcommand == Subcommand::run && config.wide == 1;
   const auto info = physics_of(config).info(config);
   const auto arrays =
       config.layout == Layout::soa ? static_cast<std::size_t>(config.fields) : std::size_t{1};
   // The heat equations have no fields of their own: compare exchanges all that a user may need.
-  const auto read = computes || !info.fields.empty()
+  const auto read = computes || (!info.fields.empty() && config.wide == 1)
                         ? needs_of(info, config)
                         : std::vector(arrays, comm::DirectionSet::all());
   if (config.neighbors == Neighbors::automatic) return read;

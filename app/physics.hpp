@@ -98,6 +98,8 @@ struct PhysicsInfo {
   int substeps;                          ///< substeps of a step, each with an exchange
   /// Returns the directions in which the stencil of a field reads ghosts.
   std::function<comm::DirectionSet(int field)> needs;
+  /// Tells if substeps after the first one of a step read the fields before the last substep.
+  bool reads_out = false;
   /// Tells if the first step depends on the fields with their ghosts. This takes one exchange more.
   bool chooses_steps = false;
   std::array<double, 3> spacing{1, 1, 1};     ///< distance of points along x, y and z

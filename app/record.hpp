@@ -85,6 +85,7 @@ struct Record : HaloRecord {
   std::int64_t iterations = 0;
   int threads = 0;
   std::optional<double> predicted_s;
+  int wide = 1;
   bool overlap = false;
   std::optional<std::int64_t> progress;
   Phases phases;

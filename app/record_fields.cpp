@@ -315,6 +315,8 @@ Fields<Record>::Fields() {
   field("predicted_s", &R::predicted_s,
         "Seconds of an exchange by the system model (`--model`), on the slowest rank. Null without "
         "a model and for vendor methods.");
+  newer_setting("wide", &R::wide, limit("minimum", 1),
+                "Substeps for each exchange. The times are those of so many substeps.");
   newer_setting("overlap", &R::overlap,
                 "True if the interior is computed between start and finish of the exchange.");
   newer_setting("progress", &R::progress,

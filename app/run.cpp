@@ -16,7 +16,7 @@ namespace halocline::app {
 
 namespace {
 
-std::string phase_table(const Phases& phases) {
+std::string phase_table(const Phases& phases, int wide) {
   Table table({{"phase", Align::left}, {"median"}, {"p10"}, {"p90"}, {"min"}, {"max"}});
   for (const auto& [name, member] : kPhases) {
     const auto& samples = phases.*member;
@@ -25,8 +25,10 @@ std::string phase_table(const Phases& phases) {
     table.add_row({name, format_seconds(s.median), format_seconds(s.p10), format_seconds(s.p90),
                    format_seconds(s.min), format_seconds(s.max)});
   }
-  return "\n" + table.str() + "times of a substep on the slowest rank; " +
-         format_count(std::ssize(phases.total), "substep") +
+  const auto unit =
+      wide == 1 ? std::string("substep") : "block of " + std::to_string(wide) + " substeps";
+  return "\n" + table.str() + "times of a " + unit + " on the slowest rank; " +
+         format_count(std::ssize(phases.total), wide == 1 ? "substep" : "block") +
          (phases.post.empty() ? " in all\n"
                               : " with overlap, " + std::to_string(phases.plain_total.size()) +
                                     " without (plain)\n");
@@ -153,6 +155,7 @@ int run_as(const Config& config, const Domain& domain, const CommandContext& con
         "boundaries are set there");
   if (const auto& why = simulation.why_not_shared(); !why.empty())
     record.notes.push_back("auto is p2p: " + why);
+  record.wide = config.wide;
   record.overlap = config.overlap;
   if (config.overlap) record.progress = config.progress;
   for (const auto& note : simulation.info().notes) record.notes.push_back(note);
@@ -202,7 +205,8 @@ int run_as(const Config& config, const Domain& domain, const CommandContext& con
         if (!record.verified)
           return fail(problem.value_or(deviation) + "): its times are not shown");
         say(config, comm,
-            phase_table(record.phases) + timeline_table(record.timeline) + overlap_summary(record) +
+            phase_table(record.phases, config.wide) + timeline_table(record.timeline) +
+                overlap_summary(record) +
                 wrapped(
                     "verified: every ghost bitwise, before the first step and after the last; " +
                         deviation,
@@ -214,7 +218,31 @@ int run_as(const Config& config, const Domain& domain, const CommandContext& con
 
 }  // namespace
 
-int run(const Config& config, MPI_Comm comm) {
+namespace {
+
+// Returns the configuration with the halo that config.wide wants.
+Config with_wide_halo(Config config) {
+  const auto info = physics_of(config).info(config);
+  if (config.wide == 1) return config;
+  if (config.overlap)
+    throw ConfigError("wide and overlap exclude each other (wide " + std::to_string(config.wide) +
+                      "): leave one of them out");
+  if (info.reads_out && config.wide % info.substeps != 0)
+    throw ConfigError("wide does not suit " + config.physics + " (wide " +
+                      std::to_string(config.wide) + "): give a multiple of its " +
+                      std::to_string(info.substeps) + " substeps");
+  if (config.neighbors != Neighbors::automatic && config.neighbors != Neighbors::all)
+    throw ConfigError("neighbors are too few for a wide halo (neighbors " +
+                      std::string(to_string(config.neighbors)) +
+                      "): leave neighbors out, it needs 26");
+  config.radius *= config.wide;
+  return config;
+}
+
+}  // namespace
+
+int run(const Config& given, MPI_Comm comm) {
+  const auto config = with_wide_halo(given);
   return with_domain(config, find_nodes(config, comm), comm, 2,
                      {method_to_run(config), method_to_run(config)},
                      [&](auto element, const Domain& domain, const CommandContext& context) {

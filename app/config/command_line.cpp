@@ -85,7 +85,9 @@ CLI::Option* add_option(CLI::App& app, const Option& option, Given& given) {
 void add_subcommand(CLI::App& cli, Subcommand subcommand, CommandLine& line) {
   auto& app = *cli.add_subcommand(std::string(to_string(subcommand)), description_of(subcommand));
   app.footer(footer_of(subcommand));
-  add_help_flag(app, "`halocline help all` explains each flag");
+  add_help_flag(
+      app,
+      "`halocline help all` explains each flag, and those of checkpoints, snapshots and physics");
   without_value(app.set_version_flag("--version", cli.version()))->group("");
   if (subcommand == Subcommand::inspect)
     app.add_option("EXPRESSION", line.given.values.expression)

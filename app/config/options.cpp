@@ -275,6 +275,9 @@ struct OptionTable {
     stencil.argument = "NAME";
     add("steps", &Config::steps, "N", Range{0, INT_MAX}, {run}, "time steps");
     add("stages", &Config::stages, "N", size, {run}, "substeps of a step, each with an exchange");
+    add("wide", &Config::wide, "N", Range{1, 64}, {run},
+        "one exchange of N times the radius for N substeps",
+        "Fewer, larger messages; the points near to neighbours are computed more than once.");
     add("overlap", &Config::overlap, "", {run}, "compute the interior while messages travel",
         "Data move meanwhile only with p2p, partitioned, vendor-p2p, and shared between nodes or "
         "on devices; other methods block. Every second substep does not overlap, for comparison.");
@@ -299,12 +302,15 @@ struct OptionTable {
     add("messages", &Config::messages, "", both, "what a message of p2p and vendor-p2p holds",
         "partner: all that goes to a partner (in a round of axes). region: one region of all "
         "fields. field: all regions of one field (layout soa). Other methods send one message to "
-        "each partner.");
+        "each partner.")
+        .argument = "NAME";
     add("chunk-bytes", &Config::chunk_bytes, "N", Range{0, INT64_MAX}, both,
         "p2p: bytes after which a message is cut",
         "Between nodes, shared cuts its messages, too. A message ends with the region of a field "
         "that brings it to N bytes; the rest is packed while that one travels. 0: never cut.");
-    add("describe", &Config::describe, "", both, "how regions are written as MPI datatypes");
+    add("describe", &Config::describe, "", both, "how regions are written as MPI datatypes",
+        "subarray, vector, hvector, hindexed or struct.")
+        .argument = "NAME";
     add("packer", &Config::packer, "", both, "which packer packs on the host");
 
     group = "Hierarchical gather";

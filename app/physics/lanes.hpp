@@ -74,7 +74,7 @@ struct ExpConstants<float> {
   static constexpr int kMantissa = 23, kDegree = 7;
 };
 
-constexpr double factorial(int n) {
+KOKKOS_INLINE_FUNCTION constexpr double factorial(int n) {
   return n < 2 ? 1 : n * factorial(n - 1);
 }
 

@@ -176,7 +176,7 @@ class Matching(DiffResults):
             "kind": "run", "method": "p2p", "memory": "device", "storage": "shared-window", "ranks": 4, "nodes": 2, "nodes_emulated": True,
             "decomposition": [2, 1, 1], "reorder": "node", "local": [64, 64, 64], "global": [64, 64, 64], "fields": 7, "layout": "aos", "radius": 2,
             "periodic": False, "describe": "struct", "packer": "kokkos", "shape": "axes", "neighbors": 18, "messages_per": "field",
-            "physics": "mhd", "needs_by_field": True,
+            "physics": "mhd", "wide": 2, "needs_by_field": True,
             "element_bytes": 4, "threads": 2, "overlap": True, "progress": 16,
         }  # fmt: skip
         self.assertEqual({"stencil", *others}, set(diff.IDENTITY))
@@ -286,7 +286,7 @@ class Script(DiffResults):
             with self.subTest(command=command), open("/dev/full", "w", encoding="utf-8") as full:
                 finished = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, cwd=self.folder)
                 self.assertEqual(finished.returncode, 3)
-                self.assertRegex(finished.stderr, r"\A[a-z.-]+: stdout cannot be written \(No space left on device\): .*\n\Z")
+                self.assertRegex(finished.stderr, r"\A[a-z._-]+: stdout cannot be written \(No space left on device\): .*\n\Z")
 
     def test_help_teaches(self):
         finished = self.script("--help")

@@ -54,6 +54,7 @@ PhysicsInfo info(const Config& config) {
       .substeps = Substep::kOfStep,
       .needs =
           [fields](int field) { return needed_neighbors(fields[static_cast<std::size_t>(field)]); },
+      .reads_out = true,
       .chooses_steps = parameter(config, "dt") == 0 || !config.force_dt,
       .spacing = {h, h, h},
       .measures = {kMeasures.begin(), kMeasures.end()},

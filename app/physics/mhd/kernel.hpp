@@ -20,7 +20,7 @@ struct Kernel {
   Weights<T> weights;
   Constants<T> constants;
   Terms terms;
-  comm::Int3 begin, extent;  ///< of the box, stored coordinates
+  std::int64_t begin[3], extent[3];  ///< of the box, stored coordinates
 
   /// Returns the place of a point of the box, in elements from the first stored point.
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t place(std::int64_t x, std::int64_t y,
@@ -82,8 +82,8 @@ void set_up(Kernel<T>& kernel, const Domain& domain, const Parameters& parameter
 /// Sets the box of a kernel.
 template <class T>
 void set_box(Kernel<T>& kernel, const comm::Box& box) {
-  kernel.begin = box.begin;
-  kernel.extent = box.extent;
+  std::copy(box.begin.begin(), box.begin.end(), kernel.begin);
+  std::copy(box.extent.begin(), box.extent.end(), kernel.extent);
 }
 
 /// Returns body(space), with the execution space of the fields' memory.
