@@ -44,6 +44,14 @@ class Lsf(unittest.TestCase):
         self.output = logs[0].read_text() if logs else ""
         return out + err
 
+    def test_a_simulation_goes_on(self):
+        flags = "--physics mhd --global 16 16 16 --threads 1 --checkpoint-every 2 --steps"
+        for steps, text in ((2, ""), (4, "goes on from out/checkpoint-00000002, step 2\n")):
+            self.submit("", "-nnodes", "2", script="simulate", ranks=2, memory="host", FOLDER="out", FLAGS=f"{flags} {steps}")
+            self.assertIn(text, self.output)
+            self.assertIn("exit code 0", self.output)
+        self.assertTrue((self.project.folder / "out" / "checkpoint-00000004").exists())
+
     def test_weak_scaling_on_two_nodes(self):
         said = self.submit("weak", "-nnodes", "2", ranks=2, memory="host", HALOCLINE_CONFIG="configs/small.toml")
         self.assertIn("Job <4711> is submitted to queue <batch>", said)

@@ -189,6 +189,23 @@ class Slurm(unittest.TestCase):
         self.assertTrue((collected / "data.csv").exists() and (collected / "REPORT.md").exists(), self.output())
         self.assertTrue(list(collected.glob("*.svg")), self.output())
 
+    def test_a_simulation_goes_on_in_the_next_job(self):
+        flags = "--physics mhd --global 16 16 16 --threads 1 --series-every 1 --steps 400"
+        job = self.project.start("bash", "-c", f"source ./site.sh && sbatch --parsable --nodes=2 jobs/slurm/simulate.sbatch out {flags}")
+        out, err = job.communicate(timeout=120)
+        self.assertEqual(job.returncode, 0, out + err)
+        first, series = out.strip(), self.project.folder / "out" / "timeseries.csv"
+        log = self.project.folder / f"simulate-{first}.out"
+        told = lambda: log.read_text() if log.exists() else "no output"  # noqa: E731
+        wait_for(lambda: series.exists() and series.read_text().count("\n") > 5, told, 60)
+        subprocess.run(["scancel", "--batch", "--signal=USR1", first], check=True)
+        wait_for(lambda: "Submitted batch job" in told(), told, 60)
+        (self.job,) = re.findall(r"Submitted batch job (\d+)", told())
+        self.assertEqual(self.ended(), "COMPLETED", told())
+        text = (self.project.folder / f"simulate-{self.job}.out").read_text()
+        self.assertRegex(text, r"goes on from out/checkpoint-\d+, step \d+\n")
+        self.assertEqual(series.read_text().count("\n"), 402)
+
     def test_reframe_on_one_and_two_nodes(self):
         if not os.access(REFRAME, os.X_OK):
             self.skipTest("no ReFrame: jobs/local/test.sh installs it")

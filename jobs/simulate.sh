@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Runs a simulation in jobs of limited time: each job goes on where the one before ended.
+#   jobs/simulate.sh FOLDER [FLAG...]       FLAG: those of `halocline run`, such as --config FILE
+# The first job begins in FOLDER. Later ones, with the same words, go on from its newest good
+# checkpoint. Give --steps the step to reach, and --checkpoint-every for jobs that are killed.
+# SIGTERM or SIGUSR1 ends the job after the step that is computed, with a checkpoint.
+#
+# $HALOCLINE_SITE: name of a file in jobs/sites, or the path of one; default: local. All nodes of the
+# allocation are used. $HALOCLINE_BINARY: the program, if it is not in build/.
+#
+# Exit code: 0 if the last step is done; 4 if a job has to follow; else that of the program.
+set -euo pipefail
+# shellcheck source=jobs/local/script.sh
+source "$(dirname "$0")/local/script.sh"
+[[ $# -ge 1 && $1 != -* ]] || wrong_use "the first word is the output folder"
+root=$(realpath -- "$(dirname "$0")/..")
+site=${HALOCLINE_SITE:-local}
+[[ $site == */* ]] || site=$root/jobs/sites/$site.sh
+[[ -r $site ]] || wrong_use "there is no site $site (HALOCLINE_SITE)"
+nodes='' ranks_per_node='' memory=''
+set +u  # modules read what is not set
+# shellcheck source=/dev/null
+source "$site"
+set -u
+# A site may have variables of these names, too.
+folder=$1; shift
+root=$(realpath -- "$(dirname "$script")/..")
+preset=release; [[ $memory != device ]] || preset=release-cuda
+program=${HALOCLINE_BINARY:-$root/build/$preset/app/halocline}
+flags=(--memory "$memory" --output-folder "$folder")
+if [[ -n $(compgen -G "$folder/checkpoint-*/checkpoint.json") ]]; then
+  flags+=(--restart "$folder")
+elif [[ -e $folder/timeseries.csv || -e $folder/fields.pvd ]]; then
+  aside=$folder.$(date -u +%Y%m%d-%H%M%S)
+  echo "== no checkpoint in $folder: it is now $aside"
+  mv -- "$folder" "$aside"
+fi
+
+# A launcher may not pass signals on, so the folder does. The signal may come to all processes of
+# the job: all shells and tee live on until the program has ended.
+trap 'touch "$folder/STOP"' TERM USR1
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+( trap : TERM USR1
+  (trap : TERM USR1; launch "${nodes:-1}" "$ranks_per_node" "$program" run "$@" "${flags[@]}") |
+    (trap '' TERM USR1; exec tee "$output")
+) & job=$!
+code=0
+while kill -0 "$job" 2>/dev/null; do
+  wait "$job" && code=0 || code=$?
+done
+[[ $code == 0 ]] || exit "$code"
+! grep -q '^stopped by ' "$output" || exit 4
