@@ -46,7 +46,7 @@ void prepare_folder(const Config& config, const std::string& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) refuse_to_write(folder, error.message());
-  // What was meant for an earlier run must not stop this one.
+  // A file for an earlier run must not stop this one.
   for (const auto* name : {"STOP", "RELOAD"}) fs::remove(folder + "/" + name, error);
   if (!config.restart.empty()) return;
   bool holds_run = !checkpoints_in(folder).empty();
