@@ -133,25 +133,26 @@ template <class V, Terms kTerms = Terms{}, class T>
 KOKKOS_FORCEINLINE_FUNCTION Local<V> local_values(const T* const (&at)[kFields], const Strides& s,
                                                   const Weights<T>& w) {
   const Around<V> lnrho{at[kLnRho]}, ux{at[kUx]}, uy{at[kUy]}, uz{at[kUz]};
+  const Around<V> ax{at[kAx]}, ay{at[kAy]}, az{at[kAz]}, entropy{at[kS]};
   Local<V> out;
   out.lnrho = lnrho[0];
   out.u = {ux[0], uy[0], uz[0]};
   out.grad_lnrho = gradient(lnrho, s, w);
+  if constexpr (kTerms.entropy) {
+    out.s = entropy[0];
+    out.grad_s = gradient(entropy, s, w);
+  }
   out.grad_ux = gradient(ux, s, w);
   out.grad_uy = gradient(uy, s, w);
   out.grad_uz = gradient(uz, s, w);
+  if constexpr (kTerms.entropy) {
+    out.lap_lnrho = sum(curvature(lnrho, s, w));
+    out.lap_s = sum(curvature(entropy, s, w));
+  }
   second_of_vector(ux, uy, uz, s, w, out.lap_u, out.grad_div_u);
   if constexpr (kTerms.magnetic) {
-    const Around<V> ax{at[kAx]}, ay{at[kAy]}, az{at[kAz]};
     second_of_vector(ax, ay, az, s, w, out.lap_a, out.grad_div_a);
     out.curl_a = curl(ax, ay, az, s, w);
-  }
-  if constexpr (kTerms.entropy) {
-    const Around<V> entropy{at[kS]};
-    out.s = entropy[0];
-    out.grad_s = gradient(entropy, s, w);
-    out.lap_s = sum(curvature(entropy, s, w));
-    out.lap_lnrho = sum(curvature(lnrho, s, w));
   }
   return out;
 }

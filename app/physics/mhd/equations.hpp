@@ -107,6 +107,23 @@ template <Terms kTerms = Terms{}, class V>
 KOKKOS_FORCEINLINE_FUNCTION Rates<V> rates(const Local<V>& f, const Constants<ScalarOf<V>>& c) {
   using T = ScalarOf<V>;
   constexpr T kThird = T(1) / 3;
+  const auto& g = f.grad_lnrho;
+  V t0_by_t{}, cs_squared = V{} + c.cs0_squared;
+  if constexpr (kTerms.entropy) {
+    t0_by_t = exponential<V>(-log_temperature_ratio(f.lnrho, f.s, c));
+    cs_squared = c.cs0_squared / t0_by_t;
+  }
+  const V by_rho = exponential<V>(-f.lnrho);
+  Vec3<V> lorentz{};
+  V joule{};
+  Rates<V> out;
+  if constexpr (kTerms.magnetic) {
+    const auto b = magnetic_field(f.curl_a, c.b0);
+    const auto j = scaled(c.by_mu0, f.grad_div_a - f.lap_a);
+    lorentz = scaled(by_rho, cross(j, b));
+    joule = c.eta_mu0 * dot(j, j) * by_rho;
+    out.a = cross(f.u, b) + scaled(c.eta, f.lap_a);
+  }
 
   // The traceless rate of strain.
   const V div_u = f.grad_ux.x + f.grad_uy.y + f.grad_uz.z;
@@ -115,39 +132,25 @@ KOKKOS_FORCEINLINE_FUNCTION Rates<V> rates(const Local<V>& f, const Constants<Sc
   const V xy = T(0.5) * (f.grad_ux.y + f.grad_uy.x);
   const V xz = T(0.5) * (f.grad_ux.z + f.grad_uz.x);
   const V yz = T(0.5) * (f.grad_uy.z + f.grad_uz.y);
-  const auto& g = f.grad_lnrho;
   const Vec3<V> strain_g{xx * g.x + xy * g.y + xz * g.z, xy * g.x + yy * g.y + yz * g.z,
                          xz * g.x + yz * g.y + zz * g.z};
 
-  Rates<V> out;
   out.lnrho = -dot(f.u, g) - div_u;
   const Vec3<V> advection{dot(f.u, f.grad_ux), dot(f.u, f.grad_uy), dot(f.u, f.grad_uz)};
+  auto pressure = g;
+  if constexpr (kTerms.entropy) pressure = scaled(c.by_cp, f.grad_s) + g;
   const auto viscous =
       scaled(c.nu, f.lap_u + scaled(kThird, f.grad_div_u) + scaled(T(2), strain_g)) +
       scaled(c.zeta, f.grad_div_u) + scaled(c.zeta_of_density * div_u, g);
-  const V by_rho = exponential<V>(-f.lnrho);
-  V heating = V{};  // per mass
-  if constexpr (kTerms.magnetic) {
-    const auto b = magnetic_field(f.curl_a, c.b0);
-    const auto j = scaled(c.by_mu0, f.grad_div_a - f.lap_a);
-    out.u = scaled(by_rho, cross(j, b)) - advection;
-    out.a = cross(f.u, b) + scaled(c.eta, f.lap_a);
-    heating = c.eta_mu0 * dot(j, j) * by_rho;
-  } else {
-    out.u = scaled(T(-1), advection);
-  }
+  out.u = lorentz - advection - scaled(cs_squared, pressure) + viscous;
   if constexpr (kTerms.entropy) {
-    const V t0_by_t = exponential<V>(-log_temperature_ratio(f.lnrho, f.s, c));
-    const auto pressure = scaled(c.cs0_squared / t0_by_t, scaled(c.by_cp, f.grad_s) + g);
-    out.u = out.u - pressure + viscous;
     const V strain_squared = xx * xx + yy * yy + zz * zz + T(2) * (xy * xy + xz * xz + yz * yz);
-    heating = heating + T(2) * c.nu * strain_squared + c.zeta * div_u * div_u;
+    const V heating =  // per mass
+        joule + T(2) * c.nu * strain_squared + c.zeta * div_u * div_u;
     const auto grad_ln_t = scaled(c.gamma_by_cp, f.grad_s) + scaled(c.gamma_less_1, g);
     const V lap_ln_t = c.gamma_by_cp * f.lap_s + c.gamma_less_1 * f.lap_lnrho;
     out.s = heating * (c.by_t0 * t0_by_t) - dot(f.u, f.grad_s) +
             c.conduction * by_rho * (lap_ln_t + dot(grad_ln_t, grad_ln_t));
-  } else {
-    out.u = out.u - scaled(c.cs0_squared, g) + viscous;
   }
   return out;
 }
