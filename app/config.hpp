@@ -62,7 +62,7 @@ struct Config {
   int fields = 8;
   Layout layout = Layout::soa;
   Element element = Element::float64;
-  bool periodic = true;
+  comm::PerAxis<bool> periodic = true;
   Memory memory = Memory::host;
   GpuAwareMpi gpu_aware_mpi = GpuAwareMpi::ask;
   std::optional<std::array<int, 3>>

@@ -359,6 +359,15 @@ std::string describe_needs(const Config& config, const Domain& domain) {
          " saved)\n";
 }
 
+// Returns "periodic", "open boundaries" or "periodic along x and y".
+std::string describe_periodic(const comm::PerAxis<bool>& periodic) {
+  if (periodic.all_alike()) return periodic[0] ? "periodic" : "open boundaries";
+  std::string axes;
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    if (periodic[axis]) axes += (axes.empty() ? "" : " and ") + std::string(1, "xyz"[axis]);
+  return "periodic along " + axes;
+}
+
 // Returns the bytes that leave the nodes, with this mapping of ranks and with the natural order.
 std::string describe_off_node(const Config& config, const Domain& domain, comm::HaloShape shape) {
   const auto& mapped = domain.decomposition;
@@ -384,7 +393,7 @@ std::string describe_dry_run(const Config& config, const Domain& domain,
   const auto& decomposition = domain.decomposition;
   std::string out = "decomposition " + format_extent(decomposition.ranks()) + " ranks over " +
                     format_extent(decomposition.global()) + " points, " +
-                    (decomposition.periodic() ? "periodic" : "open boundaries") + "; fields " +
+                    describe_periodic(decomposition.periodic()) + "; fields " +
                     std::to_string(domain.fields) + " (" + std::string(to_string(domain.layout)) +
                     "), " + std::to_string(domain.element_bytes) + " bytes per element, radius " +
                     std::to_string(domain.halo.radius) + ", " +

@@ -45,23 +45,23 @@ struct ElementMap {
   int elements_per_point;
   int array;
   int fields;
-  bool periodic;
+  bool periodic[3];
 
   ElementMap(const Domain& domain, int array_index)
       : radius(domain.halo.radius),
         elements_per_point(domain.elements_per_point()),
         array(array_index),
-        fields(domain.fields),
-        periodic(domain.decomposition.periodic()) {
+        fields(domain.fields) {
     for (std::size_t axis = 0; axis < 3; ++axis) {
       first[axis] = domain.owned.begin[axis] - radius;
       extent[axis] = domain.owned.extent[axis];
       global[axis] = domain.decomposition.global()[axis];
+      periodic[axis] = domain.decomposition.periodic()[axis];
     }
   }
 
   struct Place {
-    std::int64_t x, y, z;  ///< global coordinates; for periodic domains those of the mirrored point
+    std::int64_t x, y, z;  ///< global coordinates; those of a ghost are wrapped around
     int field;
     bool owned;    ///< true if this rank owns the point; false for a ghost
     bool outside;  ///< true beyond an open boundary
@@ -81,7 +81,7 @@ struct ElementMap {
       cell += stored[axis] < radius ? -weight : stored[axis] < radius + extent[axis] ? 0 : weight;
       at[axis] = first[axis] + stored[axis];
       if (at[axis] >= 0 && at[axis] < global[axis]) continue;
-      outside = outside || !periodic;
+      outside = outside || !periodic[axis];
       at[axis] = (at[axis] + global[axis]) % global[axis];
     }
     return {at[0],

@@ -14,10 +14,10 @@ constexpr std::int64_t kVectorBytes = 32;  // of AVX2
 SplitPoints split_points(const Domain& domain, std::int64_t reach, bool own_at_start) {
   const auto owned = domain.halo.interior();
   const auto& ranks = domain.decomposition.ranks();
-  const bool own_counts = own_at_start && domain.decomposition.periodic();
+  const auto& periodic = domain.decomposition.periodic();
   comm::Int3 margin;
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    margin[axis] = own_counts && ranks[axis] == 1 ? 0 : reach;
+    margin[axis] = own_at_start && periodic[axis] && ranks[axis] == 1 ? 0 : reach;
     if (margin[axis] > 0 && owned.extent[axis] <= 2 * reach)
       return {{owned.begin, {0, 0, 0}}, {owned}};
   }

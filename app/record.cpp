@@ -36,10 +36,11 @@ std::string line_of(const Json& json) {
 
 using Cells = std::vector<std::pair<std::string, Json>>;
 
-std::string joined(const Json& notes) {
+std::string joined(const Json& items, const char* between) {
   std::string out;
-  for (const auto& note : notes)
-    out.append(out.empty() ? "" : "; ").append(note.get<std::string>());
+  for (const auto& item : items)
+    out.append(out.empty() ? "" : between)
+        .append(item.is_string() ? item.get<std::string>() : item.dump());
   return out;
 }
 
@@ -59,9 +60,9 @@ Cells csv_cells(const Json& record) {
       for (std::size_t axis = 0; axis < 3; ++axis)
         cells.emplace_back(key + "_" + "xyz"[axis], value.at(axis));
     } else if (key == "notes") {
-      cells.emplace_back(key, joined(value));
+      cells.emplace_back(key, joined(value, "; "));
     } else if (key != "timeline" && key != "samples_s") {
-      cells.emplace_back(key, value);
+      cells.emplace_back(key, value.is_array() ? Json(joined(value, " ")) : value);
     }
   }
   return cells;

@@ -59,7 +59,7 @@ struct HaloRecord {
   int fields = 0;
   Layout layout = Layout::soa;
   int radius = 0;
-  bool periodic = false;
+  comm::PerAxis<bool> periodic = false;
   comm::HaloShape shape = comm::HaloShape::direct;
   bool needs_by_field = false;
   int neighbors = 26;

@@ -23,11 +23,19 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 template <class T>
+constexpr bool kIsPerAxis = false;
+template <class T>
+constexpr bool kIsPerAxis<comm::PerAxis<T>> = true;
+
+// Writes one value if a value for each axis is the same for all.
+template <class T>
 Json json_of(const T& value) {
   if constexpr (requires { value.has_value(); })
     return value ? json_of(*value) : Json();
   else if constexpr (NamedEnum<T>)
     return to_string(value);
+  else if constexpr (kIsPerAxis<T>)
+    return value.all_alike() ? Json(value[0]) : Json(value);
   else
     return value;
 }
@@ -88,6 +96,11 @@ Json schema_of(const Json& more) {
     out["minimum"] = 0;
   } else if constexpr (std::is_same_v<T, std::string>) {
     out["type"] = "string";
+  } else if constexpr (kIsPerAxis<T>) {
+    out = schema_of<typename T::value_type>(more);
+    out["items"] = out;
+    out["type"] = Json::array({out["type"], "array"});
+    out["minItems"] = out["maxItems"] = 3;
   } else if constexpr (std::is_same_v<T, comm::Int3>) {
     out["type"] = "array";
     out["items"] = schema_of<std::int64_t>(limit("minimum", 1));
@@ -250,7 +263,8 @@ class Fields {
     setting("fields", &R::fields, limit("minimum", 1), "Values per point.");
     setting("layout", &R::layout, "Layout of the values in memory: `soa` or `aos`.");
     setting("radius", &R::radius, limit("minimum", 1), "Ghost points on each side of each axis.");
-    setting("periodic", &R::periodic, "True if opposite sides of the grid are neighbours.");
+    setting("periodic", &R::periodic,
+            "True if opposite sides of the grid are neighbours. A list if axes differ: x, y, z.");
   }
 
   std::vector<std::pair<const char*, std::function<Json(const R&)>>> fields_;

@@ -149,7 +149,7 @@ int run_as(const Config& config, const Domain& domain, const CommandContext& con
   RunFiles<T> files(config, domain, simulation.info(), simulation.physics(), comm);
   Record record = make_record(config, domain, simulation.plan(), config.shape.front(),
                               simulation.where_fields_are(), comm);
-  if (config.memory == Memory::device && !config.periodic)
+  if (config.memory == Memory::device && domain.decomposition.has_open_axis())
     record.notes.push_back(
         "compute includes two copies of all fields, to the host and back: the ghosts beyond open "
         "boundaries are set there");

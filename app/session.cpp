@@ -247,7 +247,7 @@ std::string headline(const Config& config, const Domain& domain, const Record& r
       ", regions described by " + std::string(to_string(config.describe)) +
       where_fields_are(config);
   // At an open boundary a rank has fewer neighbours.
-  const bool is_alike = even && (config.periodic || record.ranks == 1);
+  const bool is_alike = even && (!domain.decomposition.has_open_axis() || record.ranks == 1);
   const auto second = "per rank and exchange: " + std::string(is_alike ? "" : "up to ") +
                       format_bytes(record.bytes_to_others) + " to others in " +
                       (is_alike ? "" : "up to ") + format_count(record.messages, "message") + ", " +

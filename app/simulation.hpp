@@ -278,7 +278,7 @@ class Simulation {
   // Sets the ghosts beyond open boundaries on the host, like all values that are set. On a device
   // this costs two copies per substep.
   void set_outer(const FieldSet<T>& fields, std::int64_t substep) const {
-    if (config_.periodic) return;
+    if (!domain_.decomposition.has_open_axis()) return;
     physics_->finish(fields);
     const ProfileRegion region("halocline: boundaries");
     fields.from_device();

@@ -229,7 +229,7 @@ def common_ratio(old, new, old_records, new_records):
 
 def text(value):
     if isinstance(value, tuple):
-        return (" x " if all(isinstance(item, int) for item in value) else ", ").join(map(str, value)) or "none"
+        return (" x " if all(type(item) is int for item in value) else ", ").join(map(text, value)) or "none"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -78,7 +78,7 @@ def write_csv(study, path):
 
 def cell(value):
     if isinstance(value, list):
-        return "; ".join(value)
+        return "; ".join(map(cell, value))
     return "" if pandas.isna(value) else str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -21,7 +21,8 @@ namespace halocline::app {
 
 namespace {
 
-// ---- The types of Config's members: one item (a number, a name, a path), a list, or a triple.
+// ---- The types of Config's members: one item (a number, a name, a path), a list, a triple,
+// or a value for each axis.
 
 struct Range {
   std::int64_t min = 0;
@@ -41,13 +42,19 @@ struct ItemOf<std::optional<std::array<T, 3>>> {
   using type = T;
 };
 template <class T>
+struct ItemOf<comm::PerAxis<T>> {
+  using type = T;
+};
+template <class T>
 using Item = typename ItemOf<T>::type;
 template <class T>
 constexpr bool kIsList = std::same_as<T, std::vector<Item<T>>>;
 template <class T>
 constexpr bool kIsTriple = std::same_as<T, std::optional<std::array<Item<T>, 3>>>;
 template <class T>
-constexpr bool kIsNumber = std::integral<Item<T>> && !std::same_as<T, bool>;
+constexpr bool kIsPerAxis = std::same_as<T, comm::PerAxis<Item<T>>>;
+template <class T>
+constexpr bool kIsNumber = std::integral<Item<T>> && !std::same_as<Item<T>, bool>;
 
 std::string method_names() {
   std::string out;
@@ -60,13 +67,14 @@ std::string method_names() {
 template <class T>
 std::string expected(const Range& range) {
   std::string item = "a path in UTF-8";
-  if constexpr (std::same_as<T, bool>) item = "true or false";
+  if constexpr (std::same_as<Item<T>, bool>) item = "true or false";
   if constexpr (std::same_as<T, double>) item = "a number of seconds > 0";
   if constexpr (kIsNumber<T>)
     item = "a whole number from " + std::to_string(range.min) + " to " + std::to_string(range.max);
   if constexpr (NamedEnum<Item<T>>) item = "one of " + all_names<Item<T>>(", ");
   if constexpr (std::same_as<Item<T>, comm::Method>) item = "one of " + method_names();
   if constexpr (kIsTriple<T>) return "three numbers, each " + item;
+  if constexpr (kIsPerAxis<T>) return "one value or three, each " + item;
   if constexpr (!kIsList<T>) return item;
   if constexpr (kIsNumber<T>) return "one number or a list, each " + item;
   item = "a list of one or more" + item.substr(3) + ", each at most once";
@@ -153,6 +161,23 @@ bool read(const Json& value, const Range& range, std::optional<std::array<T, 3>>
   return true;
 }
 
+// Takes one value for all axes, or a list of three.
+template <class T>
+bool read(const Json& value, const Range& range, comm::PerAxis<T>& out) {
+  if (!value.is_array()) {
+    T all{};
+    if (!read(value, range, all)) return false;
+    out = all;
+    return true;
+  }
+  if (value.size() != 3) return false;
+  std::array<T, 3> items{};
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    if (!read(value[axis], range, items[axis])) return false;
+  out = items;
+  return true;
+}
+
 template <class T>
 Json write(const T& value) {
   if constexpr (NamedEnum<T>)
@@ -161,6 +186,10 @@ Json write(const T& value) {
     return comm::name(value);
   else
     return value;
+}
+template <class T>
+Json write(const comm::PerAxis<T>& value) {
+  return value.all_alike() ? Json(value[0]) : Json(value);
 }
 template <class T>
 Json write(const std::optional<T>& value) {
@@ -196,13 +225,14 @@ Json from_word(const std::string& word) {
 // Splits words at commas: a list may be written as "128 128 128", "128,128,128" or "a,b".
 template <class T>
 Json from_tokens(const Tokens& tokens) {
-  if constexpr (!kIsList<T> && !kIsTriple<T>) return from_word<T>(tokens.front());
+  if constexpr (!kIsList<T> && !kIsTriple<T> && !kIsPerAxis<T>) return from_word<T>(tokens.front());
   auto out = Json::array();
   for (const auto& token : tokens)
     for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
       end = token.find(',', begin);
       out.push_back(from_word<Item<T>>(token.substr(begin, end - begin)));
     }
+  if (kIsPerAxis<T> && out.size() == 1) return out.front();
   return out;
 }
 
@@ -244,7 +274,8 @@ struct OptionTable {
     add("layout", &Config::layout, "", halo, "how the fields lie in memory",
         "soa: one array per field. aos: the fields of a point side by side.");
     add("element", &Config::element, "", halo, "type of a value");
-    add("periodic", &Config::periodic, "true|false", halo, "whether opposite sides are neighbours");
+    add("periodic", &Config::periodic, "true|false", halo, "whether opposite sides are neighbours",
+        "One value for all axes, or three: x, y, z.");
     add("memory", &Config::memory, "", halo, "where the fields are and the stencil runs");
     add("gpu-aware-mpi", &Config::gpu_aware_mpi, "", {run, compare, calibrate, info},
         "whether MPI takes device memory",
@@ -430,7 +461,7 @@ struct OptionTable {
     option.group = group;
     option.argument = std::move(argument);
     if constexpr (NamedEnum<T>) option.argument = all_names<T>("|");
-    option.words = kIsTriple<T> ? 3 : 1;
+    option.words = kIsTriple<T> || kIsPerAxis<T> ? 3 : 1;
     option.expected = expected<T>(range);
     if constexpr (NamedEnum<Item<T>>)
       for (const auto one : all_of<Item<T>>()) option.names.emplace_back(to_string(one));

@@ -94,7 +94,7 @@ TEST(SplitPoints, HaveNoSidesWhereTheRankIsItsOwnNeighbour) {
   Config config;
   config.local = {8, 9, 10};
   config.decomposition = {1, 1, nodes.ranks()};
-  const auto split = [&](bool periodic, bool own_at_start) {
+  const auto split = [&](const comm::PerAxis<bool>& periodic, bool own_at_start) {
     config.periodic = periodic;
     return split_points(make_domain(config, nodes), 3, own_at_start);
   };
@@ -106,6 +106,8 @@ TEST(SplitPoints, HaveNoSidesWhereTheRankIsItsOwnNeighbour) {
   EXPECT_EQ(points.boundary, sides);
   EXPECT_EQ(split(true, false).boundary.size(), 6);
   EXPECT_EQ(split(false, true).boundary.size(), 6) << "beyond open boundaries ghosts are set later";
+  EXPECT_EQ(split({true, false, true}, true).interior,
+            (comm::Box{{3, 6, 3 + side}, {8, 3, 10 - 2 * side}}));
   config.local = {5, 5, 10};  // too few points for sides
   EXPECT_EQ(split(true, true).interior, (comm::Box{{3, 3, 3 + side}, {5, 5, 10 - 2 * side}}));
 }

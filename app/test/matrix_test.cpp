@@ -33,11 +33,13 @@ constexpr std::array kStencils{Stencil::heat3, Stencil::heat9, Stencil::heat13};
 // These settings change no bit and take turns.
 constexpr std::array kDescriptions{Describe::vector, Describe::subarray, Describe::hindexed,
                                    Describe::structure, Describe::hvector};
+constexpr std::array kPeriodic{comm::PerAxis(true), comm::PerAxis(false),
+                               comm::PerAxis(true, false, true)};
 constexpr std::array kFaults{Inject::drop, Inject::swap, Inject::flip};
 
 // Returns a configuration in which no number of points is divisible by the number of ranks along
 // its axis.
-Config config_of(Stencil stencil, bool periodic) {
+Config config_of(Stencil stencil, const comm::PerAxis<bool>& periodic) {
   Config config;
   config.global = {13, 7, 17};
   config.fields = 2;
@@ -84,7 +86,7 @@ std::uint64_t simulate(const Config& config, const Domain& domain, MPI_Comm comm
   auto *in = &a, *out = &b;
   for (int substep = 0; substep < kSubsteps; ++substep) {
     in->exchange();
-    if (!config.periodic) set_outer_ghosts(domain, in->fields(), spec, kDiffusionNumber, substep);
+    set_outer_ghosts(domain, in->fields(), spec, kDiffusionNumber, substep);
     advance(domain, spec, kDiffusionNumber, in->fields(), out->fields());
     std::swap(in, out);
   }
@@ -107,7 +109,8 @@ void check(const Config& config, std::uint64_t expected, Inject fault) {
     EXPECT_EQ(a.verify(), std::nullopt);
     EXPECT_EQ(simulate(config, domain, MPI_COMM_WORLD, a, b), expected);
   }
-  if (domain.decomposition.size() == 1 && !config.periodic) return;  // no message to spoil
+  if (domain.decomposition.size() == 1 && config.periodic == comm::PerAxis(false))
+    return;  // no message to spoil
   auto spoilt = config;
   spoilt.inject = fault;
   EXPECT_NE(Exchanged(spoilt, domain, MPI_COMM_WORLD).verify(), std::nullopt);
@@ -124,7 +127,7 @@ class EveryMethod : public testing::TestWithParam<comm::Exchange> {};
 TEST_P(EveryMethod, ChangesNoBitAndNoFaultIsMissed) {
   std::size_t cases = 0;
   for (const auto stencil : kStencils)
-    for (const bool periodic : {true, false}) {
+    for (const auto& periodic : kPeriodic) {
       auto config = config_of(stencil, periodic);
       const auto expected = expected_hash(config);
       config.methods = {GetParam()};
@@ -132,7 +135,7 @@ TEST_P(EveryMethod, ChangesNoBitAndNoFaultIsMissed) {
         for (const auto& nodes : {std::vector<int>{}, {1}, {2}, {3}}) {
           if (!nodes.empty() && !can_emulate(nodes.front())) continue;
           SCOPED_TRACE(std::string(to_string(stencil)) + ", " + std::string(to_string(shape)) +
-                       (periodic ? ", periodic" : ", open") +
+                       ", periodic " + testing::PrintToString(periodic) +
                        (nodes.empty() ? "" : ", nodes of " + std::to_string(nodes.front())));
           config.shape = {shape};
           config.ranks_per_node = nodes;

@@ -84,6 +84,7 @@ class StateHash(Run):
     def test_open_boundaries_stencils_and_floats_too(self):
         for arguments in (
             ("--periodic", "false"),
+            ("--periodic", "true", "false", "false"),
             ("--element", "float"),
             ("--stencil", "heat9"),
             ("--stencil", "heat3"),
@@ -289,7 +290,7 @@ class Nodes(Run):
 
     def test_every_method_finds_its_ghosts_when_ranks_are_mapped(self):
         arguments = ("--decomposition", "1", "2", "2", "--ranks-per-node", "1,3", "--reorder", "node")
-        for periodic in ("true", "false"):
+        for periodic in ("true", "false", "true,true,false"):
             outcome = halocline("compare", "--config", CORRECTNESS, *arguments, "--periodic", periodic, ranks=4)
             self.assertEqual(outcome.code, 0, outcome.stderr)
 
@@ -371,7 +372,7 @@ class Overlap(Run):
         for ranks, arguments in (
             (4, ("--periodic", "false")),
             (2, ("--element", "float")),
-            (6, ("--stencil", "heat9", "--periodic", "false")),
+            (6, ("--stencil", "heat9", "--periodic", "false,true,false")),
             (4, ("--stencil", "heat3", "--stages", "1")),
             (3, ("--stencil", "point26", "--radius", "1")),
             (8, small),

@@ -70,7 +70,7 @@ void set_wave(const Domain& domain, const FieldSet<T>& fields) {
 template <class T>
 void set_outer_ghosts(const Domain& domain, const FieldSet<T>& fields, const StencilSpec& spec,
                       double diffusion_number, std::int64_t substeps) {
-  if (domain.decomposition.periodic()) return;
+  if (!domain.decomposition.has_open_axis()) return;
   const auto waves = field_waves(domain, spec, diffusion_number, substeps);
   for_each_element(
       "halocline::set_outer_ghosts", domain, fields,

@@ -33,7 +33,8 @@ std::vector<Int3> by_cost(const std::vector<Int3>& grids, Cost cost, std::int64_
 
 }  // namespace
 
-Decomposition::Decomposition(Int3 global, Int3 ranks, bool periodic, std::vector<int> positions)
+Decomposition::Decomposition(Int3 global, Int3 ranks, PerAxis<bool> periodic,
+                             std::vector<int> positions)
     : global_(global), ranks_(ranks), periodic_(periodic), positions_(std::move(positions)) {
   for (std::size_t axis = 0; axis < 3; ++axis) {
     if (global[axis] < 1 || ranks[axis] < 1)
@@ -81,7 +82,7 @@ std::optional<int> Decomposition::neighbor(int rank, Direction direction) const 
   for (std::size_t axis = 0; axis < 3; ++axis) {
     at[axis] += direction[axis];
     if (at[axis] >= 0 && at[axis] < ranks_[axis]) continue;
-    if (!periodic_) return std::nullopt;
+    if (!periodic_[axis]) return std::nullopt;
     at[axis] = (at[axis] + ranks_[axis]) % ranks_[axis];
   }
   const auto position = (at[2] * ranks_[1] + at[1]) * ranks_[0] + at[0];

@@ -31,11 +31,14 @@ class Decomposition {
   ///
   /// \throws ConfigError if a dimension has more ranks than points, if a size is not positive, or
   /// unless each position has one rank
-  Decomposition(Int3 global, Int3 ranks, bool periodic, std::vector<int> positions = {});
+  Decomposition(Int3 global, Int3 ranks, PerAxis<bool> periodic, std::vector<int> positions = {});
 
   const Int3& global() const { return global_; }
   const Int3& ranks() const { return ranks_; }
-  bool periodic() const { return periodic_; }
+  /// Tells of each axis if its opposite sides are neighbours.
+  const PerAxis<bool>& periodic() const { return periodic_; }
+  /// Tells if some axis has open boundaries.
+  bool has_open_axis() const { return periodic_ != PerAxis(true); }
   int size() const { return static_cast<int>(ranks_[0] * ranks_[1] * ranks_[2]); }
 
   /// Returns the position of `rank` in the grid of ranks: x, y, z.
@@ -54,7 +57,7 @@ class Decomposition {
  private:
   Int3 global_;
   Int3 ranks_;
-  bool periodic_;
+  PerAxis<bool> periodic_;
   std::vector<int> positions_;  // by rank; empty: natural order
   std::vector<int> rank_at_;    // by position; empty: natural order
 };

@@ -11,6 +11,17 @@ namespace halocline::comm {
 /// Holds extents, offsets or coordinates in x, y, z. x is the fastest axis in memory.
 using Int3 = std::array<std::int64_t, 3>;
 
+/// Holds a value for each of the axes x, y, z. One value alone stands for all of them.
+template <class T>
+struct PerAxis : std::array<T, 3> {
+  constexpr PerAxis(T all) : PerAxis(all, all, all) {}
+  constexpr PerAxis(T x, T y, T z) : std::array<T, 3>{x, y, z} {}
+  constexpr PerAxis(const std::array<T, 3>& values) : std::array<T, 3>(values) {}
+
+  /// Tells if all axes have the value of x.
+  constexpr bool all_alike() const { return (*this)[1] == (*this)[0] && (*this)[2] == (*this)[0]; }
+};
+
 /// Is the direction to one of the 26 neighbours of a box: each component is -1, 0 or 1, not all are
 /// 0.
 class Direction {

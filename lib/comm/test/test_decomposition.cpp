@@ -36,12 +36,17 @@ TEST(Decomposition, UnevenSharesDifferByOnePointAndRankZeroHasTheLargest) {
 }
 
 TEST(Decomposition, NeighborsAreMutual) {
-  for (const bool periodic : {true, false}) {
+  for (const auto& periodic : {PerAxis(true), PerAxis(false), PerAxis(false, true, false)}) {
     const Decomposition decomposition({8, 8, 8}, {2, 3, 1}, periodic);
     for (int rank = 0; rank < decomposition.size(); ++rank)
       for_each_direction([&](Direction d) {
         const auto neighbor = decomposition.neighbor(rank, d);
-        EXPECT_TRUE(neighbor || !periodic);
+        bool is_outside = false;
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+          const auto at = decomposition.coordinates(rank)[axis] + d[axis];
+          is_outside |= !periodic[axis] && (at < 0 || at >= decomposition.ranks()[axis]);
+        }
+        EXPECT_EQ(neighbor.has_value(), !is_outside);
         if (neighbor) {
           EXPECT_EQ(decomposition.neighbor(*neighbor, d.opposite()), rank);
         }

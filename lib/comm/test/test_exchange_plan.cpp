@@ -140,7 +140,7 @@ class PointNumbers {
             if (at[axis] >= spec_.radius + spec_.extent[axis]) step[axis] = 1;
             point[axis] = begin[axis] + at[axis] - spec_.radius;
             outside = outside || ((point[axis] < 0 || point[axis] >= global[axis]) &&
-                                  !decomposition_.periodic());
+                                  !decomposition_.periodic()[axis]);
             point[axis] = (point[axis] + global[axis]) % global[axis];
           }
           Place place;
@@ -204,14 +204,16 @@ void for_each_grid(Body body) {
       if (world_size() % (x * y) == 0) body(Int3{x, y, world_size() / (x * y)});
 }
 
-Decomposition uneven(const Int3& grid, bool periodic) {
+const std::array kPeriodic{PerAxis(true), PerAxis(false), PerAxis(true, false, true)};
+
+Decomposition uneven(const Int3& grid, const PerAxis<bool>& periodic) {
   return {{grid[0] * 3 + 1, grid[1] * 3, grid[2] * 3 + 2}, grid, periodic};
 }
 
 TEST_P(EveryMethod, FillsEveryGhostOfEveryGrid) {
   using enum HaloShape;
   for (const auto& [shape, radius] : {std::pair{direct, 1}, {axes, 2}, {direct, 3}, {axes, 3}})
-    for (const bool periodic : {true, false})
+    for (const auto& periodic : kPeriodic)
       for_each_grid([&](const Int3& grid) {
         PointNumbers numbers(uneven(grid, periodic), radius, memory(), {.shape = shape});
         ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), GetParam(), options());
@@ -220,7 +222,7 @@ TEST_P(EveryMethod, FillsEveryGhostOfEveryGrid) {
           plan.start().finish();
           EXPECT_EQ(numbers.wrong(), 0)
               << "radius " << radius << ", grid " << grid[0] << " " << grid[1] << ", periodic "
-              << periodic << ", shape " << static_cast<int>(shape);
+              << testing::PrintToString(periodic) << ", shape " << static_cast<int>(shape);
         }
       });
 }
@@ -246,14 +248,15 @@ const std::vector<std::vector<DirectionSet>> kNeeds{
 TEST_P(EveryMethod, FillsWhatIsNeededAndNoMore) {
   const Int3 half = world_size() % 2 == 0 ? Int3{2, 1, world_size() / 2} : Int3{1, world_size(), 1};
   for (const auto shape : {HaloShape::direct, HaloShape::axes})
-    for (const bool periodic : {true, false})
+    for (const auto& periodic : kPeriodic)
       for (const auto& needs : kNeeds) {
         PointNumbers numbers(uneven(half, periodic), 2, memory(), {shape, needs});
         ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), GetParam(), options());
         numbers.reset();
         plan.start().finish();
-        EXPECT_EQ(numbers.wrong(), 0) << "needs " << &needs - kNeeds.data() << ", periodic "
-                                      << periodic << ", shape " << static_cast<int>(shape);
+        EXPECT_EQ(numbers.wrong(), 0)
+            << "needs " << &needs - kNeeds.data() << ", periodic "
+            << testing::PrintToString(periodic) << ", shape " << static_cast<int>(shape);
       }
 }
 
@@ -866,7 +869,7 @@ TEST(ExchangePlan, RefusesChunksThatDiffer) {
 // Draws a set of directions for each field, in every grid.
 TEST(ExchangePlan, FillsAnySetOfDirections) {
   std::mt19937 random(20261122);
-  for (const bool periodic : {true, false})
+  for (const auto& periodic : kPeriodic)
     for_each_grid([&](const Int3& grid) {
       HaloMessages messages;
       messages.shape = random() % 2 == 0 ? HaloShape::direct : HaloShape::axes;

@@ -53,7 +53,8 @@ OffNodePoints counted(const Decomposition& decomposition, std::int64_t radius, i
             const auto points = decomposition.global()[axis];
             if (at[axis] < 0 || at[axis] >= box.extent[axis]) ++outside;
             at[axis] += box.begin[axis];
-            exists = exists && (decomposition.periodic() || (at[axis] >= 0 && at[axis] < points));
+            exists =
+                exists && (decomposition.periodic()[axis] || (at[axis] >= 0 && at[axis] < points));
             at[axis] = (at[axis] + points) % points;
           }
           if (!exists || outside > axes) continue;
@@ -86,7 +87,7 @@ Decomposition mapped(const Decomposition& natural, std::int64_t radius, int axes
 }
 
 TEST(OffNodePoints, AreTheGhostsThatOtherNodesOwn) {
-  for (const bool periodic : {true, false})
+  for (const auto& periodic : {PerAxis(true), PerAxis(false), PerAxis(false, false, true)})
     for (const auto& sizes : {Numbers{6, 6}, Numbers{1, 4, 7}, Numbers{3, 3, 3, 3}})
       for (const Int3 grid : {Int3{2, 3, 2}, Int3{1, 2, 6}, Int3{12, 1, 1}}) {
         const Decomposition decomposition({25, 13, 14}, grid, periodic);
