@@ -227,6 +227,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
     if (!cli.remaining().empty()) refuse_rest(cli, words.front());
     refuse("no subcommand", kCommandLine, "use one of " + all_names<Subcommand>(", "));
   } catch (const CLI::ArgumentMismatch&) {
+    if (cli.get_subcommands().empty()) refuse_subcommand(words.front());  // behind a "--"
     refuse_count(*cli.get_subcommands().front(), words);
   } catch (const CLI::ExcludesError&) {
     line.given.refuse_excluded("the command line");

@@ -397,23 +397,6 @@ class Overlap(Run):
         self.assertRegex(outcome.stdout, r"(?m)^overlap: [0-9.]+ x as fast as a substep without, [0-9.]+ x as fast as max\(compute, exchange\)")
         self.assertNotIn("nothing to overlap with", outcome.stdout)
 
-    def test_is_compared_with_an_exact_solution(self):
-        for arguments in (("beltrami",), ("alfven", "--mhd.b0x", "1"), ("uniform", "--element", "float")):
-            outcome = halocline("run", *self.TINY[:-1], "--mhd.initial", *arguments, ranks=2)
-            self.assertEqual(outcome.code, 0, outcome.stderr)
-            self.assertRegex(" ".join(outcome.stdout.split()), r"wave off by \S+ of its amplitude after 4 steps")
-
-    def test_has_configurations_that_run(self):
-        files = sorted(CORRECTNESS.parent.glob("mhd-*.toml"))
-        self.assertGreater(len(files), 4)
-        cases = [*((path, ()) for path in files), (CORRECTNESS.parent / "astaroth-256.toml", ("--local", "16", "16", "16"))]
-        for (path, _), outcome in several(
-                lambda case: halocline("run", "--config", case[0], "--steps", "3", *case[1], ranks=2), cases):
-            with self.subTest(path=path.name):
-                self.assertEqual(outcome.code, 0, outcome.stderr)
-                known = path.stem in ("mhd-alfven", "mhd-beltrami")
-                self.assertIn("of its amplitude" if known else "no exact solution", " ".join(outcome.stdout.split()))
-
     def test_says_where_there_is_nothing_to_overlap_with(self):
         for ranks, method, words in (
             (2, "alltoallv", "a collective"),
