@@ -35,6 +35,9 @@ enum class PackerKind { host, kokkos };
 enum class Inject { none, drop, swap, flip, stale };
 enum class Axis { x, y, z };
 enum class Language { none, c, fortran };
+/// Lists what sets the ghosts beyond an open side: the physics, the mirrored points with their own
+/// or the other sign, or the initial state.
+enum class Boundary { exact, symmetric, antisymmetric, fixed };
 
 template <>
 struct EnumNames<comm::RankOrder> {
@@ -47,6 +50,14 @@ struct EnumNames<comm::GatherVariant> {
 template <>
 struct EnumNames<comm::TreeForm> {
   static constexpr auto table = comm::kTreeForms;
+};
+
+/// Holds a value for each side, in the order x-, x+, y-, y+, z-, z+. One value alone stands for all
+/// of them.
+template <class T>
+struct PerSide : std::array<T, 6> {
+  constexpr PerSide(T all) : PerSide({all, all, all, all, all, all}) {}
+  constexpr PerSide(const std::array<T, 6>& values) : std::array<T, 6>(values) {}
 };
 
 /// Holds one member for each long flag (dashes become underscores). The table in config/options.cpp
@@ -63,6 +74,7 @@ struct Config {
   Layout layout = Layout::soa;
   Element element = Element::float64;
   comm::PerAxis<bool> periodic = true;
+  PerSide<Boundary> boundary = Boundary::exact;  ///< of open sides
   Memory memory = Memory::host;
   GpuAwareMpi gpu_aware_mpi = GpuAwareMpi::ask;
   std::optional<std::array<int, 3>>
@@ -245,6 +257,12 @@ template <>
 struct EnumNames<Axis> {
   static constexpr std::array table{std::pair{Axis::x, "x"}, std::pair{Axis::y, "y"},
                                     std::pair{Axis::z, "z"}};
+};
+template <>
+struct EnumNames<Boundary> {
+  static constexpr std::array table{
+      std::pair{Boundary::exact, "exact"}, std::pair{Boundary::symmetric, "symmetric"},
+      std::pair{Boundary::antisymmetric, "antisymmetric"}, std::pair{Boundary::fixed, "fixed"}};
 };
 template <>
 struct EnumNames<Inject> {

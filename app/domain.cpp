@@ -10,6 +10,7 @@
 #include <numeric>
 #include <string>
 
+#include "boundaries.hpp"
 #include "comm/halo/placement.hpp"
 #include "comm/mpi/communicator.hpp"
 #include "comm/node/shared_window.hpp"
@@ -172,6 +173,7 @@ Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes) {
                         std::to_string(config.radius) + ", " + name_of_stencil(config) +
                         " reaches " + std::to_string(info.radius) +
                         " points): use a larger radius, or --stencil point26, which reaches 1");
+    check_boundaries(config, info, decomposition);
     if (config.steps > INT_MAX / info.substeps)
       throw ConfigError("too many substeps (" + std::to_string(config.steps) + " steps of " +
                         std::to_string(info.substeps) + " stages): use at most " +
@@ -187,6 +189,7 @@ Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes) {
           .fields = config.fields,
           .element_bytes = config.element == Element::float64 ? 8 : 4,
           .layout = config.layout,
+          .boundary = config.boundary,
           .needs = needs};
 }
 

@@ -33,6 +33,7 @@ struct Domain {
   int fields;
   int element_bytes;
   Layout layout;
+  PerSide<Boundary> boundary;
   std::vector<comm::DirectionSet> needs;  ///< by array: directions whose ghosts are exchanged
 
   /// Returns the directions whose ghosts some array needs.
@@ -55,6 +56,7 @@ struct Domain {
 /// - Some rank's extent is below the radius.
 /// - The stencil reaches farther than the radius or reads more neighbours than config.neighbors.
 /// - The layout has no messages by field.
+/// - The kinds of boundaries do not suit the physics; see check_boundaries().
 Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes);
 
 /// Returns "96 of 208 field-blocks": the blocks of ghosts, one for each direction of each field,

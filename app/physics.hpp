@@ -47,11 +47,12 @@ class Physics {
   /// depend on each other are parts.
   virtual int parts() const = 0;
 
-  /// Sets the owned points to the initial state and the ghosts to NaN, in host memory. Local.
+  /// Sets the owned points and the ghosts beyond open boundaries to the initial state, and other
+  /// ghosts to NaN, in host memory. Local.
   virtual void set_initial(const FieldSet<T>& fields) const = 0;
 
-  /// Sets the ghosts beyond open boundaries for the substep with this number, in host memory.
-  /// Leaves other ghosts alone. Local.
+  /// Sets the ghosts beyond open boundaries to the exact solution for the substep with this number,
+  /// in host memory, if PhysicsInfo::knows_outer_ghosts. Leaves other ghosts alone. Local.
   virtual void set_outer_ghosts(const FieldSet<T>& fields, std::int64_t substep) const = 0;
 
   /// Starts part `part` of a substep on the points of `boxes`, which have stored coordinates.
@@ -96,12 +97,14 @@ struct PhysicsInfo {
   std::vector<std::string_view> fields;  ///< their names; empty: any number of fields
   int radius;                            ///< ghosts that the stencil reads on each side; points
   int substeps;                          ///< substeps of a step, each with an exchange
-  /// Returns the directions in which the stencil of a field reads ghosts.
+  /// Returns the directions in which the stencil of a field reads ghosts. With an edge or a corner
+  /// it returns the faces beside it, which open boundaries mirror.
   std::function<comm::DirectionSet(int field)> needs;
   /// Tells if substeps after the first one of a step read the fields before the last substep.
   bool reads_out = false;
   /// Tells if the first step depends on the fields with their ghosts. This takes one exchange more.
   bool chooses_steps = false;
+  bool knows_outer_ghosts = false;            ///< Physics::set_outer_ghosts() can be called
   std::array<double, 3> spacing{1, 1, 1};     ///< distance of points along x, y and z
   std::vector<std::string_view> measures{};   ///< names of the numbers that measure() returns
   std::vector<std::string_view> conserved{};  ///< measures of which the time series has the drift

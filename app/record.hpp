@@ -76,6 +76,7 @@ struct Record : HaloRecord {
   bool nodes_emulated = false;
   std::string physics = "heat";
   Stencil stencil = Stencil::heat13;
+  PerSide<Boundary> boundary = Boundary::exact;
   Describe describe = Describe::subarray;
   PackerKind packer = PackerKind::host;
   Messages messages_per = Messages::partner;

@@ -34,7 +34,11 @@ Json json_of(const T& value) {
     return value ? json_of(*value) : Json();
   else if constexpr (NamedEnum<T>)
     return to_string(value);
-  else if constexpr (kIsPerAxis<T>)
+  else if constexpr (std::is_same_v<T, PerSide<Boundary>>) {
+    Json out;
+    for (const auto side : value) out.push_back(to_string(side));
+    return out;
+  } else if constexpr (kIsPerAxis<T>)
     return value.all_alike() ? Json(value[0]) : Json(value);
   else
     return value;
@@ -299,6 +303,9 @@ Fields<Record>::Fields() {
   domain();
   newer_setting("physics", &R::physics, "The physics as configured. `compare` takes its halos.");
   setting("stencil", &R::stencil, "The stencil as configured. `compare` computes none.");
+  newer_setting("boundary", &R::boundary, Json{{"minItems", 6}, {"maxItems", 6}},
+                "Kinds of the sides x-, x+, y-, y+, z-, z+ as configured. Periodic axes have none, "
+                "and `compare` sets no ghosts there.");
   setting("describe", &R::describe, "How the program writes its regions as MPI datatypes.");
   setting("packer", &R::packer,
           "The packer for transfer `host`, as configured. Vendor methods use the packing of MPI.");

@@ -190,6 +190,7 @@ Record make_record(const Config& config, const Domain& domain, const comm::Excha
   record.packer = config.packer;
   record.physics = config.physics;
   record.stencil = config.stencil;
+  record.boundary = config.boundary;
   record.messages_per = messages_of(config, plan.method());
   record.bytes_to_others = max_over_ranks(plan.traffic().bytes_to_others, comm);
   record.bytes_to_self = max_over_ranks(plan.traffic().bytes_to_self, comm);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "boundaries.hpp"
 #include "methods.hpp"
 #include "overlap.hpp"
 #include "physics.hpp"
@@ -30,6 +31,7 @@ class Simulation {
         domain_(domain),
         info_(physics_of(config).info(config)),
         physics_(make_physics<T>(config, domain)),
+        boundaries_(domain),
         comm_(comm),
         sets_(make_sets()),
         plans_{plan_for(*sets_[0], options), plan_for(*sets_[1], options)},
@@ -87,6 +89,7 @@ class Simulation {
     // verification.
     compute_all(0, sets_[0]->fields(), sets_[1]->fields());
     physics_->set_initial(sets_[0]->fields());
+    boundaries_.keep(sets_[0]->fields());
     const auto start = read(sets_[0]->fields());
     substep_ = first_substep_ = start.step * info_.substeps;
     fields().to_device();
@@ -282,7 +285,8 @@ class Simulation {
     physics_->finish(fields);
     const ProfileRegion region("halocline: boundaries");
     fields.from_device();
-    physics_->set_outer_ghosts(fields, substep);
+    if (has_exact_side(domain_)) physics_->set_outer_ghosts(fields, substep);
+    boundaries_.set(fields);
     fields.to_device();
   }
   // Makes a plan for the ghosts of all directions, with what MPI has everywhere.
@@ -329,6 +333,7 @@ class Simulation {
   const Domain& domain_;
   PhysicsInfo info_;
   std::unique_ptr<Physics<T>> physics_;
+  Boundaries<T> boundaries_;
   MPI_Comm comm_;
   std::string why_not_shared_;
   const Sets sets_;

@@ -36,11 +36,10 @@ std::string check_word(const Option& option, const std::string& word) {
     set(option, value, kCommandLine, unused);
     return "";
   }
-  // The numbers of a triple may be in several words, so each number is checked as if it stood for
-  // all three.
-  for (const auto& number : value)
-    if (!option.read({number, number, number}, unused))
-      refuse_value(option, shown(number), kCommandLine);
+  // The items of an option may be in several words, so each item is checked as if it stood for all.
+  for (const auto& item : value)
+    if (!option.read(Json(static_cast<std::size_t>(option.words), item), unused))
+      refuse_value(option, shown(item), kCommandLine);
   return "";
 }
 

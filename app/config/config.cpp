@@ -18,8 +18,8 @@ namespace {
 
 // Tells if a checkpoint keeps this option. The others do not change the results of a run.
 bool is_kept(const Option& option, const Config& config) {
-  constexpr std::array kKept{"physics", "global",   "element", "fields",
-                             "stencil", "periodic", "stages",  "seed"};
+  constexpr std::array kKept{"physics",  "global",   "element", "fields", "stencil",
+                             "periodic", "boundary", "stages",  "seed"};
   return option.group == kParametersOf + config.physics ||
          std::find(kKept.begin(), kKept.end(), option.name) != kKept.end();
 }

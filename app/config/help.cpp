@@ -144,7 +144,8 @@ class HelpFormatter : public CLI::Formatter {
     auto groups = app->get_groups();
     std::rotate(groups.begin(), groups.begin() + 1, groups.end());
     for (const auto& group : groups)
-      if (!group.empty() && !group.starts_with(kParametersOf) && group != kFilesOfRun)
+      if (!group.empty() && !group.starts_with(kParametersOf) && group != kFilesOfRun &&
+          group != kBoundaries)
         out += make_group(group, false, app->get_options([&](const CLI::Option* option) {
           return option->get_group() == group && option->nonpositional();
         }));

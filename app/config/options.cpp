@@ -22,7 +22,7 @@ namespace halocline::app {
 namespace {
 
 // ---- The types of Config's members: one item (a number, a name, a path), a list, a triple,
-// or a value for each axis.
+// or a value for each axis or side.
 
 struct Range {
   std::int64_t min = 0;
@@ -46,13 +46,19 @@ struct ItemOf<comm::PerAxis<T>> {
   using type = T;
 };
 template <class T>
+struct ItemOf<PerSide<T>> {
+  using type = T;
+};
+template <class T>
 using Item = typename ItemOf<T>::type;
 template <class T>
 constexpr bool kIsList = std::same_as<T, std::vector<Item<T>>>;
 template <class T>
 constexpr bool kIsTriple = std::same_as<T, std::optional<std::array<Item<T>, 3>>>;
 template <class T>
-constexpr bool kIsPerAxis = std::same_as<T, comm::PerAxis<Item<T>>>;
+constexpr int kPlaces = std::same_as<T, comm::PerAxis<Item<T>>> ? 3
+                        : std::same_as<T, PerSide<Item<T>>>     ? 6
+                                                                : 0;  ///< axes or sides
 template <class T>
 constexpr bool kIsNumber = std::integral<Item<T>> && !std::same_as<Item<T>, bool>;
 
@@ -74,7 +80,8 @@ std::string expected(const Range& range) {
   if constexpr (NamedEnum<Item<T>>) item = "one of " + all_names<Item<T>>(", ");
   if constexpr (std::same_as<Item<T>, comm::Method>) item = "one of " + method_names();
   if constexpr (kIsTriple<T>) return "three numbers, each " + item;
-  if constexpr (kIsPerAxis<T>) return "one value or three, each " + item;
+  if constexpr (kPlaces < T >> 0)
+    return "one value or " + std::string(kPlaces<T> == 3 ? "three" : "six") + ", each " + item;
   if constexpr (!kIsList<T>) return item;
   if constexpr (kIsNumber<T>) return "one number or a list, each " + item;
   item = "a list of one or more" + item.substr(3) + ", each at most once";
@@ -161,19 +168,13 @@ bool read(const Json& value, const Range& range, std::optional<std::array<T, 3>>
   return true;
 }
 
-// Takes one value for all axes, or a list of three.
+// Takes one value for all places, or a list with one for each.
 template <class T>
-bool read(const Json& value, const Range& range, comm::PerAxis<T>& out) {
-  if (!value.is_array()) {
-    T all{};
-    if (!read(value, range, all)) return false;
-    out = all;
-    return true;
-  }
-  if (value.size() != 3) return false;
-  std::array<T, 3> items{};
-  for (std::size_t axis = 0; axis < 3; ++axis)
-    if (!read(value[axis], range, items[axis])) return false;
+requires(kPlaces<T> > 0) bool read(const Json& value, const Range& range, T& out) {
+  if (value.is_array() && value.size() != out.size()) return false;
+  auto items = out;
+  for (std::size_t i = 0; i < items.size(); ++i)
+    if (!read(value.is_array() ? value[i] : value, range, items[i])) return false;
   out = items;
   return true;
 }
@@ -188,8 +189,11 @@ Json write(const T& value) {
     return value;
 }
 template <class T>
-Json write(const comm::PerAxis<T>& value) {
-  return value.all_alike() ? Json(value[0]) : Json(value);
+requires(kPlaces<T> > 0) Json write(const T& value) {
+  if (std::equal(value.begin() + 1, value.end(), value.begin())) return write(value.front());
+  Json out;
+  for (const auto item : value) out.push_back(write(item));
+  return out;
 }
 template <class T>
 Json write(const std::optional<T>& value) {
@@ -225,14 +229,15 @@ Json from_word(const std::string& word) {
 // Splits words at commas: a list may be written as "128 128 128", "128,128,128" or "a,b".
 template <class T>
 Json from_tokens(const Tokens& tokens) {
-  if constexpr (!kIsList<T> && !kIsTriple<T> && !kIsPerAxis<T>) return from_word<T>(tokens.front());
+  if constexpr (!kIsList<T> && !kIsTriple<T> && kPlaces<T> == 0)
+    return from_word<T>(tokens.front());
   auto out = Json::array();
   for (const auto& token : tokens)
     for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
       end = token.find(',', begin);
       out.push_back(from_word<Item<T>>(token.substr(begin, end - begin)));
     }
-  if (kIsPerAxis<T> && out.size() == 1) return out.front();
+  if (kPlaces < T >> 0 && out.size() == 1) return out.front();
   return out;
 }
 
@@ -385,6 +390,12 @@ struct OptionTable {
     add("seed", &Config::seed, "N", Range{0, INT64_MAX}, {run, compare, gather},
         "seed of field values and random orders");
 
+    group = kBoundaries;
+    add("boundary", &Config::boundary, "KIND", {run}, "what sets the ghosts beyond open sides",
+        "One value, or six: x-, x+, y-, y+, z-, z+. exact: the solution of heat. symmetric, "
+        "antisymmetric: the points mirrored at the last one, the latter with the other sign. "
+        "fixed: the initial state.");
+
     group = kFilesOfRun;
     add("output-folder", &Config::output_folder, "FOLDER", {run}, "folder of all that a run writes",
         "Default: a new folder in results/mine, if the run writes something. The files STOP and "
@@ -461,7 +472,7 @@ struct OptionTable {
     option.group = group;
     option.argument = std::move(argument);
     if constexpr (NamedEnum<T>) option.argument = all_names<T>("|");
-    option.words = kIsTriple<T> || kIsPerAxis<T> ? 3 : 1;
+    option.words = kIsTriple<T> ? 3 : std::max(kPlaces<T>, 1);
     option.expected = expected<T>(range);
     if constexpr (NamedEnum<Item<T>>)
       for (const auto one : all_of<Item<T>>()) option.names.emplace_back(to_string(one));

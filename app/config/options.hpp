@@ -18,6 +18,8 @@ using Tokens = std::vector<std::string>;
 
 /// Begins the heading of the parameters of a physics, which the short help leaves out.
 inline constexpr const char* kParametersOf = "Parameters of ";
+/// Is the heading of kinds of boundaries, which the short help leaves out, too.
+inline constexpr const char* kBoundaries = "Boundaries";
 /// Is the heading of time series, checkpoints, snapshots and slices, which the short help leaves
 /// out, too.
 inline constexpr const char* kFilesOfRun = "Files of a run";

@@ -42,6 +42,7 @@ class ResultFiles : public ::testing::Test {
     record_.phases.total = {2, 1, 4, 3};
     record_.periodic = {true, false, true};
     record_.stencil = Stencil::heat9;
+    record_.boundary.front() = Boundary::fixed;
     record_.describe = Describe::hvector;
     record_.packer = PackerKind::kokkos;
     record_.shape = comm::HaloShape::axes;
@@ -107,6 +108,8 @@ TEST_F(ResultFiles, HoldOneLinePerRecord) {
     EXPECT_EQ(json.at("periodic"), nlohmann::json({true, false, true}));
     EXPECT_EQ(json.at("physics"), "mhd");
     EXPECT_EQ(json.at("stencil"), "heat9");
+    EXPECT_EQ(json.at("boundary"),
+              nlohmann::json({"fixed", "exact", "exact", "exact", "exact", "exact"}));
     EXPECT_EQ(json.at("describe"), "hvector");
     EXPECT_EQ(json.at("packer"), "kokkos");
     EXPECT_EQ(json.at("shape"), "axes");
@@ -126,7 +129,8 @@ TEST_F(ResultFiles, HoldOneLinePerRecord) {
   const auto csv = contents(config_.csv);
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3) << "one header, two rows";
   EXPECT_NE(csv.find(R"("a ""quoted"", long name")"), std::string::npos);
-  EXPECT_NE(csv.find(",true false true,mhd,heat9,hvector,kokkos,axes,true,18,region,"),
+  EXPECT_NE(csv.find(",true false true,mhd,heat9,fixed exact exact exact exact "
+                     "exact,hvector,kokkos,axes,true,18,region,"),
             std::string::npos)
       << csv;
   EXPECT_NE(csv.find(R"(,"one, with a comma; two",)"), std::string::npos) << csv;

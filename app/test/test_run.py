@@ -229,7 +229,7 @@ class Mhd(Run):
             (("--fields", "8", "--mhd.entropy", "no"), "leave fields out, mhd has 7"),
             (("--mhd.upwind", "2"), 'mhd.upwind cannot be used ("2", command line): give one of no, yes'),
             (("--stages", "3"), "stages are those of mhd (stages 3)"),
-            (("--periodic", "false"), "mhd has no open boundaries yet"),
+            (("--periodic", "false"), "boundary is exact, but mhd has no exact ghosts (side x-): use boundary = "),
             (("--radius", "2"), "radius is too small for the stencil (radius 2, mhd reaches 3 points)"),
             (("--neighbors", "6"), "neighbors are too few for the stencil (neighbors 6, mhd reads 18)"),
             (("--mhd.nu", "-1"), "mhd.nu cannot be used (-1.0, command line): give a number from 0 on"),
@@ -273,6 +273,51 @@ class Mhd(Run):
         outcome = halocline("run", *self.TINY, "--mhd.dt", "1", "--force-dt", "--mhd.eta", "1")
         self.assertEqual((outcome.code, len(outcome.ours)), (1, 1), outcome.stderr)
         self.assertIn("is not finite at step 4, point (", outcome.ours[0])
+
+
+class Boundaries(Run):
+    KINDS = ("exact", "symmetric", "antisymmetric", "fixed")
+    MIXED = ("--boundary", "fixed,symmetric,antisymmetric,antisymmetric,symmetric,fixed")
+    MIRRORS = ("--boundary", "symmetric", "antisymmetric", "exact", "symmetric", "antisymmetric", "antisymmetric")
+
+    def test_same_state_in_all_settings(self):
+        of_heat = [("--periodic", "false", "--boundary", kind) for kind in self.KINDS]
+        of_heat += [("--periodic", "false", *self.MIXED), ("--periodic", "true,false,false", *self.MIRRORS)]
+        tiny = ("--physics", "mhd", "--fields", "8", "--stages", "1")
+        of_mhd = [(*tiny, "--periodic", "false,false,true", "--boundary", kind) for kind in self.KINDS[1:]]
+        for arguments in (*of_heat, *of_mhd):
+            self.assert_one_state_hash(
+                [
+                    (1, arguments),
+                    (2, arguments + ("--layout", "aos", "--shape", "axes", "--methods", "p2p")),
+                    (3, arguments + ("--methods", "shared", "--overlap")),
+                    (4, arguments + ("--methods", "vendor-pack", "--radius", "4")),
+                    (2, arguments + ("--wide", "3")),
+                    (4, arguments + ("--methods", "p2p", "--overlap", "--layout", "aos")),
+                ]
+            )
+
+    def test_mirrors_keep_the_wave_of_heat_exact(self):
+        for arguments in (self.MIRRORS, ("--boundary", "symmetric"), ("--boundary", "antisymmetric")):
+            for stencil in ("heat13", "heat9", "heat3", "point26"):
+                outcome = halocline("run", "--global", "12", "11", "13", "--periodic", "false", *arguments, "--stencil", stencil, "--steps", "100", ranks=2)
+                self.assertEqual(outcome.code, 0, outcome.stderr)
+                self.assertRegex(outcome.stdout.replace("\n", " "), r"wave off by \S+ of its amplitude after 100 steps")
+
+    def test_fixed_sides_have_no_exact_solution(self):
+        outcome = halocline("run", "--local", "8", "8", "8", "--periodic", "false", "--boundary", "fixed")
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+        self.assertIn("every value is finite after 10 steps", outcome.stdout.replace("\n", " "))
+
+    def test_what_does_not_suit_is_refused(self):
+        for arguments, text in (
+            (("--boundary", "symmetric"), "boundary has no side (all axes are periodic): use periodic = false, or leave boundary out"),
+            (("--boundary", "fixed", "exact", "--periodic", "false"), 'give one value or six, each one of exact, symmetric, antisymmetric, fixed'),
+            (("--boundary", "open", "--periodic", "false"), 'boundary cannot be used ("open", command line): give one value or six'),
+            (("--boundary", "symmetric", "--periodic", "false", "--local", "8", "3", "8"), "boundary has too few points to mirror (boundary symmetric, radius 3, some rank has 3 points in y): use"),
+        ):
+            with self.subTest(arguments=arguments):
+                self.assert_refused(text, halocline("run", *arguments))
 
 
 class Nodes(Run):

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "comm/halo/direction.hpp"
-#include "config.hpp"
+#include "domain.hpp"
 
 namespace halocline::app {
 
@@ -57,26 +57,39 @@ double line_weight(const StencilSpec& spec, int line);
 /// the directions of the lines, and those of the faces and edges that a diagonal line may cross.
 comm::DirectionSet needed_neighbors(const StencilSpec& spec);
 
-/// Describes a plane wave cos(2 pi (m . x / N + phase)) with integer m. The wave is an exact
-/// eigenvector of every stencil here.
-struct Wave {
-  comm::Int3 number;  ///< m, whole waves along each axis
-  double phase;       ///< turns
+/// Describes a wave along one axis.
+struct AxisWave {
+  /// Tells if the wave is part of a plane wave, or a cosine or a sine about `centre`.
+  enum class Form { travelling, even, odd };
+  std::int64_t number;  ///< whole waves in a period
+  std::int64_t period;  ///< points
+  Form form = Form::travelling;
+  std::int64_t centre = 0;  ///< global coordinate
 };
 
-/// Returns the wave of a field. Each of eight fields has its own m; the ninth has the m of the
-/// first.
-Wave field_wave(int field, int fields);
+/// Describes the product of a plane wave cos(2 pi (m . x / N + phase)), along the axes on which it
+/// travels, and of an even or odd wave along each other axis. All are exact eigenvectors of every
+/// stencil here, as a stencil weighs lines and their mirror images alike.
+struct Wave {
+  std::array<AxisWave, 3> along;
+  double phase;  ///< turns
+};
+
+/// Returns the wave of a field, which suits the boundaries of the domain. Each of eight fields has
+/// its own numbers of waves; the ninth has those of the first.
+Wave field_wave(int field, const Domain& domain);
+
+/// Tells if field_wave() is the exact solution: no open side is fixed.
+bool has_exact_wave(const Domain& domain);
 
 /// Returns kappa dt / h^2 of one substep. The value is 0.1 / stages, or less for many steps on few
 /// points. Then the fastest decaying wave keeps about half of its amplitude, so the exact solution
 /// stays a test. Stable for all stencils here (largest eigenvalue of heat3: 18.2, of heat13: 13.1).
-double choose_diffusion_number(const StencilSpec& spec, int fields, const comm::Int3& global,
-                               std::int64_t substeps, int stages);
+double choose_diffusion_number(const StencilSpec& spec, const Domain& domain, std::int64_t substeps,
+                               int stages);
 
-/// Returns the factor by which one substep of `diffusion_number` multiplies the amplitude of `wave`
-/// on `global` points.
-double damping(const StencilSpec& spec, const Wave& wave, const comm::Int3& global,
-               double diffusion_number);
+/// Returns the factor by which one substep of `diffusion_number` multiplies the amplitude of
+/// `wave`.
+double damping(const StencilSpec& spec, const Wave& wave, double diffusion_number);
 
 }  // namespace halocline::app

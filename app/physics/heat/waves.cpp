@@ -16,20 +16,29 @@ namespace {
 
 // Computes the value of a unit wave at a point from global coordinates alone.
 struct WaveValue {
-  double number[3], period[3], phase;
+  AxisWave along[3];
+  double phase;
 
-  WaveValue(const Wave& wave, const comm::Int3& global) : phase(wave.phase) {
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      number[axis] = static_cast<double>(wave.number[axis]);
-      period[axis] = static_cast<double>(global[axis]);
-    }
-  }
+  explicit WaveValue(const Wave& wave)
+      : along{wave.along[0], wave.along[1], wave.along[2]}, phase(wave.phase) {}
 
   KOKKOS_INLINE_FUNCTION double operator()(const ElementMap::Place& p) const {
-    const double turns = number[0] * static_cast<double>(p.x) / period[0] +
-                         number[1] * static_cast<double>(p.y) / period[1] +
-                         number[2] * static_cast<double>(p.z) / period[2] + phase;
-    return Kokkos::cos(2 * std::numbers::pi * (turns - Kokkos::floor(turns)));
+    const std::int64_t at[3] = {p.x, p.y, p.z};
+    double turns = 0, mirrored = 1;
+    for (int axis = 0; axis < 3; ++axis) {
+      const auto& wave = along[axis];
+      const double of_axis = static_cast<double>(wave.number) *
+                             static_cast<double>(at[axis] - wave.centre) /
+                             static_cast<double>(wave.period);
+      if (wave.form == AxisWave::Form::travelling)
+        turns += of_axis;
+      else if (wave.form == AxisWave::Form::even)
+        mirrored *= Kokkos::cos(2 * std::numbers::pi * of_axis);
+      else
+        mirrored *= Kokkos::sin(2 * std::numbers::pi * of_axis);
+    }
+    turns += phase;
+    return mirrored * Kokkos::cos(2 * std::numbers::pi * (turns - Kokkos::floor(turns)));
   }
 };
 
@@ -45,12 +54,11 @@ FieldWaves field_waves(const Domain& domain, const StencilSpec& spec, double dif
   Kokkos::View<FieldWave*, HostSpace::memory_space> waves(
       Kokkos::view_alloc(Kokkos::WithoutInitializing, "halocline::field_waves"),
       static_cast<std::size_t>(domain.fields));
-  const auto& global = domain.decomposition.global();
   for (int field = 0; field < domain.fields; ++field) {
-    const auto wave = field_wave(field, domain.fields);
+    const auto wave = field_wave(field, domain);
     waves[static_cast<std::size_t>(field)] = {
-        WaveValue(wave, global),
-        std::pow(damping(spec, wave, global, diffusion_number), static_cast<double>(substeps))};
+        WaveValue(wave),
+        std::pow(damping(spec, wave, diffusion_number), static_cast<double>(substeps))};
   }
   return waves;
 }
@@ -60,11 +68,11 @@ FieldWaves field_waves(const Domain& domain, const StencilSpec& spec, double dif
 template <class T>
 void set_wave(const Domain& domain, const FieldSet<T>& fields) {
   const auto waves = field_waves(domain, stencil_spec(Stencil::heat3), 0, 0);
-  for_each_element("halocline::set_wave", domain, fields,
-                   [=](T& element, const ElementMap::Place& place) {
-                     element = place.owned ? static_cast<T>(waves(place.field).value(place))
-                                           : std::numeric_limits<T>::quiet_NaN();
-                   });
+  for_each_element(
+      "halocline::set_wave", domain, fields, [=](T& element, const ElementMap::Place& place) {
+        element = place.owned || place.outside ? static_cast<T>(waves(place.field).value(place))
+                                               : std::numeric_limits<T>::quiet_NaN();
+      });
 }
 
 template <class T>

@@ -12,8 +12,8 @@
 
 namespace halocline::app {
 
-/// Sets the owned points to the plane waves field_wave() of unit amplitude and the ghosts to NaN.
-/// Local.
+/// Sets the owned points and the ghosts beyond open boundaries to the waves field_wave() of unit
+/// amplitude, and other ghosts to NaN. Local.
 template <class T>
 void set_wave(const Domain& domain, const FieldSet<T>& fields);
 

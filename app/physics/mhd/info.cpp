@@ -17,8 +17,6 @@ void refuse_unsuitable(const Config& config) {
   if (config.stages != 1)
     throw ConfigError("stages are those of mhd (stages " + std::to_string(config.stages) +
                       "): leave stages out, mhd has 3");
-  if (config.periodic != comm::PerAxis(true))
-    throw ConfigError("mhd has no open boundaries yet (periodic false): use periodic = true");
   const auto p = parameters_of(config);
   const auto initial = static_cast<Initial>(parameter(config, "initial"));
   if (!p.terms.magnetic && (initial == Initial::beltrami || initial == Initial::alfven))

@@ -44,8 +44,9 @@ class Mhd final : public Physics<T> {
                      [value = mhd::initial_state(config_, domain_.decomposition.global()),
                       evolving = evolving_](T& element, const ElementMap::Place& p) {
                        const auto field = evolving[static_cast<std::size_t>(p.field)];
-                       element = p.owned ? static_cast<T>(value(field, {p.x, p.y, p.z}))
-                                         : std::numeric_limits<T>::quiet_NaN();
+                       element = p.owned || p.outside
+                                     ? static_cast<T>(value(field, {p.x, p.y, p.z}))
+                                     : std::numeric_limits<T>::quiet_NaN();
                      });
   }
 
@@ -160,7 +161,9 @@ class Mhd final : public Physics<T> {
     forcing_.reset();
     if (const auto forcing = mhd::forcing_of(config); forcing.strength > 0)
       forcing_.emplace(forcing, domain_, spacing_);
-    if (forcing_ || (wave_ && !wave_->is_exact(parameters_))) wave_.reset();
+    if (forcing_ || domain_.decomposition.has_open_axis() ||
+        (wave_ && !wave_->is_exact(parameters_)))
+      wave_.reset();
   }
 
   const Config& config_;
