@@ -64,12 +64,16 @@ struct Survey : Kernel<T> {
     totals.raise(Totals::div_b, Kokkos::abs(static_cast<double>(div_b(place))));
   }
 
-  // Takes the first differences of B, which is itself made of first differences of A.
+  // Takes the first differences of B, which is itself made of first differences of A. A component
+  // of B differentiates A across its own axis alone. All of B would read beyond the ghosts.
   KOKKOS_FUNCTION T div_b(std::int64_t place) const {
+    if (!this->terms.magnetic) return 0;
     const std::int64_t next[] = {this->strides.x, this->strides.y, this->strides.z};
     const auto component = [&](int axis, std::int64_t at) {
-      const auto b = this->b(at);
-      return axis == 0 ? b.x : axis == 1 ? b.y : b.z;
+      const int second = (axis + 1) % 3, third = (axis + 2) % 3;
+      const auto a = [&](int of) { return this->around(static_cast<Field>(kAx + of), at); };
+      return first(a(third), next[second], this->weights.first[second]) -
+             first(a(second), next[third], this->weights.first[third]);
     };
     T out = 0;
     for (int axis = 0; axis < 3; ++axis)
