@@ -14,6 +14,7 @@
 #include "draft.hpp"
 #include "environment.hpp"
 #include "field_transfer.hpp"
+#include "support/mpi_check.hpp"
 #include "support/region.hpp"
 #include "support/text_file.hpp"
 #include "table.hpp"
