@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests results/tables.py, reconstruct.py and interpose.py: the tables that they make of rows of benchmarks."""
+"""Tests results/tables.py, reconstruct.py and interpose.py: the tables that they make of rows of benchmarks. Tests
+results/mhd.py, which makes tables of tests."""
 import contextlib
 import io
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -165,6 +167,32 @@ class Tables(unittest.TestCase):
             with contextlib.redirect_stderr(io.StringIO()), self.assertRaisesRegex(SystemExit, "2"):
                 interpose.main()
         self.assertEqual((other / "README.md").read_text(), text)
+
+
+class Mhd(unittest.TestCase):
+    def run_script(self, test):
+        """Returns the finished script and the folder of its results."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        command = [sys.executable, records.RESULTS / "mhd.py", test, "--points", "16"]
+        variables = os.environ | {"HALOCLINE_RESULTS": folder.name}
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+        return done, pathlib.Path(folder.name) / "mhd"
+
+    def test_makes_tables_of_tests(self):
+        done, folder = self.run_script(pathlib.Path(os.environ["HALOCLINE_BINARY"]).parent / "test/app_mhd_test")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        text = (folder / "tests.md").read_text(encoding="utf-8")
+        self.assertIn("| density | 8 | 8.618e-04 | - | - |\n| density | 16 | 1.538e-05 | 1.538e-05 | 5.81 |\n", text)
+        self.assertIn("| no diffusion | 16 | -2.000e-06 | -2e-06 |\n", text)
+        self.assertTrue((folder / "errors.svg").stat().st_size)
+
+    def test_makes_nothing_if_a_test_fails(self):
+        for test, why in (("/bin/false", "fails"), ("/bin/true", "cannot be read"), ("/absent", "cannot be run")):
+            done, folder = self.run_script(test)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+            self.assertIn(why, done.stderr)
+            self.assertFalse(list(folder.glob("*")))
 
 
 if __name__ == "__main__":
