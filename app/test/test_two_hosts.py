@@ -11,10 +11,11 @@ import subprocess
 import tempfile
 import unittest
 
-from halocline_program import MPIEXEC, TIMEOUT_S, halocline, methods, own_session, several
+from halocline_program import BINARY, MPIEXEC, TIMEOUT_S, halocline, methods, own_session, several
 from test_killed import END_S, Killed, processes
 
 CORRECTNESS = pathlib.Path(os.environ["HALOCLINE_SOURCE"]) / "configs" / "correctness.toml"
+LATE_WIRE = pathlib.Path(os.environ["HALOCLINE_SOURCE"]) / "results" / "mhd" / "late_wire.py"
 RANKS = (2, 3, 4)
 PERIODIC = ("true", "false")
 TRAVEL = ("p2p", "shared", "vendor-p2p")  # travel while something else is computed
@@ -69,6 +70,18 @@ class TwoHosts(unittest.TestCase):
                 before = bytes_sent()
                 _, (record, *_) = self.measure("compare", 2, "--methods", method, "--iterations", "20")
                 self.assertGreater(bytes_sent() - before, record["iterations"] * record["bytes_to_others"])
+
+    def test_messages_take_their_time_on_a_late_wire(self):
+        with tempfile.TemporaryDirectory() as folder, own_session() as environment:
+            path = pathlib.Path(folder) / "out"
+            run = [MPIEXEC, "-n", "2", BINARY, "run", "--config", CORRECTNESS, "--output", path, "--quiet"]
+            finished = subprocess.run([LATE_WIRE, "100", *run], env=environment, capture_output=True, text=True, timeout=TIMEOUT_S)
+            if finished.returncode == 77:
+                self.skipTest(finished.stderr)
+            self.assertEqual(finished.returncode, 0, finished.stderr)
+            record = json.loads(path.read_text(encoding="utf-8"))
+        self.assertTrue(record["verified"])
+        self.assertGreater(record["phases"]["total"]["min_s"], 0.1)
 
     def test_what_travels_during_the_computation_changes_no_bit(self):
         expected = self.measure("run", 1, "--quiet")[0]
