@@ -182,9 +182,13 @@ int run_as(const Config& config, const Domain& domain, const CommandContext& con
   record.timeline = std::move(measured.timeline);
   record.iterations = std::ssize(record.phases.total);
   record.overlap_ratio = overlap_ratio(record.phases);
-  if (!steps.end.problem.empty()) return fail(steps.end.problem + "): its times are not shown");
+  if (!steps.end.problem.empty()) {
+    run_on_root(comm, [&] { context.writer->write(record); });
+    return fail(steps.end.problem + "): its times are not shown");
+  }
   auto solution = simulation.check();
-  if (!steps.is_own) solution.reset();
+  // The state of another program has no exact solution here, but its values must be finite, too.
+  if (solution && !steps.is_own && std::isfinite(solution->error)) solution.reset();
   record.state_hash = simulation.hash();
   const auto problem = simulation.verify_after_steps();
   record.verified = (!solution || solution->passed()) && !problem;

@@ -108,6 +108,9 @@ class Restart(OutputFolder):
         (state / "checkpoint.json").write_text(json.dumps(description))
         whole = self.hash_of(*PHYSICS["mhd"], *GRID, "--steps", "3")
         self.assertEqual(self.hash_of("--restart", state, "--steps", "3", ranks=2), whole)
+        (state / "ux").write_bytes(struct.pack("<d", float("nan")) + (state / "ux").read_bytes()[8:])
+        outcome = halocline("run", "--restart", state, "--steps", "0")
+        self.assertEqual(outcome.code, 1, outcome.stderr)
         description["step"] = 1
         (state / "checkpoint.json").write_text(json.dumps(description))
         self.assert_refused("restart has no state", halocline("run", "--restart", state, "--steps", "3"))
@@ -340,8 +343,9 @@ class Series(OutputFolder):
         self.assertLess(abs(float(rows[0]["ux_max"]) - 0.4), 0.02)
 
     def test_a_run_that_breaks_down_ends_with_a_line(self):
-        outcome = halocline("run", *PHYSICS["mhd"], *GRID, "--steps", "100", "--mhd.dt", "1", "--force-dt", "--series-every", "50", "--output-folder", self.folder, "--quiet", ranks=2)
+        outcome = halocline("run", *PHYSICS["mhd"], *GRID, "--steps", "100", "--mhd.dt", "1", "--force-dt", "--series-every", "50", "--output-folder", self.folder, "--quiet", "--output", self.top / "records", ranks=2)
         self.assertEqual((outcome.code, len(outcome.ours)), (1, 1), outcome.stderr)
+        self.assertFalse(json.loads((self.top / "records").read_text())["verified"])
         self.assertRegex(outcome.ours[0], rf"[a-z]+ is not finite at step \d+, point \(\d+, \d+, \d+\), written to {self.folder}/fields-\d+\.vti")
         self.assertEqual(len(list(self.folder.glob("fields-*.vti"))), 1)
 
