@@ -7,6 +7,7 @@
 MPI's messages take this wire. It does what `tc qdisc add dev wire root netem delay` does where the kernel has netem.
 The frames pass through this process, so the rate is low, and they take a core.
 Exit codes: that of COMMAND, 2 bad input, 77 not possible here."""
+import argparse
 import collections
 import ctypes
 import fcntl
@@ -60,7 +61,13 @@ def carry(ends, delay):
             os.write(*waiting.popleft()[1:])
 
 
-def main(delay, *command):
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("milliseconds", type=float, metavar="MILLISECONDS")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")
+    chosen = parser.parse_args()
+    if not chosen.command:
+        parser.error("give a COMMAND")
     try:
         ends = make_wire()
     except (OSError, LookupError, subprocess.SubprocessError) as error:
@@ -68,16 +75,13 @@ def main(delay, *command):
         return 77
     carrier = os.fork()
     if not carrier:
-        carry(ends, float(delay) / 1000)
+        carry(ends, chosen.milliseconds / 1000)
     variables = os.environ | {"OMPI_MCA_btl_tcp_if_include": f"{NETWORK}.0/24"}
     try:
-        return subprocess.run(command, env=variables).returncode
+        return subprocess.run(chosen.command, env=variables).returncode
     finally:
         os.kill(carrier, 9)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3 or not sys.argv[1].replace(".", "", 1).isdecimal():
-        print("late_wire.py: give MILLISECONDS and a COMMAND", file=sys.stderr)
-        sys.exit(2)
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())
