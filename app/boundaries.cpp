@@ -59,11 +59,11 @@ void check_boundaries(const Config& config, const PhysicsInfo& physics,
                         "): use boundary = \"symmetric\", \"antisymmetric\" or \"fixed\", or "
                         "periodic = true");
     const auto least = decomposition.global()[axis] / decomposition.ranks()[axis];
-    if (is_mirrored(kind) && least <= config.radius)
+    if (is_mirrored(kind) && least <= config.radius[axis])
       throw ConfigError("boundary has too few points to mirror (boundary " +
-                        std::string(to_string(kind)) + ", radius " + std::to_string(config.radius) +
-                        ", some rank has " + std::to_string(least) + " points in " +
-                        std::string(1, "xyz"[axis]) +
+                        std::string(to_string(kind)) + ", radius " +
+                        std::to_string(config.radius[axis]) + ", some rank has " +
+                        std::to_string(least) + " points in " + std::string(1, "xyz"[axis]) +
                         "): use a smaller radius, fewer ranks or more points");
   }
 }
@@ -78,11 +78,11 @@ bool has_exact_side(const Domain& domain) {
 template <class T>
 Boundaries<T>::Boundaries(const Domain& domain) : elements_per_point_(domain.elements_per_point()) {
   const auto& halo = domain.halo;
-  const auto radius = halo.radius;
   const auto at = domain.decomposition.coordinates(domain.rank);
   for (std::size_t number = 0; number < domain.boundary.size(); ++number) {
     const auto axis = number / 2;
     const bool is_high = number % 2 == 1;
+    const auto radius = halo.radius[axis];
     const auto last = domain.decomposition.ranks()[axis] - 1;
     const auto kind = domain.boundary[number];
     if (domain.decomposition.periodic()[axis] || at[axis] != (is_high ? last : 0) ||

@@ -261,7 +261,7 @@ void draw(const std::vector<Contender>& contenders, const std::string& path) {
                format_count(record.nodes, "node") + ", " + format_extent(record.local) +
                " points per rank, " + format_count(record.fields, "field") + " of " +
                std::to_string(record.element_bytes) + " bytes, radius " +
-               std::to_string(record.radius) + ", " + short_mpi_name());
+               format_radius(record.radius) + ", " + short_mpi_name());
   std::error_code error;
   const auto target = fs::weakly_canonical(path, error).string();  // a rename replaces links
   const bool is_device = fs::exists(target, error) && !fs::is_regular_file(target, error);

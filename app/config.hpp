@@ -69,7 +69,7 @@ struct Config {
   // Unit: points. After parse_config() exactly one of these two members is set.
   std::optional<std::array<std::int64_t, 3>> local;   ///< points of each rank
   std::optional<std::array<std::int64_t, 3>> global;  ///< points of all ranks together
-  int radius = 3;                                     ///< ghost points on each side of each axis
+  comm::PerAxis<std::int64_t> radius = 3;             ///< ghost points on each side of each axis
   int fields = 8;
   Layout layout = Layout::soa;
   Element element = Element::float64;

@@ -161,18 +161,20 @@ Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes) {
   const auto &global = decomposition.global(), &grid = decomposition.ranks();
 
   for (std::size_t axis = 0; axis < 3; ++axis)
-    if (const auto least = global[axis] / grid[axis]; least < config.radius)
+    if (const auto least = global[axis] / grid[axis]; least < config.radius[axis])
       throw ConfigError("radius is larger than the local extent (radius " +
-                        std::to_string(config.radius) + ", some rank has " + std::to_string(least) +
-                        " points in " + std::string(1, "xyz"[axis]) +
+                        std::to_string(config.radius[axis]) + ", some rank has " +
+                        std::to_string(least) + " points in " + std::string(1, "xyz"[axis]) +
                         "): use a smaller radius, fewer ranks or more points");
   if (config.subcommand == Subcommand::run) {
     const auto info = physics_of(config).info(config);
-    if (info.radius > config.radius)
-      throw ConfigError("radius is too small for the stencil (radius " +
-                        std::to_string(config.radius) + ", " + name_of_stencil(config) +
-                        " reaches " + std::to_string(info.radius) +
-                        " points): use a larger radius, or --stencil point26, which reaches 1");
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      if (info.radius > config.radius[axis])
+        throw ConfigError("radius is too small for the stencil (radius " +
+                          std::to_string(config.radius[axis]) + " in " +
+                          std::string(1, "xyz"[axis]) + ", " + name_of_stencil(config) +
+                          " reaches " + std::to_string(info.radius) +
+                          " points): use a larger radius, or --stencil point26, which reaches 1");
     check_boundaries(config, info, decomposition);
     if (config.steps > INT_MAX / info.substeps)
       throw ConfigError("too many substeps (" + std::to_string(config.steps) + " steps of " +
@@ -399,7 +401,7 @@ std::string describe_dry_run(const Config& config, const Domain& domain,
                     describe_periodic(decomposition.periodic()) + "; fields " +
                     std::to_string(domain.fields) + " (" + std::string(to_string(domain.layout)) +
                     "), " + std::to_string(domain.element_bytes) + " bytes per element, radius " +
-                    std::to_string(domain.halo.radius) + ", " +
+                    format_radius(domain.halo.radius) + ", " +
                     std::to_string(domain.needed().size()) + " neighbours\n";
   out += describe_needs(config, domain) + memory;
   constexpr int kShown = 16;  // a table of thousands of ranks helps nobody

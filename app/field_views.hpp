@@ -41,19 +41,17 @@ struct ElementMap {
                            ///< of the first rank)
   std::int64_t extent[3];  ///< owned points
   std::int64_t global[3];
-  std::int64_t radius;
+  std::int64_t radius[3];
   int elements_per_point;
   int array;
   int fields;
   bool periodic[3];
 
   ElementMap(const Domain& domain, int array_index)
-      : radius(domain.halo.radius),
-        elements_per_point(domain.elements_per_point()),
-        array(array_index),
-        fields(domain.fields) {
+      : elements_per_point(domain.elements_per_point()), array(array_index), fields(domain.fields) {
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      first[axis] = domain.owned.begin[axis] - radius;
+      radius[axis] = domain.halo.radius[axis];
+      first[axis] = domain.owned.begin[axis] - radius[axis];
       extent[axis] = domain.owned.extent[axis];
       global[axis] = domain.decomposition.global()[axis];
       periodic[axis] = domain.decomposition.periodic()[axis];
@@ -78,7 +76,10 @@ struct ElementMap {
     int cell = 13, weight = 1;  // number of a cell among 27: the owned points and the cells around
                                 // them
     for (int axis = 0; axis < 3; ++axis, weight *= 3) {
-      cell += stored[axis] < radius ? -weight : stored[axis] < radius + extent[axis] ? 0 : weight;
+      if (stored[axis] < radius[axis])
+        cell -= weight;
+      else if (stored[axis] >= radius[axis] + extent[axis])
+        cell += weight;
       at[axis] = first[axis] + stored[axis];
       if (at[axis] >= 0 && at[axis] < global[axis]) continue;
       outside = outside || !periodic[axis];

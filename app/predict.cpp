@@ -299,7 +299,7 @@ std::string headline(const Config& config, const Provenance& provenance,
                         : format_extent(*config.local) + " points of each rank") +
          ", " + format_count(config.fields, "field") + " of " +
          std::string(to_string(config.element)) + " (" + std::string(to_string(config.layout)) +
-         "), radius " + std::to_string(config.radius) + "\n";
+         "), radius " + format_radius(config.radius) + "\n";
 }
 
 bool knows_packing(const dtype::SystemModel& model, Transfer transfer) {

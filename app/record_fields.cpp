@@ -266,7 +266,8 @@ class Fields {
     setting("global", &R::global, "Points of all ranks together along x, y and z.");
     setting("fields", &R::fields, limit("minimum", 1), "Values per point.");
     setting("layout", &R::layout, "Layout of the values in memory: `soa` or `aos`.");
-    setting("radius", &R::radius, limit("minimum", 1), "Ghost points on each side of each axis.");
+    setting("radius", &R::radius, limit("minimum", 1),
+            "Ghost points on each side of each axis. A list if axes differ: x, y, z.");
     setting("periodic", &R::periodic,
             "True if opposite sides of the grid are neighbours. A list if axes differ: x, y, z.");
   }

@@ -239,7 +239,7 @@ Config with_wide_halo(Config config) {
     throw ConfigError("neighbors are too few for a wide halo (neighbors " +
                       std::string(to_string(config.neighbors)) +
                       "): leave neighbors out, it needs 26");
-  config.radius *= config.wide;
+  for (auto& radius : config.radius) radius *= config.wide;
   return config;
 }
 

@@ -243,7 +243,7 @@ std::string headline(const Config& config, const Domain& domain, const Record& r
       format_count(record.threads, "thread") + " each; " + most + format_extent(record.local) +
       " points per rank, " + format_count(record.fields, "field") + " of " +
       std::string(to_string(config.element)) + " (" + std::string(to_string(record.layout)) +
-      "), radius " + std::to_string(record.radius) + ", " + std::to_string(record.neighbors) +
+      "), radius " + format_radius(record.radius) + ", " + std::to_string(record.neighbors) +
       " neighbours" + (domain.needs_differ() ? " (" + describe_blocks(domain) + ")" : "") +
       ", regions described by " + std::string(to_string(config.describe)) +
       where_fields_are(config);

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "comm/halo/direction.hpp"
+
 namespace halocline::app {
 
 enum class Align { left, right };
@@ -70,6 +72,11 @@ template <class Triple>
 std::string format_extent(const Triple& extent) {
   return std::to_string(extent[0]) + " x " + std::to_string(extent[1]) + " x " +
          std::to_string(extent[2]);
+}
+
+/// Formats ghost points by axis: "3 x 2 x 3", or "3" if all axes are alike.
+inline std::string format_radius(const comm::PerAxis<std::int64_t>& radius) {
+  return radius.all_alike() ? std::to_string(radius[0]) : format_extent(radius);
 }
 
 }  // namespace halocline::app

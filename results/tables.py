@@ -247,7 +247,8 @@ def document(name, rows, tables, below):
         first = rows.iloc[0]
         points = f"{' x '.join(map(str, first.local))} points each"
         fields = f"{first.fields} fields ({first.layout})"
-        lines.append(f"{first.ranks} ranks, {points}, {fields}, radius {first.radius}.\n")
+        radius = " x ".join(map(str, first.radius)) if isinstance(first.radius, list) else first.radius
+        lines.append(f"{first.ranks} ranks, {points}, {fields}, radius {radius}.\n")
     if {"small_packs", "method"} & set(rows):
         lines.append(RATIOS + "\n")
     for title, what, text in tables:

@@ -19,17 +19,21 @@ constexpr const char* kCommandLine = "command line";
 // ---- The program as CLI11 sees it. CLI11's own messages name no place and no remedy, so the
 // validators throw our messages.
 
+// Refuses an empty word, which an unset variable of the shell gives. Without this check the result
+// would be lost.
+void refuse_empty(const Option& option, const std::string& word) {
+  if (word.empty())
+    refuse(option.name + " is empty", kCommandLine,
+           "give " + option.expected + ", or leave the flag out");
+}
+
 std::string check_word(const Option& option, const std::string& word) {
   // CLI11 takes the next word as the value, whatever that word is.
   if (word == "--help") throw CLI::CallForHelp();
   if (word.starts_with("--") || word == "-h")
     refuse("--" + option.name + " has no value", shown(word) + " begins like a flag, command line",
            "give " + option.expected);
-  // An unset variable of the shell gives an empty word. Without this check the result would be
-  // lost.
-  if (word.empty())
-    refuse(option.name + " is empty", kCommandLine,
-           "give " + option.expected + ", or leave the flag out");
+  refuse_empty(option, word);
   Config unused;
   const auto value = option.from_tokens({word});
   if (option.words == 1) {
@@ -64,6 +68,7 @@ CLI::Option* add_option(CLI::App& app, const Option& option, Given& given) {
   const auto read = [&option, &given](Tokens words) {
     // CLI11 ends an unfinished triple with an empty word.
     if (words.size() > 1 && words.back().empty()) words.pop_back();
+    refuse_empty(option, words.front());  // CLI11 does not check it if there may be several words
     given.add(option, option.from_tokens(words), kCommandLine);
     return true;
   };

@@ -274,7 +274,8 @@ struct OptionTable {
         {run, compare, gather, predict, info}, "emulate nodes of N consecutive ranks",
         "One number for all nodes, or one for each. Default: the real nodes. predict: ranks of "
         "each predicted node, 1 by default.");
-    add("radius", &Config::radius, "N", size, halo, "ghost points on each side of each axis");
+    add("radius", &Config::radius, "N", size, halo, "ghost points on each side of each axis",
+        "One number for all axes, or three: x, y, z.");
     add("fields", &Config::fields, "N", Range{1, 65536}, halo, "values per point");
     add("layout", &Config::layout, "", halo, "how the fields lie in memory",
         "soa: one array per field. aos: the fields of a point side by side.");

@@ -11,7 +11,7 @@ FieldBox field_box(const Domain& domain, int field, const comm::Box& box) {
   const bool is_soa = domain.layout == Layout::soa;
   const auto stored = domain.halo.stored();
   const auto start = [&](std::size_t axis) {
-    return box.begin[axis] - domain.owned.begin[axis] + domain.halo.radius;
+    return box.begin[axis] - domain.owned.begin[axis] + domain.halo.radius[axis];
   };
   const auto& [nx, ny, nz] = box.extent;
   return {is_soa ? field : 0, dtype::type(dtype::Subarray{

@@ -49,6 +49,8 @@ const std::vector<BadFile> kBadFiles{
     {"radius", "radius ="},
     {"radius", "radius = null"},
     {"radius", "radius = 0"},
+    {"give one value or three, each a whole number from 1 to", "radius = [1, 2]"},
+    {"radius", "radius = [1, 2, 0]"},
     {"radius", "radius = -1"},
     {"radius", "radius = 99999999999"},
     {"radius", "radius = 99999999999999999999999"},

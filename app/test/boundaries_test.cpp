@@ -134,6 +134,7 @@ TEST(Boundaries, OfAnyKindsMeet) {
     for (auto& kind : config.boundary) kind = all_of<Boundary>()[random() % 4];
     for (auto& is_periodic : config.periodic) is_periodic = random() % 4 == 0;
     if (config.periodic == comm::PerAxis(true)) continue;
+    config.radius = {2, 3, 1};
     config.layout = random() % 2 == 0 ? Layout::soa : Layout::aos;
     check_ghosts(config);
   }

@@ -61,7 +61,7 @@ class Folder {
 Config config_of(Layout layout, Element element) {
   Config config;
   config.global = {13, 7, 17};
-  config.radius = 2;
+  config.radius = {2, 1, 3};
   config.fields = 3;
   config.stencil = Stencil::point26;
   config.layout = layout;

@@ -40,6 +40,7 @@ class ResultFiles : public ::testing::Test {
     config_.csv = directory_ / "out.csv";
     record_.method = "a \"quoted\", long name";
     record_.phases.total = {2, 1, 4, 3};
+    record_.radius = {3, 1, 2};
     record_.periodic = {true, false, true};
     record_.stencil = Stencil::heat9;
     record_.boundary.front() = Boundary::fixed;
@@ -105,6 +106,7 @@ TEST_F(ResultFiles, HoldOneLinePerRecord) {
     const auto json = nlohmann::json::parse(line);
     EXPECT_EQ(json.at("schema"), "halocline/1");
     EXPECT_EQ(json.at("method"), record_.method);
+    EXPECT_EQ(json.at("radius"), nlohmann::json({3, 1, 2}));
     EXPECT_EQ(json.at("periodic"), nlohmann::json({true, false, true}));
     EXPECT_EQ(json.at("physics"), "mhd");
     EXPECT_EQ(json.at("stencil"), "heat9");
@@ -129,7 +131,7 @@ TEST_F(ResultFiles, HoldOneLinePerRecord) {
   const auto csv = contents(config_.csv);
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3) << "one header, two rows";
   EXPECT_NE(csv.find(R"("a ""quoted"", long name")"), std::string::npos);
-  EXPECT_NE(csv.find(",true false true,mhd,heat9,fixed exact exact exact exact "
+  EXPECT_NE(csv.find(",3 1 2,true false true,mhd,heat9,fixed exact exact exact exact "
                      "exact,hvector,kokkos,axes,true,18,region,"),
             std::string::npos)
       << csv;

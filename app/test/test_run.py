@@ -77,6 +77,8 @@ class StateHash(Run):
                     ("--decomposition", "4", "1", "1"),
                     ("--decomposition", "1", "4", "1"),
                     ("--radius", "4"),
+                    ("--radius", "3", "5", "4"),
+                    ("--radius", "4,3,5", "--layout", "aos", "--shape", "axes", "--overlap"),
                 )
             ]
         )
@@ -153,6 +155,7 @@ class Mhd(Run):
 
     def test_same_state_in_all_settings(self):
         settings = [(), ("--overlap",), ("--layout", "aos"), ("--shape", "axes"), ("--mhd.nu", "0.005"), ("--threads", "2")]
+        settings.append(("--radius", "3,5,4"))
         cases = [(ranks, *setting) for ranks in RANKS for setting in settings if ranks <= 4]
         cases += [(2, "--methods", method) for method in METHODS]
         hashes = self.state_hashes(cases)
@@ -230,7 +233,9 @@ class Mhd(Run):
             (("--mhd.upwind", "2"), 'mhd.upwind cannot be used ("2", command line): give one of no, yes'),
             (("--stages", "3"), "stages are those of mhd (stages 3)"),
             (("--periodic", "false"), "boundary is exact, but mhd has no exact ghosts (side x-): use boundary = "),
-            (("--radius", "2"), "radius is too small for the stencil (radius 2, mhd reaches 3 points)"),
+            (("--radius", "2"), "radius is too small for the stencil (radius 2 in x, mhd reaches 3 points)"),
+            (("--radius", "3", "3", "2"), "radius is too small for the stencil (radius 2 in z, mhd reaches 3 points)"),
+            (("--radius", "3", "11", "3", "--decomposition", "1,1,1"), "radius is larger than the local extent (radius 11, some rank has 10 points in y)"),
             (("--neighbors", "6"), "neighbors are too few for the stencil (neighbors 6, mhd reads 18)"),
             (("--mhd.nu", "-1"), "mhd.nu cannot be used (-1.0, command line): give a number from 0 on"),
             (("--mhd.gamma", "0"), "mhd.gamma cannot be used (0.0, command line): give a number above 0"),
@@ -291,7 +296,7 @@ class Boundaries(Run):
                     (1, arguments),
                     (2, arguments + ("--layout", "aos", "--shape", "axes", "--methods", "p2p")),
                     (3, arguments + ("--methods", "shared", "--overlap")),
-                    (4, arguments + ("--methods", "vendor-pack", "--radius", "4")),
+                    (4, arguments + ("--methods", "vendor-pack", "--radius", "4,5,3")),
                     (2, arguments + ("--wide", "3")),
                     (4, arguments + ("--methods", "p2p", "--overlap", "--layout", "aos")),
                 ]

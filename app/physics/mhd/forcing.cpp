@@ -53,7 +53,7 @@ void Forcing::prepare(std::int64_t step) {
   std::size_t at = 0;
   for (std::size_t axis = 0; axis < 3; ++axis)
     for (std::int64_t i = 0; i < domain_.halo.stored()[axis]; ++i) {
-      const auto point = domain_.owned.begin[axis] + i - domain_.halo.radius;
+      const auto point = domain_.owned.begin[axis] + i - domain_.halo.radius[axis];
       // Whole turns are left out before they cost digits.
       const auto part = wave_.waves[axis] * point % global[axis];
       const double angle =

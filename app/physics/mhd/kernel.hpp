@@ -71,7 +71,7 @@ void set_up(Kernel<T>& kernel, const Domain& domain, const Parameters& parameter
   const auto per_point = std::int64_t{domain.elements_per_point()};
   const auto stored = domain.halo.stored();
   HALOCLINE_EXPECT(domain.fields == static_cast<int>(fields_of(parameters.terms).size()));
-  HALOCLINE_EXPECT(domain.halo.radius >= kRadius);
+  HALOCLINE_EXPECT(std::ranges::min(domain.halo.radius) >= kRadius);
   set_addresses(in, domain, parameters.terms, kernel.in);
   kernel.strides = {per_point, per_point * stored[0], per_point * stored[0] * stored[1]};
   kernel.weights = weights<T>(spacing);

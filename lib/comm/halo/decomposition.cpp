@@ -100,23 +100,24 @@ std::vector<Int3> rank_grids(int ranks) {
   return out;
 }
 
-std::vector<Int3> good_grids(int ranks, const Int3& global, std::int64_t least) {
-  const auto surface = [&](const Int3& g) -> std::optional<std::int64_t> {
+std::vector<Int3> good_grids(int ranks, const Int3& global, const PerAxis<std::int64_t>& radius) {
+  const auto halo = [&](const Int3& g) -> std::optional<std::int64_t> {
     Int3 box{};
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      if (global[axis] / g[axis] < std::max<std::int64_t>(least, 1)) return std::nullopt;
+      if (global[axis] / g[axis] < std::max<std::int64_t>(radius[axis], 1)) return std::nullopt;
       box[axis] = (global[axis] + g[axis] - 1) / g[axis];
     }
     // A dimension with one rank sends nothing to others.
     const auto face = [&](std::size_t axis, std::size_t u, std::size_t v) {
-      return g[axis] > 1 ? box[u] * box[v] : 0;
+      return g[axis] > 1 ? box[u] * box[v] * radius[axis] : 0;
     };
     return face(0, 1, 2) + face(1, 0, 2) + face(2, 0, 1);
   };
-  auto grids = by_cost(rank_grids(ranks), surface, 2);
+  auto grids = by_cost(rank_grids(ranks), halo, 2);
   if (grids.empty())
     throw ConfigError("no decomposition (" + std::to_string(ranks) + " ranks over global " +
-                      text(global) + " points leave some rank fewer than " + std::to_string(least) +
+                      text(global) + " points leave some rank fewer than " +
+                      (radius.all_alike() ? std::to_string(radius[0]) : text(radius)) +
                       " points, the radius, in a dimension): use fewer ranks, a larger global size "
                       "or a smaller radius");
   return grids;
@@ -127,8 +128,8 @@ std::vector<Int3> good_grids(int ranks) {
       rank_grids(ranks), [](const Int3& g) { return std::optional(g[0] + g[1] + g[2]); }, 1);
 }
 
-Int3 choose_ranks(int ranks, const Int3& global, std::int64_t least) {
-  return good_grids(ranks, global, least).front();
+Int3 choose_ranks(int ranks, const Int3& global, const PerAxis<std::int64_t>& radius) {
+  return good_grids(ranks, global, radius).front();
 }
 
 Int3 choose_ranks(int ranks) {

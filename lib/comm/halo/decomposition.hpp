@@ -65,18 +65,18 @@ class Decomposition {
 /// Returns every grid of `ranks` ranks, fewest in x first, then fewest in y.
 std::vector<Int3> rank_grids(int ranks);
 
-/// Returns good grids of `ranks` ranks over `global` points, by the halo surface of the largest
-/// box, least first. Leaves out grids with more than twice the least surface. Among equal grids,
+/// Returns good grids of `ranks` ranks over `global` points, by the halo of the largest box,
+/// least first. Leaves out grids with more than twice the least halo. Among equal grids,
 /// the first one splits z before y before x, since x faces have the shortest rows. Leaves out grids
-/// with fewer than `least` points per rank in a dimension. Throws ConfigError if no grid fits.
-std::vector<Int3> good_grids(int ranks, const Int3& global, std::int64_t least);
+/// with fewer points per rank in a dimension than `radius`. Throws ConfigError if no grid fits.
+std::vector<Int3> good_grids(int ranks, const Int3& global, const PerAxis<std::int64_t>& radius);
 
 /// Returns the most cubic grids of `ranks` ranks, for equal boxes per rank. The grid with the
 /// largest factor in z is first.
 std::vector<Int3> good_grids(int ranks);
 
 /// Returns the first of good_grids().
-Int3 choose_ranks(int ranks, const Int3& global, std::int64_t least);
+Int3 choose_ranks(int ranks, const Int3& global, const PerAxis<std::int64_t>& radius);
 Int3 choose_ranks(int ranks);
 
 }  // namespace halocline::comm

@@ -26,18 +26,18 @@ void fill_axis(Box& box, std::size_t axis, std::int64_t owned, std::int64_t radi
 Box box_towards(const HaloSpec& spec, Direction direction, bool ghosts) {
   Box box{};
   for (std::size_t axis = 0; axis < 3; ++axis)
-    fill_axis(box, axis, spec.extent[axis], spec.radius, direction[axis], ghosts);
+    fill_axis(box, axis, spec.extent[axis], spec.radius[axis], direction[axis], ghosts);
   return box;
 }
 
 }  // namespace
 
 Int3 HaloSpec::stored() const {
-  return {extent[0] + 2 * radius, extent[1] + 2 * radius, extent[2] + 2 * radius};
+  return {extent[0] + 2 * radius[0], extent[1] + 2 * radius[1], extent[2] + 2 * radius[2]};
 }
 
 Box HaloSpec::interior() const {
-  return {{radius, radius, radius}, extent};
+  return {radius, extent};
 }
 
 Box HaloSpec::send_box(Direction direction) const {
@@ -52,10 +52,10 @@ namespace {
 
 void check(const HaloSpec& spec, int rank, int fields, const HaloMessages& messages) {
   for (std::size_t axis = 0; axis < 3; ++axis)
-    if (spec.extent[axis] < spec.radius)
+    if (spec.extent[axis] < spec.radius[axis])
       throw ConfigError("radius is larger than the local extent (radius " +
-                        std::to_string(spec.radius) + ", rank " + std::to_string(rank) + " has " +
-                        std::to_string(spec.extent[axis]) + " points in " +
+                        std::to_string(spec.radius[axis]) + ", rank " + std::to_string(rank) +
+                        " has " + std::to_string(spec.extent[axis]) + " points in " +
                         std::string(1, "xyz"[axis]) +
                         "): use a smaller radius, fewer ranks or more points");
   if (!messages.needs.empty() && std::ssize(messages.needs) != fields)
@@ -149,8 +149,8 @@ class Regions {
         const auto edge = ghosts.with(before, side);
         if (!filled_.contains(edge) || !decomposition_.neighbor(rank_, edge.with(axis, 0)))
           continue;
-        if (side < 0) box.begin[before] -= spec_.radius;
-        box.extent[before] += spec_.radius;
+        if (side < 0) box.begin[before] -= spec_.radius[before];
+        box.extent[before] += spec_.radius[before];
       }
     return box;
   }

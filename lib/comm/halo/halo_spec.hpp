@@ -11,12 +11,12 @@
 
 namespace halocline::comm {
 
-/// Describes the geometry of a box of `extent` points (x, y, z) with `radius` ghost points on all
-/// sides. In local coordinates, point (0, 0, 0) is the first *stored* point. Owned points begin at
-/// `radius`.
+/// Describes the geometry of a box of `extent` points (x, y, z) with `radius` ghost points on both
+/// sides of each axis. In local coordinates, point (0, 0, 0) is the first *stored* point. Owned
+/// points begin at `radius`.
 struct HaloSpec {
   Int3 extent;
-  std::int64_t radius;
+  PerAxis<std::int64_t> radius;
 
   /// Returns the points per dimension in memory: extent + 2 radius.
   Int3 stored() const;

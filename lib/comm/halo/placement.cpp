@@ -27,7 +27,7 @@ class HaloGraph {
     std::int64_t points;
   };
 
-  HaloGraph(const Decomposition& decomposition, std::int64_t radius,
+  HaloGraph(const Decomposition& decomposition, const PerAxis<std::int64_t>& radius,
             const DirectionSet& directions) {
     for (int rank = 0; rank < decomposition.size(); ++rank) {
       const HaloSpec halo{decomposition.owned(rank).extent, radius};
@@ -216,7 +216,7 @@ Numbers positions_of(const Numbers& node_of, const Numbers& node_at) {
   return out;
 }
 
-Decomposition map_by_node(const Decomposition& natural, std::int64_t radius,
+Decomposition map_by_node(const Decomposition& natural, const PerAxis<std::int64_t>& radius,
                           const DirectionSet& directions, const Numbers& node_of) {
   constexpr int kMostToSwap = 64;
   Numbers sizes(static_cast<std::size_t>(*std::max_element(node_of.begin(), node_of.end()) + 1));
@@ -235,12 +235,13 @@ Decomposition map_by_node(const Decomposition& natural, std::int64_t radius,
 
 }  // namespace
 
-OffNodePoints off_node_points(const Decomposition& decomposition, std::int64_t radius,
-                              const DirectionSet& directions, const std::vector<int>& node_of) {
+OffNodePoints off_node_points(const Decomposition& decomposition,
+                              const PerAxis<std::int64_t>& radius, const DirectionSet& directions,
+                              const std::vector<int>& node_of) {
   return Labels(HaloGraph(decomposition, radius, directions), node_of).cost();
 }
 
-Decomposition place(const std::vector<Decomposition>& choices, std::int64_t radius,
+Decomposition place(const std::vector<Decomposition>& choices, const PerAxis<std::int64_t>& radius,
                     const DirectionSet& directions, const std::vector<int>& node_of,
                     Reorder reorder) {
   if (std::all_of(node_of.begin(), node_of.end(), [](int node) { return node == 0; }))

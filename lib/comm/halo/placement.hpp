@@ -31,11 +31,12 @@ struct OffNodePoints {
 /// Returns the points that leave nodes. Local; O(ranks).
 ///
 /// \param decomposition boxes of all ranks
-/// \param radius ghost points on each side
+/// \param radius ghost points on each side, by axis
 /// \param directions directions whose ghosts are exchanged, each with its opposite
 /// \param node_of node of each rank, as NodeHierarchy numbers them
-OffNodePoints off_node_points(const Decomposition& decomposition, std::int64_t radius,
-                              const DirectionSet& directions, const std::vector<int>& node_of);
+OffNodePoints off_node_points(const Decomposition& decomposition,
+                              const PerAxis<std::int64_t>& radius, const DirectionSet& directions,
+                              const std::vector<int>& node_of);
 
 /// Returns the decomposition among `choices` whose nodes send least to other nodes through faces.
 /// `choices` are in natural order of ranks, the preferred one first. Before they are compared,
@@ -50,7 +51,7 @@ OffNodePoints off_node_points(const Decomposition& decomposition, std::int64_t r
 /// The result is mostly the least, but not always: this is a quadratic assignment problem. A pure
 /// function, the same on all ranks. Local; O(choices * tiles * ranks * log(ranks)). With up to 64
 /// ranks, each pass over all pairs of ranks adds O(ranks^2) changes of places.
-Decomposition place(const std::vector<Decomposition>& choices, std::int64_t radius,
+Decomposition place(const std::vector<Decomposition>& choices, const PerAxis<std::int64_t>& radius,
                     const DirectionSet& directions, const std::vector<int>& node_of,
                     Reorder reorder);
 

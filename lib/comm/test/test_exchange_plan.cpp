@@ -54,7 +54,7 @@ class DeviceMemory final : public std::pmr::memory_resource {
 /// types.
 class PointNumbers {
  public:
-  PointNumbers(const Decomposition& decomposition, std::int64_t radius,
+  PointNumbers(const Decomposition& decomposition, const PerAxis<std::int64_t>& radius,
                std::pmr::memory_resource* memory = std::pmr::get_default_resource(),
                HaloMessages messages = {})
       : decomposition_(decomposition),
@@ -136,9 +136,9 @@ class PointNumbers {
           Int3 point{}, step{};
           bool outside = false;
           for (std::size_t axis = 0; axis < 3; ++axis) {
-            if (at[axis] < spec_.radius) step[axis] = -1;
-            if (at[axis] >= spec_.radius + spec_.extent[axis]) step[axis] = 1;
-            point[axis] = begin[axis] + at[axis] - spec_.radius;
+            if (at[axis] < spec_.radius[axis]) step[axis] = -1;
+            if (at[axis] >= spec_.radius[axis] + spec_.extent[axis]) step[axis] = 1;
+            point[axis] = begin[axis] + at[axis] - spec_.radius[axis];
             outside = outside || ((point[axis] < 0 || point[axis] >= global[axis]) &&
                                   !decomposition_.periodic()[axis]);
             point[axis] = (point[axis] + global[axis]) % global[axis];
@@ -212,7 +212,10 @@ Decomposition uneven(const Int3& grid, const PerAxis<bool>& periodic) {
 
 TEST_P(EveryMethod, FillsEveryGhostOfEveryGrid) {
   using enum HaloShape;
-  for (const auto& [shape, radius] : {std::pair{direct, 1}, {axes, 2}, {direct, 3}, {axes, 3}})
+  for (const auto& [shape, radius] : {std::pair{direct, PerAxis<std::int64_t>(1)},
+                                      {direct, {3, 1, 2}},
+                                      {axes, {2, 3, 1}},
+                                      {axes, 3}})
     for (const auto& periodic : kPeriodic)
       for_each_grid([&](const Int3& grid) {
         PointNumbers numbers(uneven(grid, periodic), radius, memory(), {.shape = shape});
@@ -221,8 +224,9 @@ TEST_P(EveryMethod, FillsEveryGhostOfEveryGrid) {
           numbers.reset();
           plan.start().finish();
           EXPECT_EQ(numbers.wrong(), 0)
-              << "radius " << radius << ", grid " << grid[0] << " " << grid[1] << ", periodic "
-              << testing::PrintToString(periodic) << ", shape " << static_cast<int>(shape);
+              << "radius " << testing::PrintToString(radius) << ", grid " << grid[0] << " "
+              << grid[1] << ", periodic " << testing::PrintToString(periodic) << ", shape "
+              << static_cast<int>(shape);
         }
       });
 }

@@ -37,15 +37,15 @@ DirectionSet along(int axes) {
 }
 
 // Counts off-node points ghost by ghost, by the owner of each ghost.
-OffNodePoints counted(const Decomposition& decomposition, std::int64_t radius, int axes,
-                      const Numbers& node_of) {
+OffNodePoints counted(const Decomposition& decomposition, const PerAxis<std::int64_t>& radius,
+                      int axes, const Numbers& node_of) {
   const auto node = [&](int rank) { return node_of[static_cast<std::size_t>(rank)]; };
   std::vector<std::int64_t> sent(node_of.size());
   for (int rank = 0; rank < decomposition.size(); ++rank) {
     const Box box = decomposition.owned(rank);
-    for (auto z = -radius; z < box.extent[2] + radius; ++z)
-      for (auto y = -radius; y < box.extent[1] + radius; ++y)
-        for (auto x = -radius; x < box.extent[0] + radius; ++x) {
+    for (auto z = -radius[2]; z < box.extent[2] + radius[2]; ++z)
+      for (auto y = -radius[1]; y < box.extent[1] + radius[1]; ++y)
+        for (auto x = -radius[0]; x < box.extent[0] + radius[0]; ++x) {
           Int3 at{x, y, z};
           bool exists = true;
           int outside = 0;
@@ -71,8 +71,8 @@ OffNodePoints counted(const Decomposition& decomposition, std::int64_t radius, i
 }
 
 // Returns the least cost over all ways to deal the positions out to the nodes.
-OffNodePoints least_of_all(const Decomposition& natural, std::int64_t radius, int axes,
-                           Numbers node_at) {
+OffNodePoints least_of_all(const Decomposition& natural, const PerAxis<std::int64_t>& radius,
+                           int axes, Numbers node_at) {
   OffNodePoints least{std::numeric_limits<std::int64_t>::max(), 0};
   std::sort(node_at.begin(), node_at.end());
   do {
@@ -81,7 +81,7 @@ OffNodePoints least_of_all(const Decomposition& natural, std::int64_t radius, in
   return least;
 }
 
-Decomposition mapped(const Decomposition& natural, std::int64_t radius, int axes,
+Decomposition mapped(const Decomposition& natural, const PerAxis<std::int64_t>& radius, int axes,
                      const Numbers& node_of) {
   return place({natural}, radius, along(axes), node_of, Reorder::node);
 }
@@ -93,10 +93,11 @@ TEST(OffNodePoints, AreTheGhostsThatOtherNodesOwn) {
         const Decomposition decomposition({25, 13, 14}, grid, periodic);
         const auto node_of = nodes_of(sizes);
         for (const int axes : {1, 2, 3}) {
-          const auto other = mapped(decomposition, 2, axes, node_of);
+          const PerAxis<std::int64_t> radius{2, 1, 2};
+          const auto other = mapped(decomposition, radius, axes, node_of);
           for (const auto& each : {decomposition, other})
-            EXPECT_EQ(off_node_points(each, 2, along(axes), node_of),
-                      counted(each, 2, axes, node_of));
+            EXPECT_EQ(off_node_points(each, radius, along(axes), node_of),
+                      counted(each, radius, axes, node_of));
         }
       }
 }
