@@ -24,7 +24,15 @@ namespace halocline::app {
 
 enum class Subcommand { run, compare, calibrate, gather, predict, inspect, info };
 enum class Layout { soa, aos };
-enum class Element { float64, float32 };
+enum class Element { float64, float32, complex64, complex32 };
+/// Tells if a value has a real and an imaginary part.
+constexpr bool is_complex(Element element) {
+  return element == Element::complex64 || element == Element::complex32;
+}
+/// Tells if the parts of a value are doubles, not floats.
+constexpr bool is_double(Element element) {
+  return element == Element::float64 || element == Element::complex64;
+}
 enum class Stencil { heat13, heat9, heat3, point26 };
 enum class Memory { host, device };
 enum class GpuAwareMpi { ask, yes, no };
@@ -205,8 +213,9 @@ struct EnumNames<GpuAwareMpi> {
 };
 template <>
 struct EnumNames<Element> {
-  static constexpr std::array table{std::pair{Element::float64, "double"},
-                                    std::pair{Element::float32, "float"}};
+  static constexpr std::array table{
+      std::pair{Element::float64, "double"}, std::pair{Element::float32, "float"},
+      std::pair{Element::complex64, "complex"}, std::pair{Element::complex32, "complex-float"}};
 };
 template <>
 struct EnumNames<Stencil> {

@@ -14,6 +14,20 @@ int to_int(std::int64_t value) {
 
 }  // namespace
 
+MPI_Datatype mpi_type_of(Element element) {
+  switch (element) {
+    case Element::float32:
+      return MPI_FLOAT;
+    case Element::complex64:
+      return MPI_C_DOUBLE_COMPLEX;
+    case Element::complex32:
+      return MPI_C_FLOAT_COMPLEX;
+    case Element::float64:
+      break;
+  }
+  return MPI_DOUBLE;
+}
+
 RegionTypes::RegionTypes(const Domain& domain, Describe describe, MPI_Datatype element,
                          std::vector<void*> addresses)
     : describe_(describe),

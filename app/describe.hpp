@@ -12,13 +12,16 @@
 
 namespace halocline::app {
 
+/// Returns MPI's type of a value.
+MPI_Datatype mpi_type_of(Element element);
+
 /// Describes boxes of stored points in the arrays at `addresses`, by the constructors that
 /// `describe` names. All five ways give the same bytes in the same order. Owns the MPI types, so it
 /// must outlive the construction of plans.
 class RegionTypes {
  public:
-  /// Prepares the type of a point. `element` is MPI_DOUBLE or MPI_FLOAT. With layout aos a point is
-  /// a contiguous type of all fields, so a region needs one type.
+  /// Prepares the type of a point. `element` is mpi_type_of() of its values. With layout aos a
+  /// point is a contiguous type of all fields, so a region needs one type.
   RegionTypes(const Domain& domain, Describe describe, MPI_Datatype element,
               std::vector<void*> addresses);
 

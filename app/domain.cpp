@@ -189,7 +189,8 @@ Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes) {
           .owned = owned,
           .halo = {owned.extent, config.radius},
           .fields = config.fields,
-          .element_bytes = config.element == Element::float64 ? 8 : 4,
+          .element_bytes = is_double(config.element) ? 8 : 4,
+          .parts = is_complex(config.element) ? 2 : 1,
           .layout = config.layout,
           .boundary = config.boundary,
           .needs = needs};
@@ -197,7 +198,7 @@ Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes) {
 
 std::string describe_blocks(const Domain& domain) {
   int blocks = 0;
-  for (const auto& needs : domain.needs) blocks += needs.size() * domain.elements_per_point();
+  for (const auto& needs : domain.needs) blocks += needs.size() * (domain.fields / domain.arrays());
   return std::to_string(blocks) + " of " + std::to_string(comm::Direction::kCount * domain.fields) +
          " field-blocks";
 }
@@ -234,7 +235,7 @@ MemoryEstimate estimate_memory(const Config& config, const Domain& domain, int c
   const comm::HaloSpec largest{domain.decomposition.largest_extent(), domain.halo.radius};
   double stored = 1;
   for (const auto extent : largest.stored()) stored *= static_cast<double>(extent);
-  const double point = static_cast<double>(domain.fields) * domain.element_bytes;
+  const double point = static_cast<double>(domain.fields) * domain.value_bytes();
   const double padding = 4096.0 * domain.arrays();
   MemoryEstimate out;
   out.host.fields = (stored * point + padding) * copies;
@@ -400,7 +401,7 @@ std::string describe_dry_run(const Config& config, const Domain& domain,
                     format_extent(decomposition.global()) + " points, " +
                     describe_periodic(decomposition.periodic()) + "; fields " +
                     std::to_string(domain.fields) + " (" + std::string(to_string(domain.layout)) +
-                    "), " + std::to_string(domain.element_bytes) + " bytes per element, radius " +
+                    "), " + std::to_string(domain.value_bytes()) + " bytes per element, radius " +
                     format_radius(domain.halo.radius) + ", " +
                     std::to_string(domain.needed().size()) + " neighbours\n";
   out += describe_needs(config, domain) + memory;

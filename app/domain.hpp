@@ -31,7 +31,8 @@ struct Domain {
   comm::Box owned;      ///< box in global coordinates
   comm::HaloSpec halo;  ///< extent of `owned`, radius
   int fields;
-  int element_bytes;
+  int element_bytes;  ///< of a number: a real value, or a part of a complex one
+  int parts;          ///< numbers of a value: 2 if it is complex, else 1
   Layout layout;
   PerSide<Boundary> boundary;
   std::vector<comm::DirectionSet> needs;  ///< by array: directions whose ghosts are exchanged
@@ -44,8 +45,9 @@ struct Domain {
   /// Returns the number of separate arrays in memory: one per field (soa) or one for all fields
   /// (aos).
   int arrays() const { return layout == Layout::soa ? fields : 1; }
-  /// Returns the number of elements of one point in an array.
-  int elements_per_point() const { return layout == Layout::soa ? 1 : fields; }
+  /// Returns the number of elements of one point in an array. An element is a number.
+  int elements_per_point() const { return (layout == Layout::soa ? 1 : fields) * parts; }
+  int value_bytes() const { return element_bytes * parts; }
 };
 
 /// Lays the domain out over the ranks of `nodes`. A pure function: all ranks throw the same

@@ -43,12 +43,16 @@ struct ElementMap {
   std::int64_t global[3];
   std::int64_t radius[3];
   int elements_per_point;
+  int parts;
   int array;
   int fields;
   bool periodic[3];
 
   ElementMap(const Domain& domain, int array_index)
-      : elements_per_point(domain.elements_per_point()), array(array_index), fields(domain.fields) {
+      : elements_per_point(domain.elements_per_point()),
+        parts(domain.parts),
+        array(array_index),
+        fields(domain.fields) {
     for (std::size_t axis = 0; axis < 3; ++axis) {
       radius[axis] = domain.halo.radius[axis];
       first[axis] = domain.owned.begin[axis] - radius[axis];
@@ -61,6 +65,7 @@ struct ElementMap {
   struct Place {
     std::int64_t x, y, z;  ///< global coordinates; those of a ghost are wrapped around
     int field;
+    int part;      ///< 1 for the imaginary part of a complex value
     bool owned;    ///< true if this rank owns the point; false for a ghost
     bool outside;  ///< true beyond an open boundary
     int ghost;     ///< for a ghost, the index of the comm::Direction in which it lies
@@ -85,20 +90,22 @@ struct ElementMap {
       outside = outside || !periodic[axis];
       at[axis] = (at[axis] + global[axis]) % global[axis];
     }
+    const auto number = static_cast<int>(element - x * elements_per_point);
     return {at[0],
             at[1],
             at[2],
-            array + static_cast<int>(element - x * elements_per_point),
+            array + (parts == 1 ? number : number / parts),
+            parts == 1 ? 0 : number % parts,
             cell == 13,
             outside,
             cell < 13 ? cell : cell - 1};
   }
 
-  /// Returns the number of a field's point in the whole domain: the same for every decomposition
+  /// Returns the number of an element in the whole domain: the same for every decomposition
   /// and layout.
   KOKKOS_INLINE_FUNCTION std::uint64_t global_index(const Place& p) const {
-    return static_cast<std::uint64_t>(((p.z * global[1] + p.y) * global[0] + p.x) * fields +
-                                      p.field);
+    const auto point = (p.z * global[1] + p.y) * global[0] + p.x;
+    return static_cast<std::uint64_t>((point * fields + p.field) * parts + p.part);
   }
 };
 

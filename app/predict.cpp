@@ -54,7 +54,7 @@ class ExchangedRegions {
           return comm::Region{&boxes.emplace_back(box), box.points(), MPI_BYTE};
         },
         messages_);
-    const auto bytes_per_point = std::int64_t{domain_.fields} * domain_.element_bytes;
+    const auto bytes_per_point = std::int64_t{domain_.fields} * domain_.value_bytes();
     comm::RankTraffic out;
     for (const auto& job : jobs) {
       out.resize(std::max(out.size(), static_cast<std::size_t>(job.round) + 1));

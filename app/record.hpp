@@ -77,6 +77,7 @@ struct Record : HaloRecord {
   std::string physics = "heat";
   Stencil stencil = Stencil::heat13;
   PerSide<Boundary> boundary = Boundary::exact;
+  bool is_complex = false;
   Describe describe = Describe::subarray;
   PackerKind packer = PackerKind::host;
   Messages messages_per = Messages::partner;

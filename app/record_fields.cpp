@@ -319,6 +319,7 @@ Fields<Record>::Fields() {
                 "What a message holds: all data for a `partner` (per round of `axes`), a `region` "
                 "or a `field`.");
   setting("element_bytes", &R::element_bytes, limit("minimum", 1), "Bytes of one value.");
+  newer_setting("complex", &R::is_complex, "True if a value has a real and an imaginary part.");
   field("bytes_to_others", &R::bytes_to_others,
         "Halo bytes that a rank sends to other ranks in an exchange.");
   field("bytes_to_self", &R::bytes_to_self, "Halo bytes of an exchange that stay on the rank.");

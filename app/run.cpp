@@ -246,6 +246,10 @@ Config with_wide_halo(Config config) {
 }  // namespace
 
 int run(const Config& given, MPI_Comm comm) {
+  if (is_complex(given.element) && (writes_files(given) || !given.restart.empty()))
+    throw ConfigError(
+        "files of a run hold no complex fields (element " + std::string(to_string(given.element)) +
+        "): use element = \"double\" or \"float\", or leave out all options of files");
   const auto config = with_wide_halo(given);
   return with_domain(config, find_nodes(config, comm), comm, 2,
                      {method_to_run(config), method_to_run(config)},

@@ -42,7 +42,7 @@ HaloFields<T>::HaloFields(const Config& config, const Domain& domain, Storage st
   try {
     comm::collectively(comm, [&] {
       fields_.emplace(domain, device_resources(config), window_ ? window_->data() : nullptr);
-      const auto element = sizeof(T) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT;
+      const auto element = mpi_type_of(config.element);
       types_.emplace(domain, config.describe, element, fields_->working_addresses());
       host_types_.emplace(domain, config.describe, element, fields_->addresses());
       for (const auto shape : shapes_of(config)) {
@@ -171,7 +171,7 @@ HaloRecord describe_halo(const Config& config, const Domain& domain, comm::HaloS
           .shape = shape,
           .needs_by_field = domain.needs_differ(),
           .neighbors = domain.needed().size(),
-          .element_bytes = domain.element_bytes};
+          .element_bytes = domain.value_bytes()};
 }
 
 Record make_record(const Config& config, const Domain& domain, const comm::ExchangePlan& plan,
@@ -191,6 +191,7 @@ Record make_record(const Config& config, const Domain& domain, const comm::Excha
   record.physics = config.physics;
   record.stencil = config.stencil;
   record.boundary = config.boundary;
+  record.is_complex = is_complex(config.element);
   record.messages_per = messages_of(config, plan.method());
   record.bytes_to_others = max_over_ranks(plan.traffic().bytes_to_others, comm);
   record.bytes_to_self = max_over_ranks(plan.traffic().bytes_to_self, comm);

@@ -133,8 +133,8 @@ int with_domain(const Config& config, const comm::NodeHierarchy& nodes, MPI_Comm
         "another library stands in front of MPI: the vendor's methods are not the vendor's "
         "alone\n");
   const CommandContext context{writer ? &*writer : nullptr, model ? &*model : nullptr};
-  return config.element == Element::float64 ? body(double{}, domain, context)
-                                            : body(float{}, domain, context);
+  return is_double(config.element) ? body(double{}, domain, context)
+                                   : body(float{}, domain, context);
 }
 
 }  // namespace halocline::app

@@ -291,8 +291,7 @@ class Simulation {
   }
   // Makes a plan for the ghosts of all directions, with what MPI has everywhere.
   comm::ExchangePlan full_plan_for(const HaloFields<T>& set) const {
-    RegionTypes types(domain_, config_.describe,
-                      sizeof(T) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT,
+    RegionTypes types(domain_, config_.describe, mpi_type_of(config_.element),
                       set.fields().working_addresses());
     const auto jobs = comm::halo_jobs(domain_.decomposition, domain_.rank, domain_.halo,
                                       domain_.arrays(), std::ref(types));

@@ -279,7 +279,9 @@ struct OptionTable {
     add("fields", &Config::fields, "N", Range{1, 65536}, halo, "values per point");
     add("layout", &Config::layout, "", halo, "how the fields lie in memory",
         "soa: one array per field. aos: the fields of a point side by side.");
-    add("element", &Config::element, "", halo, "type of a value");
+    add("element", &Config::element, "", halo, "type of a value",
+        "double, float, complex or complex-float. mhd has no complex values.")
+        .argument = "TYPE";
     add("periodic", &Config::periodic, "true|false", halo, "whether opposite sides are neighbours",
         "One value for all axes, or three: x, y, z.");
     add("memory", &Config::memory, "", halo, "where the fields are and the stencil runs");

@@ -38,7 +38,7 @@ template <class Body>
 void for_each_domain(Body body) {
   for (const auto& extent : kExtents)
     for (const auto layout : {Layout::soa, Layout::aos})
-      for (const auto element : {Element::float64, Element::float32}) {
+      for (const auto element : {Element::float64, Element::float32, Element::complex64}) {
         SCOPED_TRACE(std::to_string(extent[0]) + " x " + std::to_string(extent[1]) + " x " +
                      std::to_string(extent[2]) + (layout == Layout::aos ? " aos" : " soa"));
         body(domain_of(extent, layout, element));

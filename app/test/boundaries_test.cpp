@@ -88,20 +88,21 @@ void check_ghosts(const Config& config) {
   const Rule rule(domain);
   const FieldSet<double> fields(domain, nullptr);
   Boundaries<double> boundaries(domain);
-  for_each_stored(domain, fields,
-                  [](double& value, const comm::Int3& point, const ElementMap::Place& place) {
-                    value = place.outside ? Rule::initial(point, place.field) : kNan;
-                  });
+  for_each_stored(
+      domain, fields, [](double& value, const comm::Int3& point, const ElementMap::Place& place) {
+        value = place.outside ? Rule::initial(point, place.field * 2 + place.part) : kNan;
+      });
   boundaries.keep(fields);
   for_each_stored(
       domain, fields, [&](double& value, const comm::Int3& point, const ElementMap::Place& place) {
-        value = is_beyond_set_side(domain, point) ? kNan : rule.given(point, place.field);
+        value = is_beyond_set_side(domain, point) ? kNan
+                                                  : rule.given(point, place.field * 2 + place.part);
       });
   boundaries.set(fields);
   std::int64_t wrong = 0;
   for_each_stored(domain, fields,
                   [&](double& value, const comm::Int3& point, const ElementMap::Place& place) {
-                    wrong += value != rule.value(point, place.field);
+                    wrong += value != rule.value(point, place.field * 2 + place.part);
                   });
   EXPECT_EQ(wrong, 0) << "rank " << domain.rank;
 }
@@ -135,6 +136,7 @@ TEST(Boundaries, OfAnyKindsMeet) {
     for (auto& is_periodic : config.periodic) is_periodic = random() % 4 == 0;
     if (config.periodic == comm::PerAxis(true)) continue;
     config.radius = {2, 3, 1};
+    config.element = random() % 2 == 0 ? Element::float64 : Element::complex64;
     config.layout = random() % 2 == 0 ? Layout::soa : Layout::aos;
     check_ghosts(config);
   }

@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -146,36 +147,42 @@ TEST_F(Ghosts, AreDeclaredByLinesAndWeights) {
 // One wrong value must be seen, in whichever field it is. There are many fields: a pass over all
 // elements for each field would not end.
 TEST_F(Ghosts, WaveIsCheckedInEachField) {
-  for (const auto layout : {Layout::soa, Layout::aos})
-    for (const int fields : {3, layout == Layout::aos ? 65536 : 65}) {
-      Config config;
-      config.local = {2, 1, 1};
-      config.radius = 1;
-      config.fields = fields;
-      config.layout = layout;
-      config.stencil = Stencil::point26;
-      const auto domain = make_domain(config, comm::NodeHierarchy(MPI_COMM_SELF));
-      const FieldSet<double> set(domain, nullptr);
-      set_wave(domain, set);
-      const auto passed = [&] {
-        return check_wave(domain, set, stencil_spec(config.stencil), kDiffusionNumber, 0,
-                          MPI_COMM_WORLD)
-            .passed();
-      };
-      EXPECT_TRUE(passed());
-      for (const int wrong : {0, 1, fields - 1}) {
-        double* found = nullptr;
-        for_each_element(domain, set, [&](double& value, const ElementMap::Place& place) {
-          if (place.owned && place.field == wrong) found = &value;
-        });
-        ASSERT_NE(found, nullptr);
-        const auto right = std::exchange(*found, *found + 1e-6);
-        EXPECT_FALSE(passed()) << "field " << wrong << " of " << fields;
-        *found = std::numeric_limits<double>::quiet_NaN();
-        EXPECT_FALSE(passed()) << "field " << wrong << " of " << fields;
-        *found = right;
-      }
+  for (const auto& [layout, fields, element] : {std::tuple{Layout::soa, 3, Element::float64},
+                                                {Layout::soa, 65, Element::float64},
+                                                {Layout::aos, 3, Element::complex64},
+                                                {Layout::aos, 65536, Element::float64},
+                                                {Layout::soa, 3, Element::complex64}}) {
+    Config config;
+    config.element = element;
+    config.local = {2, 1, 1};
+    config.radius = 1;
+    config.fields = fields;
+    config.layout = layout;
+    config.stencil = Stencil::point26;
+    const auto domain = make_domain(config, comm::NodeHierarchy(MPI_COMM_SELF));
+    const FieldSet<double> set(domain, nullptr);
+    set_wave(domain, set);
+    const auto passed = [&] {
+      return check_wave(domain, set, stencil_spec(config.stencil), kDiffusionNumber, 0,
+                        MPI_COMM_WORLD)
+          .passed();
+    };
+    EXPECT_TRUE(passed());
+    for (const auto& [wrong, part] : {std::pair{0, 0}, {1, domain.parts - 1}, {fields - 1, 0}}) {
+      double* found = nullptr;
+      for_each_element(
+          domain, set,
+          [&, field = wrong, number = part](double& value, const ElementMap::Place& place) {
+            if (place.owned && place.field == field && place.part == number) found = &value;
+          });
+      ASSERT_NE(found, nullptr);
+      const auto right = std::exchange(*found, *found + 1e-6);
+      EXPECT_FALSE(passed()) << "field " << wrong << " of " << fields;
+      *found = std::numeric_limits<double>::quiet_NaN();
+      EXPECT_FALSE(passed()) << "field " << wrong << " of " << fields;
+      *found = right;
     }
+  }
 }
 
 /// Wraps a periodic domain of one rank, in some directions.

@@ -88,6 +88,8 @@ class StateHash(Run):
             ("--periodic", "false"),
             ("--periodic", "true", "false", "false"),
             ("--element", "float"),
+            ("--element", "complex"),
+            ("--element", "complex-float", "--periodic", "true,false,false", "--boundary", "symmetric"),
             ("--stencil", "heat9"),
             ("--stencil", "heat3"),
             ("--stencil", "point26"),
@@ -237,6 +239,7 @@ class Mhd(Run):
             (("--radius", "3", "3", "2"), "radius is too small for the stencil (radius 2 in z, mhd reaches 3 points)"),
             (("--radius", "3", "11", "3", "--decomposition", "1,1,1"), "radius is larger than the local extent (radius 11, some rank has 10 points in y)"),
             (("--neighbors", "6"), "neighbors are too few for the stencil (neighbors 6, mhd reads 18)"),
+            (("--element", "complex"), "mhd has real fields (element complex): use element = "),
             (("--mhd.nu", "-1"), "mhd.nu cannot be used (-1.0, command line): give a number from 0 on"),
             (("--mhd.gamma", "0"), "mhd.gamma cannot be used (0.0, command line): give a number above 0"),
         ):
@@ -422,6 +425,7 @@ class Overlap(Run):
         for ranks, arguments in (
             (4, ("--periodic", "false")),
             (2, ("--element", "float")),
+            (3, ("--element", "complex")),
             (6, ("--stencil", "heat9", "--periodic", "false,true,false")),
             (4, ("--stencil", "heat3", "--stages", "1")),
             (3, ("--stencil", "point26", "--radius", "1")),
@@ -470,6 +474,7 @@ class Inject(Run):
         kinds = ("drop", "swap", "flip")
         cases = [(ranks, ("--inject", kind)) for kind, ranks in itertools.product(kinds, (1, 2))]
         cases += [(2, ("--inject", "flip", "--methods", method)) for method in METHODS]
+        cases += [(2, ("--inject", kind, "--element", "complex")) for kind in kinds]
         cases += [(2, ("--inject", kind, "--shape", "axes", "--methods", "p2p", "--stencil", "heat9")) for kind in kinds]
         for (ranks, arguments), outcome in several(run, cases):
             with self.subTest(ranks=ranks, arguments=arguments):
@@ -530,6 +535,27 @@ class Compare(Run):
                 self.assertEqual(outcome.code, 0, outcome.stderr)
                 self.assertLessEqual(max(map(len, outcome.stdout.splitlines())), columns)
                 self.assertRegex(outcome.stdout, r"(?m)^vendor-alltoallw, axes, private memory +.*[0-9]x")
+
+    def test_complex_values_have_two_parts(self):
+        halo = ("--config", CORRECTNESS, "--local", "8", "8", "8", "--layout", "aos")
+        bytes_of = {}
+        for element, value_bytes in (("double", 8), ("complex", 16), ("complex-float", 8)):
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / "out.jsonl"
+                outcome = halocline("compare", *halo, "--element", element, "--output", path, ranks=2)
+                self.assertEqual(outcome.code, 0, outcome.stderr)
+                records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+            for record in records:
+                self.assertTrue(record["verified"])
+                self.assertEqual((record["element_bytes"], record["complex"]), (value_bytes, element != "double"))
+            bytes_of[element] = records[0]["bytes_to_others"]
+        self.assertEqual(bytes_of["complex"], 2 * bytes_of["double"])
+        self.assertEqual(bytes_of["complex-float"], bytes_of["double"])
+
+    def test_files_of_a_run_hold_no_complex_values(self):
+        for arguments in (("--checkpoint-every", "1"), ("--series-every", "1"), ("--restart", "here")):
+            outcome = halocline("run", "--local", "8", "8", "8", "--element", "complex", *arguments)
+            self.assertEqual((outcome.code, len(outcome.ours)), (2, 1), outcome.stderr)
 
     def test_shapes_are_rows_and_messages_are_noted(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -67,9 +67,10 @@ struct AxisWave {
   std::int64_t centre = 0;  ///< global coordinate
 };
 
-/// Describes the product of a plane wave cos(2 pi (m . x / N + phase)), along the axes on which it
-/// travels, and of an even or odd wave along each other axis. All are exact eigenvectors of every
-/// stencil here, as a stencil weighs lines and their mirror images alike.
+/// Describes the product of a plane wave exp(2 pi i (m . x / N + phase)), along the axes on which
+/// it travels, and of an even or odd wave along each other axis. Real values are its real part. All
+/// are exact eigenvectors of every stencil here, as a stencil weighs lines and their mirror images
+/// alike.
 struct Wave {
   std::array<AxisWave, 3> along;
   double phase;  ///< turns

@@ -14,7 +14,7 @@ namespace halocline::app {
 
 namespace {
 
-// Computes the value of a unit wave at a point from global coordinates alone.
+// Computes a part of a unit wave at a point from global coordinates alone.
 struct WaveValue {
   AxisWave along[3];
   double phase;
@@ -38,7 +38,8 @@ struct WaveValue {
         mirrored *= Kokkos::sin(2 * std::numbers::pi * of_axis);
     }
     turns += phase;
-    return mirrored * Kokkos::cos(2 * std::numbers::pi * (turns - Kokkos::floor(turns)));
+    const double angle = 2 * std::numbers::pi * (turns - Kokkos::floor(turns));
+    return mirrored * (p.part == 0 ? Kokkos::cos(angle) : Kokkos::sin(angle));
   }
 };
 
@@ -93,7 +94,7 @@ SolutionCheck check_wave(const Domain& domain, const FieldSet<T>& fields, const 
                          double diffusion_number, std::int64_t substeps, MPI_Comm comm) {
   const auto waves = field_waves(domain, spec, diffusion_number, substeps);
   std::vector<double> deviation(static_cast<std::size_t>(domain.fields));
-  const std::int64_t together = domain.elements_per_point();
+  const std::int64_t together = domain.elements_per_point(), parts = domain.parts;
   for (int field = 0; field < domain.fields; ++field) {
     const int a = domain.layout == Layout::soa ? field : 0;
     const auto view = array_of(fields, a);
@@ -104,9 +105,9 @@ SolutionCheck check_wave(const Domain& domain, const FieldSet<T>& fields, const 
     Kokkos::parallel_reduce(
         "halocline::check_wave",
         HostPolicy({0, 0, 0},
-                   {view.extent_int(0), view.extent_int(1), view.extent_int(2) / together}),
-        [=](std::int64_t z, std::int64_t y, std::int64_t x, double& worst) {
-          const auto element = x * together + (field - a);
+                   {view.extent_int(0), view.extent_int(1), view.extent_int(2) / together * parts}),
+        [=](std::int64_t z, std::int64_t y, std::int64_t i, double& worst) {
+          const auto element = i / parts * together + (field - a) * parts + i % parts;
           const auto place = map(z, y, element);
           if (!place.owned) return;
           const double exact = waves(field).amplitude * waves(field).value(place);

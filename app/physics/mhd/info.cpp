@@ -17,6 +17,9 @@ void refuse_unsuitable(const Config& config) {
   if (config.stages != 1)
     throw ConfigError("stages are those of mhd (stages " + std::to_string(config.stages) +
                       "): leave stages out, mhd has 3");
+  if (is_complex(config.element))
+    throw ConfigError("mhd has real fields (element " + std::string(to_string(config.element)) +
+                      "): use element = \"double\" or \"float\"");
   const auto p = parameters_of(config);
   const auto initial = static_cast<Initial>(parameter(config, "initial"));
   if (!p.terms.magnetic && (initial == Initial::beltrami || initial == Initial::alfven))
