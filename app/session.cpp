@@ -10,6 +10,7 @@
 #include "dtype/pack/host/host_packer.hpp"
 #include "environment.hpp"
 #include "kokkos_runtime.hpp"
+#include "support/contract.hpp"
 #include "support/mpi_check.hpp"
 #include "support/region.hpp"
 #include "table.hpp"
@@ -38,6 +39,7 @@ template <class T>
 HaloFields<T>::HaloFields(const Config& config, const Domain& domain, Storage storage,
                           MPI_Comm comm)
     : config_(config), domain_(domain), comm_(comm) {
+  HALOCLINE_EXPECT(is_double(config.element) == (sizeof(T) == sizeof(double)));
   if (storage != Storage::ordinary) window_.emplace(comm, FieldSet<T>::bytes(domain));
   try {
     comm::collectively(comm, [&] {
