@@ -353,16 +353,37 @@ Table table_of_ranks(const Config& config, const Domain& domain, comm::HaloShape
   return table;
 }
 
+}  // namespace
+
+std::string describe_helper(const PhysicsInfo& info) {
+  if (!info.helper) return "";
+  const auto& rounds = info.helper->needs;
+  std::string out = std::string(info.fields[static_cast<std::size_t>(info.helper->field)]) +
+                    " takes " + format_count(std::ssize(rounds), "exchange") +
+                    " more in each substep, with ";
+  for (std::size_t i = 0; i < rounds.size(); ++i)
+    out += (i == 0                   ? ""
+            : i + 1 == rounds.size() ? " and "
+                                     : ", ") +
+           std::to_string(rounds[i].size());
+  return out + " neighbours";
+}
+
+namespace {
+
 // Compares what is exchanged with all ghosts of all fields.
 std::string describe_needs(const Config& config, const Domain& domain) {
   auto full = domain;
   full.needs.assign(domain.needs.size(), comm::DirectionSet::all());
   const auto shape = shapes_of(config).front();
+  const auto helper = config.subcommand == Subcommand::run
+                          ? describe_helper(physics_of(config).info(config))
+                          : std::string();
   const auto some = largest_halo_traffic(config, domain, shape).bytes_to_self;
   const auto all = largest_halo_traffic(config, full, shape).bytes_to_self;
   return "exchanged: " + describe_blocks(domain) + ", " + format_bytes(some) + " of " +
          format_bytes(all) + " of a rank with all neighbours (" + format_bytes(all - some) +
-         " saved)\n";
+         " saved)\n" + (helper.empty() ? "" : helper + "\n");
 }
 
 // Returns "periodic", "open boundaries" or "periodic along x and y".

@@ -65,6 +65,11 @@ Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes);
 /// that an exchange fills.
 std::string describe_blocks(const Domain& domain);
 
+struct PhysicsInfo;
+/// Returns "shock takes 3 exchanges more in each substep, with 26, 26 and 6 neighbours", or nothing
+/// without a helping field.
+std::string describe_helper(const PhysicsInfo& info);
+
 /// Estimates the bytes that a rank allocates in one memory.
 struct MemoryNeed {
   double fields = 0;

@@ -55,6 +55,11 @@ class Physics {
   /// in host memory, if PhysicsInfo::knows_outer_ghosts. Leaves other ghosts alone. Local.
   virtual void set_outer_ghosts(const FieldSet<T>& fields, std::int64_t substep) const = 0;
 
+  /// Makes the field PhysicsInfo::helper on the owned points: reads `from` with its ghosts, and
+  /// writes that field of `to`. Complete on return. Local.
+  virtual void help([[maybe_unused]] int round, [[maybe_unused]] const FieldSet<T>& from,
+                    [[maybe_unused]] const FieldSet<T>& to) const {}
+
   /// Starts part `part` of a substep on the points of `boxes`, which have stored coordinates.
   /// finish() waits for it. Every point takes the same operations in the same order, so that the
   /// bits do not depend on decomposition, layout or boxes. Local.
@@ -80,6 +85,7 @@ class Physics {
 
   /// Takes the parameters of another configuration from the step on that begins with `fields`,
   /// whose ghosts in all directions are set. Collective.
+  /// \throws ConfigError if they do not suit the run, which then keeps its parameters
   virtual void reload(const Config& config, const FieldSet<T>& fields, MPI_Comm comm) = 0;
 
   /// Measures the owned points of working fields, whose ghosts in all directions are set.
@@ -92,6 +98,15 @@ class Physics {
                                              MPI_Comm comm) const = 0;
 };
 
+/// Describes a field without an equation. It is made anew before each substep, in rounds, from the
+/// fields and from itself. Its ghosts are exchanged after each round.
+struct HelperField {
+  int field;  ///< its number
+  /// Lists the ghosts that are read after each round. The number of rounds is odd: the first round
+  /// reads the `in` of the substep and writes `out`, the next one reads `out`, and so on.
+  std::vector<comm::DirectionSet> needs;
+};
+
 /// Holds what the program must know of a physics before there are fields.
 struct PhysicsInfo {
   std::vector<std::string_view> fields;  ///< their names; empty: any number of fields
@@ -100,6 +115,7 @@ struct PhysicsInfo {
   /// Returns the directions in which the stencil of a field reads ghosts. With an edge or a corner
   /// it returns the faces beside it, which open boundaries mirror.
   std::function<comm::DirectionSet(int field)> needs;
+  std::optional<HelperField> helper{};  ///< a field that takes exchanges of its own
   /// Tells if substeps after the first one of a step read the fields before the last substep.
   bool reads_out = false;
   /// Tells if the first step depends on the fields with their ghosts. This takes one exchange more.

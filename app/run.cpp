@@ -149,6 +149,11 @@ int run_as(const Config& config, const Domain& domain, const CommandContext& con
   RunFiles<T> files(config, domain, simulation.info(), simulation.physics(), comm);
   Record record = make_record(config, domain, simulation.plan(), config.shape.front(),
                               simulation.where_fields_are(), comm);
+  if (simulation.info().helper) {
+    set_traffic(record, simulation.traffic(), domain, comm);
+    record.predicted_s.reset();  // it holds for the first exchange of a substep alone
+    record.notes.push_back(describe_helper(simulation.info()));
+  }
   if (config.memory == Memory::device && domain.decomposition.has_open_axis())
     record.notes.push_back(
         "compute includes two copies of all fields, to the host and back: the ghosts beyond open "
@@ -227,6 +232,12 @@ namespace {
 // Returns the configuration with the halo that config.wide wants.
 Config with_wide_halo(Config config) {
   const auto info = physics_of(config).info(config);
+  if (info.helper && (config.overlap || config.wide > 1))
+    throw ConfigError(
+        (config.overlap ? "overlap" : "wide") +
+        std::string(" is not possible with a field that takes exchanges of its own (") +
+        std::string(info.fields[static_cast<std::size_t>(info.helper->field)]) +
+        "): leave one of them out");
   if (config.wide == 1) return config;
   if (config.overlap)
     throw ConfigError("wide and overlap exclude each other (wide " + std::to_string(config.wide) +

@@ -176,6 +176,19 @@ HaloRecord describe_halo(const Config& config, const Domain& domain, comm::HaloS
           .element_bytes = domain.value_bytes()};
 }
 
+void set_traffic(Record& record, const comm::Traffic& traffic, const Domain& domain,
+                 MPI_Comm comm) {
+  record.bytes_to_others = max_over_ranks(traffic.bytes_to_others, comm);
+  record.bytes_to_self = max_over_ranks(traffic.bytes_to_self, comm);
+  record.messages = max_over_ranks(traffic.messages, comm);
+  const auto off_node = traffic.bytes_off_node;
+  const auto of_nodes = by_node(off_node, domain.nodes, comm);
+  record.bytes_off_node = max_over_ranks(off_node, comm);
+  record.bytes_off_node_of_node = *std::max_element(of_nodes.begin(), of_nodes.end());
+  record.bytes_off_node_total = std::accumulate(of_nodes.begin(), of_nodes.end(), std::int64_t{0});
+  record.messages_off_node = max_over_ranks(traffic.messages_off_node, comm);
+}
+
 Record make_record(const Config& config, const Domain& domain, const comm::ExchangePlan& plan,
                    comm::HaloShape shape, const std::string& storage, MPI_Comm comm) {
   Record record;
@@ -195,15 +208,7 @@ Record make_record(const Config& config, const Domain& domain, const comm::Excha
   record.boundary = config.boundary;
   record.is_complex = is_complex(config.element);
   record.messages_per = messages_of(config, plan.method());
-  record.bytes_to_others = max_over_ranks(plan.traffic().bytes_to_others, comm);
-  record.bytes_to_self = max_over_ranks(plan.traffic().bytes_to_self, comm);
-  record.messages = max_over_ranks(plan.traffic().messages, comm);
-  const auto off_node = plan.traffic().bytes_off_node;
-  const auto of_nodes = by_node(off_node, domain.nodes, comm);
-  record.bytes_off_node = max_over_ranks(off_node, comm);
-  record.bytes_off_node_of_node = *std::max_element(of_nodes.begin(), of_nodes.end());
-  record.bytes_off_node_total = std::accumulate(of_nodes.begin(), of_nodes.end(), std::int64_t{0});
-  record.messages_off_node = max_over_ranks(plan.traffic().messages_off_node, comm);
+  set_traffic(record, plan.traffic(), domain, comm);
   record.threads = kokkos_threads();
   if (record.messages_per != config.messages)
     record.notes.push_back("one message per partner: this method has no others");

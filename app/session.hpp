@@ -100,6 +100,9 @@ HaloRecord describe_halo(const Config& config, const Domain& domain, comm::HaloS
 Record make_record(const Config& config, const Domain& domain, const comm::ExchangePlan& plan,
                    comm::HaloShape shape, const std::string& storage, MPI_Comm comm);
 
+/// Sets what is sent in an exchange, from what this rank sends. Collective.
+void set_traffic(Record& record, const comm::Traffic& traffic, const Domain& domain, MPI_Comm comm);
+
 /// Returns the lines above a table: "2 ranks (1 x 1 x 2) on 1 node, ..." and the bytes that each
 /// rank sends. With several nodes they also tell the bytes that each node sends.
 std::string headline(const Config& config, const Domain& domain, const Record& record);

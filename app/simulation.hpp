@@ -35,11 +35,18 @@ class Simulation {
         comm_(comm),
         sets_(make_sets()),
         plans_{plan_for(*sets_[0], options), plan_for(*sets_[1], options)},
+        helper_(make_helper_plans(options)),
         points_(split_points(domain, info_.radius, plans_[0].own_at_start())) {}
 
   const PhysicsInfo& info() const { return info_; }
   Physics<T>& physics() { return *physics_; }
   const comm::ExchangePlan& plan() const { return plans_[0]; }
+  /// Returns what this rank sends in a substep.
+  comm::Traffic traffic() const {
+    auto out = plans_[0].traffic();
+    for (const auto& round : helper_) out += round.plan_of[0].traffic();
+    return out;
+  }
   std::string where_fields_are() const { return sets_[0]->storage(); }
   /// Returns the reason why the fields are not in shared memory; empty if there is none.
   const std::string& why_not_shared() const { return why_not_shared_; }
@@ -138,7 +145,46 @@ class Simulation {
     for (std::size_t i = 0; i < 2; ++i)
       if (auto problem = sets_[i]->verify(plans_[i], config_.shape.front(), {number, seed_++}))
         return problem;
+    for (auto& round : helper_)
+      for (std::size_t i = 0; i < 2; ++i)
+        if (auto problem = verify_helper(round.domain, sets_[i]->fields(), round.plan_of[i]))
+          return Verification{number, 0}.name() + " of a helping field: " + *problem;
     return std::nullopt;
+  }
+
+  std::optional<std::string> verify_helper(const Domain& domain, const FieldSet<T>& fields,
+                                           comm::ExchangePlan& plan) {
+    const auto exchange = [&] {
+      fields.to_device();
+      plan.start().finish();
+      fields.from_device();
+    };
+    return check_exchange(domain, fields, config_.shape.front(), seed_++, exchange, comm_);
+  }
+
+  // Makes the helping field of a substep. Adds the times of its exchanges to `times`, and returns
+  // their sum in seconds.
+  double help(std::int64_t substep, comm::PhaseTimes& times) {
+    if (!info_.helper) return 0;
+    double seconds = 0;
+    for (std::size_t round = 0; round < info_.helper->needs.size(); ++round) {
+      const bool forward = round % 2 == 0;
+      const auto to = set_before(forward ? substep + 1 : substep);
+      physics_->help(static_cast<int>(round), sets_[1 - to]->fields(), sets_[to]->fields());
+      const double start = MPI_Wtime();
+      add(times, helper_[round].plan_of[to].start().finish());
+      seconds += MPI_Wtime() - start;
+      set_outer(sets_[to]->fields(), substep);
+    }
+    return seconds;
+  }
+  static void add(comm::PhaseTimes& sum, const comm::PhaseTimes& times) {
+    const auto add_one = [](std::optional<double>& to, const std::optional<double>& from) {
+      if (from) to = to.value_or(0) + *from;
+    };
+    add_one(sum.pack, times.pack);
+    add_one(sum.transfer, times.transfer);
+    add_one(sum.unpack, times.unpack);
   }
 
   // Returns the number of the set that a substep reads. The other set gets its results.
@@ -162,21 +208,22 @@ class Simulation {
   void advance_plainly(std::int64_t substep) {
     const auto &in = fields_before(substep), &out = fields_before(substep + 1);
     const double start = MPI_Wtime();
-    const auto times = plan_before(substep).start().finish();
-    const double exchanged = MPI_Wtime();
+    auto times = plan_before(substep).start().finish();
+    double exchange = MPI_Wtime() - start;
     const ProfileRegion region("halocline: compute");
     set_outer(in, substep);
     physics_->observe(substep, in, comm_);
+    exchange += help(substep, times);
     compute_all(substep, in, out);
-    const double end = MPI_Wtime();
+    const double total = MPI_Wtime() - start;
     if (config_.overlap) {
-      phases_.plain_exchange.push_back(exchanged - start);
-      phases_.plain_compute.push_back(end - exchanged);
-      phases_.plain_total.push_back(end - start);
+      phases_.plain_exchange.push_back(exchange);
+      phases_.plain_compute.push_back(total - exchange);
+      phases_.plain_total.push_back(total);
     } else {
       append(phases_, times);
-      phases_.compute.push_back(end - exchanged);
-      phases_.total.push_back(end - start);
+      phases_.compute.push_back(total - exchange);
+      phases_.total.push_back(total);
     }
   }
 
@@ -304,6 +351,35 @@ class Simulation {
     return {comm_, set.jobs(config_.shape.front()), method_to_run(config_), options};
   }
 
+  // Exchanges the helping field after one round.
+  struct HelperRound {
+    Domain domain;                              // with the needs of this field alone
+    std::array<comm::ExchangePlan, 2> plan_of;  // by the set that the round has written
+  };
+  std::vector<HelperRound> make_helper_plans(comm::ExchangePlan::Options options) const {
+    std::vector<HelperRound> out;
+    if (!info_.helper) return out;
+    for (const auto& needs : info_.helper->needs) {
+      auto domain = domain_;
+      for (auto& of_array : domain.needs) of_array = {};
+      const bool is_soa = domain.layout == Layout::soa;
+      domain.needs[is_soa ? static_cast<std::size_t>(info_.helper->field) : 0] = needs;
+      const auto plan = [&](const HaloFields<T>& set) {
+        RegionTypes types(domain, config_.describe, mpi_type_of(config_.element),
+                          set.fields().working_addresses());
+        const auto jobs =
+            comm::halo_jobs(domain.decomposition, domain.rank, domain.halo, domain.arrays(),
+                            std::ref(types), halo_messages(domain, config_.shape.front()));
+        options.chunk_bytes = config_.chunk_bytes;
+        options.windows = set.windows();
+        options.message_of_tag = message_of_tag(config_, domain);
+        return comm::ExchangePlan(comm_, jobs, method_to_run(config_), options);
+      };
+      out.push_back({domain, {plan(*sets_[0]), plan(*sets_[1])}});
+    }
+    return out;
+  }
+
   using Sets = std::array<std::unique_ptr<const HaloFields<T>>, 2>;
 
   // Makes both sets with the storage that the method wants, or both without it.
@@ -338,6 +414,7 @@ class Simulation {
   const Sets sets_;
   std::array<comm::ExchangePlan, 2> plans_;
   std::array<std::optional<comm::ExchangePlan>, 2> full_plans_;  // made when they are needed
+  std::vector<HelperRound> helper_;                              // by round
   SplitPoints points_;
   std::int64_t substep_ = 0, first_substep_ = 0;
   Phases phases_;

@@ -73,6 +73,8 @@ Config merge(const CommandLine& line) {
   given.override_with(line.given);
   if (!given.values.restart.empty() && asked.subcommand == Subcommand::run) {
     auto saved = settings_of_checkpoint(given.values.restart);
+    // A physics with fields of its own knows them by its parameters.
+    if (!physics_of(saved.values).info(saved.values).fields.empty()) saved.names.erase("fields");
     // The checkpoint will be refused, but not because of its own parameters.
     if (given.names.contains("physics") && given.values.physics != saved.values.physics)
       std::erase_if(saved.names, [](const std::string& name) {

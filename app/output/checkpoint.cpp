@@ -123,8 +123,11 @@ void require_same_run(const Checkpoint& checkpoint, const Config& config, const 
   const auto require = [&](bool same, const std::string& key, const std::string& there,
                            const std::string& here) {
     if (same) return;
-    throw ConfigError("restart has another " + key + " (" + there + " in " +
-                      excerpt(checkpoint.folder, 1000) + ", here " + here + "): leave out " + key +
+    const bool is_fields = key == "fields";
+    throw ConfigError((is_fields ? "restart has other " : "restart has another ") + key + " (" +
+                      there + " in " + excerpt(checkpoint.folder, 1000) + ", here " + here +
+                      "): leave out " + key +
+                      (is_fields ? " and parameters that choose them" : "") +
                       ", which the checkpoint knows, or give another checkpoint");
   };
   require(checkpoint.physics == config.physics, "physics", excerpt(checkpoint.physics),

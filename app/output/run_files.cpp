@@ -210,9 +210,11 @@ class RunFiles<T>::Implementation {
   // change nothing.
   void reload(const FieldSet<T>& fields, const std::function<void()>& set_all_ghosts) {
     try {
-      config_.parameters = reread_arguments(comm_).parameters;
+      auto config = config_;
+      config.parameters = reread_arguments(comm_).parameters;
       set_all_ghosts();
-      physics_.reload(config_, fields, comm_);
+      physics_.reload(config, fields, comm_);
+      config_.parameters = config.parameters;
       say(config_, comm_, "took the parameters again, for RELOAD\n");
     } catch (const MpiError&) {
       throw;  // this rank's own error

@@ -318,10 +318,18 @@ TEST(State, LetsAnotherRunGoOn) {
 TEST(State, TakesOtherParameters) {
   Simulated<double> run(config_of(with(kAlfven, {{"dt", .02}})));
   run.advance(1);
-  run.reload(config_of(with(kAlfven, {{"dt", .01}, {"nu", .05}, {"entropy", 0}})));
+  run.reload(config_of(with(kAlfven, {{"dt", .01}, {"nu", .05}})));
   run.advance(2);
   EXPECT_EQ(run.physics().clock(9).dt, .01);
   EXPECT_NEAR(run.physics().clock(9).time, .04, 1e-15);
+  EXPECT_TRUE(run.check()->passed());
+  // Neither parameters of other fields nor ones that are not stable change anything.
+  for (const Settings& wrong : {Settings{{"dt", .005}, {"entropy", 0}},
+                                Settings{{"dt", .005}, {"shock", 1}}, Settings{{"dt", 9}}}) {
+    EXPECT_THROW(run.reload(config_of(with(kAlfven, wrong))), ConfigError);
+    run.advance(1);
+    EXPECT_EQ(run.physics().clock(9).dt, .01);
+  }
   EXPECT_TRUE(run.check()->passed());
 }
 

@@ -74,6 +74,14 @@ class Restart(OutputFolder):
         self.write("--element", "float", "--layout", "aos", steps=2, ranks=3)
         self.assertEqual(self.hash_of("--restart", self.folder, "--steps", "4", ranks=2), whole)
 
+    def test_shock_viscosity_too(self):
+        shock = ("--mhd.shock", "1", "--mhd.amplitude", "0.5")
+        whole = self.hash_of(*PHYSICS["mhd"], *GRID, *shock, "--steps", "5")
+        self.write(*shock, steps=2, ranks=2)
+        self.assertEqual(self.hash_of("--restart", self.folder, "--steps", "5", "--layout", "aos", ranks=4), whole)
+        outcome = halocline("run", "--restart", self.folder, "--steps", "5", "--mhd.shock", "0")
+        self.assert_refused("restart has other fields (9 in ", outcome)
+
     def test_goes_on_in_the_same_folder(self):
         self.write("--series-every", "1", "--snapshot-every", "2", steps=4)
         before = self.rows()
@@ -145,7 +153,7 @@ class Restart(OutputFolder):
         heat = self.top / "heat"
         self.hash_of(*PHYSICS["heat"], *GRID, "--steps", "1", "--checkpoint-every", "1", "--output-folder", heat)
         for arguments, text in (
-            (("--fields", "7"), "restart has another fields (8 in "),
+            (("--fields", "7"), "restart has other fields (8 in "),
             (("--stencil", "heat9"), 'restart has another stencil ("heat13" in '),
             (("--stages", "2"), "restart has another stages (1 in "),
             (("--periodic", "false"), "restart has another periodic (true in "),

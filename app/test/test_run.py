@@ -165,6 +165,18 @@ class Mhd(Run):
             with self.subTest(case=case):
                 self.assertEqual(found, hashes[0][1])
 
+    def test_same_state_with_shock_viscosity(self):
+        settings = [(), ("--layout", "aos"), ("--shape", "axes"), ("--radius", "3,5,4"), ("--memory", "device"), ("--methods", "shared")]
+        cases = [(ranks, "--mhd.shock", "1", *setting) for ranks in (1, 2, 4) for setting in settings]
+        hashes = [self.state_hash_in(halocline("run", *self.TINY, *case[1:], ranks=case[0], inside=("env", "HALOCLINE_DEVICE=emulated"))) for case in cases]
+        self.assertEqual(len(set(hashes)), 1, dict(zip(cases, hashes)))
+        plain, shocked = (self.records("run", *self.TINY, "--mhd.shock", shock)[0] for shock in ("0", "1"))
+        self.assertGreater(shocked["bytes_to_self"], plain["bytes_to_self"])
+        self.assertIn("shock takes 3 exchanges more in each substep, with 26, 26 and 6 neighbours", shocked["notes"])
+        for arguments in (("--overlap",), ("--wide", "3")):
+            outcome = halocline("run", *self.TINY, "--mhd.shock", "1", *arguments)
+            self.assert_refused(f"{arguments[0][2:]} is not possible with a field that takes exchanges of its own (shock): leave one of them out", outcome)
+
     def test_each_field_gets_the_ghosts_that_it_reads(self):
         for arguments, blocks in (((), 96), (("--layout", "aos"), 144), (("--neighbors", "18"), 144), (("--neighbors", "26"), 208)):
             with self.subTest(arguments=arguments):

@@ -16,8 +16,8 @@
 
 namespace halocline::app::mhd {
 
-/// Lists the fields in their order.
-enum Field : int { kLnRho, kUx, kUy, kUz, kAx, kAy, kAz, kS, kFields };
+/// Lists the fields in their order. kShock has no equation: it is the viscosity near shocks.
+enum Field : int { kLnRho, kUx, kUy, kUz, kAx, kAy, kAz, kS, kFields, kShock = kFields };
 
 inline constexpr int kRadius = 3;
 

@@ -40,15 +40,15 @@ void refuse_unsuitable(const Config& config) {
 }  // namespace
 
 int number_of_fields(const Config& config) {
-  return static_cast<int>(fields_of(parameters_of(config).terms).size());
+  return static_cast<int>(stored_fields(parameters_of(config)).size());
 }
 
 PhysicsInfo info(const Config& config) {
   refuse_unsuitable(config);
-  constexpr const char* kNames[] = {"lnrho", "ux", "uy", "uz", "ax", "ay", "az", "s"};
+  constexpr const char* kNames[] = {"lnrho", "ux", "uy", "uz", "ax", "ay", "az", "s", "shock"};
   const double h = parameter(config, "spacing");
   const auto p = parameters_of(config);
-  const auto fields = fields_of(p.terms);
+  const auto fields = stored_fields(p);
   PhysicsInfo out{
       .fields = {},
       .radius = kRadius,
@@ -61,6 +61,10 @@ PhysicsInfo info(const Config& config) {
       .measures = {kMeasures.begin(), kMeasures.end()},
       .conserved = {"mass", "energy"}};
 
+  if (p.shock > 0)
+    out.helper = {static_cast<int>(fields.size()) - 1,
+                  {comm::DirectionSet::all(), comm::DirectionSet::all(),
+                   comm::DirectionSet::along_at_most(1)}};
   for (const auto field : fields) out.fields.emplace_back(kNames[field]);
   if (p.terms.entropy && !is_ideal_gas(p))
     out.notes.push_back(

@@ -16,6 +16,7 @@ namespace halocline::app::mhd {
 template <class T>
 struct Kernel {
   const T* in[kFields];  ///< first stored point of each field
+  const T* shock;        ///< first stored point of kShock, in `out`
   Strides strides;
   Weights<T> weights;
   Constants<T> constants;
@@ -42,6 +43,13 @@ struct Kernel {
         curl<T>(around(kAx, place), around(kAy, place), around(kAz, place), strides, weights),
         constants.b0);
   }
+  /// Returns the divergence of the velocity. V is T or Lanes<T>.
+  template <class V>
+  KOKKOS_FORCEINLINE_FUNCTION V div_u(std::int64_t place) const {
+    return first(Around<V>{in[kUx] + place}, strides.x, weights.first[0]) +
+           first(Around<V>{in[kUy] + place}, strides.y, weights.first[1]) +
+           first(Around<V>{in[kUz] + place}, strides.z, weights.first[2]);
+  }
   /// Returns T / T0 at a place.
   KOKKOS_FORCEINLINE_FUNCTION T temperature_ratio(std::int64_t place) const {
     if (!terms.entropy) return 1;
@@ -64,13 +72,21 @@ void set_addresses(const FieldSet<T>& set, const Domain& domain, const Terms& te
   }
 }
 
-/// Sets all members of a kernel but the box.
+/// Returns the address of the first stored point of the last field, which is kShock if there is
+/// one.
+template <class T>
+T* shock_address(const FieldSet<T>& set, const Domain& domain) {
+  const int last = domain.fields - 1;
+  return domain.layout == Layout::soa ? set.working_address(last) : set.working_address(0) + last;
+}
+
+/// Sets all members of a kernel but `shock` and the box.
 template <class T>
 void set_up(Kernel<T>& kernel, const Domain& domain, const Parameters& parameters,
             const std::array<double, 3>& spacing, const FieldSet<T>& in) {
   const auto per_point = std::int64_t{domain.elements_per_point()};
   const auto stored = domain.halo.stored();
-  HALOCLINE_EXPECT(domain.fields == static_cast<int>(fields_of(parameters.terms).size()));
+  HALOCLINE_EXPECT(domain.fields == static_cast<int>(stored_fields(parameters).size()));
   HALOCLINE_EXPECT(std::ranges::min(domain.halo.radius) >= kRadius);
   set_addresses(in, domain, parameters.terms, kernel.in);
   kernel.strides = {per_point, per_point * stored[0], per_point * stored[0] * stored[1]};

@@ -3,15 +3,11 @@
 
 #include <cmath>
 
-#include "physics/mhd/kernel.hpp"
+#include "physics/mhd/loop.hpp"
 
 namespace halocline::app::mhd {
 
 namespace {
-
-// Rows of a tile, and the most planes. The rows of 7 planes of 8 fields should stay in a core's
-// cache while the tile's planes follow each other.
-constexpr std::int64_t kTileRows = 16, kMostTilePlanes = 32;
 
 enum class Task { first_substep, later_substep, rates };
 
@@ -68,27 +64,39 @@ struct Upwind : Kernel<T> {
   }
 };
 
-// Goes through the points of a box: in tiles on the host, one by one on a device.
-template <class T, class Body>
-struct Loop : Body {
-  struct Tile {};
-  struct Point {};
-  std::int64_t tiles_along_y = 1, tile_planes = 1;
+// Adds the force and the heat of shock viscosity, behind Advance.
+// Force: zeta (grad div u + div u grad lnrho) + div u grad zeta. Heat: ds/dt = zeta (div u)^2 / T.
+// zeta lies in the last array of `out`.
+template <class T>
+struct ShockViscosity : Kernel<T> {
+  T* out[kFields];
+  T before, now;
 
-  KOKKOS_FUNCTION void operator()(Point, std::int64_t i) const {
-    this->template compute<T>(this->place(i));
+  template <class V>
+  KOKKOS_FORCEINLINE_FUNCTION void compute(std::int64_t place) const {
+    const auto at = [&](Field field) { return Around<V>{this->in[field] + place}; };
+    const auto& s = this->strides;
+    const auto& w = this->weights;
+    const Around<V> zeta{this->shock + place};
+    Vec3<V> laplacian, grad_div;
+    second_of_vector(at(kUx), at(kUy), at(kUz), s, w, laplacian, grad_div);
+    const V div_u = this->template div_u<V>(place);
+    const V value = zeta[0];
+    const auto force = scaled(value, grad_div + scaled(div_u, gradient(at(kLnRho), s, w))) +
+                       scaled(div_u, gradient(zeta, s, w));
+    add(kUx, force.x, place);
+    add(kUy, force.y, place);
+    add(kUz, force.z, place);
+    if (!this->terms.entropy) return;
+    const auto& c = this->constants;
+    const V t0_by_t = exponential<V>(-log_temperature_ratio<V>(at(kLnRho)[0], at(kS)[0], c));
+    add(kS, value * div_u * div_u * c.by_t0 * t0_by_t, place);
   }
 
-  void operator()(Tile, std::int64_t tile) const {
-    const auto y0 = tile % tiles_along_y * kTileRows, z0 = tile / tiles_along_y * tile_planes;
-    for (auto z = z0; z < std::min(z0 + tile_planes, this->extent[2]); ++z)
-      for (auto y = y0; y < std::min(y0 + kTileRows, this->extent[1]); ++y) {
-        std::int64_t x = 0;
-        if (this->strides.x == 1)
-          for (; x + kLanes<Lanes<T>> <= this->extent[0]; x += kLanes<Lanes<T>>)
-            this->template compute<Lanes<T>>(this->place(x, y, z));
-        for (; x < this->extent[0]; ++x) this->template compute<T>(this->place(x, y, z));
-      }
+  template <class V>
+  KOKKOS_FORCEINLINE_FUNCTION void add(Field field, const V& rate, std::int64_t place) const {
+    T* const to = out[field] + place;
+    store<V>(load<V>(to) + now * rate, to);
   }
 };
 
@@ -109,28 +117,10 @@ void launch_on(const Work<T>& work) {
   Loop<T, Body> kernel{};
   set_up(kernel, work.domain, work.parameters, work.spacing, work.in);
   set_addresses(work.out, work.domain, work.parameters.terms, kernel.out);
+  kernel.shock = shock_address(work.out, work.domain);
   kernel.before = static_cast<T>(work.before);
   kernel.now = static_cast<T>(work.now);
-  constexpr bool kTiles = std::is_same_v<ExecutionSpace, HostSpace>;
-  using Step =
-      std::conditional_t<kTiles, typename decltype(kernel)::Tile, typename decltype(kernel)::Point>;
-  for (const auto& box : work.boxes) {
-    if (box.points() == 0) continue;
-    set_box(kernel, box);
-    kernel.tiles_along_y = (box.extent[1] + kTileRows - 1) / kTileRows;
-    // Each thread gets a few tiles, so that none waits long for the last one.
-    constexpr std::int64_t kTilesPerThread = 4;
-    kernel.tile_planes = std::clamp<std::int64_t>(
-        kernel.tiles_along_y * box.extent[2] / (kTilesPerThread * HostSpace().concurrency()), 1,
-        kMostTilePlanes);
-    const auto steps = kTiles ? kernel.tiles_along_y *
-                                    ((box.extent[2] + kernel.tile_planes - 1) / kernel.tile_planes)
-                              : box.points();
-    Kokkos::parallel_for(
-        "halocline::mhd",
-        Kokkos::RangePolicy<ExecutionSpace, Step, Kokkos::IndexType<std::int64_t>>(0, steps),
-        kernel);
-  }
+  start_loop<ExecutionSpace>(kernel, work.boxes);
 }
 
 template <Task kTask, class T>
@@ -146,6 +136,7 @@ void launch(const Work<T>& work) {
     else
       launch_on<Advance<T, kTask, Terms{false, false}>, Space>(work);
     if (work.parameters.upwind) launch_on<Upwind<T>, Space>(work);
+    if (work.parameters.shock > 0) launch_on<ShockViscosity<T>, Space>(work);
   });
 }
 
@@ -182,7 +173,14 @@ std::vector<Field> fields_of(const Terms& terms) {
   return out;
 }
 
+std::vector<Field> stored_fields(const Parameters& parameters) {
+  auto out = fields_of(parameters.terms);
+  if (parameters.shock > 0) out.push_back(kShock);
+  return out;
+}
+
 comm::DirectionSet needed_neighbors(Field field) {
+  if (field == kShock) return {};  // it is exchanged by itself
   auto out = comm::DirectionSet::along_at_most(1);
   if (field == kLnRho || field == kS) return out;
   const auto own = static_cast<std::size_t>((field - kUx) % 3);

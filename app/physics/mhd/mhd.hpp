@@ -28,6 +28,7 @@ struct Parameters {
   std::array<double, 3> b0{};  ///< uniform field that is added to curl A
   Terms terms;                 ///< equations that are solved
   bool upwind = false;         ///< adds upwinding to the equation of density
+  double shock = 0;            ///< coefficient of the viscosity near shocks; 0: none
   /// Leaves out the force zeta (div u) grad(lnrho), as Astaroth does. Then neither momentum nor
   /// energy is conserved.
   bool astaroth_bulk_viscosity = false;
@@ -42,6 +43,9 @@ Constants<T> constants(const Parameters& parameters);
 
 /// Returns the fields that have an equation, in their order in memory.
 std::vector<Field> fields_of(const Terms& terms);
+
+/// Returns all fields in memory: those with an equation, then kShock if there is shock viscosity.
+std::vector<Field> stored_fields(const Parameters& parameters);
 
 /// Returns the directions in which the stencil of a field reads ghosts. lnrho and s: 6 faces. A
 /// component of u or A: 6 faces and the 8 edges that lie in planes with its own axis.

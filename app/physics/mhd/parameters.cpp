@@ -31,6 +31,7 @@ constexpr std::array kParameters{
                      kNoYes},
     PhysicsParameter{"magnetic", "whether there is a magnetic field", 1, 0, kNoYes},
     PhysicsParameter{"upwind", "whether sixth differences smooth the density upwind", 0, 0, kNoYes},
+    PhysicsParameter{"shock", "coefficient of the viscosity near shocks; 0: none", 0, 0},
     PhysicsParameter{"gamma", "adiabatic index", kUsual.gamma, kAboveZero},
     PhysicsParameter{"cp", "heat capacity at constant pressure (energy / mass / temperature)",
                      kUsual.cp, kAboveZero},
@@ -87,6 +88,7 @@ Parameters parameters_of(const Config& config) {
           .b0 = {get("b0x"), get("b0y"), get("b0z")},
           .terms = {.entropy = get("entropy") != 0, .magnetic = get("magnetic") != 0},
           .upwind = get("upwind") != 0,
+          .shock = get("shock"),
           .astaroth_bulk_viscosity = get("astaroth-bulk") != 0};
 }
 

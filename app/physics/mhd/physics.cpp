@@ -12,6 +12,8 @@
 #include "physics/mhd/measure.hpp"
 #include "physics/mhd/mhd.hpp"
 #include "physics/mhd/parameters.hpp"
+#include "physics/mhd/shock.hpp"
+#include "support/error.hpp"
 #include "support/mpi_check.hpp"
 
 namespace halocline::app {
@@ -33,7 +35,7 @@ class Mhd final : public Physics<T> {
         spacing_(mhd_spacing(config)),
         wave_(mhd::exact_solution(config, domain.decomposition.global())) {
     take(config);
-    evolving_ = mhd::fields_of(parameters_.terms);
+    stored_ = mhd::stored_fields(parameters_);
     now_ = next_ = {0, {0, fixed_dt_}};
   }
 
@@ -42,15 +44,20 @@ class Mhd final : public Physics<T> {
   void set_initial(const FieldSet<T>& fields) const override {
     for_each_element("halocline::mhd::set_initial", domain_, fields,
                      [value = mhd::initial_state(config_, domain_.decomposition.global()),
-                      evolving = evolving_](T& element, const ElementMap::Place& p) {
-                       const auto field = evolving[static_cast<std::size_t>(p.field)];
-                       element = p.owned || p.outside
-                                     ? static_cast<T>(value(field, {p.x, p.y, p.z}))
-                                     : std::numeric_limits<T>::quiet_NaN();
+                      stored = stored_](T& element, const ElementMap::Place& p) {
+                       const auto field = stored[static_cast<std::size_t>(p.field)];
+                       element = !p.owned && !p.outside ? std::numeric_limits<T>::quiet_NaN()
+                                 : field == mhd::kShock
+                                     ? T(0)
+                                     : static_cast<T>(value(field, {p.x, p.y, p.z}));
                      });
   }
 
   void set_outer_ghosts(const FieldSet<T>&, std::int64_t) const override {}
+
+  void help(int round, const FieldSet<T>& from, const FieldSet<T>& to) const override {
+    mhd::find_shocks(domain_, parameters_, spacing_, static_cast<mhd::ShockRound>(round), from, to);
+  }
 
   void start(std::int64_t substep, const FieldSet<T>& in, const FieldSet<T>& out, int,
              std::span<const comm::Box> boxes) const override {
@@ -69,7 +76,7 @@ class Mhd final : public Physics<T> {
       return;
     }
     if (wave_ && substep >= 0) wave_->advance(parameters_, clock(substep).dt);
-    const double dt = chosen_step(in, comm, substep < 0);
+    const double dt = chosen_step(parameters_, fixed_dt_, in, comm, substep < 0);
     now_ = next_;
     next_ = {substep + 1, {substep < 0 ? 0 : now_.clock.time + now_.clock.dt, dt}};
   }
@@ -93,10 +100,15 @@ class Mhd final : public Physics<T> {
   }
   // The step that was chosen with the old parameters may be too long for the new ones.
   void reload(const Config& config, const FieldSet<T>& fields, MPI_Comm comm) override {
-    const auto terms = parameters_.terms;
+    const auto parameters = mhd::parameters_of(config);
+    if (mhd::stored_fields(parameters) != stored_)
+      throw ConfigError(
+          "a run keeps its fields (entropy, magnetic or shock of [mhd] names others): begin a new "
+          "run, or change other parameters");
+    const double fixed_dt = mhd::parameter(config, "dt");
+    const double dt = chosen_step(parameters, fixed_dt, fields, comm, true);
     take(config);
-    parameters_.terms = terms;
-    next_.clock.dt = chosen_step(fields, comm, true);
+    next_.clock.dt = dt;
   }
 
   std::vector<double> measure(const FieldSet<T>& fields, MPI_Comm comm) const override {
@@ -112,12 +124,13 @@ class Mhd final : public Physics<T> {
       const auto off = reduce_array<T, Kokkos::Max<double>>(
           "halocline::mhd::check", view,
           [=, map = ElementMap(domain_, a), wave = wave_, parameters = parameters_,
-           evolving = evolving_](std::int64_t z, std::int64_t y, std::int64_t e, double& largest) {
+           stored = stored_](std::int64_t z, std::int64_t y, std::int64_t e, double& largest) {
             const auto p = map(z, y, e);
             if (!p.owned) return;
             const auto value = static_cast<double>(view(z, y, e));
-            const auto field = evolving[static_cast<std::size_t>(p.field)];
-            const double exact = wave ? wave->value(field, {p.x, p.y, p.z}, parameters) : 0;
+            const auto field = stored[static_cast<std::size_t>(p.field)];
+            const double exact =
+                wave && field != mhd::kShock ? wave->value(field, {p.x, p.y, p.z}, parameters) : 0;
             // Without an exact solution only infinity and NaN are wrong.
             const double error = Kokkos::abs(value - exact) * (wave ? 1 : 0);
             if (!(error <= largest)) largest = error == error ? error : kInfinite;
@@ -138,15 +151,16 @@ class Mhd final : public Physics<T> {
   }
   // Returns the fixed step, or else the longest one. `is_checked`: refuses a fixed step that is not
   // stable.
-  double chosen_step(const FieldSet<T>& fields, MPI_Comm comm, bool is_checked) const {
-    if (fixed_dt_ > 0 && !is_checked) return fixed_dt_;
-    const auto limits = mhd::step_limits(domain_, parameters_, spacing_, fields, comm);
-    if (fixed_dt_ == 0) return limits.chosen;
-    if (fixed_dt_ > limits.stable && !config_.force_dt)
-      throw ConfigError("mhd.dt is not stable (mhd.dt " + number(fixed_dt_) +
+  double chosen_step(const mhd::Parameters& parameters, double fixed_dt, const FieldSet<T>& fields,
+                     MPI_Comm comm, bool is_checked) const {
+    if (fixed_dt > 0 && !is_checked) return fixed_dt;
+    const auto limits = mhd::step_limits(domain_, parameters, spacing_, fields, comm);
+    if (fixed_dt == 0) return limits.chosen;
+    if (fixed_dt > limits.stable && !config_.force_dt)
+      throw ConfigError("mhd.dt is not stable (mhd.dt " + number(fixed_dt) +
                         ", some wave grows in steps above " + number(limits.stable) +
                         "): use a shorter one, 0 for the longest, or --force-dt");
-    return fixed_dt_;
+    return fixed_dt;
   }
   static std::string number(double value) {
     char text[32];
@@ -169,7 +183,7 @@ class Mhd final : public Physics<T> {
   const Config& config_;
   const Domain& domain_;
   mhd::Parameters parameters_;
-  std::vector<mhd::Field> evolving_;
+  std::vector<mhd::Field> stored_;
   std::array<double, 3> spacing_;
   double fixed_dt_ = 0;
   std::optional<mhd::Forcing> forcing_;

@@ -34,6 +34,8 @@ struct Traffic {
   std::int64_t messages = 0;           ///< messages to other ranks, each chunk counted
   std::int64_t bytes_off_node = 0;     ///< part of bytes_to_others that goes to other nodes
   std::int64_t messages_off_node = 0;  ///< part of messages that goes to other nodes
+
+  Traffic& operator+=(const Traffic& more);
 };
 
 /// Holds the seconds that this rank spent in the phases of one exchange. A phase that the method

@@ -7,6 +7,20 @@
 
 #include "support/mpi_check.hpp"
 
+namespace halocline::comm {
+
+Traffic& Traffic::operator+=(const Traffic& more) {
+  bytes_to_others += more.bytes_to_others;
+  bytes_to_self += more.bytes_to_self;
+  jobs += more.jobs;
+  messages += more.messages;
+  bytes_off_node += more.bytes_off_node;
+  messages_off_node += more.messages_off_node;
+  return *this;
+}
+
+}  // namespace halocline::comm
+
 namespace halocline::comm::detail {
 
 namespace {
