@@ -4,6 +4,9 @@
 // In a periodic box a plane wave is an eigenvector of every difference. So the amplitude of the
 // discrete solution is known: n steps multiply it by (1 + z + z^2/2 + z^3/6)^n. The numbers in the
 // tables come from an independent serial program. The test runs on any number of ranks.
+//
+// Variables of the environment choose the largest box, the method and the memory of the fields.
+// test_mhd_methods.py runs the tests with each method.
 #include "physics/mhd/mhd.hpp"
 
 #include <gtest/gtest.h>
@@ -52,6 +55,18 @@ std::int64_t most_points() {
 }
 const std::int64_t kMostPoints = most_points();
 
+// Returns the method that exchanges all boxes.
+comm::Method method_of_boxes() {
+  const char* const text = std::getenv("HALOCLINE_MHD_METHOD");
+  return text ? comm::parse_method(text) : comm::Method(comm::Exchange::p2p);
+}
+
+// Returns the memory in which all boxes are exchanged and computed.
+Memory memory_of_boxes() {
+  const char* const text = std::getenv("HALOCLINE_MHD_MEMORY");
+  return from_string<Memory>(text ? text : "host").value();
+}
+
 // Returns the larger number. A NaN counts as infinite, so that no comparison loses it.
 double worse(double a, double b) {
   if (std::isnan(b)) return std::numeric_limits<double>::infinity();
@@ -86,7 +101,8 @@ Config config_of(std::int64_t points) {
   return config;
 }
 
-/// Advances a periodic box of side 2 pi. A field without an equation reads as 0.
+/// Advances a periodic box of side 2 pi. A field without an equation reads as 0. Fields in device
+/// memory have copies on the host, which each member function renews.
 template <class T>
 class PeriodicBox {
  public:
@@ -107,7 +123,11 @@ class PeriodicBox {
   double h() const { return spacing_[0]; }
   std::uint64_t hash() const { return state_hash(domain_, fields(), comm_); }
 
-  void exchange() { plans_[now_].start().finish(); }
+  void exchange() {
+    fields().to_device();
+    plans_[now_].start().finish();
+    fields().from_device();
+  }
 
   void set(const Function& function) {
     for_each([&](const Point& at, const Values&) { return function(at[0], at[1], at[2]); });
@@ -121,8 +141,15 @@ class PeriodicBox {
         start_substep<T>(domain_, parameters_, spacing(), {stage, dt}, fields(), other(),
                          boxes_.empty() ? std::span<const comm::Box>(whole) : boxes_);
         finish_substep(other());
+        other().from_device();
         now_ = 1 - now_;
       }
+  }
+  /// Sets other() to the rates of the fields, whose ghosts are read.
+  void set_rates(const Parameters& parameters) {
+    fields().to_device();
+    mhd::set_rates(domain_, parameters, spacing_, fields(), other());
+    other().from_device();
   }
   /// Computes each substep in these parts from now on.
   void divide(std::vector<comm::Box> boxes) { boxes_ = std::move(boxes); }
@@ -203,7 +230,8 @@ class PeriodicBox {
  private:
   static Config with_fields(Config config, const Parameters& parameters) {
     config.fields = static_cast<int>(fields_of(parameters.terms).size());
-    config.methods = {comm::Exchange::p2p};
+    config.methods = {method_of_boxes()};
+    config.memory = memory_of_boxes();
     return config;
   }
   static std::array<double, 3> spacing_of(const std::array<std::int64_t, 3>& points) {
@@ -212,12 +240,12 @@ class PeriodicBox {
       out[axis] = kTurn / static_cast<double>(points[axis]);
     return out;
   }
-  static Storage storage() { return storage_for(comm::Method{comm::Exchange::p2p}, Memory::host); }
+  static Storage storage() { return storage_for(method_of_boxes(), memory_of_boxes()); }
   comm::ExchangePlan plan(const HaloFields<T>& set) const {
     return {comm_,
             set.jobs(comm::HaloShape::direct),
             config_.methods.front(),
-            {.nodes = &domain_.nodes}};
+            {.nodes = &domain_.nodes, .windows = set.windows()}};
   }
   template <class Body>
   void for_each(Body body) {
@@ -603,7 +631,7 @@ Values error_of_rates(const Config& config, const Parameters& parameters) {
   PeriodicBox<double> box(config, parameters);
   box.set([&](double x, double y, double z) { return waves.values({x, y, z}); });
   box.exchange();
-  set_rates(box.domain(), parameters, box.spacing(), box.fields(), box.other());
+  box.set_rates(parameters);
   const auto numbers = constants<double>(parameters);
   Values mine{}, all{};
   box.for_each_stored([&](const comm::Int3& p) {
@@ -669,7 +697,7 @@ TEST(Mhd, SmoothsDensityUpwind) {
   box.exchange();
   const auto rates_with = [&](bool upwind) {
     parameters.upwind = upwind;
-    set_rates(box.domain(), parameters, box.spacing(), box.fields(), box.other());
+    box.set_rates(parameters);
     std::vector<Values> out;
     box.for_each_stored([&](const comm::Int3& p) { out.push_back(box.values(box.other(), p)); });
     return out;
@@ -821,7 +849,7 @@ TEST(Mhd, KeepsDiscreteInvariants) {
     PeriodicBox<double> box(config_of(points), parameters);
     box.set(turbulence);
     box.exchange();
-    set_rates(box.domain(), parameters, box.spacing(), box.fields(), box.other());
+    box.set_rates(parameters);
     double mine[2]{}, all[2];
     box.for_each_stored([&](const comm::Int3& p) {
       const auto f = box.local_at(p);
@@ -961,7 +989,7 @@ TEST(Mhd, ReadsTheGhostsThatItNames) {
   };
   // Returns the sum of all rates, which is NaN if one of them is.
   const auto sum_of_rates = [&] {
-    set_rates(box.domain(), parameters, box.spacing(), box.fields(), box.other());
+    box.set_rates(parameters);
     double out = 0;
     box.for_each_stored([&](const comm::Int3& p) {
       for (int field = 0; field < kFields; ++field) out += *box.address(box.other(), field, p);

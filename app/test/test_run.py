@@ -192,6 +192,14 @@ class Mhd(Run):
         (plain, *_) = self.records("compare", "--global", "12", "10", "14", "--iterations", "2", "--quiet", ranks=2)
         self.assertLess(masked, plain["bytes_to_others"] + plain["bytes_to_self"])
 
+    def test_faults_in_its_halos_are_seen(self):
+        cases = [("--inject", "flip", "--methods", method) for method in METHODS]
+        cases += [("--inject", kind) for kind in ("drop", "swap", "stale")]
+        for case, outcome in several(lambda case: halocline("run", *self.TINY, *case, ranks=2), cases):
+            with self.subTest(case=case):
+                self.assertEqual((outcome.code, len(outcome.ours)), (1, 1), outcome.stderr)
+                self.assertIn("verification failed", outcome.ours[0])
+
     def test_a_wide_halo_gives_the_same_state(self):
         large = ("run", "--global", "26", "24", "22", "--steps", "7", "--quiet")
         for physics, widths in (("mhd", (3,)), ("heat", (2, 3))):
