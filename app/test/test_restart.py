@@ -162,6 +162,41 @@ class Restart(OutputFolder):
                 self.assert_refused(text, halocline("run", "--restart", heat, *arguments))
 
 
+class Device(OutputFolder):
+    """Tests runs with fields in the memory of an emulated device."""
+
+    # After some step each kind of file is the only one.
+    ALL_FILES = ("--steps", "7", "--checkpoint-every", "5", "--series-every", "3", "--snapshot-every", "2", "--slice-every", "2", "--slice-fields", "ux,s")
+
+    def run_in(self, memory, *arguments, ranks=1):
+        outcome = halocline("run", "--memory", memory, *arguments, "--quiet", ranks=ranks, inside=("env", "HALOCLINE_DEVICE=emulated"))
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+        return outcome.stdout.split()[-1]
+
+    def files_of(self, memory, *arguments, ranks):
+        """Returns the checksums of all files of a run, by name."""
+        folder = self.top / f"{memory}-{ranks}"
+        self.run_in(memory, *PHYSICS["mhd"], *GRID, *self.ALL_FILES, *arguments, "--output-folder", folder, ranks=ranks)
+        return {str(path.relative_to(folder)): zlib.crc32(path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
+
+    def test_writes_the_files_of_the_host(self):
+        for ranks, arguments in ((1, ()), (2, ("--layout", "aos", "--overlap"))):
+            with self.subTest(ranks=ranks):
+                on_host, on_device = (self.files_of(memory, *arguments, ranks=ranks) for memory in ("host", "device"))
+                for name in ("checkpoint-00000005/checkpoint.json", "timeseries.csv", "fields-00000004.vti", "slice-ux-z-00000004.png"):
+                    self.assertIn(name, on_host)
+                self.assertEqual(on_device, on_host)
+
+    def test_goes_on_from_the_host_and_back(self):
+        for physics, arguments in PHYSICS.items():
+            whole = self.hash_of(*arguments, *GRID, "--steps", "6")
+            for first, second, ranks in (("host", "device", 4), ("device", "host", 1), ("device", "device", 1)):
+                with self.subTest(physics=physics, first=first, second=second):
+                    folder = self.top / f"{physics}-{first}-{second}"
+                    self.run_in(first, *arguments, *GRID, "--steps", "3", "--checkpoint-every", "3", "--output-folder", folder, ranks=2)
+                    self.assertEqual(self.run_in(second, "--restart", folder, "--steps", "6", ranks=ranks), whole)
+
+
 class Damage(OutputFolder):
     def setUp(self):
         super().setUp()
