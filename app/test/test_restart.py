@@ -98,6 +98,20 @@ class Restart(OutputFolder):
         self.assertEqual(self.hash_of("--restart", self.folder, "--steps", "4"), whole)
         self.assertNotEqual(self.hash_of("--restart", self.folder, "--steps", "4", "--mhd.nu", "0.03"), whole)
 
+    def test_a_fixed_step_is_checked_against_the_fields(self):
+        step = ("--mhd.dt", "0.004")
+        whole = self.hash_of(*PHYSICS["mhd"], *GRID, *step, "--steps", "6")
+        self.write(*step, steps=4, ranks=2)
+        self.assertEqual(self.hash_of("--restart", self.folder, "--steps", "6", "--overlap", ranks=2), whole)
+
+        self.folder = self.top / "faster"
+        driven = ("--mhd.initial", "uniform", "--mhd.forcing", "5", "--mhd.dt", "0.02")
+        whole = self.hash_of(*PHYSICS["mhd"], *GRID, *driven, "--steps", "3")
+        self.write(*driven, steps=2)
+        outcome = halocline("run", "--restart", self.folder, "--steps", "3", ranks=2)
+        self.assert_refused("mhd.dt is not stable (mhd.dt 0.02, some wave grows in steps above 0.0", outcome)
+        self.assertEqual(self.hash_of("--restart", self.folder, "--steps", "3", "--force-dt", ranks=2), whole)
+
     def test_initial_state_of_another_program(self):
         """Writes the state in which `run` begins, as results/checkpoints.md describes it."""
         self.write("--snapshot-every", "1", steps=0)
@@ -300,9 +314,9 @@ class Writing(OutputFolder):
 class Control(OutputFolder):
     ENDLESS = ("--steps", "1000000")
 
-    def start(self, *arguments, ranks=1):
+    def start(self, *arguments, ranks=1, physics=PHYSICS["mhd"]):
         command = [MPIEXEC, "-n", str(ranks)] if ranks > 1 else []
-        command += [BINARY, "run", *PHYSICS["mhd"], *GRID, *self.ENDLESS, "--series-every", "1", "--output-folder", str(self.folder), *arguments]
+        command += [BINARY, "run", *physics, *GRID, *self.ENDLESS, "--series-every", "1", "--output-folder", str(self.folder), *arguments]
         environment = self.enterContext(own_session()) if hasattr(self, "enterContext") else self.session()
         job = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         deadline = time.monotonic() + TIMEOUT_S
@@ -346,11 +360,13 @@ class Control(OutputFolder):
         job.send_signal(signal.SIGUSR1)
         self.assert_stopped(job, "SIGUSR1")
 
-    def test_a_file_changes_parameters(self):
+    def settings_after(self, texts, physics):
+        """Runs with each text in the config file, one after the other. Returns the output and the settings at the end."""
         config = self.top / "c.toml"
-        config.write_text("[mhd]\nnu = 0.01\n")
-        job = self.start("--config", str(config), ranks=2)
-        for text, answer in (("[mhd]\nnu = 0.5\n", "took the parameters again"), ("[mhd]\nnu = -1\n", "kept the old parameters: mhd.nu cannot be used")):
+        first, *others = texts
+        config.write_text(first)
+        job = self.start("--config", str(config), ranks=2, physics=("--physics", physics))
+        for text in others:
             config.write_text(text)
             (self.folder / "RELOAD").touch()
             deadline = time.monotonic() + TIMEOUT_S
@@ -361,11 +377,23 @@ class Control(OutputFolder):
         (self.folder / "STOP").touch()
         out, err = job.communicate(timeout=TIMEOUT_S)
         self.assertEqual(job.returncode, 0, err)
+        (checkpoint,) = self.checkpoints()
+        return out, json.loads((self.folder / checkpoint / "checkpoint.json").read_text())["settings"]
+
+    def test_a_file_changes_parameters(self):
+        out, settings = self.settings_after(["[mhd]\nnu = 0.01\n", "[mhd]\nnu = 0.5\n", "[mhd]\nnu = -1\n"], "mhd")
         self.assertIn("took the parameters again, for RELOAD\n", out)
         self.assertIn("kept the old parameters: mhd.nu cannot be used", out)
-        (checkpoint,) = self.checkpoints()
-        settings = json.loads((self.folder / checkpoint / "checkpoint.json").read_text())["settings"]
         self.assertEqual(settings["mhd.nu"], 0.5)
+
+    def test_heat_keeps_its_parameter(self):
+        out, settings = self.settings_after(["[heat]\ndiffusion = 0.0001\n", "[heat]\ndiffusion = 0.0002\n", ""], "heat")
+        for given in "0.000200", "0.000000":
+            self.assertIn(f"kept the old parameters: heat.diffusion cannot change ({given}, the run keeps 0.000100)", out)
+        self.assertNotIn("took", out)
+        self.assertEqual(settings["heat.diffusion"], 0.0001)
+        restart = ("run", "--restart", self.folder, *self.ENDLESS, "--heat.diffusion")
+        self.assert_refused("heat.diffusion cannot change (0.000200, the run keeps 0.000100)", halocline(*restart, "0.0002", ranks=2))
 
 
 class Series(OutputFolder):

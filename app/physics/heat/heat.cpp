@@ -44,7 +44,8 @@ class Heat final : public Physics<T> {
       : domain_(domain),
         spec_(stencil_spec(config.stencil)),
         stages_(config.stages),
-        diffusion_number_(given_diffusion_number(config)) {
+        given_(given_diffusion_number(config)),
+        diffusion_number_(given_) {
     if (diffusion_number_ == 0)
       diffusion_number_ =
           choose_diffusion_number(spec_, domain, config.steps * config.stages, config.stages);
@@ -69,7 +70,14 @@ class Heat final : public Physics<T> {
   }
   std::vector<double> state() const override { return {diffusion_number_}; }
   void restore(std::span<const double> state) override { diffusion_number_ = state.front(); }
-  void reload(const Config&, const FieldSet<T>&, MPI_Comm) override {}
+  // The exact wave knows one diffusion number for all substeps.
+  void reload(const Config& config, const FieldSet<T>&, MPI_Comm) override {
+    const double given = given_diffusion_number(config);
+    if (given == 0 ? given_ == 0 : given == diffusion_number_) return;
+    throw ConfigError("heat.diffusion cannot change (" + std::to_string(given) +
+                      ", the run keeps " + std::to_string(diffusion_number_) +
+                      "): leave it as it was, or begin a new run");
+  }
   std::vector<double> measure(const FieldSet<T>&, MPI_Comm) const override { return {}; }
 
   std::optional<SolutionCheck> check(const FieldSet<T>& fields, std::int64_t substeps,
@@ -83,6 +91,7 @@ class Heat final : public Physics<T> {
   const Domain& domain_;
   StencilSpec spec_;
   int stages_;
+  double given_;  // 0 if the number of steps has chosen the number
   double diffusion_number_;
 };
 
