@@ -17,6 +17,7 @@
 #include "environment.hpp"
 #include "halo_messages.hpp"
 #include "physics.hpp"
+#include "run_files.hpp"
 #include "support/error.hpp"
 #include "support/mpi_check.hpp"
 #include "table.hpp"
@@ -228,6 +229,29 @@ MessageMemory message_memory(const comm::Method& method) {
   return {1, 0};
 }
 
+Domain with_all_needs(Domain domain) {
+  domain.needs.assign(domain.needs.size(), comm::DirectionSet::all());
+  return domain;
+}
+
+// Returns the bytes of the ghosts that Boundaries keeps on the rank with most of them. `stored` are
+// the extents of that rank.
+double bytes_of_fixed_ghosts(const Domain& domain, const Int3& stored) {
+  double points = 0;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (domain.decomposition.periodic()[axis]) continue;
+    const auto* const sides = &domain.boundary[2 * axis];
+    const auto fixed = std::count(sides, sides + 2, Boundary::fixed);
+    const auto most =
+        domain.decomposition.ranks()[axis] == 1 ? fixed : std::min<std::ptrdiff_t>(fixed, 1);
+    double slab = static_cast<double>(most * domain.halo.radius[axis]);
+    for (std::size_t other = 0; other < 3; ++other)
+      if (other != axis) slab *= static_cast<double>(stored[other]);
+    points += slab;
+  }
+  return points * domain.fields * domain.value_bytes();
+}
+
 }  // namespace
 
 MemoryEstimate estimate_memory(const Config& config, const Domain& domain, int copies,
@@ -248,17 +272,25 @@ MemoryEstimate estimate_memory(const Config& config, const Domain& domain, int c
   // compare has one set in windows, run has all sets there.
   if (!on_device && std::any_of(methods.begin(), methods.end(), may_share))
     out.windows = config.subcommand == Subcommand::run ? out.host.fields : out.host.fields / copies;
-  for (const auto shape : shapes_of(config)) {
-    const auto traffic = largest_halo_traffic(config, domain, shape);
+  const auto add_plan = [&](const comm::Method& method, const HaloTraffic& traffic) {
     const auto bytes = 2 * traffic.bytes_to_self;
     // Jobs and plans: 380 bytes for each side of a job, measured with 50,000 fields.
     const auto bookkeeping = 400.0 * 2 * static_cast<double>(traffic.regions);
-    for (const auto& method : methods) {
-      const auto share = on_device ? message_memory(method) : MessageMemory{1, 0};
-      out.host.messages += share.host * bytes + bookkeeping;
-      out.device.messages += share.device * bytes;
-    }
+    const auto share = on_device ? message_memory(method) : MessageMemory{1, 0};
+    out.host.messages += share.host * bytes + bookkeeping;
+    out.device.messages += share.device * bytes;
+  };
+  for (const auto shape : shapes_of(config)) {
+    const auto traffic = largest_halo_traffic(config, domain, shape);
+    for (const auto& method : methods) add_plan(method, traffic);
   }
+  if (config.subcommand != Subcommand::run) return out;
+  out.host.fields += bytes_of_fixed_ghosts(domain, largest.stored());
+  if (!writes_files(config) && config.restart.empty()) return out;
+  // A time series, RELOAD and a restart may set the ghosts of all directions, in each set.
+  const auto traffic =
+      largest_halo_traffic(config, with_all_needs(domain), comm::HaloShape::direct);
+  for (int set = 0; set < copies; ++set) add_plan(comm::Exchange::alltoallv, traffic);
   return out;
 }
 
@@ -373,14 +405,12 @@ namespace {
 
 // Compares what is exchanged with all ghosts of all fields.
 std::string describe_needs(const Config& config, const Domain& domain) {
-  auto full = domain;
-  full.needs.assign(domain.needs.size(), comm::DirectionSet::all());
   const auto shape = shapes_of(config).front();
   const auto helper = config.subcommand == Subcommand::run
                           ? describe_helper(physics_of(config).info(config))
                           : std::string();
   const auto some = largest_halo_traffic(config, domain, shape).bytes_to_self;
-  const auto all = largest_halo_traffic(config, full, shape).bytes_to_self;
+  const auto all = largest_halo_traffic(config, with_all_needs(domain), shape).bytes_to_self;
   return "exchanged: " + describe_blocks(domain) + ", " + format_bytes(some) + " of " +
          format_bytes(all) + " of a rank with all neighbours (" + format_bytes(all - some) +
          " saved)\n" + (helper.empty() ? "" : helper + "\n");

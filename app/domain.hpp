@@ -87,7 +87,7 @@ struct MemoryEstimate {
 /// \param copies number of sets of fields; a set on a device has its twin on the host.
 /// \param methods methods of the exchange plans; a method has one plan in each shape. A plan has a
 /// message buffer for sending and one for receiving. They are on host and device if the transfer
-/// needs both or is not known.
+/// needs both or is not known. The estimate adds what `run` keeps for boundaries and for its files.
 MemoryEstimate estimate_memory(const Config& config, const Domain& domain, int copies,
                                const std::vector<comm::Method>& methods);
 

@@ -88,6 +88,46 @@ TEST(Memory, MessagesFollowNeighborsAndShapes) {
             2 * all + 800 * (26 + 6));
 }
 
+// A rank keeps the ghosts beyond its fixed sides. 14 x 14 x 3 points of 8 bytes lie beyond a side.
+TEST(Memory, CountsFixedGhosts) {
+  constexpr double kSlab = 14 * 14 * 3 * 8;
+  const auto fields = [](const PerSide<Boundary>& boundary, const comm::PerAxis<bool>& periodic,
+                         MPI_Comm comm) {
+    Config config;
+    config.subcommand = Subcommand::run;
+    config.local = {8, 8, 8};
+    config.fields = 1;
+    config.periodic = periodic;
+    config.boundary = boundary;
+    return estimate_memory(config, make_domain(config, comm::NodeHierarchy(comm)), 2, {})
+        .host.fields;
+  };
+  const comm::PerAxis<bool> open(false), open_z(true, true, false);
+  const PerSide<Boundary> fixed(Boundary::fixed), exact(Boundary::exact);
+  const double none = fields(exact, open, MPI_COMM_SELF);
+  EXPECT_EQ(fields(fixed, open, MPI_COMM_SELF), none + 6 * kSlab);
+  EXPECT_EQ(fields(fixed, open_z, MPI_COMM_SELF), none + 2 * kSlab);
+  // One of two ranks above each other has the low side, the other one the high side.
+  const double sides = size_of(MPI_COMM_WORLD) == 2 ? 1 : 2;
+  EXPECT_EQ(fields(fixed, open_z, MPI_COMM_WORLD), none + sides * kSlab);
+}
+
+// A run with files may exchange all ghosts, by a plan for each set.
+TEST(Memory, CountsPlansForAllGhosts) {
+  const auto messages = [](auto... change) {
+    Config config;
+    config.subcommand = Subcommand::run;
+    config.stencil = Stencil::heat3;
+    (change(config), ...);
+    return estimate(config, {}).host.messages;
+  };
+  const double all = 2 * (2 * kGhosts * 8 + 800 * 26);
+  EXPECT_EQ(messages(), 0);
+  EXPECT_EQ(messages([](Config& config) { config.series_every = 1; }), all);
+  EXPECT_EQ(messages([](Config& config) { config.slice_every = 1; }), all);
+  EXPECT_EQ(messages([](Config& config) { config.restart = "folder"; }), all);
+}
+
 // With two ranks, one lies above the other.
 TEST(Halo, TrafficFollowsMessages) {
   Config config;
