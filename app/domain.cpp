@@ -286,6 +286,11 @@ MemoryEstimate estimate_memory(const Config& config, const Domain& domain, int c
   }
   if (config.subcommand != Subcommand::run) return out;
   out.host.fields += bytes_of_fixed_ghosts(domain, largest.stored());
+  if (const auto helper = physics_of(config).info(config).helper)
+    for (const auto& needs : helper->needs)
+      for (const auto& method : methods)
+        add_plan(method, largest_halo_traffic(config, with_needs_of(domain, helper->field, needs),
+                                              config.shape.front()));
   if (!writes_files(config) && config.restart.empty()) return out;
   // A time series, RELOAD and a restart may set the ghosts of all directions, in each set.
   const auto traffic =
@@ -386,6 +391,12 @@ Table table_of_ranks(const Config& config, const Domain& domain, comm::HaloShape
 }
 
 }  // namespace
+
+Domain with_needs_of(Domain domain, int field, const comm::DirectionSet& needs) {
+  for (auto& of_array : domain.needs) of_array = {};
+  domain.needs[domain.layout == Layout::soa ? static_cast<std::size_t>(field) : 0] = needs;
+  return domain;
+}
 
 std::string describe_helper(const PhysicsInfo& info) {
   if (!info.helper) return "";

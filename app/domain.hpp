@@ -65,6 +65,9 @@ Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes);
 /// that an exchange fills.
 std::string describe_blocks(const Domain& domain);
 
+/// Returns the domain with the needs of one field alone. With layout aos its array travels.
+Domain with_needs_of(Domain domain, int field, const comm::DirectionSet& needs);
+
 struct PhysicsInfo;
 /// Returns "shock takes 3 exchanges more in each substep, with 26, 26 and 6 neighbours", or nothing
 /// without a helping field.

@@ -361,10 +361,7 @@ class Simulation {
     std::vector<HelperRound> out;
     if (!info_.helper) return out;
     for (const auto& needs : info_.helper->needs) {
-      auto domain = domain_;
-      for (auto& of_array : domain.needs) of_array = {};
-      const bool is_soa = domain.layout == Layout::soa;
-      domain.needs[is_soa ? static_cast<std::size_t>(info_.helper->field) : 0] = needs;
+      const auto domain = with_needs_of(domain_, info_.helper->field, needs);
       const auto plan = [&](const HaloFields<T>& set) {
         RegionTypes types(domain, config_.describe, mpi_type_of(config_.element),
                           set.fields().working_addresses());

@@ -7,6 +7,7 @@
 #include "environment.hpp"
 #include "halo_messages.hpp"
 #include "methods.hpp"
+#include "physics.hpp"
 #include "support/error.hpp"
 
 namespace halocline::app {
@@ -126,6 +127,22 @@ TEST(Memory, CountsPlansForAllGhosts) {
   EXPECT_EQ(messages([](Config& config) { config.series_every = 1; }), all);
   EXPECT_EQ(messages([](Config& config) { config.slice_every = 1; }), all);
   EXPECT_EQ(messages([](Config& config) { config.restart = "folder"; }), all);
+}
+
+// The viscosity near shocks takes plans with 26, 26 and 6 neighbours.
+TEST(Memory, CountsPlansOfAHelpingField) {
+  const auto messages = [](double shock) {
+    Config config;
+    config.subcommand = Subcommand::run;
+    config.physics = "mhd";
+    config.local = {8, 8, 8};
+    config.parameters["mhd.shock"] = shock;
+    config.fields = physics_of(config).fields(config);
+    const auto domain = make_domain(config, comm::NodeHierarchy(MPI_COMM_SELF));
+    return estimate_memory(config, domain, 2, {comm::Method(comm::Exchange::p2p)}).host.messages;
+  };
+  const double faces = 6 * 8 * 8 * 3;
+  EXPECT_EQ(messages(1), messages(0) + 2 * 8 * (2 * kGhosts + faces) + 800 * (26 + 26 + 6));
 }
 
 // With two ranks, one lies above the other.
