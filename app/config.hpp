@@ -33,6 +33,8 @@ constexpr bool is_complex(Element element) {
 constexpr bool is_double(Element element) {
   return element == Element::float64 || element == Element::complex64;
 }
+/// Lists the bytes to a multiple of which the first owned point of each row is moved.
+enum class Pad { automatic, none, by32, by64, by128 };
 enum class Stencil { heat13, heat9, heat3, point26 };
 enum class Memory { host, device };
 enum class GpuAwareMpi { ask, yes, no };
@@ -81,6 +83,7 @@ struct Config {
   int fields = 8;
   Layout layout = Layout::soa;
   Element element = Element::float64;
+  Pad pad = Pad::automatic;
   comm::PerAxis<bool> periodic = true;
   PerSide<Boundary> boundary = Boundary::exact;  ///< of open sides
   Memory memory = Memory::host;
@@ -233,6 +236,12 @@ struct EnumNames<Neighbors> {
   static constexpr std::array table{
       std::pair{Neighbors::six, "6"}, std::pair{Neighbors::eighteen, "18"},
       std::pair{Neighbors::all, "26"}, std::pair{Neighbors::automatic, "auto"}};
+};
+template <>
+struct EnumNames<Pad> {
+  static constexpr std::array table{std::pair{Pad::automatic, "auto"}, std::pair{Pad::none, "none"},
+                                    std::pair{Pad::by32, "32"}, std::pair{Pad::by64, "64"},
+                                    std::pair{Pad::by128, "128"}};
 };
 template <>
 struct EnumNames<Messages> {

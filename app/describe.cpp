@@ -31,7 +31,7 @@ MPI_Datatype mpi_type_of(Element element) {
 RegionTypes::RegionTypes(const Domain& domain, Describe describe, MPI_Datatype element,
                          std::vector<void*> addresses)
     : describe_(describe),
-      stored_(domain.halo.stored()),
+      extents_(domain.extents_in_memory()),
       addresses_(std::move(addresses)),
       point_bytes_(std::int64_t{domain.element_bytes} * domain.elements_per_point()) {
   MPI_Datatype point = MPI_DATATYPE_NULL;
@@ -57,7 +57,7 @@ const RegionTypes::Described& RegionTypes::described(const comm::Box& box) {
 
 RegionTypes::Described RegionTypes::make(const comm::Box& box) const {
   const auto [nx, ny, nz] = box.extent;
-  const auto row_bytes = stored_[0] * point_bytes_, plane_bytes = stored_[1] * row_bytes;
+  const auto row_bytes = extents_[0] * point_bytes_, plane_bytes = extents_[1] * row_bytes;
   const auto corner =
       box.begin[2] * plane_bytes + box.begin[1] * row_bytes + box.begin[0] * point_bytes_;
 
@@ -67,12 +67,12 @@ RegionTypes::Described RegionTypes::make(const comm::Box& box) const {
   const auto plane_vector = [&] {
     MPI_Datatype plane = MPI_DATATYPE_NULL;
     HALOCLINE_MPI(
-        MPI_Type_vector(to_int(ny), to_int(nx), to_int(stored_[0]), point_.get(), &plane));
+        MPI_Type_vector(to_int(ny), to_int(nx), to_int(extents_[0]), point_.get(), &plane));
     return dtype::Datatype(plane);
   };
   switch (describe_) {
     case Describe::subarray: {
-      const int sizes[] = {to_int(stored_[2]), to_int(stored_[1]), to_int(stored_[0])};
+      const int sizes[] = {to_int(extents_[2]), to_int(extents_[1]), to_int(extents_[0])};
       const int subsizes[] = {to_int(nz), to_int(ny), to_int(nx)};
       const int starts[] = {to_int(box.begin[2]), to_int(box.begin[1]), to_int(box.begin[0])};
       HALOCLINE_MPI(

@@ -38,7 +38,7 @@ class RegionTypes {
   Described make(const comm::Box& box) const;
 
   Describe describe_;
-  comm::Int3 stored_;
+  comm::Int3 extents_;  // of an array in memory, with the padding of its rows; points
   std::vector<void*> addresses_;
   dtype::Datatype point_;
   std::int64_t point_bytes_;

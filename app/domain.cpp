@@ -41,6 +41,27 @@ double available_memory() {
   return available;
 }
 
+// Returns the bytes to a multiple of which the first owned point of each row is moved.
+std::int64_t alignment_of(Pad pad) {
+  switch (pad) {
+    case Pad::by32:
+      return 32;
+    case Pad::by64:
+      return 64;
+    case Pad::by128:
+      return 128;
+    default:
+      return 1;
+  }
+}
+
+// Returns the padding that `auto` stands for. On a device, the three points of a face along x lie
+// in one sector of 32 bytes.
+Pad chosen_pad(const Config& config) {
+  if (config.pad != Pad::automatic) return config.pad;
+  return config.memory == Memory::device ? Pad::by32 : Pad::none;
+}
+
 // Returns the possible decompositions, best first. The user's decomposition is the only one if it
 // is given.
 std::vector<Int3> rank_grids(const Config& config, int ranks) {
@@ -119,6 +140,20 @@ bool Domain::needs_differ() const {
                      [&](const auto& set) { return set != needs.front(); });
 }
 
+Int3 Domain::extents_in_memory(const comm::HaloSpec& of_rank) const {
+  auto extents = of_rank.stored();
+  const std::int64_t point_bytes = element_bytes * elements_per_point();
+  const auto step = alignment_of(pad) / std::gcd(alignment_of(pad), point_bytes);
+  extents[0] = (extents[0] + step - 1) / step * step;
+  return extents;
+}
+
+std::int64_t Domain::left_padding() const {
+  const auto ghosts = halo.radius[0] * elements_per_point() * element_bytes;
+  const auto line = alignment_of(pad);
+  return (line - ghosts % line) % line / element_bytes;
+}
+
 comm::NodeHierarchy find_nodes(const Config& config, MPI_Comm comm) {
   if (config.ranks_per_node.empty()) return comm::NodeHierarchy(comm);
   return {comm, config.ranks_per_node};
@@ -193,8 +228,16 @@ Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes) {
           .element_bytes = is_double(config.element) ? 8 : 4,
           .parts = is_complex(config.element) ? 2 : 1,
           .layout = config.layout,
+          .pad = chosen_pad(config),
           .boundary = config.boundary,
           .needs = needs};
+}
+
+std::string describe_pad(const Domain& domain) {
+  if (domain.pad == Pad::none) return "";
+  return ", rows of " + std::to_string(domain.halo.stored()[0]) + " points padded to " +
+         std::to_string(domain.extents_in_memory()[0]) + " (aligned to " +
+         std::string(to_string(domain.pad)) + " bytes)";
 }
 
 std::string describe_blocks(const Domain& domain) {
@@ -258,9 +301,10 @@ MemoryEstimate estimate_memory(const Config& config, const Domain& domain, int c
                                const std::vector<comm::Method>& methods) {
   const comm::HaloSpec largest{domain.decomposition.largest_extent(), domain.halo.radius};
   double stored = 1;
-  for (const auto extent : largest.stored()) stored *= static_cast<double>(extent);
+  for (const auto extent : domain.extents_in_memory(largest)) stored *= static_cast<double>(extent);
   const double point = static_cast<double>(domain.fields) * domain.value_bytes();
-  const double padding = 4096.0 * domain.arrays();
+  // Each array begins at a multiple of 4096 bytes, and may have padding before its first point.
+  const double padding = (4096.0 + 128) * domain.arrays();
   MemoryEstimate out;
   out.host.fields = (stored * point + padding) * copies;
   const bool on_device = config.memory == Memory::device;
@@ -459,13 +503,13 @@ std::string describe_off_node(const Config& config, const Domain& domain, comm::
 std::string describe_dry_run(const Config& config, const Domain& domain,
                              const std::string& memory) {
   const auto& decomposition = domain.decomposition;
-  std::string out = "decomposition " + format_extent(decomposition.ranks()) + " ranks over " +
-                    format_extent(decomposition.global()) + " points, " +
-                    describe_periodic(decomposition.periodic()) + "; fields " +
-                    std::to_string(domain.fields) + " (" + std::string(to_string(domain.layout)) +
-                    "), " + std::to_string(domain.value_bytes()) + " bytes per element, radius " +
-                    format_radius(domain.halo.radius) + ", " +
-                    std::to_string(domain.needed().size()) + " neighbours\n";
+  std::string out =
+      "decomposition " + format_extent(decomposition.ranks()) + " ranks over " +
+      format_extent(decomposition.global()) + " points, " +
+      describe_periodic(decomposition.periodic()) + "; fields " + std::to_string(domain.fields) +
+      " (" + std::string(to_string(domain.layout)) + "), " + std::to_string(domain.value_bytes()) +
+      " bytes per element, radius " + format_radius(domain.halo.radius) + ", " +
+      std::to_string(domain.needed().size()) + " neighbours" + describe_pad(domain) + "\n";
   out += describe_needs(config, domain) + memory;
   constexpr int kShown = 16;  // a table of thousands of ranks helps nobody
   for (const auto shape : shapes_of(config)) {

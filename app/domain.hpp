@@ -34,6 +34,7 @@ struct Domain {
   int element_bytes;  ///< of a number: a real value, or a part of a complex one
   int parts;          ///< numbers of a value: 2 if it is complex, else 1
   Layout layout;
+  Pad pad;  ///< never automatic
   PerSide<Boundary> boundary;
   std::vector<comm::DirectionSet> needs;  ///< by array: directions whose ghosts are exchanged
 
@@ -48,6 +49,14 @@ struct Domain {
   /// Returns the number of elements of one point in an array. An element is a number.
   int elements_per_point() const { return (layout == Layout::soa ? 1 : fields) * parts; }
   int value_bytes() const { return element_bytes * parts; }
+
+  /// Returns the extents of an array in memory, with the padding behind each row. The first extent
+  /// is the distance from row to row; points.
+  comm::Int3 extents_in_memory() const { return extents_in_memory(halo); }
+  /// Returns the same for another rank, which has this halo.
+  comm::Int3 extents_in_memory(const comm::HaloSpec& of_rank) const;
+  /// Returns the number of unused elements before the first stored point of an array.
+  std::int64_t left_padding() const;
 };
 
 /// Lays the domain out over the ranks of `nodes`. A pure function: all ranks throw the same
@@ -60,6 +69,10 @@ struct Domain {
 /// - The layout has no messages by field.
 /// - The kinds of boundaries do not suit the physics; see check_boundaries().
 Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes);
+
+/// Returns ", rows of 70 points padded to 72 (aligned to 64 bytes)" for rank 0; nothing without
+/// padding.
+std::string describe_pad(const Domain& domain);
 
 /// Returns "96 of 208 field-blocks": the blocks of ghosts, one for each direction of each field,
 /// that an exchange fills.

@@ -14,7 +14,7 @@ using HostSpace = Kokkos::DefaultHostExecutionSpace;
 using DeviceSpace = Kokkos::DefaultExecutionSpace;
 
 /// Views one array with its ghosts. Axis order: z, y, element in the row (fastest). A row holds
-/// points in x; with layout aos a point consists of all its fields.
+/// points in x, then padding; with layout aos a point consists of all its fields.
 template <class T, class ExecutionSpace = HostSpace>
 using ArrayView = Kokkos::View<T***, Kokkos::LayoutRight, typename ExecutionSpace::memory_space,
                                Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
@@ -117,17 +117,19 @@ using HostPolicy =
 template <class T, class Body>
 void for_each_element(const char* label, const Domain& domain, const FieldSet<T>& fields,
                       Body body) {
+  const auto [nx, ny, nz] = domain.halo.stored();
   for (int a = 0; a < fields.arrays(); ++a) {
     const auto view = array_of(fields, a);
     const ElementMap map(domain, a);
     Kokkos::parallel_for(
-        label, HostPolicy({0, 0, 0}, {view.extent_int(0), view.extent_int(1), view.extent_int(2)}),
+        label, HostPolicy({0, 0, 0}, {nz, ny, nx * domain.elements_per_point()}),
         [=](std::int64_t z, std::int64_t y, std::int64_t e) { body(view(z, y, e), map(z, y, e)); });
   }
   HostSpace().fence(label);
 }
 
-/// Reduces one array over its elements. The caller combines arrays and ranks.
+/// Reduces one array over its elements and its padding. ElementMap says that padding is not owned.
+/// The caller combines arrays and ranks.
 template <class T, class Reducer, class Body>
 typename Reducer::value_type reduce_array(const char* label, const ArrayView<T>& view, Body body) {
   typename Reducer::value_type result{};

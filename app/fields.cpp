@@ -16,18 +16,22 @@ constexpr std::size_t kAlignment = 4096;
 
 template <class T>
 std::int64_t FieldSet<T>::bytes(const Domain& domain) {
-  const auto points = comm::Box{{}, domain.halo.stored()}.points();
-  const auto array = static_cast<std::size_t>(points * domain.elements_per_point()) * sizeof(T);
+  const auto points = comm::Box{{}, domain.extents_in_memory()}.points();
+  const auto elements = domain.left_padding() + points * domain.elements_per_point();
+  const auto array = static_cast<std::size_t>(elements) * sizeof(T);
   return static_cast<std::int64_t>((array + kAlignment - 1) / kAlignment * kAlignment) *
          domain.arrays();
 }
 
 template <class T>
 FieldSet<T>::FieldSet(const Domain& domain, dtype::ResourceCache* resources, std::byte* memory)
-    : resources_(resources), arrays_(domain.arrays()), host_memory_(memory) {
-  const auto stored = domain.halo.stored();
-  extents_ = {static_cast<std::size_t>(stored[2]), static_cast<std::size_t>(stored[1]),
-              static_cast<std::size_t>(stored[0] * domain.elements_per_point())};
+    : resources_(resources),
+      arrays_(domain.arrays()),
+      left_padding_(domain.left_padding()),
+      host_memory_(memory) {
+  const auto [row, rows, planes] = domain.extents_in_memory();
+  extents_ = {static_cast<std::size_t>(planes), static_cast<std::size_t>(rows),
+              static_cast<std::size_t>(row * domain.elements_per_point())};
   bytes_ = static_cast<std::size_t>(bytes(domain) / arrays_);
 
   if (host_memory_ == nullptr) {

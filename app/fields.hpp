@@ -22,9 +22,10 @@ enum class Storage {
                               ///< shared memory
 };
 
-/// Owns all fields of this rank: domain.arrays() arrays of stored points, each aligned to 4 KiB, in
-/// one allocation. With a device there is a second allocation in its memory. Then the arrays on the
-/// device are exchanged and computed on. The arrays on the host are used to set and check values.
+/// Owns all fields of this rank: domain.arrays() arrays of stored points in one allocation. Each
+/// array begins with the padding before its first point, at a multiple of 4 KiB. With a device
+/// there is a second allocation in its memory. Then the arrays on the device are exchanged and
+/// computed on. The arrays on the host are used to set and check values.
 template <class T>
 class FieldSet {
  public:
@@ -39,14 +40,15 @@ class FieldSet {
   static std::int64_t bytes(const Domain& domain);
 
   int arrays() const { return arrays_; }
-  /// Returns the extents of each array, ghosts included: planes in z, rows in y, elements in a row.
+  /// Returns the extents of each array, ghosts included: planes in z, rows in y, elements from row
+  /// to row. Behind the stored points of a row lies the padding up to the next one.
   std::array<std::size_t, 3> extents() const { return extents_; }
 
-  /// Returns the begin of an array in host memory. working_address() returns the begin of the array
-  /// that is exchanged and computed on.
+  /// Returns the first stored point of an array in host memory. working_address() returns that of
+  /// the array that is exchanged and computed on.
   T* address(int index) const { return at(host_memory_, index); }
   T* working_address(int index) const;
-  /// Returns the begins of all arrays in host memory, or those of the working arrays.
+  /// Returns the first stored points of all arrays in host memory, or those of the working arrays.
   std::vector<void*> addresses() const;
   std::vector<void*> working_addresses() const;
 
@@ -63,12 +65,13 @@ class FieldSet {
     void operator()(void* memory) const { std::free(memory); }
   };
   T* at(std::byte* memory, int index) const {
-    return reinterpret_cast<T*>(memory + static_cast<std::size_t>(index) * bytes_);
+    return reinterpret_cast<T*>(memory + static_cast<std::size_t>(index) * bytes_) + left_padding_;
   }
   std::size_t all_bytes() const { return bytes_ * static_cast<std::size_t>(arrays_); }
 
   dtype::ResourceCache* resources_;
   int arrays_;
+  std::int64_t left_padding_;  // elements
   std::array<std::size_t, 3> extents_;
   std::size_t bytes_ = 0;               // of each array
   std::unique_ptr<void, Free> memory_;  // empty if the memory is the caller's

@@ -69,8 +69,8 @@ class ExchangedRegions {
   // Returns the blocks of a box in the arrays of a rank.
   dtype::BlockShape shape_of(const comm::HaloSpec& halo, const void* region) {
     const auto& box = *static_cast<const comm::Box*>(region);
-    const auto stored = halo.stored();
-    const auto [known, is_new] = shapes_.try_emplace({stored, box.extent});
+    const auto extents = domain_.extents_in_memory(halo);
+    const auto [known, is_new] = shapes_.try_emplace({extents, box.extent});
     if (is_new) {
       const auto element =
           dtype::parse_type(domain_.element_bytes == sizeof(double) ? "double" : "float");
@@ -81,7 +81,7 @@ class ExchangedRegions {
         return std::vector<std::int64_t>{xyz[2], xyz[1], xyz[0]};
       };
       known->second = dtype::shape_of(dtype::make_plan(
-          *dtype::type(dtype::Subarray{dtype::Order::c, backwards(stored), backwards(box.extent),
+          *dtype::type(dtype::Subarray{dtype::Order::c, backwards(extents), backwards(box.extent),
                                        backwards(box.begin), point})));
     }
     return known->second;
@@ -89,8 +89,8 @@ class ExchangedRegions {
 
   const Domain& domain_;
   comm::HaloMessages messages_;
-  std::map<std::pair<comm::Int3, comm::Int3>, dtype::BlockShape> shapes_;  // by stored extent and
-                                                                           // extent of the box
+  std::map<std::pair<comm::Int3, comm::Int3>, dtype::BlockShape> shapes_;  // by extents in
+                                                                           // memory and of the box
 };
 
 // Returns the transfers that config.methods allows, in their order.

@@ -58,6 +58,7 @@ struct HaloRecord {
   comm::Int3 local{}, global{};
   int fields = 0;
   Layout layout = Layout::soa;
+  Pad pad = Pad::none;
   comm::PerAxis<std::int64_t> radius = 0;
   comm::PerAxis<bool> periodic = false;
   comm::HaloShape shape = comm::HaloShape::direct;

@@ -266,6 +266,9 @@ class Fields {
     setting("global", &R::global, "Points of all ranks together along x, y and z.");
     setting("fields", &R::fields, limit("minimum", 1), "Values per point.");
     setting("layout", &R::layout, "Layout of the values in memory: `soa` or `aos`.");
+    newer_setting(
+        "pad", &R::pad,
+        "Bytes to which the rows of the fields are aligned: `none`, `32`, `64` or `128`.");
     setting("radius", &R::radius, limit("minimum", 1),
             "Ghost points on each side of each axis. A list if axes differ: x, y, z.");
     setting("periodic", &R::periodic,

@@ -168,6 +168,7 @@ HaloRecord describe_halo(const Config& config, const Domain& domain, comm::HaloS
           .global = domain.decomposition.global(),
           .fields = domain.fields,
           .layout = domain.layout,
+          .pad = domain.pad,
           .radius = config.radius,
           .periodic = config.periodic,
           .shape = shape,
@@ -253,7 +254,7 @@ std::string headline(const Config& config, const Domain& domain, const Record& r
       std::string(to_string(config.element)) + " (" + std::string(to_string(record.layout)) +
       "), radius " + format_radius(record.radius) + ", " + std::to_string(record.neighbors) +
       " neighbours" + (domain.needs_differ() ? " (" + describe_blocks(domain) + ")" : "") +
-      ", regions described by " + std::string(to_string(config.describe)) +
+      describe_pad(domain) + ", regions described by " + std::string(to_string(config.describe)) +
       where_fields_are(config);
   // At an open boundary a rank has fewer neighbours.
   const bool is_alike = even && (!domain.decomposition.has_open_axis() || record.ranks == 1);

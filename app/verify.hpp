@@ -24,12 +24,12 @@ struct Verification {
   std::string name() const;
 };
 
-/// Runs `exchange` and compares every stored element bitwise. Before, owned points get values that
-/// follow from seed, field and global point. Ghosts get a NaN. Afterwards the elements must hold
-/// these values:
+/// Runs `exchange` and compares every element bitwise. Before, owned points get values that
+/// follow from seed, field and global point. Ghosts and padding get a NaN. Afterwards the elements
+/// must hold these values:
 /// - Ghosts that are needed: the value of the point that they mirror.
-/// - Owned points, ghosts that the shape does not fill, and ghosts beyond an open boundary: their
-/// former value.
+/// - Owned points, padding, ghosts that the shape does not fill, and ghosts beyond an open
+/// boundary: their former value.
 /// - Ghosts that the shape fills without need: the mirrored value, or the NaN of some rank.
 ///
 /// Collective.

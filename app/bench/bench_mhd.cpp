@@ -51,8 +51,10 @@ struct Box {
     config.element = sizeof(T) == 8 ? Element::float64 : Element::float32;
     return make_domain(config, comm::NodeHierarchy(MPI_COMM_SELF));
   }
+  // Counts from the first stored point of the first array to the end of the last one.
   std::int64_t elements() const {
-    return FieldSet<T>::bytes(domain) / static_cast<std::int64_t>(sizeof(T));
+    return FieldSet<T>::bytes(domain) / static_cast<std::int64_t>(sizeof(T)) -
+           domain.left_padding();
   }
   void compute(const mhd::Parameters& parameters, std::span<const comm::Box> boxes) const {
     mhd::start_substep(domain, parameters, kSpacing, kSubstep, in, out, boxes);
@@ -73,7 +75,7 @@ bool is_verified(std::int64_t points, const mhd::Parameters& parameters) {
   }
   whole.compute(parameters, all);
   parts.compute(parameters, planes);
-  const auto bytes = static_cast<std::size_t>(FieldSet<T>::bytes(whole.domain));
+  const auto bytes = static_cast<std::size_t>(whole.elements()) * sizeof(T);
   return std::memcmp(whole.out.address(0), parts.out.address(0), bytes) == 0 &&
          std::isfinite(static_cast<double>(*whole.out.address(0)));
 }

@@ -145,7 +145,7 @@ class HelpFormatter : public CLI::Formatter {
     std::rotate(groups.begin(), groups.begin() + 1, groups.end());
     for (const auto& group : groups)
       if (!group.empty() && !group.starts_with(kParametersOf) && group != kFilesOfRun &&
-          group != kBoundaries)
+          group != kBoundaries && group != kPadding)
         out += make_group(group, false, app->get_options([&](const CLI::Option* option) {
           return option->get_group() == group && option->nonpositional();
         }));

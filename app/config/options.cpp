@@ -399,6 +399,12 @@ struct OptionTable {
         "antisymmetric: the points mirrored at the last one, the latter with the other sign. "
         "fixed: the initial state.");
 
+    group = kPadding;
+    add("pad", &Config::pad, "", halo, "bytes to which rows are aligned",
+        "The first owned point of each row begins at a multiple of N bytes. auto: 32 on a device, "
+        "so that three points of a face lie in one sector; none on the host.")
+        .argument = "N";
+
     group = kFilesOfRun;
     add("output-folder", &Config::output_folder, "FOLDER", {run}, "folder of all that a run writes",
         "Default: a new folder in results/mine, if the run writes something. The files STOP and "

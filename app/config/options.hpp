@@ -20,6 +20,8 @@ using Tokens = std::vector<std::string>;
 inline constexpr const char* kParametersOf = "Parameters of ";
 /// Is the heading of kinds of boundaries, which the short help leaves out, too.
 inline constexpr const char* kBoundaries = "Boundaries";
+/// Is the heading of the padding of rows, which the short help leaves out, too.
+inline constexpr const char* kPadding = "Padding";
 /// Is the heading of time series, checkpoints, snapshots and slices, which the short help leaves
 /// out, too.
 inline constexpr const char* kFilesOfRun = "Files of a run";

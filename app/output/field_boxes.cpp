@@ -9,14 +9,14 @@ dtype::TypeExprPtr value_type(int bytes) {
 
 FieldBox field_box(const Domain& domain, int field, const comm::Box& box) {
   const bool is_soa = domain.layout == Layout::soa;
-  const auto stored = domain.halo.stored();
+  const auto extents = domain.extents_in_memory();
   const auto start = [&](std::size_t axis) {
     return box.begin[axis] - domain.owned.begin[axis] + domain.halo.radius[axis];
   };
   const auto& [nx, ny, nz] = box.extent;
   return {is_soa ? field : 0, dtype::type(dtype::Subarray{
                                   dtype::Order::c,
-                                  {stored[2], stored[1], stored[0], domain.elements_per_point()},
+                                  {extents[2], extents[1], extents[0], domain.elements_per_point()},
                                   {nz, ny, nx, 1},
                                   {start(2), start(1), start(0), is_soa ? 0 : field},
                                   value_type(domain.element_bytes)})};

@@ -14,7 +14,7 @@ dtype::TypeExprPtr value_type(int bytes);
 /// Names the array that holds a field, and describes points of that field in it.
 struct FieldBox {
   int array;
-  dtype::TypeExprPtr type;  ///< counts from the begin of the array
+  dtype::TypeExprPtr type;  ///< counts from the first stored point of the array
 };
 
 /// Describes the points of `box`, which this rank owns, in global coordinates.

@@ -31,6 +31,7 @@ Domain domain_of(const Extent& local, Layout layout, Element element) {
   config.fields = 3;
   config.layout = layout;
   config.element = element;
+  config.pad = element == Element::float32 ? Pad::none : Pad::by64;
   return make_domain(config, comm::NodeHierarchy(MPI_COMM_SELF));
 }
 

@@ -61,9 +61,10 @@ void for_each_stored(const Domain& domain, const FieldSet<double>& fields, Body 
   for (int a = 0; a < fields.arrays(); ++a) {
     const auto view = array_of(fields, a);
     const ElementMap map(domain, a);
-    for (std::int64_t z = 0; z < view.extent_int(0); ++z)
-      for (std::int64_t y = 0; y < view.extent_int(1); ++y)
-        for (std::int64_t e = 0; e < view.extent_int(2); ++e)
+    const auto [nx, ny, nz] = domain.halo.stored();
+    for (std::int64_t z = 0; z < nz; ++z)
+      for (std::int64_t y = 0; y < ny; ++y)
+        for (std::int64_t e = 0; e < nx * domain.elements_per_point(); ++e)
           body(view(z, y, e),
                comm::Int3{map.first[0] + e / domain.elements_per_point(), map.first[1] + y,
                           map.first[2] + z},

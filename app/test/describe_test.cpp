@@ -49,8 +49,9 @@ TEST(Describe, AllWaysEndInOnePlan) {
         config.fields = 3;
         config.layout = layout;
         config.stencil = Stencil::point26;
+        config.pad = radius == 1 ? Pad::none : Pad::by64;
         const auto domain = make_domain(config, comm::NodeHierarchy(MPI_COMM_SELF));
-        const auto [nx, ny, nz] = domain.halo.stored();
+        const auto [nx, ny, nz] = domain.extents_in_memory();
         std::vector<double> array(static_cast<std::size_t>(nx * ny * nz) *
                                   static_cast<std::size_t>(domain.elements_per_point()));
         const std::vector<void*> arrays(static_cast<std::size_t>(domain.arrays()), array.data());

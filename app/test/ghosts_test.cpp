@@ -29,9 +29,11 @@ void for_each_element(const Domain& domain, const FieldSet<double>& fields, Body
   for (int a = 0; a < fields.arrays(); ++a) {
     const auto view = array_of(fields, a);
     const ElementMap map(domain, a);
-    for (int z = 0; z < view.extent_int(0); ++z)
-      for (int y = 0; y < view.extent_int(1); ++y)
-        for (int e = 0; e < view.extent_int(2); ++e) body(view(z, y, e), map(z, y, e));
+    const auto [nx, ny, nz] = domain.halo.stored();
+    for (std::int64_t z = 0; z < nz; ++z)
+      for (std::int64_t y = 0; y < ny; ++y)
+        for (std::int64_t e = 0; e < nx * domain.elements_per_point(); ++e)
+          body(view(z, y, e), map(z, y, e));
   }
 }
 
@@ -83,6 +85,7 @@ class OneStep {
     config.layout = layout;
     config.stencil = stencil;
     config.periodic = false;
+    config.pad = layout == Layout::soa ? Pad::by64 : Pad::none;
     return config;
   }
 
@@ -214,6 +217,15 @@ class Wrapped {
         domain_, fields_, shape, 1, [&] { wrap(filled, wrong, error); }, MPI_COMM_WORLD);
   }
 
+  /// Fills all ghosts and writes to one element of padding. Tells if that passes as an exchange.
+  bool passes_with_padding_written(std::int64_t z, std::int64_t y, std::int64_t e) const {
+    const auto write = [&] {
+      wrap(comm::DirectionSet::all(), {}, 0);
+      array_of(fields_, 0)(z, y, e) = 0;
+    };
+    return !check_exchange(domain_, fields_, comm::HaloShape::direct, 1, write, MPI_COMM_WORLD);
+  }
+
   /// Fills the ghosts in the same way around a wave. Tells if they match the wave.
   bool match(const comm::DirectionSet& filled, const comm::DirectionSet& wrong = {},
              double error = 0) const {
@@ -273,6 +285,28 @@ TEST_F(Ghosts, ThatAreNeededHaveToBeFilled) {
     EXPECT_FALSE(Wrapped(Neighbors::all, true).passes(shape, edges));
     // Beyond open boundaries, no ghost is filled.
     EXPECT_TRUE(Wrapped(Neighbors::all, false).passes(shape, {}));
+  }
+}
+
+TEST_F(Ghosts, PaddingHasToStayAsItWas) {
+  for (const auto layout : {Layout::soa, Layout::aos}) {
+    Config config;
+    config.subcommand = Subcommand::compare;
+    config.local = {4, 5, 3};
+    config.fields = 3;
+    config.layout = layout;
+    config.pad = Pad::by64;
+    const Wrapped padded(config);
+    const auto& domain = padded.domain();
+    const std::int64_t per_point = domain.elements_per_point(),
+                       row = domain.halo.stored()[0] * per_point,
+                       next_row = domain.extents_in_memory()[0] * per_point;
+    ASSERT_LT(row, next_row);
+    EXPECT_TRUE(padded.passes(comm::HaloShape::direct, comm::DirectionSet::all()));
+    for (const auto e : {row, next_row - 1}) {
+      EXPECT_FALSE(padded.passes_with_padding_written(0, 0, e));
+      EXPECT_FALSE(padded.passes_with_padding_written(8, 10, e));
+    }
   }
 }
 

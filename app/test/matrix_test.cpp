@@ -35,6 +35,7 @@ constexpr std::array kDescriptions{Describe::vector, Describe::subarray, Describ
                                    Describe::structure, Describe::hvector};
 constexpr std::array kPeriodic{comm::PerAxis(true), comm::PerAxis(false),
                                comm::PerAxis(true, false, true)};
+constexpr std::array kPads{Pad::none, Pad::by64, Pad::by32, Pad::by128};
 constexpr std::array kFaults{Inject::drop, Inject::swap, Inject::flip};
 
 // Returns a configuration in which no number of points is divisible by the number of ranks along
@@ -144,6 +145,7 @@ TEST_P(EveryMethod, ChangesNoBitAndNoFaultIsMissed) {
           config.layout = cases % 2 == 0 || needs_twins ? Layout::soa : Layout::aos;
           config.messages = cases % 5 < 3 ? Messages::partner : Messages::region;
           config.describe = kDescriptions[cases % kDescriptions.size()];
+          config.pad = kPads[cases % kPads.size()];
           check(config, expected, fault);
           ++cases;
         }

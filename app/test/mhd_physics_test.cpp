@@ -109,8 +109,8 @@ class Simulated {
   void for_each_flow(Body body) {
     exchange_all();
     const auto [begin, extent] = domain_.halo.interior();
-    const auto stored = domain_.halo.stored();
-    const Strides strides{1, stored[0], stored[0] * stored[1]};
+    const auto extents = domain_.extents_in_memory();
+    const Strides strides{1, extents[0], extents[0] * extents[1]};
     const auto w = weights<double>(info_.spacing);
     for (auto z = begin[2]; z < begin[2] + extent[2]; ++z)
       for (auto y = begin[1]; y < begin[1] + extent[1]; ++y)

@@ -189,7 +189,7 @@ class PeriodicBox {
   Local<T> local_at(const comm::Int3& stored) const {
     const T* at[kFields];
     for (int field = 0; field < kFields; ++field) at[field] = address(fields(), field, stored);
-    const auto extent = domain_.halo.stored();
+    const auto extent = domain_.extents_in_memory();
     const auto per_point = std::int64_t{domain_.elements_per_point()};
     const Strides strides{per_point, per_point * extent[0], per_point * extent[0] * extent[1]};
     return local_values<T>(at, strides, weights<T>(spacing()));

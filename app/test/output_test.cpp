@@ -66,6 +66,7 @@ Config config_of(Layout layout, Element element) {
   config.stencil = Stencil::point26;
   config.layout = layout;
   config.element = element;
+  config.pad = element == Element::float64 ? Pad::by64 : Pad::none;
   return config;
 }
 

@@ -44,6 +44,7 @@ class ResultFiles : public ::testing::Test {
     record_.periodic = {true, false, true};
     record_.stencil = Stencil::heat9;
     record_.is_complex = true;
+    record_.pad = Pad::by64;
     record_.boundary.front() = Boundary::fixed;
     record_.describe = Describe::hvector;
     record_.packer = PackerKind::kokkos;
@@ -108,6 +109,7 @@ TEST_F(ResultFiles, HoldOneLinePerRecord) {
     EXPECT_EQ(json.at("schema"), "halocline/1");
     EXPECT_EQ(json.at("method"), record_.method);
     EXPECT_EQ(json.at("complex"), true);
+    EXPECT_EQ(json.at("pad"), "64");
     EXPECT_EQ(json.at("radius"), nlohmann::json({3, 1, 2}));
     EXPECT_EQ(json.at("periodic"), nlohmann::json({true, false, true}));
     EXPECT_EQ(json.at("physics"), "mhd");

@@ -81,6 +81,7 @@ root = 1
 overlap = true
 progress = 3
 memory = "device"
+pad = "64"
 gpu-aware-mpi = "no"
 methods = ["vendor-pack", "alltoallv"]
 describe = "struct"

@@ -95,7 +95,12 @@ class Device(unittest.TestCase):
                     self.assertEqual(self.state_hash(on_device, "--methods", method, ranks=ranks), expected)
 
     def test_open_boundaries_layouts_and_floats_too(self):
-        for arguments in (("--periodic", "false"), ("--layout", "aos"), ("--element", "float", "--describe", "hindexed")):
+        for arguments in (
+            ("--periodic", "false"),
+            ("--layout", "aos"),
+            ("--element", "float", "--describe", "hindexed"),
+            ("--pad", "none"),
+        ):
             with self.subTest(arguments=arguments):
                 self.assertEqual(
                     self.state_hash(on_device, *arguments, ranks=2), self.state_hash(halocline, *arguments)

@@ -53,7 +53,7 @@ class Restart(OutputFolder):
     def test_same_bits_on_other_ranks_and_in_other_settings(self):
         cases = (
             (1, ()),
-            (2, ("--layout", "aos")),
+            (2, ("--layout", "aos", "--pad", "64")),
             (3, ("--methods", "p2p", "--overlap")),
             (4, ("--decomposition", "4", "1", "1", "--methods", "shared")),
             (8, ("--shape", "axes", "--radius", "4")),

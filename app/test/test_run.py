@@ -64,6 +64,19 @@ class StateHash(Run):
             + [(2, ("--layout", layout, "--describe", describe)) for layout, describe in cases]
         )
 
+    def test_same_for_every_padding(self):
+        ways = (("--layout", "aos"), ("--describe", "vector", "--methods", "shared"), ("--overlap", "--methods", "p2p"))
+        self.assert_one_state_hash(
+            [(1, ())] + [(2, ("--pad", pad, *way)) for pad, way in itertools.product(("none", "32", "64", "128"), ways)]
+        )
+        mhd = ("run", "--physics", "mhd", "--global", "13", "12", "11", "--steps", "2", "--mhd.forcing", "0.1", "--quiet")
+        hashes = {
+            halocline(*mhd, "--pad", pad, "--layout", layout, ranks=2).stdout
+            for pad, layout in itertools.product(("none", "64"), LAYOUTS)
+        }
+        self.assertEqual(len(hashes), 1, hashes)
+        self.assertRegex(hashes.pop(), "state hash: 0x")
+
     def test_same_for_every_method_packer_thread_count_and_decomposition(self):
         self.assert_one_state_hash(
             [(1, ())]

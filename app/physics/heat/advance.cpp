@@ -109,8 +109,8 @@ void launch_on(const Domain& domain, const StencilSpec& spec, double diffusion_n
                const FieldSet<T>& in, const FieldSet<T>& out, int array,
                std::span<const comm::Box> boxes) {
   const auto per_point = std::int64_t{domain.elements_per_point()};
-  const auto stored = domain.halo.stored();
-  const comm::Int3 stride{per_point, per_point * stored[0], per_point * stored[0] * stored[1]};
+  const auto extents = domain.extents_in_memory();
+  const comm::Int3 stride{per_point, per_point * extents[0], per_point * extents[0] * extents[1]};
   using Kernel = Advance<T, kLineCount, kRadius, ExecutionSpace>;
   Kernel kernel{.in = working_array_of<ExecutionSpace>(in, array),
                 .out = working_array_of<ExecutionSpace>(out, array),

@@ -85,11 +85,11 @@ template <class T>
 void set_up(Kernel<T>& kernel, const Domain& domain, const Parameters& parameters,
             const std::array<double, 3>& spacing, const FieldSet<T>& in) {
   const auto per_point = std::int64_t{domain.elements_per_point()};
-  const auto stored = domain.halo.stored();
+  const auto extents = domain.extents_in_memory();
   HALOCLINE_EXPECT(domain.fields == static_cast<int>(stored_fields(parameters).size()));
   HALOCLINE_EXPECT(std::ranges::min(domain.halo.radius) >= kRadius);
   set_addresses(in, domain, parameters.terms, kernel.in);
-  kernel.strides = {per_point, per_point * stored[0], per_point * stored[0] * stored[1]};
+  kernel.strides = {per_point, per_point * extents[0], per_point * extents[0] * extents[1]};
   kernel.weights = weights<T>(spacing);
   kernel.constants = constants<T>(parameters);
   kernel.terms = parameters.terms;
