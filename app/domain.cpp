@@ -303,8 +303,9 @@ MemoryEstimate estimate_memory(const Config& config, const Domain& domain, int c
   double stored = 1;
   for (const auto extent : domain.extents_in_memory(largest)) stored *= static_cast<double>(extent);
   const double point = static_cast<double>(domain.fields) * domain.value_bytes();
-  // Each array begins at a multiple of 4096 bytes, and may have padding before its first point.
-  const double padding = (4096.0 + 128) * domain.arrays();
+  // Each array begins at a multiple of 4096 bytes, and before its first point there is padding.
+  const auto left = static_cast<double>(domain.left_padding() * domain.element_bytes);
+  const double padding = (4096 + left) * domain.arrays();
   MemoryEstimate out;
   out.host.fields = (stored * point + padding) * copies;
   const bool on_device = config.memory == Memory::device;

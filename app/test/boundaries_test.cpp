@@ -110,6 +110,7 @@ void check_ghosts(const Config& config) {
 
 Config open_config() {
   Config config;
+  config.pad = Pad::by64;
   config.global = {9, 10, 17};
   config.radius = 2;
   config.fields = 2;

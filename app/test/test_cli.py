@@ -331,7 +331,7 @@ class Help(InDirectory):
             shown = set(re.findall(r"(?m)^  --([a-z-]+)", self.help(subcommand, "--help"))) - {"help", "print-config"}
             used = [option for option in options() if subcommand in option["used_by"]]
             # Parameters and pictures stand in `help all`.
-            self.assertEqual(shown, {one["flag"] for one in used if not one["group"].startswith(("Boundaries", "Files of a run", "Parameters of "))})
+            self.assertEqual(shown, {one["flag"] for one in used if not one["group"].startswith(("Boundaries", "Padding", "Files of a run", "Parameters of "))})
             self.assertEqual(self.help(subcommand, "--help"), self.help("help", subcommand))
 
     def test_all_explains_everything(self):
