@@ -120,6 +120,7 @@ struct PhysicsInfo {
   bool reads_out = false;
   /// Tells if the first step depends on the fields with their ghosts. This takes one exchange more.
   bool chooses_steps = false;
+  bool wants_aligned_rows = false;  ///< Pad::automatic aligns rows on the host, too
   bool checks_steps = false;  ///< the steps are fixed, and Physics::reload() refuses unstable ones
   bool knows_outer_ghosts = false;            ///< Physics::set_outer_ghosts() can be called
   std::array<double, 3> spacing{1, 1, 1};     ///< distance of points along x, y and z

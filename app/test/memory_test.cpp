@@ -91,6 +91,14 @@ TEST(Memory, FacesOnADeviceLieInOneSector) {
   EXPECT_EQ(bare.extents_in_memory(), (comm::Int3{70, 70, 70}));
 }
 
+TEST(Memory, RowsOnTheHostAreAlignedForMhdAlone) {
+  Config config;
+  config.local = {64, 64, 64};
+  EXPECT_EQ(make_domain(config, comm::NodeHierarchy(MPI_COMM_SELF)).pad, Pad::none);
+  config.physics = "mhd";
+  EXPECT_EQ(make_domain(config, comm::NodeHierarchy(MPI_COMM_SELF)).pad, Pad::by32);
+}
+
 TEST(Memory, MessagesAreWhereTheTransferHasThem) {
   const auto open = [](Memory memory) { return estimate({Method(Exchange::alltoallv)}, memory); };
   const double bytes = 2 * kGhosts * 8, bookkeeping = open(Memory::host).host.messages - bytes;

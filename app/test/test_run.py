@@ -72,7 +72,7 @@ class StateHash(Run):
         mhd = ("run", "--physics", "mhd", "--global", "13", "12", "11", "--steps", "2", "--mhd.forcing", "0.1", "--quiet")
         hashes = {
             halocline(*mhd, "--pad", pad, "--layout", layout, ranks=2).stdout
-            for pad, layout in itertools.product(("none", "64"), LAYOUTS)
+            for pad, layout in itertools.product(("auto", "none", "64"), LAYOUTS)
         }
         self.assertEqual(len(hashes), 1, hashes)
         self.assertRegex(hashes.pop(), "state hash: 0x")

@@ -57,6 +57,7 @@ PhysicsInfo info(const Config& config) {
           [fields](int field) { return needed_neighbors(fields[static_cast<std::size_t>(field)]); },
       .reads_out = true,
       .chooses_steps = parameter(config, "dt") == 0 || !config.force_dt,
+      .wants_aligned_rows = true,
       .checks_steps = parameter(config, "dt") > 0 && !config.force_dt,
       .spacing = {h, h, h},
       .measures = {kMeasures.begin(), kMeasures.end()},
