@@ -31,6 +31,7 @@ struct Checkpoint {
   comm::Int3 global{};    ///< points along x, y and z
   Element element = Element::float64;
   std::vector<File> files;                  ///< in the order of the physics' fields
+  bool foreign = false;                     ///< another program made the state of step 0
   std::vector<double> state;                ///< Physics::state(); empty: a new begin
   std::optional<std::uint64_t> state_hash;  ///< of all fields; unset: not checked
   std::string settings = "{}";              ///< settings_json() of the run

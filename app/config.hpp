@@ -176,10 +176,11 @@ std::variant<std::string, Config> read_arguments(int argc, const char* const* ar
 /// \throws ConfigError with the same message on every rank; it names the key and its place.
 std::optional<Config> parse_config(MPI_Comm comm, int argc, const char* const* argv);
 
-/// Reads the command line and the config file of parse_config() again, which may have changed.
-/// Collective.
-/// \throws ConfigError with the same message on every rank
-Config reread_arguments(MPI_Comm comm);
+/// Reads the config file and the command line of parse_config() again. Returns the parameters of
+/// the physics that are given there, or else in `settings`, a result of settings_json().
+/// Collective. \throws ConfigError on all ranks if they cannot be used
+std::map<std::string, double> reread_parameters(const std::string& physics,
+                                                const std::string& settings, MPI_Comm comm);
 
 /// Returns the options that the results of a run depend on, as one line of JSON: names and values.
 /// A checkpoint keeps them.

@@ -150,6 +150,8 @@ struct PhysicsKind {
   std::unique_ptr<Physics<double>> (*make_double)(const Config&, const Domain&);
   std::unique_ptr<Physics<float>> (*make_float)(const Config&, const Domain&);
   std::span<const PhysicsParameter> parameters;
+  /// Names parameters that a run keeps: neither RELOAD nor a restart changes them.
+  std::span<const std::string_view> kept{};
 };
 
 /// Returns all physics, the default first. registry.cpp has one line for each.

@@ -105,7 +105,7 @@ ComputedSteps<T> compute_steps(const Config& config, const Domain& domain,
   simulation.begin([&](const FieldSet<T>& fields) {
     const auto start = files.restart(fields);
     out.done = start.step;
-    out.is_own = config.restart.empty() || !start.is_new;
+    out.is_own = !start.foreign;
     return start;
   });
   const auto first = out.done;

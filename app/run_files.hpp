@@ -46,6 +46,7 @@ class RunFiles {
     std::int64_t step = 0;  ///< steps that are done
     bool is_new = true;     ///< no run was there before, only fields perhaps
     bool changes = false;   ///< the parameters are not those of the checkpoint
+    bool foreign = false;   ///< another program made the state of step 0
   };
 
   /// Reads the checkpoint of config.restart, if there is one, into the fields in host memory and

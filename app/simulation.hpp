@@ -33,6 +33,7 @@ class Simulation {
         physics_(make_physics<T>(config, domain)),
         boundaries_(domain),
         comm_(comm),
+        options_(options),
         sets_(make_sets()),
         plans_{plan_for(*sets_[0], options), plan_for(*sets_[1], options)},
         helper_(make_helper_plans(options)),
@@ -343,7 +344,7 @@ class Simulation {
                       set.fields().working_addresses());
     const auto jobs = comm::halo_jobs(domain_.decomposition, domain_.rank, domain_.halo,
                                       domain_.arrays(), std::ref(types));
-    return {comm_, jobs, comm::Method(comm::Exchange::alltoallv), {.nodes = &domain_.nodes}};
+    return {comm_, jobs, comm::Method(comm::Exchange::alltoallv), options_};
   }
   comm::ExchangePlan plan_for(const HaloFields<T>& set, comm::ExchangePlan::Options options) const {
     options.chunk_bytes = config_.chunk_bytes;
@@ -408,6 +409,7 @@ class Simulation {
   std::unique_ptr<Physics<T>> physics_;
   Boundaries<T> boundaries_;
   MPI_Comm comm_;
+  comm::ExchangePlan::Options options_;
   std::string why_not_shared_;
   const Sets sets_;
   std::array<comm::ExchangePlan, 2> plans_;

@@ -64,13 +64,20 @@ void suit_physics(Config& config, const Given& given) {
   config.fields = own;
 }
 
-Config merge(const CommandLine& line) {
-  comm::gpu_awareness_by_environment();  // throws for a bad value, even if there is no device
+// Returns what the config file and the command line give.
+Given given_by_user(const CommandLine& line) {
   const auto& asked = line.given.values;
   auto given = line.given.names.contains("config")
                    ? read_config_file(asked.config, asked.subcommand)
                    : Given{};
   given.override_with(line.given);
+  return given;
+}
+
+Config merge(const CommandLine& line) {
+  comm::gpu_awareness_by_environment();  // throws for a bad value, even if there is no device
+  const auto& asked = line.given.values;
+  auto given = given_by_user(line);
   if (!given.values.restart.empty() && asked.subcommand == Subcommand::run) {
     auto saved = settings_of_checkpoint(given.values.restart);
     // A physics with fields of its own knows them by its parameters.
@@ -161,15 +168,25 @@ std::optional<Config> parse_config(MPI_Comm comm, int argc, const char* const* a
   return from_json(Json::parse(text));
 }
 
-Config reread_arguments(MPI_Comm comm) {
+std::map<std::string, double> reread_parameters(const std::string& physics,
+                                                const std::string& settings, MPI_Comm comm) {
   std::vector<const char*> words;
   for (const auto& word : arguments_of_program) words.push_back(word.c_str());
   std::string text;
   run_on_root(comm, [&] {
-    const auto answer = read_arguments(static_cast<int>(std::ssize(words)), words.data());
-    text = effective_config_json(std::get<Config>(answer));
+    const auto line = parse_command_line(static_cast<int>(std::ssize(words)), words.data());
+    Given given;
+    const auto first = Json::parse(settings);
+    for (const auto& [name, value] : first.items())
+      if (const auto* option = find_option(name)) given.add(*option, value, "checkpoint.json");
+    given.override_with(given_by_user(line));
+    Config config;
+    for (const auto& name : given.names)
+      if (const auto* option = find_option(name); option->group == kParametersOf + physics)
+        option->copy(given.values, config);
+    text = effective_config_json(config);
   });
-  return from_json(Json::parse(broadcast(text, comm)));
+  return from_json(Json::parse(broadcast(text, comm))).parameters;
 }
 
 std::string settings_json(const Config& config) {

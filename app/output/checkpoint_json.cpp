@@ -105,6 +105,7 @@ std::string checkpoint_json(const Checkpoint& checkpoint) {
     if (crc32) file["crc32"] = crc32_text(*crc32);
     out["fields"].push_back(std::move(file));
   }
+  if (checkpoint.foreign) out["foreign"] = true;
   out["state"] = CheckpointJson::array();
   for (const double number : checkpoint.state) out["state"].push_back(as_hex(number));
   if (checkpoint.state_hash) out["state_hash"] = format_hash(*checkpoint.state_hash);
@@ -144,6 +145,7 @@ Checkpoint parse_checkpoint(const std::string& text, const std::string& folder) 
     if (json.contains("state"))
       for (const auto& number : json.at("state"))
         out.state.push_back(number_in(number.get<std::string>()));
+    if (json.contains("foreign")) out.foreign = json.at("foreign").get<bool>();
     if (json.contains("state_hash")) out.state_hash = whole_number_in(json.at("state_hash"));
     if (json.contains("settings")) out.settings = json.at("settings").dump();
   } catch (const nlohmann::json::exception&) {

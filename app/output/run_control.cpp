@@ -43,12 +43,11 @@ RunControl::~RunControl() {
 }
 
 RunControl::Wishes RunControl::wishes() {
-  // A removed file cannot act twice.
-  const auto takes = [&](const char* name) { return unlink((folder_ + "/" + name).c_str()) == 0; };
   unsigned mine = noted_signals.exchange(0), all = 0;
   if (rank_of(comm_) == 0) {
-    if (takes("STOP")) mine |= kStopFile;
-    if (takes("RELOAD")) mine |= kReloadFile;
+    // A removed file cannot act twice.
+    if (unlink((folder_ + "/STOP").c_str()) == 0) mine |= kStopFile;
+    if (access((folder_ + "/RELOAD").c_str(), F_OK) == 0) mine |= kReloadFile;
   }
   HALOCLINE_MPI(MPI_Allreduce(&mine, &all, 1, MPI_UNSIGNED, MPI_BOR, comm_));
   Wishes out;
@@ -57,6 +56,10 @@ RunControl::Wishes RunControl::wishes() {
   if ((all & kTerm) != 0) out.stop = "SIGTERM";
   if ((all & kStopFile) != 0) out.stop = "file STOP";
   return out;
+}
+
+void RunControl::end_reload() {
+  if (rank_of(comm_) == 0) unlink((folder_ + "/RELOAD").c_str());
 }
 
 }  // namespace halocline::app

@@ -23,9 +23,11 @@ class RunControl {
     std::string stop;     ///< who wants the run to stop, in words; empty: nobody
     bool reload = false;  ///< read the parameters again
   };
-  /// Returns the wishes since the last call, the same on all ranks, and removes their files.
-  /// Collective; one message of a number.
+  /// Returns the wishes since the last call, the same on all ranks, and removes STOP. Collective;
+  /// one message of a number.
   Wishes wishes();
+  /// Removes RELOAD, when the parameters have been read. Local.
+  void end_reload();
 
  private:
   std::string folder_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <ctime>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "run_control.hpp"
 #include "snapshot.hpp"
 #include "support/error.hpp"
+#include "support/mpi_check.hpp"
 #include "support/text_file.hpp"
 #include "time_series.hpp"
 
@@ -41,6 +43,25 @@ std::string choose_folder(const Config& config) {
   return out;
 }
 
+// Tells if a checkpoint is this folder, or lies in it.
+bool lies_in(const std::string& checkpoint, const std::string& folder) {
+  std::error_code error;
+  const auto path = fs::weakly_canonical(checkpoint, error), place = fs::canonical(folder, error);
+  return path == place || path.parent_path() == place;
+}
+
+// Throws ConfigError if a parameter that the run keeps has changed.
+void require_kept(const PhysicsKind& kind, const std::string& before, const std::string& after) {
+  const auto then = nlohmann::json::parse(before), now = nlohmann::json::parse(after);
+  for (const auto name : kind.kept) {
+    const auto key = std::string(kind.name) + "." + std::string(name);
+    if (then.contains(key) && then.at(key) != now.at(key))
+      throw ConfigError(key + " cannot change (" + excerpt(now.at(key).dump()) +
+                        ", the run keeps " + excerpt(then.at(key).dump()) +
+                        "): leave it as it was, or begin a new run");
+  }
+}
+
 // Makes the folder, or refuses one that holds a run which is not continued.
 void prepare_folder(const Config& config, const std::string& folder) {
   std::error_code error;
@@ -48,7 +69,8 @@ void prepare_folder(const Config& config, const std::string& folder) {
   if (error) refuse_to_write(folder, error.message());
   // A file for an earlier run must not stop this one.
   for (const auto* name : {"STOP", "RELOAD"}) fs::remove(folder + "/" + name, error);
-  if (!config.restart.empty()) return;
+  // The run there goes on.
+  if (!config.restart.empty() && lies_in(config.restart, folder)) return;
   bool holds_run = !checkpoints_in(folder).empty();
   for (const auto* name : {"timeseries.csv", "fields.pvd"})
     holds_run = holds_run || fs::exists(folder + "/" + name);
@@ -102,13 +124,23 @@ class RunFiles<T>::Implementation {
       throw ConfigError("steps are done already (steps " + std::to_string(config_.steps) + ", " +
                         excerpt(checkpoint.folder, 1000) + " has " +
                         std::to_string(checkpoint.step) + "): give --steps the step to reach");
-    if (!is_new) physics_.restore(checkpoint.state);
+    require_kept(physics_of(config_), checkpoint.settings, settings_json(config_));
+    if (!is_new) {
+      try {
+        physics_.restore(checkpoint.state);
+      } catch (const ConfigError& error) {
+        throw ConfigError("restart cannot be used (" + excerpt(checkpoint.folder, 1000) + ": " +
+                          error.what() + "): give --restart another checkpoint");
+      }
+    }
     std::string text;
     for (const auto& line : damaged) text += line + "\n";
     say(config_, comm_,
         text + "goes on from " + checkpoint.folder + ", step " + std::to_string(checkpoint.step) +
             "\n");
-    return {checkpoint.step, is_new, checkpoint.settings != settings_json(config_)};
+    foreign_ = is_new || checkpoint.foreign;
+    first_settings_ = checkpoint.settings;
+    return {checkpoint.step, is_new, checkpoint.settings != settings_json(config_), foreign_};
   }
 
   std::optional<End> after_step(std::int64_t step, std::int64_t substep, const FieldSet<T>& fields,
@@ -116,24 +148,25 @@ class RunFiles<T>::Implementation {
     const auto clock = physics_.clock(substep);
     const bool is_first = !last_checkpoint_;
     if (is_first) last_checkpoint_ = step;
+    const auto wishes = control_ ? control_->wishes() : RunControl::Wishes{};
+    const bool ends = !wishes.stop.empty() && step < config_.steps;
+    const bool is_due = is_step_due(step, config_.checkpoint_every) ||
+                        (config_.checkpoint_every > 0 && step == config_.steps);
+    // A run that is stopped at its first step may have its checkpoint in another folder.
+    const bool keeps =
+        ends && is_first ? !has_checkpoint(step) : (ends || is_due) && step != last_checkpoint_;
     const bool series = is_step_due(step, config_.series_every);
-    const bool must_look =
-        series || !(clock.dt > 0) || is_step_due(step, kLookEvery) || step == config_.steps;
-    if (must_look && !info_.fields.empty()) {
+    const bool must_look = keeps || series || !(clock.dt > 0) || is_step_due(step, kLookEvery) ||
+                           step == config_.steps;
+    if (must_look && (control_ || !info_.fields.empty())) {
       fields.from_device();
       if (const auto place = find_not_finite(domain_, fields, comm_))
         return End{"", describe_not_finite(*place, step, clock.time, fields)};
     }
     if (series) write_row(step, clock, fields, set_all_ghosts);
     pictures_.after_step(step, clock.time, fields);
-    if (!control_) return std::nullopt;
-
-    const auto wishes = control_->wishes();
     if (wishes.reload) reload(fields, set_all_ghosts);
-    const bool ends = !wishes.stop.empty() && step < config_.steps;
-    const bool due = is_step_due(step, config_.checkpoint_every) ||
-                     (config_.checkpoint_every > 0 && step == config_.steps);
-    if ((due || ends) && step != last_checkpoint_) write_checkpoint_of(step, fields);
+    if (keeps) write_checkpoint_of(step, fields);
     if (ends) return End{wishes.stop, ""};
     return std::nullopt;
   }
@@ -153,6 +186,13 @@ class RunFiles<T>::Implementation {
     return broadcast(folder, comm);
   }
 
+  bool has_checkpoint(std::int64_t step) {
+    bool out = false;
+    run_on_root(comm_, [&] { out = checkpoints_in(folder_).contains(step); });
+    HALOCLINE_MPI(MPI_Bcast(&out, 1, MPI_CXX_BOOL, 0, comm_));
+    return out;
+  }
+
   std::string describe_not_finite(const FieldPoint& at, std::int64_t step, double time,
                                   const FieldSet<T>& fields) {
     const auto& name = names_[static_cast<std::size_t>(at.field)];
@@ -163,7 +203,13 @@ class RunFiles<T>::Implementation {
     std::vector<int> all;
     for (int field = 0; field < domain_.fields; ++field) all.push_back(field);
     const Snapshot snapshot{folder_, step, time, info_.spacing, names_, all};
-    write_snapshot(snapshot, domain_, fields, comm_);
+    try {
+      write_snapshot(snapshot, domain_, fields, comm_);
+    } catch (const MpiError&) {
+      throw;  // this rank's own error
+    } catch (const Error& error) {
+      return out + "; it is not kept: " + error.what();
+    }
     return out + ", written to " + folder_ + "/" + snapshot.file();
   }
 
@@ -199,6 +245,7 @@ class RunFiles<T>::Implementation {
     checkpoint.global = domain_.decomposition.global();
     checkpoint.element = config_.element;
     for (const auto& name : names_) checkpoint.files.push_back({name, name + ".raw", {}});
+    checkpoint.foreign = foreign_;
     checkpoint.state = physics_.state();
     checkpoint.settings = settings_json(config_);
     write_checkpoint(checkpoint, domain_, fields, comm_);
@@ -211,7 +258,8 @@ class RunFiles<T>::Implementation {
   void reload(const FieldSet<T>& fields, const std::function<void()>& set_all_ghosts) {
     try {
       auto config = config_;
-      config.parameters = reread_arguments(comm_).parameters;
+      config.parameters = reread_parameters(config_.physics, first_settings_, comm_);
+      require_kept(physics_of(config_), settings_json(config_), settings_json(config));
       set_all_ghosts();
       physics_.reload(config, fields, comm_);
       config_.parameters = config.parameters;
@@ -221,6 +269,7 @@ class RunFiles<T>::Implementation {
     } catch (const Error& error) {
       say(config_, comm_, "kept the old parameters: " + std::string(error.what()) + "\n");
     }
+    control_->end_reload();
   }
 
   Config config_;  // with the parameters of the last RELOAD
@@ -229,6 +278,8 @@ class RunFiles<T>::Implementation {
   Physics<T>& physics_;
   MPI_Comm comm_;
   std::vector<std::string> names_;
+  bool foreign_ = false;
+  std::string first_settings_ = "{}";  // of the checkpoint from which this run goes on
   std::string folder_;
   Pictures<T> pictures_;
   std::optional<RunControl> control_;

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tests runs that are watched, stopped and continued: checkpoints, the time series, STOP, RELOAD and signals."""
+import array
 import csv
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -387,6 +389,32 @@ class Control(OutputFolder):
         self.assertIn("kept the old parameters: mhd.nu cannot be used", out)
         self.assertEqual(settings["mhd.nu"], 0.5)
 
+    def test_parameters_that_do_not_suit_change_nothing(self):
+        wrong = ("spacing = 0.2", "initial = 'random'", "forcing = 0.1\nforcing-k-min = 2.3\nforcing-k-max = 2.4", "shock = 1.0")
+        out, settings = self.settings_after(["[mhd]\nnu = 0.01\n", *(f"[mhd]\nnu = 0.5\n{text}\n" for text in wrong)], "mhd")
+        self.assertNotIn("took", out)
+        for text in ("mhd.spacing cannot change (0.2, the run keeps ", 'mhd.initial cannot change ("random", the run keeps "waves")',
+                     "mhd.forcing-k-max leaves", "mhd.shock cannot become 0 or more than 0 in a run"):
+            self.assertIn(f"kept the old parameters: {text}", out)
+        self.assertEqual((settings["mhd.nu"], settings["mhd.forcing"]), (0.01, 0.0))
+
+    def test_parameters_change_after_their_checkpoint_is_gone(self):
+        self.write("--mhd.eta", "0.02", steps=2)
+        config = self.top / "c.toml"
+        config.write_text("[mhd]\nnu = 0.01\n")
+        job = self.start("--config", str(config), "--restart", str(self.folder), physics=())
+        shutil.rmtree(self.folder / "checkpoint-00000002")
+        config.write_text("[mhd]\nnu = 0.02\n")
+        (self.folder / "RELOAD").touch()
+        time.sleep(0.3)
+        (self.folder / "STOP").touch()
+        out, err = job.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(job.returncode, 0, err)
+        self.assertIn("took the parameters again, for RELOAD\n", out)
+        (checkpoint,) = self.checkpoints()
+        settings = json.loads((self.folder / checkpoint / "checkpoint.json").read_text())["settings"]
+        self.assertEqual((settings["mhd.nu"], settings["mhd.eta"]), (0.02, 0.02))
+
     def test_heat_keeps_its_parameter(self):
         out, settings = self.settings_after(["[heat]\ndiffusion = 0.0001\n", "[heat]\ndiffusion = 0.0002\n", ""], "heat")
         for given in "0.000200", "0.000000":
@@ -395,6 +423,78 @@ class Control(OutputFolder):
         self.assertEqual(settings["heat.diffusion"], 0.0001)
         restart = ("run", "--restart", self.folder, *self.ENDLESS, "--heat.diffusion")
         self.assert_refused("heat.diffusion cannot change (0.000200, the run keeps 0.000100)", halocline(*restart, "0.0002", ranks=2))
+
+
+class Mended(OutputFolder):
+    """Faults that a review of this code has found."""
+
+    def test_a_stop_before_the_first_step_leaves_a_checkpoint(self):
+        large = (*PHYSICS["mhd"], "--global", "80", "80", "80", "--quiet")  # its verification takes a while
+        command = [BINARY, "run", *large, "--steps", "100000", "--output-folder", str(self.folder)]
+        with own_session() as environment:
+            job = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            while not self.folder.exists():
+                time.sleep(0.001)
+            time.sleep(0.05)  # a file that was there before would be removed
+            (self.folder / "STOP").touch()
+            _, err = job.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(job.returncode, 0, err)
+        self.assertEqual(self.checkpoints(), ["checkpoint-00000000"])
+        self.assertEqual(self.hash_of("--restart", self.folder, "--steps", "1"), self.hash_of(*large[:-1], "--steps", "1"))
+
+    def test_a_run_in_another_folder_is_left_alone(self):
+        other = self.top / "other"
+        self.hash_of(*PHYSICS["mhd"], *GRID, "--steps", "2", "--checkpoint-every", "1", "--output-folder", other)
+        self.write(steps=2)
+        outcome = halocline("run", "--restart", self.folder, "--steps", "4", "--checkpoint-every", "1", "--output-folder", other)
+        self.assert_refused(f"output-folder holds a run already ({other})", outcome)
+        self.assertEqual(sorted(path.name for path in other.iterdir()), ["checkpoint-00000001", "checkpoint-00000002"])
+
+    def test_no_checkpoint_holds_values_that_are_not_finite(self):
+        broken = (*PHYSICS["mhd"], *GRID, "--mhd.dt", "1", "--force-dt", "--steps", "30", "--checkpoint-every", "1")
+        outcome = halocline("run", *broken, "--output-folder", self.folder, "--quiet", ranks=2)
+        self.assertEqual(outcome.code, 1, outcome.stderr)
+        self.assertIn(" is not finite at step ", outcome.ours[0])
+        for name in self.checkpoints():
+            for path in (self.folder / name).glob("*.raw"):
+                numbers = array.array("d", path.read_bytes())
+                self.assertTrue(all(map(math.isfinite, numbers)), path)
+
+    def test_a_run_keeps_what_made_its_fields(self):
+        self.write(steps=2)
+        for key, value in (("spacing", "0.3"), ("initial", "random"), ("amplitude", "0.3"), ("lnrho0", "0.5")):
+            outcome = halocline("run", "--restart", self.folder, "--steps", "4", f"--mhd.{key}", value)
+            self.assert_refused(f"mhd.{key} cannot change (", outcome)
+
+    def test_the_state_of_another_program_stays_one(self):
+        """No wave is known for it, also after a second restart."""
+        self.write(physics="heat", steps=2)
+        newest = self.folder / "checkpoint-00000002"
+        description = json.loads((newest / "checkpoint.json").read_text())
+        for key in ("state", "settings", "state_hash"):
+            description.pop(key)
+        description["step"] = 0
+        state = self.top / "state"
+        newest.rename(state)
+        (state / "checkpoint.json").write_text(json.dumps(description))
+        folder = self.top / "own"
+        self.hash_of("--restart", state, "--physics", "heat", "--steps", "4", "--checkpoint-every", "2", "--output-folder", folder)
+        self.hash_of("--restart", folder, "--steps", "6")
+
+    def test_a_state_that_is_none_is_refused(self):
+        self.write(steps=2)
+        path = self.folder / "checkpoint-00000002" / "checkpoint.json"
+        whole = json.loads(path.read_text())
+        for state in (["0x1p0"], ["0x1p2", "nan", "0x1p0"], ["0x1p2", "0x1p0", "0x0p0"], ["-0x1p2", "0x1p0", "0x1p0"], ["0x1.8p0", "0x1p0", "0x1p0"]):
+            with self.subTest(state=state):
+                path.write_text(json.dumps(whole | {"state": state}))
+                outcome = halocline("run", "--restart", path.parent, "--steps", "4", ranks=2)
+                self.assert_refused("its state is none of mhd): give --restart another checkpoint", outcome)
+
+    def test_nothing_that_moves_has_no_longest_step(self):
+        still = [f"--mhd.{name}={0}" for name in ("cs0", "nu", "zeta", "eta", "conduction")]
+        outcome = halocline("run", *PHYSICS["mhd"], *GRID, "--steps", "2", "--mhd.initial", "uniform", *still, ranks=2)
+        self.assert_refused("mhd.dt cannot be chosen (no wave moves, and nothing diffuses): give mhd.dt", outcome)
 
 
 class Series(OutputFolder):

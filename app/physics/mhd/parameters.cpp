@@ -64,6 +64,13 @@ std::span<const PhysicsParameter> all_parameters() {
   return kParameters;
 }
 
+std::span<const std::string_view> kept_parameters() {
+  static constexpr std::array<std::string_view, 8> kKept{"spacing",      "initial",     "amplitude",
+                                                         "shell-radius", "shell-width", "entropy",
+                                                         "magnetic",     "lnrho0"};
+  return kKept;
+}
+
 double parameter(const Config& config, std::string_view name) {
   if (const auto found = config.parameters.find("mhd." + std::string(name));
       found != config.parameters.end())

@@ -14,6 +14,10 @@ namespace halocline::app::mhd {
 /// Returns all parameters in the order of the help text.
 std::span<const PhysicsParameter> all_parameters();
 
+/// Returns the names of parameters that a run keeps. They made its fields, or give them their
+/// meaning.
+std::span<const std::string_view> kept_parameters();
+
 /// Returns the value of a parameter, such as "nu". A choice has the number of its name.
 double parameter(const Config& config, std::string_view name);
 

@@ -90,6 +90,13 @@ class Mhd final : public Physics<T> {
     return out;
   }
   void restore(std::span<const double> state) override {
+    constexpr std::size_t kClock = 3,
+                          kWithWave = kClock + std::tuple_size_v<mhd::CircularWave::State>;
+    const bool is_known = (state.size() == kClock || state.size() == kWithWave) && state[0] >= 0 &&
+                          state[0] == std::floor(state[0]) && state[2] > 0 &&
+                          std::all_of(state.begin(), state.end(),
+                                      [](double number) { return std::isfinite(number); });
+    if (!is_known) throw ConfigError("its state is none of mhd");
     next_ = {static_cast<std::int64_t>(state[0]), {state[1], state[2]}};
     now_ = next_;
     mhd::CircularWave::State wave;
@@ -101,10 +108,11 @@ class Mhd final : public Physics<T> {
   // The step that was chosen with the old parameters may be too long for the new ones.
   void reload(const Config& config, const FieldSet<T>& fields, MPI_Comm comm) override {
     const auto parameters = mhd::parameters_of(config);
+    mhd::info(config);
     if (mhd::stored_fields(parameters) != stored_)
       throw ConfigError(
-          "a run keeps its fields (entropy, magnetic or shock of [mhd] names others): begin a new "
-          "run, or change other parameters");
+          "mhd.shock cannot become 0 or more than 0 in a run, which keeps its fields: leave it as "
+          "it was, or begin a new run");
     const double fixed_dt = mhd::parameter(config, "dt");
     const double dt = chosen_step(parameters, fixed_dt, fields, comm, true);
     take(config);
@@ -155,6 +163,9 @@ class Mhd final : public Physics<T> {
                      MPI_Comm comm, bool is_checked) const {
     if (fixed_dt > 0 && !is_checked) return fixed_dt;
     const auto limits = mhd::step_limits(domain_, parameters, spacing_, fields, comm);
+    if (fixed_dt == 0 && std::isinf(limits.chosen))
+      throw ConfigError(
+          "mhd.dt cannot be chosen (no wave moves, and nothing diffuses): give mhd.dt");
     if (fixed_dt == 0) return limits.chosen;
     if (fixed_dt > limits.stable && !config_.force_dt)
       throw ConfigError("mhd.dt is not stable (mhd.dt " + number(fixed_dt) +
@@ -210,6 +221,7 @@ const PhysicsKind kMhd{"mhd",
                        mhd::info,
                        make_mhd<double>,
                        make_mhd<float>,
-                       mhd::all_parameters()};
+                       mhd::all_parameters(),
+                       mhd::kept_parameters()};
 
 }  // namespace halocline::app
