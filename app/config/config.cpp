@@ -16,10 +16,10 @@ namespace halocline::app {
 
 namespace {
 
-// Tells if a checkpoint keeps this option. The others do not change the results of a run.
+// Tells if the settings of a checkpoint hold this option. The others are keys of their own there,
+// or do not change the results of a run.
 bool is_kept(const Option& option, const Config& config) {
-  constexpr std::array kKept{"physics",  "global",   "element", "fields", "stencil",
-                             "periodic", "boundary", "stages",  "seed"};
+  constexpr std::array kKept{"fields", "stencil", "periodic", "boundary", "stages", "seed"};
   return option.group == kParametersOf + config.physics ||
          std::find(kKept.begin(), kKept.end(), option.name) != kKept.end();
 }
@@ -39,7 +39,9 @@ Given settings_of_checkpoint(const std::string& path) {
       add("physics", checkpoint.physics);
       add("global", checkpoint.global);
       add("element", to_string(checkpoint.element));
-      for (const auto& [name, value] : settings.items()) add(name, value);
+      for (const auto& [name, value] : settings.items())
+        if (const auto* option = find_option(name); option && is_kept(*option, out.values))
+          add(name, value);
       return out;
     } catch (const ConfigError& error) {
       if (!first) first = error;

@@ -124,9 +124,10 @@ void require_same_run(const Checkpoint& checkpoint, const Config& config, const 
                            const std::string& here) {
     if (same) return;
     const bool is_fields = key == "fields";
+    const auto option = key == "global" && config.local ? "local" : key;
     throw ConfigError((is_fields ? "restart has other " : "restart has another ") + key + " (" +
                       there + " in " + excerpt(checkpoint.folder, 1000) + ", here " + here +
-                      "): leave out " + key +
+                      "): leave out " + option +
                       (is_fields ? " and parameters that choose them" : "") +
                       ", which the checkpoint knows, or give another checkpoint");
   };

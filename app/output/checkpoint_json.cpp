@@ -157,6 +157,19 @@ Checkpoint parse_checkpoint(const std::string& text, const std::string& folder) 
   return out;
 }
 
+bool same_parameters(const Checkpoint& checkpoint, const Config& config) {
+  Config usual;
+  usual.physics = config.physics;
+  auto then = CheckpointJson::parse(settings_json(usual));
+  then.update(CheckpointJson::parse(checkpoint.settings));
+  const auto now = CheckpointJson::parse(settings_json(config));
+  for (const auto& [key, value] : now.items()) {
+    const bool is_parameter = key == "seed" || key.find('.') != std::string::npos;
+    if (is_parameter && then.at(key) != value) return false;
+  }
+  return true;
+}
+
 std::string text_of_checkpoint(const std::string& folder) {
   constexpr FileKind kKind{"checkpoint", "give --restart another checkpoint", 64 << 20};
   return read_whole_file(folder + "/checkpoint.json", kKind);

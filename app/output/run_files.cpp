@@ -140,7 +140,7 @@ class RunFiles<T>::Implementation {
             "\n");
     foreign_ = is_new || checkpoint.foreign;
     first_settings_ = checkpoint.settings;
-    return {checkpoint.step, is_new, checkpoint.settings != settings_json(config_), foreign_};
+    return {checkpoint.step, is_new, !same_parameters(checkpoint, config_), foreign_};
   }
 
   std::optional<End> after_step(std::int64_t step, std::int64_t substep, const FieldSet<T>& fields,

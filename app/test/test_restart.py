@@ -84,6 +84,31 @@ class Restart(OutputFolder):
         outcome = halocline("run", "--restart", self.folder, "--steps", "5", "--mhd.shock", "0")
         self.assert_refused("restart has other fields (9 in ", outcome)
 
+    def test_a_run_with_local_points_too(self):
+        local = ("--physics", "mhd", "--mhd.amplitude", "1", "--local", "12", "12", "12")
+        for ranks in 1, 2:
+            with self.subTest(ranks=ranks):
+                self.folder = self.top / str(ranks)
+                whole = self.hash_of(*local, "--steps", "12", ranks=ranks)
+                self.hash_of(*local, "--steps", "6", "--checkpoint-every", "6", "--output-folder", self.folder, ranks=ranks)
+                for given in (), local:
+                    self.assertEqual(self.hash_of("--restart", self.folder, "--steps", "12", *given, ranks=ranks), whole)
+                outcome = halocline("run", "--restart", self.folder, "--steps", "12", *local, ranks=4)
+                self.assert_refused("restart has another global (", outcome)
+                self.assertIn("): leave out local, which the checkpoint knows", outcome.ours[0])
+
+    def test_settings_do_not_depend_on_the_run(self):
+        """Settings of a checkpoint are parameters: no file, no number of ranks, no extent."""
+        self.write(steps=2)
+        description = self.folder / "checkpoint-00000002" / "checkpoint.json"
+        content = json.loads(description.read_text())
+        self.assertFalse({"physics", "global", "element"} & set(content["settings"]))
+        content["settings"] |= {"output": str(self.top / "records"), "threads": 1000000, "heat.diffusion": 7, "global": [1, 1, 1]}
+        description.write_text(json.dumps(content))
+        whole = self.hash_of(*PHYSICS["mhd"], *GRID, "--steps", "4")
+        self.assertEqual(self.hash_of("--restart", description.parent, "--steps", "4"), whole)
+        self.assertFalse((self.top / "records").exists())
+
     def test_goes_on_in_the_same_folder(self):
         self.write("--series-every", "1", "--snapshot-every", "2", steps=4)
         before = self.rows()
