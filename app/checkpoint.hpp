@@ -49,7 +49,8 @@ Checkpoint read_checkpoint(const std::string& folder);
 /// Writes the owned points in host memory, and checkpoint.json, to checkpoint.folder. The folder
 /// has its name when all is on the disk; a folder of this name is replaced then. Sets the checksums
 /// of `checkpoint`. Collective.
-/// \throws EnvironmentError on all ranks if something cannot be written; no draft is left then
+/// \throws EnvironmentError on all ranks if something cannot be written, or if the files do not
+/// hold the fields; no draft is left then
 template <class T>
 void write_checkpoint(Checkpoint& checkpoint, const Domain& domain, const FieldSet<T>& fields,
                       MPI_Comm comm);

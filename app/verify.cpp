@@ -192,12 +192,23 @@ std::uint64_t state_hash(const Domain& domain, const FieldSet<T>& fields, MPI_Co
   return total;
 }
 
+template <class T>
+std::uint64_t part_of_state_hash(std::span<const T> values, std::int64_t first, int field,
+                                 int fields) {
+  std::uint64_t sum = 0;
+  for (const auto value : values)
+    sum +=
+        hash(static_cast<std::uint64_t>(first++ * fields + field), std::bit_cast<Bits<T>>(value));
+  return sum;
+}
+
 #define HALOCLINE_INSTANTIATE(T)                                                              \
   template std::optional<std::string> check_exchange(const Domain&, const FieldSet<T>&,       \
                                                      comm::HaloShape, std::uint64_t,          \
                                                      const std::function<void()>&, MPI_Comm); \
   template bool ghosts_match(const Domain&, const FieldSet<T>&, MPI_Comm);                    \
-  template std::uint64_t state_hash(const Domain&, const FieldSet<T>&, MPI_Comm);
+  template std::uint64_t state_hash(const Domain&, const FieldSet<T>&, MPI_Comm);             \
+  template std::uint64_t part_of_state_hash(std::span<const T>, std::int64_t, int, int);
 HALOCLINE_INSTANTIATE(double)
 HALOCLINE_INSTANTIATE(float)
 #undef HALOCLINE_INSTANTIATE

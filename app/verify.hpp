@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "comm/halo/halo_spec.hpp"
@@ -49,5 +50,11 @@ bool ghosts_match(const Domain& domain, const FieldSet<T>& fields, MPI_Comm comm
 /// ranks, decomposition and layout. Collective.
 template <class T>
 std::uint64_t state_hash(const Domain& domain, const FieldSet<T>& fields, MPI_Comm comm);
+
+/// Returns what values of field number `field` add to state_hash(), modulo 2^64. They belong to
+/// consecutive points, x fastest, then y, from point number `first` on. Local.
+template <class T>
+std::uint64_t part_of_state_hash(std::span<const T> values, std::int64_t first, int field,
+                                 int fields);
 
 }  // namespace halocline::app

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <system_error>
 
 #include "checkpoint_json.hpp"
@@ -75,8 +76,14 @@ void write_checkpoint(Checkpoint& checkpoint, const Domain& domain, const FieldS
   try {
     run_on_root(comm, [&] { make_new_folder(draft); });
     FieldTransfer<T> transfer(domain, comm);
+    std::uint64_t found = 0;  // the state hash of what the files hold
     for (std::size_t i = 0; i < checkpoint.files.size(); ++i) {
       const auto path = draft + "/" + checkpoint.files[i].name;
+      const auto add = [&](std::int64_t at, std::span<const char> part) {
+        constexpr std::int64_t kValue = sizeof(T);
+        const std::span values(reinterpret_cast<const T*>(part.data()), part.size() / kValue);
+        found += part_of_state_hash(values, at / kValue, static_cast<int>(i), domain.fields);
+      };
       std::optional<Draft> file;  // of rank 0
       run_on_root(comm, [&] {
         file.emplace(path);
@@ -86,9 +93,12 @@ void write_checkpoint(Checkpoint& checkpoint, const Domain& domain, const FieldS
       transfer.write(fields, static_cast<int>(i), shared, 0);
       shared.close();
       run_on_root(comm, [&] { file->commit(); });
-      checkpoint.files[i].crc32 = crc32_of_file(path, bytes, comm);
+      checkpoint.files[i].crc32 = crc32_of_file(path, bytes, comm, CollectiveFile::Use::write, add);
     }
     checkpoint.state_hash = state_hash(domain, fields, comm);
+    HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_UINT64_T, MPI_SUM, comm));
+    if (found != *checkpoint.state_hash)
+      refuse_to_write(checkpoint.folder, "its files do not hold what was written");
     run_on_root(comm, [&] {
       write_whole_file(draft + "/checkpoint.json", checkpoint_json(checkpoint));
       put_in_place(draft, checkpoint.folder);

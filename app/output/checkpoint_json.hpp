@@ -23,8 +23,8 @@ std::string checkpoint_json(const Checkpoint& checkpoint);
 /// \throws ConfigError if it is damaged or has a newer format
 Checkpoint parse_checkpoint(const std::string& text, const std::string& folder);
 
-/// Tells if the seed and the parameters of the physics are those of the checkpoint. A parameter that
-/// is missing there has its default.
+/// Tells if the seed and the parameters of the physics are those of the checkpoint. A parameter
+/// that is missing there has its default.
 bool same_parameters(const Checkpoint& checkpoint, const Config& config);
 
 /// Reads the file checkpoint.json of a folder. Local.

@@ -321,6 +321,19 @@ class Writing(OutputFolder):
             self.assert_refused("output cannot be written", outcome, code=3)
             self.assertEqual({path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}, before)
 
+    def test_lost_bytes_keep_the_last_good_checkpoint(self):
+        """Loses what is written to a file, of which no call says anything."""
+        self.write(steps=2)
+        before = {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
+        for kind, why in (("holes", "its files do not hold what was written"), ("short", "it has come out too short")):
+            for ranks in 1, 2:
+                with self.subTest(kind=kind, ranks=ranks):
+                    lossy = ("env", "LD_PRELOAD=" + os.environ["HALOCLINE_LOSSY_DISK"], f"HALOCLINE_LOST={kind}:uy.raw.part")
+                    outcome = halocline("run", "--restart", self.folder, "--steps", "4", "--checkpoint-every", "2", "--output-folder", self.folder, "--quiet", ranks=ranks, program=lossy)
+                    self.assert_refused("output cannot be written", outcome, code=3)
+                    self.assertIn(why, outcome.ours[0])
+                    self.assertEqual({path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}, before)
+
     def test_folders_that_cannot_be_used(self):
         (self.top / "file").write_text("")
         outcome = halocline("run", *GRID, "--checkpoint-every", "1", "--output-folder", self.top / "file" / "out", ranks=2)
