@@ -81,6 +81,7 @@ class Physics {
   /// between two steps. Local.
   virtual std::vector<double> state() const = 0;
   /// Goes on from a state() that another run of the same physics has left. Local.
+  /// \throws ConfigError if it is none: "has a state that heat does not know"
   virtual void restore(std::span<const double> state) = 0;
 
   /// Takes the parameters of another configuration from the step on that begins with `fields`,

@@ -125,13 +125,11 @@ class RunFiles<T>::Implementation {
                         excerpt(checkpoint.folder, 1000) + " has " +
                         std::to_string(checkpoint.step) + "): give --steps the step to reach");
     require_kept(physics_of(config_), checkpoint.settings, settings_json(config_));
-    if (!is_new) {
-      try {
-        physics_.restore(checkpoint.state);
-      } catch (const ConfigError& error) {
-        throw ConfigError("restart cannot be used (" + excerpt(checkpoint.folder, 1000) + ": " +
-                          error.what() + "): give --restart another checkpoint");
-      }
+    try {
+      if (!is_new) physics_.restore(checkpoint.state);
+    } catch (const ConfigError& error) {
+      throw ConfigError("restart cannot be used (" + excerpt(checkpoint.folder, 1000) + " " +
+                        error.what() + "): give --restart another checkpoint");
     }
     std::string text;
     for (const auto& line : damaged) text += line + "\n";

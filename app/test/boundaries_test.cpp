@@ -164,6 +164,9 @@ TEST(Boundaries, SuitTheWavesOfHeat) {
     advance(domain, spec, 0.1, fields, next);
     EXPECT_LT(check_wave(domain, next, spec, 0.1, 1, MPI_COMM_SELF).error, 1e-13);
     EXPECT_GT(check_wave(domain, next, spec, 0.1, 2, MPI_COMM_SELF).error, 1e-3);
+    EXPECT_FALSE(
+        check_wave(domain, next, spec, std::numeric_limits<double>::quiet_NaN(), 1, MPI_COMM_SELF)
+            .passed());
   }
 }
 

@@ -109,6 +109,16 @@ class Restart(OutputFolder):
         self.assertEqual(self.hash_of("--restart", description.parent, "--steps", "4"), whole)
         self.assertFalse((self.top / "records").exists())
 
+    def test_a_state_that_is_none_is_refused(self):
+        self.write(physics="heat", steps=2)
+        description = self.folder / "checkpoint-00000002" / "checkpoint.json"
+        content = json.loads(description.read_text())
+        for state in ["nan"], ["inf"], ["0x0p+0"], ["-0x1p-5"], ["0x1p-3"], ["0x1p-5", "0x1p-5"]:
+            with self.subTest(state=state):
+                description.write_text(json.dumps(content | {"state": state}))
+                outcome = halocline("run", "--restart", description.parent, "--steps", "4", ranks=2)
+                self.assert_refused(f"restart cannot be used ({description.parent} has a state that heat does not know): give", outcome)
+
     def test_goes_on_in_the_same_folder(self):
         self.write("--series-every", "1", "--snapshot-every", "2", steps=4)
         before = self.rows()
@@ -527,7 +537,7 @@ class Mended(OutputFolder):
             with self.subTest(state=state):
                 path.write_text(json.dumps(whole | {"state": state}))
                 outcome = halocline("run", "--restart", path.parent, "--steps", "4", ranks=2)
-                self.assert_refused("its state is none of mhd): give --restart another checkpoint", outcome)
+                self.assert_refused("has a state that mhd does not know): give --restart another checkpoint", outcome)
 
     def test_nothing_that_moves_has_no_longest_step(self):
         still = [f"--mhd.{name}={0}" for name in ("cs0", "nu", "zeta", "eta", "conduction")]

@@ -69,7 +69,11 @@ class Heat final : public Physics<T> {
     return {static_cast<double>(substep / stages_) * dt, dt};
   }
   std::vector<double> state() const override { return {diffusion_number_}; }
-  void restore(std::span<const double> state) override { diffusion_number_ = state.front(); }
+  void restore(std::span<const double> state) override {
+    if (state.size() != 1 || !(state[0] > 0 && state[0] <= kLargestDiffusionNumber))
+      throw ConfigError("has a state that heat does not know");
+    diffusion_number_ = state[0];
+  }
   // The exact wave knows one diffusion number for all substeps.
   void reload(const Config& config, const FieldSet<T>&, MPI_Comm) override {
     const double given = given_diffusion_number(config);

@@ -129,7 +129,8 @@ SolutionCheck check_wave(const Domain& domain, const FieldSet<T>& fields, const 
   double error = 0;
   for (int field = 0; field < domain.fields; ++field) {
     const auto f = static_cast<std::size_t>(field);
-    error = std::max(error, deviation[f] / std::max(std::abs(waves(f).amplitude), least));
+    const double off = deviation[f] / std::max(std::abs(waves(f).amplitude), least);
+    if (!(off <= error)) error = off == off ? off : std::numeric_limits<double>::infinity();
   }
   const double roundings = 2 * kEpsilon * static_cast<double>(substeps);
   return {error, std::max(relative, roundings)};

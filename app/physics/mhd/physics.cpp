@@ -96,7 +96,7 @@ class Mhd final : public Physics<T> {
                           state[0] == std::floor(state[0]) && state[2] > 0 &&
                           std::all_of(state.begin(), state.end(),
                                       [](double number) { return std::isfinite(number); });
-    if (!is_known) throw ConfigError("its state is none of mhd");
+    if (!is_known) throw ConfigError("has a state that mhd does not know");
     next_ = {static_cast<std::int64_t>(state[0]), {state[1], state[2]}};
     now_ = next_;
     mhd::CircularWave::State wave;
