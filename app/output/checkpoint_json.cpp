@@ -54,11 +54,23 @@ double number_in(const std::string& text) {
   return out;
 }
 
-std::uint64_t whole_number_in(const std::string& text) {
+std::uint64_t hexadecimal_in(const std::string& text) {
   char* end = nullptr;
   const auto out = std::strtoull(text.c_str(), &end, 16);
   if (!text.starts_with("0x") || *end != '\0') throw ConfigError("");
   return out;
+}
+
+// Returns a whole number from `least` on.
+std::int64_t count_in(const CheckpointJson& value, std::int64_t least) {
+  if (!value.is_number_integer() || value.get<std::int64_t>() < least) throw ConfigError("");
+  return value;
+}
+
+// Returns the member, which has to be a list.
+const CheckpointJson& list_in(const CheckpointJson& json, const char* name) {
+  if (!json.at(name).is_array()) throw ConfigError("");
+  return json.at(name);
 }
 
 }  // namespace
@@ -128,26 +140,34 @@ Checkpoint parse_checkpoint(const std::string& text, const std::string& folder) 
   out.folder = folder;
   try {
     out.physics = json.at("physics");
-    out.step = json.at("step");
-    out.global = json.at("global");
+    out.step = count_in(json.at("step"), 0);
+    if (list_in(json, "global").size() != out.global.size()) throw ConfigError("");
+    for (std::size_t axis = 0; axis < out.global.size(); ++axis)
+      out.global[axis] = count_in(json.at("global").at(axis), 1);
     const auto element = from_string<Element>(json.at("element").get<std::string>());
-    if (!element || out.step < 0) throw ConfigError("");
+    if (!element || is_complex(*element)) throw ConfigError("");
     out.element = *element;
     if (json.value("byte_order", byte_order()) != byte_order())
       refuse("says that its numbers have another byte order than this machine");
-    for (const auto& file : json.at("fields")) {
+    for (const auto& file : list_in(json, "fields")) {
       Checkpoint::File one{file.at("name"), file.at("file"), {}};
       if (one.name.find('/') != std::string::npos) throw ConfigError("");
-      if (file.contains("crc32"))
-        one.crc32 = static_cast<std::uint32_t>(whole_number_in(file.at("crc32")));
+      if (file.contains("crc32")) {
+        const auto crc32 = hexadecimal_in(file.at("crc32"));
+        if (crc32 > UINT32_MAX) throw ConfigError("");
+        one.crc32 = static_cast<std::uint32_t>(crc32);
+      }
       out.files.push_back(std::move(one));
     }
     if (json.contains("state"))
-      for (const auto& number : json.at("state"))
+      for (const auto& number : list_in(json, "state"))
         out.state.push_back(number_in(number.get<std::string>()));
     if (json.contains("foreign")) out.foreign = json.at("foreign").get<bool>();
-    if (json.contains("state_hash")) out.state_hash = whole_number_in(json.at("state_hash"));
-    if (json.contains("settings")) out.settings = json.at("settings").dump();
+    if (json.contains("state_hash")) out.state_hash = hexadecimal_in(json.at("state_hash"));
+    if (json.contains("settings")) {
+      if (!json.at("settings").is_object()) throw ConfigError("");
+      out.settings = json.at("settings").dump();
+    }
   } catch (const nlohmann::json::exception&) {
     refuse("lacks something, or has something of another type");
   } catch (const ConfigError& error) {

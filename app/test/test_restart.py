@@ -281,7 +281,7 @@ class Damage(OutputFolder):
             (lambda: description.write_bytes(b""), "checkpoint.json"),
             (lambda: description.write_text("[" * 100000), "checkpoint.json is damaged"),
             (replaced("checkpoint/1", "checkpoint/2"), 'has format "halocline-checkpoint/2", this program reads halocline-checkpoint/1'),
-            (replaced('"step": 4', '"step": "4"'), "lacks something, or has something of another type"),
+            (replaced('"element"', '"elements"'), "lacks something, or has something of another type"),
             (replaced('"0x', '"1x'), "has a value that is none"),
             (replaced("little", "big"), "another byte order"),
             (replaced('"state_hash": "0x', '"state_hash": "0xf'), "do not have its state_hash"),
@@ -296,6 +296,19 @@ class Damage(OutputFolder):
                 self.assertIn(text, outcome.stdout)
                 self.assertIn(f"goes on from {self.older}, step 2\n", outcome.stdout)
                 self.assertIn(self.whole, outcome.stdout)
+
+    def test_values_of_another_type_are_refused(self):
+        description = self.newest / "checkpoint.json"
+        content = json.loads(description.read_text())
+        fields = content["fields"]
+        for wrong in (
+            {"step": 4.5}, {"step": "4"}, {"step": -1}, {"step": 2**64 - 1}, {"global": [14.7, 12, 10]}, {"global": [14, 12, 10, 1]}, {"global": [14, 12]},
+            {"global": [0, 12, 10]}, {"state": "0x1p0"}, {"settings": []}, {"settings": "seed"}, {"element": "complex"},
+            {"fields": [fields[0] | {"crc32": "0x1" + fields[0]["crc32"][2:]}, *fields[1:]]},
+        ):
+            with self.subTest(wrong=wrong):
+                description.write_text(json.dumps(content | wrong))
+                self.assert_refused(f"restart cannot be used ({description} has a value that is none): give", halocline("run", "--restart", self.newest, "--steps", "6"))
 
     def test_of_all_checkpoints(self):
         for checkpoint in self.older, self.newest:
