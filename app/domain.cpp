@@ -208,11 +208,11 @@ Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes) {
     const auto info = physics_of(config).info(config);
     for (std::size_t axis = 0; axis < 3; ++axis)
       if (info.radius > config.radius[axis])
-        throw ConfigError("radius is too small for the stencil (radius " +
-                          std::to_string(config.radius[axis]) + " in " +
-                          std::string(1, "xyz"[axis]) + ", " + name_of_stencil(config) +
-                          " reaches " + std::to_string(info.radius) +
-                          " points): use a larger radius, or --stencil point26, which reaches 1");
+        throw ConfigError(
+            "radius is too small for the stencil (radius " + std::to_string(config.radius[axis]) +
+            " in " + std::string(1, "xyz"[axis]) + ", " + name_of_stencil(config) + " reaches " +
+            std::to_string(info.radius) + " points): use a larger radius" +
+            (config.physics == "heat" ? ", or --stencil point26, which reaches 1" : ""));
     check_boundaries(config, info, decomposition);
     if (config.steps > INT_MAX / info.substeps)
       throw ConfigError("too many substeps (" + std::to_string(config.steps) + " steps of " +

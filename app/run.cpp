@@ -250,7 +250,16 @@ Config with_wide_halo(Config config) {
     throw ConfigError("neighbors are too few for a wide halo (neighbors " +
                       std::string(to_string(config.neighbors)) +
                       "): leave neighbors out, it needs 26");
-  for (auto& radius : config.radius) radius *= config.wide;
+  const auto& extent = config.local ? *config.local : *config.global;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    auto& radius = config.radius[axis];
+    if (radius > extent[axis] / config.wide)
+      throw ConfigError("wide is too large (wide " + std::to_string(config.wide) + " of radius " +
+                        std::to_string(radius) + ", " + (config.local ? "local" : "global") +
+                        " has " + std::to_string(extent[axis]) + " points in " + "xyz"[axis] +
+                        "): use a smaller wide or more points");
+    radius *= config.wide;
+  }
   return config;
 }
 

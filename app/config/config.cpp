@@ -20,6 +20,8 @@ namespace {
 // or do not change the results of a run.
 bool is_kept(const Option& option, const Config& config) {
   constexpr std::array kKept{"fields", "stencil", "periodic", "boundary", "stages", "seed"};
+  if (config.physics != "heat" && (option.name == "stencil" || option.name == "stages"))
+    return false;  // other physics have their own
   return option.group == kParametersOf + config.physics ||
          std::find(kKept.begin(), kKept.end(), option.name) != kKept.end();
 }
@@ -86,8 +88,9 @@ Config merge(const CommandLine& line) {
     if (!physics_of(saved.values).info(saved.values).fields.empty()) saved.names.erase("fields");
     // The checkpoint will be refused, but not because of its own parameters.
     if (given.names.contains("physics") && given.values.physics != saved.values.physics)
-      std::erase_if(saved.names, [](const std::string& name) {
-        return find_option(name)->group.starts_with(kParametersOf);
+      std::erase_if(saved.names, [&](const std::string& name) {
+        const auto& option = *find_option(name);
+        return is_kept(option, saved.values) && !is_kept(option, given.values);
       });
     saved.override_with(given);
     given = std::move(saved);

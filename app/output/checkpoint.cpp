@@ -156,7 +156,7 @@ void require_same_run(const Checkpoint& checkpoint, const Config& config, const 
   const auto then = nlohmann::json::parse(checkpoint.settings);
   const auto now = nlohmann::json::parse(settings_json(config));
   for (const std::string key : {"stencil", "stages", "periodic", "boundary"})
-    if (then.contains(key))
+    if (then.contains(key) && now.contains(key))
       require(then.at(key) == now.at(key), key, excerpt(then.at(key).dump()), now.at(key).dump());
 }
 

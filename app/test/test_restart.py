@@ -103,7 +103,7 @@ class Restart(OutputFolder):
         description = self.folder / "checkpoint-00000002" / "checkpoint.json"
         content = json.loads(description.read_text())
         self.assertFalse({"physics", "global", "element"} & set(content["settings"]))
-        content["settings"] |= {"output": str(self.top / "records"), "threads": 1000000, "heat.diffusion": 7, "global": [1, 1, 1]}
+        content["settings"] |= {"output": str(self.top / "records"), "threads": 1000000, "heat.diffusion": 7, "stencil": "heat9", "global": [1, 1, 1]}
         description.write_text(json.dumps(content))
         whole = self.hash_of(*PHYSICS["mhd"], *GRID, "--steps", "4")
         self.assertEqual(self.hash_of("--restart", description.parent, "--steps", "4"), whole)
@@ -203,6 +203,9 @@ class Restart(OutputFolder):
                 self.assert_refused(text, halocline("run", *given, *arguments, ranks=2))
         heat = self.top / "heat"
         self.hash_of(*PHYSICS["heat"], *GRID, "--steps", "1", "--checkpoint-every", "1", "--output-folder", heat)
+        stages = self.top / "stages"
+        self.hash_of(*PHYSICS["heat"], *GRID, "--stages", "2", "--stencil", "heat9", "--steps", "1", "--checkpoint-every", "1", "--output-folder", stages)
+        self.assert_refused("restart has another physics (heat in ", halocline("run", "--restart", stages, "--physics", "mhd", "--steps", "2"))
         for arguments, text in (
             (("--fields", "7"), "restart has other fields (8 in "),
             (("--stencil", "heat9"), 'restart has another stencil ("heat13" in '),

@@ -234,12 +234,13 @@ class Mhd(Run):
         self.assertEqual(self.state_hash_in(halocline(*opened, "--wide", "2", ranks=4)), expected)
         for arguments, text in (
             (("--physics", "mhd", "--wide", "2"), "wide does not suit mhd (wide 2): give a multiple of its 3 substeps"),
-            (("--wide", "9"), "leave some rank fewer than 27 points, the radius, in a dimension"),
+            (("--wide", "8"), "wide is too large (wide 8 of radius 3, global has 22 points in z): use a smaller wide or more points"),
             (("--wide", "2", "--overlap"), "wide and overlap exclude each other"),
             (("--wide", "2", "--neighbors", "18"), "neighbors are too few for a wide halo"),
         ):
             with self.subTest(arguments=arguments):
                 self.assert_refused(text, halocline(*large, *arguments))
+        self.assert_refused("wide is too large (wide 7 of radius 3, local has 20 points in y)", halocline("run", "--local", "26", "20", "26", "--wide", "7", ranks=2))
 
     def test_depends_on_the_parameters(self):
         parameters = [option for option in options() if option["flag"].startswith("mhd.")]
@@ -275,6 +276,7 @@ class Mhd(Run):
             (("--mhd.upwind", "2"), 'mhd.upwind cannot be used ("2", command line): give one of no, yes'),
             (("--stages", "3"), "stages are those of mhd (stages 3)"),
             (("--periodic", "false"), "boundary is exact, but mhd has no exact ghosts (side x-): use boundary = "),
+            (("--stencil", "point26"), "stencil is that of mhd (stencil point26): leave stencil out, it is for physics heat"),
             (("--radius", "2"), "radius is too small for the stencil (radius 2 in x, mhd reaches 3 points)"),
             (("--radius", "3", "3", "2"), "radius is too small for the stencil (radius 2 in z, mhd reaches 3 points)"),
             (("--radius", "3", "11", "3", "--decomposition", "1,1,1"), "radius is larger than the local extent (radius 11, some rank has 10 points in y)"),
@@ -285,6 +287,7 @@ class Mhd(Run):
         ):
             with self.subTest(arguments=arguments):
                 self.assert_refused(text, halocline("run", *self.TINY, *arguments))
+        self.assertNotIn("point26", halocline("run", *self.TINY, "--radius", "2").stderr)
         self.assert_refused("mhd.nu is not used by physics heat (physics heat): leave mhd.nu out, or use --physics mhd",
                             halocline("run", "--mhd.nu", "1"))
 

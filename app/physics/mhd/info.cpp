@@ -17,6 +17,9 @@ void refuse_unsuitable(const Config& config) {
   if (config.stages != 1)
     throw ConfigError("stages are those of mhd (stages " + std::to_string(config.stages) +
                       "): leave stages out, mhd has 3");
+  if (config.stencil != Config().stencil)
+    throw ConfigError("stencil is that of mhd (stencil " + std::string(to_string(config.stencil)) +
+                      "): leave stencil out, it is for physics heat");
   if (is_complex(config.element))
     throw ConfigError("mhd has real fields (element " + std::string(to_string(config.element)) +
                       "): use element = \"double\" or \"float\"");
