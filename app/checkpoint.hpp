@@ -55,9 +55,19 @@ template <class T>
 void write_checkpoint(Checkpoint& checkpoint, const Domain& domain, const FieldSet<T>& fields,
                       MPI_Comm comm);
 
-/// Removes the checkpoints of an output folder that are older than the newest two up to `step`.
-/// Local.
+/// Removes the checkpoints of an output folder that are older than the newest two complete ones up
+/// to `step`. Local.
 void remove_old_checkpoints(const std::string& folder, std::int64_t step);
+
+/// Renames the checkpoints of an output folder for later steps than `step`: they get the suffix
+/// ".abandoned". A run that went on from an older checkpoint would count them as its own. Local.
+/// \return a line that names them; empty if there are none
+/// \throws EnvironmentError if one cannot be renamed
+std::string set_aside_checkpoints(const std::string& folder, std::int64_t step);
+
+/// Removes the drafts of checkpoints and snapshots that killed runs have left in an output folder.
+/// A checkpoint that was about to be replaced gets its name back. Local.
+void remove_leftovers(const std::string& folder);
 
 /// Holds the checkpoint that was read, and a line for each damaged newer one.
 struct Restored {

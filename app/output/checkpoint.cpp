@@ -61,10 +61,6 @@ void put_in_place(const std::string& draft, const std::string& folder) {
   fs::remove_all(old, error);
 }
 
-std::int64_t bytes_of_field(const comm::Int3& global, Element element) {
-  return comm::Box{{}, global}.points() * (element == Element::float64 ? 8 : 4);
-}
-
 }  // namespace
 
 template <class T>
@@ -72,7 +68,7 @@ void write_checkpoint(Checkpoint& checkpoint, const Domain& domain, const FieldS
                       MPI_Comm comm) {
   const ProfileRegion region("halocline: checkpoint");
   const auto draft = checkpoint.folder + ".part";
-  const auto bytes = bytes_of_field(checkpoint.global, checkpoint.element);
+  const auto bytes = bytes_of_field(checkpoint);
   try {
     run_on_root(comm, [&] { make_new_folder(draft); });
     FieldTransfer<T> transfer(domain, comm);
@@ -114,17 +110,6 @@ void write_checkpoint(Checkpoint& checkpoint, const Domain& domain, const FieldS
   }
 }
 
-void remove_old_checkpoints(const std::string& folder, std::int64_t step) {
-  constexpr int kKept = 2;
-  int newer = 0;
-  const auto all = checkpoints_in(folder);
-  for (auto one = all.rbegin(); one != all.rend(); ++one) {
-    if (one->first > step || ++newer <= kKept) continue;
-    std::error_code error;
-    fs::remove_all(one->second, error);
-  }
-}
-
 namespace {
 
 // Compares the checkpoint with the run. Throws ConfigError that names the first difference.
@@ -160,19 +145,6 @@ void require_same_run(const Checkpoint& checkpoint, const Config& config, const 
       require(then.at(key) == now.at(key), key, excerpt(then.at(key).dump()), now.at(key).dump());
 }
 
-// Returns the fault of a file's size; empty if there is none. Local.
-std::string fault_of_sizes(const Checkpoint& checkpoint) {
-  const auto bytes = bytes_of_field(checkpoint.global, checkpoint.element);
-  for (const auto& file : checkpoint.files) {
-    std::error_code error;
-    const auto found = fs::file_size(checkpoint.folder + "/" + file.name, error);
-    if (error) return file.name + " cannot be read: " + error.message();
-    if (static_cast<std::int64_t>(found) != bytes)
-      return file.name + " has " + std::to_string(found) + " bytes, not " + std::to_string(bytes);
-  }
-  return "";
-}
-
 // Reads all fields. Returns the fault of the checkpoint; empty if there is none. Collective.
 template <class T>
 std::string fault_of_reading(const Checkpoint& checkpoint, const Domain& domain,
@@ -181,7 +153,7 @@ std::string fault_of_reading(const Checkpoint& checkpoint, const Domain& domain,
   run_on_root(comm, [&] { fault = fault_of_sizes(checkpoint); });
   fault = broadcast(fault, comm);
   if (!fault.empty()) return fault;
-  const auto bytes = bytes_of_field(checkpoint.global, checkpoint.element);
+  const auto bytes = bytes_of_field(checkpoint);
   FieldTransfer<T> transfer(domain, comm);
   for (std::size_t i = 0; i < checkpoint.files.size(); ++i) {
     const auto& [field, name, crc32] = checkpoint.files[i];
@@ -204,10 +176,7 @@ std::string older_beside(const std::string& folder) {
   std::string out;
   for (const auto& [step, other] : checkpoints_in(path.parent_path().string())) {
     if (fs::path(other).filename() == path.filename()) break;
-    try {
-      if (fault_of_sizes(read_checkpoint(other)).empty()) out = other;
-    } catch (const ConfigError&) {
-    }
+    if (is_complete(other)) out = other;
   }
   return out;
 }

@@ -25,17 +25,6 @@ using CheckpointJson = nlohmann::ordered_json;
 constexpr const char* kFormat = "halocline-checkpoint/1";
 constexpr std::string_view kPrefix = "checkpoint-";
 
-// Returns the step of a folder checkpoint-STEP, -1 for other names.
-std::int64_t step_of_name(const std::string& name) {
-  if (!name.starts_with(kPrefix) || name.size() < kPrefix.size() + 8 ||
-      name.size() > kPrefix.size() + 18)
-    return -1;
-  const auto digits = name.substr(kPrefix.size());
-  const bool is_number =
-      std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
-  return is_number ? std::atoll(digits.c_str()) : -1;
-}
-
 constexpr const char* byte_order() {
   return std::endian::native == std::endian::little ? "little" : "big";
 }
@@ -75,6 +64,16 @@ const CheckpointJson& list_in(const CheckpointJson& json, const char* name) {
 
 }  // namespace
 
+std::int64_t step_of_checkpoint(const std::string& name) {
+  if (!name.starts_with(kPrefix) || name.size() < kPrefix.size() + 8 ||
+      name.size() > kPrefix.size() + 18)
+    return -1;
+  const auto digits = name.substr(kPrefix.size());
+  const bool is_number =
+      std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return is_number ? std::atoll(digits.c_str()) : -1;
+}
+
 std::string checkpoint_name(std::int64_t step) {
   char digits[24];
   std::snprintf(digits, sizeof digits, "%08lld", static_cast<long long>(step));
@@ -85,7 +84,7 @@ std::map<std::int64_t, std::string> checkpoints_in(const std::string& folder) {
   std::map<std::int64_t, std::string> out;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error))
-    if (const auto step = step_of_name(entry.path().filename().string()); step >= 0)
+    if (const auto step = step_of_checkpoint(entry.path().filename().string()); step >= 0)
       out[step] = entry.path().string();
   return out;
 }
@@ -197,6 +196,31 @@ std::string text_of_checkpoint(const std::string& folder) {
 
 Checkpoint read_checkpoint(const std::string& folder) {
   return parse_checkpoint(text_of_checkpoint(folder), folder);
+}
+
+std::int64_t bytes_of_field(const Checkpoint& checkpoint) {
+  return comm::Box{{}, checkpoint.global}.points() *
+         (checkpoint.element == Element::float64 ? 8 : 4);
+}
+
+std::string fault_of_sizes(const Checkpoint& checkpoint) {
+  const auto bytes = bytes_of_field(checkpoint);
+  for (const auto& file : checkpoint.files) {
+    std::error_code error;
+    const auto found = fs::file_size(checkpoint.folder + "/" + file.name, error);
+    if (error) return file.name + " cannot be read: " + error.message();
+    if (static_cast<std::int64_t>(found) != bytes)
+      return file.name + " has " + std::to_string(found) + " bytes, not " + std::to_string(bytes);
+  }
+  return "";
+}
+
+bool is_complete(const std::string& folder) {
+  try {
+    return fault_of_sizes(read_checkpoint(folder)).empty();
+  } catch (const ConfigError&) {
+    return false;
+  }
 }
 
 }  // namespace halocline::app

@@ -13,6 +13,9 @@ namespace halocline::app {
 /// Returns the name of a checkpoint's folder: checkpoint-00000020.
 std::string checkpoint_name(std::int64_t step);
 
+/// Returns the step of a folder of this name, -1 for names that are none of a checkpoint.
+std::int64_t step_of_checkpoint(const std::string& name);
+
 /// Returns the checkpoints of an output folder by their steps, as their names say. Local.
 std::map<std::int64_t, std::string> checkpoints_in(const std::string& folder);
 
@@ -30,5 +33,14 @@ bool same_parameters(const Checkpoint& checkpoint, const Config& config);
 /// Reads the file checkpoint.json of a folder. Local.
 /// \throws ConfigError if it cannot be read
 std::string text_of_checkpoint(const std::string& folder);
+
+/// Returns the bytes of each file of a field.
+std::int64_t bytes_of_field(const Checkpoint& checkpoint);
+
+/// Returns the fault of a file's size; empty if there is none. Local.
+std::string fault_of_sizes(const Checkpoint& checkpoint);
+
+/// Tells if checkpoint.json can be read and all files have their sizes. Local.
+bool is_complete(const std::string& folder);
 
 }  // namespace halocline::app

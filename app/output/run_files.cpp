@@ -69,14 +69,14 @@ void prepare_folder(const Config& config, const std::string& folder) {
   if (error) refuse_to_write(folder, error.message());
   // A file for an earlier run must not stop this one.
   for (const auto* name : {"STOP", "RELOAD"}) fs::remove(folder + "/" + name, error);
-  // The run there goes on.
-  if (!config.restart.empty() && lies_in(config.restart, folder)) return;
   bool holds_run = !checkpoints_in(folder).empty();
   for (const auto* name : {"timeseries.csv", "fields.pvd"})
     holds_run = holds_run || fs::exists(folder + "/" + name);
-  if (holds_run)
+  const bool goes_on = !config.restart.empty() && lies_in(config.restart, folder);
+  if (holds_run && !goes_on)
     throw ConfigError("output-folder holds a run already (" + excerpt(folder, 1000) +
                       "): give a new folder, or go on with that run by --restart");
+  remove_leftovers(folder);
 }
 
 }  // namespace
@@ -246,6 +246,9 @@ class RunFiles<T>::Implementation {
     checkpoint.foreign = foreign_;
     checkpoint.state = physics_.state();
     checkpoint.settings = settings_json(config_);
+    std::string aside;
+    run_on_root(comm_, [&] { aside = set_aside_checkpoints(folder_, *last_checkpoint_); });
+    say(config_, comm_, aside);
     write_checkpoint(checkpoint, domain_, fields, comm_);
     run_on_root(comm_, [&] { remove_old_checkpoints(folder_, step); });
     last_checkpoint_ = step;

@@ -129,6 +129,39 @@ class Restart(OutputFolder):
         self.assertEqual([row["lnrho_max"] for row in self.rows()[:5]], [row["lnrho_max"] for row in before])
         self.assertEqual(self.checkpoints(), ["checkpoint-00000006", "checkpoint-00000008"])
 
+    def test_checkpoints_of_another_future_are_set_aside(self):
+        self.write(steps=6)
+        older, newer = (self.folder / name for name in self.checkpoints())
+        shutil.copytree(newer, self.top / "newer")
+        outcome = halocline("run", "--restart", older, "--output-folder", self.folder, "--mhd.nu", "0.03", "--steps", "5", "--checkpoint-every", "5", ranks=2)
+        self.assertEqual(outcome.code, 0, outcome.stderr)
+        self.assertIn(f"\nset aside checkpoints of later steps than this run: {newer}.abandoned\n", outcome.stdout)
+        self.assertEqual(self.checkpoints(), [older.name, "checkpoint-00000005", f"{newer.name}.abandoned"])
+        self.assertEqual((self.folder / f"{newer.name}.abandoned" / "s.raw").read_bytes(), (self.top / "newer" / "s.raw").read_bytes())
+        outcome = halocline("run", "--restart", self.folder, "--output-folder", self.folder, "--steps", "6")
+        self.assertIn("goes on from " + str(self.folder / "checkpoint-00000005"), outcome.stdout)
+        self.assertNotIn("set aside", outcome.stdout)
+
+    def test_a_damaged_checkpoint_does_not_count(self):
+        self.write(steps=4)
+        older, newer = (self.folder / name for name in self.checkpoints())
+        shutil.copytree(newer, self.top / "newer")
+        os.truncate(newer / "uz.raw", 8)
+        self.hash_of("--restart", self.top / "newer", "--output-folder", self.folder, "--steps", "6", "--checkpoint-every", "6")
+        self.assertEqual(self.checkpoints(), [older.name, newer.name, "checkpoint-00000006"])
+
+    def test_leftovers_of_killed_runs_are_removed(self):
+        self.write(steps=4)
+        older, newer = (self.folder / name for name in self.checkpoints())
+        shutil.copytree(newer, f"{newer}.old")
+        shutil.copytree(newer, f"{newer}.part")
+        older.rename(f"{older}.old")
+        kept = self.folder / "checkpoint-best.old", self.folder / "mine.part"
+        for file in (*kept, self.folder / "fields-00000003.vti.part"):
+            file.write_text("")
+        self.hash_of("--restart", self.folder, "--output-folder", self.folder, "--steps", "5")
+        self.assertEqual(set(self.folder.iterdir()), {older, newer, *kept})
+
     def test_takes_parameters_of_the_command_line(self):
         whole = self.hash_of(*PHYSICS["mhd"], *GRID, "--steps", "4", "--mhd.nu", "0.02")
         self.write("--mhd.nu", "0.02", steps=2)
