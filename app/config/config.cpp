@@ -92,8 +92,10 @@ Config merge(const CommandLine& line) {
         const auto& option = *find_option(name);
         return is_kept(option, saved.values) && !is_kept(option, given.values);
       });
-    saved.override_with(given);
-    given = std::move(saved);
+    Given all;
+    all.override_with(saved);
+    all.override_with(given);
+    given = std::move(all);
   }
   auto config = given.values;
   config.subcommand = asked.subcommand;
