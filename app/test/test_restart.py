@@ -145,9 +145,9 @@ class Restart(OutputFolder):
     def test_a_damaged_checkpoint_does_not_count(self):
         self.write(steps=4)
         older, newer = (self.folder / name for name in self.checkpoints())
-        shutil.copytree(newer, self.top / "newer")
+        shutil.copytree(newer, self.folder / "mine")
         os.truncate(newer / "uz.raw", 8)
-        self.hash_of("--restart", self.top / "newer", "--output-folder", self.folder, "--steps", "6", "--checkpoint-every", "6")
+        self.hash_of("--restart", self.folder / "mine", "--output-folder", self.folder, "--steps", "6", "--checkpoint-every", "6")
         self.assertEqual(self.checkpoints(), [older.name, newer.name, "checkpoint-00000006"])
 
     def test_leftovers_of_killed_runs_are_removed(self):
