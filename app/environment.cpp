@@ -81,6 +81,9 @@ ThreadChoice limited(int wanted, const std::string& reason) {
 }  // namespace
 
 MpiEnvironment::MpiEnvironment(int* argc, char*** argv) {
+  // MPI_File_open of Open MPI prepares shared file pointers, which we never use. Other ways to do
+  // so wait for a semaphore that a killed program of this node has left, or abort for long paths.
+  setenv("OMPI_MCA_sharedfp", "individual", 0);
   int provided = 0;
   HALOCLINE_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
   HALOCLINE_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));

@@ -2,6 +2,7 @@
 """Tests runs that are watched, stopped and continued: checkpoints, the time series, STOP, RELOAD and signals."""
 import array
 import csv
+import ctypes
 import json
 import math
 import os
@@ -402,6 +403,22 @@ class Writing(OutputFolder):
         outcome = halocline("run", *PHYSICS["mhd"], *GRID, "--steps", "1", "--checkpoint-every", "1", "--output-folder", self.folder, ranks=2)
         self.assert_refused("output-folder holds a run already", outcome)
         self.assertEqual(self.checkpoints(), before)
+
+    def test_long_paths(self):
+        for name in "a" * 200 + "/" + "b" * 200, "/".join("c" * 200 for _ in range(9)):
+            self.folder = self.top / name
+            self.write("--snapshot-every", "2", steps=2, ranks=2)
+            self.write("--restart", self.folder, steps=4)
+
+    def test_a_killed_program_does_not_stop_others(self):
+        """Leaves the semaphore that Open MPI 4.1.4 has for every file of this name, as a killed program does."""
+        library = ctypes.CDLL(None, use_errno=True)
+        name = b"/OMPIO_fields-00000097.vti.part"
+        library.sem_open.restype = ctypes.c_void_p
+        if library.sem_open(name, os.O_CREAT, 0o600, 0) is None:
+            self.skipTest("no semaphore: " + os.strerror(ctypes.get_errno()))
+        self.addCleanup(library.sem_unlink, name)
+        self.hash_of("--global", "6", "6", "6", "--fields", "1", "--steps", "97", "--snapshot-every", "97", "--output-folder", self.folder, ranks=2)
 
     def test_default_folder_is_new(self):
         for _ in range(2):
