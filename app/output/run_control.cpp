@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <ctime>
 #include <utility>
 
 #include "environment.hpp"
@@ -20,8 +21,19 @@ enum WishBit : unsigned { kStopFile = 1, kReloadFile = 2, kTerm = 4, kUsr1 = 8 }
 std::atomic<unsigned> noted_signals = 0;
 static_assert(std::atomic<unsigned>::is_always_lock_free);
 
+std::atomic<std::time_t> first_term = 0;
+static_assert(std::atomic<std::time_t>::is_always_lock_free);
+
+// Calls only functions that are safe in a handler of signals.
 void note_signal(int signal) {
   noted_signals |= signal == SIGTERM ? kTerm : kUsr1;
+  if (signal != SIGTERM) return;
+  const auto now = std::time(nullptr);
+  if (std::time_t none = 0; first_term.compare_exchange_strong(none, now)) return;
+  // Launchers may pass on a signal that the rank already has, so one at once is no second wish.
+  if (now - first_term < 2) return;
+  std::signal(SIGTERM, SIG_DFL);
+  std::raise(SIGTERM);
 }
 
 struct sigaction old_term, old_usr1;

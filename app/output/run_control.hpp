@@ -9,7 +9,7 @@
 namespace halocline::app {
 
 /// Notes wishes until all ranks agree on them. While it lives, SIGTERM and SIGUSR1 do not end the
-/// program.
+/// program. A SIGTERM two seconds or more after the first one does, as the run may hang.
 class RunControl {
  public:
   /// \param folder the place of STOP and RELOAD

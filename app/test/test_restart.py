@@ -477,6 +477,19 @@ class Control(OutputFolder):
         job.send_signal(signal.SIGUSR1)
         self.assert_stopped(job, "SIGUSR1")
 
+    def test_a_run_that_hangs_is_ended_by_a_second_signal(self):
+        job = self.start(ranks=2)
+        hanging, other = map(int, pathlib.Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split())
+        os.kill(hanging, signal.SIGSTOP)
+        os.kill(other, signal.SIGTERM)
+        time.sleep(0.2)
+        os.kill(other, signal.SIGTERM)  # the same one, passed on
+        time.sleep(2)
+        self.assertIsNone(job.poll())
+        os.kill(other, signal.SIGTERM)
+        out, err = job.communicate(timeout=TIMEOUT_S)
+        self.assertNotIn(job.returncode, (0, 1), out + err)
+
     def settings_after(self, texts, physics):
         """Runs with each text in the config file, one after the other. Returns the output and the settings at the end."""
         config = self.top / "c.toml"
