@@ -205,9 +205,10 @@ int run_as(const Config& config, const Domain& domain, const CommandContext& con
           : "wave off by " + format_scientific(solution->error) + " of its amplitude" + steps_done +
                 ", allowed " + format_scientific(solution->tolerance);
   if (!steps.end.why.empty())
-    say(config, comm,
-        "stopped by " + steps.end.why + " after step " + std::to_string(steps.done) + " of " +
+    run_on_root(comm, [&] {  // --quiet does not hide that steps are missing
+      print("stopped by " + steps.end.why + " after step " + std::to_string(steps.done) + " of " +
             std::to_string(config.steps) + "; go on with --restart " + files.folder() + "\n");
+    });
   return write_and_show(
       comm, [&] { context.writer->write(record); },
       [&] {
