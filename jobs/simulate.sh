@@ -3,12 +3,14 @@
 #   jobs/simulate.sh FOLDER [FLAG...]       FLAG: those of `halocline run`, such as --config FILE
 # The first job begins in FOLDER. Later ones, with the same words, go on from its newest good
 # checkpoint. Give --steps the step to reach, and --checkpoint-every for jobs that are killed.
-# SIGTERM or SIGUSR1 ends the job after the step that is computed, with a checkpoint.
+# SIGTERM or SIGUSR1 ends the job after the step that is computed, with a checkpoint. So does the file
+# FOLDER/STOP, but no job follows then.
 #
 # $HALOCLINE_SITE: name of a file in jobs/sites, or the path of one; default: local. All nodes of the
 # allocation are used. $HALOCLINE_BINARY: the program, if it is not in build/.
 #
-# Exit code: 0 if the last step is done; 4 if a job has to follow; else that of the program.
+# Exit code: 0 if the last step is done, or STOP ended the run; 4 if a job has to follow; 3 if a signal
+# came before there was a new checkpoint; else that of the program.
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh
 source "$(dirname "$0")/local/script.sh"
@@ -38,16 +40,29 @@ fi
 
 # A launcher may not pass signals on, so the folder does. The signal may come to all processes of
 # the job: all shells and tee live on until the program has ended.
-trap 'touch "$folder/STOP"' TERM USR1
+signalled=''
+ask() { touch "$folder/STOP" 2>/dev/null || true; }
+trap 'signalled=yes; ask' TERM USR1
+checkpoints() { stat -c '%n %z' -- "$folder"/checkpoint-*/checkpoint.json 2>/dev/null || true; }
+before=$(checkpoints)
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 ( trap : TERM USR1
   (trap : TERM USR1; launch "${nodes:-1}" "$ranks_per_node" "$program" run "$@" "${flags[@]}") |
     (trap '' TERM USR1; exec tee "$output")
 ) & job=$!
-code=0
 while kill -0 "$job" 2>/dev/null; do
-  wait "$job" && code=0 || code=$?
+  [[ $signalled ]] || wait "$job" || true
+  [[ ! $signalled ]] || { ask; sleep 1 || true; }  # again, as a run that begins removes the file
 done
+wait "$job" && code=0 || code=$?
+[[ ! $signalled ]] || rm -f -- "$folder/STOP"
 [[ $code == 0 ]] || exit "$code"
-! grep -q '^stopped by ' "$output" || exit 4
+grep -q '^stopped by ' "$output" || exit 0
+if [[ ! $signalled ]] && ! grep -q '^stopped by SIG' "$output"; then
+  echo "== the file STOP ended the simulation: the same command goes on"
+  exit 0
+fi
+[[ $(checkpoints) == "$before" ]] || exit 4
+echo "simulate.sh: the job was stopped before its first step: give it more time" >&2
+exit 3

@@ -10,7 +10,7 @@ import unittest
 
 from study_project import BINARY, SOURCE, TIMEOUT_S, wait_for
 
-FLAGS = ("--physics", "mhd", "--global", "16", "16", "16", "--steps", "400", "--threads", "1", "--series-every", "1")
+FLAGS = ("--physics", "mhd", "--global", "16", "16", "16", "--threads", "1", "--series-every", "1")
 
 
 class Simulation(unittest.TestCase):
@@ -23,8 +23,9 @@ class Simulation(unittest.TestCase):
         self.environment = os.environ | {"HALOCLINE_BINARY": BINARY, "OMPI_MCA_orte_tmpdir_base": session.name}
         self.environment.pop("HALOCLINE_SITE", None)
 
-    def start(self, *flags):
-        command = [SOURCE / "jobs/simulate.sh", self.folder, *FLAGS, *flags]
+    def start(self, *flags, steps="400", program=BINARY):
+        command = [SOURCE / "jobs/simulate.sh", self.folder, *FLAGS, "--steps", steps, *flags]
+        self.environment["HALOCLINE_BINARY"] = str(program)
         return subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
     def rows(self):
@@ -37,14 +38,14 @@ class Simulation(unittest.TestCase):
         return out
 
     def whole(self):
-        line = [BINARY, "run", *FLAGS[:-2], "--quiet"]
+        line = [BINARY, "run", *FLAGS[:-2], "--steps", "400", "--quiet"]
         return subprocess.run(line, env=self.environment, capture_output=True, text=True, check=True, timeout=TIMEOUT_S).stdout
 
     def test_goes_on_after_a_signal(self):
         for to in os.kill, os.killpg:  # to the script, as Slurm does, or to all of its processes
             with self.subTest(to=to.__name__):
                 before = self.rows()
-                job = self.start()
+                job = self.start("--quiet")
                 wait_for(lambda: self.rows() > before + 5, "no step is computed")
                 to(job.pid, signal.SIGUSR1)
                 self.assertIn("stopped by ", self.end(job, 4))
@@ -52,6 +53,38 @@ class Simulation(unittest.TestCase):
         self.assertIn("goes on from ", out)
         self.assertIn(self.whole(), out)
         self.assertEqual(self.rows(), 402)
+
+    def test_a_file_ends_the_chain(self):
+        job = self.start()
+        wait_for(lambda: self.rows() > 5, "no step is computed")
+        (self.folder / "STOP").touch()
+        self.assertIn("== the file STOP ended the simulation: the same command goes on\n", self.end(job, 0))
+        out = self.end(self.start(), 0)
+        self.assertIn("goes on from ", out)
+        self.assertIn(self.whole(), out)
+
+    def program(self, text):
+        path = self.folder.parent / "program"
+        path.write_text("#!/bin/sh\n" + text)
+        path.chmod(0o755)
+        return path
+
+    def test_a_signal_before_the_run_begins_is_not_lost(self):
+        self.folder.mkdir()
+        stop, begun = self.folder / "STOP", self.folder / "begun"
+        job = self.start(steps="100000", program=self.program(f"""
+            touch '{begun}'
+            while ! [ -e '{stop}' ]; do sleep 0.1; done
+            exec '{BINARY}' "$@"\n"""))  # fmt: skip
+        wait_for(begun.exists, "the program does not begin")
+        job.send_signal(signal.SIGUSR1)
+        self.end(job, 4)
+        self.assertFalse(stop.exists())
+
+    def test_no_job_follows_without_a_step(self):
+        program = self.program("echo 'stopped by SIGUSR1 after step 0 of 400; go on with --restart a'\n")
+        out, err = self.start(program=program).communicate(timeout=TIMEOUT_S)
+        self.assertEqual(err, "simulate.sh: the job was stopped before its first step: give it more time\n", out)
 
     def test_goes_on_after_a_kill(self):
         job = self.start("--checkpoint-every", "5")
