@@ -119,7 +119,7 @@ def main():
                 cells.append(f"{some:.2f}, {every / some:.2f} x")
             out += row(f"`{method}`", *cells)
         out += "\n" + head("share of a substep", [NAMES[library] for library in libraries])
-        for title, of_vendor in (("`shared`", False), ("MPI's fastest method", True)):
+        for title, of_vendor in (("`shared`", False), ("MPI's fastest", True)):
             for neighbors, what in zip(NEIGHBORS, ("what fields need", "all 26")):
                 cells = []
                 for library in libraries:
