@@ -110,6 +110,7 @@ class Sets {
  private:
   static Config with_layout(Layout layout) {
     auto config = config_of({});
+    config.element = sizeof(T) == sizeof(double) ? Element::float64 : Element::float32;
     config.layout = layout;
     return config;
   }
