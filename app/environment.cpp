@@ -174,6 +174,10 @@ void say(const Config& config, MPI_Comm comm, const std::string& text) {
   });
 }
 
+void warn(MPI_Comm comm, const std::string& text) {
+  if (rank_of(comm) == 0) std::fputs(text.c_str(), stderr);
+}
+
 void report_failure(MPI_Comm comm, const std::string& what) {
   if (rank_of(comm) == 0)
     std::fprintf(stderr, "halocline: verification failed (%s\n", what.c_str());

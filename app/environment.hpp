@@ -45,6 +45,9 @@ void print(const std::string& text);
 /// \throws EnvironmentError on all ranks if that fails.
 void say(const Config& config, MPI_Comm comm, const std::string& text);
 
+/// Prints lines on rank 0's stderr, also if the run is quiet. Collective.
+void warn(MPI_Comm comm, const std::string& text);
+
 /// Prints one line on rank 0's stderr: "halocline: verification failed (" and `what`. Collective.
 void report_failure(MPI_Comm comm, const std::string& what);
 

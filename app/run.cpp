@@ -189,7 +189,9 @@ int run_as(const Config& config, const Domain& domain, const CommandContext& con
   record.overlap_ratio = overlap_ratio(record.phases);
   if (!steps.end.problem.empty()) {
     run_on_root(comm, [&] { context.writer->write(record); });
-    return fail(steps.end.problem + "): its times are not shown");
+    warn(comm, "halocline: " + steps.end.problem +
+                   ": check the initial state, or use a shorter time step\n");
+    return 1;
   }
   auto solution = simulation.check();
   // The state of another program has no exact solution here, but its values must be finite, too.

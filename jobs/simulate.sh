@@ -30,6 +30,13 @@ root=$(realpath -- "$(dirname "$script")/..")
 preset=release; [[ $memory != device ]] || preset=release-cuda
 program=${HALOCLINE_BINARY:-$root/build/$preset/app/halocline}
 flags=(--memory "$memory" --output-folder "$folder")
+# A job that is done leaves its last step, so that the same command does not begin anew.
+keeps=''
+for word in "$@"; do
+  file=${word#--config=}
+  if [[ $word == --checkpoint-every* ]] || { [[ -f $file ]] && grep -q '^ *checkpoint-every' -- "$file"; }; then keeps=yes; fi
+done
+[[ $keeps ]] || flags+=(--checkpoint-every 1000000000)
 if [[ -n $(compgen -G "$folder/checkpoint-*/checkpoint.json") ]]; then
   flags+=(--restart "$folder")
 elif [[ -e $folder/timeseries.csv || -e $folder/fields.pvd ]]; then

@@ -94,7 +94,9 @@ std::string nearest(std::string_view word, const std::vector<std::string>& names
 }
 
 std::string remedy_for(const std::string& name, Subcommand subcommand, const std::string& dashes) {
-  const std::string help = "see halocline " + std::string(to_string(subcommand)) + " --help";
+  const std::string help =
+      "see halocline " +
+      (subcommand == Subcommand::run ? "help all" : std::string(to_string(subcommand)) + " --help");
   if (const auto near = nearest(name, names_used_by(subcommand)); !near.empty() && near != name)
     return "did you mean " + dashes + near + "? (" + help + ")";
   return (find_option(name) != nullptr ? "leave it out, or " : "") + help;

@@ -131,11 +131,14 @@ class RunFiles<T>::Implementation {
       throw ConfigError("restart cannot be used (" + excerpt(checkpoint.folder, 1000) + " " +
                         error.what() + "): give --restart another checkpoint");
     }
-    std::string text;
-    for (const auto& line : damaged) text += line + "\n";
+    for (const auto& line : damaged) warn(comm_, line + "\n");
     say(config_, comm_,
-        text + "goes on from " + checkpoint.folder + ", step " + std::to_string(checkpoint.step) +
-            "\n");
+        "goes on from " + checkpoint.folder + ", step " + std::to_string(checkpoint.step) + "\n");
+    if (!folder_.empty()) {
+      std::string aside;
+      run_on_root(comm_, [&] { aside = set_aside_checkpoints(folder_, checkpoint.step); });
+      warn(comm_, aside);
+    }
     foreign_ = is_new || checkpoint.foreign;
     first_settings_ = checkpoint.settings;
     return {checkpoint.step, is_new, !same_parameters(checkpoint, config_), foreign_};
@@ -246,9 +249,6 @@ class RunFiles<T>::Implementation {
     checkpoint.foreign = foreign_;
     checkpoint.state = physics_.state();
     checkpoint.settings = settings_json(config_);
-    std::string aside;
-    run_on_root(comm_, [&] { aside = set_aside_checkpoints(folder_, *last_checkpoint_); });
-    say(config_, comm_, aside);
     write_checkpoint(checkpoint, domain_, fields, comm_);
     run_on_root(comm_, [&] { remove_old_checkpoints(folder_, step); });
     last_checkpoint_ = step;
@@ -263,12 +263,14 @@ class RunFiles<T>::Implementation {
       require_kept(physics_of(config_), settings_json(config_), settings_json(config));
       set_all_ghosts();
       physics_.reload(config, fields, comm_);
+      const bool same = settings_json(config) == settings_json(config_);
       config_.parameters = config.parameters;
-      say(config_, comm_, "took the parameters again, for RELOAD\n");
+      say(config_, comm_,
+          same ? "RELOAD: no parameter has changed\n" : "took the parameters again, for RELOAD\n");
     } catch (const MpiError&) {
       throw;  // this rank's own error
     } catch (const Error& error) {
-      say(config_, comm_, "kept the old parameters: " + std::string(error.what()) + "\n");
+      warn(comm_, "kept the old parameters: " + std::string(error.what()) + "\n");
     }
     control_->end_reload();
   }

@@ -59,6 +59,8 @@ void add_line(const SeriesForm& form, const Snapshot& snapshot, const std::strin
     for (std::string one; std::getline(old, one);)
       if (const auto step = step_in(one)) lines[*step] = one + "\n";
   }
+  // Later steps are those of a run that was left for this one.
+  lines.erase(lines.upper_bound(snapshot.step), lines.end());
   lines[snapshot.step] = line;
   std::string text(form.head);
   for (const auto& [step, one] : lines) text += one;

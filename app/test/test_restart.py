@@ -136,12 +136,19 @@ class Restart(OutputFolder):
         shutil.copytree(newer, self.top / "newer")
         outcome = halocline("run", "--restart", older, "--output-folder", self.folder, "--mhd.nu", "0.03", "--steps", "5", "--checkpoint-every", "5", ranks=2)
         self.assertEqual(outcome.code, 0, outcome.stderr)
-        self.assertIn(f"\nset aside checkpoints of later steps than this run: {newer}.abandoned\n", outcome.stdout)
+        self.assertIn(f"set aside checkpoints of later steps than this run: {newer}.abandoned\n", outcome.stderr)
         self.assertEqual(self.checkpoints(), [older.name, "checkpoint-00000005", f"{newer.name}.abandoned"])
         self.assertEqual((self.folder / f"{newer.name}.abandoned" / "s.raw").read_bytes(), (self.top / "newer" / "s.raw").read_bytes())
         outcome = halocline("run", "--restart", self.folder, "--output-folder", self.folder, "--steps", "6")
         self.assertIn("goes on from " + str(self.folder / "checkpoint-00000005"), outcome.stdout)
-        self.assertNotIn("set aside", outcome.stdout)
+        self.assertNotIn("set aside", outcome.stderr)
+
+    def test_another_future_is_set_aside_without_checkpoints_of_its_own(self):
+        self.write(steps=6)
+        older, newer = (self.folder / name for name in self.checkpoints())
+        outcome = halocline("run", "--restart", older, "--output-folder", self.folder, "--mhd.nu", "0.03", "--steps", "5", "--quiet")
+        self.assertIn(f"set aside checkpoints of later steps than this run: {newer}.abandoned\n", outcome.stderr)
+        self.assertEqual(self.checkpoints(), [older.name, f"{newer.name}.abandoned"])
 
     def test_a_damaged_checkpoint_does_not_count(self):
         self.write(steps=4)
@@ -330,7 +337,7 @@ class Damage(OutputFolder):
                 self.assertTrue(outcome.ours[0].endswith((f"give --restart {self.older}, which is older", "give --restart another checkpoint")), outcome.ours)
                 outcome = halocline("run", "--restart", self.folder, "--steps", "6", ranks=2)
                 self.assertEqual(outcome.code, 0, outcome.stderr)
-                self.assertIn(text, outcome.stdout)
+                self.assertIn(text, outcome.stderr)
                 self.assertIn(f"goes on from {self.older}, step 2\n", outcome.stdout)
                 self.assertIn(self.whole, outcome.stdout)
 
@@ -508,7 +515,7 @@ class Control(OutputFolder):
         out, err = job.communicate(timeout=TIMEOUT_S)
         self.assertEqual(job.returncode, 0, err)
         (checkpoint,) = self.checkpoints()
-        return out, json.loads((self.folder / checkpoint / "checkpoint.json").read_text())["settings"]
+        return out + err, json.loads((self.folder / checkpoint / "checkpoint.json").read_text())["settings"]
 
     def test_a_file_changes_parameters(self):
         out, settings = self.settings_after(["[mhd]\nnu = 0.01\n", "[mhd]\nnu = 0.5\n", "[mhd]\nnu = -1\n"], "mhd")

@@ -53,6 +53,8 @@ class Simulation(unittest.TestCase):
         self.assertIn("goes on from ", out)
         self.assertIn(self.whole(), out)
         self.assertEqual(self.rows(), 402)
+        self.assertIn("step 400", self.end(self.start(), 0))  # there is nothing left to do
+        self.assertEqual(self.rows(), 402)
 
     def test_a_file_ends_the_chain(self):
         job = self.start()
