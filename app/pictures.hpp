@@ -14,6 +14,11 @@
 
 namespace halocline::app {
 
+/// Tells if something is done after this step. \param every steps from one to the next; 0: never
+inline bool is_due(std::int64_t step, std::int64_t every) {
+  return every > 0 && step % every == 0;
+}
+
 /// Writes snapshots and slices of a run into a folder, as often as the configuration says.
 template <class T>
 class Pictures {

@@ -401,9 +401,8 @@ struct OptionTable {
 
     group = kPadding;
     add("pad", &Config::pad, "", halo, "bytes to which rows are aligned",
-        "The first owned point of each row begins at a multiple of N bytes. auto: 32 on a device "
-        "and "
-        "for mhd, else none.")
+        "The first owned point of each row begins at a multiple of N bytes. auto: 32 on a "
+        "device and for mhd, else none.")
         .argument = "N";
 
     group = kFilesOfRun;

@@ -38,10 +38,6 @@ std::vector<int> numbers_of(const std::vector<std::string>& chosen,
   return out;
 }
 
-bool is_due(std::int64_t step, std::int64_t every) {
-  return every > 0 && step % every == 0;
-}
-
 }  // namespace
 
 template <class T>

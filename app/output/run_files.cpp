@@ -28,10 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_step_due(std::int64_t step, std::int64_t every) {
-  return every > 0 && step % every == 0;
-}
-
 // Returns the folder that the user names, or a new one of the present time.
 std::string choose_folder(const Config& config) {
   if (!config.output_folder.empty()) return config.output_folder;
@@ -151,14 +147,14 @@ class RunFiles<T>::Implementation {
     if (is_first) last_checkpoint_ = step;
     const auto wishes = control_ ? control_->wishes() : RunControl::Wishes{};
     const bool ends = !wishes.stop.empty() && step < config_.steps;
-    const bool is_due = is_step_due(step, config_.checkpoint_every) ||
-                        (config_.checkpoint_every > 0 && step == config_.steps);
+    const bool due = is_due(step, config_.checkpoint_every) ||
+                     (config_.checkpoint_every > 0 && step == config_.steps);
     // A run that is stopped at its first step may have its checkpoint in another folder.
     const bool keeps =
-        ends && is_first ? !has_checkpoint(step) : (ends || is_due) && step != last_checkpoint_;
-    const bool series = is_step_due(step, config_.series_every);
-    const bool must_look = keeps || series || !(clock.dt > 0) || is_step_due(step, kLookEvery) ||
-                           step == config_.steps;
+        ends && is_first ? !has_checkpoint(step) : (ends || due) && step != last_checkpoint_;
+    const bool series = is_due(step, config_.series_every);
+    const bool must_look =
+        keeps || series || !(clock.dt > 0) || is_due(step, kLookEvery) || step == config_.steps;
     if (must_look && (control_ || !info_.fields.empty())) {
       fields.from_device();
       if (const auto place = find_not_finite(domain_, fields, comm_))

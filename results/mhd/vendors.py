@@ -46,7 +46,8 @@ def records(library, ranks, *arguments):
         variables = environment(library)
         finished = subprocess.run(["env", *command], env=variables, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if finished.returncode:
-            sys.exit(f"vendors.py: a run under {library} fails: {' '.join(map(str, command))}\n{finished.stderr[-2000:]}")
+            print(f"vendors.py: a run under {library} fails: {' '.join(map(str, command))}\n{finished.stderr[-2000:]}", file=sys.stderr)
+            sys.exit(3)
         return [json.loads(line) for line in pathlib.Path(file.name).read_text(encoding="utf-8").splitlines()]
 
 
