@@ -82,9 +82,12 @@ class Conversion:
 
     def take(self, *names):
         """Takes parameters of one number each. Returns None, and leaves them, unless all are there."""
-        found = [numbers_of(self.left.get(name, "")) for name in names]
-        if any(len(numbers) != 1 for numbers in found):
+        if any(name not in self.left for name in names):
             return None
+        found = [numbers_of(self.left[name]) for name in names]
+        for name, numbers in zip(names, found):
+            if len(numbers) != 1:
+                raise BadInput(f"{self.path}: {name} is no number ({self.left[name][:60]}): correct it")
         for name in names:
             del self.left[name]
         return [numbers[0] for numbers in found]

@@ -41,9 +41,14 @@ Given settings_of_checkpoint(const std::string& path) {
       add("physics", checkpoint.physics);
       add("global", checkpoint.global);
       add("element", to_string(checkpoint.element));
-      for (const auto& [name, value] : settings.items())
-        if (const auto* option = find_option(name); option && is_kept(*option, out.values))
-          add(name, value);
+      for (const auto& [name, value] : settings.items()) {
+        const auto* option = find_option(name);
+        // A parameter that is overlooked would give other results.
+        if (option == nullptr && name.starts_with(checkpoint.physics + "."))
+          refuse(name + " is no parameter of " + checkpoint.physics, where,
+                 "correct it, or leave it out");
+        if (option && is_kept(*option, out.values)) add(name, value);
+      }
       return out;
     } catch (const ConfigError& error) {
       if (!first) first = error;

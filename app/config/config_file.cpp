@@ -126,13 +126,18 @@ Given read_section(const std::string& key, const toml::table& section, const std
   const auto named = from_string<Subcommand>(key);
   if (const auto* option = find_option(key); !named && option != nullptr)
     refuse(key + " takes no keys of its own", where, "give " + option->expected);
-  if (!named)
-    refuse("config file has an unknown section " + shown(key), where,
-           "use the name of a subcommand: " + all_names<Subcommand>(", "));
+  if (!named) {
+    std::string physics;
+    for (const auto& kind : all_physics()) physics.append(", ").append(kind.name);
+    refuse(
+        "config file has an unknown section " + shown(key), where,
+        "use the name of a subcommand or of a physics: " + all_names<Subcommand>(", ") + physics);
+  }
   for (const auto& [inside, value] : section)
     if (value.is_table())
       refuse("section " + key + " of config file holds another section",
-             line_of(path, value.source()), "use one level of sections");
+             line_of(path, value.source()),
+             "write [" + std::string(inside.str()) + "] as a section of its own");
   return read_table(section, path, *named);
 }
 

@@ -110,6 +110,14 @@ class Restart(OutputFolder):
         self.assertEqual(self.hash_of("--restart", description.parent, "--steps", "4"), whole)
         self.assertFalse((self.top / "records").exists())
 
+    def test_a_parameter_that_is_none_is_refused(self):
+        self.write(steps=2)
+        path = self.folder / "checkpoint-00000002" / "checkpoint.json"
+        whole = json.loads(path.read_text())
+        path.write_text(json.dumps(whole | {"settings": {"mhd.spacig": 0.1}}))
+        outcome = halocline("run", "--restart", path.parent, "--steps", "4", ranks=2)
+        self.assert_refused("mhd.spacig is no parameter of mhd (", outcome)
+
     def test_a_state_that_is_none_is_refused(self):
         self.write(physics="heat", steps=2)
         description = self.folder / "checkpoint-00000002" / "checkpoint.json"
