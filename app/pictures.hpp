@@ -24,23 +24,22 @@ template <class T>
 class Pictures {
  public:
   /// Keeps a reference to the domain.
-  /// \param folder is there when a picture is due
   /// \param names names of the fields
   /// \param spacing distances of points along x, y, z
   /// \throws ConfigError if the configuration names a field that is not there, or wants slices from
   /// a program that cannot write them
-  Pictures(const Config& config, const Domain& domain, std::string folder,
-           std::vector<std::string> names, std::array<double, 3> spacing, MPI_Comm comm);
+  Pictures(const Config& config, const Domain& domain, std::vector<std::string> names,
+           std::array<double, 3> spacing, MPI_Comm comm);
 
-  /// Writes what is due after `step` steps, of the fields as the device has them, if there is one.
-  /// Copies the fields to host memory if something is due. Collective.
-  /// \throws EnvironmentError on all ranks if a file cannot be written, and ConfigError if a list
-  /// of snapshots is there that is not ours
-  void after_step(std::int64_t step, double time, const FieldSet<T>& fields);
+  /// Writes what is due after `step` steps into the folder, which is there if something is due.
+  /// Takes the fields as the device has them, if there is one. Copies the fields to host memory if
+  /// something is due. Collective. \throws EnvironmentError on all ranks if a file cannot be
+  /// written, and ConfigError if a list of snapshots is there that is not ours
+  void after_step(const std::string& folder, std::int64_t step, double time,
+                  const FieldSet<T>& fields);
 
  private:
   const Domain& domain_;
-  std::string folder_;
   std::vector<std::string> names_;  // of all fields
   std::array<double, 3> spacing_;
   MPI_Comm comm_;

@@ -56,10 +56,10 @@ std::int64_t count_in(const CheckpointJson& value, std::int64_t least) {
   return value;
 }
 
-// Returns the member, which has to be a list.
-const CheckpointJson& list_in(const CheckpointJson& json, const char* name) {
-  if (!json.at(name).is_array()) throw ConfigError("");
-  return json.at(name);
+// Returns the value, which has to be a list.
+const CheckpointJson& list_in(const CheckpointJson& value) {
+  if (!value.is_array()) throw ConfigError("");
+  return value;
 }
 
 }  // namespace
@@ -137,18 +137,24 @@ Checkpoint parse_checkpoint(const std::string& text, const std::string& folder) 
     refuse("has format " + excerpt(format.dump()) + ", this program reads " + kFormat);
   Checkpoint out;
   out.folder = folder;
+  std::string member;  // that is read now
+  const auto get = [&](const char* name) -> const CheckpointJson& {
+    member = name;
+    return json.at(name);
+  };
   try {
-    out.physics = json.at("physics");
-    out.step = count_in(json.at("step"), 0);
-    if (list_in(json, "global").size() != out.global.size()) throw ConfigError("");
+    out.physics = get("physics");
+    out.step = count_in(get("step"), 0);
+    const auto& global = list_in(get("global"));
+    if (global.size() != out.global.size()) throw ConfigError("");
     for (std::size_t axis = 0; axis < out.global.size(); ++axis)
-      out.global[axis] = count_in(json.at("global").at(axis), 1);
-    const auto element = from_string<Element>(json.at("element").get<std::string>());
+      out.global[axis] = count_in(global.at(axis), 1);
+    const auto element = from_string<Element>(get("element").get<std::string>());
     if (!element || is_complex(*element)) throw ConfigError("");
     out.element = *element;
-    if (json.value("byte_order", byte_order()) != byte_order())
+    if (json.contains("byte_order") && get("byte_order") != byte_order())
       refuse("says that its numbers have another byte order than this machine");
-    for (const auto& file : list_in(json, "fields")) {
+    for (const auto& file : list_in(get("fields"))) {
       Checkpoint::File one{file.at("name"), file.at("file"), {}};
       if (one.name.find('/') != std::string::npos) throw ConfigError("");
       if (file.contains("crc32")) {
@@ -159,19 +165,19 @@ Checkpoint parse_checkpoint(const std::string& text, const std::string& folder) 
       out.files.push_back(std::move(one));
     }
     if (json.contains("state"))
-      for (const auto& number : list_in(json, "state"))
+      for (const auto& number : list_in(get("state")))
         out.state.push_back(number_in(number.get<std::string>()));
-    if (json.contains("foreign")) out.foreign = json.at("foreign").get<bool>();
-    if (json.contains("state_hash")) out.state_hash = hexadecimal_in(json.at("state_hash"));
+    if (json.contains("foreign")) out.foreign = get("foreign").get<bool>();
+    if (json.contains("state_hash")) out.state_hash = hexadecimal_in(get("state_hash"));
     if (json.contains("settings")) {
-      if (!json.at("settings").is_object()) throw ConfigError("");
-      out.settings = json.at("settings").dump();
+      if (!get("settings").is_object()) throw ConfigError("");
+      out.settings = get("settings").dump();
     }
   } catch (const nlohmann::json::exception&) {
-    refuse("lacks something, or has something of another type");
+    refuse("lacks its " + member + ", or has one that cannot be used");
   } catch (const ConfigError& error) {
     if (*error.what() != '\0') throw;
-    refuse("has a value that is none");
+    refuse("lacks its " + member + ", or has one that cannot be used");
   }
   return out;
 }

@@ -41,10 +41,9 @@ std::vector<int> numbers_of(const std::vector<std::string>& chosen,
 }  // namespace
 
 template <class T>
-Pictures<T>::Pictures(const Config& config, const Domain& domain, std::string folder,
-                      std::vector<std::string> names, std::array<double, 3> spacing, MPI_Comm comm)
+Pictures<T>::Pictures(const Config& config, const Domain& domain, std::vector<std::string> names,
+                      std::array<double, 3> spacing, MPI_Comm comm)
     : domain_(domain),
-      folder_(std::move(folder)),
       names_(std::move(names)),
       spacing_(spacing),
       comm_(comm),
@@ -63,20 +62,21 @@ Pictures<T>::Pictures(const Config& config, const Domain& domain, std::string fo
 }
 
 template <class T>
-void Pictures<T>::after_step(std::int64_t step, double time, const FieldSet<T>& fields) {
+void Pictures<T>::after_step(const std::string& folder, std::int64_t step, double time,
+                             const FieldSet<T>& fields) {
   const bool snapshot = is_due(step, snapshot_every_), slice = is_due(step, slice_every_);
   if (!snapshot && !slice) return;
   fields.from_device();
   if (slice)
     for (const auto field : slice_fields_)
-      write_slice({folder_, names_[static_cast<std::size_t>(field)], field, slice_axis_,
+      write_slice({folder, names_[static_cast<std::size_t>(field)], field, slice_axis_,
                    slice_index_, step, time},
                   domain_, fields, comm_);
   if (!snapshot) return;
   std::vector<std::string> names;
   for (const auto field : snapshot_fields_)
     names.push_back(names_[static_cast<std::size_t>(field)]);
-  write_snapshot({folder_, step, time, spacing_, names, snapshot_fields_}, domain_, fields, comm_);
+  write_snapshot({folder, step, time, spacing_, names, snapshot_fields_}, domain_, fields, comm_);
 }
 
 template class Pictures<double>;

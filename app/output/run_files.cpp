@@ -100,8 +100,8 @@ class RunFiles<T>::Implementation {
         physics_(physics),
         comm_(comm),
         names_(names_of_fields(info, domain.fields)),
-        folder_(prepared_folder(config, comm)),
-        pictures_(config, domain, folder_, names_, info.spacing, comm) {
+        pictures_(config, domain, names_, info.spacing, comm),
+        folder_(prepared_folder(config, comm)) {
     if (!folder_.empty()) control_.emplace(folder_, comm);
   }
 
@@ -161,7 +161,7 @@ class RunFiles<T>::Implementation {
         return End{"", describe_not_finite(*place, step, clock.time, fields)};
     }
     if (series) write_row(step, clock, fields, set_all_ghosts);
-    pictures_.after_step(step, clock.time, fields);
+    pictures_.after_step(folder_, step, clock.time, fields);
     if (wishes.reload) reload(fields, set_all_ghosts);
     if (keeps) write_checkpoint_of(step, fields);
     if (ends) return End{wishes.stop, ""};
@@ -279,8 +279,8 @@ class RunFiles<T>::Implementation {
   std::vector<std::string> names_;
   bool foreign_ = false;
   std::string first_settings_ = "{}";  // of the checkpoint from which this run goes on
+  Pictures<T> pictures_;  // before the folder, which a wrong configuration must not make
   std::string folder_;
-  Pictures<T> pictures_;
   std::optional<RunControl> control_;
   std::optional<TimeSeries> series_;             // of rank 0
   std::optional<std::int64_t> last_checkpoint_;  // or the step at which this run began

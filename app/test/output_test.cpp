@@ -234,9 +234,9 @@ TEST(Pictures, AreWrittenWhenTheyAreDue) {
   scene.config.snapshot_every = 4;
   scene.config.slice_every = has_png() ? 3 : 0;
   scene.config.slice_fields = {"b"};
-  Pictures<float> pictures(scene.config, scene.domain, folder.path(), {"a", "b", "c"}, {1, 1, 1},
-                           MPI_COMM_WORLD);
-  for (std::int64_t step = 1; step <= 7; ++step) pictures.after_step(step, 0, scene.fields);
+  Pictures<float> pictures(scene.config, scene.domain, {"a", "b", "c"}, {1, 1, 1}, MPI_COMM_WORLD);
+  for (std::int64_t step = 1; step <= 7; ++step)
+    pictures.after_step(folder.path(), step, 0, scene.fields);
   MPI_Barrier(MPI_COMM_WORLD);
   std::vector<std::string> expected{"fields-00000004.vti", "fields.pvd", "fields.xmf"};
   if (has_png())
@@ -249,7 +249,7 @@ TEST(Pictures, RefuseNamesThatAreNotThere) {
   Scene<double> scene(Layout::soa);
   const auto make = [&](const std::vector<std::string>& names) {
     return message_of<ConfigError>([&] {
-      Pictures<double>(scene.config, scene.domain, ".", names, {1, 1, 1}, MPI_COMM_WORLD);
+      Pictures<double>(scene.config, scene.domain, names, {1, 1, 1}, MPI_COMM_WORLD);
     });
   };
   scene.config.snapshot_fields = {"lnrho", "entropie"};

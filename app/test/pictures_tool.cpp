@@ -20,13 +20,13 @@ void write_pictures(const Config& config) {
   const auto domain = make_domain(config, find_nodes(config, MPI_COMM_WORLD));
   const FieldSet<T> fields(domain, nullptr);
   const auto names = names_of_fields(physics_of(config).info(config), domain.fields);
-  Pictures<T> pictures(config, domain, ".", names, {0.5, 0.25, 2}, MPI_COMM_WORLD);
+  Pictures<T> pictures(config, domain, names, {0.5, 0.25, 2}, MPI_COMM_WORLD);
   for (std::int64_t step = 1; step <= config.steps; ++step) {
     for_each_element("fill", domain, fields, [=](T& element, const ElementMap::Place& p) {
       const auto point = static_cast<double>(p.x + 100 * p.y + 10'000 * p.z);
       element = static_cast<T>(p.owned ? point - 5000 * p.field + 0.5 * double(step) : NAN);
     });
-    pictures.after_step(step, 0.125 * static_cast<double>(step), fields);
+    pictures.after_step(".", step, 0.125 * static_cast<double>(step), fields);
   }
 }
 

@@ -333,8 +333,8 @@ class Damage(OutputFolder):
             (lambda: description.write_bytes(b""), "checkpoint.json"),
             (lambda: description.write_text("[" * 100000), "checkpoint.json is damaged"),
             (replaced("checkpoint/1", "checkpoint/2"), 'has format "halocline-checkpoint/2", this program reads halocline-checkpoint/1'),
-            (replaced('"element"', '"elements"'), "lacks something, or has something of another type"),
-            (replaced('"0x', '"1x'), "has a value that is none"),
+            (replaced('"element"', '"elements"'), "lacks its element, or has one that cannot be used"),
+            (replaced('"0x', '"1x'), "lacks its fields, or has one that cannot be used"),
             (replaced("little", "big"), "another byte order"),
             (replaced('"state_hash": "0x', '"state_hash": "0xf'), "do not have its state_hash"),
         ):
@@ -360,7 +360,7 @@ class Damage(OutputFolder):
         ):
             with self.subTest(wrong=wrong):
                 description.write_text(json.dumps(content | wrong))
-                self.assert_refused(f"restart cannot be used ({description} has a value that is none): give", halocline("run", "--restart", self.newest, "--steps", "6"))
+                self.assert_refused(f"restart cannot be used ({description} lacks its {next(iter(wrong))}, or has one that cannot be used): give", halocline("run", "--restart", self.newest, "--steps", "6"))
 
     def test_of_all_checkpoints(self):
         for checkpoint in self.older, self.newest:

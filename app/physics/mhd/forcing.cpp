@@ -44,6 +44,8 @@ Forcing::Forcing(const ForcingParameters& parameters, const Domain& domain,
 }
 
 void Forcing::prepare(std::int64_t step) {
+  if (step == prepared_) return;
+  prepared_ = step;
   const auto& global = domain_.decomposition.global();
   Sides sides;
   for (std::size_t axis = 0; axis < 3; ++axis)

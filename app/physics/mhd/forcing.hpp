@@ -55,6 +55,7 @@ class Forcing {
   const Domain& domain_;
   std::array<double, 3> spacing_;
   std::vector<comm::Int3> vectors_;
+  std::int64_t prepared_ = -1;  // step of the wave
   PlaneWave wave_{};
   Waves<HostSpace> waves_;
   Waves<DeviceSpace> waves_on_device_;
