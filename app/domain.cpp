@@ -201,9 +201,11 @@ Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes) {
   for (std::size_t axis = 0; axis < 3; ++axis)
     if (const auto least = global[axis] / grid[axis]; least < config.radius[axis])
       throw ConfigError("radius is larger than the local extent (radius " +
-                        std::to_string(config.radius[axis]) + ", some rank has " +
-                        std::to_string(least) + " points in " + std::string(1, "xyz"[axis]) +
-                        "): use a smaller radius, fewer ranks or more points");
+                        std::to_string(config.radius[axis]) +
+                        (config.wide > 1 ? " with wide " + std::to_string(config.wide) : "") +
+                        ", some rank has " + std::to_string(least) + " points in " + "xyz"[axis] +
+                        "): use a smaller " + (config.wide > 1 ? "wide" : "radius") +
+                        ", fewer ranks or more points");
   if (config.subcommand == Subcommand::run) {
     const auto info = physics_of(config).info(config);
     for (std::size_t axis = 0; axis < 3; ++axis)

@@ -95,6 +95,29 @@ std::optional<std::string> HaloFields<T>::verify(comm::ExchangePlan& plan, comm:
 template class HaloFields<double>;
 template class HaloFields<float>;
 
+namespace {
+
+// Says how much disk the checkpoints and snapshots of a run take, if it writes some.
+std::string describe_disk(const Config& config, const Domain& domain) {
+  const auto points = comm::Box{{}, domain.decomposition.global()}.points();
+  const auto field = static_cast<double>(points) * domain.value_bytes();
+  const int chosen = static_cast<int>(std::ssize(config.snapshot_fields));
+  const auto snapshot = field * (chosen > 0 ? chosen : domain.fields);
+  std::string out;
+  if (config.checkpoint_every > 0)
+    out = "disk: " + format_bytes(field * domain.fields) +
+          " a checkpoint, of which two are kept, and a third one while it is written\n";
+  if (config.snapshot_every > 0) {
+    const auto snapshots = config.steps / config.snapshot_every + 1;
+    out += "disk: " + format_bytes(snapshot) + " a snapshot, " +
+           format_bytes(snapshot * static_cast<double>(snapshots)) + " for " +
+           format_count(snapshots, "snapshot") + "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
 bool admit(const Config& config, const Domain& domain, const MemoryEstimate& estimate,
            MPI_Comm comm) {
   const bool wanted = config.memory == Memory::device;
@@ -131,6 +154,7 @@ bool admit(const Config& config, const Domain& domain, const MemoryEstimate& est
     memory += "device memory per rank: " + format_bytes(estimate.device.fields) + " for fields, " +
               format_bytes(estimate.device.messages) + " for messages; no device here (" +
               dtype::why_no_device() + ")\n";
+  memory += describe_disk(config, domain);
   run_on_root(comm, [&] { print(describe_dry_run(config, domain, memory)); });
   return false;
 }

@@ -122,6 +122,8 @@ std::string all_details() {
     for (const auto user : option.users)
       users.append(users.empty() ? "" : ", ").append(to_string(user));
     if (option.users.size() == kAbout.size()) users = "all";
+    if (option.group.starts_with(kParametersOf) && !option.names.empty())
+      text += ": " + option.expected;
     if (!option.argument.empty() && !option.default_text.empty())
       text += "; default: " + CLI::detail::find_and_replace(option.default_text, ",", ", ");
     text += option.details.empty() ? "." : ". " + option.details;

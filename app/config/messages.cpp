@@ -97,6 +97,10 @@ std::string remedy_for(const std::string& name, Subcommand subcommand, const std
   const std::string help =
       "see halocline " +
       (subcommand == Subcommand::run ? "help all" : std::string(to_string(subcommand)) + " --help");
+  // A parameter of a physics may be written without the physics.
+  for (const auto& option : options())
+    if (option.group.starts_with(kParametersOf) && option.name.ends_with("." + name))
+      return "did you mean " + dashes + option.name + "? (" + help + ")";
   if (const auto near = nearest(name, names_used_by(subcommand)); !near.empty() && near != name)
     return "did you mean " + dashes + near + "? (" + help + ")";
   return (find_option(name) != nullptr ? "leave it out, or " : "") + help;

@@ -133,6 +133,7 @@ const std::vector<BadFile> kBadFiles{
     {"write [mhd] as a section of its own", "[run.mhd]\nnu = 3"},
     {"another section", "[run.grid]\nradius = 3"},
     {"did you mean radius?", "raduis = 3"},
+    {"did you mean mhd.nu?", "[run]\nnu = 3"},
     {"did you mean radius?", "[run]\nraduis = 3"},
     {"sizes in config file is not used by run", "sizes = [1]"},
     {"move it below the section of a subcommand that uses it: [gather]", "sizes = [1]"},

@@ -240,6 +240,8 @@ class Mhd(Run):
         ):
             with self.subTest(arguments=arguments):
                 self.assert_refused(text, halocline(*large, *arguments))
+        tiny = ("--stencil", "point26", "--radius", "1", "--decomposition", "1,1,2")
+        self.assert_refused("radius is larger than the local extent (radius 6 with wide 6, some rank has 5 points in z): use a smaller wide", halocline("run", *tiny, "--global", "10", "10", "10", "--wide", "6", ranks=2))
         self.assert_refused("wide is too large (wide 7 of radius 3, local has 20 points in y)", halocline("run", "--local", "26", "20", "26", "--wide", "7", ranks=2))
 
     def test_depends_on_the_parameters(self):
@@ -637,6 +639,10 @@ class Compare(Run):
         self.assertNotIn("shape direct", outcome.stdout)
 
     def test_paper_size_moves_the_paper_s_bytes(self):
+        files = ("--checkpoint-every", "5", "--snapshot-every", "4", "--snapshot-fields", "ux,uy", "--steps", "10")
+        outcome = halocline("run", "--physics", "mhd", "--local", "16", "16", "16", *files, "--dry-run", ranks=2)
+        self.assertIn("\ndisk: 512 KiB a checkpoint, of which two are kept, and a third one while it is written\n", outcome.stdout)
+        self.assertIn("\ndisk: 128 KiB a snapshot, 384 KiB for 3 snapshots\n", outcome.stdout)
         outcome = halocline("compare", "--local", "256", "256", "256", "--dry-run", ranks=2)
         self.assertEqual(outcome.code, 0, outcome.stderr)
         # Each rank moves 77,280,768 bytes (73.7 MiB) per exchange. On two ranks, split in z, two
