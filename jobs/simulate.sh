@@ -49,7 +49,7 @@ fi
 # the job: all shells and tee live on until the program has ended.
 signalled=''
 ask() { touch "$folder/STOP" 2>/dev/null || true; }
-trap 'signalled=yes; ask' TERM USR1
+trap '[[ $signalled ]] || echo "== a signal came: the file STOP passes it on"; signalled=yes; ask' TERM USR1
 checkpoints() { stat -c '%n %z' -- "$folder"/checkpoint-*/checkpoint.json 2>/dev/null || true; }
 before=$(checkpoints)
 output=$(mktemp)

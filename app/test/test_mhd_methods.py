@@ -21,11 +21,12 @@ class Mhd(unittest.TestCase):
             self.assertIn("[  PASSED  ]", finished.stdout)
 
     def test_every_method_gives_the_same_numbers(self):
-        for method in methods():
-            self.check(2, MHD_METHOD=method)
+        for ranks in 2, 8:
+            for method in methods():
+                self.check(ranks, MHD_METHOD=method)
 
     def test_so_does_an_emulated_device(self):
-        for ranks in 1, 2:
+        for ranks in 1, 2, 4:
             self.check(ranks, MHD_METHOD="alltoallv", MHD_MEMORY="device", DEVICE="emulated")
 
 
