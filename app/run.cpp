@@ -190,7 +190,8 @@ int run_as(const Config& config, const Domain& domain, const CommandContext& con
   if (!steps.end.problem.empty()) {
     run_on_root(comm, [&] { context.writer->write(record); });
     warn(comm, "halocline: " + steps.end.problem +
-                   ": check the initial state, or use a shorter time step\n");
+                   ": check the initial state and the sides, or use a shorter time step or more "
+                   "viscosity\n");
     return 1;
   }
   auto solution = simulation.check();
@@ -274,6 +275,7 @@ int run(const Config& given, MPI_Comm comm) {
         "files of a run hold no complex fields (element " + std::string(to_string(given.element)) +
         "): use element = \"double\" or \"float\", or leave out all options of files");
   const auto config = with_wide_halo(given);
+  if (config.dry_run) check_files(config, comm);
   return with_domain(config, find_nodes(config, comm), comm, 2,
                      {method_to_run(config), method_to_run(config)},
                      [&](auto element, const Domain& domain, const CommandContext& context) {

@@ -24,6 +24,11 @@ std::vector<std::string> names_of_fields(const PhysicsInfo& physics, int fields)
 /// Tells if a run with this configuration writes files of its own, beside its records.
 bool writes_files(const Config& config);
 
+/// Refuses an output folder that holds another run, and names of fields that are not there: what
+/// --dry-run can check without fields. Collective.
+/// \throws ConfigError on all ranks
+void check_files(const Config& config, MPI_Comm comm);
+
 /// Looks after one run. All members are collective.
 template <class T>
 class RunFiles {
@@ -50,7 +55,7 @@ class RunFiles {
   };
 
   /// Reads the checkpoint of config.restart, if there is one, into the fields in host memory and
-  /// into the physics. Says on stdout what was read.
+  /// into the physics. Says on stdout what was read, and on stderr what is damaged.
   /// \throws ConfigError on all ranks if no checkpoint can be used
   Restart restart(const FieldSet<T>& fields);
 
@@ -61,7 +66,7 @@ class RunFiles {
   };
 
   /// Writes all that is due after `step` steps, or before the first one. Copies the fields to host
-  /// memory if it needs them there.
+  /// memory if it needs them there. The first call sets checkpoints of later steps aside.
   /// \param fields working fields, whose ghosts may be old
   /// \param set_all_ghosts sets the ghosts of `fields` in all directions
   /// \return nullopt if the run goes on

@@ -111,7 +111,7 @@ std::string describe_disk(const Config& config, const Domain& domain) {
     const auto snapshots = config.steps / config.snapshot_every + 1;
     out += "disk: " + format_bytes(snapshot) + " a snapshot, " +
            format_bytes(snapshot * static_cast<double>(snapshots)) + " for " +
-           format_count(snapshots, "snapshot") + "\n";
+           format_count(snapshots, "snapshot") + " from step 0 on\n";
   }
   return out;
 }

@@ -34,10 +34,14 @@ flags=(--memory "$memory" --output-folder "$folder")
 keeps=''
 for word in "$@"; do
   file=${word#--config=}
-  if [[ $word == --checkpoint-every* ]] || { [[ -f $file ]] && grep -q '^ *checkpoint-every' -- "$file"; }; then keeps=yes; fi
+  if [[ $word == --checkpoint-every* ]] || { [[ -f $file ]] && grep -qE '^[^#]*checkpoint-every"?[[:space:]]*=[[:space:]]*[1-9]' -- "$file"; }; then keeps=yes; fi
 done
 [[ $keeps ]] || flags+=(--checkpoint-every 1000000000)
-if [[ -n $(compgen -G "$folder/checkpoint-*/checkpoint.json") ]]; then
+# Checkpoints of another future are not counted: their names have one word more.
+shopt -s extglob
+checkpoints() { stat -c '%n %z' -- "$folder"/checkpoint-+([0-9])/checkpoint.json 2>/dev/null || true; }
+before=$(checkpoints)
+if [[ $before ]]; then
   flags+=(--restart "$folder")
 elif [[ -e $folder/timeseries.csv || -e $folder/fields.pvd ]]; then
   aside=$folder.$(date -u +%Y%m%d-%H%M%S)
@@ -50,8 +54,6 @@ fi
 signalled=''
 ask() { touch "$folder/STOP" 2>/dev/null || true; }
 trap '[[ $signalled ]] || echo "== a signal came: the file STOP passes it on"; signalled=yes; ask' TERM USR1
-checkpoints() { stat -c '%n %z' -- "$folder"/checkpoint-*/checkpoint.json 2>/dev/null || true; }
-before=$(checkpoints)
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 ( trap : TERM USR1

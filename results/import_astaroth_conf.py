@@ -68,9 +68,10 @@ def read(path):
 def numbers_of(text):
     """Returns the numbers of "3", "{1, 2, 3}" or "[1, 2, 3]"; an empty list if the text is something else."""
     try:
-        return [number for number in (float(word) for word in text.strip("{}[]").split(",")) if math.isfinite(number)]
+        found = [float(word) for word in text.strip("{}[]").split(",")]
     except ValueError:
         return []
+    return found if all(map(math.isfinite, found)) else []
 
 
 class Conversion:
@@ -81,7 +82,7 @@ class Conversion:
         self.path = path
 
     def take(self, *names):
-        """Takes parameters of one number each. Returns None, and leaves them, unless all are there."""
+        """Takes parameters of one number each. Returns None, and leaves them, unless all are there. Refuses other values."""
         if any(name not in self.left for name in names):
             return None
         found = [numbers_of(self.left[name]) for name in names]
@@ -110,6 +111,8 @@ class Conversion:
         yield f"global = {[int(point) for point in points]}   # {source}"
         yield 'physics = "mhd"'
         if (steps := self.take("AC_max_steps")) is not None:
+            if steps[0] != int(steps[0]):
+                raise BadInput(f"{self.path} has {steps[0]} steps (AC_max_steps): give a whole number")
             yield "\n[run]"
             yield f"steps = {int(steps[0])}   # AC_max_steps"
         yield "\n[mhd]"

@@ -26,35 +26,57 @@ bool is_kept(const Option& option, const Config& config) {
          std::find(kKept.begin(), kKept.end(), option.name) != kKept.end();
 }
 
-// Returns the options that the newest readable checkpoint keeps.
-Given settings_of_checkpoint(const std::string& path) {
+// Returns the options that the newest readable checkpoint keeps. Refuses one of a later step than
+// `steps`.
+Given settings_of_checkpoint(const std::string& path, std::int64_t steps) {
+  std::optional<Checkpoint> newest;
   std::optional<ConfigError> first;
   for (const auto& folder : checkpoints_of(path)) {
     try {
-      const auto checkpoint = read_checkpoint(folder);
-      const auto settings = Json::parse(checkpoint.settings);
-      Given out;
-      const auto where = folder + "/checkpoint.json";
-      const auto add = [&](const std::string& name, const Json& value) {
-        if (const auto* option = find_option(name)) out.add(*option, value, where);
-      };
-      add("physics", checkpoint.physics);
-      add("global", checkpoint.global);
-      add("element", to_string(checkpoint.element));
-      for (const auto& [name, value] : settings.items()) {
-        const auto* option = find_option(name);
-        // A parameter that is overlooked would give other results.
-        if (option == nullptr && name.starts_with(checkpoint.physics + "."))
-          refuse(name + " is no parameter of " + checkpoint.physics, where,
-                 "correct it, or leave it out");
-        if (option && is_kept(*option, out.values)) add(name, value);
-      }
-      return out;
+      newest = read_checkpoint(folder);
+      break;
     } catch (const ConfigError& error) {
       if (!first) first = error;
     }
   }
-  throw *first;
+  if (!newest) throw *first;
+  const auto& checkpoint = *newest;
+  if (checkpoint.step > steps)
+    refuse("steps are done already",
+           "steps " + std::to_string(steps) + ", " + checkpoint.folder + " has " +
+               std::to_string(checkpoint.step),
+           "give --steps the step to reach");
+  const auto settings = Json::parse(checkpoint.settings);
+  Given out;
+  const auto where = checkpoint.folder + "/checkpoint.json";
+  const auto add = [&](const std::string& name, const Json& value) {
+    if (const auto* option = find_option(name)) out.add(*option, value, where);
+  };
+  add("physics", checkpoint.physics);
+  add("global", checkpoint.global);
+  add("element", to_string(checkpoint.element));
+  for (const auto& [name, value] : settings.items()) {
+    const auto* option = find_option(name);
+    // A parameter that is overlooked would give other results.
+    if (option == nullptr && name.starts_with(checkpoint.physics + "."))
+      refuse(name + " is no parameter of " + checkpoint.physics, where,
+             "correct it, or leave it out");
+    if (option && is_kept(*option, out.values)) add(name, value);
+  }
+  return out;
+}
+
+// Refuses options that would change the equations or the meaning of a checkpoint.
+void require_kept(const Given& saved, const Given& given) {
+  for (const std::string name : {"stencil", "stages", "periodic", "boundary"}) {
+    if (!saved.names.contains(name) || !given.names.contains(name)) continue;
+    const auto& option = *find_option(name);
+    const auto then = option.write(saved.values), now = option.write(given.values);
+    if (then != now)
+      refuse("restart has another " + name,
+             then.dump() + " in " + given.values.restart + ", here " + now.dump(),
+             "leave out " + name + ", which the checkpoint knows, or give another checkpoint");
+  }
 }
 
 // Takes the number of fields from the physics, unless the user gives it.
@@ -88,7 +110,7 @@ Config merge(const CommandLine& line) {
   const auto& asked = line.given.values;
   auto given = given_by_user(line);
   if (!given.values.restart.empty() && asked.subcommand == Subcommand::run) {
-    auto saved = settings_of_checkpoint(given.values.restart);
+    auto saved = settings_of_checkpoint(given.values.restart, given.values.steps);
     // A physics with fields of its own knows them by its parameters.
     if (!physics_of(saved.values).info(saved.values).fields.empty()) saved.names.erase("fields");
     // The checkpoint will be refused, but not because of its own parameters.
@@ -97,6 +119,7 @@ Config merge(const CommandLine& line) {
         const auto& option = *find_option(name);
         return is_kept(option, saved.values) && !is_kept(option, given.values);
       });
+    require_kept(saved, given);
     Given all;
     all.override_with(saved);
     all.override_with(given);

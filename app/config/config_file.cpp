@@ -100,9 +100,14 @@ Given read_table(const toml::table& table, const std::string& path, Subcommand s
   Given out;
   const std::string name(to_string(subcommand));
   for (const auto& [toml_key, node] : table) {
-    if (node.is_table()) continue;
     const std::string key = prefix + std::string(toml_key.str());
     const auto where = line_of(path, node.source());
+    if (node.is_table()) {  // a section, which read_config_file() reads
+      if (prefix.empty()) continue;
+      refuse("section " + prefix.substr(0, prefix.size() - 1) +
+                 " of config file holds another section",
+             where, "write its keys without " + prefix);
+    }
     const auto* option = find_option(key);
     if (option == nullptr || !option->in_file)
       refuse("unknown key " + shown(key) + " in config file", where,
@@ -137,7 +142,9 @@ Given read_section(const std::string& key, const toml::table& section, const std
     if (value.is_table())
       refuse("section " + key + " of config file holds another section",
              line_of(path, value.source()),
-             "write [" + std::string(inside.str()) + "] as a section of its own");
+             is_physics(std::string(inside.str()))
+                 ? "write [" + std::string(inside.str()) + "] as a section of its own"
+                 : "use one level of sections");
   return read_table(section, path, *named);
 }
 

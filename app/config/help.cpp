@@ -55,7 +55,7 @@ constexpr const char* kProgram =
     "verified before and after it is timed.";
 
 constexpr const char* kExitCodes =
-    "Exit codes: 0 ok, 1 verification failed, 2 bad input, 3 environment.";
+    "Exit codes: 0 ok, 1 verification failed or value not finite, 2 bad input, 3 environment.";
 
 // Fits into the narrowest terminal.
 constexpr const char* kNotation =

@@ -99,7 +99,8 @@ std::string remedy_for(const std::string& name, Subcommand subcommand, const std
       (subcommand == Subcommand::run ? "help all" : std::string(to_string(subcommand)) + " --help");
   // A parameter of a physics may be written without the physics.
   for (const auto& option : options())
-    if (option.group.starts_with(kParametersOf) && option.name.ends_with("." + name))
+    if (option.group.starts_with(kParametersOf) && option.is_used_by(subcommand) &&
+        option.name.ends_with("." + name))
       return "did you mean " + dashes + option.name + "? (" + help + ")";
   if (const auto near = nearest(name, names_used_by(subcommand)); !near.empty() && near != name)
     return "did you mean " + dashes + near + "? (" + help + ")";

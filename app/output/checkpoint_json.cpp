@@ -189,7 +189,7 @@ bool same_parameters(const Checkpoint& checkpoint, const Config& config) {
   then.update(CheckpointJson::parse(checkpoint.settings));
   const auto now = CheckpointJson::parse(settings_json(config));
   for (const auto& [key, value] : now.items()) {
-    const bool is_parameter = key == "seed" || key.find('.') != std::string::npos;
+    const bool is_parameter = key.find('.') != std::string::npos;
     if (is_parameter && then.at(key) != value) return false;
   }
   return true;

@@ -40,6 +40,15 @@ std::vector<int> numbers_of(const std::vector<std::string>& chosen,
 
 }  // namespace
 
+void check_pictures(const Config& config, const std::vector<std::string>& names) {
+  numbers_of(config.snapshot_fields, names, "snapshot-fields");
+  numbers_of(config.slice_fields, names, "slice-fields");
+  if (config.slice_every > 0 && !has_png())
+    throw ConfigError(
+        "slice-every cannot be used (this program was built without libpng): leave it out, or "
+        "build again with libpng, Debian's libpng-dev");
+}
+
 template <class T>
 Pictures<T>::Pictures(const Config& config, const Domain& domain, std::vector<std::string> names,
                       std::array<double, 3> spacing, MPI_Comm comm)
@@ -55,10 +64,7 @@ Pictures<T>::Pictures(const Config& config, const Domain& domain, std::vector<st
   const auto points = domain.decomposition.global()[static_cast<std::size_t>(slice_axis_)];
   slice_index_ = std::min(points - 1,
                           static_cast<std::int64_t>(config.slice_at * static_cast<double>(points)));
-  if (slice_every_ > 0 && !has_png())
-    throw ConfigError(
-        "slice-every cannot be used (this program was built without libpng): leave it out, or "
-        "build again with libpng, Debian's libpng-dev");
+  check_pictures(config, names_);
 }
 
 template <class T>

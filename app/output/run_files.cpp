@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "run_files.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cmath>
 #include <ctime>
 #include <filesystem>
@@ -39,6 +44,16 @@ std::string choose_folder(const Config& config) {
   return out;
 }
 
+// Returns "mhd.nu 0.1 -> 0.2, ..." for all settings that differ.
+std::string changes_between(const std::string& before, const std::string& after) {
+  const auto then = nlohmann::json::parse(before), now = nlohmann::json::parse(after);
+  std::string out;
+  for (const auto& [key, value] : now.items())
+    if (then.at(key) != value)
+      out += (out.empty() ? "" : ", ") + key + " " + then.at(key).dump() + " -> " + value.dump();
+  return out;
+}
+
 // Tells if a checkpoint is this folder, or lies in it.
 bool lies_in(const std::string& checkpoint, const std::string& folder) {
   std::error_code error;
@@ -58,13 +73,30 @@ void require_kept(const PhysicsKind& kind, const std::string& before, const std:
   }
 }
 
-// Makes the folder, or refuses one that holds a run which is not continued.
-void prepare_folder(const Config& config, const std::string& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) refuse_to_write(folder, error.message());
-  // A file for an earlier run must not stop this one.
-  for (const auto* name : {"STOP", "RELOAD"}) fs::remove(folder + "/" + name, error);
+// Keeps an output folder from other runs. A process that ends in any way lets the folder go.
+class FolderLock {
+ public:
+  FolderLock() = default;
+  // Throws ConfigError if another run writes there. File systems without locks keep nobody away.
+  explicit FolderLock(const std::string& folder)
+      : descriptor_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+    close(descriptor_);
+    throw ConfigError("output-folder is in use (another run writes to " + excerpt(folder, 1000) +
+                      "): give another folder, or wait until that run has ended");
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+  ~FolderLock() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+
+ private:
+  int descriptor_ = -1;
+};
+
+// Refuses a folder that holds a run which is not continued.
+void require_free(const Config& config, const std::string& folder) {
   bool holds_run = !checkpoints_in(folder).empty();
   for (const auto* name : {"timeseries.csv", "fields.pvd"})
     holds_run = holds_run || fs::exists(folder + "/" + name);
@@ -72,7 +104,6 @@ void prepare_folder(const Config& config, const std::string& folder) {
   if (holds_run && !goes_on)
     throw ConfigError("output-folder holds a run already (" + excerpt(folder, 1000) +
                       "): give a new folder, or go on with that run by --restart");
-  remove_leftovers(folder);
 }
 
 }  // namespace
@@ -87,6 +118,12 @@ std::vector<std::string> names_of_fields(const PhysicsInfo& physics, int fields)
 bool writes_files(const Config& config) {
   return !config.output_folder.empty() || config.series_every > 0 || config.checkpoint_every > 0 ||
          config.snapshot_every > 0 || config.slice_every > 0;
+}
+
+void check_files(const Config& config, MPI_Comm comm) {
+  check_pictures(config, names_of_fields(physics_of(config).info(config), config.fields));
+  if (!config.output_folder.empty())
+    run_on_root(comm, [&] { require_free(config, config.output_folder); });
 }
 
 template <class T>
@@ -116,10 +153,6 @@ class RunFiles<T>::Implementation {
       throw ConfigError("restart has no state (" + excerpt(checkpoint.folder, 1000) + ", step " +
                         std::to_string(checkpoint.step) +
                         "): an initial state of another program has step 0");
-    if (checkpoint.step > config_.steps)
-      throw ConfigError("steps are done already (steps " + std::to_string(config_.steps) + ", " +
-                        excerpt(checkpoint.folder, 1000) + " has " +
-                        std::to_string(checkpoint.step) + "): give --steps the step to reach");
     require_kept(physics_of(config_), checkpoint.settings, settings_json(config_));
     try {
       if (!is_new) physics_.restore(checkpoint.state);
@@ -130,11 +163,6 @@ class RunFiles<T>::Implementation {
     for (const auto& line : damaged) warn(comm_, line + "\n");
     say(config_, comm_,
         "goes on from " + checkpoint.folder + ", step " + std::to_string(checkpoint.step) + "\n");
-    if (!folder_.empty()) {
-      std::string aside;
-      run_on_root(comm_, [&] { aside = set_aside_checkpoints(folder_, checkpoint.step); });
-      warn(comm_, aside);
-    }
     foreign_ = is_new || checkpoint.foreign;
     first_settings_ = checkpoint.settings;
     return {checkpoint.step, is_new, !same_parameters(checkpoint, config_), foreign_};
@@ -160,9 +188,12 @@ class RunFiles<T>::Implementation {
       if (const auto place = find_not_finite(domain_, fields, comm_))
         return End{"", describe_not_finite(*place, step, clock.time, fields)};
     }
+    if (info_.chooses_steps && !(clock.dt > 0))
+      return End{"", "the time step is 0 at step " + std::to_string(step)};
     if (series) write_row(step, clock, fields, set_all_ghosts);
     pictures_.after_step(folder_, step, clock.time, fields);
-    if (wishes.reload) reload(fields, set_all_ghosts);
+    if (is_first && !folder_.empty() && step < config_.steps) set_aside_later(step);
+    if (wishes.reload) reload(step, fields, set_all_ghosts);
     if (keeps) write_checkpoint_of(step, fields);
     if (ends) return End{wishes.stop, ""};
     return std::nullopt;
@@ -173,14 +204,29 @@ class RunFiles<T>::Implementation {
   static constexpr std::int64_t kLookEvery = 10;
 
   // Returns the folder, which is there; empty if nothing is written. Collective.
-  static std::string prepared_folder(const Config& config, MPI_Comm comm) {
+  std::string prepared_folder(const Config& config, MPI_Comm comm) {
     if (!writes_files(config)) return "";
     std::string folder;
     run_on_root(comm, [&] {
       folder = choose_folder(config);
-      prepare_folder(config, folder);
+      std::error_code error;
+      fs::create_directories(folder, error);
+      if (error) refuse_to_write(folder, error.message());
+      lock_.emplace(folder);
+      // A file for an earlier run must not stop this one.
+      for (const auto* name : {"STOP", "RELOAD"}) fs::remove(folder + "/" + name, error);
+      require_free(config, folder);
+      remove_leftovers(folder);
     });
     return broadcast(folder, comm);
+  }
+
+  // Leaves this run's checkpoints as the newest ones. Comes late, as a run that is refused must
+  // change nothing.
+  void set_aside_later(std::int64_t step) {
+    std::string aside;
+    run_on_root(comm_, [&] { aside = set_aside_checkpoints(folder_, step); });
+    warn(comm_, aside);
   }
 
   bool has_checkpoint(std::int64_t step) {
@@ -252,17 +298,22 @@ class RunFiles<T>::Implementation {
 
   // Takes the parameters from the command line and the config file as they are now. Wrong ones
   // change nothing.
-  void reload(const FieldSet<T>& fields, const std::function<void()>& set_all_ghosts) {
+  void reload(std::int64_t step, const FieldSet<T>& fields,
+              const std::function<void()>& set_all_ghosts) {
     try {
       auto config = config_;
       config.parameters = reread_parameters(config_.physics, first_settings_, comm_);
       require_kept(physics_of(config_), settings_json(config_), settings_json(config));
-      set_all_ghosts();
-      physics_.reload(config, fields, comm_);
-      const bool same = settings_json(config) == settings_json(config_);
+      const auto changes = changes_between(settings_json(config_), settings_json(config));
+      if (!changes.empty()) {  // a step that is chosen anew would change the results
+        set_all_ghosts();
+        physics_.reload(config, fields, comm_);
+      }
       config_.parameters = config.parameters;
-      say(config_, comm_,
-          same ? "RELOAD: no parameter has changed\n" : "took the parameters again, for RELOAD\n");
+      run_on_root(comm_, [&] {  // --quiet does not hide that the results are others now
+        print("RELOAD after step " + std::to_string(step) + ": " +
+              (changes.empty() ? "no parameter has changed" : changes) + "\n");
+      });
     } catch (const MpiError&) {
       throw;  // this rank's own error
     } catch (const Error& error) {
@@ -279,7 +330,8 @@ class RunFiles<T>::Implementation {
   std::vector<std::string> names_;
   bool foreign_ = false;
   std::string first_settings_ = "{}";  // of the checkpoint from which this run goes on
-  Pictures<T> pictures_;  // before the folder, which a wrong configuration must not make
+  Pictures<T> pictures_;            // before the folder, which a wrong configuration must not make
+  std::optional<FolderLock> lock_;  // of rank 0
   std::string folder_;
   std::optional<RunControl> control_;
   std::optional<TimeSeries> series_;             // of rank 0

@@ -75,7 +75,9 @@ class ImportOfAstaroth(unittest.TestCase):
         for text, words in (("", "has no parameters"), ("hello\n", 'no "AC_name = value" (hello)'), ("AC_eta = 1\n", "has no mesh (AC_nx"),
                             (mesh, "has no mesh (AC_dsx"), (mesh + "AC_ds = {1,1,2}\n", "unequal spacings"),
                             (mesh.replace("8", "8.5") + "AC_ds = {1,1,1}\n", "a mesh of [8.5, 8.5, 8.5] points"),
-                            (mesh + "AC_ds = {1,1,1}\nAC_nu_visc = abc\n", "AC_nu_visc is no number (abc)")):
+                            (mesh + "AC_ds = {1,1,1}\nAC_nu_visc = abc\n", "AC_nu_visc is no number (abc)"),
+                            (mesh + "AC_ds = {1,1,1}\nAC_nu_visc = 1, nan\n", "AC_nu_visc is no number (1, nan)"),
+                            (mesh + "AC_ds = {1,1,1}\nAC_max_steps = 10.7\n", "has 10.7 steps (AC_max_steps)")):
             with self.subTest(text=text):
                 found = self.convert(text)
                 self.assertEqual((found.returncode, found.stdout, found.stderr.count("\n")), (2, "", 1))

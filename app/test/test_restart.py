@@ -7,6 +7,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import signal
 import struct
@@ -117,6 +118,9 @@ class Restart(OutputFolder):
         path.write_text(json.dumps(whole | {"settings": {"mhd.spacig": 0.1}}))
         outcome = halocline("run", "--restart", path.parent, "--steps", "4", ranks=2)
         self.assert_refused("mhd.spacig is no parameter of mhd (", outcome)
+        shutil.copytree(path.parent, self.folder / "checkpoint-00000001")  # which must not take its place
+        (self.folder / "checkpoint-00000001" / "checkpoint.json").write_text(json.dumps(whole))
+        self.assert_refused("mhd.spacig is no parameter of mhd (", halocline("run", "--restart", self.folder, "--steps", "4"))
 
     def test_a_state_that_is_none_is_refused(self):
         self.write(physics="heat", steps=2)
@@ -155,8 +159,30 @@ class Restart(OutputFolder):
         self.write(steps=6)
         older, newer = (self.folder / name for name in self.checkpoints())
         outcome = halocline("run", "--restart", older, "--output-folder", self.folder, "--mhd.nu", "0.03", "--steps", "5", "--quiet")
+        self.assertEqual(outcome.code, 0, outcome.stderr)
         self.assertIn(f"set aside checkpoints of later steps than this run: {newer}.abandoned\n", outcome.stderr)
         self.assertEqual(self.checkpoints(), [older.name, f"{newer.name}.abandoned"])
+
+    def test_a_dry_run_refuses_what_a_run_refuses(self):
+        self.write(steps=6)
+        mhd = (*PHYSICS["mhd"], *GRID)
+        for words, text in (
+            ((*mhd, "--output-folder", self.folder, "--series-every", "1"), "output-folder holds a run already"),
+            ((*mhd, "--slice-every", "1", "--slice-fields", "q"), "slice-fields cannot be used (there is no field q)"),
+            (("--restart", self.folder, "--steps", "5"), "steps are done already (steps 5, "),
+            (("--restart", self.folder, "--steps", "7", "--periodic", "false"), "restart has another periodic (true in "),
+        ):
+            for dry in (), ("--dry-run",):
+                with self.subTest(text=text, dry=dry):
+                    self.assert_refused(text, halocline("run", *words, *dry, ranks=2))
+
+    def test_a_run_that_is_refused_changes_nothing(self):
+        self.write(steps=6)
+        before, older = self.checkpoints(), self.folder / self.checkpoints()[0]
+        for words, code in ((("--steps", "8", "--mhd.dt", "10"), 2), (("--steps", "4"), 0)):
+            outcome = halocline("run", "--restart", older, "--output-folder", self.folder, *words, ranks=2)
+            self.assertEqual(outcome.code, code, outcome.stderr)
+            self.assertEqual(self.checkpoints(), before)
 
     def test_a_damaged_checkpoint_does_not_count(self):
         self.write(steps=4)
@@ -525,16 +551,33 @@ class Control(OutputFolder):
         (checkpoint,) = self.checkpoints()
         return out + err, json.loads((self.folder / checkpoint / "checkpoint.json").read_text())["settings"]
 
+    def test_a_folder_takes_one_run_at_a_time(self):
+        job = self.start("--checkpoint-every", "2")
+        taken = f"output-folder is in use (another run writes to {self.folder}): give another"
+        for words in (), ("--restart", self.folder):
+            self.assert_refused(taken, halocline("run", *PHYSICS["mhd"], *GRID, *self.ENDLESS, *words, "--output-folder", self.folder, ranks=2))
+        (self.folder / "STOP").touch()
+        out, err = job.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(job.returncode, 0, out + err)
+        steps = re.findall(r"stopped by file STOP after step (\d+) of", out)[0]
+        self.hash_of("--restart", self.folder, "--output-folder", self.folder, "--steps", str(int(steps) + 1))
+
     def test_a_file_changes_parameters(self):
         out, settings = self.settings_after(["[mhd]\nnu = 0.01\n", "[mhd]\nnu = 0.5\n", "[mhd]\nnu = -1\n"], "mhd")
-        self.assertIn("took the parameters again, for RELOAD\n", out)
+        self.assertRegex(out, r"(?m)^RELOAD after step \d+: mhd.nu 0.01 -> 0.5$")
         self.assertIn("kept the old parameters: mhd.nu cannot be used", out)
         self.assertEqual(settings["mhd.nu"], 0.5)
+
+    def test_the_same_parameters_change_no_bits(self):
+        out, _ = self.settings_after(["[mhd]\nnu = 0.01\n"] * 2, "mhd")
+        self.assertRegex(out, r"(?m)^RELOAD after step \d+: no parameter has changed$")
+        steps, = re.findall(r"stopped by file STOP after step (\d+) of", out)
+        self.assertIn(self.hash_of(*PHYSICS["mhd"], *GRID, "--mhd.nu", "0.01", "--steps", steps), out)
 
     def test_parameters_that_do_not_suit_change_nothing(self):
         wrong = ("spacing = 0.2", "initial = 'random'", "forcing = 0.1\nforcing-k-min = 2.3\nforcing-k-max = 2.4", "shock = 1.0")
         out, settings = self.settings_after(["[mhd]\nnu = 0.01\n", *(f"[mhd]\nnu = 0.5\n{text}\n" for text in wrong)], "mhd")
-        self.assertNotIn("took", out)
+        self.assertNotIn("->", out)
         for text in ("mhd.spacing cannot change (0.2, the run keeps ", 'mhd.initial cannot change ("random", the run keeps "waves")',
                      "mhd.forcing-k-max leaves", "mhd.shock cannot become 0 or more than 0 in a run"):
             self.assertIn(f"kept the old parameters: {text}", out)
@@ -552,7 +595,7 @@ class Control(OutputFolder):
         (self.folder / "STOP").touch()
         out, err = job.communicate(timeout=TIMEOUT_S)
         self.assertEqual(job.returncode, 0, err)
-        self.assertIn("took the parameters again, for RELOAD\n", out)
+        self.assertRegex(out, r"(?m)^RELOAD after step \d+: mhd.nu 0.01 -> 0.02$")
         (checkpoint,) = self.checkpoints()
         settings = json.loads((self.folder / checkpoint / "checkpoint.json").read_text())["settings"]
         self.assertEqual((settings["mhd.nu"], settings["mhd.eta"]), (0.02, 0.02))
@@ -561,7 +604,7 @@ class Control(OutputFolder):
         out, settings = self.settings_after(["[heat]\ndiffusion = 0.0001\n", "[heat]\ndiffusion = 0.0002\n", ""], "heat")
         for given in "0.000200", "0.000000":
             self.assertIn(f"kept the old parameters: heat.diffusion cannot change ({given}, the run keeps 0.000100)", out)
-        self.assertNotIn("took", out)
+        self.assertNotIn("->", out)
         self.assertEqual(settings["heat.diffusion"], 0.0001)
         restart = ("run", "--restart", self.folder, *self.ENDLESS, "--heat.diffusion")
         self.assert_refused("heat.diffusion cannot change (0.000200, the run keeps 0.000100)", halocline(*restart, "0.0002", ranks=2))

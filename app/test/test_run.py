@@ -285,11 +285,16 @@ class Mhd(Run):
             (("--neighbors", "6"), "neighbors are too few for the stencil (neighbors 6, mhd reads 18)"),
             (("--element", "complex"), "mhd has real fields (element complex): use element = "),
             (("--mhd.nu", "-1"), "mhd.nu cannot be used (-1.0, command line): give a number from 0 on"),
+            (("--mhd.gamma", "1"), "mhd.gamma is not that of a gas (1.000000): give a number above 1, or mhd.entropy no"),
+            (("--mhd.forcing-helicity", "-2"), "mhd.forcing-helicity is too large (-2.000000): give a number from -1 to 1"),
+            (("--mhd.magnetic", "no", "--mhd.b0z", "1"), "mhd.b0x, mhd.b0y and mhd.b0z are of a magnetic field (mhd.magnetic no)"),
             (("--mhd.gamma", "0"), "mhd.gamma cannot be used (0.0, command line): give a number above 0"),
         ):
             with self.subTest(arguments=arguments):
                 self.assert_refused(text, halocline("run", *self.TINY, *arguments))
         self.assertNotIn("point26", halocline("run", *self.TINY, "--radius", "2").stderr)
+        outcome = halocline("run", *self.TINY, "--mhd.b0x", "1e200", ranks=2)
+        self.assertEqual((outcome.code, outcome.ours), (1, ["halocline: the time step is 0 at step 0: check the initial state and the sides, or use a shorter time step or more viscosity"]))
         self.assert_refused("mhd.nu is not used by physics heat (physics heat): leave mhd.nu out, or use --physics mhd",
                             halocline("run", "--mhd.nu", "1"))
 
@@ -642,7 +647,7 @@ class Compare(Run):
         files = ("--checkpoint-every", "5", "--snapshot-every", "4", "--snapshot-fields", "ux,uy", "--steps", "10")
         outcome = halocline("run", "--physics", "mhd", "--local", "16", "16", "16", *files, "--dry-run", ranks=2)
         self.assertIn("\ndisk: 512 KiB a checkpoint, of which two are kept, and a third one while it is written\n", outcome.stdout)
-        self.assertIn("\ndisk: 128 KiB a snapshot, 384 KiB for 3 snapshots\n", outcome.stdout)
+        self.assertIn("\ndisk: 128 KiB a snapshot, 384 KiB for 3 snapshots from step 0 on\n", outcome.stdout)
         outcome = halocline("compare", "--local", "256", "256", "256", "--dry-run", ranks=2)
         self.assertEqual(outcome.code, 0, outcome.stderr)
         # Each rank moves 77,280,768 bytes (73.7 MiB) per exchange. On two ranks, split in z, two

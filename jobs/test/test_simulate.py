@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -98,6 +99,15 @@ class Simulation(unittest.TestCase):
         out = self.end(self.start(), 0)
         self.assertRegex(out, r"goes on from .*, step \d+\n")
         self.assertIn(self.whole(), out)
+
+    def test_a_config_file_says_how_often_checkpoints_are_written(self):
+        config = self.folder.parent / "run.toml"
+        for text, kept in (("\t\"checkpoint-every\" = 30", ["30", "40"]), ("checkpoint-every = 0", ["40"]), ("# checkpoint-every = 30", ["40"])):
+            with self.subTest(text=text):
+                config.write_text(f"[run]\n{text}\n")
+                self.end(self.start("--config", str(config), steps="40"), 0)
+                self.assertEqual([path.name.lstrip("checkpoint-0") for path in sorted(self.folder.glob("checkpoint-*"))], kept)
+                shutil.rmtree(self.folder)
 
     def test_begins_anew_without_a_checkpoint(self):
         self.folder.mkdir()

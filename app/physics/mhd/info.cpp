@@ -30,7 +30,16 @@ void refuse_unsuitable(const Config& config) {
   if (initial == Initial::alfven && p.b0[0] == 0)
     throw ConfigError(
         "mhd.initial alfven needs a field along x (mhd.b0x 0): use another mhd.b0x, such as 1");
+  if (!p.terms.magnetic && p.b0 != std::array<double, 3>{})
+    throw ConfigError(
+        "mhd.b0x, mhd.b0y and mhd.b0z are of a magnetic field (mhd.magnetic no): leave them out");
+  if (p.terms.entropy && p.gamma <= 1)
+    throw ConfigError("mhd.gamma is not that of a gas (" + std::to_string(p.gamma) +
+                      "): give a number above 1, or mhd.entropy no");
   const auto forcing = forcing_of(config);
+  if (std::abs(forcing.helicity) > 1)
+    throw ConfigError("mhd.forcing-helicity is too large (" + std::to_string(forcing.helicity) +
+                      "): give a number from -1 to 1");
   if (forcing.k_max > 100)
     throw ConfigError("mhd.forcing-k-max is too large (" + std::to_string(forcing.k_max) +
                       " waves): use at most 100");

@@ -118,8 +118,8 @@ std::vector<Int3> good_grids(int ranks, const Int3& global, const PerAxis<std::i
     throw ConfigError("no decomposition (" + std::to_string(ranks) + " ranks over global " +
                       text(global) + " points leave some rank fewer than " +
                       (radius.all_alike() ? std::to_string(radius[0]) : text(radius)) +
-                      " points, the radius, in a dimension): use fewer ranks, a larger global size "
-                      "or a smaller radius");
+                      " points, the radius of the halo, in a dimension): use fewer ranks, a larger "
+                      "global size or a narrower halo");
   return grids;
 }
 
