@@ -80,7 +80,12 @@ class FolderLock {
   // Throws ConfigError if another run writes there. File systems without locks keep nobody away.
   explicit FolderLock(const std::string& folder)
       : descriptor_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+    // The ranks of a launcher that is killed live on for a moment.
+    constexpr int kTries = 50;
+    for (int i = 0; i < kTries; ++i) {
+      if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+      usleep(100'000);
+    }
     close(descriptor_);
     throw ConfigError("output-folder is in use (another run writes to " + excerpt(folder, 1000) +
                       "): give another folder, or wait until that run has ended");
