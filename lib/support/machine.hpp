@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names the processor and the MPI library of this process. Results and system models carry these
-// names.
+// Says on which machine this process runs: its processor, its memory and its MPI library. Results
+// and system models carry the names.
 #pragma once
 
 #include <span>
@@ -11,6 +11,10 @@ namespace halocline {
 /// Returns the name of the processor in /proc/cpuinfo: a model name on x86, numbers of its maker on
 /// Arm. Without such a name, returns the architecture from uname().
 std::string cpu_model();
+
+/// Returns the bytes of memory that this node can still give; infinite if unknown. The number is
+/// Linux's MemAvailable, or what a control group of this process has left if that is less.
+double available_memory();
 
 /// Returns the first line of MPI_Get_library_version(). Throws MpiError if that call fails.
 std::string mpi_library();

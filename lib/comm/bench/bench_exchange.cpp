@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -64,13 +63,17 @@ class Fields {
     if (shared)
       window_.emplace(MPI_COMM_WORLD, bytes);
     else
-      private_.reset(static_cast<double*>(
-          std::aligned_alloc(kPage * sizeof(double), static_cast<std::size_t>(bytes))));
-    data_ = shared ? reinterpret_cast<double*>(window_->data()) : private_.get();
+      private_ = PagedMemory(bytes);
+    data_ = reinterpret_cast<double*>(shared ? window_->data() : private_.data());
   }
 
   const HaloSpec& spec() const { return spec_; }
   double* field(int i) const { return data_ + i * field_; }
+  /// Returns the share of the memory that is on huge pages; -1 if the system does not say.
+  double share_on_huge_pages() const {
+    const auto bytes = kFields * field_ * std::int64_t{sizeof(double)};
+    return comm::share_on_huge_pages(data_, bytes).value_or(-1);
+  }
   const SharedWindow& window() const { return *window_; }
   std::vector<const SharedWindow*> windows() const {
     if (!window_) return {};
@@ -87,13 +90,10 @@ class Fields {
 
  private:
   static constexpr std::int64_t kPage = 4096 / sizeof(double);
-  struct Free {
-    void operator()(double* data) const { std::free(data); }
-  };
   HaloSpec spec_;
   std::int64_t field_;
   std::optional<SharedWindow> window_;
-  std::unique_ptr<double, Free> private_;
+  PagedMemory private_;
   double* data_;
 };
 
@@ -310,6 +310,8 @@ Row measure(std::int64_t points, const Int3& ranks, const Options& options) {
   const auto stored = scene.spec.stored();
   row.add("bytes", kFields * 8 * (stored[0] * stored[1] * stored[2] - points * points * points));
   row.add("iterations", ways.front().seconds.size());
+  row.add("window_on_huge_pages", in_window.share_on_huge_pages());
+  row.add("private_on_huge_pages", in_private.share_on_huge_pages());
   for (const auto& way : ways) row.add_times(way.name, way.seconds, 1e9);
   const auto vendor = fastest(ways, "vendor-"), shared = fastest(ways, "shared");
   row.add("vendor_ns", 1e9 * vendor);

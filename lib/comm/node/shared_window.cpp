@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Allocates MPI-3 shared windows after a check for room, and queries the partners' addresses.
+// Chooses the kind of shared memory, after a check for room.
 #include "comm/node/shared_window.hpp"
 
 #include <sys/statvfs.h>
 
-#include <exception>
 #include <string>
 
 #include "comm/mpi/communicator.hpp"
+#include "comm/node/node_memory.hpp"
+#include "support/machine.hpp"
 #include "support/mpi_check.hpp"
 
 namespace halocline::comm {
@@ -43,7 +44,7 @@ std::string mib_at_least(std::int64_t bytes) {
   return mib(bytes + (1 << 20) - 1);
 }
 
-[[noreturn]] void throw_no_memory(std::int64_t needed, const std::string& why) {
+[[noreturn]] void throw_no_room(std::int64_t needed, const std::string& why) {
   throw EnvironmentError(
       "no shared memory for the fields (a node's ranks need " + mib_at_least(needed) +
       " together, MPI's own included; " + why + "): enlarge " + kSharedMemory +
@@ -61,92 +62,78 @@ struct Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
   ~Node() { MPI_Comm_free(&comm); }
+
+  std::int64_t sum(std::int64_t value) const {
+    HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT64_T, MPI_SUM, comm));
+    return value;
+  }
+  int ranks() const {
+    int out = 1;
+    HALOCLINE_MPI(MPI_Comm_size(comm, &out));
+    return out;
+  }
   MPI_Comm comm = MPI_COMM_NULL;
 };
 
-SharedWindow::Room room_of(const Node& node, std::int64_t bytes) {
-  SharedWindow::Room room{with_margin(bytes) + kOfMpi, INT64_MAX};
-  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &room.needed, 1, MPI_INT64_T, MPI_SUM, node.comm));
-  int ranks = 1;
-  HALOCLINE_MPI(MPI_Comm_size(node.comm, &ranks));
-  if (ranks > 1) room.available = free_bytes();
-  return room;
+// Returns the room for a window of MPI.
+SharedWindow::Room room_of_mpi(const Node& node, std::int64_t bytes) {
+  return {node.sum(with_margin(bytes + SharedWindow::kAlignment) + kOfMpi),
+          node.ranks() > 1 ? free_bytes() : INT64_MAX};
 }
-
-/// Asks MPI to put every rank's memory on pages of its own, so that they can be near that rank.
-struct SpreadOut {
-  SpreadOut() {
-    HALOCLINE_MPI(MPI_Info_create(&info));
-    HALOCLINE_MPI(MPI_Info_set(info, "alloc_shared_noncontig", "true"));
-  }
-  SpreadOut(const SpreadOut&) = delete;
-  SpreadOut& operator=(const SpreadOut&) = delete;
-  ~SpreadOut() { MPI_Info_free(&info); }
-  MPI_Info info = MPI_INFO_NULL;
-};
 
 }  // namespace
 
 SharedWindow::Room SharedWindow::room(MPI_Comm comm, std::int64_t bytes) {
   const Node node(comm);
-  return room_of(node, bytes + kAlignment);
+  std::string why;
+  // A file without a name takes what other memory takes, so it has no limit of its own.
+  if (detail::make_memory_file(node.comm, 1, Pages::small, why) != nullptr)
+    return {node.sum(bytes), INT64_MAX};
+  return room_of_mpi(node, bytes);
 }
 
-SharedWindow::SharedWindow(MPI_Comm parent, std::int64_t bytes) : bytes_(bytes) {
+SharedWindow::SharedWindow(MPI_Comm parent, std::int64_t bytes, Options options) : bytes_(bytes) {
   const Communicator comm(parent);
   const Node node(comm.get());
-  // MPI may return any address, so the memory begins at the next page.
-  const std::int64_t taken = bytes + kAlignment;
-  const auto room = room_of(node, taken);
+  const auto needed = node.sum(PagedMemory::size(bytes, options.pages));
   collectively(comm.get(), [&] {
-    if (!room.fits())
-      throw_no_memory(room.needed, std::string(kSharedMemory) + " has " + mib(room.available));
+    const auto available = available_memory();
+    if (static_cast<double>(needed) > available)
+      throw EnvironmentError("no shared memory for the fields (a node's ranks need " +
+                             mib_at_least(needed) + " together; the node has " +
+                             mib(static_cast<std::int64_t>(available)) +
+                             "): use smaller fields, or fewer ranks on a node");
   });
-  const SpreadOut info;
-  void* base = nullptr;
-  const int error =
-      MPI_Win_allocate_shared(taken, 1, info.info, node.comm, static_cast<void*>(&base), &window_);
+  if (!options.only_mpi)
+    memory_ = detail::make_memory_file(node.comm, bytes, options.pages, why_mpi_);
+  kind_ = memory_ == nullptr ? Kind::mpi_window : Kind::memory_file;
+  const auto room = room_of_mpi(node, bytes);
+  collectively(comm.get(), [&] {
+    if (memory_ == nullptr && !room.fits())
+      throw_no_room(room.needed, std::string(kSharedMemory) + " has " + mib(room.available));
+  });
+  if (memory_ == nullptr) memory_ = detail::make_mpi_window(node.comm, bytes);
   try {
     collectively(comm.get(), [&] {
-      if (error != MPI_SUCCESS) throw_no_memory(room.needed, "this MPI could not allocate it");
+      if (memory_ == nullptr) throw_no_room(room.needed, "this MPI could not allocate it");
     });
   } catch (const EnvironmentError&) {  // perhaps from another node
-    if (error == MPI_SUCCESS) MPI_Win_free(&window_);
+    memory_.reset();
     throw;
   }
-  const auto address = reinterpret_cast<std::uintptr_t>(base);
-  std::int64_t skipped =
-      (kAlignment - static_cast<std::int64_t>(address % kAlignment)) % kAlignment;
-  data_ = static_cast<std::byte*>(base) + skipped;
-  // Pages count as taken when they are touched. Touch them now, before another process takes them.
-  for (std::int64_t at = 0; at < bytes; at += kAlignment) data_[at] = std::byte(0);
 
-  int node_size = 1, rank = comm.rank();
-  HALOCLINE_MPI(MPI_Comm_size(node.comm, &node_size));
-  std::vector<int> ranks(static_cast<std::size_t>(node_size));
-  std::vector<std::int64_t> begins(ranks.size());
-  HALOCLINE_MPI(MPI_Allgather(&rank, 1, MPI_INT, ranks.data(), 1, MPI_INT, node.comm));
-  HALOCLINE_MPI(MPI_Allgather(&skipped, 1, MPI_INT64_T, begins.data(), 1, MPI_INT64_T, node.comm));
+  const int ranks = node.ranks(), rank = comm.rank();
+  std::vector<int> numbers(static_cast<std::size_t>(ranks));
+  HALOCLINE_MPI(MPI_Allgather(&rank, 1, MPI_INT, numbers.data(), 1, MPI_INT, node.comm));
   others_.resize(static_cast<std::size_t>(comm.size()));
-  for (int i = 0; i < node_size; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    MPI_Aint size = 0;
-    int unit = 1;
-    void* begin = nullptr;
-    HALOCLINE_MPI(MPI_Win_shared_query(window_, i, &size, &unit, static_cast<void*>(&begin)));
-    others_[static_cast<std::size_t>(ranks[at])] = static_cast<std::byte*>(begin) + begins[at];
-  }
-  // Loads and stores need an epoch; sync() orders them.
-  HALOCLINE_MPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, window_));
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    others_[static_cast<std::size_t>(numbers[i])] = memory_->begins[i];
+  data_ = others_[static_cast<std::size_t>(rank)];
   HALOCLINE_MPI(MPI_Comm_group(parent, &group_));
 }
 
 SharedWindow::~SharedWindow() {
-  if (mpi_is_over()) return;
-  MPI_Group_free(&group_);
-  if (std::uncaught_exceptions() > 0) return;
-  MPI_Win_unlock_all(window_);
-  MPI_Win_free(&window_);
+  if (!mpi_is_over()) MPI_Group_free(&group_);
 }
 
 std::optional<std::int64_t> SharedWindow::offset_of(const void* address) const {
@@ -167,7 +154,7 @@ bool SharedWindow::has_ranks_of(MPI_Comm comm) const {
 }
 
 void SharedWindow::sync() const {
-  HALOCLINE_MPI(MPI_Win_sync(window_));
+  memory_->sync();
 }
 
 }  // namespace halocline::comm

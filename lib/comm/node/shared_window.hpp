@@ -1,39 +1,62 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Allocates memory that all ranks of a node can address.
 //
-// Best peer: GHEX reaches neighbours' fields through XPMEM, if the kernel has that module. MPI-3
-// shared windows are everywhere, so the fields are allocated there.
+// Best peer: GHEX reaches neighbours' fields through XPMEM, if the kernel has that module. Files
+// without names need no module and have huge pages. MPI-3 shared windows are everywhere, so the
+// fields are allocated there if such files cannot be opened.
 #pragma once
 
 #include <mpi.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
+
+#include "comm/node/paged_memory.hpp"
 
 namespace halocline::comm {
 
-/// Holds memory of this rank that the ranks of its node can address, too: an MPI-3 shared window.
-/// The memory is aligned to 4 KiB and has pages of its own. Neither copied nor moved.
+namespace detail {
+class NodeMemory;
+}
+
+/// Holds memory of this rank that the ranks of its node can address, too. The memory is aligned to
+/// 4 KiB, with huge pages to 2 MiB, and has pages of its own. Neither copied nor moved.
 class SharedWindow {
  public:
   static constexpr std::int64_t kAlignment = 4096;
 
+  /// Lists the kinds of shared memory.
+  enum class Kind {
+    memory_file,  ///< a file without a name: limited by the node's memory, with huge pages
+    mpi_window,   ///< an MPI-3 shared window: limited by /dev/shm, with small pages
+  };
+  /// Says how the memory is allocated.
+  struct Options {
+    Pages pages = Pages::huge;
+    bool only_mpi = false;  ///< makes a window of MPI even where a memory file is possible
+  };
+
   /// Compares needed and available shared memory of this rank's node, in bytes. `available` is the
-  /// largest number if the system does not say. It is also the largest number if the rank is alone
-  /// on its node, since MPI takes other memory then.
+  /// largest number if shared memory has no limit of its own, as memory files have none. It is also
+  /// the largest number if the rank is alone on its node, since MPI takes other memory then.
   struct Room {
-    std::int64_t needed;  ///< by all ranks of the node, with a reserve for MPI itself
+    std::int64_t needed;  ///< by all ranks of the node, with MPI's own for windows of MPI
     std::int64_t available;
     bool fits() const { return needed <= available; }
   };
   /// Returns the room for a window with `bytes` bytes for this rank. Collective over `comm`.
   static Room room(MPI_Comm comm, std::int64_t bytes);
 
-  /// Allocates `bytes` bytes for this rank. The contents are undefined. Throws EnvironmentError on
-  /// all ranks if a node has no room for its windows. Collective over `comm`.
-  SharedWindow(MPI_Comm comm, std::int64_t bytes);
+  /// Allocates `bytes` bytes for this rank, near this thread: as a memory file if all ranks of the
+  /// node can open each other's, else as a window of MPI. The contents are undefined. Collective
+  /// over `comm`.
+  /// \throws EnvironmentError on all ranks if a node has no room
+  SharedWindow(MPI_Comm comm, std::int64_t bytes, Options options);
+  SharedWindow(MPI_Comm comm, std::int64_t bytes) : SharedWindow(comm, bytes, Options{}) {}
   SharedWindow(const SharedWindow&) = delete;
   SharedWindow& operator=(const SharedWindow&) = delete;
   /// Frees the window unless MPI is finalized. Collective, unless an exception is under way: then
@@ -42,6 +65,9 @@ class SharedWindow {
 
   std::byte* data() const { return data_; }
   std::int64_t bytes() const { return bytes_; }
+  Kind kind() const { return kind_; }
+  /// Returns the reason why this is a window of MPI; empty if it is not, or was asked for.
+  const std::string& why_mpi() const { return why_mpi_; }
 
   /// Returns the offset of `address` in this rank's memory, in bytes; nullopt if it is not there.
   std::optional<std::int64_t> offset_of(const void* address) const;
@@ -58,7 +84,9 @@ class SharedWindow {
   void sync() const;
 
  private:
-  MPI_Win window_ = MPI_WIN_NULL;
+  std::unique_ptr<detail::NodeMemory> memory_;
+  Kind kind_;
+  std::string why_mpi_;
   MPI_Group group_ = MPI_GROUP_NULL;
   std::byte* data_ = nullptr;
   std::int64_t bytes_;

@@ -165,8 +165,10 @@ class PointNumbers {
 class EveryMethod : public testing::TestWithParam<Method> {
  protected:
   void SetUp() override {
-    if (GetParam() == Exchange::shared || GetParam() == Exchange::automatic)
-      window_.emplace(MPI_COMM_WORLD, 1 << 20);
+    // `shared` is tested in a window of MPI, `automatic` in a memory file.
+    if (GetParam() == Exchange::shared)
+      window_.emplace(MPI_COMM_WORLD, 1 << 20, SharedWindow::Options{.only_mpi = true});
+    if (GetParam() == Exchange::automatic) window_.emplace(MPI_COMM_WORLD, 1 << 20);
   }
 
   ExchangePlan::Options options() {
@@ -760,32 +762,6 @@ TEST(ExchangePlan, SharesOneKindOfMemory) {
     EXPECT_THROW(plan(), ConfigError);
 }
 
-TEST(SharedWindow, IsAlignedAndTheSameForAllRanks) {
-  for (const std::int64_t bytes : {1, 4096, 100'000}) {
-    const auto mine = bytes + 10 * world_rank();
-    const SharedWindow window(MPI_COMM_WORLD, mine);
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(window.data()) % SharedWindow::kAlignment, 0u);
-    EXPECT_EQ(window.data_of(world_rank()), window.data());
-    EXPECT_EQ(window.offset_of(window.data()), 0);
-    EXPECT_EQ(window.offset_of(window.data() + mine - 1), mine - 1);
-    EXPECT_EQ(window.offset_of(window.data() + mine), std::nullopt);
-    EXPECT_EQ(window.offset_of(window.data() - 1), std::nullopt);
-    std::fill_n(window.data(), mine, std::byte(world_rank() + 1));
-    window.sync();
-    MPI_Barrier(MPI_COMM_WORLD);
-    window.sync();
-    const NodeHierarchy nodes(MPI_COMM_WORLD);
-    for (int rank = 0; rank < world_size(); ++rank) {
-      const auto* const data = window.data_of(rank);
-      ASSERT_EQ(data != nullptr, nodes.same_node(rank));
-      if (data == nullptr) continue;
-      EXPECT_TRUE(std::all_of(data, data + bytes + 10 * rank,
-                              [&](std::byte b) { return b == std::byte(rank + 1); }));
-    }
-    MPI_Barrier(MPI_COMM_WORLD);
-  }
-}
-
 TEST(SharedWindow, KnowsItsRanks) {
   const SharedWindow window(MPI_COMM_WORLD, 1);
   MPI_Comm reversed = MPI_COMM_NULL;
@@ -802,17 +778,6 @@ TEST(SharedWindow, KnowsItsRanks) {
   else
     EXPECT_THROW(plan(), ConfigError);
   MPI_Comm_free(&reversed);
-}
-
-TEST(SharedWindow, SaysWhatItNeedsIfThereIsNoMemory) {
-  if (NodeHierarchy(MPI_COMM_WORLD).nodes() == world_size()) return;  // no rank shares a node
-  try {
-    const SharedWindow window(MPI_COMM_WORLD, std::int64_t{1} << 50);
-    ADD_FAILURE() << "no error";
-  } catch (const EnvironmentError& error) {
-    EXPECT_NE(std::string(error.what()).find("/dev/shm has"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("such as p2p"), std::string::npos) << error.what();
-  }
 }
 
 // Each region is a message, or each parity of tags is one. The bytes are the same.
