@@ -4,6 +4,7 @@
 #   jobs/local/bench.sh                                     lists the groups
 #   jobs/local/bench.sh NAME... [--only CASE] [--json] [FLAG...]
 #   jobs/local/bench.sh mhd [--only CASE] [--json] [--quick]       substeps of magnetohydrodynamics
+#   jobs/local/bench.sh stencil [--only CASE] [--json] [--quick]   substeps of heat
 # CASE is a name or a pattern such as '3d-*'. --json: one JSON object per row on stdout and nothing
 # else; the table is on stderr. Other flags are passed to bench_dtype, see its --help: --quick (few
 # samples), --points=N (edge of the block in groups halo and copy), --mode=MODE (how ours packs:
@@ -13,7 +14,7 @@ set -euo pipefail
 source "$(dirname "$0")/script.sh"
 cd "$(dirname "$0")/../.."
 flags=() program=lib/dtype/bench/bench_dtype
-[[ ${1-} != mhd ]] || { program=app/bench/bench_mhd; shift; set -- substep "$@"; }
+[[ ${1-} != mhd && ${1-} != stencil ]] || { program=app/bench/bench_$1; shift; set -- substep "$@"; }
 while [[ $# -gt 0 ]]; do
   case $1 in
     -h|--help) header; exit 0 ;;
