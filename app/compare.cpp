@@ -358,7 +358,8 @@ int compare_as(const Config& config, Methods methods, const Domain& domain,
                              .chunk_bytes = config.chunk_bytes,
                              .windows = halo.windows(),
                              .message_of_tag = message_of_tag(config, domain)});
-    auto record = make_record(config, domain, plan, shape, halo.storage(), comm);
+    auto record = make_record(config, domain, plan, shape, comm);
+    halo.describe_memory(record);
     auto label = record.method;
     if (shape != comm::HaloShape::direct) label.append(", ").append(to_string(shape));
     if (fields.shared && record.storage == "private") label += ", private memory";
@@ -370,6 +371,7 @@ int compare_as(const Config& config, Methods methods, const Domain& domain,
                   },
                   std::nullopt});
     for (int number = 1; number <= Verification::kBeforeTiming; ++number) verify(contender, number);
+    contender.record.on_huge_pages = halo.share_on_huge_pages();
   };
   for (const auto& method : methods.list)
     for (const auto* halo : fields.of(method))

@@ -18,6 +18,8 @@
 #include "comm/gather/rank_order.hpp"
 #include "comm/halo/halo_spec.hpp"
 #include "comm/halo/placement.hpp"
+#include "comm/node/paged_memory.hpp"
+#include "comm/node/shared_window.hpp"
 #include "enum_names.hpp"
 
 namespace halocline::app {
@@ -84,6 +86,7 @@ struct Config {
   Layout layout = Layout::soa;
   Element element = Element::float64;
   Pad pad = Pad::automatic;
+  comm::Pages pages = comm::Pages::huge;
   comm::PerAxis<bool> periodic = true;
   PerSide<Boundary> boundary = Boundary::exact;  ///< of open sides
   Memory memory = Memory::host;
@@ -243,6 +246,16 @@ struct EnumNames<Pad> {
   static constexpr std::array table{std::pair{Pad::automatic, "auto"}, std::pair{Pad::none, "none"},
                                     std::pair{Pad::by32, "32"}, std::pair{Pad::by64, "64"},
                                     std::pair{Pad::by128, "128"}};
+};
+template <>
+struct EnumNames<comm::Pages> {
+  static constexpr std::array table{std::pair{comm::Pages::huge, "huge"},
+                                    std::pair{comm::Pages::small, "small"}};
+};
+template <>
+struct EnumNames<comm::SharedWindow::Kind> {
+  static constexpr std::array table{std::pair{comm::SharedWindow::Kind::memory_file, "memory-file"},
+                                    std::pair{comm::SharedWindow::Kind::mpi_window, "mpi-window"}};
 };
 template <>
 struct EnumNames<Messages> {

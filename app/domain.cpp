@@ -19,6 +19,7 @@
 #include "physics.hpp"
 #include "run_files.hpp"
 #include "support/error.hpp"
+#include "support/machine.hpp"
 #include "support/mpi_check.hpp"
 #include "table.hpp"
 
@@ -27,19 +28,6 @@ namespace halocline::app {
 namespace {
 
 using comm::Int3;
-
-// Returns the bytes of memory that this node can still give; infinite if unknown. The number is
-// Linux's MemAvailable, or the control group's limit if that is lower.
-double available_memory() {
-  double available = std::numeric_limits<double>::infinity();
-  std::ifstream meminfo("/proc/meminfo");
-  for (std::string key, rest; meminfo >> key && std::getline(meminfo, rest);)
-    if (key == "MemAvailable:") available = std::stod(rest) * 1024;
-  double limit = 0;
-  if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit && limit > 0)
-    available = std::min(available, limit);
-  return available;
-}
 
 // Returns the bytes to a multiple of which the first owned point of each row is moved.
 std::int64_t alignment_of(Pad pad) {
@@ -233,6 +221,7 @@ Domain make_domain(const Config& config, const comm::NodeHierarchy& nodes) {
           .parts = is_complex(config.element) ? 2 : 1,
           .layout = config.layout,
           .pad = chosen_pad(config),
+          .pages = config.pages,
           .boundary = config.boundary,
           .needs = needs};
 }

@@ -35,6 +35,7 @@ struct Domain {
   int parts;          ///< numbers of a value: 2 if it is complex, else 1
   Layout layout;
   Pad pad;  ///< never automatic
+  comm::Pages pages;
   PerSide<Boundary> boundary;
   std::vector<comm::DirectionSet> needs;  ///< by array: directions whose ghosts are exchanged
 

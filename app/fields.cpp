@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fields.hpp"
 
-#include <cstdlib>
-#include <string>
-
-#include "support/error.hpp"
-
 namespace halocline::app {
 
 namespace {
@@ -35,11 +30,8 @@ FieldSet<T>::FieldSet(const Domain& domain, dtype::ResourceCache* resources, std
   bytes_ = static_cast<std::size_t>(bytes(domain) / arrays_);
 
   if (host_memory_ == nullptr) {
-    memory_.reset(std::aligned_alloc(kAlignment, all_bytes()));
-    if (!memory_)
-      throw EnvironmentError("no memory for the fields (" + std::to_string(all_bytes()) +
-                             " bytes on one rank): use a smaller local size or fewer fields");
-    host_memory_ = static_cast<std::byte*>(memory_.get());
+    memory_ = comm::PagedMemory(static_cast<std::int64_t>(all_bytes()), domain.pages);
+    host_memory_ = memory_.data();
   }
   if (resources != nullptr)
     device_memory_ = resources->buffer(dtype::MemoryKind::device, all_bytes());

@@ -5,10 +5,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
+#include <optional>
 #include <vector>
 
+#include "comm/node/paged_memory.hpp"
 #include "domain.hpp"
 #include "dtype/device/resource_cache.hpp"
 
@@ -52,6 +52,12 @@ class FieldSet {
   std::vector<void*> addresses() const;
   std::vector<void*> working_addresses() const;
 
+  /// Returns the share of the arrays in host memory that is on huge pages, 0 to 1, of what has been
+  /// touched. Returns nullopt if the system does not say.
+  std::optional<double> share_on_huge_pages() const {
+    return comm::share_on_huge_pages(host_memory_, static_cast<std::int64_t>(all_bytes()));
+  }
+
   /// Tells if the working arrays are out of reach for kernels on the host.
   bool on_device() const;
 
@@ -61,9 +67,6 @@ class FieldSet {
   void from_device() const;
 
  private:
-  struct Free {
-    void operator()(void* memory) const { std::free(memory); }
-  };
   T* at(std::byte* memory, int index) const {
     return reinterpret_cast<T*>(memory + static_cast<std::size_t>(index) * bytes_) + left_padding_;
   }
@@ -73,8 +76,8 @@ class FieldSet {
   int arrays_;
   std::int64_t left_padding_;  // elements
   std::array<std::size_t, 3> extents_;
-  std::size_t bytes_ = 0;               // of each array
-  std::unique_ptr<void, Free> memory_;  // empty if the memory is the caller's
+  std::size_t bytes_ = 0;     // of each array
+  comm::PagedMemory memory_;  // empty if the memory is the caller's
   std::byte* host_memory_;
   dtype::ResourceCache::Buffer device_memory_;
 };

@@ -6,6 +6,7 @@
 
 #include "comm/exchange/method.hpp"
 #include "comm/mpi/communicator.hpp"
+#include "comm/node/shared_window.hpp"
 #include "commands.hpp"
 #include "domain.hpp"
 #include "dtype/device/device.hpp"
@@ -13,6 +14,7 @@
 #include "methods.hpp"
 #include "model.hpp"
 #include "provenance.hpp"
+#include "table.hpp"
 
 namespace halocline::app {
 
@@ -44,6 +46,29 @@ std::string join(const nlohmann::ordered_json& value) {
 
 }  // namespace
 
+namespace {
+
+// Says on which pages a part of memory lies.
+std::string describe_pages(const void* data, std::int64_t bytes) {
+  const auto share = comm::share_on_huge_pages(data, bytes);
+  return share ? format_fixed(100 * *share, 0) + " % huge" : "unknown";
+}
+
+// Tries a few MiB of the memory that fields get. Collective.
+void try_memory(nlohmann::ordered_json& facts, MPI_Comm comm) {
+  constexpr std::int64_t kBytes = 4 * comm::PagedMemory::kHugePage;
+  const comm::PagedMemory own(kBytes);
+  own.touch();
+  const comm::SharedWindow window(comm, kBytes);
+  facts["shared_memory"] = std::string(to_string(window.kind())) +
+                           (window.why_mpi().empty() ? "" : " (" + window.why_mpi() + ")");
+  const auto why = comm::why_no_huge_pages();
+  facts["pages"] = "private " + describe_pages(own.data(), kBytes) + ", shared " +
+                   describe_pages(window.data(), kBytes) + (why.empty() ? "" : " (" + why + ")");
+}
+
+}  // namespace
+
 int info(const Config& config, MPI_Comm comm) {
   const auto nodes = find_nodes(config, comm);
   const auto provenance = gather_provenance(config, comm);
@@ -60,6 +85,7 @@ int info(const Config& config, MPI_Comm comm) {
   facts["device"] = device();
   comm::collectively(comm, [&] { facts["gpu_aware_mpi"] = describe_gpu_awareness(config); });
   if (rank_of(comm) == 0) facts["model"] = model_state(config, provenance);
+  try_memory(facts, comm);
   facts["methods"] = nlohmann::ordered_json::array();
   for (const auto exchange : comm::all_exchanges())
     if (comm::why_not_available(exchange).empty()) facts["methods"].push_back(comm::name(exchange));

@@ -74,6 +74,9 @@ struct Record : HaloRecord {
   Subcommand kind = Subcommand::run;
   std::string chosen;
   std::string storage = "private";
+  std::optional<comm::SharedWindow::Kind> shared_memory;
+  comm::Pages pages = comm::Pages::small;
+  std::optional<double> on_huge_pages;
   bool nodes_emulated = false;
   std::string physics = "heat";
   Stencil stencil = Stencil::heat13;

@@ -299,6 +299,12 @@ Fields<Record>::Fields() {
   setting(
       "storage", &R::storage, storages,
       "Memory of the fields: `private` to the process, `shared-window` of a node, or `device`.");
+  field("shared_memory", &R::shared_memory,
+        "What a shared window is: `memory-file` (a file without a name) or `mpi-window`.");
+  newer_setting("pages", &R::pages,
+                "Pages that the memory of the fields asks for: `huge` (2 MiB) or `small`.");
+  field("on_huge_pages", &R::on_huge_pages, limit("maximum", 1),
+        "Share of the memory of the fields that is on huge pages, on the rank with the least.");
   setting("ranks", &R::ranks, limit("minimum", 1), "Number of processes.");
   setting("nodes", &R::nodes, limit("minimum", 1), "Number of nodes that the ranks run on.");
   newer_setting("nodes_emulated", &R::nodes_emulated,

@@ -147,8 +147,8 @@ int run_as(const Config& config, const Domain& domain, const CommandContext& con
                             .nodes = &domain.nodes},
                            comm);
   RunFiles<T> files(config, domain, simulation.info(), simulation.physics(), comm);
-  Record record = make_record(config, domain, simulation.plan(), config.shape.front(),
-                              simulation.where_fields_are(), comm);
+  Record record = make_record(config, domain, simulation.plan(), config.shape.front(), comm);
+  simulation.describe_memory(record);
   if (simulation.info().helper) {
     set_traffic(record, simulation.traffic(), domain, comm);
     record.predicted_s.reset();  // it holds for the first exchange of a substep alone
@@ -181,6 +181,7 @@ int run_as(const Config& config, const Domain& domain, const CommandContext& con
     run_on_root(comm, [&] { context.writer->write(record); });
     return fail(*problem + "): nothing was timed");
   }
+  record.on_huge_pages = simulation.share_on_huge_pages();
   const auto steps = compute_steps(config, domain, simulation, files);
   auto measured = simulation.measured();
   record.phases = std::move(measured.phases);

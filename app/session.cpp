@@ -40,7 +40,9 @@ HaloFields<T>::HaloFields(const Config& config, const Domain& domain, Storage st
                           MPI_Comm comm)
     : config_(config), domain_(domain), comm_(comm) {
   HALOCLINE_EXPECT(is_double(config.element) == (sizeof(T) == sizeof(double)));
-  if (storage != Storage::ordinary) window_.emplace(comm, FieldSet<T>::bytes(domain));
+  if (storage != Storage::ordinary)
+    window_.emplace(comm, FieldSet<T>::bytes(domain),
+                    comm::SharedWindow::Options{.pages = domain.pages});
   try {
     comm::collectively(comm, [&] {
       fields_.emplace(domain, device_resources(config), window_ ? window_->data() : nullptr);
@@ -72,6 +74,27 @@ std::vector<const comm::SharedWindow*> HaloFields<T>::windows() const {
 template <class T>
 std::string HaloFields<T>::storage() const {
   return window_ ? "shared-window" : config_.memory == Memory::device ? "device" : "private";
+}
+
+template <class T>
+void HaloFields<T>::describe_memory(Record& record) const {
+  record.storage = storage();
+  if (!window_) return;
+  // A window of MPI on one node alone counts for all.
+  int by_mpi = window_->kind() == comm::SharedWindow::Kind::mpi_window ? 1 : 0;
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &by_mpi, 1, MPI_INT, MPI_MAX, comm_));
+  record.shared_memory =
+      by_mpi == 1 ? comm::SharedWindow::Kind::mpi_window : comm::SharedWindow::Kind::memory_file;
+  if (!window_->why_mpi().empty())
+    record.notes.push_back("shared memory is a window of MPI: " + window_->why_mpi());
+}
+
+template <class T>
+std::optional<double> HaloFields<T>::share_on_huge_pages() const {
+  double share = fields_->share_on_huge_pages().value_or(-1);
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &share, 1, MPI_DOUBLE, MPI_MIN, comm_));
+  if (share < 0) return std::nullopt;
+  return share;
 }
 
 template <class T>
@@ -215,7 +238,7 @@ void set_traffic(Record& record, const comm::Traffic& traffic, const Domain& dom
 }
 
 Record make_record(const Config& config, const Domain& domain, const comm::ExchangePlan& plan,
-                   comm::HaloShape shape, const std::string& storage, MPI_Comm comm) {
+                   comm::HaloShape shape, MPI_Comm comm) {
   Record record;
   static_cast<HaloRecord&>(record) = describe_halo(config, domain, shape);
   record.kind = config.subcommand;
@@ -224,8 +247,8 @@ Record make_record(const Config& config, const Domain& domain, const comm::Excha
   record.chosen = comm::name(plan.chosen());
   record.transfer = dtype::name(plan.transfer());
   record.predicted_s = plan.predicted_seconds();
-  record.storage = storage;
   record.nodes_emulated = domain.nodes.emulated();
+  record.pages = config.pages;
   record.describe = config.describe;
   record.packer = config.packer;
   record.physics = config.physics;

@@ -47,6 +47,11 @@ class HaloFields {
   std::vector<const comm::SharedWindow*> windows() const;
   /// Returns the storage in words: "private", "shared-window", "device".
   std::string storage() const;
+  /// Says in a record where the fields are. Collective.
+  void describe_memory(Record& record) const;
+  /// Returns the share of the fields in host memory that is on huge pages, on the rank with the
+  /// least; nullopt if a system does not say. The fields have to be set. Collective.
+  std::optional<double> share_on_huge_pages() const;
 
   /// Runs one exchange of jobs(shape) on poisoned contents that depend on their place, and compares
   /// everything; see check_exchange(). Also makes MPI's progress calls, as with overlap. Applies
@@ -95,10 +100,10 @@ Storage storage_for(const comm::Method& method, Memory memory);
 /// Describes the exchange of a domain, without its method and its messages.
 HaloRecord describe_halo(const Config& config, const Domain& domain, comm::HaloShape shape);
 
-/// Makes a record with everything but phases, verdict and ratio. `storage` is
-/// HaloFields::storage(). Collective.
+/// Makes a record with everything but the memory of the fields, phases, verdict and ratio.
+/// Collective.
 Record make_record(const Config& config, const Domain& domain, const comm::ExchangePlan& plan,
-                   comm::HaloShape shape, const std::string& storage, MPI_Comm comm);
+                   comm::HaloShape shape, MPI_Comm comm);
 
 /// Sets what is sent in an exchange, from what this rank sends. Collective.
 void set_traffic(Record& record, const comm::Traffic& traffic, const Domain& domain, MPI_Comm comm);
@@ -131,6 +136,8 @@ int with_domain(const Config& config, const comm::NodeHierarchy& nodes, MPI_Comm
   std::optional<ResultWriter<Record>> writer;
   run_on_root(comm, [&] { writer.emplace(config, provenance); });
   say(config, comm, describe_model(provenance));
+  if (const auto why = comm::why_no_huge_pages(); config.pages == comm::Pages::huge && !why.empty())
+    say(config, comm, "fields on small pages: " + why + "\n");
   if (provenance.interposed)
     say(config, comm,
         "another library stands in front of MPI: the vendor's methods are not the vendor's "

@@ -48,7 +48,10 @@ class Simulation {
     for (const auto& round : helper_) out += round.plan_of[0].traffic();
     return out;
   }
-  std::string where_fields_are() const { return sets_[0]->storage(); }
+  /// Says in a record where the fields are. Collective.
+  void describe_memory(Record& record) const { sets_[0]->describe_memory(record); }
+  /// Returns the share of the fields in host memory that is on huge pages. Collective.
+  std::optional<double> share_on_huge_pages() const { return sets_[0]->share_on_huge_pages(); }
   /// Returns the reason why the fields are not in shared memory; empty if there is none.
   const std::string& why_not_shared() const { return why_not_shared_; }
 

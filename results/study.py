@@ -37,7 +37,7 @@ from reports import RAW, markdown, numbers, pandas, parser
 from study_data import NOISY, PHASES, STATISTICS, TRIPLES, Study, ratio_text
 
 AS_RECORDED = (
-    "fields", "layout", "pad", "radius", "periodic", "physics", "stencil", "boundary", "element_bytes", "complex", "memory", "storage", "method",
+    "fields", "layout", "pad", "pages", "radius", "periodic", "physics", "stencil", "boundary", "element_bytes", "complex", "memory", "storage", "method",
     "exchange", "chosen", "transfer", "shape", "neighbors", "needs_by_field", "messages_per", "describe", "packer", "reorder",
     "wide", "overlap", "progress", "threads", "order", "bytes_per_rank", "root", "bytes_to_others", "bytes_to_self",
     "messages", "bytes_off_node", "messages_off_node", "bytes_off_node_total",

@@ -404,6 +404,8 @@ struct OptionTable {
         "The first owned point of each row begins at a multiple of N bytes. auto: 32 on a "
         "device and for mhd, else none.")
         .argument = "N";
+    add("pages", &Config::pages, "", {run, compare}, "pages on which the fields lie",
+        "huge: of 2 MiB, as far as the kernel has them. small: of 4 KiB, for comparison.");
 
     group = kFilesOfRun;
     add("output-folder", &Config::output_folder, "FOLDER", {run}, "folder of all that a run writes",

@@ -82,6 +82,7 @@ overlap = true
 progress = 3
 memory = "device"
 pad = "64"
+pages = "small"
 gpu-aware-mpi = "no"
 methods = ["vendor-pack", "alltoallv"]
 describe = "struct"

@@ -176,7 +176,7 @@ class Matching(DiffResults):
             "kind": "run", "method": "p2p", "memory": "device", "storage": "shared-window", "ranks": 4, "nodes": 2, "nodes_emulated": True,
             "decomposition": [2, 1, 1], "reorder": "node", "local": [64, 64, 64], "global": [64, 64, 64], "fields": 7, "layout": "aos", "pad": "64", "radius": 2,
             "periodic": False, "describe": "struct", "packer": "kokkos", "shape": "axes", "neighbors": 18, "messages_per": "field",
-            "physics": "mhd", "boundary": ["fixed"] * 6, "complex": True, "wide": 2, "needs_by_field": True,
+            "physics": "mhd", "boundary": ["fixed"] * 6, "complex": True, "wide": 2, "needs_by_field": True, "pages": "huge",
             "element_bytes": 4, "threads": 2, "overlap": True, "progress": 16,
         }  # fmt: skip
         self.assertEqual({"stencil", *others}, set(diff.IDENTITY))

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 import unittest.mock
 
-from halocline_program import BINARY, halocline, options, own_session, several
+from halocline_program import BINARY, MPIEXEC, TIMEOUT_S, halocline, options, own_session, several
 
 CORRECTNESS = pathlib.Path(os.environ["HALOCLINE_SOURCE"]) / "configs" / "correctness.toml"
 RANKS = tuple(int(n) for n in os.environ["HALOCLINE_RANKS"].split())
@@ -721,9 +721,10 @@ class BadSizes(Run):
         self.assertEqual(code, 3)
 
 
-def with_shared_memory(size):
-    """Returns a command that runs a command with `size` memory that ranks can share."""
-    return ("unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o size={size} tmpfs /dev/shm && exec "$@"', "little")
+def with_shared_memory(size, files=False):
+    """Returns a command that runs a command with `size` memory in /dev/shm, and without memory files unless `files`."""
+    preload = "" if files else f"LD_PRELOAD={os.environ['HALOCLINE_NO_MEMORY_FILES']}"
+    return ("unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o size={size} tmpfs /dev/shm && exec env {preload} "$@"', "little")
 
 
 class SharedMemory(Run):
@@ -765,6 +766,91 @@ class SharedMemory(Run):
         self.assertEqual(outcome.code, 0, outcome.stderr)
         self.assertIn("exchanged by auto (p2p)", outcome.stdout)
         self.assertIn("\nauto is p2p: no shared memory", outcome.stdout)
+
+    def test_memory_files_do_not_need_dev_shm(self):
+        sizes = ("run", "--local", "40", "40", "40", "--steps", "2", "--quiet", "--methods")
+        outcome = halocline(*sizes, "shared", ranks=2, inside=with_shared_memory("64k", files=True))
+        self.assertEqual((outcome.code, outcome.stdout), (0, halocline(*sizes, "p2p", ranks=2).stdout), outcome.stderr)
+
+
+class Pages(Run):
+    def record(self, *arguments, **how):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out.jsonl")
+            outcome = halocline("run", "--local", "40", "40", "40", "--steps", "2", "--output", path, *arguments, ranks=2, **how)
+            self.assertEqual(outcome.code, 0, outcome.stderr)
+            with open(path, encoding="utf-8") as file:
+                return outcome, json.loads(file.read())
+
+    def test_are_told_in_records(self):
+        for method, pages in itertools.product(("shared", "p2p"), ("huge", "small")):
+            with self.subTest(method=method, pages=pages):
+                outcome, record = self.record("--methods", method, "--pages", pages)
+                self.assertEqual(record["pages"], pages)
+                self.assertEqual(record["shared_memory"], "memory-file" if method == "shared" else None)
+                self.assertIn(f"state hash: {record['state_hash']}", outcome.stdout)
+                if pages == "small":
+                    self.assertEqual(record["on_huge_pages"], 0)
+                elif "fields on small pages" not in outcome.stdout:
+                    self.assertGreater(record["on_huge_pages"], 0.5)
+
+    def test_without_memory_files_there_are_windows_of_mpi(self):
+        outcome, record = self.record("--methods", "shared", inside=("env", f"LD_PRELOAD={os.environ['HALOCLINE_NO_MEMORY_FILES']}"))
+        self.assertEqual((record["storage"], record["shared_memory"]), ("shared-window", "mpi-window"))
+        self.assertIn("shared memory is a window of MPI: memfd_create: Function not implemented", outcome.stdout.replace("\n", " "))
+
+    def test_ranks_that_see_other_processes_get_windows_of_mpi(self):
+        apart = ("unshare", "--pid", "--fork", "--mount-proc")
+        if subprocess.run([*apart, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no namespaces of processes here")
+        arguments = ["run", "--local", "16", "16", "16", "--steps", "2", "--methods", "shared"]
+        # Only one rank is apart: Open MPI crashes if two ranks have the same number of a process.
+        command = [MPIEXEC, "-n", "1", BINARY, *arguments, ":", "-n", "1", *apart, BINARY, *arguments]
+        with own_session() as environment:
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("shared memory is a window of MPI: /proc/", done.stdout)
+        self.assertIn(halocline(*arguments[:-1], "p2p", "--quiet", ranks=2).stdout, done.stdout)
+
+    def test_a_system_without_huge_pages_says_so_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            never = os.path.join(folder, "never")
+            with open(never, "w", encoding="utf-8") as file:
+                file.write("always madvise [never]\n")
+            setting = "/sys/kernel/mm/transparent_hugepage/enabled"
+            inside = ("unshare", "--mount", "sh", "-c", f'mount --bind {never} {setting} && exec "$@"', "without")
+            if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode != 0:
+                self.skipTest("no mount namespaces here")
+            for method in "shared", "p2p":
+                outcome, record = self.record("--methods", method, inside=inside)
+                self.assertEqual(record["on_huge_pages"], 0)
+                self.assertEqual(outcome.stdout.count("fields on small pages: " + setting + " is never\n"), 1)
+
+    def test_two_jobs_at_once_do_not_meet(self):
+        arguments = ("run", "--local", "40", "40", "40", "--steps", "5", "--quiet", "--methods", "shared")
+        outcomes = [outcome for _, outcome in several(lambda _: halocline(*arguments, ranks=2), range(3))]
+        self.assertEqual({(one.code, one.stdout) for one in outcomes}, {(0, halocline(*arguments[:-1], "p2p", ranks=2).stdout)})
+
+    def test_a_limit_of_memory_is_one_line(self):
+        for group, name in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+            mine = os.path.join(group, f"halocline-{os.getpid()}")
+            try:
+                os.mkdir(mine)
+            except OSError:
+                continue
+            self.addCleanup(os.rmdir, mine)
+            try:
+                with open(os.path.join(mine, name), "w", encoding="utf-8") as file:
+                    file.write(str(300 << 20))
+            except OSError:
+                continue
+            inside = ("sh", "-c", f'echo $$ >{mine}/cgroup.procs && exec "$@"', "limited")
+            for method in "shared", "p2p":
+                outcome = halocline("run", "--local", "128", "128", "128", "--steps", "1", "--methods", method, ranks=2, inside=inside)
+                self.assertEqual((outcome.code, len(outcome.ours)), (2, 1), outcome.stderr)
+                self.assertRegex(outcome.ours[0], r"not enough memory \(a node needs .* and has 2\d\d MiB available\)")
+            return
+        self.skipTest("no group of processes can be made here")
 
 
 if __name__ == "__main__":
