@@ -25,8 +25,10 @@ class PagedMemory {
   static constexpr std::int64_t kHugePage = 2 << 20;  ///< bytes
 
   PagedMemory() = default;
-  /// Maps at least `bytes` bytes, which are 0. The pages are not touched, so that the threads which
-  /// write first have them near.
+  /// Maps memory that is 0. The pages are not touched, so that the threads which write first have
+  /// them near.
+  /// \param bytes least number of bytes
+  /// \param pages pages that are asked for
   /// \param file descriptor of a file of size() bytes that is mapped and shared; -1: private memory
   /// \throws EnvironmentError if there is no memory
   explicit PagedMemory(std::int64_t bytes, Pages pages = Pages::huge, int file = -1);
