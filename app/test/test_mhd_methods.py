@@ -21,12 +21,11 @@ class Mhd(unittest.TestCase):
             self.assertIn("[  PASSED  ]", finished.stdout)
 
     def test_every_method_gives_the_same_numbers(self):
-        for ranks in 2, 4:
-            for method in methods():
-                self.check(ranks, MHD_METHOD=method)
+        for method in methods():  # app_mhd_test has p2p on other numbers of ranks
+            self.check(2, MHD_METHOD=method)
 
     def test_so_does_an_emulated_device(self):
-        for ranks in 1, 2, 4:
+        for ranks in 1, 2:
             self.check(ranks, MHD_METHOD="alltoallv", MHD_MEMORY="device", DEVICE="emulated")
 
 
