@@ -5,7 +5,6 @@
 #include <array>
 #include <climits>
 #include <cstdio>
-#include <fstream>
 #include <limits>
 #include <numeric>
 #include <string>

@@ -8,6 +8,7 @@
 //   bench_stencil [--only=PATTERN] ...    --help lists all options; jobs/local/bench.sh stencil
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>

@@ -76,7 +76,6 @@ void require_kept(const PhysicsKind& kind, const std::string& before, const std:
 // Keeps an output folder from other runs. A process that ends in any way lets the folder go.
 class FolderLock {
  public:
-  FolderLock() = default;
   // Throws ConfigError if another run writes there. File systems without locks keep nobody away.
   explicit FolderLock(const std::string& folder)
       : descriptor_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
@@ -92,12 +91,10 @@ class FolderLock {
   }
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
-  ~FolderLock() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
+  ~FolderLock() { close(descriptor_); }
 
  private:
-  int descriptor_ = -1;
+  int descriptor_;
 };
 
 // Refuses a folder that holds a run which is not continued.

@@ -20,7 +20,7 @@ void advance(const Domain& domain, const StencilSpec& spec, double diffusion_num
 
 /// Starts a part of a substep: the points of `boxes` in one array of `in` and `out`. The boxes have
 /// stored coordinates. On a device the part is under way on return; finish_advance() waits for it.
-/// Adjacent boxes in the list share a launch if their rows are equally long.
+/// There, adjacent boxes in the list share a launch if their rows are equally long.
 template <class T>
 void start_advance(const Domain& domain, const StencilSpec& spec, double diffusion_number,
                    const FieldSet<T>& in, const FieldSet<T>& out, int array,

@@ -115,8 +115,10 @@ TEST(SharedWindow, HasThePagesThatItAsksFor) {
   check_contents(huge, kBytes - 10 * world_size());
   EXPECT_EQ(share_on_huge_pages(small.data(), kBytes), 0);
   if (huge.kind() == SharedWindow::Kind::mpi_window) GTEST_SKIP() << huge.why_mpi();
+  if (share_on_huge_pages(huge.data(), kBytes) == 0)
+    GTEST_SKIP() << "this kernel makes no huge pages of files";
   for (int rank = 0; rank < world_size(); ++rank)
-    EXPECT_LE(share_on_huge_pages(huge.data_of(rank), kBytes), 1);
+    EXPECT_GT(share_on_huge_pages(huge.data_of(rank), kBytes), 0.5) << rank;
 }
 
 // A child that lives longer keeps its view of the memory, and nobody waits for it.
