@@ -48,7 +48,7 @@ void MessageMemory::release() noexcept {
 }
 
 HostBytes::HostBytes(std::size_t bytes) : HostBytes() {
-  memory_.reset(allocate(bytes, false));
+  memory_.reset(allocate(bytes, bytes >= kLong));
 }
 
 HostBytes::HostBytes(MessageMemory& from, std::size_t bytes) : HostBytes() {

@@ -56,7 +56,8 @@ class HostBytes {
  public:
   /// Holds no memory.
   HostBytes() : memory_(nullptr, GiveBack{nullptr}) {}
-  /// Allocates `bytes` bytes that are freed in the end. Throws std::bad_alloc.
+  /// Allocates `bytes` bytes that are freed in the end. From 1 MiB on, they are on huge pages if
+  /// the system has any. Throws std::bad_alloc.
   explicit HostBytes(std::size_t bytes);
   /// Takes at least `bytes` bytes that go back to `memory` in the end. Throws std::bad_alloc.
   HostBytes(MessageMemory& memory, std::size_t bytes);
