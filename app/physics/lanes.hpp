@@ -27,6 +27,22 @@ template <class T>
 using Lanes [[gnu::vector_size(16)]] = T;
 #endif
 
+// Hosts of x86 whose registers may hold 64 bytes. HALOCLINE_WIDE_LANES stands before a function
+// that computes WideLanes. All that it calls must be inlined into it.
+#if defined(__AVX__) && !defined(__CUDACC__)
+#define HALOCLINE_WIDE_LANES [[gnu::target("avx512f")]]
+#pragma GCC diagnostic ignored "-Wpsabi"  // inlined functions have no ABI
+/// Is as many numbers of type T as one register of AVX-512 holds.
+template <class T>
+using WideLanes [[gnu::vector_size(64)]] = T;
+
+/// Tells if this processor computes WideLanes.
+inline bool has_wide_lanes() {
+  static const bool has = __builtin_cpu_supports("avx512f") != 0;
+  return has;
+}
+#endif
+
 namespace detail {
 
 template <class V>

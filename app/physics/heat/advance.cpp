@@ -84,9 +84,11 @@ struct PlaneStencil {
 };
 
 // Calls body(V(), x) for the vectors of a row, then body(T(), x) for the points that are left.
-template <class T, class Body>
-void for_each_vector(std::int64_t length, Body body) {
+template <class V, class Body>
+[[gnu::always_inline]] inline void for_each_vector(std::int64_t length, const Body& body) {
+  using T = ScalarOf<V>;
   std::int64_t x = 0;
+  for (; x + kLanes<V> <= length; x += kLanes<V>) body(V(), x);
   for (; x + kLanes<Lanes<T>> <= length; x += kLanes<Lanes<T>>) body(Lanes<T>(), x);
   for (; x < length; ++x) body(T(), x);
 }
@@ -132,6 +134,22 @@ struct Advance {
   }
 
   void operator()(Tile, std::int64_t tile) const {
+#if defined(HALOCLINE_WIDE_LANES)
+    if (has_wide_lanes()) return compute_wide(tile);
+#endif
+    compute<Lanes<T>>(tile);
+  }
+
+ private:
+#if defined(HALOCLINE_WIDE_LANES)
+  HALOCLINE_WIDE_LANES void compute_wide(std::int64_t tile) const {
+    compute<WideLanes<T>>(tile);
+  }
+#endif
+
+  // Computes a tile with vectors V. What it calls is inlined into it, also for WideLanes.
+  template <class V>
+  [[gnu::always_inline]] void compute(std::int64_t tile) const {
     const auto x = tile % tiles[0] * kTileWidth, y = tile / tiles[0] % tiles[1] * kTileRows;
     const auto z = tile / tiles[0] / tiles[1] * tile_planes;
     const auto width = std::min(kTileWidth, extent[0] - x);
@@ -142,27 +160,30 @@ struct Advance {
     // Few planes would mostly compute what serves other planes. Lines along the axes alone share
     // nothing.
     if (planes <= kRadius || kLineCount == 3)
-      compute_points(place, width, rows, planes);
+      compute_points<V>(place, width, rows, planes);
     else
-      compute_planes(place, width, rows, planes);
+      compute_planes<V>(place, width, rows, planes);
   }
 
-  void compute_points(std::int64_t place, std::int64_t width, std::int64_t rows,
-                      std::int64_t planes) const {
+  template <class V>
+  [[gnu::always_inline]] void compute_points(std::int64_t place, std::int64_t width,
+                                             std::int64_t rows, std::int64_t planes) const {
     const auto self = stencil;  // a copy that `to` cannot point into
     for (std::int64_t z = 0; z < planes; ++z)
       for (std::int64_t y = 0; y < rows; ++y) {
         const T* from = in + place + z * self.z + y * self.y;
         T* to = out + (from - in);
-        for_each_vector<T>(width, [&](auto vector, std::int64_t x) {
-          using V = decltype(vector);
-          store<V>(self.template value<V>(from + x), to + x);
-        });
+        for_each_vector<V>(
+            width, [&](auto vector, std::int64_t x) __attribute__((always_inline)) {
+              using W = decltype(vector);
+              store<W>(self.template value<W>(from + x), to + x);
+            });
       }
   }
 
-  void compute_planes(std::int64_t place, std::int64_t width, std::int64_t rows,
-                      std::int64_t planes) const {
+  template <class V>
+  [[gnu::always_inline]] void compute_planes(std::int64_t place, std::int64_t width,
+                                             std::int64_t rows, std::int64_t planes) const {
     constexpr std::size_t kLine = 64;
     alignas(kLine) T sums[kSums * kTileRows * kTileWidth];  // 224 KiB of doubles at most
     for (std::int64_t z = -kRadius; z < planes + kRadius; ++z)
@@ -170,32 +191,34 @@ struct Advance {
         const auto row = place + z * stencil.z + y * stencil.y;
         T* const of_row = sums + y * kTileWidth;
         if (z >= 0 && z < planes)
-          add_row<true>(row, of_row, z, width);
+          add_row<true, V>(row, of_row, z, width);
         else
-          add_row<false>(row, of_row, z, width);
+          add_row<false, V>(row, of_row, z, width);
       }
   }
 
   // Adds a row of plane z to the sums of the planes around it, and writes what is complete.
-  template <bool kOwn>
-  void add_row(std::int64_t row, T* sums, std::int64_t z, std::int64_t width) const {
+  template <bool kOwn, class V>
+  [[gnu::always_inline]] void add_row(std::int64_t row, T* sums, std::int64_t z,
+                                      std::int64_t width) const {
     const auto self = stencil;  // a copy that `sums` cannot point into
     const T* from = in + row;
     T* to = z >= kRadius ? out + row - kRadius * self.z : nullptr;
     T* of[kSums];  // sums of plane z - kRadius + i
     for (int i = 0; i < kSums; ++i)
       of[i] = sums + (z + i + kSums) % kSums * (kTileRows * kTileWidth);
-    for_each_vector<T>(width, [&](auto vector, std::int64_t x) {
-      using V = decltype(vector);
-      const auto add = self.template plane<kOwn, V>(from + x);
-      if (to != nullptr) store<V>(load<V>(of[0] + x) + add.away[kRadius - 1], to + x);
-      for (int i = 1; i < kRadius; ++i)
-        store<V>(load<V>(of[i] + x) + add.away[kRadius - i - 1], of[i] + x);
-      if constexpr (kOwn) store<V>(load<V>(of[kRadius] + x) + add.own, of[kRadius] + x);
-      for (int i = kRadius + 1; i < kSums - 1; ++i)
-        store<V>(load<V>(of[i] + x) + add.away[i - kRadius - 1], of[i] + x);
-      store<V>(add.away[kRadius - 1], of[kSums - 1] + x);  // begins a plane
-    });
+    for_each_vector<V>(
+        width, [&](auto vector, std::int64_t x) __attribute__((always_inline)) {
+          using W = decltype(vector);
+          const auto add = self.template plane<kOwn, W>(from + x);
+          if (to != nullptr) store<W>(load<W>(of[0] + x) + add.away[kRadius - 1], to + x);
+          for (int i = 1; i < kRadius; ++i)
+            store<W>(load<W>(of[i] + x) + add.away[kRadius - i - 1], of[i] + x);
+          if constexpr (kOwn) store<W>(load<W>(of[kRadius] + x) + add.own, of[kRadius] + x);
+          for (int i = kRadius + 1; i < kSums - 1; ++i)
+            store<W>(load<W>(of[i] + x) + add.away[i - kRadius - 1], of[i] + x);
+          store<W>(add.away[kRadius - 1], of[kSums - 1] + x);  // begins a plane
+        });
   }
 
   // Returns the begin of a row, in elements from the array's begin.
