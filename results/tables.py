@@ -214,6 +214,11 @@ def exchange_tables(rows):
             "shared_vs_rows-fixed",
         ),
         (
+            "shared against the memory",
+            "`shared` is N x as fast as a copy of consecutive cache lines with the same traffic",
+            "shared_vs_lines",
+        ),
+        (
             "p2p against vendor-pack",
             "`p2p`, in its faster shape, is N x as fast as MPI_Pack, MPI_Alltoallv and MPI_Unpack in their"
             " faster memory",
@@ -221,6 +226,9 @@ def exchange_tables(rows):
         ),
     ):
         yield title, what, table(rows, numbers(rows[field]), what="split, points")
+    pages = rows.window_on_huge_pages.map("{:.0%}".format) + ", " + rows.private_on_huge_pages.map("{:.0%}".format)
+    what = "share of the shared windows, then of private memory, that was on huge pages"
+    yield "Pages", what, table(rows, pages, what="split, points")
     of_what = "milliseconds of the median exchange, slowest rank; 10th to 90th percentile; which it is"
     for title, methods in (
         ("shared", "shared.*"),
@@ -228,6 +236,7 @@ def exchange_tables(rows):
         ("p2p", "p2p.*"),
         ("The twin", "rows"),
         ("The twin with fixed lengths", "rows-fixed"),
+        ("A copy of consecutive lines", "lines"),
     ):
         best = rows.filter(regex=f"^(?!.*_p[19]0_){methods}_ns$").idxmin(axis=1).str.removesuffix("_ns")
         milliseconds = lambda at, end: rows.at[at, f"{best[at]}{end}_ns"] / 1e6  # noqa: E731
