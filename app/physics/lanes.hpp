@@ -61,8 +61,8 @@ struct ScalarOf<float> {
 // Is the type of the integers that hold the bits of V.
 template <class V>
 struct BitsOf {
-  using Type = Lanes<
-      std::conditional_t<sizeof(typename ScalarOf<V>::Type) == 8, std::uint64_t, std::uint32_t>>;
+  using Type [[gnu::vector_size(sizeof(V))]] =
+      std::conditional_t<sizeof(typename ScalarOf<V>::Type) == 8, std::uint64_t, std::uint32_t>;
 };
 template <>
 struct BitsOf<double> {

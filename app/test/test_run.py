@@ -852,6 +852,13 @@ class Pages(Run):
             return
         self.skipTest("no group of processes can be made here")
 
+    def test_a_limit_of_addresses_is_one_line(self):
+        inside = ("sh", "-c", f'ulimit -v {2 << 20} && exec "$@"', "limited")
+        for method in "shared", "p2p":
+            outcome = halocline("run", "--local", "256", "256", "128", "--steps", "1", "--methods", method, ranks=2, inside=inside)
+            self.assertEqual((outcome.code, len(outcome.ours)), (3, 1), outcome.stderr)
+            self.assertIn("Cannot allocate memory): use a smaller local size or fewer fields", outcome.ours[0])
+
 
 if __name__ == "__main__":
     unittest.main()

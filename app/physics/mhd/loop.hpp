@@ -14,8 +14,8 @@ namespace halocline::app::mhd {
 
 /// Calls compute<V>(place) of Body for the points of a box. Body derives from Kernel<T>.
 ///
-/// On the host it goes through tiles, with V = Lanes<T> where points lie side by side. On a device
-/// V is T.
+/// On the host it goes through tiles, with V = WideLanes<T> or Lanes<T> where points lie side by
+/// side. On a device V is T.
 template <class T, class Body>
 struct Loop : Body {
   struct Tile {};
@@ -30,13 +30,32 @@ struct Loop : Body {
   }
 
   void operator()(Tile, std::int64_t tile) const {
+#if defined(HALOCLINE_WIDE_LANES)
+    if (has_wide_lanes()) return compute_wide(tile);
+#endif
+    compute_tile<Lanes<T>>(tile);
+  }
+
+ private:
+#if defined(HALOCLINE_WIDE_LANES)
+  HALOCLINE_WIDE_LANES void compute_wide(std::int64_t tile) const {
+    compute_tile<WideLanes<T>>(tile);
+  }
+#endif
+
+  // Computes a tile with vectors V. What it calls is inlined into it, also for WideLanes.
+  template <class V>
+  [[gnu::always_inline]] void compute_tile(std::int64_t tile) const {
     const auto y0 = tile % tiles_along_y * kTileRows, z0 = tile / tiles_along_y * tile_planes;
     for (auto z = z0; z < std::min(z0 + tile_planes, this->extent[2]); ++z)
       for (auto y = y0; y < std::min(y0 + kTileRows, this->extent[1]); ++y) {
         std::int64_t x = 0;
-        if (this->strides.x == 1)
+        if (this->strides.x == 1) {
+          for (; x + kLanes<V> <= this->extent[0]; x += kLanes<V>)
+            this->template compute<V>(this->place(x, y, z));
           for (; x + kLanes<Lanes<T>> <= this->extent[0]; x += kLanes<Lanes<T>>)
             this->template compute<Lanes<T>>(this->place(x, y, z));
+        }
         for (; x < this->extent[0]; ++x) this->template compute<T>(this->place(x, y, z));
       }
   }
