@@ -853,11 +853,15 @@ class Pages(Run):
         self.skipTest("no group of processes can be made here")
 
     def test_a_limit_of_addresses_is_one_line(self):
-        inside = ("sh", "-c", f'ulimit -v {2 << 20} && exec "$@"', "limited")
-        for method in "shared", "p2p":
+        for gib, method, message in (
+            (1, "p2p", "Cannot allocate memory): use a smaller local size or fewer fields"),
+            (1, "shared", "raise ulimit -v, or use smaller fields"),
+            (2, "shared", "raise ulimit -v, or use smaller fields"),
+        ):
+            inside = ("sh", "-c", f'ulimit -v {gib << 20} && exec "$@"', "limited")
             outcome = halocline("run", "--local", "256", "256", "128", "--steps", "1", "--methods", method, ranks=2, inside=inside)
             self.assertEqual((outcome.code, len(outcome.ours)), (3, 1), outcome.stderr)
-            self.assertIn("Cannot allocate memory): use a smaller local size or fewer fields", outcome.ours[0])
+            self.assertIn(message, outcome.ours[0])
 
 
 if __name__ == "__main__":

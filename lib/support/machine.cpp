@@ -3,7 +3,9 @@
 
 #include <dlfcn.h>
 #include <mpi.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -74,6 +76,16 @@ double available_memory() {
       available = std::min(available, left_in_group(folder, is_v2));
   }
   return available;
+}
+
+double addresses_left() {
+  constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kNoLimit;
+  double pages = 0;
+  if (!(std::ifstream("/proc/self/statm") >> pages)) return kNoLimit;
+  const auto taken = pages * static_cast<double>(sysconf(_SC_PAGESIZE));
+  return std::max(static_cast<double>(limit.rlim_cur) - taken, 0.0);
 }
 
 std::string mpi_library() {

@@ -16,6 +16,10 @@ std::string cpu_model();
 /// Linux's MemAvailable, or what a control group of this process has left if that is less.
 double available_memory();
 
+/// Returns the bytes of addresses that this process may still take (`ulimit -v`); infinite without
+/// a limit.
+double addresses_left();
+
 /// Returns the first line of MPI_Get_library_version(). Throws MpiError if that call fails.
 std::string mpi_library();
 

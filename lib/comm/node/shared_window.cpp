@@ -103,6 +103,13 @@ SharedWindow::SharedWindow(MPI_Comm parent, std::int64_t bytes, Options options)
                              mib_at_least(needed) + " together; the node has " +
                              mib(static_cast<std::int64_t>(available)) +
                              "): use smaller fields, or fewer ranks on a node");
+    // MPI's own windows would hang if a rank cannot map them.
+    const auto addresses = addresses_left();
+    if (static_cast<double>(needed) > addresses)
+      throw EnvironmentError("no addresses for the shared memory of a node (" +
+                             mib_at_least(needed) + "; this process has " +
+                             mib(static_cast<std::int64_t>(addresses)) +
+                             "): raise ulimit -v, or use smaller fields");
   });
   if (!options.only_mpi)
     memory_ = detail::make_memory_file(node.comm, bytes, options.pages, why_mpi_);
