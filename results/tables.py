@@ -46,7 +46,7 @@ RATIOS = (
 
 
 # Rows of earlier versions lack this field.
-NEEDED = {"commit": "lookup_ns", "exchange": "shared_vs_vendor"}
+NEEDED = {"commit": "lookup_ns", "exchange": "shared_vs_lines"}
 
 
 def git(*arguments):
@@ -226,7 +226,8 @@ def exchange_tables(rows):
         ),
     ):
         yield title, what, table(rows, numbers(rows[field]), what="split, points")
-    pages = rows.window_on_huge_pages.map("{:.0%}".format) + ", " + rows.private_on_huge_pages.map("{:.0%}".format)
+    percent = lambda share: "-" if share < 0 else f"{share:.0%}"  # noqa: E731
+    pages = rows.window_on_huge_pages.map(percent) + ", " + rows.private_on_huge_pages.map(percent)
     what = "share of the shared windows, then of private memory, that was on huge pages"
     yield "Pages", what, table(rows, pages, what="split, points")
     of_what = "milliseconds of the median exchange, slowest rank; 10th to 90th percentile; which it is"

@@ -17,7 +17,7 @@ if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
 endif()
 if(HALOCLINE_MARCH AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   # AVX-512 targets are refused: Debian's g++ 12.2 miscompiles nested copy loops for them (SLP
-  # vectoriser).
+  # vectoriser). The kernels that use AVX-512 by attributes are built without this vectoriser.
   if(NOT HALOCLINE_MARCH MATCHES "^x86-64(-v[23])?$")
     message(FATAL_ERROR "HALOCLINE_MARCH is '${HALOCLINE_MARCH}': use x86-64, x86-64-v2 or x86-64-v3")
   endif()

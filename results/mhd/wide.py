@@ -5,7 +5,7 @@
     results/mhd/wide.py [--rounds N]     -> results/mine/mhd/wide.csv (seconds per substep) and wide.md
     results/mhd/wide.py --csv FILE       -> wide.md of the runs in FILE
 
-Each round runs all cases in turns, in two to three minutes. It needs root, and a build in build/release.
+Each round runs all cases in turns, in less than a minute. It needs root, and a build in build/release.
 Exit codes: 0 ok, 2 bad input, 3 a run fails, 77 no hosts can be emulated here."""
 import argparse
 import csv
@@ -79,6 +79,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=9, metavar="N")
     parser.add_argument("--csv", type=pathlib.Path, metavar="FILE")
     chosen = parser.parse_args()
+    if chosen.rounds < 1:
+        parser.error("--rounds: there has to be one at least")
     if chosen.csv and not chosen.csv.is_file():
         parser.error(f"--csv: there is no file {chosen.csv}")
     PLACE.mkdir(parents=True, exist_ok=True)

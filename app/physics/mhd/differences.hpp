@@ -121,7 +121,9 @@ KOKKOS_FORCEINLINE_FUNCTION Vec3<V> curl(Around<V> x, Around<V> y, Around<V> z, 
 template <class V, class T>
 KOKKOS_FORCEINLINE_FUNCTION V upwinding(Around<V> f, const Vec3<V>& u, const Strides& s,
                                         const Weights<T>& w) {
-  const auto magnitude = [](const V& a) { return a < T(0) ? -a : a; };
+  const auto magnitude = [](const V& a) __attribute__((always_inline)) {
+    return a < T(0) ? -a : a;
+  };
   return magnitude(u.x) * second(f, s.x, w.upwind[0]) +
          magnitude(u.y) * second(f, s.y, w.upwind[1]) +
          magnitude(u.z) * second(f, s.z, w.upwind[2]);

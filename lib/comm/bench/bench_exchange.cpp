@@ -239,11 +239,14 @@ class Lines {
       }
     });
     read_count_ = count(read_), written_count_ = count(written_);
+    read_.insert(read_.end(), written_.begin(), written_.end());
+    fetched_count_ = count(read_);
   }
   std::int64_t read() const { return read_count_; }
   std::int64_t written() const { return written_count_; }
-  /// Returns the lines of a copy with the same traffic. A written line is also fetched.
-  std::int64_t of_copy() const { return (read_count_ + 2 * written_count_ + 2) / 3; }
+  /// Returns the lines of a copy with the same traffic. A line that is written is fetched, too, but
+  /// only once if it is also read.
+  std::int64_t of_copy() const { return (fetched_count_ + written_count_ + 2) / 3; }
 
  private:
   static constexpr std::uintptr_t kLine = 64;
@@ -258,16 +261,15 @@ class Lines {
         for (auto line = begin / kLine; line * kLine < end; ++line) lines.push_back(line);
       }
   }
+  // Counts different lines, and sorts them.
   static std::int64_t count(Numbers& lines) {
     std::sort(lines.begin(), lines.end());
-    const auto last = std::unique(lines.begin(), lines.end());
-    const auto out = last - lines.begin();
-    lines = {};
-    return out;
+    lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+    return std::ssize(lines);
   }
 
   Numbers read_, written_;
-  std::int64_t read_count_ = 0, written_count_ = 0;
+  std::int64_t read_count_ = 0, written_count_ = 0, fetched_count_ = 0;
 };
 
 // Copies `lines` consecutive cache lines from the upper half of the next rank's window to the lower

@@ -4,6 +4,7 @@
 
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <string>
 
 #include "comm/mpi/communicator.hpp"
@@ -96,6 +97,7 @@ SharedWindow::SharedWindow(MPI_Comm parent, std::int64_t bytes, Options options)
   const Communicator comm(parent);
   const Node node(comm.get());
   const auto needed = node.sum(PagedMemory::size(bytes, options.pages));
+  const auto room = room_of_mpi(node, bytes);
   collectively(comm.get(), [&] {
     const auto available = available_memory();
     if (static_cast<double>(needed) > available)
@@ -103,18 +105,18 @@ SharedWindow::SharedWindow(MPI_Comm parent, std::int64_t bytes, Options options)
                              mib_at_least(needed) + " together; the node has " +
                              mib(static_cast<std::int64_t>(available)) +
                              "): use smaller fields, or fewer ranks on a node");
-    // MPI's own windows would hang if a rank cannot map them.
+    // A window of MPI may hang if a rank cannot map it. A mapping takes one page more for a while.
+    const auto mapped = std::max(needed + PagedMemory::kHugePage, room.needed);
     const auto addresses = addresses_left();
-    if (static_cast<double>(needed) > addresses)
+    if (static_cast<double>(mapped) > addresses)
       throw EnvironmentError("no addresses for the shared memory of a node (" +
-                             mib_at_least(needed) + "; this process has " +
+                             mib_at_least(mapped) + "; this process has " +
                              mib(static_cast<std::int64_t>(addresses)) +
                              "): raise ulimit -v, or use smaller fields");
   });
   if (!options.only_mpi)
     memory_ = detail::make_memory_file(node.comm, bytes, options.pages, why_mpi_);
   kind_ = memory_ == nullptr ? Kind::mpi_window : Kind::memory_file;
-  const auto room = room_of_mpi(node, bytes);
   collectively(comm.get(), [&] {
     if (memory_ == nullptr && !room.fits())
       throw_no_room(room.needed, std::string(kSharedMemory) + " has " + mib(room.available));
