@@ -182,7 +182,7 @@ std::optional<MessageTime> message_time(const Blocks& blocks, std::int64_t bytes
 }
 
 bool engine_sends(const Blocks& blocks, std::int64_t bytes, MessagePattern pattern) {
-  if (!engine_packs(blocks, bytes)) return false;
+  if (!engine_packs(blocks, bytes) || blocks.shape.block_bytes >= kLongSentBlock) return false;
   const auto time = message_time(blocks, bytes, pattern);
   return time && time->pays();
 }

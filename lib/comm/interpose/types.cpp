@@ -51,6 +51,8 @@ void at_first_commit() {
 }
 
 std::string text_of_messages(const TypeFacts& facts, std::int64_t bytes) {
+  if (facts.blocks().shape.block_bytes >= kLongSentBlock)
+    return "messages by mpi: blocks of " + std::to_string(kLongSentBlock) + " bytes or more";
   if (!has_message_times()) return "messages by mpi: there is no model of them";
   if (bytes > kLongestMessage) return "messages by mpi: too long";
   const auto way = [&](const char* name, MessagePattern pattern) -> std::string {

@@ -131,13 +131,19 @@ class Preloaded(unittest.TestCase):
         program = self.program("mpicc", "pack_halo.c")
         of_types = self.launch(program, ranks=1, LD_PRELOAD=LIBRARY, HALOCLINE_MPI_LOG="types")
         self.assertIn("393216 bytes packed by engine (blocks of 24 bytes), messages by mpi: there is no model of them: subarray", of_types)
-        self.assertIn("all by mpi: blocks of 1024 bytes, 512 or more: subarray", of_types)
+        self.assertIn("393216 bytes packed by engine (blocks of 1024 bytes), messages by mpi: blocks of 512 bytes or more: subarray", of_types)
         self.assertEqual(of_types.count("there is no system model"), 1)
         self.assertIn("subarray(C,{134,134,134},{128,128,3},{3,3,3},double)", of_types)
         self.assertNotRegex(of_types, r"MPI_Pack by engine: ")
         of_calls = self.launch(program, ranks=1, LD_PRELOAD=LIBRARY, HALOCLINE_MPI_LOG="calls")
         # No MPI packs scattered doubles as fast as the engine.
         self.assertRegex(of_calls, r"halocline\[0\]: MPI_Pack by engine: 1 of .* \(32768 bytes\) in [0-9.]+ us")
+
+    def test_tells_of_long_blocks(self):
+        source = pathlib.Path(self.folder.name) / "long_blocks.c"
+        source.write_text(STEPS.replace("100, 1, 2", "4, 512, 600").replace("200", "2400").replace("[100]", "[2048]"), encoding="utf-8")
+        told = self.launch(self.program("mpicc", source), ranks=1, LD_PRELOAD=LIBRARY, HALOCLINE_MPI_LOG="types")
+        self.assertIn("all by mpi: blocks of 4096 bytes, 4096 or more: vector(4,512,600,double)", told)
 
     def test_tells_of_equal_types_once(self):
         source = pathlib.Path(self.folder.name) / "steps.c"

@@ -112,7 +112,7 @@ struct StridedRow {
  private:
   [[gnu::always_inline]] static void steps(Width width, std::int64_t count, Address s, Address q,
                                            Address memory, Address packed) {
-    if constexpr (std::is_same_v<Width, Long>) {
+    if constexpr (std::is_same_v<Width, Long> || std::is_same_v<Width, Aligned>) {
       for (; count > 0; --count, memory += s, packed += q)
         copy_run<kDirection>(width, memory, packed);
       return;

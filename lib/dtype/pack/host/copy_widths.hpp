@@ -2,8 +2,9 @@
 // Copies one run, with code for its width: here the bytes move. Internal to the sources here.
 //
 // with_width() turns the bytes of a run into a type, the width. Fixed is a constant width, Joined
-// two chunks that overlap, Wide a loop of chunks, and Long a call of memcpy. Overlapping is for the
-// runs of a list, whose widths differ from run to run. copy_run() copies by a width.
+// two chunks that overlap, Wide a loop of chunks, Aligned a loop of aligned stores, and Long a call
+// of memcpy. Overlapping and FourChunks are for the runs of a list, whose widths differ from run to
+// run. copy_run() copies by a width.
 //
 // Best peer: Open MPI calls memcpy for every block, and MPICH copies one basic element at a time.
 // Here the width of a run is a constant of the loop that copies it.
@@ -148,9 +149,46 @@ struct Overlapping {
     Fixed<kMaxChunk>::copy(last_to, last);
   }
 };
-// From this width on, the C library's memcpy is faster in a loop over runs. That was measured with
-// AVX2, for runs in the first cache, in the second and in memory.
-inline constexpr std::int64_t kMemcpyFrom = 512;
+// Copies 16 to 64 bytes as four chunks that may overlap, without a branch.
+struct FourChunks {
+  std::int64_t bytes;
+  void copy(Address to, Address from) const {
+    using Chunk = Fixed<16>;
+    const auto last = static_cast<Address>(bytes) - 16;
+    const auto second = std::min<Address>(16, last), third = std::min<Address>(32, last);
+    Chunk::copy(to, from);
+    Chunk::copy(to + second, from + second);
+    Chunk::copy(to + third, from + third);
+    Chunk::copy(to + last, from + last);
+  }
+};
+// From this width on, stores must be aligned: those that cross a cache line take twice as long.
+inline constexpr std::int64_t kAlignedFrom = 512;
+// From this width on, the C library's memcpy is as fast in a loop over runs. Below it, a call costs
+// more than it saves, if the compiler may use AVX.
+#ifdef __AVX__
+inline constexpr std::int64_t kMemcpyFrom = 4096;
+#else
+inline constexpr std::int64_t kMemcpyFrom = kAlignedFrom;
+#endif
+// Copies kAlignedFrom bytes or more. All stores but the first and the last are aligned. The end is
+// read first: rows are often far apart, and two of their lines are then on their way at once.
+struct Aligned {
+  using OfTiles = void;
+  static constexpr std::int64_t kBytes = 0;
+  std::int64_t bytes;
+  std::int64_t size() const { return bytes; }
+  void copy(Address to, Address from) const {
+    constexpr Address kStep = 4 * kMaxChunk;
+    const auto end = static_cast<Address>(bytes) - kStep;
+    Chunks<kStep> last;
+    last.load_from(from + end);
+    Fixed<kMaxChunk>::copy(to, from);
+    for (auto at = kMaxChunk - to % kMaxChunk; at < end; at += kStep)
+      Fixed<kStep>::copy(to + at, from + at);
+    last.store_to(to + end);
+  }
+};
 struct Long {
   using OfTiles = void;
   static constexpr std::int64_t kBytes = 0;
@@ -206,7 +244,8 @@ void with_width(std::int64_t run, const Function& function) {
   if (run < 16) return with_tail<8>(run, function);
   if (run < 32) return with_tail<16>(run, function);
   if (run < 64) return with_tail<32>(run, function);
-  if (run < kMemcpyFrom) return function(Wide{run});
+  if (run < kAlignedFrom) return function(Wide{run});
+  if (run < kMemcpyFrom) return function(Aligned{run});
   return function(Long{run});
 }
 
@@ -236,9 +275,9 @@ void copy_bytes(std::int64_t bytes, Address memory, Address packed) {
 // predicted.
 template <CopyDirection kDirection>
 [[gnu::always_inline]] inline void copy_some(std::int64_t bytes, Address memory, Address packed) {
-  if (bytes >= kMemcpyFrom) return copy_run<kDirection>(Long{bytes}, memory, packed);
-  if (bytes >= 32) return copy_run<kDirection>(Overlapping{bytes}, memory, packed);
-  if (bytes >= 16) return copy_run<kDirection>(Joined<16, 16>{bytes}, memory, packed);
+  if (bytes >= kAlignedFrom) return copy_run<kDirection>(Long{bytes}, memory, packed);
+  if (bytes > 64) return copy_run<kDirection>(Overlapping{bytes}, memory, packed);
+  if (bytes >= 16) return copy_run<kDirection>(FourChunks{bytes}, memory, packed);
   if (bytes >= 8) return copy_run<kDirection>(Joined<8, 8>{bytes}, memory, packed);
   if (bytes >= 4) return copy_run<kDirection>(Joined<4, 4>{bytes}, memory, packed);
   if (bytes >= 2) return copy_run<kDirection>(Joined<2, 2>{bytes}, memory, packed);
