@@ -69,7 +69,7 @@ void copy_blocks(std::int64_t run, std::span<const Displacement> displacements, 
       return m + static_cast<Address>(std::int64_t{at[i]});
     };
     if constexpr (B::kRuns > 0)
-      for (; end - at >= B::kRuns + B::kSpare; at += B::kRuns) {
+      for (; end - at >= B::kRuns; at += B::kRuns) {
         B::copy(memory_of, p);
         p += static_cast<Address>(B::kRuns * width.size());
       }

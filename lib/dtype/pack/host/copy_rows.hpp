@@ -16,15 +16,15 @@ namespace halocline::dtype::host {
 
 // Copies kRuns runs at once that follow each other in the packed stream. Run i is at memory_of(i).
 // The gain is fewer and longer stores, where the packed side is written. kRuns is 0 if there is no
-// gain. The batch also writes to the packed bytes of kSpare runs behind it, which must exist.
+// gain.
 template <CopyDirection kDirection, class Width>
 struct Batch {
-  static constexpr std::int64_t kRuns = 0, kSpare = 0;
+  static constexpr std::int64_t kRuns = 0;
 };
 
 template <CopyDirection kDirection, class Element>
 struct BatchOfElements {
-  static constexpr std::int64_t kRuns = 8, kSpare = 0;
+  static constexpr std::int64_t kRuns = 8;
 
   template <class MemoryOf>
   [[gnu::always_inline]] static void copy(MemoryOf memory_of, Address packed) {
@@ -53,36 +53,43 @@ struct Batch<kDirection, Fixed<4>> : BatchOfElements<kDirection, std::uint32_t> 
 template <CopyDirection kDirection>
 struct Batch<kDirection, Fixed<8>> : BatchOfElements<kDirection, std::uint64_t> {};
 
-// Stores 16 bytes for each run of 12. The next store overwrites the surplus: in little-endian
-// order, it is the upper half of an element.
+// Stores four runs of 12 bytes as three times 16 bytes.
 template <>
 struct Batch<CopyDirection::pack, Fixed<12>> {
-  static constexpr std::int64_t kRuns = std::endian::native == std::endian::little ? 4 : 0,
-                                kSpare = 1;
+  static constexpr std::int64_t kRuns = std::endian::native == std::endian::little ? 4 : 0;
 
   template <class MemoryOf>
   [[gnu::always_inline]] static void copy(MemoryOf memory_of, Address packed) {
-#pragma GCC unroll 4
-    for (std::size_t i = 0; i < kRuns; ++i)
-      store(packed + 12 * i, ChunkOf<16>::Type{loaded<std::uint64_t>(memory_of(i)),
-                                               loaded<std::uint32_t>(memory_of(i) + 8)});
+    using Chunk = ChunkOf<16>::Type;
+    const auto joined = [](Address low, Address high) {
+      return loaded<std::uint32_t>(low) | std::uint64_t{loaded<std::uint32_t>(high)} << 32;
+    };
+    const Address at[] = {memory_of(0), memory_of(1), memory_of(2), memory_of(3)};
+    const Chunk first{loaded<std::uint64_t>(at[0]), joined(at[0] + 8, at[1])},
+        second{loaded<std::uint64_t>(at[1] + 4), loaded<std::uint64_t>(at[2])},
+        third{joined(at[2] + 8, at[3]), loaded<std::uint64_t>(at[3] + 4)};
+    store(packed, first);
+    store(packed + 16, second);
+    store(packed + 32, third);
   }
 };
 
-// Stores two runs of 24 bytes as three times 16 bytes.
+// Stores four runs of 24 bytes as three times 32 bytes.
 template <>
 struct Batch<CopyDirection::pack, Fixed<24>> {
-  static constexpr std::int64_t kRuns = 2, kSpare = 0;
+  static constexpr std::int64_t kRuns = 4;
 
   template <class MemoryOf>
   [[gnu::always_inline]] static void copy(MemoryOf memory_of, Address packed) {
-    const auto first = memory_of(0), second = memory_of(1);
-    const auto begin = loaded<ChunkOf<16>::Type>(first),
-               end = loaded<ChunkOf<16>::Type>(second + 8);
-    store(packed, begin);
-    store(packed + 16,
-          ChunkOf<16>::Type{loaded<std::uint64_t>(first + 16), loaded<std::uint64_t>(second)});
-    store(packed + 32, end);
+    using Half = ChunkOf<16>::Type;
+    const Address at[] = {memory_of(0), memory_of(1), memory_of(2), memory_of(3)};
+    const auto begin0 = loaded<Half>(at[0]), end1 = loaded<Half>(at[1] + 8),
+               begin2 = loaded<Half>(at[2]), end3 = loaded<Half>(at[3] + 8);
+    const Half mixed1{loaded<std::uint64_t>(at[0] + 16), loaded<std::uint64_t>(at[1])};
+    const Half mixed3{loaded<std::uint64_t>(at[2] + 16), loaded<std::uint64_t>(at[3])};
+    store(packed, __builtin_shufflevector(begin0, mixed1, 0, 1, 2, 3));
+    store(packed + 32, __builtin_shufflevector(end1, begin2, 0, 1, 2, 3));
+    store(packed + 64, __builtin_shufflevector(mixed3, end3, 0, 1, 2, 3));
   }
 };
 
@@ -137,7 +144,7 @@ struct StridedRow {
     using B = Batch<kDirection, Width>;
     if constexpr (B::kRuns > 0) {
       const Address s3 = opaque(3 * s);
-      for (; count >= B::kRuns + B::kSpare; count -= B::kRuns) {
+      for (; count >= B::kRuns; count -= B::kRuns) {
         const auto fourth = memory + 4 * s;
         B::copy(
             [&](std::size_t i) {
