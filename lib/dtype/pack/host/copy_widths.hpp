@@ -2,9 +2,9 @@
 // Copies one run, with code for its width: here the bytes move. Internal to the sources here.
 //
 // with_width() turns the bytes of a run into a type, the width. Fixed is a constant width, Joined
-// two chunks that overlap, Wide a loop of chunks, Aligned a loop of aligned stores, and Long a call
-// of memcpy. Overlapping and FourChunks are for the runs of a list, whose widths differ from run to
-// run. copy_run() copies by a width.
+// two chunks that overlap. Wide is a loop of chunks, Aligned a loop of aligned stores, and Long a
+// call of memcpy. Overlapping and FourChunks are for the runs of a list, whose widths differ from
+// run to run. copy_run() copies by a width.
 //
 // Best peer: Open MPI calls memcpy for every block, and MPICH copies one basic element at a time.
 // Here the width of a run is a constant of the loop that copies it.
