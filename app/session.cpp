@@ -87,6 +87,8 @@ void HaloFields<T>::describe_memory(Record& record) const {
       by_mpi == 1 ? comm::SharedWindow::Kind::mpi_window : comm::SharedWindow::Kind::memory_file;
   if (!window_->why_mpi().empty())
     record.notes.push_back("shared memory is a window of MPI: " + window_->why_mpi());
+  else if (by_mpi == 1)
+    record.notes.push_back("shared memory of another node is a window of MPI");
 }
 
 template <class T>

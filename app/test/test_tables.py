@@ -91,10 +91,11 @@ class Tables(unittest.TestCase):
         for name, value in times.items():
             row |= {f"{name}_ns": value, f"{name}_p10_ns": value / 2, f"{name}_p90_ns": value * 2}
         fields = ("shared_vs_vendor", "shared_vs_rows", "shared_vs_rows-fixed", "shared_vs_lines", "p2p_vs_vendor-pack")
-        pages = {"window_on_huge_pages": 0.25, "private_on_huge_pages": -1}
+        pages = {"window_on_huge_pages": 0.25, "private_on_huge_pages": -1, "vendor_ns": 5e6}
         self.write("bench-exchange-debian", row | pages | dict.fromkeys(fields, 1.5))
         text, _ = self.made("exchange", "debian")
         self.assertIn("| split, points | M |\n|---|---:|\n| x, 8 | 1.50 |\n", text)
+        self.assertIn("| x, 8 | 5.00 |\n", text)
         self.assertIn("| x, 8 | 25%, - |\n", text)
         self.assertIn("| x, 8 | 2.000 (1.000-4.000) shared-axes |\n", text)
         self.assertIn("| x, 8 | 7.000 (3.500-14.000) rows-fixed |\n", text)

@@ -120,6 +120,7 @@ struct Advance {
   // Divides a box into tiles; returns their number.
   std::int64_t divide(const comm::Int3& box) {
     for (int axis = 0; axis < 3; ++axis) extent[axis] = box[static_cast<std::size_t>(axis)];
+    if (extent[0] == 0 || extent[1] == 0 || extent[2] == 0) return 0;
     const auto parts = [](std::int64_t all, std::int64_t part) { return (all + part - 1) / part; };
     tiles[0] = parts(extent[0], kTileWidth);
     tiles[1] = parts(extent[1], kTileRows);
@@ -129,7 +130,7 @@ struct Advance {
     const auto threads = HostSpace().concurrency();
     const auto wanted = threads == 1 ? 1 : parts(kTilesPerThread * threads, tiles[0] * tiles[1]);
     tile_planes = std::min(std::max(parts(extent[2], wanted), kLeast), extent[2]);
-    tiles[2] = extent[2] == 0 ? 0 : parts(extent[2], tile_planes);
+    tiles[2] = parts(extent[2], tile_planes);
     return tiles[0] * tiles[1] * tiles[2];
   }
 
@@ -190,15 +191,18 @@ struct Advance {
       for (std::int64_t y = 0; y < rows; ++y) {
         const auto row = place + z * stencil.z + y * stencil.y;
         T* const of_row = sums + y * kTileWidth;
-        if (z >= 0 && z < planes)
-          add_row<true, V>(row, of_row, z, width);
+        if (z == -kRadius)
+          add_row<false, true, V>(row, of_row, z, width);
+        else if (z >= 0 && z < planes)
+          add_row<true, false, V>(row, of_row, z, width);
         else
-          add_row<false, V>(row, of_row, z, width);
+          add_row<false, false, V>(row, of_row, z, width);
       }
   }
 
-  // Adds a row of plane z to the sums of the planes around it, and writes what is complete.
-  template <bool kOwn, class V>
+  // Adds a row of plane z to the sums of the planes around it, and writes what is complete. kOwn:
+  // the tile has this plane. kFirst: the sums hold nothing yet.
+  template <bool kOwn, bool kFirst, class V>
   [[gnu::always_inline]] void add_row(std::int64_t row, T* sums, std::int64_t z,
                                       std::int64_t width) const {
     const auto self = stencil;  // a copy that `sums` cannot point into
@@ -211,12 +215,18 @@ struct Advance {
         width, [&](auto vector, std::int64_t x) __attribute__((always_inline)) {
           using W = decltype(vector);
           const auto add = self.template plane<kOwn, W>(from + x);
-          if (to != nullptr) store<W>(load<W>(of[0] + x) + add.away[kRadius - 1], to + x);
+          const auto sum = [x](const T* of_plane, const W& more) __attribute__((always_inline)) {
+            if constexpr (kFirst)
+              return more;
+            else
+              return W(load<W>(of_plane + x) + more);
+          };
+          if (to != nullptr) store<W>(sum(of[0], add.away[kRadius - 1]), to + x);
           for (int i = 1; i < kRadius; ++i)
-            store<W>(load<W>(of[i] + x) + add.away[kRadius - i - 1], of[i] + x);
-          if constexpr (kOwn) store<W>(load<W>(of[kRadius] + x) + add.own, of[kRadius] + x);
+            store<W>(sum(of[i], add.away[kRadius - i - 1]), of[i] + x);
+          if constexpr (kOwn) store<W>(sum(of[kRadius], add.own), of[kRadius] + x);
           for (int i = kRadius + 1; i < kSums - 1; ++i)
-            store<W>(load<W>(of[i] + x) + add.away[i - kRadius - 1], of[i] + x);
+            store<W>(sum(of[i], add.away[i - kRadius - 1]), of[i] + x);
           store<W>(add.away[kRadius - 1], of[kSums - 1] + x);  // begins a plane
         });
   }

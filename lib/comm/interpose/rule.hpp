@@ -27,8 +27,12 @@
 namespace halocline::interpose {
 
 /// Is the mean block length, in bytes, from which on MPI packs as fast as the engine: both call the
-/// C library for each block.
+/// C library for each block. Without AVX, the engine does so for shorter blocks, too.
+#ifdef __AVX__
 inline constexpr std::int64_t kLongBlock = 4096;
+#else
+inline constexpr std::int64_t kLongBlock = 512;
+#endif
 /// Is the mean block length, in bytes, from which on all messages are MPI's. `halocline calibrate`
 /// measures messages of shorter blocks alone.
 inline constexpr std::int64_t kLongSentBlock = 512;

@@ -59,8 +59,8 @@ class SharedWindow {
   SharedWindow(MPI_Comm comm, std::int64_t bytes) : SharedWindow(comm, bytes, Options{}) {}
   SharedWindow(const SharedWindow&) = delete;
   SharedWindow& operator=(const SharedWindow&) = delete;
-  /// Frees the window unless MPI is finalized. Collective, unless an exception is under way: then
-  /// the memory stays until the process ends.
+  /// Frees the memory. For a window of MPI this is collective. It stays until the process ends if
+  /// MPI is finalized or an exception is under way.
   ~SharedWindow();
 
   std::byte* data() const { return data_; }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -102,7 +103,11 @@ PackPlan plan_of_blocks(const std::vector<std::size_t>& displacements, std::size
 }  // namespace
 
 TEST(HostPacker, CopiesRunsOfEveryWidth) {
-  for (std::size_t run = 1; run <= 600; ++run)
+  std::vector<std::size_t> widths(600);
+  std::iota(widths.begin(), widths.end(), 1);
+  for (const std::size_t limit : {640, 1024, 2048, 4096})
+    for (auto run = limit - 1; run <= limit + 1; ++run) widths.push_back(run);
+  for (const auto run : widths)
     for (const std::size_t count : {1, 2, 3, 4, 5, 7, 8, 9, 13, 33})
       for (const bool regular : {true, false}) {
         const auto displacements = spread(count, run, regular);
@@ -114,7 +119,7 @@ TEST(HostPacker, CopiesRunsOfEveryWidth) {
 }
 
 TEST(HostPacker, CopiesRowsOfEveryShortLength) {
-  for (const std::size_t run : {1, 2, 3, 4, 7, 8, 12, 16, 20, 24, 32, 40, 48, 63, 64, 65})
+  for (const std::size_t run : {1, 2, 3, 4, 7, 8, 12, 16, 20, 24, 32, 40, 48, 63, 64, 65, 512, 776})
     for (std::size_t row = 2; row <= 17; ++row)
       for (const auto step : {run + 3, 2 * run, 3 * run, 4 * run}) {
         constexpr std::size_t kRows = 11;
@@ -172,8 +177,14 @@ TEST(HostPacker, CopiesTilesWithinLoops) {
 
 // A struct of lists has as few stretches as members, or too many stretches.
 TEST(HostPacker, CopiesListsWhoseRunsChange) {
-  for (const std::vector<std::size_t>& lengths :
-       {std::vector<std::size_t>{24, 8}, {8, 24, 12}, {200, 8}, {1, 300, 7}, {24, 8, 24, 8}})
+  for (const std::vector<std::size_t>& lengths : {std::vector<std::size_t>{24, 8},
+                                                  {8, 24, 12},
+                                                  {200, 8},
+                                                  {1, 300, 7},
+                                                  {24, 8, 24, 8},
+                                                  {15, 16, 17, 31, 32, 33},
+                                                  {47, 48, 49, 63, 64, 65},
+                                                  {511, 512, 513, 4095, 4096}})
     for (const std::size_t of_each : {40, 70, 3}) {
       for (const std::size_t times : {1, 20}) {
         std::vector<Block> runs;

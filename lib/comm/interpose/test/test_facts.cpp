@@ -107,18 +107,18 @@ TEST(Facts, OfPersistentRequestsAreReadAtOnce) {
 
 // MPI packs long blocks as fast as the engine.
 TEST(Facts, LeaveLongBlocksToMpi) {
-  std::vector<std::byte> memory(10000), packed(10000);
-  for (const int block : {8, 512, 4088, 4096, 8192}) {
-    const Type type("hvector(2," + std::to_string(block) + ",5000,byte)");
+  std::vector<std::byte> memory(20000), packed(20000);
+  for (const std::int64_t block : {8, 504, 512, 4088, 4096, 8192}) {
+    const Type type("hvector(2," + std::to_string(block) + ",10000,byte)");
     auto& known = type.known();
     const auto uses = CommittedType::kBytesBeforeReading / CommittedType::kBytesPerUse;
     PackDecision packs, unpacks;
     for (int use = 0; use < uses; ++use) {
       packs = known.to_pack(type.handle(), memory.data(), 1);
-      unpacks = known.to_unpack(type.handle(), memory.data(), 1, packed.data(), 10000);
+      unpacks = known.to_unpack(type.handle(), memory.data(), 1, packed.data(), 20000);
     }
-    EXPECT_EQ(packs.plan != nullptr, block < 4096) << block;
-    EXPECT_EQ(unpacks.plan != nullptr, block < 4096) << block;
+    EXPECT_EQ(packs.plan != nullptr, block < kLongBlock) << block;
+    EXPECT_EQ(unpacks.plan != nullptr, block < kLongBlock) << block;
   }
 }
 

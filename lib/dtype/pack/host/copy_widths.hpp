@@ -171,8 +171,9 @@ inline constexpr std::int64_t kMemcpyFrom = 4096;
 #else
 inline constexpr std::int64_t kMemcpyFrom = kAlignedFrom;
 #endif
-// Copies kAlignedFrom bytes or more. All stores but the first and the last are aligned. The end is
-// read first: rows are often far apart, and two of their lines are then on their way at once.
+// Copies kAlignedFrom bytes or more. The stores between the first 32 and the last 128 bytes are
+// aligned. The end is read first: rows are often far apart, and two of their lines are then on
+// their way at once.
 struct Aligned {
   using OfTiles = void;
   static constexpr std::int64_t kBytes = 0;
@@ -275,7 +276,8 @@ void copy_bytes(std::int64_t bytes, Address memory, Address packed) {
 // predicted.
 template <CopyDirection kDirection>
 [[gnu::always_inline]] inline void copy_some(std::int64_t bytes, Address memory, Address packed) {
-  if (bytes >= kAlignedFrom) return copy_run<kDirection>(Long{bytes}, memory, packed);
+  if (bytes >= kMemcpyFrom) return copy_run<kDirection>(Long{bytes}, memory, packed);
+  if (bytes >= kAlignedFrom) return copy_run<kDirection>(Aligned{bytes}, memory, packed);
   if (bytes > 64) return copy_run<kDirection>(Overlapping{bytes}, memory, packed);
   if (bytes >= 16) return copy_run<kDirection>(FourChunks{bytes}, memory, packed);
   if (bytes >= 8) return copy_run<kDirection>(Joined<8, 8>{bytes}, memory, packed);
