@@ -74,6 +74,17 @@ struct Batch<CopyDirection::pack, Fixed<12>> {
   }
 };
 
+// Stores two chunks, one behind the other, by one store of 32 bytes if there is one.
+[[gnu::always_inline]] inline void store_both(Address to, const ChunkOf<16>::Type& low,
+                                              const ChunkOf<16>::Type& high) {
+#if defined(__AVX__) && __has_builtin(__builtin_shufflevector)
+  store(to, __builtin_shufflevector(low, high, 0, 1, 2, 3));
+#else
+  store(to, low);
+  store(to + 16, high);
+#endif
+}
+
 // Stores four runs of 24 bytes as three times 32 bytes.
 template <>
 struct Batch<CopyDirection::pack, Fixed<24>> {
@@ -87,9 +98,9 @@ struct Batch<CopyDirection::pack, Fixed<24>> {
                begin2 = loaded<Half>(at[2]), end3 = loaded<Half>(at[3] + 8);
     const Half mixed1{loaded<std::uint64_t>(at[0] + 16), loaded<std::uint64_t>(at[1])};
     const Half mixed3{loaded<std::uint64_t>(at[2] + 16), loaded<std::uint64_t>(at[3])};
-    store(packed, __builtin_shufflevector(begin0, mixed1, 0, 1, 2, 3));
-    store(packed + 32, __builtin_shufflevector(end1, begin2, 0, 1, 2, 3));
-    store(packed + 64, __builtin_shufflevector(mixed3, end3, 0, 1, 2, 3));
+    store_both(packed, begin0, mixed1);
+    store_both(packed + 32, end1, begin2);
+    store_both(packed + 64, mixed3, end3);
   }
 };
 
