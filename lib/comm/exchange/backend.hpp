@@ -117,9 +117,10 @@ std::unique_ptr<Backend> make_point_to_point_exchange(const ExchangeContext& con
                                                       const CountUnits& units, TypePlans& plans);
 
 /// Makes a backend that copies from layout to layout between ranks of one node. With a `device`,
-/// its kernels write straight into the partners' receive buffers. With nullptr, the host reads from
-/// the partners' send buffers, which must be in `windows`. Throws ConfigError on all ranks if such
-/// copies are not possible. Collective.
+/// its kernels write straight into the partners' receive buffers. With nullptr, the hosts of two
+/// partners each do one half of the copies between them. Send buffers must then be in `windows`. A
+/// receive buffer elsewhere is written by its owner. Throws ConfigError on all ranks if such copies
+/// are not possible. Collective.
 std::unique_ptr<Backend> make_shared_exchange(const ExchangeContext& context, Transport transport,
                                               dtype::Device* device,
                                               const std::vector<const SharedWindow*>& windows,

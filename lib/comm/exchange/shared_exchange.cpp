@@ -7,32 +7,30 @@
 // all partners is made once. It runs in one pass through memory or to a device.
 //
 // Who copies: on a device, a rank writes into its partners' halos, since this suits the links
-// between devices. On a host, a rank reads its partners' fields in shared windows and writes its
-// own halo. So it writes every cache line of the halo once, whoever the partners on both sides of
-// the line are.
+// between devices. On a host, two partners share all copies between them, in both directions: each
+// does one half. In an x face, the ghosts of a row and the points that are sent lie in one cache
+// line. So each line is fetched by one rank, once. With each rank reading for its own halo, x faces
+// take twice as long. A receive buffer that is in no shared window is written by its owner alone.
 //
-// Protocol: one side offers memory. When the plan is made, this side sends its partners where their
-// messages are, and in which layout. An exchange between two partners has three steps: the side
-// that offers sends "ready", the other side copies, and then it sends "done". Both messages have no
-// data.
+// Protocol: when the plan is made, partners tell each other where their messages are, and in which
+// layout. An exchange between two partners has three steps: both send "ready", both copy, and both
+// send "done". The messages have no data.
 //
 // Why no accesses race (a race detector does not look across processes): there are no flags in
 // shared memory. Messages alone order two accesses of a byte. MPI_Win_sync comes before each send
-// and after each receive (MPI-4.1 section 12.7, unified model). On a host, a partner reads a byte
-// between "ready" and "done". Its owner writes the byte at one of these times:
+// and after each receive (MPI-4.1 section 12.7, unified model). A partner accesses a byte between
+// the owner's "ready" and the partner's "done". Its owner accesses the byte at one of these times:
 // - before start(), hence before "ready";
 // - after finish(), hence after "done";
-// - in an earlier round, if the byte is a ghost that travels on, hence before "ready".
-//
-// A rank writes bytes of its halo. Other ranks read them in later rounds alone, since a source and
-// a destination of one round never overlap. On a device the same holds with reader and writer
-// exchanged.
+// - in an earlier round, if the byte is a ghost that travels on, hence before "ready";
+// - in the same round. Then both ranks only read the byte, since a source and a destination of one
+//   round never overlap, and each byte of a destination is written by one of them.
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <exception>
 #include <map>
-#include <string_view>
+#include <string>
 #include <utility>
 
 #include "comm/exchange/backend.hpp"
@@ -134,13 +132,80 @@ class PeerDevices final : public PeerMemory {
   std::map<decltype(SharedMemory::allocation), void*> begins_;
 };
 
-/// Says where a message is in the memory of the rank that offers it. `type_bytes` bytes with the
-/// type's expression follow.
-struct Offer {
+/// Says where a message is in the memory of a rank.
+struct Place {
+  bool is_shared;           ///< tells if other ranks can reach it
   SharedMemory first_byte;  ///< lowest byte of the data
   std::int64_t distance;    ///< bytes from the buffer argument to first_byte
+};
+
+/// Tells a partner where a message is. `type_bytes` bytes with the type's expression follow.
+struct Offer {
+  Place place;
   std::int64_t count;
   std::int64_t type_bytes;
+};
+
+/// Holds an offer that was read.
+struct Offered {
+  Place place;
+  PackPlan plan;
+  std::int64_t count;
+};
+
+/// Reads the offers of a rank, one after the other.
+class Offers {
+ public:
+  explicit Offers(const std::vector<std::byte>& bytes) : bytes_(bytes) {}
+
+  std::vector<Offered> next(std::size_t number) {
+    std::vector<Offered> out;
+    for (std::size_t i = 0; i < number; ++i) {
+      Offer offer{};
+      std::memcpy(&offer, bytes_.data() + at_, sizeof(offer));
+      const std::string type(reinterpret_cast<const char*>(bytes_.data()) + at_ + sizeof(offer),
+                             static_cast<std::size_t>(offer.type_bytes));
+      at_ += sizeof(offer) + type.size();
+      auto found = plans_.find(type);  // fields share their types
+      if (found == plans_.end())
+        found = plans_.emplace(type, dtype::make_plan(*dtype::parse_type(type))).first;
+      out.push_back({offer.place, found->second, offer.count});
+    }
+    return out;
+  }
+
+ private:
+  const std::vector<std::byte>& bytes_;
+  std::size_t at_ = 0;
+  std::map<std::string, PackPlan> plans_;
+};
+
+/// Names bytes of the shared windows of two partners by addresses that are the same on both of
+/// them. So both compile the same plan of their copies, and each takes another half.
+///
+/// | rank, 1 bit | window, 13 bits | offset in the window, 49 bits, from the middle |
+class PairAddresses {
+ public:
+  static Address of(int side, const Place& place) {
+    return (Address{side != 0} << kWindowBits | window_of(place.first_byte)) << kOffsetBits |
+           (kMiddle + static_cast<Address>(place.first_byte.offset - place.distance));
+  }
+  static std::size_t window_of(const SharedMemory& memory) {
+    std::size_t out = 0;
+    std::memcpy(&out, memory.allocation.data(), sizeof(out));
+    return out;
+  }
+  /// Returns the place here. `begin_of(side, window)` is where that window of that rank begins.
+  template <class BeginOf>
+  static Address here(Address name, const BeginOf& begin_of) {
+    const auto key = name >> kOffsetBits;
+    return begin_of(static_cast<int>(key >> kWindowBits), key % (1U << kWindowBits)) +
+           (name % (Address{1} << kOffsetBits) - kMiddle);
+  }
+
+ private:
+  static constexpr int kOffsetBits = 49, kWindowBits = 13;
+  static constexpr Address kMiddle = Address{1} << (kOffsetBits - 1);
 };
 
 [[noreturn]] void throw_impossible(const std::string& why) {
@@ -161,24 +226,35 @@ class SharedExchange final : public Backend {
         transport_(std::move(transport)),
         peers_(std::move(peers)),
         on_device_(on_device) {
-    const auto& offered = on_device ? context.receives : context.sends;
-    const auto& mine = on_device ? context.sends : context.receives;
-    for (const int partner : partners_of(without_own(offered, comm_->rank()))) {
+    auto partners = partners_of(without_own(context.sends, comm_->rank()));
+    const auto senders = partners_of(without_own(context.receives, comm_->rank()));
+    partners.insert(partners.end(), senders.begin(), senders.end());
+    std::sort(partners.begin(), partners.end());
+    partners.erase(std::unique(partners.begin(), partners.end()), partners.end());
+    for (const int partner : partners) {
       ready_out_.add(Role::sender, nullptr, 0, MPI_BYTE, partner, kReady, comm_->get());
-      done_in_.add(Role::receiver, nullptr, 0, MPI_BYTE, partner, kDone, comm_->get());
-    }
-    for (const int partner : partners_of(without_own(mine, comm_->rank()))) {
       ready_in_.add(Role::receiver, nullptr, 0, MPI_BYTE, partner, kReady, comm_->get());
       done_out_.add(Role::sender, nullptr, 0, MPI_BYTE, partner, kDone, comm_->get());
+      done_in_.add(Role::receiver, nullptr, 0, MPI_BYTE, partner, kDone, comm_->get());
     }
-    std::vector<std::vector<std::byte>> out(static_cast<std::size_t>(comm_->size()));
-    collectively(comm_->get(), [&] { out = offers(offered, plans); });
+    std::vector<Bytes> out(static_cast<std::size_t>(comm_->size()));
+    collectively(comm_->get(), [&] {
+      if (!on_device_) offer(context.sends, plans, true, out);
+      offer(context.receives, plans, on_device_, out);
+    });
     const auto in = exchange_bytes(out);
     collectively(comm_->get(), [&] {
-      using Begin = dtype::CopyPlan::Begin;
-      copy_ = dtype::CopyPlan(jobs(mine, offered, in, plans),
-                              comm_->rank() % 2 == 0 ? Begin::front : Begin::middle);
-      transport_.packer().prepare(copy_);
+      auto alone = jobs_inside(context, plans);
+      for (const int partner : partners) {
+        const auto& told = in[static_cast<std::size_t>(partner)];
+        const auto& offered = out[static_cast<std::size_t>(partner)];
+        if (on_device_)
+          add_writes(partner, context, plans, told, alone);
+        else
+          add_shared(partner, context, plans, told, offered, alone);
+      }
+      copies_.emplace_back(alone);
+      for (const auto& copy : copies_) transport_.packer().prepare(copy);
     });
   }
 
@@ -219,41 +295,47 @@ class SharedExchange final : public Backend {
 
  private:
   static constexpr int kReady = 0, kDone = 1;
+  using Bytes = std::vector<std::byte>;
+  using Jobs = std::vector<dtype::CopyJob>;
 
   void copy() {
     ready_in_.wait_all();
     peers_->sync();
-    transport_.packer().copy(copy_);
+    for (const auto& copy : copies_) transport_.packer().copy(copy);
   }
 
-  // Returns the offers to each rank: where its messages are, and in which layout.
-  std::vector<std::vector<std::byte>> offers(const Pieces& offered, TypePlans& plans) const {
-    std::vector<std::vector<std::byte>> out(static_cast<std::size_t>(comm_->size()));
-    for (const auto& piece : offered) {
+  Place place_of(const Piece& piece, const PackPlan& plan) const {
+    const auto span = span_of(piece, plan);
+    const auto shared = peers_->share(span.first);
+    if (!shared || shared->bytes < span.bytes) return {false, {}, span.distance};
+    return {true, *shared, span.distance};
+  }
+
+  // Adds the offer of each piece to the bytes for its partner. With `is_needed`, a partner must
+  // reach the piece.
+  void offer(const Pieces& pieces, TypePlans& plans, bool is_needed,
+             std::vector<Bytes>& out) const {
+    for (const auto& piece : pieces) {
       if (piece.partner == comm_->rank()) continue;
-      const auto span = span_of(piece, plan_of(piece, plans));
       const auto type = dtype::to_string(*std::get<dtype::TypeExprPtr>(dtype::decode(piece.type)));
-      const auto shared = peers_->share(span.first);
-      if (!shared || shared->bytes < span.bytes)
+      const Offer offer{place_of(piece, plan_of(piece, plans)), piece.count, std::ssize(type)};
+      if (is_needed && !offer.place.is_shared)
         throw_impossible(on_device_
                              ? "a receive buffer is not in one allocation of the device "
                                "that other processes can open"
                              : "a send buffer is not in a shared window of Options::windows, "
                                "see comm::SharedWindow");
-      const Offer offer{*shared, span.distance, piece.count, std::ssize(type)};
       auto& bytes = out[static_cast<std::size_t>(piece.partner)];
       const auto* begin = reinterpret_cast<const std::byte*>(&offer);
       bytes.insert(bytes.end(), begin, begin + sizeof(offer));
       begin = reinterpret_cast<const std::byte*>(type.data());
       bytes.insert(bytes.end(), begin, begin + type.size());
     }
-    return out;
   }
 
   // Sends each rank its bytes. Returns the bytes from each rank. Collective.
-  std::vector<std::vector<std::byte>> exchange_bytes(
-      const std::vector<std::vector<std::byte>>& out) const {
-    std::vector<std::vector<std::byte>> in(out.size());
+  std::vector<Bytes> exchange_bytes(const std::vector<Bytes>& out) const {
+    std::vector<Bytes> in(out.size());
     std::vector<int> out_sizes(out.size()), in_sizes(out.size());
     collectively(comm_->get(), [&] {
       std::transform(out.begin(), out.end(), out_sizes.begin(), [](const auto& bytes) {
@@ -280,43 +362,96 @@ class SharedExchange final : public Backend {
     return in;
   }
 
-  // Returns the copies between this rank's pieces and the offers to it, both in wire order. The
-  // offers of partners come as bytes, the rank's own as pieces.
-  std::vector<dtype::CopyJob> jobs(const Pieces& mine, const Pieces& offered,
-                                   const std::vector<std::vector<std::byte>>& told,
-                                   TypePlans& plans) {
-    std::vector<dtype::CopyJob> out;
-    std::vector<std::size_t> next(told.size());
-    auto own = std::find_if(offered.begin(), offered.end(),
-                            [&](const Piece& p) { return p.partner == comm_->rank(); });
-    for (const auto& piece : mine) {
-      const auto partner = static_cast<std::size_t>(piece.partner);
-      const PlannedBuffer here{plan_of(piece, plans), piece.buffer, piece.count};
-      const auto there = piece.partner == comm_->rank()
-                             ? PlannedBuffer{plan_of(*own, plans), own->buffer, own->count}
-                             : layout_of(piece.partner, told[partner], next[partner]);
-      if (piece.partner == comm_->rank()) ++own;
-      const auto& from = on_device_ ? here : there;
-      const auto& to = on_device_ ? there : here;
-      out.push_back({from.plan, from.buffer, from.count, to.plan, to.buffer, to.count});
-    }
+  std::byte* opened(const SharedMemory& memory, int rank) {
+    auto* const out = peers_->open(memory, rank);
+    if (out == nullptr)
+      throw_impossible(on_device_ ? "this process cannot open the memory of another one's device"
+                                  : "a partner's shared window is not in the plan of this rank");
+    return out;
+  }
+  // Returns the data of an offer, at their place here.
+  PlannedBuffer open(const Offered& offered, int partner) {
+    const auto buffer = reinterpret_cast<Address>(opened(offered.place.first_byte, partner)) -
+                        static_cast<Address>(offered.place.distance);
+    return {offered.plan, reinterpret_cast<void*>(buffer), offered.count};
+  }
+
+  static dtype::CopyJob job(const PlannedBuffer& from, const PlannedBuffer& to) {
+    return {from.plan, from.buffer, from.count, to.plan, to.buffer, to.count};
+  }
+  static PlannedBuffer buffer_of(const Piece& piece, TypePlans& plans) {
+    return {plan_of(piece, plans), piece.buffer, piece.count};
+  }
+  static std::vector<Piece> pieces_of(const Pieces& pieces, int partner) {
+    std::vector<Piece> out;
+    std::copy_if(pieces.begin(), pieces.end(), std::back_inserter(out),
+                 [&](const Piece& piece) { return piece.partner == partner; });
     return out;
   }
 
-  // Reads the next offer of a partner.
-  PlannedBuffer layout_of(int partner, const std::vector<std::byte>& told, std::size_t& next) {
-    Offer offer{};
-    std::memcpy(&offer, told.data() + next, sizeof(offer));
-    const std::string_view type(reinterpret_cast<const char*>(told.data()) + next + sizeof(offer),
-                                static_cast<std::size_t>(offer.type_bytes));
-    next += sizeof(offer) + type.size();
-    auto* const first = peers_->open(offer.first_byte, partner);
-    if (first == nullptr)
-      throw_impossible(on_device_ ? "this process cannot open the memory of another one's device"
-                                  : "a partner's shared window is not in the plan of this rank");
-    const auto buffer = reinterpret_cast<Address>(first) - static_cast<Address>(offer.distance);
-    return {dtype::make_plan(*dtype::parse_type(type)), reinterpret_cast<void*>(buffer),
-            offer.count};
+  // Returns the copies from this rank to itself.
+  Jobs jobs_inside(const ExchangeContext& context, TypePlans& plans) const {
+    const auto from = pieces_of(context.sends, comm_->rank());
+    const auto to = pieces_of(context.receives, comm_->rank());
+    Jobs out;
+    for (std::size_t i = 0; i < from.size(); ++i)
+      out.push_back(job(buffer_of(from[i], plans), buffer_of(to[i], plans)));
+    return out;
+  }
+
+  // Adds the copies from this rank's device to that of a partner.
+  void add_writes(int partner, const ExchangeContext& context, TypePlans& plans, const Bytes& told,
+                  Jobs& out) {
+    const auto from = pieces_of(context.sends, partner);
+    const auto to = Offers(told).next(from.size());
+    for (std::size_t i = 0; i < from.size(); ++i)
+      out.push_back(job(buffer_of(from[i], plans), open(to[i], partner)));
+  }
+
+  // Adds this rank's half of the copies between it and a partner. Adds those that only this rank
+  // can do to `alone`. Both ranks read the same offers, so they make the same plan.
+  void add_shared(int partner, const ExchangeContext& context, TypePlans& plans, const Bytes& told,
+                  const Bytes& offered, Jobs& alone) {
+    const auto receives = pieces_of(context.receives, partner);
+    const auto sends = pieces_of(context.sends, partner).size();
+    Offers theirs(told), mine(offered);
+    const auto their_sends = theirs.next(receives.size()), their_receives = theirs.next(sends);
+    const auto my_sends = mine.next(sends), my_receives = mine.next(receives.size());
+    for (std::size_t i = 0; i < receives.size(); ++i)
+      if (!my_receives[i].place.is_shared)
+        alone.push_back(job(open(their_sends[i], partner), buffer_of(receives[i], plans)));
+
+    const int here = comm_->rank() < partner ? 0 : 1, there = 1 - here;
+    Jobs all;
+    const auto add = [&](const std::vector<Offered>& from, int from_side,
+                         const std::vector<Offered>& to, int to_side) {
+      const auto named = [](const Offered& offer, int side) {
+        auto* const buffer = reinterpret_cast<void*>(PairAddresses::of(side, offer.place));
+        return PlannedBuffer{offer.plan, buffer, offer.count};
+      };
+      for (std::size_t i = 0; i < to.size(); ++i)
+        if (to[i].place.is_shared)
+          all.push_back(job(named(from[i], from_side), named(to[i], to_side)));
+    };
+    const auto add_from = [&](int side) {
+      if (side == here)
+        add(my_sends, here, their_receives, there);
+      else
+        add(their_sends, there, my_receives, here);
+    };
+    add_from(0);
+    add_from(1);
+
+    const auto begin_of = [&](int side, std::size_t window) {
+      SharedMemory begin{};
+      std::memcpy(begin.allocation.data(), &window, sizeof(window));
+      return reinterpret_cast<Address>(opened(begin, side == here ? comm_->rank() : partner));
+    };
+    using Half = dtype::CopyPlan::Half;
+    copies_.push_back(
+        dtype::CopyPlan(all).half(here == 0 ? Half::first : Half::second).moved([&](Address name) {
+          return PairAddresses::here(name, begin_of);
+        }));
   }
 
   std::shared_ptr<const Communicator> comm_;
@@ -324,7 +459,7 @@ class SharedExchange final : public Backend {
   std::unique_ptr<PeerMemory> peers_;
   bool on_device_;
   PersistentRequests ready_out_, ready_in_, done_out_, done_in_;
-  dtype::CopyPlan copy_;
+  std::vector<dtype::CopyPlan> copies_;
   double time_ = 0;
 };
 

@@ -745,6 +745,59 @@ TEST(ExchangePlan, SharesMemoryAgainAndAgain) {
   check(&memories.in_window, dtype::Transfer::host);
 }
 
+// A partner cannot reach receive buffers outside of windows. Their owner fills them alone, beside
+// the copies that both ranks share. Messages have several sizes and layouts.
+TEST(ExchangePlan, SharesWithReceiveBuffersInNoWindow) {
+  constexpr int kTags = 6, kDoubles = 4096;
+  const int ranks = world_size(), rank = world_rank();
+  const SharedWindow window(MPI_COMM_WORLD, 2 * kDoubles * 8);
+  auto* const sent = reinterpret_cast<double*>(window.data());
+  auto* const received = sent + kDoubles;
+  std::vector<double> own(kDoubles);
+  const auto value = [](int of, int number) { return 1.0 * of * kDoubles + number; };
+  const auto begin_of = [](int side, int tag) { return 300 * (kTags * side + tag); };
+  const auto is_own = [&](int side, int tag) { return (rank + side + tag) % 3 == 0; };
+  std::vector<ExchangeJob> jobs;
+  std::vector<Datatype> types;
+  for (const int side : {0, 1})
+    for (int tag = 0; tag < kTags; ++tag) {
+      for (const int stride : {2, 3}) {
+        MPI_Datatype type = MPI_DATATYPE_NULL;
+        MPI_Type_vector(10 * (tag + 1), 1, stride, MPI_DOUBLE, &type);
+        types.emplace_back(type);
+      }
+      auto* const to = (is_own(side, tag) ? own.data() : received) + begin_of(side, tag);
+      jobs.push_back({.partner = (rank + (side == 0 ? ranks - 1 : 1)) % ranks,
+                      .send_buffer = sent + begin_of(side, tag),
+                      .send_count = 1,
+                      .send_type = types[types.size() - 2].get(),
+                      .send_tag = kTags * side + tag,
+                      .receive_buffer = to,
+                      .receive_count = 1,
+                      .receive_type = types.back().get(),
+                      .receive_tag = kTags * (1 - side) + tag});
+    }
+  ExchangePlan plan(MPI_COMM_WORLD, jobs, Exchange::shared, {.windows = {&window}});
+  for (int step = 0; step < 3; ++step) {
+    for (int i = 0; i < kDoubles; ++i) sent[i] = value(rank, i) + step;
+    std::fill_n(received, kDoubles, -1.0);
+    std::fill(own.begin(), own.end(), -1.0);
+    plan.start().finish();
+    std::vector<double> expected(kDoubles, -1.0), expected_own(kDoubles, -1.0);
+    for (const int side : {0, 1})
+      for (int tag = 0; tag < kTags; ++tag)
+        for (int i = 0; i < 10 * (tag + 1); ++i) {
+          const int partner = (rank + (side == 0 ? ranks - 1 : 1)) % ranks;
+          auto& to = is_own(side, tag) ? expected_own : expected;
+          to[static_cast<std::size_t>(begin_of(side, tag) + 3 * i)] =
+              value(partner, begin_of(1 - side, tag) + 2 * i) + step;
+        }
+    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), received)) << step;
+    ASSERT_EQ(own, expected_own) << step;
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
 // Neither the host nor a device can copy between these two kinds of memory.
 TEST(ExchangePlan, SharesOneKindOfMemory) {
   const Decomposition decomposition({9, 8, 5 * world_size()}, {1, 1, world_size()}, true);

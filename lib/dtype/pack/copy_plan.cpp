@@ -190,6 +190,10 @@ bool join(CopyNest& a, const CopyNest& b) {
   return true;
 }
 
+bool is_within_row(Address a, Address b, std::int64_t row) {
+  return std::abs(distance(a, b)) < std::abs(row);
+}
+
 // Tells if two nests write to the same rows, or read from the same rows.
 bool take_turns(const CopyNest& a, const CopyNest& b) {
   if (a.levels.empty() || a.levels.size() != b.levels.size()) return false;
@@ -201,9 +205,21 @@ bool take_turns(const CopyNest& a, const CopyNest& b) {
     if (l.stride != m.stride) same_source = false;
     if (std::abs(l.stride) < std::abs(shortest)) shortest = l.stride;
   }
-  const auto near = [](std::int64_t by, std::int64_t row) { return std::abs(by) < std::abs(row); };
-  return near(distance(a.destination, b.destination), a.levels[0].packed_stride) ||
-         (same_source && near(distance(a.source, b.source), shortest));
+  return is_within_row(a.destination, b.destination, a.levels[0].packed_stride) ||
+         (same_source && is_within_row(a.source, b.source, shortest));
+}
+
+// Tells if `b` reads from the rows to which `a` writes, and writes to those from which `a` reads.
+// So do the ghosts on both sides of a face: rows of a halo are beside the rows that are sent.
+bool go_both_ways(const CopyNest& a, const CopyNest& b) {
+  if (a.levels.size() != b.levels.size()) return false;
+  for (std::size_t k = 0; k < a.levels.size(); ++k) {
+    const auto &l = a.levels[k], &m = b.levels[k];
+    if (l.count != m.count || l.stride != m.packed_stride || l.packed_stride != m.stride)
+      return false;
+  }
+  return is_within_row(a.source, b.destination, a.levels[0].stride) &&
+         is_within_row(a.destination, b.source, a.levels[0].packed_stride);
 }
 
 // ---- Steps ----
@@ -234,13 +250,12 @@ class CopyCompiler {
     }
   }
 
-  void compile(CopyPlan::Begin begin) {
+  void compile() {
     std::stable_sort(parts_.begin(), parts_.end(), [](const Part& a, const Part& b) {
       return a.nest.destination < b.nest.destination;
     });
     join_parts();
-    for (std::size_t i = 0; i < parts_.size();) i = add_step(i);
-    if (begin == CopyPlan::Begin::middle) begin_in_the_middle();
+    for (std::size_t i = 0; i < parts_.size();) i = parts_[i].taken ? i + 1 : add_step(i);
   }
 
  private:
@@ -248,6 +263,7 @@ class CopyCompiler {
   struct Part {
     CopyNest nest;
     std::optional<std::size_t> windowed;
+    bool taken = false;  // is part of a step
   };
 
   static bool fits_list(const CopyJob& job, std::int64_t stretch) {
@@ -292,8 +308,8 @@ class CopyCompiler {
   // index of the next part.
   std::size_t add_step(std::size_t i) {
     if (parts_[i].windowed) {
-      finish({CopyStep::Kind::windowed, *parts_[i].windowed, *parts_[i].windowed + 1},
-             parts_[i].nest.run);
+      program_.add({CopyStep::Kind::windowed, *parts_[i].windowed, *parts_[i].windowed + 1},
+                   parts_[i].nest.run);
       return i + 1;
     }
     return parts_[i].nest.levels.empty() ? add_pieces(i) : add_nests(i);
@@ -307,7 +323,7 @@ class CopyCompiler {
       const auto& nest = parts_[i].nest;
       pieces.push_back({nest.source, nest.destination, end += nest.run});
     }
-    finish({CopyStep::Kind::pieces, first, pieces.size()}, end);
+    program_.add({CopyStep::Kind::pieces, first, pieces.size()}, end);
     return i;
   }
 
@@ -315,17 +331,37 @@ class CopyCompiler {
     auto& nests = program_.nests;
     const auto first = nests.size();
     std::int64_t bytes = 0;
-    const auto take = [&] {
-      bytes += parts_[i].nest.bytes();
-      nests.push_back(std::move(parts_[i++].nest));
+    const auto take = [&](Part& part) {
+      bytes += part.nest.bytes();
+      nests.push_back(part.nest);
+      part.taken = true;
     };
-    take();
-    const bool tiled = order_for_tiles(nests.back());
-    while (!tiled && i < parts_.size() && !parts_[i].windowed &&
-           take_turns(nests[first], parts_[i].nest))
-      take();
-    finish({CopyStep::Kind::nests, first, nests.size()}, bytes);
+    take(parts_[i++]);
+    if (!order_for_tiles(nests.back())) {
+      for (; i < parts_.size() && !parts_[i].windowed && !parts_[i].taken &&
+             take_turns(nests[first], parts_[i].nest);
+           ++i)
+        take(parts_[i]);
+      for (auto k = first; k < nests.size(); ++k)
+        if (auto* const back = way_back(nests[k])) take(*back);
+    }
+    program_.add({CopyStep::Kind::nests, first, nests.size()}, bytes);
     return i;
+  }
+
+  // Returns a part that copies between the same rows as `nest` in the other direction; nullptr if
+  // there is none, or if too many parts may be it.
+  Part* way_back(const CopyNest& nest) {
+    constexpr std::ptrdiff_t kMostTried = 64;
+    const auto row = static_cast<Address>(std::abs(nest.levels[0].stride));
+    const auto first =
+        std::upper_bound(parts_.begin(), parts_.end(), nest.source - row,
+                         [](Address at, const Part& part) { return at < part.nest.destination; });
+    const auto end = first + std::min<std::ptrdiff_t>(kMostTried, parts_.end() - first);
+    const auto found = std::find_if(first, end, [&](const Part& part) {
+      return !part.windowed && !part.taken && go_both_ways(nest, part.nest);
+    });
+    return found == end ? nullptr : &*found;
   }
 
   // Orders the loops for tiles, as a PackPlan does, where the rows of the source are not those of
@@ -338,28 +374,87 @@ class CopyCompiler {
     return true;
   }
 
-  void finish(CopyStep step, std::int64_t bytes) {
-    auto& steps = program_.steps;
-    step.end = bytes + (steps.empty() ? 0 : steps.back().end);
-    steps.push_back(step);
-  }
-
-  void begin_in_the_middle() {
-    if (program_.steps.empty()) return;
-    const auto steps = std::exchange(program_.steps, {});
-    const auto half = steps.back().end / 2;
-    const auto middle = std::find_if(steps.begin(), steps.end(),
-                                     [&](const CopyStep& step) { return step.end > half; });
-    const auto add = [&](auto first, auto last) {
-      for (; first != last; ++first)
-        finish(*first, first->end - (first == steps.begin() ? 0 : std::prev(first)->end));
-    };
-    add(middle, steps.end());
-    add(steps.begin(), middle);
-  }
-
   CopyProgram& program_;
   std::vector<Part> parts_;
+};
+
+// ---- Halves ----
+
+// Adds the steps of one half of a program to another program.
+class HalfCompiler {
+ public:
+  HalfCompiler(const CopyProgram& whole, CopyPlan::Half which, CopyProgram& out)
+      : whole_(whole), is_first_(which == CopyPlan::Half::first), out_(out) {}
+
+  void compile() {
+    const auto middle = whole_.steps.empty() ? 0 : whole_.steps.back().end / 2;
+    std::int64_t begin = 0;
+    for (const auto& step : whole_.steps) {
+      const auto bytes = step.end - begin;
+      add_step(step, bytes, std::clamp<std::int64_t>(middle - begin, 0, bytes));
+      begin = step.end;
+    }
+  }
+
+ private:
+  // Adds the half of a step. About `cut` of its `bytes` bytes are in the first half.
+  void add_step(const CopyStep& step, std::int64_t bytes, std::int64_t cut) {
+    switch (step.kind) {
+      case CopyStep::Kind::nests:
+        return add_nests(step, bytes, cut);
+      case CopyStep::Kind::pieces:
+        return add_pieces(step, cut);
+      case CopyStep::Kind::windowed:
+        if (is_first_ != (2 * cut >= bytes)) return;
+        out_.windowed.push_back(whole_.windowed[step.first]);
+        return out_.add({step.kind, out_.windowed.size() - 1, out_.windowed.size()}, bytes);
+    }
+  }
+
+  // Cuts the longest of the nests' loops: their loops have equal counts.
+  void add_nests(const CopyStep& step, std::int64_t bytes, std::int64_t cut) {
+    const auto& levels = whole_.nests[step.first].levels;
+    const auto longest = static_cast<std::size_t>(
+        std::max_element(levels.begin(), levels.end(),
+                         [](const auto& a, const auto& b) { return a.count <= b.count; }) -
+        levels.begin());
+    const auto count = levels[longest].count, one = bytes / count;
+    const auto middle = std::min((cut + one / 2) / one, count);
+    const auto begin = is_first_ ? 0 : middle, end = is_first_ ? middle : count;
+    if (begin == end) return;
+    const auto first = out_.nests.size();
+    for (auto i = step.first; i < step.last; ++i) {
+      auto& nest = out_.nests.emplace_back(whole_.nests[i]);
+      auto& level = nest.levels[longest];
+      nest.source += static_cast<Address>(begin * level.stride);
+      nest.destination += static_cast<Address>(begin * level.packed_stride);
+      level.count = end - begin;
+    }
+    out_.add({step.kind, first, out_.nests.size()}, (end - begin) * one);
+  }
+
+  // Cuts a piece where a cache line of the destination begins.
+  void add_pieces(const CopyStep& step, std::int64_t cut) {
+    const auto first = out_.pieces.size();
+    std::int64_t begin = 0, bytes = 0;
+    for (auto i = step.first; i < step.last; ++i) {
+      const auto& piece = whole_.pieces[i];
+      auto middle = std::clamp<std::int64_t>(cut - begin, 0, piece.end - begin);
+      const auto inside_line = static_cast<std::int64_t>(
+          (piece.destination + static_cast<Address>(middle)) % kLineBytes);
+      if (middle < piece.end - begin) middle = std::max<std::int64_t>(middle - inside_line, 0);
+      const auto from = is_first_ ? 0 : middle, to = is_first_ ? middle : piece.end - begin;
+      if (from < to)
+        out_.pieces.push_back({piece.source + static_cast<Address>(from),
+                               piece.destination + static_cast<Address>(from), bytes += to - from});
+      begin = piece.end;
+    }
+    if (bytes > 0) out_.add({step.kind, first, out_.pieces.size()}, bytes);
+  }
+
+  const CopyProgram& whole_;
+  const bool is_first_;
+  CopyProgram& out_;
 };
 
 void check(const CopyJob& job, std::size_t i) {
@@ -379,15 +474,44 @@ std::int64_t detail::CopyNest::bytes() const {
   return bytes;
 }
 
-CopyPlan::CopyPlan(const std::vector<CopyJob>& jobs, Begin begin) {
+void detail::CopyProgram::add(CopyStep step, std::int64_t bytes) {
+  step.end = bytes + (steps.empty() ? 0 : steps.back().end);
+  steps.push_back(step);
+}
+
+CopyPlan::CopyPlan(const std::vector<CopyJob>& jobs) {
   auto program = std::make_shared<CopyProgram>();
   CopyCompiler compiler(*program);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     check(jobs[i], i);
     if (jobs[i].bytes() > 0) compiler.add(jobs[i]);
   }
-  compiler.compile(begin);
+  compiler.compile();
   program_ = std::move(program);
+}
+
+CopyPlan CopyPlan::half(Half which) const {
+  auto out = std::make_shared<CopyProgram>();
+  HalfCompiler(*program_, which, *out).compile();
+  return CopyPlan(std::move(out));
+}
+
+CopyPlan CopyPlan::moved(const std::function<Address(Address)>& address_of) const {
+  auto out = std::make_shared<CopyProgram>();
+  out->nests = program_->nests, out->pieces = program_->pieces;
+  out->windowed = program_->windowed, out->steps = program_->steps;
+  const auto move = [&](auto& copies) {
+    for (auto& copy : copies)
+      copy.source = address_of(copy.source), copy.destination = address_of(copy.destination);
+  };
+  move(out->nests);
+  move(out->pieces);
+  for (auto& job : out->windowed) {
+    job.source = reinterpret_cast<void*>(address_of(reinterpret_cast<Address>(job.source)));
+    job.destination =
+        reinterpret_cast<void*>(address_of(reinterpret_cast<Address>(job.destination)));
+  }
+  return CopyPlan(std::move(out));
 }
 
 }  // namespace halocline::dtype

@@ -8,7 +8,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "dtype/pack/address.hpp"
@@ -67,8 +69,11 @@ struct CopyProgram {
   std::vector<CopyNest> nests;
   std::vector<CopyPiece> pieces;
   std::vector<CopyJob> windowed;
-  std::vector<CopyStep> steps;  ///< in the order of their destinations, cyclically from one of them
+  std::vector<CopyStep> steps;  ///< in the order of their destinations
   Attachment attachment;        ///< the kernels or tables of each back end
+
+  /// Adds a step behind the last one. Sets its end, `bytes` bytes behind that of the last step.
+  void add(CopyStep step, std::int64_t bytes);
 };
 
 }  // namespace detail
@@ -77,24 +82,28 @@ struct CopyProgram {
 ///
 /// Each job is taken apart into nests of the loops that its two types have in common. The nests of
 /// all jobs are sorted by destination. They are joined where they continue each other on both
-/// sides. Nests that write to the same rows take turns there, so that no cache line is fetched
-/// twice.
+/// sides. Nests that write to the same rows take turns there, and so do nests that copy between the
+/// same rows in both directions. So no cache line is fetched twice.
 ///
 /// A job without common loops becomes a list of the runs that both sides have in common. A list of
 /// more than 64 runs has at most one for each 64 bytes, and at most 2^18. For a longer list, the
 /// job is copied through a window that stays in the nearest cache.
 class CopyPlan {
  public:
-  /// Says at which of its destinations a copy begins.
-  ///
-  /// Two processes may read each other's arrays and write to their own at one time. They wait for
-  /// the cache lines in which they do both, unless one of them begins in the middle. With `middle`,
-  /// x faces of 64^3 points take 3/4 of the time.
-  enum class Begin { front, middle };
-
   /// Compiles the jobs. Local. Throws ConfigError if the two sides of a job differ in bytes. O(jobs
   /// log jobs + blocks of the jobs that become lists).
-  explicit CopyPlan(const std::vector<CopyJob>& jobs = {}, Begin begin = Begin::front);
+  explicit CopyPlan(const std::vector<CopyJob>& jobs = {});
+
+  enum class Half { first, second };
+  /// Returns one half of this plan, for one of two processes that share its copies. Both halves
+  /// together copy each byte once. Steps are cut at a whole row, piece or job, so that the bytes of
+  /// both halves may differ a little. O(nests + pieces).
+  CopyPlan half(Half which) const;
+
+  /// Returns this plan for memory at other addresses. `address_of(a)` is the new place of the byte
+  /// at `a`. It is called for each begin of a source or a destination, and for the buffers of jobs.
+  /// O(nests + pieces).
+  CopyPlan moved(const std::function<detail::Address(detail::Address)>& address_of) const;
 
   /// Returns the bytes that all jobs together copy.
   std::int64_t bytes() const { return steps().empty() ? 0 : steps().back().end; }
@@ -102,6 +111,9 @@ class CopyPlan {
   const detail::CopyProgram& program() const { return *program_; }
 
  private:
+  explicit CopyPlan(std::shared_ptr<const detail::CopyProgram> program)
+      : program_(std::move(program)) {}
+
   const std::vector<detail::CopyStep>& steps() const { return program_->steps; }
 
   std::shared_ptr<const detail::CopyProgram> program_;

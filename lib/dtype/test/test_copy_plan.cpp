@@ -89,28 +89,37 @@ std::string steps_of(const CopyPlan& plan) {
   return out;
 }
 
-// Executes a plan by every packer, and in shares. check() returns the mistakes in the destinations
-// and resets them.
-template <class Check>
-std::string wrong(const CopyPlan& plan, std::mt19937_64& engine, const Check& check) {
-  const auto by = [&](const char* name) {
-    const std::string bad = check();
-    return bad.empty() ? bad : std::string(name) + ": " + bad + " of " + steps_of(plan);
-  };
-  HostPacker().copy(plan);
-  if (auto bad = by("HostPacker"); !bad.empty()) return bad;
-  EmulatedPacker().prepare(plan);
-  EmulatedPacker().copy(plan);
-  if (auto bad = by("EmulatedPacker"); !bad.empty()) return bad;
-
+void copy_in_shares(const CopyPlan& plan, std::mt19937_64& engine) {
   std::vector<std::int64_t> ends = {0, plan.bytes()};
   for (int i = 0; i < 7; ++i)
-    ends.push_back(static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(plan.bytes())));
+    ends.push_back(
+        static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(plan.bytes() + 1)));
   std::sort(ends.begin(), ends.end());
   std::vector<std::size_t> order(ends.size() - 1);
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), engine);
   for (const auto i : order) host::copy_share(plan, ends[i], ends[i + 1]);
+}
+
+// Executes a plan, or both of its halves, by every packer and in shares. check() returns the
+// mistakes in the destinations and resets them.
+template <class Check>
+std::string wrong(const CopyPlan& plan, std::mt19937_64& engine, const Check& check) {
+  std::vector<CopyPlan> parts = {plan};
+  if (engine() % 2 == 0)
+    parts = {plan.half(CopyPlan::Half::second), plan.half(CopyPlan::Half::first)};
+  const auto by = [&](const char* name) {
+    const std::string bad = check();
+    return bad.empty() ? bad : std::string(name) + ": " + bad + " of " + steps_of(plan);
+  };
+  for (const auto& part : parts) HostPacker().copy(part);
+  if (auto bad = by("HostPacker"); !bad.empty()) return bad;
+  for (const auto& part : parts) {
+    EmulatedPacker().prepare(part);
+    EmulatedPacker().copy(part);
+  }
+  if (auto bad = by("EmulatedPacker"); !bad.empty()) return bad;
+  for (const auto& part : parts) copy_in_shares(part, engine);
   return by("copy_share");
 }
 
@@ -119,8 +128,14 @@ std::string wrong(const std::deque<Pair>& pairs, std::mt19937_64& engine) {
   std::vector<CopyJob> jobs;
   for (const auto& pair : pairs) jobs.push_back(pair.job());
   std::shuffle(jobs.begin(), jobs.end(), engine);
-  const auto begin = engine() % 2 == 0 ? CopyPlan::Begin::front : CopyPlan::Begin::middle;
-  return wrong(CopyPlan(jobs, begin), engine, [&] {
+  // The plan is made for other addresses.
+  constexpr detail::Address kAway = 3 << 20;
+  for (auto& job : jobs) {
+    job.source = static_cast<const std::byte*>(job.source) + kAway;
+    job.destination = static_cast<std::byte*>(job.destination) + kAway;
+  }
+  const auto plan = CopyPlan(jobs).moved([](detail::Address address) { return address - kAway; });
+  return wrong(plan, engine, [&] {
     for (const auto& pair : pairs)
       if (auto bad = pair.wrong(); !bad.empty()) return bad;
     return std::string();
@@ -258,23 +273,25 @@ TEST(CopyPlan, NothingIsNothing) {
   EmulatedPacker().copy(plan);
 }
 
-TEST(CopyPlan, BeginsInTheMiddleIfAsked) {
-  std::vector<CopyJob> jobs;
-  const auto address = [](std::uintptr_t at) { return reinterpret_cast<void*>(at << 20); };
-  for (std::uintptr_t i = 0; i < 5; ++i)
-    jobs.push_back({make_plan(*parse_type("vector(100,3,7,double)")), address(100 + i), 1,
-                    make_plan(*parse_type("vector(100,3,5,double)")), address(200 + i), 1});
-  const auto order = [&](CopyPlan::Begin begin) {
-    const CopyPlan plan(jobs, begin);
-    EXPECT_EQ(plan.bytes(), 5 * 2400);
-    std::vector<std::uintptr_t> out;
-    for (const auto& step : plan.program().steps)
-      out.push_back((plan.program().nests[step.first].destination >> 20) - 200);
-    return out;
+TEST(CopyPlan, HalvesAreAboutEqual) {
+  const auto halves_of = [](const char* from, const char* to) {
+    const auto plan = plan_of_pair(from, 1, to, 1);
+    const auto first = plan.half(CopyPlan::Half::first), second = plan.half(CopyPlan::Half::second);
+    EXPECT_EQ(first.bytes() + second.bytes(), plan.bytes());
+    return std::pair(first.bytes(), second.bytes());
   };
-  EXPECT_EQ(order(CopyPlan::Begin::front), (std::vector<std::uintptr_t>{0, 1, 2, 3, 4}));
-  EXPECT_EQ(order(CopyPlan::Begin::middle), (std::vector<std::uintptr_t>{2, 3, 4, 0, 1}));
-  EXPECT_EQ(CopyPlan({}, CopyPlan::Begin::middle).bytes(), 0);
+  using Halves = std::pair<std::int64_t, std::int64_t>;
+  EXPECT_EQ(halves_of("vector(100,3,7,double)", "vector(100,3,5,double)"), Halves(1200, 1200));
+  EXPECT_EQ(halves_of("vector(5,3,7,double)", "vector(5,3,5,double)"), Halves(72, 48));
+  EXPECT_EQ(halves_of("subarray(C,{9,80,7},{3,70,3},{0,0,0},double)",
+                      "subarray(C,{9,80,7},{3,70,3},{3,3,3},double)"),
+            Halves(2520, 2520))
+      << "the longest loop is cut";
+  EXPECT_EQ(halves_of("contiguous(1000,byte)", "contiguous(1000,byte)"), Halves(448, 552))
+      << "the cut is where a cache line begins";
+  const CopyPlan none;
+  EXPECT_EQ(none.half(CopyPlan::Half::first).bytes(), 0);
+  EXPECT_EQ(none.half(CopyPlan::Half::second).bytes(), 0);
 }
 
 TEST(CopyPlan, StridedPairsAreOneNest) {
@@ -377,6 +394,43 @@ TEST(CopyPlan, HalosAreCopiedBetweenArraysOfAnyShape) {
   EXPECT_EQ(cut, (std::set<int>{0, 1})) << "the test sees too little";
 }
 
+// Long rows of a plan that exceeds the caches are stored past them. All begins and ends of rows are
+// at odd places.
+TEST(CopyPlan, LongRowsOfLargePlansAreCopied) {
+  constexpr std::int64_t kRows = 1000, kFrom = 7001, kTo = 6007;
+  for (const std::int64_t run : {4096, 4097, 5999}) {
+    const auto rows = [&](std::int64_t stride) {
+      return plan_of(("hvector(" + std::to_string(kRows) + "," + std::to_string(run) + "," +
+                      std::to_string(stride) + ",byte)")
+                         .c_str());
+    };
+    constexpr std::int64_t kPiece = 1000003;
+    Bytes source(kRows * kFrom + kPiece), expected(kRows * kTo + kPiece);
+    std::mt19937_64 engine(static_cast<std::uint64_t>(run));
+    for (auto& byte : source) byte = static_cast<unsigned char>(engine());
+    for (auto& byte : expected) byte = static_cast<unsigned char>(engine());
+    const auto before = expected;
+    auto destination = before;
+    const auto piece = plan_of("contiguous(1000003,byte)");
+    auto* const end = destination.data() + kRows * kTo;
+    const CopyPlan plan({{rows(kFrom), source.data(), 1, rows(kTo), destination.data(), 1},
+                         {piece, source.data() + kRows * kFrom, 1, piece, end, 1}});
+    ASSERT_GE(plan.half(CopyPlan::Half::first).bytes(), 2 << 20);
+    for (std::int64_t row = 0; row < kRows; ++row)
+      std::copy_n(source.data() + row * kFrom, run, expected.data() + row * kTo);
+    std::copy_n(source.data() + kRows * kFrom, kPiece, expected.data() + kRows * kTo);
+    EXPECT_EQ(wrong(plan, engine,
+                    [&] {
+                      const auto bad = first_difference(destination.data(), expected.data(),
+                                                        std::ssize(expected));
+                      destination = before;
+                      return bad;
+                    }),
+              "")
+        << run;
+  }
+}
+
 // Ghosts of one row and of the next row are written together, also from different jobs.
 TEST(CopyPlan, JobsThatWriteToTheSameRowsTakeTurns) {
   const Array array{{38, 38, 38}};
@@ -391,6 +445,23 @@ TEST(CopyPlan, JobsThatWriteToTheSameRowsTakeTurns) {
   add({32, 3, 32}, {3, 32, 3}, {3, 0, 3});
   add({32, 32, 3}, {3, 3, 32}, {3, 3, 0});
   EXPECT_EQ(steps_of(CopyPlan(jobs)), "1 nests, 2 nests");
+}
+
+// Two arrays beside each other in x, with one or with both of their faces in common: the ghosts of
+// one array and the points that it sends are in the same rows.
+TEST(CopyPlan, JobsThatCopyBothWaysBetweenTheSameRowsTakeTurns) {
+  const Array left{{38, 38, 38}}, right{{38, 38, 20}};
+  Bytes a(38 * 38 * 38 * 8), b(38 * 38 * 20 * 8);
+  const auto face = [](const Array& array, std::int64_t x) {
+    return make_plan(*array.region({32, 32, 3}, {3, 3, x}));
+  };
+  std::vector<CopyJob> jobs = {{face(left, 32), a.data(), 1, face(right, 0), b.data(), 1},
+                               {face(right, 3), b.data(), 1, face(left, 35), a.data(), 1}};
+  EXPECT_EQ(steps_of(CopyPlan(jobs)), "2 nests");
+  jobs.push_back({face(left, 3), a.data(), 1, face(right, 17), b.data(), 1});
+  jobs.push_back({face(right, 14), b.data(), 1, face(left, 0), a.data(), 1});
+  EXPECT_EQ(steps_of(CopyPlan(jobs)), "4 nests");
+  EXPECT_EQ(steps_of(CopyPlan(jobs).half(CopyPlan::Half::second)), "4 nests");
 }
 
 // Ghost planes come from the same planes of another array: regions that adjoin on both sides are

@@ -28,16 +28,35 @@ std::span<const CopyNest> nests_of(const CopyProgram& program, const CopyStep& s
 }
 
 bool are_twins(std::span<const CopyNest> nests) {
-  return nests.size() == 2 && nests[0].run == nests[1].run && nests[0].levels == nests[1].levels;
+  return nests.size() <= TwinDistances::kMost + 1 &&
+         std::all_of(nests.begin() + 1, nests.end(), [&](const CopyNest& nest) {
+           return nest.run == nests[0].run && nest.levels == nests[0].levels;
+         });
+}
+
+TwinDistances distances_of(std::span<const CopyNest> nests) {
+  TwinDistances out;
+  for (std::size_t i = 1; i < nests.size(); ++i) {
+    out.memory[i - 1] = nests[i].source - nests[0].source;
+    out.packed[i - 1] = nests[i].destination - nests[0].destination;
+  }
+  return out;
+}
+
+// Tells if a plan is so large that its ghosts leave the caches before they are read. Stores past
+// the caches then save fetching the lines that they write.
+bool is_streamed(const CopyPlan& plan) {
+  constexpr std::int64_t kBeyondCaches = std::int64_t{4} << 20;
+  return kCanStream && plan.bytes() >= kBeyondCaches;
 }
 
 // Chooses units that touch a certain number of bytes, and the kernels that copy them.
-StepUnits choose_units(std::span<const CopyNest> nests) {
+StepUnits choose_units(std::span<const CopyNest> nests, bool streamed) {
   const auto& levels = nests[0].levels;
   std::int64_t touched = 0;
   for (const auto& nest : nests) touched += 2 * (nest.run / kLineBytes + 1) * kLineBytes;
   const auto twins_of = [&](std::span<const LoopLevel> loops) {
-    return are_twins(nests) ? choose_twin_kernel({nests[0].run, loops}) : nullptr;
+    return are_twins(nests) ? choose_twin_kernel({nests[0].run, loops}, nests.size() - 1) : nullptr;
   };
   const bool alone = nests.size() == 1 || twins_of(levels) != nullptr;
   const auto wanted = alone ? kAloneBytes : kTurnBytes;
@@ -52,9 +71,13 @@ StepUnits choose_units(std::span<const CopyNest> nests) {
   units.units = (levels[height].count + units.chunk - 1) / units.chunk;
   for (auto k = height + 1; k < levels.size(); ++k) units.units *= levels[k].count;
   units.twins = twins_of(std::span(levels).first(height + 1));
-  for (const auto& nest : nests)
-    units.kernels.push_back(
-        choose_kernel<CopyDirection::pack>({nest.run, std::span(nest.levels).first(height + 1)}));
+  if (units.twins != nullptr) units.apart = distances_of(nests);
+  for (const auto& nest : nests) {
+    const Nest unit{nest.run, std::span(nest.levels).first(height + 1)};
+    auto* const past_caches = streamed ? choose_streaming_kernel(unit) : nullptr;
+    units.kernels.push_back(past_caches != nullptr ? past_caches
+                                                   : choose_kernel<CopyDirection::pack>(unit));
+  }
   return units;
 }
 
@@ -62,13 +85,10 @@ StepUnits choose_units(std::span<const CopyNest> nests) {
 // destination) with the part of that nest.
 template <class WithPart>
 void copy_parts(std::span<const CopyNest> nests, const StepUnits& step, const WithPart& with_part) {
-  if (step.twins != nullptr) {
-    const auto source_apart = nests[1].source - nests[0].source,
-               destination_apart = nests[1].destination - nests[0].destination;
+  if (step.twins != nullptr)
     return with_part(nests[0], [&](const Nest& loops, Address source, Address destination) {
-      step.twins(loops, source, destination, source_apart, destination_apart);
+      step.twins(loops, source, destination, step.apart);
     });
-  }
   for (std::size_t i = 0; i < nests.size(); ++i) with_part(nests[i], step.kernels[i]);
 }
 
@@ -107,15 +127,19 @@ void copy_all(std::span<const CopyNest> nests, const StepUnits& step) {
 }
 
 // Copies the bytes [first, last) of pieces.
-void copy_pieces(std::span<const CopyPiece> pieces, std::int64_t first, std::int64_t last) {
+void copy_pieces(std::span<const CopyPiece> pieces, std::int64_t first, std::int64_t last,
+                 bool streamed) {
   auto piece = std::upper_bound(pieces.begin(), pieces.end(), first,
                                 [](std::int64_t at, const CopyPiece& p) { return at < p.end; });
   auto begin = piece == pieces.begin() ? 0 : std::prev(piece)->end;
   for (; first < last; ++piece) {
     const auto end = std::min(piece->end, last);
     const auto inside = static_cast<Address>(first - begin);
-    copy_some<CopyDirection::pack>(end - first, piece->source + inside,
-                                   piece->destination + inside);
+    const auto bytes = end - first;
+    if (streamed && bytes >= kStreamedFrom)
+      Streamed{bytes}.copy(piece->destination + inside, piece->source + inside);
+    else
+      copy_some<CopyDirection::pack>(bytes, piece->source + inside, piece->destination + inside);
     begin = piece->end;
     first = end;
   }
@@ -138,7 +162,7 @@ void copy_windowed(const CopyJob& job, std::int64_t first, std::int64_t last) {
 
 // Copies the share [first, last) of a step, which has `bytes` bytes.
 void copy_part(const CopyProgram& program, const CopyStep& step, const StepUnits& units,
-               std::int64_t bytes, std::int64_t first, std::int64_t last) {
+               std::int64_t bytes, std::int64_t first, std::int64_t last, bool streamed) {
   switch (step.kind) {
     case CopyStep::Kind::nests: {
       const auto nests = nests_of(program, step);
@@ -152,7 +176,7 @@ void copy_part(const CopyProgram& program, const CopyStep& step, const StepUnits
     }
     case CopyStep::Kind::pieces:
       return copy_pieces(std::span(program.pieces).subspan(step.first, step.last - step.first),
-                         first, last);
+                         first, last, streamed);
     case CopyStep::Kind::windowed:
       return copy_windowed(program.windowed[step.first], first, last);
   }
@@ -166,23 +190,27 @@ const std::vector<StepUnits>& units_of(const CopyPlan& plan) {
   return program.attachment.get<All>(detail::Attachment::Backend::host, [&] {
     All units;
     for (const auto& step : program.steps)
-      units.push_back(step.kind == CopyStep::Kind::nests ? choose_units(nests_of(program, step))
-                                                         : StepUnits());
+      units.push_back(step.kind == CopyStep::Kind::nests
+                          ? choose_units(nests_of(program, step), is_streamed(plan))
+                          : StepUnits());
     return std::make_shared<const All>(std::move(units));
   });
 }
 
 void copy_share(const CopyPlan& plan, std::int64_t first, std::int64_t last) {
   const auto& steps = plan.program().steps;
+  const bool streamed = is_streamed(plan);
   auto step = std::upper_bound(steps.begin(), steps.end(), first,
                                [](std::int64_t at, const CopyStep& s) { return at < s.end; });
   auto unit = units_of(plan).begin() + (step - steps.begin());
   auto begin = step == steps.begin() ? 0 : std::prev(step)->end;
   for (; first < last; ++step, ++unit) {
     const auto end = std::min(step->end, last);
-    copy_part(plan.program(), *step, *unit, step->end - begin, first - begin, end - begin);
+    copy_part(plan.program(), *step, *unit, step->end - begin, first - begin, end - begin,
+              streamed);
     first = begin = end;
   }
+  if (streamed) end_streams();
 }
 
 }  // namespace halocline::dtype::host

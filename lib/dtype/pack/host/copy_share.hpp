@@ -17,9 +17,10 @@ namespace halocline::dtype::host {
 struct StepUnits {
   int height = 0;
   std::int64_t chunk = 1, units = 0;
-  /// Copies a unit of two nests that differ only in their begin. If it is null, `kernels` copy a
-  /// unit, one nest after the other.
+  /// Copies a unit of nests that differ only in their begin, by `apart`. If it is null, `kernels`
+  /// copy a unit, one nest after the other.
   TwinKernel twins = nullptr;
+  TwinDistances apart;
   std::vector<NestKernel> kernels;
 };
 

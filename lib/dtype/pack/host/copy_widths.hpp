@@ -20,6 +20,10 @@
 #include "dtype/pack/host/nest.hpp"
 #include "dtype/pack/pack_plan.hpp"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 namespace halocline::dtype::host {
 
 using detail::kLineBytes;
@@ -198,6 +202,52 @@ struct Long {
   void copy(Address to, Address from) const {
     std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from),
                 static_cast<std::size_t>(bytes));
+  }
+};
+// Tells if the processor has stores past the caches, and from which width on they gain.
+#ifdef __SSE2__
+inline constexpr bool kCanStream = true;
+#else
+inline constexpr bool kCanStream = false;
+#endif
+inline constexpr std::int64_t kStreamedFrom = 4096;
+// Copies kStreamedFrom bytes or more. All lines but the first and the last are stored past the
+// caches: they are not read before they are written.
+struct Streamed {
+  using OfTiles = void;
+  static constexpr std::int64_t kBytes = 0;
+  std::int64_t bytes;
+  std::int64_t size() const { return bytes; }
+  void copy(Address to, Address from) const { copy(to, from, from); }
+  // `next` is the run after this one. It is fetched meanwhile: the prefetchers of the hardware end
+  // with each run.
+  void copy(Address to, Address from, Address next) const {
+    constexpr Address kLine = kLineBytes;
+    const auto end = static_cast<Address>(bytes) - kLine;
+    auto at = kLine - to % kLine;
+    Fixed<kLine>::copy(to, from);
+    for (; at < end; at += kLine) {
+      __builtin_prefetch(reinterpret_cast<const void*>(next + at), 0, 2);
+      stream_line(to + at, from + at);
+    }
+    Fixed<kLine>::copy(to + end, from + end);
+  }
+
+ private:
+  static void stream_line(Address to, Address from) {
+#ifdef __SSE2__
+    __m128i parts[kLineBytes / 16];
+    for (auto& part : parts) {
+      load(part, from);
+      from += 16;
+    }
+    for (const auto& part : parts) {
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to), part);
+      to += 16;
+    }
+#else
+    Fixed<kLineBytes>::copy(to, from);
+#endif
   }
 };
 

@@ -74,9 +74,17 @@ void rows_kernel(const Nest& nest, Address memory, Address packed) {
 }
 
 template <class Row>
-void twins_kernel(const Nest& nest, Address memory, Address packed, Address memory_apart,
-                  Address packed_apart) {
-  copy_rows(Row{memory_apart, packed_apart}, nest.levels, memory, packed);
+void twins_kernel(const Nest& nest, Address memory, Address packed, const TwinDistances& apart) {
+  copy_rows(Row{apart}, nest.levels, memory, packed);
+}
+
+template <class Width, std::size_t kTwins>
+TwinKernel twin_kernel_for(const Nest& nest) {
+  const auto steps = nest.levels.size() > 1 ? nest.levels[0].count : 0;
+  return steps == 2   ? twins_kernel<TwinRow<Width, kTwins, 2>>
+         : steps == 3 ? twins_kernel<TwinRow<Width, kTwins, 3>>
+         : steps == 4 ? twins_kernel<TwinRow<Width, kTwins, 4>>
+                      : twins_kernel<TwinRow<Width, kTwins>>;
 }
 
 template <CopyDirection kDirection, class Width>
@@ -118,19 +126,28 @@ NestKernel choose_kernel(const Nest& nest) {
 template NestKernel choose_kernel<CopyDirection::pack>(const Nest&);
 template NestKernel choose_kernel<CopyDirection::unpack>(const Nest&);
 
-TwinKernel choose_twin_kernel(const Nest& nest) {
+TwinKernel choose_twin_kernel(const Nest& nest, std::size_t twins) {
   TwinKernel kernel = nullptr;
   with_width(nest.run, [&](auto width) {
     using Width = decltype(width);
     if constexpr (Width::kBytes > 0) {
-      const auto steps = nest.levels.size() > 1 ? nest.levels[0].count : 0;
-      kernel = steps == 2   ? twins_kernel<TwinRow<Width, 2>>
-               : steps == 3 ? twins_kernel<TwinRow<Width, 3>>
-               : steps == 4 ? twins_kernel<TwinRow<Width, 4>>
-                            : twins_kernel<TwinRow<Width>>;
+      if (twins == 1) kernel = twin_kernel_for<Width, 1>(nest);
+      if (twins == 3) kernel = twin_kernel_for<Width, 3>(nest);
     }
   });
   return kernel;
+}
+
+NestKernel choose_streaming_kernel(const Nest& nest) {
+  if (!kCanStream || nest.run < kStreamedFrom) return nullptr;
+  return nest.levels.empty() ? run_kernel<CopyDirection::pack, Streamed>
+                             : rows_kernel<StridedRow<CopyDirection::pack, Streamed>>;
+}
+
+void end_streams() {
+#ifdef __SSE2__
+  _mm_sfence();
+#endif
 }
 
 }  // namespace halocline::dtype::host

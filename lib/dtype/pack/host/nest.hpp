@@ -5,6 +5,8 @@
 // for the loops of a plan are chosen once, at its first use on the host.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <span>
 
 #include "dtype/canonical/dataloop.hpp"
@@ -43,13 +45,27 @@ void copy_nest(const Nest& nest, Address memory, Address packed) {
   choose_kernel<kDirection>(nest)(nest, memory, packed);
 }
 
-/// Copies the runs of a nest, each with a twin: a second run that is the given bytes apart in
-/// memory and in the packed stream.
-using TwinKernel = void (*)(const Nest& nest, Address memory, Address packed, Address memory_apart,
-                            Address packed_apart);
+/// Holds the distances in bytes from the runs of a nest to those of its twins, nests that differ
+/// from it only in their begin.
+struct TwinDistances {
+  static constexpr std::size_t kMost = 3;
+  std::array<Address, kMost> memory{}, packed{};
+};
 
-/// Returns a kernel that copies a nest with twins. It also serves the nests that choose_kernel()
-/// names. Null unless the width of the runs has a Fixed copy; longer runs gain nothing. O(1).
-TwinKernel choose_twin_kernel(const Nest& nest);
+/// Copies the runs of a nest, each together with the same run of its twins.
+using TwinKernel = void (*)(const Nest& nest, Address memory, Address packed,
+                            const TwinDistances& apart);
+
+/// Returns a kernel that copies a nest with `twins` twins. It also serves the nests that
+/// choose_kernel() names. Null unless there are one or three twins and the width of the runs has a
+/// Fixed copy; longer runs gain nothing. O(1).
+TwinKernel choose_twin_kernel(const Nest& nest, std::size_t twins);
+
+/// Returns a kernel that packs the runs of a nest past the caches. Null if they are too short for
+/// that, or if the processor has no such stores. Before another thread or process reads the bytes,
+/// end_streams() must be called. O(1).
+NestKernel choose_streaming_kernel(const Nest& nest);
+/// Orders the stores of streaming kernels before all later stores.
+void end_streams();
 
 }  // namespace halocline::dtype::host
