@@ -27,8 +27,8 @@ inline dtype::MemoryKind kind_of(const dtype::PackPlan& plan, const void* buffer
   return dtype::kind_of_memory(comm::byte_at(buffer, plan.bounds().true_lb));
 }
 
-/// Tells if some memory may be of a device, as far as was seen. It looks for a driver only at every
-/// 64th call. It is for callers that leave everything in host memory to MPI. 2 ns.
+/// Tells if some memory may be of a device. It is for callers that leave everything in host memory
+/// to MPI. 6 ns.
 bool may_have_device_memory() noexcept;
 
 /// Tells if kernels pack this memory. The host could read managed memory, too, but that would move

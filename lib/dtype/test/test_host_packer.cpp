@@ -175,6 +175,32 @@ TEST(HostPacker, CopiesTilesWithinLoops) {
                   count);
 }
 
+// Packs structs of two to five members in every order. Members of eight bytes behind short ones are
+// stored over the end of these.
+TEST(HostPacker, CopiesStructsOfMembersOfEveryWidth) {
+  const std::size_t widths[] = {1, 2, 4, 8};
+  for (std::size_t members = 2; members <= 5; ++members)
+    for (std::size_t code = 0; code < std::size_t{1} << (2 * members); ++code)
+      for (const std::size_t count : {4, 7}) {
+        std::vector<Block> runs;
+        std::string ones, displacements, types;
+        std::size_t at = 1;
+        for (std::size_t i = 0; i < members; ++i) {
+          const auto bytes = widths[code >> (2 * i) & 3];
+          const std::string comma = i == 0 ? "" : ",";
+          runs.push_back({at, bytes});
+          ones += comma + "1";
+          displacements += comma + std::to_string(at);
+          types += comma + "contiguous(" + std::to_string(bytes) + ",byte)";
+          at += bytes + 1 + i % 3;
+        }
+        const auto text = "resized(struct({" + ones + "},{" + displacements + "},{" + types +
+                          "}),0," + std::to_string(at) + ")";
+        expect_copied(make_plan(*parse_type(text)), runs, text, count);
+        if (HasFatalFailure()) return;
+      }
+}
+
 // A struct of lists has as few stretches as members, or too many stretches.
 TEST(HostPacker, CopiesListsWhoseRunsChange) {
   for (const std::vector<std::size_t>& lengths : {std::vector<std::size_t>{24, 8},

@@ -2,6 +2,7 @@
 // Copies the short runs of structs, and runs at displacements. Internal to the sources here.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -25,6 +26,61 @@ void copy_group_row(const detail::AtomGroup& group, const LoopLevel& level, Addr
     (copy_run<kDirection>(width, memory + m_at[kAtom], packed + p_at[kAtom]), ...);
 }
 
+// Tells if the packed bytes of all atoms but the first are together, in at most eight bytes, and
+// the first atom of eight bytes follows them.
+inline bool are_before_first(const detail::AtomGroup& group) {
+  const auto& first = group.atoms[0];
+  std::int64_t bytes = 0;
+  for (std::size_t i = 1; i < group.size; ++i) bytes += group.atoms[i].bytes;
+  const auto begin = first.packed_offset - bytes;
+  for (std::size_t i = 1; i < group.size; ++i)
+    if (group.atoms[i].packed_offset < begin || group.atoms[i].packed_offset > first.packed_offset)
+      return false;
+  return first.bytes == 8 && bytes <= 8;
+}
+
+// Packs a group of atoms that are_before_first(): two stores of eight bytes, of which the second
+// may overlap the first. The number of stores costs more than the shifts.
+template <std::size_t... kAtom, class... Width>
+void pack_joined_row(const detail::AtomGroup& group, const LoopLevel& level, Address memory,
+                     Address packed, std::index_sequence<kAtom...>, Width...) {
+  const auto at = [&](std::size_t i) { return static_cast<Address>(group.atoms[i].displacement); };
+  const Address m_at[] = {at(kAtom + 1)...};
+  std::int64_t bytes = (... + Width::kBytes);
+  const auto first_at = static_cast<Address>(group.atoms[0].packed_offset),
+             p_at = first_at - static_cast<Address>(bytes);
+  const auto bits = [&](std::size_t i) {
+    return 8 * (static_cast<Address>(group.atoms[i].packed_offset) - p_at);
+  };
+  const Address shift[] = {bits(kAtom + 1)...};
+  const auto s = static_cast<Address>(level.stride), q = static_cast<Address>(level.packed_stride),
+             first = at(0);
+#pragma GCC unroll 4
+  for (auto count = level.count; count > 0; --count, memory += s, packed += q) {
+    const auto joined =
+        (... | (std::uint64_t{loaded<typename ChunkOf<Width::kBytes>::Type>(memory + m_at[kAtom])}
+                << shift[kAtom]));
+    const auto last = loaded<std::uint64_t>(memory + first);
+    store(packed + p_at, joined);
+    store(packed + first_at, last);
+  }
+}
+
+template <CopyDirection kDirection, class First, class... Width>
+void with_widths(const detail::AtomGroup& group, const LoopLevel& level, Address memory,
+                 Address packed, First first, Width... width) {
+  constexpr bool kMayJoin = kDirection == CopyDirection::pack && sizeof...(Width) > 1 &&
+                            First::kBytes == 8 && (... && (Width::kBytes < 8)) &&
+                            std::endian::native == std::endian::little;
+  if constexpr (kMayJoin) {
+    if (are_before_first(group))
+      return pack_joined_row(group, level, memory, packed, std::index_sequence_for<Width...>(),
+                             width...);
+  }
+  copy_group_row<kDirection>(group, level, memory, packed,
+                             std::make_index_sequence<1 + sizeof...(Width)>(), first, width...);
+}
+
 // Finds the widths of the atoms, which are in descending order: the next atom is at most kMost
 // bytes wide.
 template <CopyDirection kDirection, std::size_t kMost, class... Width>
@@ -33,8 +89,7 @@ void choose_widths(const detail::AtomGroup& group, const LoopLevel& level, Addre
   constexpr auto kChosen = sizeof...(Width);
   if constexpr (kChosen > 0) {
     if (kChosen == group.size)
-      return copy_group_row<kDirection>(group, level, memory, packed,
-                                        std::make_index_sequence<kChosen>(), width...);
+      return with_widths<kDirection>(group, level, memory, packed, width...);
   }
   if constexpr (kChosen < detail::AtomGroup::kMaxSize) {
     if (group.atoms[kChosen].bytes == kMost)
