@@ -130,7 +130,8 @@ class ExchangePlan {
   /// Methods of one collective call (all but p2p, partitioned, shared and vendor-p2p) make it here
   /// and wait for it. Then finish() only unpacks, copies the rank's own data, and does all rounds
   /// but the first. With the four other methods, messages are under way in between. With shared on
-  /// a host, only messages to other nodes are: its copies run in finish().
+  /// a host, only messages to other nodes are. Its copies run in finish() of this rank and of its
+  /// partners: from start() on, a partner may read what is sent and write what is received.
   ///
   /// Before start(), work of a device on the buffers must be complete.
   /// After finish(), any stream may use the buffers. The first exchange of a plan may take longer:

@@ -3,8 +3,8 @@
 // Nothing is packed, and no bytes go through MPI.
 //
 // Best peer: Open MPI copies a message of a node once, too. But it walks both types for every
-// message, and copies piece by piece through CUDA IPC. Here the joint plan of both layouts and of
-// all partners is made once. It runs in one pass through memory or to a device.
+// message, and copies piece by piece through CUDA IPC. Here one plan of both layouts and of all
+// partners is made once. It runs in one pass, or as one launch.
 //
 // Who copies: on a device, a rank writes into its partners' halos, since this suits the links
 // between devices. On a host, two partners share all copies between them, in both directions: each
@@ -30,6 +30,7 @@
 #include <cstring>
 #include <exception>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -132,6 +133,10 @@ class PeerDevices final : public PeerMemory {
   std::map<decltype(SharedMemory::allocation), void*> begins_;
 };
 
+[[noreturn]] void throw_impossible(const std::string& why) {
+  throw ConfigError("method shared is not possible (" + why + "): use another method, such as p2p");
+}
+
 /// Says where a message is in the memory of a rank.
 struct Place {
   bool is_shared;           ///< tells if other ranks can reach it
@@ -187,8 +192,11 @@ class Offers {
 class PairAddresses {
  public:
   static Address of(int side, const Place& place) {
-    return (Address{side != 0} << kWindowBits | window_of(place.first_byte)) << kOffsetBits |
-           (kMiddle + static_cast<Address>(place.first_byte.offset - place.distance));
+    const auto window = window_of(place.first_byte);
+    const auto offset = kMiddle + static_cast<Address>(place.first_byte.offset - place.distance);
+    if (window >> kWindowBits != 0 || offset >> kOffsetBits != 0)
+      throw_impossible("there are too many windows, or an address is too long");
+    return (Address{side != 0} << kWindowBits | window) << kOffsetBits | offset;
   }
   static std::size_t window_of(const SharedMemory& memory) {
     std::size_t out = 0;
@@ -204,13 +212,10 @@ class PairAddresses {
   }
 
  private:
+  static_assert(sizeof(Address) == 8);
   static constexpr int kOffsetBits = 49, kWindowBits = 13;
   static constexpr Address kMiddle = Address{1} << (kOffsetBits - 1);
 };
-
-[[noreturn]] void throw_impossible(const std::string& why) {
-  throw ConfigError("method shared is not possible (" + why + "): use another method, such as p2p");
-}
 
 PackPlan plan_of(const Piece& piece, TypePlans& plans) {
   const auto* plan = plans.find(piece.type);
@@ -253,8 +258,9 @@ class SharedExchange final : public Backend {
         else
           add_shared(partner, context, plans, told, offered, alone);
       }
-      copies_.emplace_back(alone);
-      for (const auto& copy : copies_) transport_.packer().prepare(copy);
+      parts_.emplace_back(alone);
+      copy_ = dtype::CopyPlan::joined(std::exchange(parts_, {}));
+      transport_.packer().prepare(copy_);
     });
   }
 
@@ -301,7 +307,7 @@ class SharedExchange final : public Backend {
   void copy() {
     ready_in_.wait_all();
     peers_->sync();
-    for (const auto& copy : copies_) transport_.packer().copy(copy);
+    transport_.packer().copy(copy_);
   }
 
   Place place_of(const Piece& piece, const PackPlan& plan) const {
@@ -317,8 +323,9 @@ class SharedExchange final : public Backend {
              std::vector<Bytes>& out) const {
     for (const auto& piece : pieces) {
       if (piece.partner == comm_->rank()) continue;
+      const auto place = place_of(piece, plan_of(piece, plans));
       const auto type = dtype::to_string(*std::get<dtype::TypeExprPtr>(dtype::decode(piece.type)));
-      const Offer offer{place_of(piece, plan_of(piece, plans)), piece.count, std::ssize(type)};
+      const Offer offer{place, piece.count, std::ssize(type)};
       if (is_needed && !offer.place.is_shared)
         throw_impossible(on_device_
                              ? "a receive buffer is not in one allocation of the device "
@@ -382,11 +389,9 @@ class SharedExchange final : public Backend {
   static PlannedBuffer buffer_of(const Piece& piece, TypePlans& plans) {
     return {plan_of(piece, plans), piece.buffer, piece.count};
   }
-  static std::vector<Piece> pieces_of(const Pieces& pieces, int partner) {
-    std::vector<Piece> out;
-    std::copy_if(pieces.begin(), pieces.end(), std::back_inserter(out),
-                 [&](const Piece& piece) { return piece.partner == partner; });
-    return out;
+  static std::span<const Piece> pieces_of(const Pieces& pieces, int partner) {
+    const auto [first, last] = std::ranges::equal_range(pieces, partner, {}, &Piece::partner);
+    return {first, last};
   }
 
   // Returns the copies from this rank to itself.
@@ -448,7 +453,7 @@ class SharedExchange final : public Backend {
       return reinterpret_cast<Address>(opened(begin, side == here ? comm_->rank() : partner));
     };
     using Half = dtype::CopyPlan::Half;
-    copies_.push_back(
+    parts_.push_back(
         dtype::CopyPlan(all).half(here == 0 ? Half::first : Half::second).moved([&](Address name) {
           return PairAddresses::here(name, begin_of);
         }));
@@ -459,7 +464,8 @@ class SharedExchange final : public Backend {
   std::unique_ptr<PeerMemory> peers_;
   bool on_device_;
   PersistentRequests ready_out_, ready_in_, done_out_, done_in_;
-  std::vector<dtype::CopyPlan> copies_;
+  std::vector<dtype::CopyPlan> parts_;  // with each partner, while copy_ is made
+  dtype::CopyPlan copy_;
   double time_ = 0;
 };
 

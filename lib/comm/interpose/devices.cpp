@@ -156,7 +156,7 @@ bool is_moved_by_device(const comm::PlannedBuffer& data, std::byte* packed,
 }  // namespace
 
 bool may_have_device_memory() noexcept {
-  dtype::kind_of_memory(nullptr);  // looks for a driver
+  if (!dtype::has_device_memory()) dtype::kind_of_memory(nullptr);  // looks for a driver
   return dtype::has_device_memory();
 }
 

@@ -745,58 +745,150 @@ TEST(ExchangePlan, SharesMemoryAgainAndAgain) {
   check(&memories.in_window, dtype::Transfer::host);
 }
 
-// A partner cannot reach receive buffers outside of windows. Their owner fills them alone, beside
-// the copies that both ranks share. Messages have several sizes and layouts.
-TEST(ExchangePlan, SharesWithReceiveBuffersInNoWindow) {
-  constexpr int kTags = 6, kDoubles = 4096;
-  const int ranks = world_size(), rank = world_rank();
-  const SharedWindow window(MPI_COMM_WORLD, 2 * kDoubles * 8);
-  auto* const sent = reinterpret_cast<double*>(window.data());
-  auto* const received = sent + kDoubles;
-  std::vector<double> own(kDoubles);
-  const auto value = [](int of, int number) { return 1.0 * of * kDoubles + number; };
-  const auto begin_of = [](int side, int tag) { return 300 * (kTags * side + tag); };
-  const auto is_own = [&](int side, int tag) { return (rank + side + tag) % 3 == 0; };
-  std::vector<ExchangeJob> jobs;
-  std::vector<Datatype> types;
-  for (const int side : {0, 1})
-    for (int tag = 0; tag < kTags; ++tag) {
-      for (const int stride : {2, 3}) {
-        MPI_Datatype type = MPI_DATATYPE_NULL;
-        MPI_Type_vector(10 * (tag + 1), 1, stride, MPI_DOUBLE, &type);
-        types.emplace_back(type);
-      }
-      auto* const to = (is_own(side, tag) ? own.data() : received) + begin_of(side, tag);
-      jobs.push_back({.partner = (rank + (side == 0 ? ranks - 1 : 1)) % ranks,
-                      .send_buffer = sent + begin_of(side, tag),
-                      .send_count = 1,
-                      .send_type = types[types.size() - 2].get(),
-                      .send_tag = kTags * side + tag,
-                      .receive_buffer = to,
-                      .receive_count = 1,
-                      .receive_type = types.back().get(),
-                      .receive_tag = kTags * (1 - side) + tag});
-    }
-  ExchangePlan plan(MPI_COMM_WORLD, jobs, Exchange::shared, {.windows = {&window}});
-  for (int step = 0; step < 3; ++step) {
-    for (int i = 0; i < kDoubles; ++i) sent[i] = value(rank, i) + step;
-    std::fill_n(received, kDoubles, -1.0);
-    std::fill(own.begin(), own.end(), -1.0);
-    plan.start().finish();
+// Exchanges with both neighbours of a ring by `shared`: vectors, long lists, and types of absolute
+// addresses. Send buffers are in one window. Receive buffers are in another one or in no window, so
+// that their owner has to fill them alone.
+class SharedRing {
+ public:
+  SharedRing() {
+    for (const int side : {0, 1})
+      for (int tag = 0; tag < kTags; ++tag) add_job(side, tag);
+  }
+  const std::vector<ExchangeJob>& jobs() const { return jobs_; }
+  std::vector<const SharedWindow*> windows() const { return {&sent_, &received_}; }
+
+  /// Sets the values that are sent in a step, and poisons all others.
+  void reset(int step) {
+    for (int i = 0; i < kDoubles; ++i) sent()[i] = value(world_rank(), i) + step;
+    std::fill_n(received(), kDoubles, -1.0);
+    std::fill(own_.begin(), own_.end(), -1.0);
+  }
+  /// Returns the number of wrong values after that step.
+  int wrong(int step) {
     std::vector<double> expected(kDoubles, -1.0), expected_own(kDoubles, -1.0);
     for (const int side : {0, 1})
       for (int tag = 0; tag < kTags; ++tag)
-        for (int i = 0; i < 10 * (tag + 1); ++i) {
-          const int partner = (rank + (side == 0 ? ranks - 1 : 1)) % ranks;
-          auto& to = is_own(side, tag) ? expected_own : expected;
-          to[static_cast<std::size_t>(begin_of(side, tag) + 3 * i)] =
-              value(partner, begin_of(1 - side, tag) + 2 * i) + step;
-        }
-    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), received)) << step;
-    ASSERT_EQ(own, expected_own) << step;
-    MPI_Barrier(MPI_COMM_WORLD);
+        for (int i = 0; i < kNumber; ++i)
+          (is_own(side, tag)
+               ? expected_own
+               : expected)[static_cast<std::size_t>(begin_of(side, tag) + received_at(i))] =
+              value(partner(side), begin_of(1 - side, tag) + sent_at(tag, i)) + step;
+    int out = 0;
+    for (std::size_t i = 0; i < kDoubles; ++i)
+      out += (received()[i] != expected[i]) + (own_[i] != expected_own[i]);
+    return out;
+  }
+
+ private:
+  static constexpr int kTags = 6, kNumber = 300, kRoom = 4 * kNumber, kDoubles = 2 * kTags * kRoom;
+
+  static double value(int rank, int i) { return 1.0 * rank * kDoubles + i; }
+  static int begin_of(int side, int tag) { return kRoom * (kTags * side + tag); }
+  static int received_at(int i) { return 3 * i; }
+  // A list without a rule is too long for pieces beside a vector.
+  static int sent_at(int tag, int i) { return tag % 2 == 0 ? 2 * i : 3 * i + i * i % 3; }
+  static int partner(int side) {
+    return (world_rank() + (side == 0 ? world_size() - 1 : 1)) % world_size();
+  }
+  static bool is_own(int side, int tag) { return (world_rank() + side + tag) % 3 == 0; }
+
+  double* sent() const { return reinterpret_cast<double*>(sent_.data()); }
+  double* received() const { return reinterpret_cast<double*>(received_.data()); }
+
+  void add_job(int side, int tag) {
+    std::vector<MPI_Aint> displacements;
+    auto* const from = sent() + begin_of(side, tag);
+    const bool is_absolute = tag >= 4;
+    MPI_Aint base = 0;
+    if (is_absolute) MPI_Get_address(from, &base);
+    for (int i = 0; i < kNumber; ++i) displacements.push_back(base + 8 * sent_at(tag, i));
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Type_create_hindexed_block(kNumber, 1, displacements.data(), MPI_DOUBLE, &type);
+    const auto send_type = types_.emplace_back(type).get();
+    MPI_Type_vector(kNumber, 1, 3, MPI_DOUBLE, &type);
+    jobs_.push_back(
+        {.partner = partner(side),
+         .send_buffer = is_absolute ? MPI_BOTTOM : from,
+         .send_count = 1,
+         .send_type = send_type,
+         .send_tag = kTags * side + tag,
+         .receive_buffer = (is_own(side, tag) ? own_.data() : received()) + begin_of(side, tag),
+         .receive_count = 1,
+         .receive_type = types_.emplace_back(type).get(),
+         .receive_tag = kTags * (1 - side) + tag});
+  }
+
+  SharedWindow sent_{MPI_COMM_WORLD, kDoubles * 8}, received_{MPI_COMM_WORLD, kDoubles * 8};
+  std::vector<double> own_ = std::vector<double>(kDoubles);
+  std::vector<Datatype> types_;
+  std::vector<ExchangeJob> jobs_;
+};
+
+TEST(ExchangePlan, SharesBuffersOfEveryKind) {
+  SharedRing ring;
+  const NodeHierarchy nodes(MPI_COMM_WORLD, {2});
+  for (const auto* of : {static_cast<const NodeHierarchy*>(nullptr), &nodes}) {
+    // An odd number of ranks leaves a rank alone on the last node.
+    ExchangePlan plan(MPI_COMM_WORLD, ring.jobs(), Exchange::shared,
+                      {.nodes = of, .windows = ring.windows()});
+    for (int step = 0; step < 20; ++step) {
+      ring.reset(step);
+      plan.start().finish();
+      ASSERT_EQ(ring.wrong(step), 0) << step;
+    }
   }
 }
+
+// Messages that exceed the caches are stored past them. The values must be there when finish()
+// returns.
+TEST(ExchangePlan, SharesLongMessages) {
+  constexpr int kLong = 1 << 20;  // doubles: 8 MiB each way
+  const SharedWindow window(MPI_COMM_WORLD, std::int64_t{32} * kLong);
+  auto* const values = reinterpret_cast<double*>(window.data());
+  std::vector<ExchangeJob> jobs;
+  for (const int side : {0, 1})
+    jobs.push_back({.partner = (world_rank() + (side == 0 ? world_size() - 1 : 1)) % world_size(),
+                    .send_buffer = values + side * kLong,
+                    .send_count = kLong,
+                    .send_type = MPI_DOUBLE,
+                    .send_tag = side,
+                    .receive_buffer = values + (2 + side) * kLong,
+                    .receive_count = kLong,
+                    .receive_type = MPI_DOUBLE,
+                    .receive_tag = 1 - side});
+  ExchangePlan plan(MPI_COMM_WORLD, jobs, Exchange::shared, {.windows = {&window}});
+  for (int step = 0; step < 5; ++step) {
+    for (int i = 0; i < 2 * kLong; ++i) values[i] = 4.0 * kLong * (world_rank() + step) + i;
+    plan.start().finish();
+    int wrong = 0;
+    for (int i = 0; i < 2 * kLong; ++i) {
+      const int from = jobs[static_cast<std::size_t>(i / kLong)].partner;
+      wrong += values[2 * kLong + i] != 4.0 * kLong * (from + step) + (i + kLong) % (2 * kLong);
+    }
+    ASSERT_EQ(wrong, 0) << step;
+  }
+}
+
+#ifdef MPI_2COMPLEX
+TEST(ExchangePlan, SharesNoTypeWithoutAPlan) {
+  const SharedWindow window(MPI_COMM_WORLD, 4096);
+  const ExchangeJob job{.partner = (world_rank() + 1) % world_size(),
+                        .send_buffer = window.data(),
+                        .send_count = 1,
+                        .send_type = MPI_2COMPLEX};
+  const ExchangeJob back{.partner = (world_rank() + world_size() - 1) % world_size(),
+                         .receive_buffer = window.data() + 2048,
+                         .receive_count = 1,
+                         .receive_type = MPI_2COMPLEX};
+  try {
+    ExchangePlan(MPI_COMM_WORLD, {job, back}, Exchange::shared, {.windows = {&window}});
+    EXPECT_EQ(world_size(), 1);
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("method shared is not possible"), std::string::npos)
+        << error.what();
+  }
+}
+#endif
 
 // Neither the host nor a device can copy between these two kinds of memory.
 TEST(ExchangePlan, SharesOneKindOfMemory) {

@@ -34,10 +34,12 @@ constexpr unsigned kTypeDevice = 2;
 
 std::atomic<AttributeQuery*> known{nullptr};
 
-// Returns the present tick of a clock whose ticks last 1 to 10 ms. Reading it takes 5 ns.
+// Returns the present tick of a clock whose ticks last 1 to 10 ms; kNoTick without such a clock.
+// Reading it takes 5 ns.
+constexpr std::int64_t kNoTick = -1;
 std::int64_t tick() {
   timespec now{};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  if (clock_gettime(CLOCK_MONOTONIC_COARSE, &now) != 0) return kNoTick;
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
@@ -49,7 +51,7 @@ std::int64_t tick() {
 // device is missed: after it is loaded, a driver needs many ticks to start.
 AttributeQuery* loaded_query() {
   static std::atomic<unsigned long long> looked_after{0};  // count of loads at the last search
-  static std::atomic<std::int64_t> looked_at{-1};          // tick of the last search
+  static std::atomic<std::int64_t> looked_at{kNoTick};     // tick of the last search
   struct Loaded {
     unsigned long long libraries = 0;
     char* driver = nullptr;
@@ -57,7 +59,7 @@ AttributeQuery* loaded_query() {
   };
   if (auto* const query = known.load(std::memory_order_acquire)) return query;
   const auto now = tick();
-  if (looked_at.load(std::memory_order_relaxed) == now) return nullptr;
+  if (now != kNoTick && looked_at.load(std::memory_order_relaxed) == now) return nullptr;
   Loaded loaded;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* out) {

@@ -126,9 +126,9 @@ class Device {
 Device* current_device();
 
 /// Returns the kind of the memory that holds `address`, for a library that is a guest in somebody
-/// else's process. Asks the CUDA driver if the process has loaded one, and starts nothing. Looks
-/// for the driver again after any library was loaded. With HALOCLINE_DEVICE, asks current_device().
-/// Returns `host` for memory that no device knows. 20 ns without a driver.
+/// else's process. Asks the CUDA driver if the process has loaded one, and starts nothing. A driver
+/// that is loaded later is seen after at most 10 ms, before it has started. With HALOCLINE_DEVICE,
+/// asks current_device(). Returns `host` for memory that no device knows. 6 ns without a driver.
 MemoryKind kind_of_memory(const void* address) noexcept;
 
 /// Tells if kind_of_memory() has found a driver so far, or if HALOCLINE_DEVICE names a device.

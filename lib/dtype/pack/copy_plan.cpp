@@ -336,22 +336,30 @@ class CopyCompiler {
       nests.push_back(part.nest);
       part.taken = true;
     };
-    take(parts_[i++]);
-    if (!order_for_tiles(nests.back())) {
-      for (; i < parts_.size() && !parts_[i].windowed && !parts_[i].taken &&
-             take_turns(nests[first], parts_[i].nest);
-           ++i)
-        take(parts_[i]);
+    // Takes a part, and the parts behind it that write to the same rows. Returns the next part.
+    const auto take_with_neighbors = [&](std::size_t part) {
+      take(parts_[part]);
+      const auto leader = nests.size() - 1;
+      for (++part; part < parts_.size() && !parts_[part].windowed && !parts_[part].taken &&
+                   take_turns(nests[leader], parts_[part].nest);
+           ++part)
+        take(parts_[part]);
+      return part;
+    };
+    if (order_for_tiles(parts_[i].nest)) {
+      take(parts_[i++]);
+    } else {
+      i = take_with_neighbors(i);
       for (auto k = first; k < nests.size(); ++k)
-        if (auto* const back = way_back(nests[k])) take(*back);
+        if (const auto back = way_back(nests[k])) take_with_neighbors(*back);
     }
     program_.add({CopyStep::Kind::nests, first, nests.size()}, bytes);
     return i;
   }
 
-  // Returns a part that copies between the same rows as `nest` in the other direction; nullptr if
+  // Returns a part that copies between the same rows as `nest` in the other direction; nullopt if
   // there is none, or if too many parts may be it.
-  Part* way_back(const CopyNest& nest) {
+  std::optional<std::size_t> way_back(const CopyNest& nest) const {
     constexpr std::ptrdiff_t kMostTried = 64;
     const auto row = static_cast<Address>(std::abs(nest.levels[0].stride));
     const auto first =
@@ -361,7 +369,8 @@ class CopyCompiler {
     const auto found = std::find_if(first, end, [&](const Part& part) {
       return !part.windowed && !part.taken && go_both_ways(nest, part.nest);
     });
-    return found == end ? nullptr : &*found;
+    if (found == end) return std::nullopt;
+    return static_cast<std::size_t>(found - parts_.begin());
   }
 
   // Orders the loops for tiles, as a PackPlan does, where the rows of the source are not those of
@@ -414,10 +423,9 @@ class HalfCompiler {
   // Cuts the longest of the nests' loops: their loops have equal counts.
   void add_nests(const CopyStep& step, std::int64_t bytes, std::int64_t cut) {
     const auto& levels = whole_.nests[step.first].levels;
-    const auto longest = static_cast<std::size_t>(
-        std::max_element(levels.begin(), levels.end(),
-                         [](const auto& a, const auto& b) { return a.count <= b.count; }) -
-        levels.begin());
+    std::size_t longest = 0;  // the outermost one of several
+    for (std::size_t k = 1; k < levels.size(); ++k)
+      if (levels[k].count >= levels[longest].count) longest = k;
     const auto count = levels[longest].count, one = bytes / count;
     const auto middle = std::min((cut + one / 2) / one, count);
     const auto begin = is_first_ ? 0 : middle, end = is_first_ ? middle : count;
@@ -493,6 +501,27 @@ CopyPlan::CopyPlan(const std::vector<CopyJob>& jobs) {
 CopyPlan CopyPlan::half(Half which) const {
   auto out = std::make_shared<CopyProgram>();
   HalfCompiler(*program_, which, *out).compile();
+  return CopyPlan(std::move(out));
+}
+
+CopyPlan CopyPlan::joined(const std::vector<CopyPlan>& plans) {
+  auto out = std::make_shared<CopyProgram>();
+  const auto append = [](auto& to, const auto& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  for (const auto& plan : plans) {
+    const auto& program = plan.program();
+    const std::size_t before[] = {out->nests.size(), out->pieces.size(), out->windowed.size()};
+    std::int64_t begin = 0;
+    for (auto step : program.steps) {
+      const auto shift = before[static_cast<std::size_t>(step.kind)];
+      step.first += shift, step.last += shift;
+      out->add(step, step.end - std::exchange(begin, step.end));
+    }
+    append(out->nests, program.nests);
+    append(out->pieces, program.pieces);
+    append(out->windowed, program.windowed);
+  }
   return CopyPlan(std::move(out));
 }
 

@@ -96,9 +96,13 @@ class CopyPlan {
 
   enum class Half { first, second };
   /// Returns one half of this plan, for one of two processes that share its copies. Both halves
-  /// together copy each byte once. Steps are cut at a whole row, piece or job, so that the bytes of
-  /// both halves may differ a little. O(nests + pieces).
+  /// together copy each byte once. Steps are cut at a step of their longest loop, at a cache line
+  /// of a piece, or at a whole job. So the bytes of both halves may differ a little. O(nests +
+  /// pieces).
   CopyPlan half(Half which) const;
+
+  /// Returns the copies of all `plans` in their order, as one plan. O(nests + pieces).
+  static CopyPlan joined(const std::vector<CopyPlan>& plans);
 
   /// Returns this plan for memory at other addresses. `address_of(a)` is the new place of the byte
   /// at `a`. It is called for each begin of a source or a destination, and for the buffers of jobs.

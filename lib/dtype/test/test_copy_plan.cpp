@@ -108,6 +108,7 @@ std::string wrong(const CopyPlan& plan, std::mt19937_64& engine, const Check& ch
   std::vector<CopyPlan> parts = {plan};
   if (engine() % 2 == 0)
     parts = {plan.half(CopyPlan::Half::second), plan.half(CopyPlan::Half::first)};
+  if (engine() % 2 == 0) parts = {CopyPlan::joined(parts)};
   const auto by = [&](const char* name) {
     const std::string bad = check();
     return bad.empty() ? bad : std::string(name) + ": " + bad + " of " + steps_of(plan);

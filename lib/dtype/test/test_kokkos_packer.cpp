@@ -138,7 +138,7 @@ TYPED_TEST(KokkosPackerTest, FusedPlansAreShared) {
 TYPED_TEST(KokkosPackerTest, CopyPlansAreShared) {
   auto from = counting_bytes(6000000);
   std::vector<CopyJob> jobs;
-  Bytes to(7000000, 0x5A), expected = to;
+  Bytes to(9000000, 0x5A), expected = to;
   std::int64_t at = 3;
   const auto add = [&](const char* source, std::int64_t count, const char* destination) {
     const auto a = plan_of(source), b = plan_of(destination);
@@ -148,7 +148,7 @@ TYPED_TEST(KokkosPackerTest, CopyPlansAreShared) {
     HostPacker().unpack(b, packed.data(), expected.data() + at, 1);
     at += b.bounds().extent + 7;
   };
-  add("contiguous(1000003,byte)", 1, "contiguous(1000003,byte)");
+  add("contiguous(3000017,byte)", 1, "contiguous(3000017,byte)");
   add("vector(30000,3,5,double)", 1, "vector(10000,9,11,double)");
   add("subarray(C,{140,50,60},{133,37,41},{1,2,3},short)", 1, "vector(4921,41,50,short)");
   std::string list = "0";
@@ -162,6 +162,7 @@ TYPED_TEST(KokkosPackerTest, CopyPlansAreShared) {
         CopyPlan({{plan, from.data() + row, 1, plan, expected.data() + at + row, 1}}));
   }
   const CopyPlan plan(jobs);
+  EXPECT_GT(plan.bytes(), 4 << 20) << "long rows are not stored past the caches";
   const Announcements seen;
   this->packer_.copy(plan);
   this->packer_.fence();

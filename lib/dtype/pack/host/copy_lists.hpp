@@ -26,8 +26,8 @@ void copy_group_row(const detail::AtomGroup& group, const LoopLevel& level, Addr
     (copy_run<kDirection>(width, memory + m_at[kAtom], packed + p_at[kAtom]), ...);
 }
 
-// Tells if the packed bytes of all atoms but the first are together, in at most eight bytes, and
-// the first atom of eight bytes follows them.
+// Tells if the first atom has eight bytes, and all others are packed right before it, in at most
+// eight bytes.
 inline bool are_before_first(const detail::AtomGroup& group) {
   const auto& first = group.atoms[0];
   std::int64_t bytes = 0;
