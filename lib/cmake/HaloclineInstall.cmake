@@ -4,12 +4,15 @@ include(CMakePackageConfigHelpers)
 install(TARGETS halocline_dtype halocline_comm EXPORT HaloclineTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/support ${PROJECT_SOURCE_DIR}/lib/dtype ${PROJECT_SOURCE_DIR}/lib/comm
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/halocline
-  FILES_MATCHING PATTERN "*.hpp" PATTERN test EXCLUDE PATTERN bench EXCLUDE PATTERN example EXCLUDE)
+  FILES_MATCHING PATTERN "*.hpp" PATTERN test EXCLUDE PATTERN bench EXCLUDE PATTERN example EXCLUDE PATTERN c EXCLUDE)
+install(FILES ${PROJECT_SOURCE_DIR}/lib/comm/c/halocline.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/halocline)
+install(TARGETS halocline_c EXPORT HaloclineTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 set_target_properties(halocline_mpi PROPERTIES EXPORT_NAME mpi)
 install(TARGETS halocline_mpi EXPORT HaloclineTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/halocline)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/comm/example/ ${PROJECT_SOURCE_DIR}/lib/comm/interpose/examples/
+  ${PROJECT_SOURCE_DIR}/lib/examples/
   DESTINATION ${CMAKE_INSTALL_DATADIR}/halocline/examples)
 if(HALOCLINE_KOKKOS)
   install(TARGETS halocline_dtype_kokkos EXPORT HaloclineTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -21,7 +24,8 @@ endif()
 # The path is relative, so that the installation may be moved.
 file(RELATIVE_PATH includes_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_FULL_INCLUDEDIR}/halocline)
 configure_file(${PROJECT_SOURCE_DIR}/lib/cmake/halocline.pc.in ${PROJECT_BINARY_DIR}/halocline.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/halocline.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(${PROJECT_SOURCE_DIR}/lib/cmake/halocline-c.pc.in ${PROJECT_BINARY_DIR}/halocline-c.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/halocline.pc ${PROJECT_BINARY_DIR}/halocline-c.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Halocline)
 install(EXPORT HaloclineTargets NAMESPACE halocline:: DESTINATION ${package_dir})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/lib/cmake/HaloclineConfig.cmake.in

@@ -25,6 +25,9 @@ if command -v pkg-config >/dev/null && command -v mpicxx >/dev/null; then
   read -ra flags < <(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs halocline)
   mpicxx "$work/example/own_array.cpp" "${flags[@]}" -o "$work/own_array"
   "$mpiexec" -n 2 "$work/own_array"
+  read -ra flags < <(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs halocline-c)
+  mpicc -std=c99 -O2 "$work/example/jacobi.c" "${flags[@]}" -o "$work/jacobi_c"
+  for ranks in 1 2 3 4; do "$mpiexec" -n "$ranks" "$work/jacobi_c" 16 5; done
 fi
 # Builds a C program with the library in front of MPI.
 cat >"$work/example/CMakeLists.txt" <<'END'

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
-   Packs, unpacks and exchanges parts of a block of 128^3 doubles, described by derived types. Checks what arrived, and prints the
-   times. It is an ordinary MPI program that knows nothing of Halocline.
+   Packs, unpacks and exchanges parts of a block of 128^3 doubles, described by derived types.
+   Checks what arrived, and prints the times. It is an ordinary MPI program that knows nothing of
+   Halocline.
 
      mpicc -O2 pack_halo.c -o pack_halo
      mpirun -n 2 pack_halo
@@ -21,12 +22,14 @@ static double median(double* values) {
 }
 
 static MPI_Datatype box(int z, int y, int x) {
-  const int sizes[] = {STORED, STORED, STORED}, subsizes[] = {z, y, x}, starts[] = {RADIUS, RADIUS, RADIUS};
+  const int sizes[] = {STORED, STORED, STORED}, subsizes[] = {z, y, x},
+            starts[] = {RADIUS, RADIUS, RADIUS};
   MPI_Datatype type;
   MPI_Type_create_subarray(3, sizes, subsizes, starts, MPI_ORDER_C, MPI_DOUBLE, &type);
   return type;
 }
-/* Returns a type of every eighth point and its right neighbour, shifted in each row, as for particles near a boundary. */
+/* Returns a type of every eighth point and its right neighbour, shifted in each row, as for
+ * particles near a boundary. */
 static MPI_Datatype scattered(void) {
   static int places[N * N / 4];
   int count = 0;
@@ -37,7 +40,8 @@ static MPI_Datatype scattered(void) {
   return type;
 }
 
-/* Returns the number of wrong points: those of `type` must be rank `from`'s, and no other point may be written. */
+/* Returns the number of wrong points: those of `type` must be rank `from`'s, and no other point may
+ * be written. */
 static int wrong_points(const double* ghost, int points, MPI_Datatype type, int from) {
   int bytes, written = 0, wrong = 0;
   MPI_Type_size(type, &bytes);
@@ -54,7 +58,8 @@ int main(int argc, char** argv) {
   int rank, ranks;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  const int points = STORED * STORED * STORED, next = (rank + 1) % ranks, previous = (rank + ranks - 1) % ranks;
+  const int points = STORED * STORED * STORED, next = (rank + 1) % ranks,
+            previous = (rank + ranks - 1) % ranks;
   double* const field = malloc(points * sizeof *field);
   double* const ghost = malloc(points * sizeof *ghost);
   for (int i = 0; i < points; ++i) field[i] = i + 0.25 * rank;
@@ -69,7 +74,9 @@ int main(int argc, char** argv) {
                {"scattered doubles", scattered()}};
 
   int wrong = 0;
-  if (rank == 0) printf("%-26s %10s %14s %14s %14s\n", "part", "bytes", "pack, us", "unpack, us", "exchange, us");
+  if (rank == 0)
+    printf("%-26s %10s %14s %14s %14s\n", "part", "bytes", "pack, us", "unpack, us",
+           "exchange, us");
   for (size_t p = 0; p < sizeof parts / sizeof *parts; ++p) {
     MPI_Datatype type = parts[p].type;
     MPI_Type_commit(&type);
@@ -100,8 +107,8 @@ int main(int argc, char** argv) {
     }
     wrong += wrong_points(ghost, points, type, previous);
     if (rank == 0)
-      printf("%-26s %10d %14.2f %14.2f %14.2f\n", parts[p].name, position, 1e6 * median(pack), 1e6 * median(unpack),
-             1e6 * median(exchange));
+      printf("%-26s %10d %14.2f %14.2f %14.2f\n", parts[p].name, position, 1e6 * median(pack),
+             1e6 * median(unpack), 1e6 * median(exchange));
     MPI_Type_free(&type);
     free(packed);
   }

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Keeps the memory of halocline_alloc(), for the plans that use it.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <vector>
+
+#include "comm/node/shared_window.hpp"
+
+namespace halocline::c {
+
+/// Returns the shared windows whose ranks are those of `comm`, in the order in which they were
+/// allocated: the same on all ranks. Local.
+std::vector<std::shared_ptr<const comm::SharedWindow>> windows_of(MPI_Comm comm);
+
+}  // namespace halocline::c

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tests halocline.h as a program in C uses it: exchanges by all methods, memory, packing, errors,
+ * and options of an older and of a newer header. */
+#include <halocline.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, ranks, mistakes;
+
+static void expect(int holds, const char* what, int line) {
+  if (holds) return;
+  ++mistakes;
+  fprintf(stderr, "rank %d, line %d: %s; the last error: %s\n", rank, line, what,
+          halocline_last_error());
+}
+#define EXPECT(condition) expect((condition), #condition, __LINE__)
+/* Expects a code, and a text in the reason. */
+#define EXPECT_ERROR(call, code, text) \
+  EXPECT((call) == (code) && strstr(halocline_last_error(), text) != NULL)
+
+enum { kNumber = 100, kStride = 3, kTags = 2 };
+
+/* Exchanges columns with both neighbours of a ring. Messages: send[side], receive[side]. */
+static void make_messages(double* field, MPI_Datatype column, halocline_message send[2],
+                          halocline_message receive[2]) {
+  for (int side = 0; side < 2; ++side) {
+    const int partner = (rank + (side == 0 ? ranks - 1 : 1)) % ranks;
+    const halocline_message out = {field + side, 1, column, partner, side, 0};
+    const halocline_message in = {
+        field + kNumber * kStride + side, 1, column, partner, 1 - side, 0};
+    send[side] = out;
+    receive[side] = in;
+  }
+}
+
+static double value(int of, int i) {
+  return 1000.0 * of + i;
+}
+
+static void test_exchange(const char* method, double* field, MPI_Datatype column) {
+  halocline_message send[2], receive[2];
+  make_messages(field, column, send, receive);
+  halocline_plan plan = NULL;
+  EXPECT(halocline_plan_create(MPI_COMM_WORLD, method, 2, send, 2, receive, NULL, &plan) == 0);
+  if (plan == NULL) return;
+  halocline_plan_info info = {sizeof info, NULL, NULL, 0, 0, 0, 0};
+  EXPECT(halocline_plan_inform(plan, &info) == 0);
+  if (strcmp(method, "auto") != 0) EXPECT(strcmp(info.method, method) == 0);
+  EXPECT(info.predicted_seconds != info.predicted_seconds);
+  EXPECT(info.bytes_to_self + info.bytes_to_others == 2 * 8 * kNumber);
+  for (int step = 0; step < 3; ++step) {
+    for (int i = 0; i < kNumber * kStride; ++i) field[i] = value(rank, i) + step;
+    for (int i = 0; i < kNumber * kStride; ++i) field[kNumber * kStride + i] = -1;
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT(halocline_start(plan) == 0);
+    EXPECT(halocline_progress(plan) == 0);
+    EXPECT(halocline_finish(plan) == 0);
+    int wrong = 0;
+    for (int i = 0; i < kNumber * kStride; ++i) {
+      const int side = i % kStride;
+      const double got = field[kNumber * kStride + i];
+      const double wanted = side == 2 ? -1 : value(send[side].partner, i - side + 1 - side) + step;
+      wrong += got != wanted;
+    }
+    EXPECT(wrong == 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  EXPECT_ERROR(halocline_finish(plan), HALOCLINE_ERR_ARGUMENT, "start it first");
+  EXPECT(halocline_start(plan) == 0);
+  EXPECT_ERROR(halocline_start(plan), HALOCLINE_ERR_ARGUMENT, "finish it first");
+  const halocline_plan copy = plan;
+  EXPECT(halocline_plan_free(&plan) == 0); /* completes the exchange */
+  EXPECT(plan == NULL);
+  EXPECT_ERROR(halocline_start(copy), HALOCLINE_ERR_ARGUMENT, "was freed");
+  EXPECT_ERROR(halocline_start(plan), HALOCLINE_ERR_ARGUMENT, "is NULL");
+  halocline_plan again = copy;
+  EXPECT_ERROR(halocline_plan_free(&again), HALOCLINE_ERR_ARGUMENT, "was freed");
+  EXPECT(halocline_plan_free(&plan) == 0);
+}
+
+static void test_exchanges(void) {
+  const int64_t bytes = 2 * kNumber * kStride * (int64_t)sizeof(double);
+  MPI_Datatype column;
+  MPI_Type_vector(kNumber, 1, kStride, MPI_DOUBLE, &column);
+  double* const own = malloc((size_t)bytes);
+  static const char* const methods[] = {"auto", "p2p", "alltoallv", "neighbor", "vendor-p2p"};
+  for (size_t i = 0; i < sizeof methods / sizeof *methods; ++i)
+    test_exchange(methods[i], own, column);
+
+  void* memory = NULL;
+  EXPECT(halocline_alloc(MPI_COMM_WORLD, bytes, &memory) == 0);
+  EXPECT((uintptr_t)memory % 4096 == 0);
+  test_exchange("shared", memory, column);
+  test_exchange("auto", memory, column);
+
+  /* Plans keep the memory that they use. */
+  halocline_message send[2], receive[2];
+  make_messages(memory, column, send, receive);
+  halocline_plan plan;
+  EXPECT(halocline_plan_create(MPI_COMM_WORLD, "shared", 2, send, 2, receive, NULL, &plan) == 0);
+  void* const freed = memory;
+  EXPECT(halocline_free(&memory) == 0);
+  EXPECT(memory == NULL);
+  EXPECT(halocline_start(plan) == 0 && halocline_finish(plan) == 0);
+  EXPECT(halocline_plan_free(&plan) == 0);
+  memory = freed;
+  EXPECT_ERROR(halocline_free(&memory), HALOCLINE_ERR_ARGUMENT, "freed already");
+  MPI_Type_free(&column);
+  free(own);
+}
+
+/* Mistakes of one rank are errors on all ranks. */
+static void test_errors(void) {
+  double field[8] = {0};
+  const halocline_message send = {field, 1, MPI_DOUBLE, (rank + 1) % ranks, 0, 0};
+  const halocline_message receive = {field + 4, 1, MPI_DOUBLE, (rank + ranks - 1) % ranks, 0, 0};
+  halocline_plan plan;
+#define CREATE(method, sends, send, options) \
+  halocline_plan_create(MPI_COMM_WORLD, method, sends, send, 1, &receive, options, &plan)
+  EXPECT_ERROR(CREATE("fastest", 1, &send, NULL), HALOCLINE_ERR_ARGUMENT, "alltoallv");
+  EXPECT(plan == NULL);
+  const int is_last = rank == ranks - 1;
+  EXPECT_ERROR(CREATE("p2p", 1, is_last ? NULL : &send, NULL), HALOCLINE_ERR_ARGUMENT, "NULL");
+  EXPECT_ERROR(CREATE("p2p", is_last ? -1 : 1, &send, NULL), HALOCLINE_ERR_ARGUMENT, "negative");
+  EXPECT_ERROR(CREATE(is_last ? NULL : "p2p", 1, &send, NULL), HALOCLINE_ERR_ARGUMENT, "method");
+  halocline_message longer = send;
+  longer.count = is_last ? 2 : 1;
+  EXPECT_ERROR(CREATE("p2p", 1, &longer, NULL), HALOCLINE_ERR_ARGUMENT, "bytes");
+  if (ranks > 1)
+    EXPECT_ERROR(CREATE("shared", 1, &send, NULL), HALOCLINE_ERR_ARGUMENT, "not possible");
+  halocline_plan_options options = HALOCLINE_PLAN_OPTIONS;
+  options.model = "/nowhere/model.json";
+  EXPECT_ERROR(CREATE("p2p", 1, &send, &options), HALOCLINE_ERR_ARGUMENT, "/nowhere/model.json");
+  EXPECT_ERROR(halocline_plan_create(MPI_COMM_NULL, "p2p", 0, NULL, 0, NULL, NULL, &plan),
+               HALOCLINE_ERR_ARGUMENT, "MPI_COMM_NULL");
+  EXPECT_ERROR(halocline_plan_inform(NULL, NULL), HALOCLINE_ERR_ARGUMENT, "is NULL");
+  void* memory;
+  EXPECT_ERROR(halocline_alloc(MPI_COMM_WORLD, is_last ? -1 : 1, &memory), HALOCLINE_ERR_ARGUMENT,
+               "negative");
+  memory = field;
+  EXPECT_ERROR(halocline_free(&memory), HALOCLINE_ERR_ARGUMENT, "halocline_alloc");
+  halocline_message nobody = send;
+  nobody.partner = MPI_PROC_NULL;
+  EXPECT(halocline_plan_create(MPI_COMM_WORLD, "p2p", 1, &nobody, 0, NULL, NULL, &plan) == 0);
+  EXPECT(halocline_start(plan) == 0 && halocline_finish(plan) == 0);
+  EXPECT(halocline_plan_free(&plan) == 0);
+}
+
+/* A program whose header had fewer options runs, and one whose header has more is refused. */
+static void test_versions(void) {
+  EXPECT(halocline_version() == HALOCLINE_VERSION);
+  struct {
+    size_t size;
+    int64_t chunk_bytes;
+  } older = {sizeof older, 4096};
+  struct {
+    halocline_plan_options known;
+    int unknown;
+  } newer = {HALOCLINE_PLAN_OPTIONS, 1};
+  newer.known.size = sizeof newer;
+  halocline_plan plan;
+  const halocline_plan_options* options = (const void*)&older;
+  EXPECT(halocline_plan_create(MPI_COMM_WORLD, "p2p", 0, NULL, 0, NULL, options, &plan) == 0);
+  struct {
+    size_t size;
+    const char* method;
+    const char* guard;
+  } info = {2 * sizeof(void*), NULL, "guard"};
+  EXPECT(halocline_plan_inform(plan, (void*)&info) == 0);
+  EXPECT(strcmp(info.method, "p2p") == 0 && strcmp(info.guard, "guard") == 0);
+  EXPECT(halocline_plan_free(&plan) == 0);
+  EXPECT_ERROR(halocline_plan_create(MPI_COMM_WORLD, "p2p", 0, NULL, 0, NULL, &newer.known, &plan),
+               HALOCLINE_ERR_ARGUMENT, "as new as its header");
+}
+
+static void test_packing(void) {
+  enum { kFirst = 24, kCount = 2 };
+  double memory[2 * kNumber * kStride], back[2 * kNumber * kStride];
+  unsigned char packed[kFirst + 2 * 8 * kNumber], by_mpi[2 * 8 * kNumber];
+  MPI_Datatype column;
+  MPI_Type_vector(kNumber, 1, kStride, MPI_DOUBLE, &column);
+  MPI_Type_commit(&column);
+  for (int i = 0; i < 2 * kNumber * kStride; ++i) memory[i] = i, back[i] = -1;
+  int64_t bytes = 0, position = kFirst;
+  EXPECT(halocline_packed_bytes(kCount, column, &bytes) == 0 && bytes == sizeof by_mpi);
+  EXPECT(halocline_pack(memory, kCount, column, packed, sizeof packed, &position) == 0);
+  EXPECT(position == sizeof packed);
+  int at = 0;
+  MPI_Pack(memory, kCount, column, by_mpi, sizeof by_mpi, &at, MPI_COMM_SELF);
+  EXPECT(memcmp(packed + kFirst, by_mpi, sizeof by_mpi) == 0);
+  position = kFirst;
+  EXPECT(halocline_unpack(packed, sizeof packed, &position, back, kCount, column) == 0);
+  MPI_Aint lb, extent;
+  MPI_Type_get_extent(column, &lb, &extent);
+  int wrong = 0;
+  for (int i = 0; i < 2 * kNumber * kStride; ++i) {
+    const int inside = i % (int)(extent / 8);
+    const int is_packed = i < kCount * (int)(extent / 8) && inside % kStride == 0;
+    wrong += back[i] != (is_packed ? memory[i] : -1);
+  }
+  EXPECT(wrong == 0);
+  position = kFirst + 1;
+  EXPECT_ERROR(halocline_pack(memory, kCount, column, packed, sizeof packed, &position),
+               HALOCLINE_ERR_ARGUMENT, "do not fit");
+  EXPECT(position == kFirst + 1);
+  EXPECT_ERROR(halocline_packed_bytes(1, MPI_DATATYPE_NULL, &bytes), HALOCLINE_ERR_ARGUMENT,
+               "MPI_DATATYPE_NULL");
+  MPI_Type_free(&column);
+}
+
+int main(int argc, char** argv) {
+  halocline_plan plan = NULL;
+  EXPECT_ERROR(halocline_plan_create(MPI_COMM_WORLD, "p2p", 0, NULL, 0, NULL, NULL, &plan),
+               HALOCLINE_ERR_ARGUMENT, "MPI is not running");
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  test_versions();
+  test_errors();
+  test_exchanges();
+  test_packing();
+  MPI_Allreduce(MPI_IN_PLACE, &mistakes, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return mistakes == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
