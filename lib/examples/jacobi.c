@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Does Jacobi steps for Laplace's equation in a periodic box, once with Halocline and once with
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Does Jacobi steps for Laplace's equation in a periodic box, once with Halocline and once with
  * plain MPI. Two arrays are swapped in each step, so each array has its own plan.
  *   mpirun -n 4 jacobi_c [POINTS [STEPS]] */
 #include <halocline.h>
@@ -10,7 +10,6 @@ static int n = 64, stored, steps = 20; /* owned points per axis; with ghosts */
 static MPI_Comm cart;
 static MPI_Datatype sent[6], received[6]; /* face / 2: axis; odd faces: above */
 static int partner[6];
-
 static long at(int z, int y, int x) {
   return ((long)z * stored + y) * stored + x;
 }
@@ -41,13 +40,13 @@ static void make_faces(void) {
 
 /* A message to the partner above fills the partner's ghosts below: tags are the sender's face. */
 static halocline_plan plan_of(double* u) {
+  halocline_plan plan;
   halocline_message send[6], receive[6];
   for (int face = 0; face < 6; ++face) {
     const halocline_message out = {u, 1, sent[face], partner[face], face, 0};
     const halocline_message in = {u, 1, received[face], partner[face], face ^ 1, 0};
     send[face] = out, receive[face] = in;
   }
-  halocline_plan plan;
   check(halocline_plan_create(cart, "auto", 6, send, 6, receive, NULL, &plan));
   return plan;
 }
