@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <new>
 #include <string>
 
 #include "comm/mpi/communicator.hpp"
@@ -78,6 +79,8 @@ int parse_and_dispatch(int argc, char** argv, MPI_Comm comm) {
   return dispatch(*config, comm);
 }
 
+constexpr char kNoMemory[] = "there is no memory left: raise ulimit -v, or use smaller fields";
+
 // Reports an error that every rank has: one line, and all ranks end in the ordinary way.
 int end_job(MPI_Comm comm, const std::exception& error, int code) {
   if (app::rank_of(comm) == 0) report(std::string("halocline: ") + error.what());
@@ -115,9 +118,14 @@ int main(int argc, char** argv) {
       return end_job(comm, error, kBadInput);
     } catch (const EnvironmentError& error) {
       return end_job(comm, error, kEnvironment);
+    } catch (const std::bad_alloc&) {
+      return abort_job(comm, EnvironmentError(kNoMemory));
     } catch (const std::exception& error) {
       return abort_job(comm, error);
     }
+  } catch (const std::bad_alloc&) {
+    report(std::string("halocline: ") + kNoMemory);
+    return kEnvironment;
   } catch (const std::exception& error) {
     report(std::string("halocline: ") + error.what());
     return kEnvironment;

@@ -2,6 +2,7 @@
 // Checks that all ranks agree, builds plans, and starts and finishes exchanges.
 #include "comm/exchange/exchange_plan.hpp"
 
+#include <cstdint>
 #include <cstdio>
 
 #include "comm/exchange/builder.hpp"
@@ -41,6 +42,22 @@ void agree_on_chunks(const Communicator& comm, std::int64_t chunk_bytes) {
   });
 }
 
+// Throws ConfigError unless all ranks list the windows of rank 0. A partner's buffers are named by
+// the place of their window in the list. Collective.
+void agree_on_windows(const Communicator& comm, const std::vector<const SharedWindow*>& windows) {
+  std::uint64_t list = windows.size();
+  for (const auto* window : windows)
+    list = list * 0x100000001b3 + static_cast<std::uint64_t>(window->number());
+  auto first = list;
+  HALOCLINE_MPI(MPI_Bcast(&first, 1, MPI_UINT64_T, 0, comm.get()));
+  collectively(comm.get(), [&] {
+    if (list != first)
+      throw ConfigError("exchange plans do not match (rank " + std::to_string(comm.rank()) +
+                        " lists other shared windows than rank 0): list the same windows in the "
+                        "same order on all ranks");
+  });
+}
+
 }  // namespace
 
 ExchangePlan::ExchangePlan(MPI_Comm parent, const std::vector<ExchangeJob>& jobs, Method method)
@@ -67,6 +84,7 @@ ExchangePlan::ExchangePlan(MPI_Comm parent, const std::vector<ExchangeJob>& jobs
         detail::sides_of(jobs, comm->size(),
                          has_several_messages(method.exchange) ? options.message_of_tag : nullptr);
   });
+  agree_on_windows(*comm, options.windows);
   detail::require_match(*comm, all);
   const auto nodes = options.nodes != nullptr ? *options.nodes : NodeHierarchy(comm->get());
   auto built = detail::build(comm, method, all, options, nodes);

@@ -5,6 +5,7 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 
 #include "comm/mpi/communicator.hpp"
@@ -82,6 +83,15 @@ SharedWindow::Room room_of_mpi(const Node& node, std::int64_t bytes) {
           node.ranks() > 1 ? free_bytes() : INT64_MAX};
 }
 
+// Returns a number that is larger than those of all windows of these ranks. Collective.
+std::int64_t next_number(MPI_Comm comm) {
+  static std::atomic<std::int64_t> last{0};
+  std::int64_t number = last + 1;
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &number, 1, MPI_INT64_T, MPI_MAX, comm));
+  last = number;
+  return number;
+}
+
 }  // namespace
 
 SharedWindow::Room SharedWindow::room(MPI_Comm comm, std::int64_t bytes) {
@@ -131,6 +141,7 @@ SharedWindow::SharedWindow(MPI_Comm parent, std::int64_t bytes, Options options)
     throw;
   }
 
+  number_ = next_number(comm.get());
   const int ranks = node.ranks(), rank = comm.rank();
   std::vector<int> numbers(static_cast<std::size_t>(ranks));
   HALOCLINE_MPI(MPI_Allgather(&rank, 1, MPI_INT, numbers.data(), 1, MPI_INT, node.comm));

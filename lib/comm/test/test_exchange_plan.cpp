@@ -907,6 +907,22 @@ TEST(ExchangePlan, SharesOneKindOfMemory) {
     EXPECT_THROW(plan(), ConfigError);
 }
 
+TEST(ExchangePlan, RefusesOtherListsOfWindows) {
+  const SharedWindow a(MPI_COMM_WORLD, 64), b(MPI_COMM_WORLD, 64);
+  EXPECT_NE(a.number(), b.number());
+  const bool is_last = world_rank() == world_size() - 1;
+  using Windows = std::vector<const SharedWindow*>;
+  for (const Windows& other : {Windows{&b, &a}, Windows{&a}, Windows{}, Windows{&a, &b, &b}}) {
+    ExchangePlan::Options options;
+    options.windows = is_last ? other : Windows{&a, &b};
+    const auto plan = [&] { ExchangePlan(MPI_COMM_WORLD, {}, Exchange::shared, options); };
+    if (world_size() == 1)
+      EXPECT_NO_THROW(plan());
+    else
+      EXPECT_THROW(plan(), ConfigError);
+  }
+}
+
 TEST(SharedWindow, KnowsItsRanks) {
   const SharedWindow window(MPI_COMM_WORLD, 1);
   MPI_Comm reversed = MPI_COMM_NULL;
