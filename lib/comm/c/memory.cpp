@@ -35,15 +35,13 @@ Allocations& allocations() {
 
 Allocation allocate(MPI_Comm comm, std::int64_t bytes) {
   Allocation out;
-  if (comm::SharedWindow::room(comm, bytes).fits()) {
-    try {
-      out.window = std::make_shared<const comm::SharedWindow>(comm, bytes);
-      return out;
-    } catch (const MpiError&) {
-      throw;  // of this rank alone
-    } catch (const EnvironmentError&) {
-      // Thrown on all ranks: the node cannot share that much.
-    }
+  try {
+    out.window = std::make_shared<const comm::SharedWindow>(comm, bytes);
+    return out;
+  } catch (const MpiError&) {
+    throw;  // of this rank alone
+  } catch (const EnvironmentError&) {
+    // Thrown on all ranks: a node cannot share that much.
   }
   comm::collectively(comm, [&] { out.ordinary = comm::PagedMemory(bytes); });
   return out;

@@ -69,7 +69,7 @@ struct CopyProgram {
   std::vector<CopyNest> nests;
   std::vector<CopyPiece> pieces;
   std::vector<CopyJob> windowed;
-  std::vector<CopyStep> steps;  ///< in the order of their destinations
+  std::vector<CopyStep> steps;  ///< in the order of their first destinations, plan by plan
   Attachment attachment;        ///< the kernels or tables of each back end
 
   /// Adds a step behind the last one. Sets its end, `bytes` bytes behind that of the last step.
