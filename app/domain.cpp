@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <numeric>
@@ -19,6 +20,7 @@
 #include "run_files.hpp"
 #include "support/error.hpp"
 #include "support/machine.hpp"
+#include "support/message_buffer.hpp"
 #include "support/mpi_check.hpp"
 #include "table.hpp"
 
@@ -287,6 +289,15 @@ double bytes_of_fixed_ghosts(const Domain& domain, const Int3& stored) {
   return points * domain.fields * domain.value_bytes();
 }
 
+constexpr double kHugePage = comm::PagedMemory::kHugePage;
+constexpr double kLongMessage = HugePageAllocator<std::byte>::kLong;
+
+// Returns the bytes of the huge pages that a buffer takes. One of fewer bytes than `least` takes
+// small pages.
+double whole_pages(double bytes, double least) {
+  return bytes < least ? bytes : std::ceil(bytes / kHugePage) * kHugePage;
+}
+
 }  // namespace
 
 MemoryEstimate estimate_memory(const Config& config, const Domain& domain, int copies,
@@ -298,10 +309,12 @@ MemoryEstimate estimate_memory(const Config& config, const Domain& domain, int c
   // Each array begins at a multiple of 4096 bytes, and before its first point there is padding.
   const auto left = static_cast<double>(domain.left_padding() * domain.element_bytes);
   const double padding = (4096 + left) * domain.arrays();
-  MemoryEstimate out;
-  out.host.fields = (stored * point + padding) * copies;
   const bool on_device = config.memory == Memory::device;
-  if (on_device) out.device.fields = out.host.fields;
+  const double set_bytes = stored * point + padding;
+  MemoryEstimate out;
+  out.host.fields =
+      (domain.pages == comm::Pages::huge ? whole_pages(set_bytes, kHugePage) : set_bytes) * copies;
+  if (on_device) out.device.fields = set_bytes * copies;
   const auto may_share = [](const comm::Method& method) {
     return method.exchange == comm::Exchange::shared ||
            method.exchange == comm::Exchange::automatic;
@@ -309,12 +322,22 @@ MemoryEstimate estimate_memory(const Config& config, const Domain& domain, int c
   // compare has one set in windows, run has all sets there.
   if (!on_device && std::any_of(methods.begin(), methods.end(), may_share))
     out.windows = config.subcommand == Subcommand::run ? out.host.fields : out.host.fields / copies;
+  double of_mpi = 0;
   const auto add_plan = [&](const comm::Method& method, const HaloTraffic& traffic) {
     const auto bytes = 2 * traffic.bytes_to_self;
     // Jobs and plans: 380 bytes for each side of a job, measured with 50,000 fields.
     const auto bookkeeping = 400.0 * 2 * static_cast<double>(traffic.regions);
     const auto share = on_device ? message_memory(method) : MessageMemory{1, 0};
-    out.host.messages += share.host * bytes + bookkeeping;
+    // A plan has a buffer for each direction of travel.
+    const auto buffer = whole_pages(share.host * bytes / 2, kLongMessage);
+    out.host.messages += 2 * buffer + bookkeeping;
+    // To find a huge page, malloc takes addresses for one more. MPI has buffers of its own for one
+    // exchange at a time.
+    const auto taken = 2 * (buffer + (buffer < kHugePage ? 0 : kHugePage));
+    const bool by_mpi =
+        comm::is_vendor(method.exchange) && method.exchange != comm::Exchange::vendor_pack;
+    out.addresses += bookkeeping + (by_mpi ? std::max(0.0, taken - of_mpi) : taken);
+    if (by_mpi) of_mpi = std::max(of_mpi, taken);
     out.device.messages += share.device * bytes;
   };
   for (const auto shape : shapes_of(config)) {
@@ -377,6 +400,10 @@ SharedMemory tightest_device(const MemoryNeed& need, const dtype::Device& device
   double available = 0;
   comm::collectively(comm, [&] { available = static_cast<double>(device.free_bytes()); });
   return tightest({sum_of_ranks_with(device.properties().id, need.total(), comm), available}, comm);
+}
+
+SharedMemory tightest_addresses(double bytes, MPI_Comm comm) {
+  return tightest({bytes, addresses_left()}, comm);
 }
 
 SharedMemory tightest_windows(double bytes, MPI_Comm comm) {

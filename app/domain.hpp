@@ -38,6 +38,7 @@ struct Domain {
   comm::Pages pages;
   PerSide<Boundary> boundary;
   std::vector<comm::DirectionSet> needs;  ///< by array: directions whose ghosts are exchanged
+  double beside_windows = 0;  ///< bytes that a rank allocates beside windows of fields, if known
 
   /// Returns the directions whose ghosts some array needs.
   comm::DirectionSet needed() const;
@@ -97,7 +98,8 @@ struct MemoryNeed {
 /// Holds the needs of a rank in the memory of the host and in that of a device.
 struct MemoryEstimate {
   MemoryNeed host, device;
-  double windows = 0;  ///< part of `host` that lies in windows, which ranks share; bytes
+  double addresses = 0;  ///< bytes that a rank takes on the host beside fields, with alignment
+  double windows = 0;    ///< part of `host` that lies in windows, which ranks share; bytes
 };
 
 /// Estimates the memory of the rank that needs most.
@@ -125,6 +127,10 @@ SharedMemory tightest_device(const MemoryNeed& need, const dtype::Device& device
 /// Returns the tightest shared memory of a node, where this rank has a window of `bytes` bytes.
 /// Same result on all ranks. Collective.
 SharedMemory tightest_windows(double bytes, MPI_Comm comm);
+
+/// Returns the addresses (`ulimit -v`) of the tightest rank, where this rank needs `bytes`. Same
+/// result on all ranks. Collective.
+SharedMemory tightest_addresses(double bytes, MPI_Comm comm);
 
 /// Checks that the need fits into `memory`. `of` names it: "node", "device".
 /// \throws ConfigError that ends with `remedy` if it does not fit.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "environment.hpp"
 
+#include <malloc.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "dtype/pack/kokkos/kokkos_threads.hpp"
+#include "support/machine.hpp"
 #include "support/mpi_check.hpp"
 #include "support/narrow.hpp"
 
@@ -84,6 +87,10 @@ MpiEnvironment::MpiEnvironment(int* argc, char*** argv) {
   // MPI_File_open of Open MPI prepares shared file pointers, which we never use. Other ways to do
   // so wait for a semaphore that a killed program of this node has left, or abort for long paths.
   setenv("OMPI_MCA_sharedfp", "individual", 0);
+#ifdef __GLIBC__
+  // Each thread of MPI gets a heap of 64 MiB of addresses, and the limit may leave MPI no others.
+  if (std::isfinite(addresses_left())) mallopt(M_ARENA_MAX, 1);
+#endif
   int provided = 0;
   HALOCLINE_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
   HALOCLINE_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));

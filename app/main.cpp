@@ -4,11 +4,13 @@
 
 #include <Kokkos_Core.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <new>
 #include <string>
+#include <thread>
 
 #include "comm/mpi/communicator.hpp"
 #include "commands.hpp"
@@ -17,6 +19,7 @@
 #include "dtype/pack/kokkos/kokkos_threads.hpp"
 #include "environment.hpp"
 #include "support/error.hpp"
+#include "support/machine.hpp"
 #include "tools.hpp"
 
 namespace {
@@ -64,6 +67,13 @@ int threads_for_kokkos(const app::Config& config, MPI_Comm comm) {
   return dtype::limit_kokkos_threads(choice.threads);
 }
 
+// Checks that MPI has addresses for its messages. Each rank looks for itself, since Open MPI hangs
+// in a message without them.
+void require_addresses() {
+  if (addresses_left() < kAddressesOfMpi)
+    throw EnvironmentError("ulimit -v leaves MPI no addresses for messages: raise ulimit -v");
+}
+
 int parse_and_dispatch(int argc, char** argv, MPI_Comm comm) {
   const auto config = app::parse_config(comm, argc, argv);
   if (!config) return 0;
@@ -79,8 +89,6 @@ int parse_and_dispatch(int argc, char** argv, MPI_Comm comm) {
   return dispatch(*config, comm);
 }
 
-constexpr char kNoMemory[] = "there is no memory left: raise ulimit -v, or use smaller fields";
-
 // Reports an error that every rank has: one line, and all ranks end in the ordinary way.
 int end_job(MPI_Comm comm, const std::exception& error, int code) {
   if (app::rank_of(comm) == 0) report(std::string("halocline: ") + error.what());
@@ -88,9 +96,10 @@ int end_job(MPI_Comm comm, const std::exception& error, int code) {
 }
 
 // Reports an error of this rank alone. It has to abort, since other ranks may wait inside of a
-// collective call.
+// collective call. Rank 0 is the first to report, so that an error of all ranks is one line.
 int abort_job(MPI_Comm comm, const std::exception& error) {
   if (app::size_of(comm) == 1) return end_job(comm, error, kEnvironment);
+  if (app::rank_of(comm) > 0) std::this_thread::sleep_for(std::chrono::milliseconds(500));
   char host[MPI_MAX_PROCESSOR_NAME] = "?";
   int length = 0;
   MPI_Get_processor_name(host, &length);
@@ -106,6 +115,11 @@ int main(int argc, char** argv) {
   try {
     const app::MpiEnvironment mpi(&argc, &argv);
     const MPI_Comm comm = MPI_COMM_WORLD;
+    try {
+      require_addresses();
+    } catch (const EnvironmentError& error) {
+      return abort_job(comm, error);
+    }
     try {
       return parse_and_dispatch(argc, argv, comm);
     } catch (const MpiError& error) {

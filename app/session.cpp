@@ -11,6 +11,7 @@
 #include "environment.hpp"
 #include "kokkos_runtime.hpp"
 #include "support/contract.hpp"
+#include "support/machine.hpp"
 #include "support/mpi_check.hpp"
 #include "support/region.hpp"
 #include "table.hpp"
@@ -33,6 +34,10 @@ std::vector<std::int64_t> by_node(std::int64_t value, const comm::NodeHierarchy&
   return out;
 }
 
+comm::SharedWindow::Options options_of_windows(const Domain& domain) {
+  return {.pages = domain.pages, .beside = static_cast<std::int64_t>(domain.beside_windows)};
+}
+
 }  // namespace
 
 template <class T>
@@ -41,8 +46,7 @@ HaloFields<T>::HaloFields(const Config& config, const Domain& domain, Storage st
     : config_(config), domain_(domain), comm_(comm) {
   HALOCLINE_EXPECT(is_double(config.element) == (sizeof(T) == sizeof(double)));
   if (storage != Storage::ordinary)
-    window_.emplace(comm, FieldSet<T>::bytes(domain),
-                    comm::SharedWindow::Options{.pages = domain.pages});
+    window_.emplace(comm, FieldSet<T>::bytes(domain), options_of_windows(domain));
   try {
     comm::collectively(comm, [&] {
       fields_.emplace(domain, device_resources(config), window_ ? window_->data() : nullptr);
@@ -122,6 +126,11 @@ template class HaloFields<float>;
 
 namespace {
 
+std::string describe_addresses(const SharedMemory& addresses) {
+  return "needs " + format_bytes(addresses.needed) + ", and ulimit -v leaves " +
+         format_bytes(addresses.available);
+}
+
 // Says how much disk the checkpoints and snapshots of a run take, if it writes some.
 std::string describe_disk(const Config& config, const Domain& domain) {
   const auto points = comm::Box{{}, domain.decomposition.global()}.points();
@@ -159,20 +168,35 @@ bool admit(const Config& config, const Domain& domain, const MemoryEstimate& est
   int real = device != nullptr && !emulated ? 1 : 0;  // 1 if this is so on all ranks
   HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &real, 1, MPI_INT, MPI_MIN, comm));
   if (real == 1) on_device = tightest_device(estimate.device, *device, comm);
+  const auto addresses =
+      tightest_addresses(host.fields + estimate.addresses + kAddressesOfMpi, comm);
   if (!config.dry_run) {
     constexpr auto* kLess = "a smaller local or global size, fewer fields";
     require_memory(node, "node", kLess);
     if (on_device) require_memory(*on_device, "device", kLess);
+    if (!addresses.fits())
+      throw ConfigError("not enough addresses (a rank " + describe_addresses(addresses) +
+                        "): raise ulimit -v, or use " + kLess);
     return true;
   }
   auto memory = describe_memory(host, node, "node");
   if (on_device) memory += "device " + describe_memory(estimate.device, *on_device, "device");
-  if (estimate.windows > 0 && node.fits()) {
+  if (!addresses.fits())
+    memory += "addresses: a rank " + describe_addresses(addresses) +
+              ": TOO MUCH, a real run would refuse\n";
+  if (estimate.windows > 0 && node.fits() && addresses.fits()) {
     const auto shared = tightest_windows(estimate.windows, comm);
     if (!shared.fits())
       memory += "shared memory: a node needs " + format_bytes(shared.needed) + " of " +
                 format_bytes(shared.available) +
                 " in /dev/shm: TOO MUCH, shared is not possible, and auto means p2p\n";
+    const auto mapped = tightest_addresses(
+        static_cast<double>(comm::SharedWindow::addresses(
+            comm, static_cast<std::int64_t>(estimate.windows), options_of_windows(domain))),
+        comm);
+    if (!mapped.fits())
+      memory += "addresses: with shared memory, a rank " + describe_addresses(mapped) +
+                ": TOO MUCH, shared is not possible, and auto means p2p\n";
   }
   if (emulated) memory += "the emulated device's memory is the host's, and counted there\n";
   if (wanted && device == nullptr)

@@ -129,10 +129,12 @@ struct CommandContext {
 template <class Body>
 int with_domain(const Config& config, const comm::NodeHierarchy& nodes, MPI_Comm comm, int copies,
                 const std::vector<comm::Method>& methods, Body body) {
-  const auto domain = make_domain(config, nodes);
+  auto domain = make_domain(config, nodes);
   auto provenance = gather_provenance(config, comm);
   const auto model = load_model(config, methods, provenance, comm);
-  if (!admit(config, domain, estimate_memory(config, domain, copies, methods), comm)) return 0;
+  const auto estimate = estimate_memory(config, domain, copies, methods);
+  domain.beside_windows = estimate.host.fields + estimate.addresses - estimate.windows;
+  if (!admit(config, domain, estimate, comm)) return 0;
   std::optional<ResultWriter<Record>> writer;
   run_on_root(comm, [&] { writer.emplace(config, provenance); });
   say(config, comm, describe_model(provenance));

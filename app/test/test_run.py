@@ -853,15 +853,29 @@ class Pages(Run):
         self.skipTest("no group of processes can be made here")
 
     def test_a_limit_of_addresses_is_one_line(self):
-        for gib, method, message in (
-            (1, "p2p", "Cannot allocate memory): use a smaller local size or fewer fields"),
-            (1, "shared", "raise ulimit -v, or use smaller fields"),
-            (2, "shared", "raise ulimit -v, or use smaller fields"),
+        for gib, method, code, message in (
+            (1, "p2p", 2, "raise ulimit -v, or use a smaller local or global size, fewer fields"),
+            (1, "shared", 2, "raise ulimit -v, or use a smaller local or global size, fewer fields"),
+            (2, "shared", 3, "raise ulimit -v, or use smaller fields"),
         ):
             inside = ("sh", "-c", f'ulimit -v {gib << 20} && exec "$@"', "limited")
-            outcome = halocline("run", "--local", "256", "256", "128", "--steps", "1", "--methods", method, ranks=2, inside=inside)
-            self.assertEqual((outcome.code, len(outcome.ours)), (3, 1), outcome.stderr)
+            run = ("run", "--local", "256", "256", "128", "--steps", "1", "--methods", method)
+            outcome = halocline(*run, ranks=2, inside=inside)
+            self.assertEqual((outcome.code, len(outcome.ours)), (code, 1), outcome.stderr)
             self.assertIn(message, outcome.ours[0])
+            outcome = halocline(*run, "--dry-run", ranks=2, inside=inside)
+            self.assertEqual(outcome.code, 0, outcome.stderr)
+            self.assertRegex(outcome.stdout, r"addresses: .*a rank needs .*, and ulimit -v leaves .*: TOO MUCH")
+
+    def test_no_limit_of_addresses_makes_ranks_wait(self):
+        # Open MPI hangs in a message for which it has no addresses. Its threads took them.
+        for mib in 64, 76, 117, 127, 146, 166, 176, 195, 205:
+            with self.subTest(mib=mib):
+                limited = ("sh", "-c", f'ulimit -v {mib << 10} && exec "$@"', "limited")
+                outcome = halocline("compare", "--local", "32", "32", "32", "--iterations", "1", ranks=2, program=limited)
+                self.assertEqual(len(outcome.ours), 0 if outcome.code == 0 else 1, outcome.stderr)
+                if outcome.code != 0:
+                    self.assertRegex(outcome.ours[0], "raise ulimit -v")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,12 @@ double available_memory();
 /// a limit.
 double addresses_left();
 
+/// Is what a rank leaves to MPI, in bytes of addresses. Open MPI hangs without them.
+constexpr double kAddressesOfMpi = 16 << 20;
+
+/// Tells what to do where an allocation throws std::bad_alloc.
+constexpr char kNoMemory[] = "there is no memory left: raise ulimit -v, or use smaller fields";
+
 /// Returns the first line of MPI_Get_library_version(). Throws MpiError if that call fails.
 std::string mpi_library();
 

@@ -2,6 +2,9 @@
 // Makes and frees communicators, and lets all ranks throw the same error.
 #include "comm/mpi/communicator.hpp"
 
+#include <new>
+
+#include "support/machine.hpp"
 #include "support/mpi_check.hpp"
 
 namespace halocline::comm {
@@ -47,9 +50,9 @@ void detail::agree(MPI_Comm comm, Problem problem, const std::string& message) {
   HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, comm));
   if (lowest == size) return;
 
-  int header[2] = {static_cast<int>(problem), static_cast<int>(message.size())};
+  std::string agreed = message == std::bad_alloc().what() ? kNoMemory : message;
+  int header[2] = {static_cast<int>(problem), static_cast<int>(agreed.size())};
   HALOCLINE_MPI(MPI_Bcast(header, 2, MPI_INT, lowest, comm));
-  std::string agreed = message;
   agreed.resize(static_cast<std::size_t>(header[1]));
   HALOCLINE_MPI(MPI_Bcast(agreed.data(), header[1], MPI_CHAR, lowest, comm));
   if (static_cast<Problem>(header[0]) == Problem::config) throw ConfigError(agreed);

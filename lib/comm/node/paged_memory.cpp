@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "support/error.hpp"
+#include "support/machine.hpp"
 
 namespace halocline::comm {
 
@@ -32,12 +33,17 @@ std::int64_t page_for(std::int64_t bytes, Pages pages) {
   return huge ? PagedMemory::kHugePage : small_page();
 }
 
+[[noreturn]] void throw_no_memory(std::int64_t bytes, const std::string& why,
+                                  const std::string& remedy) {
+  throw EnvironmentError("no memory for the fields (" + std::to_string(bytes) +
+                         " bytes on one rank: " + why + "): " + remedy);
+}
+
 std::byte* map(void* place, std::int64_t bytes, int protection, int flags, int file) {
   void* const found = mmap(place, static_cast<std::size_t>(bytes), protection, flags, file, 0);
   if (found == MAP_FAILED)
-    throw EnvironmentError("no memory for the fields (" + std::to_string(bytes) +
-                           " bytes on one rank: " + std::generic_category().message(errno) +
-                           "): use a smaller local size or fewer fields");
+    throw_no_memory(bytes, std::generic_category().message(errno),
+                    "use a smaller local size or fewer fields");
   return static_cast<std::byte*>(found);
 }
 
@@ -57,6 +63,9 @@ PagedMemory::PagedMemory(std::int64_t bytes, Pages pages, int file) : bytes_(siz
   // More is reserved than needed, to find a multiple of the page in it.
   const auto page = page_for(bytes, pages);
   const auto reserved = bytes_ + page;
+  if (static_cast<double>(reserved) + kAddressesOfMpi > addresses_left())
+    throw_no_memory(bytes_, "no addresses are left for them",
+                    "raise ulimit -v, or use a smaller local size or fewer fields");
   auto* const begin =
       map(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(begin));

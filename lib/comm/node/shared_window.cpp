@@ -83,6 +83,14 @@ SharedWindow::Room room_of_mpi(const Node& node, std::int64_t bytes) {
           node.ranks() > 1 ? free_bytes() : INT64_MAX};
 }
 
+// Returns the addresses that the windows of a node take, which are `needed` as files. A window of
+// MPI may hang if a rank cannot map it. A mapping takes one page more for a while.
+std::int64_t addresses_for(std::int64_t needed, const SharedWindow::Room& of_mpi,
+                           const SharedWindow::Options& options) {
+  return std::max(needed + PagedMemory::kHugePage, of_mpi.needed) +
+         static_cast<std::int64_t>(kAddressesOfMpi) + options.beside;
+}
+
 // Returns a number that is larger than those of all windows of these ranks. Collective.
 std::int64_t next_number(MPI_Comm comm) {
   static std::atomic<std::int64_t> last{0};
@@ -103,6 +111,12 @@ SharedWindow::Room SharedWindow::room(MPI_Comm comm, std::int64_t bytes) {
   return room_of_mpi(node, bytes);
 }
 
+std::int64_t SharedWindow::addresses(MPI_Comm comm, std::int64_t bytes, Options options) {
+  const Node node(comm);
+  const auto needed = node.sum(PagedMemory::size(bytes, options.pages));
+  return addresses_for(needed, room_of_mpi(node, bytes), options);
+}
+
 SharedWindow::SharedWindow(MPI_Comm parent, std::int64_t bytes, Options options) : bytes_(bytes) {
   const Communicator comm(parent);
   const Node node(comm.get());
@@ -115,8 +129,7 @@ SharedWindow::SharedWindow(MPI_Comm parent, std::int64_t bytes, Options options)
                              mib_at_least(needed) + " together; the node has " +
                              mib(static_cast<std::int64_t>(available)) +
                              "): use smaller fields, or fewer ranks on a node");
-    // A window of MPI may hang if a rank cannot map it. A mapping takes one page more for a while.
-    const auto mapped = std::max(needed + PagedMemory::kHugePage, room.needed);
+    const auto mapped = addresses_for(needed, room, options);
     const auto addresses = addresses_left();
     if (static_cast<double>(mapped) > addresses)
       throw EnvironmentError("no addresses for the shared memory of a node (" +

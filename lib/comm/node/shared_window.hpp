@@ -24,7 +24,9 @@ class NodeMemory;
 }
 
 /// Holds memory of this rank that the ranks of its node can address, too. The memory is aligned to
-/// 4 KiB, with huge pages to 2 MiB, and has pages of its own. Neither copied nor moved.
+/// 4 KiB, with huge pages to 2 MiB, and has pages of its own. A memory file of 2 MiB and more lies
+/// on huge pages, as far as Linux has them; a window of MPI lies on small ones. Neither copied nor
+/// moved.
 class SharedWindow {
  public:
   static constexpr std::int64_t kAlignment = 4096;
@@ -37,7 +39,8 @@ class SharedWindow {
   /// Says how the memory is allocated.
   struct Options {
     Pages pages = Pages::huge;
-    bool only_mpi = false;  ///< makes a window of MPI even where a memory file is possible
+    bool only_mpi = false;    ///< makes a window of MPI even where a memory file is possible
+    std::int64_t beside = 0;  ///< bytes that a rank will allocate beside it; their addresses count
   };
 
   /// Compares needed and available shared memory of this rank's node, in bytes. `available` is the
@@ -50,6 +53,9 @@ class SharedWindow {
   };
   /// Returns the room for a window with `bytes` bytes for this rank. Collective over `comm`.
   static Room room(MPI_Comm comm, std::int64_t bytes);
+  /// Returns the bytes of addresses that a rank must have left for the windows of its node, for
+  /// MPI, and for `options.beside`. Collective over `comm`.
+  static std::int64_t addresses(MPI_Comm comm, std::int64_t bytes, Options options);
 
   /// Allocates `bytes` bytes for this rank, near this thread: as a memory file if all ranks of the
   /// node can open each other's, else as a window of MPI. The contents are undefined. Collective
