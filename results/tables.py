@@ -36,8 +36,10 @@ GROUPS = {
     "patterns": "Access patterns of applications; `-small` the same in caches near the core.",
     "commit": "What a datatype costs before its first use, and how long its plan is looked for later.",
     "compare": "The same halo exchange by several methods.",
-    "exchange": "Halo exchanges of 8 fields of doubles, radius 3, periodic, between the ranks of a node, split"
-    " in x, y or z; points per rank and axis.",
+    "exchange": "Halo exchanges of 8 fields of doubles, radius 3, periodic, between 2 ranks of a node, split in"
+    " x, y or z; points per rank and axis. The twins copy the 26 regions in one pass. `-axes`: a method"
+    " exchanges axis after axis. `-private`: its fields are not in a shared window."
+    " [The fields and the twins](../benchmarks.md#exchanges-beside-twins-that-copy)",
 }
 RATIOS = (
     "`N x as fast` is a median over rounds in which all methods take turns. Every row is verified before it"

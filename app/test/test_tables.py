@@ -94,6 +94,8 @@ class Tables(unittest.TestCase):
         pages = {"window_on_huge_pages": 0.25, "private_on_huge_pages": -1, "vendor_ns": 5e6}
         self.write("bench-exchange-debian", row | pages | dict.fromkeys(fields, 1.5))
         text, _ = self.made("exchange", "debian")
+        self.assertIn("between 2 ranks of a node", text)
+        self.assertIn("(../benchmarks.md#exchanges-beside-twins-that-copy)", text)
         self.assertIn("| split, points | M |\n|---|---:|\n| x, 8 | 1.50 |\n", text)
         self.assertIn("| x, 8 | 5.00 |\n", text)
         self.assertIn("| x, 8 | 25%, - |\n", text)
