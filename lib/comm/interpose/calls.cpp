@@ -212,7 +212,7 @@ void print_summary() noexcept {
       settings().mode == Settings::Mode::off || !is_first_rank())
     return;
   std::fprintf(stderr,
-               "halocline: no derived type was committed in its sight (mpi_f08 is not): all was "
+               "halocline: no derived type was committed in its sight: all was "
                "left to MPI\n");
 }
 

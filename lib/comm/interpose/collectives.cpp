@@ -467,8 +467,8 @@ std::vector<MPI_Datatype> types_in_c(Given<const MPI_Datatype*> types, int count
 }
 
 // Does them in Fortran, by the call for C.
-template <MpiCall call, class... Addresses>
-int alltoallw(const InFortran<Addresses...>& mpi, auto sendbuf, auto sendcounts, auto sdispls,
+template <MpiCall call, class... Language>
+int alltoallw(const InFortran<Language...>& mpi, auto sendbuf, auto sendcounts, auto sdispls,
               auto sendtypes, auto recvbuf, auto recvcounts, auto rdispls, auto recvtypes,
               auto comm) {
   const DeliveryAfterCall after;

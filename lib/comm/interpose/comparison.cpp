@@ -2,6 +2,8 @@
 #include "comm/interpose/comparison.hpp"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -48,7 +50,7 @@ class TellingMemory {
     auto* const period = bytes_of_period();
     begin_ = static_cast<std::byte*>(map(mapped_, PROT_NONE, MAP_PRIVATE | MAP_NORESERVE));
     for (std::int64_t at = 0; at < mapped_; at += kPeriod)
-      if (::mremap(period, 0, kPeriod, MREMAP_MAYMOVE | MREMAP_FIXED, begin_ + at) == MAP_FAILED) {
+      if (!map_again(period, begin_ + at)) {
         unmap();
         throw std::bad_alloc();
       }
@@ -66,6 +68,11 @@ class TellingMemory {
         ::mmap(nullptr, static_cast<std::size_t>(bytes), protection, flags | MAP_ANONYMOUS, -1, 0);
     if (out == MAP_FAILED) throw std::bad_alloc();
     return out;
+  }
+  // Maps a period once more. Makes the system call itself: UCX replaces mremap(), and its function
+  // loses the address.
+  static bool map_again(void* period, std::byte* to) {
+    return ::syscall(SYS_mremap, period, 0, kPeriod, MREMAP_MAYMOVE | MREMAP_FIXED, to) != -1;
   }
   void unmap() { ::munmap(begin_, static_cast<std::size_t>(mapped_)); }
 

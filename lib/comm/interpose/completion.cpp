@@ -8,12 +8,22 @@
 #include "comm/interpose/languages.hpp"
 #include "comm/interpose/settings.hpp"
 
+// Declares the entry points for Fortran, which are defined below.
+#define HALOCLINE_COMPLETION(Name, name, count, body)                                              \
+  extern "C" void mpi_##name##_(HALOCLINE_EACH_##count(HALOCLINE_ADDRESS, Name), MPI_Fint* error); \
+  extern "C" void mpi_##name##_f08_(HALOCLINE_EACH_##count(HALOCLINE_ADDRESS, Name),               \
+                                    MPI_Fint* error);
+#include "comm/interpose/calls.def"
+
 namespace halocline::interpose {
 
 bool sees_completions() {
   static const bool value = [] {
     const std::pair<const char*, void*> functions[] = {
-#define HALOCLINE_COMPLETION(Name, ...) {"MPI_" #Name, reinterpret_cast<void*>(&MPI_##Name)},
+#define HALOCLINE_COMPLETION(Name, name, ...)                      \
+  {"MPI_" #Name, reinterpret_cast<void*>(&MPI_##Name)},            \
+      {"mpi_" #name "_", reinterpret_cast<void*>(&mpi_##name##_)}, \
+      {"mpi_" #name "_f08_", reinterpret_cast<void*>(&mpi_##name##_f08_)},
 #include "comm/interpose/calls.def"
     };
     for (const auto& [name, ours] : functions)
@@ -87,7 +97,7 @@ int complete_any(const Mpi& mpi, auto count, auto requests, auto index, auto sta
   completed = MPI_UNDEFINED;
   const int code = mpi(count, requests, index, flag..., got.needed());
   list.read();
-  if (completed != MPI_UNDEFINED) taken.end(completed - Mpi::kFirstIndex, code, got.in_c());
+  if (completed != MPI_UNDEFINED) taken.end(completed - Mpi::first_index(), code, got.in_c());
   return code;
 }
 int waitany(const auto& mpi, auto count, auto requests, auto index, auto status) {
@@ -131,7 +141,7 @@ int complete_some(const Mpi& mpi, auto count, auto requests, auto completed, aut
   const int code = mpi(count, requests, completed, indices, got.list());
   list.read();
   if (number == MPI_UNDEFINED) return code;
-  return end_several(code, number, got.in_c(number), taken, in_c(indices), Mpi::kFirstIndex);
+  return end_several(code, number, got.in_c(number), taken, in_c(indices), Mpi::first_index());
 }
 
 // Unpacks a receive that MPI reports as complete before the program waits for it: the program may
@@ -162,7 +172,7 @@ int get_status_any(const Mpi& mpi, auto count, auto requests, auto index, auto f
   const int code = mpi(count, requests, index, flag, got.needed());
   const int found = *in_c(index);
   if (code == MPI_SUCCESS && are_true(flag) && found != MPI_UNDEFINED)
-    seen(list.in_c()[found - Mpi::kFirstIndex], got.in_c());
+    seen(list.in_c()[found - Mpi::first_index()], got.in_c());
   return code;
 }
 
@@ -191,7 +201,7 @@ int get_status_some(const Mpi& mpi, auto count, auto requests, auto completed, a
   if (code != MPI_SUCCESS || number == MPI_UNDEFINED) return code;
   const auto* const of_each = got.in_c(number);
   for (int i = 0; i < number; ++i)
-    seen(list.in_c()[in_c(indices)[i] - Mpi::kFirstIndex], of_each[i]);
+    seen(list.in_c()[in_c(indices)[i] - Mpi::first_index()], of_each[i]);
   return code;
 }
 #endif

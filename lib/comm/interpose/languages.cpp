@@ -8,8 +8,13 @@
 #include <link.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <string>
+
+// Is defined in completion.cpp.
+extern "C" void mpi_waitany_f08_(void* count, void* requests, void* index, void* status,
+                                 MPI_Fint* error);
 
 namespace halocline::interpose {
 
@@ -36,6 +41,8 @@ void* find_behind(const char* name, const void* ours) {
   return nullptr;
 }
 
+constinit thread_local const void* passed_on = nullptr;
+
 namespace {
 
 // Holds addresses that stand for MPI_BOTTOM and MPI_IN_PLACE. Open MPI exports them under its own
@@ -58,6 +65,16 @@ const SpecialAddresses& special_addresses() {
   return value;
 }
 
+// Tells if an address stands for MPI_STATUS_IGNORE or MPI_STATUSES_IGNORE. With Open MPI, mpi_f08
+// has those of `use mpi`. MPICH has objects of their own for it.
+bool is_ignored(const void* status) {
+  static const auto& objects =
+      *new std::array{dlsym(RTLD_DEFAULT, "MPIR_F08_MPI_STATUS_IGNORE_OBJ"),
+                      dlsym(RTLD_DEFAULT, "MPIR_F08_MPI_STATUSES_IGNORE_OBJ")};
+  return status == MPI_F_STATUS_IGNORE || status == MPI_F_STATUSES_IGNORE ||
+         std::find(objects.begin(), objects.end(), status) != objects.end();
+}
+
 }  // namespace
 
 bool is_special(Given<void*> buffer) {
@@ -67,6 +84,24 @@ bool is_special(Given<void*> buffer) {
          std::any_of(variables.begin(), variables.end(), [&](const void* const* variable) {
            return *variable == nullptr || *variable == buffer.address;
          });
+}
+
+// Asks MPI which index a request has that is complete.
+int Fortran08::first_index() {
+  if (!kFortranCallsC) return 1;
+  static const int value = [] {
+    static const auto wait_any = behind("mpi_waitany_f08_", mpi_waitany_f08_);
+    MPI_Request done = MPI_REQUEST_NULL;
+    PMPI_Grequest_start(
+        [](void*, MPI_Status* status) { return PMPI_Status_set_elements(status, MPI_PACKED, 0); },
+        [](void*) { return MPI_SUCCESS; }, [](void*, int) { return MPI_SUCCESS; }, nullptr, &done);
+    PMPI_Grequest_complete(done);
+    MPI_Fint count = 1, request = PMPI_Request_c2f(done), index = 1, error = MPI_SUCCESS;
+    std::array<MPI_Fint, kStatusSize> status;
+    wait_any(&count, &request, &index, status.data(), &error);
+    return index == 0 ? 0 : 1;
+  }();
+  return value;
 }
 
 bool Fortran::Requests::has_read() {
@@ -81,7 +116,7 @@ void Fortran::Requests::read() {
 }
 
 MPI_Fint* Fortran::Status::needed() {
-  if (list_ == MPI_F_STATUS_IGNORE) list_ = own_.data();
+  if (is_ignored(list_)) list_ = own_.data();
   return list_;
 }
 
@@ -98,8 +133,7 @@ MPI_Status Fortran::Status::in_c() const {
 }
 
 Fortran::Statuses::Statuses(int count, Given<MPI_Status*> wanted)
-    : own_(wanted.address == MPI_F_STATUSES_IGNORE ? static_cast<std::size_t>(count * kStatusSize)
-                                                   : 0),
+    : own_(is_ignored(wanted.address) ? static_cast<std::size_t>(count * kStatusSize) : 0),
       list_(own_.empty() ? static_cast<MPI_Fint*>(wanted.address) : own_.data()) {}
 
 const MPI_Status* Fortran::Statuses::in_c(int count) {

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Makes the two entry points of a call: MPI_Name for C, and mpi_name_ for Fortran's mpif.h and
-// `use mpi`. Both hand their arguments to one body, a function template `body(mpi, arguments...)`.
+// Makes the entry points of a call: MPI_Name for C, mpi_name_ for Fortran's mpif.h and `use mpi`,
+// and mpi_name_f08_ for `use mpi_f08`. All hand their arguments to one body, a function template
+// `body(mpi, arguments...)`.
 //
 // - In C, the arguments are as in mpi.h, and `mpi(arguments...)` calls PMPI_Name.
 // - In Fortran, each argument is an address, Given<T>, and `mpi(arguments...)` calls MPI's function
-//   for Fortran. That one calls MPI's profiling interface, so the calls for C do not see it.
+//   for Fortran. That one calls MPI's function for C: PMPI_Name with Open MPI, and MPI_Name with
+//   MPICH and what comes from it. The entry point for C lets the latter pass.
+// - The handles of mpi_f08 are structs of one integer, and its statuses are those of `use mpi`.
+//   MPICH has no mpi_name_f08_ for calls with a buffer: their mpi_name_f08ts_ calls MPI_Name.
 //
 // A body reads arguments by in_c() and at(). It passes them on as they are, or others in their
 // place.
@@ -93,7 +97,8 @@ inline bool is_special(const void* /*buffer*/) {
 
 /// Holds what the bodies use in C.
 struct C {
-  static constexpr int kFirstIndex = 0;  ///< index of a list's first element
+  /// Returns the index of a list's first request.
+  static constexpr int first_index() { return 0; }
 
   /// Holds the requests of a call.
   class Requests {
@@ -162,7 +167,7 @@ struct InC : C {
 
 /// Holds what the bodies use in Fortran. The members are as those of C.
 struct Fortran {
-  static constexpr int kFirstIndex = 1;
+  static constexpr int first_index() { return 1; }
 
   class Requests {
    public:
@@ -217,13 +222,43 @@ struct Fortran {
   };
 };
 
-/// Calls MPI's function for Fortran, which sets `error`.
-template <class... Addresses>
-class InFortran : public Fortran {
+/// Holds what the bodies use in mpi_f08.
+struct Fortran08 : Fortran {
+  /// Returns the index of a list's first request. MPICH 4.0 counts from 0. O(1) after the first
+  /// call.
+  static int first_index();
+};
+
+#if defined(MPICH_VERSION) || defined(I_MPI_VERSION)
+/// Tells if MPI's functions for Fortran call the entry points for C.
+inline constexpr bool kFortranCallsC = true;
+#else
+inline constexpr bool kFortranCallsC = false;
+#endif
+/// Is the function for C that a function for Fortran is about to call in this thread; nullptr:
+/// none.
+#ifdef __GNUC__
+[[gnu::tls_model("initial-exec")]]
+#endif
+extern constinit thread_local const void* passed_on;
+/// Tells if a call of `function` comes from MPI's function for Fortran, and was seen there.
+inline bool was_seen_in_fortran(const void* function) {
+  if (!kFortranCallsC || passed_on != function) return false;
+  passed_on = nullptr;
+  return true;
+}
+
+/// Calls MPI's function for Fortran, which sets `error`. `in_c` is MPI's function for C. `Language`
+/// is Fortran or Fortran08.
+template <class Language, class... Addresses>
+class InFortran : public Language {
  public:
-  InFortran(void (*function)(Addresses...), MPI_Fint* error) : function_(function), error_(error) {}
+  InFortran(void (*function)(Addresses...), const void* in_c, MPI_Fint* error)
+      : function_(function), in_c_(in_c), error_(error) {}
   int operator()(const auto&... arguments) const {
+    if constexpr (kFortranCallsC) passed_on = in_c_;
     function_(address_of(arguments)..., error_);
+    if constexpr (kFortranCallsC) passed_on = nullptr;
     return *error_;
   }
   static MPI_Fint argument(MPI_Datatype type) { return PMPI_Type_c2f(type); }
@@ -237,6 +272,7 @@ class InFortran : public Fortran {
   static void* address_of(const void* data) { return const_cast<void*>(data); }
 
   void (*function_)(Addresses...);
+  const void* in_c_;
   MPI_Fint* error_;
 };
 
@@ -247,6 +283,12 @@ template <class... Addresses>
 auto behind(const char* name, void (*ours)(Addresses...)) {
   return reinterpret_cast<void (*)(Addresses...)>(
       find_behind(name, reinterpret_cast<const void*>(ours)));
+}
+
+template <class Language, class... Addresses>
+InFortran<Language, Addresses...> in_fortran(void (*function)(Addresses...), const void* in_c,
+                                             MPI_Fint* error) {
+  return {function, in_c, error};
 }
 
 // ---- Entry points
@@ -286,17 +328,26 @@ using Parameter = std::tuple_element_t<i, typename ParametersOf<Function>::Types
     a##i                                                 \
   }
 
-/// Defines both entry points of a call of calls.def.
+/// Defines all entry points of a call of calls.def.
 #define HALOCLINE_ENTRY_POINTS(Name, name, count, body)                                  \
   int MPI_##Name(HALOCLINE_EACH_##count(HALOCLINE_PARAMETER, Name)) {                    \
     using namespace halocline::interpose;                                                \
+    if (was_seen_in_fortran(reinterpret_cast<const void*>(&PMPI_##Name)))                \
+      return PMPI_##Name(HALOCLINE_EACH_##count(HALOCLINE_ARGUMENT, Name));              \
     return halocline::interpose::body(InC<&PMPI_##Name>(),                               \
                                       HALOCLINE_EACH_##count(HALOCLINE_ARGUMENT, Name)); \
   }                                                                                      \
-  extern "C" void mpi_##name##_(HALOCLINE_EACH_##count(HALOCLINE_ADDRESS, Name),         \
-                                MPI_Fint* error) {                                       \
-    using namespace halocline::interpose;                                                \
-    static const auto function = behind("mpi_" #name "_", mpi_##name##_);                \
-    *error = halocline::interpose::body(InFortran(function, error),                      \
-                                        HALOCLINE_EACH_##count(HALOCLINE_GIVEN, Name));  \
+  HALOCLINE_ENTRY_POINT_IN_FORTRAN(Name, mpi_##name##_, Fortran, count, body)            \
+  HALOCLINE_ENTRY_POINT_IN_FORTRAN(Name, mpi_##name##_f08_, Fortran08, count, body)
+
+// In mpi_f08, `error` is optional: a null address.
+#define HALOCLINE_ENTRY_POINT_IN_FORTRAN(Name, symbol, Language, count, body)                \
+  extern "C" void symbol(HALOCLINE_EACH_##count(HALOCLINE_ADDRESS, Name), MPI_Fint* error) { \
+    using namespace halocline::interpose;                                                    \
+    static const auto function = behind(#symbol, symbol);                                    \
+    MPI_Fint own_error = MPI_SUCCESS;                                                        \
+    if (error == nullptr) error = &own_error;                                                \
+    *error = halocline::interpose::body(                                                     \
+        in_fortran<Language>(function, reinterpret_cast<const void*>(&PMPI_##Name), error),  \
+        HALOCLINE_EACH_##count(HALOCLINE_GIVEN, Name));                                      \
   }

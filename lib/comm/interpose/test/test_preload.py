@@ -71,7 +71,8 @@ class Library(unittest.TestCase):
         names = self.symbols("--defined-only")
         self.assertIn("MPI_Pack", names)
         self.assertIn("mpi_pack_", names)
-        self.assertEqual([name for name in names if not re.fullmatch("MPI_[A-Z][a-z_]+|mpi_[a-z_]+", name)], [])
+        self.assertIn("mpi_pack_f08_", names)
+        self.assertEqual([name for name in names if not re.fullmatch("MPI_[A-Z][a-z_]+|mpi_[a-z_]+(_f08_)?", name)], [])
 
     def test_calls_the_profiling_interface_alone(self):
         self.assertEqual([name for name in self.symbols("--undefined-only") if re.match("MPI_[A-Z][a-z]|mpi_", name)], [])
@@ -92,12 +93,12 @@ class Preloaded(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.folder.cleanup)
 
-    def program(self, compiler, source):
+    def program(self, compiler, source, *words):
         # Debian's development package of Open MPI brings both compilers.
         self.assertIsNotNone(shutil.which(compiler), f"{compiler} is missing")
         source = pathlib.Path(source)
         path = pathlib.Path(self.folder.name) / source.name
-        finished = run(compiler, "-O2", "-Wall", "-Werror", EXAMPLES / source, "-o", path.with_suffix(".x"))
+        finished = run(compiler, "-O2", "-Wall", "-Werror", *words, EXAMPLES / source, "-o", path.with_suffix(".x"))
         self.assertEqual(finished.returncode, 0, finished.stderr)
         return path.with_suffix(".x")
 
@@ -119,13 +120,22 @@ class Preloaded(unittest.TestCase):
                     self.assertRegex(told, rf"halocline\[0\]: {call} +engine +[1-9]")
 
     def test_stands_in_front_of_fortrans_calls(self):
-        program = self.program("mpifort", HERE / "test_fortran.f90")
-        for ranks in (1, 2, 3):
-            with self.subTest(ranks=ranks):
-                self.launch(program, ranks=ranks, LD_PRELOAD=LIBRARY)
-                told = self.launch(program, ranks=ranks, LD_PRELOAD=LIBRARY, HALOCLINE_MPI="engine", HALOCLINE_MPI_LOG="summary")
-                for call in CALLS:
-                    self.assertGreater(self.engines_part(f"MPI_{call}", told), 0.9, call)
+        for module in ("mpi", "mpi_f08"):
+            words = ["-DHALOCLINE_F08"] if module == "mpi_f08" else []
+            program = self.program("mpifort", HERE / "test_fortran.F90", HERE / "other_languages.c", *words)
+            for ranks in (1, 2, 3):
+                with self.subTest(module=module, ranks=ranks):
+                    self.launch(program, ranks=ranks, LD_PRELOAD=LIBRARY)
+                    told = self.launch(program, ranks=ranks, LD_PRELOAD=LIBRARY, HALOCLINE_MPI="engine", HALOCLINE_MPI_LOG="summary")
+                    for call in CALLS:
+                        self.assertGreater(self.engines_part(f"MPI_{call}", told), 0.9, call)
+
+    def test_compares_although_a_library_replaces_mremap(self):
+        fake = pathlib.Path(self.folder.name) / "libucm.so"
+        finished = run("gcc", "-shared", "-fPIC", "-Wall", "-Werror", HERE / "ucx_mremap.c", "-o", fake)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        told = self.launch(self.program("mpicc", "pack_halo.c"), ranks=1, LD_PRELOAD=f"{LIBRARY}:{fake}", HALOCLINE_MPI_LOG="summary")
+        self.assertGreater(self.engines_part("MPI_Pack", told), 0.9)
 
     def test_tells_what_it_does(self):
         program = self.program("mpicc", "pack_halo.c")
@@ -155,7 +165,7 @@ class Preloaded(unittest.TestCase):
         source = pathlib.Path(self.folder.name) / "no_types.c"
         source.write_text(NO_TYPES, encoding="utf-8")
         program = self.program("mpicc", source)
-        nothing = "halocline: no derived type was committed in its sight (mpi_f08 is not): all was left to MPI\n"
+        nothing = "halocline: no derived type was committed in its sight: all was left to MPI\n"
         wrong = "halocline: HALOCLINE_MPI_LOG is 'all', and counts as unset: give one of summary, types, calls\n"
         for setting, text in (("summary", nothing), ("all", wrong), ("", "")):
             with self.subTest(setting=setting):

@@ -1,17 +1,61 @@
 ! SPDX-License-Identifier: BSD-3-Clause
 ! Tests every call of Fortran that the interposer stands in front of, with a derived type: every fourth double of a column. Other
-! data must stay as they were.
+! data must stay as they were. With HALOCLINE_F08 it uses mpi_f08 in place of mpi.
+#ifdef HALOCLINE_F08
+#define USE_MPI use mpi_f08
+#define DETACH call mpi_buffer_detach(address, room_size, error)
+#define HANDLE(kind) type(kind)
+#define NUMBER(handle) handle%mpi_val
+#define STATUS type(mpi_status)
+#define STATUSES(n) type(mpi_status), dimension(n)
+#define SOURCE_OF(status) status%mpi_source
+#define TAG_OF(status) status%mpi_tag
+#define STATUS_AT(statuses, i) statuses(i)
+#else
+#define USE_MPI use mpi
+#define DETACH call mpi_buffer_detach(room, room_size, error)
+#define HANDLE(kind) integer
+#define NUMBER(handle) handle
+#define STATUS integer, dimension(mpi_status_size)
+#define STATUSES(n) integer, dimension(mpi_status_size, n)
+#define SOURCE_OF(status) status(mpi_source)
+#define TAG_OF(status) status(mpi_tag)
+#define STATUS_AT(statuses, i) statuses(:, i)
+#endif
 program test_fortran
-  use, intrinsic :: iso_c_binding, only: c_f_pointer, c_ptr
-  use mpi
+  use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int, c_ptr
+  USE_MPI
   implicit none
-  integer, parameter :: n = 4000, step = 4, ways = 17
+  integer, parameter :: n = 4000, step = 4, ways = 20
   double precision, allocatable :: field(:, :), ghost(:, :)
   character :: packed(8 * n)
-  integer :: rank, ranks, next, previous, error, type, plain, wrong, way, round, position, bytes, line, i
+  integer :: rank, ranks, next, previous, error, wrong, way, round, position, bytes, first, i
+  HANDLE(mpi_datatype) :: type, plain
+  HANDLE(mpi_comm) :: line
   integer(kind=mpi_address_kind) :: from, extent
-  integer, allocatable :: counts(:), places(:), addresses(:), types(:)
+  integer, allocatable :: counts(:), places(:), addresses(:)
+  HANDLE(mpi_datatype), allocatable :: types(:)
   integer(kind=mpi_address_kind) :: sides(2)
+
+  ! other_languages.c
+  interface
+    subroutine receive_in_c(buffer, type, source, tag, request) bind(c)
+      import c_double, c_int
+      real(c_double) :: buffer(*)
+      integer(c_int), value :: type, source, tag
+      integer(c_int) :: request
+    end subroutine
+    subroutine receive_in_fortran(buffer, type, source, tag, request) bind(c)
+      import c_double, c_int
+      real(c_double) :: buffer(*)
+      integer(c_int), value :: type, source, tag
+      integer(c_int) :: request
+    end subroutine
+    subroutine wait_in_c(request) bind(c)
+      import c_int
+      integer(c_int) :: request
+    end subroutine
+  end interface
 
   call mpi_init(error)
   call mpi_comm_rank(mpi_comm_world, rank, error)
@@ -22,6 +66,7 @@ program test_fortran
   field = reshape([(i + n * 100 * rank, i=1, size(field))] * 1d0, shape(field))
   wrong = 0
 
+  call find_first_index
   call mpi_type_vector(n / step, 1, step, mpi_double_precision, plain, error)
   from = 0
   extent = 8 * n
@@ -66,7 +111,9 @@ program test_fortran
       call check_column(i, i - 1, rank + 1)
     end do
   end do
-  call mpi_cart_create(mpi_comm_world, 1, [ranks], [.true.], .false., line, error)
+  ! Not a Cartesian communicator: MPICH 4.0.2 asks it for a graph in mpi_f08's mpi_neighbor_alltoallw.
+  call mpi_dist_graph_create_adjacent(mpi_comm_world, 2, [previous, next], [1, 1], 2, [previous, next], [1, 1], &
+                                      mpi_info_null, .false., line, error)
   sides = [0, 8 * n]
   do round = 1, 4
     ghost = -1
@@ -88,6 +135,15 @@ program test_fortran
 
 contains
 
+  ! Asks for the index of the first request: MPICH 4.0's mpi_f08 counts from 0.
+  subroutine find_first_index
+    HANDLE(mpi_request) :: requests(1)
+    integer :: s
+    s = 0
+    call mpi_isend(s, 1, mpi_integer, mpi_proc_null, 0, mpi_comm_world, requests(1), error)
+    call mpi_waitany(1, requests, first, mpi_status_ignore, error)
+  end subroutine
+
   subroutine check(right)
     logical, intent(in) :: right
     if (.not. right) wrong = wrong + 1
@@ -104,17 +160,20 @@ contains
   end subroutine
 
   subroutine check_status(status)
-    integer, intent(in) :: status(mpi_status_size)
+    STATUS, intent(in) :: status
     integer :: count
     call mpi_get_count(status, type, count, error)
-    call check(count == 1 .and. status(mpi_source) == previous .and. status(mpi_tag) == 7)
+    call check(count == 1 .and. SOURCE_OF(status) == previous .and. TAG_OF(status) == 7)
   end subroutine
 
   subroutine exchange(way)
     integer, intent(in) :: way
-    integer :: requests(2), status(mpi_status_size), statuses(mpi_status_size, 2), index, completed, indices(2), left, i
+    integer :: index, completed, indices(2), left, i
+    HANDLE(mpi_request) :: requests(2)
+    STATUS :: status
+    STATUSES(2) :: statuses
     logical :: done
-    status(mpi_source) = previous
+    SOURCE_OF(status) = previous
     select case (way)
     case (1)
       call mpi_sendrecv(field, 1, type, next, 7, ghost, 1, type, previous, 7, mpi_comm_world, status, error)
@@ -142,9 +201,16 @@ contains
         call mpi_start(requests(2), error)
       end if
       call mpi_waitall(2, requests, statuses, error)
-      call check_status(statuses(:, 1))
+      call check_status(STATUS_AT(statuses, 1))
       call mpi_request_free(requests(1), error)
       call mpi_request_free(requests(2), error)
+      return
+    case (18, 19)
+      if (way == 18) call receive_in_c(ghost, NUMBER(type), previous, 7, NUMBER(requests(1)))
+      if (way == 19) call receive_in_fortran(ghost, NUMBER(type), previous, 7, NUMBER(requests(1)))
+      call mpi_send(field, 1, type, next, 7, mpi_comm_world, error)
+      call mpi_wait(requests(1), status, error)
+      call check_status(status)
       return
     end select
 
@@ -155,32 +221,32 @@ contains
     select case (way)
     case (6)
       call mpi_waitall(2, requests, statuses, error)
-      call check_status(statuses(:, 1))
+      call check_status(STATUS_AT(statuses, 1))
     case (7)
       call mpi_waitall(2, requests, mpi_statuses_ignore, error)
     case (8)
       do while (.not. done)
         call mpi_testall(2, requests, done, statuses, error)
       end do
-      call check_status(statuses(:, 1))
+      call check_status(STATUS_AT(statuses, 1))
     case (9)
       do i = 1, 2
         call mpi_waitany(2, requests, index, status, error)
-        if (index == 1) call check_status(status)
+        if (index == first) call check_status(status)
       end do
     case (10)
       do while (left > 0)
         call mpi_testany(2, requests, index, done, status, error)
         if (.not. done) cycle
         left = left - 1
-        if (index == 1) call check_status(status)
+        if (index == first) call check_status(status)
       end do
     case (11, 12)
       do while (left > 0)
         if (way == 11) call mpi_waitsome(2, requests, completed, indices, statuses, error)
         if (way == 12) call mpi_testsome(2, requests, completed, indices, statuses, error)
         do i = 1, completed
-          if (indices(i) == 1) call check_status(statuses(:, i))
+          if (indices(i) == first) call check_status(STATUS_AT(statuses, i))
         end do
         left = left - completed
       end do
@@ -214,8 +280,11 @@ contains
         if (left == ranks) exit
       end do
       call check(left == ranks)
+    case (20)
+      call wait_in_c(NUMBER(requests(1)))
+      call mpi_wait(requests(2), mpi_status_ignore, error)
     end select
-    call check(all(requests == mpi_request_null))
+    call check(requests(1) == mpi_request_null .and. requests(2) == mpi_request_null)
   end subroutine
 
   subroutine got(number)
@@ -226,7 +295,13 @@ contains
 
   ! Calls the functions that are only watched. Each moves one number from this rank to itself.
   subroutine watched_calls
-    integer :: s, r, line, part, request, message, status(mpi_status_size), window, group, k, room_size
+    integer :: s, r, k, room_size
+    HANDLE(mpi_comm) :: line, part
+    HANDLE(mpi_request) :: request
+    HANDLE(mpi_message) :: message
+    HANDLE(mpi_win) :: window
+    HANDLE(mpi_group) :: group
+    STATUS :: status
     integer, pointer, asynchronous :: memory
     type(c_ptr) :: address
     integer :: one(1), zero(1)
@@ -273,13 +348,13 @@ contains
       if (k == 3) call mpi_bsend(s, 1, mpi_integer, 0, 3, mpi_comm_self, error)
       call mpi_wait(request, status, error); call got(r)
     end do
-    call mpi_buffer_detach(room, room_size, error)
+    DETACH
     r = s
     call mpi_sendrecv_replace(r, 1, mpi_integer, 0, 3, 0, 3, mpi_comm_self, status, error); call got(r)
     do k = 1, 2
       call mpi_isend(s, 1, mpi_integer, 0, 5, mpi_comm_self, request, error)
       call mpi_probe(0, 5, mpi_comm_self, status, error)
-      call check(status(mpi_tag) == 5)
+      call check(TAG_OF(status) == 5)
       flag = .false.
       do while (.not. flag)
         call mpi_iprobe(0, 5, mpi_comm_self, flag, status, error)
