@@ -2,6 +2,7 @@
 #include <mpi.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "comm/exchange/method.hpp"
@@ -55,16 +56,21 @@ std::string describe_pages(const void* data, std::int64_t bytes) {
 }
 
 // Tries a few MiB of the memory that fields get. Collective.
-void try_memory(nlohmann::ordered_json& facts, MPI_Comm comm) {
+void try_memory(nlohmann::ordered_json& facts, MPI_Comm comm) try {
   constexpr std::int64_t kBytes = 4 * comm::PagedMemory::kHugePage;
-  const comm::PagedMemory own(kBytes);
-  own.touch();
+  std::optional<comm::PagedMemory> private_memory;
+  comm::collectively(comm, [&] { private_memory.emplace(kBytes).touch(); });
+  const auto& own = *private_memory;
   const comm::SharedWindow window(comm, kBytes);
   facts["shared_memory"] = std::string(to_string(window.kind())) +
                            (window.why_mpi().empty() ? "" : " (" + window.why_mpi() + ")");
   const auto why = comm::why_no_huge_pages();
   facts["pages"] = "private " + describe_pages(own.data(), kBytes) + ", shared " +
                    describe_pages(window.data(), kBytes) + (why.empty() ? "" : " (" + why + ")");
+} catch (const MpiError&) {
+  throw;
+} catch (const EnvironmentError& error) {
+  facts["shared_memory"] = error.what();
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ class ExchangePlan {
     std::int64_t chunk_bytes = 1 << 20;
     /// Lists the shared memory that may hold buffers of exchange `shared`. Each window must have
     /// the plan's ranks in the same order. Must be the same list on all ranks, and outlive the
-    /// plan.
+    /// plan. What a rank sends to itself need not be in a window.
     std::vector<const SharedWindow*> windows = {};
     /// Returns the number of the message that a tag belongs to, among the messages to one partner
     /// in one round. Must be the same function on all ranks. Unset: one message per partner and

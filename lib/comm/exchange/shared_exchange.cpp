@@ -327,11 +327,13 @@ class SharedExchange final : public Backend {
       const auto type = dtype::to_string(*std::get<dtype::TypeExprPtr>(dtype::decode(piece.type)));
       const Offer offer{place, piece.count, std::ssize(type)};
       if (is_needed && !offer.place.is_shared)
-        throw_impossible(on_device_
-                             ? "a receive buffer is not in one allocation of the device "
-                               "that other processes can open"
-                             : "a send buffer is not in a shared window of Options::windows, "
-                               "see comm::SharedWindow");
+        throw_impossible(
+            (on_device_ ? "a receive buffer of rank " : "a send buffer of rank ") +
+            std::to_string(comm_->rank()) + ", partner " + std::to_string(piece.partner) +
+            ", tag " + std::to_string(piece.tag) +
+            (on_device_ ? ", is not in one allocation of the device that other processes can open"
+                        : ", is not in a shared window of Options::windows, see "
+                          "comm::SharedWindow or halocline_alloc()"));
       auto& bytes = out[static_cast<std::size_t>(piece.partner)];
       const auto* begin = reinterpret_cast<const std::byte*>(&offer);
       bytes.insert(bytes.end(), begin, begin + sizeof(offer));
