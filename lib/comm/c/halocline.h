@@ -105,6 +105,12 @@ int halocline_progress(halocline_plan plan);
  * over the ranks of the plan. */
 int halocline_finish(halocline_plan plan);
 
+/** Completes the exchange if no message is awaited any more, as halocline_finish() does. `*done` gets
+ * 1 then, else 0. Methods of one collective call complete at the first call. With `shared`, the call
+ * may wait for partners on the node. Collective over the ranks of the plan, as calls of it repeat
+ * until `*done` is 1. */
+int halocline_test(halocline_plan plan, int* done);
+
 /** Frees a plan, and sets `*plan` to NULL. Completes an exchange that was started. Collective over
  * the ranks of the plan. */
 int halocline_plan_free(halocline_plan* plan);
@@ -121,6 +127,125 @@ typedef struct halocline_plan_info {
 } halocline_plan_info;
 /** Describes a plan in `*info`, whose `size` must be set. Local. */
 int halocline_plan_inform(halocline_plan plan, halocline_plan_info* info);
+
+/* ---- Halos of Cartesian communicators ---- */
+
+/** Is the largest number of axes of a field. */
+#define HALOCLINE_MAX_AXES 4
+
+/** Describes an array of this rank with ghost points around its owned points. Axis i of the array
+ * lies along dimension i of the Cartesian communicator. Initialise it with HALOCLINE_FIELD, since
+ * later versions may have more members. */
+typedef struct halocline_field {
+  size_t size;            /**< sizeof(halocline_field) */
+  void* buffer;           /**< first point in memory, a ghost if there are ghosts */
+  void* swapped;          /**< array for every second step, see halocline_swap(); NULL: none */
+  MPI_Datatype element;   /**< type of a point */
+  int order;              /**< MPI_ORDER_C: the last axis is contiguous; or MPI_ORDER_FORTRAN */
+  int64_t owned[HALOCLINE_MAX_AXES]; /**< owned points along each axis, without ghosts */
+  int64_t low[HALOCLINE_MAX_AXES];   /**< ghost points below the owned points; 0: none */
+  int64_t high[HALOCLINE_MAX_AXES];  /**< ghost points above the owned points; 0: none */
+} halocline_field;
+#define HALOCLINE_FIELD \
+  { sizeof(halocline_field), NULL, NULL, MPI_DOUBLE, MPI_ORDER_C, {0}, {0}, {0} }
+
+/** Creates a plan that fills the ghost points of fields from the neighbours in a Cartesian
+ * communicator. Ghosts at open sides of the grid stay as they are. The widths of ghosts are the
+ * same on all ranks. Collective over `cart`.
+ * \param cart communicator with a Cartesian topology of 1 to HALOCLINE_MAX_AXES dimensions
+ * \param method as in halocline_plan_create()
+ * \param fields number of fields
+ * \param field `fields` fields; they travel in one message per neighbour
+ * \param corners 0: ghosts at faces alone; 1: also those at edges and corners
+ * \param options NULL: the defaults
+ * \param plan gets the plan; NULL after an error */
+int halocline_halo_create(MPI_Comm cart, const char* method, int fields,
+                          const halocline_field* field, int corners,
+                          const halocline_plan_options* options, halocline_plan* plan);
+
+/** Makes the next halocline_start() exchange the other array of each field: `swapped` instead of
+ * `buffer`, then `buffer` again. Fields without `swapped` stay. Fails during an exchange and for
+ * plans of halocline_plan_create(). Local; call it on all ranks alike. */
+int halocline_swap(halocline_plan plan);
+
+/* ---- Single messages ---- */
+
+/** Represents an engine that sends and receives single messages. NULL is none. */
+typedef struct halocline_messages_handle* halocline_messages;
+
+/** Represents a message under way. NULL is none. */
+typedef struct halocline_request_handle* halocline_request;
+
+/** Creates an engine for messages between the ranks of `comm`, which is duplicated. Only its own
+ * calls match its messages. Collective over `comm`. */
+int halocline_messages_create(MPI_Comm comm, halocline_messages* messages);
+
+/** Frees an engine, and sets `*messages` to NULL. Its requests must be complete. Collective. */
+int halocline_messages_free(halocline_messages* messages);
+
+/** Sends `count` instances of `datatype` at `buffer`. Returns when the buffer may be used again. */
+int halocline_send(halocline_messages messages, const void* buffer, int64_t count,
+                   MPI_Datatype datatype, int destination, int tag);
+
+/** Describes a message that was received. */
+typedef struct halocline_status {
+  int source;
+  int tag;
+  int64_t bytes; /**< packed bytes that arrived */
+} halocline_status;
+
+/** Receives at most `count` instances of `datatype` at `buffer`.
+ * \param source a rank or MPI_ANY_SOURCE
+ * \param tag a tag or MPI_ANY_TAG
+ * \param status gets what arrived; may be NULL */
+int halocline_recv(halocline_messages messages, void* buffer, int64_t count,
+                   MPI_Datatype datatype, int source, int tag, halocline_status* status);
+
+/** Starts to send. The buffer must not change before halocline_wait(). Every call for messages of
+ * the engine makes progress for all of them, and nothing else does. */
+int halocline_isend(halocline_messages messages, const void* buffer, int64_t count,
+                    MPI_Datatype datatype, int destination, int tag, halocline_request* request);
+
+/** Starts to receive. The buffer must not be used before halocline_wait(). */
+int halocline_irecv(halocline_messages messages, void* buffer, int64_t count,
+                    MPI_Datatype datatype, int source, int tag, halocline_request* request);
+
+/** Waits until a message is complete, and sets `*request` to NULL. `status` may be NULL. */
+int halocline_wait(halocline_request* request, halocline_status* status);
+
+/* ---- Gathers ---- */
+
+/** Represents a gather, scatter or allgather that is set up once and run often. NULL is none. */
+typedef struct halocline_collective_handle* halocline_collective;
+
+/** Creates a gather. Each rank contributes `count` instances of `datatype` at `buffer`. The root
+ * gets the block of rank i as counts[i] instances of `root_datatype`, behind the blocks of the ranks
+ * before it. Root arguments are ignored elsewhere. Buffers must live as long as the gather.
+ * Collective over `comm`, which is duplicated.
+ * \param buffer MPI_IN_PLACE on the root: its block is in its place already
+ * \param counts a number for each rank; NULL: `count` of the root for every rank */
+int halocline_gather_create(MPI_Comm comm, const void* buffer, int64_t count,
+                            MPI_Datatype datatype, void* root_buffer, const int64_t* counts,
+                            MPI_Datatype root_datatype, int root, halocline_collective* gather);
+
+/** Creates a scatter: the root sends the blocks of `root_buffer`, and each rank gets its block in
+ * `buffer`. Arguments are those of halocline_gather_create(). Collective over `comm`. */
+int halocline_scatter_create(MPI_Comm comm, void* buffer, int64_t count, MPI_Datatype datatype,
+                             const void* root_buffer, const int64_t* counts,
+                             MPI_Datatype root_datatype, int root, halocline_collective* scatter);
+
+/** Creates an allgather: every rank gets the blocks of all ranks in `all_buffer`. Arguments are
+ * those of halocline_gather_create(). Collective over `comm`. */
+int halocline_allgather_create(MPI_Comm comm, const void* buffer, int64_t count,
+                               MPI_Datatype datatype, void* all_buffer, const int64_t* counts,
+                               MPI_Datatype all_datatype, halocline_collective* allgather);
+
+/** Runs a collective with the present contents of its buffers. Returns when the buffers of this
+ * rank may be used again. Collective; all ranks run those of one communicator in the same order. */
+int halocline_run(halocline_collective collective);
+
+/** Frees a collective, and sets `*collective` to NULL. */
+int halocline_collective_free(halocline_collective* collective);
 
 /* ---- Packing ---- */
 
