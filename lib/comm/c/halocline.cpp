@@ -231,6 +231,19 @@ int halocline_finish(halocline_plan plan) {
   });
 }
 
+int halocline_test(halocline_plan plan, int* done) {
+  return guarded([&] {
+    require(done != nullptr, "`done` is NULL: give the address of a number");
+    *done = 0;
+    auto& of = plan_of(plan);
+    require(of.pending.has_value(), "no exchange of this plan is under way: start it first");
+    if (!of.pending->progress()) return;
+    of.pending->finish();
+    of.pending.reset();
+    *done = 1;
+  });
+}
+
 int halocline_plan_free(halocline_plan* plan) {
   return guarded([&] {
     require(plan != nullptr, "`plan` is NULL: give the address of a handle");

@@ -33,22 +33,37 @@ PhaseTimes operator+(PhaseTimes a, const PhaseTimes& b) {
 using Backends = std::vector<std::unique_ptr<Backend>>;
 
 // Runs the backends of the rounds one after the other. begin() starts the first round alone.
+// progress() goes on to the next round only if that cannot make it wait.
 class InRounds final : public Backend {
  public:
   explicit InRounds(Backends rounds) : rounds_(std::move(rounds)) {}
-  void begin() override { rounds_.front()->begin(); }
-  void progress() override { rounds_.front()->progress(); }
-  PhaseTimes end() override {
-    auto times = rounds_.front()->end();
-    for (auto round = rounds_.begin() + 1; round != rounds_.end(); ++round) {
-      (*round)->begin();
-      times = times + (*round)->end();
+  void begin() override {
+    now_ = 0;
+    times_ = {};
+    rounds_.front()->begin();
+  }
+  bool progress() override {
+    while (rounds_[now_]->progress()) {
+      if (is_last() || !rounds_[now_]->waits_in_progress_alone()) return true;
+      begin_next();
     }
-    return times;
+    return false;
+  }
+  PhaseTimes end() override {
+    while (!is_last()) begin_next();
+    return times_ + rounds_[now_]->end();
   }
 
  private:
+  bool is_last() const { return now_ + 1 == rounds_.size(); }
+  void begin_next() {
+    times_ = times_ + rounds_[now_]->end();
+    rounds_[++now_]->begin();
+  }
+
   Backends rounds_;
+  std::size_t now_ = 0;
+  PhaseTimes times_;  // of the rounds before
 };
 
 // Starts messages, and copies while they are under way.
@@ -60,7 +75,10 @@ class CopiesAndMessages final : public Backend {
     messages_->begin();
     copies_->begin();
   }
-  void progress() override { messages_->progress(); }
+  bool progress() override {
+    const bool copies = copies_->progress();
+    return messages_->progress() && copies;
+  }
   PhaseTimes end() override {
     const auto times = copies_->end();
     return times + messages_->end();

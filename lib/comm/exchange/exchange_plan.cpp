@@ -125,8 +125,8 @@ PhaseTimes PendingExchange::finish() {
   return backend->end();
 }
 
-void PendingExchange::progress() {
-  if (backend_ != nullptr) backend_->progress();
+bool PendingExchange::progress() {
+  return backend_ == nullptr || backend_->progress();
 }
 
 }  // namespace halocline::comm

@@ -54,9 +54,12 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual void begin() = 0;
-  /// Does what can be done without waiting. Called between begin() and end().
-  virtual void progress() {}
+  /// Does what can be done without waiting. Called between begin() and end(). Returns true if end()
+  /// would wait for no message. It stays true then.
+  virtual bool progress() { return true; }
   virtual PhaseTimes end() = 0;
+  /// Tells if begin() never waits, and end() does not once progress() has returned true.
+  virtual bool waits_in_progress_alone() const { return false; }
   /// Tells if begin() returns only after the data from the rank to itself are in place.
   virtual bool own_at_start() const { return false; }
   bool in_flight = false;
@@ -188,7 +191,13 @@ class PendingExchange {
 
   /// Lets MPI and the method do what they can without waiting, between start() and finish(). Useful
   /// with an MPI that makes no progress by itself. Local.
-  void progress();
+  ///
+  /// Returns true once finish() would wait for no message, and after finish(). So
+  /// `while (!pending.progress()) compute();` ends if all ranks call it or finish(). Two kinds of
+  /// methods return true before that, and finish() may then wait:
+  ///   - Methods of one collective call return true at once. Their further rounds are in finish().
+  ///   - `shared` returns true once all partners have started. They may still have to copy.
+  bool progress();
 
  private:
   friend class ExchangePlan;

@@ -5,6 +5,7 @@
 // Best peer: GHEX unpacks in the order of arrival, too, but packs with an index list per field.
 // Here a message is one plan over all fields. It is sent as soon as it is packed, so it travels
 // while the next one is packed. Data that stay on the rank are copied while messages are under way.
+#include <algorithm>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -68,10 +69,13 @@ class PointToPointExchange final : public Backend {
 
   bool own_at_start() const override { return transport_.transfer() == dtype::Transfer::host; }
 
-  void progress() override {
+  bool progress() override {
     unpack(receives_.test_some());
-    sends_.test_some();
+    const bool sent = sends_.test_all();
+    return sent && std::all_of(missing_.begin(), missing_.end(), [](auto n) { return n == 0; });
   }
+
+  bool waits_in_progress_alone() const override { return true; }
 
   PhaseTimes end() override {
     const double start = MPI_Wtime(), earlier = unpack_time_;

@@ -134,7 +134,9 @@ class TypedPointToPointExchange final : public Backend {
     transfer_ = MPI_Wtime() - start;
   }
 
-  void progress() override { requests_.test_some(); }
+  bool progress() override { return requests_.test_all(); }
+
+  bool waits_in_progress_alone() const override { return true; }
 
   PhaseTimes end() override {
     const ProfileRegion region("halocline: transfer");

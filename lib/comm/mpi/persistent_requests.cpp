@@ -74,4 +74,12 @@ std::span<const int> PersistentRequests::test_some() {
   return some(MPI_Testsome);
 }
 
+bool PersistentRequests::test_all() {
+  if (requests_.empty()) return true;  // an MPI may refuse an empty list
+  int done = 0;
+  HALOCLINE_MPI(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done,
+                            MPI_STATUSES_IGNORE));
+  return done != 0;
+}
+
 }  // namespace halocline::comm

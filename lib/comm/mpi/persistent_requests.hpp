@@ -40,6 +40,9 @@ class PersistentRequests {
   /// Returns the indices of active requests that are complete by now, perhaps none. Lets MPI make
   /// progress. The indices are valid until the next call.
   std::span<const int> test_some();
+  /// Tells if no request is active. Lets MPI make progress. The requests that complete here are not
+  /// reported by the calls above.
+  bool test_all();
 
  private:
   using Some = int (*)(int, MPI_Request[], int*, int[], MPI_Status[]);

@@ -450,6 +450,56 @@ TEST_P(EveryMethod, ForwardsInTheNextRoundWhatItHasReceived) {
   EXPECT_EQ(plan.traffic().messages, world_size() > 1 ? 2 : 0);
 }
 
+// Tells if a plan has messages under way between start() and finish().
+bool sends_single_messages(const ExchangePlan& plan) {
+  using enum Exchange;
+  return plan.chosen() == p2p || plan.chosen() == partitioned || plan.chosen() == vendor_p2p;
+}
+
+// In one round, and in three.
+TEST_P(EveryMethod, EndsALoopOnProgress) {
+  const Decomposition decomposition({9, 8, 5 * world_size()}, {1, 1, world_size()}, true);
+  for (const auto shape : {HaloShape::direct, HaloShape::axes}) {
+    PointNumbers numbers(decomposition, 2, memory(), {.shape = shape});
+    ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), GetParam(), options());
+    for (int i = 0; i < 10; ++i) {
+      numbers.reset();
+      auto pending = plan.start();
+      while (!pending.progress()) {
+      }
+      EXPECT_TRUE(pending.progress());
+      if (sends_single_messages(plan) && plan.transfer() == dtype::Transfer::host) {
+        EXPECT_EQ(numbers.wrong(), 0) << "nothing is left to wait for";
+      }
+      MPI_Barrier(MPI_COMM_WORLD);
+      pending.finish();
+      EXPECT_EQ(numbers.wrong(), 0);
+      EXPECT_TRUE(pending.progress());
+    }
+  }
+}
+
+// Rank 0 starts late.
+TEST_P(EveryMethod, HasMadeProgressOnlyWhenThePartnersHaveStarted) {
+  const int rank = world_rank(), ranks = world_size();
+  const Decomposition decomposition({9, 8, 5 * ranks}, {1, 1, ranks}, true);
+  PointNumbers numbers(decomposition, 2, memory());
+  ExchangePlan plan(MPI_COMM_WORLD, numbers.jobs(), GetParam(), options());
+  const bool is_shared = plan.chosen() == Exchange::shared && !GetParam().transfer;
+  if (!sends_single_messages(plan) && !is_shared) return;  // their start() waits
+  numbers.reset();
+  if (rank == 0) MPI_Barrier(MPI_COMM_WORLD);
+  auto pending = plan.start();
+  if (rank == 1 || (rank > 0 && rank == ranks - 1)) {
+    for (int i = 0; i < 100; ++i) EXPECT_FALSE(pending.progress());
+  }
+  if (rank != 0) MPI_Barrier(MPI_COMM_WORLD);
+  while (!pending.progress()) {
+  }
+  pending.finish();
+  EXPECT_EQ(numbers.wrong(), 0);
+}
+
 // True with one round of p2p or partitioned in the host's memory.
 TEST_P(EveryMethod, HasARanksOwnAtTheStartIfItSaysSo) {
   for (const int rounds : {1, 2}) {

@@ -55,7 +55,11 @@ static void test_exchange(const char* method, double* field, MPI_Datatype column
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT(halocline_start(plan) == 0);
     EXPECT(halocline_progress(plan) == 0);
-    EXPECT(halocline_finish(plan) == 0);
+    if (step == 0) {
+      EXPECT(halocline_finish(plan) == 0);
+    } else {
+      for (int done = 0; !done;) EXPECT(halocline_test(plan, &done) == 0);
+    }
     int wrong = 0;
     for (int i = 0; i < kNumber * kStride; ++i) {
       const int side = i % kStride;
@@ -67,6 +71,10 @@ static void test_exchange(const char* method, double* field, MPI_Datatype column
     MPI_Barrier(MPI_COMM_WORLD);
   }
   EXPECT_ERROR(halocline_finish(plan), HALOCLINE_ERR_ARGUMENT, "start it first");
+  int done = 1;
+  EXPECT_ERROR(halocline_test(plan, &done), HALOCLINE_ERR_ARGUMENT, "start it first");
+  EXPECT(done == 0);
+  EXPECT_ERROR(halocline_test(plan, NULL), HALOCLINE_ERR_ARGUMENT, "`done` is NULL");
   EXPECT(halocline_start(plan) == 0);
   EXPECT_ERROR(halocline_start(plan), HALOCLINE_ERR_ARGUMENT, "finish it first");
   const halocline_plan copy = plan;
@@ -108,6 +116,29 @@ static void test_exchanges(void) {
   EXPECT_ERROR(halocline_free(&memory), HALOCLINE_ERR_ARGUMENT, "freed already");
   MPI_Type_free(&column);
   free(own);
+}
+
+/* A partner that starts late keeps `done` at 0. Rank 0 is late. */
+static void test_late_partner(void) {
+  double field[2] = {rank, -1};
+  const halocline_message send = {field, 1, MPI_DOUBLE, (rank + 1) % ranks, 0, 0};
+  const halocline_message receive = {
+      field + 1, 1, MPI_DOUBLE, (rank + ranks - 1) % ranks, 0, 0};
+  halocline_plan plan;
+  EXPECT(halocline_plan_create(MPI_COMM_WORLD, "p2p", 1, &send, 1, &receive, NULL, &plan) == 0);
+  if (rank == 0) MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT(halocline_start(plan) == 0);
+  int done = 0;
+  if (rank == 1)
+    for (int i = 0; i < 100; ++i) {
+      EXPECT(halocline_test(plan, &done) == 0);
+      EXPECT(done == 0);
+    }
+  if (rank != 0) MPI_Barrier(MPI_COMM_WORLD);
+  while (!done) EXPECT(halocline_test(plan, &done) == 0);
+  EXPECT(field[1] == (rank + ranks - 1) % ranks);
+  EXPECT(halocline_start(plan) == 0 && halocline_finish(plan) == 0); /* the plan can be used on */
+  EXPECT(halocline_plan_free(&plan) == 0);
 }
 
 /* Mistakes of one rank are errors on all ranks. */
@@ -219,6 +250,7 @@ int main(int argc, char** argv) {
   test_versions();
   test_errors();
   test_exchanges();
+  test_late_partner();
   test_packing();
   MPI_Allreduce(MPI_IN_PLACE, &mistakes, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Finalize();
