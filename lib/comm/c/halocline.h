@@ -105,10 +105,10 @@ int halocline_progress(halocline_plan plan);
  * over the ranks of the plan. */
 int halocline_finish(halocline_plan plan);
 
-/** Completes the exchange if no message is awaited any more, as halocline_finish() does. `*done` gets
- * 1 then, else 0. Methods of one collective call complete at the first call. With `shared`, the call
- * may wait for partners on the node. Collective over the ranks of the plan, as calls of it repeat
- * until `*done` is 1. */
+/** Completes the exchange if no message is awaited any more, as halocline_finish() does. `*done`
+ * gets 1 then, else 0. Methods of one collective call complete at the first call. With `shared`,
+ * the call may wait for partners on the node. Collective over the ranks of the plan, as calls of it
+ * repeat until `*done` is 1. */
 int halocline_test(halocline_plan plan, int* done);
 
 /** Frees a plan, and sets `*plan` to NULL. Completes an exchange that was started. Collective over
@@ -137,17 +137,21 @@ int halocline_plan_inform(halocline_plan plan, halocline_plan_info* info);
  * lies along dimension i of the Cartesian communicator. Initialise it with HALOCLINE_FIELD, since
  * later versions may have more members. */
 typedef struct halocline_field {
-  size_t size;            /**< sizeof(halocline_field) */
-  void* buffer;           /**< first point in memory, a ghost if there are ghosts */
-  void* swapped;          /**< array for every second step, see halocline_swap(); NULL: none */
-  MPI_Datatype element;   /**< type of a point */
-  int order;              /**< MPI_ORDER_C: the last axis is contiguous; or MPI_ORDER_FORTRAN */
+  size_t size;          /**< sizeof(halocline_field) */
+  void* buffer;         /**< first point in memory, a ghost if there are ghosts */
+  void* swapped;        /**< array for every second step, see halocline_swap(); NULL: none */
+  MPI_Datatype element; /**< type of a point */
+  int order;            /**< MPI_ORDER_C: the last axis is contiguous; or MPI_ORDER_FORTRAN */
   int64_t owned[HALOCLINE_MAX_AXES]; /**< owned points along each axis, without ghosts */
   int64_t low[HALOCLINE_MAX_AXES];   /**< ghost points below the owned points; 0: none */
   int64_t high[HALOCLINE_MAX_AXES];  /**< ghost points above the owned points; 0: none */
 } halocline_field;
-#define HALOCLINE_FIELD \
-  { sizeof(halocline_field), NULL, NULL, MPI_DOUBLE, MPI_ORDER_C, {0}, {0}, {0} }
+#define HALOCLINE_FIELD                                                       \
+  {                                                                           \
+    sizeof(halocline_field), NULL, NULL, MPI_DOUBLE, MPI_ORDER_C, {0}, {0}, { \
+      0                                                                       \
+    }                                                                         \
+  }
 
 /** Creates a plan that fills the ghost points of fields from the neighbours in a Cartesian
  * communicator. Ghosts at open sides of the grid stay as they are. The widths of ghosts are the
@@ -198,8 +202,8 @@ typedef struct halocline_status {
  * \param source a rank or MPI_ANY_SOURCE
  * \param tag a tag or MPI_ANY_TAG
  * \param status gets what arrived; may be NULL */
-int halocline_recv(halocline_messages messages, void* buffer, int64_t count,
-                   MPI_Datatype datatype, int source, int tag, halocline_status* status);
+int halocline_recv(halocline_messages messages, void* buffer, int64_t count, MPI_Datatype datatype,
+                   int source, int tag, halocline_status* status);
 
 /** Starts to send. The buffer must not change before halocline_wait(). Every call for messages of
  * the engine makes progress for all of them, and nothing else does. */
@@ -207,8 +211,8 @@ int halocline_isend(halocline_messages messages, const void* buffer, int64_t cou
                     MPI_Datatype datatype, int destination, int tag, halocline_request* request);
 
 /** Starts to receive. The buffer must not be used before halocline_wait(). */
-int halocline_irecv(halocline_messages messages, void* buffer, int64_t count,
-                    MPI_Datatype datatype, int source, int tag, halocline_request* request);
+int halocline_irecv(halocline_messages messages, void* buffer, int64_t count, MPI_Datatype datatype,
+                    int source, int tag, halocline_request* request);
 
 /** Waits until a message is complete, and sets `*request` to NULL. `status` may be NULL. */
 int halocline_wait(halocline_request* request, halocline_status* status);
@@ -219,14 +223,14 @@ int halocline_wait(halocline_request* request, halocline_status* status);
 typedef struct halocline_collective_handle* halocline_collective;
 
 /** Creates a gather. Each rank contributes `count` instances of `datatype` at `buffer`. The root
- * gets the block of rank i as counts[i] instances of `root_datatype`, behind the blocks of the ranks
- * before it. Root arguments are ignored elsewhere. Buffers must live as long as the gather.
+ * gets the block of rank i as counts[i] instances of `root_datatype`, behind the blocks of the
+ * ranks before it. Root arguments are ignored elsewhere. Buffers must live as long as the gather.
  * Collective over `comm`, which is duplicated.
  * \param buffer MPI_IN_PLACE on the root: its block is in its place already
  * \param counts a number for each rank; NULL: `count` of the root for every rank */
-int halocline_gather_create(MPI_Comm comm, const void* buffer, int64_t count,
-                            MPI_Datatype datatype, void* root_buffer, const int64_t* counts,
-                            MPI_Datatype root_datatype, int root, halocline_collective* gather);
+int halocline_gather_create(MPI_Comm comm, const void* buffer, int64_t count, MPI_Datatype datatype,
+                            void* root_buffer, const int64_t* counts, MPI_Datatype root_datatype,
+                            int root, halocline_collective* gather);
 
 /** Creates a scatter: the root sends the blocks of `root_buffer`, and each rank gets its block in
  * `buffer`. Arguments are those of halocline_gather_create(). Collective over `comm`. */

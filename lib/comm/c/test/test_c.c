@@ -122,8 +122,7 @@ static void test_exchanges(void) {
 static void test_late_partner(void) {
   double field[2] = {rank, -1};
   const halocline_message send = {field, 1, MPI_DOUBLE, (rank + 1) % ranks, 0, 0};
-  const halocline_message receive = {
-      field + 1, 1, MPI_DOUBLE, (rank + ranks - 1) % ranks, 0, 0};
+  const halocline_message receive = {field + 1, 1, MPI_DOUBLE, (rank + ranks - 1) % ranks, 0, 0};
   halocline_plan plan;
   EXPECT(halocline_plan_create(MPI_COMM_WORLD, "p2p", 1, &send, 1, &receive, NULL, &plan) == 0);
   if (rank == 0) MPI_Barrier(MPI_COMM_WORLD);
