@@ -7,7 +7,8 @@
  * collective fail on all ranks alike.
  *
  * Call the functions between MPI_Init and MPI_Finalize. They may be called by any thread that may
- * call MPI. Two threads must not use one plan at the same time.
+ * call MPI. Two threads must not use one plan or one engine of messages at the same time, nor run
+ * collectives of one communicator.
  */
 #ifndef HALOCLINE_H
 #define HALOCLINE_H
@@ -154,8 +155,10 @@ typedef struct halocline_field {
   }
 
 /** Creates a plan that fills the ghost points of fields from the neighbours in a Cartesian
- * communicator. Ghosts at open sides of the grid stay as they are. The widths of ghosts are the
- * same on all ranks. Collective over `cart`.
+ * communicator. The low ghosts get the highest owned points of the neighbour below. Ghosts at open
+ * sides of the grid stay as they are. All ranks give the same number of fields, and the same widths
+ * of ghosts, order, size of an element and presence of `swapped` for each. Owned points may differ
+ * along an axis between ranks at different places on this axis. Collective over `cart`.
  * \param cart communicator with a Cartesian topology of 1 to HALOCLINE_MAX_AXES dimensions
  * \param method as in halocline_plan_create()
  * \param fields number of fields
@@ -184,7 +187,8 @@ typedef struct halocline_request_handle* halocline_request;
  * calls match its messages. Collective over `comm`. */
 int halocline_messages_create(MPI_Comm comm, halocline_messages* messages);
 
-/** Frees an engine, and sets `*messages` to NULL. Its requests must be complete. Collective. */
+/** Frees an engine, and sets `*messages` to NULL. Fails on all ranks if one of them has not called
+ * halocline_wait() for all requests: the engine can be used on then. Collective. */
 int halocline_messages_free(halocline_messages* messages);
 
 /** Sends `count` instances of `datatype` at `buffer`. Returns when the buffer may be used again. */
@@ -201,7 +205,7 @@ typedef struct halocline_status {
 /** Receives at most `count` instances of `datatype` at `buffer`.
  * \param source a rank or MPI_ANY_SOURCE
  * \param tag a tag or MPI_ANY_TAG
- * \param status gets what arrived; may be NULL */
+ * \param status gets what arrived; may be NULL. A message that is too long is an error. */
 int halocline_recv(halocline_messages messages, void* buffer, int64_t count, MPI_Datatype datatype,
                    int source, int tag, halocline_status* status);
 
@@ -214,7 +218,9 @@ int halocline_isend(halocline_messages messages, const void* buffer, int64_t cou
 int halocline_irecv(halocline_messages messages, void* buffer, int64_t count, MPI_Datatype datatype,
                     int source, int tag, halocline_request* request);
 
-/** Waits until a message is complete, and sets `*request` to NULL. `status` may be NULL. */
+/** Waits until a message is complete, and sets `*request` to NULL, also after an error. `status`
+ * may be NULL. For a send and for a request that is NULL, it gets source MPI_PROC_NULL and 0 bytes.
+ */
 int halocline_wait(halocline_request* request, halocline_status* status);
 
 /* ---- Gathers ---- */
@@ -225,9 +231,10 @@ typedef struct halocline_collective_handle* halocline_collective;
 /** Creates a gather. Each rank contributes `count` instances of `datatype` at `buffer`. The root
  * gets the block of rank i as counts[i] instances of `root_datatype`, behind the blocks of the
  * ranks before it. Root arguments are ignored elsewhere. Buffers must live as long as the gather.
- * Collective over `comm`, which is duplicated.
+ * Both ends of a block have the same number of basic elements. Collective over `comm`, which is
+ * duplicated once for all its collectives. It may be freed before them.
  * \param buffer MPI_IN_PLACE on the root: its block is in its place already
- * \param counts a number for each rank; NULL: `count` of the root for every rank */
+ * \param counts a number for each rank; NULL: `count`, as given on the root, for every rank */
 int halocline_gather_create(MPI_Comm comm, const void* buffer, int64_t count, MPI_Datatype datatype,
                             void* root_buffer, const int64_t* counts, MPI_Datatype root_datatype,
                             int root, halocline_collective* gather);
@@ -239,7 +246,8 @@ int halocline_scatter_create(MPI_Comm comm, void* buffer, int64_t count, MPI_Dat
                              MPI_Datatype root_datatype, int root, halocline_collective* scatter);
 
 /** Creates an allgather: every rank gets the blocks of all ranks in `all_buffer`. Arguments are
- * those of halocline_gather_create(). Collective over `comm`. */
+ * those of halocline_gather_create(), with all ranks in the place of the root: any of them may give
+ * MPI_IN_PLACE. Counts are the same on all ranks. Collective over `comm`. */
 int halocline_allgather_create(MPI_Comm comm, const void* buffer, int64_t count,
                                MPI_Datatype datatype, void* all_buffer, const int64_t* counts,
                                MPI_Datatype all_datatype, halocline_collective* allgather);
@@ -248,7 +256,7 @@ int halocline_allgather_create(MPI_Comm comm, const void* buffer, int64_t count,
  * rank may be used again. Collective; all ranks run those of one communicator in the same order. */
 int halocline_run(halocline_collective collective);
 
-/** Frees a collective, and sets `*collective` to NULL. */
+/** Frees a collective, and sets `*collective` to NULL. Collective over its ranks. */
 int halocline_collective_free(halocline_collective* collective);
 
 /* ---- Packing ---- */

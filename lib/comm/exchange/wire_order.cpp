@@ -5,6 +5,7 @@
 #include <string>
 #include <tuple>
 
+#include "comm/mpi/null_buffer.hpp"
 #include "support/mpi_check.hpp"
 
 namespace halocline::comm {
@@ -24,16 +25,6 @@ Traffic& Traffic::operator+=(const Traffic& more) {
 namespace halocline::comm::detail {
 
 namespace {
-
-// Tells if a buffer is null by mistake. In some MPIs, MPI_BOTTOM is null, too. It is valid with a
-// type of absolute addresses: then the data are not near address 0.
-bool points_nowhere(const Piece& piece) {
-  constexpr MPI_Count kLowest = 1 << 22;  // programs are loaded there or above
-  if (piece.buffer != nullptr) return false;
-  MPI_Count begin = 0, extent = 0;
-  HALOCLINE_MPI(MPI_Type_get_true_extent_x(piece.type, &begin, &extent));
-  return begin > -kLowest && begin < kLowest;
-}
 
 // Returns the pieces that carry data, in wire order. `what` is "send" or "receive".
 Pieces in_wire_order(Pieces all, int ranks, const char* what) {
@@ -57,7 +48,7 @@ Pieces in_wire_order(Pieces all, int ranks, const char* what) {
     HALOCLINE_MPI(MPI_Type_size_x(piece.type, &size));
     piece.bytes = static_cast<std::int64_t>(size) * piece.count;
     if (piece.bytes == 0) continue;
-    if (points_nowhere(piece))
+    if (is_null_by_mistake(piece.buffer, piece.type))
       throw ConfigError(std::string("null buffer (") + what + " job for rank " +
                         std::to_string(piece.partner) + "): give every job with data a buffer");
     pieces.push_back(piece);

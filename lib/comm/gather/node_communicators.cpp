@@ -2,6 +2,7 @@
 #include "comm/gather/node_communicators.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <tuple>
 #include <vector>
 
@@ -24,8 +25,18 @@ std::vector<Cached*>& all_cached() {
   return *all;
 }
 
+// Guards the list and the keys, which threads may use with communicators of their own. No call
+// under it waits for other ranks.
+std::mutex& mutex() {
+  static auto* const made = new std::mutex;
+  return *made;
+}
+
 extern "C" int halocline_drop_node_communicators(MPI_Comm, int, void* value, void*) {
-  std::erase(all_cached(), static_cast<Cached*>(value));
+  {
+    const std::lock_guard lock(mutex());
+    std::erase(all_cached(), static_cast<Cached*>(value));
+  }
   delete static_cast<Cached*>(value);
   return MPI_SUCCESS;
 }
@@ -56,6 +67,7 @@ Cached& cached(MPI_Comm comm) {
     throw ConfigError(
         "an intercommunicator (its ranks are of two groups): merge them with "
         "MPI_Intercomm_merge");
+  const std::lock_guard lock(mutex());
   void* value = nullptr;
   int found = 0;
   HALOCLINE_MPI(MPI_Comm_get_attr(comm, keyval(), &value, &found));

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Exchanges of halocline.h: plans of messages, and halos of Cartesian communicators.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "comm/c/common.hpp"
+#include "comm/c/memory.hpp"
+#include "comm/exchange/exchange_plan.hpp"
+#include "comm/halo/cart_halo.hpp"
+#include "dtype/model/system_model.hpp"
+
+namespace halocline::c {
+
+namespace {
+
+static_assert(HALOCLINE_MAX_AXES == comm::kMostCartAxes);
+
+struct Plan {
+  std::vector<std::shared_ptr<const comm::SharedWindow>> windows;
+  std::variant<comm::ExchangePlan, comm::CartHalo> made;
+  std::optional<comm::PendingExchange> pending;
+
+  comm::ExchangePlan& now() {
+    auto* const halo = std::get_if<comm::CartHalo>(&made);
+    return halo != nullptr ? halo->plan() : std::get<comm::ExchangePlan>(made);
+  }
+  comm::PendingExchange& started() {
+    require(pending.has_value(), "no exchange of this plan is under way: start it first");
+    return *pending;
+  }
+  void finish() {
+    auto ending = std::move(started());
+    pending.reset();  // also if this throws
+    ending.finish();
+  }
+};
+
+Plan& plan_of(halocline_plan plan) {
+  return object_of<Plan>(plan, "plan", "halocline_plan_create() or halocline_halo_create()");
+}
+
+// Holds what both kinds of plans are made with.
+struct Choice {
+  comm::Method method;
+  std::int64_t chunk_bytes = 0;
+  std::optional<dtype::SystemModel> model;
+};
+
+// Checks and reads what both kinds of plans are made with. Local.
+Choice choice_of(const char* method, const halocline_plan_options* options, halocline_plan* plan) {
+  require(plan != nullptr, "`plan` is NULL: give the address of a handle");
+  *plan = nullptr;
+  require(method != nullptr, "`method` is NULL: give a name such as \"auto\"");
+  halocline_plan_options wanted = HALOCLINE_PLAN_OPTIONS;
+  if (options != nullptr) copy_known(wanted, options, "halocline_plan_options");
+  Choice out{.method = comm::parse_method(method), .chunk_bytes = wanted.chunk_bytes, .model = {}};
+  if (wanted.model != nullptr)
+    out.model = dtype::read_model(*wanted.model == '\0' ? dtype::default_model_path()
+                                                        : std::string(wanted.model));
+  return out;
+}
+
+// Returns the handle of the plan that `make(communicator, options)` makes. Collective.
+template <class Make>
+halocline_plan made_by(MPI_Comm comm, const Choice& choice, Make make) {
+  auto windows = windows_of(comm);
+  comm::ExchangePlan::Options options;
+  options.chunk_bytes = choice.chunk_bytes;
+  options.model = choice.model ? &*choice.model : nullptr;
+  for (const auto& window : windows) options.windows.push_back(window.get());
+  const OwnCommunicator own(comm);
+  auto made = make(own.get(), options);
+  return keep<halocline_plan>(
+      std::make_unique<Plan>(Plan{std::move(windows), std::move(made), std::nullopt}));
+}
+
+// Throws ConfigError unless there can be `number` entries at `array`.
+void require_array(int number, const void* array, const std::string& what) {
+  require(number >= 0, ("the number of " + what + " is negative: give 0 or more").c_str());
+  require(number == 0 || array != nullptr,
+          ("the array of " + what + " is NULL: give as many as their number").c_str());
+}
+
+std::vector<comm::ExchangeJob> jobs_of(int sends, const halocline_message* send, int receives,
+                                       const halocline_message* receive) {
+  std::vector<comm::ExchangeJob> out;
+  for (int i = 0; i < sends; ++i)
+    out.push_back({.partner = send[i].partner,
+                   .round = send[i].round,
+                   .send_buffer = send[i].buffer,
+                   .send_count = send[i].count,
+                   .send_type = send[i].datatype,
+                   .send_tag = send[i].tag});
+  for (int i = 0; i < receives; ++i)
+    out.push_back({.partner = receive[i].partner,
+                   .round = receive[i].round,
+                   .receive_buffer = receive[i].buffer,
+                   .receive_count = receive[i].count,
+                   .receive_type = receive[i].datatype,
+                   .receive_tag = receive[i].tag});
+  return out;
+}
+
+// The first field says how long all of them are in the caller's header.
+std::vector<comm::CartField> fields_of(int fields, const halocline_field* field) {
+  std::vector<comm::CartField> out;
+  for (int i = 0; i < fields; ++i) {
+    const auto* const bytes = reinterpret_cast<const std::byte*>(field);
+    const auto* const given =
+        reinterpret_cast<const halocline_field*>(bytes + static_cast<std::size_t>(i) * field->size);
+    require(i == 0 || given->size == field->size,
+            "the sizes of two fields differ: initialise all of them with HALOCLINE_FIELD");
+    halocline_field known = HALOCLINE_FIELD;
+    copy_known(known, given, "halocline_field");
+    auto& one = out.emplace_back(comm::CartField{.buffer = known.buffer,
+                                                 .swapped = known.swapped,
+                                                 .element = known.element,
+                                                 .order = known.order});
+    std::copy_n(known.owned, HALOCLINE_MAX_AXES, one.owned.begin());
+    std::copy_n(known.low, HALOCLINE_MAX_AXES, one.low.begin());
+    std::copy_n(known.high, HALOCLINE_MAX_AXES, one.high.begin());
+  }
+  return out;
+}
+
+}  // namespace
+}  // namespace halocline::c
+
+using namespace halocline;
+using namespace halocline::c;
+
+int halocline_plan_create(MPI_Comm comm, const char* method, int sends,
+                          const halocline_message* send, int receives,
+                          const halocline_message* receive, const halocline_plan_options* options,
+                          halocline_plan* plan) {
+  return guarded([&] {
+    require_communicator(comm);
+    Choice choice;
+    std::vector<comm::ExchangeJob> jobs;
+    comm::collectively(comm, [&] {
+      choice = choice_of(method, options, plan);
+      require_array(sends, send, "sends");
+      require_array(receives, receive, "receives");
+      jobs = jobs_of(sends, send, receives, receive);
+    });
+    *plan = made_by(comm, choice, [&](MPI_Comm own, const comm::ExchangePlan::Options& with) {
+      return comm::ExchangePlan(own, jobs, choice.method, with);
+    });
+  });
+}
+
+int halocline_halo_create(MPI_Comm cart, const char* method, int fields,
+                          const halocline_field* field, int corners,
+                          const halocline_plan_options* options, halocline_plan* plan) {
+  return guarded([&] {
+    require_communicator(cart);
+    Choice choice;
+    std::vector<comm::CartField> all;
+    comm::collectively(cart, [&] {
+      choice = choice_of(method, options, plan);
+      require_array(fields, field, "fields");
+      all = fields_of(fields, field);
+    });
+    const int most_axes = corners != 0 ? comm::kMostCartAxes : 1;
+    *plan = made_by(cart, choice, [&](MPI_Comm own, const comm::ExchangePlan::Options& with) {
+      return comm::CartHalo(own, all, choice.method, most_axes, with);
+    });
+  });
+}
+
+int halocline_swap(halocline_plan plan) {
+  return guarded([&] {
+    auto& of = plan_of(plan);
+    auto* const halo = std::get_if<comm::CartHalo>(&of.made);
+    require(halo != nullptr,
+            "only a halo can swap its arrays: make the plan with halocline_halo_create()");
+    require(!of.pending, "an exchange of this plan is under way: finish it first");
+    halo->swap();
+  });
+}
+
+int halocline_start(halocline_plan plan) {
+  return guarded([&] {
+    auto& of = plan_of(plan);
+    require(!of.pending, "an exchange of this plan is under way: finish it first");
+    of.pending.emplace(of.now().start());
+  });
+}
+
+int halocline_progress(halocline_plan plan) {
+  return guarded([&] {
+    auto& of = plan_of(plan);
+    if (of.pending) of.pending->progress();
+  });
+}
+
+int halocline_finish(halocline_plan plan) {
+  return guarded([&] { plan_of(plan).finish(); });
+}
+
+int halocline_test(halocline_plan plan, int* done) {
+  return guarded([&] {
+    require(done != nullptr, "`done` is NULL: give the address of a number");
+    *done = 0;
+    auto& of = plan_of(plan);
+    if (!of.started().progress()) return;
+    of.finish();
+    *done = 1;
+  });
+}
+
+int halocline_plan_free(halocline_plan* plan) {
+  return guarded([&] {
+    require(plan != nullptr, "`plan` is NULL: give the address of a handle");
+    if (*plan == nullptr) return;
+    require_mpi();
+    plan_of(*plan);
+    objects<Plan>().take(number_of(std::exchange(*plan, nullptr)));
+  });
+}
+
+int halocline_plan_inform(halocline_plan plan, halocline_plan_info* info) {
+  return guarded([&] {
+    const auto& of = plan_of(plan).now();
+    require(info != nullptr, "`info` is NULL: give the address of a struct");
+    halocline_plan_info all{
+        .size = info->size,
+        .method = comm::name(of.chosen()).data(),
+        .transfer = dtype::name(of.transfer()).data(),
+        .predicted_seconds = of.predicted_seconds().value_or(std::nan("")),
+        .bytes_to_others = of.traffic().bytes_to_others,
+        .bytes_to_self = of.traffic().bytes_to_self,
+        .messages = of.traffic().messages,
+    };
+    std::memcpy(static_cast<void*>(info), &all, std::min(info->size, sizeof all));
+  });
+}
