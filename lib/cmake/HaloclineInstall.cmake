@@ -4,15 +4,14 @@ include(CMakePackageConfigHelpers)
 install(TARGETS halocline_dtype halocline_comm EXPORT HaloclineTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/support ${PROJECT_SOURCE_DIR}/lib/dtype ${PROJECT_SOURCE_DIR}/lib/comm
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/halocline
-  FILES_MATCHING PATTERN "*.hpp" PATTERN test EXCLUDE PATTERN bench EXCLUDE PATTERN example EXCLUDE PATTERN c EXCLUDE)
+  FILES_MATCHING PATTERN "*.hpp" PATTERN test EXCLUDE PATTERN bench EXCLUDE PATTERN c EXCLUDE)
 install(FILES ${PROJECT_SOURCE_DIR}/lib/comm/c/halocline.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/halocline)
 install(TARGETS halocline_c EXPORT HaloclineTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 set_target_properties(halocline_mpi PROPERTIES EXPORT_NAME mpi)
 install(TARGETS halocline_mpi EXPORT HaloclineTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/halocline)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/comm/example/ ${PROJECT_SOURCE_DIR}/lib/comm/interpose/examples/
-  ${PROJECT_SOURCE_DIR}/lib/examples/
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/examples/ ${PROJECT_SOURCE_DIR}/lib/comm/interpose/examples/
   DESTINATION ${CMAKE_INSTALL_DATADIR}/halocline/examples)
 if(HALOCLINE_KOKKOS)
   install(TARGETS halocline_dtype_kokkos EXPORT HaloclineTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -10,7 +10,7 @@ rm -rf "$work"; mkdir -p "$work"
 # The installed package must not need the source tree, so the example is built from a copy elsewhere.
 share=$work/prefix/share
 cp -r "$share/halocline/examples" "$work/example"
-cmp "$source/lib/comm/example/own_array.cpp" "$work/example/own_array.cpp"
+cmp "$source/lib/examples/own_array.cpp" "$work/example/own_array.cpp"
 [[ -s $share/halocline/configs/quickstart.toml && -s $share/man/man1/halocline.1 && -s $share/doc/Halocline/LICENSE ]]
 completed=$(bash -c 'source "$1"; COMP_WORDS=(halocline run --rad); COMP_CWORD=2; _halocline; echo "${COMPREPLY[*]}"' bash \
   "$share/bash-completion/completions/halocline")
@@ -18,7 +18,7 @@ completed=$(bash -c 'source "$1"; COMP_WORDS=(halocline run --rad); COMP_CWORD=2
 "$cmake" -G "$generator" -S "$work/example" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release
 "$cmake" --build "$work/build"
 "$mpiexec" -n 1 "$work/prefix/bin/halocline" --version
-for ranks in 1 2 4; do for name in own_array jacobi; do "$mpiexec" -n "$ranks" "$work/build/$name"; done; done
+for ranks in 1 2 4; do for name in own_array jacobi from_cart gather pack_only; do "$mpiexec" -n "$ranks" "$work/build/$name"; done; done
 # Builds the example by pkg-config.
 if command -v pkg-config >/dev/null && command -v mpicxx >/dev/null; then
   pc=$(dirname "$(find "$work/prefix" -name halocline.pc)")
