@@ -4,9 +4,12 @@
 
 #include <mpi.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "comm/c/errors.hpp"
 #include "comm/c/handles.hpp"

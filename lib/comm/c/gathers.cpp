@@ -2,6 +2,7 @@
 // Gathers, scatters and allgathers of halocline.h. Counts there are instances of a type, and those
 // of the plans are its basic elements.
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 

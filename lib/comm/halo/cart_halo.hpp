@@ -62,7 +62,8 @@ CartHaloJobs cart_halo_jobs(MPI_Comm cart, const std::vector<CartField>& fields,
 class CartHalo {
  public:
   /// Makes the plans. The arguments are those of cart_halo_jobs() and ExchangePlan. Collective over
-  /// `cart`. \throws ConfigError as both of them do.
+  /// `cart`.
+  /// \throws ConfigError as both of them do
   CartHalo(MPI_Comm cart, const std::vector<CartField>& fields, const Method& method,
            int most_axes = kMostCartAxes, const ExchangePlan::Options& options = {});
 
