@@ -275,6 +275,13 @@ int halocline_pack(const void* buffer, int64_t count, MPI_Datatype datatype, voi
 int halocline_unpack(const void* packed, int64_t bytes, int64_t* position, void* buffer,
                      int64_t count, MPI_Datatype datatype);
 
+/** Describes what the library makes of a datatype: its bounds, its loops and the plan by which it
+ * is packed. The text is a JSON object; results/inspect-json.md explains its members. Local.
+ * \param text gets the description; NULL: `*needed` alone is set
+ * \param bytes length of `text`
+ * \param needed gets the bytes of the description with the NUL behind it */
+int halocline_describe(MPI_Datatype datatype, char* text, int64_t bytes, int64_t* needed);
+
 #ifdef __cplusplus
 }
 #endif

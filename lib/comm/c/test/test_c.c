@@ -229,6 +229,20 @@ static void test_packing(void) {
   MPI_Type_free(&column);
 }
 
+static void test_descriptions(void) {
+  MPI_Datatype column;
+  MPI_Type_vector(kNumber, 1, kStride, MPI_DOUBLE, &column);
+  int64_t needed = 0;
+  EXPECT(halocline_describe(column, NULL, 0, &needed) == 0 && needed > 0);
+  char* const text = malloc((size_t)needed);
+  EXPECT(halocline_describe(column, text, needed, &needed) == 0);
+  EXPECT((int64_t)strlen(text) == needed - 1 && strstr(text, "\"supported\":true") != NULL);
+  EXPECT_WRONG(halocline_describe(column, text, needed - 1, &needed), "takes");
+  EXPECT_WRONG(halocline_describe(MPI_DATATYPE_NULL, text, needed, &needed), "MPI_DATATYPE_NULL");
+  free(text);
+  MPI_Type_free(&column);
+}
+
 int main(int argc, char** argv) {
   halocline_plan plan = NULL;
   EXPECT_WRONG(halocline_plan_create(MPI_COMM_WORLD, "p2p", 0, NULL, 0, NULL, NULL, &plan),
@@ -241,6 +255,7 @@ int main(int argc, char** argv) {
   test_exchanges();
   test_late_partner();
   test_packing();
+  test_descriptions();
   test_halos();
   test_messages();
   test_gathers();
