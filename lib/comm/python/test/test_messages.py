@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sends single messages, and gathers arrays."""
+
+import halocline
+import numpy as np
+from mpi4py import MPI
+from ranks import COMM, IS_LAST, LEFT, RANK, RANKS, RIGHT, RanksTest
+
+
+class Messages(RanksTest):
+    def test_ring(self):
+        with halocline.Messages(COMM) as messages:
+            u, v = np.arange(12.0).reshape(3, 4) + RANK, np.zeros(3)
+            request = messages.isend(u[:, 1], RIGHT, tag=3)
+            self.assertEqual(messages.recv(v, LEFT, 3), halocline.Status(LEFT, 3, 24))
+            self.assertIsNone(request.wait())
+            self.assertEqual(v.tolist(), [1.0 + LEFT, 5.0 + LEFT, 9.0 + LEFT])
+            request = messages.irecv(u[:, 0])
+            messages.send(v, RIGHT)
+            self.assertEqual(request.wait(), (LEFT, 0, 24))
+            self.assertEqual(request.wait(), (LEFT, 0, 24))
+            self.assertEqual(u[2, 0], 9.0 + (LEFT - 1) % RANKS)
+
+    def test_mistakes(self):
+        messages = halocline.Messages(COMM)
+        self.refused("is no array", messages.send, 5, RIGHT)
+        self.refused("read-only", messages.recv, b"text")
+        self.refused(":", messages.send, np.zeros(2), RANKS)
+        messages.free()
+        messages.free()
+        self.refused("was freed: make a new one", messages.send, np.zeros(2), RIGHT)
+        self.refused("COMM_NULL", halocline.Messages, MPI.COMM_NULL)
+
+
+class Gathers(RanksTest):
+    def test_equal_blocks(self):
+        root = RANKS - 1
+        u, everything = np.zeros((2, 3)), np.zeros((2 * RANKS, 6)) if RANK == root else None
+        target = everything[:, ::2] if RANK == root else None
+        with halocline.Gather(COMM, u, target, root=root) as gather:
+            for step in range(3):
+                u[:] = RANK + step
+                gather.run()
+                if RANK == root:
+                    expected = np.repeat(np.arange(RANKS) + step, 2)[:, None] * [1, 0, 1, 0, 1, 0]
+                    np.testing.assert_array_equal(everything, expected)
+
+    def test_other_numbers_of_rows(self):
+        counts = [rank + 1 for rank in range(RANKS)]
+        u = np.full((counts[RANK], 2), RANK)
+        everything = np.zeros((sum(counts), 2), int)
+        with halocline.Allgather(COMM, u, everything, counts) as allgather:
+            allgather.run()
+        np.testing.assert_array_equal(everything[:, 1], np.repeat(range(RANKS), counts))
+        back = np.zeros_like(u)
+        with halocline.Scatter(COMM, back, everything if RANK == 0 else None, counts if RANK == 0 else None) as scatter:
+            scatter.run()
+        np.testing.assert_array_equal(back, u)
+
+    def test_in_place_and_datatypes(self):
+        everything = np.full(RANKS, RANK, "i4")
+        with halocline.Gather(COMM, MPI.IN_PLACE if RANK == 0 else everything[:1], everything) as gather:
+            gather.run()
+        if RANK == 0:
+            self.assertEqual(everything.tolist(), list(range(RANKS)))
+        pair, out = MPI.INT.Create_contiguous(2), np.zeros((RANKS, 2), "i4")
+        with halocline.Allgather(COMM, [np.full(2, RANK, "i4"), 1, pair], [out, pair]) as allgather:
+            allgather.run()
+        pair.Free()
+        self.assertEqual(out[:, 1].tolist(), list(range(RANKS)))
+
+    def test_mistakes(self):
+        u = np.zeros((2, 3))
+        self.refused("the root has no array", halocline.Gather, COMM, u)
+        self.refused("do not fit", halocline.Allgather, COMM, u, np.zeros((2 * RANKS, 3)), [2] * (RANKS + IS_LAST))
+        if RANKS > 1:
+            self.refused("give `counts`", halocline.Allgather, COMM, u, np.zeros((2 * RANKS + 1, 3)))
+        allgather = halocline.Allgather(COMM, u, np.zeros((2 * RANKS, 3)))
+        allgather.free()
+        allgather.free()
+        self.refused("freed: make a new one", allgather.run)
