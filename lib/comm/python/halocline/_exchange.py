@@ -13,7 +13,7 @@ from typing import Any, Iterable, NamedTuple, Sequence, TypeVar, Union
 from mpi4py import MPI
 
 from . import _library as c
-from ._regions import Datatypes, Memory, agree, in_c, memory_of, region_of
+from ._regions import Datatypes, Memory, agree, dense, in_c, memory_of, region_of
 
 _start, _progress, _finish, _test = (c.function(name) for name in ("start", "progress", "finish", "test"))
 AnyPlan = TypeVar("AnyPlan", bound="Plan")
@@ -106,7 +106,7 @@ class Plan:
                     try:
                         message = Message(*one)
                         region = region_of(message.data, types, written=what == "receives")
-                        out.append(c.Message(region.address, region.count, c.handle_of(region.datatype), message.partner, message.tag, message.round))
+                        out.append(c.Message(region.address, region.number, c.handle_of(region.datatype), message.partner, message.tag, message.round))
                     except c.InputError as error:
                         raise c.InputError(f"message {number} of {what}: {error}") from error
                     except (TypeError, ValueError, OverflowError, BufferError) as error:
@@ -121,17 +121,15 @@ class Plan:
             self._make("plan_create", comm, name, len(send), send, len(receive), receive, options)
 
     def _begin(self) -> None:
-        self._handle: int | None = None
+        self._handle = ctypes.c_void_p()
         self._owners: list[Any] = []
         self._done = ctypes.c_int()
 
     def _make(self, function: str, comm: MPI.Comm, *arguments: Any) -> None:
-        handle = ctypes.c_void_p()
-        c.check(c.function(function)(c.handle_of(comm), *arguments, ctypes.byref(handle)))
-        self._handle = handle.value
+        c.check(c.function(function)(c.handle_of(comm), *arguments, ctypes.byref(self._handle)))
 
     def _fail(self, code: int) -> None:
-        if self._handle is None:
+        if self._handle.value is None:
             raise c.InputError("the plan was freed: make a new one")
         c.fail(code)
 
@@ -200,8 +198,9 @@ class Plan:
         >>> with halocline.Plan(MPI.COMM_WORLD) as plan:
         ...     plan.exchange()
         """
-        self.start()
-        self.finish()
+        code = _start(self._handle) or _finish(self._handle)
+        if code:
+            self._fail(code)
 
     @property
     def info(self) -> PlanInfo:
@@ -228,8 +227,7 @@ class Plan:
         >>> plan = halocline.Plan(MPI.COMM_WORLD)
         >>> plan.free()
         """
-        handle, self._handle = ctypes.c_void_p(self._handle), None
-        c.check(c.function("plan_free")(ctypes.byref(handle)))
+        c.check(c.function("plan_free")(ctypes.byref(self._handle)))
         self._owners.clear()
 
     def __enter__(self: AnyPlan) -> AnyPlan:
@@ -242,7 +240,7 @@ class Plan:
 
     def __del__(self) -> None:
         # Ranks collect garbage at different times, so nothing collective can happen here.
-        if getattr(self, "_handle", None) is not None and not sys.is_finalizing():
+        if not sys.is_finalizing() and hasattr(self, "_handle") and self._handle.value is not None:
             _abandoned.append(self._owners)
             warnings.warn("a plan was not freed: call free(), or use `with`", ResourceWarning, stacklevel=2, source=self)
 
@@ -350,7 +348,7 @@ def _field(array: Any, other: Any, axes: int, widths: list[tuple[int, int]], typ
     if count != 1 or element.Get_extent() != (0, size):
         element = types.keep(types.keep(element.Create_contiguous(count)).Create_resized(0, size))
     for order, name in ((MPI.ORDER_C, "C"), (MPI.ORDER_FORTRAN, "F")):
-        if memory.strides[:axes] == _dense(shape, size, name):
+        if memory.strides[:axes] == dense(shape, size, name):
             break
     else:
         raise c.InputError("the array is a view with gaps: give a whole array, as numpy.ascontiguousarray() makes one")
@@ -369,8 +367,3 @@ def _field(array: Any, other: Any, axes: int, widths: list[tuple[int, int]], typ
             raise c.InputError(f"{shape[axis]} points along axis {axis} are fewer than the {low + high} ghosts: give a larger array")
         field.owned[axis], field.low[axis], field.high[axis] = shape[axis] - low - high, low, high
     return field
-
-
-def _dense(shape: Sequence[int], size: int, order: str) -> tuple[int, ...]:
-    before = (lambda axis: shape[axis + 1 :]) if order == "C" else (lambda axis: shape[:axis])
-    return tuple(size * math.prod(before(axis)) for axis in range(len(shape)))

@@ -178,4 +178,5 @@ def check(code: int) -> None:
 
 def handle_of(mpi: MPI.Comm | MPI.Datatype) -> int | None:
     """Returns the C handle of an object of mpi4py."""
-    return HANDLE.from_address(MPI._addressof(mpi)).value
+    value: int | None = HANDLE.from_address(MPI._addressof(mpi)).value
+    return value

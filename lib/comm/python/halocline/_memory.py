@@ -44,7 +44,7 @@ def empty(comm: MPI.Comm, shape: int | tuple[int, ...], dtype: Any = float, orde
     memory = ctypes.c_void_p()
     c.check(c.function("alloc")(c.handle_of(comm), size, ctypes.byref(memory)))
     assert memory.value is not None
-    owner = (ctypes.c_char * max(size, 1)).from_address(memory.value)
+    owner: Any = (ctypes.c_char * max(size, 1)).from_address(memory.value)
     return np.ndarray(lengths, kind, owner, order="F" if order == "F" else "C")
 
 
@@ -77,7 +77,7 @@ def packed_bytes(data: Any) -> int:
     size = ctypes.c_int64()
     with Datatypes() as types:
         region = region_of(data, types, written=False)
-        c.check(c.function("packed_bytes")(region.count, c.handle_of(region.datatype), ctypes.byref(size)))
+        c.check(c.function("packed_bytes")(region.number, c.handle_of(region.datatype), ctypes.byref(size)))
     return size.value
 
 
@@ -96,7 +96,7 @@ def pack(data: Any, packed: Any = None) -> np.ndarray[Any, Any]:
         region = region_of(data, types, written=False)
         room = _bytes_of(np.empty(packed_bytes(data), "u1") if packed is None else packed, written=True)
         position = ctypes.c_int64(0)
-        c.check(c.function("pack")(region.address, region.count, c.handle_of(region.datatype), room.ctypes.data, room.size, ctypes.byref(position)))
+        c.check(c.function("pack")(region.address, region.number, c.handle_of(region.datatype), room.ctypes.data, room.size, ctypes.byref(position)))
     return room[: position.value]
 
 
@@ -115,7 +115,7 @@ def unpack(packed: Any, data: Any) -> int:
         region = region_of(data, types, written=True)
         room = _bytes_of(packed, written=False)
         position = ctypes.c_int64(0)
-        c.check(c.function("unpack")(room.ctypes.data, room.size, ctypes.byref(position), region.address, region.count, c.handle_of(region.datatype)))
+        c.check(c.function("unpack")(room.ctypes.data, room.size, ctypes.byref(position), region.address, region.number, c.handle_of(region.datatype)))
     return position.value
 
 

@@ -112,7 +112,7 @@ class Messages:
             raise c.InputError("the engine of messages was freed: make a new one")
         with Datatypes() as types:
             region = region_of(data, types, written=name.endswith("recv"))
-            c.check(c.function(name)(self._handle, region.address, region.count, c.handle_of(region.datatype), partner, tag, *more))
+            c.check(c.function(name)(self._handle, region.address, region.number, c.handle_of(region.datatype), partner, tag, *more))
             return region.owner
 
     def send(self, data: Any, destination: int, tag: int = 0) -> None:
@@ -194,6 +194,7 @@ class Messages:
 
 class _Collective:
     __slots__ = ("_handle", "_owners")
+    _owners: list[Any]
 
     def _make(self, name: str, comm: MPI.Comm, data: Any, all_data: Any, counts: Sequence[int] | None, root: int | None) -> None:
         self._handle, self._owners = ctypes.c_void_p(), []
@@ -205,12 +206,12 @@ class _Collective:
                     raise c.InputError("the root has no array for the blocks of all ranks: give one there")
                 own = region_of(data, types, written=name == "scatter", by_rows=True)
                 everything = region_of(all_data, types, written=name != "scatter", by_rows=True) if holds_all else None
-                blocks = _counts(counts, everything.count, comm.size, isinstance(all_data, (list, tuple))) if everything else None
+                blocks = _counts(counts, everything.number, comm.size, isinstance(all_data, (list, tuple))) if everything else None
                 self._owners += [own.owner, everything and everything.owner]
                 return own, everything, blocks
 
             own, everything, blocks = agree(comm, arguments)
-            before = (c.handle_of(comm), own.address, own.count, c.handle_of(own.datatype))
+            before = (c.handle_of(comm), own.address, own.number, c.handle_of(own.datatype))
             whole = (everything.address, blocks, c.handle_of(everything.datatype)) if everything else (None, None, c.handle_of(MPI.BYTE))
             behind = () if root is None else (root,)
             c.check(c.function(name + "_create")(*before, *whole, *behind, ctypes.byref(self._handle)))

@@ -36,7 +36,7 @@ def read_records(*files: str | os.PathLike[str]) -> pandas.DataFrame:
     except ImportError as error:
         raise ImportError("records become a DataFrame of pandas, which is not installed: run `pip install pandas`") from error
     frames = []
-    for pattern in map(os.fspath, files):
+    for pattern in [os.fspath(file) for file in files]:
         paths = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern))
         if not paths:
             raise FileNotFoundError(f"there is no {pattern}: write records with --output")

@@ -54,6 +54,15 @@ class Memory(NamedTuple):
     bounds: tuple[int, int] | None  # first byte of the memory and the one behind it, if they are known
 
 
+def dense(shape: Sequence[int], size: int, order: str = "C") -> tuple[int, ...]:
+    """Returns the strides of an array without gaps, whose points have `size` bytes."""
+    out = []
+    for length in reversed(shape) if order == "C" else shape:
+        out.append(size)
+        size *= length
+    return tuple(reversed(out) if order == "C" else out)
+
+
 class _DLTensor(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
                 ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
@@ -68,17 +77,17 @@ def _of_dlpack(data: Any) -> Memory:
     tensor = _DLTensor.from_address(pointer_of(capsule, b"dltensor"))
     itemsize = tensor.bits * tensor.lanes // 8
     shape = tuple(tensor.shape[: tensor.ndim])
-    steps = tensor.strides[: tensor.ndim] if tensor.strides else [math.prod(shape[axis + 1 :]) for axis in range(tensor.ndim)]
+    strides = tuple(step * itemsize for step in tensor.strides[: tensor.ndim]) if tensor.strides else dense(shape, itemsize)
     kind = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}.get(tensor.code, "V")
     dtype = np.dtype(f"{kind}{itemsize}") if f"{kind}{itemsize}" in BASIC else np.dtype(f"V{itemsize}")
     address = (tensor.data or 0) + tensor.byte_offset
-    return Memory(address, shape, tuple(step * itemsize for step in steps), dtype, True, capsule, None)
+    return Memory(address, shape, strides, dtype, True, capsule, None)
 
 
 def _of_cuda(data: Any) -> Memory:
     told = data.__cuda_array_interface__
     dtype, shape = np.dtype(told["typestr"]), tuple(told["shape"])
-    strides = told.get("strides") or tuple(dtype.itemsize * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+    strides = told.get("strides") or dense(shape, dtype.itemsize)
     address, read_only = told["data"]
     return Memory(address, shape, tuple(strides), dtype, not read_only, data, None)
 
@@ -173,7 +182,7 @@ class Region(NamedTuple):
     """Describes what a message sends or fills."""
 
     address: int | None
-    count: int
+    number: int  # of instances of the datatype
     datatype: MPI.Datatype
     owner: Any
 

@@ -193,13 +193,13 @@ class Mistakes(RanksTest):
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             plan = Plan(COMM)
-            handle = plan._handle
+            handle = plan._handle.value
             del plan
             gc.collect()
         self.assertEqual([str(one.message) for one in told], ["a plan was not freed: call free(), or use `with`"])
         again = Plan.__new__(Plan)
         again._begin()
-        again._handle = handle
+        again._handle.value = handle
         again.free()
 
     def test_memory(self):
