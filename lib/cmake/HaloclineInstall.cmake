@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 install(TARGETS halocline_dtype halocline_comm EXPORT HaloclineTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/support ${PROJECT_SOURCE_DIR}/lib/dtype ${PROJECT_SOURCE_DIR}/lib/comm
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/halocline
-  FILES_MATCHING PATTERN "*.hpp" PATTERN test EXCLUDE PATTERN bench EXCLUDE PATTERN c EXCLUDE)
+  FILES_MATCHING PATTERN "*.hpp" PATTERN test EXCLUDE PATTERN bench EXCLUDE PATTERN c EXCLUDE PATTERN python EXCLUDE)
 install(FILES ${PROJECT_SOURCE_DIR}/lib/comm/c/halocline.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/halocline)
 install(TARGETS halocline_c EXPORT HaloclineTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 set_target_properties(halocline_mpi PROPERTIES EXPORT_NAME mpi)

@@ -33,11 +33,10 @@ def installed(prefix):
 def mpi_compiler():
     """Returns the mpicxx of the MPI that mpi4py was built with, or None if mpi4py finds its MPI when it runs."""
     # pip hides the packages of the environment by PYTHONPATH, which -I ignores.
-    code = "import mpi4py; print(mpi4py.get_config().get('mpicc', ''))"
+    code = "import mpi4py; config = mpi4py.get_config(); print(config.get('mpicxx') or config.get('mpicc', ''))"
     told = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=False).stdout.strip()
     # The name may have a suffix, such as mpicc.openmpi.
-    name = pathlib.Path(told).name.replace("mpicc", "mpicxx", 1)
-    return told and shutil.which(str(pathlib.Path(told).with_name(name)))
+    return told and shutil.which(str(pathlib.Path(told).with_name(pathlib.Path(told).name.replace("mpicc", "mpicxx", 1))))
 
 
 def build(folder):

@@ -102,7 +102,7 @@ class Plan:
 
             def messages(given: Iterable[AnyMessage], what: str) -> Any:
                 out = []
-                for number, one in enumerate(given):
+                for number, one in enumerate([given] if isinstance(given, Message) else given):
                     try:
                         message = Message(*one)
                         region = region_of(message.data, types, written=what == "receives")

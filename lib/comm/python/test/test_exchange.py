@@ -106,6 +106,9 @@ class Ring(RanksTest):
         with Plan(COMM, sends, receives, chunk_bytes=0, model=None) as plan:
             plan.exchange()
         self.assertEqual(got.tolist(), [(RANK - 2) % RANKS] * 3)
+        with Plan(COMM, Message(a, RIGHT), Message(b, LEFT)) as plan:  # one message needs no list
+            plan.exchange()
+        self.assertEqual(b.tolist(), [LEFT] * 3)
 
     def test_test(self):
         u, v = pattern(RANK), np.zeros((6, 5))
@@ -179,7 +182,7 @@ class Mistakes(RanksTest):
         plan = Plan(COMM)
         plan.free()
         plan.free()
-        for call in (plan.start, plan.finish, plan.progress, plan.exchange, lambda: plan.info):
+        for call in (plan.start, plan.finish, plan.progress, plan.test, plan.exchange, lambda: plan.info):
             self.refused("the plan was freed: make a new one", call)
 
     def test_order_of_calls(self):
