@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
-import re
 from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
 from typing import Any, NoReturn
 
@@ -153,7 +152,7 @@ def function(name: str) -> Any:
 
 
 _last_error = function("last_error")
-# Maps names in the texts of the C interface to the names in Python.
+# Maps names in the texts of the library to the names in Python.
 _NAMES = {
     "halocline_plan_create()": "halocline.Plan()",
     "halocline_halo_create()": "halocline.Halo()",
@@ -161,12 +160,15 @@ _NAMES = {
     "halocline_gather_create()": "halocline.Gather()",
     "halocline_alloc()": "halocline.empty()",
     "halocline_packed_bytes()": "halocline.packed_bytes()",
+    "in a shared window of Options::windows, see comm::SharedWindow": "in memory of halocline.empty()",
 }
 
 
 def fail(code: int) -> NoReturn:
     """Raises the last error of the library."""
-    text = re.sub(r"halocline_\w+\(\)", lambda found: _NAMES.get(found[0], found[0]), _last_error().decode(errors="replace"))
+    text = _last_error().decode(errors="replace")
+    for in_c, in_python in _NAMES.items():
+        text = text.replace(in_c, in_python)
     raise InputError(text) if code == InputError.code else Error(text, code)
 
 

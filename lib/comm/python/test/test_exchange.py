@@ -176,7 +176,7 @@ class Mistakes(RanksTest):
         self.refused("bytes", Plan, COMM, [(u[:3] if IS_LAST else u, RIGHT)], [(v, LEFT)])
         self.refused(":", Plan, COMM, [(u, RIGHT, 1 if IS_LAST else 0)], [(v, LEFT)])
         if RANKS > 1:
-            self.refused("not possible", Plan, COMM, [(u, RIGHT)], [(v, LEFT)], method="shared")
+            self.refused("not in memory of halocline.empty()", Plan, COMM, [(u, RIGHT)], [(v, LEFT)], method="shared")
 
     def test_plans_that_were_freed(self):
         plan = Plan(COMM)
