@@ -4,8 +4,10 @@ include(CMakePackageConfigHelpers)
 install(TARGETS halocline_dtype halocline_comm EXPORT HaloclineTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/support ${PROJECT_SOURCE_DIR}/lib/dtype ${PROJECT_SOURCE_DIR}/lib/comm
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/halocline
-  FILES_MATCHING PATTERN "*.hpp" PATTERN test EXCLUDE PATTERN bench EXCLUDE PATTERN c EXCLUDE PATTERN python EXCLUDE)
-install(FILES ${PROJECT_SOURCE_DIR}/lib/comm/c/halocline.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/halocline)
+  FILES_MATCHING PATTERN "*.hpp" PATTERN test EXCLUDE PATTERN bench EXCLUDE PATTERN c EXCLUDE PATTERN python EXCLUDE
+  PATTERN fortran EXCLUDE)
+install(FILES ${PROJECT_SOURCE_DIR}/lib/comm/c/halocline.h ${PROJECT_SOURCE_DIR}/lib/comm/fortran/halocline.F90
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/halocline)
 install(TARGETS halocline_c EXPORT HaloclineTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 set_target_properties(halocline_mpi PROPERTIES EXPORT_NAME mpi)
 install(TARGETS halocline_mpi EXPORT HaloclineTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -28,7 +30,8 @@ install(FILES ${PROJECT_BINARY_DIR}/halocline.pc ${PROJECT_BINARY_DIR}/halocline
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Halocline)
 install(EXPORT HaloclineTargets NAMESPACE halocline:: DESTINATION ${package_dir})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/lib/cmake/HaloclineConfig.cmake.in
-  ${PROJECT_BINARY_DIR}/HaloclineConfig.cmake INSTALL_DESTINATION ${package_dir})
+  ${PROJECT_BINARY_DIR}/HaloclineConfig.cmake INSTALL_DESTINATION ${package_dir}
+  PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/HaloclineConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/HaloclineConfig.cmake ${PROJECT_BINARY_DIR}/HaloclineConfigVersion.cmake
   DESTINATION ${package_dir})

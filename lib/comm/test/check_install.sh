@@ -28,6 +28,14 @@ if command -v pkg-config >/dev/null && command -v mpicxx >/dev/null; then
   read -ra flags < <(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs halocline-c)
   mpicc -std=c99 -O2 "$work/example/jacobi.c" "${flags[@]}" -o "$work/jacobi_c"
   for ranks in 1 2 3 4; do "$mpiexec" -n "$ranks" "$work/jacobi_c" 16 5; done
+  # Builds the example in Fortran, if the same MPI has a compiler and modules for it.
+  mpif90=$(dirname "$(command -v mpicc)")/mpif90
+  printf 'use mpi_f08\nend\n' >"$work/check.f90"
+  if (cd "$work" && "$mpif90" check.f90 -o check) 2>/dev/null; then
+    module=$(PKG_CONFIG_PATH=$pc pkg-config --variable=fortran halocline-c)
+    (cd "$work" && "$mpif90" -O2 "$module" example/jacobi.f90 "${flags[@]}" -o jacobi_f)
+    for ranks in 1 2 3 4; do "$mpiexec" -n "$ranks" "$work/jacobi_f" 16 5; done
+  fi
 fi
 # Builds a C program with the library in front of MPI.
 cat >"$work/example/CMakeLists.txt" <<'END'
