@@ -696,12 +696,12 @@ class BadSizes(Run):
         self.assertIn("TOO MUCH", outcome.stdout)
 
     def test_dry_run_counts_padding_and_bookkeeping(self):
-        # There are 50,000 arrays of 27 points. Two sets have arrays padded to 4 KiB; two plans have
+        # There are 50,000 arrays of 27 points. Two sets have arrays padded to 4 KiB and whole huge pages; two plans have
         # 1.3 million jobs each.
         outcome = halocline(
             "run", "--local", "1", "1", "1", "--radius", "1", "--stencil", "point26", "--fields", "50000", "--dry-run"
         )
-        self.assertRegex(outcome.stdout, r"memory per rank: 411 MiB for fields, 1\.98 GiB for messages")
+        self.assertRegex(outcome.stdout, r"memory per rank: 412 MiB for fields, 1\.98 GiB for messages")
 
     def test_a_full_disk_keeps_nobody_from_the_results(self):
         for arguments in (("run", "--steps", "2"), ("compare", "--iterations", "2")):

@@ -79,14 +79,20 @@ Handle keep(std::unique_ptr<T> object) {
   return reinterpret_cast<Handle>(objects<T>().insert(std::move(object)));
 }
 
-/// Returns the object of a handle. Throws ConfigError if it is NULL or was freed. `what` names the
-/// object, and `maker` the function that makes one.
-template <class T, class Handle>
-T& object_of(Handle handle, const std::string& what, const std::string& maker) {
-  auto* const found = objects<T>().find(number_of(handle));
-  if (found != nullptr) return *found;
-  if (handle == nullptr) throw ConfigError("the " + what + " is NULL: make it with " + maker);
+/// Throws ConfigError for a handle without an object.
+[[noreturn]] inline void throw_no_object(bool is_null, const std::string& what,
+                                         const std::string& maker) {
+  if (is_null) throw ConfigError("the " + what + " is NULL: make it with " + maker);
   throw ConfigError("the " + what + " was freed: make a new one with " + maker);
+}
+
+/// Returns the object of a handle. Throws ConfigError if it is NULL or was freed. `what` names the
+/// object, and `maker` the function that makes one. No string is made before there is an error.
+template <class T, class Handle>
+T& object_of(Handle handle, const char* what, const char* maker) {
+  auto* const found = objects<T>().find(number_of(handle));
+  if (found == nullptr) throw_no_object(handle == nullptr, what, maker);
+  return *found;
 }
 
 }  // namespace halocline::c

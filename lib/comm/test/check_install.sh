@@ -18,7 +18,7 @@ completed=$(bash -c 'source "$1"; COMP_WORDS=(halocline run --rad); COMP_CWORD=2
 "$cmake" -G "$generator" -S "$work/example" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release
 "$cmake" --build "$work/build"
 "$mpiexec" -n 1 "$work/prefix/bin/halocline" --version
-for ranks in 1 2 4; do for name in own_array jacobi from_cart gather pack_only; do "$mpiexec" -n "$ranks" "$work/build/$name"; done; done
+for ranks in 1 2 4; do for name in own_array jacobi jacobi_shared overlap from_cart gather pack_only; do "$mpiexec" -n "$ranks" "$work/build/$name"; done; done
 # Builds the example by pkg-config.
 if command -v pkg-config >/dev/null && command -v mpicxx >/dev/null; then
   pc=$(dirname "$(find "$work/prefix" -name halocline.pc)")
