@@ -10,6 +10,7 @@ source jobs/local/env.sh
 source jobs/local/deps.sh
 
 [[ $# -gt 0 ]] || set -- release asan
+install_packages gfortran  # the build compiles tests in Fortran
 code=0
 for preset in "$@"; do
   # Several sources are compiled as one, which takes half of the time. Benchmarks check themselves

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Does Jacobi steps for Laplace's equation in a periodic box, once with Halocline and once with plain mpi4py.
 Two arrays are swapped in each step. Prints one checksum, and how much faster the exchange was.
