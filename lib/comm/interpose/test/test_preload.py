@@ -130,6 +130,20 @@ class Preloaded(unittest.TestCase):
                     for call in CALLS:
                         self.assertGreater(self.engines_part(f"MPI_{call}", told), 0.9, call)
 
+    def test_programs_of_the_study_give_the_same_results(self):
+        study = HERE.parents[2] / "examples" / "study"
+        for name in ("jacobi", "life", "image"):
+            program = self.program("mpicc", study / f"{name}.c", "-ffp-contract=off", "-DSIZE=96", "-DSTEPS=6")
+            checksums = set()
+            for ranks in (1, 2, 3, 4):
+                for preload in ((), ("-x", f"LD_PRELOAD={LIBRARY}", "-x", "HALOCLINE_MPI=engine")):
+                    finished = run(MPIEXEC, "-n", ranks, *preload, program)
+                    self.assertEqual(finished.returncode, 0, finished.stderr)
+                    rows = [line.split() for line in finished.stdout.splitlines() if not line.startswith("#")]
+                    self.assertEqual(len(rows), 6, finished.stdout)
+                    checksums |= {row[-1] for row in rows}
+            self.assertEqual(len(checksums), 1, name)
+
     def test_compares_although_a_library_replaces_mremap(self):
         fake = pathlib.Path(self.folder.name) / "libucm.so"
         finished = run("gcc", "-shared", "-fPIC", "-Wall", "-Werror", HERE / "ucx_mremap.c", "-o", fake)

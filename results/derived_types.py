@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Makes the table of `jobs/local/vendors.sh derived-types`, which calls this script.
+
+    derived_types.py LIBRARY...     results/raw/derived-types/LIBRARY.jsonl -> results/mine/derived-types/README.md
+
+Exit codes: 0 ok, 1 if programs gave different results, 2 bad input, or no place for results, 3 a package is
+missing."""
+from records import PLACE, clear_ending, damaged, end, shown
+from reports import RAW, commit, markdown, numbers, pandas, parser, rows_of
+
+AGAIN = "measure with jobs/local/vendors.sh derived-types"
+TITLE = "# Do derived datatypes help?\n"
+TEXT = """\
+A study of November 2025 (arXiv 2511.13804) asks if derived datatypes help. It finds that this depends on the
+MPI. Here are three 2-D programs like its own: [Jacobi](../../lib/examples/study/jacobi.c) (doubles), the [Game
+of Life](../../lib/examples/study/life.c) (bytes, with corners), and [an image found again from its
+edges](../../lib/examples/study/image.c) (floats).
+Each packs by hand or describes its halo by types, and exchanges by `MPI_Isend`, by persistent requests, or by
+`MPI_Neighbor_alltoallw`.
+"""
+TABLE = """\
+Two ranks of a node side by side, 1536 x 1536 points in all: columns of 1536 points travel. An exchange in
+microseconds: maximum over the ranks, median of the steps, median of five runs. The last columns say how fast
+types are with the interposer (`auto`, with a model): relative to the faster one of hand and types without it,
+and to packing by hand. In each run, hand and types take turns, so speeds are relative to packing by hand in
+the same run.
+"""
+COLUMNS = ["case", "call"]
+
+
+def speeds(rows):
+    """Returns a frame with a row per program and call, for one library's rows on two ranks."""
+    timed = rows[rows.ranks == 2].set_index([*COLUMNS, "turn", "interposed", "way"]).exchange_us.unstack(["interposed", "way"])
+    with_it, without = timed[True], timed[False]
+    by_hand = with_it.hand / with_it.types
+    found = {
+        "hand": without.hand,
+        "types": without.types,
+        "through": with_it.types,
+        "best": by_hand * (without.types / without.hand).clip(upper=1),
+        "by_hand": by_hand,
+    }
+    return pandas.DataFrame(found).groupby(COLUMNS, sort=False).median()
+
+
+def answer(found):
+    lines = []
+    for title, frame in found.items():
+        mean = frame.by_hand.prod() ** (1 / len(frame))
+        lines.append(
+            f"- {title}: with the interposer, types are {mean:.2f} x as fast as packing by hand in the geometric mean."
+            f" Cell by cell they are {frame.best.min():.2f} to {frame.best.max():.2f} x as fast as the better of the two without it."
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    options = parser(__doc__)
+    options.add_argument("libraries", metavar="LIBRARY", nargs="+")
+    arguments = options.parse_args()
+    with clear_ending("derived_types.py", "name the libraries that were measured"):
+        found, origins, sums = {}, [], []
+        for library in arguments.libraries:
+            path = RAW / "derived-types" / f"{library}.jsonl"
+            facts, rows = rows_of(path, AGAIN)
+            with damaged(path, AGAIN):
+                title = " ".join(rows.mpi.iloc[0].replace("(R)", "").replace(" Library", "").replace("Version:", "").split())
+                found[title] = speeds(rows)
+                origins.append(f"{title}; {facts['cpu']}; {facts['time']}; commit {commit(facts)}; `{facts['command'].strip()}`\n")
+                sums.append(rows[["case", "checksum"]])
+        sums = pandas.concat(sums)
+        is_same = (sums.groupby("case").checksum.nunique() == 1).all()
+        text = [TITLE, TEXT, "## Answer\n", answer(found)]
+        runs = f"All {len(sums)} results, on 1 to 4 ranks, with and without the interposer, are the same bit by bit, program by program.\n"
+        text.append(runs if is_same else "**THE PROGRAMS GAVE DIFFERENT RESULTS.**\n")
+        text += ["## Figures\n", TABLE]
+        for title, frame in found.items():
+            cells = frame.reset_index()
+            table = {
+                "program": cells.case,
+                "call": cells.call,
+                "by hand, us": numbers(cells.hand, 1),
+                "types, us": numbers(cells.types, 1),
+                "types with the interposer, us": numbers(cells.through, 1),
+                "x as fast as the better": numbers(cells.best),
+                "x as fast as by hand": numbers(cells.by_hand),
+            }
+            text += [f"### {title}\n", markdown(table, left=2)]
+        text += ["## Provenance\n", *origins]
+        target = PLACE / "derived-types"
+        target.mkdir(parents=True, exist_ok=True)
+        (target / "README.md").write_text("\n".join(text), encoding="utf-8")
+    print(f"written: {shown(target)}/README.md")
+    return 0 if is_same else 1
+
+
+if __name__ == "__main__":
+    end("derived_types.py", main)
