@@ -92,6 +92,8 @@ def read(path, group):
             shape = rows["shape"].map({"axes": ", axes"}).fillna("")
             rows["label"] = rows.method + shape + rows.storage.map({"private": ", private memory"}).fillna("")
         else:
+            if group == "exchange":
+                rows = rows[rows["group"] != "interfaces"].copy()
             rows["label"] = rows["group"] + ", " + rows["case"] if group == "exchange" else rows["case"]
             if column(rows, NEEDED.get(group, "small_packs")).isna().any():
                 raise BadInput(f"{path} is of an earlier version of the benchmarks: measure again")

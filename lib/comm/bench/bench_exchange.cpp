@@ -2,7 +2,8 @@
 // Measures a halo exchange between the ranks of a node: 8 fields of doubles with radius 3. All
 // methods take turns with twins in plain MPI. Each is first verified by global coordinates.
 //
-//   mpirun -n 2 bench_exchange [--groups=x,y,z] [--only=PATTERN] ...    --help lists all options
+//   mpirun -n 2 bench_exchange [--groups=x,y,z,interfaces] [--only=PATTERN] ...    --help lists all
+//   options
 //
 // The twins copy once through a shared window, region after region and row by row. `rows` copies
 // rows of any length. In `rows-fixed`, the compiler knows the length of rows of ghosts. `lines`
@@ -19,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/bench/interfaces.hpp"
 #include "comm/exchange/exchange_plan.hpp"
 #include "comm/halo/halo_spec.hpp"
 #include "comm/mpi/communicator.hpp"
@@ -427,6 +429,9 @@ Program program() {
          "vendor_ns shared_vs_vendor shared_vs_rows shared_vs_rows-fixed shared_vs_lines "
          "p2p_vs_vendor-pack",
          [axis](const Options& options) { return split_in(axis, options); }});
+  out.groups.push_back({"interfaces",
+                        "start and finish by halocline.h beside C++, 8 bytes to itself", "c_ns",
+                        "cpp_ns c_ns more_ns", interfaces});
   return out;
 }
 
