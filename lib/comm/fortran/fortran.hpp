@@ -50,8 +50,8 @@ struct halocline_f_field {
   std::int64_t low[halocline_f_most_axes], high[halocline_f_most_axes];
 };
 
-/// Looks at an array, of which Fortran says `rank`, `extent` and `is_contiguous`. Fills `out` but for
-/// `count` and `datatype`. Returns the bytes of an element.
+/// Looks at an array, of which Fortran says `rank`, `extent` and `is_contiguous`. Fills `out` but
+/// for `count` and `datatype`. Returns the bytes of an element.
 std::int64_t halocline_f_look(const halocline_f_array* array, int rank, const std::int64_t* extent,
                               int is_contiguous, halocline_f_buffer* out);
 
