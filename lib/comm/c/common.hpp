@@ -36,6 +36,10 @@ class OwnCommunicator {
 inline void require_communicator(MPI_Comm comm) {
   require_mpi();
   require(comm != MPI_COMM_NULL, "the communicator is MPI_COMM_NULL: give one of all ranks");
+  int has_two_groups = 0;
+  HALOCLINE_MPI(MPI_Comm_test_inter(comm, &has_two_groups));
+  require(has_two_groups == 0,
+          "the communicator is an intercommunicator: merge its groups with MPI_Intercomm_merge");
 }
 
 /// Throws ConfigError unless `count` instances of a datatype can be at `buffer`.

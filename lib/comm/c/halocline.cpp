@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Keeps errors for halocline_last_error(). The other functions are in plans.cpp, messages.cpp,
-// gathers.cpp, packing.cpp and memory.cpp.
+// gathers.cpp, packing.cpp, describe.cpp and memory.cpp.
 #include "comm/c/halocline.h"
 
 #include <cstdio>

@@ -3,8 +3,9 @@
  * lib/comm/c/README.md.
  *
  * Every function returns HALOCLINE_SUCCESS or a code of halocline_error, and no function ends the
- * process or throws. halocline_last_error() then names the reason and the remedy. Calls that are
- * collective fail on all ranks alike.
+ * process or throws. halocline_last_error() then names the reason and the remedy. A function
+ * that makes something fails on all ranks alike, unless the communicator itself is wrong. Other
+ * errors are those of the calling rank.
  *
  * Call the functions between MPI_Init and MPI_Finalize. They may be called by any thread that may
  * call MPI. Two threads must not use one plan or one engine of messages at the same time, nor run
@@ -35,8 +36,8 @@ enum halocline_error {
 /** Returns the version of the library that is loaded, as HALOCLINE_VERSION. */
 int halocline_version(void);
 
-/** Returns the reason of the last error in this thread, and what to do. The text is valid until
- * the next error in this thread. It is empty before the first error. */
+/** Returns the reason of the last error in this thread, and what to do. Ask after a call that has
+ * failed: calls that succeed leave the text as it is. It is valid until the next error. */
 const char* halocline_last_error(void);
 
 /* ---- Memory ---- */
@@ -59,7 +60,8 @@ int halocline_free(void** memory);
 typedef struct halocline_plan_handle* halocline_plan;
 
 /** Describes one message: `count` instances of `datatype` at `buffer`. A message to a partner
- * matches the partner's receive from this rank with the same tag and round. */
+ * matches the partner's receive from this rank with the same tag and round. Later versions have the
+ * same members. */
 typedef struct halocline_message {
   void* buffer; /**< MPI_BOTTOM is allowed; a send buffer is only read */
   int64_t count;
@@ -108,8 +110,8 @@ int halocline_finish(halocline_plan plan);
 
 /** Completes the exchange if no message is awaited any more, as halocline_finish() does. `*done`
  * gets 1 then, else 0. Methods of one collective call complete at the first call. With `shared`,
- * the call may wait for partners on the node. Collective over the ranks of the plan, as calls of it
- * repeat until `*done` is 1. */
+ * the call may wait for partners on the node. All ranks of the plan repeat it until `*done` is 1,
+ * or call halocline_finish(). */
 int halocline_test(halocline_plan plan, int* done);
 
 /** Frees a plan, and sets `*plan` to NULL. Completes an exchange that was started. Collective over
@@ -126,7 +128,9 @@ typedef struct halocline_plan_info {
   int64_t bytes_to_self;    /**< bytes that it copies to itself */
   int64_t messages;         /**< messages to other ranks */
 } halocline_plan_info;
-/** Describes a plan in `*info`, whose `size` must be set. Local. */
+#define HALOCLINE_PLAN_INFO \
+  { sizeof(halocline_plan_info), NULL, NULL, 0, 0, 0, 0 }
+/** Describes a plan in `*info`, initialised by HALOCLINE_PLAN_INFO. Local. */
 int halocline_plan_inform(halocline_plan plan, halocline_plan_info* info);
 
 /* ---- Halos of Cartesian communicators ---- */
@@ -171,8 +175,9 @@ int halocline_halo_create(MPI_Comm cart, const char* method, int fields,
                           const halocline_plan_options* options, halocline_plan* plan);
 
 /** Makes the next halocline_start() exchange the other array of each field: `swapped` instead of
- * `buffer`, then `buffer` again. Fields without `swapped` stay. Fails during an exchange and for
- * plans of halocline_plan_create(). Local; call it on all ranks alike. */
+ * `buffer`, then `buffer` again. Fields without `swapped` stay. Fails during an exchange, if no
+ * field has `swapped`, and for plans of halocline_plan_create(). Local; call it on all ranks alike.
+ */
 int halocline_swap(halocline_plan plan);
 
 /* ---- Single messages ---- */

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <utility>
 
-#include "comm/c/errors.hpp"
+#include "comm/c/common.hpp"
 #include "comm/mpi/communicator.hpp"
 #include "comm/node/paged_memory.hpp"
 
@@ -66,12 +66,13 @@ using namespace halocline::c;
 
 int halocline_alloc(MPI_Comm comm, std::int64_t bytes, void** memory) {
   return guarded([&] {
-    require_mpi();
-    require(comm != MPI_COMM_NULL, "the communicator is MPI_COMM_NULL: give one of all ranks");
+    require_communicator(comm);
     comm::collectively(comm, [&] {
       require(memory != nullptr, "`memory` is NULL: give the address of a pointer");
       *memory = nullptr;
       require(bytes >= 0, "`bytes` is negative: give 0 or more");
+      constexpr std::int64_t kMost = std::int64_t{1} << 47;
+      require(bytes <= kMost, "`bytes` is more than a process has addresses for: give fewer");
     });
     auto made = allocate(comm, std::max<std::int64_t>(bytes, 1));
     auto& all = allocations();

@@ -15,6 +15,7 @@
 #include "comm/exchange/exchange_plan.hpp"
 #include "comm/halo/cart_halo.hpp"
 #include "dtype/model/system_model.hpp"
+#include "support/narrow.hpp"
 
 namespace halocline::c {
 
@@ -22,8 +23,10 @@ namespace {
 
 static_assert(HALOCLINE_MAX_AXES == comm::kMostCartAxes);
 
+using Windows = std::vector<std::shared_ptr<const comm::SharedWindow>>;
+
 struct Plan {
-  std::vector<std::shared_ptr<const comm::SharedWindow>> windows;
+  Windows windows;
   std::variant<comm::ExchangePlan, comm::CartHalo> made;
   std::optional<comm::PendingExchange> pending;
 
@@ -67,18 +70,44 @@ Choice choice_of(const char* method, const halocline_plan_options* options, halo
   return out;
 }
 
+// Returns the windows that all ranks of `comm` know: another thread may be making or freeing some.
+// Collective.
+Windows common_windows(MPI_Comm comm) {
+  auto mine = windows_of(comm);
+  auto most = std::ssize(mine);
+  HALOCLINE_MPI(MPI_Bcast(&most, 1, MPI_INT64_T, 0, comm));
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(most));
+  for (std::size_t i = 0; i < std::min(numbers.size(), mine.size()); ++i)
+    numbers[i] = mine[i]->number();
+  const int count = checked_int(most, "number of allocations");
+  HALOCLINE_MPI(MPI_Bcast(numbers.data(), count, MPI_INT64_T, 0, comm));
+  Windows found;
+  std::vector<int> is_known;
+  for (const auto number : numbers) {
+    const auto at = std::ranges::find(mine, number, [](const auto& one) { return one->number(); });
+    is_known.push_back(at != mine.end() ? 1 : 0);
+    found.push_back(at != mine.end() ? *at : nullptr);
+  }
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, is_known.data(), count, MPI_INT, MPI_MIN, comm));
+  Windows out;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (is_known[i] != 0) out.push_back(std::move(found[i]));
+  return out;
+}
+
 // Returns the handle of the plan that `make(communicator, options)` makes. Collective.
 template <class Make>
 halocline_plan made_by(MPI_Comm comm, const Choice& choice, Make make) {
-  auto windows = windows_of(comm);
+  auto windows = common_windows(comm);
   comm::ExchangePlan::Options options;
   options.chunk_bytes = choice.chunk_bytes;
   options.model = choice.model ? &*choice.model : nullptr;
   for (const auto& window : windows) options.windows.push_back(window.get());
   const OwnCommunicator own(comm);
-  auto made = make(own.get(), options);
-  return keep<halocline_plan>(
-      std::make_unique<Plan>(Plan{std::move(windows), std::move(made), std::nullopt}));
+  auto plan = std::make_unique<Plan>(Plan{{}, make(own.get(), options), std::nullopt});
+  // Other methods read the windows no more, and must not keep memory that is freed.
+  if (plan->now().chosen() == comm::Exchange::shared) plan->windows = std::move(windows);
+  return keep<halocline_plan>(std::move(plan));
 }
 
 // Throws ConfigError unless there can be `number` entries at `array`.
@@ -230,6 +259,8 @@ int halocline_plan_inform(halocline_plan plan, halocline_plan_info* info) {
   return guarded([&] {
     const auto& of = plan_of(plan).now();
     require(info != nullptr, "`info` is NULL: give the address of a struct");
+    require(info->size >= sizeof(std::size_t),
+            "halocline_plan_info.size is not set: initialise the struct with HALOCLINE_PLAN_INFO");
     halocline_plan_info all{
         .size = info->size,
         .method = comm::name(of.chosen()).data(),
@@ -239,6 +270,8 @@ int halocline_plan_inform(halocline_plan plan, halocline_plan_info* info) {
         .bytes_to_self = of.traffic().bytes_to_self,
         .messages = of.traffic().messages,
     };
-    std::memcpy(static_cast<void*>(info), &all, std::min(info->size, sizeof all));
+    const auto size = info->size;
+    std::memset(static_cast<void*>(info), 0, size);  // members that this library does not know
+    std::memcpy(static_cast<void*>(info), &all, std::min(size, sizeof all));
   });
 }

@@ -334,8 +334,8 @@ class SharedExchange final : public Backend {
             std::to_string(comm_->rank()) + ", partner " + std::to_string(piece.partner) +
             ", tag " + std::to_string(piece.tag) +
             (on_device_ ? ", is not in one allocation of the device that other processes can open"
-                        : ", is not in a shared window of Options::windows, see "
-                          "comm::SharedWindow or halocline_alloc()"));
+                        : ", is not in memory of halocline_alloc() (comm::SharedWindow in C++), or "
+                          "the node could not share it"));
       auto& bytes = out[static_cast<std::size_t>(piece.partner)];
       const auto* begin = reinterpret_cast<const std::byte*>(&offer);
       bytes.insert(bytes.end(), begin, begin + sizeof(offer));

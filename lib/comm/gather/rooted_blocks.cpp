@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "support/mpi_check.hpp"
+
 namespace halocline::comm::detail {
 
 RootedBlocks::RootedBlocks(const NodeCommunicators& communicators, const RootedBuffers& buffers)
@@ -10,7 +12,13 @@ RootedBlocks::RootedBlocks(const NodeCommunicators& communicators, const RootedB
   const int rank = communicators.nodes().rank(), ranks = communicators.nodes().ranks();
   const MPI_Comm comm = communicators.all().get();
   dtype::TypeExprPtr contribution;
+  int first_root = buffers.root;
+  HALOCLINE_MPI(MPI_Bcast(&first_root, 1, MPI_INT, 0, comm));
   collectively(comm, [&] {
+    if (buffers.root != first_root)
+      throw ConfigError("the root differs (" + std::to_string(buffers.root) + " on rank " +
+                        std::to_string(rank) + ", " + std::to_string(first_root) +
+                        " on rank 0): give the same on all ranks");
     if (buffers.root < 0 || buffers.root >= ranks)
       throw ConfigError("no such root (" + std::to_string(buffers.root) + " of " +
                         std::to_string(ranks) + " ranks): give the number of a rank");

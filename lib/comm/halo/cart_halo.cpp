@@ -115,15 +115,15 @@ void agree_on_fields(const Grid& grid, const std::vector<CartField>& fields, int
   const std::array<int, 2> mine{static_cast<int>(fields.size()), most_axes};
   auto first = mine;
   HALOCLINE_MPI(MPI_Bcast(first.data(), 2, MPI_INT, 0, grid.comm));
+  Values all;
   collectively(grid.comm, [&] {
     require_same(mine[0], first[0], "number of fields");
-    require_same(mine[1], first[1], "largest number of axes to a neighbour");
+    require_same(mine[1], first[1], "`corners`, the largest number of axes to a neighbour,");
+    for (const auto& field : fields) {
+      const auto part = common_part(grid, field);
+      all.insert(all.end(), part.begin(), part.end());
+    }
   });
-  Values all;
-  for (const auto& field : fields) {
-    const auto part = common_part(grid, field);
-    all.insert(all.end(), part.begin(), part.end());
-  }
   auto of_first = all;
   HALOCLINE_MPI(MPI_Bcast(of_first.data(), checked_int(std::ssize(all), "number of fields"),
                           MPI_INT64_T, 0, grid.comm));
@@ -255,6 +255,13 @@ CartHaloJobs cart_halo_jobs(MPI_Comm cart, const std::vector<CartField>& fields,
     }
   });
   return out;
+}
+
+void CartHalo::swap() {
+  if (plans_.size() == 1)
+    throw ConfigError(
+        "no field of this halo has a second array: give it as `swapped`, or do not swap");
+  now_ = 1 - now_;
 }
 
 CartHalo::CartHalo(MPI_Comm cart, const std::vector<CartField>& fields, const Method& method,

@@ -71,8 +71,9 @@ class CartHalo {
   [[nodiscard]] PendingExchange start() { return plan().start(); }
 
   /// Makes the next start() exchange `swapped` in place of `buffer`, then `buffer` again. Fields
-  /// without `swapped` stay. Local; call it on all ranks alike.
-  void swap() { now_ = plans_.size() - 1 - now_; }
+  /// without `swapped` stay. Local; call it on all ranks alike. Throws ConfigError if no field has
+  /// `swapped`.
+  void swap();
 
   /// Returns the plan that the next start() uses.
   ExchangePlan& plan() { return plans_[now_]; }

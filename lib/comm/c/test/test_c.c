@@ -37,7 +37,7 @@ static void test_exchange(const char* method, double* field, MPI_Datatype column
   halocline_plan plan = NULL;
   EXPECT(halocline_plan_create(MPI_COMM_WORLD, method, 2, send, 2, receive, NULL, &plan) == 0);
   if (plan == NULL) return;
-  halocline_plan_info info = {sizeof info, NULL, NULL, 0, 0, 0, 0};
+  halocline_plan_info info = HALOCLINE_PLAN_INFO;
   EXPECT(halocline_plan_inform(plan, &info) == 0);
   if (strcmp(method, "auto") != 0) EXPECT(strcmp(info.method, method) == 0);
   EXPECT(info.predicted_seconds != info.predicted_seconds);

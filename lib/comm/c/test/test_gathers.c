@@ -81,6 +81,8 @@ static void test_errors(void) {
   halocline_gather_create(comm, buffer, count, type, root_buffer, counts, root_type, root, &made)
   EXPECT_WRONG(GATHER(own, 1, MPI_DOUBLE, all, NULL, MPI_DOUBLE, is_last ? ranks : 0),
                "no such root");
+  if (ranks > 1)
+    EXPECT_WRONG(GATHER(own, 1, MPI_DOUBLE, all, NULL, MPI_DOUBLE, is_last), "the root differs");
   EXPECT(made == NULL);
   EXPECT_WRONG(GATHER(own, is_last ? -1 : 1, MPI_DOUBLE, all, NULL, MPI_DOUBLE, 0), "negative");
   EXPECT_WRONG(GATHER(is_last ? NULL : own, 1, MPI_DOUBLE, all, NULL, MPI_DOUBLE, 0), "buffer");
@@ -101,7 +103,7 @@ static void test_errors(void) {
       "MPI_COMM_NULL");
   EXPECT_WRONG(halocline_scatter_create(comm, own, is_last ? 2 : 1, MPI_DOUBLE, all,
                                         ranks > 1 ? NULL : counts, MPI_DOUBLE, 0, &made),
-               ": give");
+               ranks > 1 ? "elements" : "negative");
   EXPECT_WRONG(halocline_allgather_create(comm, own, 1, MPI_DOUBLE, is_last ? NULL : all, NULL,
                                           MPI_DOUBLE, &made),
                "buffer");

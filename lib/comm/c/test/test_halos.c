@@ -47,7 +47,7 @@ static void test_exchange(const char* method, double* memory, int corners) {
   halocline_plan plan = NULL;
   EXPECT(halocline_halo_create(cart, method, 2, fields, corners, NULL, &plan) == 0);
   if (plan == NULL) return;
-  halocline_plan_info info = {sizeof info, NULL, NULL, 0, 0, 0, 0};
+  halocline_plan_info info = HALOCLINE_PLAN_INFO;
   EXPECT(halocline_plan_inform(plan, &info) == 0);
   EXPECT(info.messages < ranks);
   for (int step = 0; step < 4; ++step) {
@@ -94,12 +94,15 @@ static void test_errors(double* memory) {
   EXPECT(halocline_plan_create(cart, "p2p", 0, NULL, 0, NULL, NULL, &plan) == 0);
   EXPECT_WRONG(halocline_swap(plan), "halocline_halo_create");
   EXPECT(halocline_plan_free(&plan) == 0);
+  EXPECT(CREATE(cart, 1, &right) == 0);
+  EXPECT_WRONG(halocline_swap(plan), "no field of this halo has a second array");
+  EXPECT(halocline_plan_free(&plan) == 0);
   EXPECT_WRONG(halocline_swap(plan), "is NULL");
   EXPECT_WRONG(halocline_halo_create(cart, "p2p", 0, NULL, 1, NULL, NULL), "`plan` is NULL");
 #undef CREATE
 }
 
-/* A program with a longer or shorter struct than the library's. */
+/* A program with a longer struct than the library's. test_older.c has shorter ones. */
 static void test_versions(double* memory) {
   struct {
     halocline_field known;
