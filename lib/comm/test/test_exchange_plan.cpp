@@ -749,8 +749,8 @@ TEST(ExchangePlan, SharesTheMemoryOfADeviceAlone) {
   };
   const bool one_node = NodeHierarchy(MPI_COMM_WORLD).nodes() == 1;
   if (world_size() > 1 && one_node) {  // on several nodes, a rank may have no neighbour on its node
-    refused(MemoryKind::host, "not in a shared window");
-    refused(MemoryKind::managed, "not in a shared window");
+    refused(MemoryKind::host, "not in memory of halocline_alloc()");
+    refused(MemoryKind::managed, "not in memory of halocline_alloc()");
     // The device says that this memory is its own, but it was not allocated there.
     refused(MemoryKind::device, "that other processes can open");
   }
