@@ -107,6 +107,11 @@ Collective& collective_of(halocline_collective collective) {
 }
 
 }  // namespace
+
+bool is_live(halocline_collective collective) {
+  return objects<Collective>().find(number_of(collective)) != nullptr;
+}
+
 }  // namespace halocline::c
 
 using namespace halocline;

@@ -80,6 +80,11 @@ void begin(Messages& of, halocline_request* request, Start start) {
 }
 
 }  // namespace
+
+bool is_live(halocline_messages messages) {
+  return objects<Messages>().find(number_of(messages)) != nullptr;
+}
+
 }  // namespace halocline::c
 
 using namespace halocline;

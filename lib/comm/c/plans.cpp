@@ -160,6 +160,11 @@ std::vector<comm::CartField> fields_of(int fields, const halocline_field* field)
 }
 
 }  // namespace
+
+bool is_live(halocline_plan plan) {
+  return objects<Plan>().find(number_of(plan)) != nullptr;
+}
+
 }  // namespace halocline::c
 
 using namespace halocline;

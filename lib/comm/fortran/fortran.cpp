@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
-#include "comm/c/errors.hpp"
-#include "comm/mpi/communicator.hpp"
+#include "comm/c/common.hpp"
 #include "support/mpi_check.hpp"
 #include "support/narrow.hpp"
 
@@ -55,24 +55,48 @@ void find_gap(const FullArray& array, int rank, const std::int64_t* extent,
   }
 }
 
-void check(const halocline_f_buffer& buffer) {
-  if (buffer.state == gaps) {
-    auto text =
-        "an array of rank " + std::to_string(buffer.rank) + " is an array section with gaps";
-    if (buffer.dimension != 0)
-      text += ": in dimension " + std::to_string(buffer.dimension) + " its stride is " +
-              std::to_string(buffer.stride) + " bytes";
-    throw ConfigError(text +
-                      ": give the section's first element, and a datatype that has the stride");
+// Names an argument, or one of several by its number, which begins with 1.
+struct Argument {
+  const char* name;
+  int number = 0;
+
+  // Throws ConfigError, which names the argument, unless `holds`.
+  void require(bool holds, const std::string& text) const {
+    if (holds) return;
+    const auto numbered = number != 0 ? " " + std::to_string(number) : std::string();
+    throw ConfigError(name + numbered + ": " + text);
   }
-  require(buffer.state != no_memory || buffer.count == 0,
-          "an array has no memory: allocate it before you describe it");
-  require(buffer.state != no_buffer, "a buffer is missing: give halocline_buffer(...)");
+};
+
+std::string gaps_of(const halocline_f_buffer& buffer) {
+  auto text = "the array (rank " + std::to_string(buffer.rank) + " of Fortran";
+  if (buffer.dimension != 0)
+    text += ", dimension " + std::to_string(buffer.dimension) + " has a stride of " +
+            std::to_string(buffer.stride) + " bytes";
+  return text + ") has gaps: copy it, or give its first element and a datatype with the stride";
 }
 
-void check_alone(const halocline_f_buffer& buffer) {
-  check(buffer);
-  require(buffer.state != in_place, "halocline_in_place is for the root of a gather or scatter");
+void check(const halocline_f_buffer& buffer, const Argument& of) {
+  if (buffer.state == gaps) of.require(false, gaps_of(buffer));
+  if (buffer.state == no_memory && buffer.count != 0)
+    of.require(false, "the array has no memory: allocate it before you describe it");
+  if (buffer.state == no_buffer)
+    of.require(false, "the buffer is missing: give halocline_buffer(...)");
+}
+
+void check_alone(const halocline_f_buffer& buffer, const Argument& of) {
+  check(buffer, of);
+  if (buffer.state == in_place)
+    of.require(false, "halocline_in_place is for the root of a gather or scatter");
+}
+
+// Makes a variable ready for a new object. Throws ConfigError if it holds one that was not freed.
+template <class Handle>
+void vacate(Handle& handle, const std::string& what) {
+  if (c::is_live(handle))
+    throw ConfigError("the variable holds " + what +
+                      " that was not freed: free it first, or give another variable");
+  handle = nullptr;
 }
 
 // Converts a communicator, which must be usable before ranks can agree on errors.
@@ -94,13 +118,17 @@ halocline_plan_options options_of(std::int64_t chunk_bytes, const char* model) {
   return out;
 }
 
-std::vector<halocline_message> messages_of(int number, const halocline_f_message* messages) {
+halocline_message message_of(const halocline_f_message& message, const Argument& of) {
+  const auto& buffer = message.buffer;
+  check_alone(buffer, of);
+  return {buffer.address,  buffer.count, type_of(buffer),
+          message.partner, message.tag,  message.round};
+}
+
+std::vector<halocline_message> messages_of(int number, const halocline_f_message* messages,
+                                           const char* name) {
   std::vector<halocline_message> out;
-  for (const auto* m = messages; m < messages + number; ++m) {
-    check_alone(m->buffer);
-    out.push_back(
-        {m->buffer.address, m->buffer.count, type_of(m->buffer), m->partner, m->tag, m->round});
-  }
+  for (int i = 0; i < number; ++i) out.push_back(message_of(messages[i], {name, i + 1}));
   return out;
 }
 
@@ -127,25 +155,27 @@ class Types {
 
 // Describes a field whose last axes are those of the communicator. The axes before them are numbers
 // of a point.
-halocline_field field_of(const halocline_f_field& field, int dimensions, Types& types) {
-  check_alone(field.buffer);
-  if (field.axes != dimensions || field.highs != dimensions || field.buffer.rank < dimensions)
-    throw ConfigError("a field has rank " + std::to_string(field.buffer.rank) +
-                      " and widths of ghosts for " + std::to_string(field.axes) + " and " +
-                      std::to_string(field.highs) +
-                      " axes: give `low` and `high` a number for each of the " +
-                      std::to_string(dimensions) + " dimensions of the communicator");
+halocline_field field_of(const halocline_f_field& field, const Argument& of, int dimensions,
+                         Types& types) {
+  check_alone(field.buffer, of);
+  of.require(
+      field.lows == dimensions && field.highs == dimensions && field.buffer.rank >= dimensions,
+      "the array has rank " + std::to_string(field.buffer.rank) + " and widths of ghosts for " +
+          std::to_string(field.lows) + " and " + std::to_string(field.highs) +
+          " axes: give `low` and `high` a number for each of the " + std::to_string(dimensions) +
+          " dimensions of the communicator");
   require(
       dimensions <= HALOCLINE_MAX_AXES,
       "the communicator has more dimensions than a field may have: use halocline_plan_create()");
   auto element = type_of(field.buffer);
-  require(element != MPI_DATATYPE_NULL, "the datatype is MPI_DATATYPE_NULL: give one that is made");
+  of.require(element != MPI_DATATYPE_NULL,
+             "the datatype is MPI_DATATYPE_NULL: give one that is made");
   MPI_Aint lower = 0, bytes = 0;
   HALOCLINE_MPI(MPI_Type_get_extent(element, &lower, &bytes));
-  if (bytes != field.element_bytes)
-    throw ConfigError("the elements of a field have " + std::to_string(field.element_bytes) +
-                      " bytes, but their datatype has " + std::to_string(bytes) +
-                      ": give the datatype of the array's elements");
+  of.require(bytes == field.element_bytes,
+             "the elements have " + std::to_string(field.element_bytes) +
+                 " bytes, but their datatype has " + std::to_string(bytes) +
+                 ": give the datatype of the array's elements");
   const int leading = field.buffer.rank - dimensions;
   std::int64_t parts = 1;
   for (int i = 0; i < leading; ++i) parts *= field.extent[i];
@@ -159,12 +189,18 @@ halocline_field field_of(const halocline_f_field& field, int dimensions, Types& 
     out.owned[i] = field.extent[leading + i] - field.low[i] - field.high[i];
   }
   if (field.has_swapped != 0) {
-    check_alone(field.swapped);
+    of.require(field.swapped_element_bytes == field.element_bytes,
+               "the elements have " + std::to_string(field.element_bytes) +
+                   " bytes, but those of `swapped` " + std::to_string(field.swapped_element_bytes) +
+                   ": give an array of the same type");
+    check_alone(field.swapped, {"`swapped` of field", of.number});
     bool is_alike = field.swapped.rank == field.buffer.rank;
     for (int i = 0; is_alike && i < field.buffer.rank; ++i)
       is_alike = field.swapped_extent[i] == field.extent[i];
-    require(is_alike,
-            "`swapped` has another shape than its field: give an array of the same shape");
+    of.require(is_alike,
+               "`swapped` has another shape than its field: give an array of the same shape");
+    of.require(field.swapped.address != field.buffer.address,
+               "`swapped` is the same array as its field: give a second one, or none");
     out.swapped = field.swapped.address;
   }
   return out;
@@ -174,15 +210,15 @@ int single(const halocline_f_message& message, auto&& call) {
   halocline_message converted{};
   const int code = guarded([&] {
     c::require_mpi();
-    converted = messages_of(1, &message).front();
+    converted = message_of(message, {"the message"});
   });
   return code != HALOCLINE_SUCCESS ? code : call(converted);
 }
 
 void check_packed(const halocline_f_buffer& buffer, const halocline_f_buffer& packed) {
   c::require_mpi();
-  check_alone(buffer);
-  check_alone(packed);
+  check_alone(buffer, {"`buffer`"});
+  check_alone(packed, {"`packed`"});
 }
 
 }  // namespace
@@ -207,13 +243,16 @@ std::int64_t halocline_f_look(const halocline_f_array* array, int rank, const st
   return static_cast<std::int64_t>(array->element_bytes);
 }
 
-int halocline_f_alloc(int comm, int rank, std::int64_t element_bytes, int lowers, const int* lower,
-                      int uppers, const int* upper, void** memory) {
+int halocline_f_alloc(int comm, int rank, std::int64_t element_bytes, int is_associated, int lowers,
+                      const int* lower, int uppers, const int* upper, void** memory) {
   MPI_Comm on = MPI_COMM_NULL;
   std::int64_t bytes = element_bytes;
   const int code = guarded([&] {
     on = comm_of(comm);
     comm::collectively(on, [&] {
+      require(is_associated == 0,
+              "the pointer is associated already: call halocline_deallocate() first, or nullify it "
+              "if other memory is meant; declare pointers with => null()");
       if (lowers != rank || uppers != rank)
         throw ConfigError("an array of rank " + std::to_string(rank) + " has " +
                           std::to_string(lowers) + " lower and " + std::to_string(uppers) +
@@ -237,8 +276,9 @@ int halocline_f_plan_create(int comm, const char* method, int sends,
   const int code = guarded([&] {
     on = comm_of(comm);
     comm::collectively(on, [&] {
-      sent = messages_of(sends, send);
-      received = messages_of(receives, receive);
+      vacate(*plan, "a plan");
+      sent = messages_of(sends, send, "send message");
+      received = messages_of(receives, receive, "receive message");
     });
   });
   if (code != HALOCLINE_SUCCESS) return code;
@@ -259,10 +299,11 @@ int halocline_f_halo_create(int cart, const char* method, int fields,
     HALOCLINE_MPI(MPI_Topo_test(on, &topology));
     if (topology == MPI_CART) HALOCLINE_MPI(MPI_Cartdim_get(on, &dimensions));
     comm::collectively(on, [&] {
+      vacate(*plan, "a plan");
       require(topology == MPI_CART,
               "the communicator has no Cartesian topology: make it with MPI_Cart_create");
-      for (const auto* f = field; f < field + fields; ++f)
-        converted.push_back(field_of(*f, dimensions, types));
+      for (int i = 0; i < fields; ++i)
+        converted.push_back(field_of(field[i], {"field", i + 1}, dimensions, types));
     });
   });
   if (code != HALOCLINE_SUCCESS) return code;
@@ -272,7 +313,10 @@ int halocline_f_halo_create(int cart, const char* method, int fields,
 
 int halocline_f_messages_create(int comm, halocline_messages* messages) {
   MPI_Comm on = MPI_COMM_NULL;
-  const int code = guarded([&] { on = comm_of(comm); });
+  const int code = guarded([&] {
+    on = comm_of(comm);
+    comm::collectively(on, [&] { vacate(*messages, "an engine of messages"); });
+  });
   return code != HALOCLINE_SUCCESS ? code : halocline_messages_create(on, messages);
 }
 
@@ -318,11 +362,12 @@ int halocline_f_collective_create(int kind, int comm, const halocline_f_buffer* 
     HALOCLINE_MPI(MPI_Comm_size(on, &ranks));
     const bool has_all = kind == 2 || rank == root;
     comm::collectively(on, [&] {
-      if (!has_all) check_alone(*buffer);
+      vacate(*collective, "a gather or scatter");
+      if (!has_all) check_alone(*buffer, {"`buffer`"});
       own = buffer->state == in_place ? MPI_IN_PLACE : buffer->address;
       if (!has_all) return;
-      check(*buffer);
-      check_alone(*all);
+      check(*buffer, {"`buffer`"});
+      check_alone(*all, {"`all`"});
       whole = all->address;
       whole_type = type_of(*all);
       if (numbers >= 0 && numbers != ranks)
@@ -367,8 +412,25 @@ int halocline_f_unpack(const halocline_f_buffer* packed, std::int64_t* position,
                           type_of(*buffer));
 }
 
+const char* halocline_f_last_error(void) {
+  static constexpr const char* kNames[][2] = {
+      {"in a shared window of Options::windows, see comm::SharedWindow or halocline_alloc()",
+       "in memory of halocline_allocate()"},
+      {"halocline_alloc()", "halocline_allocate()"},
+      {"halocline_wait()", "wait()"},
+      {"halocline_isend() or halocline_irecv()", "isend() or irecv()"},
+      {" is NULL: make it with ", " was not made or was freed: make it with "},
+  };
+  static thread_local std::string text;
+  text = halocline_last_error();
+  for (const auto& [in_c, in_fortran] : kNames)
+    if (const auto at = text.find(in_c); at != std::string::npos)
+      text.replace(at, std::strlen(in_c), in_fortran);
+  return text.c_str();
+}
+
 void halocline_f_stop(int code) {
-  std::fprintf(stderr, "halocline: %s\n", halocline_last_error());
+  std::fprintf(stderr, "halocline: %s\n", halocline_f_last_error());
   int is_initialized = 0, is_finalized = 0;
   MPI_Initialized(&is_initialized);
   MPI_Finalized(&is_finalized);

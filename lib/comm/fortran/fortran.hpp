@@ -42,9 +42,9 @@ struct halocline_f_field {
   halocline_f_buffer buffer;  // its datatype is that of an element
   halocline_f_buffer swapped;
   std::int64_t element_bytes;
+  std::int64_t swapped_element_bytes;
   int has_swapped;
-  int axes;  // numbers in `low` and `high`
-  int highs;
+  int lows, highs;  // numbers in `low` and `high`
   std::int64_t extent[halocline_f_most_axes];
   std::int64_t swapped_extent[halocline_f_most_axes];
   std::int64_t low[halocline_f_most_axes], high[halocline_f_most_axes];
@@ -55,8 +55,10 @@ struct halocline_f_field {
 std::int64_t halocline_f_look(const halocline_f_array* array, int rank, const std::int64_t* extent,
                               int is_contiguous, halocline_f_buffer* out);
 
-int halocline_f_alloc(int comm, int rank, std::int64_t element_bytes, int lowers, const int* lower,
-                      int uppers, const int* upper, void** memory);
+/// Allocates memory for an array, unless the pointer of a rank is associated already.
+int halocline_f_alloc(int comm, int rank, std::int64_t element_bytes, int is_associated, int lowers,
+                      const int* lower, int uppers, const int* upper, void** memory);
+/// Creates a plan, unless `*plan` is one that was not freed, as do the other functions that create.
 /// Negative `chunk_bytes`: the default. `model` may be NULL.
 int halocline_f_plan_create(int comm, const char* method, int sends,
                             const halocline_f_message* send, int receives,
@@ -87,6 +89,8 @@ int halocline_f_pack(const halocline_f_buffer* buffer, const halocline_f_buffer*
 int halocline_f_unpack(const halocline_f_buffer* packed, std::int64_t* position,
                        const halocline_f_buffer* buffer);
 
+/// Returns the text of halocline_last_error() with the names of Fortran, until the next call.
+const char* halocline_f_last_error(void);
 /// Prints the reason of the last error and ends the program. Fortran calls it where the caller gave
 /// no `ierror`.
 [[noreturn]] void halocline_f_stop(int code);

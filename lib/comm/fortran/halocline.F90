@@ -6,8 +6,10 @@
 !! HALOCLINE_NO_MPI_F08.
 !!
 !! Every procedure has an optional `ierror`, which gets halocline_success or another code. Without
-!! it, an error prints its reason and ends the program. Calls that are collective fail on all ranks
-!! alike. Arrays that plans keep must be targets, pointers or asynchronous.
+!! it, an error prints its reason and ends the program. If one rank gives a wrong argument to a
+!! procedure that makes something, all ranks get the error, except for MPI_COMM_NULL. Errors of
+!! start, finish, run and of single messages are their caller's alone. Arrays that plans keep must be
+!! targets, pointers or asynchronous.
 module halocline
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
@@ -59,7 +61,7 @@ module halocline
   type, bind(c) :: halocline_field
     private
     type(halocline_buffer) :: buffer, swapped
-    integer(c_int64_t) :: element_bytes = 0
+    integer(c_int64_t) :: element_bytes = 0, swapped_element_bytes = 0
     integer(c_int) :: has_swapped = 0, lows = 0, highs = 0
     integer(c_int64_t), dimension(most_axes) :: extent = 0, swapped_extent = 0, low = 0, high = 0
   end type
@@ -134,8 +136,8 @@ module halocline
 
   !> Allocates `u(lower(1):upper(1), ...)`, which is real32 or real64 and of rank 1 to 7, in memory
   !! that neighbours on the node reach. The numbers are undefined. Free it with
-  !! halocline_deallocate(). Collective over `comm`; bounds may differ between ranks. `u` is null
-  !! after an error.
+  !! halocline_deallocate(). Collective over `comm`; bounds may differ between ranks. A pointer that
+  !! is associated is refused. An error leaves `u` as it was.
   interface halocline_allocate
     procedure :: allocate_real32, allocate_real64
 #ifndef HALOCLINE_NO_MPI_F08
@@ -170,6 +172,7 @@ module halocline
   end interface
 
   !> Creates a plan that sends the messages `send` and receives `receive`. Collective over `comm`.
+  !! Refuses a variable whose plan was not freed, as do the other procedures that create something.
   interface halocline_plan_create
     procedure :: plan_create
 #ifndef HALOCLINE_NO_MPI_F08
@@ -195,7 +198,8 @@ module halocline
   end interface
 
   !> Creates a gather. Each rank contributes `buffer`. The root gets the block of rank i as
-  !! counts(i + 1) instances of the datatype of `all`; without `counts`, as its count of instances.
+  !! counts(i + 1) instances of the datatype of `all`. Without `counts`, each block has the count of
+  !! `all`.
   interface halocline_gather_create
     procedure :: gather_create
 #ifndef HALOCLINE_NO_MPI_F08
@@ -254,7 +258,7 @@ module halocline
     integer(c_int) function halocline_version() bind(c)
       import
     end function
-    type(c_ptr) function c_last_error() bind(c, name='halocline_last_error')
+    type(c_ptr) function c_last_error() bind(c, name='halocline_f_last_error')
       import
     end function
     integer(c_int) function c_test(plan, is_done) bind(c, name='halocline_test')
@@ -280,10 +284,10 @@ module halocline
       integer(c_int64_t), intent(in) :: extent(*)
       type(halocline_buffer), intent(inout) :: out
     end function
-    integer(c_int) function c_alloc(comm, axes, element_bytes, lowers, lower, uppers, upper, &
-        memory) bind(c, name='halocline_f_alloc')
+    integer(c_int) function c_alloc(comm, axes, element_bytes, is_associated, lowers, lower, &
+        uppers, upper, memory) bind(c, name='halocline_f_alloc')
       import
-      integer(c_int), value :: comm, axes, lowers, uppers
+      integer(c_int), value :: comm, axes, is_associated, lowers, uppers
       integer(c_int64_t), value :: element_bytes
       integer(c_int), intent(in) :: lower(*), upper(*)
       type(c_ptr), intent(inout) :: memory
@@ -393,31 +397,29 @@ contains
   ! ---- Memory ----
 
   !> Allocates memory for an array. Returns its address and the number of its elements.
-  subroutine room(axes, element_bytes, comm, lower, upper, address, elements, ierror)
+  subroutine room(axes, element_bytes, is_taken, comm, lower, upper, address, elements, ierror)
     integer, intent(in) :: axes, element_bytes, comm, lower(:), upper(:)
+    logical, intent(in) :: is_taken
     type(c_ptr), intent(out) :: address
     integer(int64), intent(out) :: elements
     integer, intent(out) :: ierror
     address = c_null_ptr
     elements = 0
-    ierror = c_alloc(comm, axes, int(element_bytes, c_int64_t), size(lower), lower, size(upper), &
-                     upper, address)
+    ierror = c_alloc(comm, axes, int(element_bytes, c_int64_t), merge(1, 0, is_taken), &
+                     size(lower), lower, size(upper), upper, address)
     if (ierror == halocline_success) elements = product(max(int(upper, int64) - lower + 1, 0_int64))
   end subroutine
 
+  ! Is written out for each kind, since a pointer of any type cannot get bounds.
   subroutine allocate_real32(u, comm, lower, upper, ierror)
-    real(real32), pointer, intent(out) :: u(..)
+    real(real32), pointer, intent(inout) :: u(..)
     integer, intent(in) :: comm, lower(:), upper(:)
     integer, intent(out), optional :: ierror
     real(real32), pointer :: flat(:)
     type(c_ptr) :: memory
     integer(int64) :: elements
     integer :: code
-    select rank (u)
-    rank (1); nullify(u); rank (2); nullify(u); rank (3); nullify(u); rank (4); nullify(u)
-    rank (5); nullify(u); rank (6); nullify(u); rank (7); nullify(u)
-    end select
-    call room(rank(u), 4, comm, lower, upper, memory, elements, code)
+    call room(rank(u), 4, associated(u), comm, lower, upper, memory, elements, code)
     if (code == halocline_success) then
       call c_f_pointer(memory, flat, [elements])
       associate (l => lower, h => upper)
@@ -436,18 +438,14 @@ contains
   end subroutine
 
   subroutine allocate_real64(u, comm, lower, upper, ierror)
-    real(real64), pointer, intent(out) :: u(..)
+    real(real64), pointer, intent(inout) :: u(..)
     integer, intent(in) :: comm, lower(:), upper(:)
     integer, intent(out), optional :: ierror
     real(real64), pointer :: flat(:)
     type(c_ptr) :: memory
     integer(int64) :: elements
     integer :: code
-    select rank (u)
-    rank (1); nullify(u); rank (2); nullify(u); rank (3); nullify(u); rank (4); nullify(u)
-    rank (5); nullify(u); rank (6); nullify(u); rank (7); nullify(u)
-    end select
-    call room(rank(u), 8, comm, lower, upper, memory, elements, code)
+    call room(rank(u), 8, associated(u), comm, lower, upper, memory, elements, code)
     if (code == halocline_success) then
       call c_f_pointer(memory, flat, [elements])
       associate (l => lower, h => upper)
@@ -579,7 +577,7 @@ contains
       field%high = field%low
     end if
     if (present(swapped)) then
-      field%swapped = described(swapped, extent=field%swapped_extent)
+      field%swapped = described(swapped, field%swapped_element_bytes, field%swapped_extent)
       field%swapped%count = 1
       field%has_swapped = 1
     end if
@@ -597,7 +595,7 @@ contains
   ! ---- Plans ----
 
   subroutine plan_create(plan, comm, method, send, receive, ierror, chunk_bytes, model)
-    type(halocline_plan), intent(out) :: plan
+    type(halocline_plan), intent(inout) :: plan
     integer, intent(in) :: comm
     character(*), intent(in) :: method
     type(halocline_message), intent(in) :: send(:), receive(:)
@@ -612,19 +610,22 @@ contains
   end subroutine
 
   subroutine halo_create(plan, cart, method, fields, corners, ierror, chunk_bytes, model)
-    type(halocline_plan), intent(out) :: plan
+    type(halocline_plan), intent(inout) :: plan
     integer, intent(in) :: cart
     character(*), intent(in) :: method
     type(halocline_field), intent(in) :: fields(:)
-    logical, intent(in) :: corners                       !< fill ghosts at edges and corners, too
+    logical, intent(in), optional :: corners             !< fill ghosts at edges and corners, too
     integer, intent(out), optional :: ierror
     integer(int64), intent(in), optional :: chunk_bytes
     character(*), intent(in), optional :: model
     character(:), allocatable :: path
     integer(c_int64_t) :: chunk
+    integer(c_int) :: with_corners
+    with_corners = 1
+    if (present(corners)) with_corners = merge(1, 0, corners)
     call options(chunk_bytes, model, chunk, path)
-    call give(c_halo_create(cart, trim(method)//c_null_char, size(fields), fields, &
-                            merge(1, 0, corners), chunk, path, plan%handle), ierror)
+    call give(c_halo_create(cart, trim(method)//c_null_char, size(fields), fields, with_corners, &
+                            chunk, path, plan%handle), ierror)
   end subroutine
 
   !> Leaves `path` unallocated without a model: C gets NULL for it.
@@ -707,7 +708,7 @@ contains
   ! ---- Single messages ----
 
   subroutine messages_create(messages, comm, ierror)
-    type(halocline_messages), intent(out) :: messages
+    type(halocline_messages), intent(inout) :: messages
     integer, intent(in) :: comm
     integer, intent(out), optional :: ierror
     call give(c_messages_create(comm, messages%handle), ierror)
@@ -766,7 +767,7 @@ contains
   ! ---- Gathers ----
 
   subroutine gather_create(gather, comm, buffer, all, root, counts, ierror)
-    type(halocline_collective), intent(out) :: gather
+    type(halocline_collective), intent(inout) :: gather
     integer, intent(in) :: comm, root
     type(halocline_buffer), intent(in) :: buffer, all
     integer(int64), intent(in), optional :: counts(:)
@@ -775,7 +776,7 @@ contains
   end subroutine
 
   subroutine scatter_create(scatter, comm, buffer, all, root, counts, ierror)
-    type(halocline_collective), intent(out) :: scatter
+    type(halocline_collective), intent(inout) :: scatter
     integer, intent(in) :: comm, root
     type(halocline_buffer), intent(in) :: buffer, all
     integer(int64), intent(in), optional :: counts(:)
@@ -784,7 +785,7 @@ contains
   end subroutine
 
   subroutine allgather_create(allgather, comm, buffer, all, counts, ierror)
-    type(halocline_collective), intent(out) :: allgather
+    type(halocline_collective), intent(inout) :: allgather
     integer, intent(in) :: comm
     type(halocline_buffer), intent(in) :: buffer, all
     integer(int64), intent(in), optional :: counts(:)
@@ -861,7 +862,7 @@ contains
   ! ---- Handles of mpi_f08 ----
 
   subroutine allocate_real32_f08(u, comm, lower, upper, ierror)
-    real(real32), pointer, intent(out) :: u(..)
+    real(real32), pointer, intent(inout) :: u(..)
     type(MPI_Comm), intent(in) :: comm
     integer, intent(in) :: lower(:), upper(:)
     integer, intent(out), optional :: ierror
@@ -869,7 +870,7 @@ contains
   end subroutine
 
   subroutine allocate_real64_f08(u, comm, lower, upper, ierror)
-    real(real64), pointer, intent(out) :: u(..)
+    real(real64), pointer, intent(inout) :: u(..)
     type(MPI_Comm), intent(in) :: comm
     integer, intent(in) :: lower(:), upper(:)
     integer, intent(out), optional :: ierror
@@ -923,7 +924,7 @@ contains
   end function
 
   subroutine plan_create_f08(plan, comm, method, send, receive, ierror, chunk_bytes, model)
-    type(halocline_plan), intent(out) :: plan
+    type(halocline_plan), intent(inout) :: plan
     type(MPI_Comm), intent(in) :: comm
     character(*), intent(in) :: method
     type(halocline_message), intent(in) :: send(:), receive(:)
@@ -934,11 +935,11 @@ contains
   end subroutine
 
   subroutine halo_create_f08(plan, cart, method, fields, corners, ierror, chunk_bytes, model)
-    type(halocline_plan), intent(out) :: plan
+    type(halocline_plan), intent(inout) :: plan
     type(MPI_Comm), intent(in) :: cart
     character(*), intent(in) :: method
     type(halocline_field), intent(in) :: fields(:)
-    logical, intent(in) :: corners
+    logical, intent(in), optional :: corners
     integer, intent(out), optional :: ierror
     integer(int64), intent(in), optional :: chunk_bytes
     character(*), intent(in), optional :: model
@@ -946,14 +947,14 @@ contains
   end subroutine
 
   subroutine messages_create_f08(messages, comm, ierror)
-    type(halocline_messages), intent(out) :: messages
+    type(halocline_messages), intent(inout) :: messages
     type(MPI_Comm), intent(in) :: comm
     integer, intent(out), optional :: ierror
     call messages_create(messages, comm%MPI_VAL, ierror)
   end subroutine
 
   subroutine gather_create_f08(gather, comm, buffer, all, root, counts, ierror)
-    type(halocline_collective), intent(out) :: gather
+    type(halocline_collective), intent(inout) :: gather
     type(MPI_Comm), intent(in) :: comm
     type(halocline_buffer), intent(in) :: buffer, all
     integer, intent(in) :: root
@@ -963,7 +964,7 @@ contains
   end subroutine
 
   subroutine scatter_create_f08(scatter, comm, buffer, all, root, counts, ierror)
-    type(halocline_collective), intent(out) :: scatter
+    type(halocline_collective), intent(inout) :: scatter
     type(MPI_Comm), intent(in) :: comm
     type(halocline_buffer), intent(in) :: buffer, all
     integer, intent(in) :: root
@@ -973,7 +974,7 @@ contains
   end subroutine
 
   subroutine allgather_create_f08(allgather, comm, buffer, all, counts, ierror)
-    type(halocline_collective), intent(out) :: allgather
+    type(halocline_collective), intent(inout) :: allgather
     type(MPI_Comm), intent(in) :: comm
     type(halocline_buffer), intent(in) :: buffer, all
     integer(int64), intent(in), optional :: counts(:)

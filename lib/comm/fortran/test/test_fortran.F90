@@ -280,7 +280,7 @@ contains
   subroutine test_errors()
     real(real64), target :: u(6, 4), v(6, 4)
     real(real64), pointer :: w(:, :) => null()
-    type(halocline_plan) :: plan, copy
+    type(halocline_plan) :: plan, copy, other
     type(halocline_info) :: info
     logical :: is_last
     COMM :: nothing
@@ -295,18 +295,22 @@ contains
     else
       call create('p2p', u(:, 2), 1)
     end if
-    call expect_error('rank 1 is an array section with gaps: in dimension 1 its stride is 48 bytes')
+    call expect_error('send message 1: the array (rank 1 of Fortran, dimension 1 has a stride of 48 bytes)')
     call create('p2p', u(2:3, :), 1)
-    call expect_error('rank 2 is an array section with gaps: in dimension 2 its stride is 48 bytes')
+    call expect_error('rank 2 of Fortran, dimension 2 has a stride of 48 bytes')
     call create('p2p', u(::3, ::2), 1)
-    call expect_error('in dimension 1 its stride is 24 bytes')
+    call expect_error('dimension 1 has a stride of 24 bytes')
+    call halocline_plan_create(plan, MPI_COMM_WORLD, 'p2p', [halocline_message ::], &
+      [halocline_message(v, 1, MPI_DOUBLE_PRECISION, left, 0), &
+       halocline_message(u(2, :), 1, MPI_DOUBLE_PRECISION, left, 0)], ierror)
+    call expect_error('receive message 2: the array')
     call create('p2p', u(:, 1), merge(2, 1, is_last))
     call expect_error('bytes')
     call create('p2p', u(:, 1), -1)
     call expect_error('count')
     if (ranks > 1) then
       call create('shared', u(:, 1), 1)
-      call expect_error('not possible')
+      call expect_error('memory of halocline_allocate()')
     end if
     call halocline_plan_create(plan, MPI_COMM_WORLD, 'p2p', [halocline_message ::], &
                                [halocline_message ::], ierror, model='/nowhere/model.json')
@@ -316,13 +320,22 @@ contains
                                [halocline_message ::], ierror)
     call expect_error('MPI_COMM_NULL')
     call plan%start(ierror)
-    call expect_error('is NULL')
+    call expect_error('the plan was not made or was freed: make it with halocline_plan_create()')
     call plan%info(info, ierror)
-    call expect_error('is NULL')
+    call expect_error('was not made')
 
     call create('p2p', u(:, 1), 1)
     call expect_success('create')
     copy = plan
+    if (is_last) then
+      call create('p2p', u(:, 1), 1)
+    else
+      call halocline_plan_create(other, MPI_COMM_WORLD, 'p2p', [halocline_message ::], &
+                                 [halocline_message ::], ierror)
+    end if
+    call expect_error('a plan that was not freed: free it first')
+    call other%start(ierror)
+    call expect_error('was not made')
     call plan%finish(ierror)
     call expect_error('start it first')
     call plan%start(ierror)
@@ -341,6 +354,10 @@ contains
     call expect_error('was freed')
     call copy%free(ierror)
     call expect_error('was freed')
+    call halocline_plan_create(copy, MPI_COMM_WORLD, 'p2p', [halocline_message ::], &
+                               [halocline_message ::], ierror)
+    call expect_success('create where a plan was freed')
+    call copy%free()
 
     call halocline_allocate(w, MPI_COMM_WORLD, [1, 1], [merge(1, 2, is_last), 2, 3], ierror)
     call expect_error('rank 2 has 2 lower and 3 upper bounds')
@@ -349,13 +366,17 @@ contains
     call expect(.not. associated(w), 'pointer after an error')
     call halocline_allocate(w, MPI_COMM_WORLD, [1, 1], [0, 2 + me], ierror)
     call expect(size(w, 1) == 0 .and. size(w, 2) == 2 + me, 'no elements')
+    if (.not. is_last) call halocline_deallocate(w)
+    call halocline_allocate(w, MPI_COMM_WORLD, [1, 1], [2, 2], ierror)
+    call expect_error('the pointer is associated already: call halocline_deallocate() first')
+    call expect(associated(w) .eqv. is_last, 'pointer that was refused')
     call halocline_deallocate(w, ierror)
     call expect_success('deallocate of no elements')
     call halocline_deallocate(w, ierror)
     call expect_success('deallocate of none')
     w => v
     call halocline_deallocate(w, ierror)
-    call expect_error('halocline_alloc()')
+    call expect_error('halocline_allocate()')
 
   contains
 
@@ -395,9 +416,9 @@ contains
     call expect_error('do not fit')
     call expect(position == 21, 'position after an error')
     call halocline_pack(halocline_buffer(from, 1, column), gaps(1, :), position, ierror)
-    call expect_error('gaps')
+    call expect_error('`packed`: the array')
     call halocline_pack(halocline_buffer(from(1, :), 1, column), packed, position, ierror)
-    call expect_error('gaps')
+    call expect_error('`buffer`: the array')
     call MPI_Type_free(column, ierror)
   end subroutine
 
@@ -433,8 +454,11 @@ contains
     integer, parameter :: n(2) = [3, 4]
     real(real64), pointer, contiguous :: u(:, :, :) => null(), v(:, :, :) => null()
     real(real32), allocatable, target :: w(:, :)
+    real(real64), target :: doubles(0:5)
+    real(real32), target :: singles(0:5)
     type(halocline_plan) :: plan
-    COMM :: cart
+    type(halocline_info) :: info, as_default
+    COMM :: cart, line
     integer :: grid(2), place(2), first(2), extent(2), step, wrong, x, y, part
     logical :: is_done
     grid = 0
@@ -465,11 +489,34 @@ contains
     call expect_error('same shape')
     call create([1, 1], u(1, :, :), v)
     call expect_error('gaps')
+    call create([1, 1], u, v(1, :, :))
+    call expect_error('`swapped` of field 1: the array')
+    call create([1, 1], u, u)
+    call expect_error('field 1: `swapped` is the same array')
     call create([2, 2], u, v)
     call expect(ierror == halocline_err_argument, 'too few points')
     call halocline_halo_create(plan, cart, 'p2p', [halocline_field(w, MPI_DOUBLE_PRECISION, [1, 1])], &
                                .false., ierror)
     call expect_error('4 bytes, but their datatype has 8')
+    call MPI_Cart_create(MPI_COMM_WORLD, 1, [ranks], [.true.], .false., line, ierror)
+    call halocline_halo_create(plan, line, 'p2p', &
+      [halocline_field(singles, MPI_REAL, [1]), &
+       halocline_field(doubles, MPI_DOUBLE_PRECISION, [1], swapped=singles)], ierror=ierror)
+    call expect_error('field 2: the elements have 8 bytes, but those of `swapped` 4')
+    call MPI_Comm_free(line, ierror)
+
+    ! Corners take more bytes than faces alone, and are the default.
+    call halocline_halo_create(plan, cart, 'p2p', [halocline_field(u, MPI_DOUBLE_PRECISION, [1, 1])])
+    call plan%info(as_default)
+    call halocline_halo_create(plan, cart, 'p2p', [halocline_field(u, MPI_DOUBLE_PRECISION, [1, 1])], &
+                               ierror=ierror)
+    call expect_error('free it first')
+    call plan%free()
+    call create([1, 1], u, v)
+    call plan%info(info)
+    call plan%free()
+    call expect(as_default%bytes_to_self + as_default%bytes_to_others == &
+                info%bytes_to_self + info%bytes_to_others + 4 * 2 * 8, 'bytes with corners')
     call halocline_deallocate(u)
     call halocline_deallocate(v)
     call MPI_Comm_free(cart, ierror)
@@ -554,8 +601,14 @@ contains
       end if
     end if
     call messages%isend(halocline_message(out(1, :), 5, MPI_DOUBLE_PRECISION, right, 0), sent, ierror)
-    call expect_error('gaps')
+    call expect_error('the message: the array')
+    call messages%irecv(halocline_message(in, 1, MPI_DOUBLE_PRECISION, MPI_PROC_NULL, 0), received)
     copy = messages
+    call messages%free(ierror)
+    call expect_error('call wait() for')
+    call received%wait()
+    call halocline_messages_create(messages, MPI_COMM_WORLD, ierror)
+    call expect_error('an engine of messages that was not freed: free it first')
     call messages%free()
     call copy%send(halocline_message(out, 1, MPI_DOUBLE_PRECISION, right, 0), ierror)
     call expect_error('freed')
@@ -597,12 +650,22 @@ contains
     call collective%run()
     if (me /= root) call expect(all(odd(:me + 1) == [(me * (me + 1) / 2 + j, j = 1, me + 1)]), 'scattered')
     copy = collective
+    call halocline_gather_create(collective, MPI_COMM_WORLD, halocline_buffer(mine, 2, MPI_INTEGER), &
+                                 halocline_buffer(whole, 2, MPI_INTEGER), root, ierror=ierror)
+    call expect_error('a gather or scatter that was not freed: free it first')
     call collective%free()
     call copy%run(ierror)
     call expect_error('freed')
     call halocline_gather_create(collective, MPI_COMM_WORLD, halocline_buffer(mine, 2, MPI_INTEGER), &
                                  halocline_no_buffer, root, ierror=ierror)
-    call expect_error('buffer is missing')
+    call expect_error('`all`: the buffer is missing')
+    call halocline_allgather_create(collective, MPI_COMM_WORLD, &
+      halocline_buffer(mine, 2, MPI_INTEGER), halocline_buffer(whole(1, :), 2, MPI_INTEGER), ierror=ierror)
+    if (ranks > 1) then
+      call expect_error('`all`: the array')
+    else
+      call collective%free()
+    end if
     call halocline_allgather_create(collective, MPI_COMM_WORLD, &
       halocline_buffer(mine, 2, MPI_INTEGER), halocline_buffer(whole, 2, MPI_INTEGER), &
       [counts, 1_int64], ierror)
@@ -617,7 +680,7 @@ program test_fortran
   type(halocline_plan) :: none
   character(8) :: way
   call none%start(ierror)
-  call expect_error('is NULL')
+  call expect_error('was not made')
   ierror = begin_mpi(c_null_ptr, c_null_ptr)
   call MPI_Comm_rank(MPI_COMM_WORLD, me, ierror)
   call MPI_Comm_size(MPI_COMM_WORLD, ranks, ierror)
