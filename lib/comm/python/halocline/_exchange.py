@@ -6,17 +6,15 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-import sys
-import warnings
-from typing import Any, Iterable, NamedTuple, Sequence, TypeVar, Union
+from typing import Any, Iterable, NamedTuple, Sequence, Union
 
+import numpy as np
 from mpi4py import MPI
 
 from . import _library as c
-from ._regions import Datatypes, Memory, agree, dense, in_c, memory_of, region_of
+from ._regions import Datatypes, Memory, agree, dense, entries, in_c, memory_of, region_of
 
 _start, _progress, _finish, _test = (c.function(name) for name in ("start", "progress", "finish", "test"))
-AnyPlan = TypeVar("AnyPlan", bound="Plan")
 
 
 class Message(NamedTuple):
@@ -26,6 +24,7 @@ class Message(NamedTuple):
     give `[array, datatype]` or `[array, count, datatype]` as in mpi4py. The count is 1 by default, and for predefined
     datatypes as many as the array holds. A message to `partner` meets the partner's receive from this rank with the same
     `tag` and `round`. Messages of round 1 may send what round 0 received. With MPI.PROC_NULL nothing is exchanged.
+    Both ends have the same bytes; types are not compared.
 
     >>> import halocline
     >>> import numpy as np
@@ -61,11 +60,9 @@ class PlanInfo(NamedTuple):
 
 
 AnyMessage = Union[Message, tuple[Any, int], tuple[Any, int, int], tuple[Any, int, int, int]]
-# Holds what plans use that were dropped during an exchange: MPI may still write there.
-_abandoned: list[Any] = []
 
 
-class Plan:
+class Plan(c.Handle):
     """Exchanges messages again and again.
 
     Sends and receives are messages, or tuples with the same members. The plan keeps its arrays alive and never
@@ -93,7 +90,8 @@ class Plan:
     [2.0, 6.0, 10.0]
     """
 
-    __slots__ = ("_handle", "_owners", "_done", "__weakref__")
+    __slots__ = ("_done",)
+    _kind = "a plan"
 
     def __init__(self, comm: MPI.Comm, sends: Iterable[AnyMessage] = (), receives: Iterable[AnyMessage] = (), method: str = "auto", *,
                  chunk_bytes: int = 1 << 20, model: str | os.PathLike[str] | None = None) -> None:  # fmt: skip
@@ -106,7 +104,8 @@ class Plan:
                     try:
                         message = Message(*one)
                         region = region_of(message.data, types, written=what == "receives")
-                        out.append(c.Message(region.address, region.number, c.handle_of(region.datatype), message.partner, message.tag, message.round))
+                        place = [c.whole(value, name) for value, name in zip(message[1:], message._fields[1:])]
+                        out.append(c.Message(region.address, region.number, c.handle_of(region.datatype), *place))
                     except c.InputError as error:
                         raise c.InputError(f"message {number} of {what}: {error}") from error
                     except (TypeError, ValueError, OverflowError, BufferError) as error:
@@ -121,8 +120,7 @@ class Plan:
             self._make("plan_create", comm, name, len(send), send, len(receive), receive, options)
 
     def _begin(self) -> None:
-        self._handle = ctypes.c_void_p()
-        self._owners: list[Any] = []
+        super()._begin()
         self._done = ctypes.c_int()
 
     def _make(self, function: str, comm: MPI.Comm, *arguments: Any) -> None:
@@ -230,36 +228,23 @@ class Plan:
         c.check(c.function("plan_free")(ctypes.byref(self._handle)))
         self._owners.clear()
 
-    def __enter__(self: AnyPlan) -> AnyPlan:
-        return self
-
-    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        # An error may be that of one rank. To free then would wait for ranks that do not come.
-        if error is None:
-            self.free()
-
-    def __del__(self) -> None:
-        # Ranks collect garbage at different times, so nothing collective can happen here.
-        if not sys.is_finalizing() and hasattr(self, "_handle") and self._handle.value is not None:
-            _abandoned.append(self._owners)
-            warnings.warn("a plan was not freed: call free(), or use `with`", ResourceWarning, stacklevel=2, source=self)
-
 
 def _options(method: str, chunk_bytes: int, model: str | os.PathLike[str] | None) -> tuple[bytes, Any]:
     if not isinstance(method, str):
         raise c.InputError(f'the method is a {type(method).__name__}: give a name such as "auto"')
-    options = c.PlanOptions(ctypes.sizeof(c.PlanOptions), chunk_bytes, None if model is None else os.fsencode(model))
+    options = c.PlanOptions(ctypes.sizeof(c.PlanOptions), c.whole(chunk_bytes, "chunk_bytes", 64), None if model is None else os.fsencode(model))
     return method.encode(), ctypes.byref(options)
 
 
-Width = Union[int, tuple[int, int]]
+Width = Union[int, Sequence[int]]
 
 
 class Halo(Plan):
     """Fills the ghost points of arrays from the neighbours in a Cartesian communicator.
 
-    Axis i of the arrays lies along dimension i of `cart`. Axes behind these belong to a point. An array has
-    its ghost points around its own points. Ghosts at open sides of the grid stay as they are.
+    Axis i of the arrays lies along dimension i of `cart`. Axes behind these belong to a point. Arrays
+    are in the order of C or of Fortran, the same on all ranks. An array has its ghost points around its own points.
+    Ghosts at open sides of the grid stay as they are.
 
     Parameters:
         cart: communicator of Create_cart()
@@ -283,6 +268,7 @@ class Halo(Plan):
     """
 
     __slots__ = ()
+    _kind = "a halo"
 
     def __init__(self, cart: MPI.Comm, fields: Any, widths: int | Sequence[Width] = 1, method: str = "auto", corners: bool = True, *,
                  swapped: Any = None, chunk_bytes: int = 1 << 20, model: str | os.PathLike[str] | None = None) -> None:  # fmt: skip
@@ -297,7 +283,12 @@ class Halo(Plan):
                 others = [None] * len(arrays) if swapped is None else list(swapped) if isinstance(swapped, (list, tuple)) else [swapped]
                 if len(others) != len(arrays):
                     raise c.InputError(f"{len(arrays)} fields have {len(others)} arrays to swap with: give one for each field")
-                out = [_field(array, other, axes, _widths(widths, axes), types) for array, other in zip(arrays, others)]
+                sides, out = _widths(widths, axes), []
+                for number, (array, other) in enumerate(zip(arrays, others)):
+                    try:
+                        out += _fields(array, other, axes, sides, types)
+                    except c.InputError as error:
+                        raise c.InputError(f"field {number}: {error}") from error
                 self._owners += [arrays, others]
                 return in_c(out, c.Field), *_options(method, chunk_bytes, model)
 
@@ -325,45 +316,59 @@ class Halo(Plan):
             self._fail(code)
 
 
-def _widths(widths: int | Sequence[Width], axes: int) -> list[tuple[int, int]]:
-    of_axes = list(widths) if isinstance(widths, Sequence) else [widths] * axes
+def _widths(widths: Any, axes: int) -> list[tuple[int, int]]:
+    given = entries(widths)
+    of_axes = [widths] * axes if given is None else given
     if len(of_axes) != axes:
-        raise c.InputError(f"there are widths for {len(of_axes)} axes and {axes} dimensions: give one for each dimension")
+        raise c.InputError(f"there are widths for {len(of_axes)} axes and {axes} dimensions ({widths!r}): give one for each dimension")
     out = []
     for width in of_axes:
-        low, high = width if isinstance(width, Sequence) else (width, width)
-        if low < 0 or high < 0:
+        pair = entries(width)
+        sides = [c.whole(one, "a width", 64) for one in ([width, width] if pair is None or isinstance(width, str) else pair)]
+        if len(sides) != 2:
+            raise c.InputError(f"the width {width} has {len(sides)} sides: give a number or (low, high)")
+        if min(sides) < 0:
             raise c.InputError(f"the width {width} is negative: give 0 or more")
-        out.append((int(low), int(high)))
+        out.append((sides[0], sides[1]))
     return out
 
 
-def _field(array: Any, other: Any, axes: int, widths: list[tuple[int, int]], types: Datatypes) -> c.Field:
+def _order(strides: tuple[int, ...], shape: tuple[int, ...], size: int) -> int | None:
+    """Returns the order of an array without gaps, whose points have `size` bytes; None for others."""
+    return next((order for order, name in ((MPI.ORDER_C, "C"), (MPI.ORDER_FORTRAN, "F")) if strides == dense(shape, size, name)), None)
+
+
+def _fields(array: Any, other: Any, axes: int, widths: list[tuple[int, int]], types: Datatypes) -> list[c.Field]:
     memory = memory_of(array)
-    shape = memory.shape[:axes]
+    shape, behind = memory.shape[:axes], memory.shape[axes:]
     if len(shape) < axes or axes > c.MAX_AXES:
         raise c.InputError(f"an array of {len(memory.shape)} axes does not fit {axes} dimensions: give one with as many axes, at most {c.MAX_AXES}")
-    element, count = types.strided(memory._replace(shape=memory.shape[axes:], strides=memory.strides[axes:]))
-    size = memory.dtype.itemsize * math.prod(memory.shape[axes:])
-    if count != 1 or element.Get_extent() != (0, size):
-        element = types.keep(types.keep(element.Create_contiguous(count)).Create_resized(0, size))
-    for order, name in ((MPI.ORDER_C, "C"), (MPI.ORDER_FORTRAN, "F")):
-        if memory.strides[:axes] == dense(shape, size, name):
-            break
-    else:
-        raise c.InputError("the array is a view with gaps: give a whole array, as numpy.ascontiguousarray() makes one")
-    field = c.Field(ctypes.sizeof(c.Field), memory.address, None, c.handle_of(element), order)
     arrays: list[Memory] = [memory]
     if other is not None:
         second = memory_of(other)
         if (second.shape, second.strides, second.dtype) != (memory.shape, memory.strides, memory.dtype):
             raise c.InputError("the array to swap with has another shape or type: give one like the field")
-        field.swapped = second.address
         arrays.append(second)
     if not all(one.writable for one in arrays):
         raise c.InputError("an array that gets data is read-only: give one that can be written")
+    element, count = types.strided(memory._replace(shape=behind, strides=memory.strides[axes:]))
+    size, begins = memory.dtype.itemsize * math.prod(behind), [0]
+    order = _order(memory.strides[:axes], shape, size)
+    if order is None:
+        # In the order of Fortran, a point is not in one piece, but each of its components is an array without gaps.
+        order, size, element, count = _order(memory.strides[:axes], shape, memory.dtype.itemsize), memory.dtype.itemsize, types.element(memory.dtype), 1
+        begins = [sum(at * step for at, step in zip(index, memory.strides[axes:])) for index in np.ndindex(behind)]
+    if order is None:
+        raise c.InputError("the array is a view with gaps: give a whole array, as numpy.ascontiguousarray() makes one")
+    if count != 1 or element.Get_extent() != (0, size):
+        element = types.keep(types.keep(element.Create_contiguous(count)).Create_resized(0, size))
+    owned = []
     for axis, (low, high) in enumerate(widths):
         if shape[axis] < low + high:
             raise c.InputError(f"{shape[axis]} points along axis {axis} are fewer than the {low + high} ghosts: give a larger array")
-        field.owned[axis], field.low[axis], field.high[axis] = shape[axis] - low - high, low, high
-    return field
+        owned.append(shape[axis] - low - high)
+    rest = order, *(in_c([*values, *[0] * (c.MAX_AXES - axes)], ctypes.c_int64) for values in (owned, *zip(*widths)))
+    swapped = arrays[1].address if other is not None else None
+    return [
+        c.Field(ctypes.sizeof(c.Field), memory.address + begin, None if swapped is None else swapped + begin, c.handle_of(element), *rest) for begin in begins
+    ]

@@ -6,11 +6,16 @@ of a microsecond. test/test_declarations.py compares the declarations with the h
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import operator
 import os
 import pathlib
+import sys
+import warnings
+import weakref
 from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from mpi4py import MPI
 
@@ -152,23 +157,30 @@ def function(name: str) -> Any:
 
 
 _last_error = function("last_error")
-# Maps names in the texts of the library to the names in Python.
+# Maps names in the texts of the library to the names in Python. A text comes before its parts.
 _NAMES = {
+    "in a shared window of Options::windows, see comm::SharedWindow or halocline_alloc()": "in memory of halocline.empty()",
+    "halocline_alloc() (comm::SharedWindow in C++)": "halocline.empty()",
+    "halocline_wait() for each": "wait() of each",
     "halocline_plan_create()": "halocline.Plan()",
     "halocline_halo_create()": "halocline.Halo()",
     "halocline_messages_create()": "halocline.Messages()",
     "halocline_gather_create()": "halocline.Gather()",
     "halocline_alloc()": "halocline.empty()",
     "halocline_packed_bytes()": "halocline.packed_bytes()",
-    "in a shared window of Options::windows, see comm::SharedWindow": "in memory of halocline.empty()",
 }
+
+
+def in_python(text: str) -> str:
+    """Returns a text of the library with the names that functions have in Python."""
+    for theirs, ours in _NAMES.items():
+        text = text.replace(theirs, ours)
+    return text
 
 
 def fail(code: int) -> NoReturn:
     """Raises the last error of the library."""
-    text = _last_error().decode(errors="replace")
-    for in_c, in_python in _NAMES.items():
-        text = text.replace(in_c, in_python)
+    text = in_python(_last_error().decode(errors="replace"))
     raise InputError(text) if code == InputError.code else Error(text, code)
 
 
@@ -182,3 +194,60 @@ def handle_of(mpi: MPI.Comm | MPI.Datatype) -> int | None:
     """Returns the C handle of an object of mpi4py."""
     value: int | None = HANDLE.from_address(MPI._addressof(mpi)).value
     return value
+
+
+def whole(value: Any, name: str, bits: int = 32) -> int:
+    """Returns an integer that C can hold. Raises InputError for others, since ctypes would cut them silently."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InputError(f"{name} is a {type(value).__name__}: give a whole number") from None
+    if not -(1 << bits - 1) <= number < 1 << bits - 1:
+        raise InputError(f"{name} is {number}: give a number of at most {bits} bits")
+    return number
+
+
+_living: weakref.WeakSet[Handle] = weakref.WeakSet()
+# Holds what was used by objects that were dropped: MPI may still write there.
+_abandoned: list[Any] = []
+AnyHandle = TypeVar("AnyHandle", bound="Handle")
+
+
+class Handle:
+    """Holds a handle of the library and the arrays that it uses. Warns if nobody frees it."""
+
+    __slots__ = ("_handle", "_owners", "__weakref__")
+    _kind = "a handle"
+
+    def _begin(self) -> None:
+        self._handle = ctypes.c_void_p()
+        self._owners: list[Any] = []
+        _living.add(self)
+
+    def free(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self: AnyHandle) -> AnyHandle:
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        # An error may be that of one rank. To free then would wait for ranks that do not come.
+        if error is None:
+            self.free()
+
+    def _warn(self) -> None:
+        warnings.warn(f"{self._kind} was not freed: call free(), or use `with`", ResourceWarning, stacklevel=3, source=self)
+
+    def __del__(self) -> None:
+        # Ranks collect garbage at different times, so nothing collective can happen here.
+        if not sys.is_finalizing() and getattr(self, "_handle", None):
+            _abandoned.append(self._owners)
+            self._warn()
+
+
+@atexit.register
+def _warn_at_exit() -> None:
+    # Later, when Python drops what is left, modules may be gone.
+    for one in list(_living):
+        if one._handle:
+            one._warn()

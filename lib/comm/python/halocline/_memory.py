@@ -12,7 +12,7 @@ import numpy as np
 from mpi4py import MPI
 
 from . import _library as c
-from ._regions import Datatypes, agree, region_of
+from ._regions import Datatypes, agree, entries, region_of
 
 
 def empty(comm: MPI.Comm, shape: int | tuple[int, ...], dtype: Any = float, order: str = "C") -> np.ndarray[Any, Any]:
@@ -20,7 +20,7 @@ def empty(comm: MPI.Comm, shape: int | tuple[int, ...], dtype: Any = float, orde
     between arrays.
 
     Its values are undefined. Shapes may differ between ranks. Where ranks cannot share memory, the memory is ordinary.
-    Collective over `comm`. The memory stays until free().
+    `comm` has the ranks of the plans' communicator, in the same order. Collective over `comm`. The memory stays until free().
 
     >>> import halocline
     >>> from mpi4py import MPI
@@ -32,13 +32,14 @@ def empty(comm: MPI.Comm, shape: int | tuple[int, ...], dtype: Any = float, orde
     """
 
     def arguments() -> tuple[tuple[int, ...], np.dtype[Any], int]:
-        lengths = tuple(int(length) for length in (shape if isinstance(shape, (tuple, list)) else (shape,)))
+        given = entries(shape)
+        lengths = tuple(c.whole(length, "a length", 64) for length in ([shape] if given is None else given))
         kind = np.dtype(dtype)
         if kind.hasobject:
             raise c.InputError(f"an array of {kind} holds Python objects: give a type of numbers")
         if order not in ("C", "F") or min(lengths, default=0) < 0:
             raise c.InputError(f"no array has shape {lengths} and order {order!r}: give lengths of 0 or more, and C or F")
-        return lengths, kind, math.prod(lengths) * kind.itemsize
+        return lengths, kind, c.whole(math.prod(lengths) * kind.itemsize, "the number of bytes", 64)
 
     lengths, kind, size = agree(comm, arguments)
     memory = ctypes.c_void_p()
@@ -120,7 +121,12 @@ def unpack(packed: Any, data: Any) -> int:
 
 
 def _bytes_of(packed: Any, written: bool) -> np.ndarray[Any, Any]:
-    out = np.asarray(memoryview(packed))
+    try:
+        out = np.asarray(memoryview(packed))
+    except (TypeError, ValueError):
+        raise c.InputError(f"a {type(packed).__name__} holds no packed bytes: give an array, such as numpy.empty(bytes, 'u1')") from None
+    if out.dtype.hasobject:
+        raise c.InputError("the array of packed bytes holds Python objects: give one of numbers")
     if not out.flags.c_contiguous or (written and not out.flags.writeable):
         raise c.InputError("packed bytes need an array without gaps that can be written: give one of numpy.empty(bytes, 'u1')")
     return out.reshape(-1).view("u1")

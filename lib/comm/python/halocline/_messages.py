@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, NamedTuple, Sequence, TypeVar
+from typing import Any, NamedTuple, Sequence
 
 from mpi4py import MPI
 
 from . import _library as c
-from ._regions import Datatypes, agree, in_c, is_place, region_of
+from ._regions import Datatypes, agree, entries, in_c, is_place, region_of
 
 # Holds arrays of requests that were dropped before they were complete: MPI may still use them.
 _abandoned: list[Any] = []
-AnyCollective = TypeVar("AnyCollective", bound="_Collective")
 
 
 class Status(NamedTuple):
@@ -81,7 +80,7 @@ class _Receive(Request):
     __slots__ = ()
 
 
-class Messages:
+class Messages(c.Handle):
     """Sends and receives single messages between the ranks of `comm`, which is duplicated. Only its own calls match
     its messages.
 
@@ -100,19 +99,22 @@ class Messages:
     [1.0, 1.0, 1.0]
     """
 
-    __slots__ = ("_handle",)
+    __slots__ = ()
+    _kind = "an engine of messages"
 
     def __init__(self, comm: MPI.Comm) -> None:
-        self._handle = ctypes.c_void_p()
+        self._begin()
         agree(comm, lambda: None)
         c.check(c.function("messages_create")(c.handle_of(comm), ctypes.byref(self._handle)))
 
     def _call(self, name: str, data: Any, partner: int, tag: int, *more: Any) -> Any:
         if self._handle.value is None:
             raise c.InputError("the engine of messages was freed: make a new one")
+        receives = name.endswith("recv")
+        to, tag = c.whole(partner, "source" if receives else "destination"), c.whole(tag, "tag")
         with Datatypes() as types:
-            region = region_of(data, types, written=name.endswith("recv"))
-            c.check(c.function(name)(self._handle, region.address, region.number, c.handle_of(region.datatype), partner, tag, *more))
+            region = region_of(data, types, written=receives)
+            c.check(c.function(name)(self._handle, region.address, region.number, c.handle_of(region.datatype), to, tag, *more))
             return region.owner
 
     def send(self, data: Any, destination: int, tag: int = 0) -> None:
@@ -183,30 +185,25 @@ class Messages:
         """
         c.check(c.function("messages_free")(ctypes.byref(self._handle)))
 
-    def __enter__(self) -> Messages:
-        return self
 
-    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        # An error may be that of one rank. To free then would wait for ranks that do not come.
-        if error is None:
-            self.free()
-
-
-class _Collective:
-    __slots__ = ("_handle", "_owners")
-    _owners: list[Any]
+class _Collective(c.Handle):
+    __slots__ = ()
 
     def _make(self, name: str, comm: MPI.Comm, data: Any, all_data: Any, counts: Sequence[int] | None, root: int | None) -> None:
-        self._handle, self._owners = ctypes.c_void_p(), []
+        self._begin()
         with Datatypes() as types:
 
             def arguments() -> tuple[Any, ...]:
-                holds_all = root is None or comm.rank == root
+                holds_all = root is None or comm.rank == c.whole(root, "root")
                 if holds_all and (all_data is None or is_place(all_data)):
                     raise c.InputError("the root has no array for the blocks of all ranks: give one there")
                 own = region_of(data, types, written=name == "scatter", by_rows=True)
                 everything = region_of(all_data, types, written=name != "scatter", by_rows=True) if holds_all else None
-                blocks = _counts(counts, everything.number, comm.size, isinstance(all_data, (list, tuple))) if everything else None
+                blocks = None
+                if everything:
+                    blocks = _counts(counts, everything.number, comm.size, _is_of_each(all_data))
+                    if isinstance(all_data, (list, tuple)):  # the blocks of all ranks must be in the array, too
+                        region_of([all_data[0], sum(blocks), all_data[-1]], types, written=name != "scatter")
                 self._owners += [own.owner, everything and everything.owner]
                 return own, everything, blocks
 
@@ -241,25 +238,27 @@ class _Collective:
         c.check(c.function("collective_free")(ctypes.byref(self._handle)))
         self._owners.clear()
 
-    def __enter__(self: AnyCollective) -> AnyCollective:
-        return self
 
-    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        if error is None:
-            self.free()
+def _is_of_each(data: Any) -> bool:
+    """Tells if the number of instances is that of each rank: it was given, or is that of a datatype of its own."""
+    return isinstance(data, (list, tuple)) and (len(data) == 3 or not data[-1].is_predefined)
 
 
-def _counts(counts: Sequence[int] | None, number: int, ranks: int, are_instances: bool) -> Any:
+def _counts(counts: Any, number: int, ranks: int, is_of_each: bool) -> Any:
     if counts is None:
-        if are_instances:
+        if is_of_each:
             counts = [number] * ranks
         elif number % ranks != 0:
             raise c.InputError(f"{number} rows are not the same number for {ranks} ranks: give `counts`")
         else:
             counts = [number // ranks] * ranks
-    if len(counts) != ranks or min(counts) < 0 or (not are_instances and sum(counts) > number):
-        raise c.InputError(f"the counts {list(counts)} do not fit {ranks} ranks and {number} rows: give a number for each rank")
-    return in_c([int(count) for count in counts], ctypes.c_int64)
+    given = entries(counts)
+    if given is None:
+        raise c.InputError(f"counts is a {type(counts).__name__}: give a number for each rank")
+    numbers = [c.whole(count, "a count", 64) for count in given]
+    if len(numbers) != ranks or min(numbers) < 0 or (not is_of_each and sum(numbers) > number):
+        raise c.InputError(f"the counts {numbers} do not fit {ranks} ranks and {number} rows: give a number for each rank")
+    return in_c(numbers, ctypes.c_int64)
 
 
 class Gather(_Collective):
@@ -267,7 +266,8 @@ class Gather(_Collective):
 
     A row is what the first index of an array selects. Rank i sends the rows of its `data`, and they become the next
     counts[i] rows of `root_data`. By default, all ranks send the same number of rows. `data` may be MPI.IN_PLACE at
-    the root. `[array, count, datatype]` is allowed for both; then counts are instances of the datatype.
+    the root. `[array, count, datatype]` is allowed for both; then counts are instances of the datatype,
+    and `count` is that of each rank.
 
     >>> import halocline
     >>> import numpy as np
@@ -279,6 +279,7 @@ class Gather(_Collective):
     """
 
     __slots__ = ()
+    _kind = "a gather"
 
     def __init__(self, comm: MPI.Comm, data: Any, root_data: Any = None, counts: Sequence[int] | None = None, root: int = 0) -> None:
         self._make("gather", comm, data, root_data, counts, root)
@@ -301,6 +302,7 @@ class Scatter(_Collective):
     """
 
     __slots__ = ()
+    _kind = "a scatter"
 
     def __init__(self, comm: MPI.Comm, data: Any, root_data: Any = None, counts: Sequence[int] | None = None, root: int = 0) -> None:
         self._make("scatter", comm, data, root_data, counts, root)
@@ -323,6 +325,7 @@ class Allgather(_Collective):
     """
 
     __slots__ = ()
+    _kind = "an allgather"
 
     def __init__(self, comm: MPI.Comm, data: Any, all_data: Any, counts: Sequence[int] | None = None) -> None:
         self._make("allgather", comm, data, all_data, counts, None)

@@ -39,9 +39,14 @@ def read_records(*files: str | os.PathLike[str]) -> pandas.DataFrame:
     for pattern in [os.fspath(file) for file in files]:
         paths = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern))
         if not paths:
-            raise FileNotFoundError(f"there is no {pattern}: write records with --output")
+            raise InputError(f"there is no {pattern}: write records with --output")
         for path in paths:
-            frame = pandas.read_csv(path) if path.endswith(".csv") else pandas.json_normalize(_records(path))
+            try:
+                frame = pandas.read_csv(path) if path.endswith(".csv") else pandas.json_normalize(_records(path))
+            except InputError:
+                raise
+            except (OSError, ValueError) as error:
+                raise InputError(f"{path} cannot be read ({error}): give a file that `halocline run` or `compare` wrote") from error
             frames.append(frame.assign(file=path))
     return pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame()
 

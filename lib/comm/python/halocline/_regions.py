@@ -10,7 +10,7 @@ from typing import Any, Callable, NamedTuple, Sequence, TypeVar
 import numpy as np
 from mpi4py import MPI
 
-from ._library import InputError
+from ._library import InputError, whole
 
 T = TypeVar("T")
 MOST = 2**31 - 1  # largest number that constructors of datatypes take in every MPI
@@ -29,11 +29,14 @@ def agree(comm: MPI.Comm, local: Callable[[], T]) -> T:
         raise InputError("the communicator is MPI.COMM_NULL: give one of all ranks")
     if comm.Is_inter():
         raise InputError("the communicator has two groups: merge them with its Merge()")
-    error: Exception | None = None
+    error: InputError | None = None
     try:
         out = local()
-    except Exception as why:  # whatever it is, the other ranks must not wait
+    except InputError as why:
         error = why
+    except Exception as why:  # whatever it is, the other ranks must not wait
+        error = InputError(f"an argument cannot be used ({why}): give what help() of the function names")
+        error.__cause__ = why
     first = np.array([comm.rank if error else comm.size], "i4")
     comm.Allreduce(MPI.IN_PLACE, first, MPI.MIN)
     if first[0] < comm.size:
@@ -218,10 +221,10 @@ def region_of(data: Any, types: Datatypes, written: bool, by_rows: bool = False)
         if datatype == MPI.DATATYPE_NULL:
             raise InputError("the datatype is MPI.DATATYPE_NULL: give one that is made")
         if is_place(array):
-            return Region(int(array), int(data[1]) if len(data) == 3 else 1, datatype, None)
+            return Region(int(array), whole(data[1], "the count", 64) if len(data) == 3 else 1, datatype, None)
         memory = memory_of(array)
         if len(data) == 3:
-            count = int(data[1])
+            count = whole(data[1], "the count", 64)
         else:
             count = math.prod(memory.shape) * memory.dtype.itemsize // max(datatype.Get_size(), 1) if datatype.is_predefined else 1
         _check_reach(memory, count, datatype)
@@ -230,6 +233,14 @@ def region_of(data: Any, types: Datatypes, written: bool, by_rows: bool = False)
     if written and not memory.writable:
         raise InputError("an array that gets data is read-only: give one that can be written")
     return Region(memory.address, count, datatype, memory.owner)
+
+
+def entries(value: Any) -> list[Any] | None:
+    """Returns the entries of a list, a tuple or an array; None for a single number."""
+    try:
+        return list(value)
+    except TypeError:
+        return None
 
 
 def in_c(values: Sequence[Any], kind: Any) -> Any:

@@ -94,14 +94,24 @@ class Page(unittest.TestCase):
                 exec(code, names)  # noqa: S102
 
 
+class Texts(unittest.TestCase):
+    def test_names_are_those_of_python(self):
+        where = ("in a shared window of Options::windows, see comm::SharedWindow or halocline_alloc()",
+                 "in memory of halocline_alloc() (comm::SharedWindow in C++), or the node could not share it")  # fmt: skip
+        ours = ("in memory of halocline.empty()", "in memory of halocline.empty(), or the node could not share it")
+        before, behind = "method shared is not possible (a send buffer of rank 0, partner 1, tag 0, is not ", "): use another method, such as p2p"
+        for one, expected in zip(where, ours):
+            self.assertEqual(library.in_python(before + one + behind), before + expected + behind)
+
+
 @unittest.skipIf(MPI.COMM_WORLD.size > 1, "one rank is enough")
 class Imports(unittest.TestCase):
-    def told(self, path, code="import halocline", **more):
+    def told(self, path, code="import halocline", *options, whole=False, **more):
         # Open MPI's own variables would make the process a part of this job.
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_COMM", "PMIX", "OMPI_MCA_ess", "OMPI_MCA_orte_", "OMPI_MCA_pmix"))}
-        run = subprocess.run([sys.executable, "-c", "import mpi4py; mpi4py.rc.initialize = False\n" + code], capture_output=True, text=True, check=False,
+        run = subprocess.run([sys.executable, *options, "-c", "import mpi4py; mpi4py.rc.initialize = False\n" + code], capture_output=True, text=True, check=False,
                              env=clean | {"HALOCLINE_LIBRARY": str(path)} | more)  # fmt: skip
-        return run.stderr.strip().split("\n")[-1]
+        return run.stderr.strip() if whole else run.stderr.strip().split("\n")[-1]
 
     def test_a_library_that_cannot_be_used(self):
         self.assertRegex(self.told("/nowhere/libhalocline.so"), r"ImportError: libhalocline cannot be loaded \(/nowhere/.*: install")
@@ -114,6 +124,24 @@ class Imports(unittest.TestCase):
     def test_mpi_that_is_not_running(self):
         told = self.told(library.LIBRARY._name, "import halocline, numpy; halocline.free(numpy.zeros(2))")
         self.assertIn("MPI is not running: call between", told)
+
+    def test_what_nobody_frees(self):
+        code = """
+import halocline, numpy
+from mpi4py import MPI
+MPI.Init()
+comm, u = MPI.COMM_WORLD, numpy.zeros(2)
+cart = comm.Create_cart([1], periods=[True])
+halo, plan, messages = halocline.Halo(cart, halocline.empty(cart, 8)), halocline.Plan(comm), halocline.Messages(comm)
+gather, scatter, allgather = (make(comm, u, u.copy()) for make in (halocline.Gather, halocline.Scatter, halocline.Allgather))
+with halocline.Plan(comm):
+    pass
+"""
+        kinds = ["a gather", "a halo", "a plan", "a scatter", "an allgather", "an engine of messages"]
+        told = self.told(library.LIBRARY._name, code, "-X", "dev", whole=True)
+        found = re.findall("ResourceWarning: (.*) was not freed: call free\\(\\), or use `with`", told)
+        self.assertEqual(sorted(found), kinds, told)
+        self.assertNotIn("not freed", self.told(library.LIBRARY._name, code, whole=True))
 
 
 class Records(unittest.TestCase):
@@ -130,7 +158,10 @@ class Records(unittest.TestCase):
             bad.write_text("[1]\n", encoding="utf-8")
             with self.assertRaisesRegex(halocline.InputError, r"line 1 of .*bad.jsonl is no record \(no object\): write"):
                 halocline.read_records(bad)
-            with self.assertRaisesRegex(FileNotFoundError, "there is no .*none: write"):
+            with self.assertRaisesRegex(halocline.InputError, "a.csv cannot be read .*: give a file"):
+                rows.write_text("", encoding="utf-8")
+                halocline.read_records(rows)
+            with self.assertRaisesRegex(halocline.InputError, "there is no .*none: write"):
                 halocline.read_records(folder + "/none")
         self.assertEqual(len(halocline.read_records()), 0)
 

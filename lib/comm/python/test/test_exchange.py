@@ -158,7 +158,17 @@ class Mistakes(RanksTest):
             self.refused(text, plan, [(send if IS_LAST else u, MPI.PROC_NULL)])
         self.refused("message 1 of receives: an array that gets data is read-only", plan, [], [(u, MPI.PROC_NULL), (frozen if IS_LAST else u, MPI.PROC_NULL)])
         self.refused("message 0 of sends", plan, [(u,)])
-        self.refused("message 0 of sends", plan, [(u, "left")])
+        self.refused("message 0 of sends: partner is a str: give a whole number", plan, [(u, "left")])
+        for partner, tag, step, text in (
+            (1 << 32, 0, 0, "partner is 4294967296: give a number of at most 32 bits"),
+            (MPI.PROC_NULL, -(1 << 40), 0, "tag is -1099511627776: give"),
+            (MPI.PROC_NULL, 0, (1 << 32) + 1, "round is 4294967297: give"),
+            (MPI.PROC_NULL, 0, 0.5, "round is a float: give a whole number"),
+        ):
+            self.refused(f"{where}message 0 of receives: {text}", plan, [], [(u, partner, tag, step) if IS_LAST else (u, MPI.PROC_NULL)])
+        self.refused("the count is 18446744073709551617: give a number of at most 64 bits", plan, [([u, (1 << 64) + 1, MPI.DOUBLE], MPI.PROC_NULL)])
+        self.refused("chunk_bytes is 18446744073709551616: give", plan, chunk_bytes=1 << 64 if IS_LAST else 0)
+        self.refused("an argument cannot be used (expected str, bytes or os.PathLike object, not int): give what help()", plan, model=3)
         self.refused("/nowhere/model.json", plan, model="/nowhere/model.json")
 
     def test_communicators(self):
@@ -173,10 +183,13 @@ class Mistakes(RanksTest):
 
     def test_messages_that_do_not_fit(self):
         u, v = np.zeros(4), np.zeros(4)
-        self.refused("bytes", Plan, COMM, [(u[:3] if IS_LAST else u, RIGHT)], [(v, LEFT)])
-        self.refused(":", Plan, COMM, [(u, RIGHT, 1 if IS_LAST else 0)], [(v, LEFT)])
+        last, where = RANKS - 1, f", rank {RIGHT if IS_LAST else 0} expects"
+        self.refused(f"rank {last} sends 24 bytes with tag 0{where} 32 bytes", Plan, COMM, [(u[:3] if IS_LAST else u, RIGHT)], [(v, LEFT)])
+        self.refused(f"rank {last} sends 32 bytes with tag 1{where} 32 bytes with tag 0", Plan, COMM, [(u, RIGHT, 1 if IS_LAST else 0)], [(v, LEFT)])
         if RANKS > 1:
-            self.refused("not in memory of halocline.empty()", Plan, COMM, [(u, RIGHT)], [(v, LEFT)], method="shared")
+            end = r"is not in memory of halocline\.empty\(\)(, or the node could not share it)?\): use another method, such as p2p$"
+            with self.assertRaisesRegex(halocline.InputError, end):
+                Plan(COMM, [(u, RIGHT)], [(v, LEFT)], method="shared")
 
     def test_plans_that_were_freed(self):
         plan = Plan(COMM)
@@ -207,6 +220,9 @@ class Mistakes(RanksTest):
 
     def test_memory(self):
         self.refused("no array has shape", halocline.empty, COMM, -1 if IS_LAST else 1)
+        self.refused("a length is a str: give a whole number", halocline.empty, COMM, "x" if IS_LAST else 1)
+        self.refused("the number of bytes is 9671406556917033397649408: give", halocline.empty, COMM, (1 << 40, 1 << 40))
+        self.refused("(data type 'x' not understood): give what help() of the function names", halocline.empty, COMM, 1, "x")
         self.refused("Python objects", halocline.empty, COMM, 1, object)
         self.refused("halocline.empty()", halocline.free, np.zeros(3))
         self.refused("is no array of halocline.empty()", halocline.free, 3)
@@ -235,7 +251,11 @@ class Halos(RanksTest):
             filled = own[point] or (inside and (corners or outside == 1))
             expected[point] = value * 10 + number if filled else -1
         clean = np.where(own.reshape(own.shape + (1,) * len(behind)), expected, -1)
-        u, v = np.array(clean, order=order), np.array(clean, order=order)
+        if order == "planes":  # the axes of components are outermost in memory, and their view is last
+            last, first = range(len(shape), clean.ndim), range(len(behind))
+            u, v = (np.moveaxis(np.array(np.moveaxis(clean, last, first), order="C"), first, last) for _ in range(2))
+        else:
+            u, v = np.array(clean, order=order), np.array(clean, order=order)
         options = {"swapped": [v]} if swapped else {}
         with halocline.Halo(cart, [u], widths, method, corners, **options) as halo:
             halo.exchange()
@@ -257,7 +277,16 @@ class Halos(RanksTest):
         self.check((4,), [(2, 1)], [True], True)
         self.check((4, 3, 5), (1, 2, (0, 1)), [True] * 3, True)
         self.check((3, 4, 3), (1, 1, 1), [True, False, True], True, swapped=True)
-        self.check((3, 4), (1, 1), [True, True], True, behind=(3,))
+        for order, behind in itertools.product(("C", "F", "planes"), ((3,), (2, 3), (1,))):
+            self.check((3, 4), (1, 1), [True, False], True, order, swapped=True, behind=behind)
+            self.check((4,), (1,), [True], True, order, behind=behind)
+        for widths in (np.array([1, 2]), np.array([[1, 1], [2, 2]]), [np.int32(1), (2, 2)]):
+            cart, u = COMM.Create_cart(MPI.Compute_dims(RANKS, 2), [True, True]), np.zeros((4, 6))
+            u[1:-1, 2:-2] = 1
+            with halocline.Halo(cart, u, widths) as halo:
+                halo.exchange()
+            self.assertEqual(u.sum(), 24)
+            cart.Free()
         for method in METHODS:
             self.check((4, 3), (1, 1), (True, True), True, method=method)
 
@@ -266,7 +295,12 @@ class Halos(RanksTest):
         u = np.zeros((4, 4))
         self.refused("no Cartesian topology", halocline.Halo, COMM, u)
         self.refused("does not fit 2 dimensions", halocline.Halo, cart, np.zeros(4))
-        self.refused("a view with gaps", halocline.Halo, cart, np.zeros((4, 8))[:, ::2] if IS_LAST else u)
+        gaps = np.zeros((4, 8))[:, ::2] if IS_LAST else u
+        self.refused("field 1: the array is a view with gaps: give a whole array", halocline.Halo, cart, [u, gaps])
+        self.refused("(\'a\'): give one for each dimension", halocline.Halo, cart, u, "a")
+        self.refused("a width is a str: give a whole number", halocline.Halo, cart, u, "ab")
+        self.refused("a width is a float: give a whole number", halocline.Halo, cart, u, 0.5)
+        self.refused("the width (1, 1, 1) has 3 sides: give", halocline.Halo, cart, u, [1, (1, 1, 1)])
         self.refused("widths for 3 axes", halocline.Halo, cart, u, [1, 1, 1])
         self.refused("negative", halocline.Halo, cart, u, -1)
         self.refused("fewer than the 6 ghosts", halocline.Halo, cart, u, 3)
@@ -275,8 +309,13 @@ class Halos(RanksTest):
         self.refused("unknown method", halocline.Halo, cart, u, method="fastest")
         with halocline.Halo(cart, u, swapped=u.copy()) as halo:
             halo.start()
-            self.refused(":", halo.swap)
+            self.refused("an exchange of this plan is under way: finish it first", halo.swap)
             halo.finish()
+        with halocline.Halo(cart, u) as halo:
+            try:
+                halo.swap()
+            except halocline.InputError as error:  # an older library does nothing
+                self.assertRegex(str(error), r"^no field has a swapped array: \w+ .+")
         self.refused("freed", halo.swap)
         cart.Free()
 

@@ -25,7 +25,15 @@ class Messages(RanksTest):
         messages = halocline.Messages(COMM)
         self.refused("is no array", messages.send, 5, RIGHT)
         self.refused("read-only", messages.recv, b"text")
-        self.refused(":", messages.send, np.zeros(2), RANKS)
+        self.refused(f"there is no rank {RANKS}: give one from 0 to {RANKS - 1}", messages.send, np.zeros(2), RANKS)
+        self.refused("destination is a str: give a whole number", messages.send, np.zeros(2), "a")
+        self.refused("destination is 4294967296: give a number of at most 32 bits", messages.isend, np.zeros(2), 1 << 32)
+        self.refused("source is 4294967296: give", messages.irecv, np.zeros(2), 1 << 32)
+        self.refused("tag is 4294967296: give", messages.recv, np.zeros(2), LEFT, 1 << 32)
+        request = messages.irecv(np.zeros(2), LEFT)
+        self.refused("1 messages of the engine are not complete: call wait() of each of them first", messages.free)
+        messages.send(np.zeros(2), RIGHT)
+        request.wait()
         messages.free()
         messages.free()
         self.refused("was freed: make a new one", messages.send, np.zeros(2), RIGHT)
@@ -68,11 +76,34 @@ class Gathers(RanksTest):
             allgather.run()
         pair.Free()
         self.assertEqual(out[:, 1].tolist(), list(range(RANKS)))
+        whole = np.zeros(2 * RANKS)
+        with halocline.Allgather(COMM, [np.full(2, RANK, "f8"), MPI.DOUBLE], [whole, MPI.DOUBLE]) as allgather:
+            allgather.run()
+        self.assertEqual(whole.tolist(), np.repeat(range(RANKS), 2).tolist())
+
+    def test_blocks_behind_the_end(self):
+        own, whole = np.zeros(2), np.zeros(2 * RANKS)
+        text, length = f"the datatype reaches from byte 0 to {16 * RANKS + 8} of an array of {16 * RANKS} bytes: give", 2 * RANKS
+        counts = [2] * (RANKS - 1) + [3]
+        for make in (halocline.Gather, halocline.Scatter, halocline.Allgather):
+            self.refused(text, make, COMM, own, [whole, 2, MPI.DOUBLE], counts)
+            make(COMM, own, [whole, 2, MPI.DOUBLE]).free()
+            if RANKS > 1:
+                self.refused(f"of an array of {16 * RANKS} bytes: give", make, COMM, own, [whole, length, MPI.DOUBLE])
+        column = MPI.DOUBLE.Create_vector(2, 1, 2)
+        if RANKS > 1:
+            self.refused("the datatype reaches", halocline.Allgather, COMM, own, [np.zeros(3), column])
+        column.Free()
 
     def test_mistakes(self):
         u = np.zeros((2, 3))
         self.refused("the root has no array", halocline.Gather, COMM, u)
         self.refused("do not fit", halocline.Allgather, COMM, u, np.zeros((2 * RANKS, 3)), [2] * (RANKS + IS_LAST))
+        self.refused("counts is a int: give a number for each rank", halocline.Allgather, COMM, u, np.zeros((2 * RANKS, 3)), 2)
+        self.refused("a count is a str: give", halocline.Allgather, COMM, u, np.zeros((2 * RANKS, 3)), "a" * RANKS)
+        for make in (halocline.Gather, halocline.Scatter):
+            self.refused("root is 4294967296: give", make, COMM, u, np.zeros((2 * RANKS, 3)), root=1 << 32 if IS_LAST else 0)
+            self.refused("there is no such root: give", make, COMM, u, np.zeros((2 * RANKS, 3)), root=RANKS)
         if RANKS > 1:
             self.refused("give `counts`", halocline.Allgather, COMM, u, np.zeros((2 * RANKS + 1, 3)))
         allgather = halocline.Allgather(COMM, u, np.zeros((2 * RANKS, 3)))
