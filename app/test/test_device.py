@@ -171,7 +171,7 @@ class Device(unittest.TestCase):
 
     def test_dry_run_counts_both_memories(self):
         # Longer memory of the host takes whole huge pages.
-        arguments = ("--local", "64", "64", "64", "--fields", "1", "--pad", "none", "--pages", "small", "--dry-run")
+        arguments = ("--local", "48", "48", "48", "--fields", "1", "--pad", "none", "--pages", "small", "--dry-run")
         fields = r"memory per rank: (\d+\.?\d*) MiB for fields, (\d+\.?\d*) MiB for messages; "
         host = re.search("\n" + fields, halocline("run", *arguments).stdout)
         emulated = re.search("\n" + fields, on_device("run", *arguments).stdout)  # its memory is the host's
