@@ -19,6 +19,7 @@ import pathlib
 import platform
 import re
 import subprocess
+import textwrap
 
 from records import PLACE, RESULTS, BadInput, clear_ending, damaged, end, shown
 from reports import RAW, column, commit, markdown, number, numbers, pandas, parser, pyplot, rows_of, save
@@ -259,7 +260,8 @@ MAKERS = {
 
 
 def document(name, rows, tables, below):
-    lines = [f"# {name}\n", GROUPS.get(name.removeprefix("draft-"), "") + "\n"]
+    about = GROUPS.get(name.removeprefix("draft-"), "")
+    lines = [f"# {name}\n", textwrap.fill(about, 110, break_on_hyphens=False, break_long_words=False) + "\n"]
     if name == "compare":
         first = rows.iloc[0]
         points = f"{' x '.join(map(str, first.local))} points each"

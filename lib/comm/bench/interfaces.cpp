@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/bench/interfaces.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 

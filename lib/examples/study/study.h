@@ -56,11 +56,12 @@ static void copy(int bytes, int count, const void* from, size_t from_stride, voi
   else
     COPY(uint8_t);
 }
-/* Copy a column or corner to or from consecutive bytes. Rows are consecutive already. */
+/* Copies a column or corner to consecutive bytes. Rows are consecutive already. */
 static void pack(const Grid* g, int array, int d) {
   if (direction[d][1] != 0 && g->to[d] != MPI_PROC_NULL)
     copy(g->bytes, g->counts[d], at(g, array, 0, d), g->columns + 2, g->packed[0][d], 1);
 }
+/* Copies a column or corner back from consecutive bytes. */
 static void unpack(const Grid* g, int array, int d) {
   if (direction[d][1] != 0 && g->from[d] != MPI_PROC_NULL)
     copy(g->bytes, g->counts[d], g->packed[1][d], 1, at(g, array, 1, d), g->columns + 2);
