@@ -6,6 +6,8 @@
 #   jobs/local/vendors.sh [LIBRARY...] exchange [FLAG...]                bench_exchange on 2 ranks: exchanges beside twins in plain MPI
 #   jobs/local/vendors.sh [LIBRARY...] interpose [FLAG...]               tests of the interposer on 1 and 2 ranks, one of them also without it;
 #                                                                        --types N, --messages N: random types and messages
+#   jobs/local/vendors.sh [LIBRARY...] examples                          builds the examples in C++, C, Fortran and Python against an installed
+#                                                                        library, and runs them on 1 to 4 ranks
 #   jobs/local/vendors.sh [LIBRARY...] derived-types                     programs that pack by hand and by types, and by types under the
 #                                                                        interposer: results/mine/derived-types/
 #   jobs/local/vendors.sh [LIBRARY...] build                             no more than install and build
@@ -33,7 +35,7 @@ while [[ -n ${1:-} && $1 =~ ^(debian|openmpi|mpich|impi)$ ]]; do libraries+=("$1
 action=${1-bench}; [[ $# -eq 0 ]] || shift
 ranks=1 groups=() flags=()
 case $action in
-  build|derived-types) [[ $# -eq 0 ]] || bad_input "$action takes no '$1'" ;;
+  build|derived-types|examples) [[ $# -eq 0 ]] || bad_input "$action takes no '$1'" ;;
   interpose) flags=("$@") ;;
   compare)
     ranks=2
@@ -54,7 +56,7 @@ case $action in
       shift
     done ;;
   -h|--help) usage 0 ;;
-  *) echo "vendors.sh: '$action' is neither a library nor bench, compare, exchange, interpose, derived-types or build" >&2; usage 2 >&2 ;;
+  *) echo "vendors.sh: '$action' is neither a library nor bench, compare, exchange, interpose, examples, derived-types or build" >&2; usage 2 >&2 ;;
 esac
 source jobs/local/env.sh
 export OMP_WAIT_POLICY=passive  # threads that wait would take their core from what is timed next
@@ -70,6 +72,7 @@ build_directory() { if [[ $1 == debian ]]; then echo build/release; else echo ".
 
 targets=(halocline bench_dtype bench_exchange) tests=OFF
 [[ $action != derived-types ]] || targets=(halocline halocline_mpi)
+[[ $action != examples ]] || targets=(halocline halocline_mpi halocline_c)
 interpose_tests=(dtype_random_types comm_exchange comm_point_to_point)
 [[ $action != interpose ]] || targets=(halocline_mpi comm_interpose comm_interpose_random comm_interpose_threads "${interpose_tests[@]}") tests=ON
 build() {
@@ -137,6 +140,20 @@ if [[ $action == interpose ]]; then
       passes "$library" "$first on rank 0, $second on rank 1" \
         mpirun -n 1 env HALOCLINE_MPI=$first "$program" : -n 1 env HALOCLINE_MPI=$second "$program"
     done
+  done
+  exit "$code"
+fi
+
+if [[ $action == examples ]]; then
+  install_for_tests  # mpi4py, numpy
+  for library in "${libraries[@]}"; do
+    log=$PWD/.vendors/examples-$library.log rc=0
+    under "$library" lib/comm/test/check_install.sh cmake Ninja "$PWD/$(build_directory "$library")" "$PWD" "$PWD/.vendors/examples" mpirun >"$log" 2>&1 || rc=$?
+    if [[ $rc == 0 ]]; then
+      say "$library: all examples passed on 1 to 4 ranks$(sed -n 's/^not run: /, without /p' "$log")"
+    else
+      tail -n 30 "$log" >&2; say "$library: FAILED (exit code $rc; see $log)"; code=1
+    fi
   done
   exit "$code"
 fi

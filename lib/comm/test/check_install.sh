@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Installs a build into a prefix of its own, builds the example against it as a user would, and runs it.
 #   check_install.sh CMAKE GENERATOR BUILD_DIR SOURCE_DIR WORK_DIR MPIEXEC
+# The examples run on one to four ranks, in C++, C, Fortran and Python. Without mpi_f08 for this compiler, or without .deps/python,
+# it leaves these languages out and says so.
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh
 source "$(dirname "$0")/../../../jobs/local/script.sh"
@@ -18,7 +20,7 @@ completed=$(bash -c 'source "$1"; COMP_WORDS=(halocline run --rad); COMP_CWORD=2
 "$cmake" -G "$generator" -S "$work/example" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release
 "$cmake" --build "$work/build"
 "$mpiexec" -n 1 "$work/prefix/bin/halocline" --version
-for ranks in 1 2 4; do for name in own_array jacobi jacobi_shared overlap from_cart gather pack_only; do "$mpiexec" -n "$ranks" "$work/build/$name"; done; done
+for ranks in 1 2 3 4; do for name in own_array jacobi jacobi_shared overlap from_cart gather pack_only; do "$mpiexec" -n "$ranks" "$work/build/$name"; done; done
 # Builds the example by pkg-config.
 if command -v pkg-config >/dev/null && command -v mpicxx >/dev/null; then
   pc=$(dirname "$(find "$work/prefix" -name halocline.pc)")
@@ -31,11 +33,22 @@ if command -v pkg-config >/dev/null && command -v mpicxx >/dev/null; then
   # Builds the example in Fortran, if the same MPI has a compiler and modules for it.
   mpif90=$(dirname "$(command -v mpicc)")/mpif90
   printf 'use mpi_f08\nend\n' >"$work/check.f90"
-  if (cd "$work" && "$mpif90" check.f90 -o check) 2>/dev/null; then
+  if ! (cd "$work" && "$mpif90" check.f90 -o check) 2>"$work/check.log"; then
+    printf 'not run: jacobi.f90, since %s cannot use mpi_f08 of this MPI: %s\n' "$mpif90" "$(tail -n 1 "$work/check.log")"
+  else
     module=$(PKG_CONFIG_PATH=$pc pkg-config --variable=fortran halocline-c)
     (cd "$work" && "$mpif90" -O2 "$module" example/jacobi.f90 "${flags[@]}" -o jacobi_f)
     for ranks in 1 2 3 4; do "$mpiexec" -n "$ranks" "$work/jacobi_f" 16 5; done
   fi
+fi
+python=$source/.deps/python/bin/python3
+if [[ ! -x $python ]]; then
+  echo "not run: jacobi.py, since there is no .deps/python: jobs/local/test.sh installs it"
+else
+  cp -r "$source/lib/comm/python" "$work/python"  # pip writes beside what it installs
+  HALOCLINE_PREFIX=$work/prefix "$python" -m pip install -q --disable-pip-version-check --no-deps --no-index --no-build-isolation \
+    --target "$work/package" "$work/python"
+  for ranks in 1 2 3 4; do PYTHONPATH=$work/package PYTHONDONTWRITEBYTECODE=1 "$mpiexec" -n "$ranks" "$python" "$work/example/jacobi.py" 16 5; done
 fi
 # Builds a C program with the library in front of MPI.
 cat >"$work/example/CMakeLists.txt" <<'END'

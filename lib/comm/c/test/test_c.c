@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tests halocline.h as a program in C uses it: exchanges by all methods, memory, packing, errors,
  * and options of an older and of a newer header. */
+#define _XOPEN_SOURCE 600 /* for setrlimit() */
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include "checks.h"
 
 int rank, ranks, mistakes;
@@ -109,6 +113,38 @@ static void test_exchanges(void) {
   EXPECT_WRONG(halocline_free(&memory), "freed already");
   MPI_Type_free(&column);
   free(own);
+}
+
+/* Where a node cannot share memory, halocline_alloc() gives ordinary memory. A window needs more
+ * addresses than ordinary memory of the same size, so a limit between both forces this. */
+static void test_ordinary_memory(void) {
+  enum { MIB = 1 << 20, BYTES = 8 * MIB };
+  MPI_Datatype column;
+  MPI_Type_vector(kNumber, 1, kStride, MPI_DOUBLE, &column);
+  FILE* const file = fopen("/proc/self/statm", "r");
+  long pages = 0;
+  struct rlimit before, after;
+  EXPECT(file != NULL && fscanf(file, "%ld", &pages) == 1);
+  fclose(file);
+  EXPECT(getrlimit(RLIMIT_AS, &before) == 0);
+  after = before;
+  after.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + BYTES + 19 * MIB;
+  EXPECT(setrlimit(RLIMIT_AS, &after) == 0);
+  void* memory = NULL;
+  EXPECT(halocline_alloc(MPI_COMM_WORLD, BYTES, &memory) == 0);
+  EXPECT(setrlimit(RLIMIT_AS, &before) == 0);
+  if (memory != NULL) {
+    halocline_message send[2], receive[2];
+    make_messages(memory, column, send, receive);
+    halocline_plan plan;
+    if (ranks > 1)
+      EXPECT_WRONG(
+          halocline_plan_create(MPI_COMM_WORLD, "shared", 2, send, 2, receive, NULL, &plan),
+          "not possible");
+    test_exchange("auto", memory, column);
+    EXPECT(halocline_free(&memory) == 0);
+  }
+  MPI_Type_free(&column);
 }
 
 /* A partner that starts late keeps `done` at 0. Rank 0 is late. */
@@ -253,6 +289,7 @@ int main(int argc, char** argv) {
   test_versions();
   test_errors();
   test_exchanges();
+  test_ordinary_memory();
   test_late_partner();
   test_packing();
   test_descriptions();
