@@ -4,7 +4,7 @@
 //
 // - MPI_Pack and MPI_Unpack: the engine does all types of short blocks in host memory:
 //   engine_packs().
-// - The engine packs a message if that saves at least 10 % of MPI's time: engine_sends(). Without
+// - The engine packs a message if that saves at least 5 % of MPI's time: engine_sends(). Without
 //   measured times, MPI does all messages of host memory.
 //
 // Both ends of a message need not decide alike. Packed bytes travel as MPI_PACKED, which matches
@@ -76,7 +76,7 @@ struct MessageTime {
   double ours, mpi;
   /// Tells if the engine is faster by more than the noise between runs.
   bool pays() const {
-    constexpr double kWorthwhile = 0.9;
+    constexpr double kWorthwhile = 0.95;
     return ours < kWorthwhile * mpi;
   }
 };
@@ -91,7 +91,7 @@ std::optional<MessageTime> message_time(const Blocks& blocks, std::int64_t bytes
 
 /// Tells if the engine sends or receives a message of `bytes` packed bytes. Returns false without
 /// measured times of messages, for blocks from kLongSentBlock bytes on, and if the engine saves
-/// less than 10 %. O(log points of the model).
+/// less than 5 %. O(log points of the model).
 bool engine_sends(const Blocks& blocks, std::int64_t bytes, MessagePattern pattern);
 
 /// Returns the system model of the file in HALOCLINE_MODEL, or of the place where `halocline

@@ -34,32 +34,33 @@ constexpr unsigned kTypeDevice = 2;
 
 std::atomic<AttributeQuery*> known{nullptr};
 
-// Returns the present tick of a clock whose ticks last 1 to 10 ms; kNoTick without such a clock.
-// Reading it takes 5 ns.
-constexpr std::int64_t kNoTick = -1;
-std::int64_t tick() {
+// Returns the number of the present period of 31 ms; kNoPeriod without a clock. Reading this clock
+// takes 5 ns.
+constexpr std::int64_t kNoPeriod = -1;
+std::int64_t period() {
   timespec now{};
-  if (clock_gettime(CLOCK_MONOTONIC_COARSE, &now) != 0) return kNoTick;
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  if (clock_gettime(CLOCK_MONOTONIC_COARSE, &now) != 0) return kNoPeriod;
+  constexpr std::int64_t kPeriods = 32;  // of a second
+  return now.tv_sec * kPeriods + now.tv_nsec * kPeriods / 1'000'000'000;
 }
 
 // Finds cuPointerGetAttribute in a driver that is loaded already; nullptr if none is. The driver
 // may have been loaded by any of its names, and all of them begin alike. dlopen() gets the path: by
 // a name alone it looks through all folders, which takes longer than most packs.
 //
-// Looks once a tick, since the list of libraries has a lock, and a look takes 30 ns. No memory of a
-// device is missed: after it is loaded, a driver needs many ticks to start.
+// Looks once a period: a look takes 30 ns and a lock, and 2 us if the caches hold other data. No
+// memory of a device is missed: after it is loaded, a driver needs several periods to start.
 AttributeQuery* loaded_query() {
   static std::atomic<unsigned long long> looked_after{0};  // count of loads at the last search
-  static std::atomic<std::int64_t> looked_at{kNoTick};     // tick of the last search
+  static std::atomic<std::int64_t> looked_at{kNoPeriod};   // period of the last search
   struct Loaded {
     unsigned long long libraries = 0;
     char* driver = nullptr;
     char path[4096];  // driver's path; uninitialized, since most calls find nothing new
   };
   if (auto* const query = known.load(std::memory_order_acquire)) return query;
-  const auto now = tick();
-  if (now != kNoTick && looked_at.load(std::memory_order_relaxed) == now) return nullptr;
+  const auto now = period();
+  if (now != kNoPeriod && looked_at.load(std::memory_order_relaxed) == now) return nullptr;
   Loaded loaded;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* out) {

@@ -319,7 +319,7 @@ TEST(MemoryKind, IsAsADriverSaysOnceItIsLoaded) {
   // The driver stays loaded, since its symbols are kept from now on.
   ASSERT_NE(dlopen(HALOCLINE_TEST_DRIVER, RTLD_LAZY), nullptr) << dlerror();
   std::this_thread::sleep_for(
-      std::chrono::milliseconds(20));  // two ticks: a real one starts longer
+      std::chrono::milliseconds(70));  // two periods: a real one starts longer
   EXPECT_EQ(kind_at(1000), MemoryKind::pinned);
   EXPECT_EQ(kind_at(2000), MemoryKind::device);
   EXPECT_EQ(kind_at(3000), MemoryKind::managed);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Exchanges the halo of a 2-D grid in six ways, and times them: packed by hand or described by
+/* Exchanges the halo of a 2-D grid in several ways, and times them: packed by hand or described by
  * derived datatypes, each by MPI_Isend, by persistent requests, and by MPI_Neighbor_alltoallw.
- * jacobi.c, life.c and image.c include this file. They are ordinary MPI programs that know nothing
- * of Halocline. */
+ *
+ * Each of these is done twice, by MPI_Isend and by PMPI_Isend, and so on. A library in front of MPI
+ * takes part in MPI_Isend alone. So one run compares the times with and without such a library.
+ * jacobi.c, life.c and image.c include this file. They are ordinary programs for MPI. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,15 +13,18 @@
 
 enum { HAND, TYPES, WAYS };
 enum { ISEND, PERSISTENT, NEIGHBOR, CALLS };
-enum { DIRECTIONS = 8, ROUNDS = 3 };
+enum { PMPI, MPI, NAMES }; /* the functions' first letters */
+enum { DIRECTIONS = 8, ROUNDS = 5, VARIANTS = NAMES * WAYS * CALLS };
 #ifndef SIZE
 #define SIZE 1536 /* points along each axis */
 #endif
 #ifndef STEPS
-#define STEPS 40
+#define STEPS 30
 #endif
 static const char* const way_names[] = {"hand", "types"};
 static const char* const call_names[] = {"isend", "persistent", "neighbor"};
+/* Calls MPI_X(...) or PMPI_X(...). */
+#define CALL(name, X, ...) (name == MPI ? MPI_##X(__VA_ARGS__) : PMPI_##X(__VA_ARGS__))
 /* Faces come first, then corners: row and column. Directions d and d ^ 1 are opposite. */
 static const int direction[DIRECTIONS][2] = {{-1, 0},  {1, 0}, {0, -1}, {0, 1},
                                              {-1, -1}, {1, 1}, {-1, 1}, {1, -1}};
@@ -37,7 +42,7 @@ typedef struct Grid {
   int places[2][DIRECTIONS]; /* points from the begin of an array to what is sent, and received */
   int counts[DIRECTIONS];    /* points of a message */
   char *arrays[2], *packed[2][DIRECTIONS];
-  MPI_Request persistent[WAYS][2][2 * DIRECTIONS]; /* by array */
+  MPI_Request persistent[NAMES][WAYS][2][2 * DIRECTIONS]; /* by array */
 } Grid;
 
 static char* at(const Grid* g, int array, int role, int d) {
@@ -78,7 +83,7 @@ static MPI_Datatype type(const Grid* g, int way, int d) {
   return way == HAND ? g->element : g->types[d];
 }
 
-static void exchange_by_neighbors(Grid* g, int way, int array) {
+static void exchange_by_neighbors(Grid* g, int name, int way, int array) {
   MPI_Aint places[2][DIRECTIONS];
   MPI_Datatype types[DIRECTIONS];
   int counts[DIRECTIONS], out = 0, in = 0, counts_in[DIRECTIONS];
@@ -93,29 +98,29 @@ static void exchange_by_neighbors(Grid* g, int way, int array) {
       counts_in[in] = count(g, way, d), types_in[in++] = type(g, way, d);
     }
   }
-  MPI_Neighbor_alltoallw(MPI_BOTTOM, counts, places[0], types, MPI_BOTTOM, counts_in, places[1],
-                         types_in, g->graph);
+  CALL(name, Neighbor_alltoallw, MPI_BOTTOM, counts, places[0], types, MPI_BOTTOM, counts_in,
+       places[1], types_in, g->graph);
 }
 
-static void exchange(Grid* g, int way, int call, int array) {
+static void exchange(Grid* g, int name, int way, int call, int array) {
   const int n = g->directions;
   MPI_Request requests[2 * DIRECTIONS];
   if (call == ISEND)
     for (int d = 0; d < n; ++d)
-      MPI_Irecv(buffer(g, way, array, 1, d), count(g, way, d), type(g, way, d), g->from[d], d,
-                MPI_COMM_WORLD, &requests[d]);
+      CALL(name, Irecv, buffer(g, way, array, 1, d), count(g, way, d), type(g, way, d), g->from[d],
+           d, MPI_COMM_WORLD, &requests[d]);
   if (way == HAND)
     for (int d = 0; d < n; ++d) pack(g, array, d);
   if (call == ISEND) {
     for (int d = 0; d < n; ++d)
-      MPI_Isend(buffer(g, way, array, 0, d), count(g, way, d), type(g, way, d), g->to[d], d,
-                MPI_COMM_WORLD, &requests[n + d]);
-    MPI_Waitall(2 * n, requests, MPI_STATUSES_IGNORE);
+      CALL(name, Isend, buffer(g, way, array, 0, d), count(g, way, d), type(g, way, d), g->to[d], d,
+           MPI_COMM_WORLD, &requests[n + d]);
+    CALL(name, Waitall, 2 * n, requests, MPI_STATUSES_IGNORE);
   } else if (call == PERSISTENT) {
-    MPI_Startall(2 * n, g->persistent[way][array]);
-    MPI_Waitall(2 * n, g->persistent[way][array], MPI_STATUSES_IGNORE);
+    CALL(name, Startall, 2 * n, g->persistent[name][way][array]);
+    CALL(name, Waitall, 2 * n, g->persistent[name][way][array], MPI_STATUSES_IGNORE);
   } else {
-    exchange_by_neighbors(g, way, array);
+    exchange_by_neighbors(g, name, way, array);
   }
   if (way == HAND)
     for (int d = 0; d < n; ++d) unpack(g, array, d);
@@ -176,15 +181,16 @@ static void make_grid(Grid* g, int periodic, int directions, MPI_Datatype elemen
   }
   MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, in, sources, ones, out, destinations, ones,
                                  MPI_INFO_NULL, 0, &g->graph);
-  for (int way = 0; way < WAYS; ++way)
-    for (int k = 0; k < 2; ++k)
-      for (int d = 0; d < directions; ++d) {
-        MPI_Request* const requests = g->persistent[way][k];
-        MPI_Recv_init(buffer(g, way, k, 1, d), count(g, way, d), type(g, way, d), g->from[d], d,
-                      MPI_COMM_WORLD, &requests[d]);
-        MPI_Send_init(buffer(g, way, k, 0, d), count(g, way, d), type(g, way, d), g->to[d], d,
-                      MPI_COMM_WORLD, &requests[directions + d]);
-      }
+  for (int name = 0; name < NAMES; ++name)
+    for (int way = 0; way < WAYS; ++way)
+      for (int k = 0; k < 2; ++k)
+        for (int d = 0; d < directions; ++d) {
+          MPI_Request* const requests = g->persistent[name][way][k];
+          CALL(name, Recv_init, buffer(g, way, k, 1, d), count(g, way, d), type(g, way, d),
+               g->from[d], d, MPI_COMM_WORLD, &requests[d]);
+          CALL(name, Send_init, buffer(g, way, k, 0, d), count(g, way, d), type(g, way, d),
+               g->to[d], d, MPI_COMM_WORLD, &requests[directions + d]);
+        }
 }
 
 static int compare(const void* a, const void* b) {
@@ -209,31 +215,32 @@ static uint64_t checksum(const Grid* g) {
 
 /* Runs the steps of a program in all ways in turns. Prints the median time of an exchange and of a
  * step, and the checksum. Returns 1 if a checksum differs. */
-static int study(const char* name, Grid* g, void (*begin)(Grid*),
+static int study(const char* program, Grid* g, void (*begin)(Grid*),
                  void (*step)(const Grid*, const char* from, char* to)) {
-  static double times[WAYS][CALLS][2][ROUNDS * STEPS];
-  uint64_t sums[WAYS][CALLS], first = 0;
+  static double times[VARIANTS][2][ROUNDS * STEPS];
+  uint64_t sums[VARIANTS];
   int rank, ranks, wrong = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+#define NAME(v) ((v) % NAMES)
+#define WAY(v) ((v) / NAMES % WAYS)
+#define CALL_OF(v) ((v) / NAMES / WAYS)
   for (int round = 0; round < ROUNDS; ++round)
-    for (int turn = 0; turn < WAYS * CALLS; ++turn) {
-      const int way = turn % WAYS, call = turn / WAYS;
+    for (int v = 0; v < VARIANTS; ++v) {
       for (int k = 0; k < 2; ++k)
         memset(g->arrays[k], 0, (size_t)(g->rows + 2) * (g->columns + 2) * g->bytes);
       begin(g);
       for (int s = 0; s < STEPS; ++s) {
         MPI_Barrier(MPI_COMM_WORLD);
         const double start = MPI_Wtime();
-        exchange(g, way, call, s % 2);
+        exchange(g, NAME(v), WAY(v), CALL_OF(v), s % 2);
         const double exchanged = MPI_Wtime();
         step(g, g->arrays[s % 2], g->arrays[1 - s % 2]);
-        times[way][call][0][round * STEPS + s] = exchanged - start;
-        times[way][call][1][round * STEPS + s] = MPI_Wtime() - start;
+        times[v][0][round * STEPS + s] = exchanged - start;
+        times[v][1][round * STEPS + s] = MPI_Wtime() - start;
       }
-      sums[way][call] = checksum(g);
-      if (turn == 0) first = sums[way][call];
-      wrong |= sums[way][call] != first;
+      sums[v] = checksum(g);
+      wrong |= sums[v] != sums[0];
     }
   MPI_Reduce(rank == 0 ? MPI_IN_PLACE : times, times, sizeof times / sizeof(double), MPI_DOUBLE,
              MPI_MAX, 0, MPI_COMM_WORLD);
@@ -241,19 +248,22 @@ static int study(const char* name, Grid* g, void (*begin)(Grid*),
   int length;
   MPI_Get_library_version(version, &length);
   if (rank == 0)
-    printf("# %.*s\n# program, ranks, packing, calls, us for an exchange and a step, checksum\n",
-           (int)strcspn(version, ",\n"), version);
-  for (int turn = 0; rank == 0 && turn < WAYS * CALLS; ++turn) {
-    const int way = turn % WAYS, call = turn / WAYS;
-    for (int k = 0; k < 2; ++k) qsort(times[way][call][k], ROUNDS * STEPS, sizeof(double), compare);
-    printf("%-7s %d %-6s %-11s %9.2f %9.2f %016llx\n", name, ranks, way_names[way],
-           call_names[call], 1e6 * times[way][call][0][ROUNDS * STEPS / 2],
-           1e6 * times[way][call][1][ROUNDS * STEPS / 2], (unsigned long long)sums[way][call]);
+    printf(
+        "# %.*s\n# program, ranks, packing, calls, names, us for an exchange and a step, "
+        "checksum\n",
+        (int)strcspn(version, ",\n"), version);
+  for (int v = 0; rank == 0 && v < VARIANTS; ++v) {
+    for (int k = 0; k < 2; ++k) qsort(times[v][k], ROUNDS * STEPS, sizeof(double), compare);
+    printf("%-7s %d %-6s %-11s %-5s %9.2f %9.2f %016llx\n", program, ranks, way_names[WAY(v)],
+           call_names[CALL_OF(v)], NAME(v) == MPI ? "MPI_" : "PMPI_",
+           1e6 * times[v][0][ROUNDS * STEPS / 2], 1e6 * times[v][1][ROUNDS * STEPS / 2],
+           (unsigned long long)sums[v]);
   }
-  if (wrong && rank == 0) fprintf(stderr, "%s: THE WAYS GIVE DIFFERENT RESULTS\n", name);
-  for (int way = 0; way < WAYS; ++way)
+  if (wrong && rank == 0) fprintf(stderr, "%s: THE WAYS GIVE DIFFERENT RESULTS\n", program);
+  for (int v = 0; v < NAMES * WAYS; ++v)
     for (int k = 0; k < 2; ++k)
-      for (int i = 0; i < 2 * g->directions; ++i) MPI_Request_free(&g->persistent[way][k][i]);
+      for (int i = 0; i < 2 * g->directions; ++i)
+        CALL(NAME(v), Request_free, &g->persistent[NAME(v)][WAY(v)][k][i]);
   for (int d = 0; d < g->directions; ++d) {
     MPI_Type_free(&g->types[d]);
     free(g->packed[0][d]), free(g->packed[1][d]);

@@ -76,7 +76,7 @@ TEST(Driver, ThatIsLoadedLaterIsNoticedBeforeItsMemoryIsRead) {
   void* const driver = dlopen(HALOCLINE_TEST_DRIVER, RTLD_LAZY);
   ASSERT_NE(driver, nullptr) << dlerror();
   std::this_thread::sleep_for(
-      std::chrono::milliseconds(20));  // two ticks: a real one starts longer
+      std::chrono::milliseconds(70));  // two periods: a real one starts longer
   packed.give_to_device(driver);
   packed.protect(PROT_NONE);
   // These calls would read the memory if they did not look for a driver.
