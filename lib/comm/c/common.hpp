@@ -102,6 +102,7 @@ T& object_of(Handle handle, const char* what, const char* maker) {
 /// Returns true for a handle whose object was not freed.
 bool is_live(halocline_plan plan);
 bool is_live(halocline_messages messages);
+bool is_live(halocline_request request);
 bool is_live(halocline_collective collective);
 
 }  // namespace halocline::c

@@ -84,6 +84,9 @@ void begin(Messages& of, halocline_request* request, Start start) {
 bool is_live(halocline_messages messages) {
   return objects<Messages>().find(number_of(messages)) != nullptr;
 }
+bool is_live(halocline_request request) {
+  return objects<Request>().find(number_of(request)) != nullptr;
+}
 
 }  // namespace halocline::c
 

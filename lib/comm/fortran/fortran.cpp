@@ -206,10 +206,14 @@ halocline_field field_of(const halocline_f_field& field, const Argument& of, int
   return out;
 }
 
-int single(const halocline_f_message& message, auto&& call) {
+// Makes a call for one message. `request` is that of a call which starts a message.
+int single(const halocline_f_message& message, const halocline_request* request, auto&& call) {
   halocline_message converted{};
   const int code = guarded([&] {
     c::require_mpi();
+    require(request == nullptr || !c::is_live(*request),
+            "the request belongs to a message that is not complete: call wait() for it first, or "
+            "give another variable");
     converted = message_of(message, {"the message"});
   });
   return code != HALOCLINE_SUCCESS ? code : call(converted);
@@ -321,28 +325,28 @@ int halocline_f_messages_create(int comm, halocline_messages* messages) {
 }
 
 int halocline_f_send(halocline_messages messages, const halocline_f_message* message) {
-  return single(*message, [&](const halocline_message& m) {
+  return single(*message, nullptr, [&](const halocline_message& m) {
     return halocline_send(messages, m.buffer, m.count, m.datatype, m.partner, m.tag);
   });
 }
 
 int halocline_f_recv(halocline_messages messages, const halocline_f_message* message,
                      halocline_status* status) {
-  return single(*message, [&](const halocline_message& m) {
+  return single(*message, nullptr, [&](const halocline_message& m) {
     return halocline_recv(messages, m.buffer, m.count, m.datatype, m.partner, m.tag, status);
   });
 }
 
 int halocline_f_isend(halocline_messages messages, const halocline_f_message* message,
                       halocline_request* request) {
-  return single(*message, [&](const halocline_message& m) {
+  return single(*message, request, [&](const halocline_message& m) {
     return halocline_isend(messages, m.buffer, m.count, m.datatype, m.partner, m.tag, request);
   });
 }
 
 int halocline_f_irecv(halocline_messages messages, const halocline_f_message* message,
                       halocline_request* request) {
-  return single(*message, [&](const halocline_message& m) {
+  return single(*message, request, [&](const halocline_message& m) {
     return halocline_irecv(messages, m.buffer, m.count, m.datatype, m.partner, m.tag, request);
   });
 }

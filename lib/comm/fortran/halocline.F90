@@ -238,7 +238,7 @@ module halocline
       import
       type(c_ptr), value :: messages
       type(halocline_message), intent(in) :: message
-      type(c_ptr), intent(out) :: request
+      type(c_ptr), intent(inout) :: request
     end function
   end interface
   procedure(on_handle), bind(c, name='halocline_start') :: c_start
@@ -731,20 +731,22 @@ contains
     call give(c_recv(this%handle, message, status), ierror)
   end subroutine
 
-  !> Starts to send. The array must not change before the request is waited for.
+  !> Starts to send. The array must not change before the request is waited for. Refuses a request
+  !! that is open already.
   subroutine messages_isend(this, message, request, ierror)
     class(halocline_messages), intent(in) :: this
     type(halocline_message), intent(in) :: message
-    type(halocline_request), intent(out) :: request
+    type(halocline_request), intent(inout) :: request
     integer, intent(out), optional :: ierror
     call give(c_isend(this%handle, message, request%handle), ierror)
   end subroutine
 
-  !> Starts to receive. The array must not be used before the request is waited for.
+  !> Starts to receive. The array must not be used before the request is waited for. Refuses a
+  !! request that is open already.
   subroutine messages_irecv(this, message, request, ierror)
     class(halocline_messages), intent(in) :: this
     type(halocline_message), intent(in) :: message
-    type(halocline_request), intent(out) :: request
+    type(halocline_request), intent(inout) :: request
     integer, intent(out), optional :: ierror
     call give(c_irecv(this%handle, message, request%handle), ierror)
   end subroutine
