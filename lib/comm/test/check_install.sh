@@ -33,8 +33,10 @@ if command -v pkg-config >/dev/null && command -v mpicxx >/dev/null; then
   # Builds the example in Fortran, if the same MPI has a compiler and modules for it.
   mpif90=$(dirname "$(command -v mpicc)")/mpif90
   printf 'use mpi_f08\nend\n' >"$work/check.f90"
-  if ! (cd "$work" && "$mpif90" check.f90 -o check) 2>"$work/check.log"; then
-    printf 'not run: jacobi.f90, since %s cannot use mpi_f08 of this MPI: %s\n' "$mpif90" "$(tail -n 1 "$work/check.log")"
+  if [[ ! -x $mpif90 ]]; then
+    echo "not run: jacobi.f90, since this MPI has no mpif90"
+  elif ! (cd "$work" && "$mpif90" check.f90 -o check) 2>"$work/check.log"; then
+    echo "not run: jacobi.f90, since this MPI has no mpi_f08 for the compiler of mpif90: $(grep -m 1 Error "$work/check.log")"
   else
     module=$(PKG_CONFIG_PATH=$pc pkg-config --variable=fortran halocline-c)
     (cd "$work" && "$mpif90" -O2 "$module" example/jacobi.f90 "${flags[@]}" -o jacobi_f)
