@@ -20,7 +20,7 @@ exchanges by `MPI_Isend`, by persistent requests, or by `MPI_Neighbor_alltoallw`
 """
 WHY = """\
 Packing takes a small part of these exchanges: 2 us for a column of 1536 bytes. The rest are calls of MPI whose
-code and data are in no cache, since a step of the program writes 10 to 20 MB. [The
+code and data are in no near cache, since a step reads and writes 2 to 19 MB. [The
 interposer](../../lib/comm/interpose/inside.md#what-a-call-costs-in-a-program) adds code of its own to that.
 So it gains most where an MPI is slow with types, and loses with short messages.
 """
