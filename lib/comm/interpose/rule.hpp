@@ -74,7 +74,7 @@ inline constexpr std::int64_t kLongestMessage = std::int64_t{1} << 23;
 /// Holds the measured time of a message, in seconds, if the engine packs it and if MPI does.
 struct MessageTime {
   double ours, mpi;
-  /// Tells if the engine is faster by more than the noise between runs.
+  /// Tells if the engine is faster by enough to leave MPI's own way.
   bool pays() const {
     constexpr double kWorthwhile = 0.95;
     return ours < kWorthwhile * mpi;

@@ -36,12 +36,14 @@ if command -v pkg-config >/dev/null && command -v mpicxx >/dev/null; then
   if [[ ! -x $mpif90 ]]; then
     echo "not run: jacobi.f90, since this MPI has no mpif90"
   elif ! (cd "$work" && "$mpif90" check.f90 -o check) 2>"$work/check.log"; then
-    echo "not run: jacobi.f90, since this MPI has no mpi_f08 for the compiler of mpif90: $(grep -m 1 Error "$work/check.log")"
+    echo "not run: jacobi.f90, since mpif90 cannot use mpi_f08: $(grep -m 1 Error "$work/check.log" || tail -n 1 "$work/check.log")"
   else
     module=$(PKG_CONFIG_PATH=$pc pkg-config --variable=fortran halocline-c)
     (cd "$work" && "$mpif90" -O2 "$module" example/jacobi.f90 "${flags[@]}" -o jacobi_f)
     for ranks in 1 2 3 4; do "$mpiexec" -n "$ranks" "$work/jacobi_f" 16 5; done
   fi
+else
+  echo "not run: jacobi.c and jacobi.f90, since there is no pkg-config or no mpicxx"
 fi
 python=$source/.deps/python/bin/python3
 if [[ ! -x $python ]]; then

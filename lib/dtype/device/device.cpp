@@ -49,7 +49,7 @@ std::int64_t period() {
 // a name alone it looks through all folders, which takes longer than most packs.
 //
 // Looks once a period: a look takes 30 ns and a lock, and 2 us if the caches hold other data. No
-// memory of a device is missed: after it is loaded, a driver needs several periods to start.
+// memory of a device is missed: a driver that was loaded makes a context first, which takes longer.
 AttributeQuery* loaded_query() {
   static std::atomic<unsigned long long> looked_after{0};  // count of loads at the last search
   static std::atomic<std::int64_t> looked_at{kNoPeriod};   // period of the last search

@@ -127,7 +127,7 @@ Device* current_device();
 
 /// Returns the kind of the memory that holds `address`, for a library that is a guest in somebody
 /// else's process. Asks the CUDA driver if the process has loaded one, and starts nothing. A driver
-/// that is loaded later is seen after at most 10 ms, before it has started. With HALOCLINE_DEVICE,
+/// that is loaded later is seen after at most 31 ms, before it has started. With HALOCLINE_DEVICE,
 /// asks current_device(). Returns `host` for memory that no device knows. 6 ns without a driver.
 MemoryKind kind_of_memory(const void* address) noexcept;
 

@@ -1,6 +1,7 @@
 ! SPDX-License-Identifier: BSD-3-Clause
 !> Measures what the module adds to start() and finish() of a plan: a rank sends 8 bytes to itself, in
-!! turns by the module and by the functions of halocline.h. At most 100 ns more are meant.
+!! turns by the module and by the functions of halocline.h. At most 100 ns more are meant; the
+!! program only reports.
 !!
 !!     mpirun -n 1 taskset -c 1 build/release/lib/comm/fortran/test/mpi_f08/comm_fortran_overhead
 program overhead

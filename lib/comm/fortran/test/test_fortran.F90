@@ -589,6 +589,8 @@ contains
     call messages%isend(halocline_message(out(2, 1), 1, column, right, 11), sent)
     call messages%isend(halocline_message(out(2, 1), 1, column, right, 11), sent, ierror)
     call expect_error('that is not complete')
+    call messages%irecv(halocline_message(in(2, 1), 1, column, left, 12), received, ierror)
+    call expect_error('that is not complete')
     call received%wait(status)
     call sent%wait()
     call expect(status%source == left .and. status%tag == 11 .and. status%bytes == 40, 'status')

@@ -196,8 +196,9 @@ TEST(Rule, GoesByTheTimesOfTheModel) {
   };
   EXPECT_TRUE(time(1, 2, 4096)->pays());
   EXPECT_FALSE(time(1, 1, 4096)->pays());
-  EXPECT_FALSE(time(0.95, 1, 4096)->pays());  // noise
-  EXPECT_FALSE(time(1, 2, 1023));             // shorter than the model's messages
+  EXPECT_TRUE(time(0.94, 1, 4096)->pays());
+  EXPECT_FALSE(time(0.96, 1, 4096)->pays());
+  EXPECT_FALSE(time(1, 2, 1023));  // shorter than the model's messages
   EXPECT_FALSE(time(1, 2, kLongestMessage + 1));
   EXPECT_FALSE(time(1, 2, 4096, true));  // not measured
 }

@@ -136,9 +136,10 @@ class Preloaded(unittest.TestCase):
             program = self.program("mpicc", study / f"{name}.c", "-ffp-contract=off", "-DSIZE=96", "-DSTEPS=6")
             checksums = set()
             for ranks in (1, 2, 3, 4):
-                preload = ("-x", f"LD_PRELOAD={LIBRARY}", "-x", "HALOCLINE_MPI=engine")
+                preload = ("-x", f"LD_PRELOAD={LIBRARY}", "-x", "HALOCLINE_MPI=engine", "-x", "HALOCLINE_MPI_LOG=summary")
                 finished = run(MPIEXEC, "-n", ranks, *preload, program)
                 self.assertEqual(finished.returncode, 0, finished.stderr)
+                self.assertRegex(finished.stderr, r"halocline\[0\]: types committed: [1-9]")
                 rows = [line.split() for line in finished.stdout.splitlines() if not line.startswith("#")]
                 self.assertEqual(len(rows), 12, finished.stdout)  # half of them without the library
                 checksums |= {row[-1] for row in rows}
