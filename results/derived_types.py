@@ -60,6 +60,7 @@ def means(column, found):
 
 
 def ranges(column, found):
+    """Returns the least and the greatest value of a column of each frame, as text."""
     return [f"{frame[column].min():.2f} to {frame[column].max():.2f} x" for frame in found.values()]
 
 

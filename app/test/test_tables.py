@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests results/tables.py, reconstruct.py and interpose.py: the tables that they make of rows of benchmarks. Tests
-results/mhd.py, which makes tables of tests."""
+"""Tests results/tables.py, reconstruct.py, interpose.py and derived_types.py: the tables that they make of rows of
+benchmarks. Tests results/mhd.py, which makes tables of tests."""
 import contextlib
 import io
 import json
@@ -14,6 +14,7 @@ from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(os.environ["HALOCLINE_SOURCE"]) / "results"))
 import tables  # noqa: E402 - starts this test again with a Python that has the packages
+import derived_types  # noqa: E402
 import interpose  # noqa: E402
 import reconstruct  # noqa: E402
 import records  # noqa: E402
@@ -136,6 +137,35 @@ class Tables(unittest.TestCase):
         expected = (("contiguous", 2, "4.00"), ("contiguous", 4, "2.00"), ("random", 2, "4.00"))
         self.assertEqual(found, [f"| {name} | {n}" + tail.format(each) for name, n, each in expected])
         self.assertTrue((self.folder / "reconstruct" / "reconstruct.svg").exists())
+
+    def derived_types(self, *rows):
+        """Returns the exit code and the page for rows of one library."""
+        (self.folder / "derived-types").mkdir(exist_ok=True)
+        self.write("derived-types/debian", *rows)
+        argv = mock.patch.object(sys, "argv", ["derived_types.py", "debian"])
+        places = [mock.patch.object(derived_types, name, self.folder) for name in ("RAW", "PLACE")]
+        with argv, places[0], places[1], contextlib.redirect_stdout(io.StringIO()):
+            code = derived_types.main()
+        return code, (self.folder / "derived-types" / "README.md").read_text()
+
+    def test_derived_types(self):
+        def rows(by_hand, types, through, call="isend", checksum="ab", ranks=2):
+            times = {("hand", False): by_hand, ("types", False): types, ("hand", True): by_hand + 1, ("types", True): through}
+            row = {"mpi": "An MPI (R) 1", "case": "life", "ranks": ranks, "call": call, "checksum": checksum, "step_us": 1.0}
+            return [row | {"way": way, "interposed": through, "exchange_us": time} for (way, through), time in times.items()]
+
+        turns = [*rows(10, 20, 8), *rows(30, 20, 15), *rows(12, 20, 10)]
+        code, text = self.derived_types(*turns, *rows(40, 20, 10, "neighbor"), *rows(1, 1, 1, ranks=4))
+        self.assertEqual(code, 0)
+        # Each run gives a ratio of its own: 10/8, 30/15, 12/10 and, with neighbor, 40/10.
+        self.assertIn("| life | isend | 12.0 | 20.0 | 13.0 | 10.0 | 1.25 | 1.25 |", text)
+        self.assertIn("| life | neighbor | 40.0 | 20.0 | 41.0 | 10.0 | 2.00 | 4.00 |", text)
+        # types: the mean of 12/20 and 40/20; with the interposer, that of 1.25 and 4.
+        self.assertIn("| An MPI 1 | 1.10 x | 2.24 x | 1.25 to 4.00 x | 2.00 x | 1.25 to 2.00 x |", text)
+        self.assertIn("All 20 results", text)
+        code, text = self.derived_types(*turns, *rows(1, 1, 1, checksum="cd", ranks=4))
+        self.assertEqual(code, 1)
+        self.assertIn("**THE PROGRAMS GAVE DIFFERENT RESULTS.**", text)
 
     def test_the_interposer(self):
         spread = lambda name, ns: {f"{name}_ns": ns, f"{name}_p10_ns": ns / 2, f"{name}_p90_ns": ns * 2}  # noqa: E731
