@@ -7,6 +7,7 @@
 Exit codes: 0, 1 if a tool has a warning, 3 if a tool is not there.
 """
 import importlib.util
+import itertools
 import pathlib
 import re
 import shutil
@@ -99,7 +100,7 @@ def main(arguments):
     tool("doxygen", "-", input=DOXYFILE % xml, text=True)
     pages = manual.pages()
     measured = []
-    for page in pages:
+    for page in itertools.chain(pages, measured):  # the latter grows meanwhile
         copy_page(page, source)
         # The site contains the reports and sources to which a page links.
         for _, target in manual.links_of(page):
@@ -108,7 +109,6 @@ def main(arguments):
                 continue
             if path.suffix == ".md":
                 measured.append(path)
-                copy_page(path, source)
             else:
                 (source / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(path, source / path.relative_to(ROOT))
