@@ -170,16 +170,18 @@ if [[ $action == derived-types ]]; then
     results/tables.py provenance "$library" "$command_line" >"$file.part"
     for name in jacobi life image; do
       under "$library" mpicc -O3 -ffp-contract=off "lib/examples/study/$name.c" -o "$raw/$name-$library"
-      # A library that cannot be preloaded is ignored by the loader, so only its log proves that it is there.
-      under "$library" mpirun -n 1 env HALOCLINE_MPI_LOG=summary LD_PRELOAD="$PWD/$build/lib/libhalocline_mpi.so" "$raw/$name-$library" 2>&1 |
-        grep '^halocline\[0\]: types committed: [1-9]' >&2 || { echo "vendors.sh: the interposer had no part in $name under $library" >&2; exit 3; }
       for ranks in 2 2 2 2 2 1 3 4; do
         say "$library: $name, $ranks ranks"
-        under "$library" mpirun -n "$ranks" env LD_PRELOAD="$PWD/$build/lib/libhalocline_mpi.so" "$raw/$name-$library" |
+        logged=(); [[ $ranks != 1 ]] || logged=(HALOCLINE_MPI_LOG=summary)
+        under "$library" mpirun -n "$ranks" env "${logged[@]}" LD_PRELOAD="$PWD/$build/lib/libhalocline_mpi.so" "$raw/$name-$library" 2>"$raw/log" |
           awk '
             /^#/ { if (mpi == "") mpi = substr($0, 3); next }
             { printf "{\"mpi\": \"%s\", \"case\": \"%s\", \"ranks\": %d, \"way\": \"%s\", \"call\": \"%s\", ", mpi, $1, $2, $3, $4
-              printf "\"interposed\": %s, \"exchange_us\": %s, \"step_us\": %s, \"checksum\": \"%s\"}\n", $5 == "MPI_" ? "true" : "false", $6, $7, $8 }' >>"$file.part"
+              printf "\"interposed\": %s, \"exchange_us\": %s, \"step_us\": %s, \"checksum\": \"%s\"}\n", $5 == "MPI_" ? "true" : "false", $6, $7, $8 }' >>"$file.part" ||
+          { cat "$raw/log" >&2; exit 1; }
+        # A library that cannot be preloaded is ignored by the loader, so only its log proves that it is there.
+        [[ $ranks != 1 ]] || grep -q '^halocline\[0\]: types committed: [1-9]' "$raw/log" ||
+          { echo "vendors.sh: the interposer had no part in $name under $library" >&2; exit 3; }
       done
     done
     mv "$file.part" "$file"

@@ -6,7 +6,7 @@
 !!     mpirun -n 1 taskset -c 1 build/release/lib/comm/fortran/test/mpi_f08/comm_fortran_overhead
 program overhead
   use, intrinsic :: iso_c_binding, only: c_int, c_null_ptr, c_ptr
-  use, intrinsic :: iso_fortran_env, only: int64, real64
+  use, intrinsic :: iso_fortran_env, only: real64
   use mpi_f08
   use halocline
   implicit none
