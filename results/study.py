@@ -21,8 +21,11 @@ A plot is made as .svg, and with --formats in others, if there is something to p
 verified are in no plot and no ratio, and the report begins with them. HALOCLINE_RESULTS=results writes to
 results/STUDY, which is kept with the project.
 
-Exit codes: 0 ok, 1 something is not verified (all is written, without it), 2 bad input (then nothing is
-written or changed), 3 a package is missing."""
+Exit codes:
+  0  ok
+  1  something is not verified: all is written, without it
+  2  bad input: nothing is written or changed
+  3  a package is missing"""
 
 import os
 import pathlib

@@ -4,7 +4,9 @@
 
     check_language.py [FOLDER or FILE...]     default: app lib jobs results
 
-Looks at comments of C++, CUDA, Python and shell. Prints a line for each fault. Exit code: 0, or 1 with faults."""
+Looks at comments of C, C++, CUDA, Fortran, Python and shell, and at docstrings of Python. Prints a line for each fault. Exit code: 0, or 1 with faults."""
+import ast
+import itertools
 import pathlib
 import re
 import subprocess
@@ -14,6 +16,7 @@ MOST_WORDS, MOST_COLUMNS = 25, 110
 FIRST = re.compile(r"(Of|Those|Likewise|Where|What|Whether|As|How)\b")
 UNCLEAR = re.compile(r"\b(so many|as much|the others|told|[Ll]ikewise)\b")
 CPP, SCRIPTS = (".hpp", ".cpp", ".cu", ".cuh"), (".sh", ".py", ".sbatch", ".lsf", ".pbs")
+C, FORTRAN = (".h", ".c"), (".f90", ".F90")
 HEAD = re.compile(r"SPDX-License-Identifier: \S+")
 
 
@@ -34,11 +37,30 @@ def comments(lines, whole, behind):
             yield number, end[1]
 
 
+def blocks(text):
+    """Yields the line number and the text of each block comment of C."""
+    for found in re.finditer(r"/\*+<?\s?(.*?)\*/", text, re.S):
+        yield text.count("\n", 0, found.start()) + 1, re.sub(r"(?m)^ *\* ?", "", found[1])
+
+
+def docstrings(text):
+    """Yields the line number and the text of each docstring of Python, without examples."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and (found := ast.get_docstring(node)):
+            yield node.body[0].lineno, re.sub(r"(?ms)^ *>>> .*?(?=^ *$|\Z)", "", found)
+
+
 def comments_of(path):
-    lines = path.read_text(encoding="utf-8").splitlines()
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    if path.suffix in C:
+        return blocks(text)
+    if path.suffix in FORTRAN:
+        return comments(lines, re.compile(r"\s*(!)[>!<]?\s?(.*)$"), re.compile(r"\S\s\s+!<?\s(.*)$"))
     if path.suffix in CPP:
         return comments(lines, re.compile(r"\s*(///?)(?!/)<?\s?(.*)$"), re.compile(r"[;,{})\w]\s+///?<?\s(.*)$"))
-    return comments(lines, re.compile(r"\s*(#)(?!!)\s?(.*)$"), re.compile(r"\S\s\s# (.*)$"))
+    of_python = docstrings(text) if path.suffix == ".py" else ()
+    return itertools.chain(of_python, comments(lines, re.compile(r"\s*(#)(?!!)\s?(.*)$"), re.compile(r"\S\s\s# (.*)$")))
 
 
 def sentences(text):
@@ -73,7 +95,7 @@ def main(names):
                             capture_output=True, text=True, check=True).stdout.split("\n")
     found = 0
     for path in (pathlib.Path(name) for name in listed if name):
-        if path.suffix in CPP + SCRIPTS and path.is_file():
+        if path.suffix in CPP + SCRIPTS + C + FORTRAN and path.is_file():
             for number, fault in faults(path):
                 print(f"{path}:{number}: {fault}")
                 found += 1

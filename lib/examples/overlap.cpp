@@ -4,6 +4,7 @@
 //   mpirun -n 2 overlap [POINTS [STEPS]]
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 #include <comm/halo/cart_halo.hpp>
 #include <cstdio>

@@ -16,6 +16,7 @@
 #include "comm/mpi/communicator.hpp"
 #include "comm/mpi/null_buffer.hpp"
 #include "support/mpi_check.hpp"
+#include "support/narrow.hpp"
 
 namespace halocline::c {
 
@@ -42,13 +43,24 @@ inline void require_communicator(MPI_Comm comm) {
           "the communicator is an intercommunicator: merge its groups with MPI_Intercomm_merge");
 }
 
-/// Throws ConfigError unless `count` instances of a datatype can be at `buffer`.
-inline void require_data(const void* buffer, std::int64_t count, MPI_Datatype datatype) {
+/// Returns the bytes of `count` instances of a datatype without their gaps. Throws ConfigError if a
+/// number or the datatype cannot be.
+inline std::int64_t bytes_of(std::int64_t count, MPI_Datatype datatype) {
   require(count >= 0, "the count is negative: give 0 or more");
   require(datatype != MPI_DATATYPE_NULL,
           "the datatype is MPI_DATATYPE_NULL: give one that is made");
+  MPI_Count size = 0;
+  HALOCLINE_MPI(MPI_Type_size_x(datatype, &size));
+  return checked_multiply(count, size);
+}
+
+/// Throws ConfigError unless `count` instances of a datatype can be at `buffer`. Returns
+/// bytes_of().
+inline std::int64_t require_data(const void* buffer, std::int64_t count, MPI_Datatype datatype) {
+  const auto bytes = bytes_of(count, datatype);
   require(count == 0 || !comm::is_null_by_mistake(buffer, datatype),
           "the buffer is NULL: give the address of the data");
+  return bytes;
 }
 
 /// Copies the members that the caller's header and this library both know. Members that only the

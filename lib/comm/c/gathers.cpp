@@ -9,7 +9,6 @@
 #include "comm/c/common.hpp"
 #include "comm/gather/allgather_plan.hpp"
 #include "comm/gather/elements.hpp"
-#include "support/narrow.hpp"
 
 namespace halocline::c {
 

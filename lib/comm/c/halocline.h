@@ -2,10 +2,10 @@
 /* Exchanges halos for programs in C, and for languages that call C. The manual's page is
  * lib/comm/c/README.md.
  *
- * Every function returns HALOCLINE_SUCCESS or a code of halocline_error, and no function ends the
- * process or throws. halocline_last_error() then names the reason and the remedy. A function
- * that makes something fails on all ranks alike, unless the communicator itself is wrong. Other
- * errors are those of the calling rank.
+ * Every function returns HALOCLINE_SUCCESS or a code of halocline_error. No function throws.
+ * halocline_last_error() names the reason and the remedy. A function that makes something fails on
+ * all ranks alike, unless the communicator itself is wrong. Other errors are those of the calling
+ * rank. If MPI fails in a communicator that you give, that communicator's error handler decides.
  *
  * Call the functions between MPI_Init and MPI_Finalize. They may be called by any thread that may
  * call MPI. Two threads must not use one plan or one engine of messages at the same time, nor run
@@ -50,8 +50,9 @@ const char* halocline_last_error(void);
  * \param memory gets the address, a multiple of 4096 */
 int halocline_alloc(MPI_Comm comm, int64_t bytes, void** memory);
 
-/** Frees memory of halocline_alloc(), and sets `*memory` to NULL. Plans that use the memory keep it
- * until they are freed. Collective over the communicator of halocline_alloc(). */
+/** Frees memory of halocline_alloc(), and sets `*memory` to NULL. Plans whose messages or fields
+ * are in it keep the memory until they are freed. Collective over the communicator of
+ * halocline_alloc(). */
 int halocline_free(void** memory);
 
 /* ---- Exchanges ---- */
@@ -270,8 +271,8 @@ int halocline_collective_free(halocline_collective* collective);
 int halocline_packed_bytes(int64_t count, MPI_Datatype datatype, int64_t* bytes);
 
 /** Packs `count` instances of `datatype` at `buffer` behind `*position` of `packed`, which has
- * `bytes` bytes. Moves `*position` behind them. The bytes are those of MPI_Pack. The first call
- * for a datatype makes its plan. Local. */
+ * `bytes` bytes. Moves `*position` behind them. The bytes are those of MPI_Pack. Both buffers are
+ * in memory that the host can address. The first call for a datatype makes its plan. Local. */
 int halocline_pack(const void* buffer, int64_t count, MPI_Datatype datatype, void* packed,
                    int64_t bytes, int64_t* position);
 

@@ -8,7 +8,6 @@
 
 #include "comm/c/common.hpp"
 #include "comm/mpi/communicator.hpp"
-#include "comm/node/paged_memory.hpp"
 
 namespace halocline::c {
 
@@ -17,9 +16,9 @@ namespace {
 // Holds one allocation: in a shared window, or ordinary memory where there is no room for one.
 struct Allocation {
   std::shared_ptr<const comm::SharedWindow> window;
-  comm::PagedMemory ordinary;
+  std::shared_ptr<const comm::PagedMemory> ordinary;
 
-  void* data() const { return window != nullptr ? window->data() : ordinary.data(); }
+  void* data() const { return window != nullptr ? window->data() : ordinary->data(); }
 };
 
 struct Allocations {
@@ -43,7 +42,8 @@ Allocation allocate(MPI_Comm comm, std::int64_t bytes) {
   } catch (const EnvironmentError&) {
     // Thrown on all ranks: a node cannot share that much.
   }
-  comm::collectively(comm, [&] { out.ordinary = comm::PagedMemory(bytes); });
+  comm::collectively(comm,
+                     [&] { out.ordinary = std::make_shared<const comm::PagedMemory>(bytes); });
   return out;
 }
 
@@ -56,6 +56,15 @@ std::vector<std::shared_ptr<const comm::SharedWindow>> windows_of(MPI_Comm comm)
   for (const auto& allocation : all.list)
     if (allocation.window != nullptr && allocation.window->has_ranks_of(comm))
       out.push_back(allocation.window);
+  return out;
+}
+
+std::vector<std::shared_ptr<const comm::PagedMemory>> ordinary_memory() {
+  auto& all = allocations();
+  const std::lock_guard lock(all.mutex);
+  std::vector<std::shared_ptr<const comm::PagedMemory>> out;
+  for (const auto& allocation : all.list)
+    if (allocation.ordinary != nullptr) out.push_back(allocation.ordinary);
   return out;
 }
 

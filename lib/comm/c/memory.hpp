@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "comm/node/paged_memory.hpp"
 #include "comm/node/shared_window.hpp"
 
 namespace halocline::c {
@@ -14,5 +15,8 @@ namespace halocline::c {
 /// Returns the shared windows whose ranks are those of `comm`, in the order in which they were
 /// allocated: the same on all ranks. Local.
 std::vector<std::shared_ptr<const comm::SharedWindow>> windows_of(MPI_Comm comm);
+
+/// Returns the memory of halocline_alloc() that is in no window. Local.
+std::vector<std::shared_ptr<const comm::PagedMemory>> ordinary_memory();
 
 }  // namespace halocline::c

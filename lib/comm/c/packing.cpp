@@ -12,28 +12,17 @@ namespace halocline::c {
 
 namespace {
 
-// Describes how a datatype is packed: by a plan, or by MPI.
+// Returns the plan of a datatype; nullptr if MPI has to pack it.
 const dtype::PackPlan* pack_plan_of(MPI_Datatype datatype) {
-  require_mpi();
-  require(datatype != MPI_DATATYPE_NULL,
-          "the datatype is MPI_DATATYPE_NULL: give one that is made");
   return std::get_if<dtype::PackPlan>(&dtype::cached_plan(datatype));
-}
-
-std::int64_t packed_bytes(std::int64_t count, MPI_Datatype datatype) {
-  require(count >= 0, "the count is negative: give 0 or more");
-  if (const auto* const plan = pack_plan_of(datatype)) return plan->packed_bytes(count);
-  MPI_Count size = 0;
-  HALOCLINE_MPI(MPI_Type_size_x(datatype, &size));
-  return count * size;
 }
 
 // Checks that the packed bytes of `count` instances fit behind `*position`. Returns their number.
 std::int64_t checked_room(const void* buffer, std::int64_t count, MPI_Datatype datatype,
                           const void* packed, std::int64_t bytes, const std::int64_t* position) {
+  require_mpi();
   require(position != nullptr, "`position` is NULL: give the address of a number");
-  const auto needed = packed_bytes(count, datatype);
-  require_data(buffer, count, datatype);
+  const auto needed = require_data(buffer, count, datatype);
   require(needed == 0 || packed != nullptr, "`packed` is NULL: give a buffer");
   if (*position < 0 || *position > bytes || needed > bytes - *position)
     throw ConfigError(std::to_string(needed) + " packed bytes do not fit behind position " +
@@ -57,7 +46,8 @@ using namespace halocline::c;
 int halocline_packed_bytes(std::int64_t count, MPI_Datatype datatype, std::int64_t* bytes) {
   return guarded([&] {
     require(bytes != nullptr, "`bytes` is NULL: give the address of a number");
-    *bytes = packed_bytes(count, datatype);
+    require_mpi();
+    *bytes = bytes_of(count, datatype);
   });
 }
 
@@ -71,8 +61,9 @@ int halocline_pack(const void* buffer, std::int64_t count, MPI_Datatype datatype
       dtype::HostPacker().pack(*plan, buffer, count, to);
     } else {
       int inside = 0;
+      const OwnCommunicator self(MPI_COMM_SELF);  // MPI_COMM_SELF itself ends the process
       HALOCLINE_MPI(
-          MPI_Pack(buffer, as_int(count), datatype, to, as_int(needed), &inside, MPI_COMM_SELF));
+          MPI_Pack(buffer, as_int(count), datatype, to, as_int(needed), &inside, self.get()));
     }
     *position += needed;
   });
@@ -88,8 +79,9 @@ int halocline_unpack(const void* packed, std::int64_t bytes, std::int64_t* posit
       dtype::HostPacker().unpack(*plan, from, buffer, count);
     } else {
       int inside = 0;
-      HALOCLINE_MPI(MPI_Unpack(from, as_int(needed), &inside, buffer, as_int(count), datatype,
-                               MPI_COMM_SELF));
+      const OwnCommunicator self(MPI_COMM_SELF);
+      HALOCLINE_MPI(
+          MPI_Unpack(from, as_int(needed), &inside, buffer, as_int(count), datatype, self.get()));
     }
     *position += needed;
   });

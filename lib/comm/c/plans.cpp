@@ -25,8 +25,24 @@ static_assert(HALOCLINE_MAX_AXES == comm::kMostCartAxes);
 
 using Windows = std::vector<std::shared_ptr<const comm::SharedWindow>>;
 
+// Holds the addresses of a buffer: [begin, end).
+struct Range {
+  std::intptr_t begin, end;
+};
+using Ranges = std::vector<Range>;
+
+// Tells if one of the buffers is in `memory`, at least in part.
+bool is_used(const auto& memory, const Ranges& used) {
+  const auto first = reinterpret_cast<std::intptr_t>(memory.data());
+  return std::ranges::any_of(used, [&](const Range& one) {
+    return one.begin < first + memory.bytes() && first < one.end;
+  });
+}
+
+// A plan keeps the memory of halocline_alloc() that it uses.
 struct Plan {
   Windows windows;
+  std::vector<std::shared_ptr<const comm::PagedMemory>> memory;
   std::variant<comm::ExchangePlan, comm::CartHalo> made;
   std::optional<comm::PendingExchange> pending;
 
@@ -70,9 +86,9 @@ Choice choice_of(const char* method, const halocline_plan_options* options, halo
   return out;
 }
 
-// Returns the windows that all ranks of `comm` know: another thread may be making or freeing some.
-// Collective.
-Windows common_windows(MPI_Comm comm) {
+// Returns the windows that messages of some rank use, in one order. All ranks know these: another
+// thread may be making or freeing some. Collective.
+Windows common_windows(MPI_Comm comm, const Ranges& used) {
   auto mine = windows_of(comm);
   auto most = std::ssize(mine);
   HALOCLINE_MPI(MPI_Bcast(&most, 1, MPI_INT64_T, 0, comm));
@@ -82,32 +98,36 @@ Windows common_windows(MPI_Comm comm) {
   const int count = checked_int(most, "number of allocations");
   HALOCLINE_MPI(MPI_Bcast(numbers.data(), count, MPI_INT64_T, 0, comm));
   Windows found;
-  std::vector<int> is_known;
+  std::vector<int> is_known, uses;
   for (const auto number : numbers) {
     const auto at = std::ranges::find(mine, number, [](const auto& one) { return one->number(); });
-    is_known.push_back(at != mine.end() ? 1 : 0);
     found.push_back(at != mine.end() ? *at : nullptr);
+    const auto* const window = found.back().get();
+    is_known.push_back(window != nullptr);
+    uses.push_back(window != nullptr && is_used(*window, used));
   }
   HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, is_known.data(), count, MPI_INT, MPI_MIN, comm));
+  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, uses.data(), count, MPI_INT, MPI_MAX, comm));
   Windows out;
   for (std::size_t i = 0; i < found.size(); ++i)
-    if (is_known[i] != 0) out.push_back(std::move(found[i]));
+    if (is_known[i] != 0 && uses[i] != 0) out.push_back(std::move(found[i]));
   return out;
 }
 
-// Returns the handle of the plan that `make(communicator, options)` makes. Collective.
+// Returns the handle of the plan that `make(communicator, options)` makes. `used` has the addresses
+// of this rank's messages. Collective.
 template <class Make>
-halocline_plan made_by(MPI_Comm comm, const Choice& choice, Make make) {
-  auto windows = common_windows(comm);
+halocline_plan made_by(MPI_Comm comm, const Choice& choice, const Ranges& used, Make make) {
+  auto windows = common_windows(comm, used);
+  auto memory = ordinary_memory();
+  std::erase_if(memory, [&](const auto& one) { return !is_used(*one, used); });
   comm::ExchangePlan::Options options;
   options.chunk_bytes = choice.chunk_bytes;
   options.model = choice.model ? &*choice.model : nullptr;
   for (const auto& window : windows) options.windows.push_back(window.get());
   const OwnCommunicator own(comm);
-  auto plan = std::make_unique<Plan>(Plan{{}, make(own.get(), options), std::nullopt});
-  // Other methods read the windows no more, and must not keep memory that is freed.
-  if (plan->now().chosen() == comm::Exchange::shared) plan->windows = std::move(windows);
-  return keep<halocline_plan>(std::move(plan));
+  return keep<halocline_plan>(std::make_unique<Plan>(
+      Plan{std::move(windows), std::move(memory), make(own.get(), options), std::nullopt}));
 }
 
 // Throws ConfigError unless there can be `number` entries at `array`.
@@ -135,6 +155,18 @@ std::vector<comm::ExchangeJob> jobs_of(int sends, const halocline_message* send,
                    .receive_type = receive[i].datatype,
                    .receive_tag = receive[i].tag});
   return out;
+}
+
+// Adds the addresses of a message, unless its arguments are wrong: the plan says so later.
+void add_range(Ranges& out, const void* buffer, std::int64_t count, MPI_Datatype type) {
+  if (count <= 0 || type == MPI_DATATYPE_NULL) return;
+  MPI_Count lower = 0, extent = 0, begin = 0, length = 0;
+  HALOCLINE_MPI(MPI_Type_get_extent_x(type, &lower, &extent));
+  HALOCLINE_MPI(MPI_Type_get_true_extent_x(type, &begin, &length));
+  const std::int64_t others = checked_multiply(count - 1, extent);
+  const auto first = reinterpret_cast<std::intptr_t>(buffer) + begin;
+  out.push_back({first + std::min<std::int64_t>(others, 0),
+                 first + length + std::max<std::int64_t>(others, 0)});
 }
 
 // The first field says how long all of them are in the caller's header.
@@ -178,13 +210,18 @@ int halocline_plan_create(MPI_Comm comm, const char* method, int sends,
     require_communicator(comm);
     Choice choice;
     std::vector<comm::ExchangeJob> jobs;
+    Ranges used;
     comm::collectively(comm, [&] {
       choice = choice_of(method, options, plan);
       require_array(sends, send, "sends");
       require_array(receives, receive, "receives");
       jobs = jobs_of(sends, send, receives, receive);
+      for (const auto& job : jobs) {
+        add_range(used, job.send_buffer, job.send_count, job.send_type);
+        add_range(used, job.receive_buffer, job.receive_count, job.receive_type);
+      }
     });
-    *plan = made_by(comm, choice, [&](MPI_Comm own, const comm::ExchangePlan::Options& with) {
+    *plan = made_by(comm, choice, used, [&](MPI_Comm own, const comm::ExchangePlan::Options& with) {
       return comm::ExchangePlan(own, jobs, choice.method, with);
     });
   });
@@ -197,13 +234,17 @@ int halocline_halo_create(MPI_Comm cart, const char* method, int fields,
     require_communicator(cart);
     Choice choice;
     std::vector<comm::CartField> all;
+    Ranges used;
     comm::collectively(cart, [&] {
       choice = choice_of(method, options, plan);
       require_array(fields, field, "fields");
       all = fields_of(fields, field);
+      for (const auto& one : all)
+        for (const void* const array : {one.buffer, one.swapped})
+          add_range(used, array, 1, MPI_BYTE);
     });
     const int most_axes = corners != 0 ? comm::kMostCartAxes : 1;
-    *plan = made_by(cart, choice, [&](MPI_Comm own, const comm::ExchangePlan::Options& with) {
+    *plan = made_by(cart, choice, used, [&](MPI_Comm own, const comm::ExchangePlan::Options& with) {
       return comm::CartHalo(own, all, choice.method, most_axes, with);
     });
   });
@@ -223,6 +264,7 @@ int halocline_swap(halocline_plan plan) {
 int halocline_start(halocline_plan plan) {
   return guarded([&] {
     auto& of = plan_of(plan);
+    require_mpi();
     require(!of.pending, "an exchange of this plan is under way: finish it first");
     of.pending.emplace(of.now().start());
   });
@@ -231,12 +273,17 @@ int halocline_start(halocline_plan plan) {
 int halocline_progress(halocline_plan plan) {
   return guarded([&] {
     auto& of = plan_of(plan);
+    require_mpi();
     if (of.pending) of.pending->progress();
   });
 }
 
 int halocline_finish(halocline_plan plan) {
-  return guarded([&] { plan_of(plan).finish(); });
+  return guarded([&] {
+    auto& of = plan_of(plan);
+    require_mpi();
+    of.finish();
+  });
 }
 
 int halocline_test(halocline_plan plan, int* done) {
@@ -244,6 +291,7 @@ int halocline_test(halocline_plan plan, int* done) {
     require(done != nullptr, "`done` is NULL: give the address of a number");
     *done = 0;
     auto& of = plan_of(plan);
+    require_mpi();
     if (!of.started().progress()) return;
     of.finish();
     *done = 1;
@@ -264,7 +312,8 @@ int halocline_plan_inform(halocline_plan plan, halocline_plan_info* info) {
   return guarded([&] {
     const auto& of = plan_of(plan).now();
     require(info != nullptr, "`info` is NULL: give the address of a struct");
-    require(info->size >= sizeof(std::size_t),
+    constexpr std::size_t kMost = 4096;  // a struct without its macro has any size
+    require(info->size >= sizeof(std::size_t) && info->size <= kMost,
             "halocline_plan_info.size is not set: initialise the struct with HALOCLINE_PLAN_INFO");
     halocline_plan_info all{
         .size = info->size,

@@ -7,6 +7,7 @@
 
 #include "comm/mpi/null_buffer.hpp"
 #include "support/mpi_check.hpp"
+#include "support/narrow.hpp"
 
 namespace halocline::comm {
 
@@ -46,7 +47,7 @@ Pieces in_wire_order(Pieces all, int ranks, const char* what) {
                         std::to_string(piece.partner) + "): give every job an MPI datatype");
     MPI_Count size = 0;
     HALOCLINE_MPI(MPI_Type_size_x(piece.type, &size));
-    piece.bytes = static_cast<std::int64_t>(size) * piece.count;
+    piece.bytes = checked_multiply(size, piece.count);
     if (piece.bytes == 0) continue;
     if (is_null_by_mistake(piece.buffer, piece.type))
       throw ConfigError(std::string("null buffer (") + what + " job for rank " +
@@ -68,7 +69,7 @@ Pieces in_wire_order(Pieces all, int ranks, const char* what) {
 
 std::int64_t total_bytes(const Pieces& pieces) {
   std::int64_t sum = 0;
-  for (const auto& piece : pieces) sum += piece.bytes;
+  for (const auto& piece : pieces) sum = checked_add(sum, piece.bytes);
   return sum;
 }
 

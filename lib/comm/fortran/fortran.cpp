@@ -103,7 +103,7 @@ void vacate(Handle& handle, const std::string& what) {
 MPI_Comm comm_of(int comm) {
   c::require_mpi();
   const auto out = MPI_Comm_f2c(static_cast<MPI_Fint>(comm));
-  require(out != MPI_COMM_NULL, "the communicator is MPI_COMM_NULL: give one of all ranks");
+  c::require_communicator(out);
   return out;
 }
 
@@ -113,7 +113,7 @@ MPI_Datatype type_of(const halocline_f_buffer& buffer) {
 
 halocline_plan_options options_of(std::int64_t chunk_bytes, const char* model) {
   halocline_plan_options out = HALOCLINE_PLAN_OPTIONS;
-  if (chunk_bytes >= 0) out.chunk_bytes = chunk_bytes;
+  if (chunk_bytes != -1) out.chunk_bytes = chunk_bytes;  // halocline.F90 gives -1 if it is absent
   out.model = model;
   return out;
 }
@@ -257,6 +257,7 @@ int halocline_f_alloc(int comm, int rank, std::int64_t element_bytes, int is_ass
       require(is_associated == 0,
               "the pointer is associated already: call halocline_deallocate() first, or nullify it "
               "if other memory is meant; declare pointers with => null()");
+      require(rank >= 1 && rank <= 7, "arrays have 1 to 7 dimensions: give such a pointer");
       if (lowers != rank || uppers != rank)
         throw ConfigError("an array of rank " + std::to_string(rank) + " has " +
                           std::to_string(lowers) + " lower and " + std::to_string(uppers) +

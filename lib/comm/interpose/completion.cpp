@@ -93,11 +93,12 @@ int complete_any(const Mpi& mpi, auto count, auto requests, auto index, auto sta
   if (!list.look()) return mpi(count, requests, index, flag..., status);
   CompletingRequests taken(list.count(), list.in_c());
   typename Mpi::Status got(status);
-  auto& completed = *in_c(index);
-  completed = MPI_UNDEFINED;
+  *in_c(index) = MPI_UNDEFINED;
   const int code = mpi(count, requests, index, flag..., got.needed());
   list.read();
-  if (completed != MPI_UNDEFINED) taken.end(completed - Mpi::first_index(), code, got.in_c());
+  const int completed = *in_c(index) - Mpi::first_index();
+  // Fortran of some MPICH counts MPI_UNDEFINED from 1, too.
+  if (completed >= 0 && completed < list.count()) taken.end(completed, code, got.in_c());
   return code;
 }
 int waitany(const auto& mpi, auto count, auto requests, auto index, auto status) {
@@ -170,9 +171,9 @@ int get_status_any(const Mpi& mpi, auto count, auto requests, auto index, auto f
   if (!list.look()) return mpi(count, requests, index, flag, status);
   typename Mpi::Status got(status);
   const int code = mpi(count, requests, index, flag, got.needed());
-  const int found = *in_c(index);
-  if (code == MPI_SUCCESS && are_true(flag) && found != MPI_UNDEFINED)
-    seen(list.in_c()[found - Mpi::first_index()], got.in_c());
+  const int found = *in_c(index) - Mpi::first_index();
+  if (code == MPI_SUCCESS && are_true(flag) && found >= 0 && found < list.count())
+    seen(list.in_c()[found], got.in_c());
   return code;
 }
 

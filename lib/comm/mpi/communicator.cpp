@@ -3,6 +3,7 @@
 #include "comm/mpi/communicator.hpp"
 
 #include <new>
+#include <string>
 
 #include "support/machine.hpp"
 #include "support/mpi_check.hpp"
@@ -51,6 +52,10 @@ void detail::agree(MPI_Comm comm, Problem problem, const std::string& message) {
   if (lowest == size) return;
 
   std::string agreed = message == std::bad_alloc().what() ? kNoMemory : message;
+  // Rank 0's errors are mostly those of all ranks. Messages on what differs name the ranks
+  // themselves.
+  if (lowest > 0 && agreed.find("rank ") == std::string::npos)
+    agreed = "rank " + std::to_string(lowest) + ": " + agreed;
   int header[2] = {static_cast<int>(problem), static_cast<int>(agreed.size())};
   HALOCLINE_MPI(MPI_Bcast(header, 2, MPI_INT, lowest, comm));
   agreed.resize(static_cast<std::size_t>(header[1]));

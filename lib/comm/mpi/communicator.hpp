@@ -48,9 +48,9 @@ enum class Problem { none, config, environment };
 void agree(MPI_Comm comm, Problem problem, const std::string& message);
 }  // namespace detail
 
-/// Runs `local`, which must not communicate, on every rank and agrees on the outcome. If it threw
-/// on some ranks, every rank throws the error of the lowest of them. A ConfigError (bad input)
-/// stays one, anything else becomes an EnvironmentError. Collective over `comm`.
+/// Runs `local`, which must not communicate, on every rank. If it threw on some ranks, every rank
+/// throws the error of the lowest of them. The text names that rank unless it is rank 0. A
+/// ConfigError stays one, anything else becomes an EnvironmentError. Collective over `comm`.
 template <class F>
 void collectively(MPI_Comm comm, F&& local) {
   auto problem = detail::Problem::none;

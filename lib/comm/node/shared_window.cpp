@@ -91,12 +91,12 @@ std::int64_t addresses_for(std::int64_t needed, const SharedWindow::Room& of_mpi
          static_cast<std::int64_t>(kAddressesOfMpi) + options.beside;
 }
 
-// Returns a number that is larger than those of all windows of these ranks. Collective.
+// Returns a number that no other window of these ranks has. Threads may make windows at the same
+// time, so rank 0 alone counts. Collective.
 std::int64_t next_number(MPI_Comm comm) {
   static std::atomic<std::int64_t> last{0};
-  std::int64_t number = last + 1;
-  HALOCLINE_MPI(MPI_Allreduce(MPI_IN_PLACE, &number, 1, MPI_INT64_T, MPI_MAX, comm));
-  last = number;
+  std::int64_t number = ++last;
+  HALOCLINE_MPI(MPI_Bcast(&number, 1, MPI_INT64_T, 0, comm));
   return number;
 }
 

@@ -82,7 +82,7 @@ class SharedWindow {
   /// another node. Ranks are those of the constructor's communicator.
   std::byte* data_of(int rank) const { return others_[static_cast<std::size_t>(rank)]; }
 
-  /// Returns a number that this window has on all its ranks. No other window of a rank has it.
+  /// Returns a number that this window has on all its ranks. No other window of these has it.
   std::int64_t number() const { return number_; }
   /// Tells if `comm` has the ranks of the constructor's communicator, in the same order.
   bool has_ranks_of(MPI_Comm comm) const;

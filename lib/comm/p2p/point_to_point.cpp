@@ -17,6 +17,7 @@
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/pack/plan_table.hpp"
 #include "support/mpi_check.hpp"
+#include "support/narrow.hpp"
 
 namespace halocline::comm {
 
@@ -99,6 +100,7 @@ class Engine {
           std::make_shared<VendorOperation>(wire_, call, type, std::is_same_v<Packed, Send>);
     } else {
       const auto& plan = std::get<PackPlan>(found);
+      checked_multiply(plan.bounds().size, call.count);  // throws if it overflows
       const auto transfer = choose(plan, call);
       const bool in_buffer = is_one_run(plan, call.count) &&
                              (transfer == Transfer::host || transfer == Transfer::device);
@@ -186,7 +188,7 @@ class Engine {
     MPI_Count size = 0, lb = 0, extent = 0;
     HALOCLINE_MPI(MPI_Type_size_x(type, &size));
     HALOCLINE_MPI(MPI_Type_get_true_extent_x(type, &lb, &extent));
-    if (wire_.is_long(size * call.count))
+    if (wire_.is_long(checked_multiply(size, call.count)))
       throw ConfigError("a message of a type that MPI alone knows is longer than a chunk (" +
                         std::string(reason.what()) + "): set chunk_bytes to 0 on all ranks");
     if (resources_ != nullptr && !aware_ && call.count > 0 &&

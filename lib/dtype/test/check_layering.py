@@ -56,7 +56,7 @@ def violations_of(path, include):
 
 
 def violations_of_own_header(root, path, includes):
-    """What is wrong with how a header guards itself, or with what a source includes first."""
+    """Yields mistakes in how a header guards itself, or in what a source includes first."""
     if path.suffix == ".hpp" and not re.search(r"^#pragma once$", (root / path).read_text(), re.MULTILINE):
         yield f"{path} has no #pragma once"
     own = path.with_name(path.stem.removeprefix("no_") + ".hpp")  # or what is built instead

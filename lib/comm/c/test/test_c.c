@@ -84,6 +84,30 @@ static void test_exchange(const char* method, double* field, MPI_Datatype column
   EXPECT(halocline_plan_free(&plan) == 0);
 }
 
+/* Plans keep the memory that they use. Rank 0 uses it in messages, and the last rank by addresses
+ * in a datatype. */
+static void test_kept(const char* method, void** memory, MPI_Datatype column) {
+  halocline_message send[2], receive[2];
+  make_messages(*memory, column, send, receive);
+  halocline_plan plan = NULL;
+  MPI_Datatype absolute;
+  MPI_Aint address;
+  MPI_Get_address(send[0].buffer, &address);
+  MPI_Type_create_hindexed_block(1, 1, &address, column, &absolute);
+  if (rank == ranks - 1) send[0].buffer = MPI_BOTTOM, send[0].datatype = absolute;
+  EXPECT(halocline_plan_create(MPI_COMM_WORLD, method, 2, send, 2, receive, NULL, &plan) == 0);
+  MPI_Type_free(&absolute);
+  double* const field = *memory;
+  EXPECT(halocline_free(memory) == 0);
+  EXPECT(*memory == NULL);
+  if (plan == NULL) return;
+  for (int i = 0; i < kNumber * kStride; ++i) field[i] = value(rank, i);
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT(halocline_start(plan) == 0 && halocline_finish(plan) == 0);
+  EXPECT(field[kNumber * kStride] == value(send[0].partner, 1));
+  EXPECT(halocline_plan_free(&plan) == 0);
+}
+
 static void test_exchanges(void) {
   const int64_t bytes = 2 * kNumber * kStride * (int64_t)sizeof(double);
   MPI_Datatype column;
@@ -99,23 +123,17 @@ static void test_exchanges(void) {
   test_exchange("shared", memory, column);
   test_exchange("auto", memory, column);
 
-  /* Plans keep the memory that they use. */
-  halocline_message send[2], receive[2];
-  make_messages(memory, column, send, receive);
-  halocline_plan plan;
-  EXPECT(halocline_plan_create(MPI_COMM_WORLD, "shared", 2, send, 2, receive, NULL, &plan) == 0);
   void* const freed = memory;
-  EXPECT(halocline_free(&memory) == 0);
-  EXPECT(memory == NULL);
-  EXPECT(halocline_start(plan) == 0 && halocline_finish(plan) == 0);
-  EXPECT(halocline_plan_free(&plan) == 0);
+  test_kept("shared", &memory, column);
+  EXPECT(halocline_alloc(MPI_COMM_WORLD, bytes, &memory) == 0);
+  test_kept("p2p", &memory, column);
   memory = freed;
   EXPECT_WRONG(halocline_free(&memory), "freed already");
   MPI_Type_free(&column);
   free(own);
 }
 
-/* Where a node cannot share memory, halocline_alloc() gives ordinary memory. A limit of addresses
+/* halocline_alloc() gives ordinary memory where a node cannot share memory. A limit of addresses
  * forces this: of 8 MiB, ordinary memory needs 26 with its reserve for MPI, and a window 29.6. */
 static void test_ordinary_memory(void) {
   enum { MIB = 1 << 20, BYTES = 8 * MIB };
@@ -142,7 +160,7 @@ static void test_ordinary_memory(void) {
           halocline_plan_create(MPI_COMM_WORLD, "shared", 2, send, 2, receive, NULL, &plan),
           "not possible");
     test_exchange("auto", memory, column);
-    EXPECT(halocline_free(&memory) == 0);
+    test_kept("auto", &memory, column);
   }
   MPI_Type_free(&column);
 }
@@ -186,6 +204,13 @@ static void test_errors(void) {
   halocline_message longer = send;
   longer.count = is_last ? 2 : 1;
   EXPECT_WRONG(CREATE("p2p", 1, &longer, NULL), "bytes");
+  longer.count = is_last ? (int64_t)1 << 61 : 1;
+  EXPECT_WRONG(CREATE("p2p", 1, &longer, NULL), "too large");
+  longer.count = is_last ? -1 : 1;
+  EXPECT_WRONG(CREATE("p2p", 1, &longer, NULL), "negative");
+  char of_last[20] = "";
+  if (ranks > 1) snprintf(of_last, sizeof of_last, "rank %d: ", ranks - 1);
+  EXPECT(strstr(halocline_last_error(), of_last) == halocline_last_error());
   if (ranks > 1) EXPECT_WRONG(CREATE("shared", 1, &send, NULL), "not possible");
   halocline_plan_options options = HALOCLINE_PLAN_OPTIONS;
   options.model = "/nowhere/model.json";
@@ -262,6 +287,11 @@ static void test_packing(void) {
                "do not fit");
   EXPECT(position == kFirst + 1);
   EXPECT_WRONG(halocline_packed_bytes(1, MPI_DATATYPE_NULL, &bytes), "MPI_DATATYPE_NULL");
+  EXPECT_WRONG(halocline_packed_bytes((int64_t)1 << 61, column, &bytes), "too large");
+  position = 0;
+  EXPECT_WRONG(
+      halocline_pack(memory, ((int64_t)1 << 60) + 1, column, packed, sizeof packed, &position),
+      "too large");
   MPI_Type_free(&column);
 }
 
@@ -296,7 +326,10 @@ int main(int argc, char** argv) {
   test_halos();
   test_messages();
   test_gathers();
+  EXPECT(halocline_plan_create(MPI_COMM_WORLD, "p2p", 0, NULL, 0, NULL, NULL, &plan) == 0);
   MPI_Allreduce(MPI_IN_PLACE, &mistakes, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Finalize();
+  EXPECT_WRONG(halocline_start(plan), "MPI is not running");
+  EXPECT_WRONG(halocline_plan_free(&plan), "MPI is not running");
   return mistakes == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -283,7 +283,8 @@ contains
     type(halocline_plan) :: plan, copy, other
     type(halocline_info) :: info
     logical :: is_last
-    COMM :: nothing
+    real(real64), pointer :: of_rank_8(:, :, :, :, :, :, :, :) => null(), scalar => null()
+    COMM :: nothing, half, both
     is_last = me == ranks - 1
     u = me
     call create('fastest', u(:, 1), 1)
@@ -315,6 +316,18 @@ contains
     call halocline_plan_create(plan, MPI_COMM_WORLD, 'p2p', [halocline_message ::], &
                                [halocline_message ::], ierror, model='/nowhere/model.json')
     call expect_error('/nowhere/model.json')
+    call halocline_plan_create(plan, MPI_COMM_WORLD, 'p2p', [halocline_message ::], &
+                               [halocline_message ::], ierror, chunk_bytes=-5_int64)
+    call expect_error('0 or more')
+    if (ranks > 1) then
+      call MPI_Comm_split(MPI_COMM_WORLD, merge(1, 0, me == 0), 0, half, ierror)
+      call MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, merge(1, 0, me == 0), 0, both, ierror)
+      call halocline_plan_create(plan, both, 'p2p', [halocline_message ::], &
+                                 [halocline_message ::], ierror)
+      call expect_error('MPI_Intercomm_merge')
+      call MPI_Comm_free(both, ierror)
+      call MPI_Comm_free(half, ierror)
+    end if
     nothing = MPI_COMM_NULL
     call halocline_plan_create(plan, nothing, 'p2p', [halocline_message ::], &
                                [halocline_message ::], ierror)
@@ -364,6 +377,11 @@ contains
     call halocline_allocate(w, nothing, [1, 1], [2, 2], ierror)
     call expect_error('MPI_COMM_NULL')
     call expect(.not. associated(w), 'pointer after an error')
+    call halocline_allocate(of_rank_8, MPI_COMM_WORLD, [1, 1, 1, 1, 1, 1, 1, 1], &
+                            [1, 1, 1, 1, 1, 1, 1, 1], ierror)
+    call expect_error('1 to 7 dimensions')
+    call halocline_allocate(scalar, MPI_COMM_WORLD, [integer ::], [integer ::], ierror)
+    call expect_error('1 to 7 dimensions')
     call halocline_allocate(w, MPI_COMM_WORLD, [1, 1], [0, 2 + me], ierror)
     call expect(size(w, 1) == 0 .and. size(w, 2) == 2 + me, 'no elements')
     if (.not. is_last) call halocline_deallocate(w)

@@ -169,10 +169,11 @@ contains
   subroutine exchange(way)
     integer, intent(in) :: way
     integer :: index, completed, indices(2), left, i
-    HANDLE(mpi_request) :: requests(2)
+    HANDLE(mpi_request) :: requests(2), late(1)
     STATUS :: status
     STATUSES(2) :: statuses
     logical :: done
+    double precision :: spare(n)
     SOURCE_OF(status) = previous
     select case (way)
     case (1)
@@ -235,6 +236,13 @@ contains
         if (index == first) call check_status(status)
       end do
     case (10)
+      ! A test that finds nothing gives no index.
+      call mpi_irecv(spare, 1, type, rank, 8, mpi_comm_world, late(1), error)
+      call mpi_testany(1, late, index, done, mpi_status_ignore, error)
+      call check(.not. done)
+      call mpi_send(field, 1, type, rank, 8, mpi_comm_world, error)
+      call mpi_wait(late(1), mpi_status_ignore, error)
+      call check(all(spare(1::step) == field(1::step, 1)))
       do while (left > 0)
         call mpi_testany(2, requests, index, done, status, error)
         if (.not. done) cycle

@@ -335,7 +335,11 @@ def _widths(widths: Any, axes: int) -> list[tuple[int, int]]:
 
 def _order(strides: tuple[int, ...], shape: tuple[int, ...], size: int) -> int | None:
     """Returns the order of an array without gaps, whose points have `size` bytes; None for others."""
-    return next((order for order, name in ((MPI.ORDER_C, "C"), (MPI.ORDER_FORTRAN, "F")) if strides == dense(shape, size, name)), None)
+    for order, name in ((MPI.ORDER_C, "C"), (MPI.ORDER_FORTRAN, "F")):
+        steps = zip(shape, strides, dense(shape, size, name))
+        if all(length == 1 or step == wanted for length, step, wanted in steps):  # numpy gives a single point any stride
+            return order
+    return None
 
 
 def _fields(array: Any, other: Any, axes: int, widths: list[tuple[int, int]], types: Datatypes) -> list[c.Field]:

@@ -140,8 +140,8 @@ def load() -> ctypes.CDLL:
         raise ImportError(f"libhalocline uses {ours} and mpi4py uses {theirs}: {remedy}")
     if its_handle is not HANDLE:
         raise ImportError("mpi4py uses the standard ABI of MPI, and libhalocline the own ABI of the same MPI: set MPI4PY_MPIABI=mpich")
-    if missing:
-        raise ImportError(f"{path} is of an older version (it has no halocline_{missing[0]}): install the package again")
+    if missing or library.halocline_version() < VERSION:
+        raise ImportError(f"{path} is of an older version than the package: install the package again")
     for name, arguments in FUNCTIONS.items():
         function = getattr(library, "halocline_" + name)
         function.argtypes, function.restype = arguments, c_int

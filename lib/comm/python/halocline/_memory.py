@@ -52,7 +52,7 @@ def empty(comm: MPI.Comm, shape: int | tuple[int, ...], dtype: Any = float, orde
 def free(array: np.ndarray[Any, Any]) -> None:
     """Frees the memory of an array that empty() made. Neither the array nor a view of it may be used any more.
 
-    Plans that use the memory keep it until they are freed. Collective over the communicator of empty(). Memory
+    Plans whose arrays are in the memory keep it until they are freed. Collective over the communicator of empty(). Memory
     that is never freed goes back to the system when the program ends.
 
     >>> import halocline
@@ -94,7 +94,7 @@ def pack(data: Any, packed: Any = None) -> np.ndarray[Any, Any]:
     [1, 4]
     """
     with Datatypes() as types:
-        region = region_of(data, types, written=False)
+        region = region_of(data, types, written=False, on_host=True)
         room = _bytes_of(np.empty(packed_bytes(data), "u1") if packed is None else packed, written=True)
         position = ctypes.c_int64(0)
         c.check(c.function("pack")(region.address, region.number, c.handle_of(region.datatype), room.ctypes.data, room.size, ctypes.byref(position)))
@@ -113,7 +113,7 @@ def unpack(packed: Any, data: Any) -> int:
     [[0, 1, 0], [0, 4, 0]]
     """
     with Datatypes() as types:
-        region = region_of(data, types, written=True)
+        region = region_of(data, types, written=True, on_host=True)
         room = _bytes_of(packed, written=False)
         position = ctypes.c_int64(0)
         c.check(c.function("unpack")(room.ctypes.data, room.size, ctypes.byref(position), region.address, region.number, c.handle_of(region.datatype)))

@@ -11,9 +11,6 @@ from mpi4py import MPI
 from . import _library as c
 from ._regions import Datatypes, agree, entries, in_c, is_place, region_of
 
-# Holds arrays of requests that were dropped before they were complete: MPI may still use them.
-_abandoned: list[Any] = []
-
 
 class Status(NamedTuple):
     """Describes a message that was received.
@@ -31,6 +28,8 @@ class Status(NamedTuple):
 class Request:
     """Represents a message under way. Messages.isend() and Messages.irecv() make it.
 
+    A request that is dropped goes on. The engine waits for it when it is freed.
+
     >>> import halocline
     >>> import numpy as np
     >>> from mpi4py import MPI
@@ -41,10 +40,10 @@ class Request:
     Status(source=0, tag=0, bytes=16)
     """
 
-    __slots__ = ("_handle", "_owner", "_status")
+    __slots__ = ("_engine", "_handle", "_owner", "_status")
 
-    def __init__(self, handle: ctypes.c_void_p, owner: Any) -> None:
-        self._handle, self._owner = handle, owner
+    def __init__(self, engine: Messages, handle: ctypes.c_void_p, owner: Any) -> None:
+        self._engine, self._handle, self._owner = engine, handle, owner
         self._status: Status | None = None
 
     def wait(self) -> Status | None:
@@ -73,7 +72,7 @@ class Request:
 
     def __del__(self) -> None:
         if self._handle.value is not None:
-            _abandoned.append(self._owner)
+            self._engine._owners.append((self._handle, self._owner))
 
 
 class _Receive(Request):
@@ -158,7 +157,7 @@ class Messages(c.Handle):
         ...     request.wait()
         """
         handle = ctypes.c_void_p()
-        return Request(handle, self._call("isend", data, destination, tag, ctypes.byref(handle)))
+        return Request(self, handle, self._call("isend", data, destination, tag, ctypes.byref(handle)))
 
     def irecv(self, data: Any, source: int = MPI.ANY_SOURCE, tag: int = MPI.ANY_TAG) -> Request:
         """Starts to receive. The array must not be used before the request is waited for.
@@ -173,16 +172,21 @@ class Messages(c.Handle):
         3
         """
         handle = ctypes.c_void_p()
-        return _Receive(handle, self._call("irecv", data, source, tag, ctypes.byref(handle)))
+        return _Receive(self, handle, self._call("irecv", data, source, tag, ctypes.byref(handle)))
 
     def free(self) -> None:
-        """Frees the engine. Its requests must be complete. Collective. A second call does nothing.
+        """Frees the engine. Requests that the program still has must be complete. Waits for those that it dropped.
+        Collective. A second call does nothing.
 
         >>> import halocline
         >>> from mpi4py import MPI
         >>> messages = halocline.Messages(MPI.COMM_SELF)
         >>> messages.free()
         """
+        while self._owners:  # of requests that were dropped
+            request, _ = self._owners[-1]
+            c.check(c.function("wait")(ctypes.byref(request), None))
+            self._owners.pop()
         c.check(c.function("messages_free")(ctypes.byref(self._handle)))
 
 
@@ -197,8 +201,8 @@ class _Collective(c.Handle):
                 holds_all = root is None or comm.rank == c.whole(root, "root")
                 if holds_all and (all_data is None or is_place(all_data)):
                     raise c.InputError("the root has no array for the blocks of all ranks: give one there")
-                own = region_of(data, types, written=name == "scatter", by_rows=True)
-                everything = region_of(all_data, types, written=name != "scatter", by_rows=True) if holds_all else None
+                own = region_of(data, types, written=name == "scatter", by_rows=True, on_host=True)
+                everything = region_of(all_data, types, written=name != "scatter", by_rows=True, on_host=True) if holds_all else None
                 blocks = None
                 if everything:
                     blocks = _counts(counts, everything.number, comm.size, _is_of_each(all_data))

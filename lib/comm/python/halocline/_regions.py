@@ -55,6 +55,7 @@ class Memory(NamedTuple):
     writable: bool
     owner: Any  # keeps the memory alive
     bounds: tuple[int, int] | None  # first byte of the memory and the one behind it, if they are known
+    on_device: bool = False  # the host may not reach it
 
 
 def dense(shape: Sequence[int], size: int, order: str = "C") -> tuple[int, ...]:
@@ -64,6 +65,9 @@ def dense(shape: Sequence[int], size: int, order: str = "C") -> tuple[int, ...]:
         out.append(size)
         size *= length
     return tuple(reversed(out) if order == "C" else out)
+
+
+_ON_HOST = (1, 3, 11, 13)  # devices of DLPack: kDLCPU, kDLCUDAHost, kDLROCMHost, kDLCUDAManaged
 
 
 class _DLTensor(ctypes.Structure):
@@ -84,7 +88,7 @@ def _of_dlpack(data: Any) -> Memory:
     kind = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}.get(tensor.code, "V")
     dtype = np.dtype(f"{kind}{itemsize}") if f"{kind}{itemsize}" in BASIC else np.dtype(f"V{itemsize}")
     address = (tensor.data or 0) + tensor.byte_offset
-    return Memory(address, shape, strides, dtype, True, capsule, None)
+    return Memory(address, shape, strides, dtype, True, capsule, None, tensor.device_type not in _ON_HOST)
 
 
 def _of_cuda(data: Any) -> Memory:
@@ -92,7 +96,7 @@ def _of_cuda(data: Any) -> Memory:
     dtype, shape = np.dtype(told["typestr"]), tuple(told["shape"])
     strides = told.get("strides") or dense(shape, dtype.itemsize)
     address, read_only = told["data"]
-    return Memory(address, shape, tuple(strides), dtype, not read_only, data, None)
+    return Memory(address, shape, tuple(strides), dtype, not read_only, data, None, on_device=True)
 
 
 def _bounds(array: np.ndarray[Any, Any]) -> tuple[int, int]:
@@ -206,11 +210,13 @@ def _check_reach(memory: Memory, count: int, datatype: MPI.Datatype) -> None:
         raise InputError(f"the datatype reaches from byte {low} to {high} of an array of {memory.bounds[1] - memory.bounds[0]} bytes: give the whole array, or a smaller count")
 
 
-def region_of(data: Any, types: Datatypes, written: bool, by_rows: bool = False) -> Region:
+def region_of(data: Any, types: Datatypes, written: bool, by_rows: bool = False, on_host: bool = False) -> Region:
     """Returns the region of an array or a view, or of [array, datatype] or [array, count, datatype] as mpi4py has
-    them. `by_rows`: counts the rows of an array."""
-    if is_place(data):
+    them. `by_rows`: counts the rows of an array, and allows MPI.IN_PLACE. `on_host`: refuses memory of a device."""
+    if data is MPI.IN_PLACE and by_rows:
         return Region(int(data), 0, MPI.BYTE, None)
+    if is_place(data):
+        raise InputError("an address of MPI alone does not say what is exchanged: give an array, or [MPI.BOTTOM, count, datatype]")
     if not isinstance(data, (list, tuple)):
         memory = memory_of(data)
         datatype, count = types.rows(memory) if by_rows else types.strided(memory)
@@ -220,6 +226,8 @@ def region_of(data: Any, types: Datatypes, written: bool, by_rows: bool = False)
         array, datatype = data[0], data[-1]
         if datatype == MPI.DATATYPE_NULL:
             raise InputError("the datatype is MPI.DATATYPE_NULL: give one that is made")
+        if array is MPI.IN_PLACE and not by_rows:
+            raise InputError("MPI.IN_PLACE is for gathers and scatters: give an array, or MPI.BOTTOM")
         if is_place(array):
             return Region(int(array), whole(data[1], "the count", 64) if len(data) == 3 else 1, datatype, None)
         memory = memory_of(array)
@@ -230,6 +238,8 @@ def region_of(data: Any, types: Datatypes, written: bool, by_rows: bool = False)
         _check_reach(memory, count, datatype)
     if count < 0:
         raise InputError(f"the count is {count}: give 0 or more")
+    if on_host and memory.on_device:
+        raise InputError("the array is in the memory of a device, which the host cannot address: copy it to an array of numpy")
     if written and not memory.writable:
         raise InputError("an array that gets data is read-only: give one that can be written")
     return Region(memory.address, count, datatype, memory.owner)

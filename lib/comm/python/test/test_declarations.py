@@ -121,6 +121,10 @@ class Imports(unittest.TestCase):
             subprocess.run(["cc", "-shared", "-fPIC", "-xc", "-", "-o", path], input=code, text=True, check=True)
             self.assertRegex(self.told(path), r"^ImportError: libhalocline uses X and mpi4py uses .*: install the package again")
 
+    def test_a_library_that_is_older(self):
+        with mock.patch.object(library, "VERSION", library.VERSION + 1), self.assertRaisesRegex(ImportError, "older version .*: install the package again"):
+            library.load()
+
     def test_mpi_that_is_not_running(self):
         told = self.told(library.LIBRARY._name, "import halocline, numpy; halocline.free(numpy.zeros(2))")
         self.assertIn("MPI is not running: call between", told)

@@ -198,6 +198,10 @@ class Mistakes(RanksTest):
         for call in (plan.start, plan.finish, plan.progress, plan.test, plan.exchange, lambda: plan.info):
             self.refused("the plan was freed: make a new one", call)
 
+    def test_places_of_mpi_alone(self):
+        for place in (MPI.IN_PLACE, MPI.BOTTOM, [MPI.IN_PLACE, 1, MPI.INT]):
+            self.refused("message 0 of sends: ", Plan, COMM, [(place, RIGHT)], [])
+
     def test_order_of_calls(self):
         with Plan(COMM) as plan:
             self.refused("start it first", plan.finish)
@@ -229,6 +233,14 @@ class Mistakes(RanksTest):
 
 
 class Halos(RanksTest):
+    def test_an_axis_of_one_point(self):
+        u = np.full(4, RANK, float)[None, :]  # such an array has strides (0, 8)
+        cart = COMM.Create_cart([1, RANKS], [True, True])
+        with halocline.Halo(cart, u, [0, 1]) as halo:
+            halo.exchange()
+        self.assertEqual(u.tolist(), [[LEFT, RANK, RANK, RIGHT]])
+        cart.Free()
+
     def check(self, shape, widths, periods, corners, order="C", method="auto", swapped=False, behind=()):
         """Compares every point with a value that its place in the grid of all ranks gives."""
         dims = MPI.Compute_dims(RANKS, len(shape))

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Sends single messages, and gathers arrays."""
 
+import gc
+
 import halocline
 import numpy as np
 from mpi4py import MPI
-from ranks import COMM, IS_LAST, LEFT, RANK, RANKS, RIGHT, RanksTest
+from ranks import COMM, IS_LAST, LEFT, RANK, RANKS, RIGHT, OnDevice, RanksTest
 
 
 class Messages(RanksTest):
@@ -38,6 +40,14 @@ class Messages(RanksTest):
         messages.free()
         self.refused("was freed: make a new one", messages.send, np.zeros(2), RIGHT)
         self.refused("COMM_NULL", halocline.Messages, MPI.COMM_NULL)
+
+    def test_requests_that_are_dropped(self):
+        received = np.zeros(3)
+        with halocline.Messages(COMM) as messages:
+            messages.irecv(received[:2], LEFT)  # completed by the end of `with`
+            messages.isend(np.full(2, RANK, float), RIGHT)
+            gc.collect()
+        self.assertEqual(received.tolist(), [LEFT, LEFT, 0])
 
 
 class Gathers(RanksTest):
@@ -94,6 +104,13 @@ class Gathers(RanksTest):
         if RANKS > 1:
             self.refused("the datatype reaches", halocline.Allgather, COMM, own, [np.zeros(3), column])
         column.Free()
+
+    def test_memory_of_devices(self):
+        u = OnDevice(np.zeros((2, 3)))
+        text = "in the memory of a device, which the host cannot address: copy it"
+        self.refused(text, halocline.Allgather, COMM, u, np.zeros((2 * RANKS, 3)))
+        self.refused(text, halocline.pack, u)
+        self.refused(text, halocline.unpack, np.zeros(48, "u1"), u)
 
     def test_mistakes(self):
         u = np.zeros((2, 3))
