@@ -20,7 +20,7 @@ static std::size_t at(int y, int x) {
   return static_cast<std::size_t>(y) * (n + 2) + x;
 }
 
-// Returns the checksum after all steps. Adds the seconds of exchanges to `seconds`.
+// Returns the checksum after all steps. Lowers `seconds` to those of the fastest exchange.
 template <class Exchange>
 double solve(const std::array<double*, 2>& u, Exchange exchange, double& seconds) {
   for (std::size_t i = 0; i < at(n + 2, 0); ++i)
@@ -29,7 +29,7 @@ double solve(const std::array<double*, 2>& u, Exchange exchange, double& seconds
     MPI_Barrier(cart);  // the time of the exchange alone
     const double *const now = u[step % 2], begin = MPI_Wtime();
     exchange(step);
-    if (step > 1) seconds += MPI_Wtime() - begin;  // the first ones warm up
+    if (const double time = MPI_Wtime() - begin; time < seconds) seconds = time;
     for (int y = 1; y <= n; ++y)
       for (int x = 1; x <= n; ++x) {
         double sum = -now[at(y, x)];
@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
     const comm::CartField field{
         .buffer = u[0], .swapped = u[1], .owned = {n, n}, .low = {1, 1}, .high = {1, 1}};
     comm::CartHalo halo(cart, {field}, comm::Exchange::automatic, 2, {.windows = {&window}});
-    double ours = 0, theirs = 0;
+    double ours = 1e9, theirs = 1e9;  // seconds
     const auto by_halo = [&](int) { halo.start().finish(), halo.swap(); };
     const double checksum = solve(u, by_halo, ours);
     const auto messages = messages_by_mpi();

@@ -26,8 +26,7 @@ static void make_faces(void) {
   for (int face = 0; face < 6; ++face) {
     int extent[3] = {n, n, n}, start[3] = {1, 1, 1}, below, above;
     const int axis = face / 2, is_above = face % 2;
-    extent[axis] = 1;
-    start[axis] = is_above ? n : 1;
+    extent[axis] = 1, start[axis] = is_above ? n : 1;
     MPI_Type_create_subarray(3, sizes, extent, start, MPI_ORDER_C, MPI_DOUBLE, &sent[face]);
     MPI_Type_commit(&sent[face]);
     start[axis] = is_above ? n + 1 : 0;
@@ -43,9 +42,8 @@ static halocline_plan plan_of(double* u) {
   halocline_plan plan;
   halocline_message send[6], receive[6];
   for (int face = 0; face < 6; ++face) {
-    const halocline_message out = {u, 1, sent[face], partner[face], face, 0};
-    const halocline_message in = {u, 1, received[face], partner[face], face ^ 1, 0};
-    send[face] = out, receive[face] = in;
+    send[face] = (halocline_message){u, 1, sent[face], partner[face], face, 0};
+    receive[face] = (halocline_message){u, 1, received[face], partner[face], face ^ 1, 0};
   }
   check(halocline_plan_create(cart, "auto", 6, send, 6, receive, NULL, &plan));
   return plan;
@@ -60,7 +58,7 @@ static void exchange_by_mpi(double* u) {
   MPI_Waitall(12, requests, MPI_STATUSES_IGNORE);
 }
 
-/* Returns the checksum after all steps. Adds the seconds of exchanges to `*seconds`. */
+/* Returns the checksum after all steps. Lowers `*seconds` to those of the fastest exchange. */
 static double solve(double* u[2], const halocline_plan* plans, double* seconds) {
   int rank;
   MPI_Comm_rank(cart, &rank);
@@ -68,6 +66,7 @@ static double solve(double* u[2], const halocline_plan* plans, double* seconds) 
     u[0][i] = (double)((i * 7919 + rank * 104729) % 1000);
   for (int step = 0; step < steps; ++step) {
     double *const now = u[step % 2], *const next = u[1 - step % 2];
+    MPI_Barrier(cart);
     const double begin = MPI_Wtime();
     if (plans == NULL) {
       exchange_by_mpi(now);
@@ -75,7 +74,8 @@ static double solve(double* u[2], const halocline_plan* plans, double* seconds) 
       check(halocline_start(plans[step % 2]));
       check(halocline_finish(plans[step % 2]));
     }
-    *seconds += MPI_Wtime() - begin;
+    const double time = MPI_Wtime() - begin;
+    if (time < *seconds) *seconds = time;
     for (int z = 1; z <= n; ++z)
       for (int y = 1; y <= n; ++y)
         for (int x = 1; x <= n; ++x)
@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
   check(halocline_alloc(cart, 2 * points * (int64_t)sizeof(double), &memory));
   double* u[2] = {memory, (double*)memory + points};
   halocline_plan plans[2] = {plan_of(u[0]), plan_of(u[1])};
-  double ours = 0, theirs = 0;
+  double ours = 1e9, theirs = 1e9; /* seconds */
   const double checksum = solve(u, plans, &ours), twin = solve(u, NULL, &theirs);
   if (rank == 0)
     printf("%d ranks, checksum %.17g %s by plain MPI, exchange %.2f x as fast as there\n", ranks,

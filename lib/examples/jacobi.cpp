@@ -64,7 +64,7 @@ static void exchange_by_mpi(double* data, const std::array<Axis, 3>& axes) {
   }
 }
 
-// Returns the sum of all points after all steps. Adds the seconds of exchanges to `seconds`.
+// Returns the sum of all points after all steps. Lowers `seconds` to those of the fastest exchange.
 template <class Exchange>
 static double solve(Exchange exchange, double& seconds) {
   for (auto& array : u)
@@ -73,7 +73,7 @@ static double solve(Exchange exchange, double& seconds) {
     MPI_Barrier(cart);  // the time of the exchange alone
     const double begin = MPI_Wtime();
     exchange(step % 2);
-    if (step > 1) seconds += MPI_Wtime() - begin;  // the first ones warm up
+    if (const double time = MPI_Wtime() - begin; time < seconds) seconds = time;
     const auto& old = u[step % 2];
     for (int z = 1; z <= n; ++z)
       for (int y = 1; y <= n; ++y)
@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
     for (auto& array : u) array.resize(index(n + 2, 0, 0));
     const std::array axes{axis_of(0), axis_of(1), axis_of(2)};
     std::array plans{plan_of(u[0].data(), axes), plan_of(u[1].data(), axes)};
-    double ours = 0, theirs = 0;
+    double ours = 1e9, theirs = 1e9;  // seconds
     const double checksum = solve([&](auto which) { plans[which].start().finish(); }, ours);
     failed = checksum != solve([&](auto which) { exchange_by_mpi(u[which].data(), axes); }, theirs);
     if (rank == 0)

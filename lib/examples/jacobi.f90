@@ -77,7 +77,7 @@ contains
     call MPI_Waitall(8, requests, MPI_STATUSES_IGNORE)
   end subroutine
 
-  !> Returns the sum of all points after all steps, and the seconds of exchanges.
+  !> Returns the sum of all points after all steps, and the seconds of the fastest exchange.
   subroutine solve(by_halocline, total, time)
     logical, intent(in) :: by_halocline
     real(real64), intent(out) :: total, time
@@ -89,8 +89,9 @@ contains
     b = a
     now => a
     next => b
-    time = 0
+    time = huge(time)
     do step = 1, steps
+      call MPI_Barrier(cart)
       begin = MPI_Wtime()
       if (by_halocline) then
         call plan%start()
@@ -99,7 +100,7 @@ contains
       else
         call exchange_by_mpi(now)
       end if
-      time = time + MPI_Wtime() - begin
+      time = min(time, MPI_Wtime() - begin)
       do y = 1, n
         do x = 1, n
           next(x, y) = (now(x - 1, y) + now(x + 1, y) + now(x, y - 1) + now(x, y + 1)) / 4

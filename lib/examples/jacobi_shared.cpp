@@ -40,7 +40,7 @@ static std::vector<Side> sides() {
           {east, 3, 2, at(1, n), at(1, n + 1), column}};
 }
 
-// Returns the sum of all points after all steps. Adds the seconds of exchanges to `seconds`.
+// Returns the sum of all points after all steps. Lowers `seconds` to those of the fastest exchange.
 template <class Exchange>
 static double solve(const std::array<double*, 2>& u, Exchange exchange, double& seconds) {
   for (std::size_t i = 0; i < at(n + 2, 0); ++i) u[0][i] = static_cast<double>(i * 7919 % 1000);
@@ -49,7 +49,7 @@ static double solve(const std::array<double*, 2>& u, Exchange exchange, double& 
     const double* const old = u[step % 2];
     const double begin = MPI_Wtime();
     exchange(step % 2);
-    if (step > 1) seconds += MPI_Wtime() - begin;  // the first ones warm up
+    if (const double time = MPI_Wtime() - begin; time < seconds) seconds = time;
     for (int y = 1; y <= n; ++y)
       for (int x = 1; x <= n; ++x)
         u[1 - step % 2][at(y, x)] =
@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
         MPI_Isend(u[which] + side.owned, 1, side.type, side.partner, side.send_tag, cart, next++);
       MPI_Waitall(8, requests.data(), MPI_STATUSES_IGNORE);
     };
-    double ours = 0, theirs = 0;
+    double ours = 1e9, theirs = 1e9;  // seconds
     const double checksum = solve(
         u, [&](int which) { plans[which].start().finish(); }, ours);
     failed = checksum != solve(u, by_mpi, theirs);

@@ -60,15 +60,16 @@ static void step_by_mpi(std::size_t from, MPI_Datatype column) {
   compute(from, 1, n + 1, 1, n + 1);
 }
 
-// Returns the sum of all points after all steps, and sets the seconds of a step.
+// Returns the sum of all points after all steps, and lowers `seconds` to those of the fastest step.
 template <class Step>
 static double solve(Step step, double& seconds) {
   for (std::size_t i = 0; i < u[0].size(); ++i) u[0][i] = static_cast<double>(i * 7919 % 1000);
-  MPI_Barrier(cart);
-  const double begin = MPI_Wtime();
-  for (int i = 0; i < steps; ++i) step(static_cast<std::size_t>(i) % 2);
-  MPI_Barrier(cart);
-  seconds = (MPI_Wtime() - begin) / steps;
+  for (int i = 0; i < steps; ++i) {
+    MPI_Barrier(cart);
+    const double begin = MPI_Wtime();
+    step(static_cast<std::size_t>(i) % 2);
+    seconds = std::min(seconds, MPI_Wtime() - begin);
+  }
   double sum = 0, all = 0;
   for (int y = 1; y <= n; ++y)
     for (int x = 1; x <= n; ++x) sum += u[static_cast<std::size_t>(steps) % 2][at(y, x)];
@@ -96,7 +97,7 @@ int main(int argc, char** argv) {
     MPI_Datatype column;
     MPI_Type_vector(n, 1, n + 2, MPI_DOUBLE, &column);
     MPI_Type_commit(&column);
-    double ours = 0, theirs = 0;
+    double ours = 1e9, theirs = 1e9;  // seconds
     const double checksum = solve([&](auto from) { step_with_overlap(halo, from); }, ours);
     failed = checksum != solve([&](auto from) { step_by_mpi(from, column); }, theirs);
     if (rank == 0)

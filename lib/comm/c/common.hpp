@@ -51,6 +51,7 @@ inline std::int64_t bytes_of(std::int64_t count, MPI_Datatype datatype) {
           "the datatype is MPI_DATATYPE_NULL: give one that is made");
   MPI_Count size = 0;
   HALOCLINE_MPI(MPI_Type_size_x(datatype, &size));
+  require(size >= 0, "MPI knows no size of the datatype: give one that is made and not freed");
   return checked_multiply(count, size);
 }
 
@@ -99,7 +100,7 @@ Handle keep(std::unique_ptr<T> object) {
 [[noreturn]] inline void throw_no_object(bool is_null, const std::string& what,
                                          const std::string& maker) {
   if (is_null) throw ConfigError("the " + what + " is NULL: make it with " + maker);
-  throw ConfigError("the " + what + " was freed: make a new one with " + maker);
+  throw ConfigError("the " + what + " was freed or never made: make one with " + maker);
 }
 
 /// Returns the object of a handle. Throws ConfigError if it is NULL or was freed. `what` names the

@@ -263,8 +263,8 @@ int halocline_swap(halocline_plan plan) {
 
 int halocline_start(halocline_plan plan) {
   return guarded([&] {
-    auto& of = plan_of(plan);
     require_mpi();
+    auto& of = plan_of(plan);
     require(!of.pending, "an exchange of this plan is under way: finish it first");
     of.pending.emplace(of.now().start());
   });
@@ -272,16 +272,16 @@ int halocline_start(halocline_plan plan) {
 
 int halocline_progress(halocline_plan plan) {
   return guarded([&] {
-    auto& of = plan_of(plan);
     require_mpi();
+    auto& of = plan_of(plan);
     if (of.pending) of.pending->progress();
   });
 }
 
 int halocline_finish(halocline_plan plan) {
   return guarded([&] {
-    auto& of = plan_of(plan);
     require_mpi();
+    auto& of = plan_of(plan);
     of.finish();
   });
 }
@@ -290,8 +290,8 @@ int halocline_test(halocline_plan plan, int* done) {
   return guarded([&] {
     require(done != nullptr, "`done` is NULL: give the address of a number");
     *done = 0;
-    auto& of = plan_of(plan);
     require_mpi();
+    auto& of = plan_of(plan);
     if (!of.started().progress()) return;
     of.finish();
     *done = 1;

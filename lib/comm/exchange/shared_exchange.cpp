@@ -333,9 +333,10 @@ class SharedExchange final : public Backend {
             (on_device_ ? "a receive buffer of rank " : "a send buffer of rank ") +
             std::to_string(comm_->rank()) + ", partner " + std::to_string(piece.partner) +
             ", tag " + std::to_string(piece.tag) +
-            (on_device_ ? ", is not in one allocation of the device that other processes can open"
-                        : ", is not in memory of halocline_alloc() (comm::SharedWindow in C++), or "
-                          "the node could not share it"));
+            (on_device_
+                 ? ", is not in one allocation of the device that other processes can open"
+                 : ", is not in memory of halocline_alloc() (comm::SharedWindow in C++) of the "
+                   "plan's ranks in the plan's order, or the node could not share it"));
       auto& bytes = out[static_cast<std::size_t>(piece.partner)];
       const auto* begin = reinterpret_cast<const std::byte*>(&offer);
       bytes.insert(bytes.end(), begin, begin + sizeof(offer));

@@ -47,6 +47,10 @@ Pieces in_wire_order(Pieces all, int ranks, const char* what) {
                         std::to_string(piece.partner) + "): give every job an MPI datatype");
     MPI_Count size = 0;
     HALOCLINE_MPI(MPI_Type_size_x(piece.type, &size));
+    if (size < 0)
+      throw ConfigError(std::string("no datatype (MPI knows no size of that of a ") + what +
+                        " job for rank " + std::to_string(piece.partner) +
+                        "): give one that is made and not freed");
     piece.bytes = checked_multiply(size, piece.count);
     if (piece.bytes == 0) continue;
     if (is_null_by_mistake(piece.buffer, piece.type))

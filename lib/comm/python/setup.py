@@ -26,7 +26,7 @@ def installed(prefix):
     """Returns the library in a prefix or in a build folder."""
     found = [path for folder in ("lib", "lib64", "lib/*-linux-gnu") for path in pathlib.Path(prefix).glob(f"{folder}/libhalocline.so")]
     if not found:
-        end(f"HALOCLINE_PREFIX={prefix} has no lib/libhalocline.so: give the folder of `cmake --install`, or unset it")
+        end(f"HALOCLINE_PREFIX={prefix} has no lib/libhalocline.so: give the whole path of the folder of `cmake --install`, or unset it")
     return found[0]
 
 

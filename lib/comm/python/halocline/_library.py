@@ -123,6 +123,8 @@ def load() -> ctypes.CDLL:
     cannot be used with the MPI of mpi4py."""
     path = os.environ.get("HALOCLINE_LIBRARY") or str(pathlib.Path(__file__).with_name("libhalocline.so"))
     remedy = "install the package again with the mpicc of that MPI first in PATH, or set HALOCLINE_LIBRARY"
+    if "HALOCLINE_LIBRARY" in os.environ:
+        remedy = "unset HALOCLINE_LIBRARY, or give one that was built with that MPI"
     try:
         library = ctypes.CDLL(path)
     except OSError as error:

@@ -260,8 +260,10 @@ def _counts(counts: Any, number: int, ranks: int, is_of_each: bool) -> Any:
     if given is None:
         raise c.InputError(f"counts is a {type(counts).__name__}: give a number for each rank")
     numbers = [c.whole(count, "a count", 64) for count in given]
-    if len(numbers) != ranks or min(numbers) < 0 or (not is_of_each and sum(numbers) > number):
-        raise c.InputError(f"the counts {numbers} do not fit {ranks} ranks and {number} rows: give a number for each rank")
+    if len(numbers) != ranks or min(numbers) < 0:
+        raise c.InputError(f"the counts {numbers} are no numbers of rows for {ranks} ranks: give one of 0 or more for each rank")
+    if not is_of_each and sum(numbers) > number:
+        raise c.InputError(f"the counts {numbers} are more than the {number} rows of the array for all ranks: give smaller ones, or a larger array")
     return in_c(numbers, ctypes.c_int64)
 
 

@@ -97,8 +97,8 @@ class Page(unittest.TestCase):
 class Texts(unittest.TestCase):
     def test_names_are_those_of_python(self):
         where = ("in a shared window of Options::windows, see comm::SharedWindow or halocline_alloc()",
-                 "in memory of halocline_alloc() (comm::SharedWindow in C++), or the node could not share it")  # fmt: skip
-        ours = ("in memory of halocline.empty()", "in memory of halocline.empty(), or the node could not share it")
+                 "in memory of halocline_alloc() (comm::SharedWindow in C++) of the plan's ranks, or the node could not share it")  # fmt: skip
+        ours = ("in memory of halocline.empty()", "in memory of halocline.empty() of the plan's ranks, or the node could not share it")
         before, behind = "method shared is not possible (a send buffer of rank 0, partner 1, tag 0, is not ", "): use another method, such as p2p"
         for one, expected in zip(where, ours):
             self.assertEqual(library.in_python(before + one + behind), before + expected + behind)
@@ -114,12 +114,12 @@ class Imports(unittest.TestCase):
         return run.stderr.strip() if whole else run.stderr.strip().split("\n")[-1]
 
     def test_a_library_that_cannot_be_used(self):
-        self.assertRegex(self.told("/nowhere/libhalocline.so"), r"ImportError: libhalocline cannot be loaded \(/nowhere/.*: install")
+        self.assertRegex(self.told("/nowhere/libhalocline.so"), r"ImportError: libhalocline cannot be loaded \(/nowhere/.*: unset HALOCLINE_LIBRARY")
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "other.so")
             code = 'int MPI_Get_library_version(char* text, int* length) { *length = 1; text[0] = \'X\'; text[1] = 0; return 0; }'
             subprocess.run(["cc", "-shared", "-fPIC", "-xc", "-", "-o", path], input=code, text=True, check=True)
-            self.assertRegex(self.told(path), r"^ImportError: libhalocline uses X and mpi4py uses .*: install the package again")
+            self.assertRegex(self.told(path), r"^ImportError: libhalocline uses X and mpi4py uses .*: unset HALOCLINE_LIBRARY, or give")
 
     def test_a_library_that_is_older(self):
         with mock.patch.object(library, "VERSION", library.VERSION + 1), self.assertRaisesRegex(ImportError, "older version .*: install the package again"):

@@ -187,7 +187,7 @@ class Mistakes(RanksTest):
         self.refused(f"rank {last} sends 24 bytes with tag 0{where} 32 bytes", Plan, COMM, [(u[:3] if IS_LAST else u, RIGHT)], [(v, LEFT)])
         self.refused(f"rank {last} sends 32 bytes with tag 1{where} 32 bytes with tag 0", Plan, COMM, [(u, RIGHT, 1 if IS_LAST else 0)], [(v, LEFT)])
         if RANKS > 1:
-            end = r"is not in memory of halocline\.empty\(\)(, or the node could not share it)?\): use another method, such as p2p$"
+            end = r"is not in memory of halocline\.empty\(\) of the plan's ranks in the plan's order, or the node could not share it\): use another method, such as p2p$"
             with self.assertRaisesRegex(halocline.InputError, end):
                 Plan(COMM, [(u, RIGHT)], [(v, LEFT)], method="shared")
 
