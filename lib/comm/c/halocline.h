@@ -50,9 +50,9 @@ const char* halocline_last_error(void);
  * \param memory gets the address, a multiple of 4096 */
 int halocline_alloc(MPI_Comm comm, int64_t bytes, void** memory);
 
-/** Frees memory of halocline_alloc(), and sets `*memory` to NULL. Plans whose messages or fields
- * are in it keep the memory until they are freed. Collective over the communicator of
- * halocline_alloc(). */
+/** Frees memory of halocline_alloc(), and sets `*memory` to NULL. Plans of the same ranks in the
+ * same order, with messages or fields in the memory, keep it until they are freed. Collective over
+ * the communicator of halocline_alloc(). */
 int halocline_free(void** memory);
 
 /* ---- Exchanges ---- */

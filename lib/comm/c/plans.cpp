@@ -39,7 +39,8 @@ bool is_used(const auto& memory, const Ranges& used) {
   });
 }
 
-// A plan keeps the memory of halocline_alloc() that it uses.
+// A plan keeps the memory of halocline_alloc() that it uses: ordinary memory, and windows of its
+// ranks.
 struct Plan {
   Windows windows;
   std::vector<std::shared_ptr<const comm::PagedMemory>> memory;
@@ -160,7 +161,9 @@ std::vector<comm::ExchangeJob> jobs_of(int sends, const halocline_message* send,
 // Adds the addresses of a message, unless its arguments are wrong: the plan says so later.
 void add_range(Ranges& out, const void* buffer, std::int64_t count, MPI_Datatype type) {
   if (count <= 0 || type == MPI_DATATYPE_NULL) return;
-  MPI_Count lower = 0, extent = 0, begin = 0, length = 0;
+  MPI_Count size = 0, lower = 0, extent = 0, begin = 0, length = 0;
+  HALOCLINE_MPI(MPI_Type_size_x(type, &size));
+  if (size <= 0) return;
   HALOCLINE_MPI(MPI_Type_get_extent_x(type, &lower, &extent));
   HALOCLINE_MPI(MPI_Type_get_true_extent_x(type, &begin, &length));
   const std::int64_t others = checked_multiply(count - 1, extent);
@@ -217,6 +220,7 @@ int halocline_plan_create(MPI_Comm comm, const char* method, int sends,
       require_array(receives, receive, "receives");
       jobs = jobs_of(sends, send, receives, receive);
       for (const auto& job : jobs) {
+        if (job.partner == MPI_PROC_NULL) continue;  // its type need not be one
         add_range(used, job.send_buffer, job.send_count, job.send_type);
         add_range(used, job.receive_buffer, job.receive_count, job.receive_type);
       }

@@ -27,6 +27,12 @@ namespace halocline::comm::detail {
 
 namespace {
 
+std::int64_t total_bytes(const Pieces& pieces) {
+  std::int64_t sum = 0;
+  for (const auto& piece : pieces) sum = checked_add(sum, piece.bytes);
+  return sum;
+}
+
 // Returns the pieces that carry data, in wire order. `what` is "send" or "receive".
 Pieces in_wire_order(Pieces all, int ranks, const char* what) {
   Pieces pieces;
@@ -68,13 +74,8 @@ Pieces in_wire_order(Pieces all, int ranks, const char* what) {
     throw ConfigError(std::string("two ") + what + " jobs with one tag (tag " +
                       std::to_string(twin->tag) + ", partner " + std::to_string(twin->partner) +
                       "): make tags unique per partner and round");
+  total_bytes(pieces);  // throws if there are too many
   return pieces;
-}
-
-std::int64_t total_bytes(const Pieces& pieces) {
-  std::int64_t sum = 0;
-  for (const auto& piece : pieces) sum = checked_add(sum, piece.bytes);
-  return sum;
 }
 
 // Describes a piece to the other side of its message.

@@ -145,8 +145,8 @@ module halocline
 #endif
   end interface
 
-  !> Frees an array of halocline_allocate(). Plans whose messages or fields are in it keep its
-  !! memory until they are freed. Collective.
+  !> Frees an array of halocline_allocate(). Plans of the same ranks, with messages or fields
+  !! in it, keep its memory until they are freed. Collective.
   interface halocline_deallocate
     procedure :: deallocate_real32, deallocate_real64
   end interface
@@ -636,7 +636,7 @@ contains
     integer(c_int64_t), intent(out) :: chunk
     character(:), allocatable, intent(out) :: path
     chunk = -1  ! stands for the default, so other negative numbers stand for mistakes
-    if (present(chunk_bytes)) chunk = merge(-2_int64, chunk_bytes, chunk_bytes < 0)
+    if (present(chunk_bytes)) chunk = merge(-2_int64, chunk_bytes, chunk_bytes == -1)
     if (present(model)) path = trim(model)//c_null_char
   end subroutine
 

@@ -43,6 +43,17 @@ bool mpi_is_over() {
   return finalized != 0;
 }
 
+namespace {
+
+// Tells if a text names this rank, as texts on what differs between ranks do.
+bool names_rank(const std::string& text, int rank) {
+  const auto name = "rank " + std::to_string(rank);
+  const auto at = text.find(name), end = at + name.size();
+  return at != std::string::npos && (end == text.size() || text[end] < '0' || text[end] > '9');
+}
+
+}  // namespace
+
 void detail::agree(MPI_Comm comm, Problem problem, const std::string& message) {
   int rank = 0, size = 1;
   HALOCLINE_MPI(MPI_Comm_rank(comm, &rank));
@@ -52,9 +63,7 @@ void detail::agree(MPI_Comm comm, Problem problem, const std::string& message) {
   if (lowest == size) return;
 
   std::string agreed = message == std::bad_alloc().what() ? kNoMemory : message;
-  // Rank 0's errors are mostly those of all ranks. Messages on what differs name the ranks
-  // themselves.
-  if (lowest > 0 && agreed.find("rank ") == std::string::npos)
+  if (lowest > 0 && !names_rank(agreed, lowest))  // rank 0's errors are mostly those of all ranks
     agreed = "rank " + std::to_string(lowest) + ": " + agreed;
   int header[2] = {static_cast<int>(problem), static_cast<int>(agreed.size())};
   HALOCLINE_MPI(MPI_Bcast(header, 2, MPI_INT, lowest, comm));

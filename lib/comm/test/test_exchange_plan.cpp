@@ -1420,6 +1420,7 @@ TEST(Collectively, GivesEveryRankTheErrorOfTheLowestRank) {
     return "none";
   };
   EXPECT_EQ(error_of("on rank "), "on rank " + one);
+  EXPECT_EQ(error_of("for rank 1"), (one == "0" ? "" : "rank 1: ") + ("for rank 1" + one));
   EXPECT_EQ(error_of("mistake "), (one == "0" ? "" : "rank 1: ") + ("mistake " + one));
   EXPECT_NO_THROW(collectively(MPI_COMM_WORLD, [] {}));
   try {

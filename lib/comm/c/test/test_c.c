@@ -224,6 +224,7 @@ static void test_errors(void) {
   EXPECT_WRONG(halocline_free(&memory), "halocline_alloc");
   halocline_message nobody = send;
   nobody.partner = MPI_PROC_NULL;
+  nobody.count = (int64_t)1 << 62;
   EXPECT(halocline_plan_create(MPI_COMM_WORLD, "p2p", 1, &nobody, 0, NULL, NULL, &plan) == 0);
   EXPECT(halocline_start(plan) == 0 && halocline_finish(plan) == 0);
   EXPECT(halocline_plan_free(&plan) == 0);

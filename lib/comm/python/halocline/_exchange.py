@@ -335,11 +335,15 @@ def _widths(widths: Any, axes: int) -> list[tuple[int, int]]:
 
 def _order(strides: tuple[int, ...], shape: tuple[int, ...], size: int) -> int | None:
     """Returns the order of an array without gaps, whose points have `size` bytes; None for others."""
-    for order, name in ((MPI.ORDER_C, "C"), (MPI.ORDER_FORTRAN, "F")):
-        steps = zip(shape, strides, dense(shape, size, name))
-        if all(length == 1 or step == wanted for length, step, wanted in steps):  # numpy gives a single point any stride
-            return order
-    return None
+    both = [(order, dense(shape, size, name)) for order, name in ((MPI.ORDER_C, "C"), (MPI.ORDER_FORTRAN, "F"))]
+    exact = (order for order, wanted in both if strides == wanted)
+    loose = (order for order, wanted in both if _steps(shape, strides) == _steps(shape, wanted))
+    return next(exact, next(loose, None))
+
+
+def _steps(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
+    """Returns the strides of axes with several points. numpy gives an axis of one point any stride."""
+    return [stride for length, stride in zip(shape, strides) if length != 1]
 
 
 def _fields(array: Any, other: Any, axes: int, widths: list[tuple[int, int]], types: Datatypes) -> list[c.Field]:
@@ -350,7 +354,8 @@ def _fields(array: Any, other: Any, axes: int, widths: list[tuple[int, int]], ty
     arrays: list[Memory] = [memory]
     if other is not None:
         second = memory_of(other)
-        if (second.shape, second.strides, second.dtype) != (memory.shape, memory.strides, memory.dtype):
+        alike = second.shape == memory.shape and _steps(second.shape, second.strides) == _steps(memory.shape, memory.strides)
+        if not alike or second.dtype != memory.dtype:
             raise c.InputError("the array to swap with has another shape or type: give one like the field")
         arrays.append(second)
     if not all(one.writable for one in arrays):

@@ -123,7 +123,7 @@ def load() -> ctypes.CDLL:
     cannot be used with the MPI of mpi4py."""
     path = os.environ.get("HALOCLINE_LIBRARY") or str(pathlib.Path(__file__).with_name("libhalocline.so"))
     remedy = "install the package again with the mpicc of that MPI first in PATH, or set HALOCLINE_LIBRARY"
-    if "HALOCLINE_LIBRARY" in os.environ:
+    if os.environ.get("HALOCLINE_LIBRARY"):
         remedy = "unset HALOCLINE_LIBRARY, or give one that was built with that MPI"
     try:
         library = ctypes.CDLL(path)
@@ -143,7 +143,7 @@ def load() -> ctypes.CDLL:
     if its_handle is not HANDLE:
         raise ImportError("mpi4py uses the standard ABI of MPI, and libhalocline the own ABI of the same MPI: set MPI4PY_MPIABI=mpich")
     if missing or library.halocline_version() < VERSION:
-        raise ImportError(f"{path} is of an older version than the package: install the package again")
+        raise ImportError(f"{path} is of an older version than the package: {remedy}")
     for name, arguments in FUNCTIONS.items():
         function = getattr(library, "halocline_" + name)
         function.argtypes, function.restype = arguments, c_int

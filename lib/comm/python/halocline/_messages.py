@@ -183,11 +183,16 @@ class Messages(c.Handle):
         >>> messages = halocline.Messages(MPI.COMM_SELF)
         >>> messages.free()
         """
+        error = None
         while self._owners:  # of requests that were dropped
-            request, _ = self._owners[-1]
-            c.check(c.function("wait")(ctypes.byref(request), None))
-            self._owners.pop()
+            request, _owner = self._owners.pop()
+            try:
+                c.check(c.function("wait")(ctypes.byref(request), None))
+            except c.Error as why:  # of this rank alone: its partners free the engine
+                error = error or why
         c.check(c.function("messages_free")(ctypes.byref(self._handle)))
+        if error:
+            raise error
 
 
 class _Collective(c.Handle):
@@ -199,7 +204,8 @@ class _Collective(c.Handle):
 
             def arguments() -> tuple[Any, ...]:
                 holds_all = root is None or comm.rank == c.whole(root, "root")
-                if holds_all and (all_data is None or is_place(all_data)):
+                place = all_data[0] if isinstance(all_data, (list, tuple)) and all_data else all_data
+                if holds_all and (place is None or place is MPI.IN_PLACE or is_place(all_data)):
                     raise c.InputError("the root has no array for the blocks of all ranks: give one there")
                 own = region_of(data, types, written=name == "scatter", by_rows=True, on_host=True)
                 everything = region_of(all_data, types, written=name != "scatter", by_rows=True, on_host=True) if holds_all else None
@@ -261,7 +267,7 @@ def _counts(counts: Any, number: int, ranks: int, is_of_each: bool) -> Any:
         raise c.InputError(f"counts is a {type(counts).__name__}: give a number for each rank")
     numbers = [c.whole(count, "a count", 64) for count in given]
     if len(numbers) != ranks or min(numbers) < 0:
-        raise c.InputError(f"the counts {numbers} are no numbers of rows for {ranks} ranks: give one of 0 or more for each rank")
+        raise c.InputError(f"the counts {numbers} are no counts for {ranks} ranks: give one of 0 or more for each rank")
     if not is_of_each and sum(numbers) > number:
         raise c.InputError(f"the counts {numbers} are more than the {number} rows of the array for all ranks: give smaller ones, or a larger array")
     return in_c(numbers, ctypes.c_int64)

@@ -236,9 +236,15 @@ class Halos(RanksTest):
     def test_an_axis_of_one_point(self):
         u = np.full(4, RANK, float)[None, :]  # such an array has strides (0, 8)
         cart = COMM.Create_cart([1, RANKS], [True, True])
-        with halocline.Halo(cart, u, [0, 1]) as halo:
+        with halocline.Halo(cart, u, [0, 1], swapped=np.zeros((1, 4))) as halo:
             halo.exchange()
         self.assertEqual(u.tolist(), [[LEFT, RANK, RANK, RIGHT]])
+        # One rank has one row, so its array is in both orders.
+        u = np.full((1 + (RANK > 0), 3), RANK, float, order="F")
+        line = COMM.Create_cart([RANKS, 1], [True, True])
+        with halocline.Halo(line, u, [0, 1]) as halo:
+            halo.exchange()
+        line.Free()
         cart.Free()
 
     def check(self, shape, widths, periods, corners, order="C", method="auto", swapped=False, behind=()):

@@ -115,7 +115,8 @@ class Gathers(RanksTest):
     def test_mistakes(self):
         u = np.zeros((2, 3))
         self.refused("the root has no array", halocline.Gather, COMM, u)
-        self.refused("are no numbers of rows for", halocline.Allgather, COMM, u, np.zeros((2 * RANKS, 3)), [2] * (RANKS + IS_LAST))
+        self.refused("the root has no array", halocline.Allgather, COMM, u, [MPI.IN_PLACE, 1, MPI.INT])
+        self.refused("are no counts for", halocline.Allgather, COMM, u, np.zeros((2 * RANKS, 3)), [2] * (RANKS + IS_LAST))
         self.refused("counts is a int: give a number for each rank", halocline.Allgather, COMM, u, np.zeros((2 * RANKS, 3)), 2)
         self.refused("a count is a str: give", halocline.Allgather, COMM, u, np.zeros((2 * RANKS, 3)), "a" * RANKS)
         for make in (halocline.Gather, halocline.Scatter):
