@@ -163,6 +163,10 @@ class Tables(unittest.TestCase):
         # types: the mean of 12/20 and 40/20; with the interposer, that of 1.25 and 4.
         self.assertIn("| An MPI 1 | 1.10 x | 2.24 x | 1.25 to 4.00 x | 2.00 x | 1.25 to 2.00 x |", text)
         self.assertIn("All 20 results", text)
+        # By hand takes 1 us more with the interposer: medians of 10/11, 30/31, 12/13, and 40/41.
+        bounds = " ".join(text.split())
+        self.assertIn("these are: 1 of 1 with `isend`, 1 of 1 with `neighbor`.", bounds)
+        self.assertIn("by hand is 0.95 x as fast with the interposer in front (0.92 to 0.98 x)", bounds)
         code, text = self.derived_types(*turns, *rows(1, 1, 1, checksum="cd", ranks=4))
         self.assertEqual(code, 1)
         self.assertIn("**THE PROGRAMS GAVE DIFFERENT RESULTS.**", text)
