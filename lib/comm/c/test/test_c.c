@@ -294,6 +294,22 @@ static void test_packing(void) {
       halocline_pack(memory, ((int64_t)1 << 60) + 1, column, packed, sizeof packed, &position),
       "too large");
   MPI_Type_free(&column);
+
+  /* MPI packs what is nested too deep for the library. Its error must not end the process. */
+  MPI_Datatype deep, inner;
+  MPI_Type_dup(MPI_DOUBLE, &deep);
+  for (int i = 0; i < 1100; ++i) {
+    inner = deep;
+    MPI_Type_create_hvector(1, 1, 8, inner, &deep);
+    MPI_Type_free(&inner);
+  }
+  position = 0;
+  EXPECT(halocline_pack(memory, 1, deep, packed, sizeof packed, &position) ==
+         HALOCLINE_ERR_ENVIRONMENT);
+  MPI_Type_commit(&deep);
+  EXPECT(halocline_pack(memory, 1, deep, packed, sizeof packed, &position) == 0 && position == 8);
+  EXPECT(memcmp(packed, memory, 8) == 0);
+  MPI_Type_free(&deep);
 }
 
 static void test_descriptions(void) {
