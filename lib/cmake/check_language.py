@@ -4,7 +4,8 @@
 
     check_language.py [FOLDER or FILE...]     default: app lib jobs results
 
-Looks at comments of C, C++, CUDA, Fortran, Python and shell, and at docstrings of Python. Prints a line for each fault. Exit code: 0, or 1 with faults."""
+Looks at comments of C, C++, CUDA, Fortran, Python and shell, and at docstrings of Python. Prints a line for each
+fault. Exit code: 0, or 1 with faults."""
 import ast
 import itertools
 import pathlib

@@ -285,8 +285,7 @@ int halocline_progress(halocline_plan plan) {
 int halocline_finish(halocline_plan plan) {
   return guarded([&] {
     require_mpi();
-    auto& of = plan_of(plan);
-    of.finish();
+    plan_of(plan).finish();
   });
 }
 

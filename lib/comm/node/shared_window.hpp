@@ -82,7 +82,7 @@ class SharedWindow {
   /// another node. Ranks are those of the constructor's communicator.
   std::byte* data_of(int rank) const { return others_[static_cast<std::size_t>(rank)]; }
 
-  /// Returns a number that this window has on all its ranks. No other window of these has it.
+  /// Returns the same number on all ranks of this window. No other window of these ranks has it.
   std::int64_t number() const { return number_; }
   /// Tells if `comm` has the ranks of the constructor's communicator, in the same order.
   bool has_ranks_of(MPI_Comm comm) const;

@@ -52,8 +52,8 @@ def empty(comm: MPI.Comm, shape: int | tuple[int, ...], dtype: Any = float, orde
 def free(array: np.ndarray[Any, Any]) -> None:
     """Frees the memory of an array that empty() made. Neither the array nor a view of it may be used any more.
 
-    Plans of the same ranks, whose arrays are in the memory, keep it until they are freed. Collective over the communicator of empty(). Memory
-    that is never freed goes back to the system when the program ends.
+    Plans of the same ranks, whose arrays are in the memory, keep it until they are freed. Collective over the
+    communicator of empty(). Memory that is never freed goes back to the system when the program ends.
 
     >>> import halocline
     >>> from mpi4py import MPI
