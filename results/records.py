@@ -283,9 +283,10 @@ def need_packages():
     lacking = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if not lacking:
         return
-    # The first Python in PATH need not be the one that has them.
+    # The first Python in PATH need not be the one that has them. To import them would take a second.
+    has_all = "import importlib.util as i, sys; sys.exit(None in map(i.find_spec, sys.argv[1:]))"
     for python in map(str, (RESULTS.parent / ".deps/reports/bin/python3", "/usr/bin/python3")):
-        test = [python, "-c", f"import {', '.join(PACKAGES)}"]
+        test = [python, "-c", has_all, *PACKAGES]
         if os.access(python, os.X_OK) and subprocess.run(test, stderr=subprocess.DEVNULL).returncode == 0:
             os.execv(python, [python, *sys.argv])
     what = f"{sys.executable} has no {', '.join(lacking)}"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -291,16 +290,18 @@ class Heuristic {
     const auto& d = sequence.displacements;
     const auto n = d.size();
     std::vector<std::size_t> next(n, n);
-    std::unordered_map<std::uint64_t, std::size_t> last;
-    for (auto i = n; i-- > 0;) {
-      if (i + kElements > n) continue;
+    std::vector<std::pair<std::uint64_t, std::size_t>> begins;  // hashes of the elements from i on
+    begins.reserve(n);
+    for (std::size_t i = 0; i + kElements <= n; ++i) {
       std::uint64_t hash = 0;
       for (std::size_t k = 0; k < kElements; ++k)
         for (const auto value : {d[i + k] - d[i], std::int64_t{kind_of(sequence, i + k)}})
           hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15U;
-      const auto [entry, is_new] = last.try_emplace(hash, i);
-      if (!is_new) next[i] = std::exchange(entry->second, i);
+      begins.emplace_back(hash, i);
     }
+    std::sort(begins.begin(), begins.end());  // a hash table misses the cache at each element
+    for (std::size_t k = 1; k < begins.size(); ++k)
+      if (begins[k].first == begins[k - 1].first) next[begins[k - 1].second] = begins[k].second;
     return next;
   }
 
