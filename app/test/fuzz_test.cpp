@@ -80,8 +80,7 @@ void start_clock(int seconds) {
   setitimer(ITIMER_PROF, &limit, nullptr);
 }
 
-// A type of almost a million runs of different lengths, which inspect still reconstructs, takes 2
-// s, and 15 s with sanitizers.
+// The longest list that inspect reconstructs takes 2 s of processor time, and 15 s with sanitizers.
 #ifdef __SANITIZE_ADDRESS__
 constexpr int kSeconds = 60;
 #else
