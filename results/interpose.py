@@ -110,7 +110,7 @@ def example(folder, language):
     for which in ("without", "with"):
         for path in folder.glob(f"halo-{language}-{which}-*.txt"):
             for line in lines_of(read_text(path, AGAIN)):
-                if row := re.fullmatch(r"(.+?) +\d+ +([\d.]+) +([\d.]+) +([\d.]+)", line.strip()):
+                if row := re.fullmatch(r"(.+?) +\d+ +([\d.]+) +([\d.]+) +([\d.]+) +[\d.]+", line.strip()):
                     found.append([which, row[1], *map(float, row.groups()[1:])])
     if not found:
         return ""

@@ -183,7 +183,7 @@ class Tables(unittest.TestCase):
         small = pack("p", 2, 1, bytes=8, packs=10) | spread("pack", 500)
         self.write("packs", small, small | {"case": "q", "bytes": 4096, "verified": False})
         for which, time in (("without", 3), ("with", 2), ("without", 5), ("with", 2), ("without", 4), ("with", 2)):
-            (self.folder / f"halo-c-{which}-{time}.txt").write_text(f"x face  26 {time}.0 {time}.0 1.0\n")
+            (self.folder / f"halo-c-{which}-{time}.txt").write_text(f"x face  26 {time}.0 {time}.0 1.0 1.00\n")
         out = self.folder / "out"
         with mock.patch.object(sys, "argv", ["interpose.py", str(self.folder), str(out)]):
             with contextlib.redirect_stdout(io.StringIO()):

@@ -34,7 +34,7 @@ program jacobi
   call halocline_allocate(a, cart, [0, 0], [n + 1, n + 1])
   call halocline_allocate(b, cart, [0, 0], [n + 1, n + 1])
   call halocline_halo_create(plan, cart, 'auto', &
-    [halocline_field(a, MPI_DOUBLE_PRECISION, [1, 1], swapped=b)], corners=.false.)
+    [halocline_field(a, MPI_DOUBLE_PRECISION, [1, 1], swapped=b)], most_axes=1)
   call solve(.true., sums(1), seconds(1))
   call solve(.false., sums(2), seconds(2))
   if (me == 0) print '(i0, a, g0, 3a, f7.2, a)', ranks, ' ranks, checksum ', sums(1), ' ', &

@@ -168,11 +168,12 @@ typedef struct halocline_field {
  * \param method as in halocline_plan_create()
  * \param fields number of fields
  * \param field `fields` fields; they travel in one message per neighbour
- * \param corners 0: ghosts at faces alone; 1: also those at edges and corners
+ * \param most_axes largest number of axes along which a neighbour may lie. In 3-D, 1: 6 neighbours
+ *   at faces; 2: 18, also at edges; 3 or more: 26, also at corners
  * \param options NULL: the defaults
  * \param plan gets the plan; NULL after an error */
 int halocline_halo_create(MPI_Comm cart, const char* method, int fields,
-                          const halocline_field* field, int corners,
+                          const halocline_field* field, int most_axes,
                           const halocline_plan_options* options, halocline_plan* plan);
 
 /** Makes the next halocline_start() exchange the other array of each field: `swapped` instead of

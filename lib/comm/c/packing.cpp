@@ -5,6 +5,7 @@
 #include <string>
 
 #include "comm/c/common.hpp"
+#include "dtype/datatype.hpp"
 #include "dtype/pack/host/host_packer.hpp"
 #include "dtype/pack/plan_table.hpp"
 
@@ -37,6 +38,15 @@ int as_int(std::int64_t number) {
   return static_cast<int>(number);
 }
 
+// Returns a copy by which MPI can pack: `datatype` need not be committed.
+dtype::Datatype committed(MPI_Datatype datatype) {
+  MPI_Datatype copy = MPI_DATATYPE_NULL;
+  HALOCLINE_MPI(MPI_Type_dup(datatype, &copy));
+  dtype::Datatype out(copy);
+  HALOCLINE_MPI(MPI_Type_commit(&copy));
+  return out;
+}
+
 }  // namespace
 }  // namespace halocline::c
 
@@ -62,8 +72,8 @@ int halocline_pack(const void* buffer, std::int64_t count, MPI_Datatype datatype
     } else {
       int inside = 0;
       const OwnCommunicator self(MPI_COMM_SELF);  // MPI_COMM_SELF itself ends the process
-      HALOCLINE_MPI(
-          MPI_Pack(buffer, as_int(count), datatype, to, as_int(needed), &inside, self.get()));
+      HALOCLINE_MPI(MPI_Pack(buffer, as_int(count), committed(datatype).get(), to, as_int(needed),
+                             &inside, self.get()));
     }
     *position += needed;
   });
@@ -80,8 +90,8 @@ int halocline_unpack(const void* packed, std::int64_t bytes, std::int64_t* posit
     } else {
       int inside = 0;
       const OwnCommunicator self(MPI_COMM_SELF);
-      HALOCLINE_MPI(
-          MPI_Unpack(from, as_int(needed), &inside, buffer, as_int(count), datatype, self.get()));
+      HALOCLINE_MPI(MPI_Unpack(from, as_int(needed), &inside, buffer, as_int(count),
+                               committed(datatype).get(), self.get()));
     }
     *position += needed;
   });

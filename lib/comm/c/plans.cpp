@@ -232,7 +232,7 @@ int halocline_plan_create(MPI_Comm comm, const char* method, int sends,
 }
 
 int halocline_halo_create(MPI_Comm cart, const char* method, int fields,
-                          const halocline_field* field, int corners,
+                          const halocline_field* field, int most_axes,
                           const halocline_plan_options* options, halocline_plan* plan) {
   return guarded([&] {
     require_communicator(cart);
@@ -247,7 +247,6 @@ int halocline_halo_create(MPI_Comm cart, const char* method, int fields,
         for (const void* const array : {one.buffer, one.swapped})
           add_range(used, array, 1, MPI_BYTE);
     });
-    const int most_axes = corners != 0 ? comm::kMostCartAxes : 1;
     *plan = made_by(cart, choice, used, [&](MPI_Comm own, const comm::ExchangePlan::Options& with) {
       return comm::CartHalo(own, all, choice.method, most_axes, with);
     });

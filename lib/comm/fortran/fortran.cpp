@@ -293,7 +293,7 @@ int halocline_f_plan_create(int comm, const char* method, int sends,
 }
 
 int halocline_f_halo_create(int cart, const char* method, int fields,
-                            const halocline_f_field* field, int corners, std::int64_t chunk_bytes,
+                            const halocline_f_field* field, int most_axes, std::int64_t chunk_bytes,
                             const char* model, halocline_plan* plan) {
   MPI_Comm on = MPI_COMM_NULL;
   std::vector<halocline_field> converted;
@@ -313,7 +313,7 @@ int halocline_f_halo_create(int cart, const char* method, int fields,
   });
   if (code != HALOCLINE_SUCCESS) return code;
   const auto with = options_of(chunk_bytes, model);
-  return halocline_halo_create(on, method, fields, converted.data(), corners, &with, plan);
+  return halocline_halo_create(on, method, fields, converted.data(), most_axes, &with, plan);
 }
 
 int halocline_f_messages_create(int comm, halocline_messages* messages) {
@@ -419,8 +419,7 @@ int halocline_f_unpack(const halocline_f_buffer* packed, std::int64_t* position,
 
 const char* halocline_f_last_error(void) {
   static constexpr const char* kNames[][2] = {
-      {"in a shared window of Options::windows, see comm::SharedWindow or halocline_alloc()",
-       "in memory of halocline_allocate()"},
+      {"halocline_alloc() (comm::SharedWindow in C++)", "halocline_allocate()"},
       {"halocline_alloc()", "halocline_allocate()"},
       {"halocline_wait()", "wait()"},
       {"halocline_isend() or halocline_irecv()", "isend() or irecv()"},

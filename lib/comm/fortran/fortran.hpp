@@ -65,7 +65,7 @@ int halocline_f_plan_create(int comm, const char* method, int sends,
                             const halocline_f_message* receive, std::int64_t chunk_bytes,
                             const char* model, halocline_plan* plan);
 int halocline_f_halo_create(int cart, const char* method, int fields,
-                            const halocline_f_field* field, int corners, std::int64_t chunk_bytes,
+                            const halocline_f_field* field, int most_axes, std::int64_t chunk_bytes,
                             const char* model, halocline_plan* plan);
 int halocline_f_messages_create(int comm, halocline_messages* messages);
 int halocline_f_send(halocline_messages messages, const halocline_f_message* message);

@@ -303,10 +303,10 @@ module halocline
       character(kind=c_char), intent(in), optional :: model(*)
       type(c_ptr), intent(inout) :: plan
     end function
-    integer(c_int) function c_halo_create(cart, method, number, fields, corners, chunk_bytes, &
+    integer(c_int) function c_halo_create(cart, method, number, fields, most_axes, chunk_bytes, &
         model, plan) bind(c, name='halocline_f_halo_create')
       import
-      integer(c_int), value :: cart, number, corners
+      integer(c_int), value :: cart, number, most_axes
       character(kind=c_char), intent(in) :: method(*)
       type(halocline_field), intent(in) :: fields(*)
       integer(c_int64_t), value :: chunk_bytes
@@ -610,22 +610,22 @@ contains
                             receive, chunk, path, plan%handle), ierror)
   end subroutine
 
-  subroutine halo_create(plan, cart, method, fields, corners, ierror, chunk_bytes, model)
+  subroutine halo_create(plan, cart, method, fields, most_axes, ierror, chunk_bytes, model)
     type(halocline_plan), intent(inout) :: plan
     integer, intent(in) :: cart
     character(*), intent(in) :: method
     type(halocline_field), intent(in) :: fields(:)
-    logical, intent(in), optional :: corners             !< fill ghosts at edges and corners, too
+    integer, intent(in), optional :: most_axes           !< 3-D: 1, 6 neighbours; 2: 18; else 26
     integer, intent(out), optional :: ierror
     integer(int64), intent(in), optional :: chunk_bytes
     character(*), intent(in), optional :: model
     character(:), allocatable :: path
     integer(c_int64_t) :: chunk
-    integer(c_int) :: with_corners
-    with_corners = 1
-    if (present(corners)) with_corners = merge(1, 0, corners)
+    integer(c_int) :: axes
+    axes = 4
+    if (present(most_axes)) axes = most_axes
     call options(chunk_bytes, model, chunk, path)
-    call give(c_halo_create(cart, trim(method)//c_null_char, size(fields), fields, with_corners, &
+    call give(c_halo_create(cart, trim(method)//c_null_char, size(fields), fields, axes, &
                             chunk, path, plan%handle), ierror)
   end subroutine
 
@@ -937,16 +937,16 @@ contains
     call plan_create(plan, comm%MPI_VAL, method, send, receive, ierror, chunk_bytes, model)
   end subroutine
 
-  subroutine halo_create_f08(plan, cart, method, fields, corners, ierror, chunk_bytes, model)
+  subroutine halo_create_f08(plan, cart, method, fields, most_axes, ierror, chunk_bytes, model)
     type(halocline_plan), intent(inout) :: plan
     type(MPI_Comm), intent(in) :: cart
     character(*), intent(in) :: method
     type(halocline_field), intent(in) :: fields(:)
-    logical, intent(in), optional :: corners
+    integer, intent(in), optional :: most_axes
     integer, intent(out), optional :: ierror
     integer(int64), intent(in), optional :: chunk_bytes
     character(*), intent(in), optional :: model
-    call halo_create(plan, cart%MPI_VAL, method, fields, corners, ierror, chunk_bytes, model)
+    call halo_create(plan, cart%MPI_VAL, method, fields, most_axes, ierror, chunk_bytes, model)
   end subroutine
 
   subroutine messages_create_f08(messages, comm, ierror)

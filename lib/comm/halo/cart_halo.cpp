@@ -41,13 +41,13 @@ struct Grid {
   // Returns the number of directions, with the one that leads nowhere.
   int directions() const { return axes == 1 ? 3 : axes == 2 ? 9 : axes == 3 ? 27 : 81; }
 
-  // Returns the rank beside this one; nullopt beyond an open side.
-  std::optional<int> neighbor(const Steps& steps) const {
+  // Returns the rank beside this one; MPI_PROC_NULL beyond an open side.
+  int neighbor(const Steps& steps) const {
     auto at = here;
     for (std::size_t axis = 0; axis < axes; ++axis) {
       at[axis] += steps[axis];
       const bool is_outside = at[axis] < 0 || at[axis] >= ranks[axis];
-      if (is_outside && periodic[axis] == 0) return std::nullopt;
+      if (is_outside && periodic[axis] == 0) return MPI_PROC_NULL;
       at[axis] = (at[axis] + ranks[axis]) % ranks[axis];
     }
     int rank = 0;
@@ -57,7 +57,7 @@ struct Grid {
   bool has_neighbor(std::size_t axis, int step) const {
     Steps steps{};
     steps[axis] = step;
-    return neighbor(steps).has_value();
+    return neighbor(steps) != MPI_PROC_NULL;
   }
 };
 
@@ -118,7 +118,7 @@ void agree_on_fields(const Grid& grid, const std::vector<CartField>& fields, int
   Values all;
   collectively(grid.comm, [&] {
     require_same(mine[0], first[0], "number of fields");
-    require_same(mine[1], first[1], "`corners`, the largest number of axes to a neighbour,");
+    require_same(mine[1], first[1], "`most_axes`");
     for (const auto& field : fields) {
       const auto part = common_part(grid, field);
       all.insert(all.end(), part.begin(), part.end());
@@ -202,11 +202,34 @@ dtype::Datatype region(const Grid& grid, const CartField& field, const Steps& st
   return dtype::Datatype(type);
 }
 
-// Returns the steps of direction number `index`. The opposite direction has the opposite number,
-// counted from the end.
-Steps steps_of(const Grid& grid, int index) {
-  Steps out{};
-  for (std::size_t axis = 0; axis < grid.axes; ++axis, index /= 3) out[axis] = index % 3 - 1;
+// Holds the steps to a neighbour, and the number of their direction.
+struct NumberedSteps {
+  int number;  // the opposite direction has the opposite number, counted from the end
+  Steps steps;
+};
+
+// Returns the directions along at most `most_axes` axes: faces, then edges, then corners. Faces are
+// in the order of MPI's neighbours: along axis 0 down and up, along axis 1 down and up, and so on.
+std::vector<NumberedSteps> directions(const Grid& grid, int most_axes) {
+  const auto axes_of = [](const Steps& steps) {
+    return std::count_if(steps.begin(), steps.end(), [](int step) { return step != 0; });
+  };
+  std::vector<NumberedSteps> out;
+  for (int number = 0; number < grid.directions(); ++number) {
+    NumberedSteps to{number, {}};
+    for (std::size_t axis = 0, rest = static_cast<std::size_t>(number); axis < grid.axes;
+         ++axis, rest /= 3)
+      to.steps[axis] = static_cast<int>(rest % 3) - 1;
+    if (const auto axes = axes_of(to.steps); axes > 0 && axes <= most_axes) out.push_back(to);
+  }
+  const auto comes_first = [&](const Steps& a, const Steps& b) {
+    if (axes_of(a) != axes_of(b)) return axes_of(a) < axes_of(b);
+    for (std::size_t axis = 0; axis < grid.axes; ++axis)
+      if ((a[axis] == 0) != (b[axis] == 0)) return a[axis] != 0;
+    return a < b;
+  };
+  std::sort(out.begin(), out.end(),
+            [&](const auto& a, const auto& b) { return comes_first(a.steps, b.steps); });
   return out;
 }
 
@@ -229,18 +252,13 @@ CartHaloJobs cart_halo_jobs(MPI_Comm cart, const std::vector<CartField>& fields,
   CartHaloJobs out;
   collectively(cart, [&] {
     const int number = checked_int(std::ssize(fields), "number of fields", 1 << 20);
-    for (int direction = 0; direction < grid.directions(); ++direction) {
-      const auto steps = steps_of(grid, direction);
-      const auto axes =
-          std::count_if(steps.begin(), steps.end(), [](int step) { return step != 0; });
-      if (axes == 0 || axes > most_axes) continue;
+    for (const auto& [direction, steps] : directions(grid, most_axes)) {
       const auto partner = grid.neighbor(steps);
-      if (!partner) continue;
       for (int i = 0; i < number; ++i) {
         const auto& field = fields[static_cast<std::size_t>(i)];
         auto sent = region(grid, field, steps, false), ghosts = region(grid, field, steps, true);
         const auto count = [](const auto& type) { return type.get() == MPI_DATATYPE_NULL ? 0 : 1; };
-        out.jobs.push_back({.partner = *partner,
+        out.jobs.push_back({.partner = partner,
                             .send_buffer = field.buffer,
                             .send_count = count(sent),
                             .send_type = sent.get(),

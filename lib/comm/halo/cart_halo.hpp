@@ -44,9 +44,13 @@ struct CartHaloJobs {
 /// `cart`. `most_axes` limits the axes along which a neighbour may lie. In 3-D, 1 means 6
 /// neighbours at faces, 2 adds 12 at edges, 3 and more adds 8 at corners.
 ///
-/// The low ghosts get the highest owned points of the neighbour below. Ghosts at open sides have no
-/// job. The tags, direction * number of fields + field, tell several regions for one neighbour
-/// apart. Collective over `cart`. O(fields 3^axes).
+/// Each direction has a job for each field. Faces come first, in the order of MPI_Neighbor calls
+/// on `cart`: along axis 0 down and up, then along axis 1, and so on. Edges and corners follow. At
+/// open sides the partner is MPI_PROC_NULL, and the job does nothing.
+///
+/// The low ghosts get the highest owned points of the neighbour below. The tags, direction * number
+/// of fields + field, tell several regions for one neighbour apart. Collective over `cart`.
+/// O(fields 3^axes).
 ///
 /// \throws ConfigError on all ranks, in these cases:
 ///   - `cart` has no Cartesian topology, or not 1 to kMostCartAxes dimensions.

@@ -244,6 +244,26 @@ TEST(CartHalo, SwapsNothingWithoutASecondArray) {
   EXPECT_TRUE(numbered.is_right(1));
 }
 
+TEST(CartHalo, ListsJobsInTheOrderOfMpi) {
+  const Cart cart(3, 5);  // axis 1 is open
+  std::vector<double> array(125);
+  const CartField field{
+      .buffer = array.data(), .owned = {3, 3, 3}, .low = {1, 1, 1}, .high = {1, 1, 1}};
+  for (const auto& [most_axes, directions] : {std::pair{1, 6}, {2, 18}, {3, 26}}) {
+    const auto list = cart_halo_jobs(cart.comm, {field, field}, most_axes);
+    ASSERT_EQ(std::ssize(list.jobs), 2 * directions);
+    for (int axis = 0; axis < 3; ++axis) {
+      int below = 0, above = 0;
+      MPI_Cart_shift(cart.comm, axis, 1, &below, &above);
+      for (const std::size_t of_field : {0, 1}) {
+        const auto at = static_cast<std::size_t>(4 * axis) + of_field;
+        EXPECT_EQ(list.jobs[at].partner, below);
+        EXPECT_EQ(list.jobs[at + 2].partner, above);
+      }
+    }
+  }
+}
+
 TEST(CartHalo, NeedsNoFields) {
   const Cart cart(2, 1);
   CartHalo(cart.comm, {}, Exchange::p2p).start().finish();
@@ -291,7 +311,7 @@ TEST(CartHalo, RefusesWhatCannotBeExchanged) {
   expect("field 1 along axis 1 owns", [](CartField& f) { f.owned[1] = 6; });
   std::vector<CartField> fields(world_rank() == 0 ? 1 : 2, right);
   expect_error(cart.comm, fields, "number of fields differs");
-  expect_error(cart.comm, {right}, "largest number of axes", world_rank() == 0 ? 1 : 2);
+  expect_error(cart.comm, {right}, "`most_axes` differs", world_rank() == 0 ? 1 : 2);
 }
 
 }  // namespace

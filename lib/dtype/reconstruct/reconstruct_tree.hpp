@@ -32,8 +32,8 @@ struct TreeOptions {
 /// long prefix, runs of equal distances are folded, and the rest is searched.
 ///
 /// Equal subtrees of an exact search are shared; each use costs. Time: O(n^3) if exact. Otherwise
-/// reconstruct_path() at every level of folding, and O(n) for all folding and exact searches
-/// together.
+/// reconstruct_path() at every level of folding, O(n log n) for all folding, and O(n) for all
+/// exact searches.
 Reconstruction reconstruct_tree(const Sequence& sequence, std::span<const Leaf> leaves,
                                 const TreeOptions& options = {});
 

@@ -304,11 +304,12 @@ static void test_packing(void) {
     MPI_Type_free(&inner);
   }
   position = 0;
-  EXPECT(halocline_pack(memory, 1, deep, packed, sizeof packed, &position) ==
-         HALOCLINE_ERR_ENVIRONMENT);
-  MPI_Type_commit(&deep);
   EXPECT(halocline_pack(memory, 1, deep, packed, sizeof packed, &position) == 0 && position == 8);
   EXPECT(memcmp(packed, memory, 8) == 0);
+  position = 0;
+  memset(packed, 7, 8);
+  EXPECT(halocline_unpack(packed, sizeof packed, &position, memory, 1, deep) == 0);
+  EXPECT(position == 8 && memcmp(packed, memory, 8) == 0);
   MPI_Type_free(&deep);
 }
 

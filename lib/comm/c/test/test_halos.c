@@ -41,11 +41,11 @@ static halocline_field field_at(double* buffer, double* swapped) {
   return out;
 }
 
-static void test_exchange(const char* method, double* memory, int corners) {
+static void test_exchange(const char* method, double* memory, int most_axes) {
   double *const a = memory, *const b = memory + kStored, *const c = memory + 2 * kStored;
   const halocline_field fields[2] = {field_at(a, b), field_at(c, NULL)};
   halocline_plan plan = NULL;
-  EXPECT(halocline_halo_create(cart, method, 2, fields, corners, NULL, &plan) == 0);
+  EXPECT(halocline_halo_create(cart, method, 2, fields, most_axes, NULL, &plan) == 0);
   if (plan == NULL) return;
   halocline_plan_info info = HALOCLINE_PLAN_INFO;
   EXPECT(halocline_plan_inform(plan, &info) == 0);
@@ -56,9 +56,9 @@ static void test_exchange(const char* method, double* memory, int corners) {
     EXPECT(halocline_start(plan) == 0);
     EXPECT_WRONG(halocline_swap(plan), "finish it first");
     for (int done = 0; !done;) EXPECT(halocline_test(plan, &done) == 0);
-    EXPECT(is_filled(a, step % 2 == 0, step % 2 == 0 && corners));
-    EXPECT(is_filled(b, step % 2 == 1, step % 2 == 1 && corners));
-    EXPECT(is_filled(c, 1, corners));
+    EXPECT(is_filled(a, step % 2 == 0, step % 2 == 0 && most_axes == 2));
+    EXPECT(is_filled(b, step % 2 == 1, step % 2 == 1 && most_axes == 2));
+    EXPECT(is_filled(c, 1, most_axes == 2));
     MPI_Barrier(cart);
     EXPECT(halocline_swap(plan) == 0);
   }
@@ -125,7 +125,7 @@ void test_halos(void) {
   EXPECT(halocline_alloc(cart, 3 * kStored * (int64_t)sizeof(double), &memory) == 0);
   static const char* const methods[] = {"auto", "p2p", "alltoallv", "shared", "vendor-neighbor"};
   for (size_t i = 0; i < sizeof methods / sizeof *methods; ++i)
-    for (int corners = 0; corners < 2; ++corners) test_exchange(methods[i], memory, corners);
+    for (int axes = 1; axes <= 2; ++axes) test_exchange(methods[i], memory, axes);
   test_errors(memory);
   test_versions(memory);
   EXPECT(halocline_free(&memory) == 0);

@@ -495,7 +495,7 @@ contains
     allocate (w(-1:n(1) + 1, 0:n(2)))
     call halocline_halo_create(plan, cart, 'auto', &
       [halocline_field(u, MPI_DOUBLE_PRECISION, [1, 1], swapped=v), &
-       halocline_field(w, MPI_REAL, [2, 1], [1, 0])], .true., ierror)
+       halocline_field(w, MPI_REAL, [2, 1], [1, 0])], 2, ierror)
     call expect_success('halo')
     do step = 1, 4
       if (mod(step, 2) == 1) call run(u)
@@ -504,7 +504,7 @@ contains
     end do
     call plan%free()
 
-    call halocline_halo_create(plan, MPI_COMM_WORLD, 'p2p', [halocline_field ::], .false., ierror)
+    call halocline_halo_create(plan, MPI_COMM_WORLD, 'p2p', [halocline_field ::], 1, ierror)
     call expect_error('Cartesian')
     call create([1], u, v)
     call expect_error('rank 3 and widths of ghosts for 1 and 1 axes')
@@ -519,7 +519,7 @@ contains
     call create([2, 2], u, v)
     call expect(ierror == halocline_err_argument, 'too few points')
     call halocline_halo_create(plan, cart, 'p2p', [halocline_field(w, MPI_DOUBLE_PRECISION, [1, 1])], &
-                               .false., ierror)
+                               1, ierror)
     call expect_error('4 bytes, but their datatype has 8')
     call MPI_Cart_create(MPI_COMM_WORLD, 1, [ranks], [.true.], .false., line, ierror)
     call halocline_halo_create(plan, line, 'p2p', &
@@ -550,7 +550,7 @@ contains
       integer, intent(in) :: low(:)
       type(*), dimension(..), intent(in) :: one, two
       call halocline_halo_create(plan, cart, 'p2p', &
-        [halocline_field(one, MPI_DOUBLE_PRECISION, low, swapped=two)], .false., ierror)
+        [halocline_field(one, MPI_DOUBLE_PRECISION, low, swapped=two)], 1, ierror)
     end subroutine
 
     !> Exchanges an array and `w`, and checks all points.

@@ -251,7 +251,7 @@ class Halo(Plan):
         fields: an array, or a list of arrays that travel in one message per neighbour
         widths: ghost points on either side. A number, or one for each axis, or (low, high) for each axis.
         method: as for a Plan
-        corners: fills ghosts at edges and corners, too
+        most_axes: largest number of axes along which a neighbour may lie. In 3-D, 1: 6 neighbours; 2: 18; 3: 26. Default: all.
         swapped: arrays for every second step, one for each field, see swap()
         chunk_bytes, model: as for a Plan
 
@@ -270,7 +270,7 @@ class Halo(Plan):
     __slots__ = ()
     _kind = "a halo"
 
-    def __init__(self, cart: MPI.Comm, fields: Any, widths: int | Sequence[Width] = 1, method: str = "auto", corners: bool = True, *,
+    def __init__(self, cart: MPI.Comm, fields: Any, widths: int | Sequence[Width] = 1, method: str = "auto", most_axes: int | None = None, *,
                  swapped: Any = None, chunk_bytes: int = 1 << 20, model: str | os.PathLike[str] | None = None) -> None:  # fmt: skip
         self._begin()
         with Datatypes() as types:
@@ -290,10 +290,11 @@ class Halo(Plan):
                     except c.InputError as error:
                         raise c.InputError(f"field {number}: {error}") from error
                 self._owners += [arrays, others]
-                return in_c(out, c.Field), *_options(method, chunk_bytes, model)
+                most = c.MAX_AXES if most_axes is None else c.whole(most_axes, "most_axes")
+                return in_c(out, c.Field), most, *_options(method, chunk_bytes, model)
 
-            field, name, options = agree(cart, arguments)
-            self._make("halo_create", cart, name, len(field), field, int(bool(corners)), options)
+            field, most, name, options = agree(cart, arguments)
+            self._make("halo_create", cart, name, len(field), field, most, options)
 
     def swap(self) -> None:
         """Makes the next exchange use the other array of each field. Local; call it on all ranks alike.

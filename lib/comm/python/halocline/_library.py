@@ -161,7 +161,6 @@ def function(name: str) -> Any:
 _last_error = function("last_error")
 # Maps names in the texts of the library to the names in Python. A text comes before its parts.
 _NAMES = {
-    "in a shared window of Options::windows, see comm::SharedWindow or halocline_alloc()": "in memory of halocline.empty()",
     "halocline_alloc() (comm::SharedWindow in C++)": "halocline.empty()",
     "halocline_wait() for each": "wait() of each",
     "halocline_plan_create()": "halocline.Plan()",

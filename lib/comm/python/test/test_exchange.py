@@ -247,7 +247,7 @@ class Halos(RanksTest):
         line.Free()
         cart.Free()
 
-    def check(self, shape, widths, periods, corners, order="C", method="auto", swapped=False, behind=()):
+    def check(self, shape, widths, periods, most_axes=None, order="C", method="auto", swapped=False, behind=()):
         """Compares every point with a value that its place in the grid of all ranks gives."""
         dims = MPI.Compute_dims(RANKS, len(shape))
         cart = COMM.Create_cart(dims, periods)
@@ -266,7 +266,7 @@ class Halos(RanksTest):
                 outside += not 0 <= local < shape[axis]
                 inside &= periods[axis] or 0 <= place < size
                 value = value * 100 + place % size
-            filled = own[point] or (inside and (corners or outside == 1))
+            filled = own[point] or (inside and outside <= (most_axes or len(shape)))
             expected[point] = value * 10 + number if filled else -1
         clean = np.where(own.reshape(own.shape + (1,) * len(behind)), expected, -1)
         if order == "planes":  # the axes of components are outermost in memory, and their view is last
@@ -275,7 +275,7 @@ class Halos(RanksTest):
         else:
             u, v = np.array(clean, order=order), np.array(clean, order=order)
         options = {"swapped": [v]} if swapped else {}
-        with halocline.Halo(cart, [u], widths, method, corners, **options) as halo:
+        with halocline.Halo(cart, [u], widths, method, most_axes, **options) as halo:
             halo.exchange()
             np.testing.assert_array_equal(u, expected)
             np.testing.assert_array_equal(v, clean)
@@ -290,14 +290,15 @@ class Halos(RanksTest):
         cart.Free()
 
     def test_halos(self):
-        for order, corners, periods in itertools.product("CF", (False, True), ((True, True), (True, False), (False, False))):
-            self.check((4, 3), (1, 1), periods, corners, order)
-        self.check((4,), [(2, 1)], [True], True)
-        self.check((4, 3, 5), (1, 2, (0, 1)), [True] * 3, True)
-        self.check((3, 4, 3), (1, 1, 1), [True, False, True], True, swapped=True)
+        for order, most_axes, periods in itertools.product("CF", (1, 2), ((True, True), (True, False), (False, False))):
+            self.check((4, 3), (1, 1), periods, most_axes, order)
+        self.check((4,), [(2, 1)], [True])
+        self.check((4, 3, 5), (1, 2, (0, 1)), [True] * 3)
+        for most_axes in (1, 2, 3):
+            self.check((3, 4, 3), (1, 1, 1), [True, False, True], most_axes, swapped=True)
         for order, behind in itertools.product(("C", "F", "planes"), ((3,), (2, 3), (1,))):
-            self.check((3, 4), (1, 1), [True, False], True, order, swapped=True, behind=behind)
-            self.check((4,), (1,), [True], True, order, behind=behind)
+            self.check((3, 4), (1, 1), [True, False], None, order, swapped=True, behind=behind)
+            self.check((4,), (1,), [True], None, order, behind=behind)
         for widths in (np.array([1, 2]), np.array([[1, 1], [2, 2]]), [np.int32(1), (2, 2)]):
             cart, u = COMM.Create_cart(MPI.Compute_dims(RANKS, 2), [True, True]), np.zeros((4, 6))
             u[1:-1, 2:-2] = 1
@@ -306,7 +307,7 @@ class Halos(RanksTest):
             self.assertEqual(u.sum(), 24)
             cart.Free()
         for method in METHODS:
-            self.check((4, 3), (1, 1), (True, True), True, method=method)
+            self.check((4, 3), (1, 1), (True, True), method=method)
 
     def test_mistakes(self):
         cart = COMM.Create_cart(MPI.Compute_dims(RANKS, 2), [True, True])
@@ -325,6 +326,8 @@ class Halos(RanksTest):
         self.refused("another shape", halocline.Halo, cart, u, swapped=np.zeros((5, 4)))
         self.refused("1 fields have 2 arrays", halocline.Halo, cart, u, swapped=[u, u])
         self.refused("unknown method", halocline.Halo, cart, u, method="fastest")
+        self.refused("ghosts along 0 axes at most are none: give 1 or more", halocline.Halo, cart, u, most_axes=0)
+        self.refused("`most_axes` differs (1 on rank" if RANKS > 1 else "", halocline.Halo, cart, u, most_axes=1 + (not IS_LAST)) if RANKS > 1 else None
         with halocline.Halo(cart, u, swapped=u.copy()) as halo:
             halo.start()
             self.refused("an exchange of this plan is under way: finish it first", halo.swap)
