@@ -78,7 +78,10 @@ class _DLTensor(ctypes.Structure):
 
 def _of_dlpack(data: Any) -> Memory:
     # The capsule owns the memory until somebody takes it over, which nobody does here.
-    capsule = data.__dlpack__()
+    try:
+        capsule = data.__dlpack__()
+    except BufferError as why:  # such as for an array that cannot be written
+        raise InputError(f"a {type(data).__name__} gives no memory by DLPack ({why}): give an array of numbers that can be written") from why
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     tensor = _DLTensor.from_address(pointer_of(capsule, b"dltensor"))
