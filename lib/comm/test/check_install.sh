@@ -54,7 +54,7 @@ else
     --target "$work/package" "$work/python"
   for ranks in 1 2 3 4; do PYTHONPATH=$work/package PYTHONDONTWRITEBYTECODE=1 "$mpiexec" -n "$ranks" "$python" "$work/example/jacobi.py" 16 5; done
 fi
-# Builds a C program with the library in front of MPI.
+# Builds the interposer's examples: in C with the library in front of MPI, in Fortran as a program that knows nothing of it.
 cat >"$work/example/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.22)
 project(interposed LANGUAGES C CXX)
@@ -65,5 +65,15 @@ target_link_libraries(pack_halo PRIVATE halocline::mpi MPI::MPI_CXX)
 END
 "$cmake" -G "$generator" -S "$work/example" -B "$work/mpi" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release
 "$cmake" --build "$work/mpi"
+for ranks in 1 2 3 4; do "$mpiexec" -n "$ranks" "$work/mpi/pack_halo"; done
 HALOCLINE_MPI_LOG=summary "$mpiexec" -n 2 "$work/mpi/pack_halo" 2>&1 | grep 'halocline\[0\]: types committed'
+mpif90=$(dirname "$(command -v mpicc || echo /)")/mpif90
+printf 'use mpi\nend\n' >"$work/check.f90"
+if [[ -x $mpif90 ]] && (cd "$work" && "$mpif90" check.f90 -o check) 2>"$work/check.log"; then
+  (cd "$work" && "$mpif90" -O2 example/pack_halo.f90 -o pack_halo_f)
+  library=$(find "$work/prefix" -name libhalocline_mpi.so)
+  for ranks in 1 2 3 4; do "$mpiexec" -n "$ranks" env LD_PRELOAD="$library" HALOCLINE_MPI=engine "$work/pack_halo_f"; done
+else
+  echo "not run: pack_halo.f90, since this MPI has no mpif90 that can use its module mpi"
+fi
 rm -rf "$work"
