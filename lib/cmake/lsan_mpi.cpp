@@ -41,6 +41,12 @@ void* run_in_mpi(void* start) {
   return mine->routine(mine->argument);
 }
 
+// Calls a function of MPI's library for Fortran, which not all programs have.
+void in_fortran(const char* name, MPI_Fint* error) {
+  const InMpi scope;
+  reinterpret_cast<void (*)(MPI_Fint*)>(dlsym(RTLD_NEXT, name))(error);
+}
+
 }  // namespace
 
 extern "C" {
@@ -71,6 +77,23 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
 int MPI_Finalize() {
   const InMpi scope;
   return PMPI_Finalize();
+}
+
+// Programs in Fortran call these. In Open MPI they do not call the functions above.
+void mpi_init_(MPI_Fint* error) {
+  in_fortran("mpi_init_", error);
+}
+
+void mpi_finalize_(MPI_Fint* error) {
+  in_fortran("mpi_finalize_", error);
+}
+
+void mpi_init_f08_(MPI_Fint* error) {
+  in_fortran("mpi_init_f08_", error);
+}
+
+void mpi_finalize_f08_(MPI_Fint* error) {
+  in_fortran("mpi_finalize_f08_", error);
 }
 
 // Open MPI 4.1 keeps a string that it allocates here.
