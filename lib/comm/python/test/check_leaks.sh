@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Runs leaks.py with a library that was built with the address sanitizer. Fails if memory of the
+# library leaks, or memory of whatever library with each plan.
+#   check_leaks.sh LIBRARY SOURCE_DIR WORK_DIR MPIEXEC COMPILER
+# Exit code 77: mpi4py and numpy are not installed in .deps/python.
+set -euo pipefail
+# shellcheck source=jobs/local/script.sh
+source "$(dirname "$0")/../../../../jobs/local/script.sh"
+library=$1 source=$2 work=$3 mpiexec=$4 compiler=$5
+python=$source/.deps/python/bin/python3
+[[ -x $python ]] || { echo "there is no .deps/python: jobs/local/test.sh installs it"; exit 77; }
+asan=$(realpath "$("$compiler" -print-file-name=libasan.so)")
+rm -rf "$work"; mkdir -p "$work"; cd "$work"  # the sanitizer's options have no room for a path with a colon
+export HALOCLINE_LIBRARY=$library PYTHONPATH=$source/lib/comm/python PYTHONDONTWRITEBYTECODE=1 PYTHONMALLOC=malloc
+
+# find_leaks RANKS: prints leaks of the library, and those of half as many objects as plans, at most
+# five. Suppressions cannot do this: the frames of Python below the library's would match them.
+find_leaks() {
+  awk -v RS= -v most=$((5000 / $1)) '
+    match($0, /in [0-9]+ object/) {
+      stack = $0; gsub(/ in [^\n]*/, "", stack)  # functions alone: a path may have the name, too
+      if (substr($0, RSTART + 3) + 0 < most && stack !~ /halocline/) next
+      print $0 "\n"
+      if (++shown == 5) exit
+    }' leaks.*
+}
+
+# run_plans RANKS [WORD]: runs leaks.py. Each rank writes its leaks to a file: Python, numpy and MPI
+# always have some, so they do not fail the program. Other errors do. lsan_mpi.cpp explains use_tls.
+run_plans() {
+  rm -f leaks.*
+  ASAN_OPTIONS=detect_leaks=1 \
+    LSAN_OPTIONS="use_tls=0:exitcode=0:abort_on_error=1:log_path=leaks:stack_trace_format='    #%n %f in %S'" \
+    "$mpiexec" -n "$1" env LD_PRELOAD="$asan" "$python" "$source/lib/comm/python/test/leaks.py" "${@:2}" ||
+    { find_leaks "$1"; grep -h -A 40 'ERROR: AddressSanitizer' leaks.*; exit 1; }
+  local reports; reports=$(grep -l '^SUMMARY: AddressSanitizer: .* leaked' leaks.* | wc -l)
+  [[ $reports == "$1" ]] || { cat leaks.*; echo "the leak sanitizer reported on $reports of $1 ranks"; exit 1; } >&2
+}
+
+for ranks in 1 2; do
+  run_plans "$ranks"
+  found=$(find_leaks "$ranks")
+  [[ -z $found ]] || { printf 'on %s ranks, memory leaked:\n%s\n' "$ranks" "$found"; exit 1; }
+done
+# Communicators of plans that nobody frees are lost: they are found.
+run_plans 1 lose
+[[ -n $(find_leaks 1) ]] || { echo "the test does not see leaks"; exit 1; }
+rm -rf "$work"
