@@ -62,14 +62,16 @@ install_tools() {
   exec 9>&-
 }
 
-# install_for_tests: installs packages for tests: one compiles Fortran, another starts a Slurm of
-# its own. The policy keeps the packages from starting their daemons.
+# install_for_tests: installs packages for tests: one compiles Fortran and asks pkg-config, another
+# starts a Slurm of its own. The policy keeps the packages from starting their daemons.
 install_for_tests() (
   policy=/usr/sbin/policy-rc.d
   if [[ $(id -u) == 0 && ! -e $policy ]]; then
     trap 'rm -f "$policy"' EXIT
     printf '#!/bin/sh\nexit 101\n' >"$policy"; chmod +x "$policy"
   fi
+  # Two packages have a pkg-config. Only one of them can be installed.
+  command -v pkg-config >/dev/null || install_packages pkgconf
   install_packages gfortran munge slurmctld slurmd slurm-client libsimgrid-dev \
     python3-sphinx python3-myst-parser python3-breathe doxygen furo python3-selenium chromium chromium-driver
 )
