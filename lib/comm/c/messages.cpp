@@ -69,7 +69,7 @@ auto with_length_checked(F&& f) {
 }
 
 void set(halocline_status* status, const comm::ReceiveStatus& from) {
-  if (status != nullptr) *status = {from.source, from.tag, from.bytes};
+  if (status != nullptr) *status = {.source = from.source, .tag = from.tag, .bytes = from.bytes};
 }
 
 // Runs `start()`, which starts a message, and sets the handle of the message.
