@@ -164,45 +164,26 @@ int get_status(const Mpi& mpi, auto request, auto flag, auto status) {
 }
 
 #ifdef HALOCLINE_HAS_GET_STATUS_SOME
-template <class Mpi>
-int get_status_any(const Mpi& mpi, auto count, auto requests, auto index, auto flag, auto status) {
-  const DeliveryAfterCall after;
-  typename Mpi::Requests list(in_c(count), requests);
-  if (!list.look()) return mpi(count, requests, index, flag, status);
-  typename Mpi::Status got(status);
-  const int code = mpi(count, requests, index, flag, got.needed());
-  const int found = *in_c(index) - Mpi::first_index();
-  if (code == MPI_SUCCESS && are_true(flag) && found >= 0 && found < list.count())
-    seen(list.in_c()[found], got.in_c());
-  return code;
+// Does as seen() for the watched requests of a list, after MPI has reported some as complete. The
+// indices that MPI gives are not used: in Fortran, Intel MPI 2021.18 counts them from 0.
+void see_complete(const MPI_Request* requests, int count) {
+  for (int i = 0; i < count; ++i) {
+    if (watched(requests[i]) == nullptr) continue;
+    int is_complete = 0;
+    MPI_Status status;
+    if (PMPI_Request_get_status(requests[i], &is_complete, &status) == MPI_SUCCESS &&
+        is_complete != 0)
+      seen(requests[i], status);
+  }
 }
 
 template <class Mpi>
-int get_status_all(const Mpi& mpi, auto count, auto requests, auto flag, auto statuses) {
+int get_status_of_several(const Mpi& mpi, auto count, auto requests, auto... out) {
   const DeliveryAfterCall after;
   typename Mpi::Requests list(in_c(count), requests);
-  if (!list.look()) return mpi(count, requests, flag, statuses);
-  typename Mpi::Statuses got(list.count(), statuses);
-  const int code = mpi(count, requests, flag, got.list());
-  if (code != MPI_SUCCESS || !are_true(flag)) return code;
-  const auto* const of_each = got.in_c(list.count());
-  for (int i = 0; i < list.count(); ++i) seen(list.in_c()[i], of_each[i]);
-  return code;
-}
-
-template <class Mpi>
-int get_status_some(const Mpi& mpi, auto count, auto requests, auto completed, auto indices,
-                    auto statuses) {
-  const DeliveryAfterCall after;
-  typename Mpi::Requests list(in_c(count), requests);
-  if (!list.look()) return mpi(count, requests, completed, indices, statuses);
-  typename Mpi::Statuses got(list.count(), statuses);
-  const int code = mpi(count, requests, completed, indices, got.list());
-  const int number = *in_c(completed);
-  if (code != MPI_SUCCESS || number == MPI_UNDEFINED) return code;
-  const auto* const of_each = got.in_c(number);
-  for (int i = 0; i < number; ++i)
-    seen(list.in_c()[in_c(indices)[i] - Mpi::first_index()], of_each[i]);
+  const bool look = list.look();
+  const int code = mpi(count, requests, out...);
+  if (look && code == MPI_SUCCESS) see_complete(list.in_c(), list.count());
   return code;
 }
 #endif
