@@ -6,9 +6,11 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import tempfile
 import unittest
+
+import fortran_calls
+from fortran_calls import run
 
 LIBRARY = os.environ["HALOCLINE_INTERPOSER"]
 MPIEXEC = os.environ["HALOCLINE_MPIEXEC"]
@@ -19,11 +21,6 @@ WAYS_TO_END = ("types-kept", "requests-left", "at-exit", "calls-in-finalize", "t
 HERE = pathlib.Path(__file__).resolve().parent
 EXAMPLES = HERE.parent / "examples"
 CALLS = ("Pack", "Unpack", "Send", "Recv", "Isend", "Irecv", "Sendrecv", "Send_init", "Recv_init", "Alltoallv", "Alltoallw", "Neighbor_alltoallw")
-TIMEOUT_S = 120
-
-
-def run(*command):
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S)
 
 
 # Is a program that makes the same type anew in every step.
@@ -102,9 +99,15 @@ class Preloaded(unittest.TestCase):
         self.assertEqual(finished.returncode, 0, finished.stderr)
         return path.with_suffix(".x")
 
-    def launch(self, program, ranks=2, **variables):
+    def fortran_program(self, module):
+        flags = ("-Wall", "-Werror", "-J", self.folder.name)
+        program, why = fortran_calls.build("mpifort", module, LIBRARY, self.folder.name, flags)
+        self.assertEqual(why, "")
+        return program
+
+    def launch(self, program, *arguments, ranks=2, **variables):
         words = [word for item in variables.items() for word in ("-x", "=".join(item))]
-        finished = run(MPIEXEC, "-n", ranks, *words, program)
+        finished = run(MPIEXEC, "-n", ranks, *words, program, *arguments)
         self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
         self.assertIn("all points are right", finished.stdout)
         return finished.stderr
@@ -120,15 +123,24 @@ class Preloaded(unittest.TestCase):
                     self.assertRegex(told, rf"halocline\[0\]: {call} +engine +[1-9]")
 
     def test_stands_in_front_of_fortrans_calls(self):
-        for module in ("mpi", "mpi_f08"):
-            words = ["-DHALOCLINE_F08"] if module == "mpi_f08" else []
-            program = self.program("mpifort", HERE / "test_fortran.F90", HERE / "other_languages.c", *words)
+        for module in fortran_calls.MODULES:
+            program = self.fortran_program(module)
             for ranks in (1, 2, 3):
                 with self.subTest(module=module, ranks=ranks):
                     self.launch(program, ranks=ranks, LD_PRELOAD=LIBRARY)
                     told = self.launch(program, ranks=ranks, LD_PRELOAD=LIBRARY, HALOCLINE_MPI="engine", HALOCLINE_MPI_LOG="summary")
                     for call in CALLS:
                         self.assertGreater(self.engines_part(f"MPI_{call}", told), 0.9, call)
+
+    def test_counts_each_call_of_fortran_once(self):
+        for module in fortran_calls.MODULES:
+            program = self.fortran_program(module)
+            for ranks in (1, 2):
+                for mode in ("engine", "auto"):
+                    with self.subTest(module=module, ranks=ranks, mode=mode):
+                        told = self.launch(program, fortran_calls.TIMES, ranks=ranks, LD_PRELOAD=LIBRARY, HALOCLINE_MPI=mode,
+                                           HALOCLINE_MPI_LOG="summary")
+                        self.assertEqual(fortran_calls.counted(told), fortran_calls.expected(ranks), told)
 
     def test_programs_of_the_study_give_the_same_results(self):
         study = HERE.parents[2] / "examples" / "study"
