@@ -4,7 +4,8 @@
 #   jobs/local/vendors.sh [LIBRARY...] [bench [GROUP...] [FLAG...]]      as jobs/local/bench.sh, which lists the groups; default: all
 #   jobs/local/vendors.sh [LIBRARY...] compare [-n RANKS] [FLAG...]      halocline compare, by default on 2 ranks
 #   jobs/local/vendors.sh [LIBRARY...] exchange [FLAG...]                bench_exchange on 2 ranks: exchanges beside twins in plain MPI
-#   jobs/local/vendors.sh [LIBRARY...] interpose [FLAG...]               tests of the interposer on 1 and 2 ranks, one of them also without it;
+#   jobs/local/vendors.sh [LIBRARY...] interpose [FLAG...]               tests of the interposer on 1 and 2 ranks, one of them also without it,
+#                                                                        and in Fortran where the library has it;
 #                                                                        --types N, --messages N: random types and messages
 #   jobs/local/vendors.sh [LIBRARY...] examples                          builds the examples in C++, C, Fortran and Python against an installed
 #                                                                        library, and runs them on 1 to 4 ranks
@@ -115,6 +116,22 @@ passes() {
   if [[ $rc == 0 ]]; then say "$library: $title: passed$skipped"; else tail -n 30 "$log" >&2; say "$library: $title: FAILED (exit code $rc)"; code=1; fi
 }
 
+# fortran_passes LIBRARY INTERPOSER: tests the interposer in front of Fortran's calls, by a wrapper of
+# this library. The wheels of Open MPI and MPICH have none.
+fortran_passes() {
+  local library=$1 prefix=$PWD/.vendors/$1/venv wrapper=() modules; local -r interposer=$2
+  if [[ $library == debian ]]; then
+    ! command -v mpifort >/dev/null || wrapper=(mpifort)
+  elif [[ -x $prefix/bin/mpifort ]]; then wrapper=("$prefix/bin/mpifort")
+  elif [[ -x $prefix/bin/mpif90 ]]; then wrapper=("$prefix/bin/mpif90"); fi
+  if [[ $library == impi ]] && command -v gfortran >/dev/null; then
+    # The wrapper looks for the modules of this gfortran where only Intel's own installer puts them.
+    modules=$(under impi "${wrapper[0]}" -show | sed -n 's|.*include/\(gfortran/[0-9.]*\).*|\1|p')
+    wrapper+=("-I$prefix/include/mpi/$modules")
+  fi
+  under "$library" lib/comm/interpose/test/fortran_calls.py "$library" "$interposer" mpirun "${wrapper[@]}" >&2 || code=1
+}
+
 if [[ $action == interpose ]]; then
   mkdir -p .vendors
   for library in "${libraries[@]}"; do
@@ -140,6 +157,7 @@ if [[ $action == interpose ]]; then
       passes "$library" "$first on rank 0, $second on rank 1" \
         mpirun -n 1 env HALOCLINE_MPI=$first "$program" : -n 1 env HALOCLINE_MPI=$second "$program"
     done
+    fortran_passes "$library" "$preload"
   done
   exit "$code"
 fi
