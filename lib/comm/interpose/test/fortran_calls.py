@@ -5,7 +5,7 @@
     fortran_calls.py NAME LIBRARY MPIEXEC [WRAPPER [FLAG...]]
 
 Compiles the test by the wrapper and the flags, and runs it with LIBRARY preloaded. Prints a line for `use mpi` and one
-for mpi_f08, after the MPI's NAME. Exit code: 0, or 1 if a test failed."""
+for mpi_f08, after the MPI's NAME. Exit code: 0, or 1 if a test failed; 2 bad input."""
 import collections
 import pathlib
 import re
@@ -107,6 +107,10 @@ def main(name, library, mpiexec, wrapper=None, *flags):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 4:
-        sys.exit(__doc__)
-    sys.exit(main(*sys.argv[1:]))
+    if sys.argv[1:2] in (["-h"], ["--help"]):
+        print(__doc__)
+    elif len(sys.argv) < 4:
+        print(__doc__, file=sys.stderr)
+        sys.exit(2)
+    else:
+        sys.exit(main(*sys.argv[1:]))
