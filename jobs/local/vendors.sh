@@ -124,7 +124,7 @@ fortran_passes() {
     ! command -v mpifort >/dev/null || wrapper=(mpifort)
   elif [[ -x $prefix/bin/mpifort ]]; then wrapper=("$prefix/bin/mpifort")
   elif [[ -x $prefix/bin/mpif90 ]]; then wrapper=("$prefix/bin/mpif90"); fi
-  if [[ $library == impi ]] && command -v gfortran >/dev/null; then
+  if [[ $library == impi && ${#wrapper[@]} -gt 0 ]] && command -v gfortran >/dev/null; then
     # The wrapper looks for the modules of this gfortran where only Intel's own installer puts them.
     modules=$(under impi "${wrapper[0]}" -show | sed -n 's|.*include/\(gfortran/[0-9.]*\).*|\1|p')
     wrapper+=("-I$prefix/include/mpi/$modules")

@@ -164,27 +164,44 @@ int get_status(const Mpi& mpi, auto request, auto flag, auto status) {
 }
 
 #ifdef HALOCLINE_HAS_GET_STATUS_SOME
-// Does as seen() for the watched requests of a list, after MPI has reported some as complete. The
-// indices that MPI gives are not used: in Fortran, Intel MPI 2021.18 counts them from 0.
-void see_complete(const MPI_Request* requests, int count) {
-  for (int i = 0; i < count; ++i) {
-    if (watched(requests[i]) == nullptr) continue;
-    int is_complete = 0;
-    MPI_Status status;
-    if (PMPI_Request_get_status(requests[i], &is_complete, &status) == MPI_SUCCESS &&
-        is_complete != 0)
-      seen(requests[i], status);
-  }
-}
-
+// Makes a call on several requests. If `has_found()` tells that MPI has reported complete ones,
+// does as seen() for all that are. The indices that MPI gives are not used: in Fortran, Intel MPI
+// 2021.18 counts them from 0.
 template <class Mpi>
-int get_status_of_several(const Mpi& mpi, auto count, auto requests, auto... out) {
+int get_status_of_several(const Mpi& mpi, auto has_found, auto count, auto requests, auto... out) {
   const DeliveryAfterCall after;
   typename Mpi::Requests list(in_c(count), requests);
   const bool look = list.look();
   const int code = mpi(count, requests, out...);
-  if (look && code == MPI_SUCCESS) see_complete(list.in_c(), list.count());
+  if (!look || code != MPI_SUCCESS || !has_found()) return code;
+  for (int i = 0; i < list.count(); ++i) {
+    const auto request = list.in_c()[i];
+    int is_complete = 0;
+    MPI_Status status;
+    if (watched(request) != nullptr &&
+        PMPI_Request_get_status(request, &is_complete, &status) == MPI_SUCCESS && is_complete != 0)
+      seen(request, status);
+  }
   return code;
+}
+
+template <class Mpi>
+int get_status_any(const Mpi& mpi, auto count, auto requests, auto index, auto flag, auto status) {
+  const auto has_found = [&] { return are_true(flag); };
+  return get_status_of_several(mpi, has_found, count, requests, index, flag, status);
+}
+
+template <class Mpi>
+int get_status_all(const Mpi& mpi, auto count, auto requests, auto flag, auto statuses) {
+  const auto has_found = [&] { return are_true(flag); };
+  return get_status_of_several(mpi, has_found, count, requests, flag, statuses);
+}
+
+template <class Mpi>
+int get_status_some(const Mpi& mpi, auto count, auto requests, auto completed, auto indices,
+                    auto statuses) {
+  const auto has_found = [&] { return *in_c(completed) > 0; };  // MPI_UNDEFINED is below 0
+  return get_status_of_several(mpi, has_found, count, requests, completed, indices, statuses);
 }
 #endif
 

@@ -78,7 +78,10 @@ printf 'use mpi\nend\n' >"$work/check.f90"
 if [[ -x $mpif90 ]] && (cd "$work" && "$mpif90" check.f90 -o check) 2>"$work/check.log"; then
   (cd "$work" && "$mpif90" -O2 example/pack_halo.f90 -o pack_halo_f)
   library=$(find "$work/prefix" -name libhalocline_mpi.so)
-  for ranks in 1 2 3 4; do "$mpiexec" -n "$ranks" env LD_PRELOAD="$library" HALOCLINE_MPI=engine "$work/pack_halo_f"; done
+  for ranks in 1 2 3 4; do
+    "$mpiexec" -n "$ranks" env LD_PRELOAD="$library" HALOCLINE_MPI=engine HALOCLINE_MPI_LOG=summary "$work/pack_halo_f" 2>&1 | tee "$work/log"
+    grep -q 'halocline\[0\]: types committed: 4' "$work/log"
+  done
 else
   echo "not run: pack_halo.f90, since this MPI has no mpif90 that can use its module mpi"
 fi

@@ -259,6 +259,10 @@ TEST(CartHalo, ListsJobsInTheOrderOfMpi) {
         const auto at = static_cast<std::size_t>(4 * axis) + of_field;
         EXPECT_EQ(list.jobs[at].partner, below);
         EXPECT_EQ(list.jobs[at + 2].partner, above);
+        // A tag has the direction in base 3: 0, 1 or 2 along axis 0, then axis 1, then axis 2.
+        const int weight = axis == 0 ? 1 : axis == 1 ? 3 : 9;
+        EXPECT_EQ(list.jobs[at].send_tag / 2, 13 - weight);
+        EXPECT_EQ(list.jobs[at + 2].send_tag / 2, 13 + weight);
       }
     }
   }

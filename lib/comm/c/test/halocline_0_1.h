@@ -81,7 +81,7 @@ typedef struct halocline_field {
   }
 
 int halocline_halo_create(MPI_Comm cart, const char* method, int fields,
-                          const halocline_field* field, int corners,
+                          const halocline_field* field, int most_axes,
                           const halocline_plan_options* options, halocline_plan* plan);
 int halocline_swap(halocline_plan plan);
 

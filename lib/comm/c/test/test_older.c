@@ -55,7 +55,7 @@ static void expect_ghosts(double* u, int first, int has_high) {
   u[0] = u[1 + kOwned] = -1;
 }
 
-/* Exchanges the halos of two fields. Those of an even older header end before `high`. */
+/* Exchanges the halos of two fields. Fields of an even older header end before `high`. */
 static void test_halo(int has_high) {
   const size_t size = has_high ? sizeof(halocline_field) : offsetof(halocline_field, high);
   char* const memory = malloc(2 * size); /* without a byte to spare */

@@ -39,7 +39,7 @@ def definitions(wrapper, module, library, folder, flags):
     source.write_text("#include <mpi.h>\nversion MPI_VERSION\n", encoding="utf-8")
     version = re.search(r"^version (\d+)", run(wrapper, *flags, "-x", "c", "-E", source).stdout, re.M)
     out = ["-DHALOCLINE_F08"] if module == "mpi_f08" else []
-    if int(version[1]) >= 4:
+    if version and int(version[1]) >= 4:
         out.append("-DHALOCLINE_HAS_LARGE_COUNTS")
     if " MPI_Request_get_status_some\n" in run("nm", "-D", "--defined-only", library).stdout:
         out.append("-DHALOCLINE_HAS_GET_STATUS_SOME")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Tests the interposer as users have it: loaded in front of the MPI of programs that know nothing of it."""
+import functools
 import json
 import os
 import pathlib
@@ -99,10 +100,13 @@ class Preloaded(unittest.TestCase):
         self.assertEqual(finished.returncode, 0, finished.stderr)
         return path.with_suffix(".x")
 
-    def fortran_program(self, module):
-        flags = ("-Wall", "-Werror", "-J", self.folder.name)
-        program, why = fortran_calls.build("mpifort", module, LIBRARY, self.folder.name, flags)
-        self.assertEqual(why, "")
+    @classmethod
+    @functools.cache
+    def fortran_program(cls, module):
+        flags = ("-Wall", "-Werror", "-J", cls.folder.name)
+        program, why = fortran_calls.build("mpifort", module, LIBRARY, cls.folder.name, flags)
+        if why:
+            raise AssertionError(why)
         return program
 
     def launch(self, program, *arguments, ranks=2, **variables):

@@ -200,6 +200,8 @@ def handle_of(mpi: MPI.Comm | MPI.Datatype) -> int | None:
 def whole(value: Any, name: str, bits: int = 32) -> int:
     """Returns an integer that C can hold. Raises InputError for others, since ctypes would cut them silently."""
     try:
+        if isinstance(value, bool):  # an index to Python, but here a mistake
+            raise TypeError
         number = operator.index(value)
     except TypeError:
         raise InputError(f"{name} is a {type(value).__name__}: give a whole number") from None

@@ -327,7 +327,9 @@ class Halos(RanksTest):
         self.refused("1 fields have 2 arrays", halocline.Halo, cart, u, swapped=[u, u])
         self.refused("unknown method", halocline.Halo, cart, u, method="fastest")
         self.refused("ghosts along 0 axes at most are none: give 1 or more", halocline.Halo, cart, u, most_axes=0)
-        self.refused("`most_axes` differs (1 on rank" if RANKS > 1 else "", halocline.Halo, cart, u, most_axes=1 + (not IS_LAST)) if RANKS > 1 else None
+        self.refused("most_axes is a bool: give a whole number", halocline.Halo, cart, u, most_axes=True)
+        if RANKS > 1:
+            self.refused("`most_axes` differs (1 on rank", halocline.Halo, cart, u, most_axes=1 if IS_LAST else 2)
         with halocline.Halo(cart, u, swapped=u.copy()) as halo:
             halo.start()
             self.refused("an exchange of this plan is under way: finish it first", halo.swap)
