@@ -327,6 +327,9 @@ class Halos(RanksTest):
         self.refused("1 fields have 2 arrays", halocline.Halo, cart, u, swapped=[u, u])
         self.refused("unknown method", halocline.Halo, cart, u, method="fastest")
         self.refused("ghosts along 0 axes at most are none: give 1 or more", halocline.Halo, cart, u, most_axes=0)
+        frozen = np.zeros((4, 4))
+        frozen.flags.writeable = False
+        self.refused("gives no memory by DLPack", halocline.Halo, cart, OfDlpack(frozen) if IS_LAST else u)
         self.refused("most_axes is a bool: give a whole number", halocline.Halo, cart, u, most_axes=True)
         if RANKS > 1:
             self.refused("`most_axes` differs (1 on rank", halocline.Halo, cart, u, most_axes=1 if IS_LAST else 2)

@@ -6,7 +6,7 @@ import gc
 import halocline
 import numpy as np
 from mpi4py import MPI
-from ranks import COMM, IS_LAST, LEFT, RANK, RANKS, RIGHT, OfDlpack, OnDevice, RanksTest
+from ranks import COMM, IS_LAST, LEFT, RANK, RANKS, RIGHT, OnDevice, RanksTest
 
 
 class Messages(RanksTest):
@@ -27,9 +27,6 @@ class Messages(RanksTest):
         messages = halocline.Messages(COMM)
         self.refused("is no array", messages.send, 5, RIGHT)
         self.refused("read-only", messages.recv, b"text")
-        frozen = np.zeros(2)
-        frozen.flags.writeable = False
-        self.refused("gives no memory by DLPack", messages.send, OfDlpack(frozen), RIGHT)
         self.refused(f"there is no rank {RANKS}: give one from 0 to {RANKS - 1}", messages.send, np.zeros(2), RANKS)
         self.refused("destination is a str: give a whole number", messages.send, np.zeros(2), "a")
         self.refused("destination is 4294967296: give a number of at most 32 bits", messages.isend, np.zeros(2), 1 << 32)
