@@ -80,11 +80,10 @@ void start_clock(int seconds) {
   setitimer(ITIMER_PROF, &limit, nullptr);
 }
 
-// The longest list that inspect reconstructs takes 2 s of processor time, and 15 s with sanitizers.
 #ifdef __SANITIZE_ADDRESS__
-constexpr int kSeconds = 60;
+constexpr int kSeconds = 20;
 #else
-constexpr int kSeconds = 10;
+constexpr int kSeconds = 5;
 #endif
 
 void watch() {

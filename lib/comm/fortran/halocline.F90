@@ -622,7 +622,7 @@ contains
     character(:), allocatable :: path
     integer(c_int64_t) :: chunk
     integer(c_int) :: axes
-    axes = 4
+    axes = 4  ! HALOCLINE_MAX_AXES: all
     if (present(most_axes)) axes = most_axes
     call options(chunk_bytes, model, chunk, path)
     call give(c_halo_create(cart, trim(method)//c_null_char, size(fields), fields, axes, &

@@ -217,9 +217,10 @@ class Heuristic {
       return std::nullopt;
     if (is_affordable(prefix)) return ExactSearch(prefix, kinds, options_.costs).normalised();
     auto best = members(prefix, kinds);
+    const auto next = next_occurrences(prefix);
     // Short runs pay if most of the sequence consists of them. Else only long runs do.
     for (const std::int64_t least : {3, 32}) {
-      const auto folded = fold(prefix, kinds, least);
+      const auto folded = fold(prefix, kinds, next, least);
       const auto left = std::ssize(folded.kinds);
       if (left == 0 || left == prefix.size()) continue;
       Subtree other{nullptr, kNoCost};
@@ -237,15 +238,17 @@ class Heuristic {
 
   // Folds what repeats within the sequence into one element each, if it has at least `least`
   // elements. Runs of one kind and distance come first, else patterns that come again at once,
-  // strided or not. Returns no elements if all of the sequence is one pattern.
-  Elements fold(const Sequence& sequence, std::span<const Subtree> kinds, std::int64_t least) {
+  // strided or not. Returns no elements if all of the sequence is one pattern, and no trees if
+  // nothing repeats. `next` is next_occurrences(sequence).
+  Elements fold(const Sequence& sequence, std::span<const Subtree> kinds,
+                const std::vector<std::size_t>& next, std::int64_t least) {
     const auto& d = sequence.displacements;
     const auto n = d.size();
-    const auto next = next_occurrences(sequence);
     auto left = 16 * static_cast<std::int64_t>(n);  // comparisons to spend on patterns
-    Elements out{{}, {}, {kinds.begin(), kinds.end()}};
+    Elements out{{}, {}, {}};
     std::map<std::vector<std::int64_t>, std::int32_t> known;
     const auto add = [&](std::size_t i, std::vector<std::int64_t> key, auto&& make) {
+      if (out.trees.empty()) out.trees.assign(kinds.begin(), kinds.end());
       const auto [entry, is_new] =
           known.try_emplace(std::move(key), static_cast<std::int32_t>(out.trees.size()));
       if (is_new) out.trees.push_back(make());

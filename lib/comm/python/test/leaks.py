@@ -20,7 +20,7 @@ def make_plan(number, u):
 
 
 def use_all(plans, u):
-    """Makes `plans` plans in one array. Every tenth time, makes memory, a halo and a mistake instead."""
+    """Makes `plans` plans in one array. Every tenth plan is of new memory, beside a halo and a mistake."""
     ring = COMM.Create_cart([COMM.size], [True])
     for number in range(plans):
         if number % 10 > 0:
